@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/file.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int dsc_outfile_open(dsc_outfile *f, const char *path, bool force, dsc_error *err)
+{
+    *f = (dsc_outfile){0};
+    struct stat st;
+    bool exists = lstat(path, &st) == 0;
+    if (exists && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return dsc_fail(err, DSC_EUSAGE, "%s is %s", path,
+                        S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+    if (exists && !force)
+        return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", path);
+    dsc_buffer temporary = {0};
+    int rc = dsc_strndup(&f->path, path, strlen(path), err);
+    if (!rc)
+        rc = dsc_buffer_printf(&temporary, err, "%s.tmp", path);
+    if (rc) {
+        dsc_outfile_abort(f);
+        return rc;
+    }
+    f->temporary = temporary.data;
+    f->stream = fopen(f->temporary, "wb");
+    if (!f->stream) {
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s", path);
+        dsc_outfile_abort(f);
+    }
+    return rc;
+}
+
+int dsc_sync_folder(const char *path, dsc_error *err)
+{
+    char *folder = strdup(path);
+    if (!folder)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY), rc = DSC_OK;
+    // Some file systems cannot sync a folder and say EINVAL; there is nothing more to be done there.
+    if (fd < 0 || (fsync(fd) && errno != EINVAL))
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot sync the folder of %s", path);
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    return rc;
+}
+
+int dsc_outfile_commit(dsc_outfile *f, dsc_error *err)
+{
+    int rc = DSC_OK;
+    errno = 0;
+    bool bad = fflush(f->stream) || ferror(f->stream) || fsync(fileno(f->stream));
+    int why = errno;
+    bad = fclose(f->stream) || bad;
+    f->stream = NULL;
+    if (bad)
+        rc = dsc_fail_errno(err, DSC_EIO, why ? why : errno, "cannot write %s", f->path);
+    else if (rename(f->temporary, f->path))
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", f->temporary);
+    else
+        rc = dsc_sync_folder(f->path, err);
+    if (!rc) {
+        free(f->temporary);
+        f->temporary = NULL;
+    }
+    dsc_outfile_abort(f);
+    return rc;
+}
+
+void dsc_outfile_abort(dsc_outfile *f)
+{
+    if (f->stream)
+        fclose(f->stream);
+    if (f->temporary)
+        unlink(f->temporary);
+    free(f->path);
+    free(f->temporary);
+    *f = (dsc_outfile){0};
+}
+
+int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, dsc_error *err)
+{
+    *out = NULL;
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
+    dsc_buffer b = {0};
+    int rc = dsc_buffer_append(&b, "", 0, err);
+    char *chunk = rc ? NULL : malloc(1 << 16);
+    size_t n;
+    while (!rc && chunk && (n = fread(chunk, 1, 1 << 16, f)) > 0) {
+        if (n > limit - b.length)
+            rc = dsc_fail(err, DSC_EINPUT, "%s: longer than the limit of %zu bytes", path, limit);
+        else
+            rc = dsc_buffer_append(&b, chunk, n, err);
+    }
+    if (!rc && !chunk)
+        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
+    if (!rc && ferror(f))
+        rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
+    free(chunk);
+    fclose(f);
+    if (rc) {
+        dsc_buffer_fini(&b);
+        return rc;
+    }
+    *out = b.data;
+    *length = b.length;
+    return DSC_OK;
+}

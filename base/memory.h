@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overflow-checked allocation, growable byte strings and arenas.
+#ifndef DSC_BASE_MEMORY_H
+#define DSC_BASE_MEMORY_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// n elements of `size` bytes, zeroed. *out owns them (free with free()). n = 0 gives a valid
+// pointer. DSC_ENOMEM when n * size overflows or memory is short.
+DSC_API int dsc_alloc(void **out, size_t n, size_t size, dsc_error *err);
+
+// Makes *array hold at least `need` elements of `size` bytes, at least doubling; *capacity is
+// updated. Old contents are kept, new elements are uninitialised. *array may be NULL (capacity 0).
+DSC_API int dsc_grow(void **array, size_t *capacity, size_t need, size_t size, dsc_error *err);
+
+// Copies `length` bytes and adds a NUL. *out owned by the caller.
+DSC_API int dsc_strndup(char **out, const char *bytes, size_t length, dsc_error *err);
+
+// A growable byte string, always NUL-terminated once something was appended. Zero-initialise.
+typedef struct dsc_buffer {
+    char *data;
+    size_t length, capacity; // bytes
+} dsc_buffer;
+
+DSC_API int dsc_buffer_append(dsc_buffer *b, const void *bytes, size_t length, dsc_error *err);
+DSC_API int dsc_buffer_puts(dsc_buffer *b, const char *text, dsc_error *err);
+DSC_API int dsc_buffer_printf(dsc_buffer *b, dsc_error *err, const char *format, ...)
+    DSC_PRINTF(3, 4);
+DSC_API void dsc_buffer_fini(dsc_buffer *b); // frees and zeroes
+
+// An arena: many small allocations freed together. One per request (or per thread), reset
+// between requests, so that the hot loops allocate nothing once it has grown to its working size.
+typedef struct dsc_arena {
+    struct dsc_arena_block *first, *current;
+} dsc_arena;
+
+// n elements of `size` bytes, 64-byte aligned, uninitialised; valid until reset or fini.
+DSC_API int dsc_arena_alloc(dsc_arena *a, void **out, size_t n, size_t size, dsc_error *err);
+DSC_API void dsc_arena_reset(dsc_arena *a); // keeps the memory
+DSC_API void dsc_arena_fini(dsc_arena *a);  // frees it
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011, "Parallel random numbers: as
+// easy as 1, 2, 3") from Random123. A draw is a pure function of (seed, request, position, use), so
+// threads, shards and the order of work cannot change a result, and methods compared on one trace
+// share their uniforms.
+#ifndef DSC_BASE_RNG_H
+#define DSC_BASE_RNG_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+// What a draw is for; part of its counter, so that uses never share random bits by accident.
+typedef enum dsc_rng_use { DSC_RNG_TIE = 1, DSC_RNG_BOOTSTRAP = 2 } dsc_rng_use;
+
+DSC_API void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,
+                           uint32_t out[4]);
+
+// Uniform in [0, 1), 53 bits.
+DSC_API double dsc_rng_uniform(uint64_t seed, uint64_t request, uint32_t position, uint32_t use);
+
+// Uniform in [0, n), n >= 1; bias below 2^-32 (multiply-shift on 64 bits).
+DSC_API uint32_t dsc_rng_below(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,
+                               uint32_t n);
+
+#endif

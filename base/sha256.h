@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// SHA-256 (FIPS 180-4), for naming traces, shards and tokenizers by their content.
+#ifndef DSC_BASE_SHA256_H
+#define DSC_BASE_SHA256_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DSC_SHA256_HEX = 65 }; // 64 lower-case hex digits and a NUL
+
+typedef struct dsc_sha256 {
+    uint32_t state[8];
+    uint64_t length; // bytes so far
+    uint8_t block[64];
+} dsc_sha256;
+
+DSC_API void dsc_sha256_init(dsc_sha256 *s);
+DSC_API void dsc_sha256_update(dsc_sha256 *s, const void *bytes, size_t length);
+DSC_API void dsc_sha256_final(dsc_sha256 *s, char hex[DSC_SHA256_HEX]);
+
+// The hash of a whole file. DSC_EINPUT when it cannot be read.
+DSC_API int dsc_sha256_file(const char *path, char hex[DSC_SHA256_HEX], dsc_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Summary statistics over requests (GSL).
+#ifndef DSC_BASE_STATISTICS_H
+#define DSC_BASE_STATISTICS_H
+
+#include "base/memory.h"
+
+typedef struct dsc_summary {
+    double mean, min, median, p90, max; // NaN when there is no value
+} dsc_summary;
+
+// Of x[0, n); x is sorted in place.
+DSC_API dsc_summary dsc_summarise(double *x, size_t n);
+
+// Confidence of a ratio of totals, sum(top) / sum(bottom), over requests: the Poisson bootstrap
+// (Hanley & MacGibbon 2006; Chamandy et al. 2012). In each resample every request has a Poisson(1)
+// weight keyed by (seed, request, resample), so one pass with constant memory does all resamples, and
+// integer sums make the result independent of the order of requests.
+typedef struct dsc_bootstrap {
+    int64_t *top, *bottom; // [resamples]
+    int resamples;         // a multiple of 4
+    int64_t requests;
+    uint64_t seed;
+} dsc_bootstrap;
+
+DSC_API int dsc_bootstrap_init(dsc_bootstrap *b, int resamples, uint64_t seed, dsc_error *err);
+DSC_API void dsc_bootstrap_fini(dsc_bootstrap *b);
+DSC_API void dsc_bootstrap_add(dsc_bootstrap *b, int64_t request, int64_t top, int64_t bottom);
+// The 95 % percentile interval; NaN when fewer than 2 requests were added.
+DSC_API int dsc_bootstrap_interval(const dsc_bootstrap *b, double *lo, double *hi, dsc_error *err);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// A message is one line on a terminal: whatever a hostile file name or field put into it,
+// no control character gets through.
+static void make_printable(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            *s = '?';
+}
+
+int dsc_vfail(dsc_error *err, int status, const char *format, va_list args)
+{
+    if (err) {
+        err->status = status;
+        vsnprintf(err->message, sizeof err->message, format, args);
+        make_printable(err->message);
+    }
+    return status;
+}
+
+int dsc_fail(dsc_error *err, int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    dsc_vfail(err, status, format, args);
+    va_end(args);
+    return status;
+}
+
+int dsc_fail_errno(dsc_error *err, int status, int errno_value, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    dsc_vfail(err, status, format, args);
+    va_end(args);
+    if (err) {
+        size_t n = strlen(err->message);
+        snprintf(err->message + n, sizeof err->message - n, ": %s", strerror(errno_value));
+    }
+    return status;
+}
+
+int dsc_error_prefix(dsc_error *err, int status, const char *format, ...)
+{
+    if (!err)
+        return status;
+    enum { PREFIX_MAX = sizeof err->message / 2 };
+    char rest[sizeof err->message];
+    memcpy(rest, err->message, sizeof rest);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->message, PREFIX_MAX - 2, format, args);
+    va_end(args);
+    strcat(err->message, ": ");
+    size_t n = strlen(err->message), keep = strnlen(rest, sizeof err->message - n - 1);
+    memcpy(err->message + n, rest, keep);
+    err->message[n + keep] = '\0';
+    make_printable(err->message);
+    return err->status;
+}
+
+int dsc_exit_code(int status)
+{
+    switch (status) {
+    case DSC_OK: return 0;
+    case DSC_EUSAGE: return 2;
+    case DSC_EABSENT: return 3;
+    case DSC_EINPUT: return 4;
+    case DSC_EINTERRUPT: return 130;
+    default: return 1;
+    }
+}

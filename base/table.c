@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/table.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int keep(dsc_table *t, char **out, const char *text, dsc_error *err)
+{
+    void *p;
+    size_t n = strlen(text) + 1;
+    int rc = dsc_arena_alloc(&t->arena, &p, n, 1, err);
+    if (!rc)
+        memcpy(*out = p, text, n);
+    return rc;
+}
+
+void dsc_table_fini(dsc_table *t)
+{
+    free(t->column);
+    free(t->cell);
+    free(t->key);
+    free(t->value);
+    dsc_arena_fini(&t->arena);
+    *t = (dsc_table){0};
+}
+
+int dsc_table_comment(dsc_table *t, const char *key, const char *value, dsc_error *err)
+{
+    void *k = t->key, *v = t->value;
+    int rc = dsc_grow(&k, &t->key_capacity, t->comments + 1, sizeof *t->key, err);
+    t->key = k;
+    if (!rc) {
+        rc = dsc_grow(&v, &t->value_capacity, t->comments + 1, sizeof *t->value, err);
+        t->value = v;
+    }
+    if (!rc)
+        rc = keep(t, &t->key[t->comments], key, err);
+    if (!rc)
+        rc = keep(t, &t->value[t->comments], value, err);
+    if (!rc)
+        t->comments++;
+    return rc;
+}
+
+const char *dsc_table_get_comment(const dsc_table *t, const char *key)
+{
+    for (size_t i = 0; i < t->comments; i++)
+        if (strcmp(t->key[i], key) == 0)
+            return t->value[i];
+    return NULL;
+}
+
+int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type, const char *help,
+                         dsc_error *err)
+{
+    void *p = t->column;
+    int rc = dsc_grow(&p, &t->column_capacity, t->columns + 1, sizeof *t->column, err);
+    t->column = p;
+    if (rc)
+        return rc;
+    char *kept_name = NULL, *kept_help = NULL;
+    rc = keep(t, &kept_name, name, err);
+    if (!rc && help)
+        rc = keep(t, &kept_help, help, err);
+    if (!rc)
+        t->column[t->columns++] = (dsc_column){kept_name, type, kept_help};
+    return rc;
+}
+
+static int keep_cell(dsc_table *t, dsc_cell *c, dsc_error *err)
+{
+    int rc = DSC_OK;
+    char *text;
+    void *list;
+    if (c->type == DSC_CELL_TEXT) {
+        rc = keep(t, &text, c->text ? c->text : "", err);
+        c->text = rc ? NULL : text;
+    } else if (c->type == DSC_CELL_LIST) {
+        rc = dsc_arena_alloc(&t->arena, &list, (size_t)c->i, sizeof *c->list, err);
+        if (!rc && c->i)
+            memcpy(list, c->list, (size_t)c->i * sizeof *c->list);
+        c->list = rc ? NULL : list;
+    }
+    return rc;
+}
+
+int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err)
+{
+    void *p = t->cell;
+    int rc = dsc_grow(&p, &t->cell_capacity, (t->rows + 1) * t->columns, sizeof *t->cell, err);
+    t->cell = p;
+    dsc_cell *row = rc ? NULL : t->cell + t->rows * t->columns;
+    for (size_t c = 0; c < t->columns && !rc; c++) {
+        row[c] = cells[c];
+        rc = keep_cell(t, &row[c], err);
+    }
+    if (!rc)
+        t->rows++;
+    return rc;
+}
+
+int dsc_table_find(const dsc_table *t, const char *name)
+{
+    for (size_t c = 0; c < t->columns; c++)
+        if (strcmp(t->column[c].name, name) == 0)
+            return (int)c;
+    return -1;
+}
+
+const dsc_cell *dsc_table_at(const dsc_table *t, size_t row, size_t column)
+{
+    return &t->cell[row * t->columns + column];
+}
+
+double dsc_table_real(const dsc_table *t, size_t row, size_t column)
+{
+    const dsc_cell *c = dsc_table_at(t, row, column);
+    return c->type == DSC_CELL_INT ? (double)c->i : c->type == DSC_CELL_REAL ? c->r : NAN;
+}
+
+void dsc_number_text(double x, char text[DSC_NUMBER_TEXT])
+{
+    if (isnan(x)) {
+        memcpy(text, "nan", 4);
+        return;
+    }
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, DSC_NUMBER_TEXT, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            return;
+    }
+}
+
+// A TSV field holds no tab and no line end: both become a space.
+static void write_plain(const char *s, FILE *f)
+{
+    for (; *s; s++)
+        fputc(*s == '\t' || *s == '\n' || *s == '\r' ? ' ' : *s, f);
+}
+
+void dsc_table_write_tsv_head(const dsc_table *t, FILE *f)
+{
+    for (size_t i = 0; i < t->comments; i++) {
+        fprintf(f, "# %s: ", t->key[i]);
+        write_plain(t->value[i], f);
+        fputc('\n', f);
+    }
+    for (size_t c = 0; c < t->columns; c++)
+        fprintf(f, "%s%c", t->column[c].name, c + 1 < t->columns ? '\t' : '\n');
+}
+
+static void write_list(const dsc_cell *c, char separator, FILE *f)
+{
+    for (int64_t j = 0; j < c->i; j++) {
+        if (j)
+            fputc(separator, f);
+        fprintf(f, "%" PRId64, c->list[j]);
+    }
+}
+
+void dsc_table_write_tsv_row(const dsc_table *t, size_t row, FILE *f)
+{
+    char number[DSC_NUMBER_TEXT];
+    for (size_t c = 0; c < t->columns; c++) {
+        const dsc_cell *x = dsc_table_at(t, row, c);
+        switch (x->type) {
+        case DSC_CELL_INT: fprintf(f, "%" PRId64, x->i); break;
+        case DSC_CELL_REAL:
+            dsc_number_text(x->r, number);
+            fputs(number, f);
+            break;
+        case DSC_CELL_TEXT: write_plain(x->text, f); break;
+        case DSC_CELL_LIST: write_list(x, ';', f); break;
+        }
+        fputc(c + 1 < t->columns ? '\t' : '\n', f);
+    }
+}
+
+// JSON strings come from Jansson; text that is not UTF-8 (a file name, say) is shown byte by byte
+// with '?' for what is not ASCII.
+static void write_json_string(const char *s, FILE *f)
+{
+    json_t *j = json_string(s);
+    if (j) {
+        json_dumpf(j, f, JSON_ENCODE_ANY);
+        json_decref(j);
+        return;
+    }
+    fputc('"', f);
+    for (; *s; s++)
+        fputc((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e || strchr("\"\\", *s) ? '?' : *s, f);
+    fputc('"', f);
+}
+
+void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f)
+{
+    fputs("{\"#\": {", f);
+    for (size_t i = 0; i < t->comments; i++) {
+        fputs(i ? ", " : "", f);
+        write_json_string(t->key[i], f);
+        fputs(": ", f);
+        write_json_string(t->value[i], f);
+    }
+    fputs("}}\n", f);
+}
+
+void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f)
+{
+    char number[DSC_NUMBER_TEXT];
+    fputc('{', f);
+    for (size_t c = 0; c < t->columns; c++) {
+        const dsc_cell *x = dsc_table_at(t, row, c);
+        fputs(c ? ", " : "", f);
+        write_json_string(t->column[c].name, f);
+        fputs(": ", f);
+        switch (x->type) {
+        case DSC_CELL_INT: fprintf(f, "%" PRId64, x->i); break;
+        case DSC_CELL_REAL:
+            dsc_number_text(x->r, number);
+            fputs(isfinite(x->r) ? number : "null", f);
+            if (isfinite(x->r) && !strpbrk(number, ".e"))
+                fputs(".0", f); // a real number stays one for the reader
+            break;
+        case DSC_CELL_TEXT: write_json_string(x->text, f); break;
+        case DSC_CELL_LIST:
+            fputc('[', f);
+            write_list(x, ',', f);
+            fputc(']', f);
+            break;
+        }
+    }
+    fputs("}\n", f);
+}

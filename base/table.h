@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result tables: what every command prints, every figure draws and every report shows.
+//
+// A table is a list of comment lines (`# key: value`: version, command, seed, trace hash), named
+// typed columns and rows. It is written as TSV (comments, header, rows) or JSON lines (an object
+// per row; the comments as a first object {"#": {...}}), and read back from both.
+#ifndef DSC_BASE_TABLE_H
+#define DSC_BASE_TABLE_H
+
+#include "base/memory.h"
+
+#include <stdio.h>
+
+typedef enum dsc_cell_type { DSC_CELL_INT, DSC_CELL_REAL, DSC_CELL_TEXT, DSC_CELL_LIST } dsc_cell_type;
+
+// A value. A list is a list of counts (a histogram): "28;14;3" in TSV, an array in JSON.
+typedef struct dsc_cell {
+    dsc_cell_type type;
+    int64_t i;        // DSC_CELL_INT
+    double r;         // DSC_CELL_REAL; NaN is "nan" in TSV, null in JSON
+    const char *text; // DSC_CELL_TEXT, UTF-8, owned by the table's arena once added
+    const int64_t *list; // DSC_CELL_LIST [i]; i is its length
+} dsc_cell;
+
+typedef struct dsc_column {
+    const char *name; // as printed: lower case, the field's own term
+    dsc_cell_type type;
+    const char *help; // one line: meaning, unit, bonus counted or not; may be NULL
+} dsc_column;
+
+typedef struct dsc_table {
+    dsc_column *column;
+    size_t columns, column_capacity;
+    dsc_cell *cell; // [rows][columns]
+    size_t rows, cell_capacity;
+    char **key, **value; // [comments]
+    size_t comments, key_capacity, value_capacity;
+    dsc_arena arena; // strings and lists
+} dsc_table; // zero-initialise; dsc_table_fini frees
+
+DSC_API void dsc_table_fini(dsc_table *t);
+DSC_API int dsc_table_comment(dsc_table *t, const char *key, const char *value, dsc_error *err);
+DSC_API const char *dsc_table_get_comment(const dsc_table *t, const char *key); // or NULL
+// Columns are all added before the first row. Name and help are copied.
+DSC_API int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type, const char *help,
+                                 dsc_error *err);
+// One row: `cells` has t->columns values, whose types must be the columns'; texts and lists are copied.
+DSC_API int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err);
+
+DSC_API int dsc_table_find(const dsc_table *t, const char *name); // column index or -1
+DSC_API const dsc_cell *dsc_table_at(const dsc_table *t, size_t row, size_t column);
+DSC_API double dsc_table_real(const dsc_table *t, size_t row, size_t column); // INT or REAL, else NaN
+
+// Writes. Numbers in %.17g, trimmed to the shortest text that reads back the same.
+// DSC_EIO is left to the caller, who owns the stream and checks it once.
+DSC_API void dsc_table_write_tsv_head(const dsc_table *t, FILE *f); // comments and header line
+DSC_API void dsc_table_write_tsv_row(const dsc_table *t, size_t row, FILE *f);
+DSC_API void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f);
+DSC_API void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f);
+
+// The shortest decimal text of a number that reads back as the same double ("nan" for NaN).
+enum { DSC_NUMBER_TEXT = 32 };
+DSC_API void dsc_number_text(double x, char text[DSC_NUMBER_TEXT]);
+
+// Reads a whole table (TSV or JSON lines, told by the first byte). Columns of a TSV file are INT
+// when every value is an integer, REAL when every value is a number, LIST when every value is
+// integers joined by ';' (at least one has a ';'), else TEXT. DSC_EINPUT names file and line.
+DSC_API int dsc_table_read(dsc_table *t, const char *path, dsc_error *err);
+
+#endif

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result tables read back: TSV (types are told from the values) and JSON lines.
+#include "base/file.h"
+#include "base/table.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_COLUMNS = 256 };
+static const size_t MAX_BYTES = (size_t)1 << 30;
+
+static bool is_integer(const char *s)
+{
+    char *end;
+    errno = 0;
+    (void)strtoll(s, &end, 10);
+    return *s && !*end && !errno && *s != ' ' && *s != '+';
+}
+
+static bool is_number(const char *s)
+{
+    char *end;
+    if (strcmp(s, "nan") == 0)
+        return true;
+    if (!*s || strspn(s, "0123456789+-.eEinf") != strlen(s))
+        return false;
+    (void)strtod(s, &end);
+    return !*end;
+}
+
+static bool is_list(const char *s)
+{
+    return *s && strspn(s, "0123456789;") == strlen(s) && *s != ';' && !strstr(s, ";;") &&
+           s[strlen(s) - 1] != ';';
+}
+
+// The narrowest type that holds every value of column c. A column of single integers that is named
+// as a histogram is a list whose lists happen to have one element.
+static dsc_cell_type column_type(char *const *field, size_t rows, size_t columns, size_t c,
+                                 const char *name)
+{
+    bool integer = rows > 0, number = rows > 0, list = rows > 0;
+    for (size_t r = 0; r < rows; r++) {
+        const char *s = field[r * columns + c];
+        integer = integer && is_integer(s);
+        number = number && is_number(s);
+        list = list && (is_list(s) || !*s);
+    }
+    if (list && (!number || strstr(name, "histogram")))
+        return DSC_CELL_LIST;
+    return integer ? DSC_CELL_INT : number ? DSC_CELL_REAL : DSC_CELL_TEXT;
+}
+
+static int parse_list(dsc_table *t, const char *s, dsc_cell *out, dsc_error *err)
+{
+    size_t n = *s ? 1 : 0;
+    for (const char *p = s; *p; p++)
+        n += *p == ';';
+    void *mem;
+    int rc = dsc_arena_alloc(&t->arena, &mem, n, sizeof(int64_t), err);
+    if (rc)
+        return rc;
+    int64_t *list = mem;
+    for (size_t j = 0; j < n; j++) {
+        char *end;
+        list[j] = strtoll(s, &end, 10);
+        s = *end ? end + 1 : end;
+    }
+    out->list = list;
+    out->i = (int64_t)n;
+    return DSC_OK;
+}
+
+// Cuts `line` at tabs into field[0, limit); returns the number of fields found (may exceed limit).
+static size_t split(char *line, char **field, size_t limit)
+{
+    size_t n = 0;
+    for (char *p = line; p; n++) {
+        char *tab = strchr(p, '\t');
+        if (tab)
+            *tab = '\0';
+        if (n < limit)
+            field[n] = p;
+        p = tab ? tab + 1 : NULL;
+    }
+    return n;
+}
+
+// Takes one line off *rest; NULL at the end.
+static char *next_line(char **rest)
+{
+    char *line = *rest;
+    if (!line || !*line)
+        return NULL;
+    char *nl = strchr(line, '\n');
+    if (nl) {
+        *nl = '\0';
+        if (nl > line && nl[-1] == '\r')
+            nl[-1] = '\0';
+    }
+    *rest = nl ? nl + 1 : NULL;
+    return line;
+}
+
+static int fill_tsv(dsc_table *t, char *const *field, size_t rows, char *const *name, size_t columns,
+                    dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < columns && !rc; c++)
+        rc = dsc_table_add_column(t, name[c], column_type(field, rows, columns, c, name[c]), NULL, err);
+    for (size_t r = 0; r < rows && !rc; r++) {
+        dsc_cell row[MAX_COLUMNS] = {{0}};
+        for (size_t c = 0; c < columns && !rc; c++) {
+            const char *s = field[r * columns + c];
+            row[c].type = t->column[c].type;
+            switch (row[c].type) {
+            case DSC_CELL_INT: row[c].i = strtoll(s, NULL, 10); break;
+            case DSC_CELL_REAL: row[c].r = strcmp(s, "nan") ? strtod(s, NULL) : (double)NAN; break;
+            case DSC_CELL_TEXT: row[c].text = s; break;
+            case DSC_CELL_LIST: rc = parse_list(t, s, &row[c], err); break;
+            }
+        }
+        if (!rc)
+            rc = dsc_table_add_row(t, row, err);
+    }
+    return rc;
+}
+
+static int read_comment(dsc_table *t, char *line, dsc_error *err)
+{
+    char *key = line + 1 + (line[1] == ' '), *colon = strstr(key, ": ");
+    if (!colon)
+        return DSC_OK;
+    *colon = '\0';
+    return dsc_table_comment(t, key, colon + 2, err);
+}
+
+static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
+{
+    char *line, *name[MAX_COLUMNS], **field = NULL;
+    size_t columns = 0, rows = 0, capacity = 0, number = 0;
+    int rc = DSC_OK;
+    while (!rc && (line = next_line(&text))) {
+        number++;
+        if (*line == '#') {
+            rc = read_comment(t, line, err);
+        } else if (!columns) {
+            columns = split(line, name, MAX_COLUMNS);
+            if (columns > MAX_COLUMNS)
+                rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: %zu columns, the limit is %d", path, number,
+                              columns, MAX_COLUMNS);
+        } else {
+            void *p = field;
+            rc = dsc_grow(&p, &capacity, (rows + 1) * columns, sizeof *field, err);
+            field = p;
+            if (rc)
+                break;
+            size_t n = split(line, field + rows * columns, columns);
+            if (n != columns)
+                rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: %zu fields, the header has %zu columns", path,
+                              number, n, columns);
+            rows++;
+        }
+    }
+    if (!rc && !columns)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: no header line", path);
+    if (!rc)
+        rc = fill_tsv(t, field, rows, name, columns, err);
+    free(field);
+    return rc;
+}
+
+// Adds the columns of the first row object.
+static int json_columns(dsc_table *t, json_t *row, dsc_error *err)
+{
+    const char *key;
+    json_t *v;
+    int rc = DSC_OK;
+    json_object_foreach(row, key, v) {
+        dsc_cell_type type = json_is_integer(v)  ? DSC_CELL_INT
+                             : json_is_string(v) ? DSC_CELL_TEXT
+                             : json_is_array(v)  ? DSC_CELL_LIST
+                                                 : DSC_CELL_REAL;
+        if (!rc)
+            rc = dsc_table_add_column(t, key, type, NULL, err);
+    }
+    return rc;
+}
+
+static int json_cell(dsc_table *t, json_t *v, dsc_cell *c, dsc_error *err)
+{
+    bool fits = true;
+    int rc = DSC_OK;
+    switch (c->type) {
+    case DSC_CELL_INT:
+        fits = json_is_integer(v);
+        c->i = json_integer_value(v);
+        break;
+    case DSC_CELL_REAL:
+        fits = json_is_number(v) || json_is_null(v);
+        c->r = json_is_number(v) ? json_number_value(v) : (double)NAN;
+        break;
+    case DSC_CELL_TEXT:
+        fits = json_is_string(v);
+        c->text = json_string_value(v);
+        break;
+    case DSC_CELL_LIST: {
+        void *mem;
+        fits = json_is_array(v);
+        size_t n = json_array_size(v);
+        rc = dsc_arena_alloc(&t->arena, &mem, n, sizeof(int64_t), err);
+        if (rc)
+            return rc;
+        int64_t *list = mem;
+        for (size_t i = 0; i < n; i++) {
+            fits = fits && json_is_integer(json_array_get(v, i));
+            list[i] = json_integer_value(json_array_get(v, i));
+        }
+        c->list = list;
+        c->i = (int64_t)n;
+        break;
+    }
+    }
+    return fits ? rc : dsc_fail(err, DSC_EINPUT, "value of another type than in the first row");
+}
+
+static int json_row(dsc_table *t, json_t *row, dsc_error *err)
+{
+    dsc_cell cell[MAX_COLUMNS] = {{0}};
+    int rc = DSC_OK;
+    if (!t->columns)
+        rc = json_columns(t, row, err);
+    if (!rc && (!t->columns || t->columns > MAX_COLUMNS || json_object_size(row) != t->columns))
+        rc = dsc_fail(err, DSC_EINPUT, "%zu fields, the first row has %zu (limit %d)",
+                      json_object_size(row), t->columns, MAX_COLUMNS);
+    for (size_t c = 0; c < t->columns && !rc; c++) {
+        json_t *v = json_object_get(row, t->column[c].name);
+        cell[c].type = t->column[c].type;
+        rc = v ? json_cell(t, v, &cell[c], err) : dsc_fail(err, DSC_EINPUT, "field is missing");
+        if (rc)
+            dsc_error_prefix(err, rc, "'%s'", t->column[c].name);
+    }
+    return rc ? rc : dsc_table_add_row(t, cell, err);
+}
+
+static int read_jsonl(dsc_table *t, const char *path, char *text, dsc_error *err)
+{
+    char *line;
+    size_t number = 0;
+    int rc = DSC_OK;
+    while (!rc && (line = next_line(&text))) {
+        json_error_t e;
+        json_t *j = json_loads(line, JSON_REJECT_DUPLICATES, &e), *head;
+        number++;
+        if (!json_is_object(j)) {
+            rc = dsc_fail(err, DSC_EINPUT, "%s", j ? "not a JSON object" : e.text);
+        } else if ((head = json_object_get(j, "#"))) {
+            const char *key;
+            json_t *v;
+            json_object_foreach(head, key, v) {
+                if (!rc && json_is_string(v))
+                    rc = dsc_table_comment(t, key, json_string_value(v), err);
+            }
+        } else {
+            rc = json_row(t, j, err);
+        }
+        json_decref(j);
+        if (rc)
+            dsc_error_prefix(err, rc, "%s:%zu", path, number);
+    }
+    return rc;
+}
+
+int dsc_table_read(dsc_table *t, const char *path, dsc_error *err)
+{
+    char *text;
+    size_t length;
+    *t = (dsc_table){0};
+    int rc = dsc_read_file(&text, &length, path, MAX_BYTES, err);
+    if (rc)
+        return rc;
+    if (strlen(text) != length)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: NUL byte at %zu: not a result table", path, strlen(text));
+    else if (*text == '{')
+        rc = read_jsonl(t, path, text, err);
+    else
+        rc = read_tsv(t, path, text, err);
+    free(text);
+    if (rc)
+        dsc_table_fini(t);
+    return rc;
+}
