@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every method is counted by. Integers only, so that sums do not depend on their order.
+#ifndef DSC_SIM_COUNTS_H
+#define DSC_SIM_COUNTS_H
+
+#include "base/memory.h"
+
+#include <stdint.h>
+
+typedef struct dsc_counts {
+    int64_t requests;
+    int64_t output_tokens;       // bonus tokens included
+    int64_t target_calls;        // forward passes of the target, the first (prefill) included
+    int64_t num_drafts;          // drafts started, empty ones included (LLMA: triggers)
+    int64_t num_draft_tokens;    // tokens proposed
+    int64_t num_accepted_tokens; // of those, accepted; bonus excluded: output_tokens - target_calls
+    int64_t *histogram;          // [histogram_length] target calls that accepted m draft tokens
+    int64_t histogram_length;    // most draft tokens a call can accept, + 1
+} dsc_counts;
+
+// Zero counts with room for 0..most accepted tokens a call; `histogram` is the caller's storage.
+static inline dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
+{
+    for (int64_t m = 0; m <= most; m++)
+        histogram[m] = 0;
+    return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
+}
+
+DSC_API void dsc_counts_add(dsc_counts *sum, const dsc_counts *x); // equal histogram lengths
+
+// accepted / draft tokens; NaN when nothing was drafted.
+DSC_API double dsc_acceptance_rate(const dsc_counts *c);
+// Output tokens per target call, bonus included; NaN when there was no call.
+DSC_API double dsc_block_efficiency(const dsc_counts *c);
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/draft.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void dsc_draft_clear(dsc_draft *d)
+{
+    d->count = 0;
+    d->started = false;
+}
+
+void dsc_draft_fini(dsc_draft *d)
+{
+    free(d->token);
+    free(d->parent);
+    *d = (dsc_draft){0};
+}
+
+int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
+                           dsc_error *err)
+{
+    void *t = d->token, *p = d->parent;
+    int rc = dsc_grow(&t, &d->token_capacity, d->count + n, sizeof *d->token, err);
+    d->token = t;
+    if (rc)
+        return rc;
+    rc = dsc_grow(&p, &d->parent_capacity, d->count + n, sizeof *d->parent, err);
+    d->parent = p;
+    if (rc)
+        return rc;
+    if (n)
+        memcpy(d->token + d->count, token, n * sizeof *token);
+    for (size_t j = 0; j < n; j++)
+        d->parent[d->count + j] = j ? (int32_t)(d->count + j - 1) : parent;
+    d->count += n;
+    return DSC_OK;
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// LLMA (Yang et al. 2023, "Inference with Reference", Algorithms 1 and 2): when the last tokens
+// written occur in a reference, copy what follows them there.
+//
+// The longest agreement of at least n tokens wins; like the authors' code, agreement is counted up
+// to max(max_match, n) tokens, and the first of several equal occurrences is taken. `--semantics
+// code` also counts the current token in k, as that code does: k - 1 tokens are copied. The paper's
+// text asks for --max-match 0 (no cap) and --tie random.
+#include "base/rng.h"
+#include "sim/draft/match_index.h"
+#include "sim/drafter.h"
+
+#include <string.h>
+
+enum { N, K, MAX_MATCH, TIE, SEMANTICS, REFERENCES };
+enum { TIE_FIRST, TIE_RANDOM };
+enum { SEMANTICS_PAPER, SEMANTICS_CODE };
+static const dsc_option options[] = {
+    {.name = "n", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 1, .max = 1024,
+     .help = "match length: how many of the last output tokens must occur in a reference"},
+    {.name = "k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "18", .min = 0, .max = 1000000,
+     .length = true, .help = "copy length: tokens copied into the draft (see --semantics)"},
+    {.name = "max-match", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "5", .min = 0,
+     .max = 1000000,
+     .help = "prefer longer matches up to max(L, n) tokens; 0: without limit"},
+    {.name = "tie", .kind = DSC_OPTION_CHOICE, .choices = "first|random", .initial = "first",
+     .help = "which of several longest matches is copied from"},
+    {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
+     .length = true,
+     .help = "paper: k tokens are copied; code: k counts the current token too, k - 1 are copied"},
+    {.name = "references", .kind = DSC_OPTION_CHOICE, .choices = "docs|turns|prompt|all",
+     .initial = "docs",
+     .help = "copy from the documents, the earlier turns, the prompt, or all of them in this order"},
+};
+
+static int64_t limit(const int64_t *parameter)
+{
+    int64_t k = parameter[K];
+    return parameter[SEMANTICS] == SEMANTICS_CODE && k > 0 ? k - 1 : k;
+}
+
+static int32_t cap_of(const int64_t *parameter)
+{
+    int64_t cap = parameter[MAX_MATCH] ? parameter[MAX_MATCH] : INT32_MAX;
+    return (int32_t)(cap < parameter[N] ? parameter[N] : cap);
+}
+
+static int build(dsc_match_index *index, const dsc_drafter_input *in, int64_t references,
+                 dsc_error *err)
+{
+    static const int which[] = {DSC_INDEX_DOCUMENTS, DSC_INDEX_TURNS, DSC_INDEX_PROMPT,
+                                DSC_INDEX_DOCUMENTS | DSC_INDEX_TURNS | DSC_INDEX_PROMPT};
+    return dsc_match_index_build(index, in->request, which[references], in->arena, err);
+}
+
+static double tie_break(uint64_t seed, int64_t request, int64_t position)
+{
+    return dsc_rng_uniform(seed, (uint64_t)request, (uint32_t)position, DSC_RNG_TIE);
+}
+
+typedef struct state {
+    dsc_match_index index;
+    const int64_t *parameter;
+    int64_t request;
+    uint64_t seed;
+} state;
+
+static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
+{
+    state *s = memory;
+    *s = (state){.parameter = in->parameter, .request = in->request->index, .seed = in->seed};
+    return build(&s->index, in, in->parameter[REFERENCES], err);
+}
+
+static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    const state *s = memory;
+    int32_t cap = cap_of(s->parameter);
+    bool random = s->parameter[TIE] == TIE_RANDOM;
+    double u = random ? tie_break(s->seed, s->request, length) : 0;
+    dsc_match m;
+    dsc_match_find(&s->index, output, length, &cap, 1, random ? &u : NULL, &m);
+    draft->started = m.length >= s->parameter[N];
+    if (!draft->started)
+        return DSC_OK;
+    int64_t available = s->index.end[m.at - 1] - m.at, most = limit(s->parameter);
+    return dsc_draft_append_chain(draft, -1, s->index.text + m.at,
+                                  (size_t)(available < most ? available : most), err);
+}
+
+// One family of settings that share an index and a way to break ties; they differ in n and cap.
+typedef struct family {
+    int64_t references, tie;
+    int32_t cap[DSC_MAX_CAPS]; // ascending
+    size_t caps;
+    int32_t *length, *available, *run; // [caps][output tokens]
+} family;
+
+static void add_cap(family *f, int32_t cap)
+{
+    size_t c = 0;
+    while (c < f->caps && f->cap[c] < cap)
+        c++;
+    if (c < f->caps && f->cap[c] == cap)
+        return;
+    memmove(f->cap + c + 1, f->cap + c, (f->caps - c) * sizeof *f->cap);
+    f->cap[c] = cap;
+    f->caps++;
+}
+
+// Matches, offers and runs at every output position for every cap of the family.
+static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_error *err)
+{
+    dsc_token_view output = in->request->output;
+    size_t n = (size_t)output.count;
+    int32_t **array[] = {&f->length, &f->available, &f->run};
+    dsc_match_index index;
+    int rc = build(&index, in, f->references, err);
+    for (size_t a = 0; a < 3 && !rc; a++) {
+        void *p;
+        rc = dsc_arena_alloc(in->arena, &p, f->caps * n, sizeof(int32_t), err);
+        *array[a] = p;
+    }
+    for (size_t i = 0; i < n && !rc; i++) {
+        dsc_match match[DSC_MAX_CAPS];
+        bool random = f->tie == TIE_RANDOM;
+        double u = random ? tie_break(in->seed, in->request->index, (int64_t)i) : 0;
+        dsc_match_find(&index, output.id, (int64_t)i, f->cap, f->caps, random ? &u : NULL, match);
+        for (size_t c = 0; c < f->caps; c++) {
+            int32_t at = match[c].at, available = 0, run = 0;
+            if (c && at == match[c - 1].at) { // the same place as for the cap before
+                available = f->available[(c - 1) * n + i];
+                run = f->run[(c - 1) * n + i];
+            } else if (match[c].length) {
+                available = index.end[at - 1] - at;
+                int64_t most = (int64_t)(n - 1 - i);
+                most = most < available ? most : available;
+                most = most < longest ? most : longest;
+                while (run < most && index.text[at + run] == output.id[i + (size_t)run])
+                    run++;
+            }
+            f->length[c * n + i] = match[c].length;
+            f->available[c * n + i] = available;
+            f->run[c * n + i] = run;
+        }
+    }
+    return rc;
+}
+
+// A setting's own view: a draft starts where the match is at least n long.
+static int select_starts(const family *f, const dsc_drafter_input *in, dsc_spans *out, dsc_error *err)
+{
+    size_t n = (size_t)in->request->output.count, c = 0;
+    while (f->cap[c] != cap_of(in->parameter))
+        c++;
+    const int32_t *length = f->length + c * n, *available = f->available + c * n, *run = f->run + c * n;
+    int32_t shortest = (int32_t)in->parameter[N];
+    void *a, *r;
+    int rc = dsc_arena_alloc(in->arena, &a, n, sizeof(int32_t), err);
+    if (!rc)
+        rc = dsc_arena_alloc(in->arena, &r, n, sizeof(int32_t), err);
+    if (rc)
+        return rc;
+    *out = (dsc_spans){a, r};
+    for (size_t i = 0; i < n; i++) {
+        bool starts = length[i] >= shortest;
+        out->available[i] = starts ? available[i] : -1;
+        out->run[i] = starts ? run[i] : 0;
+    }
+    return DSC_OK;
+}
+
+static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,
+                 dsc_error *err)
+{
+    void *mem;
+    int rc = dsc_arena_alloc(in[0].arena, &mem, count, sizeof(bool), err);
+    bool *done = mem;
+    if (rc)
+        return rc;
+    memset(done, 0, count * sizeof *done);
+    for (size_t first = 0; first < count && !rc; first++) {
+        if (done[first])
+            continue;
+        family f = {in[first].parameter[REFERENCES], in[first].parameter[TIE], {0}, 0, 0, 0, 0};
+        size_t member[DSC_MAX_CAPS], members = 0;
+        for (size_t j = first; j < count && members < DSC_MAX_CAPS; j++)
+            if (!done[j] && in[j].parameter[REFERENCES] == f.references &&
+                in[j].parameter[TIE] == f.tie) {
+                add_cap(&f, cap_of(in[j].parameter));
+                member[members++] = j;
+                done[j] = true;
+            }
+        rc = replay(&f, &in[first], longest, err);
+        for (size_t m = 0; m < members && !rc; m++)
+            rc = select_starts(&f, &in[member[m]], &out[member[m]], err);
+    }
+    return rc;
+}
+
+const dsc_drafter_type dsc_drafter_llma = {
+    .name = "llma",
+    .summary = "copy from references after a match of the last n tokens (LLMA)",
+    .state_size = sizeof(state),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .limit = limit,
+    .begin = begin,
+    .propose = propose,
+    .spans = spans,
+};

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// No speculation: one token per target call. The lower end of every table.
+#include "sim/drafter.h"
+
+#include <string.h>
+
+static int64_t limit(const int64_t *parameter)
+{
+    (void)parameter;
+    return 0;
+}
+
+static int propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    (void)state, (void)output, (void)length, (void)draft, (void)err;
+    return DSC_OK;
+}
+
+static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,
+                 dsc_error *err)
+{
+    (void)longest;
+    size_t n = (size_t)in[0].request->output.count;
+    void *available, *run;
+    int rc = dsc_arena_alloc(in[0].arena, &available, n, sizeof(int32_t), err);
+    if (!rc)
+        rc = dsc_arena_alloc(in[0].arena, &run, n, sizeof(int32_t), err);
+    if (rc)
+        return rc;
+    memset(available, 0xff, n * sizeof(int32_t)); // -1: no draft starts
+    memset(run, 0, n * sizeof(int32_t));
+    for (size_t j = 0; j < count; j++)
+        out[j] = (dsc_spans){available, run};
+    return DSC_OK;
+}
+
+const dsc_drafter_type dsc_drafter_none = {
+    .name = "none",
+    .summary = "no speculation: one token per target call",
+    .limit = limit,
+    .propose = propose,
+    .spans = spans,
+};

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A drafter that knows the output: k right tokens every time. The upper end of every table.
+// It knows where the output ends and drafts no further than the token before the last.
+#include "sim/drafter.h"
+
+typedef struct state {
+    dsc_token_view output;
+    int64_t k;
+} state;
+
+enum { K };
+static const dsc_option options[] = {
+    {.name = "k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "18", .min = 0, .max = 1000000,
+     .length = true, .help = "draft length: right tokens proposed at each step"},
+};
+
+static int64_t limit(const int64_t *parameter)
+{
+    return parameter[K];
+}
+
+static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
+{
+    (void)err;
+    *(state *)memory = (state){in->request->output, in->parameter[K]};
+    return DSC_OK;
+}
+
+static int64_t right_tokens(int64_t count, int64_t position)
+{
+    return count - 1 - position;
+}
+
+static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    const state *s = memory;
+    (void)output;
+    int64_t n = right_tokens(s->output.count, length);
+    draft->started = n > 0;
+    return dsc_draft_append_chain(draft, -1, s->output.id + length, (size_t)(n < s->k ? n : s->k), err);
+}
+
+static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,
+                 dsc_error *err)
+{
+    int64_t length = in[0].request->output.count;
+    void *available, *run;
+    int rc = dsc_arena_alloc(in[0].arena, &available, (size_t)length, sizeof(int32_t), err);
+    if (!rc)
+        rc = dsc_arena_alloc(in[0].arena, &run, (size_t)length, sizeof(int32_t), err);
+    if (rc)
+        return rc;
+    for (int64_t i = 0; i < length; i++) {
+        int64_t n = right_tokens(length, i);
+        n = n < longest ? n : longest;
+        ((int32_t *)run)[i] = (int32_t)n;
+        ((int32_t *)available)[i] = right_tokens(length, i) > 0 ? (int32_t)n : -1;
+    }
+    for (size_t j = 0; j < count; j++)
+        out[j] = (dsc_spans){available, run};
+    return DSC_OK;
+}
+
+const dsc_drafter_type dsc_drafter_oracle = {
+    .name = "oracle",
+    .summary = "knows the output: k right tokens at every step (upper bound)",
+    .sees_output = true,
+    .state_size = sizeof(state),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .limit = limit,
+    .begin = begin,
+    .propose = propose,
+    .spans = spans,
+};

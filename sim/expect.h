@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay without running the loop: exact results for every draft length in one pass.
+//
+// For a drafter whose drafts depend on the preceding tokens only (drafter.h, `spans`), and greedy
+// verification of a recorded output, a run is a walk over output positions: from position i a step
+// accepts a = min(run[i], limit) draft tokens and goes on at i + a + 1. Where drafts start and how far
+// they agree does not depend on the draft length, so all lengths share one pass over the references.
+// Tests hold this against sim/loop.c.
+#ifndef DSC_SIM_EXPECT_H
+#define DSC_SIM_EXPECT_H
+
+#include "sim/counts.h"
+#include "sim/drafter.h"
+
+// Configurations of one drafter, sorted into groups that share their spans.
+typedef struct dsc_plan {
+    const dsc_config *config;
+    size_t count;
+    size_t groups;
+    size_t *first; // [groups] a configuration of each group
+    size_t *order; // [count] configurations, group by group
+    size_t *start; // [groups + 1] where each group begins in `order`
+    int32_t *limit;  // [count]
+    int64_t longest; // max of limit
+} dsc_plan;
+
+// All configurations must be of one drafter that has `spans`. *plan keeps pointing at them.
+DSC_API int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err);
+DSC_API void dsc_plan_fini(dsc_plan *plan);
+
+// Adds one request's counts to counts[c] of every configuration c of the plan. The arena is the
+// request's; nothing else is allocated.
+DSC_API int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
+                           dsc_arena *arena, dsc_counts *counts, dsc_error *err);
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/result.h"
+
+#include <stdio.h>
+
+static const dsc_column fields[] = {
+    {"requests", DSC_CELL_INT, "requests replayed"},
+    {"output_tokens", DSC_CELL_INT, "tokens of all recorded outputs, end tokens included"},
+    {"target_calls", DSC_CELL_INT,
+     "forward passes of the target (the paper's steps), the prefill that gives the first token included"},
+    {"num_drafts", DSC_CELL_INT,
+     "drafts started (LLMA: times the copy was triggered), also when they came out empty"},
+    {"num_draft_tokens", DSC_CELL_INT, "draft tokens given to the target to verify"},
+    {"num_accepted_tokens", DSC_CELL_INT,
+     "draft tokens accepted; the bonus token of each call is not counted: output_tokens - target_calls"},
+    {"acceptance_rate", DSC_CELL_REAL,
+     "num_accepted_tokens / num_draft_tokens (ratio of totals, bonus excluded)"},
+    {"block_efficiency", DSC_CELL_REAL,
+     "output_tokens / target_calls: tokens per target call, bonus included (ratio of totals)"},
+    {"speedup", DSC_CELL_REAL,
+     "time of one token per call / time with the method, by the cost model (drafting itself is free)"},
+    {"accept_histogram", DSC_CELL_LIST,
+     "target calls that accepted 0, 1, 2, ... draft tokens (bonus excluded); they add up to target_calls"},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static const dsc_column request_columns[] = {
+    {"request", DSC_CELL_INT, "number of the request in the trace, from 0"},
+    {"id", DSC_CELL_TEXT, "the request's id"},
+};
+static const dsc_column interval_columns[] = {
+    {"block_efficiency_low", DSC_CELL_REAL,
+     "lower end of the 95 % interval of block_efficiency (bootstrap over requests)"},
+    {"block_efficiency_high", DSC_CELL_REAL, "upper end of it"},
+};
+
+const dsc_column *dsc_result_fields(size_t *count)
+{
+    *count = FIELDS;
+    return fields;
+}
+
+void dsc_parameter_name(const dsc_option *o, char out[DSC_PARAMETER_NAME])
+{
+    snprintf(out, DSC_PARAMETER_NAME, "%s", o->name);
+    for (char *p = out; *p; p++)
+        if (*p == '-')
+            *p = '_';
+}
+
+static int add_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < count && !rc; c++)
+        rc = dsc_table_add_column(t, column[c].name, column[c].type, column[c].help, err);
+    return rc;
+}
+
+int dsc_result_columns(dsc_table *t, const dsc_drafter_type *drafter, int parts, dsc_error *err)
+{
+    int rc = parts & DSC_RESULT_REQUEST ? add_columns(t, request_columns, 2, err) : DSC_OK;
+    if (!rc)
+        rc = dsc_table_add_column(t, "method", DSC_CELL_TEXT, drafter->summary, err);
+    for (size_t o = 0; o < drafter->option_count && !rc; o++) {
+        char name[DSC_PARAMETER_NAME];
+        dsc_parameter_name(&drafter->option[o], name);
+        rc = dsc_table_add_column(t, name,
+                                  drafter->option[o].kind == DSC_OPTION_CHOICE ? DSC_CELL_TEXT
+                                                                               : DSC_CELL_INT,
+                                  drafter->option[o].help, err);
+    }
+    if (!rc)
+        rc = add_columns(t, fields, FIELDS, err);
+    if (!rc && parts & DSC_RESULT_INTERVAL)
+        rc = add_columns(t, interval_columns, 2, err);
+    return rc;
+}
+
+static dsc_cell integer(int64_t i)
+{
+    return (dsc_cell){.type = DSC_CELL_INT, .i = i};
+}
+
+static dsc_cell real(double r)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = r};
+}
+
+static dsc_cell text(const char *s)
+{
+    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
+}
+
+typedef struct row {
+    dsc_cell cell[5 + DSC_MAX_PARAMETERS + FIELDS];
+    char choice[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
+    size_t n;
+} row;
+
+static void put_config(row *r, const dsc_config *config)
+{
+    const dsc_drafter_type *d = config->drafter;
+    r->cell[r->n++] = text(d->name);
+    for (size_t o = 0; o < d->option_count; o++) {
+        dsc_option_text(&d->option[o], config->parameter[o], r->choice[o], DSC_PARAMETER_NAME);
+        r->cell[r->n++] = d->option[o].kind == DSC_OPTION_CHOICE ? text(r->choice[o])
+                                                                 : integer(config->parameter[o]);
+    }
+}
+
+static void put_fields(row *r, const dsc_counts *c, const dsc_cost *cost)
+{
+    const int64_t count[] = {c->requests,   c->output_tokens,    c->target_calls,
+                             c->num_drafts, c->num_draft_tokens, c->num_accepted_tokens};
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        r->cell[r->n++] = integer(count[i]);
+    r->cell[r->n++] = real(dsc_acceptance_rate(c));
+    r->cell[r->n++] = real(dsc_block_efficiency(c));
+    r->cell[r->n++] = real(dsc_cost_speedup(cost, c));
+    // Up to the last length that occurred.
+    int64_t length = c->histogram_length;
+    while (length > 1 && !c->histogram[length - 1])
+        length--;
+    r->cell[r->n++] = (dsc_cell){.type = DSC_CELL_LIST, .list = c->histogram, .i = length};
+}
+
+int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err)
+{
+    row r;
+    r.n = 0;
+    if (parts & DSC_RESULT_REQUEST) {
+        r.cell[r.n++] = integer(result->request);
+        r.cell[r.n++] = text(result->id);
+    }
+    put_config(&r, result->config);
+    put_fields(&r, result->counts, result->cost);
+    if (parts & DSC_RESULT_INTERVAL) {
+        r.cell[r.n++] = real(result->low);
+        r.cell[r.n++] = real(result->high);
+    }
+    return dsc_table_add_row(t, r.cell, err);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configurations over a whole trace: shard by shard, requests in parallel, constant memory.
+#ifndef DSC_SIM_RUN_H
+#define DSC_SIM_RUN_H
+
+#include "sim/counts.h"
+#include "sim/drafter.h"
+
+typedef enum dsc_engine {
+    DSC_ENGINE_AUTO,   // expect where the drafter allows it, else the loop
+    DSC_ENGINE_LOOP,   // sim/loop.h
+    DSC_ENGINE_EXPECT, // sim/expect.h; refused for a drafter without spans
+} dsc_engine;
+
+typedef struct dsc_run_options {
+    dsc_engine engine;
+    int threads; // >= 1; results do not depend on it
+    uint64_t seed;
+    // Between chunks of requests: output tokens done and in all; nonzero stops with DSC_EINTERRUPT.
+    int (*progress)(void *user, int64_t done, int64_t total);
+    // After each request, in trace order, with its own counts; needs a single configuration.
+    int (*request)(void *user, const dsc_request *request, const dsc_counts *counts, dsc_error *err);
+    void *user;
+} dsc_run_options;
+
+// Counts of every configuration.
+typedef struct dsc_results {
+    dsc_counts *counts; // [count]
+    size_t count;
+    int64_t *histograms; // storage
+    size_t histogram_total;
+} dsc_results;
+
+DSC_API void dsc_results_fini(dsc_results *r);
+
+// Runs all configurations (of one drafter) over the trace. Greedy verification. *out is owned by the
+// caller and valid only on DSC_OK.
+DSC_API int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
+                    const dsc_run_options *options, dsc_results *out, dsc_error *err);
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A grid of configurations over a trace, into a result table on disk, resumable.
+//
+// While it runs, finished configurations stand in PATH.part (complete lines, synced after every
+// block). The finished table gets its name by a rename. Starting the same sweep again goes on
+// behind the last complete line of PATH.part.
+#ifndef DSC_SIM_SWEEP_H
+#define DSC_SIM_SWEEP_H
+
+#include "base/table.h"
+#include "sim/cost.h"
+#include "sim/run.h"
+
+// The values of every parameter; configurations are their product, the last parameter fastest.
+typedef struct dsc_grid {
+    const dsc_drafter_type *drafter;
+    int64_t *value[DSC_MAX_PARAMETERS]; // owned
+    size_t count[DSC_MAX_PARAMETERS];
+    size_t total; // configurations, at most DSC_MAX_GRID
+} dsc_grid;
+
+enum { DSC_MAX_GRID = 10000000 };
+
+// `text[o]`: the range or list of option o of the drafter.
+DSC_API int dsc_grid_init(dsc_grid *g, const dsc_drafter_type *drafter, const dsc_option_value *text,
+                          dsc_error *err);
+DSC_API void dsc_grid_fini(dsc_grid *g);
+DSC_API dsc_config dsc_grid_at(const dsc_grid *g, size_t index); // 0 <= index < total
+
+typedef struct dsc_sweep_options {
+    dsc_run_options run; // its progress gets output tokens x configurations
+    dsc_cost cost;
+    size_t block; // configurations evaluated in one pass over the trace; 0: chosen from its size
+    bool force;   // replace an existing result and forget an unfinished one
+    bool jsonl;   // JSON lines instead of TSV
+    // Told once, when an unfinished sweep is taken up again: configurations already done. May be NULL.
+    void (*resumed)(void *user, size_t done, size_t total);
+} dsc_sweep_options;
+
+// Writes the table to `path`. `comments` are its comment lines: all but "command" must be equal for
+// a PATH.part to be taken up (DSC_EUSAGE otherwise). DSC_EINTERRUPT after run.progress asked to stop:
+// what was finished is in PATH.part.
+DSC_API int dsc_sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_table *comments,
+                      const char *path, const dsc_sweep_options *options, dsc_error *err);
+
+#endif
