@@ -46,7 +46,8 @@ int dsc_sync_folder(const char *path, dsc_error *err)
     if (slash)
         slash[slash == folder] = '\0';
     int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY), rc = DSC_OK;
-    // Some file systems cannot sync a folder and say EINVAL; there is nothing more to be done there.
+    // Some file systems cannot sync a folder and say EINVAL; there is nothing more to be done
+    // there.
     if (fd < 0 || (fsync(fd) && errno != EINVAL))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot sync the folder of %s", path);
     if (fd >= 0)

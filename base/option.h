@@ -44,9 +44,9 @@ typedef struct dsc_option_set {
     bool lists;
 } dsc_option_set;
 
-// Parses argv[0, argc) against all sets; what is not an option is moved to argv[0, *positionals), in
-// order. "--" ends the options. Later values win. DSC_EUSAGE names the option, the value, the limit,
-// and the nearest known name of an unknown one.
+// Parses argv[0, argc) against all sets; what is not an option is moved to argv[0, *positionals),
+// in order. "--" ends the options. Later values win. DSC_EUSAGE names the option, the value, the
+// limit, and the nearest known name of an unknown one.
 DSC_API int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char **argv,
                               size_t *positionals, dsc_error *err);
 

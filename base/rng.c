@@ -3,7 +3,8 @@
 
 #include <Random123/philox.h>
 
-void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use, uint32_t out[4])
+void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,
+                   uint32_t out[4])
 {
     philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
     philox4x32_ctr_t counter = {{(uint32_t)request, (uint32_t)(request >> 32), position, use}};

@@ -21,9 +21,19 @@ static uint32_t rotr(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
+// One step of the compression: instead of moving all eight words, the caller renames them.
+static inline void mix(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f,
+                       uint32_t g, uint32_t *h, uint32_t key)
+{
+    uint32_t t1 = *h + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + ((e & f) ^ (~e & g)) + key;
+    uint32_t t2 = (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    *d += t1;
+    *h = t1 + t2;
+}
+
 static void compress(uint32_t state[8], const uint8_t block[64])
 {
-    uint32_t w[64], v[8];
+    uint32_t w[64];
     for (int t = 0; t < 16; t++)
         w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 |
                (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
@@ -32,19 +42,21 @@ static void compress(uint32_t state[8], const uint8_t block[64])
         uint32_t s1 = rotr(w[t - 2], 17) ^ rotr(w[t - 2], 19) ^ w[t - 2] >> 10;
         w[t] = w[t - 16] + s0 + w[t - 7] + s1;
     }
-    memcpy(v, state, sizeof v);
-    for (int t = 0; t < 64; t++) {
-        uint32_t a = v[0], e = v[4];
-        uint32_t t1 = v[7] + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + ((e & v[5]) ^ (~e & v[6])) +
-                      K[t] + w[t];
-        uint32_t t2 =
-            (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof v[0]);
-        v[4] += t1;
-        v[0] = t1 + t2;
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+    for (int t = 0; t < 64; t += 8) {
+        mix(a, b, c, &d, e, f, g, &h, K[t] + w[t]);
+        mix(h, a, b, &c, d, e, f, &g, K[t + 1] + w[t + 1]);
+        mix(g, h, a, &b, c, d, e, &f, K[t + 2] + w[t + 2]);
+        mix(f, g, h, &a, b, c, d, &e, K[t + 3] + w[t + 3]);
+        mix(e, f, g, &h, a, b, c, &d, K[t + 4] + w[t + 4]);
+        mix(d, e, f, &g, h, a, b, &c, K[t + 5] + w[t + 5]);
+        mix(c, d, e, &f, g, h, a, &b, K[t + 6] + w[t + 6]);
+        mix(b, c, d, &e, f, g, h, &a, K[t + 7] + w[t + 7]);
     }
+    const uint32_t add[8] = {a, b, c, d, e, f, g, h};
     for (int i = 0; i < 8; i++)
-        state[i] += v[i];
+        state[i] += add[i];
 }
 
 void dsc_sha256_init(dsc_sha256 *s)

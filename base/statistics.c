@@ -22,8 +22,8 @@ dsc_summary dsc_summarise(double *x, size_t n)
     };
 }
 
-// Poisson(1) by inversion of 32 uniform bits: floor(2^32 * Pr(weight <= w)) for w = 0..11; beyond is
-// rarer than one bit pattern in 2^32.
+// Poisson(1) by inversion of 32 uniform bits: floor(2^32 * Pr(weight <= w)) for w = 0..11; beyond
+// is rarer than one bit pattern in 2^32.
 static int poisson_weight(uint32_t bits)
 {
     static const uint32_t cumulative[] = {1580030168u, 3160060337u, 3950075421u, 4213413783u,

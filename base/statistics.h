@@ -14,8 +14,8 @@ DSC_API dsc_summary dsc_summarise(double *x, size_t n);
 
 // Confidence of a ratio of totals, sum(top) / sum(bottom), over requests: the Poisson bootstrap
 // (Hanley & MacGibbon 2006; Chamandy et al. 2012). In each resample every request has a Poisson(1)
-// weight keyed by (seed, request, resample), so one pass with constant memory does all resamples, and
-// integer sums make the result independent of the order of requests.
+// weight keyed by (seed, request, resample), so one pass with constant memory does all resamples,
+// and integer sums make the result independent of the order of requests.
 typedef struct dsc_bootstrap {
     int64_t *top, *bottom; // [resamples]
     int resamples;         // a multiple of 4

@@ -141,13 +141,20 @@ static void write_plain(const char *s, FILE *f)
         fputc(*s == '\t' || *s == '\n' || *s == '\r' ? ' ' : *s, f);
 }
 
+static void write_tsv_comment(const char *what, const char *key, const char *value, FILE *f)
+{
+    fprintf(f, "# %s%s: ", what, key);
+    write_plain(value, f);
+    fputc('\n', f);
+}
+
 void dsc_table_write_tsv_head(const dsc_table *t, FILE *f)
 {
-    for (size_t i = 0; i < t->comments; i++) {
-        fprintf(f, "# %s: ", t->key[i]);
-        write_plain(t->value[i], f);
-        fputc('\n', f);
-    }
+    for (size_t i = 0; i < t->comments; i++)
+        write_tsv_comment("", t->key[i], t->value[i], f);
+    for (size_t c = 0; c < t->columns; c++)
+        if (t->column[c].help)
+            write_tsv_comment("column ", t->column[c].name, t->column[c].help, f);
     for (size_t c = 0; c < t->columns; c++)
         fprintf(f, "%s%c", t->column[c].name, c + 1 < t->columns ? '\t' : '\n');
 }
@@ -191,19 +198,28 @@ static void write_json_string(const char *s, FILE *f)
     }
     fputc('"', f);
     for (; *s; s++)
-        fputc((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e || strchr("\"\\", *s) ? '?' : *s, f);
+        fputc((unsigned char)*s < 0x20 || (unsigned char)*s > 0x7e || strchr("\"\\", *s) ? '?' : *s,
+              f);
     fputc('"', f);
 }
 
 void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f)
 {
+    const char *separator = "";
     fputs("{\"#\": {", f);
     for (size_t i = 0; i < t->comments; i++) {
-        fputs(i ? ", " : "", f);
+        fputs(separator, f);
         write_json_string(t->key[i], f);
         fputs(": ", f);
         write_json_string(t->value[i], f);
+        separator = ", ";
     }
+    for (size_t c = 0; c < t->columns; c++)
+        if (t->column[c].help) { // column names are plain words
+            fprintf(f, "%s\"column %s\": ", separator, t->column[c].name);
+            write_json_string(t->column[c].help, f);
+            separator = ", ";
+        }
     fputs("}}\n", f);
 }
 

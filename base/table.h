@@ -3,7 +3,8 @@
 //
 // A table is a list of comment lines (`# key: value`: version, command, seed, trace hash), named
 // typed columns and rows. It is written as TSV (comments, header, rows) or JSON lines (an object
-// per row; the comments as a first object {"#": {...}}), and read back from both.
+// per row; the comments as a first object {"#": {...}}), and read back from both. The meaning of
+// each column travels with the table, as a comment `# column NAME: meaning`.
 #ifndef DSC_BASE_TABLE_H
 #define DSC_BASE_TABLE_H
 
@@ -11,14 +12,19 @@
 
 #include <stdio.h>
 
-typedef enum dsc_cell_type { DSC_CELL_INT, DSC_CELL_REAL, DSC_CELL_TEXT, DSC_CELL_LIST } dsc_cell_type;
+typedef enum dsc_cell_type {
+    DSC_CELL_INT,
+    DSC_CELL_REAL,
+    DSC_CELL_TEXT,
+    DSC_CELL_LIST
+} dsc_cell_type;
 
 // A value. A list is a list of counts (a histogram): "28;14;3" in TSV, an array in JSON.
 typedef struct dsc_cell {
     dsc_cell_type type;
-    int64_t i;        // DSC_CELL_INT
-    double r;         // DSC_CELL_REAL; NaN is "nan" in TSV, null in JSON
-    const char *text; // DSC_CELL_TEXT, UTF-8, owned by the table's arena once added
+    int64_t i;           // DSC_CELL_INT
+    double r;            // DSC_CELL_REAL; NaN is "nan" in TSV, null in JSON
+    const char *text;    // DSC_CELL_TEXT, UTF-8, owned by the table's arena once added
     const int64_t *list; // DSC_CELL_LIST [i]; i is its length
 } dsc_cell;
 
@@ -36,20 +42,22 @@ typedef struct dsc_table {
     char **key, **value; // [comments]
     size_t comments, key_capacity, value_capacity;
     dsc_arena arena; // strings and lists
-} dsc_table; // zero-initialise; dsc_table_fini frees
+} dsc_table;         // zero-initialise; dsc_table_fini frees
 
 DSC_API void dsc_table_fini(dsc_table *t);
 DSC_API int dsc_table_comment(dsc_table *t, const char *key, const char *value, dsc_error *err);
 DSC_API const char *dsc_table_get_comment(const dsc_table *t, const char *key); // or NULL
 // Columns are all added before the first row. Name and help are copied.
-DSC_API int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type, const char *help,
-                                 dsc_error *err);
-// One row: `cells` has t->columns values, whose types must be the columns'; texts and lists are copied.
+DSC_API int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type,
+                                 const char *help, dsc_error *err);
+// One row: `cells` has t->columns values, whose types must be the columns'; texts and lists are
+// copied.
 DSC_API int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err);
 
 DSC_API int dsc_table_find(const dsc_table *t, const char *name); // column index or -1
 DSC_API const dsc_cell *dsc_table_at(const dsc_table *t, size_t row, size_t column);
-DSC_API double dsc_table_real(const dsc_table *t, size_t row, size_t column); // INT or REAL, else NaN
+DSC_API double dsc_table_real(const dsc_table *t, size_t row,
+                              size_t column); // INT or REAL, else NaN
 
 // Writes. Numbers in %.17g, trimmed to the shortest text that reads back the same.
 // DSC_EIO is left to the caller, who owns the stream and checks it once.

@@ -105,12 +105,13 @@ static char *next_line(char **rest)
     return line;
 }
 
-static int fill_tsv(dsc_table *t, char *const *field, size_t rows, char *const *name, size_t columns,
-                    dsc_error *err)
+static int fill_tsv(dsc_table *t, char *const *field, size_t rows, char *const *name,
+                    size_t columns, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t c = 0; c < columns && !rc; c++)
-        rc = dsc_table_add_column(t, name[c], column_type(field, rows, columns, c, name[c]), NULL, err);
+        rc = dsc_table_add_column(t, name[c], column_type(field, rows, columns, c, name[c]), NULL,
+                                  err);
     for (size_t r = 0; r < rows && !rc; r++) {
         dsc_cell row[MAX_COLUMNS] = {{0}};
         for (size_t c = 0; c < columns && !rc; c++) {
@@ -160,8 +161,8 @@ static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
                 break;
             size_t n = split(line, field + rows * columns, columns);
             if (n != columns)
-                rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: %zu fields, the header has %zu columns", path,
-                              number, n, columns);
+                rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: %zu fields, the header has %zu columns",
+                              path, number, n, columns);
             rows++;
         }
     }
@@ -179,7 +180,8 @@ static int json_columns(dsc_table *t, json_t *row, dsc_error *err)
     const char *key;
     json_t *v;
     int rc = DSC_OK;
-    json_object_foreach(row, key, v) {
+    json_object_foreach(row, key, v)
+    {
         dsc_cell_type type = json_is_integer(v)  ? DSC_CELL_INT
                              : json_is_string(v) ? DSC_CELL_TEXT
                              : json_is_array(v)  ? DSC_CELL_LIST
@@ -260,7 +262,8 @@ static int read_jsonl(dsc_table *t, const char *path, char *text, dsc_error *err
         } else if ((head = json_object_get(j, "#"))) {
             const char *key;
             json_t *v;
-            json_object_foreach(head, key, v) {
+            json_object_foreach(head, key, v)
+            {
                 if (!rc && json_is_string(v))
                     rc = dsc_table_comment(t, key, json_string_value(v), err);
             }
@@ -274,6 +277,25 @@ static int read_jsonl(dsc_table *t, const char *path, char *text, dsc_error *err
     return rc;
 }
 
+// Gives the columns their meanings, which were read as comments `column NAME`.
+static void take_help(dsc_table *t)
+{
+    static const char mark[] = "column ";
+    size_t kept = 0;
+    for (size_t i = 0; i < t->comments; i++) {
+        int c = strncmp(t->key[i], mark, sizeof mark - 1)
+                    ? -1
+                    : dsc_table_find(t, t->key[i] + sizeof mark - 1);
+        if (c >= 0) {
+            t->column[c].help = t->value[i];
+            continue;
+        }
+        t->key[kept] = t->key[i];
+        t->value[kept++] = t->value[i];
+    }
+    t->comments = kept;
+}
+
 int dsc_table_read(dsc_table *t, const char *path, dsc_error *err)
 {
     char *text;
@@ -283,7 +305,8 @@ int dsc_table_read(dsc_table *t, const char *path, dsc_error *err)
     if (rc)
         return rc;
     if (strlen(text) != length)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: NUL byte at %zu: not a result table", path, strlen(text));
+        rc = dsc_fail(err, DSC_EINPUT, "%s: NUL byte at %zu: not a result table", path,
+                      strlen(text));
     else if (*text == '{')
         rc = read_jsonl(t, path, text, err);
     else
@@ -291,5 +314,7 @@ int dsc_table_read(dsc_table *t, const char *path, dsc_error *err)
     free(text);
     if (rc)
         dsc_table_fini(t);
+    else
+        take_help(t);
     return rc;
 }

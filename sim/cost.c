@@ -28,11 +28,13 @@ int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
         if (parse_seconds(&p, ',', &out->fixed_s) && parse_seconds(&p, '\0', &out->per_token_s) &&
             out->fixed_s + out->per_token_s > 0)
             return DSC_OK;
-        return dsc_fail(err, DSC_EUSAGE, "--cost: '%.60s' is not linear:FIXED_S,PER_TOKEN_S with two "
-                        "times in seconds >= 0, not both 0", text);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--cost: '%.60s' is not linear:FIXED_S,PER_TOKEN_S with two "
+                        "times in seconds >= 0, not both 0",
+                        text);
     }
-    return dsc_fail(err, DSC_EUSAGE, "--cost: '%.60s' is neither unit nor linear:FIXED_S,PER_TOKEN_S",
-                    text);
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--cost: '%.60s' is neither unit nor linear:FIXED_S,PER_TOKEN_S", text);
 }
 
 double dsc_cost_time(const dsc_cost *cost, const dsc_counts *c)

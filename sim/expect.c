@@ -93,7 +93,8 @@ static void lay_stretches(stretch *from, const dsc_spans *spans, int32_t n, int6
 #ifdef HAVE_TARGET_CLONES
 __attribute__((target_clones("avx2", "default")))
 #endif
-static void lay_tokens(track *t, const dsc_spans *spans, int32_t n, const int32_t limit[TILE])
+static void
+lay_tokens(track *t, const dsc_spans *spans, int32_t n, const int32_t limit[TILE])
 {
     static const int32_t nothing[TILE];
     for (int32_t i = n - 1; i >= 0; i--) {
@@ -216,8 +217,8 @@ static void walk_group(const dsc_plan *plan, size_t g, const dsc_spans *spans, i
     }
 }
 
-int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed, dsc_arena *arena,
-                   dsc_counts *counts, dsc_error *err)
+int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
+                   dsc_arena *arena, dsc_counts *counts, dsc_error *err)
 {
     if (request->output.count > INT32_MAX / 4)
         return dsc_fail(err, DSC_EINPUT, "an output of more than %d tokens", INT32_MAX / 4);
@@ -228,7 +229,8 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
     if (rc)
         return rc;
     for (size_t g = 0; g < plan->groups; g++)
-        input[g] = (dsc_drafter_input){request, plan->config[plan->first[g]].parameter, seed, arena};
+        input[g] =
+            (dsc_drafter_input){request, plan->config[plan->first[g]].parameter, seed, arena};
     rc = plan->config[0].drafter->spans(input, plan->groups, plan->longest, s.spans, err);
     for (size_t g = 0; g < plan->groups && !rc; g++)
         walk_group(plan, g, &s.spans[g], n, &s.track, counts);

@@ -3,9 +3,9 @@
 //
 // For a drafter whose drafts depend on the preceding tokens only (drafter.h, `spans`), and greedy
 // verification of a recorded output, a run is a walk over output positions: from position i a step
-// accepts a = min(run[i], limit) draft tokens and goes on at i + a + 1. Where drafts start and how far
-// they agree does not depend on the draft length, so all lengths share one pass over the references.
-// Tests hold this against sim/loop.c.
+// accepts a = min(run[i], limit) draft tokens and goes on at i + a + 1. Where drafts start and how
+// far they agree does not depend on the draft length, so all lengths share one pass over the
+// references. Tests hold this against sim/loop.c.
 #ifndef DSC_SIM_EXPECT_H
 #define DSC_SIM_EXPECT_H
 
@@ -17,9 +17,9 @@ typedef struct dsc_plan {
     const dsc_config *config;
     size_t count;
     size_t groups;
-    size_t *first; // [groups] a configuration of each group
-    size_t *order; // [count] configurations, group by group
-    size_t *start; // [groups + 1] where each group begins in `order`
+    size_t *first;   // [groups] a configuration of each group
+    size_t *order;   // [count] configurations, group by group
+    size_t *start;   // [groups + 1] where each group begins in `order`
     int32_t *limit;  // [count]
     int64_t longest; // max of limit
 } dsc_plan;

@@ -18,8 +18,8 @@ static void count_step(const dsc_loop *loop, dsc_counts *counts)
     counts->histogram[accepted]++;
 }
 
-static int step(dsc_loop *loop, const dsc_config *config, void *state, const dsc_verifier_type *rule,
-                dsc_model *target, dsc_error *err)
+static int step(dsc_loop *loop, const dsc_config *config, void *state,
+                const dsc_verifier_type *rule, dsc_model *target, dsc_error *err)
 {
     dsc_draft_clear(&loop->draft);
     int rc = config->drafter->propose(state, target->output, target->length, &loop->draft, err);

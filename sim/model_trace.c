@@ -40,8 +40,10 @@ static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *er
     for (size_t j = 0; j < n; j++) {
         int64_t at = base->length + (int64_t)j;
         if (at >= m->recorded.count || token[j] != m->recorded.id[at])
-            return dsc_fail(err, DSC_ECHECK, "emitted token %d at output position %" PRId64
-                            " is not the recorded one", token[j], at);
+            return dsc_fail(err, DSC_ECHECK,
+                            "emitted token %d at output position %" PRId64
+                            " is not the recorded one",
+                            token[j], at);
     }
     base->length += (int64_t)n;
     base->ended = base->length == m->recorded.count;

@@ -7,20 +7,24 @@ static const dsc_column fields[] = {
     {"requests", DSC_CELL_INT, "requests replayed"},
     {"output_tokens", DSC_CELL_INT, "tokens of all recorded outputs, end tokens included"},
     {"target_calls", DSC_CELL_INT,
-     "forward passes of the target (the paper's steps), the prefill that gives the first token included"},
+     "forward passes of the target (the paper's steps), the prefill that gives the first token "
+     "included"},
     {"num_drafts", DSC_CELL_INT,
      "drafts started (LLMA: times the copy was triggered), also when they came out empty"},
     {"num_draft_tokens", DSC_CELL_INT, "draft tokens given to the target to verify"},
     {"num_accepted_tokens", DSC_CELL_INT,
-     "draft tokens accepted; the bonus token of each call is not counted: output_tokens - target_calls"},
+     "draft tokens accepted; the bonus token of each call is not counted: output_tokens - "
+     "target_calls"},
     {"acceptance_rate", DSC_CELL_REAL,
      "num_accepted_tokens / num_draft_tokens (ratio of totals, bonus excluded)"},
     {"block_efficiency", DSC_CELL_REAL,
      "output_tokens / target_calls: tokens per target call, bonus included (ratio of totals)"},
     {"speedup", DSC_CELL_REAL,
-     "time of one token per call / time with the method, by the cost model (drafting itself is free)"},
+     "time of one token per call / time with the method, by the cost model (drafting itself is "
+     "free)"},
     {"accept_histogram", DSC_CELL_LIST,
-     "target calls that accepted 0, 1, 2, ... draft tokens (bonus excluded); they add up to target_calls"},
+     "target calls that accepted 0, 1, 2, ... draft tokens (bonus excluded); they add up to "
+     "target_calls"},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -64,10 +68,9 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *drafter, int parts,
     for (size_t o = 0; o < drafter->option_count && !rc; o++) {
         char name[DSC_PARAMETER_NAME];
         dsc_parameter_name(&drafter->option[o], name);
-        rc = dsc_table_add_column(t, name,
-                                  drafter->option[o].kind == DSC_OPTION_CHOICE ? DSC_CELL_TEXT
-                                                                               : DSC_CELL_INT,
-                                  drafter->option[o].help, err);
+        rc = dsc_table_add_column(
+            t, name, drafter->option[o].kind == DSC_OPTION_CHOICE ? DSC_CELL_TEXT : DSC_CELL_INT,
+            drafter->option[o].help, err);
     }
     if (!rc)
         rc = add_columns(t, fields, FIELDS, err);

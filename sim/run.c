@@ -36,8 +36,8 @@ typedef struct job {
     dsc_plan plan; // when `expect`
     bool expect;
     int64_t longest_output; // tokens
-    worker *worker; // [threads]
-    dsc_results single; // [CHUNK_REQUESTS] counts of each request of a chunk, when they are asked for
+    worker *worker;         // [threads]
+    dsc_results single;     // [CHUNK_REQUESTS] counts of each request, when they are asked for
 } job;
 
 static int64_t most_accepted(const job *j, size_t c)
@@ -81,8 +81,9 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
                        dsc_error *err)
 {
     if (q->output.count > j->longest_output)
-        return dsc_fail(err, DSC_EINPUT, "an output of %" PRId64 " tokens, the manifest says at most %"
-                        PRId64, q->output.count, j->longest_output);
+        return dsc_fail(err, DSC_EINPUT,
+                        "an output of %" PRId64 " tokens, the manifest says at most %" PRId64,
+                        q->output.count, j->longest_output);
     dsc_arena_reset(&w->arena);
     if (j->expect)
         return dsc_expect_run(&j->plan, q, j->options->seed, &w->arena, counts, err);
@@ -205,7 +206,9 @@ int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
             const dsc_run_options *options, dsc_results *out, dsc_error *err)
 {
     const dsc_trace_info *info = dsc_trace_get_info(trace);
-    job j = {.config = config, .count = count, .options = options,
+    job j = {.config = config,
+             .count = count,
+             .options = options,
              .longest_output = info->max_output_tokens};
     int64_t done = 0;
     int rc = job_init(&j, err);

@@ -19,7 +19,8 @@ typedef struct dsc_run_options {
     // Between chunks of requests: output tokens done and in all; nonzero stops with DSC_EINTERRUPT.
     int (*progress)(void *user, int64_t done, int64_t total);
     // After each request, in trace order, with its own counts; needs a single configuration.
-    int (*request)(void *user, const dsc_request *request, const dsc_counts *counts, dsc_error *err);
+    int (*request)(void *user, const dsc_request *request, const dsc_counts *counts,
+                   dsc_error *err);
     void *user;
 } dsc_run_options;
 
@@ -33,8 +34,8 @@ typedef struct dsc_results {
 
 DSC_API void dsc_results_fini(dsc_results *r);
 
-// Runs all configurations (of one drafter) over the trace. Greedy verification. *out is owned by the
-// caller and valid only on DSC_OK.
+// Runs all configurations (of one drafter) over the trace. Greedy verification. *out is owned by
+// the caller and valid only on DSC_OK.
 DSC_API int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
                     const dsc_run_options *options, dsc_results *out, dsc_error *err);
 

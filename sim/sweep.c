@@ -17,9 +17,11 @@ int dsc_grid_init(dsc_grid *g, const dsc_drafter_type *drafter, const dsc_option
 {
     *g = (dsc_grid){.drafter = drafter, .total = 1};
     for (size_t o = 0; o < drafter->option_count; o++) {
-        int rc = dsc_option_list(&drafter->option[o], text[o].text, &g->value[o], &g->count[o], err);
+        int rc =
+            dsc_option_list(&drafter->option[o], text[o].text, &g->value[o], &g->count[o], err);
         if (!rc && g->count[o] > DSC_MAX_GRID / g->total)
-            rc = dsc_fail(err, DSC_EUSAGE, "the grid has more than %d configurations", DSC_MAX_GRID);
+            rc =
+                dsc_fail(err, DSC_EUSAGE, "the grid has more than %d configurations", DSC_MAX_GRID);
         if (rc) {
             dsc_grid_fini(g);
             return rc;
@@ -128,8 +130,10 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     if (!rc)
         dsc_table_fini(&old);
     if (!same)
-        return dsc_fail(err, DSC_EUSAGE, "%s is left from a different sweep: remove it, or --force to "
-                        "start anew", s->part);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%s is left from a different sweep: remove it, or --force to "
+                        "start anew",
+                        s->part);
     if (s->done == 0) { // a head and nothing else: written again below
         rewind(s->stream);
         if (ftruncate(fileno(s->stream), 0))
@@ -172,8 +176,8 @@ static int run_block(sweep *s, dsc_table *t, dsc_config *config, size_t count, d
         return rc;
     for (size_t c = 0; c < count && !rc; c++) {
         size_t row = t->rows;
-        dsc_result row_of = {.config = &config[c], .counts = &results.counts[c],
-                             .cost = &s->options->cost};
+        dsc_result row_of = {
+            .config = &config[c], .counts = &results.counts[c], .cost = &s->options->cost};
         rc = dsc_result_row(t, &row_of, 0, err);
         if (!rc && s->options->jsonl)
             dsc_table_write_jsonl_row(t, row, s->stream);
@@ -199,7 +203,8 @@ static int run_all(sweep *s, dsc_error *err)
 {
     size_t block = choose_block(s);
     void *mem;
-    int rc = dsc_alloc(&mem, block < s->grid->total ? block : s->grid->total, sizeof(dsc_config), err);
+    int rc =
+        dsc_alloc(&mem, block < s->grid->total ? block : s->grid->total, sizeof(dsc_config), err);
     dsc_config *config = mem;
     while (!rc && s->done < s->grid->total) {
         size_t left = s->grid->total - s->done, n = left < block ? left : block;
@@ -226,7 +231,10 @@ static int finish(sweep *s, dsc_error *err)
 int dsc_sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_table *comments,
               const char *path, const dsc_sweep_options *options, dsc_error *err)
 {
-    sweep s = {.trace = trace, .grid = grid, .options = options, .path = path,
+    sweep s = {.trace = trace,
+               .grid = grid,
+               .options = options,
+               .path = path,
                .output_tokens = dsc_trace_get_info(trace)->output_tokens};
     dsc_table head = {0};
     dsc_buffer part = {0};

@@ -22,8 +22,8 @@ typedef struct dsc_grid {
 enum { DSC_MAX_GRID = 10000000 };
 
 // `text[o]`: the range or list of option o of the drafter.
-DSC_API int dsc_grid_init(dsc_grid *g, const dsc_drafter_type *drafter, const dsc_option_value *text,
-                          dsc_error *err);
+DSC_API int dsc_grid_init(dsc_grid *g, const dsc_drafter_type *drafter,
+                          const dsc_option_value *text, dsc_error *err);
 DSC_API void dsc_grid_fini(dsc_grid *g);
 DSC_API dsc_config dsc_grid_at(const dsc_grid *g, size_t index); // 0 <= index < total
 
@@ -33,13 +33,14 @@ typedef struct dsc_sweep_options {
     size_t block; // configurations evaluated in one pass over the trace; 0: chosen from its size
     bool force;   // replace an existing result and forget an unfinished one
     bool jsonl;   // JSON lines instead of TSV
-    // Told once, when an unfinished sweep is taken up again: configurations already done. May be NULL.
+    // Told once, when an unfinished sweep is taken up again: configurations already done. May be
+    // NULL.
     void (*resumed)(void *user, size_t done, size_t total);
 } dsc_sweep_options;
 
 // Writes the table to `path`. `comments` are its comment lines: all but "command" must be equal for
-// a PATH.part to be taken up (DSC_EUSAGE otherwise). DSC_EINTERRUPT after run.progress asked to stop:
-// what was finished is in PATH.part.
+// a PATH.part to be taken up (DSC_EUSAGE otherwise). DSC_EINTERRUPT after run.progress asked to
+// stop: what was finished is in PATH.part.
 DSC_API int dsc_sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_table *comments,
                       const char *path, const dsc_sweep_options *options, dsc_error *err);
 

@@ -24,7 +24,7 @@ void dsc_verdict_fini(dsc_verdict *v);
 
 extern const dsc_verifier_type dsc_verifier_greedy;
 
-DSC_API const dsc_verifier_type *const *dsc_verifiers(void); // NULL-terminated
+DSC_API const dsc_verifier_type *const *dsc_verifiers(void);          // NULL-terminated
 DSC_API const dsc_verifier_type *dsc_verifier_find(const char *name); // or NULL
 
 #endif

@@ -15,6 +15,7 @@
 enum { N, K, MAX_MATCH, TIE, SEMANTICS, REFERENCES };
 enum { TIE_FIRST, TIE_RANDOM };
 enum { SEMANTICS_PAPER, SEMANTICS_CODE };
+// clang-format off
 static const dsc_option options[] = {
     {.name = "n", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 1, .max = 1024,
      .help = "match length: how many of the last output tokens must occur in a reference"},
@@ -30,8 +31,9 @@ static const dsc_option options[] = {
      .help = "paper: k tokens are copied; code: k counts the current token too, k - 1 are copied"},
     {.name = "references", .kind = DSC_OPTION_CHOICE, .choices = "docs|turns|prompt|all",
      .initial = "docs",
-     .help = "copy from the documents, the earlier turns, the prompt, or all of them in this order"},
+     .help = "copy from documents, earlier turns, the prompt, or all (the prompt last)"},
 };
+// clang-format on
 
 static int64_t limit(const int64_t *parameter)
 {
@@ -149,12 +151,14 @@ static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_e
 }
 
 // A setting's own view: a draft starts where the match is at least n long.
-static int select_starts(const family *f, const dsc_drafter_input *in, dsc_spans *out, dsc_error *err)
+static int select_starts(const family *f, const dsc_drafter_input *in, dsc_spans *out,
+                         dsc_error *err)
 {
     size_t n = (size_t)in->request->output.count, c = 0;
     while (f->cap[c] != cap_of(in->parameter))
         c++;
-    const int32_t *length = f->length + c * n, *available = f->available + c * n, *run = f->run + c * n;
+    const int32_t *length = f->length + c * n, *available = f->available + c * n,
+                  *run = f->run + c * n;
     int32_t shortest = (int32_t)in->parameter[N];
     void *a, *r;
     int rc = dsc_arena_alloc(in->arena, &a, n, sizeof(int32_t), err);

@@ -33,7 +33,8 @@ static int allocate(dsc_match_index *x, size_t positions, dsc_arena *arena, dsc_
     struct {
         int32_t **array;
         size_t count;
-    } want[] = {{&x->text, positions}, {&x->end, positions}, {&x->next, positions}, {&x->head, buckets}};
+    } want[] = {
+        {&x->text, positions}, {&x->end, positions}, {&x->next, positions}, {&x->head, buckets}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         void *p;
         int rc = dsc_arena_alloc(arena, &p, want[i].count, sizeof(int32_t), err);

@@ -3,10 +3,10 @@
 //
 // Algorithm: the references are laid end to end with sentinels between them; every position is
 // chained to the next one whose token falls in the same hash bucket, in order. A look-up walks the
-// chain of the last token and counts how far each occurrence agrees backwards. Building is O(tokens);
-// a look-up is O(occurrences of the last token), ended early by the first occurrence that agrees as
-// far as is asked. Sentinels are negative, token ids are not, so neither matches nor copies
-// ever cross from one reference into the next.
+// chain of the last token and counts how far each occurrence agrees backwards. Building is
+// O(tokens); a look-up is O(occurrences of the last token), ended early by the first occurrence
+// that agrees as far as is asked. Sentinels are negative, token ids are not, so neither matches nor
+// copies ever cross from one reference into the next.
 #ifndef DSC_SIM_DRAFT_MATCH_INDEX_H
 #define DSC_SIM_DRAFT_MATCH_INDEX_H
 
@@ -31,14 +31,15 @@ enum { DSC_MAX_CAPS = 64 };
 // What the index may hold: any of the three.
 enum { DSC_INDEX_DOCUMENTS = 1, DSC_INDEX_TURNS = 2, DSC_INDEX_PROMPT = 4 };
 
-// Builds over the chosen texts of a request (documents and turns in recorded order, then the prompt).
+// Builds over the chosen texts of a request (documents and turns in recorded order, then the
+// prompt).
 int dsc_match_index_build(dsc_match_index *index, const dsc_request *request, int which,
                           dsc_arena *arena, dsc_error *err);
 
 // The longest match of the tokens before output position `length`, once for each cap:
-// out[c].length = min(longest agreement, cap[c], length). Caps are ascending, >= 1, `caps` <= DSC_MAX_CAPS.
-// Among the occurrences that agree so far: the first in order when `tie` is NULL, else the one picked
-// by the uniform number *tie in [0, 1).
+// out[c].length = min(longest agreement, cap[c], length). Caps are ascending, >= 1, `caps` <=
+// DSC_MAX_CAPS. Among the occurrences that agree so far: the first in order when `tie` is NULL,
+// else the one picked by the uniform number *tie in [0, 1).
 void dsc_match_find(const dsc_match_index *index, const int32_t *output, int64_t length,
                     const int32_t *cap, size_t caps, const double *tie, dsc_match *out);
 

@@ -9,10 +9,12 @@ typedef struct state {
 } state;
 
 enum { K };
+// clang-format off
 static const dsc_option options[] = {
     {.name = "k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "18", .min = 0, .max = 1000000,
      .length = true, .help = "draft length: right tokens proposed at each step"},
 };
+// clang-format on
 
 static int64_t limit(const int64_t *parameter)
 {
@@ -38,7 +40,8 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     (void)output;
     int64_t n = right_tokens(s->output.count, length);
     draft->started = n > 0;
-    return dsc_draft_append_chain(draft, -1, s->output.id + length, (size_t)(n < s->k ? n : s->k), err);
+    return dsc_draft_append_chain(draft, -1, s->output.id + length, (size_t)(n < s->k ? n : s->k),
+                                  err);
 }
 
 static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,

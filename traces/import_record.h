@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one source line says, between the driver that reads it and the trace it goes to.
+//
+// A driver fills a record with texts or token ids; dsc_import_record_finish tokenises and checks
+// what is common to all formats. Both look at nothing but their arguments, so that a record can be
+// made by any thread.
+#ifndef DSC_TRACES_IMPORT_RECORD_H
+#define DSC_TRACES_IMPORT_RECORD_H
+
+#include "traces/import.h"
+#include "traces/input.h"
+
+extern const dsc_import_driver dsc_import_llma, dsc_import_jsonl;
+
+enum { DSC_IMPORT_ID_MAX = 1024 }; // bytes of a request's id
+
+typedef struct dsc_import_text {
+    dsc_text_view text; // bytes NULL: the source gives token ids only
+    bool has_tokens;    // given by the source; otherwise made from the text
+    dsc_tokens tokens;
+    dsc_buffer built; // holds `text` when it was put together or decoded
+} dsc_import_text;
+
+typedef enum dsc_import_eos {
+    DSC_IMPORT_EOS_NEVER,    // the output's text is all there is
+    DSC_IMPORT_EOS_IF_KNOWN, // appended to a text, unless the tokenizer has none
+    DSC_IMPORT_EOS_REQUIRED, // appended to a text; a tokenizer without one is an error
+} dsc_import_eos;
+
+// Views point into the JSON value of the line, which must outlive them. Zero-initialise.
+struct dsc_import_record {
+    dsc_buffer id; // length 0: the source gives none
+    dsc_import_text prompt, output;
+    dsc_import_eos eos;
+    dsc_import_text *reference; // [references]
+    dsc_reference_kind *kind;   // [references]
+    size_t references, reference_capacity, kind_capacity;
+    size_t reference_limit; // tokens of a reference that are kept
+    float *logp;            // [logps] ln p of the output's tokens
+    size_t logps, logp_capacity;
+    bool has_logp;
+    char *metadata; // a JSON object or NULL; owned
+};
+
+// Empties the record for the next line and keeps its memory.
+void dsc_import_record_reset(dsc_import_record *r);
+void dsc_import_record_fini(dsc_import_record *r);
+
+// --- for drivers: all return DSC_EINPUT with a sentence that starts with the field -----------
+
+const char *dsc_json_type_name(const json_t *value); // "a number", "null", ...
+
+// "field 'NAME' must be EXPECTED, is a number"; or "... is missing" when `value` is NULL.
+int dsc_import_wrong_type(const json_t *value, const char *expected, dsc_error *err,
+                          const char *field, ...) DSC_PRINTF(4, 5);
+
+// A view of a JSON string; `field` (a format) names it.
+int dsc_import_string(dsc_text_view *out, const json_t *value, dsc_error *err, const char *field,
+                      ...) DSC_PRINTF(4, 5);
+
+// A string or an integer; 1 to DSC_IMPORT_ID_MAX bytes without control characters.
+int dsc_import_id(dsc_import_record *r, const json_t *value, dsc_error *err);
+
+// Appends an empty reference; *out is valid until the next call.
+int dsc_import_add_reference(dsc_import_record *r, dsc_import_text **out, dsc_error *err);
+
+int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *err);
+
+// --- for the importer ------------------------------------------------------------------------
+
+// The JSON value of a line, strictly: no duplicate names, no trailing characters, and at most 16 Mi
+// values. DSC_EINPUT "NAME:LINE:COLUMN: ...". *out is a new reference.
+int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_error *err);
+
+// The driver that fits `line` best. DSC_EINPUT when none does.
+int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_error *err);
+
+// Tokenises what is text, decodes what is tokens (`encoder` and `tokenizer` NULL: neither is
+// possible and text is dropped), appends `eos` (-1: none) as r->eos says, cuts the references, and
+// checks the number of log-probabilities. DSC_EUSAGE when the options cannot work for any line.
+int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenizer,
+                             dsc_encoder *encoder, int32_t eos, dsc_error *err);
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokenizers: Hugging Face `tokenizer.json` files of the two BPE families in use (byte-level BPE:
+// GPT-2, Llama-3, Qwen; SentencePiece-style BPE: Llama-2, Vicuna, Mistral) and plain bytes.
+//
+// The specification is the behaviour of the HF `tokenizers` library, token for token. A feature
+// of tokenizer.json that is not implemented is refused by name when the file is loaded.
+#ifndef DSC_TRACES_TOKENIZER_H
+#define DSC_TRACES_TOKENIZER_H
+
+#include "base/memory.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct dsc_tokenizer dsc_tokenizer; // immutable once loaded; may be shared by threads
+typedef struct dsc_encoder dsc_encoder;     // scratch and word cache (4 MiB) of one thread
+
+// A growable list of token ids. Zero-initialise; free with dsc_tokens_fini.
+typedef struct dsc_tokens {
+    int32_t *id;
+    size_t count, capacity;
+} dsc_tokens;
+
+DSC_API int dsc_tokens_append(dsc_tokens *t, const int32_t *id, size_t count, dsc_error *err);
+DSC_API void dsc_tokens_fini(dsc_tokens *t);
+
+// Loads `spec`: the word "bytes" (256 byte tokens, then 256 = "<s>", 257 = "</s>") or the path of a
+// tokenizer.json. DSC_EINPUT with file and place when it is malformed or asks for a feature that is
+// not implemented. *out is owned by the caller (dsc_tokenizer_free, NULL allowed).
+DSC_API int dsc_tokenizer_load(dsc_tokenizer **out, const char *spec, dsc_error *err);
+DSC_API void dsc_tokenizer_free(dsc_tokenizer *t);
+
+DSC_API const char *dsc_tokenizer_name(const dsc_tokenizer *t); // "bytes" or the file's base name
+// 64 hex digits, of the file's bytes (of the word "bytes" for the built-in tokenizer).
+DSC_API const char *dsc_tokenizer_sha256(const dsc_tokenizer *t);
+DSC_API int32_t dsc_tokenizer_vocab_size(const dsc_tokenizer *t); // every id is in [0, this)
+
+// The id of the token whose content is exactly `content` (added tokens included), or -1.
+DSC_API int32_t dsc_tokenizer_find(const dsc_tokenizer *t, const char *content);
+
+// The token that ends an output, or -1: the first special token present among "</s>",
+// "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "<eos>" (tokenizer.json does not
+// say which it is).
+DSC_API int32_t dsc_tokenizer_eos(const dsc_tokenizer *t);
+
+// The tokenizer must outlive its encoders.
+DSC_API int dsc_encoder_new(dsc_encoder **out, const dsc_tokenizer *t, dsc_error *err);
+DSC_API void dsc_encoder_free(dsc_encoder *e);
+
+// Appends the tokens of text[0, length) to *out. `add_special` runs the post-processor's template
+// (BOS and the like; the bytes tokenizer puts "<s>" first). DSC_EINPUT when the text is not valid
+// UTF-8, with the byte where it stops being so (the bytes tokenizer takes any bytes), or when a
+// regex of the file runs out of its limits. On failure *out has its old count.
+DSC_API int dsc_encode(dsc_encoder *e, const char *text, size_t length, bool add_special,
+                       dsc_tokens *out, dsc_error *err);
+
+// Appends the text of id[0, count) to *out, special tokens left out when `skip_special`.
+// decode(encode(s)) == s for every valid UTF-8 s when encode ran without add_special, whatever the
+// family, save what the file itself loses: a normalizer (NFC, say), stripped space around added
+// tokens, characters without a token. DSC_EINPUT for an id that has no token.
+DSC_API int dsc_decode(const dsc_tokenizer *t, const int32_t *id, size_t count, bool skip_special,
+                       dsc_buffer *out, dsc_error *err);
+
+#endif

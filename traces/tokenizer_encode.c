@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text to tokens: added tokens, normalizers, pre-tokenizers, words, template.
+#include "traces/tokenizer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int dsc_encoder_new(dsc_encoder **out, const dsc_tokenizer *t, dsc_error *err)
+{
+    void *p;
+    *out = NULL;
+    int rc = dsc_alloc(&p, 1, sizeof(dsc_encoder), err);
+    if (rc)
+        return rc;
+    dsc_encoder *e = p;
+    e->t = t;
+    if (!t->bytes) {
+        rc = dsc_tok_matcher_new(&e->matcher, err);
+        if (!rc)
+            rc = dsc_alloc(&p, (size_t)1 << TOK_CACHE_BITS, sizeof *e->cache, err);
+        e->cache = rc ? NULL : p;
+    }
+    if (rc)
+        dsc_encoder_free(e);
+    else
+        *out = e;
+    return rc;
+}
+
+void dsc_encoder_free(dsc_encoder *e)
+{
+    if (!e)
+        return;
+    dsc_tok_matcher_free(e->matcher);
+    dsc_tok_word_fini(&e->word);
+    dsc_arena_fini(&e->arena);
+    dsc_buffer_fini(&e->normal[0]);
+    dsc_buffer_fini(&e->normal[1]);
+    free(e->cache);
+    free(e);
+}
+
+static uint64_t load(const char *p, size_t n) // n = 4 or 8 bytes
+{
+    uint64_t x = 0;
+    memcpy(&x, p, n);
+    return x;
+}
+
+// Of 1..26 bytes. Overlapping loads cover what is not a multiple of eight.
+static size_t cache_index(const char *key, size_t n)
+{
+    uint64_t h;
+    if (n >= 8) {
+        h = n;
+        for (size_t i = 0; i + 8 < n; i += 8)
+            h = dsc_tok_mix(h ^ load(key + i, 8));
+        h ^= load(key + n - 8, 8);
+    } else if (n >= 4) {
+        h = load(key, 4) << 32 | load(key + n - 4, 4);
+    } else {
+        h = (uint64_t)(unsigned char)key[0] << 16 | (uint64_t)(unsigned char)key[n / 2] << 8 |
+            (unsigned char)key[n - 1];
+    }
+    h = dsc_tok_mix(h + n);
+    return (h ^ h >> 16) & (((size_t)1 << TOK_CACHE_BITS) - 1);
+}
+
+static int encode_cached(dsc_encoder *e, tok_text word, dsc_error *err)
+{
+    dsc_tokens *out = e->out;
+    size_t before = out->count;
+    tok_cache_entry *c = NULL;
+    if (word.length <= sizeof c->key) {
+        c = &e->cache[cache_index(word.data, word.length)];
+        if (c->length == word.length && memcmp(c->key, word.data, word.length) == 0)
+            return dsc_tokens_append(out, c->id, c->count, err);
+    }
+    int rc = dsc_tok_word_encode(e->t, &e->word, word, out, err);
+    size_t count = out->count - before;
+    if (!rc && c && count <= sizeof c->id / sizeof c->id[0]) {
+        c->length = (uint8_t)word.length;
+        c->count = (uint8_t)count;
+        memcpy(c->key, word.data, word.length);
+        if (count)
+            memcpy(c->id, out->id + before, count * sizeof c->id[0]);
+    }
+    return rc;
+}
+
+int dsc_tok_encode_word(dsc_encoder *e, tok_text word, dsc_error *err)
+{
+    const uint64_t *may_join = e->t->may_join;
+    if (!may_join)
+        return encode_cached(e, word, err);
+    const char *p = word.data, *end = p + word.length, *start = p;
+    uint32_t left = dsc_tok_next(&p);
+    int rc = DSC_OK;
+    while (!rc && p < end) {
+        const char *here = p;
+        uint32_t right = dsc_tok_next(&p);
+        size_t bit = dsc_tok_join_bit(left, right);
+        left = right;
+        if (may_join[bit / 64] >> bit % 64 & 1)
+            continue;
+        rc = encode_cached(e, (tok_text){start, (size_t)(here - start)}, err);
+        start = here;
+    }
+    return rc ? rc : encode_cached(e, (tok_text){start, (size_t)(end - start)}, err);
+}
+
+typedef int stretch_function(dsc_encoder *e, tok_text text, bool first, dsc_error *err);
+
+static bool whole_word(tok_text text, size_t start, size_t stop)
+{
+    const char *after = text.data + stop;
+    return !(start > 0 && dsc_tok_is_word(dsc_tok_last(text.data, start))) &&
+           !(stop < text.length && dsc_tok_is_word(dsc_tok_next(&after)));
+}
+
+static size_t spaces_before(tok_text text, size_t at, size_t floor)
+{
+    while (at > floor && dsc_tok_is_space(dsc_tok_last(text.data, at)))
+        while ((text.data[--at] & 0xC0) == 0x80)
+            ;
+    return at;
+}
+
+static size_t spaces_after(tok_text text, size_t at)
+{
+    const char *p = text.data + at, *end = text.data + text.length, *q = p;
+    while (p < end && dsc_tok_is_space(dsc_tok_next(&q)))
+        p = q;
+    return (size_t)(p - text.data);
+}
+
+// Emits the added tokens in `text` and hands what lies between them to `next`. Follows
+// AddedVocabulary::find_matches of the HF library, also where stripped space overlaps.
+static int around_added(dsc_encoder *e, const tok_finder *f, tok_text text, bool first,
+                        stretch_function *next, dsc_error *err)
+{
+    size_t done = 0, from = 0, start, space_end = 0;
+    const tok_added *a;
+    int rc = DSC_OK;
+    while (!rc && (a = dsc_tok_find(f, text, from, &start))) {
+        size_t stop = from = start + a->pattern.length;
+        if (a->single_word && !whole_word(text, start, stop))
+            continue;
+        if (a->lstrip) {
+            start = spaces_before(text, start, done);
+            start = start < done ? done : start;
+        }
+        if (a->rstrip) { // tokens that are space themselves must not scan the run each time
+            if (stop > space_end)
+                space_end = spaces_after(text, stop);
+            stop = space_end;
+        }
+        if (done < start)
+            rc = next(e, (tok_text){text.data + done, start - done}, first && done == 0, err);
+        if (!rc)
+            rc = dsc_tokens_append(e->out, &a->id, 1, err);
+        done = stop;
+    }
+    if (!rc && done < text.length)
+        rc = next(e, (tok_text){text.data + done, text.length - done}, first && done == 0, err);
+    return rc;
+}
+
+static int split_stretch(dsc_encoder *e, tok_text text, bool first, dsc_error *err)
+{
+    dsc_arena_reset(&e->arena);
+    return dsc_tok_split(e, 0, (tok_piece){.text = text, .first = first}, err);
+}
+
+static int normalize_stretch(dsc_encoder *e, tok_text text, bool first, dsc_error *err)
+{
+    int rc = dsc_tok_normalize(e->t, e->matcher, &text, e->normal, err);
+    return rc ? rc : around_added(e, &e->t->normalized, text, first, split_stretch, err);
+}
+
+static int encode_bytes(tok_text text, bool add_special, dsc_tokens *out, dsc_error *err)
+{
+    const int32_t bos = 256;
+    int32_t id[512];
+    int rc = add_special ? dsc_tokens_append(out, &bos, 1, err) : DSC_OK;
+    for (size_t i = 0, n; !rc && i < text.length; i += n) {
+        for (n = 0; n < 512 && i + n < text.length; n++)
+            id[n] = (unsigned char)text.data[i + n];
+        rc = dsc_tokens_append(out, id, n, err);
+    }
+    return rc;
+}
+
+static int encode_text(dsc_encoder *e, tok_text text, bool add_special, dsc_error *err)
+{
+    const dsc_tokenizer *t = e->t;
+    size_t valid = dsc_tok_utf8_valid(text.data, text.length);
+    if (valid != text.length)
+        return dsc_fail(err, DSC_EINPUT, "the text is not valid UTF-8 at byte %zu", valid);
+    int rc = DSC_OK;
+    if (add_special)
+        rc = dsc_tokens_append(e->out, t->prefix.id, t->prefix.count, err);
+    if (!rc)
+        rc = around_added(e, &t->plain, text, true, normalize_stretch, err);
+    if (!rc && add_special)
+        rc = dsc_tokens_append(e->out, t->suffix.id, t->suffix.count, err);
+    return rc;
+}
+
+int dsc_encode(dsc_encoder *e, const char *text, size_t length, bool add_special, dsc_tokens *out,
+               dsc_error *err)
+{
+    tok_text input = {text ? text : "", text ? length : 0};
+    size_t before = out->count;
+    e->out = out;
+    int rc = e->t->bytes ? encode_bytes(input, add_special, out, err)
+                         : encode_text(e, input, add_special, err);
+    e->out = NULL;
+    if (rc)
+        out->count = before;
+    return rc;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalizers: text to text, before anything is split.
+#include "traces/tokenizer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+static int prepend(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    if (in.length == 0)
+        return DSC_OK;
+    int rc = dsc_buffer_append(out, s->content, s->content_length, err);
+    return rc ? rc : dsc_buffer_append(out, in.data, in.length, err);
+}
+
+int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    tok_scan scan = {.step = s, .matcher = m, .text = in};
+    int rc = DSC_OK, more;
+    while (!rc && (more = dsc_tok_scan(&scan, err)) != 0) {
+        if (more < 0)
+            return more;
+        if (scan.is_match)
+            rc = dsc_buffer_append(out, s->content, s->content_length, err);
+        else
+            rc = dsc_buffer_append(out, in.data + scan.start, scan.end - scan.start, err);
+    }
+    return rc;
+}
+
+static int unicode_form(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    utf8proc_uint8_t *result = NULL;
+    utf8proc_ssize_t n =
+        utf8proc_map((const utf8proc_uint8_t *)in.data, (utf8proc_ssize_t)in.length, &result,
+                     (utf8proc_option_t)(s->form | UTF8PROC_STABLE));
+    if (n < 0)
+        return dsc_fail(err, n == UTF8PROC_ERROR_NOMEM ? DSC_ENOMEM : DSC_EINPUT,
+                        "Unicode normalisation: %s", utf8proc_errmsg(n));
+    int rc = dsc_buffer_append(out, result, (size_t)n, err);
+    free(result);
+    return rc;
+}
+
+static int strip(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    const char *p = in.data, *end = p + in.length;
+    while (s->start && p < end) {
+        const char *q = p;
+        if (!dsc_tok_is_space(dsc_tok_next(&q)))
+            break;
+        p = q;
+    }
+    while (s->stop && p < end && dsc_tok_is_space(dsc_tok_last(p, (size_t)(end - p))))
+        while ((*--end & 0xC0) == 0x80)
+            ;
+    return dsc_buffer_append(out, p, (size_t)(end - p), err);
+}
+
+static bool is_ascii(tok_text t)
+{
+    for (size_t i = 0; i < t.length; i++)
+        if ((unsigned char)t.data[i] >= 0x80)
+            return false;
+    return true;
+}
+
+int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_buffer buffer[2],
+                      dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; !rc && i < t->normalizers.count; i++) {
+        const tok_step *s = &t->normalizers.at[i];
+        dsc_buffer *out = &buffer[io->data == buffer[0].data];
+        if (s->kind == TOK_UNICODE_FORM && is_ascii(*io))
+            continue; // every form leaves ASCII as it is
+        out->length = 0;
+        rc = dsc_buffer_append(out, "", 0, err);
+        if (rc)
+            break;
+        switch (s->kind) {
+        case TOK_PREPEND: rc = prepend(s, *io, out, err); break;
+        case TOK_REPLACE: rc = dsc_tok_replace(s, m, *io, out, err); break;
+        case TOK_UNICODE_FORM: rc = unicode_form(s, *io, out, err); break;
+        default: rc = strip(s, *io, out, err); break;
+        }
+        *io = (tok_text){out->data, out->length};
+    }
+    return rc;
+}

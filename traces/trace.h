@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces: what a target model really wrote, request by request, with what it had been given.
+//
+// A trace is a folder NAME.dst with manifest.json and immutable safetensors shards; see
+// draftscope-trace(5). A reader maps one shard at a time, so traces may exceed memory.
+#ifndef DSC_TRACES_TRACE_H
+#define DSC_TRACES_TRACE_H
+
+#include "base/memory.h"
+#include "base/sha256.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { DSC_TRACE_SCHEMA = 1 };
+
+// What a reference is: a document given to the model, or an earlier turn of the conversation.
+typedef enum dsc_reference_kind {
+    DSC_REFERENCE_DOCUMENT = 0,
+    DSC_REFERENCE_TURN = 1,
+} dsc_reference_kind;
+
+// Views never own. Token ids are in [0, vocab_size).
+typedef struct dsc_token_view {
+    const int32_t *id;
+    int64_t count;
+} dsc_token_view;
+
+typedef struct dsc_text_view {
+    const char *bytes; // UTF-8, not NUL-terminated
+    int64_t length;
+} dsc_text_view;
+
+// One request, valid while its shard is open.
+typedef struct dsc_request {
+    int64_t index;                   // 0-based in the whole trace
+    dsc_text_view id;                // unique in the trace; the source's own id, or its number
+    dsc_token_view prompt;           // tokens, BOS included when the tokenizer adds one
+    dsc_token_view output;           // tokens, EOS included when the model wrote one
+    int64_t references;              // number of reference texts
+    const int64_t *reference_offset; // [references + 1] into reference_token
+    const int32_t *reference_token;  // tokens of the shard's references
+    const uint8_t *reference_kind;   // [references] dsc_reference_kind
+    const float *target_logp; // [output.count] ln p_target(output token), or NULL: not recorded
+    dsc_text_view prompt_text, output_text; // as given by the source, or {NULL, 0}: not recorded
+    const int64_t *reference_text_offset;   // [references + 1] into reference_text, or NULL
+    const char *reference_text;             // UTF-8 of the shard's references, or NULL
+    dsc_text_view metadata;                 // one JSON object, or length 0
+} dsc_request;
+
+// Tokens of reference r of a request.
+static inline dsc_token_view dsc_request_reference(const dsc_request *q, int64_t r)
+{
+    return (dsc_token_view){q->reference_token + q->reference_offset[r],
+                            q->reference_offset[r + 1] - q->reference_offset[r]};
+}
+
+// The manifest, as read or to be written. Strings are owned by the record that carries it.
+typedef struct dsc_trace_info {
+    int64_t requests, prompt_tokens, output_tokens, reference_tokens, references;
+    int64_t max_prompt_tokens, max_output_tokens;
+    char *tokenizer_name;                  // never NULL
+    char tokenizer_sha256[DSC_SHA256_HEX]; // or "": unknown
+    int32_t vocab_size;                    // every token id is below this
+    int32_t eos_token;                     // or -1: unknown
+    bool has_text, has_target_logp;        // recorded for every request, or for none
+    char *format;                          // source format ("llma", "jsonl")
+    char *semantics;                       // "paper" or "code": how the import read its source
+    char *provenance;                      // JSON object: version, command, hashed sources
+    char hash[DSC_SHA256_HEX];             // SHA-256 over the shard hashes: names the content
+} dsc_trace_info;
+
+typedef struct dsc_trace dsc_trace;
+typedef struct dsc_shard dsc_shard;
+
+// Reads and checks the manifest of folder `path`. DSC_EINPUT names the file and what is wrong.
+DSC_API int dsc_trace_open(dsc_trace **out, const char *path, dsc_error *err);
+DSC_API void dsc_trace_close(dsc_trace *t);
+DSC_API const dsc_trace_info *dsc_trace_get_info(const dsc_trace *t);
+DSC_API const char *dsc_trace_path(const dsc_trace *t);
+DSC_API int64_t dsc_trace_shards(const dsc_trace *t);
+
+// Maps shard s and checks every column against the manifest and against each other (offsets
+// sorted and closed, ids inside the vocabulary, log-probabilities finite and <= 0, kinds known;
+// not that text is UTF-8: dsc_trace_verify). DSC_EINPUT names file, tensor and element. t must
+// outlive *out.
+DSC_API int dsc_shard_open(dsc_shard **out, const dsc_trace *t, int64_t s, dsc_error *err);
+DSC_API void dsc_shard_close(dsc_shard *s);
+DSC_API int64_t dsc_shard_requests(const dsc_shard *s);
+// Request i of the shard, 0 <= i < requests; views into the mapping.
+DSC_API void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out);
+// Tensors in the shard that this version does not know, or that the manifest does not list as
+// recorded: they are left unread (worth a note to the user).
+DSC_API int64_t dsc_shard_unknown(const dsc_shard *s);
+
+// Re-reads everything: shard hashes, all checks of dsc_shard_open, that text is UTF-8 and metadata
+// are JSON objects, that ids are unique (memory: the ids), and the maxima of the manifest. Fails at
+// the first defect (DSC_EINPUT). The manifest's own hash is checked by dsc_trace_open.
+DSC_API int dsc_trace_verify(const dsc_trace *t, dsc_error *err);
+
+// --- writing -------------------------------------------------------------------------------
+
+typedef struct dsc_trace_writer dsc_trace_writer;
+
+// One request to be written; everything is copied.
+typedef struct dsc_request_input {
+    dsc_text_view id;
+    dsc_token_view prompt, output;
+    dsc_text_view prompt_text, output_text; // used when info.has_text
+    int64_t references;
+    const dsc_token_view *reference;     // [references]
+    const dsc_text_view *reference_text; // [references], used when info.has_text
+    const dsc_reference_kind *kind;      // [references]
+    const float *target_logp;            // [output.count], used when info.has_target_logp
+    dsc_text_view metadata;              // JSON object or length 0
+} dsc_request_input;
+
+// Starts NAME.dst in the folder NAME.dst.tmp beside it (what a killed run left there is removed).
+// The strings in *info and what describes the tokenizer are copied; counts and hash are not looked
+// at. format, semantics and provenance may be NULL. `path` may end in slashes.
+// An existing trace is replaced, at the commit, if `force`; DSC_EUSAGE without, and always when
+// what has that name holds anything but files of a trace. DSC_EIO: the folder cannot be made.
+// A shard is cut when it holds `shard_tokens` tokens (prompt, output and references) or more (0:
+// the default, 8 million), so memory is bounded by one shard and the ids.
+DSC_API int dsc_trace_writer_open(dsc_trace_writer **out, const char *path,
+                                  const dsc_trace_info *info, bool force, int64_t shard_tokens,
+                                  dsc_error *err);
+// DSC_EINPUT: token outside the vocabulary, bad UTF-8, log-probability or metadata, an id that is
+// taken; DSC_EUSAGE: pointers or lengths that make no sense. Then nothing was added and the writer
+// can go on. DSC_EIO: a shard could not be written; all that is left is to abort.
+DSC_API int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err);
+// Writes the last shard and the manifest, syncs, and gives the folder its final name. `provenance`
+// (a JSON object) replaces the one given at open when not NULL. Frees w, also on failure (then the
+// final name is what it was before: free, or the former trace).
+DSC_API int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_error *err);
+DSC_API void dsc_trace_writer_abort(dsc_trace_writer *w); // removes what was written; NULL allowed
+
+#endif

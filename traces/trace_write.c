@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer: requests are gathered in memory as the columns of one shard; a full shard goes to
+// disk, the manifest comes last, and then the folder gets its name. Until then everything lies in
+// NAME.dst.tmp, so that no half-written trace ever carries a name that a reader would open.
+#include "traces/trace_internal.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEFAULT_SHARD_TOKENS = 8 * 1000 * 1000 };
+
+typedef struct column {
+    void *data;
+    size_t count, capacity; // elements
+} column;
+
+struct dsc_trace_writer {
+    char *path, *temporary, *old; // NAME.dst, NAME.dst.tmp, NAME.dst.old
+    int lock;                     // descriptor of the temporary folder, or -1
+    bool force;
+    int64_t shard_tokens;
+    dsc_trace_info info;    // counts of all requests so far
+    dsc_shard_entry *shard; // [shards] on disk; then the one being gathered
+    size_t shards, shard_capacity;
+    dsc_shard_entry current;    // counts of the shard being gathered
+    column column[DSC_COLUMNS]; // its contents
+    dsc_id_set ids;
+    dsc_error failed; // of a shard that could not be written: nothing goes on after it
+};
+
+// --- opening -----------------------------------------------------------------------------------
+
+static int copy_text(char **out, const char *s, dsc_error *err)
+{
+    return dsc_strndup(out, s ? s : "", s ? strlen(s) : 0, err);
+}
+
+static int check_provenance(const char *text, dsc_error *err)
+{
+    json_error_t e;
+    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &e);
+    int rc = json_is_object(value) ? DSC_OK
+             : value               ? dsc_fail(err, DSC_EUSAGE, "provenance is not a JSON object")
+                     : dsc_fail(err, DSC_EUSAGE, "provenance is not JSON: %s", e.text);
+    json_decref(value);
+    return rc;
+}
+
+static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *err)
+{
+    size_t hash = strnlen(from->tokenizer_sha256, DSC_SHA256_HEX);
+    if (!from->tokenizer_name || from->vocab_size < 1 || from->eos_token < -1 ||
+        from->eos_token >= from->vocab_size || (hash && hash != DSC_SHA256_HEX - 1) ||
+        strspn(from->tokenizer_sha256, "0123456789abcdef") != hash)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the tokenizer of the trace: no name, vocabulary size %" PRId32
+                        ", end token %" PRId32 " or its SHA-256 make no sense",
+                        from->vocab_size, from->eos_token);
+    const char *provenance = from->provenance ? from->provenance : "{}";
+    int rc = check_provenance(provenance, err);
+    to->vocab_size = from->vocab_size;
+    to->eos_token = from->eos_token;
+    to->has_text = from->has_text;
+    to->has_target_logp = from->has_target_logp;
+    memcpy(to->tokenizer_sha256, from->tokenizer_sha256, hash);
+    if (!rc)
+        rc = copy_text(&to->tokenizer_name, from->tokenizer_name, err);
+    if (!rc)
+        rc = copy_text(&to->format, from->format, err);
+    if (!rc)
+        rc = copy_text(&to->semantics, from->semantics, err);
+    if (!rc)
+        rc = copy_text(&to->provenance, provenance, err);
+    return rc;
+}
+
+// NAME.dst without trailing slashes, and the two names beside it.
+static int make_names(dsc_trace_writer *w, const char *path, dsc_error *err)
+{
+    size_t n = strlen(path);
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    int rc = dsc_strndup(&w->path, path, n, err);
+    if (rc)
+        return rc;
+    const char *slash = strrchr(w->path, '/'), *base = slash ? slash + 1 : w->path;
+    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+        return dsc_fail(err, DSC_EUSAGE, "'%s' cannot be the name of a trace", path);
+    dsc_buffer temporary = {0}, old = {0};
+    rc = dsc_buffer_printf(&temporary, err, "%s.tmp", w->path);
+    if (!rc)
+        rc = dsc_buffer_printf(&old, err, "%s.old", w->path);
+    w->temporary = temporary.data;
+    w->old = old.data;
+    return rc;
+}
+
+// Whether the final name is free or may be replaced; asked before any work and again at the end.
+static int check_target(const dsc_trace_writer *w, bool *exists, dsc_error *err)
+{
+    struct stat st;
+    bool old;
+    *exists = lstat(w->path, &st) == 0;
+    if (!*exists)
+        return DSC_OK;
+    if (!w->force)
+        return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", w->path);
+    int rc = dsc_trace_folder_check(w->path, true, exists, err);
+    return rc ? rc : dsc_trace_folder_check(w->old, false, &old, err);
+}
+
+// Every offset column begins with a 0.
+static int start_shard(dsc_trace_writer *w, dsc_error *err)
+{
+    w->current = (dsc_shard_entry){.first_request = w->info.requests};
+    for (int c = 0; c < DSC_COLUMNS; c++) {
+        column *col = &w->column[c];
+        col->count = 0;
+        if (dsc_columns[c].dtype != DSC_I64)
+            continue;
+        int rc = dsc_grow(&col->data, &col->capacity, 1, sizeof(int64_t), err);
+        if (rc)
+            return rc;
+        ((int64_t *)col->data)[col->count++] = 0;
+    }
+    return DSC_OK;
+}
+
+int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_trace_info *info,
+                          bool force, int64_t shard_tokens, dsc_error *err)
+{
+    void *p;
+    bool exists;
+    *out = NULL;
+    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    if (rc)
+        return rc;
+    dsc_trace_writer *w = p;
+    w->lock = -1;
+    w->force = force;
+    w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
+    rc = copy_info(&w->info, info, err);
+    if (!rc)
+        rc = make_names(w, path, err);
+    if (!rc)
+        rc = check_target(w, &exists, err);
+    if (!rc)
+        rc = start_shard(w, err);
+    if (!rc)
+        rc = dsc_trace_folder_make(w->temporary, &w->lock, err);
+    if (rc)
+        dsc_trace_writer_abort(w);
+    else
+        *out = w;
+    return rc;
+}
+
+// --- adding ------------------------------------------------------------------------------------
+
+// Room for one request in every column, so that appending cannot fail halfway.
+static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
+{
+    uint64_t tokens = 0, text = 0; // each view fits in memory: the sums cannot wrap
+    for (int64_t r = 0; r < q->references; r++) {
+        tokens += (uint64_t)q->reference[r].count;
+        text += w->info.has_text ? (uint64_t)q->reference_text[r].length : 0;
+    }
+    const uint64_t need[DSC_COLUMNS] = {
+        [COL_REQUEST_ID] = (uint64_t)q->id.length,
+        [COL_PROMPT_TOK] = (uint64_t)q->prompt.count,
+        [COL_OUTPUT_TOK] = (uint64_t)q->output.count,
+        [COL_REFERENCE_TOK] = tokens,
+        [COL_REFERENCE_KIND] = (uint64_t)q->references,
+        [COL_PROMPT_TEXT] = (uint64_t)q->prompt_text.length,
+        [COL_OUTPUT_TEXT] = (uint64_t)q->output_text.length,
+        [COL_REFERENCE_TEXT] = text,
+        [COL_METADATA] = (uint64_t)q->metadata.length,
+        [COL_TARGET_LOGP] = (uint64_t)q->output.count,
+    };
+    int rc = DSC_OK;
+    for (int c = 0; c < DSC_COLUMNS && !rc; c++) {
+        if (!dsc_column_recorded(&w->info, c))
+            continue;
+        column *col = &w->column[c];
+        // Offsets: one per request, or one per reference.
+        uint64_t n = dsc_columns[c].dtype != DSC_I64 ? need[c]
+                     : dsc_columns[c].counted_by < 0 ? 1
+                                                     : (uint64_t)q->references;
+        rc = dsc_grow(&col->data, &col->capacity, col->count + n,
+                      dsc_dtype_bytes(dsc_columns[c].dtype), err);
+    }
+    return rc;
+}
+
+static void append(dsc_trace_writer *w, int c, const void *data, int64_t count)
+{
+    column *col = &w->column[c];
+    size_t size = dsc_dtype_bytes(dsc_columns[c].dtype);
+    if (count)
+        memcpy((char *)col->data + col->count * size, data, (size_t)count * size);
+    col->count += (size_t)count;
+}
+
+// Appends a piece and its end to the column's offsets.
+static void append_piece(dsc_trace_writer *w, int c, const void *data, int64_t count)
+{
+    append(w, c, data, count);
+    append(w, dsc_columns[c].counted_by, &(int64_t){(int64_t)w->column[c].count}, 1);
+}
+
+static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
+{
+    append_piece(w, COL_REQUEST_ID, q->id.bytes, q->id.length);
+    append_piece(w, COL_PROMPT_TOK, q->prompt.id, q->prompt.count);
+    append_piece(w, COL_OUTPUT_TOK, q->output.id, q->output.count);
+    append_piece(w, COL_METADATA, q->metadata.bytes, q->metadata.length);
+    for (int64_t r = 0; r < q->references; r++) {
+        append_piece(w, COL_REFERENCE_TOK, q->reference[r].id, q->reference[r].count);
+        append(w, COL_REFERENCE_KIND, &(uint8_t){(uint8_t)q->kind[r]}, 1);
+        if (w->info.has_text)
+            append_piece(w, COL_REFERENCE_TEXT, q->reference_text[r].bytes,
+                         q->reference_text[r].length);
+    }
+    append_piece(w, COL_REFERENCE_KIND, NULL, 0); // closes the request's references
+    if (w->info.has_text) {
+        append_piece(w, COL_PROMPT_TEXT, q->prompt_text.bytes, q->prompt_text.length);
+        append_piece(w, COL_OUTPUT_TEXT, q->output_text.bytes, q->output_text.length);
+    }
+    if (w->info.has_target_logp)
+        append(w, COL_TARGET_LOGP, q->target_logp, q->output.count);
+}
+
+static int write_shard(dsc_trace_writer *w, dsc_error *err)
+{
+    dsc_tensor tensor[DSC_COLUMNS];
+    size_t count = 0;
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        if (dsc_column_recorded(&w->info, c))
+            tensor[count++] = (dsc_tensor){.name = dsc_columns[c].name,
+                                           .dtype = dsc_columns[c].dtype,
+                                           .rank = 1,
+                                           .shape = {(int64_t)w->column[c].count},
+                                           .data = w->column[c].data};
+    void *p = w->shard;
+    char *path = NULL;
+    struct stat st;
+    int rc = dsc_grow(&p, &w->shard_capacity, w->shards + 1, sizeof *w->shard, err);
+    w->shard = p;
+    if (!rc)
+        rc = dsc_trace_shard_path(&path, w->temporary, w->shards, err);
+    if (!rc)
+        rc = dsc_safetensors_write(path, tensor, count, w->current.sha256, err);
+    if (!rc && stat(path, &st))
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot look at %s", path);
+    free(path);
+    if (rc)
+        return rc;
+    w->current.bytes = st.st_size;
+    w->shard[w->shards++] = w->current;
+    return start_shard(w, err);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void count_request(dsc_trace_writer *w, const dsc_request_input *q)
+{
+    dsc_shard_entry *e = &w->current;
+    e->requests++;
+    e->prompt_tokens = (int64_t)w->column[COL_PROMPT_TOK].count;
+    e->output_tokens = (int64_t)w->column[COL_OUTPUT_TOK].count;
+    e->reference_tokens = (int64_t)w->column[COL_REFERENCE_TOK].count;
+    e->references = (int64_t)w->column[COL_REFERENCE_KIND].count;
+    w->info.requests++;
+    w->info.prompt_tokens += q->prompt.count;
+    w->info.output_tokens += q->output.count;
+    for (int64_t r = 0; r < q->references; r++)
+        w->info.reference_tokens += q->reference[r].count;
+    w->info.references += q->references;
+    w->info.max_prompt_tokens = larger(w->info.max_prompt_tokens, q->prompt.count);
+    w->info.max_output_tokens = larger(w->info.max_output_tokens, q->output.count);
+}
+
+int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
+{
+    if (w->failed.status)
+        return dsc_fail(err, w->failed.status, "%s", w->failed.message);
+    int rc = dsc_check_request(&w->info, q, err);
+    if (!rc)
+        rc = reserve(w, q, err);
+    if (!rc)
+        rc = dsc_id_set_add(&w->ids, q->id, err);
+    if (rc)
+        return rc;
+    append_request(w, q);
+    count_request(w, q);
+    const dsc_shard_entry *e = &w->current;
+    if (e->prompt_tokens + e->output_tokens + e->reference_tokens < w->shard_tokens)
+        return DSC_OK;
+    rc = write_shard(w, &w->failed);
+    return rc ? dsc_fail(err, rc, "%s", w->failed.message) : DSC_OK;
+}
+
+// --- finishing ---------------------------------------------------------------------------------
+
+static int write_manifest(dsc_trace_writer *w, const char *provenance, dsc_error *err)
+{
+    json_t *manifest = NULL;
+    int rc = DSC_OK;
+    if (provenance) {
+        rc = check_provenance(provenance, err);
+        free(w->info.provenance);
+        w->info.provenance = NULL;
+        if (!rc)
+            rc = copy_text(&w->info.provenance, provenance, err);
+    }
+    dsc_trace_hash(w->shard, w->shards, w->info.hash);
+    if (!rc)
+        rc = dsc_manifest_make(&manifest, &w->info, w->shard, w->shards, err);
+    if (!rc)
+        rc = dsc_manifest_write(manifest, w->temporary, err);
+    json_decref(manifest);
+    return rc;
+}
+
+// The temporary folder gets the final name; a trace that has it goes aside, and back on failure.
+static int publish(dsc_trace_writer *w, dsc_error *err)
+{
+    bool exists;
+    int rc = check_target(w, &exists, err);
+    if (!rc && exists)
+        rc = dsc_trace_folder_remove(w->old, err); // left by a run killed below
+    if (!rc && exists && rename(w->path, w->old))
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", w->path);
+    if (rc)
+        return rc;
+    if (rename(w->temporary, w->path)) {
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s to %s", w->temporary, w->path);
+        if (exists)
+            rename(w->old, w->path);
+        return rc;
+    }
+    free(w->temporary); // nothing is left to be removed
+    w->temporary = NULL;
+    rc = dsc_sync_folder(w->path, err);
+    if (!rc && exists) {
+        rc = dsc_trace_folder_remove(w->old, err);
+        if (rc)
+            dsc_error_prefix(err, rc, "%s is complete, but the trace it replaced is still there",
+                             w->path);
+    }
+    return rc;
+}
+
+int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_error *err)
+{
+    int rc = DSC_OK;
+    if (w->failed.status)
+        rc = dsc_fail(err, w->failed.status, "%s", w->failed.message);
+    if (!rc && w->current.requests)
+        rc = write_shard(w, err);
+    if (!rc)
+        rc = write_manifest(w, provenance, err);
+    if (!rc)
+        rc = publish(w, err);
+    dsc_trace_writer_abort(w);
+    return rc;
+}
+
+void dsc_trace_writer_abort(dsc_trace_writer *w)
+{
+    if (!w)
+        return;
+    if (w->lock >= 0) { // the temporary folder is ours
+        if (w->temporary)
+            dsc_trace_folder_remove(w->temporary, NULL);
+        close(w->lock);
+    }
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        free(w->column[c].data);
+    dsc_id_set_fini(&w->ids);
+    dsc_trace_info_fini(&w->info);
+    free(w->shard);
+    free(w->path);
+    free(w->temporary);
+    free(w->old);
+    free(w);
+}
