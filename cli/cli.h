@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands share: the command record, help, comment lines, progress, the end of stdout.
+#ifndef DSC_CLI_CLI_H
+#define DSC_CLI_CLI_H
+
+#include "base/option.h"
+#include "base/table.h"
+#include "traces/trace.h"
+
+typedef struct cli_command {
+    const char *name, *summary;
+    // argv[0, argc) follows the command's name. Returns DSC_OK or DSC_E* with *err filled.
+    int (*run)(int argc, char **argv, dsc_error *err);
+} cli_command;
+
+extern const cli_command cli_trace, cli_sim, cli_sweep, cli_plot, cli_report, cli_list;
+
+// The command line as a shell would take it, for comment lines and provenance.
+const char *cli_command_line(void);
+
+bool cli_asks_help(int argc, char **argv); // --help or -h before any "--"
+
+// "Usage: draftscope USAGE", summary, a heading and lines per option table.
+typedef struct cli_help_section {
+    const char *title;
+    const dsc_option *table;
+    size_t count;
+} cli_help_section;
+void cli_print_help(const char *usage, const char *about, const cli_help_section *sections,
+                    size_t count);
+
+// Names and meanings, indented, wrapped.
+void cli_print_fields(const char *title, const dsc_column *field, size_t count);
+
+// The positional arguments must be `least` to `most` (most < 0: any number).
+int cli_check_positionals(size_t given, int least, int most, const char *what, dsc_error *err);
+
+// Comment lines of a result about a trace: program and version, command, trace, hash, seed, cost.
+int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char *cost,
+                 dsc_error *err);
+
+// Flushes stdout; DSC_EIO when anything written to it was lost (a full disk).
+int cli_finish_stdout(dsc_error *err);
+
+// Options that several commands have.
+#define CLI_OPTION_PROGRESS                                                                        \
+    {                                                                                              \
+        .name = "progress", .kind = DSC_OPTION_CHOICE, .choices = "auto|never|json",               \
+        .initial = "auto",                                                                         \
+        .help = "progress on stderr: a bar when it is a terminal, nothing, or JSON lines"          \
+    }
+#define CLI_OPTION_FORCE                                                                           \
+    {                                                                                              \
+        .name = "force", .kind = DSC_OPTION_FLAG, .help = "replace an output that exists"          \
+    }
+#define CLI_OPTION_SEED                                                                            \
+    {                                                                                              \
+        .name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,          \
+        .max = INT64_MAX, .help = "seed of everything random"                                      \
+    }
+#define CLI_OPTION_THREADS                                                                         \
+    {                                                                                              \
+        .name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,       \
+        .max = 1024, .help = "threads, 0: one per processor; no result depends on it"              \
+    }
+#define CLI_OPTION_COST                                                                            \
+    {                                                                                              \
+        .name = "cost", .kind = DSC_OPTION_TEXT, .metavar = "unit|linear:FIXED_S,PER_TOKEN_S",     \
+        .initial = "unit",                                                                         \
+        .help = "what a target call costs: 1, or FIXED_S + PER_TOKEN_S x tokens in the call"       \
+    }
+
+int cli_threads(int64_t asked); // 0: the number of processors
+
+// --- progress and interruption ----------------------------------------------------------------
+
+typedef struct cli_progress {
+    int64_t mode;     // index of auto|never|json
+    const char *unit; // what is counted: "tokens", "bytes"
+    bool bar;         // stderr is a terminal
+    double started_s, shown_s;
+    int64_t done_before; // when taken up again: done at the first call
+    bool begun;
+} cli_progress;
+
+void cli_progress_init(cli_progress *p, int64_t mode, const char *unit);
+// A progress callback (user: cli_progress): draws, and returns nonzero after SIGINT or SIGTERM.
+int cli_progress_step(void *user, int64_t done, int64_t total);
+void cli_progress_end(cli_progress *p);
+// From here on SIGINT and SIGTERM only ask to stop.
+void cli_catch_signals(void);
+int cli_signal(void); // the signal that asked to stop, or 0
+
+#endif

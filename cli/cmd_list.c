@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope list: what there is to choose from.
+#include "cli/cli.h"
+#include "plots/figure.h"
+#include "sim/drafter.h"
+#include "sim/verifier.h"
+#include "traces/import.h"
+
+#include <string.h>
+
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
+     .help = "methods: their parameters as well"},
+};
+// clang-format on
+enum { VERBOSE, OPTIONS };
+
+static void list_methods(bool verbose)
+{
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++) {
+        printf("%-14s%s\n", (*d)->name, (*d)->summary);
+        if (verbose)
+            dsc_option_help((*d)->option, (*d)->option_count, stdout);
+    }
+}
+
+static void list_rules(bool verbose)
+{
+    (void)verbose;
+    for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++)
+        printf("%-14s%s (%s, %s)\n", (*v)->name, (*v)->summary,
+               (*v)->lossless ? "lossless" : "lossy", (*v)->tree ? "trees" : "chains only");
+}
+
+static void list_figures(bool verbose)
+{
+    (void)verbose;
+    for (const dsc_figure_type *const *f = dsc_figures(); *f; f++)
+        printf("%-18s%s\n", (*f)->name, (*f)->summary);
+}
+
+static void list_formats(bool verbose)
+{
+    (void)verbose;
+    for (const dsc_import_driver *const *d = dsc_import_drivers(); *d; d++)
+        printf("%-14s%s\n", (*d)->name, (*d)->summary);
+}
+
+static const struct {
+    const char *name;
+    void (*print)(bool verbose);
+} lists[] = {{"methods", list_methods},
+             {"rules", list_rules},
+             {"figures", list_figures},
+             {"formats", list_formats}};
+enum { LISTS = sizeof lists / sizeof *lists };
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    const cli_help_section help[] = {{"Options", options, OPTIONS}};
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help("list methods|rules|figures|formats [-v]",
+                       "Lists the drafting methods, verification rules, figures or import formats.",
+                       help, 1);
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS];
+    dsc_option_set set = {options, OPTIONS, value, false};
+    size_t words;
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 1, 1, "one of methods, rules, figures, formats", err);
+    if (rc)
+        return rc;
+    for (size_t l = 0; l < LISTS; l++)
+        if (strcmp(argv[0], lists[l].name) == 0) {
+            lists[l].print(value[VERBOSE].given);
+            return DSC_OK;
+        }
+    return dsc_fail(err, DSC_EUSAGE, "'%.60s' is not one of methods, rules, figures, formats",
+                    argv[0]);
+}
+
+const cli_command cli_list = {"list", "methods, rules, figures and formats there are", run};

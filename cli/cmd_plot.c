@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope plot: one figure of a result table.
+#include "cli/cli.h"
+#include "plots/figure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUT, TERMINAL, WHERE, COLUMN, X, Y, TITLE, WIDTH, HEIGHT, FORCE, OPTIONS };
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "picture: .svg, .pdf or .png; - is standard output"},
+    {.name = "terminal", .kind = DSC_OPTION_CHOICE, .choices = "auto|svg|pdf|png|dumb",
+     .initial = "auto", .help = "auto: by the name of FILE, dumb (characters) for -"},
+    {.name = "where", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN=VALUE,...",
+     .help = "only rows that have these values"},
+    {.name = "column", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
+     .help = "heatmap: the number shown (default speedup)"},
+    {.name = "x", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
+     .help = "heatmap: across (default k)"},
+    {.name = "y", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
+     .help = "heatmap: upwards (default n)"},
+    {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT", .help = "title of the figure"},
+    {.name = "width", .kind = DSC_OPTION_INT, .metavar = "W", .initial = "0", .min = 0, .max = 4000,
+     .help = "pixels (pdf: 1/96 inch; dumb: characters); 0: the figure's own"},
+    {.name = "height", .kind = DSC_OPTION_INT, .metavar = "H", .initial = "0", .min = 0,
+     .max = 4000, .help = "likewise"},
+    CLI_OPTION_FORCE,
+};
+// clang-format on
+
+// svg, pdf, png or dumb, by option or by the name of the output.
+static int choose_terminal(const dsc_option_value *value, const char **out, dsc_error *err)
+{
+    static const char *const names[] = {"svg", "pdf", "png", "dumb"};
+    const char *path = value[OUT].text, *dot = strrchr(path, '.');
+    if (value[TERMINAL].integer) {
+        *out = names[value[TERMINAL].integer - 1];
+        return DSC_OK;
+    }
+    *out = strcmp(path, "-") == 0 ? "dumb" : NULL;
+    for (size_t i = 0; i < 3 && !*out; i++)
+        if (dot && strcmp(dot + 1, names[i]) == 0)
+            *out = names[i];
+    return *out ? DSC_OK
+                : dsc_fail(err, DSC_EUSAGE,
+                           "-o %s: not a name in .svg, .pdf or .png (or give --terminal)", path);
+}
+
+// Cuts "a=b,c=d" in place.
+static int parse_where(char *text, dsc_figure_filter *filter, size_t most, size_t *count,
+                       dsc_error *err)
+{
+    *count = 0;
+    for (char *item = strtok(text, ","); item; item = strtok(NULL, ",")) {
+        char *equals = strchr(item, '=');
+        if (!equals || equals == item)
+            return dsc_fail(err, DSC_EUSAGE, "--where: '%.60s' is not COLUMN=VALUE", item);
+        if (*count == most)
+            return dsc_fail(err, DSC_EUSAGE, "--where: more than %zu conditions", most);
+        *equals = '\0';
+        filter[(*count)++] = (dsc_figure_filter){item, equals + 1};
+    }
+    return DSC_OK;
+}
+
+static int draw(const dsc_figure_type *figure, const char *input, const dsc_option_value *value,
+                char *where, dsc_error *err)
+{
+    dsc_figure_filter filter[16];
+    dsc_figure_options o = {
+        .title = value[TITLE].text,
+        .column = value[COLUMN].text,
+        .x = value[X].text,
+        .y = value[Y].text,
+        .width = (double)value[WIDTH].integer,
+        .height = (double)value[HEIGHT].integer,
+        .filter = filter,
+        .input_path = input,
+    };
+    const char *terminal;
+    dsc_table t = {0};
+    bool to_stdout = strcmp(value[OUT].text, "-") == 0;
+    int rc = choose_terminal(value, &terminal, err);
+    if (!rc)
+        rc = parse_where(where, filter, sizeof filter / sizeof *filter, &o.filters, err);
+    if (!rc)
+        rc = dsc_table_read(&t, input, err);
+    if (!rc)
+        rc = dsc_figure_render(figure, &t, &o, terminal, to_stdout ? NULL : value[OUT].text,
+                               to_stdout ? stdout : NULL, value[FORCE].given, err);
+    dsc_table_fini(&t);
+    return rc;
+}
+
+static const dsc_figure_type *find_figure(const char *name, dsc_error *err)
+{
+    const char *names[64];
+    size_t n = 0;
+    const dsc_figure_type *figure = dsc_figure_find(name);
+    if (figure)
+        return figure;
+    for (const dsc_figure_type *const *f = dsc_figures(); *f && n < 64; f++)
+        names[n++] = (*f)->name;
+    const char *near = dsc_nearest(name, names, n);
+    dsc_fail(err, DSC_EUSAGE, "unknown figure '%.60s'%s%s%s", name, near ? " (did you mean " : "",
+             near ? near : " (see: draftscope list figures)", near ? "?)" : "");
+    return NULL;
+}
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    const cli_help_section help[] = {{"Options", options, OPTIONS}};
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help(
+            "plot FIGURE RESULT -o FILE [OPTIONS]",
+            "Draws a figure of a result table (see: draftscope list figures). The gnuplot "
+            "script and the numbers drawn are kept beside the picture: FILE with its "
+            "extension replaced by .gp and .data.tsv.",
+            help, 1);
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS];
+    dsc_option_set set = {options, OPTIONS, value, false};
+    size_t words;
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 2, 2, "a figure and a result table", err);
+    if (!rc && (!value[OUT].text || !*value[OUT].text))
+        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE expected");
+    if (rc)
+        return rc;
+    const dsc_figure_type *figure = find_figure(argv[0], err);
+    if (!figure)
+        return DSC_EUSAGE;
+    char *where;
+    const char *given = value[WHERE].text ? value[WHERE].text : "";
+    rc = dsc_strndup(&where, given, strlen(given), err);
+    if (!rc)
+        rc = draw(figure, argv[1], value, where, err);
+    free(where);
+    return rc;
+}
+
+const cli_command cli_plot = {"plot", "draw a figure of a result table", run};

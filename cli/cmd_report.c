@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope report: one self-contained page of result tables.
+#include "cli/cli.h"
+#include "plots/report.h"
+
+enum { OUT, TITLE, FORCE, OPTIONS };
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "the page, report.html"},
+    {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT", .help = "title of the page"},
+    CLI_OPTION_FORCE,
+};
+// clang-format on
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    const cli_help_section help[] = {{"Options", options, OPTIONS}};
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help(
+            "report RESULT... -o FILE.html [OPTIONS]",
+            "Writes one self-contained HTML page: the figures of each result table with what "
+            "they show in words, the tables beside them, the definitions of the columns, and "
+            "the commands and hashes that made them. Nothing is loaded from elsewhere.",
+            help, 1);
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS];
+    dsc_option_set set = {options, OPTIONS, value, false};
+    size_t words;
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 1, -1, "at least one result table", err);
+    if (!rc && (!value[OUT].text || !*value[OUT].text))
+        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE expected");
+    if (rc)
+        return rc;
+    dsc_report_options o = {.title = value[TITLE].text, .force = value[FORCE].given};
+    return dsc_report_write((const char *const *)argv, words, value[OUT].text, &o, err);
+}
+
+const cli_command cli_report = {"report", "one HTML page of figures and tables", run};

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope trace: import, info, verify, export.
+#include "base/file.h"
+#include "cli/trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+// --- import ----------------------------------------------------------------------------------
+
+enum {
+    FORMAT,
+    TOKENIZER,
+    OUT,
+    SEMANTICS,
+    EOS,
+    VOCAB_SIZE,
+    ON_ERROR,
+    PROGRESS,
+    FORCE,
+    IMPORT_OPTIONS
+};
+// clang-format off
+static const dsc_option import_options[IMPORT_OPTIONS] = {
+    {.name = "format", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
+     .help = "llma, jsonl (see: draftscope list formats); probed on the first line when not given"},
+    {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
+     .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
+    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+     .help = "the trace, a folder"},
+    {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
+     .help = "code: as the source's own program reads it (llma: documents cut to 768 tokens)"},
+    {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
+     .help = "content of the token that ends an output (default: the tokenizer's </s>, "
+             "<|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|> or <eos>)"},
+    {.name = "vocab-size", .kind = DSC_OPTION_INT, .metavar = "V", .initial = "0", .min = 0,
+     .max = 1 << 24, .help = "bound of the token ids when there is no tokenizer"},
+    {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
+     .help = "skip: leave bad lines out, list and count them"},
+    CLI_OPTION_PROGRESS,
+    CLI_OPTION_FORCE,
+};
+// clang-format on
+
+static int on_progress(void *user, int64_t done, int64_t total)
+{
+    return cli_progress_step(user, done, total);
+}
+
+static void on_skipped(void *user, const char *message)
+{
+    (void)user;
+    fprintf(stderr, "draftscope: left out: %s\n", message);
+}
+
+static int import_files(char **path, size_t count, const dsc_option_value *value, dsc_error *err)
+{
+    cli_progress progress;
+    dsc_tokenizer *tokenizer = NULL;
+    dsc_import_options o = {
+        .format = value[FORMAT].text,
+        .semantics = value[SEMANTICS].integer ? "code" : "paper",
+        .eos = value[EOS].text,
+        .vocab_size = (int32_t)value[VOCAB_SIZE].integer,
+        .skip_errors = value[ON_ERROR].integer == 1,
+        .force = value[FORCE].given,
+        .version = PACKAGE_VERSION,
+        .command = cli_command_line(),
+        .progress = on_progress,
+        .skipped = on_skipped,
+        .user = &progress,
+    };
+    int64_t left_out = 0;
+    int rc = DSC_OK;
+    if (value[TOKENIZER].text)
+        rc = dsc_tokenizer_load(&tokenizer, value[TOKENIZER].text, err);
+    cli_progress_init(&progress, value[PROGRESS].integer, "bytes");
+    cli_catch_signals();
+    if (!rc)
+        rc = dsc_import((const char *const *)path, count, tokenizer, value[OUT].text, &o, &left_out,
+                        err);
+    cli_progress_end(&progress);
+    if (!rc && left_out)
+        fprintf(stderr, "draftscope: %" PRId64 " lines left out\n", left_out);
+    dsc_tokenizer_free(tokenizer);
+    return rc;
+}
+
+static int run_import(int argc, char **argv, dsc_error *err)
+{
+    const cli_help_section help[] = {{"Options", import_options, IMPORT_OPTIONS}};
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help(
+            "trace import [--format NAME] --tokenizer FILE|bytes IN... -o NAME.dst",
+            "Makes a trace of JSON lines files (also .gz and .zst; - is standard input). "
+            "Bad input stops it with file and line, and leaves nothing behind.",
+            help, 1);
+        return DSC_OK;
+    }
+    dsc_option_value value[IMPORT_OPTIONS];
+    dsc_option_set set = {import_options, IMPORT_OPTIONS, value, false};
+    size_t words;
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 1, -1, "at least one input file", err);
+    if (!rc && (!value[OUT].text || !*value[OUT].text))
+        rc = dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
+    return rc ? rc : import_files(argv, words, value, err);
+}
+
+// --- verify ----------------------------------------------------------------------------------
+
+static int run_verify(int argc, char **argv, dsc_error *err)
+{
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help(
+            "trace verify TRACE...",
+            "Reads everything again: hashes of the shards, every offset, id and text, unique "
+            "ids, totals. Says ok or what is wrong, where.",
+            NULL, 0);
+        return DSC_OK;
+    }
+    size_t words;
+    int rc = dsc_options_parse(NULL, 0, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 1, -1, "a trace", err);
+    for (size_t i = 0; i < words && !rc; i++) {
+        dsc_trace *t;
+        rc = dsc_trace_open(&t, argv[i], err);
+        if (rc)
+            return rc;
+        rc = dsc_trace_verify(t, err);
+        if (!rc)
+            printf("%s: ok, %" PRId64 " requests, hash %s\n", argv[i],
+                   dsc_trace_get_info(t)->requests, dsc_trace_get_info(t)->hash);
+        dsc_trace_close(t);
+    }
+    return rc;
+}
+
+// --- export ----------------------------------------------------------------------------------
+
+enum { EXPORT_FORMAT, EXPORT_OUT, EXPORT_FORCE, EXPORT_OPTIONS };
+// clang-format off
+static const dsc_option export_options[EXPORT_OPTIONS] = {
+    {.name = "format", .kind = DSC_OPTION_CHOICE, .choices = "jsonl|csv", .initial = "jsonl",
+     .help = "jsonl: everything, can be imported again; csv: a row of lengths per request"},
+    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",
+     .help = "- is standard output"},
+    CLI_OPTION_FORCE,
+};
+// clang-format on
+
+static int export_trace(const dsc_trace *t, const dsc_option_value *value, dsc_error *err)
+{
+    const char *format = value[EXPORT_FORMAT].integer ? "csv" : "jsonl";
+    if (strcmp(value[EXPORT_OUT].text, "-") == 0)
+        return dsc_trace_export(t, format, stdout, err);
+    dsc_outfile out;
+    int rc = dsc_outfile_open(&out, value[EXPORT_OUT].text, value[EXPORT_FORCE].given, err);
+    if (!rc)
+        rc = dsc_trace_export(t, format, out.stream, err);
+    if (!rc)
+        rc = dsc_outfile_commit(&out, err);
+    else
+        dsc_outfile_abort(&out);
+    return rc;
+}
+
+static int run_export(int argc, char **argv, dsc_error *err)
+{
+    const cli_help_section help[] = {{"Options", export_options, EXPORT_OPTIONS}};
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help("trace export TRACE [--format jsonl|csv] [-o FILE]",
+                       "Writes a trace as JSON lines or CSV.", help, 1);
+        return DSC_OK;
+    }
+    dsc_option_value value[EXPORT_OPTIONS];
+    dsc_option_set set = {export_options, EXPORT_OPTIONS, value, false};
+    size_t words;
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 1, 1, "one trace", err);
+    if (rc)
+        return rc;
+    dsc_trace *t;
+    rc = dsc_trace_open(&t, argv[0], err);
+    if (rc)
+        return rc;
+    rc = export_trace(t, value, err);
+    dsc_trace_close(t);
+    return rc;
+}
+
+// --- the table -------------------------------------------------------------------------------
+
+static const cli_command commands[] = {
+    {"import", "JSON lines (llma, jsonl) into a trace", run_import},
+    {"info", "what a trace holds", cli_trace_info},
+    {"verify", "check every byte of a trace", run_verify},
+    {"export", "a trace as JSON lines or CSV", run_export},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    const char *names[COMMANDS];
+    for (size_t c = 0; c < COMMANDS; c++) {
+        names[c] = commands[c].name;
+        if (argc > 0 && strcmp(argv[0], names[c]) == 0)
+            return commands[c].run(argc - 1, argv + 1, err);
+    }
+    if (cli_asks_help(argc, argv)) {
+        puts("Usage: draftscope trace COMMAND [ARGUMENTS]\n\nTraces: recorded outputs of a target "
+             "model.\n\nCommands");
+        for (size_t c = 0; c < COMMANDS; c++)
+            printf("  %-10s%s\n", commands[c].name, commands[c].summary);
+        puts("\n  draftscope trace COMMAND --help   options of a command");
+        return DSC_OK;
+    }
+    if (argc == 0)
+        return dsc_fail(err, DSC_EUSAGE, "trace: import, info, verify or export expected");
+    const char *near = dsc_nearest(argv[0], names, COMMANDS);
+    return dsc_fail(err, DSC_EUSAGE, "unknown command 'trace %.60s'%s%s%s", argv[0],
+                    near ? " (did you mean " : ": import, info, verify, export", near ? near : "",
+                    near ? "?)" : "");
+}
+
+const cli_command cli_trace = {"trace", "import, describe, verify and export traces", run};

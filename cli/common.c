@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+bool cli_asks_help(int argc, char **argv)
+{
+    for (int a = 0; a < argc && strcmp(argv[a], "--"); a++)
+        if (strcmp(argv[a], "--help") == 0 || strcmp(argv[a], "-h") == 0)
+            return true;
+    return false;
+}
+
+// Writes words up to column 98, later lines indented.
+static void wrap(const char *text, int indent, int column)
+{
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (column + (int)n > 98 && column > indent) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        }
+        printf("%.*s", (int)n, text);
+        column += (int)n;
+        text += n;
+        if (*text) {
+            putchar(' ');
+            column++;
+            text++;
+        }
+    }
+    putchar('\n');
+}
+
+void cli_print_fields(const char *title, const dsc_column *field, size_t count)
+{
+    enum { INDENT = 26 };
+    printf("\n%s\n", title);
+    for (size_t i = 0; i < count; i++) {
+        int column = printf("  %-*s", INDENT - 2, field[i].name);
+        wrap(field[i].help, INDENT, column);
+    }
+}
+
+void cli_print_help(const char *usage, const char *about, const cli_help_section *sections,
+                    size_t count)
+{
+    printf("Usage: draftscope %s\n\n", usage);
+    wrap(about, 0, 0);
+    for (size_t s = 0; s < count; s++) {
+        printf("\n%s\n", sections[s].title);
+        if (!sections[s].count)
+            puts("  (none)");
+        dsc_option_help(sections[s].table, sections[s].count, stdout);
+    }
+}
+
+int cli_check_positionals(size_t given, int least, int most, const char *what, dsc_error *err)
+{
+    if ((int)given < least)
+        return dsc_fail(err, DSC_EUSAGE, "%s expected", what);
+    if (most >= 0 && (int)given > most)
+        return dsc_fail(err, DSC_EUSAGE, "too many arguments: %s expected", what);
+    return DSC_OK;
+}
+
+int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char *cost,
+                 dsc_error *err)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%" PRIu64, seed);
+    const char *pair[][2] = {{"draftscope", PACKAGE_VERSION},
+                             {"command", cli_command_line()},
+                             {"trace", dsc_trace_path(trace)},
+                             {"trace_hash", dsc_trace_get_info(trace)->hash},
+                             {"seed", number},
+                             {"cost", cost}};
+    int rc = DSC_OK;
+    for (size_t i = 0; i < sizeof pair / sizeof *pair && !rc; i++)
+        rc = dsc_table_comment(t, pair[i][0], pair[i][1], err);
+    return rc;
+}
+
+int cli_finish_stdout(dsc_error *err)
+{
+    errno = 0;
+    if (fflush(stdout) || ferror(stdout))
+        return dsc_fail_errno(err, DSC_EIO, errno ? errno : EIO, "cannot write to standard output");
+    return DSC_OK;
+}
+
+int cli_threads(int64_t asked)
+{
+    long n = asked ? (long)asked : sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+}

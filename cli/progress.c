@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+    caught = number;
+}
+
+void cli_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL); // a second Ctrl-C ends the program at once
+    sigaction(SIGTERM, &action, NULL);
+}
+
+int cli_signal(void)
+{
+    return caught;
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+enum { AUTO, NEVER, JSON };
+
+void cli_progress_init(cli_progress *p, int64_t mode, const char *unit)
+{
+    *p = (cli_progress){.mode = mode, .unit = unit};
+    p->bar = mode == AUTO && isatty(STDERR_FILENO);
+    p->started_s = now_s();
+}
+
+static void draw_bar(double share, double rate, double left_s, const char *unit)
+{
+    enum { WIDTH = 30 };
+    char bar[WIDTH + 1];
+    int full = (int)(share * WIDTH);
+    memset(bar, '.', WIDTH);
+    memset(bar, '#', (size_t)full);
+    bar[WIDTH] = '\0';
+    fprintf(stderr, "\r[%s] %5.1f %%  %.3g %s/s  ", bar, 100 * share, rate, unit);
+    if (share < 1)
+        fprintf(stderr, "%.0f s left   ", left_s);
+    else
+        fputs("             ", stderr);
+    fflush(stderr);
+}
+
+int cli_progress_step(void *user, int64_t done, int64_t total)
+{
+    cli_progress *p = user;
+    double t = now_s();
+    if (!p->begun) {
+        p->begun = true;
+        p->done_before = done;
+    }
+    bool finished = total > 0 && done >= total;
+    double interval = p->mode == JSON ? 1.0 : 0.1;
+    if ((p->bar || p->mode == JSON) && (t - p->shown_s >= interval || finished)) {
+        double elapsed = t - p->started_s;
+        double rate = elapsed > 0 ? (double)(done - p->done_before) / elapsed : 0;
+        double share = total > 0 ? (double)done / (double)total : 0;
+        double left = rate > 0 && total > done ? (double)(total - done) / rate : 0;
+        p->shown_s = t;
+        if (p->mode == JSON)
+            fprintf(stderr,
+                    "{\"done\": %" PRId64 ", \"total\": %" PRId64 ", \"unit\": \"%s\", "
+                    "\"per_s\": %.6g, \"left_s\": %.3g}\n",
+                    done, total, p->unit, rate, left);
+        else
+            draw_bar(share > 1 ? 1 : share, rate, left, p->unit);
+    }
+    return caught != 0;
+}
+
+void cli_progress_end(cli_progress *p)
+{
+    if (p->bar && p->shown_s > 0)
+        fputc('\n', stderr);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/simulate.h"
+
+#include "sim/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cli_find_method(int argc, char **argv, const dsc_drafter_type **out, dsc_error *err)
+{
+    *out = NULL;
+    for (int a = 0; a < argc && strcmp(argv[a], "--"); a++) {
+        const char *name = strncmp(argv[a], "--method=", 9) == 0              ? argv[a] + 9
+                           : strcmp(argv[a], "--method") == 0 && a + 1 < argc ? argv[a + 1]
+                                                                              : NULL;
+        if (name) {
+            *out = dsc_drafter_find(name, err);
+            if (!*out)
+                return DSC_EUSAGE;
+        }
+    }
+    if (!*out)
+        return dsc_fail(err, DSC_EUSAGE, "--method NAME expected (see: draftscope list methods)");
+    return DSC_OK;
+}
+
+void cli_print_method_help(const char *usage, const char *about, const dsc_option *own,
+                           size_t count, int argc, char **argv)
+{
+    enum { MOST = 64 };
+    cli_help_section section[MOST] = {{"Options", own, count}};
+    char title[MOST][128];
+    size_t n = 1, fields;
+    dsc_error ignored;
+    const dsc_drafter_type *only;
+    cli_find_method(argc, argv, &only, &ignored);
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d && n < MOST; d++)
+        if (!only || *d == only) {
+            snprintf(title[n], sizeof title[n], "Method %s: %s", (*d)->name, (*d)->summary);
+            section[n] = (cli_help_section){title[n], (*d)->option, (*d)->option_count};
+            n++;
+        }
+    cli_print_help(usage, about, section, n);
+    const dsc_column *field = dsc_result_fields(&fields);
+    cli_print_fields("Result fields, the same for every method", field, fields);
+}
+
+// Whether any request of the trace has something that --references VALUE may copy from.
+static int any_reference(const dsc_trace *trace, const char *chosen, bool *found, dsc_error *err)
+{
+    const dsc_trace_info *info = dsc_trace_get_info(trace);
+    bool all = strcmp(chosen, "all") == 0, prompt = all || strcmp(chosen, "prompt") == 0;
+    uint8_t kind = strcmp(chosen, "turns") == 0 ? DSC_REFERENCE_TURN : DSC_REFERENCE_DOCUMENT;
+    *found = (prompt && info->prompt_tokens > 0) || (all && info->references > 0);
+    int rc = DSC_OK;
+    for (int64_t s = 0; s < dsc_trace_shards(trace) && !*found && !rc && !prompt; s++) {
+        dsc_shard *shard;
+        rc = dsc_shard_open(&shard, trace, s, err);
+        for (int64_t i = 0; !rc && i < dsc_shard_requests(shard) && !*found; i++) {
+            dsc_request q;
+            dsc_shard_request(shard, i, &q);
+            for (int64_t r = 0; r < q.references; r++)
+                *found = *found || q.reference_kind[r] == kind;
+        }
+        dsc_shard_close(shard);
+    }
+    return rc;
+}
+
+int cli_note_missing_references(const dsc_trace *trace, const dsc_drafter_type *drafter,
+                                const dsc_option_value *value, dsc_error *err)
+{
+    const dsc_option *o = drafter->option;
+    while (o < drafter->option + drafter->option_count && strcmp(o->name, "references"))
+        o++;
+    if (o == drafter->option + drafter->option_count)
+        return DSC_OK;
+    int64_t *list;
+    size_t n;
+    int rc = dsc_option_list(o, value[o - drafter->option].text, &list, &n, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        char chosen[64];
+        bool found = true;
+        dsc_option_text(o, list[i], chosen, sizeof chosen);
+        rc = any_reference(trace, chosen, &found, err);
+        if (!rc && !found)
+            fprintf(stderr,
+                    "draftscope: note: no request of the trace has references of kind '%s': "
+                    "nothing is ever drafted\n",
+                    chosen);
+    }
+    free(list);
+    return rc;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sim and sweep share: a method's options beside the command's own, and the trace they run on.
+#ifndef DSC_CLI_SIMULATE_H
+#define DSC_CLI_SIMULATE_H
+
+#include "cli/cli.h"
+#include "sim/drafter.h"
+
+// Finds --method NAME in argv before everything else is parsed (its options depend on it).
+// DSC_EUSAGE when it is missing or unknown.
+int cli_find_method(int argc, char **argv, const dsc_drafter_type **out, dsc_error *err);
+
+// --help of a command whose options include a method's: all methods when none is named.
+void cli_print_method_help(const char *usage, const char *about, const dsc_option *own,
+                           size_t count, int argc, char **argv);
+
+// Says on stderr, once, what a user would otherwise have to guess from a column of zeros: the
+// chosen references do not occur in the trace.
+// `value`: the drafter's options as parsed, single or lists.
+int cli_note_missing_references(const dsc_trace *trace, const dsc_drafter_type *drafter,
+                                const dsc_option_value *value, dsc_error *err);
+
+#endif

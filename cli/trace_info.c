@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope trace info: requests, tokens, lengths, what is recorded, tokenizer, hashes.
+#include "base/statistics.h"
+#include "cli/trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { JSON, OPTIONS };
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "one JSON object"},
+};
+// clang-format on
+
+// Lengths of all requests, in tokens.
+typedef struct lengths {
+    double *prompt, *output, *reference; // [requests]; reference: all references of a request
+    size_t n;
+    int64_t turns; // references that are earlier turns
+} lengths;
+
+static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int64_t s = 0; s < dsc_trace_shards(t) && !rc; s++) {
+        dsc_shard *shard;
+        rc = dsc_shard_open(&shard, t, s, err);
+        for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
+            dsc_request q;
+            dsc_shard_request(shard, i, &q);
+            l->prompt[l->n] = (double)q.prompt.count;
+            l->output[l->n] = (double)q.output.count;
+            l->reference[l->n++] =
+                (double)(q.reference_offset[q.references] - q.reference_offset[0]);
+            for (int64_t r = 0; r < q.references; r++)
+                l->turns += q.reference_kind[r] == DSC_REFERENCE_TURN;
+        }
+        dsc_shard_close(shard);
+    }
+    return rc;
+}
+
+static int measure(const dsc_trace *t, lengths *l, dsc_error *err)
+{
+    double **array[] = {&l->prompt, &l->output, &l->reference};
+    int rc = DSC_OK;
+    *l = (lengths){0};
+    for (size_t a = 0; a < 3 && !rc; a++) {
+        void *p;
+        rc = dsc_alloc(&p, (size_t)dsc_trace_get_info(t)->requests, sizeof(double), err);
+        *array[a] = p;
+    }
+    return rc ? rc : collect(t, l, err);
+}
+
+static json_t *real_or_null(double x)
+{
+    return x == x ? json_real(x) : json_null();
+}
+
+static void put_lengths(json_t *o, const char *what, double *x, size_t n)
+{
+    static const char *const part[] = {"mean", "median", "p90", "max"};
+    dsc_summary s = dsc_summarise(x, n);
+    const double value[] = {s.mean, s.median, s.p90, s.max};
+    for (size_t i = 0; i < 4; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s_%s_tokens", part[i], what);
+        json_object_set_new(o, key, real_or_null(value[i]));
+    }
+}
+
+// Everything there is to say, in the order it is printed.
+static json_t *describe(const dsc_trace *t, lengths *l)
+{
+    const dsc_trace_info *i = dsc_trace_get_info(t);
+    json_t *o = json_object(), *recorded = json_array();
+    json_object_set_new(o, "trace", json_string(dsc_trace_path(t)));
+    json_object_set_new(o, "schema", json_integer(DSC_TRACE_SCHEMA));
+    json_object_set_new(o, "format", json_string(i->format));
+    json_object_set_new(o, "semantics", json_string(i->semantics));
+    json_object_set_new(o, "tokenizer", json_string(i->tokenizer_name));
+    json_object_set_new(o, "tokenizer_sha256", json_string(i->tokenizer_sha256));
+    json_object_set_new(o, "vocab_size", json_integer(i->vocab_size));
+    json_object_set_new(o, "eos_token",
+                        i->eos_token < 0 ? json_null() : json_integer(i->eos_token));
+    json_array_append_new(recorded, json_string("tokens"));
+    if (i->has_text)
+        json_array_append_new(recorded, json_string("text"));
+    if (i->references)
+        json_array_append_new(recorded, json_string("references"));
+    if (i->has_target_logp)
+        json_array_append_new(recorded, json_string("target_logp"));
+    json_object_set_new(o, "recorded", recorded);
+    json_object_set_new(o, "shards", json_integer(dsc_trace_shards(t)));
+    json_object_set_new(o, "requests", json_integer(i->requests));
+    json_object_set_new(o, "prompt_tokens", json_integer(i->prompt_tokens));
+    json_object_set_new(o, "output_tokens", json_integer(i->output_tokens));
+    json_object_set_new(o, "reference_tokens", json_integer(i->reference_tokens));
+    json_object_set_new(o, "documents", json_integer(i->references - l->turns));
+    json_object_set_new(o, "turns", json_integer(l->turns));
+    put_lengths(o, "prompt", l->prompt, l->n);
+    put_lengths(o, "output", l->output, l->n);
+    put_lengths(o, "reference", l->reference, l->n);
+    json_object_set_new(o, "hash", json_string(i->hash));
+    json_object_set_new(o, "provenance", json_loads(i->provenance ? i->provenance : "{}", 0, NULL));
+    return o;
+}
+
+static void print_text(const json_t *o)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach((json_t *)o, key, v)
+    {
+        printf("%-24s", key);
+        if (json_is_string(v))
+            puts(json_string_value(v));
+        else if (json_is_integer(v))
+            printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(v));
+        else if (json_is_real(v))
+            printf("%.1f\n", json_real_value(v));
+        else if (json_is_null(v))
+            puts("unknown");
+        else {
+            json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
+            putchar('\n');
+        }
+    }
+}
+
+int cli_trace_info(int argc, char **argv, dsc_error *err)
+{
+    const cli_help_section help[] = {{"Options", options, OPTIONS}};
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help(
+            "trace info TRACE [--json]",
+            "What a trace holds: requests, tokens, lengths per request (BOS and end tokens "
+            "counted), what is recorded, tokenizer, hash, provenance.",
+            help, 1);
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS];
+    dsc_option_set set = {options, OPTIONS, value, false};
+    size_t words;
+    dsc_trace *t;
+    lengths l;
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 1, 1, "one trace", err);
+    if (rc)
+        return rc;
+    rc = dsc_trace_open(&t, argv[0], err);
+    if (rc)
+        return rc;
+    rc = measure(t, &l, err);
+    if (!rc) {
+        json_t *o = describe(t, &l);
+        if (value[JSON].given) {
+            json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+            putchar('\n');
+        } else {
+            print_text(o);
+        }
+        json_decref(o);
+    }
+    free(l.prompt);
+    free(l.output);
+    free(l.reference);
+    dsc_trace_close(t);
+    return rc;
+}
