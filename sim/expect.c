@@ -71,20 +71,21 @@ typedef struct stretch {
 enum { TILE = 32 };
 
 typedef struct track {
-    stretch *from;   // [n]
-    int32_t *tokens; // [n][TILE] draft tokens on the stretch from i, for each limit of the tile
+    stretch *from;   // [n + 1]; the last is empty and leads to itself
+    int32_t *tokens; // [n + 1][TILE] draft tokens on the stretch from i, for each limit of the tile
 } track;
 
 // A stretch is cut short where its draft tokens might not fit in 32 bits.
 static void lay_stretches(stretch *from, const dsc_spans *spans, int32_t n, int64_t longest)
 {
     int32_t most = (int32_t)(INT32_MAX / (longest > 0 ? longest : 1));
+    stretch s = from[n] = (stretch){n, 0, 0};
     for (int32_t i = n - 1; i >= 0; i--) {
         int32_t started = spans->available[i] >= 0;
-        if (spans->run[i] > 0 || i == n - 1 || from[i + 1].past - i > most)
-            from[i] = (stretch){i + 1, started, spans->run[i]};
-        else
-            from[i] = (stretch){from[i + 1].past, from[i + 1].drafts + started, from[i + 1].run};
+        if (spans->run[i] > 0 || i == n - 1 || s.past - i > most)
+            s = (stretch){i + 1, 0, spans->run[i]};
+        s.drafts += started;
+        from[i] = s;
     }
 }
 
@@ -97,6 +98,7 @@ static void
 lay_tokens(track *t, const dsc_spans *spans, int32_t n, const int32_t limit[TILE])
 {
     static const int32_t nothing[TILE];
+    memset(t->tokens + (size_t)n * TILE, 0, TILE * sizeof *t->tokens);
     for (int32_t i = n - 1; i >= 0; i--) {
         int32_t available = spans->available[i] > 0 ? spans->available[i] : 0;
         int32_t *row = t->tokens + (size_t)i * TILE;
@@ -127,7 +129,7 @@ static inline void advance(const stretch *from, walker *w)
 }
 
 // Calls that accept nothing are not counted one by one: each output token is either accepted or a
-// call's own.
+// call's own. The steps that a walker waited at the end are in the histogram and in `stretches`.
 static void add_walk(const walker *w, int32_t n, dsc_counts *counts)
 {
     int64_t calls = n - w->accepted;
@@ -145,19 +147,16 @@ static walker set_out(const track *t, size_t lane, int32_t limit, const dsc_coun
     return (walker){.limit = limit, .tokens = t->tokens + lane, .histogram = counts->histogram};
 }
 
-// Two at a time: a step waits for the one before it, but not for the other walker's.
+// Two at a time: a step waits for the one before it, but not for the other walker's. The one that
+// is first at the end waits there on the last, empty stretch.
 static void walk_pair(const track *t, int32_t n, size_t lane, const int32_t limit[2],
                       dsc_counts *a_counts, dsc_counts *b_counts)
 {
     walker a = set_out(t, lane, limit[0], a_counts), b = set_out(t, lane + 1, limit[1], b_counts);
-    while (a.at < n && b.at < n) {
+    while (a.at < n || b.at < n) {
         advance(t->from, &a);
         advance(t->from, &b);
     }
-    while (a.at < n)
-        advance(t->from, &a);
-    while (b.at < n)
-        advance(t->from, &b);
     add_walk(&a, n, a_counts);
     add_walk(&b, n, b_counts);
 }
@@ -184,8 +183,8 @@ static int allocate(const dsc_plan *plan, size_t n, dsc_arena *arena, scratch *s
     } want[] = {
         {input, plan->groups, sizeof **input},
         {&s->spans, plan->groups, sizeof *s->spans},
-        {&s->track.from, n, sizeof *s->track.from},
-        {&s->track.tokens, n * TILE, sizeof *s->track.tokens},
+        {&s->track.from, n + 1, sizeof *s->track.from},
+        {&s->track.tokens, (n + 1) * TILE, sizeof *s->track.tokens},
     };
     int rc = DSC_OK;
     for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++) {

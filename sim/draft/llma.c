@@ -167,10 +167,11 @@ static int select_starts(const family *f, const dsc_drafter_input *in, dsc_spans
     if (rc)
         return rc;
     *out = (dsc_spans){a, r};
+    int32_t *restrict to_available = a, *restrict to_run = r;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        bool starts = length[i] >= shortest;
-        out->available[i] = starts ? available[i] : -1;
-        out->run[i] = starts ? run[i] : 0;
+        to_available[i] = length[i] >= shortest ? available[i] : -1;
+        to_run[i] = length[i] >= shortest ? run[i] : 0;
     }
     return DSC_OK;
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/glossary.h"
+
+#include <string.h>
+
+static const dsc_term term[] = {
+    {"n", "match length n (tokens)", false},
+    {"k", "copy length k (tokens)", false},
+    {"max_match", "longest match (tokens)", false},
+    {"output_tokens", "output tokens", false},
+    {"target_calls", "target calls", true},
+    {"num_drafts", "drafts (triggers)", true},
+    {"num_draft_tokens", "draft tokens", true},
+    {"num_accepted_tokens", "accepted tokens", false},
+    {"acceptance_rate", "acceptance rate", false},
+    {"block_efficiency", "block efficiency (output tokens per target call)", false},
+    {"speedup", "speed-up over one token per call", false},
+    {"accept_histogram", "accepted tokens per call", false},
+};
+
+const dsc_term *dsc_term_find(const char *column)
+{
+    for (size_t i = 0; i < sizeof term / sizeof *term; i++)
+        if (!strcmp(term[i].column, column))
+            return &term[i];
+    return NULL;
+}
+
+const char *dsc_term_title(const char *column)
+{
+    const dsc_term *t = dsc_term_find(column);
+    return t ? t->title : column;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/report_result.h"
+
+#include "plots/select.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void dsc_result_view_fini(dsc_result_view *r)
+{
+    dsc_table_fini(&r->table);
+    free(r->ranked);
+    free(r->column);
+    free(r->filter);
+}
+
+double dsc_merit(const dsc_result_view *r, size_t row)
+{
+    double v = r->merit < 0 ? NAN : dsc_table_real(&r->table, row, (size_t)r->merit);
+    return isfinite(v) ? v : -INFINITY;
+}
+
+static int better_first(const void *pa, const void *pb, void *context)
+{
+    size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
+    double x = dsc_merit(context, a), y = dsc_merit(context, b);
+    return x != y ? (x < y) - (x > y) : (a > b) - (a < b);
+}
+
+static int rank(dsc_result_view *r, dsc_error *err)
+{
+    const dsc_table *t = &r->table;
+    r->merit = dsc_table_find(t, "speedup");
+    if (r->merit < 0)
+        r->merit = dsc_table_find(t, "block_efficiency");
+    int rc = dsc_alloc((void **)&r->ranked, t->rows, sizeof *r->ranked, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&r->column, t->columns, sizeof *r->column, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < t->rows; i++)
+        r->ranked[i] = i;
+    qsort_r(r->ranked, t->rows, sizeof *r->ranked, better_first, r);
+    return DSC_OK;
+}
+
+bool dsc_has_best(const dsc_result_view *r)
+{
+    return r->table.rows && dsc_merit(r, r->ranked[0]) > -INFINITY;
+}
+
+bool dsc_varies(const dsc_table *t, size_t column)
+{
+    dsc_buffer first = {0}, other = {0};
+    dsc_writer a = {.to = &first}, b = {.to = &other};
+    bool found = false;
+    for (size_t i = 0; i < t->rows && !found && !a.rc && !b.rc; i++) {
+        dsc_writer *w = i ? &b : &a;
+        w->to->length = 0;
+        dsc_put(w, "%s", "");
+        dsc_put_cell(w, dsc_table_at(t, i, column));
+        found = i && !a.rc && !b.rc && strcmp(first.data, other.data);
+    }
+    dsc_buffer_fini(&first);
+    dsc_buffer_fini(&other);
+    return found;
+}
+
+// Filters that keep the rows like the best one in every text parameter, for figures that show one
+// group at a time.
+static int find_filters(dsc_result_view *r, dsc_error *err)
+{
+    const dsc_table *t = &r->table;
+    int rc = dsc_alloc((void **)&r->filter, t->columns, sizeof *r->filter, err);
+    for (size_t c = 0; !rc && t->rows && c < t->columns; c++)
+        if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) && dsc_varies(t, c))
+            r->filter[r->filters++] =
+                (dsc_figure_filter){t->column[c].name, dsc_table_at(t, r->ranked[0], c)->text};
+    return rc;
+}
+
+int dsc_result_view_read(dsc_result_view *r, const char *path, dsc_error *err)
+{
+    r->path = path;
+    int rc = dsc_sha256_file(path, r->sha256, err);
+    if (!rc)
+        rc = dsc_table_read(&r->table, path, err);
+    if (!rc)
+        rc = rank(r, err);
+    return rc ? rc : find_filters(r, err);
+}
+
+size_t dsc_short_columns(dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    size_t n = 0;
+    for (size_t c = 0; c < t->columns; c++)
+        if (t->column[c].type != DSC_CELL_LIST && (t->rows == 1 || dsc_varies(t, c)))
+            r->column[n++] = c;
+    return n;
+}
+
+size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4])
+{
+    const dsc_table *t = &r->table;
+    int k = dsc_table_find(t, "k"), n = dsc_table_find(t, "n");
+    dsc_figure_options o = {.filter = r->filter, .filters = r->filters};
+    dsc_selection s;
+    dsc_groups g;
+    dsc_plot_grid grid;
+    size_t count = 0;
+    if (k < 0 || n < 0 || dsc_select(&s, t, &o, NULL, NULL))
+        return 0;
+    if (!dsc_group(&g, &s, (int[]){k, n}, NULL)) {
+        if (!dsc_plot_grid_init(&grid, &s, &g, k, n, NULL)) {
+            size_t x[2] = {0, grid.nx - 1}, y[2] = {0, grid.ny - 1};
+            for (int i = 0; i < 4 && grid.nx > 1 && grid.ny > 1; i++) {
+                size_t at = dsc_plot_grid_row(&grid, 0, x[i % 2], y[i / 2]);
+                if (at != SIZE_MAX)
+                    row[count++] = at;
+            }
+            dsc_plot_grid_fini(&grid);
+        }
+        dsc_groups_fini(&g);
+    }
+    dsc_selection_fini(&s);
+    return count;
+}

@@ -1,0 +1,279 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The program as its user meets it: the whole road, and every way to get it wrong. Each bad call must
+# end with the documented exit code and one line on stderr that names what, where and the limit.
+top=${top_srcdir:-.}
+case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
+draftscope=${DRAFTSCOPE:-$top/draftscope}
+sample=$top/traces/sample
+tokenizer=$sample/tokenizer.json
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+passed=0 failed=0
+
+ok() {
+    passed=$((passed + 1))
+}
+not_ok() {
+    failed=$((failed + 1))
+    echo "not ok - $*"
+}
+check() { # description, command...
+    what=$1
+    shift
+    if "$@"; then ok; else not_ok "$what"; fi
+}
+
+# bad EXIT 'words on stderr' arguments...
+bad() {
+    want=$1 words=$2
+    shift 2
+    "$draftscope" "$@" >out 2>err </dev/null
+    code=$?
+    if [ $code != "$want" ]; then
+        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
+    elif ! grep -qF -e "$words" err; then
+        not_ok "'$words' is not in: $(cat err)"
+    elif [ "$(wc -l <err)" != 1 ]; then
+        not_ok "more than one line on stderr: $*"
+    else
+        ok
+    fi
+}
+
+good() {
+    if "$draftscope" "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
+}
+
+value() { # key of a one-line JSON object on stdin
+    sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p"
+}
+
+# --- the whole road --------------------------------------------------------------------------
+good trace import --tokenizer "$tokenizer" "$sample/rag.jsonl" -o rag.dst
+good trace import --tokenizer "$tokenizer" --format jsonl "$sample/cache.jsonl" "$sample/edits.jsonl" -o both.dst
+good trace verify rag.dst both.dst
+good trace info rag.dst --json
+check "29 requests" grep -q '"requests": 29' out
+good trace info both.dst
+check "24 and 32 references" grep -qE '^turns +[1-9]' out
+good sim rag.dst --method llma --n 1 --k 18 --json
+check "counts of the golden file" [ "$(value target_calls <out)" = 2084 ]
+good sim rag.dst --method llma --n 1 --k 18 --json --engine loop --threads 2
+check "the loop says the same" [ "$(value num_draft_tokens <out)" = 23919 ]
+good sim rag.dst --method none
+check "no speculation: one token per call" grep -qE '^block_efficiency +1\.0000' out
+good sim rag.dst --method oracle --k 1 --json
+check "the oracle accepts all" [ "$(value acceptance_rate <out)" = 1.0 ]
+good sim rag.dst --method llma --per-request
+check "a line per request" [ "$(grep -cv '^#' out)" = 30 ]
+good sim rag.dst --method llma --per-request --json
+check "an object per request" [ "$(grep -c '"request": ' out)" = 29 ]
+"$draftscope" sim both.dst --method llma --references turns --json | value num_accepted_tokens >turns
+"$draftscope" sim both.dst --method llma --references docs --json | value num_accepted_tokens >docs
+check "references choose" [ "$(cat turns)" != "$(cat docs)" ]
+good sim rag.dst --method llma --references turns
+check "a note when there is nothing to copy from" grep -q "kind 'turns'" err
+
+good sweep rag.dst --method llma --n 1:3 --k 1:9:4,20 --semantics paper,code -o grid.tsv
+check "24 configurations" [ "$(grep -c '^llma' grid.tsv)" = 24 ]
+check "no part file is left" [ ! -e grid.tsv.part ]
+good sweep rag.dst --method llma --n 1:3 --k 1:9:4,20 --semantics paper,code -o grid.jsonl --threads 1
+check "24 JSON lines and a head" [ "$(wc -l <grid.jsonl)" = 25 ]
+good sweep rag.dst --method llma --n 1:3 --k 1:9:4,20 --semantics paper,code -o loop.tsv --engine loop --threads 2 --block 5
+grep -v '^# command' grid.tsv >a
+grep -v '^# command' loop.tsv >b
+check "threads, blocks and engine change nothing" cmp -s a b
+good sweep rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 -o cost.tsv
+# 5385 calls of 21 ms against 2084 of 20 ms and 2084 + 23919 tokens of 1 ms
+check "speed-up of the linear cost" grep -q "	1.6708" cost.tsv
+
+good trace export rag.dst -o rag.out.jsonl
+good trace import --tokenizer "$tokenizer" rag.out.jsonl -o again.dst
+"$draftscope" trace info rag.dst --json | grep '"hash"' >a
+"$draftscope" trace info again.dst --json | grep '"hash"' >b
+check "export and import give the same trace" cmp -s a b
+good trace export rag.dst --format csv
+check "a CSV row per request" [ "$(wc -l <out)" = 30 ]
+gzip -c "$sample/rag.jsonl" >rag.jsonl.gz
+good trace import --tokenizer bytes rag.jsonl.gz -o bytes.dst
+good trace info bytes.dst --json
+check "bytes tokenizer" grep -q '"tokenizer": "bytes"' out
+good list methods -v
+check "all methods" [ "$(grep -cE '^(none|oracle|llma) ' out)" = 3 ]
+for what in rules figures formats; do good list $what; done
+for what in '' trace 'trace import' 'trace info' 'trace verify' 'trace export' sim sweep plot report list; do
+    # shellcheck disable=SC2086
+    good $what --help
+    check "help of '$what' says usage" grep -q '^Usage: draftscope' out
+done
+good --version
+
+if command -v gnuplot >/dev/null 2>&1; then
+    for figure in llma-speedup llma-stats heatmap accept-histogram; do
+        good plot $figure grid.tsv --where semantics=paper -o $figure.svg
+        check "$figure.gp and its data stand beside" [ -s $figure.gp ] && [ -s $figure.data.tsv ]
+    done
+    good plot llma-speedup grid.tsv --where semantics=code -o -
+    check "drawn in the terminal" grep -q 'copy length k' out
+    good report grid.tsv -o report.html
+    check "a whole page" grep -q '</html>' report.html
+    bad 2 '--force' plot heatmap grid.tsv --where semantics=paper -o heatmap.svg
+    bad 2 '--force' report grid.tsv -o report.html
+    good report grid.tsv -o report.html --force
+    bad 2 'color' plot heatmap grid.tsv --column color -o x.svg
+    bad 2 'not a name in .svg' plot heatmap grid.tsv -o x.gif
+    bad 4 'absent.tsv' plot heatmap absent.tsv -o x.svg
+    bad 4 'absent.tsv' report absent.tsv -o x.html
+    bad 2 'heatmap' plot heatmpa grid.tsv -o x.svg
+    env PATH=/nonexistent "$draftscope" plot heatmap grid.tsv --where semantics=paper -o x.svg 2>err
+    check "exit 3 without gnuplot" [ $? = 3 ]
+    check "says what is missing" grep -q gnuplot err
+    check "nothing half-drawn" [ ! -e x.svg ]
+fi
+
+# --- usage: exit 2 ---------------------------------------------------------------------------
+bad 2 'command is expected'
+bad 2 'did you mean sweep' sweeep
+bad 2 'import, info, verify' trace
+bad 2 'did you mean verify' trace verfy x
+bad 2 'did you mean llma' sim rag.dst --method lmma
+bad 2 '--method' sim rag.dst
+bad 2 'one trace' sim --method llma
+bad 2 'too many' sim rag.dst both.dst --method llma
+bad 2 'from 1 to 1024' sim rag.dst --method llma --n 0
+bad 2 'from 0 to 1000000' sim rag.dst --method llma --k -1
+bad 2 'integer' sim rag.dst --method llma --k 1:4
+bad 2 'paper|code' sim rag.dst --method llma --semantics pape
+bad 2 'did you mean --semantics' sim rag.dst --method llma --semantic code
+bad 2 'unknown option --n' sim rag.dst --method none --n 1
+bad 2 'needs a value' sim rag.dst --method llma --k
+bad 2 'cost' sim rag.dst --method llma --cost free
+bad 2 'linear:' sim rag.dst --method llma --cost linear:1
+bad 2 'linear:' sim rag.dst --method llma --cost linear:-1,0
+bad 2 'linear:' sim rag.dst --method llma --cost linear:nan,0
+bad 2 'linear:' sim rag.dst --method llma --cost linear:0,0
+bad 2 'empty' sweep rag.dst --method llma --k 9:1 -o x.tsv
+bad 2 'from 1' sweep rag.dst --method llma --n 0:3 -o x.tsv
+bad 2 'twice' sweep rag.dst --method llma --k 1,2,1 -o x.tsv
+bad 2 'integer' sweep rag.dst --method llma --k '' -o x.tsv
+bad 2 'integer' sweep rag.dst --method llma --k 1, -o x.tsv
+bad 2 'configurations' sweep rag.dst --method llma --k 1:100000 --n 1:1000 -o x.tsv
+bad 2 '-o FILE' sweep rag.dst --method llma
+bad 2 'exists already (--force' sweep rag.dst --method llma -o grid.tsv
+bad 2 'exists already (--force' trace import --tokenizer bytes "$sample/rag.jsonl" -o rag.dst
+bad 2 'exists already (--force' trace export rag.dst -o grid.tsv
+bad 2 'not a regular file' sweep rag.dst --method llma -o /dev/full
+bad 2 'not a regular file' sweep rag.dst --method llma -o /dev/full --force
+bad 2 '-o NAME.dst' trace import --tokenizer bytes "$sample/rag.jsonl"
+bad 2 'input' trace import --tokenizer bytes -o x.dst
+bad 2 'llma' trace import --format lama --tokenizer bytes "$sample/rag.jsonl" -o x.dst
+check "a good table is left alone" cmp -s a b
+
+# --- bad input: exit 4 -----------------------------------------------------------------------
+bad 4 'absent.dst' sim absent.dst --method llma
+bad 4 'manifest.json' sim . --method llma
+bad 4 'absent.jsonl' trace import --tokenizer bytes absent.jsonl -o x.dst
+bad 4 'absent.json' trace import --tokenizer absent.json "$sample/rag.jsonl" -o x.dst
+bad 4 'rag.jsonl' trace import --tokenizer "$sample/rag.jsonl" "$sample/rag.jsonl" -o x.dst
+
+line() { # words, one line of input
+    printf '%s\n' '{"prompt": "p", "output": "o"}' "$2" >bad.jsonl
+    bad 4 "$1" trace import --format jsonl --tokenizer bytes bad.jsonl -o x.dst
+    grep -q 'bad.jsonl:2' err || not_ok "no line number: $(cat err)"
+    [ ! -e x.dst ] && [ ! -e x.dst.tmp ] || not_ok "something is left behind for: $2"
+}
+line 'bad.jsonl:2:' '{"prompt": "p", "output": "o"'
+line 'output' '{"prompt": "p"}'
+line 'output' '{"prompt": "p", "output": 7}'
+line 'prompt' '{"prompt": null, "output": "o"}'
+line 'ouput' '{"prompt": "p", "ouput": "o"}'
+line 'references' '{"prompt": "p", "output": "o", "references": "r"}'
+line 'references[1]' '{"prompt": "p", "output": "o", "references": ["r", 1]}'
+line '999' '{"prompt": "p", "output": [1, 999]}'
+line '-1' '{"prompt": "p", "output": [1, -1]}'
+line 'kind' '{"prompt": "p", "output": "o", "references": [{"text": "r", "kind": "book"}]}'
+line 'logprobs' '{"prompt": "p", "output": "o", "logprobs": [0.5]}'
+line 'bad.jsonl:2' '[]'
+line 'bad.jsonl:2' "$(printf '{"prompt": "p", "output": "\377"}')"
+line 'bad.jsonl:2' '{"prompt": "p", "prompt": "q", "output": "o"}'
+
+printf '%s\n' '{"prompt": "p", "output": ""}' '{"prompt": "p", "output": "ab", "references": ["a"]}' >ok.jsonl
+good trace import --tokenizer bytes ok.jsonl -o ok.dst
+good sim ok.dst --method llma --n 4 --k 3
+printf '%s\n' '{"prompt": [1], "output": []}' >empty.jsonl
+good trace import --tokenizer bytes empty.jsonl -o empty.dst
+good sim empty.dst --method llma --json
+check "no call, no ratio" grep -q '"block_efficiency": null' out
+head -c 5000 rag.jsonl.gz >cut.gz
+bad 4 'cut.gz' trace import --tokenizer bytes cut.gz -o x.dst
+printf '%s\n' '{"prompt": "p", "output": "o"}' 'no' '{"prompt": "p", "output": "o"}' >some.jsonl
+good trace import --tokenizer bytes --on-error skip some.jsonl -o some.dst
+check "one line left out" grep -q 'some.jsonl:2' err
+
+cp -r rag.dst changed.dst
+printf 'X' | dd of=changed.dst/shard-00000.safetensors bs=1 seek=90000 conv=notrunc 2>/dev/null
+bad 4 'shard-00000.safetensors' trace verify changed.dst
+cp -r rag.dst short.dst
+head -c 100000 rag.dst/shard-00000.safetensors >short.dst/shard-00000.safetensors
+bad 4 'shard-00000.safetensors' sim short.dst --method llma
+rm short.dst/shard-00000.safetensors
+bad 4 'shard-00000.safetensors' sim short.dst --method llma
+
+# --- outputs that cannot be written: exit 1 ----------------------------------------------------
+bad 1 'cannot write' sweep rag.dst --method llma -o absent/x.tsv
+bad 1 'absent' trace import --tokenizer bytes "$sample/rag.jsonl" -o absent/x.dst
+if [ -c /dev/full ]; then
+    for command in 'sim rag.dst --method llma --json' 'sim rag.dst --method llma --per-request' \
+        'trace info rag.dst' 'trace export rag.dst' 'list methods' '--help'; do
+        # shellcheck disable=SC2086
+        "$draftscope" $command >/dev/full 2>err
+        check "full disk: $command" [ $? = 1 ]
+        check "full disk is said: $command" grep -qi 'no space' err
+    done
+fi
+
+# --- interrupted and taken up again ------------------------------------------------------------
+i=0
+while [ $i -lt 40 ]; do
+    cat "$sample/rag.jsonl"
+    i=$((i + 1))
+done >many.jsonl
+good trace import --tokenizer "$tokenizer" many.jsonl -o many.dst
+slow="sweep many.dst --method llma --n 1:4 --k 1:16 --engine loop --block 1 --threads 1"
+interrupt() { # signal, exit code
+    rm -f cut.tsv cut.tsv.part
+    "$draftscope" $slow -o cut.tsv 2>err &
+    pid=$!
+    tries=0
+    while [ $tries -lt 400 ] && [ "$(cat cut.tsv.part 2>/dev/null | grep -c '^llma')" -lt 2 ]; do
+        sleep 0.02
+        tries=$((tries + 1))
+    done
+    kill -s "$1" $pid
+    wait $pid
+    code=$?
+    check "SIG$1 ends with $2, not $code" [ $code = "$2" ]
+    check "SIG$1: nothing under the final name" [ ! -e cut.tsv ]
+    check "SIG$1: finished rows are kept" [ "$(grep -c '^llma' cut.tsv.part)" -ge 2 ]
+}
+# shellcheck disable=SC2086
+good $slow -o cut.tsv
+mv cut.tsv whole.tsv
+for signal in INT:130 TERM:143 KILL:137; do
+    interrupt ${signal%:*} ${signal#*:}
+    printf 'llma	1	3	tor' >>cut.tsv.part # as if the kill had come in the middle of a line
+    # shellcheck disable=SC2086
+    good $slow -o cut.tsv
+    check "SIG${signal%:*}: says that it goes on" grep -q 'going on after' err
+    check "SIG${signal%:*}: the same table in the end" cmp -s whole.tsv cut.tsv
+done
+interrupt INT 130
+bad 2 'different sweep' sweep many.dst --method llma --n 1:5 --k 1:8 -o cut.tsv
+good sweep many.dst --method llma --n 1:5 --k 1:8 -o cut.tsv --force
+good sim rag.dst --method llma --progress json
+check "progress as JSON lines" grep -q '"total": 5385' err
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

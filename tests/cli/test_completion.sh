@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The completion for bash: words as readline would hand them over, and what it offers for the last.
+set -u
+: "${DRAFTSCOPE:?path of the program}" "${top_srcdir:?root of the source}"
+if ! command -v bash >/dev/null; then
+    echo "no bash: skipped"
+    exit 77
+fi
+case $DRAFTSCOPE in */*) DRAFTSCOPE=$(cd "${DRAFTSCOPE%/*}" && pwd)/${DRAFTSCOPE##*/} ;; esac
+completion=$(cd "$top_srcdir" && pwd)/cli/draftscope.bash
+export DRAFTSCOPE completion
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/test_completion.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$tmp" || exit 1
+passed=0 failed=0
+
+verdict() { # NAME: the files `wanted` and `got` must be equal
+    if cmp -s wanted got; then
+        passed=$((passed + 1))
+        echo "ok - $1"
+    else
+        failed=$((failed + 1))
+        echo "not ok - $1"
+        diff wanted got | sed 's/^/# /'
+    fi
+}
+
+# Arguments: the words behind the program's name. What goes to stderr counts as an offer.
+cat >complete.bash <<'END'
+set -u
+. "$completion"
+COMP_WORDS=("$program_typed" "$@")
+COMP_CWORD=$#
+_draftscope || echo "status $?"
+[[ ${#COMPREPLY[@]} == 0 ]] || printf '%s\n' "${COMPREPLY[@]}"
+END
+program_typed=$DRAFTSCOPE
+export program_typed
+
+# offers "WANTED WORDS" WORDS...: exactly these are offered for the last of the words (in any order).
+offers() {
+    printf '%s\n' "$1" | tr ' ' '\n' | sed '/^$/d' | LC_ALL=C sort >wanted
+    shift
+    bash complete.bash "$@" </dev/null 2>&1 | LC_ALL=C sort >got
+    verdict "draftscope $*|"
+}
+
+# The names of options of a help text, with --help.
+names_of() {
+    { echo --help; "$DRAFTSCOPE" "$@" --help | sed -n 's/^  \(-., \)\{0,1\}\(--[a-z][a-z-]*\).*/\2/p'; } |
+        tr '\n' ' '
+}
+
+first_words() {
+    "$DRAFTSCOPE" list "$1" | sed 's/ .*//' | tr '\n' ' '
+}
+
+mkdir a.dst "my traces" "my traces/b.dst"
+touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt "my traces/two words.tsv"
+
+# commands
+offers "list plot report sim sweep trace --help --version" ""
+offers "sim sweep" s
+offers "export import info verify --help" trace ""
+offers "verify" trace v
+offers "" nonsense ""
+offers "" --version ""
+
+# options
+offers "$(names_of sweep --method none)" sweep a.dst -
+offers "$(names_of sim --method llma)" sim a.dst --method llma --
+offers "$(names_of sim --method llma)" sim a.dst --method = llma --
+offers "$(names_of sim --method oracle)" sim --method oracle a.dst --
+offers "--max-match --method" sim a.dst --method llma --m
+offers "$(names_of trace import)" trace import -
+offers "--progress" trace import in.jsonl --pro
+offers "$(names_of plot)" plot heatmap t.tsv -
+offers "" sim -- -
+
+# values
+offers "$(first_words methods)" sim a.dst --method ""
+offers "$(first_words methods)" sim a.dst --method =
+offers "llma" sweep a.dst --method = l
+offers "docs turns prompt all" sim a.dst --method llma --references ""
+offers "turns" sim a.dst --method llma --references = t
+offers "paper,code" sweep a.dst --method llma --semantics paper,c
+offers "auto loop expect" sim a.dst --engine ""
+offers "linear: unit" sim a.dst --cost ""
+offers "jsonl csv" trace export a.dst --format ""
+offers "$(first_words formats)" trace import --format ""
+offers "bytes" trace import --tokenizer b
+offers "tokenizer.json" trace import --tokenizer = t
+offers "svg" plot heatmap t.tsv -o x --terminal s
+offers "" sim a.dst --threads ""
+
+# arguments
+offers "a.dst" sim a
+offers "a.dst" sweep --method llma a
+offers "" sim a.dst ""
+offers "a.dst" trace verify a.dst a
+offers "$(first_words figures)" plot ""
+offers "$(first_words figures)" plot -o x ""
+offers "t.tsv t.jsonl" plot heatmap t
+offers "t.tsv t.jsonl" report t.tsv t
+offers "methods rules figures formats" list ""
+offers "in.jsonl.gz" trace import in
+printf '%s\n' "my traces/b.dst" >wanted
+bash complete.bash trace info 'my\ traces/b' >got 2>&1
+verdict "a name with a space, escaped"
+printf '%s\n' "my traces/two words.tsv" >wanted
+bash complete.bash report '"my traces/two' >got 2>&1
+verdict "a name with a space, in quotes"
+
+# A program that is not there, or fails, offers nothing and says nothing.
+for program_typed in "$tmp/nothing" false; do
+    offers "--help --version" ""
+    offers "" sim --method ""
+    offers "" plot heatmap t
+done
+
+echo "$passed passed, $failed failed"
+test "$failed" = 0

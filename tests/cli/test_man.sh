@@ -1,0 +1,318 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The manual pages say what the program says: every option, value, default, result field, command,
+# method, figure, tensor and exit code is on its page and nothing else is; the examples run; mandoc
+# and groff have no complaint (where they are installed).
+set -u
+: "${DRAFTSCOPE:?path of the program}" "${top_srcdir:?root of the source}"
+LC_ALL=C
+export LC_ALL
+case $DRAFTSCOPE in */*) DRAFTSCOPE=$(cd "${DRAFTSCOPE%/*}" && pwd)/${DRAFTSCOPE##*/} ;; esac
+export DRAFTSCOPE
+source_dir=$(cd "$top_srcdir" && pwd)
+man_dir=$source_dir/cli/man
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/test_man.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$tmp" || exit 1
+passed=0 failed=0
+
+# check NAME COMMAND...: runs the command; what it prints is shown when it fails.
+check() {
+    name=$1
+    shift
+    if "$@" >said 2>&1; then
+        passed=$((passed + 1))
+        echo "ok - $name"
+    else
+        failed=$((failed + 1))
+        echo "not ok - $name"
+        sed 's/^/# /' said
+    fi
+}
+
+skip() {
+    echo "ok - $1 # skipped: $2"
+}
+
+# same NAME PROGRAM_SAYS PAGE_SAYS: two files of lines, in any order.
+same() {
+    sort "$2" >program_says
+    sort "$3" >page_says
+    check "$1 ($(grep -c . program_says))" diff program_says page_says
+}
+
+# The words of a page: fonts, escapes and the names of font macros taken off.
+plain() {
+    sed -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' -e 's/\\&//g' -e 's/\\(aq/'\''/g' -e 's/\\(dq/"/g' \
+        -e 's/^\.\(BI\|BR\|RB\|IR\|RI\|B\|I\) //' "$man_dir/$1"
+}
+
+# entries PAGE SECTION [SUBSECTION]: "TAG<tab>TEXT" of each tagged paragraph; without a subsection
+# those of the section that are in none.
+entries() {
+    plain "$1" | awk -v section="$2" -v sub_section="${3-}" '
+        function flush() { if (tag != "") print tag "\t" text; tag = text = "" }
+        /^\.SH / { flush(); sh = substr($0, 5); ss = ""; next }
+        /^\.SS / { flush(); ss = substr($0, 5); next }
+        /^\.TP/ { flush(); if (sh == section && ss == sub_section) { getline; tag = $0 } next }
+        /^\./ { flush(); next }
+        tag != "" { text = text (text == "" ? "" : " ") $0 }
+        END { flush() }'
+}
+
+subsections() { # PAGE SECTION
+    plain "$1" | awk -v section="$2" '/^\.SH / { sh = substr($0, 5) }
+        /^\.SS / && sh == section { print substr($0, 5) }'
+}
+
+# "HEAD<tab>HELP" of each option below a heading of a help text on stdin.
+help_entries() { # HEADING
+    awk -v heading="$1" '
+        /^[^ ]/ { inside = index($0, heading) == 1; next }
+        !inside { next }
+        match($0, /^  (-[A-Za-z], )?--[a-z][a-z-]*( [^ ]+)?/) {
+            if (n++) print head "\t" text
+            head = substr($0, 3, RLENGTH - 2); text = substr($0, RLENGTH + 1); next
+        }
+        n { text = text " " $0 }
+        END { if (n) print head "\t" text }' | squeeze
+}
+
+squeeze() {
+    sed -e 's/   */ /g' -e 's/	 */	/' -e 's/ *$//'
+}
+
+# TEXT becomes its default: "(default 18)" or nothing.
+defaults() {
+    awk -F '\t' '{ d = match($2, /\(default [^)]*\)/) ? substr($2, RSTART, RLENGTH) : ""
+        print $1 "\t" d }'
+}
+
+first_column() {
+    sed 's/	.*//'
+}
+
+# options NAME PAGE SUBSECTION HEADING HELP_ARGUMENTS...
+options() {
+    name=$1 page=$2 sub_section=$3 heading=$4
+    shift 4
+    "$DRAFTSCOPE" "$@" --help | help_entries "$heading" | defaults >program
+    entries "$page" OPTIONS "$sub_section" | defaults >page
+    same "$name" program page
+}
+
+# --- commands and options ----------------------------------------------------------------------
+
+commands_of() {
+    "$DRAFTSCOPE" "$@" --help | awk '/^Commands/ { inside = 1; next } !NF { inside = 0 } inside' |
+        sed -e 's/^  *//' -e 's/  */	/'
+}
+
+commands_of >commands
+first_column <commands >program
+entries draftscope.1 COMMANDS | first_column >page
+same "draftscope(1): the commands" program page
+while IFS='	' read -r command summary; do
+    check "draftscope-$command(1): its name and summary" \
+        grep -q "^draftscope-$command - $summary\$" <<EOF
+$(plain "draftscope-$command.1")
+EOF
+done <commands
+
+entries draftscope.1 OPTIONS | first_column >page
+printf '%s\n' --help --version >program
+same "draftscope(1): options" program page
+check "draftscope --help, --version, -h" \
+    sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
+
+for command in sim sweep plot report list; do
+    options "draftscope-$command(1): options" "draftscope-$command.1" "" Options "$command"
+done
+
+"$DRAFTSCOPE" list methods | sed 's/ .*//' >methods
+for command in sim sweep; do
+    sed 's/^/Method /' methods >program
+    subsections "draftscope-$command.1" OPTIONS >page
+    same "draftscope-$command(1): the methods" program page
+    while read -r method; do
+        options "draftscope-$command(1): options of $method" "draftscope-$command.1" \
+            "Method $method" "Method $method:" "$command" --method "$method"
+    done <methods
+done
+
+commands_of trace | first_column >trace_commands
+sed 's/^/draftscope trace /' trace_commands >program
+subsections draftscope-trace.1 OPTIONS >page
+same "draftscope-trace(1): the commands" program page
+while read -r command; do
+    options "draftscope-trace(1): options of $command" draftscope-trace.1 \
+        "draftscope trace $command" Options trace "$command"
+done <trace_commands
+
+# Every option that is mentioned anywhere is one of some command.
+{
+    while IFS='	' read -r command summary; do "$DRAFTSCOPE" "$command" --help; done <commands
+    while read -r command; do "$DRAFTSCOPE" trace "$command" --help; done <trace_commands
+    echo " --help --version --PARAMETER --name "
+} | tr ' ,=' '\n\n\n' | sed -n 's/^\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >known
+for path in "$man_dir"/*.[15]; do
+    plain "${path##*/}" | tr ' ,=[]()' '\n\n\n\n\n\n\n' |
+        sed -n 's/^"*\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >mentioned
+    comm -13 known mentioned >unknown
+    check "${path##*/}: mentions only options there are" sh -c '! grep . unknown'
+done
+
+# --- fields, figures, files --------------------------------------------------------------------
+
+for command in sim sweep; do
+    "$DRAFTSCOPE" "$command" --help | awk '/^Result fields/ { inside = 1; next }
+        inside && /^  [a-z]/ { if (n++) printf "\n"; printf "%s\t", $1; $1 = "" }
+        inside { printf "%s", $0 " " }
+        END { printf "\n" }' | squeeze >program
+    entries "draftscope-$command.1" "OUTPUT FIELDS" | squeeze >all
+    first_column <program >names
+    awk -F '\t' 'NR == FNR { wanted[$1]; next } $1 in wanted' names all >page
+    same "draftscope-$command(1): result fields, word for word" program page
+done
+
+# A trace with everything a trace can hold.
+echo '{"prompt": "ab", "output": "b", "references": ["abc"], "logprobs": [-1, -1]}' >all.jsonl
+check "a small trace" "$DRAFTSCOPE" trace import --tokenizer bytes all.jsonl -o all.dst
+
+# undocumented NAME PAGE: what stands in the file `program` and not on the page.
+undocumented() {
+    { entries "$2" "OUTPUT FIELDS" | first_column | tr -d ' ' | tr ',' '\n'
+      subsections "$2" OPTIONS | while read -r s; do entries "$2" OPTIONS "$s"; done | first_column |
+        sed -n 's/.*--\([a-z-]*\).*/\1/p' | tr - _; } | sort -u >page
+    sort -u program | comm -23 - page >missing
+    check "$1 ($(grep -c . program))" sh -c '! grep . missing'
+}
+{ "$DRAFTSCOPE" sim all.dst --method llma | sed 's/ .*//'
+  "$DRAFTSCOPE" sim all.dst --method llma --per-request | grep -v '^#' | head -n 1 | tr '\t' '\n'
+} >program
+undocumented "draftscope-sim(1): every field that is printed" draftscope-sim.1
+"$DRAFTSCOPE" sweep all.dst --method llma -o all.tsv
+grep -v '^#' all.tsv | head -n 1 | tr '\t' '\n' >program
+undocumented "draftscope-sweep(1): every column that is written" draftscope-sweep.1
+"$DRAFTSCOPE" trace info all.dst | sed 's/ .*//' >program
+undocumented "draftscope-trace(1): every field of info" draftscope-trace.1
+
+"$DRAFTSCOPE" list figures | sed 's/  */	/' >program
+entries draftscope-plot.1 FIGURES | sed 's/\. *Needs .*//' >page
+same "draftscope-plot(1): the figures and their summaries" program page
+"$DRAFTSCOPE" list formats | sed 's/ .*//' | tr '[:lower:]' '[:upper:]' | sed 's/.*/.SH & FORMAT/' >program
+plain draftscope-trace.5 | grep '^\.SH [A-Z]* FORMAT$' >page
+same "draftscope-trace(5): the import formats" program page
+
+sed -n 's/^ "\([a-z0-9_]*\)":.*/\1/p' all.dst/manifest.json >program
+entries draftscope-trace.5 "TRACE FOLDER" manifest.json | first_column >page
+same "draftscope-trace(5): fields of the manifest" program page
+tr -d '\000-\037' <all.dst/shard-00000.safetensors | tr '}' '\n' |
+    sed -n 's/.*"\([a-z_.]*\)":{"dtype":"\([A-Z0-9]*\)".*/\1 \2/p' | grep -v '^__pad' >program
+entries draftscope-trace.5 "TRACE FOLDER" Shards | first_column | cut -d ' ' -f 1,2 >page
+same "draftscope-trace(5): tensors and their types" program page
+sed -n 's/^# \([a-z_]*\): .*/\1/p' all.tsv >program
+entries draftscope-trace.5 "RESULT TABLES" Comments | first_column | tr -d ' ' | tr ',' '\n' >page
+same "draftscope-trace(5): comments of a result table" program page
+
+# --- exit codes --------------------------------------------------------------------------------
+
+codes() { # PAGE
+    entries "$1" "EXIT STATUS" | first_column | tr -d ' ' | tr ',' '\n'
+}
+printf '%s\n' 0 1 2 3 4 130 143 >program
+codes draftscope.1 >page
+same "draftscope(1): exit codes" program page
+for path in "$man_dir"/draftscope-*.1; do
+    page=${path##*/}
+    codes "$page" >page
+    printf '%s\n' 0 1 2 >least
+    sort page | comm -13 - least >missing
+    check "$page: exit codes 0, 1 and 2" sh -c '! grep . missing'
+done
+
+# exits CODE PAGE ARGUMENTS...: the program exits so, and the page of the command says it may.
+exits() {
+    code=$1 page=$2
+    shift 2
+    "$DRAFTSCOPE" "$@" >"${stdout:-/dev/null}" 2>error
+    echo $? >got
+    codes "$page" | grep -x "$code" >listed
+    check "exit $code, as in $page: $*" sh -c "cat got error; test \$(cat got) = $code && test -s listed"
+}
+printf 'k\tn\tspeedup\n4\t1\t1.5\n8\t1\t2\n' >table.tsv
+exits 0 draftscope.1 --version
+exits 2 draftscope.1 nonsense
+exits 2 draftscope-sim.1 sim all.dst --method llma --k -1
+exits 4 draftscope-sim.1 sim nothing.dst --method none
+exits 2 draftscope-sweep.1 sweep all.dst --method llma -o all.tsv
+exits 4 draftscope-sweep.1 sweep nothing.dst --method llma -o new.tsv
+exits 2 draftscope-trace.1 trace import --tokenizer bytes all.jsonl -o all.dst
+exits 4 draftscope-trace.1 trace verify nothing.dst
+exits 2 draftscope-plot.1 plot nonsense table.tsv -o new.svg
+exits 4 draftscope-plot.1 plot heatmap nothing.tsv -o new.svg
+exits 2 draftscope-report.1 report
+exits 4 draftscope-report.1 report nothing.tsv -o new.html
+exits 2 draftscope-list.1 list nonsense
+mkdir empty
+PATH=$tmp/empty "$DRAFTSCOPE" plot heatmap table.tsv -o new.svg >said 2>&1
+check "exit 3, as in draftscope-plot.1: no gnuplot" test $? = 3
+if [ -w /dev/full ]; then
+    stdout=/dev/full
+    exits 1 draftscope-list.1 list methods
+    exits 1 draftscope-sim.1 sim all.dst --method none
+    stdout=
+else
+    skip "exit 1 on a full disk" "no /dev/full"
+fi
+
+# --- examples ----------------------------------------------------------------------------------
+
+mkdir bin
+printf '#!/bin/sh\nexec "$DRAFTSCOPE" "$@"\n' >bin/draftscope
+chmod +x bin/draftscope
+for path in "$man_dir"/*.[15]; do
+    page=${path##*/}
+    awk '/^\.SH / { inside = $2 == "EXAMPLES" } /^\.EE/ { code = 0 } inside && code
+        /^\.EX/ { code = 1 }' "$path" |
+        sed -e 's/\\-/-/g' -e 's/\\(aq/'\''/g' -e 's/\\(dq/"/g' -e 's/\\&//g' -e 's/\\e/\\/g' >"$page.sh"
+    if grep -q 'draftscope \(plot\|report\)' "$page.sh" && ! command -v gnuplot >/dev/null; then
+        skip "$page: the examples run" "no gnuplot"
+        continue
+    fi
+    mkdir "run-$page"
+    ln -s "$source_dir/traces" "run-$page/traces"
+    check "$page: the examples run" \
+        sh -c 'cd "run-$1" && PATH=$2/bin:$PATH && sh -eu "../$1.sh"' sh "$page" "$tmp"
+done
+
+# --- the pages themselves ----------------------------------------------------------------------
+
+quiet() { # no word on stdout or stderr, and success
+    "$@" >lint 2>&1 || { cat lint; return 1; }
+    cat lint
+    test ! -s lint
+}
+groff_quiet() {
+    quiet sh -c 'groff -man -ww -Tutf8 "$1" >/dev/null' sh "$1"
+}
+for path in "$man_dir"/*.[15]; do
+    page=${path##*/}
+    check "$page: begins with its licence, has no line over 120 characters" \
+        awk 'NR == 1 && !/SPDX-License-Identifier: Apache-2.0$/ { bad = 1; print }
+            length > 120 { bad = 1; print } END { exit bad }' "$path"
+    if command -v mandoc >/dev/null; then
+        check "$page: mandoc -T lint" quiet mandoc -T lint -W warning "$path"
+    else
+        skip "$page: mandoc -T lint" "no mandoc"
+    fi
+    if command -v groff >/dev/null; then
+        check "$page: groff -ww" groff_quiet "$path"
+    else
+        skip "$page: groff -ww" "no groff"
+    fi
+done
+
+echo "$passed passed, $failed failed"
+test "$failed" = 0

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cmocka of Debian 12 lacks, and where test data is.
+#ifndef DSC_TESTS_CLOSE_H
+#define DSC_TESTS_CLOSE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+// cmocka.h wants the four above first.
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define assert_close(a, b, tolerance)                                                              \
+    do {                                                                                           \
+        double a_ = (a), b_ = (b);                                                                 \
+        if (!(fabs(a_ - b_) <= (tolerance)))                                                       \
+            fail_msg("%s = %.17g, %s = %.17g, tolerance %g", #a, a_, #b, b_, (double)(tolerance)); \
+    } while (0)
+
+// DSC_OK, or the message.
+#define assert_ok(call, err)                                                                       \
+    do {                                                                                           \
+        if ((call) != DSC_OK)                                                                      \
+            fail_msg("%s: %s", #call, (err).message);                                              \
+    } while (0)
+
+// A file of the source tree.
+static inline const char *source_path(const char *name, char *out, size_t size)
+{
+    const char *top = getenv("top_srcdir");
+    snprintf(out, size, "%s/%s", top ? top : ".", name);
+    return out;
+}
+
+// A file of the development data, which is beside the source tree and not part of it; skips the
+// test when it is not there.
+static inline const char *data_path(const char *name, char *out, size_t size)
+{
+    const char *data = getenv("DSC_TEST_DATA"), *top = getenv("top_srcdir");
+    if (data)
+        snprintf(out, size, "%s/%s", data, name);
+    else
+        snprintf(out, size, "%s/../shared/data/%s", top ? top : ".", name);
+    if (access(out, R_OK))
+        skip();
+    return out;
+}
+
+#endif

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// One meaning, three roads: the loop, the exact replay of all draft lengths, and an independent
+// straightforward implementation of LLMA must agree to the last count.
+#include "tests/close.h"
+
+#include "sim/expect.h"
+#include "sim/loop.h"
+#include "sim/model_trace.h"
+#include "tests/bench/llma_baseline.h"
+
+#include <string.h>
+
+// A request made up for a test: references that share spans with the output.
+enum { MOST_TOKENS = 4000, MOST_REFERENCES = 6 };
+typedef struct made_up {
+    int32_t prompt[64], output[256], reference[MOST_TOKENS];
+    int64_t offset[MOST_REFERENCES + 1];
+    uint8_t kind[MOST_REFERENCES];
+    dsc_request request;
+} made_up;
+
+static uint32_t lcg(uint32_t *s)
+{
+    return (*s = *s * 1664525u + 1013904223u) >> 8;
+}
+
+static void make_up(made_up *m, uint32_t seed)
+{
+    uint32_t s = seed * 2654435761u + 1;
+    int32_t vocabulary = 2 + (int32_t)(lcg(&s) % (seed % 3 ? 40 : 3));
+    int64_t references = lcg(&s) % (MOST_REFERENCES + 1), total = 0;
+    m->offset[0] = 0;
+    for (int64_t r = 0; r < references; r++) {
+        int64_t n = lcg(&s) % 60;
+        for (int64_t j = 0; j < n; j++)
+            m->reference[total++] = (int32_t)(lcg(&s) % (uint32_t)vocabulary);
+        m->offset[r + 1] = total;
+        m->kind[r] = lcg(&s) % 3 == 0;
+    }
+    for (int j = 0; j < 64; j++)
+        m->prompt[j] = (int32_t)(lcg(&s) % (uint32_t)vocabulary);
+    int64_t length = lcg(&s) % 200, i = 0;
+    while (i < length) { // spans of the references with errors in between
+        int64_t from = total ? lcg(&s) % (uint32_t)total : 0, n = total ? lcg(&s) % 25 : 0;
+        for (int64_t j = 0; j < n && from + j < total && i < length; j++)
+            m->output[i++] = m->reference[from + j];
+        if (i < length)
+            m->output[i++] = (int32_t)(lcg(&s) % (uint32_t)vocabulary);
+    }
+    m->request = (dsc_request){.index = seed,
+                               .prompt = {m->prompt, lcg(&s) % 64},
+                               .output = {m->output, length},
+                               .references = references,
+                               .reference_offset = m->offset,
+                               .reference_token = m->reference,
+                               .reference_kind = m->kind};
+}
+
+enum { N, K, MAX_MATCH, TIE, SEMANTICS, REFERENCES }; // LLMA's options
+
+static dsc_config llma(int64_t n, int64_t k, int64_t max_match, int64_t tie, int64_t semantics,
+                       int64_t references)
+{
+    return (dsc_config){&dsc_drafter_llma, {n, k, max_match, tie, semantics, references}};
+}
+
+static void assert_same(const dsc_counts *a, const dsc_counts *b)
+{
+    assert_int_equal(a->requests, b->requests);
+    assert_int_equal(a->output_tokens, b->output_tokens);
+    assert_int_equal(a->target_calls, b->target_calls);
+    assert_int_equal(a->num_drafts, b->num_drafts);
+    assert_int_equal(a->num_draft_tokens, b->num_draft_tokens);
+    assert_int_equal(a->num_accepted_tokens, b->num_accepted_tokens);
+    for (int64_t m = 0; m < a->histogram_length; m++)
+        assert_int_equal(a->histogram[m], b->histogram[m]);
+}
+
+// What must hold of any counts of one request under a lossless rule.
+static void assert_sound(const dsc_counts *c, int64_t length)
+{
+    int64_t calls = 0, accepted = 0;
+    for (int64_t m = 0; m < c->histogram_length; m++) {
+        calls += c->histogram[m];
+        accepted += m * c->histogram[m];
+        assert_true(c->histogram[m] >= 0);
+    }
+    assert_int_equal(calls, c->target_calls);
+    assert_int_equal(accepted, c->num_accepted_tokens);
+    assert_int_equal(c->output_tokens, length);
+    assert_int_equal(c->target_calls + c->num_accepted_tokens, length);
+    assert_true(c->num_accepted_tokens <= c->num_draft_tokens);
+    assert_true(c->num_drafts <= c->target_calls);
+}
+
+enum { ROOM = 256 };
+typedef struct bench {
+    dsc_arena arena;
+    dsc_loop loop;
+    dsc_model_trace target;
+    dsc_counts counts[512];
+    int64_t histogram[512][ROOM];
+} bench;
+
+static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, uint64_t seed,
+                     dsc_counts *out, int64_t *histogram)
+{
+    dsc_error e;
+    *out = dsc_counts_zero(histogram, ROOM - 1);
+    dsc_arena_reset(&b->arena);
+    dsc_model_trace_begin(&b->target, q->output);
+    assert_ok(dsc_loop_run(&b->loop, config, &dsc_verifier_greedy, &b->target.base, q, seed,
+                           &b->arena, out, &e),
+              e);
+    assert_int_equal(b->target.base.refused, 0);
+}
+
+static bench *new_bench(void)
+{
+    return calloc(1, sizeof(bench));
+}
+
+static void free_bench(bench *b)
+{
+    dsc_arena_fini(&b->arena);
+    dsc_loop_fini(&b->loop);
+    dsc_model_trace_fini(&b->target);
+    free(b);
+}
+
+static void compare_all(bench *b, const dsc_config *config, size_t count, const dsc_request *q)
+{
+    dsc_error e;
+    dsc_plan plan;
+    assert_ok(dsc_plan_init(&plan, config, count, &e), e);
+    for (size_t c = 0; c < count; c++)
+        b->counts[c] = dsc_counts_zero(b->histogram[c], ROOM - 1);
+    dsc_arena_reset(&b->arena);
+    assert_ok(dsc_expect_run(&plan, q, 11, &b->arena, b->counts, &e), e);
+    for (size_t c = 0; c < count; c++) {
+        dsc_counts loop;
+        int64_t histogram[ROOM];
+        run_loop(b, &config[c], q, 11, &loop, histogram);
+        assert_sound(&loop, q->output.count);
+        assert_same(&loop, &b->counts[c]);
+    }
+    dsc_plan_fini(&plan);
+}
+
+static void loop_equals_expect(void **state)
+{
+    (void)state;
+    bench *b = new_bench();
+    made_up *m = calloc(1, sizeof *m);
+    for (uint32_t seed = 0; seed < 400; seed++) {
+        dsc_config config[80];
+        uint32_t s = seed;
+        make_up(m, seed);
+        for (int c = 0; c < 80; c++) {
+            uint32_t max_match = lcg(&s) % 4;
+            config[c] = llma(1 + lcg(&s) % 9, lcg(&s) % 30, max_match == 3 ? 9 : max_match * 3,
+                             lcg(&s) % 2, lcg(&s) % 2, lcg(&s) % 4);
+        }
+        compare_all(b, config, 80, &m->request);
+        for (int64_t k = 0; k < 20; k++)
+            config[k] = (dsc_config){&dsc_drafter_oracle, {k}};
+        compare_all(b, config, 20, &m->request);
+        config[0] = (dsc_config){&dsc_drafter_none, {0}};
+        compare_all(b, config, 1, &m->request);
+        assert_int_equal(b->counts[0].target_calls, m->request.output.count);
+    }
+    free(m);
+    free_bench(b);
+}
+
+static void llma_equals_the_straightforward_program(void **state)
+{
+    (void)state;
+    bench *b = new_bench();
+    made_up *m = calloc(1, sizeof *m);
+    for (uint32_t seed = 0; seed < 300; seed++) {
+        make_up(m, seed);
+        for (int64_t r = 0; r < m->request.references; r++)
+            m->kind[r] = DSC_REFERENCE_DOCUMENT;
+        for (int n = 1; n <= 8; n++)
+            for (int k = 0; k < 20; k += 3) {
+                baseline_counts scan = {0}, dictionary = {0};
+                baseline_scan(&m->request, n, k, &scan);
+                baseline_dictionary(&m->request, n, k, &dictionary);
+                assert_memory_equal(&scan, &dictionary, sizeof scan);
+                dsc_counts loop;
+                int64_t histogram[ROOM];
+                dsc_config paper = llma(n, k, 5, 0, 0, 0), code = llma(n, k + 1, 5, 0, 1, 0);
+                run_loop(b, &paper, &m->request, 0, &loop, histogram);
+                assert_int_equal(loop.target_calls, scan.calls);
+                assert_int_equal(loop.num_drafts, scan.drafts);
+                assert_int_equal(loop.num_draft_tokens, scan.draft_tokens);
+                assert_int_equal(loop.num_accepted_tokens, scan.accepted);
+                run_loop(b, &code, &m->request, 0, &loop, histogram);
+                assert_int_equal(loop.target_calls, scan.calls);
+            }
+    }
+    free(m);
+    free_bench(b);
+}
+
+static void oracle_accepts_everything(void **state)
+{
+    (void)state;
+    bench *b = new_bench();
+    made_up *m = calloc(1, sizeof *m);
+    for (uint32_t seed = 0; seed < 50; seed++)
+        for (int64_t k = 0; k < 40; k++) {
+            make_up(m, seed);
+            dsc_counts c;
+            int64_t histogram[ROOM], length = m->request.output.count;
+            dsc_config config = {&dsc_drafter_oracle, {k}};
+            run_loop(b, &config, &m->request, 0, &c, histogram);
+            assert_int_equal(c.target_calls, (length + k) / (k + 1)); // ceil(length / (k + 1))
+            assert_int_equal(c.num_accepted_tokens, c.num_draft_tokens);
+        }
+    free(m);
+    free_bench(b);
+}
+
+// The example of the LLMA paper's Figure 2 in small: what the drafter may and may not see.
+static void references_choose_what_is_copied(void **state)
+{
+    (void)state;
+    static const int32_t document[] = {5, 6, 7, 8}, turn[] = {5, 6, 9, 9};
+    int32_t text[8];
+    memcpy(text, document, sizeof document);
+    memcpy(text + 4, turn, sizeof turn);
+    static const int64_t offset[] = {0, 4, 8};
+    static const uint8_t kind[] = {DSC_REFERENCE_DOCUMENT, DSC_REFERENCE_TURN};
+    static const int32_t output[] = {6, 9, 9, 1}, prompt[] = {6, 9, 9, 1};
+    dsc_request q = {.prompt = {prompt, 4},
+                     .output = {output, 4},
+                     .references = 2,
+                     .reference_offset = offset,
+                     .reference_token = text,
+                     .reference_kind = kind};
+    bench *b = new_bench();
+    const int64_t accepted[] = {0, 2, 2,
+                                1}; // docs; turns; prompt (the last token is the target's);
+                                    // all: the document's 6 7 8 comes first, then 9 9
+    for (int which = 0; which < 4; which++) {
+        dsc_counts c;
+        int64_t histogram[ROOM];
+        dsc_config config = llma(1, 8, 5, 0, 0, which);
+        run_loop(b, &config, &q, 0, &c, histogram);
+        assert_int_equal(c.num_accepted_tokens, accepted[which]);
+    }
+    free_bench(b);
+}
+
+static void trace_model_refuses_what_was_not_recorded(void **state)
+{
+    (void)state;
+    static const int32_t output[] = {1, 2, 3};
+    dsc_error e;
+    dsc_model_trace m = {0};
+    dsc_draft d = {0};
+    dsc_next next;
+    dsc_model_trace_begin(&m, (dsc_token_view){output, 3});
+    const int32_t right[] = {1, 2}, wrong[] = {7};
+    assert_ok(dsc_draft_append_chain(&d, -1, right, 2, &e), e);
+    assert_ok(dsc_draft_append_chain(&d, 0, wrong, 1, &e), e); // a sibling of the second
+    assert_ok(m.base.type->score(&m.base, &d, &e), e);
+    assert_ok(m.base.type->next(&m.base, 1, &next, &e), e);
+    assert_int_equal(next.token, 3);
+    assert_true(next.ends);
+    assert_int_equal(m.base.type->next(&m.base, 2, &next, &e), DSC_EABSENT);
+    assert_int_equal(m.base.refused, 1);
+    assert_int_equal(m.base.type->commit(&m.base, wrong, 1, &e), DSC_ECHECK);
+    assert_ok(m.base.type->commit(&m.base, output, 3, &e), e);
+    assert_true(m.base.ended);
+    dsc_draft_fini(&d);
+    dsc_model_trace_fini(&m);
+}
+
+// A tree: the greedy rule follows the child that the target names, whatever its place.
+static void greedy_rule_walks_trees(void **state)
+{
+    (void)state;
+    static const int32_t output[] = {4, 5, 6, 7};
+    dsc_error e;
+    dsc_model_trace m = {0};
+    dsc_draft d = {0};
+    dsc_verdict v = {0};
+    dsc_model_trace_begin(&m, (dsc_token_view){output, 4});
+    const int32_t a[] = {9, 5}, c[] = {4, 8}, x[] = {5, 6};
+    assert_ok(dsc_draft_append_chain(&d, -1, a, 2, &e), e); // nodes 0 1: 9 5
+    assert_ok(dsc_draft_append_chain(&d, -1, c, 2, &e), e); // nodes 2 3: 4 8
+    assert_ok(dsc_draft_append_chain(&d, 2, x, 2, &e), e);  // nodes 4 5: under 4, 5 6
+    assert_ok(m.base.type->score(&m.base, &d, &e), e);
+    assert_ok(dsc_verifier_greedy.verify(&m.base, &d, &v, &e), e);
+    assert_int_equal(v.accepted, 3);
+    assert_memory_equal(v.token, output, sizeof output);
+    dsc_draft_fini(&d);
+    dsc_verdict_fini(&v);
+    dsc_model_trace_fini(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loop_equals_expect),
+        cmocka_unit_test(llma_equals_the_straightforward_program),
+        cmocka_unit_test(oracle_accepts_everything),
+        cmocka_unit_test(references_choose_what_is_copied),
+        cmocka_unit_test(trace_model_refuses_what_was_not_recorded),
+        cmocka_unit_test(greedy_rule_walks_trees),
+    };
+    return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The layer rule of ARCHITECTURE.md, by the includes: each folder may include its own headers and
+# those of the folders it stands on. Also: only cli prints to the terminal or exits.
+top=${top_srcdir:-.}
+cd "$top" || exit 99
+failed=0 passed=0
+
+check() { # folder, folders it may include
+    bad=$(grep -rnoE '^#include "[a-z]+/' --include='*.c' --include='*.h' "$1" 2>/dev/null |
+        grep -vE "\"($2)/" || true)
+    if [ -n "$bad" ]; then
+        echo "not ok - $1 includes what it may not:"
+        echo "$bad"
+        failed=$((failed + 1))
+    else
+        echo "ok - $1 includes $2"
+        passed=$((passed + 1))
+    fi
+}
+forbid() { # what, pattern, folders...
+    what=$1 pattern=$2
+    shift 2
+    bad=$(grep -rnE "$pattern" --include='*.c' --include='*.h' "$@" | grep -vE ':[0-9]+: *//' || true)
+    if [ -n "$bad" ]; then
+        echo "not ok - $what:"
+        echo "$bad"
+        failed=$((failed + 1))
+    else
+        echo "ok - $what: none"
+        passed=$((passed + 1))
+    fi
+}
+
+check base 'base'
+check traces 'base|traces'
+check plots 'base|plots'
+check sim 'base|theory|traces|sim'
+check cli 'base|theory|traces|plots|sim|cli'
+forbid 'the library prints or exits' \
+    '(^|[^a-z_])(printf|puts|putchar|perror|exit|abort|_exit) ?\(|stdout|stderr' \
+    base traces plots sim
+forbid 'the library reads the environment' '(^|[^a-z_])getenv ?\(' base traces plots sim
+forbid 'GSL outside statistics' 'gsl/' traces plots cli sim
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

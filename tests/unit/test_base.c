@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/close.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "base/rng.h"
+#include "base/sha256.h"
+#include "base/statistics.h"
+#include "base/table.h"
+
+#include <string.h>
+
+static void status_messages(void **state)
+{
+    (void)state;
+    dsc_error e = {0};
+    assert_int_equal(dsc_fail(&e, DSC_EINPUT, "bad\nline %d", 7), DSC_EINPUT);
+    assert_string_equal(e.message, "bad?line 7");
+    assert_int_equal(dsc_error_prefix(&e, DSC_EINPUT, "f.jsonl:%d", 3), DSC_EINPUT);
+    assert_string_equal(e.message, "f.jsonl:3: bad?line 7");
+    char longest[3000];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    dsc_fail(&e, DSC_EIO, "%s", longest);
+    dsc_error_prefix(&e, DSC_EIO, "%s", longest);
+    assert_true(strlen(e.message) < sizeof e.message);
+    assert_int_equal(dsc_fail(NULL, DSC_EIO, "nobody listens"), DSC_EIO);
+    const int codes[][2] = {{DSC_OK, 0},  {DSC_EUSAGE, 2}, {DSC_EABSENT, 3}, {DSC_EINPUT, 4},
+                            {DSC_EIO, 1}, {DSC_ENOMEM, 1}, {DSC_ECHECK, 1},  {DSC_EINTERRUPT, 130}};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        assert_int_equal(dsc_exit_code(codes[i][0]), codes[i][1]);
+}
+
+static void memory_refuses_overflow(void **state)
+{
+    (void)state;
+    dsc_error e;
+    void *p;
+    assert_int_equal(dsc_alloc(&p, SIZE_MAX / 2, 4, &e), DSC_ENOMEM);
+    assert_null(p);
+    size_t capacity = 0;
+    assert_int_equal(dsc_grow(&p, &capacity, SIZE_MAX / 4, 8, &e), DSC_ENOMEM);
+    assert_int_equal(capacity, 0);
+    dsc_arena a = {0};
+    assert_int_equal(dsc_arena_alloc(&a, &p, SIZE_MAX - 100, 1, &e), DSC_ENOMEM);
+    dsc_arena_fini(&a);
+}
+
+static void arena_blocks_do_not_overlap(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_arena a = {0};
+    for (int round = 0; round < 3; round++) {
+        unsigned char *block[200];
+        size_t size[200];
+        for (size_t i = 0; i < 200; i++) {
+            void *p;
+            size[i] = (i * 7919) % 9000;
+            assert_ok(dsc_arena_alloc(&a, &p, size[i], 1, &e), e);
+            assert_int_equal((uintptr_t)p % 64, 0);
+            block[i] = p;
+            memset(block[i], (int)i, size[i]);
+        }
+        for (size_t i = 0; i < 200; i++)
+            for (size_t j = 0; j < size[i]; j++)
+                assert_int_equal(block[i][j], i & 255);
+        dsc_arena_reset(&a);
+    }
+    dsc_arena_fini(&a);
+}
+
+static void buffers_grow(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_buffer b = {0};
+    for (int i = 0; i < 1000; i++)
+        assert_ok(dsc_buffer_printf(&b, &e, "%d,", i), e);
+    assert_int_equal(b.length, 10 * 2 + 90 * 3 + 900 * 4);
+    assert_int_equal(strlen(b.data), b.length);
+    assert_ok(dsc_buffer_puts(&b, "end", &e), e);
+    assert_string_equal(b.data + b.length - 7, "999,end");
+    dsc_buffer_fini(&b);
+    assert_null(b.data);
+}
+
+static void sha256_known_values(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        // FIPS 180-4 examples
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+    };
+    for (size_t i = 0; i < 3; i++)
+        for (size_t cut = 0; cut <= strlen(pairs[i][0]); cut += 5) { // in two pieces, too
+            dsc_sha256 s;
+            char hex[DSC_SHA256_HEX];
+            dsc_sha256_init(&s);
+            dsc_sha256_update(&s, pairs[i][0], cut);
+            dsc_sha256_update(&s, pairs[i][0] + cut, strlen(pairs[i][0]) - cut);
+            dsc_sha256_final(&s, hex);
+            assert_string_equal(hex, pairs[i][1]);
+        }
+    dsc_sha256 s;
+    char hex[DSC_SHA256_HEX], many[1000];
+    memset(many, 'a', sizeof many);
+    dsc_sha256_init(&s);
+    for (int i = 0; i < 1000; i++)
+        dsc_sha256_update(&s, many, sizeof many);
+    dsc_sha256_final(&s, hex);
+    assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+static void philox_known_answers(void **state)
+{
+    (void)state;
+    // Random123's kat_vectors, philox4x32 with 10 rounds.
+    uint32_t r[4];
+    dsc_rng_words(0, 0, 0, 0, r);
+    assert_int_equal(r[0], 0x6627e8d5);
+    assert_int_equal(r[3], 0x9b00dbd8);
+    dsc_rng_words(UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX, r);
+    assert_int_equal(r[0], 0x408f276d);
+    assert_int_equal(r[2], 0xa20bc7c6);
+    assert_int_equal(r[3], 0x6d5451fd);
+    double sum = 0;
+    int seen[7] = {0};
+    for (uint32_t i = 0; i < 70000; i++) {
+        double u = dsc_rng_uniform(1, 2, i, DSC_RNG_TIE);
+        assert_true(u >= 0 && u < 1);
+        sum += u;
+        seen[dsc_rng_below(1, 2, i, DSC_RNG_BOOTSTRAP, 7)]++;
+    }
+    assert_close(sum / 70000, 0.5, 4 * 0.2887 / sqrt(70000));
+    for (int i = 0; i < 7; i++)
+        assert_close(seen[i], 10000, 4 * sqrt(10000 * 6.0 / 7));
+}
+
+static void bootstrap_matches_the_normal_interval(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_bootstrap a, b;
+    assert_ok(dsc_bootstrap_init(&a, 4000, 5, &e), e);
+    assert_ok(dsc_bootstrap_init(&b, 4000, 5, &e), e);
+    // tops 3 or 5 in equal parts over bottom 2: ratio 2, sd of the mean of top/2 is 0.5 / sqrt(n)
+    int64_t n = 2500;
+    for (int64_t i = 0; i < n; i++)
+        dsc_bootstrap_add(&a, i, i % 2 ? 3 : 5, 2);
+    for (int64_t i = n - 1; i >= 0; i--) // order does not matter
+        dsc_bootstrap_add(&b, i, i % 2 ? 3 : 5, 2);
+    double lo, hi, lo2, hi2, half = 1.96 * 0.5 / sqrt((double)n);
+    assert_ok(dsc_bootstrap_interval(&a, &lo, &hi, &e), e);
+    assert_ok(dsc_bootstrap_interval(&b, &lo2, &hi2, &e), e);
+    assert_true(lo == lo2 && hi == hi2);
+    assert_close(lo, 2 - half, 0.15 * half);
+    assert_close(hi, 2 + half, 0.15 * half);
+    dsc_bootstrap_fini(&a);
+    dsc_bootstrap_fini(&b);
+    assert_ok(dsc_bootstrap_init(&a, 100, 5, &e), e);
+    dsc_bootstrap_add(&a, 0, 1, 1);
+    assert_ok(dsc_bootstrap_interval(&a, &lo, &hi, &e), e);
+    assert_true(isnan(lo) && isnan(hi)); // one request says nothing about others
+    dsc_bootstrap_fini(&a);
+    double x[] = {4, 1, 3, 2};
+    dsc_summary s = dsc_summarise(x, 4);
+    assert_close(s.mean, 2.5, 1e-15);
+    assert_close(s.median, 2.5, 1e-15);
+    assert_close(s.p90, 3.7, 1e-15);
+    assert_true(s.min == 1 && s.max == 4);
+    assert_true(isnan(dsc_summarise(NULL, 0).mean));
+}
+
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "n", .kind = DSC_OPTION_INT, .initial = "1", .min = 1, .max = 100, .help = "n"},
+    {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
+     .help = "s"},
+    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .help = "o"},
+    {.name = "force", .kind = DSC_OPTION_FLAG, .help = "f"},
+};
+// clang-format on
+
+static int parse(const char *line, bool lists, dsc_option_value value[4], size_t *words,
+                 dsc_error *e)
+{
+    static char copy[512];
+    static char *argv[32];
+    int argc = 0;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
+        argv[argc++] = w;
+    dsc_option_set set = {options, 4, value, lists};
+    return dsc_options_parse(&set, 1, argc, argv, words, e);
+}
+
+static void options_parse(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_option_value v[4];
+    size_t words;
+    assert_ok(parse("a --n 7 b --semantics=code -oout.tsv --force -- --n", false, v, &words, &e),
+              e);
+    assert_int_equal(words, 3);
+    assert_int_equal(v[0].integer, 7);
+    assert_int_equal(v[1].integer, 1);
+    assert_string_equal(v[2].text, "out.tsv");
+    assert_true(v[3].given);
+    assert_ok(parse("", false, v, &words, &e), e);
+    assert_int_equal(v[0].integer, 1);
+    assert_false(v[0].given);
+    static const char *const bad[][2] = {
+        {"--n 0", "from 1 to 100"},
+        {"--n 101", "from 1 to 100"},
+        {"--n x", "'x'"},
+        {"--n 1e1", "integer"},
+        {"--n", "needs a value"},
+        {"--force=1", "takes no value"},
+        {"--semantic code", "did you mean --semantics"},
+        {"--semantics cod", "paper|code"},
+        {"-x", "unknown option -x"},
+        {"--n 99999999999999999999", "integer"},
+        {"--zzzzzzz 1", "unknown option"},
+        {"--n 1:2", "integer"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(parse(bad[i][0], false, v, &words, &e), DSC_EUSAGE);
+        if (!strstr(e.message, bad[i][1]))
+            fail_msg("'%s' says '%s', not '%s'", bad[i][0], e.message, bad[i][1]);
+    }
+}
+
+static void option_lists(void **state)
+{
+    (void)state;
+    dsc_error e;
+    int64_t *list;
+    size_t n;
+    assert_ok(dsc_option_list(&options[0], "1:8", &list, &n, &e), e);
+    assert_int_equal(n, 8);
+    assert_int_equal(list[7], 8);
+    free(list);
+    assert_ok(dsc_option_list(&options[0], "4,10:20:5,2", &list, &n, &e), e);
+    const int64_t want[] = {4, 10, 15, 20, 2};
+    assert_int_equal(n, 5);
+    assert_memory_equal(list, want, sizeof want);
+    free(list);
+    assert_ok(dsc_option_list(&options[0], "10:14:3", &list, &n, &e), e);
+    assert_int_equal(n, 2); // 10, 13
+    free(list);
+    assert_ok(dsc_option_list(&options[1], "code,paper", &list, &n, &e), e);
+    assert_int_equal(n, 2);
+    assert_int_equal(list[0], 1);
+    free(list);
+    dsc_option wide = {.name = "w", .kind = DSC_OPTION_INT, .min = INT64_MIN, .max = INT64_MAX};
+    assert_ok(dsc_option_list(&wide, "9223372036854775800:9223372036854775807:5", &list, &n, &e),
+              e);
+    assert_int_equal(n, 2);
+    free(list);
+    static const char *const bad[][2] = {
+        {"8:1", "empty"},       {"0:3", "from 1"},
+        {"1:101", "to 100"},    {"1:5:0", "integer from 1"},
+        {"1,", "integer"},      {"", "integer"},
+        {"1,2,1", "twice"},     {"1:5:-1", "integer from 1"},
+        {"1:2:3:4", "integer"}, {":", "integer"},
+        {"1 2", "integer"},     {"+1", "integer"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(dsc_option_list(&options[0], bad[i][0], &list, &n, &e), DSC_EUSAGE);
+        assert_null(list);
+        if (!strstr(e.message, bad[i][1]))
+            fail_msg("'%s' says '%s', not '%s'", bad[i][0], e.message, bad[i][1]);
+    }
+    assert_int_equal(dsc_option_list(&wide, "0:9223372036854775807", &list, &n, &e), DSC_EUSAGE);
+    assert_non_null(strstr(e.message, "more than 1000000"));
+    const char *names[] = {"llma", "none", "oracle"};
+    assert_string_equal(dsc_nearest("lmma", names, 3), "llma");
+    assert_null(dsc_nearest("ouroboros", names, 3));
+}
+
+static char folder[] = "/tmp/draftscope-base-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][256];
+    static int turn;
+    char *p = path[turn++ % 4];
+    snprintf(p, 256, "%s/%s", folder, name);
+    return p;
+}
+
+static void write_table(const dsc_table *t, const char *path, bool jsonl)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    (jsonl ? dsc_table_write_jsonl_head : dsc_table_write_tsv_head)(t, f);
+    for (size_t r = 0; r < t->rows; r++)
+        (jsonl ? dsc_table_write_jsonl_row : dsc_table_write_tsv_row)(t, r, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void tables_round_trip(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_table t = {0};
+    assert_ok(dsc_table_comment(&t, "command", "draftscope sim 'a b'", &e), e);
+    assert_ok(dsc_table_add_column(&t, "method", DSC_CELL_TEXT, "how it drafts", &e), e);
+    assert_ok(dsc_table_add_column(&t, "k", DSC_CELL_INT, NULL, &e), e);
+    assert_ok(dsc_table_add_column(&t, "speedup", DSC_CELL_REAL, NULL, &e), e);
+    assert_ok(dsc_table_add_column(&t, "accept_histogram", DSC_CELL_LIST, NULL, &e), e);
+    const double reals[] = {1.0 / 3, 1e-300, NAN, 2, -0.5, 1e22, 0.1};
+    for (int64_t i = 0; i < 7; i++) {
+        int64_t list[] = {i, 2 * i, INT64_MAX};
+        dsc_cell row[] = {{.type = DSC_CELL_TEXT, .text = i % 2 ? "llma" : "no\"ne\\ \xc3\xa9"},
+                          {.type = DSC_CELL_INT, .i = i * 1000000007},
+                          {.type = DSC_CELL_REAL, .r = reals[i]},
+                          {.type = DSC_CELL_LIST, .list = list, .i = 1 + i % 3}};
+        assert_ok(dsc_table_add_row(&t, row, &e), e);
+    }
+    for (int jsonl = 0; jsonl < 2; jsonl++) {
+        const char *path = in_folder(jsonl ? "t.jsonl" : "t.tsv");
+        write_table(&t, path, jsonl);
+        dsc_table u;
+        assert_ok(dsc_table_read(&u, path, &e), e);
+        assert_int_equal(u.rows, 7);
+        assert_int_equal(u.columns, 4);
+        assert_string_equal(dsc_table_get_comment(&u, "command"), "draftscope sim 'a b'");
+        assert_null(dsc_table_get_comment(&u, "seed"));
+        assert_int_equal(u.comments, 1);
+        assert_string_equal(u.column[0].help, "how it drafts");
+        assert_null(u.column[1].help);
+        assert_int_equal(dsc_table_find(&u, "speedup"), 2);
+        assert_int_equal(dsc_table_find(&u, "nothing"), -1);
+        for (size_t r = 0; r < 7; r++) {
+            assert_string_equal(dsc_table_at(&u, r, 0)->text, dsc_table_at(&t, r, 0)->text);
+            assert_int_equal(dsc_table_at(&u, r, 1)->i, dsc_table_at(&t, r, 1)->i);
+            double x = dsc_table_real(&u, r, 2);
+            assert_true(x == reals[r] || (isnan(x) && isnan(reals[r])));
+            const dsc_cell *l = dsc_table_at(&u, r, 3);
+            assert_int_equal(l->type, DSC_CELL_LIST);
+            assert_int_equal(l->i, 1 + (int64_t)r % 3);
+            assert_memory_equal(l->list, dsc_table_at(&t, r, 3)->list, (size_t)l->i * 8);
+        }
+        dsc_table_fini(&u);
+    }
+    dsc_table_fini(&t);
+}
+
+static void put_file(const char *path, const char *text, size_t length)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, length, f), length);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void bad_tables_are_refused(void **state)
+{
+    (void)state;
+    dsc_error e;
+    static const char *const bad[][2] = {
+        {"", "no header"},
+        {"# a: b\n", "no header"},
+        {"a\tb\n1\n", ":2: 1 fields, the header has 2"},
+        {"a\tb\n1\t2\t3\n", ":2: 3 fields"},
+        {"{\"a\": 1}\n[1]\n", ":2: not a JSON object"},
+        {"{\"a\": 1}\n{\"a\": \"x\"}\n", ":2: 'a': value of another type"},
+        {"{\"a\": 1}\n{\"b\": 1}\n", ":2: 'a': field is missing"},
+        {"{\"a\": 1}\n{\"a\": 1, \"b\": 2}\n", ":2: 2 fields"},
+        {"{\"a\": [1.5]}\n", "another type"},
+        {"{\"a\": 1", ":1:"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *path = in_folder("bad");
+        dsc_table t;
+        put_file(path, bad[i][0], strlen(bad[i][0]));
+        assert_int_equal(dsc_table_read(&t, path, &e), DSC_EINPUT);
+        if (!strstr(e.message, bad[i][1]))
+            fail_msg("'%s' says '%s', not '%s'", bad[i][0], e.message, bad[i][1]);
+    }
+    dsc_table t;
+    put_file(in_folder("bad"), "a\n\0\n", 4);
+    assert_int_equal(dsc_table_read(&t, in_folder("bad"), &e), DSC_EINPUT);
+    assert_non_null(strstr(e.message, "NUL"));
+    assert_int_equal(dsc_table_read(&t, in_folder("absent"), &e), DSC_EINPUT);
+}
+
+static void outputs_appear_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_outfile f;
+    const char *path = in_folder("result");
+    assert_ok(dsc_outfile_open(&f, path, false, &e), e);
+    fputs("half", f.stream);
+    assert_int_not_equal(access(path, F_OK), 0);
+    dsc_outfile_abort(&f);
+    assert_int_not_equal(access(in_folder("result.tmp"), F_OK), 0);
+    assert_ok(dsc_outfile_open(&f, path, false, &e), e);
+    fputs("whole", f.stream);
+    assert_ok(dsc_outfile_commit(&f, &e), e);
+    char *text;
+    size_t n;
+    assert_ok(dsc_read_file(&text, &n, path, 100, &e), e);
+    assert_string_equal(text, "whole");
+    free(text);
+    assert_int_equal(dsc_read_file(&text, &n, path, 4, &e), DSC_EINPUT);
+    assert_int_equal(dsc_outfile_open(&f, path, false, &e), DSC_EUSAGE);
+    assert_non_null(strstr(e.message, "--force"));
+    assert_int_equal(dsc_outfile_open(&f, folder, true, &e), DSC_EUSAGE);
+    assert_int_equal(dsc_outfile_open(&f, "/dev/full", true, &e), DSC_EUSAGE);
+    assert_int_equal(dsc_outfile_open(&f, "/nonexistent/x", false, &e), DSC_EIO);
+    assert_ok(dsc_outfile_open(&f, path, true, &e), e);
+    dsc_outfile_abort(&f);
+    assert_int_equal(access(path, F_OK), 0); // the old one is still there
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"t.tsv", "t.jsonl", "bad", "result"};
+    for (size_t i = 0; i < 4; i++)
+        unlink(in_folder(names[i]));
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(status_messages),
+        cmocka_unit_test(memory_refuses_overflow),
+        cmocka_unit_test(arena_blocks_do_not_overlap),
+        cmocka_unit_test(buffers_grow),
+        cmocka_unit_test(sha256_known_values),
+        cmocka_unit_test(philox_known_answers),
+        cmocka_unit_test(bootstrap_matches_the_normal_interval),
+        cmocka_unit_test(options_parse),
+        cmocka_unit_test(option_lists),
+        cmocka_unit_test(tables_round_trip),
+        cmocka_unit_test(bad_tables_are_refused),
+        cmocka_unit_test(outputs_appear_whole_or_not_at_all),
+    };
+    return cmocka_run_group_tests_name("base", tests, make_folder, remove_folder);
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every bad line says, and that nothing is written then.
+#include "tests/unit/import_fixture.h"
+
+#define LLMA_RESULT "\"result\": {\"text\": \"t\"}"
+
+static const struct {
+    const char *line, *message; // after "FILE:1:"
+} bad_lines[] = {
+    // syntax
+    {"{\"prompt\": \"p\", \"output\": }", "27: unexpected token near '}'"},
+    {"{\"prompt\": \"p\", \"output\": \"o\"", "29: '}' expected near end of line"},
+    {"{" OK_FIELDS "} x", "32: end of line expected near 'x'"},
+    {"{" OK_FIELDS "}{" OK_FIELDS "}", "31: end of line expected near '{'"},
+    {"{\"prompt\": \"p\", \"prompt\": \"q\"}", "24: duplicate object key near '\"prompt\"'"},
+    {"{" OK_FIELDS ", \"metadata\": {\"a\": 1, \"a\": 2}}", "duplicate object key"},
+    {"{\"prompt\": \"\xff\"}", "unable to decode byte 0xff"},
+    {"{\"prompt\": \"\xed\xa0\x80\"}", "unable to decode byte 0xed"},
+    {"{\"prompt\": \"\xc0\x80\"}", "unable to decode byte 0xc0"},
+    {"{\"prompt\": \"\\ud800\"}", "invalid Unicode"},
+    {"{\"prompt\": \"a\tb\"}", "control character 0x9"},
+    {"{" OK_FIELDS ", \"metadata\": {\"a\": NaN}}", "invalid token near 'NaN'"},
+    {"{" OK_FIELDS ", \"metadata\": {\"a\": 1e999}}", "real number overflow"},
+    {"{\"prompt\": [123456789012345678901], \"output\": \"o\"}", "too big integer"},
+    {"{'prompt': 1}", "string or '}' expected"},
+    {"nothing", "invalid token near 'nothing'"},
+    // the line, and the formats
+    {"null", " the line fits none of the formats (llma, jsonl)"},
+    {"[1, 2]", " the line fits none of the formats (llma, jsonl)"},
+    {"{\"text\": \"x\"}", " the line fits none of the formats (llma, jsonl)"},
+    // jsonl: fields
+    {"{\"prompt\": \"p\"}", " field 'output' is missing"},
+    {"{\"output\": \"o\"}", " field 'prompt' is missing"},
+    {"{\"prompt\": \"p\", \"ouput\": \"o\"}", " unknown field 'ouput'"},
+    {"{" OK_FIELDS ", \"refs\": []}", " unknown field 'refs'"},
+    {"{\"prompt\": 5, \"output\": \"o\"}",
+     " field 'prompt' must be a string, an array of token ids or an object, is a number"},
+    {"{\"prompt\": \"p\", \"output\": null}",
+     " field 'output' must be a string, an array of token ids or an object, is null"},
+    {"{\"prompt\": {}, \"output\": \"o\"}", " field 'prompt' has neither 'text' nor 'tokens'"},
+    {"{\"prompt\": {\"text\": 1}, \"output\": \"o\"}",
+     " field 'prompt.text' must be a string, is a number"},
+    {"{\"prompt\": {\"text\": \"p\", \"kind\": \"turn\"}, \"output\": \"o\"}",
+     " unknown field 'prompt.kind'"},
+    {"{\"prompt\": {\"txt\": \"p\"}, \"output\": \"o\"}", " unknown field 'prompt.txt'"},
+    {"{\"prompt\": {\"tokens\": \"p\"}, \"output\": \"o\"}",
+     " field 'prompt.tokens' must be an array of token ids, is a string"},
+    {"{\"prompt\": [1, 258], \"output\": \"o\"}",
+     " field 'prompt[1]' is 258, token ids here are 0 to 257"},
+    {"{\"prompt\": [-1], \"output\": \"o\"}",
+     " field 'prompt[0]' is -1, token ids here are 0 to 257"},
+    {"{\"prompt\": [4294967297], \"output\": \"o\"}",
+     " field 'prompt[0]' is 4294967297, token ids"},
+    {"{\"prompt\": \"p\", \"output\": [1.0]}",
+     " field 'output[0]' must be a token id (an integer), is a number"},
+    {"{\"prompt\": \"p\", \"output\": [\"o\"]}",
+     " field 'output[0]' must be a token id (an integer), is a string"},
+    {"{\"prompt\": \"p\", \"output\": {\"tokens\": [true]}}",
+     " field 'output.tokens[0]' must be a token id (an integer), is a boolean"},
+    // jsonl: references
+    {"{" OK_FIELDS ", \"references\": \"r\"}", " field 'references' must be an array, is a string"},
+    {"{" OK_FIELDS ", \"references\": null}", " field 'references' must be an array, is null"},
+    {"{" OK_FIELDS ", \"references\": [\"r\", 3]}",
+     " field 'references[1]' must be a string, an array of token ids or an object, is a number"},
+    {"{" OK_FIELDS ", \"references\": [{\"text\": \"r\", \"kind\": \"poem\"}]}",
+     " field 'references[0].kind' must be \"document\" or \"turn\", is \"poem\""},
+    {"{" OK_FIELDS ", \"references\": [{\"text\": \"r\", \"kind\": 1}]}",
+     " field 'references[0].kind' must be a string, is a number"},
+    {"{" OK_FIELDS ", \"references\": [{\"kind\": \"turn\"}]}",
+     " field 'references[0]' has neither 'text' nor 'tokens'"},
+    {"{" OK_FIELDS ", \"references\": [{\"tokens\": [999]}]}",
+     " field 'references[0].tokens[0]' is 999, token ids here are 0 to 257"},
+    // jsonl: the others
+    {"{" OK_FIELDS ", \"id\": 1.5}", " field 'id' must be a string or an integer, is a number"},
+    {"{" OK_FIELDS ", \"id\": null}", " field 'id' must be a string or an integer, is null"},
+    {"{" OK_FIELDS ", \"id\": \"\"}", " field 'id' is empty"},
+    {"{" OK_FIELDS ", \"id\": \"a\\nb\"}", " field 'id' has a control character (0x0a)"},
+    {"{" OK_FIELDS ", \"id\": \"a\\u0000\"}", " field 'id' has a control character (0x00)"},
+    {"{" OK_FIELDS ", \"logprobs\": 1}",
+     " field 'logprobs' must be an array of numbers, is a number"},
+    {"{" OK_FIELDS ", \"logprobs\": [-1, \"x\"]}",
+     " field 'logprobs[1]' must be a number, is a string"},
+    {"{" OK_FIELDS ", \"logprobs\": [-1, 0.1]}", " field 'logprobs[1]' is 0.1, the logarithm"},
+    {"{" OK_FIELDS ", \"logprobs\": [-1e39, -1]}", " field 'logprobs[0]' is -1e+39, the logarithm"},
+    {"{" OK_FIELDS ", \"logprobs\": [-1]}",
+     " field 'logprobs' has 1 numbers, the output has 2 tokens"},
+    {"{" OK_FIELDS ", \"finish_reason\": \"eos\"}",
+     " field 'finish_reason' must be \"stop\" or \"length\", is \"eos\""},
+    {"{" OK_FIELDS ", \"finish_reason\": 1}",
+     " field 'finish_reason' must be a string, is a number"},
+    {"{" OK_FIELDS ", \"metadata\": \"m\"}", " field 'metadata' must be an object, is a string"},
+    // llma
+    {"{\"docs\": [], " LLMA_RESULT "}", " field 'query' is missing"},
+    {"{\"query\": [], \"docs\": [], " LLMA_RESULT "}",
+     " field 'query' must be a string, is an array"},
+    {"{\"query\": \"q\", " LLMA_RESULT "}", " field 'docs' is missing"},
+    {"{\"query\": \"q\", \"docs\": \"d\", " LLMA_RESULT "}",
+     " field 'docs' must be an array of strings, is a string"},
+    {"{\"query\": \"q\", \"docs\": [\"a\", \"b\", \"c\", 4], " LLMA_RESULT "}",
+     " field 'docs[3]' must be a string, is a number"},
+    {"{\"query\": \"q\", \"docs\": []}", " field 'result' is missing"},
+    {"{\"query\": \"q\", \"docs\": [], \"result\": \"t\"}",
+     " field 'result' must be an object, is a string"},
+    {"{\"query\": \"q\", \"docs\": [], \"result\": {}}", " field 'result.text' is missing"},
+    {"{\"query\": \"q\", \"docs\": [], \"result\": {\"text\": {}}}",
+     " field 'result.text' must be a string, is an object"},
+    {"{\"query\": \"q\", \"docs\": [], " LLMA_RESULT ", \"id\": \"\"}", " field 'id' is empty"},
+};
+
+static void test_bad_lines(void **state)
+{
+    (void)state;
+    char first[80], second[80];
+    snprintf(first, sizeof first, "%s:1:", in_path);
+    snprintf(second, sizeof second, "%s:3:", in_path);
+    for (size_t i = 0; i < sizeof bad_lines / sizeof bad_lines[0]; i++) {
+        dsc_error err;
+        int rc = import(bad_lines[i].line, bytes, &plain, NULL, &err);
+        expect_message(&err, rc, first, bad_lines[i].message);
+        assert_int_equal(access(out_path, F_OK), -1);
+        // Behind a good line of another kind the place is another, and nothing is written either.
+        dsc_buffer b = {0};
+        dsc_buffer_printf(&b, NULL, "{" OK_FIELDS "}\n\n%s\n", bad_lines[i].line);
+        rc = import(b.data, bytes, &plain, NULL, &err);
+        expect_message(&err, rc, second, "");
+        assert_int_equal(access(out_path, F_OK), -1);
+        dsc_buffer_fini(&b);
+    }
+}
+
+// Formats asked for by name take lines that probing would not give them.
+static void test_not_an_object(void **state)
+{
+    (void)state;
+    char place[80];
+    snprintf(place, sizeof place, "%s:1:", in_path);
+    for (const dsc_import_driver *const *d = dsc_import_drivers(); *d; d++) {
+        dsc_import_options options = plain;
+        dsc_error err;
+        options.format = (*d)->name;
+        int rc = import("\"text\"", bytes, &options, NULL, &err);
+        expect_message(&err, rc, place, " the line must be an object, is a string");
+        assert_true(strlen((*d)->summary) > 10);
+    }
+}
+
+static void test_large_bad_lines(void **state)
+{
+    (void)state;
+    char place[80];
+    dsc_buffer b = {0};
+    dsc_error err;
+    snprintf(place, sizeof place, "%s:1:", in_path);
+    for (int i = 0; i < 5000; i++)
+        dsc_buffer_puts(&b, "[", NULL);
+    int rc = import(b.data, bytes, &plain, NULL, &err);
+    expect_message(&err, rc, place, "2049: maximum parsing depth reached");
+    b.length = 0;
+    char commas[1025];
+    memset(commas, ',', 1024);
+    commas[1024] = '\0';
+    dsc_buffer_puts(&b, "[\"", NULL);
+    for (int i = 0; i < 16 << 10; i++)
+        dsc_buffer_append(&b, commas, 1024, NULL);
+    dsc_buffer_puts(&b, "\\\"[\", ", NULL);
+    rc = import(b.data, bytes, &plain, NULL, &err); // 16 Mi commas, but inside a string
+    expect_message(&err, rc, place, "expected near end of line");
+    for (int i = 0; i < 16 << 10; i++)
+        dsc_buffer_append(&b, commas, 1024, NULL);
+    rc = import(b.data, bytes, &plain, NULL, &err);
+    expect_message(&err, rc, place, " more than the limit of 16777216 values in one line");
+    b.length = 0;
+    dsc_buffer_printf(&b, NULL, "{" OK_FIELDS ", \"id\": \"%.1000s%.25s\"}", commas, commas);
+    rc = import(b.data, bytes, &plain, NULL, &err);
+    expect_message(&err, rc, place, " field 'id' has 1025 bytes, the limit is 1024");
+    dsc_buffer_fini(&b);
+}
+
+// What is wrong only beside the lines before it.
+static void test_bad_pairs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second, *message;
+    } pairs[] = {
+        {"\"id\": \"x\"", "\"id\": \"x\"", "requests 0 and 1 have the same id 'x'"},
+        {"\"id\": 1", "\"metadata\": {}", "requests 0 and 1 have the same id '1'"},
+        {"\"id\": 5", "\"id\": \"5\"", "requests 0 and 1 have the same id '5'"},
+        {"\"logprobs\": [-1, -2]", "\"metadata\": {}",
+         "field 'logprobs' is missing, earlier requests have it"},
+        {"\"metadata\": {}", "\"logprobs\": [-1, -2]",
+         "field 'logprobs' is given here, but not before"},
+    };
+    char place[80];
+    snprintf(place, sizeof place, "%s:2: ", in_path);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        dsc_buffer b = {0};
+        dsc_error err;
+        dsc_buffer_printf(&b, NULL, "{" OK_FIELDS ", %s}\n{" OK_FIELDS ", %s}\n", pairs[i].first,
+                          pairs[i].second);
+        int rc = import(b.data, bytes, &plain, NULL, &err);
+        expect_message(&err, rc, place, pairs[i].message);
+        assert_int_equal(access(out_path, F_OK), -1);
+        dsc_buffer_fini(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_not_an_object),
+        cmocka_unit_test(test_large_bad_lines),
+        cmocka_unit_test(test_bad_pairs),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report: one page that stands alone, says what is best, escapes everything, and fits a
+// desktop and a phone.
+#include "tests/unit/plot_fixture.h"
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "plots/report.h"
+
+static void write_grid(const char *path, const char *semantics, const char *cost)
+{
+    dsc_table t = {0};
+    add_columns(&t);
+    add_comments(&t, cost);
+    add_grid(&t, semantics, 4, paper_k, PAPER_KS);
+    write_table(&t, path);
+    dsc_table_fini(&t);
+}
+
+static char *report(const char *const *path, size_t n, const char *title)
+{
+    dsc_error err = {0};
+    char *page;
+    size_t length;
+    dsc_report_options o = {.title = title, .force = true};
+    assert_ok(dsc_report_write(path, n, "page.html", &o, &err), err);
+    assert_ok(dsc_read_file(&page, &length, "page.html", 1 << 26, &err), err);
+    assert_int_equal(strlen(page), length);
+    return page;
+}
+
+static size_t count(const char *page, const char *what)
+{
+    size_t n = 0;
+    for (const char *s = page; (s = strstr(s, what)); s += strlen(what))
+        n++;
+    return n;
+}
+
+// --- the page as a document ----------------------------------------------------------------
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+// The values of ` id=`, each of them once; every reference leads to one of them.
+static void check_ids(const char *page)
+{
+    enum { MOST = 20000 };
+    static char *id[MOST];
+    size_t n = 0;
+    for (const char *s = page; (s = strstr(s, " id=")); n++) {
+        s += 5;
+        assert_true(n < MOST);
+        id[n] = strndup(s, strcspn(s, "'\""));
+    }
+    qsort(id, n, sizeof *id, by_text);
+    for (size_t i = 1; i < n; i++)
+        if (!strcmp(id[i], id[i - 1]))
+            fail_msg("id %s twice", id[i]);
+    for (const char *s = page; (s = strstr(s, "href="));) {
+        s += 7; // href='#
+        char *to = strndup(s, strcspn(s, "'\""));
+        assert_int_equal(s[-1], '#');
+        if (!bsearch(&to, id, n, sizeof *id, by_text))
+            fail_msg("#%s leads nowhere", to);
+        free(to);
+    }
+    for (size_t i = 0; i < n; i++)
+        free(id[i]);
+}
+
+// Tags close in the order in which they were opened; headings go down one level at a time.
+static void check_tags(const char *page)
+{
+    char open[64][32];
+    int depth = 0, heading = 0;
+    for (const char *s = page; (s = strchr(s, '<')); s++) {
+        size_t n = strcspn(s + 1, " >/\n");
+        const char *end = strchr(s, '>');
+        assert_non_null(end);
+        assert_true(n < 32 && depth < 63);
+        if (s[1] == '!')
+            continue;
+        if (s[1] == '/') {
+            n = strcspn(s + 2, ">");
+            assert_true(depth > 0);
+            depth--;
+            if (strlen(open[depth]) != n || strncmp(open[depth], s + 2, n))
+                fail_msg("</%.*s> closes <%s>: %.200s", (int)n, s + 2, open[depth], s);
+            continue;
+        }
+        if (s[1] == 'h' && s[2] >= '1' && s[2] <= '6') {
+            assert_true(s[2] - '0' <= heading + 1);
+            heading = s[2] - '0';
+        }
+        if (end[-1] == '/' || !strncmp(s + 1, "meta", n))
+            continue;
+        snprintf(open[depth++], 32, "%.*s", (int)n, s + 1);
+    }
+    assert_int_equal(depth, 0);
+}
+
+static void check_page(const char *page)
+{
+    assert_int_equal(strncmp(page, "<!DOCTYPE html>\n<html lang=\"en\">", 32), 0);
+    assert_non_null(strstr(page, "<meta charset=\"utf-8\">"));
+    assert_non_null(strstr(page, "name=\"viewport\" content=\"width=device-width"));
+    assert_int_equal(count(page, "<title>"), 1);
+    assert_int_equal(count(page, "<h1>"), 1);
+    assert_int_equal(count(page, "http://") + count(page, "https://"), 0);
+    assert_int_equal(count(page, "<script"), 0);
+    assert_int_equal(count(page, "src="), 0);
+    assert_int_equal(count(page, "<svg"), 2 * count(page, "<figure>"));
+    assert_int_equal(count(page, "role=\"img\" aria-label=\""), count(page, "<svg"));
+    assert_int_equal(count(page, "aria-label=\"\""), 0);
+    check_ids(page);
+    check_tags(page);
+}
+
+static void test_page(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    char hash[DSC_SHA256_HEX];
+    dsc_error err = {0};
+    write_grid("grid.tsv", "paper", "unit");
+    char *page = report((const char *[]){"grid.tsv"}, 1, NULL);
+    check_page(page);
+    assert_int_equal(count(page, "<figure>"), 4);
+    assert_non_null(strstr(page, "Best configuration: n = 1, k = 18"));
+    assert_non_null(strstr(page, "best 3.04× at n = 1, k = 18. Without speculation"));
+    assert_non_null(strstr(page, "no speculation = 1"));
+    assert_non_null(strstr(page, "The 10 best rows by speedup"));
+    assert_non_null(strstr(page, "The corners of the grid"));
+    assert_non_null(strstr(page, "All 32 rows"));
+    assert_non_null(strstr(page, "draftscope sweep rag.dst --n 1:8 --k 1:32"));
+    assert_non_null(strstr(page, "9f2c7a2be3c01d8e"));
+    assert_ok(dsc_sha256_file("grid.tsv", hash, &err), err);
+    assert_non_null(strstr(page, hash));
+    assert_non_null(
+        strstr(page, "<dt>num_accepted_tokens</dt><dd>draft tokens accepted; the &lt;bonus&gt;"));
+    char *again = report((const char *[]){"grid.tsv"}, 1, NULL);
+    assert_string_equal(page, again);
+    free(page);
+    free(again);
+}
+
+// Several tables, one of them of two groups: all figures, the heat map of the better group.
+static void test_several(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    add_columns(&t);
+    add_comments(&t, "affine");
+    add_grid(&t, "paper", 2, paper_k, PAPER_KS);
+    add_grid(&t, "code", 2, paper_k + 1, PAPER_KS - 2);
+    write_table(&t, "two.tsv");
+    dsc_table_fini(&t);
+    write_grid("grid.tsv", "paper", "unit");
+    char *page = report((const char *[]){"grid.tsv", "two.tsv"}, 2, "Both & more");
+    check_page(page);
+    assert_int_equal(count(page, "<figure>"), 8);
+    assert_int_equal(count(page, "Best configuration"), 2);
+    assert_non_null(strstr(page, "<h1>Both &amp; more</h1>"));
+    assert_non_null(strstr(page, "Rows with semantics = paper."));
+    assert_non_null(strstr(page, "<a href=\"#result-2\">Result 2: two.tsv</a>"));
+    free(page);
+}
+
+static void test_escaping(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    for (size_t i = 0; i < HOSTILE; i++) {
+        dsc_table t = {0};
+        add_columns(&t);
+        add_comments(&t, hostile[i]);
+        add_grid(&t, hostile[i], 2, paper_k, PAPER_KS);
+        add_grid(&t, "<b>&\"'</b>", 2, paper_k, PAPER_KS);
+        write_table(&t, "a<b>&.tsv");
+        dsc_table_fini(&t);
+        char *page = report((const char *[]){"a<b>&.tsv"}, 1, hostile[i]);
+        check_page(page);
+        assert_null(strstr(page, "<b>"));
+        assert_non_null(strstr(page, "&lt;b&gt;&amp;&quot;&#39;&lt;/b&gt;"));
+        free(page);
+    }
+    assert_int_equal(count_files("OWNED"), 0);
+}
+
+// Tables without anything to draw, or to rank by.
+static void test_edges(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0}, one = {0}, requests = {0};
+    dsc_error err = {0};
+    add_columns(&t);
+    write_table(&t, "empty.tsv");
+    add_columns(&one);
+    add_configuration(&one, &(configuration){"llma", "paper", 1, 18, 2825, 7747, 3376, 0});
+    write_table(&one, "one.tsv");
+    assert_ok(dsc_table_add_column(&requests, "request", DSC_CELL_INT, NULL, &err), err);
+    assert_ok(dsc_table_add_column(&requests, "id", DSC_CELL_TEXT, NULL, &err), err);
+    assert_ok(dsc_table_add_column(&requests, "mystery", DSC_CELL_REAL, NULL, &err), err);
+    for (int64_t i = 0; i < 40; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "r%d", (int)i);
+        dsc_cell cell[3] = {{.type = DSC_CELL_INT, .i = i},
+                            {.type = DSC_CELL_TEXT, .text = id},
+                            {.type = DSC_CELL_REAL, .r = i ? 1.5 * (double)i : NAN}};
+        assert_ok(dsc_table_add_row(&requests, cell, &err), err);
+    }
+    write_table(&requests, "requests.tsv");
+    char *page = report((const char *[]){"empty.tsv", "one.tsv", "requests.tsv"}, 3, NULL);
+    check_page(page);
+    assert_int_equal(count(page, "<figure>"), 4);
+    assert_non_null(strstr(page, "The table has no rows."));
+    assert_non_null(strstr(page, "no finite speed-up or block efficiency"));
+    assert_non_null(strstr(page, "The table does not say."));
+    free(page);
+    dsc_table_fini(&t);
+    dsc_table_fini(&one);
+    dsc_table_fini(&requests);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_error err = {0};
+    dsc_report_options force = {.force = true};
+    empty_scratch();
+    write_grid("grid.tsv", "paper", "unit");
+    const char *const in[] = {"grid.tsv"}, *const missing[] = {"grid.tsv", "no.tsv"};
+    assert_int_equal(dsc_report_write(in, 0, "page.html", NULL, &err), DSC_EUSAGE);
+    assert_int_equal(dsc_report_write(in, 1, "grid.tsv", &force, &err), DSC_EUSAGE);
+    assert_non_null(strstr(err.message, "one of the result tables"));
+    assert_int_equal(dsc_report_write(missing, 2, "page.html", NULL, &err), DSC_EINPUT);
+    assert_non_null(strstr(err.message, "no.tsv"));
+    assert_int_equal(dsc_report_write(in, 1, "no/page.html", NULL, &err), DSC_EIO);
+    assert_int_equal(count_files(""), 1); // grid.tsv, and nothing half-written
+    assert_ok(dsc_report_write(in, 1, "page.html", NULL, &err), err);
+    assert_int_equal(dsc_report_write(in, 1, "page.html", NULL, &err), DSC_EUSAGE);
+    assert_non_null(strstr(err.message, "exists already"));
+    char *path = strdup(getenv("PATH"));
+    setenv("PATH", scratch, 1);
+    assert_int_equal(dsc_report_write(in, 1, "other.html", NULL, &err), DSC_EABSENT);
+    setenv("PATH", path, 1);
+    free(path);
+    assert_int_equal(count_files("other"), 0);
+}
+
+// --- in a browser --------------------------------------------------------------------------
+
+static char *chromium(const char *arguments)
+{
+    char command[1024];
+    static char output[1 << 16];
+    snprintf(command, sizeof command,
+             "timeout 60 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars "
+             "--user-data-dir=%s/.chromium %s 2>/dev/null; rm -rf %s/.chromium",
+             scratch, arguments, scratch);
+    FILE *p = popen(command, "r");
+    assert_non_null(p);
+    output[fread(output, 1, sizeof output - 1, p)] = '\0';
+    pclose(p);
+    return output;
+}
+
+// The page in a frame of the given width (a headless window is never narrower than about 500
+// pixels), its details open; the frame's page reports how wide it wants to be, and whether the
+// figure for this width, and only that, is shown.
+static void check_width(const char *page, int width)
+{
+    FILE *f = fopen("framed.html", "w");
+    fputs(page, f);
+    fputs("<script>onload = () => {"
+          "document.querySelectorAll('details').forEach(d => d.open = true);"
+          "const seen = c => [...document.querySelectorAll('svg.' + c)]"
+          "  .filter(e => e.getBoundingClientRect().width > 0).length;"
+          "parent.postMessage([document.documentElement.scrollWidth, innerWidth, seen('wide'),"
+          "  seen('narrow')].join(' '), '*'); };</script>\n",
+          f);
+    fclose(f);
+    f = fopen("frame.html", "w");
+    fprintf(f,
+            "<!DOCTYPE html><title>t</title><script>onmessage = e => "
+            "{ document.body.textContent = 'meas' + 'ured ' + e.data; };</script>"
+            "<body><iframe src='framed.html' style='width:%dpx;height:800px;border:0'></iframe>",
+            width);
+    fclose(f);
+    char arguments[256];
+    snprintf(arguments, sizeof arguments,
+             "--virtual-time-budget=5000 --window-size=1300,900 "
+             "--dump-dom file://%s/frame.html",
+             scratch);
+    const char *at = strstr(chromium(arguments), "measured ");
+    int wants, has, wide, narrow;
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "measured %d %d %d %d", &wants, &has, &wide, &narrow), 4);
+    assert_int_equal(has, width);
+    if (wants > has)
+        fail_msg("the page wants %d pixels of %d", wants, has);
+    assert_int_equal(width > 760 ? wide : narrow, 4);
+    assert_int_equal(width > 760 ? narrow : wide, 0);
+}
+
+static void check_screenshot(const char *file, int width)
+{
+    char arguments[256];
+    struct stat st;
+    snprintf(arguments, sizeof arguments,
+             "--window-size=%d,2400 --screenshot=%s/shot.png "
+             "file://%s/%s",
+             width, scratch, scratch, file);
+    chromium(arguments);
+    assert_int_equal(stat("shot.png", &st), 0);
+    assert_true(st.st_size > 40000); // an empty page has under 10000
+    unlink("shot.png");
+}
+
+static void test_browser(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    NEEDS("chromium");
+    write_grid("grid.tsv",
+               "a_word_without_any_place_to_break_it_that_is_longer_than_a_phone_is_wide", "unit");
+    char *page = report((const char *[]){"grid.tsv"}, 1, NULL);
+    check_width(page, 1200);
+    check_width(page, 390);
+    check_width(page, 320);
+    check_screenshot("page.html", 1200);
+    FILE *f = fopen("phone.html", "w");
+    fputs("<!DOCTYPE html><iframe src='page.html' style='width:390px;height:2400px'></iframe>", f);
+    fclose(f);
+    check_screenshot("phone.html", 500);
+    free(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_page),     cmocka_unit_test(test_several),
+        cmocka_unit_test(test_escaping), cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_browser),
+    };
+    return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}

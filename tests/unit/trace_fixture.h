@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of traces and safetensors share: a scratch folder, files as bytes, a small
+// random generator, and one sample trace.
+#ifndef DSC_TESTS_TRACE_FIXTURE_H
+#define DSC_TESTS_TRACE_FIXTURE_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // nftw
+#endif
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "traces/trace_internal.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char scratch[200]; // made anew for every test, removed after it
+
+static inline int make_scratch(void **state)
+{
+    (void)state;
+    const char *folder = getenv("TMPDIR");
+    snprintf(scratch, sizeof scratch, "%s/dsc-test-XXXXXX", folder ? folder : "/tmp");
+    return mkdtemp(scratch) ? 0 : -1;
+}
+
+static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+static inline int remove_scratch(void **state)
+{
+    (void)state;
+    return nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+// A path in the scratch folder; eight can be held at a time.
+static inline const char *in_scratch(const char *name)
+{
+    static char path[8][400];
+    static int next;
+    char *p = path[next++ % 8];
+    snprintf(p, sizeof path[0], "%s/%s", scratch, name);
+    return p;
+}
+
+static inline bool exists(const char *name)
+{
+    struct stat st;
+    return lstat(in_scratch(name), &st) == 0;
+}
+
+static inline void put_file(const char *path, const void *bytes, size_t length)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, length, f), length);
+    assert_int_equal(fclose(f), 0);
+}
+
+static inline char *get_file(const char *path, size_t *length)
+{
+    char *bytes;
+    dsc_error err = {0};
+    assert_int_equal(dsc_read_file(&bytes, length, path, (size_t)1 << 30, &err), DSC_OK);
+    return bytes;
+}
+
+// The call failed with `status` and its message holds `word`.
+static inline void expect_failure(int rc, int status, const dsc_error *err, const char *word)
+{
+    if (rc != status || err->status != status || !strstr(err->message, word))
+        fail_msg("got %d '%s', expected %d and '%s'", rc, err->message, status, word);
+}
+
+static inline void expect_ok(int rc, const dsc_error *err)
+{
+    if (rc)
+        fail_msg("got %d '%s'", rc, err->message);
+}
+
+// splitmix64 (Steele, Lea, Flood 2014)
+static inline uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+// Changes one to four bytes, each to another value.
+static inline void corrupt(char *bytes, size_t length, uint64_t *state)
+{
+    for (uint64_t n = 1 + draw(state) % 4; n > 0; n--) {
+        size_t at = draw(state) % length;
+        bytes[at] = (char)(bytes[at] ^ (1 + draw(state) % 255));
+    }
+}
+
+// --- the sample trace --------------------------------------------------------------------------
+
+enum { VOCAB = 1000, SAMPLES = 6 };
+#define FIRST_SHARD "a.dst/shard-00000.safetensors"
+#define TEXT(s)                                                                                    \
+    {                                                                                              \
+        s, sizeof(s) - 1                                                                           \
+    }
+#define TOKENS(...)                                                                                \
+    {                                                                                              \
+        (const int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / 4                       \
+    }
+
+// Every emptiness a trace may hold: no output, no references, an empty reference, no prompt, no
+// metadata, no text; and text beyond ASCII.
+static const dsc_request_input samples[SAMPLES] = {
+    {.id = TEXT("plain"),
+     .prompt = TOKENS(1, 2, 3),
+     .output = TOKENS(4, 5, 999, 0),
+     .prompt_text = TEXT("a b c"),
+     .output_text = TEXT("d e f"),
+     .references = 2,
+     .reference = (const dsc_token_view[]){TOKENS(4, 5, 6, 7, 8), TOKENS(9)},
+     .reference_text = (const dsc_text_view[]){TEXT("doc one"), TEXT("turn")},
+     .kind = (const dsc_reference_kind[]){DSC_REFERENCE_DOCUMENT, DSC_REFERENCE_TURN},
+     .target_logp = (const float[]){-0.5f, 0.0f, -1e30f, -0.0f},
+     .metadata = TEXT("{\"task\": \"qa\"}")},
+    {.id = TEXT("no output"), .prompt = TOKENS(7), .prompt_text = TEXT("p")},
+    {.id = TEXT("αβγ €😀"),
+     .prompt = TOKENS(10, 11),
+     .output = TOKENS(12),
+     .prompt_text = TEXT("naïve 漢字 😀"),
+     .output_text = TEXT("ответ"),
+     .references = 1,
+     .reference = (const dsc_token_view[]){{NULL, 0}},
+     .reference_text = (const dsc_text_view[]){{NULL, 0}},
+     .kind = (const dsc_reference_kind[]){DSC_REFERENCE_DOCUMENT},
+     .target_logp = (const float[]){-2.25f},
+     .metadata = TEXT("{\"ключ\": [1, 2.5, null]}")},
+    {.id = TEXT("no prompt"),
+     .output = TOKENS(1, 1, 1, 1, 1, 1, 1),
+     .target_logp = (const float[]){-1, -2, -3, -4, -5, -6, -7}},
+    {.id = TEXT("5")},
+    {.id = TEXT("last"),
+     .prompt = TOKENS(998, 999, 0, 1, 2),
+     .output = TOKENS(3, 4),
+     .prompt_text = TEXT("\n\t\"quoted\" \\"),
+     .output_text = TEXT("end"),
+     .references = 3,
+     .reference = (const dsc_token_view[]){TOKENS(5), {NULL, 0}, TOKENS(6, 7)},
+     .reference_text = (const dsc_text_view[]){TEXT("x"), TEXT(""), TEXT("ÿ")},
+     .kind = (const dsc_reference_kind[]){DSC_REFERENCE_TURN, DSC_REFERENCE_TURN,
+                                          DSC_REFERENCE_DOCUMENT},
+     .target_logp = (const float[]){-0.25f, -3.5f},
+     .metadata = TEXT("{}")},
+};
+
+static inline dsc_trace_info sample_info(bool text, bool logp)
+{
+    dsc_trace_info info = {.tokenizer_name = (char *)(uintptr_t) "tok \"x\" ü",
+                           .vocab_size = VOCAB,
+                           .eos_token = 2,
+                           .has_text = text,
+                           .has_target_logp = logp,
+                           .format = (char *)(uintptr_t) "jsonl",
+                           .semantics = (char *)(uintptr_t) "paper",
+                           .provenance = (char *)(uintptr_t) "{\"version\":\"0.1\",\"x\":0.1}"};
+    memset(info.tokenizer_sha256, 'a', DSC_SHA256_HEX - 1);
+    return info;
+}
+
+// Writes all samples as NAME in the scratch folder, replacing what is there.
+static inline void write_samples(const char *name, bool text, bool logp, int64_t shard_tokens)
+{
+    dsc_error err = {0};
+    dsc_trace_writer *w;
+    const dsc_trace_info info = sample_info(text, logp);
+    expect_ok(dsc_trace_writer_open(&w, in_scratch(name), &info, true, shard_tokens, &err), &err);
+    for (int i = 0; i < SAMPLES; i++)
+        expect_ok(dsc_trace_writer_add(w, &samples[i], &err), &err);
+    expect_ok(dsc_trace_writer_commit(w, NULL, &err), &err);
+}
+
+static inline int verify(const char *name, dsc_error *err)
+{
+    dsc_trace *t;
+    int rc = dsc_trace_open(&t, in_scratch(name), err);
+    if (!rc)
+        rc = dsc_trace_verify(t, err);
+    dsc_trace_close(t);
+    return rc;
+}
+
+#endif
