@@ -121,7 +121,8 @@ void dsc_match_find(const dsc_match_index *x, const int32_t *output, int64_t len
     int32_t most = length < cap[caps - 1] ? (int32_t)length : cap[caps - 1], best = 0;
     size_t open = 0; // caps before this one have found all they ask for
     for (int32_t p = x->head[bucket(x, output[length - 1])]; p >= 0; p = x->next[p]) {
-        // Only an occurrence that agrees farther than the best so far can change anything.
+        // Only an occurrence that agrees farther than the best so far can change anything: look at
+        // the one token it must add first.
         if (p < best || x->text[p - best] != output[length - 1 - best])
             continue;
         int32_t n = agreement(x->text, p, output, length, most);
@@ -129,9 +130,8 @@ void dsc_match_find(const dsc_match_index *x, const int32_t *output, int64_t len
             continue;
         best = n;
         for (size_t c = open; c < caps; c++)
-            if (least(n, cap[c]) > out[c].length)
-                out[c] = (dsc_match){least(n, cap[c]), p + 1};
-        while (open < caps && out[open].length == cap[open])
+            out[c] = (dsc_match){least(best, cap[c]), p + 1};
+        while (open < caps && cap[open] <= best)
             open++;
         if (best == most)
             break;

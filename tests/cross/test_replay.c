@@ -204,6 +204,39 @@ static void llma_equals_the_straightforward_program(void **state)
     free_bench(b);
 }
 
+// Every step drafts a whole reference in vain: more draft tokens than 32 bits hold.
+static void long_drafts_do_not_overflow(void **state)
+{
+    (void)state;
+    enum { OUTPUT = 40000, REFERENCE = 70001 };
+    dsc_error e;
+    int32_t *output = calloc(OUTPUT, sizeof *output), *text = malloc(REFERENCE * sizeof *text);
+    for (int i = 0; i < REFERENCE; i++)
+        text[i] = i > 0;
+    const int64_t offset[] = {0, REFERENCE};
+    const uint8_t kind = DSC_REFERENCE_DOCUMENT;
+    dsc_request q = {.output = {output, OUTPUT},
+                     .references = 1,
+                     .reference_offset = offset,
+                     .reference_token = text,
+                     .reference_kind = &kind};
+    dsc_config config = llma(1, 1000000, 5, 0, 0, 0);
+    dsc_plan plan;
+    dsc_arena arena = {0};
+    int64_t histogram[1];
+    dsc_counts c = dsc_counts_zero(histogram, 0);
+    assert_ok(dsc_plan_init(&plan, &config, 1, &e), e);
+    assert_ok(dsc_expect_run(&plan, &q, 0, &arena, &c, &e), e);
+    assert_int_equal(c.num_drafts, OUTPUT - 1);
+    assert_int_equal(c.num_draft_tokens, (int64_t)(OUTPUT - 1) * (REFERENCE - 1));
+    assert_int_equal(c.target_calls, OUTPUT);
+    assert_int_equal(histogram[0], OUTPUT);
+    dsc_plan_fini(&plan);
+    dsc_arena_fini(&arena);
+    free(output);
+    free(text);
+}
+
 static void oracle_accepts_everything(void **state)
 {
     (void)state;
@@ -263,17 +296,23 @@ static void trace_model_refuses_what_was_not_recorded(void **state)
     dsc_draft d = {0};
     dsc_next next;
     dsc_model_trace_begin(&m, (dsc_token_view){output, 3});
-    const int32_t right[] = {1, 2}, wrong[] = {7};
+    const int32_t right[] = {1, 2}, wrong[] = {7, 1};
     assert_ok(dsc_draft_append_chain(&d, -1, right, 2, &e), e);
-    assert_ok(dsc_draft_append_chain(&d, 0, wrong, 1, &e), e); // a sibling of the second
+    assert_ok(dsc_draft_append_chain(&d, 0, wrong, 1, &e), e);     // a sibling of the second
+    assert_ok(dsc_draft_append_chain(&d, 2, wrong + 1, 1, &e), e); // under it
     assert_ok(m.base.type->score(&m.base, &d, &e), e);
     assert_ok(m.base.type->next(&m.base, 1, &next, &e), e);
     assert_int_equal(next.token, 3);
     assert_true(next.ends);
     assert_int_equal(m.base.type->next(&m.base, 2, &next, &e), DSC_EABSENT);
     assert_int_equal(m.base.refused, 1);
+    assert_int_equal(m.base.type->next(&m.base, 3, &next, &e), DSC_EABSENT);
     assert_int_equal(m.base.type->commit(&m.base, wrong, 1, &e), DSC_ECHECK);
-    assert_ok(m.base.type->commit(&m.base, output, 3, &e), e);
+    assert_ok(m.base.type->commit(&m.base, output, 1, &e), e);
+    assert_ok(m.base.type->score(&m.base, &d, &e), e); // now 2 comes next: no node is right
+    for (int32_t node = 0; node < 4; node++)
+        assert_int_equal(m.base.type->next(&m.base, node, &next, &e), DSC_EABSENT);
+    assert_ok(m.base.type->commit(&m.base, output + 1, 2, &e), e);
     assert_true(m.base.ended);
     dsc_draft_fini(&d);
     dsc_model_trace_fini(&m);
@@ -307,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loop_equals_expect),
         cmocka_unit_test(llma_equals_the_straightforward_program),
+        cmocka_unit_test(long_drafts_do_not_overflow),
         cmocka_unit_test(oracle_accepts_everything),
         cmocka_unit_test(references_choose_what_is_copied),
         cmocka_unit_test(trace_model_refuses_what_was_not_recorded),
