@@ -7,18 +7,33 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught, caught_at_s;
 
+static sig_atomic_t monotonic_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (sig_atomic_t)t.tv_sec;
+}
+
+// The first signal asks to stop. Another one a while later ends the program at once; one right
+// behind the first is an echo (a process group and its leader are often both signalled).
 static void on_signal(int number)
 {
-    caught = number;
+    if (!caught) {
+        caught_at_s = monotonic_s();
+        caught = number;
+    } else if (monotonic_s() - caught_at_s >= 2) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
 }
 
 void cli_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL); // a second Ctrl-C ends the program at once
+    sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 

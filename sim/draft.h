@@ -17,10 +17,10 @@ typedef struct dsc_draft {
 } dsc_draft;      // zero-initialise
 
 // Forgets the nodes, keeps the memory.
-void dsc_draft_clear(dsc_draft *d);
-void dsc_draft_fini(dsc_draft *d);
+DSC_API void dsc_draft_clear(dsc_draft *d);
+DSC_API void dsc_draft_fini(dsc_draft *d);
 // Appends the chain token[0, n), its first node under `parent`. Ids and count as in the tree.
-int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
-                           dsc_error *err);
+DSC_API int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
+                                   dsc_error *err);
 
 #endif

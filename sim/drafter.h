@@ -49,7 +49,7 @@ typedef struct dsc_drafter_type {
                  dsc_error *err);
 } dsc_drafter_type;
 
-extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma;
+DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma;
 
 DSC_API const dsc_drafter_type *const *dsc_drafters(void); // NULL-terminated
 DSC_API const dsc_drafter_type *dsc_drafter_find(

@@ -14,7 +14,7 @@ typedef struct dsc_loop {
     dsc_verdict verdict;
 } dsc_loop;
 
-void dsc_loop_fini(dsc_loop *loop);
+DSC_API void dsc_loop_fini(dsc_loop *loop);
 
 // Runs one request to its end on `target` (just begun, nothing committed) and adds what happened to
 // *counts, whose histogram has room for drafter->limit() accepted tokens (or as many as the output

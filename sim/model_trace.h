@@ -15,7 +15,7 @@ typedef struct dsc_model_trace {
 } dsc_model_trace; // zero-initialise
 
 // Starts on one recorded output; the view must outlive the use. An empty output has ended already.
-void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded);
-void dsc_model_trace_fini(dsc_model_trace *m);
+DSC_API void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded);
+DSC_API void dsc_model_trace_fini(dsc_model_trace *m);
 
 #endif

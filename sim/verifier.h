@@ -20,9 +20,9 @@ typedef struct dsc_verifier_type {
     int (*verify)(dsc_model *target, const dsc_draft *draft, dsc_verdict *out, dsc_error *err);
 } dsc_verifier_type;
 
-void dsc_verdict_fini(dsc_verdict *v);
+DSC_API void dsc_verdict_fini(dsc_verdict *v);
 
-extern const dsc_verifier_type dsc_verifier_greedy;
+DSC_API extern const dsc_verifier_type dsc_verifier_greedy;
 
 DSC_API const dsc_verifier_type *const *dsc_verifiers(void);          // NULL-terminated
 DSC_API const dsc_verifier_type *dsc_verifier_find(const char *name); // or NULL
