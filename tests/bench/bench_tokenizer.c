@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     char defaults[3][1024];
     static const char *const names[3] = {"specbench/questions.jsonl", "tokenizers/gpt2.json",
                                          "tokenizers/llama2.json"};
-    const char *data = getenv("DSC_TEST_DATA"), *source = getenv("srcdir");
+    const char *data = getenv("DSC_TEST_DATA"), *source = getenv("top_srcdir");
     for (int i = 0; i < 3; i++)
         if (data)
             snprintf(defaults[i], sizeof defaults[i], "%s/%s", data, names[i]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Export: the text itself, and that an exported trace comes back the same.
+#include "tests/close.h"
 #include "tests/unit/import_fixture.h"
 
 #include <math.h>
@@ -156,26 +157,13 @@ static void test_export_errors(void **state)
 
 // --- real data -------------------------------------------------------------------------------
 
-// The path of a file under the data folder, or skips the test.
-static const char *data_path(char *out, size_t size, const char *name)
-{
-    const char *data = getenv("DSC_TEST_DATA"), *srcdir = getenv("srcdir");
-    if (data)
-        snprintf(out, size, "%s/%s", data, name);
-    else
-        snprintf(out, size, "%s/../shared/data/%s", srcdir ? srcdir : ".", name);
-    if (access(out, R_OK))
-        skip();
-    return out;
-}
-
 // LLMA's Table 1, dev column: 903.6 prompt and 110.2 (+ 1) output tokens per request.
 static void test_rag(void **state)
 {
     (void)state;
     char rag[4096], llama[4096];
-    const char *paths[] = {data_path(rag, sizeof rag, "llma/rag.jsonl")};
-    data_path(llama, sizeof llama, "tokenizers/llama2.json");
+    const char *paths[] = {data_path("llma/rag.jsonl", rag, sizeof rag)};
+    data_path("tokenizers/llama2.json", llama, sizeof llama);
     dsc_tokenizer *t;
     dsc_error err;
     if (dsc_tokenizer_load(&t, llama, &err))

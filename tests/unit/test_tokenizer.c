@@ -1,44 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tokenizer against the answers of the HF library (tests/data/tokenizers/golden.jsonl), the
 // vectors of llama.cpp, and files that must be refused.
+#include "tests/close.h"
+
+#include "base/file.h"
 #include "traces/tokenizer.h"
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/file.h"
 
 typedef struct pair { // a tokenizer and an encoder of it
     dsc_tokenizer *t;
     dsc_encoder *e;
 } pair;
 
-static const char *source_path(const char *name)
+// A file beside the golden answers.
+static const char *golden_path(const char *name)
 {
     static char path[1024];
-    const char *root = getenv("srcdir");
-    snprintf(path, sizeof path, "%s/tests/data/tokenizers/%s", root ? root : ".", name);
-    return path;
+    char inside[128];
+    snprintf(inside, sizeof inside, "tests/data/tokenizers/%s", name);
+    return source_path(inside, path, sizeof path);
 }
 
-static const char *data_path(const char *name)
+// A file of the development data: NAME and its extension; skips the test when it is not there.
+static const char *vector_path(const char *name, const char *extension)
 {
     static char path[1024];
-    const char *data = getenv("DSC_TEST_DATA"), *root = getenv("srcdir");
-    if (data)
-        snprintf(path, sizeof path, "%s/%s", data, name);
-    else
-        snprintf(path, sizeof path, "%s/../shared/data/%s", root ? root : ".", name);
-    return path;
+    char inside[128];
+    snprintf(inside, sizeof inside, "tokenizers/%s.%s", name, extension);
+    return data_path(inside, path, sizeof path);
 }
 
 static pair open_pair(const char *spec)
@@ -159,7 +151,7 @@ static void test_golden(void **state)
     char *text, open_name[64] = "";
     size_t length, rows = 0;
     pair p = {0};
-    assert_int_equal(dsc_read_file(&text, &length, source_path("golden.jsonl"), 1 << 20, NULL), 0);
+    assert_int_equal(dsc_read_file(&text, &length, golden_path("golden.jsonl"), 1 << 20, NULL), 0);
     for (char *line = text, *next; *line; line = next, rows++) {
         next = strchr(line, '\n') + 1;
         json_t *row = json_loadb(line, (size_t)(next - line), JSON_ALLOW_NUL, NULL);
@@ -170,7 +162,7 @@ static void test_golden(void **state)
             close_pair(&p);
             snprintf(open_name, sizeof open_name, "%s", name);
             snprintf(file, sizeof file, "%s.json", name);
-            p = open_pair(source_path(file));
+            p = open_pair(golden_path(file));
         }
         check_row(&p, row);
         json_decref(row);
@@ -184,16 +176,11 @@ static void test_golden(void **state)
 static void check_vectors(const char *name)
 {
     static const char mark[] = "\n__ggml_vocab_test__\n";
-    char file[64], *cases, *answers;
+    char *cases, *answers;
     size_t length;
-    snprintf(file, sizeof file, "tokenizers/%s.inp", name);
-    if (access(data_path(file), R_OK) != 0)
-        skip();
-    assert_int_equal(dsc_read_file(&cases, &length, data_path(file), 1 << 20, NULL), 0);
-    snprintf(file, sizeof file, "tokenizers/%s.out", name);
-    assert_int_equal(dsc_read_file(&answers, &length, data_path(file), 1 << 20, NULL), 0);
-    snprintf(file, sizeof file, "tokenizers/%s.json", name);
-    pair p = open_pair(data_path(file));
+    assert_int_equal(dsc_read_file(&cases, &length, vector_path(name, "inp"), 1 << 20, NULL), 0);
+    assert_int_equal(dsc_read_file(&answers, &length, vector_path(name, "out"), 1 << 20, NULL), 0);
+    pair p = open_pair(vector_path(name, "json"));
     int count = 0;
     char *answer = answers, *end = NULL;
     for (char *text = cases; text; text = end ? end + strlen(mark) : NULL, count++) {
@@ -234,7 +221,7 @@ static void test_vectors_llama2(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    pair p = open_pair(source_path("llama3-style.json"));
+    pair p = open_pair(golden_path("llama3-style.json"));
     assert_string_equal(dsc_tokenizer_name(p.t), "llama3-style.json");
     assert_int_equal(strlen(dsc_tokenizer_sha256(p.t)), 64);
     assert_int_equal(dsc_tokenizer_vocab_size(p.t), 603);
@@ -295,7 +282,7 @@ static void test_utf8(void **state)
         {"\xC3\xA9\xE2\x82", 2}, {"\xF0\x9F\x98\x80\xFF", 4},
         {"\xC1\xBF", 0},
     };
-    pair p = open_pair(source_path("mistral-style.json"));
+    pair p = open_pair(golden_path("mistral-style.json"));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         dsc_tokens out = {0};
         dsc_error err = {0};
@@ -316,7 +303,7 @@ static void test_utf8(void **state)
 static void test_round_trip(void **state)
 {
     (void)state;
-    pair p = open_pair(source_path("llama3-style.json"));
+    pair p = open_pair(golden_path("llama3-style.json"));
     dsc_buffer text = {0}, back = {0};
     for (uint32_t c = 0; c < 0x110000; c++) {
         char s[4];
