@@ -94,58 +94,80 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 // One family of settings that share an index and a way to break ties; they differ in n and cap.
 typedef struct family {
     int64_t references, tie;
-    int32_t cap[DSC_MAX_CAPS]; // ascending
+    int32_t cap[DSC_MAX_CAPS];      // ascending
+    int32_t shortest[DSC_MAX_CAPS]; // the least n that goes with each cap
     size_t caps;
-    int32_t *length, *available, *run; // [caps][output tokens]
+    int32_t *length, *available, *run; // [caps][output tokens]; length 0 where no draft starts
 } family;
 
-static void add_cap(family *f, int32_t cap)
+static void add_setting(family *f, const int64_t *parameter)
 {
+    int32_t cap = cap_of(parameter), n = (int32_t)parameter[N];
     size_t c = 0;
     while (c < f->caps && f->cap[c] < cap)
         c++;
-    if (c < f->caps && f->cap[c] == cap)
+    if (c < f->caps && f->cap[c] == cap) {
+        f->shortest[c] = n < f->shortest[c] ? n : f->shortest[c];
         return;
+    }
     memmove(f->cap + c + 1, f->cap + c, (f->caps - c) * sizeof *f->cap);
+    memmove(f->shortest + c + 1, f->shortest + c, (f->caps - c) * sizeof *f->shortest);
     f->cap[c] = cap;
+    f->shortest[c] = n;
     f->caps++;
+}
+
+// How many tokens from text position `at` on are those of the output from position i on, of `most`.
+static int32_t run_length(const dsc_match_index *x, int32_t at, const int32_t *output, int64_t most)
+{
+    int32_t run = 0;
+    while (run < most && x->text[at + run] == output[run])
+        run++;
+    return run;
+}
+
+// What a draft from output position i offers, for every cap of the family.
+static void replay_position(family *f, const dsc_match_index *x, dsc_token_view output, int64_t i,
+                            int64_t longest, const dsc_match *match)
+{
+    int32_t at = 0, available = 0, run = 0;
+    for (size_t c = 0; c < f->caps; c++) {
+        if (match[c].length < f->shortest[c])
+            continue;
+        if (match[c].at != at) { // often the same place as for the cap before
+            at = match[c].at;
+            available = x->end[at - 1] - at;
+            int64_t most = output.count - 1 - i;
+            most = most < available ? most : available;
+            run = run_length(x, at, output.id + i, most < longest ? most : longest);
+        }
+        size_t place = c * (size_t)output.count + (size_t)i;
+        f->length[place] = match[c].length;
+        f->available[place] = available;
+        f->run[place] = run;
+    }
 }
 
 // Matches, offers and runs at every output position for every cap of the family.
 static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_error *err)
 {
     dsc_token_view output = in->request->output;
-    size_t n = (size_t)output.count;
     int32_t **array[] = {&f->length, &f->available, &f->run};
     dsc_match_index index;
     int rc = build(&index, in, f->references, err);
     for (size_t a = 0; a < 3 && !rc; a++) {
         void *p;
-        rc = dsc_arena_alloc(in->arena, &p, f->caps * n, sizeof(int32_t), err);
+        rc = dsc_arena_alloc(in->arena, &p, f->caps * (size_t)output.count, sizeof(int32_t), err);
+        if (!rc)
+            memset(p, 0, f->caps * (size_t)output.count * sizeof(int32_t));
         *array[a] = p;
     }
-    for (size_t i = 0; i < n && !rc; i++) {
+    for (int64_t i = 0; i < output.count && !rc; i++) {
         dsc_match match[DSC_MAX_CAPS];
         bool random = f->tie == TIE_RANDOM;
-        double u = random ? tie_break(in->seed, in->request->index, (int64_t)i) : 0;
-        dsc_match_find(&index, output.id, (int64_t)i, f->cap, f->caps, random ? &u : NULL, match);
-        for (size_t c = 0; c < f->caps; c++) {
-            int32_t at = match[c].at, available = 0, run = 0;
-            if (c && at == match[c - 1].at) { // the same place as for the cap before
-                available = f->available[(c - 1) * n + i];
-                run = f->run[(c - 1) * n + i];
-            } else if (match[c].length) {
-                available = index.end[at - 1] - at;
-                int64_t most = (int64_t)(n - 1 - i);
-                most = most < available ? most : available;
-                most = most < longest ? most : longest;
-                while (run < most && index.text[at + run] == output.id[i + (size_t)run])
-                    run++;
-            }
-            f->length[c * n + i] = match[c].length;
-            f->available[c * n + i] = available;
-            f->run[c * n + i] = run;
-        }
+        double u = random ? tie_break(in->seed, in->request->index, i) : 0;
+        dsc_match_find(&index, output.id, i, f->cap, f->caps, random ? &u : NULL, match);
+        replay_position(f, &index, output, i, longest, match);
     }
     return rc;
 }
@@ -188,12 +210,12 @@ static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc
     for (size_t first = 0; first < count && !rc; first++) {
         if (done[first])
             continue;
-        family f = {in[first].parameter[REFERENCES], in[first].parameter[TIE], {0}, 0, 0, 0, 0};
+        family f = {.references = in[first].parameter[REFERENCES], .tie = in[first].parameter[TIE]};
         size_t member[DSC_MAX_CAPS], members = 0;
         for (size_t j = first; j < count && members < DSC_MAX_CAPS; j++)
             if (!done[j] && in[j].parameter[REFERENCES] == f.references &&
                 in[j].parameter[TIE] == f.tie) {
-                add_cap(&f, cap_of(in[j].parameter));
+                add_setting(&f, in[j].parameter);
                 member[members++] = j;
                 done[j] = true;
             }
