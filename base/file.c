@@ -62,10 +62,15 @@ int dsc_outfile_commit(dsc_outfile *f, dsc_error *err)
     errno = 0;
     bool bad = fflush(f->stream) || ferror(f->stream) || fsync(fileno(f->stream));
     int why = errno;
-    bad = fclose(f->stream) || bad;
+    if (fclose(f->stream)) {
+        why = bad ? why : errno;
+        bad = true;
+    }
     f->stream = NULL;
-    if (bad)
-        rc = dsc_fail_errno(err, DSC_EIO, why ? why : errno, "cannot write %s", f->path);
+    if (bad && why)
+        rc = dsc_fail_errno(err, DSC_EIO, why, "cannot write %s", f->path);
+    else if (bad) // stdio keeps that a write failed, not why
+        rc = dsc_fail(err, DSC_EIO, "cannot write %s: a write failed (disk full?)", f->path);
     else if (rename(f->temporary, f->path))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", f->temporary);
     else
