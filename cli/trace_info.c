@@ -4,6 +4,7 @@
 #include "cli/trace.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { JSON, OPTIONS };
@@ -54,9 +55,10 @@ static int measure(const dsc_trace *t, lengths *l, dsc_error *err)
     return rc ? rc : collect(t, l, err);
 }
 
-static json_t *real_or_null(double x)
+// To one decimal, as lengths are quoted; the totals beside them are exact.
+static json_t *rounded_or_null(double x)
 {
-    return x == x ? json_real(x) : json_null();
+    return isnan(x) ? json_null() : json_real(round(10 * x) / 10);
 }
 
 static void put_lengths(json_t *o, const char *what, double *x, size_t n)
@@ -67,7 +69,7 @@ static void put_lengths(json_t *o, const char *what, double *x, size_t n)
     for (size_t i = 0; i < 4; i++) {
         char key[64];
         snprintf(key, sizeof key, "%s_%s_tokens", part[i], what);
-        json_object_set_new(o, key, real_or_null(value[i]));
+        json_object_set_new(o, key, rounded_or_null(value[i]));
     }
 }
 

@@ -78,8 +78,9 @@ void dsc_put_best(dsc_writer *w, const dsc_result_view *r)
     }
     size_t best = r->ranked[0];
     const char *cost = dsc_table_get_comment(t, "cost");
+    bool requests = dsc_table_find(t, "request") >= 0;
     dsc_put(w, "<div class=\"best\">\n<p><strong>%s: ",
-            dsc_table_find(t, "request") >= 0 ? "Best request" : "Best configuration");
+            requests ? "Best request" : "Best configuration");
     put_configuration(w, t, best);
     dsc_put(w, "</strong></p>\n<dl class=\"figure-of-merit\">");
     put_merit(w, t, best, "speedup", "×", "speed-up (no speculation = 1)");
@@ -90,7 +91,11 @@ void dsc_put_best(dsc_writer *w, const dsc_result_view *r)
     if (cost) {
         dsc_put(w, "<p class=\"soft\">Cost model: ");
         dsc_put_html(w, cost);
-        dsc_put(w, ". %zu configuration%s compared.</p>\n", t->rows, t->rows == 1 ? "" : "s");
+        dsc_put(w, ". %zu %s%s compared.%s</p>\n", t->rows, requests ? "request" : "configuration",
+                t->rows == 1 ? "" : "s",
+                requests || t->rows == 1 ? ""
+                                         : " The best was chosen on these very requests: on others "
+                                           "it gains somewhat less.");
     }
     dsc_put(w, "</div>\n");
 }
