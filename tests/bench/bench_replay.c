@@ -2,9 +2,8 @@
 // P2: the whole LLMA grid n = 1..8 x k = 1..32 against one configuration of a straightforward
 // implementation of the same rule, in one run on one thread; and memory against the trace's size.
 //
-// Usage: bench_replay [TRACE] [ROUNDS]; prints CSV. Without a trace it makes one of the bundled
-// sample, repeated to >= 0.5 M output tokens. The references of a request are memory-mapped and
-// warm.
+// Usage: bench_replay [TRACE] [ROUNDS]; prints CSV; grid_ratio is the grid's time over the row's.
+// Without a trace it makes some, of at least 0.5 M output tokens; they are mapped and warm.
 #include "sim/expect.h"
 #include "sim/run.h"
 #include "tests/bench/llma_baseline.h"
@@ -33,28 +32,47 @@ static void must(int rc, const dsc_error *e)
     }
 }
 
-// The sample's answers, again and again, as a trace of at least `tokens` output tokens.
-static void make_trace(const char *path, int64_t tokens)
+// Where answers come from: the bundled sample, and LLMA's own development set where it is at hand.
+static const struct {
+    const char *name, *answers, *tokenizer;
+    bool data; // beside the source tree, not in it
+} sources[] = {
+    {"sample", "traces/sample/rag.jsonl", "traces/sample/tokenizer.json", false},
+    {"llma-dev", "llma/rag.jsonl", "tokenizers/llama2.json", true},
+};
+enum { SOURCES = sizeof sources / sizeof *sources };
+
+static const char *find(const char *name, bool data, char out[512])
+{
+    const char *top = getenv("top_srcdir"), *folder = getenv("DSC_TEST_DATA");
+    top = top ? top : ".";
+    if (!data)
+        snprintf(out, 512, "%s/%s", top, name);
+    else if (folder)
+        snprintf(out, 512, "%s/%s", folder, name);
+    else
+        snprintf(out, 512, "%s/../shared/data/%s", top, name);
+    return access(out, R_OK) ? NULL : out;
+}
+
+// The answers, again and again, as a trace of at least `tokens` output tokens.
+static void make_trace(const char *answers, const char *tokenizer_file, const char *path,
+                       int64_t tokens)
 {
     dsc_error e;
-    const char *top = getenv("top_srcdir");
-    char file[512], tokenizer_file[512];
     const char *paths[512];
     dsc_tokenizer *tokenizer;
     dsc_trace *one;
     dsc_import_options o = {
         .semantics = "paper", .version = "bench", .command = "bench", .force = true};
-    snprintf(file, sizeof file, "%s/traces/sample/rag.jsonl", top ? top : ".");
-    snprintf(tokenizer_file, sizeof tokenizer_file, "%s/traces/sample/tokenizer.json",
-             top ? top : ".");
     must(dsc_tokenizer_load(&tokenizer, tokenizer_file, &e), &e);
-    paths[0] = file;
+    paths[0] = answers;
     must(dsc_import(paths, 1, tokenizer, path, &o, NULL, &e), &e);
     must(dsc_trace_open(&one, path, &e), &e);
     size_t copies = (size_t)(tokens / dsc_trace_get_info(one)->output_tokens) + 1;
     dsc_trace_close(one);
     for (size_t i = 0; i < copies && i < 512; i++)
-        paths[i] = file;
+        paths[i] = answers;
     must(dsc_import(paths, copies < 512 ? copies : 512, tokenizer, path, &o, NULL, &e), &e);
     dsc_tokenizer_free(tokenizer);
 }
@@ -139,7 +157,7 @@ static long peak_kib(void)
     return u.ru_maxrss;
 }
 
-int main(int argc, char **argv)
+static void bench(const char *name, const char *path, int rounds)
 {
     dsc_error e;
     dsc_trace *trace;
@@ -147,10 +165,6 @@ int main(int argc, char **argv)
     dsc_config config[NS * KS];
     dsc_counts counts[NS * KS];
     static int64_t histogram[NS * KS][KS + 1];
-    const char *path = argc > 1 ? argv[1] : "bench_replay.dst";
-    int rounds = argc > 2 ? atoi(argv[2]) : 5;
-    if (argc < 2)
-        make_trace(path, 500000);
     must(dsc_trace_open(&trace, path, &e), &e);
     for (int c = 0; c < NS * KS; c++)
         config[c] = (dsc_config){&dsc_drafter_llma, {1 + c / KS, 1 + c % KS, 5, 0, 0, 0}};
@@ -169,18 +183,33 @@ int main(int argc, char **argv)
         check_equal(&counts[17], &a);
         check_equal(&counts[17], &b);
     }
-    char cpu[128];
-    processor(cpu, sizeof cpu);
-    printf("# cpu: %s; flags: %s\n", cpu, BENCH_FLAGS);
-    puts("what,configurations,output_tokens,seconds,token_configurations_per_s,ratio_to_grid");
     static const char *const what[] = {"grid n=1:8 k=1:32", "dictionary n=1 k=18", "scan n=1 k=18"};
     for (int i = 0; i < 3; i++) {
         double configurations = i ? 1 : NS * KS;
-        printf("%s,%.0f,%.0f,%.4f,%.4g,%.3f\n", what[i], configurations, tokens, best[i],
+        printf("%s,%s,%.0f,%.0f,%.4f,%.4g,%.3f\n", name, what[i], configurations, tokens, best[i],
                tokens * configurations / best[i], best[0] / best[i]);
     }
-    printf("peak memory,,,,%ld KiB,\n", peak_kib());
     dsc_plan_fini(&plan);
     dsc_trace_close(trace);
+}
+
+int main(int argc, char **argv)
+{
+    char cpu[128], answers[512], tokenizer[512];
+    int rounds = argc > 2 ? atoi(argv[2]) : 5;
+    processor(cpu, sizeof cpu);
+    printf("# cpu: %s; flags: %s\n", cpu, BENCH_FLAGS);
+    puts("trace,what,configurations,output_tokens,seconds,token_configurations_per_s,grid_ratio");
+    if (argc > 1)
+        bench(argv[1], argv[1], rounds);
+    for (int i = 0; i < SOURCES && argc < 2; i++) {
+        const char *a = find(sources[i].answers, sources[i].data, answers);
+        const char *t = find(sources[i].tokenizer, sources[i].data, tokenizer);
+        if (!a || !t)
+            continue;
+        make_trace(a, t, "bench_replay.dst", 500000);
+        bench(sources[i].name, "bench_replay.dst", rounds);
+    }
+    printf("# peak memory: %ld KiB\n", peak_kib());
     return 0;
 }
