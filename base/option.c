@@ -44,6 +44,15 @@ const char *dsc_nearest(const char *word, const char *const *candidates, size_t 
     return best;
 }
 
+int dsc_unknown_name(const char *what, const char *word, const char *const *candidates,
+                     size_t count, const char *see, dsc_error *err)
+{
+    const char *near = dsc_nearest(word, candidates, count);
+    if (near)
+        return dsc_fail(err, DSC_EUSAGE, "unknown %s '%.60s' (did you mean %s?)", what, word, near);
+    return dsc_fail(err, DSC_EUSAGE, "unknown %s '%.60s' (%s)", what, word, see);
+}
+
 static int bad_integer(const dsc_option *o, const char *text, size_t length, dsc_error *err)
 {
     return dsc_fail(err, DSC_EUSAGE, "--%s: '%.*s' is not an integer from %" PRId64 " to %" PRId64,

@@ -64,6 +64,10 @@ DSC_API void dsc_option_text(const dsc_option *o, int64_t value, char *out, size
 // The help lines of a table.
 DSC_API void dsc_option_help(const dsc_option *table, size_t count, FILE *f);
 
+// DSC_EUSAGE: "unknown WHAT 'word' (did you mean NEAREST?)", or, when none is near, "(SEE)".
+DSC_API int dsc_unknown_name(const char *what, const char *word, const char *const *candidates,
+                             size_t count, const char *see, dsc_error *err);
+
 // The candidate nearest to `word` by edit distance, or NULL when none is near.
 DSC_API const char *dsc_nearest(const char *word, const char *const *candidates, size_t count);
 

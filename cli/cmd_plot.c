@@ -103,9 +103,7 @@ static const dsc_figure_type *find_figure(const char *name, dsc_error *err)
         return figure;
     for (const dsc_figure_type *const *f = dsc_figures(); *f && n < 64; f++)
         names[n++] = (*f)->name;
-    const char *near = dsc_nearest(name, names, n);
-    dsc_fail(err, DSC_EUSAGE, "unknown figure '%.60s'%s%s%s", name, near ? " (did you mean " : "",
-             near ? near : " (see: draftscope list figures)", near ? "?)" : "");
+    dsc_unknown_name("figure", name, names, n, "see: draftscope list figures", err);
     return NULL;
 }
 

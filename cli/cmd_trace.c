@@ -221,10 +221,8 @@ static int run(int argc, char **argv, dsc_error *err)
     }
     if (argc == 0)
         return dsc_fail(err, DSC_EUSAGE, "trace: import, info, verify or export expected");
-    const char *near = dsc_nearest(argv[0], names, COMMANDS);
-    return dsc_fail(err, DSC_EUSAGE, "unknown command 'trace %.60s'%s%s%s", argv[0],
-                    near ? " (did you mean " : ": import, info, verify, export", near ? near : "",
-                    near ? "?)" : "");
+    return dsc_unknown_name("command", argv[0], names, COMMANDS, "import, info, verify or export",
+                            err);
 }
 
 const cli_command cli_trace = {"trace", "import, describe, verify and export traces", run};

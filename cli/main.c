@@ -64,10 +64,7 @@ static int unknown_command(const char *word, dsc_error *err)
     const char *names[COMMANDS];
     for (size_t c = 0; c < COMMANDS; c++)
         names[c] = commands[c]->name;
-    const char *near = dsc_nearest(word, names, COMMANDS);
-    return dsc_fail(err, DSC_EUSAGE, "unknown command '%.60s'%s%s%s", word,
-                    near ? " (did you mean " : "", near ? near : ": see draftscope --help",
-                    near ? "?)" : "");
+    return dsc_unknown_name("command", word, names, COMMANDS, "see: draftscope --help", err);
 }
 
 static int dispatch(int argc, char **argv, dsc_error *err)

@@ -20,8 +20,6 @@ const dsc_drafter_type *dsc_drafter_find(const char *name, dsc_error *err)
             return *d;
         names[n++] = (*d)->name;
     }
-    const char *near = dsc_nearest(name, names, n);
-    dsc_fail(err, DSC_EUSAGE, "unknown method '%.60s'%s%s%s", name, near ? " (did you mean " : "",
-             near ? near : " (see: draftscope list methods)", near ? "?)" : "");
+    dsc_unknown_name("method", name, names, n, "see: draftscope list methods", err);
     return NULL;
 }

@@ -17,7 +17,7 @@ static int omp_get_thread_num(void)
 }
 #endif
 
-enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18 };
+enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
 
 // One thread's scratch.
 typedef struct worker {
@@ -37,7 +37,7 @@ typedef struct job {
     bool expect;
     int64_t longest_output; // tokens
     worker *worker;         // [threads]
-    dsc_results single;     // [CHUNK_REQUESTS] counts of each request, when they are asked for
+    dsc_results single;     // counts of each request of a chunk, when they are asked for
 } job;
 
 static int64_t most_accepted(const job *j, size_t c)
@@ -132,11 +132,12 @@ static int first_failure(const job *j, dsc_error *err)
 }
 
 // Requests from `first` on that make a chunk: enough work to share, short enough to stop between.
-static int64_t chunk_end(const dsc_shard *shard, int64_t first, int64_t *tokens)
+static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, int64_t *tokens)
 {
     int64_t end = first, n = dsc_shard_requests(shard);
+    int64_t most = j->single.counts ? (int64_t)j->single.count : CHUNK_REQUESTS;
     *tokens = 0;
-    while (end < n && end - first < CHUNK_REQUESTS && *tokens < CHUNK_TOKENS) {
+    while (end < n && end - first < most && *tokens < CHUNK_TOKENS) {
         dsc_request q;
         dsc_shard_request(shard, end++, &q);
         *tokens += q.output.count;
@@ -151,7 +152,7 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t *done, int64_
     int rc = DSC_OK;
     for (int64_t first = 0, end; first < dsc_shard_requests(shard) && !rc; first = end) {
         int64_t tokens;
-        end = chunk_end(shard, first, &tokens);
+        end = chunk_end(j, shard, first, &tokens);
         run_chunk(j, shard, first, end);
         rc = first_failure(j, err);
         for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
@@ -183,8 +184,12 @@ static int job_init(job *j, dsc_error *err)
         j->worker[t].failed = -1;
         rc = results_init(&j->worker[t].results, j, j->count, err);
     }
-    if (!rc && j->options->request)
-        rc = results_init(&j->single, j, CHUNK_REQUESTS, err);
+    if (!rc && j->options->request) {
+        // Long drafts have long histograms: fewer requests at a time bound their memory.
+        int64_t fit = CHUNK_CELLS / (most_accepted(j, 0) + 1);
+        fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
+        rc = results_init(&j->single, j, (size_t)fit, err);
+    }
     return rc;
 }
 

@@ -5,7 +5,6 @@
 #include "traces/import.h"
 
 #include "base/option.h"
-
 #include "traces/import_record.h"
 #include "traces/input.h"
 
@@ -252,9 +251,7 @@ static int unknown_format(const char *format, dsc_error *err)
     size_t n = 0;
     for (const dsc_import_driver *const *d = dsc_import_drivers(); *d && n < 16; d++)
         names[n++] = (*d)->name;
-    const char *near = dsc_nearest(format, names, n);
-    return dsc_fail(err, DSC_EUSAGE, "no import format is called '%.60s'%s%s%s", format,
-                    near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+    return dsc_unknown_name("import format", format, names, n, "see: draftscope list formats", err);
 }
 
 static int choose_format(importer *im, dsc_error *err)

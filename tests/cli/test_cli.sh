@@ -234,6 +234,18 @@ if [ -c /dev/full ]; then
     done
 fi
 
+# --- memory does not grow with draft length times requests ---------------------------------------
+awk 'BEGIN { for (r = 0; r < 2; r++) {
+    printf "{\"prompt\": \"p\", \"references\": [\"x abc\"], \"output\": \""
+    for (i = 0; i < 60000; i++) printf "abc"
+    print "\"}" } }' >long.jsonl
+good trace import --tokenizer bytes long.jsonl -o long.dst
+if (ulimit -v 700000 && "$draftscope" --version) >/dev/null 2>&1; then # not so under a sanitizer
+    check "a long draft of a long output fits in 700 MB" \
+        sh -c 'ulimit -v 700000 && "$0" sim long.dst --method llma --k 1000000 >out 2>err' \
+        "$draftscope"
+fi
+
 # --- interrupted and taken up again ------------------------------------------------------------
 i=0
 while [ $i -lt 40 ]; do

@@ -282,6 +282,10 @@ static void option_lists(void **state)
     const char *names[] = {"llma", "none", "oracle"};
     assert_string_equal(dsc_nearest("lmma", names, 3), "llma");
     assert_null(dsc_nearest("ouroboros", names, 3));
+    assert_int_equal(dsc_unknown_name("method", "lmma", names, 3, "see: list", &e), DSC_EUSAGE);
+    assert_string_equal(e.message, "unknown method 'lmma' (did you mean llma?)");
+    dsc_unknown_name("method", "ouroboros", names, 3, "see: list", &e);
+    assert_string_equal(e.message, "unknown method 'ouroboros' (see: list)");
 }
 
 static char folder[] = "/tmp/draftscope-base-XXXXXX";

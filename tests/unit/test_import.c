@@ -227,7 +227,8 @@ static void test_options(void **state)
     dsc_import_options o = plain;
     o.format = "specbench";
     assert_int_equal(import(line, bytes, &o, NULL, &err), DSC_EUSAGE);
-    assert_string_equal(err.message, "no import format is called 'specbench'");
+    assert_string_equal(err.message,
+                        "unknown import format 'specbench' (see: draftscope list formats)");
     o = plain;
     o.semantics = "prose";
     assert_int_equal(import(line, bytes, &o, NULL, &err), DSC_EUSAGE);
