@@ -263,12 +263,25 @@ static int set_value(const place *p, const char *text, dsc_error *err)
     p->value->text = text;
     if (p->option->kind == DSC_OPTION_FLAG || p->option->kind == DSC_OPTION_TEXT)
         return DSC_OK;
-    if (!p->lists)
+    bool list = p->lists || p->option->list;
+    if (p->option->kind == DSC_OPTION_REAL) {
+        double *real = NULL;
+        size_t n;
+        int rc = dsc_option_reals(p->option, text, &real, &n, err);
+        if (!rc && !list && n > 1)
+            rc = dsc_fail(err, DSC_EUSAGE, "--%s: one number is expected, not a list",
+                          p->option->name);
+        if (!rc)
+            p->value->real = real[0];
+        free(real);
+        return rc;
+    }
+    if (!list)
         return dsc_option_single(p->option, text, &p->value->integer, err);
-    int64_t *list;
+    int64_t *integer;
     size_t n;
-    int rc = dsc_option_list(p->option, text, &list, &n, err);
-    free(list);
+    int rc = dsc_option_list(p->option, text, &integer, &n, err);
+    free(integer);
     return rc;
 }
 

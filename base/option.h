@@ -13,6 +13,7 @@
 typedef enum dsc_option_kind {
     DSC_OPTION_FLAG,   // no value
     DSC_OPTION_INT,    // an integer in [min, max]
+    DSC_OPTION_REAL,   // a finite number in [least, most]
     DSC_OPTION_TEXT,   // any text; the user checks it
     DSC_OPTION_CHOICE, // one of `choices`; its value is the index
 } dsc_option_kind;
@@ -24,19 +25,22 @@ typedef struct dsc_option {
     const char *metavar; // "N", "FILE"; NULL for a flag
     const char *initial; // default as text, or NULL
     int64_t min, max;    // INT
+    double least, most;  // REAL
     const char *choices; // CHOICE: "paper|code"
     const char *help;    // one line
     bool length;         // of a method: bounds the draft's length and touches nothing else
+    bool list;           // takes a list although its set does not
 } dsc_option;
 
 typedef struct dsc_option_value {
     const char *text; // as given, or the default, or NULL
     int64_t integer;  // INT and CHOICE, when a single value was asked for
+    double real;      // REAL, likewise
     bool given;       // on the command line
 } dsc_option_value;
 
-// A table with the place of its values. `lists`: INT and CHOICE options take ranges and lists, left
-// as text for dsc_option_list.
+// A table with the place of its values. `lists`: INT, CHOICE and REAL options take ranges and
+// lists, left as text for dsc_option_list and dsc_option_reals.
 typedef struct dsc_option_set {
     const dsc_option *table;
     size_t count;
@@ -57,6 +61,10 @@ DSC_API int dsc_option_single(const dsc_option *o, const char *text, int64_t *ou
 // when the step meets it). At most 1 000 000 values, none twice. *out owned by the caller.
 DSC_API int dsc_option_list(const dsc_option *o, const char *text, int64_t **out, size_t *count,
                             dsc_error *err);
+
+// The same for a REAL option; its ranges are a:b:step, the values rounded to 12 digits.
+DSC_API int dsc_option_reals(const dsc_option *o, const char *text, double **out, size_t *count,
+                             dsc_error *err);
 
 // The text of choice `index` in `out` ("code"), or the integer's decimal text.
 DSC_API void dsc_option_text(const dsc_option *o, int64_t value, char *out, size_t size);

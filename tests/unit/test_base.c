@@ -183,10 +183,14 @@ static const dsc_option options[] = {
      .help = "s"},
     {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .help = "o"},
     {.name = "force", .kind = DSC_OPTION_FLAG, .help = "f"},
+    {.name = "alpha", .kind = DSC_OPTION_REAL, .initial = ".5", .least = 0, .most = 1, .help = "a"},
+    {.name = "k", .kind = DSC_OPTION_INT, .list = true, .initial = "1:3", .min = 1, .max = 9,
+     .help = "k"},
 };
 // clang-format on
+enum { OPTIONS = sizeof options / sizeof *options };
 
-static int parse(const char *line, bool lists, dsc_option_value value[4], size_t *words,
+static int parse(const char *line, bool lists, dsc_option_value value[OPTIONS], size_t *words,
                  dsc_error *e)
 {
     static char copy[512];
@@ -195,7 +199,7 @@ static int parse(const char *line, bool lists, dsc_option_value value[4], size_t
     snprintf(copy, sizeof copy, "%s", line);
     for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
         argv[argc++] = w;
-    dsc_option_set set = {options, 4, value, lists};
+    dsc_option_set set = {options, OPTIONS, value, lists};
     return dsc_options_parse(&set, 1, argc, argv, words, e);
 }
 
@@ -203,7 +207,7 @@ static void options_parse(void **state)
 {
     (void)state;
     dsc_error e;
-    dsc_option_value v[4];
+    dsc_option_value v[OPTIONS];
     size_t words;
     assert_ok(parse("a --n 7 b --semantics=code -oout.tsv --force -- --n", false, v, &words, &e),
               e);
@@ -215,6 +219,10 @@ static void options_parse(void **state)
     assert_ok(parse("", false, v, &words, &e), e);
     assert_int_equal(v[0].integer, 1);
     assert_false(v[0].given);
+    assert_true(v[4].real == .5);
+    assert_ok(parse("--alpha .25 --k 4,6:8", false, v, &words, &e), e);
+    assert_true(v[4].real == .25);
+    assert_string_equal(v[5].text, "4,6:8");
     static const char *const bad[][2] = {
         {"--n 0", "from 1 to 100"},
         {"--n 101", "from 1 to 100"},
@@ -228,6 +236,9 @@ static void options_parse(void **state)
         {"--n 99999999999999999999", "integer"},
         {"--zzzzzzz 1", "unknown option"},
         {"--n 1:2", "integer"},
+        {"--alpha 1.5", "'1.5' is not a number from 0 to 1"},
+        {"--alpha .1,.2", "one number is expected"},
+        {"--k 4:10", "from 1 to 9"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(parse(bad[i][0], false, v, &words, &e), DSC_EUSAGE);
@@ -286,6 +297,39 @@ static void option_lists(void **state)
     assert_string_equal(e.message, "unknown method 'lmma' (did you mean llma?)");
     dsc_unknown_name("method", "ouroboros", names, 3, "see: list", &e);
     assert_string_equal(e.message, "unknown method 'ouroboros' (see: list)");
+}
+
+static void option_reals(void **state)
+{
+    (void)state;
+    dsc_error e;
+    double *list;
+    size_t n;
+    assert_ok(dsc_option_reals(&options[4], ".5:.95:.05,1e-3", &list, &n, &e), e);
+    assert_int_equal(n, 11);
+    assert_true(list[1] == .55 && list[2] == .6 && list[9] == .95 && list[10] == .001);
+    free(list);
+    dsc_option open = {.name = "c", .kind = DSC_OPTION_REAL, .least = 0, .most = INFINITY};
+    assert_ok(dsc_option_reals(&open, "1e9", &list, &n, &e), e);
+    assert_true(list[0] == 1e9);
+    free(list);
+    static const char *const bad[][2] = {
+        {"", "not a number"},        {"x", "'x' is not a number from 0 to 1"},
+        {"nan", "not a number"},     {"inf", "not a number"},
+        {"0x1p-1", "not a number"},  {"+.5", "not a number"},
+        {"-.1", "from 0 to 1"},      {".1:.5", "no step"},
+        {".5:.1:.1", "empty"},       {".1:.5:0", "empty"},
+        {".1,.2,.1", "given twice"}, {"1e999", "not a number"},
+        {".1:.2:1e-9", "more than"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(dsc_option_reals(&options[4], bad[i][0], &list, &n, &e), DSC_EUSAGE);
+        assert_null(list);
+        if (!strstr(e.message, bad[i][1]))
+            fail_msg("'%s' says '%s', not '%s'", bad[i][0], e.message, bad[i][1]);
+    }
+    assert_int_equal(dsc_option_reals(&open, "-1", &list, &n, &e), DSC_EUSAGE);
+    assert_non_null(strstr(e.message, "a number of at least 0"));
 }
 
 static char folder[] = "/tmp/draftscope-base-XXXXXX";
@@ -453,6 +497,7 @@ int main(void)
         cmocka_unit_test(bootstrap_matches_the_normal_interval),
         cmocka_unit_test(options_parse),
         cmocka_unit_test(option_lists),
+        cmocka_unit_test(option_reals),
         cmocka_unit_test(tables_round_trip),
         cmocka_unit_test(bad_tables_are_refused),
         cmocka_unit_test(outputs_appear_whole_or_not_at_all),
