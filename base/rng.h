@@ -11,7 +11,11 @@
 #include <stdint.h>
 
 // What a draw is for; part of its counter, so that uses never share random bits by accident.
-typedef enum dsc_rng_use { DSC_RNG_TIE = 1, DSC_RNG_BOOTSTRAP = 2 } dsc_rng_use;
+typedef enum dsc_rng_use {
+    DSC_RNG_TIE = 1,
+    DSC_RNG_BOOTSTRAP = 2,
+    DSC_RNG_FAMILY = 0x7a69, // noise of a family of laws
+} dsc_rng_use;
 
 DSC_API void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,
                            uint32_t out[4]);

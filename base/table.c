@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,7 +128,8 @@ void dsc_number_text(double x, char text[DSC_NUMBER_TEXT])
         memcpy(text, "nan", 4);
         return;
     }
-    for (int digits = 1; digits <= 17; digits++) {
+    bool whole = x == trunc(x) && fabs(x) < 1e15; // 10, not 1e+01
+    for (int digits = whole ? 15 : 1; digits <= 17; digits++) {
         snprintf(text, DSC_NUMBER_TEXT, "%.*g", digits, x);
         if (strtod(text, NULL) == x)
             return;

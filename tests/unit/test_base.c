@@ -332,6 +332,24 @@ static void option_reals(void **state)
     assert_non_null(strstr(e.message, "a number of at least 0"));
 }
 
+static void number_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        double x;
+        const char *text;
+    } number[] = {{10, "10"},          {0, "0"},
+                  {-3, "-3"},          {.1, "0.1"},
+                  {1e6, "1000000"},    {1e20, "1e+20"},
+                  {NAN, "nan"},        {1. / 3, "0.3333333333333333"},
+                  {2.5e-9, "2.5e-09"}, {999999999999999, "999999999999999"}};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        char text[DSC_NUMBER_TEXT];
+        dsc_number_text(number[i].x, text);
+        assert_string_equal(text, number[i].text);
+    }
+}
+
 static char folder[] = "/tmp/draftscope-base-XXXXXX";
 
 static const char *in_folder(const char *name)
@@ -498,6 +516,7 @@ int main(void)
         cmocka_unit_test(options_parse),
         cmocka_unit_test(option_lists),
         cmocka_unit_test(option_reals),
+        cmocka_unit_test(number_texts),
         cmocka_unit_test(tables_round_trip),
         cmocka_unit_test(bad_tables_are_refused),
         cmocka_unit_test(outputs_appear_whole_or_not_at_all),
