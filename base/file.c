@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,4 +125,35 @@ int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, ds
     *out = b.data;
     *length = b.length;
     return DSC_OK;
+}
+
+int dsc_map_file(void **map, size_t *bytes, const char *path, size_t least, const char *kind,
+                 dsc_error *err)
+{
+    struct stat st;
+    int rc = DSC_OK;
+    // O_NONBLOCK: a FIFO under this name must be refused, not waited for.
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st))
+        rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
+    else if (!S_ISREG(st.st_mode))
+        rc = dsc_fail(err, DSC_EINPUT, "%s: not a regular file", path);
+    else if (st.st_size == 0 && least == 1)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: empty file", path);
+    else if ((uintmax_t)st.st_size < least)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: truncated: %lld bytes, %s has %zu at least", path,
+                      (long long)st.st_size, kind, least);
+    else if ((uintmax_t)st.st_size > SIZE_MAX / 2)
+        rc = dsc_fail(err, DSC_ENOMEM, "%s: too large to be mapped", path);
+    if (!rc) {
+        *bytes = (size_t)st.st_size;
+        *map = mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (*map == MAP_FAILED) {
+            *map = NULL;
+            rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s: cannot map %zu bytes", path, *bytes);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }

@@ -29,4 +29,10 @@ DSC_API int dsc_sync_folder(const char *path, dsc_error *err);
 DSC_API int dsc_read_file(char **out, size_t *length, const char *path, size_t limit,
                           dsc_error *err);
 
+// Maps a whole regular file for reading: *map [*bytes], undone by munmap. DSC_EINPUT when it is
+// missing, not a regular file, or shorter than `least` >= 1 bytes (`kind`: "a .npy file", for that
+// sentence); DSC_ENOMEM when it cannot be addressed.
+DSC_API int dsc_map_file(void **map, size_t *bytes, const char *path, size_t least,
+                         const char *kind, dsc_error *err);
+
 #endif

@@ -3,11 +3,11 @@
 // stricter than the original in one point, alignment, because the data are used where they lie.
 #include "traces/safetensors.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "traces/safetensors_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdalign.h>
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct dsc_safetensors {
@@ -67,37 +66,6 @@ static int bad(const dsc_safetensors *s, const char *tensor, dsc_error *err, con
     vsnprintf(detail, sizeof detail, format, args);
     va_end(args);
     return dsc_fail(err, DSC_EINPUT, "%s: tensor '%.100s': %s", s->path, tensor, detail);
-}
-
-static int map_file(dsc_safetensors *s, dsc_error *err)
-{
-    struct stat st;
-    int rc = DSC_OK;
-    // O_NONBLOCK: a FIFO under this name must be refused, not waited for.
-    int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st)) {
-        rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s", s->path);
-    } else if (!S_ISREG(st.st_mode)) {
-        rc = dsc_fail(err, DSC_EINPUT, "%s: not a regular file", s->path);
-    } else if (st.st_size < 8) {
-        rc = dsc_fail(err, DSC_EINPUT,
-                      "%s: truncated: %lld bytes, a safetensors file begins with 8 bytes of "
-                      "header length",
-                      s->path, (long long)st.st_size);
-    } else if ((uintmax_t)st.st_size > SIZE_MAX / 2) {
-        rc = dsc_fail(err, DSC_ENOMEM, "%s: too large to be mapped", s->path);
-    } else {
-        s->bytes = (size_t)st.st_size;
-        s->map = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (s->map == MAP_FAILED) {
-            s->map = NULL;
-            rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s: cannot map %zu bytes", s->path,
-                                s->bytes);
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    return rc;
 }
 
 static int parse_header(dsc_safetensors *s, dsc_error *err)
@@ -289,7 +257,7 @@ static int read_tensors(dsc_safetensors *s, dsc_error *err)
 
 int dsc_safetensors_open(dsc_safetensors **out, const char *path, dsc_error *err)
 {
-    void *p;
+    void *p, *map = NULL;
     *out = NULL;
     int rc = dsc_alloc(&p, 1, sizeof **out, err);
     if (rc)
@@ -297,7 +265,8 @@ int dsc_safetensors_open(dsc_safetensors **out, const char *path, dsc_error *err
     dsc_safetensors *s = p;
     rc = dsc_strndup(&s->path, path, strlen(path), err);
     if (!rc)
-        rc = map_file(s, err);
+        rc = dsc_map_file(&map, &s->bytes, s->path, 8, "a safetensors file", err);
+    s->map = map;
     if (!rc)
         rc = parse_header(s, err);
     if (!rc)
