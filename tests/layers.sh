@@ -33,14 +33,15 @@ forbid() { # what, pattern, folders...
 }
 
 check base 'base'
+check theory 'base|theory'
 check traces 'base|traces'
 check plots 'base|plots'
 check sim 'base|theory|traces|sim'
 check cli 'base|theory|traces|plots|sim|cli'
 forbid 'the library prints or exits' \
     '(^|[^a-z_])(printf|puts|putchar|perror|exit|abort|_exit) ?\(|stdout|stderr' \
-    base traces plots sim
-forbid 'the library reads the environment' '(^|[^a-z_])getenv ?\(' base traces plots sim
-forbid 'GSL outside statistics' 'gsl/' traces plots cli sim
+    base theory traces plots sim
+forbid 'the library reads the environment' '(^|[^a-z_])getenv ?\(' base theory traces plots sim
+forbid 'GSL outside statistics' 'gsl/' theory traces plots cli sim
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

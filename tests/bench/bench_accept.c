@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// P1: every acceptance quantity for k = 1..16 from fp32 rows, against merely reading the rows and
+// against sorting the tokens, in one run.
+//
+// Usage: bench_accept [ROUNDS [VOCAB]]; prints CSV. The rows come from a ring of pairs larger than
+// the caches. Times are interleaved; every ratio is the median over rounds of the ratio of a round.
+#include "tests/bench/accept_baseline.h"
+#include "theory/acceptance_work.h"
+#include "theory/law.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { K = 16, RING_BYTES = 96 << 20, LAWS = 4, MOST_ROUNDS = 101, MOST_PATHS = 4 };
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void must(int rc, const dsc_error *e)
+{
+    if (rc) {
+        fprintf(stderr, "bench_accept: %s\n", e->message);
+        exit(dsc_exit_code(rc));
+    }
+}
+
+static void *memory(size_t n, size_t size)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, 64, n * size)) {
+        fprintf(stderr, "bench_accept: out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+// `pairs` pairs of rows of `vocab` tokens each, draft and target in turn: LAWS different ones.
+typedef struct ring {
+    size_t vocab, pairs;
+    float *row;
+} ring;
+
+static const float *draft_of(const ring *r, size_t pair)
+{
+    return r->row + 2 * pair * r->vocab;
+}
+
+static const float *target_of(const ring *r, size_t pair)
+{
+    return draft_of(r, pair) + r->vocab;
+}
+
+// What a temperature does to logits that fall with the logarithm of the rank, the target's with a
+// standard normal added; token ids in no order of rank.
+static void make_ring(ring *r, size_t vocab, double temperature)
+{
+    *r = (ring){.vocab = vocab, .pairs = RING_BYTES / (2 * vocab * sizeof(float)) + 1};
+    r->row = memory(2 * r->pairs * vocab, sizeof *r->row);
+    double *draft = memory(vocab, sizeof *draft), *target = memory(vocab, sizeof *target);
+    for (size_t pair = 0; pair < r->pairs; pair++) {
+        float *to = r->row + 2 * pair * vocab;
+        if (pair >= LAWS) {
+            memcpy(to, draft_of(r, pair % LAWS), 2 * vocab * sizeof *to);
+            continue;
+        }
+        dsc_law_zipf(vocab, 1 / temperature, 1 / temperature, pair + 1, draft, target);
+        for (size_t i = 0; i < vocab; i++) {
+            size_t rank = i * 48271 % vocab;
+            to[i] = (float)draft[rank];
+            to[vocab + i] = (float)target[rank];
+        }
+    }
+    free(draft);
+    free(target);
+}
+
+static double time_read(const ring *r)
+{
+    double start = now_s();
+    volatile float sink = 0;
+    for (size_t p = 0; p < r->pairs; p++)
+        sink = sink + baseline_read(draft_of(r, p), r->vocab) +
+               baseline_read(target_of(r, p), r->vocab);
+    return (now_s() - start) / (double)r->pairs;
+}
+
+// Seconds per pair; the quantities of the first LAWS pairs into out.
+static double time_path(const ring *r, dsc_acceptance_work **work, int threads,
+                        dsc_acceptance out[LAWS][K])
+{
+    double start = now_s();
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (size_t p = 0; p < r->pairs; p++) {
+        dsc_acceptance own[K];
+        dsc_error e;
+        must(dsc_acceptance_of_rows(draft_of(r, p), target_of(r, p), r->vocab, K, own,
+                                    work[omp_get_thread_num()], &e),
+             &e);
+        if (p < LAWS)
+            memcpy(out[p], own, sizeof own);
+    }
+    return (now_s() - start) / (double)r->pairs;
+}
+
+// A loop in registers, run by every thread: what a second thread is worth on this machine now (two
+// processors may share one core, and others may be at work).
+static double time_registers(int threads)
+{
+    double start = now_s();
+#pragma omp parallel num_threads(threads)
+    {
+        uint64_t x[4] = {1, 2, 3, 4};
+        for (int i = 0; i < 4000000; i++)
+            for (int l = 0; l < 4; l++)
+                x[l] ^= (x[l] << 7) + (uint64_t)i;
+        volatile uint64_t sink = x[0] + x[1] + x[2] + x[3];
+        (void)sink;
+    }
+    return (now_s() - start) / threads;
+}
+
+static double time_sorted(const ring *r, baseline_work *w, bool quantities)
+{
+    double start = now_s();
+    for (size_t p = 0; p < LAWS; p++) {
+        baseline_sort(w, draft_of(r, r->pairs - 1 - p), target_of(r, r->pairs - 1 - p), r->vocab);
+        if (quantities)
+            baseline_quantities(w, K);
+    }
+    return (now_s() - start) / LAWS;
+}
+
+static double time_reference(const ring *r, dsc_acceptance out[LAWS][K])
+{
+    dsc_error e;
+    int k[K];
+    double *row[2] = {memory(r->vocab, sizeof(double)), memory(r->vocab, sizeof(double))}, s = 0;
+    for (int i = 0; i < K; i++)
+        k[i] = i + 1;
+    for (size_t p = 0; p < LAWS; p++) {
+        dsc_curve c = {0};
+        for (size_t i = 0; i < r->vocab; i++) {
+            row[0][i] = draft_of(r, p)[i];
+            row[1][i] = target_of(r, p)[i];
+        }
+        must(dsc_law_check("draft", row[0], r->vocab, true, &e), &e);
+        must(dsc_law_check("target", row[1], r->vocab, true, &e), &e);
+        double start = now_s();
+        must(dsc_curve_init(&c, row[0], row[1], r->vocab, &e), &e);
+        dsc_acceptance_of_curve(&c, k, K, out[p]);
+        s += now_s() - start;
+        dsc_curve_fini(&c);
+    }
+    free(row[0]);
+    free(row[1]);
+    return s / LAWS;
+}
+
+static double largest_error(dsc_acceptance a[LAWS][K], dsc_acceptance b[LAWS][K])
+{
+    double e = 0;
+    for (int i = 0; i < LAWS * K; i++) {
+        const dsc_acceptance *x = &a[0][i], *y = &b[0][i];
+        e = fmax(e, fmax(fabs(x->single - y->single), fabs(x->multiround - y->multiround)));
+        e = fmax(e, fmax(fabs(x->kseq - y->kseq), fabs(x->otm - y->otm)));
+    }
+    return e;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Median over rounds of top/bottom.
+static double ratio(const double *top, const double *bottom, int rounds)
+{
+    double r[MOST_ROUNDS];
+    for (int i = 0; i < rounds; i++)
+        r[i] = top[i] / (bottom ? bottom[i] : 1);
+    qsort(r, (size_t)rounds, sizeof *r, ascending);
+    return rounds % 2 ? r[rounds / 2] : (r[rounds / 2 - 1] + r[rounds / 2]) / 2;
+}
+
+static void bench(size_t vocab, double temperature, int rounds)
+{
+    static double read[MOST_ROUNDS], one[MOST_PATHS][MOST_ROUNDS], two[MOST_PATHS][MOST_ROUNDS],
+        sorted[2][MOST_ROUNDS], registers[2][MOST_ROUNDS];
+    static dsc_acceptance exact[LAWS][K], out[MOST_PATHS][LAWS][K];
+    dsc_error e;
+    dsc_acceptance_work *work[2];
+    baseline_work baseline;
+    ring r;
+    make_ring(&r, vocab, temperature);
+    must(baseline_init(&baseline, vocab, &e), &e);
+    for (int t = 0; t < 2; t++)
+        must(dsc_acceptance_work_new(&work[t], &e), &e);
+    double reference = time_reference(&r, exact);
+    for (int i = 0; i < rounds; i++) {
+        read[i] = time_read(&r);
+        for (int p = 0; dsc_rows_kernels[p]; p++) {
+            if (!dsc_rows_kernels[p]->supported())
+                continue;
+            work[0]->kernel = work[1]->kernel = dsc_rows_kernels[p];
+            one[p][i] = time_path(&r, work, 1, out[p]);
+            two[p][i] = time_path(&r, work, 2, out[p]);
+        }
+        registers[0][i] = time_registers(1);
+        registers[1][i] = time_registers(2);
+        sorted[0][i] = time_sorted(&r, &baseline, false);
+        sorted[1][i] = time_sorted(&r, &baseline, true);
+    }
+    for (int p = 0; dsc_rows_kernels[p]; p++)
+        if (dsc_rows_kernels[p]->supported())
+            printf("%zu,%g,%s,%.3f,%.3f,%.2f,%.2f,%.2f,%.0f,%.2f,%.2f,%.1e\n", vocab, temperature,
+                   dsc_rows_kernels[p]->name, ratio(one[p], NULL, rounds) / (double)vocab * 1e9,
+                   ratio(read, NULL, rounds) / (double)vocab * 1e9, ratio(one[p], read, rounds),
+                   ratio(sorted[0], one[p], rounds), ratio(sorted[1], one[p], rounds),
+                   reference / ratio(one[p], NULL, rounds), ratio(one[p], two[p], rounds),
+                   ratio(registers[0], registers[1], rounds), largest_error(out[p], exact));
+    fflush(stdout);
+    for (int t = 0; t < 2; t++)
+        dsc_acceptance_work_free(work[t]);
+    baseline_fini(&baseline);
+    free(r.row);
+}
+
+static void processor(char *out, size_t size)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    snprintf(out, size, "unknown");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0) {
+            snprintf(out, size, "%s", strchr(line, ':') + 2);
+            out[strcspn(out, "\n,")] = '\0';
+            break;
+        }
+    if (f)
+        fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+    static const size_t vocabs[] = {32000, 50257, 128256, 151936};
+    static const double temperatures[] = {.6, .8, 1};
+    char cpu[128];
+    int rounds = argc > 1 ? atoi(argv[1]) : 9;
+    size_t only = argc > 2 ? (size_t)atoll(argv[2]) : 0;
+    if (rounds < 1 || rounds > MOST_ROUNDS) {
+        fprintf(stderr, "bench_accept: 1 to %d rounds\n", MOST_ROUNDS);
+        return 2;
+    }
+    processor(cpu, sizeof cpu);
+    printf("# cpu: %s; flags: %s; k = 1..%d\n", cpu, BENCH_FLAGS, K);
+    puts("vocab,temperature,path,ns_per_token,read_ns_per_token,over_read,argsort_over,"
+         "argsort_and_quantities_over,qsort_over,speedup_2_threads,registers_2_threads,max_error");
+    for (size_t v = 0; v < sizeof vocabs / sizeof *vocabs; v++)
+        for (size_t t = 0; t < sizeof temperatures / sizeof *temperatures; t++)
+            if (!only || vocabs[v] == only)
+                bench(vocabs[v], temperatures[t], rounds);
+    return 0;
+}

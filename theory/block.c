@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leviathan, Kalman and Matias 2023, "Fast inference from transformers via speculative decoding".
+// Eq. (1): block efficiency (1 - a^(L+1))/(1 - a) = 1 + accepted. Theorem 3.8: speed-up
+// (1 - a^(L+1))/((1 - a)(L c + 1)) with c = draft time/target time.
+// Hazards: accepted = sum over j of Pr(the first j are accepted) = sum of products h_1 .. h_j.
+#include "theory/block.h"
+
+#include <math.h>
+
+double dsc_iid_accepted(double rate, int length)
+{
+    if (length == 0 || rate == 0)
+        return 0;
+    if (rate == 1)
+        return length;
+    // 1 - a^L without cancellation where a is near 1.
+    return rate * -expm1(length * log1p(rate - 1)) / (1 - rate);
+}
+
+double dsc_iid_rate(double accepted, int length)
+{
+    double lo = 0, hi = 1;
+    if (accepted <= 0 || accepted >= length)
+        return accepted <= 0 ? 0 : 1;
+    for (double mid = 0.5; lo < mid && mid < hi; mid = lo + (hi - lo) / 2)
+        if (dsc_iid_accepted(mid, length) < accepted)
+            lo = mid;
+        else
+            hi = mid;
+    return hi;
+}
+
+static int check_law(const dsc_block_law *law, int most, dsc_error *err)
+{
+    if (most < 0 || most > DSC_BLOCK_LONGEST)
+        return dsc_fail(err, DSC_EUSAGE, "draft length %d is not from 0 to %d", most,
+                        DSC_BLOCK_LONGEST);
+    if (!law->hazard) {
+        if (!(law->rate >= 0 && law->rate <= 1))
+            return dsc_fail(err, DSC_EUSAGE, "acceptance rate %g is not from 0 to 1", law->rate);
+        return DSC_OK;
+    }
+    if (most > law->hazards)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "draft length %d: hazards are given for %d positions, and nothing is "
+                        "known beyond",
+                        most, law->hazards);
+    for (int j = 0; j < most; j++)
+        if (!(law->hazard[j] >= 0 && law->hazard[j] <= 1))
+            return dsc_fail(err, DSC_EUSAGE, "hazard %g of position %d is not from 0 to 1",
+                            law->hazard[j], j + 1);
+    return DSC_OK;
+}
+
+// Accepted drafts by length, one call after the other; *reach is Pr(all so far are accepted).
+static double next_accepted(const dsc_block_law *law, int length, double before, double *reach)
+{
+    if (!law->hazard)
+        return dsc_iid_accepted(law->rate, length);
+    *reach *= law->hazard[length - 1];
+    return before + *reach;
+}
+
+int dsc_block_accepted(const dsc_block_law *law, int most, double *accepted, dsc_error *err)
+{
+    int rc = check_law(law, most, err);
+    if (rc)
+        return rc;
+    double reach = 1;
+    accepted[0] = 0;
+    for (int length = 1; length <= most; length++)
+        accepted[length] = next_accepted(law, length, accepted[length - 1], &reach);
+    return DSC_OK;
+}
+
+double dsc_block_speedup(double accepted, int length, dsc_block_cost cost)
+{
+    return (accepted + 1) / (1 + length * (cost.draft + cost.slope));
+}
+
+int dsc_block_best_length(const dsc_block_law *law, int least, int most, dsc_block_cost cost,
+                          dsc_block_best *best, dsc_error *err)
+{
+    int rc = check_law(law, most, err);
+    if (!rc && !(least >= 0 && least <= most))
+        rc = dsc_fail(err, DSC_EUSAGE, "no draft length from %d to %d", least, most);
+    if (!rc && !(cost.draft >= 0 && cost.slope >= 0 && isfinite(cost.draft + cost.slope)))
+        rc = dsc_fail(err, DSC_EUSAGE, "costs %g and %g must be finite and not negative",
+                      cost.draft, cost.slope);
+    if (rc)
+        return rc;
+    double accepted = 0, reach = 1;
+    *best = (dsc_block_best){.speedup = -INFINITY};
+    for (int length = 0; length <= most; length++) {
+        if (length)
+            accepted = next_accepted(law, length, accepted, &reach);
+        double speedup = dsc_block_speedup(accepted, length, cost);
+        if (length >= least && speedup > best->speedup)
+            *best = (dsc_block_best){length, accepted, speedup};
+    }
+    return DSC_OK;
+}
+
+int dsc_hazard_add(dsc_hazard_count *count, int most, int accepted, int drafted, int64_t times,
+                   dsc_error *err)
+{
+    if (accepted < 0 || accepted > drafted || drafted > most || times < 0)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%d accepted of %d drafted, %lld times: not a count of rounds of at most "
+                        "%d tokens",
+                        accepted, drafted, (long long)times, most);
+    for (int j = 0; j < drafted && j <= accepted; j++) {
+        count[j].at_risk += times;
+        count[j].accepted += j < accepted ? times : 0;
+    }
+    return DSC_OK;
+}
+
+double dsc_hazard_rate(const dsc_hazard_count *count)
+{
+    return count->at_risk ? (double)count->accepted / (double)count->at_risk : NAN;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The optimal acceptance with k i.i.d. drafts: SpecTr (Sun et al. 2023) Eq. (4), by its min cut;
+// theory/otm.h.
+//
+// Why a prefix: for fixed draft(A) = P the best A has the least target mass, the fractional
+// knapsack that fills up by ratio; P^k - Q is convex along each piece of that filling (P^k convex,
+// Q linear), so its maximum is at an end of a piece. Over the prefixes it is not unimodal: all are
+// looked at.
+#include "theory/otm.h"
+
+#include <math.h>
+
+// draft(A)^k - target(A) for A = the first i atoms. A whole law sums to 1, so the suffix sums give
+// the same where they are the smaller ones, and exactly 0 for all tokens.
+static double excess(const dsc_curve *c, size_t i, int k)
+{
+    if (c->draft_above[i] < .5)
+        return c->target_above[i] + expm1(k * log1p(-c->draft_above[i]));
+    return pow(c->draft_below[i], k) - c->target_below[i];
+}
+
+dsc_otm dsc_otm_value(const dsc_curve *c, int k)
+{
+    double most = 0;
+    size_t cut = 0;
+    for (size_t i = 1; i <= c->atoms; i++) {
+        double e = excess(c, i, k);
+        if (e > most) {
+            most = e;
+            cut = i;
+        }
+    }
+    return (dsc_otm){k, fmax(1 - most, 0), cut, c->draft_below[cut], c->target_below[cut]};
+}
+
+double dsc_otm_limit(const dsc_curve *c)
+{
+    return fmin(1 - dsc_curve_w(c, INFINITY), 1);
+}

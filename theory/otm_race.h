@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Internal to the optimal-transport sampler: k i.i.d. draws over a few levels, and the weights that
+// make each level win as often as it should. Mathematics: otm_race.c.
+#ifndef DSC_THEORY_OTM_RACE_H
+#define DSC_THEORY_OTM_RACE_H
+
+#include "base/memory.h"
+
+#include <stdbool.h>
+
+enum { DSC_RACE_LEVELS = 64, DSC_RACE_NODES = 640, DSC_RACE_ITERATIONS = 300 };
+
+typedef struct dsc_race_level {
+    double ratio;      // target over draft, ascending from level to level
+    double mass;       // Pr(one draw has this level)
+    double log_weight; // ln of the rate of its clock; -inf: never wins
+    double flow;       // Pr(accepted and the winner has this level) / mass, before thinning
+    double kept;       // share of its wins that is accepted: min(1, ratio / flow)
+} dsc_race_level;
+
+typedef struct dsc_race {
+    int k;                                 // draws, >= 1
+    size_t levels, inside;                 // levels [0, inside) can be rejected
+    dsc_race_level level[DSC_RACE_LEVELS]; // ratio ascending; masses sum to 1
+    double mass_inside;
+    double accept; // sum of mass flow kept
+    // Nodes and weights of the integrals over t: [0] those inside, [1] those outside.
+    struct dsc_race_grid {
+        size_t count;
+        double t[DSC_RACE_NODES], weight[DSC_RACE_NODES]; // integral f dt = sum weight f(t)
+        double others[DSC_RACE_NODES]; // Pr(a draw is of the group and its clock > t) (+ inside)
+    } grid[2];
+} dsc_race;
+
+// Scratch memory, kept between fits. *out owned by the caller (free).
+typedef struct dsc_race_work dsc_race_work;
+int dsc_race_work_new(dsc_race_work **out, dsc_error *err);
+
+// Fits log_weight in at most `iterations` steps, then sets flow, kept and accept exactly for the
+// weights found. k, levels, inside, ratio and mass are given.
+void dsc_race_fit(dsc_race *r, int iterations, dsc_race_work *work);
+
+#endif

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exact optimal-transport sampler: labels by ratio (otm_levels.c), a race among labels
+// (otm_race.c).
+//
+// Lossless by construction: wins of a label beyond its share are thinned, so the accepted flow is
+// at most the target's mass token by token, and what is missing is drawn from the residual.
+#include "theory/otm_sampler.h"
+
+#include "theory/otm_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dsc_otm_sampler {
+    dsc_otm_fit fit;
+    dsc_race_work *work;
+};
+
+int dsc_otm_sampler_new(dsc_otm_sampler **out, dsc_error *err)
+{
+    int rc = dsc_alloc((void **)out, 1, sizeof **out, err);
+    if (!rc && (rc = dsc_race_work_new(&(*out)->work, err))) {
+        free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void dsc_otm_sampler_free(dsc_otm_sampler *s)
+{
+    if (s)
+        free(s->work);
+    free(s);
+}
+
+int dsc_otm_sampler_build_rough(dsc_otm_sampler *s, const dsc_otm_rows *rows, int k, int iterations,
+                                dsc_error *err)
+{
+    int rc = dsc_otm_levels(&s->fit, rows, k, err);
+    if (!rc)
+        dsc_race_fit(&s->fit.race, iterations, s->work);
+    return rc;
+}
+
+int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double *target,
+                          size_t vocab, int k, dsc_error *err)
+{
+    dsc_otm_rows rows = {.draft = draft, .target = target, .vocab = vocab};
+    return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
+}
+
+int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const float *target,
+                              size_t vocab, int k, dsc_error *err)
+{
+    dsc_otm_rows rows = {.draft_f32 = draft, .target_f32 = target, .vocab = vocab};
+    return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
+}
+
+int dsc_otm_sampler_drafts(const dsc_otm_sampler *s)
+{
+    return s->fit.race.k;
+}
+
+double dsc_otm_sampler_alpha(const dsc_otm_sampler *s)
+{
+    return s->fit.alpha_high;
+}
+
+double dsc_otm_sampler_accept(const dsc_otm_sampler *s)
+{
+    return s->fit.race.accept;
+}
+
+double dsc_otm_sampler_gap(const dsc_otm_sampler *s)
+{
+    return fmax(0, s->fit.alpha_high - s->fit.race.accept);
+}
+
+// --- labels --------------------------------------------------------------------------------------
+
+// The two labels a token may get, with their probabilities.
+typedef struct labels {
+    const dsc_race_level *level[2];
+    bool inside[2];
+    double share[2];
+} labels;
+
+static labels labels_of(const dsc_otm_sampler *s, double draft_x, double target_x)
+{
+    const dsc_race *r = &s->fit.race;
+    double ratio = target_x / draft_x * (s->fit.draft_sum / s->fit.target_sum), up = 0;
+    size_t j = 0;
+    while (j + 1 < r->levels && r->level[j + 1].ratio <= ratio)
+        j++;
+    size_t next = j + 1 < r->levels ? j + 1 : j;
+    if (next > j)
+        up = (ratio - r->level[j].ratio) / (r->level[next].ratio - r->level[j].ratio);
+    return (labels){
+        {&r->level[j], &r->level[next]}, {j < r->inside, next < r->inside}, {1 - up, up}};
+}
+
+// At time t of the race of one side: Pr(label of this side, its clock not yet rung), and the rate
+// at which it rings and is kept.
+static double waiting(const labels *l, bool inside, double t, double *rings)
+{
+    double sum = 0;
+    *rings = 0;
+    for (int i = 0; i < 2; i++)
+        if (l->inside[i] == inside && l->share[i] > 0) {
+            double w = exp(l->level[i]->log_weight), e = l->share[i] * exp(-t * w);
+            sum += e;
+            *rings += l->level[i]->kept * w * e;
+        }
+    return sum;
+}
+
+static double share_inside(const labels *l)
+{
+    return (l->inside[0] ? l->share[0] : 0) + (l->inside[1] ? l->share[1] : 0);
+}
+
+double dsc_otm_sampler_flow(const dsc_otm_sampler *s, double draft_x, double target_x)
+{
+    if (!(draft_x > 0))
+        return 0;
+    labels l = labels_of(s, draft_x, target_x);
+    double per_mass = 0;
+    for (int i = 0; i < 2; i++)
+        per_mass += l.share[i] * l.level[i]->flow * l.level[i]->kept;
+    return fmin(draft_x / s->fit.draft_sum * per_mass, target_x / s->fit.target_sum);
+}
+
+double dsc_otm_sampler_residual(const dsc_otm_sampler *s, double draft_x, double target_x)
+{
+    double rejected = 1 - s->fit.race.accept;
+    if (!(rejected > 0))
+        return 0;
+    return (target_x / s->fit.target_sum - dsc_otm_sampler_flow(s, draft_x, target_x)) / rejected;
+}
+
+double dsc_otm_sampler_given(const dsc_otm_sampler *s, double draft_y, double target_y)
+{
+    return dsc_otm_sampler_flow(s, draft_y, target_y) / (target_y / s->fit.target_sum);
+}
+
+// --- choosing ------------------------------------------------------------------------------------
+
+int dsc_otm_sampler_choose(const dsc_otm_sampler *s, const double *draft, const double *target,
+                           const double *uniform)
+{
+    const dsc_race *r = &s->fit.race;
+    double first[2] = {-log1p(-uniform[2 * r->k]), INFINITY}; // inside, the clock of rejection
+    int winner[2] = {-1, -1};
+    double kept[2] = {0, 0};
+    bool outside = false;
+    for (int i = 0; i < r->k; i++) {
+        labels l = labels_of(s, draft[i], target[i]);
+        int pick = uniform[2 * i] < l.share[1];
+        int side = l.inside[pick] ? 0 : 1;
+        double rings = -log1p(-uniform[2 * i + 1]) / exp(l.level[pick]->log_weight);
+        outside = outside || side;
+        if (rings < first[side]) {
+            first[side] = rings;
+            winner[side] = i;
+            kept[side] = l.level[pick]->kept;
+        }
+    }
+    return uniform[2 * r->k + 1] < kept[outside] ? winner[outside] : -1;
+}
+
+void dsc_otm_sampler_law(const dsc_otm_sampler *s, const double *draft, const double *target,
+                         double *probability)
+{
+    const dsc_race *r = &s->fit.race;
+    labels l[64];
+    double wait[64], rings[64];
+    for (int i = 0; i < r->k; i++) {
+        l[i] = labels_of(s, draft[i], target[i]);
+        probability[i] = 0;
+    }
+    for (int side = 0; side < 2; side++) {
+        const struct dsc_race_grid *g = &r->grid[side];
+        for (size_t n = 0; n < g->count; n++) {
+            double weight = g->weight[n] * (side ? 1 : exp(-g->t[n]));
+            for (int i = 0; i < r->k; i++)
+                wait[i] =
+                    waiting(&l[i], !side, g->t[n], &rings[i]) + (side ? share_inside(&l[i]) : 0);
+            for (int i = 0; i < r->k; i++) {
+                double others = 1;
+                for (int j = 0; j < r->k; j++)
+                    others *= j == i ? 1 : wait[j];
+                probability[i] += weight * rings[i] * others;
+            }
+        }
+    }
+    probability[r->k] = 1;
+    for (int i = 0; i < r->k; i++)
+        probability[r->k] -= probability[i];
+}
+
+// With y's own draws m of the k: the other k - m are none of y and still wait when one of the m
+// rings.
+void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double target_y,
+                               double *law)
+{
+    const dsc_race *r = &s->fit.race;
+    double mass = draft_y / s->fit.draft_sum, target = target_y / s->fit.target_sum;
+    memset(law, 0, ((size_t)r->k + 1) * sizeof *law);
+    law[0] = 1;
+    if (!(draft_y > 0))
+        return;
+    labels l = labels_of(s, draft_y, target_y);
+    for (int side = 0; side < 2; side++) {
+        const struct dsc_race_grid *g = &r->grid[side];
+        for (size_t n = 0; n < g->count; n++) {
+            double rings, wait = waiting(&l, !side, g->t[n], &rings);
+            wait = mass * (wait + (side ? share_inside(&l) : 0));
+            double others = fmax(0, g->others[n] - wait);
+            double term = g->weight[n] * (side ? 1 : exp(-g->t[n])) * mass * rings * r->k;
+            for (int m = 1; m <= r->k && term > 0; m++) { // k C(k-1, m-1) wait^(m-1) others^(k-m)
+                law[m] += term * pow(others, r->k - m);
+                term *= wait * (r->k - m) / m;
+            }
+        }
+    }
+    for (int m = 1; m <= r->k; m++) {
+        law[m] /= target;
+        law[0] -= law[m];
+    }
+}

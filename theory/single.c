@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One draft token: the maximal coupling of draft and target. Acceptance and residual: SpecTr (Sun
+// et al. 2023) Eq. (1) and Alg. 1 = Leviathan et al. 2023 Alg. 1.
+#include "theory/single.h"
+
+#include <math.h>
+
+double dsc_single_acceptance(const dsc_curve *c)
+{
+    // 1 - W(1) without the cancellation: tokens of ratio > 1 give their draft mass, the others
+    // their target mass.
+    size_t i = dsc_curve_count(c, 1);
+    return fmin(c->draft_above[i] + c->target_below[i], 1);
+}
+
+double dsc_single_token(double draft_x, double target_x)
+{
+    return fmin(target_x / draft_x, 1);
+}
+
+double dsc_single_given(double draft_y, double target_y)
+{
+    // Bayes: Pr(draft is y) Pr(accept y) / Pr(output is y) = min(draft, target) / target.
+    return fmin(draft_y / target_y, 1);
+}
+
+void dsc_single_survivors(double draft_y, double target_y, double law[2])
+{
+    law[1] = dsc_single_given(draft_y, target_y);
+    law[0] = 1 - law[1];
+}
+
+void dsc_single_residual(const double *draft, const double *target, size_t vocab, double *residual)
+{
+    double sum = 0;
+    for (size_t x = 0; x < vocab; x++)
+        sum += residual[x] = fmax(target[x] - draft[x], 0);
+    for (size_t x = 0; x < vocab && sum > 0; x++)
+        residual[x] /= sum;
+}

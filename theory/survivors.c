@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generating function in z, z counting drafts equal to y (theory of conditional replay):
+//
+//   T_i = accept_i z ((1 - draft(y)) + draft(y) z)^later + (reject_another_i + reject_y_i z)
+//   T_{i+1}
+//
+// The drafts after the accepted one were never tried, so each is y with probability draft(y).
+#include "theory/survivors.h"
+
+#include <math.h>
+
+void dsc_survivors_before(const dsc_round *round, int later, double draft_y, double *law)
+{
+    law[later + 1] = round->reject_y * law[later];
+    for (int m = later; m > 0; m--)
+        law[m] = round->reject_another * law[m] + round->reject_y * law[m - 1];
+    law[0] *= round->reject_another;
+
+    // The binomial terms, from the end whose first term cannot vanish.
+    double another = 1 - draft_y;
+    if (draft_y <= .5) {
+        double term = round->accept * pow(another, later);
+        for (int m = 0; m <= later; m++) {
+            law[m + 1] += term;
+            term *= (double)(later - m) / (m + 1) * (draft_y / another);
+        }
+    } else {
+        double term = round->accept * pow(draft_y, later);
+        for (int m = later; m >= 0; m--) {
+            law[m + 1] += term;
+            term *= (double)m / (later - m + 1) * (another / draft_y);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expected tokens of a tree. The target's token below an accepted node is at most one of the
+// candidates there, so a node is accepted with the product of the acceptances on its path, and the
+// expected length of the accepted path is the sum over nodes (Sequoia, Chen et al. 2024; for a
+// chain 1 + a_1 + a_1 a_2 + ..., Leviathan et al. 2023, Eq. (1)).
+#include "theory/tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int dsc_tree_law_check(const dsc_tree_law *law, dsc_error *err)
+{
+    if (law->depths < 1 || law->depths > DSC_TREE_DEPTH || law->ranks < 1 ||
+        law->ranks > DSC_TREE_RANKS)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "acceptances of %d ranks at %d depths: 1 to %d ranks and 1 to %d depths "
+                        "are expected",
+                        law->ranks, law->depths, DSC_TREE_RANKS, DSC_TREE_DEPTH);
+    for (int d = 0; d < law->depths; d++) {
+        double sum = 0;
+        for (int r = 0; r < law->ranks; r++) {
+            double rate = law->rate[d * law->ranks + r];
+            if (!(rate >= 0 && rate <= 1))
+                return dsc_fail(err, DSC_EUSAGE, "acceptance %g of rank %d is not from 0 to 1",
+                                rate, r);
+            sum += rate;
+        }
+        if (sum > 1 + 1e-9)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "acceptances sum to %g: at most one candidate is the target's token",
+                            sum);
+    }
+    return DSC_OK;
+}
+
+void dsc_tree_fini(dsc_tree *t)
+{
+    free(t->parent);
+    free(t->rank);
+    free(t->level);
+    *t = (dsc_tree){0};
+}
+
+int dsc_tree_expect(const dsc_tree *t, const dsc_tree_law *law, double *probability,
+                    double *expected, dsc_error *err)
+{
+    double *product = probability;
+    int rc = dsc_tree_law_check(law, err);
+    if (!rc && law->depths > 1 && t->depth > law->depths)
+        rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: acceptances are given for %d depths",
+                      t->depth, law->depths);
+    if (!rc && !product)
+        rc = dsc_alloc((void **)&product, (size_t)t->nodes, sizeof *product, err);
+    if (rc)
+        return rc;
+    *expected = product[0] = 1;
+    for (int i = 1; i < t->nodes && !rc; i++) {
+        int row = law->depths > 1 ? t->level[i] - 1 : 0;
+        if (t->rank[i] >= law->ranks) {
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "the tree has a child of rank %d: acceptances are given for ranks 0 to "
+                          "%d",
+                          t->rank[i], law->ranks - 1);
+            break;
+        }
+        product[i] = product[t->parent[i]] * law->rate[row * law->ranks + t->rank[i]];
+        *expected += product[i];
+    }
+    if (!probability)
+        free(product);
+    return rc;
+}
+
+double dsc_tree_speedup(double expected, int nodes, int depth, const dsc_tree_cost *cost)
+{
+    return expected * cost->target[0] / (depth * cost->draft + cost->target[nodes - 1]);
+}

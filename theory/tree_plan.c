@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best tree: Sequoia's dynamic programme (Chen et al. 2024, arXiv 2402.12374).
+// A subtree of m nodes whose root has b children, the b best candidates, and l levels below it:
+//
+//   T[l][b][m] = max over s of T[l][b-1][m-s] + rate[b] max over b' of T[l-1][b'][s],
+//   T[l][0][1] = 1:
+//
+// the last child takes s nodes. Restricting children to the first b candidates loses nothing when
+// acceptances fall with rank; it is also how candidates are tried. One level is a table over
+// (b, m); only its maximum over b is kept, and a tree is read off by filling the tables again.
+#include "theory/tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct dsc_tree_plan {
+    double *rate;                // [depths][ranks], of the law, cut to as many ranks as have a use
+    int depths, ranks;           //
+    int budget, depth;           //
+    double *best;                // [levels][budget + 1] max over b of T[l][b][m], see level_of
+    int cap[DSC_TREE_DEPTH + 1]; // nodes that fit into that many levels, at most budget
+};
+
+// The maxima for subtrees with `left` levels below their root in a tree of `depth` levels. With
+// one row in the law these do not depend on the depth.
+static double *level_of(const dsc_tree_plan *p, int depth, int left)
+{
+    int level = p->depths > 1 ? depth * (depth + 1) / 2 + left : left;
+    return p->best + (size_t)level * (size_t)(p->budget + 1);
+}
+
+static const double *rates_of(const dsc_tree_plan *p, int depth, int left)
+{
+    return p->rate + (p->depths > 1 ? (size_t)(depth - left) * (size_t)p->ranks : 0);
+}
+
+// T[left][b][m] into table[ranks + 1][budget + 1], -INFINITY where there is no such subtree.
+static void fill_table(const dsc_tree_plan *p, int depth, int left, double *table)
+{
+    size_t width = (size_t)p->budget + 1;
+    for (size_t i = 0; i < (size_t)(p->ranks + 1) * width; i++)
+        table[i] = -INFINITY;
+    table[1] = 1;
+    if (!left)
+        return;
+    const double *below = level_of(p, depth, left - 1), *rate = rates_of(p, depth, left);
+    int cap = p->cap[left - 1];
+    for (int b = 1; b <= p->ranks; b++) {
+        const double *before = table + (size_t)(b - 1) * width;
+        double *now = table + (size_t)b * width;
+        int most = 1 + (b - 1) * cap; // nodes that `before` can hold; b at least
+        most = most < p->budget ? most : p->budget;
+        for (int s = 1; s <= cap && b + s <= p->budget; s++) {
+            double gain = rate[b - 1] * below[s];
+            int end = most + s < p->budget ? most : p->budget - s;
+            for (int m = b; m <= end; m++)
+                now[m + s] = now[m + s] > before[m] + gain ? now[m + s] : before[m] + gain;
+        }
+    }
+}
+
+static void fill_best(const dsc_tree_plan *p, const double *table, double *best)
+{
+    size_t width = (size_t)p->budget + 1;
+    memcpy(best, table, width * sizeof *best);
+    for (int b = 1; b <= p->ranks; b++)
+        for (size_t m = 1; m < width; m++)
+            best[m] = fmax(best[m], table[(size_t)b * width + m]);
+}
+
+static int check_plan(const dsc_tree_law *law, int budget, int depth, dsc_error *err)
+{
+    int rc = dsc_tree_law_check(law, err);
+    if (!rc && (budget < 1 || budget > DSC_TREE_NODES))
+        rc = dsc_fail(err, DSC_EUSAGE, "a tree of %d nodes: from 1 to %d are possible", budget,
+                      DSC_TREE_NODES);
+    if (!rc && (depth < 0 || depth > DSC_TREE_DEPTH))
+        rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: from 0 to %d are possible", depth,
+                      DSC_TREE_DEPTH);
+    if (!rc && law->depths > 1 && depth > law->depths)
+        rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: acceptances are given for %d depths",
+                      depth, law->depths);
+    return rc;
+}
+
+static int copy_law(dsc_tree_plan *p, const dsc_tree_law *law, dsc_error *err)
+{
+    p->depths = law->depths;
+    p->ranks = law->ranks < p->budget ? law->ranks : p->budget - 1;
+    int rc = dsc_alloc((void **)&p->rate, (size_t)(p->depths * p->ranks), sizeof *p->rate, err);
+    for (int d = 0; !rc && d < p->depths; d++)
+        for (int r = 0; r < p->ranks; r++)
+            p->rate[d * p->ranks + r] = law->rate[d * law->ranks + r];
+    p->cap[0] = 1;
+    for (int l = 1; l <= p->depth; l++) {
+        int64_t cap = 1 + (int64_t)p->ranks * p->cap[l - 1];
+        p->cap[l] = cap < p->budget ? (int)cap : p->budget;
+    }
+    return rc;
+}
+
+static int new_table(const dsc_tree_plan *p, double **table, dsc_error *err)
+{
+    return dsc_alloc((void **)table, (size_t)(p->ranks + 1) * (size_t)(p->budget + 1),
+                     sizeof **table, err);
+}
+
+int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_law *law, int budget, int depth,
+                      dsc_error *err)
+{
+    dsc_tree_plan *p = NULL;
+    double *table = NULL;
+    *out = NULL;
+    int rc = check_plan(law, budget, depth, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&p, 1, sizeof *p, err);
+    if (rc)
+        return rc;
+    p->budget = budget;
+    p->depth = depth;
+    int levels = law->depths > 1 ? (depth + 1) * (depth + 2) / 2 : depth + 1;
+    rc = copy_law(p, law, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&p->best, (size_t)levels * (size_t)(budget + 1), sizeof *p->best,
+                       err);
+    if (!rc)
+        rc = new_table(p, &table, err);
+    for (int d = law->depths > 1 ? 0 : depth; !rc && d <= depth; d++)
+        for (int left = 0; left <= d; left++) {
+            fill_table(p, d, left, table);
+            fill_best(p, table, level_of(p, d, left));
+        }
+    free(table);
+    if (rc)
+        dsc_tree_plan_free(p);
+    else
+        *out = p;
+    return rc;
+}
+
+void dsc_tree_plan_free(dsc_tree_plan *p)
+{
+    if (!p)
+        return;
+    free(p->rate);
+    free(p->best);
+    free(p);
+}
+
+double dsc_tree_plan_expected(const dsc_tree_plan *p, int nodes, int depth)
+{
+    return level_of(p, depth, depth)[nodes];
+}
+
+// Hangs the children of node i, whose subtree has `size` nodes, at the end of the tree; the sizes
+// of their subtrees into size_of.
+static void split(const dsc_tree_plan *p, const double *table, int depth, int left, int i,
+                  dsc_tree *t, int *size_of)
+{
+    const double *below = level_of(p, depth, left - 1), *rate = rates_of(p, depth, left);
+    size_t width = (size_t)p->budget + 1;
+    int children = 0, size = size_of[i];
+    for (int b = 1; b <= p->ranks; b++)
+        if (table[(size_t)b * width + (size_t)size] >
+            table[(size_t)children * width + (size_t)size])
+            children = b;
+    for (int b = children; b >= 1; b--) {
+        const double *before = table + (size_t)(b - 1) * width;
+        int best = 0;
+        double most = -INFINITY;
+        for (int s = 1; s <= p->cap[left - 1] && s < size; s++)
+            if (before[size - s] + rate[b - 1] * below[s] > most) {
+                most = before[size - s] + rate[b - 1] * below[s];
+                best = s;
+            }
+        int node = t->nodes + b - 1;
+        size_of[node] = best;
+        t->parent[node] = i;
+        t->rank[node] = b - 1;
+        t->level[node] = t->depth = t->level[i] + 1;
+        size -= best;
+    }
+    t->nodes += children;
+}
+
+int dsc_tree_plan_tree(const dsc_tree_plan *p, int nodes, int depth, dsc_tree *t, dsc_error *err)
+{
+    double *table = NULL;
+    int *size = NULL;
+    *t = (dsc_tree){.nodes = 1};
+    if (!isfinite(dsc_tree_plan_expected(p, nodes, depth)))
+        return dsc_fail(err, DSC_EUSAGE, "no tree has %d nodes, depth %d and at most %d children",
+                        nodes, depth, p->ranks);
+    int rc = new_table(p, &table, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&size, (size_t)nodes, sizeof *size, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&t->parent, (size_t)nodes, sizeof *t->parent, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&t->rank, (size_t)nodes, sizeof *t->rank, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&t->level, (size_t)nodes, sizeof *t->level, err);
+    if (!rc) {
+        t->parent[0] = t->rank[0] = -1;
+        size[0] = nodes;
+    }
+    int i = 0;
+    for (int left = depth; !rc && left > 0 && t->nodes < nodes; left--) {
+        fill_table(p, depth, left, table);
+        for (int end = t->nodes; i < end; i++)
+            if (size[i] > 1)
+                split(p, table, depth, left, i, t, size);
+    }
+    free(table);
+    free(size);
+    if (rc)
+        dsc_tree_fini(t);
+    return rc;
+}
+
+dsc_tree_choice dsc_tree_plan_best(const dsc_tree_plan *p, const dsc_tree_cost *cost)
+{
+    dsc_tree_choice best = {.speedup = -INFINITY};
+    for (int depth = 0; depth <= p->depth; depth++)
+        for (int nodes = 1; nodes <= p->cap[depth]; nodes++) {
+            double expected = dsc_tree_plan_expected(p, nodes, depth);
+            double speedup = dsc_tree_speedup(expected, nodes, depth, cost);
+            if (speedup > best.speedup)
+                best = (dsc_tree_choice){nodes, depth, expected, speedup};
+        }
+    return best;
+}
