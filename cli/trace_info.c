@@ -94,6 +94,9 @@ static json_t *describe(const dsc_trace *t, lengths *l)
         json_array_append_new(recorded, json_string("references"));
     if (i->has_target_logp)
         json_array_append_new(recorded, json_string("target_logp"));
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        if (i->rows[side])
+            json_array_append_new(recorded, json_string(dsc_rows_name(side, i->rows[side])));
     json_object_set_new(o, "recorded", recorded);
     json_object_set_new(o, "shards", json_integer(dsc_trace_shards(t)));
     json_object_set_new(o, "requests", json_integer(i->requests));

@@ -84,17 +84,45 @@ static int put_references(const dsc_request *q, FILE *out, dsc_error *err)
     return rc;
 }
 
+static void put_float(float x, FILE *out) // nine digits tell all floats apart
+{
+    if (x == 0) // "-0" would be read as an integer, which has no sign of zero
+        fputs(signbit(x) ? "-0.0" : "0", out);
+    else
+        fprintf(out, "%.9g", (double)x);
+}
+
 static void put_logprobs(const dsc_request *q, FILE *out)
 {
     fputs(",\"logprobs\":[", out);
     for (int64_t i = 0; i < q->output.count; i++) {
-        double x = q->target_logp[i]; // nine digits tell all floats apart
         if (i)
             putc(',', out);
-        if (x == 0) // "-0" would be read as an integer, which has no sign of zero
-            fputs(signbit(x) ? "-0.0" : "0", out);
+        put_float(q->target_logp[i], out);
+    }
+    putc(']', out);
+}
+
+// Dense rows as lists of the tokens that have a probability; what is not listed is always said.
+static void put_rows(const dsc_request *q, dsc_model_side side, FILE *out)
+{
+    dsc_row row;
+    fprintf(out, ",\"%s\":[", dsc_rows_name(side, DSC_ROWS_LISTED));
+    for (int64_t j = 0; dsc_request_row(q, side, j, &row); j++) {
+        fputs(j ? ",[" : "[", out);
+        for (int64_t i = 0; i < row.count; i++) {
+            float logp = dsc_row_logp(&row, i);
+            if (isinf(logp))
+                continue;
+            fprintf(out, "[%lld,", (long long)(row.token ? row.token[i] : i));
+            put_float(logp, out);
+            fputs("],", out);
+        }
+        if (isinf(row.tail))
+            fputs("null", out);
         else
-            fprintf(out, "%.9g", x);
+            put_float(row.tail, out);
+        putc(']', out);
     }
     putc(']', out);
 }
@@ -114,6 +142,9 @@ static int put_jsonl(const dsc_request *q, bool has_text, FILE *out, dsc_error *
         rc = put_references(q, out, err);
     if (!rc && q->target_logp)
         put_logprobs(q, out);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
+        if (q->rows[side].kind != DSC_ROWS_NONE)
+            put_rows(q, side, out);
     if (!rc && q->metadata.length) {
         fputs(",\"metadata\":", out);
         // Parsed and written again: metadata of another writer may span lines.

@@ -22,8 +22,8 @@ typedef struct importer {
     dsc_import_record record;
 
     const char *out_path;
-    dsc_trace_writer *writer; // opened by the first request
-    bool has_logp;            // decided by the first request
+    dsc_trace_writer *writer;           // opened by the first request
+    bool has_logp, has_rows[DSC_SIDES]; // decided by the first request
     int64_t requests, left_out;
     dsc_token_view *tokens; // [token_capacity] of the references being written
     dsc_text_view *texts;   // [text_capacity]
@@ -57,6 +57,8 @@ static int open_writer(importer *im, dsc_error *err)
         .semantics = (char *)im->options.semantics,
         .provenance = "{}",
     };
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        info.rows[side] = im->has_rows[side] ? DSC_ROWS_LISTED : DSC_ROWS_NONE;
     if (im->tokenizer)
         memcpy(info.tokenizer_sha256, dsc_tokenizer_sha256(im->tokenizer), DSC_SHA256_HEX);
     return dsc_trace_writer_open(&im->writer, im->out_path, &info, im->options.force, 0, err);
@@ -67,19 +69,29 @@ static dsc_token_view token_view(const dsc_import_text *t)
     return (dsc_token_view){t->tokens.id, (int64_t)t->tokens.count};
 }
 
-// What depends on the requests before: log-probabilities for all or none, and the id of a line that
-// gives none. (That ids are unique is the writer's to check.)
+// A field that all requests have or none; the first decides.
+static int settle_field(const importer *im, bool *has, bool given, const char *field,
+                        dsc_error *err)
+{
+    if (!im->writer)
+        *has = given;
+    if (*has && !given)
+        return dsc_fail(err, DSC_EINPUT, "field '%s' is missing, earlier requests have it", field);
+    if (!*has && given)
+        return dsc_fail(err, DSC_EINPUT, "field '%s' is given here, but not before", field);
+    return DSC_OK;
+}
+
+// What depends on the requests before: fields for all or none, and the id of a line that gives
+// none. (That ids are unique is the writer's to check.)
 static int settle_record(importer *im, dsc_error *err)
 {
     dsc_import_record *r = &im->record;
-    if (!im->writer)
-        im->has_logp = r->has_logp;
-    if (im->has_logp && !r->has_logp)
-        return dsc_fail(err, DSC_EINPUT, "field 'logprobs' is missing, earlier requests have it");
-    if (!im->has_logp && r->has_logp)
-        return dsc_fail(err, DSC_EINPUT, "field 'logprobs' is given here, but not before");
-    int rc = DSC_OK;
-    if (r->id.length == 0)
+    int rc = settle_field(im, &im->has_logp, r->has_logp, "logprobs", err);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
+        rc = settle_field(im, &im->has_rows[side], r->row_list[side].given,
+                          dsc_rows_name(side, DSC_ROWS_LISTED), err);
+    if (!rc && r->id.length == 0)
         rc = dsc_buffer_printf(&r->id, err, "%lld", (long long)im->requests);
     if (!rc && !im->writer)
         rc = open_writer(im, err);
@@ -116,6 +128,8 @@ static int add_record(importer *im, dsc_error *err)
         .kind = r->kind,
         .target_logp = r->has_logp ? r->logp : NULL,
         .metadata = {r->metadata, r->metadata ? (int64_t)strlen(r->metadata) : 0},
+        .rows = {dsc_import_rows_view(&r->row_list[DSC_SIDE_DRAFT]),
+                 dsc_import_rows_view(&r->row_list[DSC_SIDE_TARGET])},
     };
     rc = dsc_trace_writer_add(im->writer, &q, err);
     im->requests += !rc;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own JSON lines, what `trace export` writes:
 //   {"id": string or integer, "prompt": TEXT, "output": TEXT, "references": [TEXT, ...],
-//    "logprobs": [number, ...], "finish_reason": "stop" or "length", "metadata": {...}}
+//    "logprobs": [number, ...], "draft_rows": ROWS, "target_rows": ROWS,
+//    "finish_reason": "stop" or "length", "metadata": {...}}
 // TEXT is a string, an array of token ids, or {"text": string, "tokens": [id, ...]} with one of the
-// two or both (a reference also "kind": "document" or "turn"). Only prompt and output are required.
-// A field that is not in this list is an error: a mistyped name must not pass as an absent one.
+// two or both (a reference also "kind": "document" or "turn"). ROWS: import_rows.c. Only prompt and
+// output are required. A field that is not in this list is an error: a mistyped name must not pass
+// as an absent one.
 #include "traces/import_record.h"
 
 #include <math.h>
@@ -179,8 +181,9 @@ static int read_finish(const json_t *reason, dsc_import_record *out, dsc_error *
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
-    static const char *const known[] = {"id",       "prompt",        "output",   "references",
-                                        "logprobs", "finish_reason", "metadata", NULL};
+    static const char *const known[] = {"id",       "prompt",     "output",      "references",
+                                        "logprobs", "draft_rows", "target_rows", "finish_reason",
+                                        "metadata", NULL};
     if (!json_is_object(line))
         return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
                         dsc_json_type_name(line));
@@ -197,6 +200,12 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
         rc = read_references(json_object_get(line, "references"), vocab, out, err);
     if (!rc)
         rc = read_logprobs(json_object_get(line, "logprobs"), out, err);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
+        const char *field = dsc_rows_name(side, DSC_ROWS_LISTED);
+        const json_t *rows = json_object_get(line, field);
+        if (rows)
+            rc = dsc_import_rows_read(&out->row_list[side], rows, vocab, field, err);
+    }
     if (!rc)
         rc = read_finish(json_object_get(line, "finish_reason"), out, err);
     if (!rc && metadata && !json_is_object(metadata))

@@ -32,6 +32,8 @@ void dsc_import_record_reset(dsc_import_record *r)
     r->references = r->logps = 0;
     r->reference_limit = SIZE_MAX;
     r->has_logp = false;
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        dsc_import_rows_reset(&r->row_list[side]);
     r->eos = DSC_IMPORT_EOS_NEVER;
     free(r->metadata);
     r->metadata = NULL;
@@ -46,6 +48,8 @@ void dsc_import_record_fini(dsc_import_record *r)
     free(r->reference);
     free(r->kind);
     free(r->logp);
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        dsc_import_rows_fini(&r->row_list[side]);
     free(r->metadata);
     dsc_buffer_fini(&r->id);
     *r = (dsc_import_record){0};
@@ -203,6 +207,18 @@ static int append_eos(dsc_import_record *r, int32_t eos, dsc_error *err)
         "does not say which it is: give it with --eos");
 }
 
+static int check_rows(const dsc_import_record *r, dsc_model_side side, dsc_error *err)
+{
+    const dsc_import_rows *rows = &r->row_list[side];
+    const char *field = dsc_rows_name(side, DSC_ROWS_LISTED);
+    if (rows->given && !r->output.has_tokens)
+        return dsc_fail(err, DSC_EINPUT, "field '%s' needs the output as token ids", field);
+    if (rows->given && rows->rows != r->output.tokens.count)
+        return dsc_fail(err, DSC_EINPUT, "field '%s' has %zu rows, the output has %zu tokens",
+                        field, rows->rows, r->output.tokens.count);
+    return DSC_OK;
+}
+
 int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenizer,
                              dsc_encoder *encoder, int32_t eos, dsc_error *err)
 {
@@ -226,5 +242,7 @@ int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenize
                       "field 'logprobs' has %zu numbers, the output has %zu tokens (the end token "
                       "included)",
                       r->logps, r->output.tokens.count);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
+        rc = check_rows(r, side, err);
     return rc;
 }

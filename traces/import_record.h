@@ -27,6 +27,17 @@ typedef enum dsc_import_eos {
     DSC_IMPORT_EOS_REQUIRED, // appended to a text; a tokenizer without one is an error
 } dsc_import_eos;
 
+// One model's rows, listed. Zero-initialise; dsc_import_rows_fini frees.
+typedef struct dsc_import_rows {
+    bool given;
+    size_t rows, count;
+    int64_t *offset; // [rows + 1] into token and logp
+    int32_t *token;  // [count] of all rows
+    float *logp;     // [count]
+    float *tail;     // [rows]
+    size_t offset_capacity, token_capacity, logp_capacity, tail_capacity;
+} dsc_import_rows;
+
 // Views point into the JSON value of the line, which must outlive them. Zero-initialise.
 struct dsc_import_record {
     dsc_buffer id; // length 0: the source gives none
@@ -39,6 +50,7 @@ struct dsc_import_record {
     float *logp;            // [logps] ln p of the output's tokens
     size_t logps, logp_capacity;
     bool has_logp;
+    dsc_import_rows row_list[DSC_SIDES];
     char *metadata; // a JSON object or NULL; owned
 };
 
@@ -66,7 +78,16 @@ int dsc_import_add_reference(dsc_import_record *r, dsc_import_text **out, dsc_er
 
 int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *err);
 
+// Rows in the form described in import_rows.c. That a row lists no token twice and adds up to 1 is
+// the writer's to check.
+int dsc_import_rows_read(dsc_import_rows *out, const json_t *array, int32_t vocab_size,
+                         const char *field, dsc_error *err);
+
 // --- for the importer ------------------------------------------------------------------------
+
+void dsc_import_rows_reset(dsc_import_rows *r);
+void dsc_import_rows_fini(dsc_import_rows *r);
+dsc_rows dsc_import_rows_view(const dsc_import_rows *r); // of kind DSC_ROWS_NONE when not given
 
 // The JSON value of a line, strictly: no duplicate names, no trailing characters, and at most 16 Mi
 // values. DSC_EINPUT "NAME:LINE:COLUMN: ...". *out is a new reference.
@@ -77,7 +98,8 @@ int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_erro
 
 // Tokenises what is text, decodes what is tokens (`encoder` and `tokenizer` NULL: neither is
 // possible and text is dropped), appends `eos` (-1: none) as r->eos says, cuts the references, and
-// checks the number of log-probabilities. DSC_EUSAGE when the options cannot work for any line.
+// checks the numbers of log-probabilities and rows. DSC_EUSAGE when the options cannot work for any
+// line.
 int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenizer,
                              dsc_encoder *encoder, int32_t eos, dsc_error *err);
 

@@ -108,6 +108,19 @@ static void read_origin(reader *r, const json_t *root, dsc_trace_info *info)
         r->rc = dsc_fail(r->err, DSC_ENOMEM, "out of memory");
 }
 
+static void read_recorded_rows(reader *r, const char *name, dsc_trace_info *info)
+{
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        for (dsc_rows_kind kind = DSC_ROWS_LISTED; kind <= DSC_ROWS_DENSE; kind++) {
+            if (strcmp(name, dsc_rows_name(side, kind)) != 0)
+                continue;
+            if (info->rows[side] && info->rows[side] != kind)
+                refuse(r, "recorded", "lists both \"%s\" and \"%s\"", name,
+                       dsc_rows_name(side, info->rows[side]));
+            info->rows[side] = kind;
+        }
+}
+
 // Names that are not known here are columns of a newer minor kind: they are left unread.
 static void read_recorded(reader *r, const json_t *root, dsc_trace_info *info)
 {
@@ -122,6 +135,7 @@ static void read_recorded(reader *r, const json_t *root, dsc_trace_info *info)
         tokens |= !strcmp(s, "tokens");
         info->has_text |= !strcmp(s, "text");
         info->has_target_logp |= !strcmp(s, "target_logp");
+        read_recorded_rows(r, s, info);
     }
     if (!tokens)
         refuse(r, "recorded", "does not list \"tokens\"");

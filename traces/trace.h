@@ -31,6 +31,32 @@ typedef struct dsc_text_view {
     int64_t length;
 } dsc_text_view;
 
+// Whose row it is.
+typedef enum dsc_model_side { DSC_SIDE_DRAFT, DSC_SIDE_TARGET, DSC_SIDES } dsc_model_side;
+
+typedef enum dsc_rows_kind {
+    DSC_ROWS_NONE,   // not recorded
+    DSC_ROWS_LISTED, // the likeliest tokens, and the mass of the others
+    DSC_ROWS_DENSE,  // every token of the vocabulary
+} dsc_rows_kind;
+
+// One model's rows at the output positions of a request: row j is the law of the token at position
+// j given the prompt and the output before it, in natural logarithms. The masses of a row add up to
+// 1 within DSC_ROW_TOLERANCE (of BF16: within what rounding to 8 bits may do to that); a row that
+// lists every token has no tail.
+#define DSC_ROW_TOLERANCE 1e-4
+typedef struct dsc_rows {
+    dsc_rows_kind kind;
+    // LISTED: row j is elements [offset[j], offset[j + 1]) of token and logp.
+    const int64_t *offset; // [positions + 1], never falls
+    const int32_t *token;  // distinct within a row
+    const float *logp;     // finite, <= 0. DENSE: [positions][vocab_size], -inf allowed
+    const float *tail;     // [positions] ln of the mass that is not listed; -inf: none
+    // DENSE: one of logp and bf16, the other is NULL.
+    const uint16_t *bf16; // [positions][vocab_size], bfloat16
+    int64_t vocab_size;
+} dsc_rows;
+
 // One request, valid while its shard is open.
 typedef struct dsc_request {
     int64_t index;                   // 0-based in the whole trace
@@ -46,6 +72,7 @@ typedef struct dsc_request {
     const int64_t *reference_text_offset;   // [references + 1] into reference_text, or NULL
     const char *reference_text;             // UTF-8 of the shard's references, or NULL
     dsc_text_view metadata;                 // one JSON object, or length 0
+    dsc_rows rows[DSC_SIDES];               // use dsc_request_row
 } dsc_request;
 
 // Tokens of reference r of a request.
@@ -54,6 +81,28 @@ static inline dsc_token_view dsc_request_reference(const dsc_request *q, int64_t
     return (dsc_token_view){q->reference_token + q->reference_offset[r],
                             q->reference_offset[r + 1] - q->reference_offset[r]};
 }
+
+// One row.
+typedef struct dsc_row {
+    const int32_t *token; // [count] distinct; NULL: dense, element i is of token i
+    const float *logp;    // [count], or NULL: bf16. Use dsc_row_logp
+    const uint16_t *bf16; // [count], or NULL
+    int64_t count;        // listed tokens; dense: the vocabulary
+    float tail;           // ln of the mass that is not listed; -inf: none
+} dsc_row;
+
+// The row at an output position; false when none is recorded there. Its views live as long as q's.
+DSC_API bool dsc_request_row(const dsc_request *q, dsc_model_side side, int64_t position,
+                             dsc_row *out);
+// ln p of element i, 0 <= i < count.
+DSC_API float dsc_row_logp(const dsc_row *r, int64_t i);
+// Writes the probabilities, as recorded (not divided by their sum), to law[vocab_size], 0 for what
+// is not listed, and returns the mass that is not listed.
+DSC_API double dsc_row_law(const dsc_row *r, int32_t vocab_size, double *law);
+
+// Rows in the manifest's list of what is recorded: "draft_rows", "target_rows_dense" and so on;
+// NULL for DSC_ROWS_NONE.
+DSC_API const char *dsc_rows_name(dsc_model_side side, dsc_rows_kind kind);
 
 // The manifest, as read or to be written. Strings are owned by the record that carries it.
 typedef struct dsc_trace_info {
@@ -64,6 +113,7 @@ typedef struct dsc_trace_info {
     int32_t vocab_size;                    // every token id is below this
     int32_t eos_token;                     // or -1: unknown
     bool has_text, has_target_logp;        // recorded for every request, or for none
+    dsc_rows_kind rows[DSC_SIDES];         // likewise
     char *format;                          // source format ("llma", "jsonl")
     char *semantics;                       // "paper" or "code": how the import read its source
     char *provenance;                      // JSON object: version, command, hashed sources
@@ -82,8 +132,8 @@ DSC_API int64_t dsc_trace_shards(const dsc_trace *t);
 
 // Maps shard s and checks every column against the manifest and against each other (offsets
 // sorted and closed, ids inside the vocabulary, log-probabilities finite and <= 0, kinds known;
-// not that text is UTF-8: dsc_trace_verify). DSC_EINPUT names file, tensor and element. t must
-// outlive *out.
+// not that text is UTF-8 or what a row adds up to: dsc_trace_verify). DSC_EINPUT names file, tensor
+// and element. t must outlive *out.
 DSC_API int dsc_shard_open(dsc_shard **out, const dsc_trace *t, int64_t s, dsc_error *err);
 DSC_API void dsc_shard_close(dsc_shard *s);
 DSC_API int64_t dsc_shard_requests(const dsc_shard *s);
@@ -94,8 +144,9 @@ DSC_API void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out);
 DSC_API int64_t dsc_shard_unknown(const dsc_shard *s);
 
 // Re-reads everything: shard hashes, all checks of dsc_shard_open, that text is UTF-8 and metadata
-// are JSON objects, that ids are unique (memory: the ids), and the maxima of the manifest. Fails at
-// the first defect (DSC_EINPUT). The manifest's own hash is checked by dsc_trace_open.
+// are JSON objects, that rows list no token twice and add up to 1, that ids are unique (memory: the
+// ids), and the maxima of the manifest. Fails at the first defect (DSC_EINPUT). The manifest's own
+// hash is checked by dsc_trace_open.
 DSC_API int dsc_trace_verify(const dsc_trace *t, dsc_error *err);
 
 // --- writing -------------------------------------------------------------------------------
@@ -113,6 +164,7 @@ typedef struct dsc_request_input {
     const dsc_reference_kind *kind;      // [references]
     const float *target_logp;            // [output.count], used when info.has_target_logp
     dsc_text_view metadata;              // JSON object or length 0
+    dsc_rows rows[DSC_SIDES];            // of the kinds in info.rows; dense ones as F32
 } dsc_request_input;
 
 // Starts NAME.dst in the folder NAME.dst.tmp beside it (what a killed run left there is removed).
@@ -121,13 +173,14 @@ typedef struct dsc_request_input {
 // An existing trace is replaced, at the commit, if `force`; DSC_EUSAGE without, and always when
 // what has that name holds anything but files of a trace. DSC_EIO: the folder cannot be made.
 // A shard is cut when it holds `shard_tokens` tokens (prompt, output and references) or more (0:
-// the default, 8 million), so memory is bounded by one shard and the ids.
+// the default, 8 million), or rows of 32 bytes for each of these (256 MB), so memory is bounded by
+// one shard, one request and the ids.
 DSC_API int dsc_trace_writer_open(dsc_trace_writer **out, const char *path,
                                   const dsc_trace_info *info, bool force, int64_t shard_tokens,
                                   dsc_error *err);
-// DSC_EINPUT: token outside the vocabulary, bad UTF-8, log-probability or metadata, an id that is
-// taken; DSC_EUSAGE: pointers or lengths that make no sense. Then nothing was added and the writer
-// can go on. DSC_EIO: a shard could not be written; all that is left is to abort.
+// DSC_EINPUT: token outside the vocabulary, bad UTF-8, log-probability, row or metadata, an id that
+// is taken; DSC_EUSAGE: pointers or lengths that make no sense. Then nothing was added and the
+// writer can go on. DSC_EIO: a shard could not be written; all that is left is to abort.
 DSC_API int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err);
 // Writes the last shard and the manifest, syncs, and gives the folder its final name. `provenance`
 // (a JSON object) replaces the one given at open when not NULL. Frees w, also on failure (then the

@@ -82,7 +82,8 @@ static int check_logp(const dsc_trace_info *info, const dsc_request_input *q, ds
     return DSC_OK;
 }
 
-int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err)
+int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q,
+                      dsc_token_marks *marks, dsc_error *err)
 {
     int64_t request = info->requests;
     int rc = dsc_check_text(q->id, request, "the id", err);
@@ -98,6 +99,12 @@ int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q, ds
         rc = dsc_check_text(q->output_text, request, "the output's text", err);
     if (!rc && info->has_target_logp)
         rc = check_logp(info, q, err);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
+        rc = dsc_check_rows(info, side, &q->rows[side], q->output.count, request, marks, err);
+        if (!rc && info->rows[side] == DSC_ROWS_DENSE && q->output.count && !q->rows[side].logp)
+            rc = dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": dense rows are written from F32",
+                          request);
+    }
     if (!rc)
         rc = dsc_check_metadata(q->metadata, request, err);
     return rc;

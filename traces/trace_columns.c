@@ -31,13 +31,27 @@ const dsc_column_type dsc_columns[DSC_COLUMNS] = {
     [COL_METADATA_OFFSET] = {"metadata.offset", DSC_I64, ALWAYS, -1, 1},
     // ln p_target(output token), one per output token
     [COL_TARGET_LOGP] = {"target.logp_y", DSC_F32, WITH_LOGP, COL_OUTPUT_OFFSET, 0},
+    // rows, one per output token: lists of tokens, or all tokens
+    [COL_DRAFT_ROW_OFFSET] = {"rows.draft.offset", DSC_I64, WITH_LISTS, COL_OUTPUT_OFFSET, 1},
+    [COL_DRAFT_ROW_TOKEN] = {"rows.draft.token", DSC_U32, WITH_LISTS, COL_DRAFT_ROW_OFFSET, 0},
+    [COL_DRAFT_ROW_LOGP] = {"rows.draft.logp", DSC_F32, WITH_LISTS, COL_DRAFT_ROW_OFFSET, 0},
+    [COL_DRAFT_ROW_TAIL] = {"rows.draft.tail", DSC_F32, WITH_LISTS, COL_OUTPUT_OFFSET, 0},
+    [COL_DRAFT_ROW_DENSE] = {"rows.draft.dense", DSC_F32, WITH_DENSE, COL_OUTPUT_OFFSET, 0},
+    [COL_TARGET_ROW_OFFSET] = {"rows.target.offset", DSC_I64, WITH_LISTS, COL_OUTPUT_OFFSET, 1},
+    [COL_TARGET_ROW_TOKEN] = {"rows.target.token", DSC_U32, WITH_LISTS, COL_TARGET_ROW_OFFSET, 0},
+    [COL_TARGET_ROW_LOGP] = {"rows.target.logp", DSC_F32, WITH_LISTS, COL_TARGET_ROW_OFFSET, 0},
+    [COL_TARGET_ROW_TAIL] = {"rows.target.tail", DSC_F32, WITH_LISTS, COL_OUTPUT_OFFSET, 0},
+    [COL_TARGET_ROW_DENSE] = {"rows.target.dense", DSC_F32, WITH_DENSE, COL_OUTPUT_OFFSET, 0},
 };
 
 bool dsc_column_recorded(const dsc_trace_info *info, int column)
 {
+    dsc_model_side side = column < COL_TARGET_ROW_OFFSET ? DSC_SIDE_DRAFT : DSC_SIDE_TARGET;
     switch (dsc_columns[column].recorded) {
     case WITH_TEXT: return info->has_text;
     case WITH_LOGP: return info->has_target_logp;
+    case WITH_LISTS: return info->rows[side] == DSC_ROWS_LISTED;
+    case WITH_DENSE: return info->rows[side] == DSC_ROWS_DENSE;
     default: return true;
     }
 }
@@ -81,6 +95,45 @@ int64_t dsc_bad_logp(const float *logp, int64_t count)
         i += BLOCK;
     for (; i < count; i++)
         if (logp_out(logp + i, 1))
+            return i;
+    return -1;
+}
+
+static inline int log_mass_out(const float *x, int n)
+{
+    int out = 0;
+    for (int i = 0; i < n; i++)
+        out |= !(x[i] <= 0);
+    return out;
+}
+
+int64_t dsc_bad_log_mass(const float *x, int64_t count)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !log_mass_out(x + i, BLOCK))
+        i += BLOCK;
+    for (; i < count; i++)
+        if (log_mass_out(x + i, 1))
+            return i;
+    return -1;
+}
+
+// +0, or -0 (0x8000) to -inf (0xff80).
+static inline int bf16_log_mass_out(const uint16_t *x, int n)
+{
+    int out = 0;
+    for (int i = 0; i < n; i++)
+        out |= (x[i] != 0) & ((uint16_t)(x[i] - 0x8000) > 0x7f80);
+    return out;
+}
+
+int64_t dsc_bad_bf16_log_mass(const uint16_t *x, int64_t count)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !bf16_log_mass_out(x + i, BLOCK))
+        i += BLOCK;
+    for (; i < count; i++)
+        if (bf16_log_mass_out(x + i, 1))
             return i;
     return -1;
 }

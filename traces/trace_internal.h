@@ -32,13 +32,30 @@ enum {
     COL_METADATA,
     COL_METADATA_OFFSET,
     COL_TARGET_LOGP,
+    COL_DRAFT_ROW_OFFSET,
+    COL_DRAFT_ROW_TOKEN,
+    COL_DRAFT_ROW_LOGP,
+    COL_DRAFT_ROW_TAIL,
+    COL_DRAFT_ROW_DENSE,
+    COL_TARGET_ROW_OFFSET, // in the draft's order
+    COL_TARGET_ROW_TOKEN,
+    COL_TARGET_ROW_LOGP,
+    COL_TARGET_ROW_TAIL,
+    COL_TARGET_ROW_DENSE,
     DSC_COLUMNS
 };
 
+// The column of `side`, given that of the draft.
+static inline int dsc_row_column(dsc_model_side side, int draft_column)
+{
+    return draft_column + (int)side * (COL_TARGET_ROW_OFFSET - COL_DRAFT_ROW_OFFSET);
+}
+
 typedef struct dsc_column_type {
-    const char *name; // of the tensor; always of rank 1
+    const char *name; // of the tensor
     dsc_dtype dtype;  // I64 columns are offsets: sorted from 0 to the length of what they divide
-    enum { ALWAYS, WITH_TEXT, WITH_LOGP } recorded;
+    // WITH_DENSE: of rank 2, [length, vocabulary], and may also be BF16. All others have rank 1.
+    enum { ALWAYS, WITH_TEXT, WITH_LOGP, WITH_LISTS, WITH_DENSE } recorded;
     int counted_by; // length = last entry of this offset column (-1: requests) + extra
     int extra;
 } dsc_column_type;
@@ -47,15 +64,28 @@ extern const dsc_column_type dsc_columns[DSC_COLUMNS];
 
 bool dsc_column_recorded(const dsc_trace_info *info, int column);
 
+static inline bool dsc_column_dense(int column)
+{
+    return dsc_columns[column].recorded == WITH_DENSE;
+}
+
 // The first element of a column that must not be there, or -1. Block loops without branches that
 // gcc and clang vectorise at -O2; the place is looked for only when there is one.
 int64_t dsc_bad_token(const int32_t *id, int64_t count, int32_t vocab_size); // outside [0, size)
 int64_t dsc_bad_logp(const float *logp, int64_t count);                      // not finite, or > 0
-int64_t dsc_bad_kind(const uint8_t *kind, int64_t count); // no dsc_reference_kind
+int64_t dsc_bad_log_mass(const float *x, int64_t count);         // > 0 or NaN: -inf is allowed
+int64_t dsc_bad_bf16_log_mass(const uint16_t *x, int64_t count); // the same
+int64_t dsc_bad_kind(const uint8_t *kind, int64_t count);        // no dsc_reference_kind
 // offset[i] that is negative, or not 0 at i = 0, or below offset[i - 1]. count >= 1.
 int64_t dsc_bad_offset(const int64_t *offset, int64_t count);
 // The byte where the text stops being valid UTF-8 (no surrogates, no overlong forms), or -1.
 int64_t dsc_bad_utf8(const char *bytes, int64_t length);
+
+// A bit for each token of the vocabulary, all 0 between uses; made by the first use.
+// Zero-initialise, free the words.
+typedef struct dsc_token_marks {
+    uint64_t *word;
+} dsc_token_marks;
 
 // --- requests (trace_check.c) ------------------------------------------------------------------
 
@@ -65,7 +95,14 @@ int dsc_check_text(dsc_text_view text, int64_t request, const char *what, dsc_er
 int dsc_check_metadata(dsc_text_view metadata, int64_t request, dsc_error *err);
 // Request number info->requests before it is written: all that opening or verifying the trace
 // would refuse later. DSC_EINPUT: bad content; DSC_EUSAGE: pointers or lengths that make no sense.
-int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err);
+int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q,
+                      dsc_token_marks *marks, dsc_error *err);
+
+// --- rows (trace_rows.c) -----------------------------------------------------------------------
+
+// All that rows[positions] of a request must be, for the writer and the verifier alike.
+int dsc_check_rows(const dsc_trace_info *info, dsc_model_side side, const dsc_rows *rows,
+                   int64_t positions, int64_t request, dsc_token_marks *marks, dsc_error *err);
 
 // --- manifest (trace_manifest.c) ---------------------------------------------------------------
 
@@ -91,8 +128,9 @@ struct dsc_shard {
     char *path;
     dsc_safetensors *file;
     const void *column[DSC_COLUMNS]; // NULL: not recorded
-    int64_t count[DSC_COLUMNS];      // elements
-    int64_t unknown;                 // tensors that are none of ours
+    int64_t count[DSC_COLUMNS];      // elements; of a dense column: rows
+    dsc_dtype dtype[DSC_COLUMNS];
+    int64_t unknown; // tensors that are none of ours
 };
 
 // Paths inside a trace folder; *out owned by the caller.

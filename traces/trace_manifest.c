@@ -67,6 +67,10 @@ static json_t *recorded(const dsc_trace_info *info, bool *failed)
         *failed |= json_array_append_new(list, json_string("text")) != 0;
     if (info->has_target_logp)
         *failed |= json_array_append_new(list, json_string("target_logp")) != 0;
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        if (info->rows[side])
+            *failed |= json_array_append_new(
+                           list, json_string(dsc_rows_name(side, info->rows[side]))) != 0;
     return list;
 }
 

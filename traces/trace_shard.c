@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,11 +34,37 @@ static int check_length(const dsc_shard *s, int c, dsc_error *err)
                     type->extra ? " and one more" : "");
 }
 
+// Tails and dense rows: masses, whose logarithm may be -inf; but not of all tokens.
+static int check_masses(const dsc_shard *s, int c, dsc_error *err)
+{
+    const char *name = dsc_columns[c].name;
+    int64_t width = dsc_column_dense(c) ? s->trace->info.vocab_size : 1, n = s->count[c] * width;
+    bool bf16 = s->dtype[c] == DSC_BF16;
+    const dsc_row all = {.logp = bf16 ? NULL : s->column[c], .bf16 = bf16 ? s->column[c] : NULL};
+    int64_t i = bf16 ? dsc_bad_bf16_log_mass(all.bf16, n) : dsc_bad_log_mass(all.logp, n);
+    if (i >= 0)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: tensor '%s'[%" PRId64 "]: %g is not the logarithm of a mass (<= 0)",
+                        s->path, name, i, (double)dsc_row_logp(&all, i));
+    for (i = 0; dsc_column_dense(c) && i < n; i += width) {
+        int64_t j = 0;
+        while (j < width && dsc_row_logp(&all, i + j) == -INFINITY)
+            j++;
+        if (j == width)
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: tensor '%s'[%" PRId64 "]: no token of the row has any mass",
+                            s->path, name, i);
+    }
+    return DSC_OK;
+}
+
 static int check_values(const dsc_shard *s, int c, dsc_error *err)
 {
     const char *name = dsc_columns[c].name, *path = s->path;
     const void *data = s->column[c];
     int64_t n = s->count[c], i, id;
+    if (c == COL_DRAFT_ROW_TAIL || c == COL_TARGET_ROW_TAIL || dsc_column_dense(c))
+        return check_masses(s, c, err);
     switch (dsc_columns[c].dtype) {
     case DSC_I64:
         i = dsc_bad_offset(data, n);
@@ -80,12 +107,20 @@ static int read_column(dsc_shard *s, int c, dsc_error *err)
     const dsc_tensor *t = dsc_safetensors_find(s->file, type->name);
     if (!t)
         return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' is missing", s->path, type->name);
-    if (t->dtype != type->dtype || t->rank != 1)
-        return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' is %s of rank %d, must be %s of rank 1",
-                        s->path, type->name, dsc_dtype_name(t->dtype), t->rank,
-                        dsc_dtype_name(type->dtype));
+    bool dense = dsc_column_dense(c);
+    int rank = dense ? 2 : 1;
+    if ((t->dtype != type->dtype && !(dense && t->dtype == DSC_BF16)) || t->rank != rank)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: tensor '%s' is %s of rank %d, must be %s%s of rank %d", s->path,
+                        type->name, dsc_dtype_name(t->dtype), t->rank, dsc_dtype_name(type->dtype),
+                        dense ? " or BF16" : "", rank);
+    if (dense && t->shape[1] != s->trace->info.vocab_size)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: tensor '%s' has rows of %" PRId64 ", the vocabulary has %" PRId32,
+                        s->path, type->name, t->shape[1], s->trace->info.vocab_size);
     s->column[c] = t->data;
-    s->count[c] = t->count;
+    s->count[c] = t->shape[0];
+    s->dtype[c] = t->dtype;
     s->unknown--;
     int rc = check_length(s, c, err);
     return rc ? rc : check_values(s, c, err);
@@ -209,6 +244,28 @@ static dsc_token_view tokens_at(const dsc_shard *s, int column, int64_t i)
                             offset[i + 1] - offset[i]};
 }
 
+// The rows of the output that begins at position `first` of the shard.
+static dsc_rows rows_at(const dsc_shard *s, dsc_model_side side, int64_t first)
+{
+    dsc_rows rows = {.kind = s->trace->info.rows[side]};
+    if (rows.kind == DSC_ROWS_LISTED) {
+        const int64_t *offset = s->column[dsc_row_column(side, COL_DRAFT_ROW_OFFSET)];
+        const float *tail = s->column[dsc_row_column(side, COL_DRAFT_ROW_TAIL)];
+        rows.offset = offset + first;
+        rows.token = s->column[dsc_row_column(side, COL_DRAFT_ROW_TOKEN)];
+        rows.logp = s->column[dsc_row_column(side, COL_DRAFT_ROW_LOGP)];
+        rows.tail = tail + first;
+    } else if (rows.kind == DSC_ROWS_DENSE) {
+        int c = dsc_row_column(side, COL_DRAFT_ROW_DENSE);
+        rows.vocab_size = s->trace->info.vocab_size;
+        if (s->dtype[c] == DSC_BF16)
+            rows.bf16 = (const uint16_t *)s->column[c] + first * rows.vocab_size;
+        else
+            rows.logp = (const float *)s->column[c] + first * rows.vocab_size;
+    }
+    return rows;
+}
+
 void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out)
 {
     const int64_t *request = s->column[COL_REQUEST_REFERENCE]; // first reference of each request
@@ -230,5 +287,6 @@ void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out)
         .reference_text_offset = reference_text ? reference_text + request[i] : NULL,
         .reference_text = s->column[COL_REFERENCE_TEXT],
         .metadata = text_at(s, COL_METADATA, i),
+        .rows = {rows_at(s, DSC_SIDE_DRAFT, output[i]), rows_at(s, DSC_SIDE_TARGET, output[i])},
     };
 }

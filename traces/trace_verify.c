@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that opening a shard does not look at: hashes, text, metadata, ids, maxima.
+// Everything that opening a shard does not look at: hashes, text, sums of rows, metadata, ids,
+// maxima.
 #include "traces/trace_internal.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int check_request(const dsc_request *q, dsc_id_set *ids, dsc_error *err)
+static int check_request(const dsc_trace_info *info, const dsc_request *q, dsc_id_set *ids,
+                         dsc_token_marks *marks, dsc_error *err)
 {
     int rc = dsc_check_text(q->id, q->index, "the id", err);
     if (!rc)
@@ -19,14 +22,16 @@ static int check_request(const dsc_request *q, dsc_id_set *ids, dsc_error *err)
         rc = dsc_check_text((dsc_text_view){q->reference_text + o[0], o[1] - o[0]}, q->index,
                             "a reference's text", err);
     }
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
+        rc = dsc_check_rows(info, side, &q->rows[side], q->output.count, q->index, marks, err);
     if (!rc)
         rc = dsc_check_metadata(q->metadata, q->index, err);
     return rc;
 }
 
 // `seen` collects the maxima.
-static int verify_shard(const dsc_trace *t, size_t index, dsc_id_set *ids, dsc_trace_info *seen,
-                        dsc_error *err)
+static int verify_shard(const dsc_trace *t, size_t index, dsc_id_set *ids, dsc_token_marks *marks,
+                        dsc_trace_info *seen, dsc_error *err)
 {
     dsc_shard *s;
     char hex[DSC_SHA256_HEX];
@@ -40,7 +45,7 @@ static int verify_shard(const dsc_trace *t, size_t index, dsc_id_set *ids, dsc_t
     for (int64_t i = 0; i < dsc_shard_requests(s) && !rc; i++) {
         dsc_request q;
         dsc_shard_request(s, i, &q);
-        rc = check_request(&q, ids, err);
+        rc = check_request(&t->info, &q, ids, marks, err);
         if (rc)
             dsc_error_prefix(err, rc, "%s", s->path);
         if (q.prompt.count > seen->max_prompt_tokens)
@@ -67,10 +72,11 @@ static int check_maximum(const dsc_trace *t, const char *field, int64_t said, in
 int dsc_trace_verify(const dsc_trace *t, dsc_error *err)
 {
     dsc_id_set ids = {0};
+    dsc_token_marks marks = {0};
     dsc_trace_info seen = {0};
     int rc = DSC_OK;
     for (size_t i = 0; i < t->shards && !rc; i++)
-        rc = verify_shard(t, i, &ids, &seen, err);
+        rc = verify_shard(t, i, &ids, &marks, &seen, err);
     if (!rc)
         rc = check_maximum(t, "max_prompt_tokens", t->info.max_prompt_tokens,
                            seen.max_prompt_tokens, err);
@@ -78,5 +84,6 @@ int dsc_trace_verify(const dsc_trace *t, dsc_error *err)
         rc = check_maximum(t, "max_output_tokens", t->info.max_output_tokens,
                            seen.max_output_tokens, err);
     dsc_id_set_fini(&ids);
+    free(marks.word);
     return rc;
 }

@@ -14,7 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEFAULT_SHARD_TOKENS = 8 * 1000 * 1000 };
+enum {
+    DEFAULT_SHARD_TOKENS = 8 * 1000 * 1000,
+    ROW_BYTES = 32, // of rows, for each token that a shard may hold
+};
 
 typedef struct column {
     void *data;
@@ -32,6 +35,7 @@ struct dsc_trace_writer {
     dsc_shard_entry current;    // counts of the shard being gathered
     column column[DSC_COLUMNS]; // its contents
     dsc_id_set ids;
+    dsc_token_marks marks;
     dsc_error failed; // of a shard that could not be written: nothing goes on after it
 };
 
@@ -53,6 +57,14 @@ static int check_provenance(const char *text, dsc_error *err)
     return rc;
 }
 
+static bool known_rows(const dsc_trace_info *info)
+{
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        if ((unsigned)info->rows[side] > DSC_ROWS_DENSE)
+            return false;
+    return true;
+}
+
 static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *err)
 {
     size_t hash = strnlen(from->tokenizer_sha256, DSC_SHA256_HEX);
@@ -63,12 +75,15 @@ static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *
                         "the tokenizer of the trace: no name, vocabulary size %" PRId32
                         ", end token %" PRId32 " or its SHA-256 make no sense",
                         from->vocab_size, from->eos_token);
+    if (!known_rows(from))
+        return dsc_fail(err, DSC_EUSAGE, "rows of a kind there is not");
     const char *provenance = from->provenance ? from->provenance : "{}";
     int rc = check_provenance(provenance, err);
     to->vocab_size = from->vocab_size;
     to->eos_token = from->eos_token;
     to->has_text = from->has_text;
     to->has_target_logp = from->has_target_logp;
+    memcpy(to->rows, from->rows, sizeof to->rows);
     memcpy(to->tokenizer_sha256, from->tokenizer_sha256, hash);
     if (!rc)
         rc = copy_text(&to->tokenizer_name, from->tokenizer_name, err);
@@ -164,6 +179,20 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
 
 // --- adding ------------------------------------------------------------------------------------
 
+// Elements that the rows of one side need.
+static void count_rows(const dsc_trace_writer *w, const dsc_request_input *q, dsc_model_side side,
+                       uint64_t need[DSC_COLUMNS])
+{
+    const dsc_rows *rows = &q->rows[side];
+    uint64_t n = (uint64_t)q->output.count, listed = 0;
+    if (w->info.rows[side] == DSC_ROWS_LISTED && n)
+        listed = (uint64_t)(rows->offset[n] - rows->offset[0]);
+    need[dsc_row_column(side, COL_DRAFT_ROW_TOKEN)] = listed;
+    need[dsc_row_column(side, COL_DRAFT_ROW_LOGP)] = listed;
+    need[dsc_row_column(side, COL_DRAFT_ROW_TAIL)] = n;
+    need[dsc_row_column(side, COL_DRAFT_ROW_DENSE)] = n * (uint64_t)w->info.vocab_size;
+}
+
 // Room for one request in every column, so that appending cannot fail halfway.
 static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
 {
@@ -172,7 +201,7 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
         tokens += (uint64_t)q->reference[r].count;
         text += w->info.has_text ? (uint64_t)q->reference_text[r].length : 0;
     }
-    const uint64_t need[DSC_COLUMNS] = {
+    uint64_t need[DSC_COLUMNS] = {
         [COL_REQUEST_ID] = (uint64_t)q->id.length,
         [COL_PROMPT_TOK] = (uint64_t)q->prompt.count,
         [COL_OUTPUT_TOK] = (uint64_t)q->output.count,
@@ -184,15 +213,18 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
         [COL_METADATA] = (uint64_t)q->metadata.length,
         [COL_TARGET_LOGP] = (uint64_t)q->output.count,
     };
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        count_rows(w, q, side, need);
     int rc = DSC_OK;
     for (int c = 0; c < DSC_COLUMNS && !rc; c++) {
         if (!dsc_column_recorded(&w->info, c))
             continue;
         column *col = &w->column[c];
-        // Offsets: one per request, or one per reference.
-        uint64_t n = dsc_columns[c].dtype != DSC_I64 ? need[c]
-                     : dsc_columns[c].counted_by < 0 ? 1
-                                                     : (uint64_t)q->references;
+        uint64_t n = need[c];
+        if (dsc_columns[c].dtype == DSC_I64) // one per request, output token or reference
+            n = dsc_columns[c].counted_by < 0                    ? 1
+                : dsc_columns[c].counted_by == COL_OUTPUT_OFFSET ? (uint64_t)q->output.count
+                                                                 : (uint64_t)q->references;
         rc = dsc_grow(&col->data, &col->capacity, col->count + n,
                       dsc_dtype_bytes(dsc_columns[c].dtype), err);
     }
@@ -215,6 +247,22 @@ static void append_piece(dsc_trace_writer *w, int c, const void *data, int64_t c
     append(w, dsc_columns[c].counted_by, &(int64_t){(int64_t)w->column[c].count}, 1);
 }
 
+static void append_rows(dsc_trace_writer *w, dsc_model_side side, const dsc_rows *rows,
+                        int64_t positions)
+{
+    if (w->info.rows[side] == DSC_ROWS_DENSE)
+        append(w, dsc_row_column(side, COL_DRAFT_ROW_DENSE), rows->logp,
+               positions * w->info.vocab_size);
+    if (w->info.rows[side] != DSC_ROWS_LISTED)
+        return;
+    for (int64_t j = 0; j < positions; j++) {
+        int64_t begin = rows->offset[j], n = rows->offset[j + 1] - begin;
+        append(w, dsc_row_column(side, COL_DRAFT_ROW_LOGP), rows->logp + begin, n);
+        append_piece(w, dsc_row_column(side, COL_DRAFT_ROW_TOKEN), rows->token + begin, n);
+    }
+    append(w, dsc_row_column(side, COL_DRAFT_ROW_TAIL), rows->tail, positions);
+}
+
 static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
 {
     append_piece(w, COL_REQUEST_ID, q->id.bytes, q->id.length);
@@ -235,19 +283,24 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
     }
     if (w->info.has_target_logp)
         append(w, COL_TARGET_LOGP, q->target_logp, q->output.count);
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        append_rows(w, side, &q->rows[side], q->output.count);
 }
 
 static int write_shard(dsc_trace_writer *w, dsc_error *err)
 {
     dsc_tensor tensor[DSC_COLUMNS];
     size_t count = 0;
-    for (int c = 0; c < DSC_COLUMNS; c++)
+    for (int c = 0; c < DSC_COLUMNS; c++) {
+        bool dense = dsc_column_dense(c);
+        int64_t n = (int64_t)w->column[c].count, vocab_size = w->info.vocab_size;
         if (dsc_column_recorded(&w->info, c))
             tensor[count++] = (dsc_tensor){.name = dsc_columns[c].name,
                                            .dtype = dsc_columns[c].dtype,
-                                           .rank = 1,
-                                           .shape = {(int64_t)w->column[c].count},
+                                           .rank = dense ? 2 : 1,
+                                           .shape = {dense ? n / vocab_size : n, vocab_size},
                                            .data = w->column[c].data};
+    }
     void *p = w->shard;
     char *path = NULL;
     struct stat st;
@@ -290,11 +343,21 @@ static void count_request(dsc_trace_writer *w, const dsc_request_input *q)
     w->info.max_output_tokens = larger(w->info.max_output_tokens, q->output.count);
 }
 
+static bool is_full(const dsc_trace_writer *w)
+{
+    const dsc_shard_entry *e = &w->current;
+    size_t bytes = 0;
+    for (int c = COL_DRAFT_ROW_OFFSET; c <= COL_TARGET_ROW_DENSE; c++)
+        bytes += w->column[c].count * dsc_dtype_bytes(dsc_columns[c].dtype);
+    return e->prompt_tokens + e->output_tokens + e->reference_tokens >= w->shard_tokens ||
+           (int64_t)(bytes / ROW_BYTES) >= w->shard_tokens;
+}
+
 int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
 {
     if (w->failed.status)
         return dsc_fail(err, w->failed.status, "%s", w->failed.message);
-    int rc = dsc_check_request(&w->info, q, err);
+    int rc = dsc_check_request(&w->info, q, &w->marks, err);
     if (!rc)
         rc = reserve(w, q, err);
     if (!rc)
@@ -303,8 +366,7 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
         return rc;
     append_request(w, q);
     count_request(w, q);
-    const dsc_shard_entry *e = &w->current;
-    if (e->prompt_tokens + e->output_tokens + e->reference_tokens < w->shard_tokens)
+    if (!is_full(w))
         return DSC_OK;
     rc = write_shard(w, &w->failed);
     return rc ? dsc_fail(err, rc, "%s", w->failed.message) : DSC_OK;
@@ -388,6 +450,7 @@ void dsc_trace_writer_abort(dsc_trace_writer *w)
     for (int c = 0; c < DSC_COLUMNS; c++)
         free(w->column[c].data);
     dsc_id_set_fini(&w->ids);
+    free(w->marks.word);
     dsc_trace_info_fini(&w->info);
     free(w->shard);
     free(w->path);

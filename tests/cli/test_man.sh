@@ -177,7 +177,8 @@ for command in sim sweep; do
 done
 
 # A trace with everything a trace can hold.
-echo '{"prompt": "ab", "output": "b", "references": ["abc"], "logprobs": [-1, -1]}' >all.jsonl
+echo '{"prompt": "ab", "output": [98, 257], "references": ["abc"], "logprobs": [-1, -1],' \
+    '"draft_rows": [[[98, -1]], []], "target_rows": [[[98, -1]], []]}' >all.jsonl
 check "a small trace" "$DRAFTSCOPE" trace import --tokenizer bytes all.jsonl -o all.dst
 
 # undocumented NAME PAGE: what stands in the file `program` and not on the page.

@@ -79,6 +79,47 @@ static void test_round_trip(void **state)
     remove_trace(second_path);
 }
 
+// Lists come back to the bit, the tail too: as given, or as the import works it out.
+static void test_rows_round_trip(void **state)
+{
+    (void)state;
+    opened o = import_good(
+        "{\"prompt\": [1], \"output\": [2, 3, 4], "
+        "\"draft_rows\": [[[257, -1.4999999], [3, -0.5]], [], [[257, -0.0]]], "
+        "\"target_rows\": [[[9, -0.6931472], -0.69313], [-0.0], [[257, 0], [0, -1e38], null]]}\n"
+        "{\"prompt\": [1], \"output\": [], \"draft_rows\": [], \"target_rows\": []}\n",
+        &plain);
+    close_trace(&o);
+    expect_round_trip(bytes, 0);
+    remove_trace(second_path);
+}
+
+// Dense rows are written as lists of what has a probability.
+static void test_export_dense(void **state)
+{
+    (void)state;
+    const float logp[] = {-INFINITY, -0.5f, -0.932752132f, -INFINITY, 0, -INFINITY};
+    dsc_trace_info info = {.tokenizer_name = "none",
+                           .vocab_size = 3,
+                           .eos_token = -1,
+                           .rows = {[DSC_SIDE_TARGET] = DSC_ROWS_DENSE}};
+    dsc_request_input q = {
+        .id = {"x", 1},
+        .output = {(const int32_t[]){1, 2}, 2},
+        .rows = {[DSC_SIDE_TARGET] = {.kind = DSC_ROWS_DENSE, .logp = logp, .vocab_size = 3}}};
+    dsc_trace_writer *w;
+    dsc_error err;
+    dsc_buffer out = {0};
+    assert_ok(dsc_trace_writer_open(&w, out_path, &info, true, 0, &err), err);
+    assert_ok(dsc_trace_writer_add(w, &q, &err), err);
+    assert_ok(dsc_trace_writer_commit(w, NULL, &err), err);
+    export_to(out_path, "jsonl", &out);
+    assert_string_equal(out.data,
+                        "{\"id\":\"x\",\"prompt\":{\"tokens\":[]},\"output\":{\"tokens\":[1,2]},"
+                        "\"target_rows\":[[[1,-0.5],[2,-0.932752132],null],[[1,0],null]]}\n");
+    dsc_buffer_fini(&out);
+}
+
 static void test_export_text(void **state)
 {
     (void)state;
@@ -193,7 +234,8 @@ static void test_rag(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_export_text),
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_rows_round_trip),
+        cmocka_unit_test(test_export_dense),  cmocka_unit_test(test_export_text),
         cmocka_unit_test(test_export_shards), cmocka_unit_test(test_export_errors),
         cmocka_unit_test(test_rag),
     };

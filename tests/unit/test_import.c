@@ -2,6 +2,7 @@
 // Import: what every form of line becomes, and what the options do.
 #include "tests/unit/import_fixture.h"
 
+#include <math.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -94,6 +95,74 @@ static void test_jsonl_logprobs(void **state)
 }
 
 // A token may end inside a character, and a text may hold any character, NUL too.
+static void expect_row(const dsc_request *q, dsc_model_side side, int64_t position, int64_t count,
+                       const int32_t *token, const float *logp, double tail)
+{
+    dsc_row row;
+    assert_true(dsc_request_row(q, side, position, &row));
+    assert_int_equal(row.count, count);
+    for (int64_t i = 0; i < count; i++)
+        assert_true(row.token[i] == token[i] && row.logp[i] == logp[i]);
+    assert_true(row.tail == (float)tail);
+}
+
+static void test_jsonl_rows(void **state)
+{
+    (void)state;
+    const int32_t token[] = {257, 3};
+    const float logp[] = {-1.5f, -0.5f}, certain[] = {0};
+    dsc_error err;
+    opened o = import_good(
+        "{\"prompt\": \"\", \"output\": [2, 3, 4], "
+        "\"draft_rows\": [[[257, -1.5], [3, -0.5]], [], [[257, 0]]], "
+        "\"target_rows\": [[[257, -1.5], [3, -0.5], -1.77], [0], [[257, 0], null]]}\n"
+        "{\"prompt\": \"\", \"output\": {\"text\": \"\", \"tokens\": []}, \"draft_rows\": [], "
+        "\"target_rows\": []}\n",
+        &plain);
+    assert_int_equal(o.info->rows[DSC_SIDE_DRAFT], DSC_ROWS_LISTED);
+    assert_int_equal(o.info->rows[DSC_SIDE_TARGET], DSC_ROWS_LISTED);
+    dsc_request q = request(&o, 0);
+    expect_row(&q, DSC_SIDE_DRAFT, 0, 2, token, logp, log(1 - exp(-1.5) - exp(-0.5)));
+    expect_row(&q, DSC_SIDE_DRAFT, 1, 0, NULL, NULL, 0);
+    expect_row(&q, DSC_SIDE_DRAFT, 2, 1, token, certain, -INFINITY);
+    expect_row(&q, DSC_SIDE_TARGET, 0, 2, token, logp, -1.77);
+    expect_row(&q, DSC_SIDE_TARGET, 1, 0, NULL, NULL, 0);
+    expect_row(&q, DSC_SIDE_TARGET, 2, 1, token, certain, -INFINITY);
+    close_trace(&o);
+    // A sum that float rounding puts a little above 1 leaves nothing.
+    o = import_good("{\"prompt\": [], \"output\": [1], \"draft_rows\": "
+                    "[[[257, -1.5], [3, -0.2524]]]}",
+                    &plain);
+    assert_int_equal(o.info->rows[DSC_SIDE_TARGET], DSC_ROWS_NONE);
+    q = request(&o, 0);
+    expect_row(&q, DSC_SIDE_DRAFT, 0, 2, token, (const float[]){-1.5f, -0.2524f}, -INFINITY);
+    close_trace(&o);
+    // Of the whole vocabulary nothing is left, however the logarithms were rounded.
+    dsc_import_options two = plain;
+    two.vocab_size = 2;
+    assert_int_equal(import("{\"prompt\": [], \"output\": [1], \"draft_rows\": "
+                            "[[[0, -0.69315], [1, -0.69315]]]}",
+                            NULL, &two, NULL, &err),
+                     0);
+    o = open_trace(out_path);
+    q = request(&o, 0);
+    expect_row(&q, DSC_SIDE_DRAFT, 0, 2, (const int32_t[]){0, 1},
+               (const float[]){-0.69315f, -0.69315f}, -INFINITY);
+    close_trace(&o);
+    static const char *const pairs[][2] = {
+        {"{\"prompt\": [], \"output\": [], \"target_rows\": []}\n{\"prompt\": [], \"output\": []}",
+         "field 'target_rows' is missing, earlier requests have it"},
+        {"{\"prompt\": [], \"output\": []}\n{\"prompt\": [], \"output\": [], \"draft_rows\": []}",
+         "field 'draft_rows' is given here, but not before"},
+    };
+    char place[80];
+    snprintf(place, sizeof place, "%s:2: ", in_path);
+    for (int i = 0; i < 2; i++) {
+        int rc = import(pairs[i][0], bytes, &plain, NULL, &err);
+        expect_message(&err, rc, place, pairs[i][1]);
+    }
+}
+
 static void test_text_is_utf8(void **state)
 {
     (void)state;
@@ -437,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_jsonl_forms),
         cmocka_unit_test(test_jsonl_references),
         cmocka_unit_test(test_jsonl_logprobs),
+        cmocka_unit_test(test_jsonl_rows),
         cmocka_unit_test(test_text_is_utf8),
         cmocka_unit_test(test_eos),
         cmocka_unit_test(test_no_eos),

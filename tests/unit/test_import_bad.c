@@ -2,6 +2,7 @@
 // What every bad line says, and that nothing is written then.
 #include "tests/unit/import_fixture.h"
 
+#define ID_FIELDS "\"prompt\": [1], \"output\": [2, 3]"
 #define LLMA_RESULT "\"result\": {\"text\": \"t\"}"
 
 static const struct {
@@ -89,6 +90,44 @@ static const struct {
     {"{" OK_FIELDS ", \"finish_reason\": 1}",
      " field 'finish_reason' must be a string, is a number"},
     {"{" OK_FIELDS ", \"metadata\": \"m\"}", " field 'metadata' must be an object, is a string"},
+    // jsonl: rows
+    {"{" OK_FIELDS ", \"draft_rows\": []}", " field 'draft_rows' needs the output as token ids"},
+    {"{" ID_FIELDS ", \"draft_rows\": null}",
+     " field 'draft_rows' must be an array of arrays of pairs, is null"},
+    {"{" ID_FIELDS ", \"target_rows\": [[]]}",
+     " field 'target_rows' has 1 rows, the output has 2 tokens"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[], {}]}",
+     " field 'draft_rows[1]' must be an array of pairs, is an object"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[[1]], []]}",
+     " field 'draft_rows[0][0]' must be a pair [token id, log-probability]"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[[1, -1, 2]], []]}",
+     " field 'draft_rows[0][0]' must be a pair"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[[1, \"x\"]], []]}",
+     " field 'draft_rows[0][0]' must be a pair"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[[1.0, -1]], []]}",
+     " field 'draft_rows[0][0]' must be a pair"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[], [[1, -1], -1, [2, -1]]]}",
+     " field 'draft_rows[1][1]' must be a pair"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[], [null, [1, -1]]]}",
+     " field 'draft_rows[1][0]' must be a pair"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[[258, -1]], []]}",
+     " field 'draft_rows[0][0]': token id 258, they are 0 to 257 here"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[[-1, -1]], []]}",
+     " field 'draft_rows[0][0]': token id -1, they"},
+    {"{" ID_FIELDS ", \"target_rows\": [[[1, 0.5]], []]}",
+     " field 'target_rows[0][0]': 0.5, the logarithm of a probability"},
+    {"{" ID_FIELDS ", \"target_rows\": [[[1, -1], [2, -1e39]], []]}",
+     " field 'target_rows[0][1]': -1e+39, the logarithm"},
+    {"{" ID_FIELDS ", \"target_rows\": [[], [[1, -1], 0.5]]}",
+     " field 'target_rows[1][1]': 0.5, the logarithm"},
+    {"{" ID_FIELDS ", \"target_rows\": [[], [[1, -0.5], [2, -0.5]]]}",
+     " request 0: row 1 of the target sums to 1.21306"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[[1, -1], -1], []]}",
+     " request 0: row 0 of the draft sums to 0.73575"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[null], []]}",
+     " request 0: row 0 of the draft sums to 0, a law"},
+    {"{" ID_FIELDS ", \"draft_rows\": [[[7, -3], [7, -3]], []]}",
+     " request 0: row 0 of the draft lists token id 7 twice"},
     // llma
     {"{\"docs\": [], " LLMA_RESULT "}", " field 'query' is missing"},
     {"{\"query\": [], \"docs\": [], " LLMA_RESULT "}",

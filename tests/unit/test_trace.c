@@ -152,38 +152,6 @@ static void empty_trace(void **state)
 
 // --- damaged shards ----------------------------------------------------------------------------
 
-static int open_shard(dsc_error *err)
-{
-    dsc_trace *t;
-    dsc_shard *s = NULL;
-    *err = (dsc_error){0};
-    expect_ok(dsc_trace_open(&t, in_scratch("a.dst"), err), err);
-    int rc = dsc_shard_open(&s, t, 0, err);
-    if (rc)
-        assert_null(s);
-    dsc_shard_close(s);
-    dsc_trace_close(t);
-    return rc;
-}
-
-// Overwrites element `index` (from the end when negative) of a column where it lies in the file.
-static void patch(const char *tensor, int64_t index, const void *value)
-{
-    dsc_error err = {0};
-    dsc_safetensors *s;
-    size_t n;
-    expect_ok(dsc_safetensors_open(&s, in_scratch(FIRST_SHARD), &err), &err);
-    const dsc_tensor *t = dsc_safetensors_find(s, tensor);
-    assert_non_null(t);
-    size_t size = dsc_dtype_bytes(t->dtype);
-    size_t at = (size_t)t->begin + size * (size_t)(index < 0 ? t->count + index : index);
-    dsc_safetensors_close(s);
-    char *bytes = get_file(in_scratch(FIRST_SHARD), &n);
-    memcpy(bytes + at, value, size);
-    put_file(in_scratch(FIRST_SHARD), bytes, n);
-    free(bytes);
-}
-
 static const struct {
     const char *tensor;
     int64_t index;
@@ -236,66 +204,6 @@ static void values_are_checked(void **state)
         assert_int_equal(verify("a.dst", &err), DSC_EINPUT);
     }
     free(sound);
-}
-
-// Makes the manifest fit the shards on disk again (size, hashes), so that only what the shards
-// say is left to be found. `field`, a member of "totals" and perhaps of the first shard, becomes
-// `value` there unless it is NULL.
-static void reseal(const char *field, int64_t value)
-{
-    dsc_error err = {0};
-    dsc_shard_entry e[8] = {0};
-    char hex[DSC_SHA256_HEX], *path;
-    struct stat st;
-    json_t *root = json_load_file(in_scratch("a.dst/manifest.json"), 0, NULL), *shard;
-    assert_non_null(root);
-    json_t *list = json_object_get(root, "shards");
-    size_t i;
-    json_array_foreach(list, i, shard)
-    {
-        expect_ok(dsc_trace_shard_path(&path, in_scratch("a.dst"), i, &err), &err);
-        expect_ok(dsc_sha256_file(path, e[i].sha256, &err), &err);
-        assert_int_equal(stat(path, &st), 0);
-        json_object_set_new(shard, "bytes", json_integer(st.st_size));
-        json_object_set_new(shard, "sha256", json_string(e[i].sha256));
-        free(path);
-    }
-    dsc_trace_hash(e, json_array_size(list), hex);
-    json_object_set_new(root, "hash", json_string(hex));
-    if (field)
-        json_object_set_new(json_object_get(root, "totals"), field, json_integer(value));
-    shard = json_array_get(list, 0);
-    if (field && json_object_get(shard, field))
-        json_object_set_new(shard, field, json_integer(value));
-    expect_ok(dsc_manifest_seal(root, hex, &err), &err);
-    json_object_set_new(root, "manifest_sha256", json_string(hex));
-    assert_int_equal(json_dump_file(root, in_scratch("a.dst/manifest.json"), 0), 0);
-    json_decref(root);
-}
-
-// Writes the shard anew with `change` in place of the tensor of that name (left out when it has
-// no data), or added when there is none.
-static void replace(dsc_tensor change)
-{
-    dsc_error err = {0};
-    dsc_safetensors *s;
-    dsc_tensor list[DSC_COLUMNS + 1];
-    size_t count = 0;
-    bool done = false;
-    expect_ok(dsc_safetensors_open(&s, in_scratch(FIRST_SHARD), &err), &err);
-    for (size_t i = 0; i < dsc_safetensors_count(s); i++) {
-        const dsc_tensor *t = dsc_safetensors_at(s, i);
-        bool same = !strcmp(t->name, change.name);
-        done |= same;
-        if (!same || change.data)
-            list[count++] = same ? change : *t;
-    }
-    if (!done)
-        list[count++] = change;
-    assert_int_equal(rename(in_scratch(FIRST_SHARD), in_scratch("former")), 0);
-    expect_ok(dsc_safetensors_write(in_scratch(FIRST_SHARD), list, count, NULL, &err), &err);
-    dsc_safetensors_close(s);
-    reseal(NULL, 0);
 }
 
 static void columns_are_checked(void **state)
