@@ -15,6 +15,12 @@ static const dsc_figure_type *const figures[] = {
     &dsc_figure_llma_stats,
     &dsc_figure_heatmap,
     &dsc_figure_accept_histogram,
+    &dsc_figure_spectr_bernoulli,
+    &dsc_figure_spectr_uniform,
+    &dsc_figure_accept_vs_k,
+    &dsc_figure_speedup_surface,
+    &dsc_figure_pearl_window,
+    &dsc_figure_tree,
     NULL,
 };
 

@@ -9,5 +9,11 @@ extern const dsc_figure_type dsc_figure_llma_speedup;
 extern const dsc_figure_type dsc_figure_llma_stats;
 extern const dsc_figure_type dsc_figure_heatmap;
 extern const dsc_figure_type dsc_figure_accept_histogram;
+extern const dsc_figure_type dsc_figure_spectr_bernoulli;
+extern const dsc_figure_type dsc_figure_spectr_uniform;
+extern const dsc_figure_type dsc_figure_accept_vs_k;
+extern const dsc_figure_type dsc_figure_speedup_surface;
+extern const dsc_figure_type dsc_figure_pearl_window;
+extern const dsc_figure_type dsc_figure_tree;
 
 #endif

@@ -16,6 +16,13 @@ static const dsc_term term[] = {
     {"block_efficiency", "block efficiency (output tokens per target call)", false},
     {"speedup", "speed-up over one token per call", false},
     {"accept_histogram", "accepted tokens per call", false},
+    {"single", "acceptance of one draft", false},
+    {"multiround", "acceptance, multi-round rejection", false},
+    {"multiround_wor", "acceptance, multi-round without replacement", false},
+    {"kseq", "acceptance, k-Seq", false},
+    {"otm", "optimal acceptance (OTM)", false},
+    {"otm_wor", "optimal acceptance without replacement", false},
+    {"otm_greedy", "optimal acceptance, greedy draft set", false},
 };
 
 const dsc_term *dsc_term_find(const char *column)

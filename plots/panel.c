@@ -12,12 +12,23 @@ static const double *line_of(const dsc_panels *p, size_t panel, size_t line)
     return p->panel[panel].y + line * p->nx;
 }
 
-static bool has_points(const dsc_panels *p, size_t panel, size_t line)
+static bool any_finite(const double *v, size_t n)
 {
-    for (size_t i = 0; i < p->nx; i++)
-        if (isfinite(line_of(p, panel, line)[i]))
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(v[i]))
             return true;
     return false;
+}
+
+// Where the ranges of a line begin in low and high.
+static size_t band_of(const dsc_panels *p, size_t panel, size_t line)
+{
+    return (panel * p->lines + line) * p->nx;
+}
+
+static bool has_band(const dsc_panels *p, size_t panel, size_t line)
+{
+    return p->low && any_finite(p->low + band_of(p, panel, line), p->nx);
 }
 
 // The shared axis of a quantity. The reference line belongs to what must be seen, and must not
@@ -27,11 +38,14 @@ static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
     double lo = p->reference_label ? 1 : INFINITY, hi = p->reference_label ? 1 : -INFINITY;
     for (size_t i = 0; i < p->panels; i++)
         for (size_t j = 0; p->panel[i].quantity == quantity && j < p->lines * p->nx; j++) {
-            double y = p->panel[i].y[j];
-            if (isfinite(y) && (y > 0 || !p->log_y)) {
-                lo = fmin(lo, y);
-                hi = fmax(hi, y);
-            }
+            size_t at = band_of(p, i, 0) + j;
+            const double y[] = {p->panel[i].y[j], p->low ? p->low[at] : NAN,
+                                p->high ? p->high[at] : NAN};
+            for (size_t n = 0; n < sizeof y / sizeof *y; n++)
+                if (isfinite(y[n]) && (y[n] > 0 || !p->log_y)) {
+                    lo = fmin(lo, y[n]);
+                    hi = fmax(hi, y[n]);
+                }
         }
     if (p->log_y)
         return lo > hi ? dsc_axis_decades(0.1, 1) : dsc_axis_decades(lo, hi);
@@ -41,20 +55,28 @@ static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
     return a;
 }
 
+static void put_value(dsc_writer *w, const dsc_panels *p, double y)
+{
+    if (p->log_y && y <= 0)
+        dsc_put(w, " NaN"); // unlike a missing value, a gap in the line
+    else if (isfinite(y))
+        dsc_put(w, " %.12g", y);
+    else
+        dsc_put(w, " ?");
+}
+
+// Columns: x, the lines, then low and high of each line when there are ranges.
 static void put_data(dsc_writer *w, const dsc_panels *p)
 {
     for (size_t i = 0; i < p->panels; i++) {
         dsc_put(w, "$panel%zu << EOD\n", i + 1);
         for (size_t x = 0; x < p->nx; x++) {
             dsc_put(w, "%.12g", p->x[x]);
-            for (size_t j = 0; j < p->lines; j++) {
-                double y = line_of(p, i, j)[x];
-                if (p->log_y && y <= 0)
-                    dsc_put(w, " NaN"); // unlike a missing value, a gap in the line
-                else if (isfinite(y))
-                    dsc_put(w, " %.12g", y);
-                else
-                    dsc_put(w, " ?");
+            for (size_t j = 0; j < p->lines; j++)
+                put_value(w, p, line_of(p, i, j)[x]);
+            for (size_t j = 0; p->low && j < p->lines; j++) {
+                put_value(w, p, p->low[band_of(p, i, j) + x]);
+                put_value(w, p, p->high[band_of(p, i, j) + x]);
             }
             dsc_put(w, "\n");
         }
@@ -96,6 +118,27 @@ static void put_marks(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
     }
 }
 
+// The range of line j: a band between its two ends, each a line with small points.
+static void put_band(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
+                     size_t j, bool any)
+{
+    size_t low = 2 + p->lines + 2 * j;
+    if (c->terminal != DSC_TERM_DUMB)
+        dsc_put(w,
+                "%s$panel%zu using 1:%zu:%zu with filledcurves fs transparent solid 0.18 noborder "
+                "lc rgb '%s' notitle, \\\n     ",
+                any ? ", \\\n     " : "", panel + 1, low, low + 1,
+                dsc_style_colour(p->key[j].style));
+    else if (any)
+        dsc_put(w, ", \\\n     ");
+    for (size_t end = 0; end < 2; end++) {
+        dsc_put(w, "%s$panel%zu using 1:%zu with linespoints ", end ? ", \\\n     " : "", panel + 1,
+                low + end);
+        dsc_put_line_style(w, c, p->key[j].style, 0.6);
+        dsc_put(w, " notitle");
+    }
+}
+
 static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
                      double width)
 {
@@ -109,7 +152,11 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
         any = true;
     }
     for (size_t j = 0; j < p->lines; j++) {
-        if (!has_points(p, panel, j))
+        if (has_band(p, panel, j)) {
+            put_band(w, c, p, panel, j, any);
+            any = true;
+        }
+        if (!any_finite(line_of(p, panel, j), p->nx))
             continue;
         dsc_put(w, "%s$panel%zu using 1:%zu with linespoints ", any ? ", \\\n     " : "", panel + 1,
                 j + 2);
@@ -127,13 +174,14 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     dsc_put(w, "\n");
 }
 
-// One panel inside `cell`: title, axes, x label when it is the lowest of its column.
+// One panel inside `cell`: title, axes, x label when it is the lowest of its column; `room`: the
+// label of some panel of its row needs room.
 static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t i, box cell,
-                      bool any_group, bool lowest)
+                      bool any_group, bool room, bool lowest)
 {
     bool dumb = c->terminal == DSC_TERM_DUMB;
     const dsc_panel *panel = &p->panel[i];
-    double below = dumb ? 2 + lowest : (lowest ? 2.2 : 1.2) * c->line_height + 6;
+    double below = dumb ? 2 + room : (room ? 2.2 : 1.2) * c->line_height + 6;
     double rest = cell.bottom - cell.top - below;
     dsc_axis y = axis_of(p, panel->quantity, dumb ? 5 : rest > 250 ? 7 : 5);
     box b = cell;
@@ -188,7 +236,8 @@ void dsc_put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, const 
                     .top = top + (double)row * height};
         cell.right = cell.left + width;
         cell.bottom = cell.top + height - (dumb || row + 1 == rows ? 0 : 8);
-        put_panel(w, c, p, i, cell, any_group, i + columns >= p->panels);
+        put_panel(w, c, p, i, cell, any_group, (row + 1) * columns + columns > p->panels,
+                  i + columns >= p->panels);
     }
     dsc_put(w, "unset multiplot\n");
 }

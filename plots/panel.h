@@ -23,6 +23,9 @@ typedef struct dsc_panels {
     const char *reference_label; // key of a dashed line at y = 1; NULL: no such line
     bool log_y;                  // zeros break the line
     const double *mark; // [lines] an x for each, ticked at the top of the panels; may be NULL
+    // [panels][lines][nx]: where a line is known as a range only, drawn as a band between two
+    // lines with small points; NaN where it is not. Both may be NULL.
+    const double *low, *high;
     size_t best_panel, best_line, best_x; // a ring around this point; best_panel SIZE_MAX: none
 } dsc_panels;
 

@@ -5,6 +5,7 @@
 #define DSC_TESTS_PLOT_FIXTURE_H
 
 #include "base/table.h"
+#include "plots/figure.h"
 #include "tests/close.h"
 
 #include <dirent.h>
@@ -66,6 +67,25 @@ static inline bool in_path(const char *program)
         if (!in_path(program))                                                                     \
             skip();                                                                                \
     } while (0)
+
+// The figures whose needed columns are all in the table; returns how many.
+enum { MOST_FIGURES = 32 };
+static inline size_t drawable(const dsc_table *t, const dsc_figure_type *figure[MOST_FIGURES])
+{
+    size_t n = 0;
+    for (const dsc_figure_type *const *f = dsc_figures(); *f; f++) {
+        char needs[256], *rest = needs;
+        bool all = true;
+        assert_true((size_t)snprintf(needs, sizeof needs, "%s", (*f)->needs) < sizeof needs);
+        for (char *name; (name = strsep(&rest, " "));)
+            all = all && dsc_table_find(t, name) >= 0;
+        if (all) {
+            assert_true(n < MOST_FIGURES);
+            figure[n++] = *f;
+        }
+    }
+    return n;
+}
 
 // --- tables --------------------------------------------------------------------------------
 

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of acceptance: what they draw and say, on every terminal; ranges become bands;
+// hostile names stay text; whatever cannot be drawn is refused.
+#include "tests/unit/plot_fixture.h"
+
+#include "plots/figure.h"
+
+#include <math.h>
+
+enum { QUANTITIES = 4, HEAD = 2 };
+static const char *const quantity[QUANTITIES] = {"single", "multiround", "kseq", "otm"};
+
+// A table as `draftscope theory accept` writes it, with the columns the figures read.
+static void add_accept_columns(dsc_table *t, bool ranges)
+{
+    dsc_error err = {0};
+    char name[32];
+    assert_ok(dsc_table_add_column(t, "pair", DSC_CELL_TEXT, NULL, &err), err);
+    assert_ok(dsc_table_add_column(t, "k", DSC_CELL_INT, NULL, &err), err);
+    for (int q = 0; q < QUANTITIES; q++)
+        assert_ok(dsc_table_add_column(t, quantity[q], DSC_CELL_REAL, NULL, &err), err);
+    for (int i = 0; ranges && i < 2 * QUANTITIES; i++) {
+        snprintf(name, sizeof name, "%s_%s", quantity[i / 2], i % 2 ? "high" : "low");
+        assert_ok(dsc_table_add_column(t, name, DSC_CELL_REAL, NULL, &err), err);
+    }
+}
+
+// A row; `width` > 0: ranges of that width above the values.
+static void add_accept(dsc_table *t, const char *pair, int64_t k, const double value[QUANTITIES],
+                       double width)
+{
+    dsc_error err = {0};
+    dsc_cell cell[HEAD + 3 * QUANTITIES] = {{.type = DSC_CELL_TEXT, .text = pair},
+                                            {.type = DSC_CELL_INT, .i = k}};
+    for (int q = 0; q < QUANTITIES; q++) {
+        cell[HEAD + q] = (dsc_cell){.type = DSC_CELL_REAL, .r = width > 0 ? NAN : value[q]};
+        cell[HEAD + QUANTITIES + 2 * q] = (dsc_cell){.type = DSC_CELL_REAL, .r = value[q]};
+        cell[HEAD + QUANTITIES + 2 * q + 1] =
+            (dsc_cell){.type = DSC_CELL_REAL, .r = value[q] + width};
+    }
+    assert_ok(dsc_table_add_row(t, cell, &err), err);
+}
+
+// `pair` at k = 1 .. ks, growing.
+static void add_pair(dsc_table *t, const char *pair, int64_t ks, double width)
+{
+    for (int64_t k = 1; k <= ks; k++) {
+        double x = 0.6 * (1 - pow(0.5, (double)k));
+        add_accept(t, pair, k, (double[]){0.3, x, 1.1 * x, 1.2 * x}, width);
+    }
+}
+
+static const char *const figures[] = {"spectr-bernoulli", "spectr-uniform", "accept-vs-k"};
+enum { FIGURES = 3 };
+
+// Two pairs by the names that figure f reads.
+static const char *pair_name(int f, int i)
+{
+    static const char *const name[FIGURES][2] = {{"Ber(0.25) to Ber(0.5)", "Ber(0.25) to Ber(1)"},
+                                                 {"U(32) to U(32/2)", "U(32) to U(32/4)"},
+                                                 {"row 0", "request 2 position 17"}};
+    return name[f][i];
+}
+
+static void draw(const char *figure, const dsc_table *t, const dsc_figure_options *o,
+                 const char *terminal, dsc_drawing *d)
+{
+    dsc_error err = {0};
+    *d = (dsc_drawing){0};
+    assert_ok(dsc_figure_draw(dsc_figure_find(figure), t, o, terminal, d, &err), err);
+}
+
+static void refuse(const char *figure, const dsc_table *t, const dsc_figure_options *o,
+                   const char *says)
+{
+    dsc_error err = {0};
+    dsc_drawing d = {0};
+    int rc = dsc_figure_draw(dsc_figure_find(figure), t, o, "svg", &d, &err);
+    if (rc != DSC_EUSAGE || !strstr(err.message, says))
+        fail_msg("%s: %d '%s', not '%s'", figure, rc, err.message, says);
+}
+
+static void assert_contains(const dsc_buffer *b, const char *what)
+{
+    if (!strstr(b->data, what))
+        fail_msg("'%s' not in: %.3000s", what, b->data);
+}
+
+// SpecTr's numbers for Ber(.25) to Ber(.75) reach the script, the sentence and the data.
+static void test_numbers(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    const char *pair = "Ber(0.25) to Ber(0.75)";
+    add_accept_columns(&t, false);
+    add_accept(&t, pair, 1, (double[]){0.5, 0.5, 0.5, 0.5}, 0);
+    add_accept(&t, pair, 2, (double[]){0.5, 0.625, 0.648268, 0.6875}, 0);
+    add_accept(&t, pair, 4, (double[]){0.5, 0.789062, 0.829887, 0.933594}, 0);
+    draw("spectr-bernoulli", &t, NULL, "svg", &d);
+    assert_contains(&d.script, "$panel1 << EOD\n1 0.5 0.5 0.5 0.5\n2 0.6875 0.648268 0.625 0.5\n");
+    assert_contains(&d.finding, "furthest from the optimum for Ber(0.25) to Ber(0.75) at k = 4: "
+                                "0.8299 against 0.9336 (multi-round 0.7891, one draft 0.5000)");
+    assert_int_equal(d.data.rows, 3);
+    assert_close(dsc_table_real(&d.data, 2, (size_t)dsc_table_find(&d.data, "otm")), 0.933594, 0);
+    assert_int_equal(dsc_table_find(&d.data, "otm_low"), -1);
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+static void test_uniform(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    add_accept_columns(&t, false);
+    for (int64_t k = 1; k <= 3; k++)
+        for (int r = 2; r <= 4; r += 2) {
+            double a = 1 - pow(1 - 1.0 / r, (double)k);
+            add_accept(&t, pair_name(1, r / 2 - 1), k, (double[]){1.0 / r, a, a, a}, 0);
+        }
+    draw("spectr-uniform", &t, NULL, "svg", &d);
+    assert_contains(&d.script, "$panel1 << EOD\n1 0.5 0.25\n2 0.75 0.4375\n3 0.875 0.578125\nEOD");
+    assert_contains(&d.finding, "r = 2 0.5000 to 0.8750, r = 4 0.2500 to 0.5781. k-Seq reaches");
+    dsc_drawing_fini(&d);
+    add_accept(&t, "U(32) to U(32/4)", 4, (double[]){.25, .6, .6, .7}, 0);
+    draw("spectr-uniform", &t, NULL, "svg", &d);
+    assert_contains(&d.finding, "k-Seq is up to 0.1 away");
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+// Where a table has ranges a figure has bands, and its data their ends.
+static void test_ranges(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    add_accept_columns(&t, true);
+    add_pair(&t, "row 0", 3, 0);
+    add_pair(&t, "row 1", 3, 0.05);
+    draw("accept-vs-k", &t, NULL, "svg", &d);
+    assert_contains(&d.script, "$panel2 using 1:6:7 with filledcurves");
+    assert_null(strstr(d.script.data, "$panel1 using 1:6:7"));
+    assert_contains(&d.script, "$panel2 << EOD\n1 ? ? ? ? 0.36 0.41 0.33 0.38 0.3 0.35 0.3 0.35\n");
+    assert_contains(&d.finding, "at most 0.05 wide");
+    assert_int_equal(d.data.rows, 6);
+    int low = dsc_table_find(&d.data, "otm_low");
+    assert_true(isnan(dsc_table_real(&d.data, 0, (size_t)low)));
+    assert_close(dsc_table_real(&d.data, 3, (size_t)low), 0.36, 1e-12);
+    dsc_drawing_fini(&d);
+    draw("accept-vs-k", &t, &(dsc_figure_options){.width = 360}, "png", &d);
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+static void test_terminals(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const char *const terminal[] = {"svg", "png", "pdf", "dumb"};
+    for (int f = 0; f < FIGURES; f++) {
+        dsc_table t = {0};
+        add_accept_columns(&t, f == 2);
+        add_pair(&t, pair_name(f, 0), 16, 0);
+        add_pair(&t, pair_name(f, 1), 16, f == 2 ? 0.1 : 0);
+        for (int i = 0; i < 8; i++) {
+            dsc_figure_options o = {.width = i >= 4 && i < 7 ? 390 : 0};
+            dsc_drawing a, b;
+            draw(figures[f], &t, &o, terminal[i % 4], &a);
+            draw(figures[f], &t, &o, terminal[i % 4], &b);
+            assert_true(a.picture.length > 500 && a.finding.length > 40);
+            assert_int_equal(a.picture.length, b.picture.length);
+            assert_memory_equal(a.picture.data, b.picture.data, a.picture.length);
+            dsc_drawing_fini(&a);
+            dsc_drawing_fini(&b);
+        }
+        dsc_table_fini(&t);
+    }
+}
+
+static void test_hostile(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    for (size_t i = 0; i < HOSTILE; i++)
+        for (int f = 0; f < FIGURES; f++) {
+            dsc_table t = {0};
+            dsc_drawing d;
+            char pair[256];
+            snprintf(pair, sizeof pair, "%s%s", f == 2 ? "" : pair_name(f, 0), hostile[i]);
+            add_accept_columns(&t, false);
+            add_pair(&t, pair, 3, 0);
+            draw(figures[f], &t, &(dsc_figure_options){.title = hostile[i]}, "svg", &d);
+            assert_null(strstr(d.picture.data, "<script"));
+            dsc_drawing_fini(&d);
+            dsc_table_fini(&t);
+        }
+    assert_int_equal(count_files("OWNED"), 0);
+}
+
+// Numbers far from any acceptance: a picture or a refusal.
+static void test_extremes(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const double value[] = {1e308, -1e299, 0, 1e-300, INFINITY, NAN, 1};
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+        for (int f = 0; f < FIGURES; f++) {
+            dsc_table t = {0};
+            dsc_drawing d = {0};
+            dsc_error err = {0};
+            double v = value[i];
+            add_accept_columns(&t, false);
+            add_accept(&t, pair_name(f, 0), 1, (double[]){v, v, v, v}, 0);
+            int rc = dsc_figure_draw(dsc_figure_find(figures[f]), &t, NULL, "svg", &d, &err);
+            if (rc && !(rc == DSC_EUSAGE && strstr(err.message, "no finite acceptance")))
+                fail_msg("%s of %g: %s", figures[f], v, err.message);
+            assert_true((rc == 0) == (fabs(v) < 1e300));
+            dsc_drawing_fini(&d);
+            dsc_table_fini(&t);
+        }
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    dsc_table t = {0};
+    char pair[32];
+    refuse("accept-vs-k", &t, NULL, "needs a column 'pair'");
+    add_accept_columns(&t, false);
+    refuse("accept-vs-k", &t, NULL, "no rows");
+    add_pair(&t, "row 0", 2, 0);
+    refuse("spectr-bernoulli", &t, NULL, "theory accept --bernoulli");
+    refuse("spectr-uniform", &t, NULL, "theory accept --uniform");
+    dsc_figure_filter f = {"pair", "row 9"};
+    refuse("accept-vs-k", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "no row is left");
+    for (int i = 1; i < 9; i++) {
+        snprintf(pair, sizeof pair, "row %d", i);
+        add_pair(&t, pair, 2, 0);
+    }
+    refuse("accept-vs-k", &t, NULL, "at most 6: filter by pair (row 0, row 1, ...)");
+    add_pair(&t, "row 0", 1, 0);
+    refuse("accept-vs-k", &t, NULL, "two rows are the same point (row 0, k = 1)");
+    dsc_table_fini(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_ranges),   cmocka_unit_test(test_terminals),
+        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}

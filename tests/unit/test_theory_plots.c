@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of `draftscope theory` tables: the numbers drawn are the table's, the optimum they
+// mark is the largest, on every terminal; hostile text stays text; whatever cannot be drawn is
+// refused by name.
+#include "tests/unit/plot_check.h"
+#include "tests/unit/plot_fixture.h"
+
+#include <math.h>
+
+enum { MOST_COLUMNS = 16 };
+
+// --- tables as the commands write them -------------------------------------------------------
+
+// Columns by name; a name that ends in $ is text, in # whole numbers.
+static void add_named(dsc_table *t, const char *names)
+{
+    char text[512], *rest = text;
+    dsc_error err = {0};
+    assert_true(strlen(names) < sizeof text);
+    strcpy(text, names);
+    for (char *name; (name = strsep(&rest, " "));) {
+        char *last = name + strlen(name) - 1;
+        dsc_cell_type type = *last == '$'   ? DSC_CELL_TEXT
+                             : *last == '#' ? DSC_CELL_INT
+                                            : DSC_CELL_REAL;
+        if (type != DSC_CELL_REAL)
+            *last = '\0';
+        assert_ok(dsc_table_add_column(t, name, type, NULL, &err), err);
+    }
+    assert_ok(dsc_table_comment(t, "draftscope", "0.1.0", &err), err);
+    assert_ok(dsc_table_comment(t, "command", "draftscope theory", &err), err);
+}
+
+// A row: the numbers in the order of the numeric columns, the texts in that of the text columns.
+static void add_row(dsc_table *t, const double *number, const char *const *text)
+{
+    dsc_cell cell[MOST_COLUMNS];
+    dsc_error err = {0};
+    for (size_t c = 0; c < t->columns; c++) {
+        dsc_cell_type type = t->column[c].type;
+        cell[c] = (dsc_cell){.type = type};
+        if (type == DSC_CELL_TEXT)
+            cell[c].text = *text++;
+        else if (type == DSC_CELL_INT)
+            cell[c].i = (int64_t)*number++;
+        else
+            cell[c].r = *number++;
+    }
+    assert_ok(dsc_table_add_row(t, cell, &err), err);
+}
+
+// `theory speedup`: lengths 1 .. lengths of one acceptance and cost.
+static void add_speedups(dsc_table *t, double alpha, double cost, int lengths)
+{
+    if (!t->columns)
+        add_named(t, "alpha length# draft_cost target_slope accepted block_efficiency speedup");
+    for (int l = 1; l <= lengths; l++) {
+        double tokens = (1 - pow(alpha, l + 1)) / (1 - alpha);
+        add_row(t, (double[]){alpha, l, cost, 0, tokens - 1, tokens, tokens / (1 + l * cost)},
+                NULL);
+    }
+}
+
+static void surface_table(dsc_table *t)
+{
+    for (int i = 0; i < 3; i++)
+        add_speedups(t, (double[]){0.5, 0.8, 0.95}[i], 0.05, 12);
+}
+
+// `theory pearl`: windows 1 .. windows of one acceptance and ratio.
+static void add_windows(dsc_table *t, const char *form, double alpha, double ratio, int windows)
+{
+    if (!t->columns)
+        add_named(t, "alpha ratio form$ window# speedup tokens_per_iteration best_window# "
+                     "best_speedup accepted accepted_as_printed");
+    for (int g = 1; g <= windows; g++) {
+        double tokens = 1 / (1 - alpha) / (1 + alpha / (1 - pow(alpha, g)));
+        add_row(t,
+                (double[]){alpha, ratio, g, tokens / fmax(g / ratio, 1), tokens, ratio, NAN,
+                           alpha / (1 - alpha), 1 / (1 - alpha) + 1},
+                &form);
+    }
+}
+
+static void pearl_table(dsc_table *t)
+{
+    add_windows(t, "pearl", 0.8, 3, 8);
+    add_windows(t, "pearl", 0.8, 5, 8);
+    add_windows(t, "no-pre-verify", 0.8, 5, 8);
+}
+
+// `theory pearl --published`.
+static void add_published(dsc_table *t, const char *pair, const char *quantity, double window,
+                          double predicted, double published)
+{
+    if (!t->columns)
+        add_named(t, "table# pair$ quantity$ window# alpha ratio predicted published "
+                     "error_percent tolerance_percent ok$");
+    add_row(t,
+            (double[]){5, window, 0.96, 2.6, predicted, published,
+                       100 * (predicted / published - 1), NAN},
+            (const char *[]){pair, quantity, "-"});
+}
+
+static void published_table(dsc_table *t)
+{
+    for (int i = 0; i < 2; i++)
+        for (int g = 2; g < 7; g++)
+            add_published(t, i ? "7B/70B" : "7B/34B", "tokens_per_s", g, 60 - 3 * abs(g - 3) + i,
+                          58 - 3 * abs(g - 3 - i));
+    add_published(t, "7B/34B", "speedup", 3, 2.38, 2.35);
+}
+
+typedef struct tree_node {
+    int parent, depth, rank;
+    double probability;
+} tree_node;
+
+// `theory tree`: node i is row i.
+static void add_tree(dsc_table *t, const tree_node *n, int nodes)
+{
+    dsc_error err = {0};
+    if (!t->columns)
+        add_named(t, "node# parent# depth# rank# path$ probability expected_tokens");
+    assert_ok(dsc_table_comment(t, "speedup", "1.75", &err), err);
+    for (int i = 0; i < nodes; i++)
+        add_row(
+            t,
+            (double[]){i, n[i].parent, n[i].depth, n[i].rank, n[i].probability, n[i].probability},
+            (const char *[]){"0"});
+}
+
+// 0 -> 1, 2; 1 -> 3, 4; 2 -> 5. Depth first: row 0 holds 0 1 3, row 1 node 4, row 2 holds 2 5.
+static const tree_node small_tree[] = {{-1, 0, -1, 1},  {0, 1, 0, 0.6},    {0, 1, 1, 0.2},
+                                       {1, 2, 0, 0.36}, {1, 2, 1, 0.0001}, {2, 2, 0, 0.12}};
+enum { SMALL = sizeof small_tree / sizeof *small_tree };
+
+static void tree_table(dsc_table *t)
+{
+    add_tree(t, small_tree, SMALL);
+}
+
+// `theory accept` of one pair at k = 1, 2; the numbers are those of SpecTr, App. B.
+static void accept_table(dsc_table *t)
+{
+    add_named(t, "pair$ k# single multiround kseq kseq_rho otm");
+    const char *pair = "Ber(0.25) to Ber(0.5)";
+    add_row(t, (double[]){1, .75, .75, .75, 1, .75}, &pair);
+    add_row(t, (double[]){2, .75, .8125, .847597, 1.390388, .9375}, &pair);
+}
+
+typedef struct sample {
+    const char *figure;
+    void (*fill)(dsc_table *t);
+} sample;
+
+static const sample samples[] = {
+    {"speedup-surface", surface_table}, {"pearl-window", pearl_table},
+    {"pearl-window", published_table},  {"tree", tree_table},
+    {"spectr-bernoulli", accept_table}, {"accept-vs-k", accept_table},
+};
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+// --- drawing -------------------------------------------------------------------------------
+
+static double drawn(const dsc_drawing *d, size_t row, const char *column)
+{
+    int c = dsc_table_find(&d->data, column);
+    assert_true(c >= 0 && row < d->data.rows);
+    return dsc_table_real(&d->data, row, (size_t)c);
+}
+
+// --- numbers -------------------------------------------------------------------------------
+
+// Each sample table is one that its figure says it can draw.
+static void test_samples(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SAMPLES; i++) {
+        const dsc_figure_type *can[MOST_FIGURES];
+        dsc_table t = {0};
+        bool found = false;
+        samples[i].fill(&t);
+        for (size_t n = drawable(&t, can); n-- > 0;)
+            found = found || !strcmp(can[n]->name, samples[i].figure);
+        assert_true(found);
+        dsc_table_fini(&t);
+    }
+}
+
+// alpha_2 of Ber(.25) to Ber(.5) is .9375.
+static void test_accept(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    accept_table(&t);
+    draw("spectr-bernoulli", &t, NULL, "svg", &d);
+    assert_int_equal(d.data.rows, 2);
+    assert_close(drawn(&d, 1, "k"), 2, 0);
+    assert_close(drawn(&d, 1, "otm"), 0.9375, 0);
+    assert_close(drawn(&d, 1, "kseq"), 0.847597, 0);
+    assert_contains(&d.script, "2 0.9375 0.847597 0.8125 0.75\n");
+    assert_contains(&d.finding, "0.8476 against 0.9375");
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+// At a draft cost of .05 the best lengths are 3 and 8; at .95 speed-up still rises at 12, which is
+// therefore no optimum and has no tick.
+static void test_surface(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    surface_table(&t);
+    draw("speedup-surface", &t, NULL, "svg", &d);
+    assert_int_equal(d.data.rows, 3 * 12);
+    assert_close(drawn(&d, 2, "length"), 3, 0);
+    assert_close(drawn(&d, 2, "speedup"), 1.875 / 1.15, 1e-12);
+    assert_close(drawn(&d, 12 + 7, "alpha"), 0.8, 0);
+    assert_close(drawn(&d, 12 + 7, "speedup"), 3.0920795428571437, 1e-12);
+    assert_contains(&d.script, "'0.5 (3)'");
+    assert_contains(&d.script, "'0.8 (8)'");
+    assert_contains(&d.script, "'0.95 (12+)'");
+    assert_contains(&d.script, "still rising");
+    assert_contains(&d.script, "from first 8, graph 1");
+    assert_null(strstr(d.script.data, "from first 12, graph 1"));
+    assert_contains(&d.finding,
+                    "at 0.5 best 1.63× with 3, at 0.8 best 3.09× with 8, at 0.95 best ");
+    assert_contains(&d.finding, "with 12, the longest. Without");
+    dsc_drawing_fini(&d);
+    for (int i = 0; i < 2; i++) // a second cost: a panel for each, and no brackets
+        add_speedups(&t, (double[]){0.5, 0.8}[i], 0.1, 12);
+    draw("speedup-surface", &t, NULL, "svg", &d);
+    assert_contains(&d.script, "$panel2 << EOD");
+    assert_contains(&d.script, "draft_cost = 0.1");
+    assert_contains(&d.script, "'0.8'");
+    assert_contains(&d.finding, "; draft_cost = 0.1: at 0.5 best 1.46× with 2");
+    assert_int_equal(d.data.rows, 5 * 12);
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+// Lines of equal best length have ticks beside each other.
+static void test_ticks(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    add_speedups(&t, 0.50, 0.05, 11);
+    add_speedups(&t, 0.51, 0.05, 11);
+    draw("speedup-surface", &t, NULL, "svg", &d);
+    assert_contains(&d.script, "'0.51 (3)'");
+    assert_contains(&d.script, "from first 3, graph 1");
+    assert_contains(&d.script, "from first 2.92, graph 1");
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+// More rates than lines: as many as there are styles, and it is said.
+static void test_thinned(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0}, p = {0};
+    dsc_drawing d;
+    for (int i = 0; i < 20; i++) {
+        add_speedups(&t, 0.04 * (i + 1), 0.05, 6);
+        add_windows(&p, "pearl", 0.04 * (i + 1), 3, 6);
+    }
+    draw("speedup-surface", &t, NULL, "svg", &d);
+    assert_contains(&d.script, "8 of 20 rates drawn");
+    assert_int_equal(d.data.rows, 8 * 6);
+    dsc_drawing_fini(&d);
+    draw("pearl-window", &p, NULL, "svg", &d);
+    assert_contains(&d.script, "8 of 20 lines drawn");
+    assert_int_equal(d.data.rows, 8 * 6);
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+    dsc_table_fini(&p);
+}
+
+// PEARL, Theorem 1: the best window is the ratio. Other forms are left out unless asked for.
+static void test_pearl(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0}, other = {0};
+    dsc_drawing d;
+    pearl_table(&t);
+    draw("pearl-window", &t, NULL, "svg", &d);
+    assert_int_equal(d.data.rows, 2 * 8);
+    size_t best = 0;
+    for (size_t i = 1; i < 8; i++)
+        best = drawn(&d, i, "speedup") > drawn(&d, best, "speedup") ? i : best;
+    assert_close(drawn(&d, best, "window"), 3, 0);
+    assert_close(drawn(&d, best, "speedup"), 5 / (1 + 0.8 / (1 - 0.512)), 1e-12);
+    assert_string_equal(dsc_table_at(&d.data, 8, 0)->text, "ratio = 5");
+    assert_contains(&d.script, "from first 3, graph 1");
+    assert_contains(&d.script, "from first 5, graph 1");
+    assert_contains(&d.script, "Theorem 1");
+    assert_contains(&d.finding, "ratio = 3 best 1.89 at 3; ratio = 5 best 2.28 at 5.");
+    dsc_drawing_fini(&d);
+    dsc_figure_filter f = {"form", "no-pre-verify"};
+    draw("pearl-window", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "svg", &d);
+    assert_int_equal(d.data.rows, 8);
+    assert_contains(&d.script, "by window, no-pre-verify");
+    assert_null(strstr(d.script.data, "Theorem 1"));
+    dsc_drawing_fini(&d);
+    add_windows(&other, "speculative", 0.8, 5, 8); // the only form needs no asking
+    draw("pearl-window", &other, NULL, "svg", &d);
+    assert_contains(&d.script, "Speed-up of speculative decoding by draft length");
+    assert_contains(&d.finding, "speed-up of speculative decoding by window");
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+    dsc_table_fini(&other);
+}
+
+static void test_published(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    published_table(&t);
+    add_published(&t, "7B/34B", "tokens_per_s", 7, NAN, 41.5);
+    draw("pearl-window", &t, NULL, "svg", &d);
+    assert_int_equal(d.data.rows, 2 * 5 + 1);
+    assert_close(drawn(&d, 1, "predicted"), 60, 0);
+    assert_close(drawn(&d, 1, "published"), 58, 0);
+    assert_true(isnan(drawn(&d, 5, "predicted")));
+    assert_close(drawn(&d, 5, "published"), 41.5, 0); // drawn, and so in the data
+    assert_contains(&d.script, "$panel1 << EOD\n2 57 55\n3 60 58\n");
+    assert_contains(&d.script, "$panel2 << EOD\n2 58 52\n3 61 55\n4 58 58\n");
+    assert_contains(&d.script, "tokens per second");
+    assert_contains(&d.finding, "7B/70B (2.60), published best 58.0 at 4");
+    dsc_drawing_fini(&d);
+    dsc_figure_filter f = {"quantity", "speedup"};
+    draw("pearl-window", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "svg", &d);
+    assert_null(strstr(d.script.data, "tokens per second"));
+    assert_int_equal(d.data.rows, 1);
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+static void test_tree(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const int row[SMALL] = {0, 0, 2, 0, 1, 2};
+    bool seen[SMALL] = {false};
+    dsc_table t = {0};
+    dsc_drawing d;
+    tree_table(&t);
+    draw("tree", &t, NULL, "svg", &d);
+    assert_int_equal(d.data.rows, SMALL);
+    for (size_t i = 0; i < SMALL; i++) {
+        size_t node = (size_t)drawn(&d, i, "node");
+        assert_true(node < SMALL && !seen[node]);
+        seen[node] = true;
+        assert_close(drawn(&d, i, "row"), row[node], 0);
+        assert_close(drawn(&d, i, "depth"), small_tree[node].depth, 0);
+        assert_close(drawn(&d, i, "parent"), small_tree[node].parent, 0);
+        assert_close(drawn(&d, i, "probability"), small_tree[node].probability, 0);
+    }
+    assert_contains(&d.finding, "6 nodes (the root included) and depth 2: 2.280 tokens");
+    assert_contains(&d.finding, "Nodes by depth: 1, 2, 3.");
+    assert_contains(&d.script, "'0.360'");
+    assert_contains(&d.script, "'<.001'"); // not zero, and not drawn as zero
+    assert_contains(&d.script, "speed-up 1.75×");
+    dsc_drawing_fini(&d);
+    draw("tree", &t, NULL, "dumb", &d);
+    assert_contains(&d.picture, "1.0-------+-.60-------+-.36 ");
+    assert_contains(&d.picture, "|           +-<.01 ");
+    assert_contains(&d.picture, "+-.20---------.12 ");
+    dsc_drawing_fini(&d);
+    dsc_figure_filter f = {"node", "0"}; // the speed-up is the whole tree's
+    draw("tree", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "svg", &d);
+    assert_contains(&d.script, "Draft tree of 1 node, depth 0");
+    assert_null(strstr(d.script.data, "speed-up"));
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+// --- pictures ------------------------------------------------------------------------------
+
+static void test_terminals(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const struct {
+        const char *name, *magic;
+    } terminal[] = {{"svg", "<?xml"}, {"png", "\x89PNG"}, {"pdf", "%PDF-"}, {"dumb", ""}};
+    for (int i = 0; i < SAMPLES; i++) {
+        dsc_table t = {0};
+        samples[i].fill(&t);
+        for (int j = 0; j < 8; j++) {
+            int term = j / 2;
+            dsc_figure_options o = {.width = j % 2 && term < 3 ? 360 : 0};
+            dsc_drawing a, b;
+            draw(samples[i].figure, &t, &o, terminal[term].name, &a);
+            draw(samples[i].figure, &t, &o, terminal[term].name, &b);
+            assert_true(a.picture.length > 500);
+            assert_memory_equal(a.picture.data, terminal[term].magic, strlen(terminal[term].magic));
+            assert_int_equal(a.picture.length, b.picture.length);
+            assert_memory_equal(a.picture.data, b.picture.data, a.picture.length);
+            assert_true(a.finding.length > 40 && a.data.rows > 0);
+            assert_string_equal(dsc_table_get_comment(&a.data, "figure"), samples[i].figure);
+            check_script(&a.script);
+            if (term == 3)
+                check_dumb(&a.picture);
+            dsc_drawing_fini(&a);
+            dsc_drawing_fini(&b);
+        }
+        dsc_table_fini(&t);
+    }
+}
+
+// A table's texts and comments, the title, and the value of a filter.
+static void test_hostile(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    for (size_t i = 0; i < HOSTILE; i++)
+        for (int f = 0; f < 4; f++) {
+            static const char *const name[] = {"pearl-window", "pearl-window", "speedup-surface",
+                                               "tree"};
+            dsc_table t = {0};
+            dsc_drawing d;
+            dsc_error err = {0};
+            if (f == 0) {
+                add_windows(&t, hostile[i], 0.8, 3, 3);
+            } else if (f == 1) {
+                add_published(&t, hostile[i], hostile[(i + 1) % HOSTILE], 3, 5, 6);
+                add_published(&t, hostile[(i + 2) % HOSTILE], hostile[(i + 1) % HOSTILE], 3, 5, 6);
+            } else if (f == 2) { // a text column makes groups, which have names
+                add_named(&t, "note$ alpha length# speedup");
+                for (size_t j = 0; j < 2; j++)
+                    add_row(&t, (double[]){0.5, 3, 2}, &hostile[(i + j) % HOSTILE]);
+            } else {
+                assert_ok(dsc_table_comment(&t, "speedup", hostile[i], &err), err);
+                add_tree(&t, small_tree, SMALL);
+            }
+            assert_ok(dsc_table_comment(&t, "cost", hostile[i], &err), err);
+            static const char *const terminal[] = {"svg", "dumb", "pdf"};
+            for (int j = 0; j < 3; j++) {
+                dsc_figure_options o = {.title = j ? hostile[i] : NULL};
+                draw(name[f], &t, &o, terminal[j], &d);
+                check_script(&d.script);
+                if (!j)
+                    assert_null(strstr(d.picture.data, "<script"));
+                dsc_drawing_fini(&d);
+            }
+            dsc_figure_filter filter = {"cost", hostile[i]};
+            refuse(name[f], &t, &(dsc_figure_options){.filter = &filter, .filters = 1},
+                   "the filter needs a column 'cost'");
+            dsc_table_fini(&t);
+        }
+    assert_int_equal(count_files("OWNED"), 0);
+    assert_int_equal(count_files(""), 0);
+}
+
+// --- the edge of what can be drawn -----------------------------------------------------------
+
+static void test_one_row(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const char *const terminal[] = {"svg", "png", "pdf", "dumb"};
+    dsc_table t[4] = {{0}};
+    static const char *const name[] = {"speedup-surface", "pearl-window", "pearl-window", "tree"};
+    add_speedups(&t[0], 0.5, 0.05, 1);
+    add_windows(&t[1], "pearl", 0.5, 4, 1); // the best window is not in the table
+    add_published(&t[2], "a/b", "tokens_per_s", 3, 5, 6);
+    add_tree(&t[3], small_tree, 1);
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 4; j++) {
+            dsc_drawing d;
+            draw(name[i], &t[i], NULL, terminal[j], &d);
+            assert_int_equal(d.data.rows, 1);
+            dsc_drawing_fini(&d);
+        }
+        dsc_table_fini(&t[i]);
+    }
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const struct {
+        const char *terminal;
+        double width, height;
+    } size[] = {{"svg", 200, 200},  {"svg", 200, 4000}, {"svg", 4000, 200}, {"svg", 4000, 4000},
+                {"svg", 519, 300},  {"svg", 360, 250},  {"dumb", 40, 12},   {"dumb", 400, 12},
+                {"dumb", 400, 200}, {"dumb", 40, 200}};
+    for (int i = 0; i < SAMPLES; i++) {
+        dsc_table t = {0};
+        samples[i].fill(&t);
+        for (size_t j = 0; j < sizeof size / sizeof *size; j++) {
+            dsc_figure_options o = {.width = size[j].width, .height = size[j].height};
+            dsc_drawing d = {0};
+            dsc_error err = {0};
+            int rc = dsc_figure_draw(dsc_figure_find(samples[i].figure), &t, &o, size[j].terminal,
+                                     &d, &err);
+            if (rc && !(rc == DSC_EUSAGE && strstr(err.message, "too small")))
+                fail_msg("%s %g x %g: %s", samples[i].figure, o.width, o.height, err.message);
+            if (j == 3 || j == 8) // the largest
+                assert_ok(rc, err);
+            dsc_drawing_fini(&d);
+        }
+        refuse(samples[i].figure, &t, &(dsc_figure_options){.width = 100}, "width must be");
+        if (strcmp(samples[i].figure, "tree")) // six nodes have room enough
+            refuse(samples[i].figure, &t, &(dsc_figure_options){.width = 200, .height = 200},
+                   "too small");
+        dsc_table_fini(&t);
+    }
+}
+
+// Numbers far from the usual: a picture where one is finite, else a refusal.
+static void test_extremes(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const double value[] = {1e308, -1e299, 1e299, 0, 1e-300, -5, INFINITY, NAN};
+    static const char *const pair = "a/b", *const form = "pearl";
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+        for (int second = 0; second < 2; second++) // a usual number beside it
+            for (int f = 0; f < 3; f++) {
+                double v = value[i];
+                dsc_table t = {0};
+                dsc_drawing d = {0};
+                dsc_error err = {0};
+                if (f == 0)
+                    add_named(&t, "alpha length# speedup");
+                else if (f == 1)
+                    add_named(&t, "alpha ratio form$ window# speedup best_window");
+                for (int j = 0; j <= second; j++)
+                    if (f == 0)
+                        add_row(&t, (double[]){0.5, 1 + j, j ? 2 : v}, NULL);
+                    else if (f == 1)
+                        add_row(&t, (double[]){0.5, v, 1 + j, j ? 2 : v, v}, &form);
+                    else
+                        add_published(&t, pair, "tokens_per_s", 1 + j, j ? 2 : v, v);
+                int rc = dsc_figure_draw(dsc_figure_find(f ? "pearl-window" : "speedup-surface"),
+                                         &t, NULL, "svg", &d, &err);
+                if (rc && !(rc == DSC_EUSAGE && strstr(err.message, "no finite number")))
+                    fail_msg("figure %d of %g: %s", f, v, err.message);
+                assert_true((rc == 0) == (second || fabs(v) < 1e300));
+                dsc_drawing_fini(&d);
+                dsc_table_fini(&t);
+            }
+}
+
+// x values that no axis holds.
+static void test_extreme_axes(void **state)
+{
+    (void)state;
+    dsc_table a = {0}, b = {0}, c = {0};
+    const char *form = "pearl", *text = "three";
+    add_named(&a, "alpha length speedup");
+    add_row(&a, (double[]){0.5, INFINITY, 2}, NULL);
+    refuse("speedup-surface", &a, NULL, "column 'length' has no numbers");
+    add_named(&b, "alpha ratio form$ window speedup");
+    add_row(&b, (double[]){0.5, 2, NAN, 2}, &form);
+    refuse("pearl-window", &b, NULL, "column 'window' has no numbers");
+    add_named(&c, "alpha length$ speedup");
+    add_row(&c, (double[]){0.5, 2}, &text);
+    refuse("speedup-surface", &c, NULL, "column 'length' has no numbers");
+    dsc_table_fini(&a);
+    dsc_table_fini(&b);
+    dsc_table_fini(&c);
+}
+
+// Trees that are none are refused, whatever the numbers; a comment says nothing of the size of a
+// buffer.
+static void test_bad_trees(void **state)
+{
+    (void)state;
+    static const struct {
+        double node, parent, depth, rank, probability;
+        const char *says;
+    } bad[] = {
+        {1, 0, 1, 0, NAN, "is no node"},     {1, 0, 1, 0, 1.5, "is no node"},
+        {1, 0, 1, 0, -0.1, "is no node"},    {1, 0, 1, 0, INFINITY, "is no node"},
+        {NAN, 0, 1, 0, 0.5, "is no node"},   {1e300, 0, 1, 0, 0.5, "is no node"},
+        {1, INFINITY, 1, 0, 0.5, "no node"}, {1, 0, -1, 0, 0.5, "is no node"},
+        {1, 0, 1e9, 0, 0.5, "is no node"},   {1, 0, 1.5, 0, 0.5, "is no node"},
+        {1, 0, 1, NAN, 0.5, "is no node"},   {1, 0.5, 1, 0, 0.5, "is no node"},
+        {1, 7, 1, 0, 0.5, "has no parent"},  {1, 1, 1, 0, 0.5, "has no parent"},
+        {1, 0, 2, 0, 0.5, "has no parent"},  {1, -1, 0, 0, 0.5, "has no parent"},
+        {0, 0, 1, 0, 0.5, "is there twice"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        dsc_table t = {0};
+        add_named(&t, "node parent depth rank probability");
+        add_row(&t, (double[]){0, -1, 0, -1, 1}, NULL);
+        add_row(
+            &t,
+            (double[]){bad[i].node, bad[i].parent, bad[i].depth, bad[i].rank, bad[i].probability},
+            NULL);
+        refuse("tree", &t, NULL, bad[i].says);
+        dsc_table_fini(&t);
+    }
+}
+
+static void test_tree_comments(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const char *const value[] = {"1e308", "inf", "nan", "-1", "", "999999", "twice"};
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
+        dsc_table t = {0};
+        dsc_drawing d;
+        dsc_error err = {0};
+        assert_ok(dsc_table_comment(&t, "speedup", value[i], &err), err);
+        tree_table(&t);
+        draw("tree", &t, NULL, "svg", &d);
+        assert_true(!strstr(d.script.data, "speed-up") == (i != 5));
+        dsc_drawing_fini(&d);
+        dsc_table_fini(&t);
+    }
+}
+
+// Deep and wide trees: as many nodes as are drawn, and one more.
+static void test_large_trees(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    for (int shape = 0; shape < 3; shape++) {
+        dsc_table t = {0};
+        dsc_drawing d;
+        add_named(&t, "node# parent# depth# rank# probability");
+        int nodes = shape == 2 ? 1025 : shape ? 64 : 1024;
+        for (int i = 0; i < nodes; i++)
+            add_row(&t,
+                    (double[]){i,
+                               shape == 1 ? i - 1
+                               : i        ? 0
+                                          : -1,
+                               shape == 1 ? i : i > 0, shape == 1 ? 0 : i - 1, i ? 0.001 : 1},
+                    NULL);
+        if (shape == 2) {
+            refuse("tree", &t, NULL, "1025 nodes cannot be drawn, at most 1024");
+        } else {
+            draw("tree", &t, NULL, "svg", &d);
+            assert_int_equal(d.data.rows, nodes);
+            dsc_drawing_fini(&d);
+            refuse("tree", &t, &(dsc_figure_options){.width = 200, .height = 200}, "too small");
+        }
+        if (shape == 0) {
+            draw("tree", &t, NULL, "dumb", &d);
+            assert_contains(&d.picture, "... and 1003 more rows");
+            check_dumb(&d.picture);
+            dsc_drawing_fini(&d);
+        }
+        dsc_table_fini(&t);
+    }
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    static const char *const needs[][2] = {{"speedup-surface", "'alpha'"},
+                                           {"pearl-window", "'window'"},
+                                           {"tree", "'node'"},
+                                           {"accept-vs-k", "'pair'"}};
+    dsc_table none = {0}, costs = {0}, pearl = {0}, pairs = {0}, dup = {0}, empty = {0};
+    char pair[32];
+    add_named(&none, "k");
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        refuse(needs[i][0], &none, NULL, needs[i][1]);
+    for (int i = 0; i < 6; i++)
+        add_speedups(&costs, 0.5, 0.01 * (i + 1), 2);
+    refuse("speedup-surface", &costs, NULL, "filter by draft_cost (0.01, 0.02,");
+    for (int i = 0; i < 9; i++)
+        add_windows(&pearl, "pearl", 0.1 * (1 + i % 3), 1 + i / 3, 3);
+    refuse("pearl-window", &pearl, NULL, "filter by alpha (0.1, ");
+    for (int i = 0; i < 7; i++) {
+        snprintf(pair, sizeof pair, "pair %d", i);
+        add_published(&pairs, pair, "tokens_per_s", 3, 5, 6);
+    }
+    refuse("pearl-window", &pairs, NULL, "filter by pair (pair 0, pair 1,");
+    add_windows(&dup, "pearl", 0.5, 2, 2);
+    add_windows(&dup, "pearl", 0.5, 2, 2);
+    refuse("pearl-window", &dup, NULL, "two rows have the same configuration (window 1)");
+    dsc_figure_filter f = {"form", "nope"};
+    refuse("pearl-window", &dup, &(dsc_figure_options){.filter = &f, .filters = 1},
+           "no row is left with form = nope");
+    add_named(&empty, "alpha ratio form$ window# speedup");
+    refuse("pearl-window", &empty, NULL, "no rows");
+    dsc_table_fini(&none);
+    dsc_table_fini(&costs);
+    dsc_table_fini(&pearl);
+    dsc_table_fini(&pairs);
+    dsc_table_fini(&dup);
+    dsc_table_fini(&empty);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples),     cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_surface),     cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_thinned),     cmocka_unit_test(test_pearl),
+        cmocka_unit_test(test_published),   cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_terminals),   cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_one_row),     cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_extremes),    cmocka_unit_test(test_extreme_axes),
+        cmocka_unit_test(test_bad_trees),   cmocka_unit_test(test_tree_comments),
+        cmocka_unit_test(test_large_trees), cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}
