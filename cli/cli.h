@@ -13,7 +13,7 @@ typedef struct cli_command {
     int (*run)(int argc, char **argv, dsc_error *err);
 } cli_command;
 
-extern const cli_command cli_trace, cli_sim, cli_sweep, cli_plot, cli_report, cli_list;
+extern const cli_command cli_trace, cli_sim, cli_sweep, cli_theory, cli_plot, cli_report, cli_list;
 
 // The command line as a shell would take it, for comment lines and provenance.
 const char *cli_command_line(void);

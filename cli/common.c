@@ -41,6 +41,10 @@ void cli_print_fields(const char *title, const dsc_column *field, size_t count)
     printf("\n%s\n", title);
     for (size_t i = 0; i < count; i++) {
         int column = printf("  %-*s", INDENT - 2, field[i].name);
+        if (strlen(field[i].name) >= INDENT - 2) { // a long name has a line of its own
+            printf("\n%*s", INDENT, "");
+            column = INDENT;
+        }
         wrap(field[i].help, INDENT, column);
     }
 }

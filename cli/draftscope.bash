@@ -63,6 +63,7 @@ _draftscope_value() {
     method:*) words=$(_draftscope_names methods) ;;
     format:NAME) words=$(_draftscope_names formats) ;;
     tokenizer:*) _draftscope_files .json ;;
+    draft:FILE | target:FILE) _draftscope_files .npy .csv .safetensors ;;
     *:TRACE | *:NAME.dst) _draftscope_traces ;;
     *:RESULT) _draftscope_files .tsv .jsonl ;;
     *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_trace, &cli_sim,    &cli_sweep,
+static const cli_command *const commands[] = {&cli_trace, &cli_sim,    &cli_sweep, &cli_theory,
                                               &cli_plot,  &cli_report, &cli_list};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -58,13 +58,16 @@ first_words() {
 }
 
 mkdir a.dst "my traces" "my traces/b.dst"
-touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt "my traces/two words.tsv"
+touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p.txt \
+    "my traces/two words.tsv"
 
 # commands
-offers "list plot report sim sweep trace --help --version" ""
+offers "list plot report sim sweep theory trace --help --version" ""
 offers "sim sweep" s
 offers "export import info verify --help" trace ""
 offers "verify" trace v
+offers "accept length ouroboros pearl speedup tree --help" theory ""
+offers "pearl" theory p
 offers "" nonsense ""
 offers "" --version ""
 
@@ -77,6 +80,9 @@ offers "--max-match --method" sim a.dst --method llma --m
 offers "$(names_of trace import)" trace import -
 offers "--progress" trace import in.jsonl --pro
 offers "$(names_of plot)" plot heatmap t.tsv -
+offers "$(names_of theory accept)" theory accept -
+offers "--temperature" theory accept --draft p.npy --te
+offers "--top-k --top-p" theory accept --top
 offers "" sim -- -
 
 # values
@@ -94,6 +100,12 @@ offers "bytes" trace import --tokenizer b
 offers "tokenizer.json" trace import --tokenizer = t
 offers "svg" plot heatmap t.tsv -o x --terminal s
 offers "" sim a.dst --threads ""
+offers "p.npy p.csv p.safetensors" theory accept --draft p
+offers "p.npy p.csv p.safetensors" theory accept --target = p
+offers "a.dst" theory accept --trace a
+offers "auto never json" theory accept --progress ""
+offers "" theory accept --bernoulli ""
+offers "" theory accept ""
 
 # arguments
 offers "a.dst" sim a

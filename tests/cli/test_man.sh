@@ -66,10 +66,10 @@ subsections() { # PAGE SECTION
         /^\.SS / && sh == section { print substr($0, 5) }'
 }
 
-# "HEAD<tab>HELP" of each option below a heading of a help text on stdin.
-help_entries() { # HEADING
-    awk -v heading="$1" '
-        /^[^ ]/ { inside = index($0, heading) == 1; next }
+# "HEAD<tab>HELP" of each option below the headings of a help text on stdin.
+help_entries() { # HEADINGS, joined by |
+    awk -v headings="^($1)" '
+        /^[^ ]/ { inside = $0 ~ headings; next }
         !inside { next }
         match($0, /^  (-[A-Za-z], )?--[a-z][a-z-]*( [^ ]+)?/) {
             if (n++) print head "\t" text
@@ -93,11 +93,25 @@ first_column() {
     sed 's/	.*//'
 }
 
-# options NAME PAGE SUBSECTION HEADING HELP_ARGUMENTS...
+# "NAME<tab>MEANING" of each field below a heading of a help text on stdin.
+help_fields() { # HEADING
+    awk -v heading="$1" '
+        /^[^ ]/ { inside = $0 == heading; next }
+        inside && /^  [^ ]/ {
+            if (n++) printf "\n"
+            long = substr($0, 26, 1) != " " # then its meaning begins on the next line
+            name = substr($0, 3, long ? 98 : 24); sub(/ *$/, "", name)
+            printf "%s\t%s", name, long ? "" : substr($0, 27); next
+        }
+        inside { printf " %s", $0 }
+        END { printf "\n" }' | squeeze
+}
+
+# options NAME PAGE SUBSECTION HEADINGS HELP_ARGUMENTS...
 options() {
-    name=$1 page=$2 sub_section=$3 heading=$4
+    name=$1 page=$2 sub_section=$3 headings=$4
     shift 4
-    "$DRAFTSCOPE" "$@" --help | help_entries "$heading" | defaults >program
+    "$DRAFTSCOPE" "$@" --help | help_entries "$headings" | defaults >program
     entries "$page" OPTIONS "$sub_section" | defaults >page
     same "$name" program page
 }
@@ -150,10 +164,34 @@ while read -r command; do
         "draftscope trace $command" Options trace "$command"
 done <trace_commands
 
+commands_of theory | first_column >theory_commands
+entries draftscope-theory.1 COMMANDS | first_column >page
+same "draftscope-theory(1): the commands" theory_commands page
+for section in OPTIONS "OUTPUT FIELDS" FORMULAS; do
+    sed 's/^/draftscope theory /' theory_commands >program
+    subsections draftscope-theory.1 "$section" >page
+    same "draftscope-theory(1): $section of every command" program page
+done
+while read -r command; do
+    options "draftscope-theory(1): options of $command" draftscope-theory.1 \
+        "draftscope theory $command" 'Laws|Options' theory "$command"
+    for section in Columns:"OUTPUT FIELDS" Formulas:FORMULAS; do
+        "$DRAFTSCOPE" theory "$command" --help | help_fields "${section%%:*}" >program
+        entries draftscope-theory.1 "${section#*:}" "draftscope theory $command" | squeeze >page
+        same "draftscope-theory(1): ${section%%:*} of $command, word for word" program page
+    done
+done <theory_commands
+"$DRAFTSCOPE" theory accept --zipf 90,1,1 --k 9 --json | tr ',{' '\n\n' |
+    sed -n 's/^ *"\([a-z0-9_]*\)": .*/\1/p' | sed 's/_\(low\|high\)$//' | sort -u >program
+entries draftscope-theory.1 "OUTPUT FIELDS" "draftscope theory accept" | first_column | sort >page
+comm -23 program page >missing
+check "draftscope-theory(1): every column that accept writes" sh -c '! grep . missing'
+
 # Every option that is mentioned anywhere is one of some command.
 {
     while IFS='	' read -r command summary; do "$DRAFTSCOPE" "$command" --help; done <commands
     while read -r command; do "$DRAFTSCOPE" trace "$command" --help; done <trace_commands
+    while read -r command; do "$DRAFTSCOPE" theory "$command" --help; done <theory_commands
     echo " --help --version --PARAMETER --name "
 } | tr ' ,=' '\n\n\n' | sed -n 's/^\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >known
 for path in "$man_dir"/*.[15]; do
@@ -256,6 +294,9 @@ exits 4 draftscope-plot.1 plot heatmap nothing.tsv -o new.svg
 exits 2 draftscope-report.1 report
 exits 4 draftscope-report.1 report nothing.tsv -o new.html
 exits 2 draftscope-list.1 list nonsense
+exits 2 draftscope-theory.1 theory accept
+exits 2 draftscope-theory.1 theory nonsense
+exits 4 draftscope-theory.1 theory accept --draft nothing.csv --target nothing.csv
 mkdir empty
 PATH=$tmp/empty "$DRAFTSCOPE" plot heatmap table.tsv -o new.svg >said 2>&1
 check "exit 3, as in draftscope-plot.1: no gnuplot" test $? = 3
@@ -263,6 +304,7 @@ if [ -w /dev/full ]; then
     stdout=/dev/full
     exits 1 draftscope-list.1 list methods
     exits 1 draftscope-sim.1 sim all.dst --method none
+    exits 1 draftscope-theory.1 theory accept --bernoulli .5,.25
     stdout=
 else
     skip "exit 1 on a full disk" "no /dev/full"

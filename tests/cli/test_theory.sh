@@ -1,0 +1,380 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# draftscope theory as its user meets it: published and golden numbers through the program, every
+# kind of input, ranges where no number is certain, the figures, and every way to get it wrong.
+top=${top_srcdir:-.}
+case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
+draftscope=${DRAFTSCOPE:-$top/draftscope}
+case $draftscope in /*) ;; *) draftscope=$(cd "$(dirname "$draftscope")" && pwd)/$(basename "$draftscope") ;; esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+passed=0 failed=0
+
+ok() {
+    passed=$((passed + 1))
+}
+not_ok() {
+    failed=$((failed + 1))
+    echo "not ok - $*"
+}
+check() { # description, command...
+    what=$1
+    shift
+    if "$@"; then ok; else not_ok "$what"; fi
+}
+
+# bad EXIT 'words on stderr' arguments...
+bad() {
+    want=$1 words=$2
+    shift 2
+    "$draftscope" "$@" >out 2>err </dev/null
+    code=$?
+    if [ $code != "$want" ]; then
+        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
+    elif ! grep -qF -e "$words" err; then
+        not_ok "'$words' is not in: $(cat err)"
+    elif [ "$(wc -l <err)" != 1 ]; then
+        not_ok "more than one line on stderr: $*"
+    elif [ -s out ]; then
+        not_ok "something on stdout: $*"
+    else
+        ok
+    fi
+}
+
+good() {
+    if "$draftscope" "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
+}
+
+accept() {
+    good theory accept "$@"
+}
+
+# near TOLERANCE K COLUMN=NUMBER...: the row of K of the table in `out` (the first; `pair` in the
+# variable pair when set) has these numbers; null and nan are a number called nan.
+near() {
+    tolerance=$1 k=$2
+    shift 2
+    for want; do
+        got=$(awk -F '\t' -v k="$k" -v name="${want%%=*}" -v pair="${pair-}" '
+            /^#/ { next }
+            !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
+            $at["k"] == k && (pair == "" || $at["pair"] == pair) { print $at[name]; exit }' out)
+        check "${pair-}: $want at k = $k, not '$got'" awk -v a="$got" -v b="${want#*=}" \
+            -v t="$tolerance" 'BEGIN { if (a == "" || (a == "nan") != (b == "nan")) exit 1
+                exit !(a == "nan" || (a - b <= t && b - a <= t)) }'
+    done
+}
+
+columns() {
+    grep -v '^#' out | head -n 1
+}
+
+# --- golden numbers --------------------------------------------------------------------------
+# SpecTr App. B with an independent programme; the figures of the issue.
+good theory accept --bernoulli .25,.5 --k 2 --json
+check "one object" [ "$(wc -l <out)" = 1 ]
+check "the issue's numbers" grep -q '"multiround": 0.8125, .*"kseq": 0.84759705.*"kseq_rho": 1.3903882.*"otm": 0.9375' out
+
+accept --bernoulli .25,.1,.25,.5,.75,1 --k 1:8
+pair='Ber(0.25) to Ber(0.1)'
+near 1e-6 1 otm=.85 kseq=.85 kseq_rho=1 multiround=.85 single=.85
+near 1e-6 2 otm=1 kseq=.973072 kseq_rho=1.164096 multiround=.9625 single=.85
+near 1e-6 4 otm=1 kseq=.999230 kseq_rho=1.198973 multiround=.997656
+near 1e-6 8 otm=1 kseq=.999999 kseq_rho=1.199999 multiround=.999991
+pair='Ber(0.25) to Ber(0.25)'
+near 1e-12 7 otm=1 kseq=1 kseq_rho=1 multiround=1 single=1 lemma3_upper=1 otm_wor=1
+pair='Ber(0.25) to Ber(0.5)'
+near 1e-6 1 otm=.75 lemma3_upper=.75 otm_wor=.75 multiround_wor=.75 otm_greedy=.75
+near 1e-6 2 otm=.9375 kseq=.847597 kseq_rho=1.390388 multiround=.8125 single=.75
+near 1e-6 4 otm=1 kseq=.950217 kseq_rho=1.800869 multiround=.894531
+near 1e-6 8 otm=1 kseq=.996211 kseq_rho=1.984846 multiround=.966629
+pair='Ber(0.25) to Ber(0.75)'
+near 1e-6 2 otm=.6875 kseq=.648268 kseq_rho=1.593070 multiround=.625
+near 1e-6 4 otm=.933594 kseq=.829887 kseq_rho=2.319550 multiround=.789062
+near 1e-6 8 otm=1 kseq=.962963 kseq_rho=2.851852 multiround=.933258
+pair='Ber(0.25) to Ber(1)'
+near 1e-6 2 otm=.4375 kseq=.4375 kseq_rho=1.75 multiround=.4375
+near 1e-6 4 otm=.683594 kseq=.683594 kseq_rho=2.734375 multiround=.683594
+near 1e-6 8 otm=.899887 kseq=.899887 kseq_rho=3.599548 multiround=.899887
+# Both tokens are drafts when two are drawn without replacement.
+near 1e-9 2 otm_wor=1 multiround_wor=1 otm_greedy=1
+pair=
+check "no ranges, no further columns" [ "$(columns | wc -w)" = 12 ]
+
+accept --uniform 32,1,2,4,32 --k 1,3,16
+pair='U(32) to U(32/4)' # 1 - (1 - 1/r)^k
+near 1e-12 1 otm=.25 kseq=.25
+near 1e-12 3 otm=.578125 kseq=.578125 kseq_rho=2.3125
+near 1e-12 16 otm=.98997740424238145 kseq=.98997740424238145
+pair='U(32) to U(32/1)'
+near 1e-12 16 otm=1 kseq=1 kseq_rho=1
+pair='U(32) to U(32/32)'
+near 1e-12 3 otm=.090850830078125 multiround_wor=.09375 otm_wor=.09375 # 3 of 32
+pair=
+
+# --- the orders that must hold -----------------------------------------------------------------
+accept --zipf 500,1.1,.7 --seed 3 --k 1:16
+check "single <= multiround <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '
+    /^#/ { next }
+    !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
+    {
+        e = 1e-9; n++
+        s = $at["single"]; m = $at["multiround"]; q = $at["kseq"]; o = $at["otm"]
+        if (s > m + e || m > q + e || q > o + e || o > 1 + e) bad = 1
+        if (o < last - e || $at["otm_wor"] < o - e || $at["gap"] < 0 || $at["gap"] > 1e-6) bad = 1
+        if ($at["lemma3_upper"] < o - e || $at["otm_greedy"] > 1 + e) bad = 1
+        last = o
+    }
+    END { exit n != 16 || bad }' out
+check "what is a range has its columns" sh -c "grep -v '^#' out | head -n 1 | grep -q 'multiround_wor_low	multiround_wor_high'"
+check "and no number" awk -F '\t' '/^#/ { next }
+    !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
+    { lo = $at["multiround_wor_low"]; hi = $at["multiround_wor_high"]; n = $at["multiround_wor"]
+      if (lo > hi || (n == "nan") != (hi - lo > 1e-10) || (n != "nan" && (n < lo || n > hi))) bad = 1 }
+    END { exit bad }' out
+cp out zipf3
+accept --zipf 500,1.1,.7 --seed 3 --k 1:16
+check "the same seed gives the same bytes" cmp -s out zipf3
+accept --zipf 500,1.1,.7 --seed 4 --k 1:16
+check "another seed does not" sh -c '! cmp -s out zipf3'
+accept --zipf 1,0,0 --k 64
+near 1e-12 64 single=1 multiround=1 kseq=1 otm=1 otm_wor=1 multiround_wor=1 otm_greedy=1
+
+# --- rows of files -----------------------------------------------------------------------------
+# The pair p = (.5, .3, .2), q = (.2, .3, .5) and (.6, .25, .1, .05), (.1, .2, .3, .4).
+printf '.5,.3,.2\n.2,.3,.5\n' >p.csv
+printf '.2,.3,.5\n.2,.3,.5\n' >q.csv
+accept --draft p.csv --target q.csv --k 2,3,4
+pair='row 0'
+near 1e-11 2 otm=.86 kseq=.791355287257 kseq_rho=1.456776436283 multiround=.76 single=.7
+near 1e-11 3 otm=.988 kseq=.858518605654 kseq_rho=1.792593028269 multiround=.808
+near 1e-11 4 otm=1 kseq=.906007167812 kseq_rho=2.030035839058 multiround=.8464
+pair='row 1'
+near 1e-11 2 otm=1 kseq=1 multiround=1
+pair=
+accept --draft p.csv --target q.csv --k 2 --rows 1
+check "one row of two" [ "$(grep -c '^row' out)" = 1 ]
+pair='row 1'
+near 1e-11 2 otm=1 kseq=1
+pair=
+printf '.6,.25,.1,.05\n' >p4.csv
+printf '.1,.2,.3,.4\n' >q4.csv
+accept --draft p4.csv --target q4.csv --k 2,4,8
+near 1e-11 2 otm=.5775 kseq=.550560386369 kseq_rho=1.670402575794 multiround=.5325
+near 1e-11 4 otm=.77799375 kseq=.702875509755 kseq_rho=2.685836731702 multiround=.66223125
+near 1e-11 8 otm=.936579568711 kseq=.814473511234 kseq_rho=4.289470224680 multiround=.776168591836
+
+# A .npy file, version 1: magic, length of the header, the header to byte 128, the numbers.
+npy() { # TYPE SHAPE FILE NUMBERS (as printf takes them)
+    head=$(printf "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" "$1" "$2")
+    { printf '\223NUMPY\001\000\166\000%-117s\n' "$head"; printf "$4"; } >"$3"
+}
+# 8-byte numbers: .25 .75, .5 .5; 4-byte numbers, both ends first
+npy '<f8' '(1, 2)' p8.npy '\0\0\0\0\0\0\320\077\0\0\0\0\0\0\350\077'
+npy '<f8' '(2,)' q8.npy '\0\0\0\0\0\0\340\077\0\0\0\0\0\0\340\077'
+npy '<f4' '(1, 2)' p4.npy '\0\0\200\076\0\0\100\077'
+npy '>f4' '(1, 2)' q4.npy '\077\0\0\0\077\0\0\0'
+# A safetensors file: length of the header, the header, the numbers.
+safetensors() { # HEADER (at most 200 bytes) FILE NUMBERS
+    { printf '\310\0\0\0\0\0\0\0%-200s' "$1"; printf "$3"; } >"$2"
+}
+safetensors '{"p":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"q":{"dtype":"BF16","shape":[1,2],"data_offsets":[8,12]}}' \
+    pq.safetensors '\0\0\200\076\0\0\100\077\0\077\0\077'
+for files in 'p8.npy q8.npy' 'p4.npy q4.npy' 'p4.npy q8.npy' 'pq.safetensors:p pq.safetensors:q'; do
+    accept --draft "${files% *}" --target "${files#* }" --k 2
+    near 1e-12 2 otm=.9375 multiround=.8125 single=.75
+done
+
+# --- logits ------------------------------------------------------------------------------------
+# exp of these: 3, 1 and 1, 1; at temperature 1/2: 9, 1 and 1, 1
+printf '1.0986122886681098,0\n' >p.logits.csv
+printf '0,0\n' >q.logits.csv
+accept --draft p.logits.csv --target q.logits.csv --k 2 --logits
+near 1e-12 2 otm=.9375 multiround=.8125 single=.75
+accept --draft p.logits.csv --target q.logits.csv --k 1 --temperature .5
+near 1e-12 1 single=.6
+accept --draft p.logits.csv --target q.logits.csv --k 1 --temperature 0
+near 1e-12 1 single=1 # the first of equals is the largest of both
+accept --draft p.logits.csv --target q.logits.csv --k 1 --top-k 1
+near 1e-12 1 single=.5 # equals of the largest are kept
+accept --draft p.logits.csv --target q.logits.csv --k 1 --top-p .7
+near 1e-12 1 single=.5 # the draft keeps one token, the target both
+printf '3,1\n' >p.counts.csv
+printf '5,5\n' >q.counts.csv
+accept --draft p.counts.csv --target q.counts.csv --k 2 --normalize
+near 1e-12 2 otm=.9375 multiround=.8125 single=.75
+
+# --- summary -----------------------------------------------------------------------------------
+accept --draft p.csv --target q.csv --k 2,4 --summary
+near 2e-6 2 positions=2 otm=.93 multiround=.88 single=.85 kseq=.8956776436285
+near 2e-6 4 otm=1 multiround=.9232
+check "quick columns only" [ "$(columns | wc -w)" = 8 ]
+cp out one
+accept --draft p.csv --target q.csv --k 2,4 --summary --threads 2
+grep -v '^# command' one >a
+grep -v '^# command' out >b
+check "threads change nothing" cmp -s a b
+accept --draft p.csv --target q.csv --k 2 --summary --complete
+near 1e-11 2 otm=.93 kseq=.8956776436285 otm_wor=.992857142857 lemma3_upper=.93
+good theory accept --draft p.csv --target q.csv --k 2 --summary --progress json
+check "progress as JSON lines" grep -q '"total": 2, "unit": "positions"' err
+
+# --- recorded rows -----------------------------------------------------------------------------
+# ln of .25 .75 and .5 .5, rounded up, so that nothing is left for other tokens; then lists that leave
+# a quarter and a half unlisted
+rows='"draft_rows": [[[7, -1.386294], [9, -0.287682]], [[7, -0.693147], [8, -1.386294]]]'
+rows="$rows, \"target_rows\": [[[7, -0.693147], [9, -0.693147]], [[7, -0.693147]]]"
+printf '{"prompt": [1], "output": [7, 9], %s}\n{"prompt": [1], "output": [7, 7], %s}\n' "$rows" "$rows" >rows.jsonl
+good trace import --format jsonl --vocab-size 16 rows.jsonl -o rows.dst
+accept --trace rows.dst --request 1 --position 0 --k 2
+near 1e-6 2 otm=.9375 multiround=.8125 single=.75
+check "named" grep -q '^request 1 position 0	2	' out
+check "the hash is in the comments" grep -q '^# trace_hash: [0-9a-f]' out
+accept --trace rows.dst --request 0 --k 1:3
+check "two positions, three lines each" [ "$(grep -c '^request 0 position' out)" = 6 ]
+pair='request 0 position 0'
+near 1e-6 2 otm=.9375 otm_low=.9375 otm_high=.9375
+pair='request 0 position 1'
+# target: a half on 7, a half anywhere; all of it may be where the draft never is
+near 1e-6 1 single=nan single_low=.5 single_high=1 otm=nan otm_low=.5 otm_high=1 otm_wor_low=.5 \
+    otm_wor_high=1 multiround_wor_low=.5 otm_greedy_low=.5 lemma3_upper_high=1 gap=nan
+pair=
+check "ranges: low <= high, and no number beside a range" awk -F '\t' '/^#/ { next }
+    !header { for (i = 1; i <= NF; i++) { at[$i] = i; name[i] = $i } n = NF; header = 1; next }
+    { for (i = 1; i <= n; i++) if (name[i] ~ /_low$/) {
+        q = substr(name[i], 1, length(name[i]) - 4); lo = $i; hi = $(i + 1)
+        if (lo > hi + 1e-12 || ($at[q] == "nan") != (hi - lo > 1e-10)) bad = 1; rows++ } }
+    END { exit bad || !rows }' out
+accept --trace rows.dst --summary --k 1,2
+near 1e-6 2 positions=4 single=nan
+check "means of ranges" grep -q 'otm_low	otm_high' out
+good theory accept --trace rows.dst --request 0 --k 2 --json
+check "null beside a range" grep -q '"otm": null' out
+
+# --- bad calls: exit 2 ---------------------------------------------------------------------------
+bad 2 'one of its commands is expected' theory
+bad 2 'did you mean accept' theory acept
+bad 2 'laws expected' theory accept
+bad 2 'one source' theory accept --bernoulli .1,.2 --zipf 10,1,1
+bad 2 'does not go with --bernoulli' theory accept --bernoulli .1,.2 --temperature 1
+bad 2 'does not go with --draft' theory accept --draft p.csv --target q.csv --request 1
+bad 2 '--target FILE expected' theory accept --draft p.csv
+bad 2 'laws expected' theory accept --target p.csv
+bad 2 'from 0 to 1' theory accept --bernoulli 1.5,.5
+bad 2 'from 0 to 1' theory accept --bernoulli .5,nan
+bad 2 'P,Q' theory accept --bernoulli .5
+bad 2 'twice' theory accept --bernoulli .5,.1,.1
+bad 2 'divide' theory accept --uniform 32,3
+bad 2 'from 1 to 32' theory accept --uniform 32,64
+bad 2 'V,S,NOISE' theory accept --zipf 100,1
+bad 2 'integer' theory accept --zipf 0,1,1
+bad 2 'from 0 to 100' theory accept --zipf 10,1,-1
+bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --k 0
+bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --k 65
+bad 2 'twice' theory accept --bernoulli .5,.1 --k 2,1:3
+bad 2 '--complete' theory accept --bernoulli .5,.1 --complete
+bad 2 'there is no row 2' theory accept --draft p.csv --target q.csv --rows 0:2
+bad 2 'did you mean --bernoulli' theory accept --bernouli .5,.1
+bad 2 'too many' theory accept p.csv --draft p.csv --target q.csv
+bad 2 'not for logits' theory accept --draft p.csv --target q.csv --logits --normalize
+bad 2 '--top-p' theory accept --draft p.csv --target q.csv --top-p 0
+bad 2 '--temperature' theory accept --draft p.csv --target q.csv --temperature -1
+bad 2 'request' theory accept --trace rows.dst
+bad 2 'request' theory accept --trace rows.dst --request 2
+bad 2 'position' theory accept --trace rows.dst --request 0 --position 2
+bad 2 '--request' theory accept --trace rows.dst --position 1 --summary
+bad 2 'unlisted' theory accept --trace rows.dst --request 0 --temperature .5
+good theory accept --bernoulli .5,.1 -o kept.tsv
+bad 2 'exists already' theory accept --bernoulli .5,.2 -o kept.tsv
+good theory accept --bernoulli .5,.2 -o kept.tsv --force
+
+# --- bad input: exit 4 ---------------------------------------------------------------------------
+rows_of() { # words, draft row
+    printf '%s\n' "$2" >bad.csv
+    bad 4 "$1" theory accept --draft bad.csv --target q.csv --rows 0
+}
+bad 4 'absent.csv' theory accept --draft absent.csv --target q.csv
+bad 4 'different length' theory accept --draft p4.csv --target q.csv
+printf '.5,.3,.2\n' >p1.csv
+bad 4 'row is compared with row' theory accept --draft p1.csv --target q.csv
+for row in '.5,-.1,.6' '-.5,.75,.75' '.5,nan,.5' '.5,inf,.5' '.5,.3,.3' '.5,.3,.19' '0,0,0'; do
+    printf '%s\n.2,.3,.5\n' "$row" >bad.csv
+    bad 4 'bad.csv' theory accept --draft bad.csv --target q.csv
+done
+printf '.5,.3,.3\n.2,.3,.5\n' >bad.csv
+bad 4 'row 0: sums to 1.1, not to 1 within 0.0001 (--normalize accepts it)' \
+    theory accept --draft bad.csv --target q.csv
+bad 4 'row 0' theory accept --draft bad.csv --target q.csv --summary
+printf '0,0,0\n.2,.3,.5\n' >bad.csv
+bad 4 'bad.csv' theory accept --draft bad.csv --target q.csv --normalize
+printf '.5,x,.5\n' >bad.csv
+bad 4 'bad.csv' theory accept --draft bad.csv --target q.csv
+printf '.5,.5\n.5\n' >bad.csv
+bad 4 'bad.csv' theory accept --draft bad.csv --target q.csv
+: >bad.csv
+bad 4 'bad.csv' theory accept --draft bad.csv --target q.csv
+head -c 100 p8.npy >bad.npy
+bad 4 'bad.npy' theory accept --draft bad.npy --target q8.npy
+head -c 136 p8.npy >bad.npy
+bad 4 'bad.npy' theory accept --draft bad.npy --target q8.npy
+npy '<f8' '(99999999999, 99999999999)' bad.npy '\0'
+bad 4 'bad.npy' theory accept --draft bad.npy --target q8.npy
+npy '|O' '(1, 2)' bad.npy '\0\0\0\0\0\0\0\0'
+bad 4 'bad.npy' theory accept --draft bad.npy --target q8.npy
+printf 'no numbers at all' >bad.npy
+bad 4 'bad.npy' theory accept --draft bad.npy --target q8.npy
+bad 4 'pq.safetensors' theory accept --draft pq.safetensors:r --target q8.npy
+safetensors '{"p":{"dtype":"F32","shape":[1,2],"data_offsets":[0,800]}}' bad.safetensors '\0\0\0\0'
+bad 4 'bad.safetensors' theory accept --draft bad.safetensors:p --target q8.npy
+bad 4 'absent.dst' theory accept --trace absent.dst --summary
+printf '{"prompt": [1], "output": [7, 9]}\n' >bare.jsonl
+good trace import --format jsonl --vocab-size 16 bare.jsonl -o bare.dst
+bad 4 'rows.draft' theory accept --trace bare.dst --summary
+
+# --- the other commands ----------------------------------------------------------------------
+good theory --help
+for command in $(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' out); do
+    good theory "$command" --help
+    check "help of $command: usage, columns and formulas" \
+        sh -c "grep -q '^Usage: draftscope theory $command' out && grep -q '^Columns' out && grep -q '^Formulas' out"
+done
+good theory pearl --published
+check "PEARL's tables are met" sh -c "! grep -q '	no$' out && grep -qv '^#' out"
+if [ -c /dev/full ]; then
+    "$draftscope" theory accept --bernoulli .5,.1 >/dev/full 2>err
+    check "full disk" [ $? = 1 ]
+    check "full disk is said" grep -qi 'no space' err
+fi
+
+# --- figures -----------------------------------------------------------------------------------
+if command -v gnuplot >/dev/null 2>&1; then
+    good theory accept --bernoulli .25,.1,.25,.5,.75,1 --k 1:16 -o b.tsv
+    good theory accept --uniform 32,1,2,4,8,16,32 --k 1:16 --json -o u.jsonl
+    good theory accept --trace rows.dst --request 0 --k 1:8 -o rows.tsv
+    good plot spectr-bernoulli b.tsv -o b.svg
+    good plot spectr-uniform u.jsonl -o u.svg
+    good plot accept-vs-k rows.tsv -o rows.svg
+    good plot accept-vs-k b.tsv --where 'pair=Ber(0.25) to Ber(0.5)' -o -
+    check "drawn in the terminal" grep -q 'drafts per position' out
+    for figure in b u rows; do
+        check "$figure.gp and its data stand beside" [ -s $figure.gp ] && [ -s $figure.data.tsv ]
+    done
+    check "five panels of 16 points" [ "$(grep -c '^Ber' b.data.tsv)" = 80 ]
+    check "a band where a range is drawn" grep -q filledcurves rows.gp
+    bad 2 'theory accept --bernoulli' plot spectr-bernoulli u.jsonl -o x.svg
+    bad 2 'theory accept --uniform' plot spectr-uniform b.tsv -o x.svg
+    printf 'k\tspeedup\n1\t2\n' >other.tsv
+    bad 2 "needs a column 'pair'" plot accept-vs-k other.tsv -o x.svg
+    seq 1 8 | awk '{ print ".5,.5" }' >many.csv
+    good theory accept --draft many.csv --target many.csv --k 1 -o many.tsv
+    bad 2 'filter by pair' plot accept-vs-k many.tsv -o x.svg
+    good theory accept --draft many.csv --target many.csv --summary -o mean.tsv
+    good plot accept-vs-k mean.tsv -o mean.svg
+    good report b.tsv mean.tsv -o report.html
+    check "figures in the report" grep -q 'SpecTr Figures 4 and 6' report.html
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
