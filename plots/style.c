@@ -200,7 +200,8 @@ static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, 
 static double put_key(dsc_writer *w, const dsc_canvas *c, double y, double margin,
                       const char *key_title, const dsc_key *key, size_t keys)
 {
-    double x = margin, start = y, sample = c->terminal == DSC_TERM_DUMB ? 2 : 26;
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    double x = margin, start = y, sample = dumb ? 2 : 26;
     if (key_title) {
         dsc_put_paragraph(w, c, x, y, c->width, DSC_FONT_BODY, DSC_INK_SOFT, 1, key_title);
         x += ((double)dsc_text_length(key_title) + 2) * c->char_width;
@@ -213,7 +214,7 @@ static double put_key(dsc_writer *w, const dsc_canvas *c, double y, double margi
             y += c->line_height;
         }
         put_key_entry(w, c, &key[i], x, y, sample);
-        x += width + 1.5 * c->char_width;
+        x += width + (dumb ? 2 : 1.5) * c->char_width; // whole characters
     }
     return y + c->line_height - start;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of acceptance: what they draw and say, on every terminal; ranges become bands;
 // hostile names stay text; whatever cannot be drawn is refused.
+#include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
-
-#include "plots/figure.h"
 
 #include <math.h>
 
@@ -60,30 +59,6 @@ static const char *pair_name(int f, int i)
                                                  {"U(32) to U(32/2)", "U(32) to U(32/4)"},
                                                  {"row 0", "request 2 position 17"}};
     return name[f][i];
-}
-
-static void draw(const char *figure, const dsc_table *t, const dsc_figure_options *o,
-                 const char *terminal, dsc_drawing *d)
-{
-    dsc_error err = {0};
-    *d = (dsc_drawing){0};
-    assert_ok(dsc_figure_draw(dsc_figure_find(figure), t, o, terminal, d, &err), err);
-}
-
-static void refuse(const char *figure, const dsc_table *t, const dsc_figure_options *o,
-                   const char *says)
-{
-    dsc_error err = {0};
-    dsc_drawing d = {0};
-    int rc = dsc_figure_draw(dsc_figure_find(figure), t, o, "svg", &d, &err);
-    if (rc != DSC_EUSAGE || !strstr(err.message, says))
-        fail_msg("%s: %d '%s', not '%s'", figure, rc, err.message, says);
-}
-
-static void assert_contains(const dsc_buffer *b, const char *what)
-{
-    if (!strstr(b->data, what))
-        fail_msg("'%s' not in: %.3000s", what, b->data);
 }
 
 // SpecTr's numbers for Ber(.25) to Ber(.75) reach the script, the sentence and the data.
