@@ -67,7 +67,7 @@ DSC_API void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f);
 DSC_API void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f);
 
 // The shortest decimal text of a number that reads back as the same double ("nan" for NaN).
-enum { DSC_NUMBER_TEXT = 32 };
+enum { DSC_NUMBER_TEXT = 40 };
 DSC_API void dsc_number_text(double x, char text[DSC_NUMBER_TEXT]);
 
 // Reads a whole table (TSV or JSON lines, told by the first byte). Columns of a TSV file are INT

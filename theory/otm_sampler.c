@@ -224,8 +224,12 @@ void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double 
             }
         }
     }
-    for (int m = 1; m <= r->k; m++) {
-        law[m] /= target;
-        law[0] -= law[m];
-    }
+    double accepted = 0;
+    for (int m = 1; m <= r->k; m++)
+        accepted += law[m];
+    double whole =
+        fmax(target, accepted); // of a rare token, rounding may accept more than there is
+    for (int m = 1; m <= r->k; m++)
+        law[m] /= whole;
+    law[0] = whole > accepted ? 1 - accepted / whole : 0;
 }
