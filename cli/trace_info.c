@@ -14,11 +14,16 @@ static const dsc_option options[OPTIONS] = {
 };
 // clang-format on
 
-// Lengths of all requests, in tokens.
+enum { RECORDED = 64 }; // more names than there are
+
+// Lengths of all requests, in tokens, and what the shards hold.
 typedef struct lengths {
     double *prompt, *output, *reference; // [requests]; reference: all references of a request
     size_t n;
-    int64_t turns; // references that are earlier turns
+    int64_t turns;           // references that are earlier turns
+    int64_t steps;           // of all requests
+    int64_t bytes[RECORDED]; // of what is recorded, in the order of dsc_trace_recorded
+    int64_t unknown;         // tensors that are left unread
 } lengths;
 
 static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
@@ -27,6 +32,9 @@ static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
     for (int64_t s = 0; s < dsc_trace_shards(t) && !rc; s++) {
         dsc_shard *shard;
         rc = dsc_shard_open(&shard, t, s, err);
+        for (int i = 0; !rc && dsc_trace_recorded(dsc_trace_get_info(t), i); i++)
+            l->bytes[i] += dsc_shard_recorded_bytes(shard, i);
+        l->unknown += rc ? 0 : dsc_shard_unknown(shard);
         for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
             dsc_request q;
             dsc_shard_request(shard, i, &q);
@@ -34,6 +42,7 @@ static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
             l->output[l->n] = (double)q.output.count;
             l->reference[l->n++] =
                 (double)(q.reference_offset[q.references] - q.reference_offset[0]);
+            l->steps += q.steps.count;
             for (int64_t r = 0; r < q.references; r++)
                 l->turns += q.reference_kind[r] == DSC_REFERENCE_TURN;
         }
@@ -74,10 +83,10 @@ static void put_lengths(json_t *o, const char *what, double *x, size_t n)
 }
 
 // Everything there is to say, in the order it is printed.
-static json_t *describe(const dsc_trace *t, lengths *l)
+static json_t *describe(const dsc_trace *t, lengths *l, const char *parameters)
 {
     const dsc_trace_info *i = dsc_trace_get_info(t);
-    json_t *o = json_object(), *recorded = json_array();
+    json_t *o = json_object(), *recorded = json_array(), *bytes = json_object();
     json_object_set_new(o, "trace", json_string(dsc_trace_path(t)));
     json_object_set_new(o, "schema", json_integer(DSC_TRACE_SCHEMA));
     json_object_set_new(o, "format", json_string(i->format));
@@ -87,22 +96,21 @@ static json_t *describe(const dsc_trace *t, lengths *l)
     json_object_set_new(o, "vocab_size", json_integer(i->vocab_size));
     json_object_set_new(o, "eos_token",
                         i->eos_token < 0 ? json_null() : json_integer(i->eos_token));
-    json_array_append_new(recorded, json_string("tokens"));
-    if (i->has_text)
-        json_array_append_new(recorded, json_string("text"));
-    if (i->references)
-        json_array_append_new(recorded, json_string("references"));
-    if (i->has_target_logp)
-        json_array_append_new(recorded, json_string("target_logp"));
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        if (i->rows[side])
-            json_array_append_new(recorded, json_string(dsc_rows_name(side, i->rows[side])));
     json_object_set_new(o, "recorded", recorded);
+    json_object_set_new(o, "recorded_bytes", bytes);
+    const char *name;
+    for (int r = 0; (name = dsc_trace_recorded(i, r)); r++) {
+        json_array_append_new(recorded, json_string(name));
+        json_object_set_new(bytes, name, json_integer(l->bytes[r]));
+    }
+    json_object_set_new(o, "parameters", json_loads(parameters, 0, NULL));
+    json_object_set_new(o, "unknown_tensors", json_integer(l->unknown));
     json_object_set_new(o, "shards", json_integer(dsc_trace_shards(t)));
     json_object_set_new(o, "requests", json_integer(i->requests));
     json_object_set_new(o, "prompt_tokens", json_integer(i->prompt_tokens));
     json_object_set_new(o, "output_tokens", json_integer(i->output_tokens));
     json_object_set_new(o, "reference_tokens", json_integer(i->reference_tokens));
+    json_object_set_new(o, "steps", i->steps ? json_integer(l->steps) : json_null());
     json_object_set_new(o, "documents", json_integer(i->references - l->turns));
     json_object_set_new(o, "turns", json_integer(l->turns));
     put_lengths(o, "prompt", l->prompt, l->n);
@@ -151,6 +159,7 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
     size_t words;
     dsc_trace *t;
     lengths l;
+    char *parameters = NULL;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, 1, "one trace", err);
@@ -160,8 +169,10 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
     if (rc)
         return rc;
     rc = measure(t, &l, err);
+    if (!rc)
+        rc = dsc_trace_parameters(&parameters, dsc_trace_get_info(t), err);
     if (!rc) {
-        json_t *o = describe(t, &l);
+        json_t *o = describe(t, &l, parameters);
         if (value[JSON].given) {
             json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
             putchar('\n');
@@ -170,6 +181,7 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
         }
         json_decref(o);
     }
+    free(parameters);
     free(l.prompt);
     free(l.output);
     free(l.reference);

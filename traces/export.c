@@ -2,9 +2,10 @@
 // Traces as text. Written request by request, one shard mapped at a time.
 // CSV: RFC 4180. JSON lines: what traces/import_jsonl.c reads; texts are written beside their
 // tokens, and numbers so that they read back to the same bits.
-#include "traces/import.h"
+#include "traces/import_record.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -92,15 +93,75 @@ static void put_float(float x, FILE *out) // nine digits tell all floats apart
         fprintf(out, "%.9g", (double)x);
 }
 
-static void put_logprobs(const dsc_request *q, FILE *out)
+// Numbers of a column from element *at on, as arrays of shape[0] x shape[1] x ...
+static void put_numbers(const dsc_column_type *type, const void *data, int64_t *at, int dimensions,
+                        const int64_t *shape, FILE *out)
 {
-    fputs(",\"logprobs\":[", out);
-    for (int64_t i = 0; i < q->output.count; i++) {
+    if (dimensions == 0) {
+        int64_t i = (*at)++;
+        if (type->dtype == DSC_F32 && isinf(((const float *)data)[i]))
+            fputs("null", out);
+        else if (type->dtype == DSC_F32)
+            put_float(((const float *)data)[i], out);
+        else if (type->dtype == DSC_U32)
+            fprintf(out, "%" PRIu32, ((const uint32_t *)data)[i]);
+        else if (type->values == VALUES_RANK && ((const uint16_t *)data)[i] == DSC_RANK_NONE)
+            fputs("null", out);
+        else
+            fprintf(out, "%d", ((const uint16_t *)data)[i]);
+        return;
+    }
+    putc('[', out);
+    for (int64_t i = 0; i < shape[0]; i++) {
         if (i)
             putc(',', out);
-        put_float(q->target_logp[i], out);
+        put_numbers(type, data, at, dimensions - 1, shape + 1, out);
     }
     putc(']', out);
+}
+
+static void put_column(const dsc_trace_info *info, const dsc_request *q, int column, FILE *out)
+{
+    const dsc_column_type *type = &dsc_columns[column];
+    int64_t shape[3], at = 0;
+    int dimensions = 1 + dsc_column_shape(info, column, shape + 1);
+    shape[0] = type->counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
+    put_numbers(type, dsc_column_get(q, type->view), &at, dimensions, shape, out);
+}
+
+// The columns of one of dsc_json_objects, in braces and with their parameter unless it is the line.
+static void put_object(const dsc_trace_info *info, const dsc_request *q, int object, FILE *out)
+{
+    const dsc_json_object *o = &dsc_json_objects[object];
+    bool open = false;
+    for (const dsc_json_column *j = dsc_json_columns; j->name; j++) {
+        if (j->object != object || !dsc_column_recorded(info, j->column))
+            continue;
+        if (o->name && !open) {
+            fprintf(out, ",\"%s\":{\"%s\":", o->name, o->member);
+            if (o->parameter >= 0)
+                fprintf(out, "%d", (int)dsc_parameter_value(info, o->parameter));
+            else
+                fputs(info->steps == DSC_STEPS_ALIGNED ? "true" : "false", out);
+            open = true;
+        }
+        fprintf(out, ",\"%s\":", j->name);
+        put_column(info, q, j->column, out);
+    }
+    if (open)
+        putc('}', out);
+}
+
+static void put_columns(const dsc_trace_info *info, const dsc_request *q, FILE *out)
+{
+    for (int i = 0; i == 0 || dsc_json_objects[i].name; i++)
+        put_object(info, q, i, out);
+    for (int i = 0; i < info->drafters; i++) {
+        fprintf(out, "%s\"%s\":{\"cap\":%d,\"accepted\":", i ? "," : ",\"accept\":{",
+                info->drafter[i].name, (int)info->drafter[i].cap);
+        put_column(info, q, COL_ACCEPT + i, out);
+        fputs(i + 1 < info->drafters ? "}" : "}}", out);
+    }
 }
 
 // Dense rows as lists of the tokens that have a probability; what is not listed is always said.
@@ -127,8 +188,9 @@ static void put_rows(const dsc_request *q, dsc_model_side side, FILE *out)
     putc(']', out);
 }
 
-static int put_jsonl(const dsc_request *q, bool has_text, FILE *out, dsc_error *err)
+static int put_jsonl(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err)
 {
+    bool has_text = info->has_text;
     fputs("{\"id\":", out);
     int rc = put_json(json_stringn(q->id.bytes, (size_t)q->id.length), out, q->index, "id", err);
     fputs(",\"prompt\":", out);
@@ -140,8 +202,8 @@ static int put_jsonl(const dsc_request *q, bool has_text, FILE *out, dsc_error *
     putc('}', out);
     if (!rc && q->references)
         rc = put_references(q, out, err);
-    if (!rc && q->target_logp)
-        put_logprobs(q, out);
+    if (!rc)
+        put_columns(info, q, out);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
         if (q->rows[side].kind != DSC_ROWS_NONE)
             put_rows(q, side, out);
@@ -156,9 +218,9 @@ static int put_jsonl(const dsc_request *q, bool has_text, FILE *out, dsc_error *
     return rc;
 }
 
-static int put_csv(const dsc_request *q, bool has_text, FILE *out, dsc_error *err)
+static int put_csv(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err)
 {
-    (void)has_text;
+    (void)info;
     (void)err;
     bool quote = false;
     for (int64_t i = 0; i < q->id.length; i++)
@@ -178,7 +240,7 @@ static int put_csv(const dsc_request *q, bool has_text, FILE *out, dsc_error *er
 
 static const struct export_format {
     const char *name, *head;
-    int (*put)(const dsc_request *q, bool has_text, FILE *out, dsc_error *err);
+    int (*put)(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err);
 } formats[] = {
     {"jsonl", "", put_jsonl},
     {"csv", "request,id,prompt_tokens,output_tokens,references,reference_tokens\r\n", put_csv},
@@ -191,11 +253,11 @@ static int export_shard(const dsc_trace *t, int64_t s, const struct export_forma
     int rc = dsc_shard_open(&shard, t, s, err);
     if (rc)
         return rc;
-    bool has_text = dsc_trace_get_info(t)->has_text;
+    const dsc_trace_info *info = dsc_trace_get_info(t);
     for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
         dsc_request q;
         dsc_shard_request(shard, i, &q);
-        rc = f->put(&q, has_text, out, err);
+        rc = f->put(info, &q, out, err);
         if (!rc && ferror(out))
             rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot write the export (request %lld)",
                                 (long long)q.index);

@@ -22,8 +22,8 @@ typedef struct importer {
     dsc_import_record record;
 
     const char *out_path;
-    dsc_trace_writer *writer;           // opened by the first request
-    bool has_logp, has_rows[DSC_SIDES]; // decided by the first request
+    dsc_trace_writer *writer; // opened by the first request
+    dsc_trace_info recorded;  // what the first request has, and so all must have
     int64_t requests, left_out;
     dsc_token_view *tokens; // [token_capacity] of the references being written
     dsc_text_view *texts;   // [text_capacity]
@@ -52,13 +52,12 @@ static int open_writer(importer *im, dsc_error *err)
         .vocab_size = im->options.vocab_size,
         .eos_token = im->eos,
         .has_text = im->tokenizer != NULL,
-        .has_target_logp = im->has_logp,
         .format = (char *)im->driver->name,
         .semantics = (char *)im->options.semantics,
         .provenance = "{}",
     };
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        info.rows[side] = im->has_rows[side] ? DSC_ROWS_LISTED : DSC_ROWS_NONE;
+    dsc_import_record_describe(&im->record, &info);
+    dsc_recorded_copy(&im->recorded, &info);
     if (im->tokenizer)
         memcpy(info.tokenizer_sha256, dsc_tokenizer_sha256(im->tokenizer), DSC_SHA256_HEX);
     return dsc_trace_writer_open(&im->writer, im->out_path, &info, im->options.force, 0, err);
@@ -69,28 +68,12 @@ static dsc_token_view token_view(const dsc_import_text *t)
     return (dsc_token_view){t->tokens.id, (int64_t)t->tokens.count};
 }
 
-// A field that all requests have or none; the first decides.
-static int settle_field(const importer *im, bool *has, bool given, const char *field,
-                        dsc_error *err)
-{
-    if (!im->writer)
-        *has = given;
-    if (*has && !given)
-        return dsc_fail(err, DSC_EINPUT, "field '%s' is missing, earlier requests have it", field);
-    if (!*has && given)
-        return dsc_fail(err, DSC_EINPUT, "field '%s' is given here, but not before", field);
-    return DSC_OK;
-}
-
 // What depends on the requests before: fields for all or none, and the id of a line that gives
 // none. (That ids are unique is the writer's to check.)
 static int settle_record(importer *im, dsc_error *err)
 {
     dsc_import_record *r = &im->record;
-    int rc = settle_field(im, &im->has_logp, r->has_logp, "logprobs", err);
-    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
-        rc = settle_field(im, &im->has_rows[side], r->row_list[side].given,
-                          dsc_rows_name(side, DSC_ROWS_LISTED), err);
+    int rc = im->writer ? dsc_import_record_agrees(r, &im->recorded, err) : DSC_OK;
     if (!rc && r->id.length == 0)
         rc = dsc_buffer_printf(&r->id, err, "%lld", (long long)im->requests);
     if (!rc && !im->writer)
@@ -126,11 +109,9 @@ static int add_record(importer *im, dsc_error *err)
         .reference = im->tokens,
         .reference_text = im->texts,
         .kind = r->kind,
-        .target_logp = r->has_logp ? r->logp : NULL,
         .metadata = {r->metadata, r->metadata ? (int64_t)strlen(r->metadata) : 0},
-        .rows = {dsc_import_rows_view(&r->row_list[DSC_SIDE_DRAFT]),
-                 dsc_import_rows_view(&r->row_list[DSC_SIDE_TARGET])},
     };
+    dsc_import_record_view(r, &im->recorded, &q);
     rc = dsc_trace_writer_add(im->writer, &q, err);
     im->requests += !rc;
     return rc;

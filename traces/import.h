@@ -51,10 +51,9 @@ DSC_API int dsc_import(const char *const *paths, size_t count, const dsc_tokeniz
                        const char *out_path, const dsc_import_options *options, int64_t *left_out,
                        dsc_error *err);
 
-// Writes a trace to `out`: "jsonl", our own format (importing it again gives the same token, text,
-// reference and row columns, to the bit; dense rows become lists), or "csv" (RFC 4180; a row per
-// request: request, id, prompt_tokens, output_tokens, references, reference_tokens). DSC_EIO when
-// writing fails.
+// Writes a trace to `out`: "jsonl", our own format (importing it again gives the same columns, to
+// the bit; dense rows become lists), or "csv" (RFC 4180; a row per request: request, id,
+// prompt_tokens, output_tokens, references, reference_tokens). DSC_EIO when writing fails.
 DSC_API int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own JSON lines, what `trace export` writes:
 //   {"id": string or integer, "prompt": TEXT, "output": TEXT, "references": [TEXT, ...],
-//    "logprobs": [number, ...], "draft_rows": ROWS, "target_rows": ROWS,
+//    "draft_rows": ROWS, "target_rows": ROWS, and the columns of import_columns.c,
 //    "finish_reason": "stop" or "length", "metadata": {...}}
 // TEXT is a string, an array of token ids, or {"text": string, "tokens": [id, ...]} with one of the
 // two or both (a reference also "kind": "document" or "turn"). ROWS: import_rows.c. Only prompt and
@@ -9,7 +9,6 @@
 // as an absent one.
 #include "traces/import_record.h"
 
-#include <math.h>
 #include <string.h>
 
 static int probe(const json_t *line)
@@ -136,32 +135,6 @@ static int read_references(const json_t *array, int32_t vocab_size, dsc_import_r
     return DSC_OK;
 }
 
-static int read_logprobs(const json_t *array, dsc_import_record *out, dsc_error *err)
-{
-    if (!array)
-        return DSC_OK;
-    if (!json_is_array(array))
-        return dsc_import_wrong_type(array, "an array of numbers", err, "logprobs");
-    size_t n = json_array_size(array);
-    void *p = out->logp;
-    int rc = dsc_grow(&p, &out->logp_capacity, n, sizeof *out->logp, err);
-    out->logp = p;
-    for (size_t i = 0; !rc && i < n; i++) {
-        const json_t *v = json_array_get(array, i);
-        if (!json_is_number(v))
-            return dsc_import_wrong_type(v, "a number", err, "logprobs[%zu]", i);
-        out->logp[i] = (float)json_number_value(v);
-        if (!(out->logp[i] <= 0) || !isfinite(out->logp[i]))
-            return dsc_fail(err, DSC_EINPUT,
-                            "field 'logprobs[%zu]' is %g, the logarithm of a probability is at "
-                            "most 0 and above -3.4e38",
-                            i, json_number_value(v));
-    }
-    out->has_logp = true;
-    out->logps = n;
-    return rc;
-}
-
 static int read_finish(const json_t *reason, dsc_import_record *out, dsc_error *err)
 {
     out->eos = DSC_IMPORT_EOS_IF_KNOWN;
@@ -181,9 +154,11 @@ static int read_finish(const json_t *reason, dsc_import_record *out, dsc_error *
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
-    static const char *const known[] = {"id",       "prompt",     "output",      "references",
-                                        "logprobs", "draft_rows", "target_rows", "finish_reason",
-                                        "metadata", NULL};
+    static const char *const known[] = {
+        "id",           "prompt",        "output",        "references",     "draft_rows",
+        "target_rows",  "finish_reason", "metadata",      "logprobs",       "draft_logprobs",
+        "draft_argmax", "target_argmax", "draft_entropy", "target_entropy", "draft_ranks",
+        "statistics",   "rollouts",      "steps",         "accept",         NULL};
     if (!json_is_object(line))
         return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
                         dsc_json_type_name(line));
@@ -199,7 +174,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     if (!rc)
         rc = read_references(json_object_get(line, "references"), vocab, out, err);
     if (!rc)
-        rc = read_logprobs(json_object_get(line, "logprobs"), out, err);
+        rc = dsc_import_columns_read(out, line, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
         const char *field = dsc_rows_name(side, DSC_ROWS_LISTED);
         const json_t *rows = json_object_get(line, field);

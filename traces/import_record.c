@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/import_record.h"
 
-#include "traces/trace_internal.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +27,11 @@ void dsc_import_record_reset(dsc_import_record *r)
     text_reset(&r->prompt);
     text_reset(&r->output);
     r->id.length = 0;
-    r->references = r->logps = 0;
+    r->references = 0;
     r->reference_limit = SIZE_MAX;
-    r->has_logp = false;
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         dsc_import_rows_reset(&r->row_list[side]);
+    dsc_import_columns_reset(r);
     r->eos = DSC_IMPORT_EOS_NEVER;
     free(r->metadata);
     r->metadata = NULL;
@@ -47,9 +45,9 @@ void dsc_import_record_fini(dsc_import_record *r)
         text_fini(&r->reference[i]);
     free(r->reference);
     free(r->kind);
-    free(r->logp);
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         dsc_import_rows_fini(&r->row_list[side]);
+    dsc_import_columns_fini(r);
     free(r->metadata);
     dsc_buffer_fini(&r->id);
     *r = (dsc_import_record){0};
@@ -237,11 +235,8 @@ int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenize
         if (t->tokens.count > r->reference_limit)
             t->tokens.count = r->reference_limit;
     }
-    if (!rc && r->has_logp && r->logps != r->output.tokens.count)
-        rc = dsc_fail(err, DSC_EINPUT,
-                      "field 'logprobs' has %zu numbers, the output has %zu tokens (the end token "
-                      "included)",
-                      r->logps, r->output.tokens.count);
+    if (!rc)
+        rc = dsc_import_columns_finish(r, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
         rc = check_rows(r, side, err);
     return rc;

@@ -9,6 +9,7 @@
 
 #include "traces/import.h"
 #include "traces/input.h"
+#include "traces/trace_internal.h"
 
 extern const dsc_import_driver dsc_import_llma, dsc_import_jsonl;
 
@@ -38,6 +39,12 @@ typedef struct dsc_import_rows {
     size_t offset_capacity, token_capacity, logp_capacity, tail_capacity;
 } dsc_import_rows;
 
+// One column, in the type of dsc_columns.
+typedef struct dsc_import_column {
+    void *data;
+    size_t count, capacity; // numbers
+} dsc_import_column;
+
 // Views point into the JSON value of the line, which must outlive them. Zero-initialise.
 struct dsc_import_record {
     dsc_buffer id; // length 0: the source gives none
@@ -47,10 +54,11 @@ struct dsc_import_record {
     dsc_reference_kind *kind;   // [references]
     size_t references, reference_capacity, kind_capacity;
     size_t reference_limit; // tokens of a reference that are kept
-    float *logp;            // [logps] ln p of the output's tokens
-    size_t logps, logp_capacity;
-    bool has_logp;
     dsc_import_rows row_list[DSC_SIDES];
+    // What the record has beside texts and rows: fields, parameters and drafters. Through
+    // dsc_import_column_start; the rest of *recorded is not used.
+    dsc_trace_info recorded;
+    dsc_import_column column[DSC_COLUMNS];
     char *metadata; // a JSON object or NULL; owned
 };
 
@@ -78,6 +86,35 @@ int dsc_import_add_reference(dsc_import_record *r, dsc_import_text **out, dsc_er
 
 int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *err);
 
+// Room for `count` numbers of a column that dsc_request_input hands over (one or, of a shape, more
+// for each output token or step; ranges and the count are checked later). *out[count] is to be
+// filled. Its field is recorded from now on; that a step's columns have steps, and of which kind,
+// is the driver's to say in r->recorded.steps, as are the parameters.
+int dsc_import_column_start(dsc_import_record *r, int column, size_t count, void **out,
+                            dsc_error *err);
+// A drafter with accept lengths, one for each output token: its column, to be started. DSC_EINPUT:
+// a name or cap that cannot be, one too many, or the name a second time.
+int dsc_import_add_drafter(dsc_import_record *r, const char *name, int64_t cap, int *column,
+                           dsc_error *err);
+// Columns from our own JSON fields: import_columns.c.
+int dsc_import_columns_read(dsc_import_record *r, const json_t *line, dsc_error *err);
+
+// Where our JSON has the columns, for import and export alike: objects that share a parameter
+// (object 0: the line itself), and the columns in them. The lists end with a name NULL. (Accept
+// lengths have an object "accept" of their own.)
+typedef struct dsc_json_object {
+    const char *name, *member; // of the parameter in it
+    int parameter;             // in dsc_parameters, or -1
+} dsc_json_object;
+typedef struct dsc_json_column {
+    int object;
+    const char *name;
+    int column;
+} dsc_json_column;
+enum { DSC_JSON_STEPS = 4 }; // the object of steps, whose parameter says if they are aligned
+extern const dsc_json_object dsc_json_objects[];
+extern const dsc_json_column dsc_json_columns[];
+
 // Rows in the form described in import_rows.c. That a row lists no token twice and adds up to 1 is
 // the writer's to check.
 int dsc_import_rows_read(dsc_import_rows *out, const json_t *array, int32_t vocab_size,
@@ -89,6 +126,20 @@ void dsc_import_rows_reset(dsc_import_rows *r);
 void dsc_import_rows_fini(dsc_import_rows *r);
 dsc_rows dsc_import_rows_view(const dsc_import_rows *r); // of kind DSC_ROWS_NONE when not given
 
+void dsc_import_columns_reset(dsc_import_record *r);
+void dsc_import_columns_fini(dsc_import_record *r);
+int dsc_import_columns_finish(const dsc_import_record *r, dsc_error *err); // checks lengths
+
+// Sets in *info what the record has: rows, columns, parameters, drafters. (Text is the importer's.)
+void dsc_import_record_describe(const dsc_import_record *r, dsc_trace_info *info);
+// Whether a record has what the first one had (described in *first), for all requests of a trace
+// have it or none: DSC_EINPUT names the field.
+int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *first,
+                             dsc_error *err);
+// Sets rows and columns in *q, which are views of r's, drafters in the order of *first.
+void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *first,
+                            dsc_request_input *q);
+
 // The JSON value of a line, strictly: no duplicate names, no trailing characters, and at most 16 Mi
 // values. DSC_EINPUT "NAME:LINE:COLUMN: ...". *out is a new reference.
 int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_error *err);
@@ -98,7 +149,7 @@ int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_erro
 
 // Tokenises what is text, decodes what is tokens (`encoder` and `tokenizer` NULL: neither is
 // possible and text is dropped), appends `eos` (-1: none) as r->eos says, cuts the references, and
-// checks the numbers of log-probabilities and rows. DSC_EUSAGE when the options cannot work for any
+// checks the lengths of rows and columns. DSC_EUSAGE when the options cannot work for any
 // line.
 int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenizer,
                              dsc_encoder *encoder, int32_t eos, dsc_error *err);

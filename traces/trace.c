@@ -108,19 +108,6 @@ static void read_origin(reader *r, const json_t *root, dsc_trace_info *info)
         r->rc = dsc_fail(r->err, DSC_ENOMEM, "out of memory");
 }
 
-static void read_recorded_rows(reader *r, const char *name, dsc_trace_info *info)
-{
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        for (dsc_rows_kind kind = DSC_ROWS_LISTED; kind <= DSC_ROWS_DENSE; kind++) {
-            if (strcmp(name, dsc_rows_name(side, kind)) != 0)
-                continue;
-            if (info->rows[side] && info->rows[side] != kind)
-                refuse(r, "recorded", "lists both \"%s\" and \"%s\"", name,
-                       dsc_rows_name(side, info->rows[side]));
-            info->rows[side] = kind;
-        }
-}
-
 // Names that are not known here are columns of a newer minor kind: they are left unread.
 static void read_recorded(reader *r, const json_t *root, dsc_trace_info *info)
 {
@@ -128,17 +115,66 @@ static void read_recorded(reader *r, const json_t *root, dsc_trace_info *info)
     bool tokens = false;
     for (size_t i = 0; (value = json_array_get(list, i)); i++) {
         const char *s = json_string_value(value);
+        unsigned kind;
         if (!s) {
             refuse(r, "recorded", "element %zu is not a string", i);
             return;
         }
-        tokens |= !strcmp(s, "tokens");
-        info->has_text |= !strcmp(s, "text");
-        info->has_target_logp |= !strcmp(s, "target_logp");
-        read_recorded_rows(r, s, info);
+        dsc_field field = dsc_field_find(s, &kind);
+        if (field == DSC_FIELDS)
+            continue;
+        tokens |= field == FIELD_TOKENS;
+        unsigned before = field == FIELD_TOKENS ? kind : dsc_field_kind(info, field);
+        if (before && before != kind)
+            refuse(r, "recorded", "lists both \"%s\" and \"%s\"", s, dsc_field_name(field, before));
+        dsc_field_set(info, field, kind);
     }
     if (!tokens)
         refuse(r, "recorded", "does not list \"tokens\"");
+    if (!info->steps &&
+        (info->has_step_drafted || info->has_step_draft_s || info->has_step_verify_s))
+        refuse(r, "recorded", "lists drafts or times of steps, but no steps");
+}
+
+static void read_drafters(reader *r, const json_t *o, dsc_trace_info *info)
+{
+    json_t *accept = (json_t *)(uintptr_t)get(r, o, "accept", JSON_OBJECT, "an object");
+    size_t n = json_object_size(accept);
+    strcpy(r->where, "parameters.accept.");
+    info->drafters = 0;
+    if (accept && (n < 1 || n > DSC_DRAFTERS_MAX))
+        refuse(r, "", "%zu drafters, must be 1 to %d", n, DSC_DRAFTERS_MAX);
+    for (void *at = json_object_iter(accept); at && !r->rc;
+         at = json_object_iter_next(accept, at)) {
+        const char *name = json_object_iter_key(at);
+        dsc_drafter_record *d = &info->drafter[info->drafters];
+        if (!dsc_drafter_name_valid(name)) {
+            refuse(r, name, "not the name of a drafter (1 to %d letters, digits and _.+-)",
+                   DSC_DRAFTER_NAME_BYTES - 1);
+            return;
+        }
+        strcpy(d->name, name);
+        d->cap = (int32_t)get_integer(r, accept, name, 1, UINT16_MAX);
+        info->drafters++;
+    }
+}
+
+static void read_parameters(reader *r, const json_t *root, dsc_trace_info *info)
+{
+    bool needed[DSC_PARAMETERS], any = info->drafters > 0;
+    for (int p = 0; p < DSC_PARAMETERS; p++)
+        any |= needed[p] = dsc_parameter_needed(info, p);
+    if (!any || r->rc)
+        return;
+    const json_t *o = get(r, root, "parameters", JSON_OBJECT, "an object");
+    strcpy(r->where, "parameters.");
+    for (int p = 0; p < DSC_PARAMETERS && o; p++)
+        if (needed[p])
+            *dsc_parameter_of(info, p) =
+                (int32_t)get_integer(r, o, dsc_parameters[p].name, 1, dsc_parameters[p].largest);
+    if (info->drafters && o)
+        read_drafters(r, o, info);
+    strcpy(r->where, "");
 }
 
 static void read_shard(reader *r, const json_t *o, size_t index, dsc_shard_entry *e)
@@ -252,6 +288,7 @@ static int read_manifest(dsc_trace *t, const char *path, dsc_error *err)
                DSC_TRACE_SCHEMA);
     read_origin(&r, root, &t->info);
     read_recorded(&r, root, &t->info);
+    read_parameters(&r, root, &t->info);
     read_shards(&r, root, t);
     read_totals(&r, root, t);
     read_hashes(&r, root, t);

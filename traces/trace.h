@@ -57,6 +57,69 @@ typedef struct dsc_rows {
     int64_t vocab_size;
 } dsc_rows;
 
+// Accept lengths: how many tokens of a draft would have been accepted, the bonus token excluded, if
+// one had started at an output position (its first token standing for the output's token there).
+enum { DSC_DRAFTERS_MAX = 16, DSC_DRAFTER_NAME_BYTES = 64 };
+typedef struct dsc_drafter_record {
+    char name[DSC_DRAFTER_NAME_BYTES]; // 1 to 63 of [A-Za-z0-9_.+-], unique in the trace
+    int32_t cap;                       // tokens of its drafts, in [1, 65535]; no length is above
+} dsc_drafter_record;
+
+// What the steps of a recorded run are worth beside the output.
+typedef enum dsc_steps_kind {
+    DSC_STEPS_NONE,   // not recorded
+    DSC_STEPS_LOGGED, // as logged: the output may be another tokenisation of what was written
+    // The steps wrote the output's tokens, one step after the other. The first token may have come
+    // before them, from the prefill; the last step may have been cut (end token, length limit). So
+    //   sum over all steps but the last (accepted + 1) < tokens <= 1 + sum over all (accepted + 1),
+    // and no output is without steps unless it has at most one token.
+    DSC_STEPS_ALIGNED,
+} dsc_steps_kind;
+
+// The steps of a request: one call of the target model each.
+typedef struct dsc_steps {
+    int64_t count;
+    const uint16_t *accepted; // [count] drafted tokens that were accepted, bonus excluded
+    const uint16_t *drafted;  // [count] >= accepted; NULL: not recorded
+    const float *draft_s;     // [count] seconds spent drafting, finite, >= 0; NULL: not recorded
+    const float *verify_s;    // [count] seconds spent verifying, likewise
+} dsc_steps;
+
+// What the models said at the output positions, given the prompt and the recorded output before
+// each (teacher-forced). NULL: not recorded. n = output.count. See also target_logp and draft_logp.
+typedef struct dsc_forced {
+    const int32_t *argmax[DSC_SIDES]; // [n] the likeliest token (of several, one)
+    const float *entropy[DSC_SIDES];  // [n] of the law, nats, finite, >= 0
+    // [n][rank_depth]: element [j][d] is the rank (0: the likeliest) of output token j + d among
+    // the candidates of a draft that started at position j and drafted the output's d tokens from
+    // there. DSC_RANK_NONE: that rank or a worse one, or there is no such token (j + d >= n).
+    const uint16_t *draft_rank;
+} dsc_forced;
+enum { DSC_RANK_NONE = 65535 };
+
+// Sufficient statistics of the two laws at the output positions, for k = 1..K drafts, K being
+// statistics_k in [1, DSC_STATISTICS_K_MAX]. NULL: not recorded. With target_logp and draft_logp
+// they replace the rows for every what-if along the recorded output (y: the output's token).
+enum { DSC_STATISTICS_K_MAX = 64 };
+typedef struct dsc_sufficient {
+    const float *kseq;       // [n][K][2] rho in [1, k], beta in [0, 1] of theory/kseq.h
+    const float *multiround; // [n][K + 1] c_1 = 0 .. c_{K+1} of theory/multiround.h; never falls
+    const float *otm; // [n][K (K + 3) / 2] dsc_otm_sampler_survivors at y, [0..1], .., [0..K]
+} dsc_sufficient;
+
+// The law [0..k] of k drafts at position j in dsc_sufficient.otm; 1 <= k <= K.
+static inline const float *dsc_sufficient_otm(const dsc_sufficient *s, int K, int64_t j, int k)
+{
+    return s->otm + j * (K * (K + 3) / 2) + (k - 1) * (k + 2) / 2;
+}
+
+// What the draft would write from each position, and what the target says along it; G is
+// rollout_length in [1, 65535]. NULL: not recorded.
+typedef struct dsc_rollouts {
+    const int32_t *draft;  // [n][G] [j][i]: after the output before j and i of its own tokens
+    const int32_t *target; // [n][G + 1] [j][i]: the target's token after the same text; with i = G
+} dsc_rollouts;            // after all of the draft's tokens
+
 // One request, valid while its shard is open.
 typedef struct dsc_request {
     int64_t index;                   // 0-based in the whole trace
@@ -68,11 +131,17 @@ typedef struct dsc_request {
     const int32_t *reference_token;  // tokens of the shard's references
     const uint8_t *reference_kind;   // [references] dsc_reference_kind
     const float *target_logp; // [output.count] ln p_target(output token), or NULL: not recorded
-    dsc_text_view prompt_text, output_text; // as given by the source, or {NULL, 0}: not recorded
-    const int64_t *reference_text_offset;   // [references + 1] into reference_text, or NULL
-    const char *reference_text;             // UTF-8 of the shard's references, or NULL
-    dsc_text_view metadata;                 // one JSON object, or length 0
-    dsc_rows rows[DSC_SIDES];               // use dsc_request_row
+    const float *draft_logp;  // [output.count] ln p_draft(output token), -inf allowed; or NULL
+    dsc_text_view prompt_text, output_text;   // as given by the source, or {NULL, 0}: not recorded
+    const int64_t *reference_text_offset;     // [references + 1] into reference_text, or NULL
+    const char *reference_text;               // UTF-8 of the shard's references, or NULL
+    dsc_text_view metadata;                   // one JSON object, or length 0
+    dsc_rows rows[DSC_SIDES];                 // use dsc_request_row
+    const uint16_t *accept[DSC_DRAFTERS_MAX]; // [drafters][output.count] in [0, cap]
+    dsc_steps steps;
+    dsc_forced forced;
+    dsc_sufficient sufficient;
+    dsc_rollouts rollouts;
 } dsc_request;
 
 // Tokens of reference r of a request.
@@ -100,8 +169,8 @@ DSC_API float dsc_row_logp(const dsc_row *r, int64_t i);
 // is not listed, and returns the mass that is not listed.
 DSC_API double dsc_row_law(const dsc_row *r, int32_t vocab_size, double *law);
 
-// Rows in the manifest's list of what is recorded: "draft_rows", "target_rows_dense" and so on;
-// NULL for DSC_ROWS_NONE.
+// Rows in the list of what is recorded: "draft_rows", "target_rows_dense" and so on; NULL for
+// DSC_ROWS_NONE.
 DSC_API const char *dsc_rows_name(dsc_model_side side, dsc_rows_kind kind);
 
 // The manifest, as read or to be written. Strings are owned by the record that carries it.
@@ -113,12 +182,27 @@ typedef struct dsc_trace_info {
     int32_t vocab_size;                    // every token id is below this
     int32_t eos_token;                     // or -1: unknown
     bool has_text, has_target_logp;        // recorded for every request, or for none
-    dsc_rows_kind rows[DSC_SIDES];         // likewise
-    char *format;                          // source format ("llma", "jsonl")
-    char *semantics;                       // "paper" or "code": how the import read its source
-    char *provenance;                      // JSON object: version, command, hashed sources
-    char hash[DSC_SHA256_HEX];             // SHA-256 over the shard hashes: names the content
+    dsc_rows_kind rows[DSC_SIDES];         // likewise, and all that follows
+    bool has_draft_logp, has_argmax[DSC_SIDES], has_entropy[DSC_SIDES], has_draft_rank;
+    bool has_kseq, has_multiround, has_otm, has_rollout[DSC_SIDES];
+    dsc_steps_kind steps;
+    bool has_step_drafted, has_step_draft_s, has_step_verify_s; // only with steps
+    int32_t rank_depth;     // [1, 65535] when has_draft_rank, else 0
+    int32_t statistics_k;   // K when any of kseq, multiround, otm; else 0
+    int32_t rollout_length; // G when any rollout; else 0
+    int32_t drafters;       // with accept lengths, <= DSC_DRAFTERS_MAX
+    dsc_drafter_record drafter[DSC_DRAFTERS_MAX];
+    char *format;              // source format ("llma", "jsonl")
+    char *semantics;           // "paper" or "code": how the import read its source
+    char *provenance;          // JSON object: version, command, hashed sources
+    char hash[DSC_SHA256_HEX]; // SHA-256 over the shard hashes: names the content
 } dsc_trace_info;
+
+// What is recorded, by the names of the manifest's list: name i = 0, 1, ... or NULL at the end.
+DSC_API const char *dsc_trace_recorded(const dsc_trace_info *info, int i);
+// The parameters of what is recorded, a JSON object as in the manifest (draftscope-trace(5)); {}
+// when nothing has any. *out owned by the caller.
+DSC_API int dsc_trace_parameters(char **out, const dsc_trace_info *info, dsc_error *err);
 
 typedef struct dsc_trace dsc_trace;
 typedef struct dsc_shard dsc_shard;
@@ -131,22 +215,24 @@ DSC_API const char *dsc_trace_path(const dsc_trace *t);
 DSC_API int64_t dsc_trace_shards(const dsc_trace *t);
 
 // Maps shard s and checks every column against the manifest and against each other (offsets
-// sorted and closed, ids inside the vocabulary, log-probabilities finite and <= 0, kinds known;
-// not that text is UTF-8 or what a row adds up to: dsc_trace_verify). DSC_EINPUT names file, tensor
-// and element. t must outlive *out.
+// sorted and closed, ids inside the vocabulary, log-probabilities finite and <= 0, kinds known,
+// lengths, ranks, times and statistics in their ranges; not that text is UTF-8 or what a row adds
+// up to: dsc_trace_verify). DSC_EINPUT names file, tensor and element. t must outlive *out.
 DSC_API int dsc_shard_open(dsc_shard **out, const dsc_trace *t, int64_t s, dsc_error *err);
 DSC_API void dsc_shard_close(dsc_shard *s);
 DSC_API int64_t dsc_shard_requests(const dsc_shard *s);
 // Request i of the shard, 0 <= i < requests; views into the mapping.
 DSC_API void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out);
+// Bytes of the shard's tensors that belong to dsc_trace_recorded(info, i).
+DSC_API int64_t dsc_shard_recorded_bytes(const dsc_shard *s, int i);
 // Tensors in the shard that this version does not know, or that the manifest does not list as
 // recorded: they are left unread (worth a note to the user).
 DSC_API int64_t dsc_shard_unknown(const dsc_shard *s);
 
 // Re-reads everything: shard hashes, all checks of dsc_shard_open, that text is UTF-8 and metadata
-// are JSON objects, that rows list no token twice and add up to 1, that ids are unique (memory: the
-// ids), and the maxima of the manifest. Fails at the first defect (DSC_EINPUT). The manifest's own
-// hash is checked by dsc_trace_open.
+// are JSON objects, that rows list no token twice and add up to 1, that aligned steps fit their
+// output, that ids are unique (memory: the ids), and the maxima of the manifest. Fails at the first
+// defect (DSC_EINPUT). The manifest's own hash is checked by dsc_trace_open.
 DSC_API int dsc_trace_verify(const dsc_trace *t, dsc_error *err);
 
 // --- writing -------------------------------------------------------------------------------
@@ -165,6 +251,13 @@ typedef struct dsc_request_input {
     const float *target_logp;            // [output.count], used when info.has_target_logp
     dsc_text_view metadata;              // JSON object or length 0
     dsc_rows rows[DSC_SIDES];            // of the kinds in info.rows; dense ones as F32
+    // Used when recorded as info says; shapes and ranges as in dsc_request.
+    const float *draft_logp;
+    const uint16_t *accept[DSC_DRAFTERS_MAX];
+    dsc_steps steps;
+    dsc_forced forced;
+    dsc_sufficient sufficient;
+    dsc_rollouts rollouts;
 } dsc_request_input;
 
 // Starts NAME.dst in the folder NAME.dst.tmp beside it (what a killed run left there is removed).

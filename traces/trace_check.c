@@ -68,18 +68,55 @@ static int check_references(const dsc_trace_info *info, const dsc_request_input 
     return rc;
 }
 
-static int check_logp(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err)
+int dsc_check_steps(const dsc_trace_info *info, const dsc_steps *steps, int64_t tokens,
+                    int64_t request, dsc_error *err)
 {
-    if (q->output.count && !q->target_logp)
-        return dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": no log-probabilities",
-                        info->requests);
-    int64_t i = dsc_bad_logp(q->target_logp, q->output.count);
+    int64_t all = 0, before_last = 0;
+    if (info->steps != DSC_STEPS_ALIGNED)
+        return DSC_OK;
+    for (int64_t i = 0; i < steps->count; i++) {
+        before_last = all;
+        all += (int64_t)steps->accepted[i] + 1;
+    }
+    if ((steps->count == 0 || before_last < tokens) && tokens <= 1 + all)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "request %" PRId64 ": the steps wrote %" PRId64 " tokens, %" PRId64
+                    " before the last, and the output has %" PRId64
+                    ": they are not the steps of this output",
+                    request, all, before_last, tokens);
+}
+
+// The columns that have an element for each output token or step.
+static int check_columns(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err)
+{
+    char where[48], name[DSC_COLUMN_NAME_BYTES];
+    snprintf(where, sizeof where, "request %" PRId64 ": ", info->requests);
+    for (int c = 0; c < DSC_COLUMNS; c++) {
+        const dsc_column_type *type = &dsc_columns[c];
+        if (!type->input || !dsc_column_recorded(info, c))
+            continue;
+        int64_t n = type->counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
+        const void *data = dsc_column_get(q, type->input);
+        if (n && !data)
+            return dsc_fail(err, DSC_EUSAGE, "%s'%s' is not there", where,
+                            dsc_column_name(info, c, name));
+        int64_t i = dsc_bad_value(info, c, type->dtype, data, n * dsc_column_width(info, c));
+        if (i >= 0)
+            return dsc_fail_value(info, c, type->dtype, data, i, where, err);
+    }
+    return DSC_OK;
+}
+
+static int check_steps(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err)
+{
+    const dsc_steps *s = &q->steps;
+    int64_t i = info->has_step_drafted ? dsc_bad_step(s->accepted, s->drafted, s->count) : -1;
     if (i >= 0)
         return dsc_fail(err, DSC_EINPUT,
-                        "request %" PRId64 ": %g at output position %" PRId64
-                        " is not a log-probability (finite, <= 0)",
-                        info->requests, (double)q->target_logp[i], i);
-    return DSC_OK;
+                        "request %" PRId64 ": step %" PRId64 " has %d tokens accepted, %d drafted",
+                        info->requests, i, s->accepted[i], s->drafted[i]);
+    return dsc_check_steps(info, s, q->output.count, info->requests, err);
 }
 
 int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q,
@@ -97,8 +134,13 @@ int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q,
         rc = dsc_check_text(q->prompt_text, request, "the prompt's text", err);
     if (!rc && info->has_text)
         rc = dsc_check_text(q->output_text, request, "the output's text", err);
-    if (!rc && info->has_target_logp)
-        rc = check_logp(info, q, err);
+    if (!rc && info->steps && q->steps.count < 0)
+        rc =
+            dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": the steps: impossible length", request);
+    if (!rc)
+        rc = check_columns(info, q, err);
+    if (!rc && info->steps)
+        rc = check_steps(info, q, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
         rc = dsc_check_rows(info, side, &q->rows[side], q->output.count, request, marks, err);
         if (!rc && info->rows[side] == DSC_ROWS_DENSE && q->output.count && !q->rows[side].logp)

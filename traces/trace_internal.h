@@ -8,6 +8,7 @@
 #include "traces/trace.h"
 
 #include <jansson.h>
+#include <string.h>
 
 // --- columns (trace_columns.c) -----------------------------------------------------------------
 
@@ -42,6 +43,24 @@ enum {
     COL_TARGET_ROW_LOGP,
     COL_TARGET_ROW_TAIL,
     COL_TARGET_ROW_DENSE,
+    COL_DRAFT_LOGP,
+    COL_DRAFT_ARGMAX,
+    COL_TARGET_ARGMAX,
+    COL_DRAFT_ENTROPY,
+    COL_TARGET_ENTROPY,
+    COL_DRAFT_RANK,
+    COL_KSEQ,
+    COL_MULTIROUND,
+    COL_OTM,
+    COL_DRAFT_ROLLOUT,
+    COL_TARGET_ROLLOUT,
+    COL_STEP_OFFSET,
+    COL_STEP_ACCEPTED,
+    COL_STEP_DRAFTED,
+    COL_STEP_DRAFT_S,
+    COL_STEP_VERIFY_S,
+    COL_ACCEPT, // of drafter 0, and so on
+    COL_ACCEPT_LAST = COL_ACCEPT + DSC_DRAFTERS_MAX - 1,
     DSC_COLUMNS
 };
 
@@ -51,23 +70,160 @@ static inline int dsc_row_column(dsc_model_side side, int draft_column)
     return draft_column + (int)side * (COL_TARGET_ROW_OFFSET - COL_DRAFT_ROW_OFFSET);
 }
 
+// What is recorded or not, in the order of the manifest's list. Columns belong to one each.
+typedef enum dsc_field {
+    FIELD_TOKENS,
+    FIELD_REFERENCES,
+    FIELD_METADATA,
+    FIELD_TEXT,
+    FIELD_TARGET_LOGP,
+    FIELD_DRAFT_ROWS,
+    FIELD_TARGET_ROWS,
+    FIELD_DRAFT_LOGP,
+    FIELD_DRAFT_ARGMAX,
+    FIELD_TARGET_ARGMAX,
+    FIELD_DRAFT_ENTROPY,
+    FIELD_TARGET_ENTROPY,
+    FIELD_DRAFT_RANK,
+    FIELD_KSEQ,
+    FIELD_MULTIROUND,
+    FIELD_OTM,
+    FIELD_DRAFT_ROLLOUT,
+    FIELD_TARGET_ROLLOUT,
+    FIELD_STEPS,
+    FIELD_STEP_DRAFTED,
+    FIELD_STEP_DRAFT_S,
+    FIELD_STEP_VERIFY_S,
+    FIELD_ACCEPT,
+    DSC_FIELDS
+} dsc_field;
+
+// How a field is recorded: 0 not at all, else 1 or what dsc_rows_kind or dsc_steps_kind says.
+unsigned dsc_field_kind(const dsc_trace_info *info, dsc_field field);
+void dsc_field_set(dsc_trace_info *info, dsc_field field, unsigned kind);
+// Its name in the manifest's list; NULL: there is no such kind (or kind is 0).
+const char *dsc_field_name(dsc_field field, unsigned kind);
+// The field of that name and its kind; DSC_FIELDS when there is none.
+dsc_field dsc_field_find(const char *name, unsigned *kind);
+
+// The field of dsc_trace_recorded(info, i); DSC_FIELDS when there are not so many.
+dsc_field dsc_field_at(const dsc_trace_info *info, int i);
+
+// Parameters of what is recorded, beside the caps of the drafters.
+enum { DSC_PARAMETERS = 3 };
+typedef struct dsc_parameter {
+    const char *name;
+    size_t offset;   // of an int32_t in dsc_trace_info
+    int32_t largest; // the least is 1
+} dsc_parameter;
+extern const dsc_parameter dsc_parameters[DSC_PARAMETERS];
+
+static inline int32_t dsc_parameter_value(const dsc_trace_info *info, int parameter)
+{
+    return *(const int32_t *)(const void *)((const char *)info + dsc_parameters[parameter].offset);
+}
+
+static inline int32_t *dsc_parameter_of(dsc_trace_info *info, int parameter)
+{
+    return (int32_t *)(void *)((char *)info + dsc_parameters[parameter].offset);
+}
+
+// Whether something that is recorded has the parameter.
+bool dsc_parameter_needed(const dsc_trace_info *info, int parameter);
+
+bool dsc_drafter_name_valid(const char *name); // 1 to 63 of [A-Za-z0-9_.+-]
+
+// Copies what says what is recorded: fields, parameters that are needed, drafters.
+void dsc_recorded_copy(dsc_trace_info *to, const dsc_trace_info *from);
+// Kinds that there are, parameters and caps in range, drafters with good names: DSC_EUSAGE if not.
+int dsc_recorded_check(const dsc_trace_info *info, dsc_error *err);
+
+// What an element must be.
+typedef enum dsc_values {
+    VALUES_ANY,
+    VALUES_OFFSET,     // begins at 0, never falls
+    VALUES_TOKEN,      // in the vocabulary
+    VALUES_KIND,       // a dsc_reference_kind
+    VALUES_LOGP,       // finite, <= 0
+    VALUES_LOG_MASS,   // <= 0: -inf is allowed
+    VALUES_AMOUNT,     // finite, >= 0
+    VALUES_RANK,       // in the vocabulary, or DSC_RANK_NONE
+    VALUES_LENGTH,     // <= the drafter's cap
+    VALUES_KSEQ,       // pairs: rho in [1, k], beta in [0, 1]
+    VALUES_MULTIROUND, // from 0, never falls, number i (from 0) <= i
+    VALUES_OTM,        // laws
+} dsc_values;
+
+// What stands at one place of a column: a number, or numbers of this shape.
+typedef enum dsc_shape {
+    SHAPE_NUMBER,
+    SHAPE_VOCABULARY, // these may be BF16 as well as F32
+    SHAPE_RANKS,      // [rank_depth]
+    SHAPE_KSEQ,       // [K][2], K = statistics_k
+    SHAPE_MULTIROUND, // [K + 1]
+    SHAPE_OTM,        // [K (K + 3) / 2]
+    SHAPE_DRAFT,      // [rollout_length]
+    SHAPE_TARGET,     // [rollout_length + 1]
+} dsc_shape;
+
 typedef struct dsc_column_type {
-    const char *name; // of the tensor
-    dsc_dtype dtype;  // I64 columns are offsets: sorted from 0 to the length of what they divide
-    // WITH_DENSE: of rank 2, [length, vocabulary], and may also be BF16. All others have rank 1.
-    enum { ALWAYS, WITH_TEXT, WITH_LOGP, WITH_LISTS, WITH_DENSE } recorded;
+    const char *name; // of the tensor; of accept lengths, what comes before the drafter's name
+    dsc_dtype dtype;
+    dsc_values values;
+    dsc_field field;
     int counted_by; // length = last entry of this offset column (-1: requests) + extra
     int extra;
+    unsigned kind; // recorded when the field is recorded so; 0: when it is recorded at all
+    dsc_shape shape;
+    // Where dsc_request and dsc_request_input have the pointer to it, with an element (of that
+    // shape) for each output token or step; 0: it is not handed over as that.
+    size_t view, input;
 } dsc_column_type;
 
 extern const dsc_column_type dsc_columns[DSC_COLUMNS];
 
 bool dsc_column_recorded(const dsc_trace_info *info, int column);
 
+enum { DSC_COLUMN_NAME_BYTES = 80 };
+// The tensor's name.
+const char *dsc_column_name(const dsc_trace_info *info, int column,
+                            char name[DSC_COLUMN_NAME_BYTES]);
+
+// The shape at one place: how many dimensions, which are written to shape[0..1].
+int dsc_column_shape(const dsc_trace_info *info, int column, int64_t shape[2]);
+// How many numbers that are.
+int64_t dsc_column_width(const dsc_trace_info *info, int column);
+
 static inline bool dsc_column_dense(int column)
 {
-    return dsc_columns[column].recorded == WITH_DENSE;
+    return dsc_columns[column].shape == SHAPE_VOCABULARY;
 }
+
+// The pointer to the column in *request, a dsc_request or dsc_request_input, at
+// dsc_column_type.view or input.
+static inline const void *dsc_column_get(const void *request, size_t at)
+{
+    const void *data;
+    memcpy(&data, (const char *)request + at, sizeof data);
+    return data;
+}
+
+static inline void dsc_column_set(void *request, size_t at, const void *data)
+{
+    memcpy((char *)request + at, &data, sizeof data);
+}
+
+// --- values (trace_values.c) -------------------------------------------------------------------
+
+// The first of `count` numbers that is not what the column wants, or -1. `count` is a multiple of
+// the column's width; dtype is the column's or, for dense rows, BF16.
+int64_t dsc_bad_value(const dsc_trace_info *info, int column, dsc_dtype dtype, const void *data,
+                      int64_t count);
+// DSC_EINPUT "WHERE'NAME'[i]: why" for such a number.
+int dsc_fail_value(const dsc_trace_info *info, int column, dsc_dtype dtype, const void *data,
+                   int64_t i, const char *where, dsc_error *err);
+// The first step that accepted more than was drafted, or -1.
+int64_t dsc_bad_step(const uint16_t *accepted, const uint16_t *drafted, int64_t count);
 
 // The first element of a column that must not be there, or -1. Block loops without branches that
 // gcc and clang vectorise at -O2; the place is looked for only when there is one.
@@ -76,6 +232,7 @@ int64_t dsc_bad_logp(const float *logp, int64_t count);                      // 
 int64_t dsc_bad_log_mass(const float *x, int64_t count);         // > 0 or NaN: -inf is allowed
 int64_t dsc_bad_bf16_log_mass(const uint16_t *x, int64_t count); // the same
 int64_t dsc_bad_kind(const uint8_t *kind, int64_t count);        // no dsc_reference_kind
+int64_t dsc_bad_amount(const float *x, int64_t count);           // not finite, or < 0
 // offset[i] that is negative, or not 0 at i = 0, or below offset[i - 1]. count >= 1.
 int64_t dsc_bad_offset(const int64_t *offset, int64_t count);
 // The byte where the text stops being valid UTF-8 (no surrogates, no overlong forms), or -1.
@@ -93,6 +250,9 @@ typedef struct dsc_token_marks {
 int dsc_check_text(dsc_text_view text, int64_t request, const char *what, dsc_error *err);
 // Empty, or a JSON object in UTF-8.
 int dsc_check_metadata(dsc_text_view metadata, int64_t request, dsc_error *err);
+// Aligned steps must add up to the output's tokens as trace.h says; others need not.
+int dsc_check_steps(const dsc_trace_info *info, const dsc_steps *steps, int64_t tokens,
+                    int64_t request, dsc_error *err);
 // Request number info->requests before it is written: all that opening or verifying the trace
 // would refuse later. DSC_EINPUT: bad content; DSC_EUSAGE: pointers or lengths that make no sense.
 int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q,
@@ -128,7 +288,7 @@ struct dsc_shard {
     char *path;
     dsc_safetensors *file;
     const void *column[DSC_COLUMNS]; // NULL: not recorded
-    int64_t count[DSC_COLUMNS];      // elements; of a dense column: rows
+    int64_t count[DSC_COLUMNS];      // elements of the column's shape
     dsc_dtype dtype[DSC_COLUMNS];
     int64_t unknown; // tensors that are none of ours
 };

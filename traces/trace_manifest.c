@@ -60,18 +60,34 @@ static void set(json_t *object, const char *key, json_t *value, bool *failed)
 static json_t *recorded(const dsc_trace_info *info, bool *failed)
 {
     json_t *list = json_array();
-    *failed |= json_array_append_new(list, json_string("tokens")) != 0;
-    *failed |= json_array_append_new(list, json_string("references")) != 0;
-    *failed |= json_array_append_new(list, json_string("metadata")) != 0;
-    if (info->has_text)
-        *failed |= json_array_append_new(list, json_string("text")) != 0;
-    if (info->has_target_logp)
-        *failed |= json_array_append_new(list, json_string("target_logp")) != 0;
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        if (info->rows[side])
-            *failed |= json_array_append_new(
-                           list, json_string(dsc_rows_name(side, info->rows[side]))) != 0;
+    const char *name;
+    for (int i = 0; (name = dsc_trace_recorded(info, i)); i++)
+        *failed |= json_array_append_new(list, json_string(name)) != 0;
     return list;
+}
+
+static json_t *parameters(const dsc_trace_info *info, bool *failed)
+{
+    json_t *o = json_object();
+    for (int p = 0; p < DSC_PARAMETERS; p++)
+        if (dsc_parameter_needed(info, p))
+            set(o, dsc_parameters[p].name, json_integer(dsc_parameter_value(info, p)), failed);
+    if (!info->drafters)
+        return o;
+    json_t *accept = json_object();
+    for (int i = 0; i < info->drafters; i++)
+        set(accept, info->drafter[i].name, json_integer(info->drafter[i].cap), failed);
+    set(o, "accept", accept, failed);
+    return o;
+}
+
+int dsc_trace_parameters(char **out, const dsc_trace_info *info, dsc_error *err)
+{
+    bool failed = false;
+    json_t *o = parameters(info, &failed);
+    *out = failed ? NULL : json_dumps(o, JSON_COMPACT);
+    json_decref(o);
+    return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
 }
 
 static json_t *totals(const dsc_trace_info *info, bool *failed)
@@ -123,6 +139,10 @@ int dsc_manifest_make(json_t **out, const dsc_trace_info *info, const dsc_shard_
     set(root, "tokenizer", tokenizer, &failed);
     set(root, "source", source, &failed);
     set(root, "recorded", recorded(info, &failed), &failed);
+    json_t *o = parameters(info, &failed);
+    if (json_object_size(o))
+        set(root, "parameters", json_incref(o), &failed);
+    json_decref(o);
     set(root, "totals", totals(info, &failed), &failed);
     set(root, "shards", shard_list(shard, shards, &failed), &failed);
     set(root, "hash", json_string(info->hash), &failed);

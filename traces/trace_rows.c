@@ -6,15 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *dsc_rows_name(dsc_model_side side, dsc_rows_kind kind)
-{
-    static const char *const names[DSC_SIDES][3] = {
-        [DSC_SIDE_DRAFT] = {NULL, "draft_rows", "draft_rows_dense"},
-        [DSC_SIDE_TARGET] = {NULL, "target_rows", "target_rows_dense"},
-    };
-    return names[side][kind];
-}
-
 // --- views -------------------------------------------------------------------------------------
 
 static dsc_row row_at(const dsc_rows *rows, int64_t position)

@@ -15,7 +15,7 @@ static int64_t last_offset(const dsc_shard *s, int column)
 }
 
 // The length a column must have; its offsets (if it has any) are checked already.
-static int check_length(const dsc_shard *s, int c, dsc_error *err)
+static int check_length(const dsc_shard *s, int c, const char *name, dsc_error *err)
 {
     const dsc_column_type *type = &dsc_columns[c];
     int64_t want = type->counted_by < 0 ? s->entry->requests : last_offset(s, type->counted_by);
@@ -26,103 +26,85 @@ static int check_length(const dsc_shard *s, int c, dsc_error *err)
                         "%s: tensor '%s' has %" PRId64
                         " elements; wanted is one more than the %" PRId64
                         " requests of the manifest",
-                        s->path, type->name, s->count[c], want);
+                        s->path, name, s->count[c], want);
     return dsc_fail(err, DSC_EINPUT,
                     "%s: tensor '%s' has %" PRId64 " elements; wanted is the length %" PRId64
                     " given by '%s'%s",
-                    s->path, type->name, s->count[c], want, dsc_columns[type->counted_by].name,
+                    s->path, name, s->count[c], want, dsc_columns[type->counted_by].name,
                     type->extra ? " and one more" : "");
 }
 
-// Tails and dense rows: masses, whose logarithm may be -inf; but not of all tokens.
-static int check_masses(const dsc_shard *s, int c, dsc_error *err)
+// A row of a dense column without any mass: its first element, or -1.
+static int64_t empty_row(const dsc_shard *s, int c)
 {
-    const char *name = dsc_columns[c].name;
-    int64_t width = dsc_column_dense(c) ? s->trace->info.vocab_size : 1, n = s->count[c] * width;
+    int64_t width = s->trace->info.vocab_size, n = s->count[c] * width;
     bool bf16 = s->dtype[c] == DSC_BF16;
     const dsc_row all = {.logp = bf16 ? NULL : s->column[c], .bf16 = bf16 ? s->column[c] : NULL};
-    int64_t i = bf16 ? dsc_bad_bf16_log_mass(all.bf16, n) : dsc_bad_log_mass(all.logp, n);
-    if (i >= 0)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s'[%" PRId64 "]: %g is not the logarithm of a mass (<= 0)",
-                        s->path, name, i, (double)dsc_row_logp(&all, i));
-    for (i = 0; dsc_column_dense(c) && i < n; i += width) {
+    for (int64_t i = 0; i < n; i += width) {
         int64_t j = 0;
         while (j < width && dsc_row_logp(&all, i + j) == -INFINITY)
             j++;
         if (j == width)
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor '%s'[%" PRId64 "]: no token of the row has any mass",
-                            s->path, name, i);
+            return i;
     }
-    return DSC_OK;
+    return -1;
 }
 
 static int check_values(const dsc_shard *s, int c, dsc_error *err)
 {
-    const char *name = dsc_columns[c].name, *path = s->path;
+    const dsc_trace_info *info = &s->trace->info;
     const void *data = s->column[c];
-    int64_t n = s->count[c], i, id;
-    if (c == COL_DRAFT_ROW_TAIL || c == COL_TARGET_ROW_TAIL || dsc_column_dense(c))
-        return check_masses(s, c, err);
-    switch (dsc_columns[c].dtype) {
-    case DSC_I64:
-        i = dsc_bad_offset(data, n);
-        if (i >= 0)
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor '%s'[%" PRId64 "]: offset %" PRId64
-                            ": offsets must begin at 0 and never fall",
-                            path, name, i, ((const int64_t *)data)[i]);
-        break;
-    case DSC_U32:
-        i = dsc_bad_token(data, n, s->trace->info.vocab_size);
-        if (i >= 0) {
-            id = ((const uint32_t *)data)[i];
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor '%s'[%" PRId64 "]: token id %" PRId64
-                            " is outside the vocabulary of %" PRId32,
-                            path, name, i, id, s->trace->info.vocab_size);
-        }
-        break;
-    case DSC_F32:
-        i = dsc_bad_logp(data, n);
-        if (i >= 0)
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor '%s'[%" PRId64 "]: %g is not a log-probability (finite, "
-                            "<= 0)",
-                            path, name, i, (double)((const float *)data)[i]);
-        break;
-    default:
-        i = c == COL_REFERENCE_KIND ? dsc_bad_kind(data, n) : -1;
-        if (i >= 0)
-            return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s'[%" PRId64 "]: unknown kind %d", path,
-                            name, i, ((const uint8_t *)data)[i]);
+    int64_t n = s->count[c] * dsc_column_width(info, c);
+    int64_t i = dsc_bad_value(info, c, s->dtype[c], data, n);
+    if (i >= 0) {
+        int rc = dsc_fail_value(info, c, s->dtype[c], data, i, "tensor ", err);
+        return dsc_error_prefix(err, rc, "%s", s->path);
     }
+    i = dsc_column_dense(c) ? empty_row(s, c) : -1;
+    if (i >= 0)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: tensor '%s'[%" PRId64 "]: no token of the row has any mass", s->path,
+                        dsc_columns[c].name, i);
+    return DSC_OK;
+}
+
+// Type and shape; the first dimension is check_length's.
+static int check_type(const dsc_shard *s, int c, const char *name, const dsc_tensor *t,
+                      dsc_error *err)
+{
+    int64_t shape[2];
+    int inner = dsc_column_shape(&s->trace->info, c, shape);
+    bool dense = dsc_column_dense(c);
+    dsc_dtype dtype = dsc_columns[c].dtype;
+    if ((t->dtype != dtype && !(dense && t->dtype == DSC_BF16)) || t->rank != 1 + inner)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: tensor '%s' is %s of rank %d, must be %s%s of rank %d", s->path, name,
+                        dsc_dtype_name(t->dtype), t->rank, dsc_dtype_name(dtype),
+                        dense ? " or BF16" : "", 1 + inner);
+    for (int i = 0; i < inner; i++)
+        if (t->shape[1 + i] != shape[i])
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: dimension %d of tensor '%s' is %" PRId64
+                            ", by the manifest it is %" PRId64,
+                            s->path, 1 + i, name, t->shape[1 + i], shape[i]);
     return DSC_OK;
 }
 
 static int read_column(dsc_shard *s, int c, dsc_error *err)
 {
-    const dsc_column_type *type = &dsc_columns[c];
-    const dsc_tensor *t = dsc_safetensors_find(s->file, type->name);
+    char buffer[DSC_COLUMN_NAME_BYTES];
+    const char *name = dsc_column_name(&s->trace->info, c, buffer);
+    const dsc_tensor *t = dsc_safetensors_find(s->file, name);
     if (!t)
-        return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' is missing", s->path, type->name);
-    bool dense = dsc_column_dense(c);
-    int rank = dense ? 2 : 1;
-    if ((t->dtype != type->dtype && !(dense && t->dtype == DSC_BF16)) || t->rank != rank)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s' is %s of rank %d, must be %s%s of rank %d", s->path,
-                        type->name, dsc_dtype_name(t->dtype), t->rank, dsc_dtype_name(type->dtype),
-                        dense ? " or BF16" : "", rank);
-    if (dense && t->shape[1] != s->trace->info.vocab_size)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s' has rows of %" PRId64 ", the vocabulary has %" PRId32,
-                        s->path, type->name, t->shape[1], s->trace->info.vocab_size);
+        return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' is missing", s->path, name);
+    int rc = check_type(s, c, name, t, err);
+    if (rc)
+        return rc;
     s->column[c] = t->data;
     s->count[c] = t->shape[0];
     s->dtype[c] = t->dtype;
     s->unknown--;
-    int rc = check_length(s, c, err);
+    rc = check_length(s, c, name, err);
     return rc ? rc : check_values(s, c, err);
 }
 
@@ -133,6 +115,17 @@ static int turn(int c)
     return dsc_columns[c].counted_by < 0 ? 0 : dsc_columns[c].dtype == DSC_I64 ? 1 : 2;
 }
 
+static int check_drafted(const dsc_shard *s, dsc_error *err)
+{
+    const uint16_t *accepted = s->column[COL_STEP_ACCEPTED], *drafted = s->column[COL_STEP_DRAFTED];
+    int64_t i = drafted ? dsc_bad_step(accepted, drafted, s->count[COL_STEP_DRAFTED]) : -1;
+    if (i < 0)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: tensor 'step.accepted'[%" PRId64 "]: %d tokens were accepted, %d drafted",
+                    s->path, i, accepted[i], drafted[i]);
+}
+
 static int read_columns(dsc_shard *s, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -141,7 +134,7 @@ static int read_columns(dsc_shard *s, dsc_error *err)
         for (int c = 0; c < DSC_COLUMNS && !rc; c++)
             if (turn(c) == pass && dsc_column_recorded(&s->trace->info, c))
                 rc = read_column(s, c, err);
-    return rc;
+    return rc ? rc : check_drafted(s, err);
 }
 
 static int check_total(const dsc_shard *s, const char *what, int64_t have, int64_t want,
@@ -223,6 +216,18 @@ int64_t dsc_shard_requests(const dsc_shard *s)
     return s->entry->requests;
 }
 
+int64_t dsc_shard_recorded_bytes(const dsc_shard *s, int i)
+{
+    const dsc_trace_info *info = &s->trace->info;
+    dsc_field field = dsc_field_at(info, i);
+    int64_t bytes = 0;
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        if (s->column[c] && dsc_columns[c].field == field)
+            bytes +=
+                s->count[c] * dsc_column_width(info, c) * (int64_t)dsc_dtype_bytes(s->dtype[c]);
+    return bytes;
+}
+
 int64_t dsc_shard_unknown(const dsc_shard *s)
 {
     return s->unknown;
@@ -266,12 +271,25 @@ static dsc_rows rows_at(const dsc_shard *s, dsc_model_side side, int64_t first)
     return rows;
 }
 
+// What has an element for each output token or step, from the request's first on.
+static void view_columns(const dsc_shard *s, int64_t i, dsc_request *q)
+{
+    for (int c = COL_TARGET_LOGP; c < DSC_COLUMNS; c++) {
+        const dsc_column_type *type = &dsc_columns[c];
+        if (!type->view || !s->column[c])
+            continue;
+        int64_t first = ((const int64_t *)s->column[type->counted_by])[i];
+        size_t size = dsc_dtype_bytes(type->dtype) * (size_t)dsc_column_width(&s->trace->info, c);
+        dsc_column_set(q, type->view, (const char *)s->column[c] + (size_t)first * size);
+    }
+}
+
 void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out)
 {
     const int64_t *request = s->column[COL_REQUEST_REFERENCE]; // first reference of each request
     const int64_t *output = s->column[COL_OUTPUT_OFFSET];
     const int64_t *reference_text = s->column[COL_REFERENCE_TEXT_OFFSET];
-    const float *logp = s->column[COL_TARGET_LOGP];
+    const int64_t *step = s->column[COL_STEP_OFFSET];
     *out = (dsc_request){
         .index = s->entry->first_request + i,
         .id = text_at(s, COL_REQUEST_ID, i),
@@ -281,12 +299,13 @@ void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out)
         .reference_offset = (const int64_t *)s->column[COL_REFERENCE_OFFSET] + request[i],
         .reference_token = s->column[COL_REFERENCE_TOK],
         .reference_kind = (const uint8_t *)s->column[COL_REFERENCE_KIND] + request[i],
-        .target_logp = logp ? logp + output[i] : NULL,
         .prompt_text = text_at(s, COL_PROMPT_TEXT, i),
         .output_text = text_at(s, COL_OUTPUT_TEXT, i),
         .reference_text_offset = reference_text ? reference_text + request[i] : NULL,
         .reference_text = s->column[COL_REFERENCE_TEXT],
         .metadata = text_at(s, COL_METADATA, i),
         .rows = {rows_at(s, DSC_SIDE_DRAFT, output[i]), rows_at(s, DSC_SIDE_TARGET, output[i])},
+        .steps.count = step ? step[i + 1] - step[i] : 0,
     };
+    view_columns(s, i, out);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that opening a shard does not look at: hashes, text, sums of rows, metadata, ids,
-// maxima.
+// Everything that opening a shard does not look at: hashes, text, sums of rows, steps
+// against outputs, metadata, ids, maxima.
 #include "traces/trace_internal.h"
 
 #include <inttypes.h>
@@ -24,6 +24,8 @@ static int check_request(const dsc_trace_info *info, const dsc_request *q, dsc_i
     }
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
         rc = dsc_check_rows(info, side, &q->rows[side], q->output.count, q->index, marks, err);
+    if (!rc)
+        rc = dsc_check_steps(info, &q->steps, q->output.count, q->index, err);
     if (!rc)
         rc = dsc_check_metadata(q->metadata, q->index, err);
     return rc;

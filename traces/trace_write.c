@@ -16,7 +16,7 @@
 
 enum {
     DEFAULT_SHARD_TOKENS = 8 * 1000 * 1000,
-    ROW_BYTES = 32, // of rows, for each token that a shard may hold
+    ROW_BYTES = 32, // of rows and what follows them, for each token that a shard may hold
 };
 
 typedef struct column {
@@ -57,14 +57,6 @@ static int check_provenance(const char *text, dsc_error *err)
     return rc;
 }
 
-static bool known_rows(const dsc_trace_info *info)
-{
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        if ((unsigned)info->rows[side] > DSC_ROWS_DENSE)
-            return false;
-    return true;
-}
-
 static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *err)
 {
     size_t hash = strnlen(from->tokenizer_sha256, DSC_SHA256_HEX);
@@ -75,15 +67,15 @@ static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *
                         "the tokenizer of the trace: no name, vocabulary size %" PRId32
                         ", end token %" PRId32 " or its SHA-256 make no sense",
                         from->vocab_size, from->eos_token);
-    if (!known_rows(from))
-        return dsc_fail(err, DSC_EUSAGE, "rows of a kind there is not");
     const char *provenance = from->provenance ? from->provenance : "{}";
-    int rc = check_provenance(provenance, err);
+    int rc = dsc_recorded_check(from, err);
+    if (!rc)
+        rc = check_provenance(provenance, err);
+    if (rc)
+        return rc;
+    dsc_recorded_copy(to, from);
     to->vocab_size = from->vocab_size;
     to->eos_token = from->eos_token;
-    to->has_text = from->has_text;
-    to->has_target_logp = from->has_target_logp;
-    memcpy(to->rows, from->rows, sizeof to->rows);
     memcpy(to->tokenizer_sha256, from->tokenizer_sha256, hash);
     if (!rc)
         rc = copy_text(&to->tokenizer_name, from->tokenizer_name, err);
@@ -193,6 +185,12 @@ static void count_rows(const dsc_trace_writer *w, const dsc_request_input *q, ds
     need[dsc_row_column(side, COL_DRAFT_ROW_DENSE)] = n * (uint64_t)w->info.vocab_size;
 }
 
+// How many elements of its shape a request has in a column that is handed over as such.
+static int64_t elements(int c, const dsc_request_input *q)
+{
+    return dsc_columns[c].counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
+}
+
 // Room for one request in every column, so that appending cannot fail halfway.
 static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
 {
@@ -211,7 +209,6 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
         [COL_OUTPUT_TEXT] = (uint64_t)q->output_text.length,
         [COL_REFERENCE_TEXT] = text,
         [COL_METADATA] = (uint64_t)q->metadata.length,
-        [COL_TARGET_LOGP] = (uint64_t)q->output.count,
     };
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         count_rows(w, q, side, need);
@@ -221,6 +218,8 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
             continue;
         column *col = &w->column[c];
         uint64_t n = need[c];
+        if (dsc_columns[c].input)
+            n = (uint64_t)elements(c, q) * (uint64_t)dsc_column_width(&w->info, c);
         if (dsc_columns[c].dtype == DSC_I64) // one per request, output token or reference
             n = dsc_columns[c].counted_by < 0                    ? 1
                 : dsc_columns[c].counted_by == COL_OUTPUT_OFFSET ? (uint64_t)q->output.count
@@ -281,26 +280,36 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
         append_piece(w, COL_PROMPT_TEXT, q->prompt_text.bytes, q->prompt_text.length);
         append_piece(w, COL_OUTPUT_TEXT, q->output_text.bytes, q->output_text.length);
     }
-    if (w->info.has_target_logp)
-        append(w, COL_TARGET_LOGP, q->target_logp, q->output.count);
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        if (dsc_columns[c].input && dsc_column_recorded(&w->info, c))
+            append(w, c, dsc_column_get(q, dsc_columns[c].input),
+                   elements(c, q) * dsc_column_width(&w->info, c));
+    if (w->info.steps)
+        append_piece(w, COL_STEP_ACCEPTED, NULL, 0); // closes the request's steps
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         append_rows(w, side, &q->rows[side], q->output.count);
+}
+
+static dsc_tensor tensor_of(const dsc_trace_writer *w, int c, char name[DSC_COLUMN_NAME_BYTES])
+{
+    dsc_tensor t = {.name = dsc_column_name(&w->info, c, name),
+                    .dtype = dsc_columns[c].dtype,
+                    .data = w->column[c].data};
+    t.rank = 1 + dsc_column_shape(&w->info, c, t.shape + 1);
+    t.shape[0] = (int64_t)w->column[c].count / dsc_column_width(&w->info, c);
+    return t;
 }
 
 static int write_shard(dsc_trace_writer *w, dsc_error *err)
 {
     dsc_tensor tensor[DSC_COLUMNS];
+    char name[DSC_COLUMNS][DSC_COLUMN_NAME_BYTES];
     size_t count = 0;
-    for (int c = 0; c < DSC_COLUMNS; c++) {
-        bool dense = dsc_column_dense(c);
-        int64_t n = (int64_t)w->column[c].count, vocab_size = w->info.vocab_size;
-        if (dsc_column_recorded(&w->info, c))
-            tensor[count++] = (dsc_tensor){.name = dsc_columns[c].name,
-                                           .dtype = dsc_columns[c].dtype,
-                                           .rank = dense ? 2 : 1,
-                                           .shape = {dense ? n / vocab_size : n, vocab_size},
-                                           .data = w->column[c].data};
-    }
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        if (dsc_column_recorded(&w->info, c)) {
+            tensor[count] = tensor_of(w, c, name[count]);
+            count++;
+        }
     void *p = w->shard;
     char *path = NULL;
     struct stat st;
@@ -347,7 +356,7 @@ static bool is_full(const dsc_trace_writer *w)
 {
     const dsc_shard_entry *e = &w->current;
     size_t bytes = 0;
-    for (int c = COL_DRAFT_ROW_OFFSET; c <= COL_TARGET_ROW_DENSE; c++)
+    for (int c = COL_DRAFT_ROW_OFFSET; c < DSC_COLUMNS; c++)
         bytes += w->column[c].count * dsc_dtype_bytes(dsc_columns[c].dtype);
     return e->prompt_tokens + e->output_tokens + e->reference_tokens >= w->shard_tokens ||
            (int64_t)(bytes / ROW_BYTES) >= w->shard_tokens;

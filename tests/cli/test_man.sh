@@ -216,7 +216,15 @@ done
 
 # A trace with everything a trace can hold.
 echo '{"prompt": "ab", "output": [98, 257], "references": ["abc"], "logprobs": [-1, -1],' \
-    '"draft_rows": [[[98, -1]], []], "target_rows": [[[98, -1]], []]}' >all.jsonl
+    '"draft_rows": [[[98, -1]], []], "target_rows": [[[98, -1]], []],' \
+    '"draft_logprobs": [-1, null], "draft_argmax": [1, 2], "target_argmax": [1, 2],' \
+    '"draft_entropy": [1, 2], "target_entropy": [1, 2],' \
+    '"draft_ranks": {"depth": 1, "ranks": [[0], [null]]},' \
+    '"statistics": {"k": 1, "kseq": [[[1, 0]], [[1, 1]]], "multiround": [[0, 1], [0, 0]],' \
+    '"otm": [[1, 0], [0, 1]]},' \
+    '"rollouts": {"length": 1, "draft": [[1], [2]], "target": [[1, 2], [2, 3]]},' \
+    '"steps": {"aligned": true, "accepted": [1], "drafted": [1], "draft_s": [0.5],' \
+    '"verify_s": [1]}, "accept": {"NAME": {"cap": 2, "accepted": [1, 1]}}}' >all.jsonl
 check "a small trace" "$DRAFTSCOPE" trace import --tokenizer bytes all.jsonl -o all.dst
 
 # undocumented NAME PAGE: what stands in the file `program` and not on the page.
@@ -248,7 +256,7 @@ sed -n 's/^ "\([a-z0-9_]*\)":.*/\1/p' all.dst/manifest.json >program
 entries draftscope-trace.5 "TRACE FOLDER" manifest.json | first_column >page
 same "draftscope-trace(5): fields of the manifest" program page
 tr -d '\000-\037' <all.dst/shard-00000.safetensors | tr '}' '\n' |
-    sed -n 's/.*"\([a-z_.]*\)":{"dtype":"\([A-Z0-9]*\)".*/\1 \2/p' | grep -v '^__pad' >program
+    sed -n 's/.*"\([A-Za-z_.]*\)":{"dtype":"\([A-Z0-9]*\)".*/\1 \2/p' | grep -v '^__pad' >program
 entries draftscope-trace.5 "TRACE FOLDER" Shards | first_column | cut -d ' ' -f 1,2 >page
 same "draftscope-trace(5): tensors and their types" program page
 sed -n 's/^# \([a-z_]*\): .*/\1/p' all.tsv >program

@@ -432,7 +432,7 @@ static void columns_are_checked(void **state)
          "'rows.target.dense' is F32 of rank 1, must be F32 or BF16 of rank 2"},
         {{"rows.target.dense", DSC_F16, 2, {11, V}, 0, zeros, 0, 0}, "is F16 of rank 2, must be"},
         {{"rows.target.dense", DSC_F32, 2, {12, 11}, 0, zeros, 0, 0},
-         "'rows.target.dense' has rows of 11, the vocabulary has 12"},
+         "dimension 1 of tensor 'rows.target.dense' is 11, by the manifest it is 12"},
         {{"rows.target.dense", DSC_F32, 2, {10, V}, 0, zeros, 0, 0}, "dense' has 10 elements"},
         {{"rows.target.dense", DSC_F32, 1, {0}, 0, NULL, 0, 0}, "'rows.target.dense' is missing"},
     };
