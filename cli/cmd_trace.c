@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope trace: import, info, verify, export.
+// draftscope trace: import, synth, info, verify, export.
 #include "base/file.h"
 #include "cli/trace.h"
 
@@ -197,6 +197,7 @@ static int run_export(int argc, char **argv, dsc_error *err)
 
 static const cli_command commands[] = {
     {"import", "JSON lines (llma, jsonl) into a trace", run_import},
+    {"synth", "a trace of a synthetic pair of models", cli_trace_synth},
     {"info", "what a trace holds", cli_trace_info},
     {"verify", "check every byte of a trace", run_verify},
     {"export", "a trace as JSON lines or CSV", run_export},
@@ -220,9 +221,9 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     if (argc == 0)
-        return dsc_fail(err, DSC_EUSAGE, "trace: import, info, verify or export expected");
-    return dsc_unknown_name("command", argv[0], names, COMMANDS, "import, info, verify or export",
-                            err);
+        return dsc_fail(err, DSC_EUSAGE, "trace: import, synth, info, verify or export expected");
+    return dsc_unknown_name("command", argv[0], names, COMMANDS,
+                            "import, synth, info, verify or export", err);
 }
 
-const cli_command cli_trace = {"trace", "import, describe, verify and export traces", run};
+const cli_command cli_trace = {"trace", "import, make, describe, verify and export traces", run};

@@ -7,5 +7,6 @@
 #include "traces/import.h"
 
 int cli_trace_info(int argc, char **argv, dsc_error *err);
+int cli_trace_synth(int argc, char **argv, dsc_error *err);
 
 #endif

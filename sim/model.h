@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a method may ask of a model. Recorded traces, synthetic pairs and live engines stand behind
-// the same three questions, so that a method is written once.
+// the same questions, so that a method is written once.
 #ifndef DSC_SIM_MODEL_H
 #define DSC_SIM_MODEL_H
 
+#include "sim/dist.h"
 #include "sim/draft.h"
 
 typedef struct dsc_model dsc_model;
@@ -24,6 +25,9 @@ typedef struct dsc_model_type {
     // After score: the greedy token after node `node` (-1: after the last committed token).
     // DSC_EABSENT when that is off the recorded path (counted in m->refused, never invented).
     int (*next)(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err);
+    // After score: the exact law of the token after `node`, for rules that draw. The view lives
+    // until the next call for this model. DSC_EABSENT as for next. NULL: this model has no laws.
+    int (*law)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
     // Appends the tokens of one step to the committed output.
     int (*commit)(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 } dsc_model_type;
@@ -32,8 +36,16 @@ struct dsc_model {
     const dsc_model_type *type;
     const int32_t *output; // [length] committed output tokens
     int64_t length;
+    int64_t limit;     // tokens that the output can have
+    int32_t end_token; // the token that ends an output, or -1: none does
     bool ended;
     int64_t refused; // off-path questions so far
 };
+
+// Whether generation stops with `token` after `depth` draft tokens behind the committed output.
+static inline bool dsc_model_ends(const dsc_model *m, int64_t depth, int32_t token)
+{
+    return token == m->end_token || m->length + depth + 1 >= m->limit;
+}
 
 #endif

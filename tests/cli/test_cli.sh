@@ -136,7 +136,7 @@ fi
 # --- usage: exit 2 ---------------------------------------------------------------------------
 bad 2 'command is expected'
 bad 2 'did you mean sweep' sweeep
-bad 2 'import, info, verify' trace
+bad 2 'import, synth, info' trace
 bad 2 'did you mean verify' trace verfy x
 bad 2 'did you mean llma' sim rag.dst --method lmma
 bad 2 '--method' sim rag.dst

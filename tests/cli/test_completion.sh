@@ -64,7 +64,7 @@ touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p
 # commands
 offers "list plot report sim sweep theory trace --help --version" ""
 offers "sim sweep" s
-offers "export import info verify --help" trace ""
+offers "export import info synth verify --help" trace ""
 offers "verify" trace v
 offers "accept length ouroboros pearl speedup tree --help" theory ""
 offers "pearl" theory p

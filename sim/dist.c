@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/dist.h"
+
+#include <string.h>
+
+// Index of `token` in the level, or its count.
+static size_t find(const dsc_dist_level *l, int32_t token)
+{
+    size_t lo = 0, hi = l->count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (l->token[mid] < token)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < l->count && l->token[lo] == token ? lo : l->count;
+}
+
+double dsc_dist_probability(const dsc_dist *d, int32_t token)
+{
+    if (d->dense)
+        return d->dense[token];
+    double weight = 1;
+    for (int j = 0; j < d->levels; j++) {
+        const dsc_dist_level *l = &d->level[j];
+        size_t i = find(l, token);
+        if (i < l->count)
+            return weight * l->probability[i];
+        weight *= l->other;
+    }
+    return weight * d->base;
+}
+
+void dsc_dist_fill(const dsc_dist *d, double *law)
+{
+    if (d->dense) {
+        memcpy(law, d->dense, (size_t)d->vocab_size * sizeof *law);
+        return;
+    }
+    double weight[DSC_DIST_LEVELS + 1] = {1};
+    for (int j = 0; j < d->levels; j++)
+        weight[j + 1] = weight[j] * d->level[j].other;
+    for (int32_t x = 0; x < d->vocab_size; x++)
+        law[x] = weight[d->levels] * d->base;
+    for (int j = d->levels - 1; j >= 0; j--) // longer contexts write over shorter ones
+        for (size_t i = 0; i < d->level[j].count; i++)
+            law[d->level[j].token[i]] = weight[j] * d->level[j].probability[i];
+}
+
+// The first i whose running sum of probability exceeds u; rounding may leave u above them all, then
+// the last that has a probability.
+static size_t invert(const double *probability, size_t count, double u)
+{
+    size_t last = 0;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!(probability[i] > 0))
+            continue;
+        sum += probability[i];
+        last = i;
+        if (u < sum)
+            break;
+    }
+    return last;
+}
+
+// The entry that holds the draw: the first i with upto[i] > draw.
+static size_t invert_counts(const uint32_t *upto, size_t count, uint32_t draw)
+{
+    size_t lo = 0, hi = count - 1;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (upto[mid] <= draw)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+// floor(u n) for u in [0, 1], kept below n where rounding reached it.
+static uint32_t scale(double u, uint32_t n)
+{
+    double x = u * n;
+    return x < n ? (uint32_t)x : n - 1;
+}
+
+int32_t dsc_dist_sample(const dsc_dist *d, double u)
+{
+    if (d->dense)
+        return (int32_t)invert(d->dense, (size_t)d->vocab_size, u * (1 - d->unlisted));
+    for (int j = 0; j < d->levels; j++) {
+        const dsc_dist_level *l = &d->level[j];
+        double own = 1 - l->other;
+        if (!l->upto)
+            return l->token[invert(l->probability, l->count, u)];
+        if (u < own)
+            return l
+                ->token[invert_counts(l->upto, l->count, scale(u / own, l->upto[l->count - 1]))];
+        u = (u - own) / l->other;
+    }
+    return (int32_t)scale(u, (uint32_t)d->vocab_size);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Next-token laws of the back-off n-gram model, one core; bar: 2 M laws/s, a law being enumerated
+// over the support of the longest context that occurred. Contexts are those of the held-out
+// sequences, in order, as a model meets them.
+//
+//   bench_ngram [CORPUS [TOKENIZER [ROUNDS]]]
+//
+// CSV on stdout, processor time, the best of the rounds: corpus, order, what is measured, how many
+// times, seconds, millions per second, and the mean number of tokens in a law's support. Without
+// arguments: the GSM8K training problems of the test data folder ($DSC_TEST_DATA, default
+// ../shared/data beside the source), as bytes; exit 77 when it is absent.
+#include "base/rng.h"
+#include "sim/model_ngram.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void must(int rc, const dsc_error *e)
+{
+    if (rc) {
+        fprintf(stderr, "bench_ngram: %s\n", e->message);
+        exit(dsc_exit_code(rc));
+    }
+}
+
+// What is done at each context; all return something that depends on all that was read.
+typedef double work(const dsc_language *l, const dsc_place *at, int32_t next, double *law);
+
+static double support(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+{
+    dsc_dist d;
+    double sum = 0;
+    (void)next, (void)law;
+    l->type->law(l, at, &d);
+    for (size_t i = 0; i < d.level[0].count; i++)
+        sum += d.level[0].probability[i] * d.level[0].token[i];
+    return sum;
+}
+
+static double single(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+{
+    dsc_dist d;
+    (void)law;
+    l->type->law(l, at, &d);
+    return dsc_dist_probability(&d, next);
+}
+
+static double sample(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+{
+    dsc_dist d;
+    (void)law;
+    l->type->law(l, at, &d);
+    return dsc_dist_sample(&d, dsc_rng_uniform(1, (uint64_t)next, (uint32_t)at->position, 0));
+}
+
+static double dense(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+{
+    dsc_dist d;
+    l->type->law(l, at, &d);
+    dsc_dist_fill(&d, law);
+    return law[next];
+}
+
+static double greedy(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+{
+    (void)next, (void)law;
+    return l->type->best(l, at);
+}
+
+static const struct {
+    const char *name;
+    work *work;
+} works[] = {{"law over its support", support},
+             {"one token", single},
+             {"sample", sample},
+             {"likeliest token", greedy},
+             {"law over the vocabulary", dense}};
+
+static int64_t all_contexts(const dsc_language *l, const dsc_corpus *c, work *w, double *law,
+                            double *sink)
+{
+    int64_t n = 0;
+    for (int64_t s = 9; s < c->count; s += 10) {
+        dsc_token_view q = dsc_corpus_sequence(c, s);
+        for (int64_t i = 1; i < q.count; i++, n++)
+            *sink += w(l, &(dsc_place){q.id, (size_t)i, i, 0}, q.id[i], law);
+    }
+    return n;
+}
+
+static double mean_support(const dsc_language *l, const dsc_corpus *c)
+{
+    double total = 0;
+    int64_t n = 0;
+    for (int64_t s = 9; s < c->count; s += 10) {
+        dsc_token_view q = dsc_corpus_sequence(c, s);
+        for (int64_t i = 1; i < q.count; i++, n++) {
+            dsc_dist d;
+            l->type->law(l, &(dsc_place){q.id, (size_t)i, i, 0}, &d);
+            total += (double)d.level[0].count;
+        }
+    }
+    return total / (double)n;
+}
+
+static void bench(const char *path, const dsc_tokenizer *t, int order, int rounds)
+{
+    enum { LEAST_CONTEXTS = 1000000 };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    dsc_corpus corpus = {0}, learnt = {0};
+    dsc_language *l;
+    dsc_error e;
+    double sink = 0, start = now_s(), *law;
+    must(dsc_corpus_read(&corpus, path, t, &e), &e);
+    must(dsc_corpus_read(&learnt, path, t, &e), &e);
+    double read_s = (now_s() - start) / 2;
+    int64_t tokens = corpus.start[corpus.count];
+    start = now_s();
+    must(dsc_ngram_learn(&l, &learnt, &(dsc_ngram_options){order, 0, 10}, &e), &e);
+    double learn_s = now_s() - start, mean = mean_support(l, &corpus);
+    must(dsc_alloc((void **)&law, (size_t)l->vocab_size, sizeof *law, &e), &e);
+    printf("%s,%d,read and tokenize,%lld,%.3f,%.3f,\n", name, order, (long long)tokens, read_s,
+           (double)tokens / read_s / 1e6);
+    printf("%s,%d,learn,%lld,%.3f,%.3f,\n", name, order, (long long)tokens, learn_s,
+           (double)tokens / learn_s / 1e6);
+    for (size_t w = 0; w < sizeof works / sizeof *works; w++) {
+        double best_s = 1e9, per_s = 0;
+        int64_t n = 0;
+        for (int round = 0; round < rounds; round++) {
+            int64_t least = works[w].work == dense ? LEAST_CONTEXTS / 100 : LEAST_CONTEXTS;
+            start = now_s();
+            for (n = 0; n < least;)
+                n += all_contexts(l, &corpus, works[w].work, law, &sink);
+            double seconds = now_s() - start;
+            if ((double)n / seconds > per_s) {
+                per_s = (double)n / seconds;
+                best_s = seconds;
+            }
+        }
+        printf("%s,%d,%s,%lld,%.3f,%.3f,%.2f\n", name, order, works[w].name, (long long)n, best_s,
+               per_s / 1e6, mean);
+    }
+    if (sink == 0.5) // never; keeps the work
+        puts("");
+    free(law);
+    l->type->free(l);
+    dsc_corpus_fini(&corpus);
+}
+
+int main(int argc, char **argv)
+{
+    char path[1024];
+    const char *data = getenv("DSC_TEST_DATA"), *source = getenv("top_srcdir");
+    if (argc > 1)
+        snprintf(path, sizeof path, "%s", argv[1]);
+    else if (data)
+        snprintf(path, sizeof path, "%s/gsm8k/train.jsonl", data);
+    else
+        snprintf(path, sizeof path, "%s/../shared/data/gsm8k/train.jsonl", source ? source : ".");
+    if (access(path, R_OK)) {
+        fprintf(stderr, "bench_ngram: %s: not here\n", path);
+        return argc > 1 ? 1 : 77;
+    }
+    dsc_tokenizer *t;
+    dsc_error e;
+    must(dsc_tokenizer_load(&t, argc > 2 ? argv[2] : "bytes", &e), &e);
+    puts("# " BENCH_FLAGS);
+    puts("corpus,order,what,times,seconds,M_per_s,support");
+    bench(path, t, 2, argc > 3 ? atoi(argv[3]) : 3);
+    bench(path, t, 4, argc > 3 ? atoi(argv[3]) : 3);
+    dsc_tokenizer_free(t);
+    return fclose(stdout) ? 1 : 0;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Synthetic traces hold what their models say, and recorded rows answer as laws.
+#include "model_fixture.h"
+
+#include "base/rng.h"
+#include "sim/model_trace.h"
+#include "sim/synth.h"
+
+static const char corpus_text[] = "the cat sat on the mat\nthe dog sat on the log\n"
+                                  "a cat and a dog met on the mat\nthe log sat on a mat\n"
+                                  "on the mat a dog sat\ndogs sat on a cat\n";
+
+typedef struct pair {
+    dsc_language *target, *draft;
+} pair;
+
+static pair ngram_pair(void)
+{
+    char spec[500];
+    put_text(in_scratch("corpus.txt"), corpus_text);
+    snprintf(spec, sizeof spec, "ngram:%s,order=4,hold=3", in_scratch("corpus.txt"));
+    dsc_language *target = make(spec, DSC_SIDE_TARGET);
+    snprintf(spec, sizeof spec, "ngram:%s,2,hold=3", in_scratch("corpus.txt"));
+    return (pair){target, make(spec, DSC_SIDE_DRAFT)};
+}
+
+enum { SEED = 11, MOST_VOCAB = 512 };
+
+// A row against the law it was made from: the likeliest tokens, and the mass of the others.
+static void check_row(const dsc_row *row, const double *law, int32_t vocab, int64_t listed)
+{
+    double is[MOST_VOCAB], least = 1, others = 0, tail = dsc_row_law(row, vocab, is);
+    assert_int_equal(row->count, listed);
+    for (int32_t x = 0; x < vocab; x++)
+        if (is[x] > 0) {
+            assert_close(is[x] / law[x], 1, 1e-5);
+            least = fmin(least, law[x]);
+        }
+    for (int32_t x = 0; x < vocab; x++)
+        if (!(is[x] > 0)) {
+            others += law[x];
+            assert_true(law[x] <= least);
+        }
+    assert_close(tail, others, 1e-6);
+}
+
+// What is recorded about one position, computed again.
+static void check_position(const pair *p, const dsc_request *q, dsc_model_side side, int64_t j,
+                           const int32_t *text, int64_t rows)
+{
+    const dsc_language *l = side == DSC_SIDE_TARGET ? p->target : p->draft;
+    const float *logp = side == DSC_SIDE_TARGET ? q->target_logp : q->draft_logp;
+    size_t before = (size_t)(q->prompt.count + j);
+    double law[MOST_VOCAB], entropy = 0;
+    dsc_row row;
+    dsc_dist d = law_at(l, text, before);
+    double u = dsc_rng_uniform(SEED, (uint64_t)q->index, (uint32_t)j, DSC_RNG_OUTPUT);
+    if (side == DSC_SIDE_TARGET)
+        assert_int_equal(q->output.id[j], dsc_dist_sample(&d, u));
+    dsc_dist_fill(&d, law);
+    for (int32_t x = 0; x < l->vocab_size; x++)
+        entropy -= law[x] * log(law[x]);
+    assert_close(logp[j], log(law[q->output.id[j]]), 1e-6);
+    assert_close(q->forced.entropy[side][j], entropy, 1e-6);
+    assert_int_equal(q->forced.argmax[side][j], l->type->best(l, &(dsc_place){text, before, 0, 0}));
+    assert_int_equal(dsc_request_row(q, side, j, &row), rows > 0);
+    if (rows)
+        check_row(&row, law, l->vocab_size, rows);
+}
+
+static void check_request(const pair *p, const dsc_request *q, int64_t rows)
+{
+    int32_t text[512];
+    memcpy(text, q->prompt.id, (size_t)q->prompt.count * sizeof *text);
+    memcpy(text + q->prompt.count, q->output.id, (size_t)q->output.count * sizeof *text);
+    for (int64_t j = 0; j < q->output.count; j++)
+        for (int side = 0; side < DSC_SIDES; side++)
+            check_position(p, q, (dsc_model_side)side, j, text, rows);
+}
+
+// The rows of a request answer for the model that stood behind them, on the path alone.
+static void check_recorded_laws(const dsc_request *q, int32_t vocab, bool dense)
+{
+    double is[MOST_VOCAB], sum = 0;
+    const int32_t wrong[] = {q->output.id[0], (q->output.id[1] + 1) % vocab};
+    dsc_model_trace m = {0};
+    dsc_draft draft = {0};
+    dsc_dist law;
+    dsc_error err;
+    dsc_model_trace_begin_rows(&m, q, DSC_SIDE_DRAFT, vocab);
+    assert_ok(dsc_draft_append_chain(&draft, -1, wrong, 2, &err), err);
+    assert_ok(m.base.type->score(&m.base, &draft, &err), err);
+    assert_ok(m.base.type->law(&m.base, 0, &law, &err), err);
+    dsc_dist_fill(&law, is);
+    for (int32_t x = 0; x < vocab; x++)
+        sum += is[x];
+    assert_close(sum + law.unlisted, 1, 1e-12);
+    assert_int_equal(law.unlisted > 0, !dense);
+    if (is[q->output.id[1]] > 0)
+        assert_close(log(is[q->output.id[1]]), q->draft_logp[1], 1e-5);
+    assert_int_equal(m.base.type->law(&m.base, 1, &law, &err), DSC_EABSENT);
+    assert_int_equal(m.base.refused, 1);
+    dsc_model_trace_begin(&m, q->output);
+    assert_ok(m.base.type->score(&m.base, &draft, &err), err);
+    assert_int_equal(m.base.type->law(&m.base, 0, &law, &err), DSC_EABSENT);
+    assert_int_equal(m.base.refused, 1);
+    dsc_draft_fini(&draft);
+    dsc_model_trace_fini(&m);
+}
+
+static void synthesize_and_check(const pair *p, int32_t rows, char hash[DSC_SHA256_HEX])
+{
+    enum { REQUESTS = 6, PROMPT = 5, MAX_TOKENS = 40 };
+    // Lines 3 and 6 are held out.
+    static const int32_t prompt[2][PROMPT] = {{256, 'a', ' ', 'c', 'a'}, {256, 'd', 'o', 'g', 's'}};
+    dsc_error err;
+    dsc_trace *t;
+    dsc_shard *shard;
+    int ends = 0;
+    dsc_synth o = {.target = p->target,
+                   .draft = p->draft,
+                   .requests = REQUESTS,
+                   .prompt_tokens = PROMPT,
+                   .max_tokens = MAX_TOKENS,
+                   .temperature = 1,
+                   .rows = rows,
+                   .seed = SEED,
+                   .force = true};
+    assert_ok(dsc_synthesize(&o, in_scratch("s.dst"), &err), err);
+    assert_ok(dsc_trace_open(&t, in_scratch("s.dst"), &err), err);
+    assert_ok(dsc_trace_verify(t, &err), err);
+    const dsc_trace_info *info = dsc_trace_get_info(t);
+    assert_int_equal(info->requests, REQUESTS);
+    assert_string_equal(info->tokenizer_name, "bytes");
+    assert_string_equal(info->tokenizer_sha256, p->target->tokenizer_sha256);
+    assert_int_equal(info->eos_token, 257);
+    memcpy(hash, info->hash, DSC_SHA256_HEX);
+    assert_ok(dsc_shard_open(&shard, t, 0, &err), err);
+    for (int64_t i = 0; i < REQUESTS; i++) {
+        dsc_request q;
+        dsc_shard_request(shard, i, &q);
+        assert_int_equal(q.prompt.count, PROMPT);
+        assert_memory_equal(q.prompt.id, prompt[i % 2], sizeof prompt[0]);
+        bool end = q.output.id[q.output.count - 1] == 257;
+        assert_true(end || q.output.count == MAX_TOKENS);
+        ends += end;
+        check_request(p, &q, rows);
+        if (rows)
+            check_recorded_laws(&q, info->vocab_size, rows == info->vocab_size);
+    }
+    assert_true(ends > 0);
+    dsc_shard_close(shard);
+    dsc_trace_close(t);
+}
+
+static void traces_hold_what_models_say(void **state)
+{
+    (void)state;
+    char hash[DSC_SHA256_HEX], again[DSC_SHA256_HEX];
+    pair p = ngram_pair();
+    synthesize_and_check(&p, 0, hash);
+    synthesize_and_check(&p, 0, again);
+    assert_string_equal(hash, again);
+    synthesize_and_check(&p, 8, hash);
+    synthesize_and_check(&p, 258, hash);
+    dsc_language_free(p.target);
+    dsc_language_free(p.draft);
+}
+
+// At temperature 0 laws are of one token, and prompts end before the end of their text.
+static void greedy_traces(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_trace *t;
+    dsc_shard *shard;
+    dsc_request q;
+    pair p = ngram_pair();
+    dsc_synth o = {.target = p.target,
+                   .draft = p.draft,
+                   .requests = 30,
+                   .prompt_tokens = 1000,
+                   .max_tokens = 12,
+                   .temperature = 0,
+                   .rows = 2};
+    assert_ok(dsc_synthesize(&o, in_scratch("g.dst"), &err), err);
+    assert_int_equal(dsc_synthesize(&o, in_scratch("g.dst"), &err), DSC_EUSAGE); // exists
+    assert_ok(dsc_trace_open(&t, in_scratch("g.dst"), &err), err);
+    assert_ok(dsc_trace_verify(t, &err), err);
+    assert_ok(dsc_shard_open(&shard, t, 0, &err), err);
+    dsc_shard_request(shard, 0, &q); // "a cat and a dog met on the mat" but for its end
+    assert_int_equal(q.prompt.count, 1 + 30);
+    assert_int_equal(q.prompt.id[30], 't');
+    for (int64_t j = 0; j < q.output.count; j++) {
+        assert_int_equal(q.output.id[j], q.forced.argmax[DSC_SIDE_TARGET][j]);
+        assert_true(q.target_logp[j] == 0);
+        bool same = q.forced.argmax[DSC_SIDE_DRAFT][j] == q.output.id[j];
+        assert_true(q.draft_logp[j] == (same ? 0 : -INFINITY));
+    }
+    dsc_shard_close(shard);
+    dsc_trace_close(t);
+    dsc_language_free(p.target);
+    dsc_language_free(p.draft);
+}
+
+// A trace is a corpus too; without prompts or a common vocabulary there is no trace.
+static void synth_refuses(void **state)
+{
+    (void)state;
+    dsc_error err;
+    char spec[500];
+    pair p = ngram_pair();
+    dsc_synth o = {
+        .target = p.target, .requests = 30, .prompt_tokens = 8, .max_tokens = 12, .temperature = 1};
+    assert_ok(dsc_synthesize(&o, in_scratch("g.dst"), &err), err);
+    snprintf(spec, sizeof spec, "ngram:%s,order=3,hold=0", in_scratch("g.dst"));
+    dsc_language *again = make(spec, DSC_SIDE_TARGET), *iid = make("iid:0.5", DSC_SIDE_TARGET);
+    assert_int_equal(again->vocab_size, 258);
+    assert_int_equal(again->end_token, 257);
+    o.target = again;
+    assert_int_equal(dsc_synthesize(&o, in_scratch("h.dst"), &err), DSC_EUSAGE);
+    assert_non_null(strstr(err.message, "hold=0"));
+    o.target = iid;
+    assert_ok(dsc_synthesize(&o, in_scratch("i.dst"), &err), err); // has no prompts
+    o.draft = p.draft;
+    assert_int_equal(dsc_synthesize(&o, in_scratch("h.dst"), &err), DSC_EUSAGE);
+    assert_non_null(strstr(err.message, "vocabularies"));
+    o.draft = NULL;
+    o.max_tokens = 0;
+    assert_int_equal(dsc_synthesize(&o, in_scratch("h.dst"), &err), DSC_EUSAGE);
+    assert_int_not_equal(access(in_scratch("h.dst"), F_OK), 0);
+    dsc_language_free(again);
+    dsc_language_free(iid);
+    dsc_language_free(p.target);
+    dsc_language_free(p.draft);
+}
+
+int main(void)
+{
+#define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
+    const struct CMUnitTest tests[] = {
+        IN_SCRATCH(traces_hold_what_models_say),
+        IN_SCRATCH(greedy_traces),
+        IN_SCRATCH(synth_refuses),
+    };
+    return cmocka_run_group_tests_name("synth", tests, NULL, NULL);
+}
