@@ -5,6 +5,7 @@
 #include "sim/drafter.h"
 #include "sim/verifier.h"
 #include "traces/import.h"
+#include "traces/totals.h"
 
 #include <string.h>
 
@@ -44,6 +45,8 @@ static void list_formats(bool verbose)
 {
     (void)verbose;
     for (const dsc_import_driver *const *d = dsc_import_drivers(); *d; d++)
+        printf("%-14s%s\n", (*d)->name, (*d)->summary);
+    for (const dsc_totals_driver *const *d = dsc_totals_drivers(); *d; d++)
         printf("%-14s%s\n", (*d)->name, (*d)->summary);
 }
 

@@ -16,6 +16,7 @@ enum {
     SEMANTICS,
     EOS,
     VOCAB_SIZE,
+    QUESTIONS,
     ON_ERROR,
     PROGRESS,
     FORCE,
@@ -24,11 +25,12 @@ enum {
 // clang-format off
 static const dsc_option import_options[IMPORT_OPTIONS] = {
     {.name = "format", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "llma, jsonl (see: draftscope list formats); probed on the first line when not given"},
+     .help = "llma, specbench, vllm, jsonl, ... (see: draftscope list formats); probed on the "
+             "first line when not given"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
      .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
     {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "the trace, a folder"},
+     .help = "the trace, a folder (sglang, prometheus: a table, FILE.tsv, - is standard output)"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
      .help = "code: as the source's own program reads it (llma: documents cut to 768 tokens)"},
     {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
@@ -36,6 +38,9 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
              "<|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|> or <eos>)"},
     {.name = "vocab-size", .kind = DSC_OPTION_INT, .metavar = "V", .initial = "0", .min = 0,
      .max = 1 << 24, .help = "bound of the token ids when there is no tokenizer"},
+    {.name = "questions", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "specbench, mtbench, eagle: the questions that were answered; without it the prompts "
+             "are empty"},
     {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
      .help = "skip: leave bad lines out, list and count them"},
     CLI_OPTION_PROGRESS,
@@ -54,6 +59,12 @@ static void on_skipped(void *user, const char *message)
     fprintf(stderr, "draftscope: left out: %s\n", message);
 }
 
+static void on_note(void *user, const char *message)
+{
+    (void)user;
+    fprintf(stderr, "draftscope: note: %s\n", message);
+}
+
 static int import_files(char **path, size_t count, const dsc_option_value *value, dsc_error *err)
 {
     cli_progress progress;
@@ -63,12 +74,14 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
         .semantics = value[SEMANTICS].integer ? "code" : "paper",
         .eos = value[EOS].text,
         .vocab_size = (int32_t)value[VOCAB_SIZE].integer,
+        .questions = value[QUESTIONS].text,
         .skip_errors = value[ON_ERROR].integer == 1,
         .force = value[FORCE].given,
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
         .progress = on_progress,
         .skipped = on_skipped,
+        .note = on_note,
         .user = &progress,
     };
     int64_t left_out = 0;
@@ -87,14 +100,25 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
     return rc;
 }
 
+// Formats that have totals and no tokens go another way. *driver NULL: it is none of these.
+static int find_totals(const dsc_totals_driver **driver, const char *format, const char *path,
+                       dsc_error *err)
+{
+    if (!format)
+        return dsc_totals_probe(driver, path, err);
+    *driver = dsc_totals_find(format);
+    return DSC_OK;
+}
+
 static int run_import(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", import_options, IMPORT_OPTIONS}};
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "trace import [--format NAME] --tokenizer FILE|bytes IN... -o NAME.dst",
-            "Makes a trace of JSON lines files (also .gz and .zst; - is standard input). "
-            "Bad input stops it with file and line, and leaves nothing behind.",
+            "Makes a trace of files with JSON lines or documents (also .gz and .zst; - is standard "
+            "input), or a table where a source has totals only. Bad input stops it with file and "
+            "line, and leaves nothing behind.",
             help, 1);
         return DSC_OK;
     }
@@ -106,7 +130,17 @@ static int run_import(int argc, char **argv, dsc_error *err)
         rc = cli_check_positionals(words, 1, -1, "at least one input file", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
         rc = dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
-    return rc ? rc : import_files(argv, words, value, err);
+    const dsc_totals_driver *totals = NULL;
+    if (!rc)
+        rc = find_totals(&totals, value[FORMAT].text, argv[0], err);
+    if (rc)
+        return rc;
+    if (!totals)
+        return import_files(argv, words, value, err);
+    cli_totals_options o = {.out = value[OUT].text,
+                            .force = value[FORCE].given,
+                            .skip_errors = value[ON_ERROR].integer == 1};
+    return cli_trace_totals(totals, argv, words, &o, err);
 }
 
 // --- verify ----------------------------------------------------------------------------------
@@ -196,7 +230,7 @@ static int run_export(int argc, char **argv, dsc_error *err)
 // --- the table -------------------------------------------------------------------------------
 
 static const cli_command commands[] = {
-    {"import", "JSON lines (llma, jsonl) into a trace", run_import},
+    {"import", "logs of many formats into a trace", run_import},
     {"synth", "a trace of a synthetic pair of models", cli_trace_synth},
     {"info", "what a trace holds", cli_trace_info},
     {"verify", "check every byte of a trace", run_verify},

@@ -5,8 +5,16 @@
 
 #include "cli/cli.h"
 #include "traces/import.h"
+#include "traces/totals.h"
 
 int cli_trace_info(int argc, char **argv, dsc_error *err);
 int cli_trace_synth(int argc, char **argv, dsc_error *err);
+
+typedef struct cli_totals_options {
+    const char *out; // a file, or "-": standard output
+    bool force, skip_errors;
+} cli_totals_options;
+int cli_trace_totals(const dsc_totals_driver *driver, char **path, size_t count,
+                     const cli_totals_options *o, dsc_error *err);
 
 #endif

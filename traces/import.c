@@ -6,6 +6,7 @@
 
 #include "base/option.h"
 #include "traces/import_record.h"
+#include "traces/import_source.h"
 #include "traces/input.h"
 
 #include <errno.h>
@@ -17,7 +18,11 @@ typedef struct importer {
     const dsc_tokenizer *tokenizer;  // or NULL
     dsc_import_options options;      // the caller's, completed: semantics, vocab_size
     const dsc_import_driver *driver; // NULL until the first line was probed
-    int32_t eos;                     // or -1
+    const char *const *paths;        // [count]
+    size_t count;
+    void *prepared;  // the driver's
+    bool is_settled; // driver and prepared are
+    int32_t eos;     // or -1
     dsc_encoder *encoder;
     dsc_import_record record;
 
@@ -29,7 +34,11 @@ typedef struct importer {
     dsc_text_view *texts;   // [text_capacity]
     size_t token_capacity, text_capacity;
 
-    json_t *sources;               // provenance, one object per input
+    // What the source counted, of the requests that say: to compare with the trace.
+    int64_t counted, recorded_tokens, other_count, trace_tokens;
+    double recorded_s;
+
+    json_t *sources, *notes;       // provenance: one object per input, sentences
     int64_t done, total, reported; // bytes as stored: of finished inputs, of all or -1
     char first_bad[512];           // message of the first line left out
 } importer;
@@ -62,6 +71,51 @@ static int open_writer(importer *im, dsc_error *err)
         memcpy(info.tokenizer_sha256, dsc_tokenizer_sha256(im->tokenizer), DSC_SHA256_HEX);
     return dsc_trace_writer_open(&im->writer, im->out_path, &info, im->options.force, 0, err);
 }
+
+// --- notes -------------------------------------------------------------------------------------
+
+static int add_note(importer *im, const char *note, dsc_error *err)
+{
+    if (!*note)
+        return DSC_OK;
+    if (im->options.note)
+        im->options.note(im->options.user, note);
+    if (json_array_append_new(im->notes, json_string(note)))
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return DSC_OK;
+}
+
+static void count_recorded(importer *im)
+{
+    const dsc_import_record *r = &im->record;
+    int64_t tokens = (int64_t)r->output.tokens.count;
+    if (r->recorded_tokens < 0)
+        return;
+    im->counted++;
+    im->recorded_tokens += r->recorded_tokens;
+    im->trace_tokens += tokens;
+    im->other_count += tokens != r->recorded_tokens;
+    im->recorded_s += r->recorded_s;
+}
+
+static int note_recorded(importer *im, dsc_error *err)
+{
+    char note[DSC_IMPORT_NOTE] = "", speed[64] = "";
+    if (im->other_count == 0 && im->recorded_s == 0)
+        return DSC_OK;
+    if (im->recorded_s > 0)
+        snprintf(speed, sizeof speed, " in %.1f s (%.1f tokens/s)", im->recorded_s,
+                 (double)im->recorded_tokens / im->recorded_s);
+    int n = snprintf(note, sizeof note, "the source counted %lld output tokens%s",
+                     (long long)im->recorded_tokens, speed);
+    if (im->other_count)
+        snprintf(note + n, sizeof note - (size_t)n,
+                 "; the texts have %lld, other counts in %lld of %lld requests",
+                 (long long)im->trace_tokens, (long long)im->other_count, (long long)im->counted);
+    return add_note(im, note, err);
+}
+
+// --- records -----------------------------------------------------------------------------------
 
 static dsc_token_view token_view(const dsc_import_text *t)
 {
@@ -114,6 +168,8 @@ static int add_record(importer *im, dsc_error *err)
     dsc_import_record_view(r, &im->recorded, &q);
     rc = dsc_trace_writer_add(im->writer, &q, err);
     im->requests += !rc;
+    if (!rc)
+        count_recorded(im);
     return rc;
 }
 
@@ -131,19 +187,38 @@ static int leave_out(importer *im, int rc, dsc_error *err)
     return DSC_OK;
 }
 
+// By the first line that can be parsed: which driver, and what it has to do before it reads one.
+static int settle_driver(importer *im, const json_t *json, const char *name, int64_t number,
+                         dsc_error *err)
+{
+    char note[DSC_IMPORT_NOTE] = "";
+    int rc = im->driver ? DSC_OK : dsc_import_probe(&im->driver, json, err);
+    if (rc)
+        return dsc_error_prefix(err, rc, "%s:%lld", name, (long long)number);
+    im->is_settled = true;
+    if (im->options.questions && !im->driver->wants_questions)
+        return dsc_fail(err, DSC_EUSAGE, "the format %s has no questions", im->driver->name);
+    if (!im->driver->prepare)
+        return DSC_OK;
+    rc = im->driver->prepare(&im->prepared, im->paths, im->count, &im->options, note, err);
+    im->options.prepared = im->prepared;
+    return rc ? rc : add_note(im, note, err);
+}
+
 static int import_line(importer *im, const dsc_line *line, const char *name, dsc_error *err)
 {
     json_t *json;
     int rc = dsc_import_parse(&json, line, name, err);
     if (rc)
         return leave_out(im, rc, err);
-    bool fatal = !im->driver && (rc = dsc_import_probe(&im->driver, json, err));
-    if (!rc)
-        rc = make_record(im, json, im->encoder, &im->record, err);
-    if (rc)
-        dsc_error_prefix(err, rc, "%s:%lld", name, (long long)line->number);
-    if (!rc && (rc = add_record(im, err)) == DSC_EINPUT)
-        dsc_error_prefix(err, rc, "%s:%lld", name, (long long)line->number);
+    bool fatal = !im->is_settled && (rc = settle_driver(im, json, name, line->number, err));
+    if (!rc) {
+        bool read = (rc = make_record(im, json, im->encoder, &im->record, err)) == DSC_OK;
+        if (read)
+            rc = add_record(im, err);
+        if (rc && (!read || rc == DSC_EINPUT)) // else the writer's trouble, not the line's
+            dsc_error_prefix(err, rc, "%s:%lld", name, (long long)line->number);
+    }
     if (!fatal)
         rc = leave_out(im, rc, err);
     json_decref(json);
@@ -188,20 +263,36 @@ static int add_source(importer *im, const dsc_input *in, dsc_error *err)
     return DSC_OK;
 }
 
+// The questions belong to what the trace was made of.
+static int add_questions(importer *im, dsc_error *err)
+{
+    dsc_input *in;
+    dsc_line line = {.bytes = ""};
+    int rc = dsc_input_open(&in, im->options.questions, err);
+    while (!rc && line.bytes)
+        rc = dsc_input_line(in, &line, err);
+    if (!rc)
+        rc = add_source(im, in, err);
+    dsc_input_close(in);
+    return rc;
+}
+
 static int import_file(importer *im, const char *path, dsc_error *err)
 {
     enum { EVERY_LINES = 64 };
-    dsc_input *in;
-    int rc = dsc_input_open(&in, path, err);
+    dsc_import_source source = {0};
+    int rc = dsc_input_open(&source.in, path, err);
+    dsc_input *in = source.in;
     int64_t lines = 0;
     while (!rc) {
         dsc_line line;
-        rc = dsc_input_line(in, &line, err);
+        bool documents = !im->driver || im->driver->documents;
+        rc = dsc_import_source_next(&source, documents, &line, err);
         if (!rc && !line.bytes)
             break;
         if (!rc)
             rc = import_line(im, &line, dsc_input_name(in), err);
-        else if (!dsc_input_broken(in))
+        else if (!dsc_import_source_broken(&source))
             rc = leave_out(im, rc, err);
         if (!rc)
             rc = report_progress(im, im->done + dsc_input_position(in), ++lines % EVERY_LINES == 0,
@@ -211,6 +302,7 @@ static int import_file(importer *im, const char *path, dsc_error *err)
         im->done += dsc_input_position(in);
         rc = add_source(im, in, err);
     }
+    dsc_import_source_fini(&source);
     dsc_input_close(in);
     return rc;
 }
@@ -224,15 +316,24 @@ static int commit(importer *im, dsc_error *err)
     if (im->requests == 0)
         return dsc_fail(err, DSC_EINPUT, "no requests: the input has no lines");
     const dsc_import_options *o = &im->options;
+    int rc = note_recorded(im, err);
+    if (!rc && o->questions)
+        rc = add_questions(im, err);
+    if (rc)
+        return rc;
     json_t *j =
         json_pack("{s:o, s:o, s:O, s:I}", "version", lenient_string(o->version ? o->version : ""),
                   "command", lenient_string(o->command ? o->command : ""), "sources", im->sources,
                   "lines_left_out", (json_int_t)im->left_out);
+    if (j && json_array_size(im->notes) && json_object_set(j, "notes", im->notes)) {
+        json_decref(j);
+        j = NULL;
+    }
     char *provenance = j ? json_dumps(j, JSON_COMPACT) : NULL;
     json_decref(j);
     if (!provenance)
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    int rc = dsc_trace_writer_commit(im->writer, provenance, err);
+    rc = dsc_trace_writer_commit(im->writer, provenance, err);
     im->writer = NULL; // freed, also on failure
     free(provenance);
     return rc;
@@ -242,9 +343,9 @@ static int commit(importer *im, dsc_error *err)
 
 static int unknown_format(const char *format, dsc_error *err)
 {
-    const char *names[16];
+    const char *names[32];
     size_t n = 0;
-    for (const dsc_import_driver *const *d = dsc_import_drivers(); *d && n < 16; d++)
+    for (const dsc_import_driver *const *d = dsc_import_drivers(); *d && n < 32; d++)
         names[n++] = (*d)->name;
     return dsc_unknown_name("import format", format, names, n, "see: draftscope list formats", err);
 }
@@ -310,7 +411,11 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
                const char *out_path, const dsc_import_options *options, int64_t *left_out,
                dsc_error *err)
 {
-    importer im = {.tokenizer = tokenizer, .options = *options, .out_path = out_path};
+    importer im = {.tokenizer = tokenizer,
+                   .options = *options,
+                   .paths = paths,
+                   .count = count,
+                   .out_path = out_path};
     dsc_error local; // skipping needs the messages even when the caller does not
     err = err ? err : &local;
     int rc = choose_format(&im, err);
@@ -318,7 +423,7 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
         rc = choose_vocabulary(&im, err);
     if (!rc)
         rc = measure(&im, paths, count, err);
-    if (!rc && !(im.sources = json_array()))
+    if (!rc && (!(im.sources = json_array()) || !(im.notes = json_array())))
         rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     for (size_t i = 0; !rc && i < count; i++)
         rc = import_file(&im, paths[i], err);
@@ -331,7 +436,10 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
     dsc_trace_writer_abort(im.writer);
     dsc_import_record_fini(&im.record);
     dsc_encoder_free(im.encoder);
+    if (im.driver && im.driver->finish)
+        im.driver->finish(im.prepared);
     json_decref(im.sources);
+    json_decref(im.notes);
     free(im.tokens);
     free(im.texts);
     return rc;

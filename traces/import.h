@@ -9,11 +9,15 @@
 #include <jansson.h>
 #include <stdio.h>
 
+enum { DSC_IMPORT_NOTE = 512 }; // bytes of a note
+
 typedef struct dsc_import_options {
     const char *format;    // a driver's name, or NULL: probed on the first line of the first input
     const char *semantics; // "paper" (also NULL) or "code"
     const char *eos;       // content of the token that ends an output; NULL: dsc_tokenizer_eos
     int32_t vocab_size;    // needed without a tokenizer; with one, 0 or the tokenizer's own
+    const char *questions; // file of the questions that answers belong to (specbench, mtbench)
+    const void *prepared;  // the driver's: not for callers
     bool skip_errors;      // false: stop at the first bad line; true: leave it out and count it
     bool force;            // replace an existing output
     const char *version, *command; // for the provenance record
@@ -22,6 +26,9 @@ typedef struct dsc_import_options {
     int (*progress)(void *user, int64_t done, int64_t total);
     // Called for each line left out, with its message. May be NULL.
     void (*skipped)(void *user, const char *message);
+    // Called with each thing about the source that its user should know: what it does not say, or
+    // says otherwise than the trace. The notes are in the provenance as well. May be NULL.
+    void (*note)(void *user, const char *message);
     void *user;
 } dsc_import_options;
 
@@ -29,6 +36,8 @@ typedef struct dsc_import_record dsc_import_record; // traces/import_record.h (f
 
 typedef struct dsc_import_driver {
     const char *name, *summary;
+    bool documents;       // an input may be a JSON document instead of lines (import_source.h)
+    bool wants_questions; // options.questions means something
     // How well a first line fits: 0 not at all, larger is better.
     int (*probe)(const json_t *line);
     // Fills the record from one line (a JSON value of any type: check it). Messages say which
@@ -36,6 +45,12 @@ typedef struct dsc_import_driver {
     // tokenizer here.
     int (*read)(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                 dsc_error *err);
+    // Looks at all inputs before the first line is read: for a rule that must hold for each, or a
+    // file of its own. *state, which may be NULL, becomes options->prepared and is released by
+    // finish. `note` may be left empty. NULL: nothing to prepare.
+    int (*prepare)(void **state, const char *const *paths, size_t count,
+                   const dsc_import_options *options, char note[DSC_IMPORT_NOTE], dsc_error *err);
+    void (*finish)(void *state);
 } dsc_import_driver;
 
 // NULL-terminated list of all drivers.

@@ -39,28 +39,6 @@ static int check_fields(const json_t *object, const char *const *known, const ch
     return DSC_OK;
 }
 
-static int read_tokens(const json_t *array, int32_t vocab_size, const char *field,
-                       dsc_import_text *out, dsc_error *err)
-{
-    if (!json_is_array(array))
-        return dsc_import_wrong_type(array, "an array of token ids", err, "%s", field);
-    out->has_tokens = true;
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        const json_t *v = json_array_get(array, i);
-        if (!json_is_integer(v))
-            return dsc_import_wrong_type(v, "a token id (an integer)", err, "%s[%zu]", field, i);
-        json_int_t n = json_integer_value(v);
-        if (n < 0 || n >= vocab_size)
-            return dsc_fail(err, DSC_EINPUT, "field '%s[%zu]' is %lld, token ids here are 0 to %d",
-                            field, i, (long long)n, vocab_size - 1);
-        int32_t id = (int32_t)n;
-        int rc = dsc_tokens_append(&out->tokens, &id, 1, err);
-        if (rc)
-            return rc;
-    }
-    return DSC_OK;
-}
-
 static int read_kind(const json_t *value, const char *field, dsc_reference_kind *out,
                      dsc_error *err)
 {
@@ -94,7 +72,7 @@ static int read_text_object(const json_t *object, int32_t vocab_size, const char
     if (!rc && tokens) {
         char name[64];
         snprintf(name, sizeof name, "%s.tokens", field);
-        rc = read_tokens(tokens, vocab_size, name, out, err);
+        rc = dsc_import_token_ids(tokens, vocab_size, name, out, err);
     }
     if (!rc && kind && k)
         rc = read_kind(k, field, kind, err);
@@ -107,7 +85,7 @@ static int read_text(const json_t *value, int32_t vocab_size, const char *field,
     if (json_is_string(value))
         return dsc_import_string(&out->text, value, err, "%s", field);
     if (json_is_array(value))
-        return read_tokens(value, vocab_size, field, out, err);
+        return dsc_import_token_ids(value, vocab_size, field, out, err);
     if (json_is_object(value))
         return read_text_object(value, vocab_size, field, out, kind, err);
     return dsc_import_wrong_type(value, "a string, an array of token ids or an object", err, "%s",

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-static const dsc_import_driver *const drivers[] = {&dsc_import_llma, &dsc_import_jsonl, NULL};
+static const dsc_import_driver *const drivers[] = {
+    &dsc_import_llma,  &dsc_import_specbench, &dsc_import_mtbench,
+    &dsc_import_eagle, &dsc_import_alpaca,    &dsc_import_acclen,
+    &dsc_import_vllm,  &dsc_import_jsonl,     NULL};
 
 const dsc_import_driver *const *dsc_import_drivers(void)
 {
@@ -51,8 +54,9 @@ int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_e
     char *file = strstr(e.text, "end of file");
     if (file)
         memcpy(file + strlen("end of "), "line", 4);
-    return dsc_fail(err, DSC_EINPUT, "%s:%lld:%d: %s", name, (long long)line->number, e.column,
-                    e.text);
+    int64_t column = e.column + (e.line == 1 ? line->column : 0);
+    return dsc_fail(err, DSC_EINPUT, "%s:%lld:%lld: %s", name,
+                    (long long)(line->number + e.line - 1), (long long)column, e.text);
 }
 
 int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_error *err)

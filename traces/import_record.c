@@ -27,7 +27,9 @@ void dsc_import_record_reset(dsc_import_record *r)
     text_reset(&r->prompt);
     text_reset(&r->output);
     r->id.length = 0;
-    r->references = 0;
+    r->references = r->turns = 0;
+    r->recorded_tokens = -1;
+    r->recorded_s = 0;
     r->reference_limit = SIZE_MAX;
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         dsc_import_rows_reset(&r->row_list[side]);
@@ -45,6 +47,7 @@ void dsc_import_record_fini(dsc_import_record *r)
         text_fini(&r->reference[i]);
     free(r->reference);
     free(r->kind);
+    free(r->turn);
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         dsc_import_rows_fini(&r->row_list[side]);
     dsc_import_columns_fini(r);
@@ -101,6 +104,28 @@ int dsc_import_string(dsc_text_view *out, const json_t *value, dsc_error *err, c
         va_end(args);
     }
     return rc;
+}
+
+int dsc_import_token_ids(const json_t *array, int32_t vocab_size, const char *field,
+                         dsc_import_text *out, dsc_error *err)
+{
+    if (!json_is_array(array))
+        return dsc_import_wrong_type(array, "an array of token ids", err, "%s", field);
+    out->has_tokens = true;
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *v = json_array_get(array, i);
+        if (!json_is_integer(v))
+            return dsc_import_wrong_type(v, "a token id (an integer)", err, "%s[%zu]", field, i);
+        json_int_t n = json_integer_value(v);
+        if (n < 0 || n >= vocab_size)
+            return dsc_fail(err, DSC_EINPUT, "field '%s[%zu]' is %lld, token ids here are 0 to %d",
+                            field, i, (long long)n, vocab_size - 1);
+        int32_t id = (int32_t)n;
+        int rc = dsc_tokens_append(&out->tokens, &id, 1, err);
+        if (rc)
+            return rc;
+    }
+    return DSC_OK;
 }
 
 int dsc_import_id(dsc_import_record *r, const json_t *value, dsc_error *err)
@@ -223,7 +248,10 @@ int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenize
     int rc = finish_text(&r->prompt, tokenizer, encoder, true, err);
     if (rc)
         return dsc_error_prefix(err, rc, "field 'prompt'");
-    rc = finish_text(&r->output, tokenizer, encoder, false, err);
+    if (r->turns)
+        rc = dsc_import_turns_finish(r, encoder, eos, err);
+    else
+        rc = finish_text(&r->output, tokenizer, encoder, false, err);
     if (rc)
         return dsc_error_prefix(err, rc, "field 'output'");
     rc = append_eos(r, eos, err);

@@ -11,7 +11,8 @@
 #include "traces/input.h"
 #include "traces/trace_internal.h"
 
-extern const dsc_import_driver dsc_import_llma, dsc_import_jsonl;
+extern const dsc_import_driver dsc_import_llma, dsc_import_specbench, dsc_import_mtbench,
+    dsc_import_eagle, dsc_import_alpaca, dsc_import_acclen, dsc_import_vllm, dsc_import_jsonl;
 
 enum { DSC_IMPORT_ID_MAX = 1024 }; // bytes of a request's id
 
@@ -45,6 +46,13 @@ typedef struct dsc_import_column {
     size_t count, capacity; // numbers
 } dsc_import_column;
 
+// A part of the output's text that was written by itself, with the tokens its source counted.
+typedef struct dsc_import_turn {
+    size_t begin, length; // bytes of the output's text
+    int64_t recorded;     // tokens, the end token included where one was written
+    bool may_end;         // with the end token: no limit cut it off
+} dsc_import_turn;
+
 // Views point into the JSON value of the line, which must outlive them. Zero-initialise.
 struct dsc_import_record {
     dsc_buffer id; // length 0: the source gives none
@@ -60,6 +68,11 @@ struct dsc_import_record {
     dsc_trace_info recorded;
     dsc_import_column column[DSC_COLUMNS];
     char *metadata; // a JSON object or NULL; owned
+    // What the source counted, to be compared with the tokenizer.
+    dsc_import_turn *turn; // [turns]; none: the output is one text
+    size_t turns, turn_capacity;
+    int64_t recorded_tokens; // of the output, or -1: not said
+    double recorded_s;       // seconds it took, or 0: not said
 };
 
 // Empties the record for the next line and keeps its memory.
@@ -83,6 +96,16 @@ int dsc_import_id(dsc_import_record *r, const json_t *value, dsc_error *err);
 
 // Appends an empty reference; *out is valid until the next call.
 int dsc_import_add_reference(dsc_import_record *r, dsc_import_text **out, dsc_error *err);
+
+// Token ids into a text. `field` names the array.
+int dsc_import_token_ids(const json_t *array, int32_t vocab_size, const char *field,
+                         dsc_import_text *out, dsc_error *err);
+
+// Bytes [begin, begin + length) of the output's text are a turn of `recorded` tokens. An output
+// with turns is tokenised turn by turn, what is between them (line ends) left out, and a turn that
+// may end gets the end token when exactly one more was recorded than its text has.
+int dsc_import_add_turn(dsc_import_record *r, size_t begin, size_t length, int64_t recorded,
+                        bool may_end, dsc_error *err);
 
 int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *err);
 
@@ -139,6 +162,13 @@ int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *f
 // Sets rows and columns in *q, which are views of r's, drafters in the order of *first.
 void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *first,
                             dsc_request_input *q);
+
+// Tokenises the output turn by turn (import_turns.c). DSC_EUSAGE without an encoder.
+int dsc_import_turns_finish(dsc_import_record *r, dsc_encoder *encoder, int32_t eos,
+                            dsc_error *err);
+
+// Whether a driver's prepare may read the input: it is a file, not a pipe.
+bool dsc_import_rereadable(const char *path);
 
 // The JSON value of a line, strictly: no duplicate names, no trailing characters, and at most 16 Mi
 // values. DSC_EINPUT "NAME:LINE:COLUMN: ...". *out is a new reference.

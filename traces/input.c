@@ -293,7 +293,7 @@ static int take_line(dsc_input *in, dsc_line *out, dsc_error *err)
                             in->name, (long long)in->line + 1, DSC_INPUT_LINE_MAX >> 20);
         in->next = end ? end + 1 : in->stop;
         if (end && have == 0) {
-            *out = (dsc_line){start, n, ++in->line};
+            *out = (dsc_line){start, n, ++in->line, 0};
             return DSC_OK;
         }
         rc = dsc_buffer_append(&in->long_line, start, n, err);
@@ -304,7 +304,7 @@ static int take_line(dsc_input *in, dsc_line *out, dsc_error *err)
     }
     *out = (dsc_line){0};
     if (in->long_line.length)
-        *out = (dsc_line){in->long_line.data, in->long_line.length, ++in->line};
+        *out = (dsc_line){in->long_line.data, in->long_line.length, ++in->line, 0};
     return DSC_OK;
 }
 

@@ -29,6 +29,7 @@ typedef struct dsc_line {
     const char *bytes; // NULL: the end of the file
     size_t length;     // without the line end (\n or \r\n)
     int64_t number;    // 1-based, blank lines counted
+    int64_t column;    // characters before `bytes` in its line: 0 of a whole line
 } dsc_line;
 
 // Opens `path` ("-": standard input). DSC_EINPUT when it cannot be read. *out is owned by the

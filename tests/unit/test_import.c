@@ -294,10 +294,10 @@ static void test_options(void **state)
     static const char line[] = "{" OK_FIELDS "}";
     dsc_error err;
     dsc_import_options o = plain;
-    o.format = "specbench";
+    o.format = "nonesuch";
     assert_int_equal(import(line, bytes, &o, NULL, &err), DSC_EUSAGE);
     assert_string_equal(err.message,
-                        "unknown import format 'specbench' (see: draftscope list formats)");
+                        "unknown import format 'nonesuch' (see: draftscope list formats)");
     o = plain;
     o.semantics = "prose";
     assert_int_equal(import(line, bytes, &o, NULL, &err), DSC_EUSAGE);

@@ -26,9 +26,9 @@ static const struct {
     {"{'prompt': 1}", "string or '}' expected"},
     {"nothing", "invalid token near 'nothing'"},
     // the line, and the formats
-    {"null", " the line fits none of the formats (llma, jsonl)"},
-    {"[1, 2]", " the line fits none of the formats (llma, jsonl)"},
-    {"{\"text\": \"x\"}", " the line fits none of the formats (llma, jsonl)"},
+    {"null", " the line fits none of the formats (llma, specbench, mtbench, "},
+    {"[1, 2]", " the line fits none of the formats (llma, specbench, mtbench, "},
+    {"{\"text\": \"x\"}", " the line fits none of the formats (llma, specbench, mtbench, "},
     // jsonl: fields
     {"{\"prompt\": \"p\"}", " field 'output' is missing"},
     {"{\"output\": \"o\"}", " field 'prompt' is missing"},
@@ -189,10 +189,12 @@ static void test_large_bad_lines(void **state)
     char place[80];
     dsc_buffer b = {0};
     dsc_error err;
+    dsc_import_options lines = plain; // not probed: "[" would begin a document
+    lines.format = "jsonl";
     snprintf(place, sizeof place, "%s:1:", in_path);
     for (int i = 0; i < 5000; i++)
         dsc_buffer_puts(&b, "[", NULL);
-    int rc = import(b.data, bytes, &plain, NULL, &err);
+    int rc = import(b.data, bytes, &lines, NULL, &err);
     expect_message(&err, rc, place, "2049: maximum parsing depth reached");
     b.length = 0;
     char commas[1025];
@@ -202,15 +204,15 @@ static void test_large_bad_lines(void **state)
     for (int i = 0; i < 16 << 10; i++)
         dsc_buffer_append(&b, commas, 1024, NULL);
     dsc_buffer_puts(&b, "\\\"[\", ", NULL);
-    rc = import(b.data, bytes, &plain, NULL, &err); // 16 Mi commas, but inside a string
+    rc = import(b.data, bytes, &lines, NULL, &err); // 16 Mi commas, but inside a string
     expect_message(&err, rc, place, "expected near end of line");
     for (int i = 0; i < 16 << 10; i++)
         dsc_buffer_append(&b, commas, 1024, NULL);
-    rc = import(b.data, bytes, &plain, NULL, &err);
+    rc = import(b.data, bytes, &lines, NULL, &err);
     expect_message(&err, rc, place, " more than the limit of 16777216 values in one line");
     b.length = 0;
     dsc_buffer_printf(&b, NULL, "{" OK_FIELDS ", \"id\": \"%.1000s%.25s\"}", commas, commas);
-    rc = import(b.data, bytes, &plain, NULL, &err);
+    rc = import(b.data, bytes, &lines, NULL, &err);
     expect_message(&err, rc, place, " field 'id' has 1025 bytes, the limit is 1024");
     dsc_buffer_fini(&b);
 }
