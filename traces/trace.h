@@ -250,7 +250,7 @@ typedef struct dsc_request_input {
     const dsc_reference_kind *kind;      // [references]
     const float *target_logp;            // [output.count], used when info.has_target_logp
     dsc_text_view metadata;              // JSON object or length 0
-    dsc_rows rows[DSC_SIDES];            // of the kinds in info.rows; dense ones as F32
+    dsc_rows rows[DSC_SIDES];            // of the kinds in info.rows; dense ones F32 or BF16
     // Used when recorded as info says; shapes and ranges as in dsc_request.
     const float *draft_logp;
     const uint16_t *accept[DSC_DRAFTERS_MAX];

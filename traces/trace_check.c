@@ -141,12 +141,8 @@ int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q,
         rc = check_columns(info, q, err);
     if (!rc && info->steps)
         rc = check_steps(info, q, err);
-    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
         rc = dsc_check_rows(info, side, &q->rows[side], q->output.count, request, marks, err);
-        if (!rc && info->rows[side] == DSC_ROWS_DENSE && q->output.count && !q->rows[side].logp)
-            rc = dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": dense rows are written from F32",
-                          request);
-    }
     if (!rc)
         rc = dsc_check_metadata(q->metadata, request, err);
     return rc;

@@ -33,6 +33,7 @@ struct dsc_trace_writer {
     dsc_shard_entry *shard; // [shards] on disk; then the one being gathered
     size_t shards, shard_capacity;
     dsc_shard_entry current;    // counts of the shard being gathered
+    dsc_dtype dense[DSC_SIDES]; // of its dense rows
     column column[DSC_COLUMNS]; // its contents
     dsc_id_set ids;
     dsc_token_marks marks;
@@ -152,6 +153,7 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
     dsc_trace_writer *w = p;
     w->lock = -1;
     w->force = force;
+    w->dense[DSC_SIDE_DRAFT] = w->dense[DSC_SIDE_TARGET] = DSC_F32;
     w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
     rc = copy_info(&w->info, info, err);
     if (!rc)
@@ -170,6 +172,19 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
 }
 
 // --- adding ------------------------------------------------------------------------------------
+
+static dsc_dtype dtype_of(const dsc_trace_writer *w, int c)
+{
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        if (c == dsc_row_column(side, COL_DRAFT_ROW_DENSE))
+            return w->dense[side];
+    return dsc_columns[c].dtype;
+}
+
+static size_t element_bytes(const dsc_trace_writer *w, int c)
+{
+    return dsc_dtype_bytes(dtype_of(w, c));
+}
 
 // Elements that the rows of one side need.
 static void count_rows(const dsc_trace_writer *w, const dsc_request_input *q, dsc_model_side side,
@@ -224,8 +239,7 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
             n = dsc_columns[c].counted_by < 0                    ? 1
                 : dsc_columns[c].counted_by == COL_OUTPUT_OFFSET ? (uint64_t)q->output.count
                                                                  : (uint64_t)q->references;
-        rc = dsc_grow(&col->data, &col->capacity, col->count + n,
-                      dsc_dtype_bytes(dsc_columns[c].dtype), err);
+        rc = dsc_grow(&col->data, &col->capacity, col->count + n, element_bytes(w, c), err);
     }
     return rc;
 }
@@ -233,7 +247,7 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
 static void append(dsc_trace_writer *w, int c, const void *data, int64_t count)
 {
     column *col = &w->column[c];
-    size_t size = dsc_dtype_bytes(dsc_columns[c].dtype);
+    size_t size = element_bytes(w, c);
     if (count)
         memcpy((char *)col->data + col->count * size, data, (size_t)count * size);
     col->count += (size_t)count;
@@ -250,8 +264,8 @@ static void append_rows(dsc_trace_writer *w, dsc_model_side side, const dsc_rows
                         int64_t positions)
 {
     if (w->info.rows[side] == DSC_ROWS_DENSE)
-        append(w, dsc_row_column(side, COL_DRAFT_ROW_DENSE), rows->logp,
-               positions * w->info.vocab_size);
+        append(w, dsc_row_column(side, COL_DRAFT_ROW_DENSE),
+               rows->bf16 ? (const void *)rows->bf16 : rows->logp, positions * w->info.vocab_size);
     if (w->info.rows[side] != DSC_ROWS_LISTED)
         return;
     for (int64_t j = 0; j < positions; j++) {
@@ -293,7 +307,7 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
 static dsc_tensor tensor_of(const dsc_trace_writer *w, int c, char name[DSC_COLUMN_NAME_BYTES])
 {
     dsc_tensor t = {.name = dsc_column_name(&w->info, c, name),
-                    .dtype = dsc_columns[c].dtype,
+                    .dtype = dtype_of(w, c),
                     .data = w->column[c].data};
     t.rank = 1 + dsc_column_shape(&w->info, c, t.shape + 1);
     t.shape[0] = (int64_t)w->column[c].count / dsc_column_width(&w->info, c);
@@ -357,9 +371,37 @@ static bool is_full(const dsc_trace_writer *w)
     const dsc_shard_entry *e = &w->current;
     size_t bytes = 0;
     for (int c = COL_DRAFT_ROW_OFFSET; c < DSC_COLUMNS; c++)
-        bytes += w->column[c].count * dsc_dtype_bytes(dsc_columns[c].dtype);
+        bytes += w->column[c].count * element_bytes(w, c);
     return e->prompt_tokens + e->output_tokens + e->reference_tokens >= w->shard_tokens ||
            (int64_t)(bytes / ROW_BYTES) >= w->shard_tokens;
+}
+
+// A shard that could not be written ends the writer.
+static int cut_shard(dsc_trace_writer *w, dsc_error *err)
+{
+    int rc = write_shard(w, &w->failed);
+    return rc ? dsc_fail(err, rc, "%s", w->failed.message) : DSC_OK;
+}
+
+// Dense rows of a shard are all F32 or all BF16.
+static int settle_dense(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
+        if (w->info.rows[side] != DSC_ROWS_DENSE || q->output.count == 0)
+            continue;
+        dsc_dtype dtype = q->rows[side].bf16 ? DSC_BF16 : DSC_F32;
+        column *col = &w->column[dsc_row_column(side, COL_DRAFT_ROW_DENSE)];
+        if (dtype == w->dense[side])
+            continue;
+        if (col->count)
+            rc = cut_shard(w, err);
+        col->capacity = 0; // counted in elements of the former size
+        free(col->data);
+        col->data = NULL;
+        w->dense[side] = dtype;
+    }
+    return rc;
 }
 
 int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
@@ -368,6 +410,8 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
         return dsc_fail(err, w->failed.status, "%s", w->failed.message);
     int rc = dsc_check_request(&w->info, q, &w->marks, err);
     if (!rc)
+        rc = settle_dense(w, q, err);
+    if (!rc)
         rc = reserve(w, q, err);
     if (!rc)
         rc = dsc_id_set_add(&w->ids, q->id, err);
@@ -375,10 +419,7 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
         return rc;
     append_request(w, q);
     count_request(w, q);
-    if (!is_full(w))
-        return DSC_OK;
-    rc = write_shard(w, &w->failed);
-    return rc ? dsc_fail(err, rc, "%s", w->failed.message) : DSC_OK;
+    return is_full(w) ? cut_shard(w, err) : DSC_OK;
 }
 
 // --- finishing ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // by itself and all together; each way in which it can be wrong is refused by the writer, by the
 // reader or by the verifier.
 #include "tests/unit/trace_fixture.h"
+#include "traces/trace_copy.h"
 
 #include "tests/close.h"
 #include "theory/kseq.h"
@@ -229,20 +230,6 @@ static void columns_round_trip(void **state)
     }
 }
 
-static void copy_request(const dsc_request *q, dsc_request_input *in)
-{
-    *in = (dsc_request_input){.id = q->id,
-                              .prompt = q->prompt,
-                              .output = q->output,
-                              .target_logp = q->target_logp,
-                              .draft_logp = q->draft_logp,
-                              .steps = q->steps,
-                              .forced = q->forced,
-                              .sufficient = q->sufficient,
-                              .rollouts = q->rollouts};
-    memcpy(in->accept, q->accept, sizeof in->accept);
-}
-
 // What a reader hands out is what a writer takes: the copy has the same content.
 static void views_can_be_written(void **state)
 {
@@ -251,6 +238,7 @@ static void views_can_be_written(void **state)
     dsc_trace *t, *copy;
     dsc_shard *s;
     dsc_trace_writer *w;
+    dsc_request_copy room = {0};
     write_all();
     expect_ok(dsc_trace_open(&t, in_scratch("a.dst"), &err), &err);
     expect_ok(dsc_shard_open(&s, t, 0, &err), &err);
@@ -260,12 +248,13 @@ static void views_can_be_written(void **state)
         dsc_request q;
         dsc_request_input in;
         dsc_shard_request(s, i, &q);
-        copy_request(&q, &in);
+        expect_ok(dsc_request_copy_view(&room, &q, &in, &err), &err);
         expect_ok(dsc_trace_writer_add(w, &in, &err), &err);
     }
     expect_ok(dsc_trace_writer_commit(w, NULL, &err), &err);
     expect_ok(dsc_trace_open(&copy, in_scratch("b.dst"), &err), &err);
     assert_string_equal(dsc_trace_get_info(copy)->hash, dsc_trace_get_info(t)->hash);
+    dsc_request_copy_fini(&room);
     dsc_trace_close(copy);
     dsc_shard_close(s);
     dsc_trace_close(t);

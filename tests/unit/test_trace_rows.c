@@ -2,6 +2,7 @@
 // Rows in traces: what is written comes back, as lists and dense, of one model or both; each way in
 // which rows can be wrong is refused by the writer, by the reader or by the verifier.
 #include "tests/unit/trace_fixture.h"
+#include "traces/trace_copy.h"
 
 #include "tests/close.h"
 
@@ -320,7 +321,7 @@ static void bad_dense_rows_are_not_written(void **state)
     (void)state;
     static const uint16_t half[MOST * V];
     static const char *const words[] = {
-        "dense rows are written from F32", "rows have 11 tokens, the vocabulary 12",
+        "row 0 of the draft sums to 4.39", "rows have 11 tokens, the vocabulary 12",
         "the draft's rows are not there",  "element 83 is not the logarithm of a mass",
         "row 6 of the draft sums to 0",
     };
@@ -334,7 +335,7 @@ static void bad_dense_rows_are_not_written(void **state)
         dsc_request_input q = request_of(3, DSC_ROWS_DENSE, DSC_ROWS_NONE);
         dsc_rows *rows = &q.rows[DSC_SIDE_DRAFT];
         for (int x = 0; x < MOST * V; x++)
-            bf16[x] = 0xc01f; // ln 12 is 2.4849, this 2.484375
+            bf16[x] = 0xbf80; // -1
         switch (i) {
         case 0: rows->bf16 = bf16, rows->logp = NULL; break;
         case 1: rows->vocab_size--; break;
@@ -345,8 +346,8 @@ static void bad_dense_rows_are_not_written(void **state)
                 m->dense[3][(MOST - 1) * V + x] = -INFINITY;
         }
         expect_ok(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, true, 0, &err), &err);
-        expect_failure(dsc_trace_writer_add(w, &q, &err), i < 3 ? DSC_EUSAGE : DSC_EINPUT, &err,
-                       words[i]);
+        expect_failure(dsc_trace_writer_add(w, &q, &err),
+                       i == 1 || i == 2 ? DSC_EUSAGE : DSC_EINPUT, &err, words[i]);
         dsc_trace_writer_abort(w);
     }
     dsc_trace_writer *w;
@@ -551,6 +552,69 @@ static void bfloat16_rows(void **state)
     expect_failure(open_shard(&err), DSC_EINPUT, &err, "no token of the row has any mass");
 }
 
+// A writer keeps BF16 as it is, in shards of its own.
+static void bfloat16_is_copied(void **state)
+{
+    (void)state;
+    enum { TWICE = 2 };
+    dsc_error err = {0};
+    dsc_trace *t[2], *copy;
+    dsc_shard *s[2];
+    dsc_trace_writer *w;
+    dsc_request_copy room = {0};
+    dsc_request_input in;
+    dsc_request q;
+    dsc_row row;
+    uint16_t bits[11 * V];
+    int n = 0;
+    for (int half = 0; half < TWICE; half++) {
+        write_rows(DSC_ROWS_NONE, DSC_ROWS_DENSE, 0);
+        for (int r = 0; r < REQUESTS && half; r++)
+            for (int64_t i = 0; i < outputs[r] * V; i++)
+                bits[n++] = to_bf16(made[DSC_SIDE_TARGET].dense[r][i]);
+        if (half)
+            replace((dsc_tensor){"rows.target.dense", DSC_BF16, 2, {11, V}, 0, bits, 0, 0});
+        expect_ok(dsc_trace_open(&t[half], in_scratch("a.dst"), &err), &err);
+        expect_ok(dsc_shard_open(&s[half], t[half], 0, &err), &err); // open, so never replaced
+    }
+    expect_ok(
+        dsc_trace_writer_open(&w, in_scratch("b.dst"), dsc_trace_get_info(t[0]), true, 0, &err),
+        &err);
+    for (int i = 0; i < REQUESTS; i++) { // the first two from F32, the others from BF16
+        dsc_shard_request(s[i > 1], i, &q);
+        expect_ok(dsc_request_copy_view(&room, &q, &in, &err), &err);
+        expect_ok(dsc_trace_writer_add(w, &in, &err), &err);
+    }
+    expect_ok(dsc_trace_writer_commit(w, NULL, &err), &err);
+    expect_ok(verify("b.dst", &err), &err);
+    expect_ok(dsc_trace_open(&copy, in_scratch("b.dst"), &err), &err);
+    assert_int_equal(dsc_trace_shards(copy), 2);
+    for (int64_t shard = 0; shard < 2; shard++) {
+        dsc_shard *mixed;
+        dsc_request source;
+        expect_ok(dsc_shard_open(&mixed, copy, shard, &err), &err);
+        for (int64_t i = 0; i < dsc_shard_requests(mixed); i++) {
+            dsc_shard_request(mixed, i, &q);
+            dsc_shard_request(s[shard], q.index, &source);
+            for (int64_t j = 0; j < q.output.count; j++) {
+                dsc_row want;
+                assert_true(dsc_request_row(&q, DSC_SIDE_TARGET, j, &row));
+                assert_true(dsc_request_row(&source, DSC_SIDE_TARGET, j, &want));
+                assert_int_equal(!row.bf16, shard == 0);
+                for (int64_t x = 0; x < V; x++)
+                    assert_true(dsc_row_logp(&row, x) == dsc_row_logp(&want, x));
+            }
+        }
+        dsc_shard_close(mixed);
+    }
+    dsc_request_copy_fini(&room);
+    dsc_trace_close(copy);
+    for (int half = 0; half < TWICE; half++) {
+        dsc_shard_close(s[half]);
+        dsc_trace_close(t[half]);
+    }
+}
+
 static void masses_are_found_anywhere(void **state)
 {
     (void)state;
@@ -620,6 +684,7 @@ int main(void)
         TEST(lists_or_dense_not_both),
         TEST(sums_are_verified),
         TEST(bfloat16_rows),
+        TEST(bfloat16_is_copied),
         cmocka_unit_test(masses_are_found_anywhere),
         TEST(corrupted_anywhere),
     };
