@@ -2,14 +2,18 @@
 // draftscope trace info: requests, tokens, lengths, what is recorded, tokenizer, hashes.
 #include "base/statistics.h"
 #include "cli/trace.h"
+#include "cli/trace_groups.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { JSON, OPTIONS };
+enum { BY, JSON, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
+    {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "KEY",
+     .help = "also the statistics of the requests with each value of a metadata field (category)"},
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "one JSON object"},
 };
 // clang-format on
@@ -20,8 +24,8 @@ enum { RECORDED = 64 }; // more names than there are
 typedef struct lengths {
     double *prompt, *output, *reference; // [requests]; reference: all references of a request
     size_t n;
-    int64_t turns;           // references that are earlier turns
-    int64_t steps;           // of all requests
+    int64_t turns; // references that are earlier turns
+    trace_groups groups;
     int64_t bytes[RECORDED]; // of what is recorded, in the order of dsc_trace_recorded
     int64_t unknown;         // tensors that are left unread
 } lengths;
@@ -42,7 +46,7 @@ static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
             l->output[l->n] = (double)q.output.count;
             l->reference[l->n++] =
                 (double)(q.reference_offset[q.references] - q.reference_offset[0]);
-            l->steps += q.steps.count;
+            rc = trace_groups_add(&l->groups, dsc_trace_get_info(t), &q, err);
             for (int64_t r = 0; r < q.references; r++)
                 l->turns += q.reference_kind[r] == DSC_REFERENCE_TURN;
         }
@@ -51,11 +55,11 @@ static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
     return rc;
 }
 
-static int measure(const dsc_trace *t, lengths *l, dsc_error *err)
+static int measure(const dsc_trace *t, const char *by, lengths *l, dsc_error *err)
 {
     double **array[] = {&l->prompt, &l->output, &l->reference};
-    int rc = DSC_OK;
     *l = (lengths){0};
+    int rc = trace_groups_init(&l->groups, by, err);
     for (size_t a = 0; a < 3 && !rc; a++) {
         void *p;
         rc = dsc_alloc(&p, (size_t)dsc_trace_get_info(t)->requests, sizeof(double), err);
@@ -110,15 +114,40 @@ static json_t *describe(const dsc_trace *t, lengths *l, const char *parameters)
     json_object_set_new(o, "prompt_tokens", json_integer(i->prompt_tokens));
     json_object_set_new(o, "output_tokens", json_integer(i->output_tokens));
     json_object_set_new(o, "reference_tokens", json_integer(i->reference_tokens));
-    json_object_set_new(o, "steps", i->steps ? json_integer(l->steps) : json_null());
+    json_object_set_new(o, "steps",
+                        i->steps ? json_integer(l->groups.group->steps.steps) : json_null());
     json_object_set_new(o, "documents", json_integer(i->references - l->turns));
     json_object_set_new(o, "turns", json_integer(l->turns));
     put_lengths(o, "prompt", l->prompt, l->n);
     put_lengths(o, "output", l->output, l->n);
     put_lengths(o, "reference", l->reference, l->n);
+    trace_group_describe(l->groups.group, i, o);
+    if (l->groups.by)
+        json_object_set_new(o, "groups", trace_groups_describe(&l->groups, i));
     json_object_set_new(o, "hash", json_string(i->hash));
     json_object_set_new(o, "provenance", json_loads(i->provenance ? i->provenance : "{}", 0, NULL));
     return o;
+}
+
+// A line per group: of lists, the first elements say most.
+static void print_groups(const json_t *groups)
+{
+    static const char *const column[] = {"requests",        "output_tokens",
+                                         "steps",           "block_efficiency",
+                                         "autocorrelation", "source_tokens_per_s"};
+    const char *value;
+    json_t *group;
+    puts("groups");
+    json_object_foreach((json_t *)groups, value, group)
+    {
+        printf("  %-22s", *value ? value : "(none)");
+        for (size_t c = 0; c < sizeof column / sizeof *column; c++) {
+            const json_t *v = json_object_get(group, column[c]);
+            if (json_is_number(v))
+                printf("%s%s %.7g", c ? ", " : "", column[c], json_number_value(v));
+        }
+        putchar('\n');
+    }
 }
 
 static void print_text(const json_t *o)
@@ -127,17 +156,21 @@ static void print_text(const json_t *o)
     json_t *v;
     json_object_foreach((json_t *)o, key, v)
     {
-        printf("%-24s", key);
+        if (strcmp(key, "groups") == 0) {
+            print_groups(v);
+            continue;
+        }
+        printf("%-25s", key);
         if (json_is_string(v))
             puts(json_string_value(v));
         else if (json_is_integer(v))
             printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(v));
         else if (json_is_real(v))
-            printf("%.1f\n", json_real_value(v));
+            printf("%.7g\n", json_real_value(v));
         else if (json_is_null(v))
             puts("unknown");
         else {
-            json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
+            json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(7));
             putchar('\n');
         }
     }
@@ -148,9 +181,10 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
-            "trace info TRACE [--json]",
+            "trace info TRACE [--by KEY] [--json]",
             "What a trace holds: requests, tokens, lengths per request (BOS and end tokens "
-            "counted), what is recorded, tokenizer, hash, provenance.",
+            "counted), what is recorded, tokenizer, hash, provenance; of recorded steps and accept "
+            "lengths also block efficiency, hazards and autocorrelation.",
             help, 1);
         return DSC_OK;
     }
@@ -168,7 +202,7 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
     rc = dsc_trace_open(&t, argv[0], err);
     if (rc)
         return rc;
-    rc = measure(t, &l, err);
+    rc = measure(t, value[BY].text, &l, err);
     if (!rc)
         rc = dsc_trace_parameters(&parameters, dsc_trace_get_info(t), err);
     if (!rc) {
@@ -182,6 +216,7 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
         json_decref(o);
     }
     free(parameters);
+    trace_groups_fini(&l.groups);
     free(l.prompt);
     free(l.output);
     free(l.reference);
