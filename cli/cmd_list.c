@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "plots/figure.h"
 #include "sim/drafter.h"
+#include "sim/model_spec.h"
 #include "sim/verifier.h"
 #include "traces/import.h"
 #include "traces/totals.h"
@@ -12,7 +13,7 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "methods: their parameters as well"},
+     .help = "methods, models: their parameters as well"},
 };
 // clang-format on
 enum { VERBOSE, OPTIONS };
@@ -32,6 +33,23 @@ static void list_rules(bool verbose)
     for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++)
         printf("%-14s%s (%s, %s)\n", (*v)->name, (*v)->summary,
                (*v)->lossless ? "lossless" : "lossy", (*v)->tree ? "trees" : "chains only");
+}
+
+// A parameter is an item of the text that names the model, not an option.
+static void list_models(bool verbose)
+{
+    for (const dsc_language_kind *const *k = dsc_language_kinds(); *k; k++) {
+        printf("%-14s%s (%s)\n", (*k)->name, (*k)->summary, (*k)->usage);
+        for (size_t i = 0; verbose && i < (*k)->option_count; i++) {
+            const dsc_option *o = &(*k)->option[i];
+            char head[64];
+            snprintf(head, sizeof head, "  %s=%s", o->name, o->metavar);
+            printf("%-30s%s", head, o->help);
+            if (o->initial)
+                printf(" (default %s)", o->initial);
+            putchar('\n');
+        }
+    }
 }
 
 static void list_figures(bool verbose)
@@ -55,6 +73,7 @@ static const struct {
     void (*print)(bool verbose);
 } lists[] = {{"methods", list_methods},
              {"rules", list_rules},
+             {"models", list_models},
              {"figures", list_figures},
              {"formats", list_formats}};
 enum { LISTS = sizeof lists / sizeof *lists };
@@ -63,8 +82,9 @@ static int run(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
-        cli_print_help("list methods|rules|figures|formats [-v]",
-                       "Lists the drafting methods, verification rules, figures or import formats.",
+        cli_print_help("list methods|rules|models|figures|formats [-v]",
+                       "Lists the drafting methods, verification rules, kinds of model, figures or "
+                       "import formats.",
                        help, 1);
         return DSC_OK;
     }
@@ -73,7 +93,8 @@ static int run(int argc, char **argv, dsc_error *err)
     size_t words;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
-        rc = cli_check_positionals(words, 1, 1, "one of methods, rules, figures, formats", err);
+        rc = cli_check_positionals(words, 1, 1, "one of methods, rules, models, figures, formats",
+                                   err);
     if (rc)
         return rc;
     for (size_t l = 0; l < LISTS; l++)
@@ -81,8 +102,8 @@ static int run(int argc, char **argv, dsc_error *err)
             lists[l].print(value[VERBOSE].given);
             return DSC_OK;
         }
-    return dsc_fail(err, DSC_EUSAGE, "'%.60s' is not one of methods, rules, figures, formats",
-                    argv[0]);
+    return dsc_fail(err, DSC_EUSAGE,
+                    "'%.60s' is not one of methods, rules, models, figures, formats", argv[0]);
 }
 
-const cli_command cli_list = {"list", "methods, rules, figures and formats there are", run};
+const cli_command cli_list = {"list", "methods, rules, models, figures and formats there are", run};

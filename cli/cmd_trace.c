@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope trace: import, synth, info, verify, export.
-#include "base/file.h"
 #include "cli/trace.h"
 
 #include <inttypes.h>
@@ -173,60 +172,6 @@ static int run_verify(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-// --- export ----------------------------------------------------------------------------------
-
-enum { EXPORT_FORMAT, EXPORT_OUT, EXPORT_FORCE, EXPORT_OPTIONS };
-// clang-format off
-static const dsc_option export_options[EXPORT_OPTIONS] = {
-    {.name = "format", .kind = DSC_OPTION_CHOICE, .choices = "jsonl|csv", .initial = "jsonl",
-     .help = "jsonl: everything, can be imported again; csv: a row of lengths per request"},
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",
-     .help = "- is standard output"},
-    CLI_OPTION_FORCE,
-};
-// clang-format on
-
-static int export_trace(const dsc_trace *t, const dsc_option_value *value, dsc_error *err)
-{
-    const char *format = value[EXPORT_FORMAT].integer ? "csv" : "jsonl";
-    if (strcmp(value[EXPORT_OUT].text, "-") == 0)
-        return dsc_trace_export(t, format, stdout, err);
-    dsc_outfile out;
-    int rc = dsc_outfile_open(&out, value[EXPORT_OUT].text, value[EXPORT_FORCE].given, err);
-    if (!rc)
-        rc = dsc_trace_export(t, format, out.stream, err);
-    if (!rc)
-        rc = dsc_outfile_commit(&out, err);
-    else
-        dsc_outfile_abort(&out);
-    return rc;
-}
-
-static int run_export(int argc, char **argv, dsc_error *err)
-{
-    const cli_help_section help[] = {{"Options", export_options, EXPORT_OPTIONS}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help("trace export TRACE [--format jsonl|csv] [-o FILE]",
-                       "Writes a trace as JSON lines or CSV.", help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[EXPORT_OPTIONS];
-    dsc_option_set set = {export_options, EXPORT_OPTIONS, value, false};
-    size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 1, 1, "one trace", err);
-    if (rc)
-        return rc;
-    dsc_trace *t;
-    rc = dsc_trace_open(&t, argv[0], err);
-    if (rc)
-        return rc;
-    rc = export_trace(t, value, err);
-    dsc_trace_close(t);
-    return rc;
-}
-
 // --- the table -------------------------------------------------------------------------------
 
 static const cli_command commands[] = {
@@ -234,7 +179,7 @@ static const cli_command commands[] = {
     {"synth", "a trace of a synthetic pair of models", cli_trace_synth},
     {"info", "what a trace holds", cli_trace_info},
     {"verify", "check every byte of a trace", run_verify},
-    {"export", "a trace as JSON lines or CSV", run_export},
+    {"export", "a trace as JSON lines, CSV or NumPy's files", cli_trace_export},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -30,7 +30,7 @@ _draftscope_commands() {
     done < <(_draftscope_ask "$@" --help)
 }
 
-# The names of a list: methods, rules, figures, formats.
+# The names of a list: methods, rules, models, figures, formats.
 _draftscope_names() {
     local name rest
     while read -r name rest; do
@@ -64,6 +64,7 @@ _draftscope_value() {
     format:NAME) words=$(_draftscope_names formats) ;;
     tokenizer:*) _draftscope_files .json ;;
     draft:FILE | target:FILE) _draftscope_files .npy .csv .safetensors ;;
+    *:SPEC) words=$(_draftscope_names models) && words=${words//$'\n'/: }: ;;
     *:TRACE | *:NAME.dst) _draftscope_traces ;;
     *:RESULT) _draftscope_files .tsv .jsonl ;;
     *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;

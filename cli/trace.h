@@ -7,6 +7,7 @@
 #include "traces/import.h"
 #include "traces/totals.h"
 
+int cli_trace_export(int argc, char **argv, dsc_error *err);
 int cli_trace_info(int argc, char **argv, dsc_error *err);
 int cli_trace_synth(int argc, char **argv, dsc_error *err);
 

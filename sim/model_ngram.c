@@ -10,6 +10,7 @@
 typedef struct edge {
     uint64_t key;   // parent << 32 | token
     uint32_t child; // 0: free, node 0 is nobody's child
+    uint32_t hash;  // of the child's context
 } edge;
 
 typedef struct ngram {
@@ -39,11 +40,18 @@ static uint64_t edge_key(uint32_t parent, int32_t token)
     return (uint64_t)parent << 32 | (uint32_t)token;
 }
 
-// The edge, or the free place where it would be. Multiplicative hashing (Knuth 6.4): the high half
-// of the product depends on all bits of the key.
-static edge *edge_place(edge *table, uint64_t mask, uint64_t key)
+// The hash of a context that is one token longer (that of the empty context is 0): multiplicative
+// (Knuth 6.4), the high half of the product depends on all bits below. It is made of tokens alone,
+// so that the places of h_1, h_2, ... can be looked at before it is known which nodes they are.
+static uint32_t longer_hash(uint32_t hash, int32_t token)
 {
-    uint64_t i = (key * 0x9E3779B97F4A7C15u) >> 32;
+    return (uint32_t)((edge_key(hash, token) * 0x9E3779B97F4A7C15u) >> 32);
+}
+
+// The edge, or the free place where it would be.
+static edge *edge_place(edge *table, uint64_t mask, uint32_t hash, uint64_t key)
+{
+    uint64_t i = hash;
     while (table[i & mask].child && table[i & mask].key != key)
         i++;
     return &table[i & mask];
@@ -59,7 +67,7 @@ static int grow_edges(ngram *m, dsc_error *err)
     edge *table = p;
     for (uint64_t i = 0; m->edge && i <= m->mask; i++)
         if (m->edge[i].child)
-            *edge_place(table, mask, m->edge[i].key) = m->edge[i];
+            *edge_place(table, mask, m->edge[i].hash, m->edge[i].key) = m->edge[i];
     free(m->edge);
     m->edge = table;
     m->mask = mask;
@@ -72,10 +80,12 @@ static int grow_edges(ngram *m, dsc_error *err)
 static int walk(const ngram *m, const dsc_place *at, uint32_t node[DSC_DIST_LEVELS])
 {
     int n = 1;
+    uint32_t hash = 0;
     node[0] = 0;
     for (; n < m->order && (size_t)n <= at->count; n++) {
-        uint64_t key = edge_key(node[n - 1], at->recent[at->count - (size_t)n]);
-        node[n] = edge_place(m->edge, m->mask, key)->child;
+        int32_t token = at->recent[at->count - (size_t)n];
+        hash = longer_hash(hash, token);
+        node[n] = edge_place(m->edge, m->mask, hash, edge_key(node[n - 1], token))->child;
         if (!node[n])
             break;
     }
@@ -139,6 +149,7 @@ typedef struct learner {
     const int32_t *text; // the corpus
     uint32_t *at;        // [count] where in it
     uint32_t *node;      // [count] of the context at the level
+    uint32_t *hash;      // [count] of that context
     uint64_t *key;       // [count] node << 32 | token
     uint64_t *scratch;   // [count]
     size_t count;
@@ -170,13 +181,15 @@ static int extend_contexts(ngram *m, learner *l, uint32_t length, dsc_error *err
         if (2 * ((uint64_t)m->nodes + 1) > m->mask)
             rc = grow_edges(m, err);
         uint64_t key = edge_key(l->node[i], token);
-        edge *e = rc ? NULL : edge_place(m->edge, m->mask, key);
+        uint32_t hash = longer_hash(l->hash[i], token);
+        edge *e = rc ? NULL : edge_place(m->edge, m->mask, hash, key);
         if (!rc && !e->child) {
-            *e = (edge){key, m->nodes};
+            *e = (edge){key, m->nodes, hash};
             rc = grow_node(m, l, l->node[i], err);
         }
         if (!rc) {
             l->node[kept] = e->child;
+            l->hash[kept] = hash;
             l->at[kept++] = l->at[i];
         }
     }
@@ -317,6 +330,8 @@ static int collect(learner *l, const dsc_corpus *c, const dsc_ngram_options *o, 
     if (!rc)
         rc = dsc_alloc((void **)&l->node, total, sizeof *l->node, err);
     if (!rc)
+        rc = dsc_alloc((void **)&l->hash, total, sizeof *l->hash, err);
+    if (!rc)
         rc = dsc_alloc((void **)&l->key, total, sizeof *l->key, err);
     if (!rc)
         rc = dsc_alloc((void **)&l->scratch, total, sizeof *l->scratch, err);
@@ -334,6 +349,7 @@ static void learner_fini(learner *l)
 {
     free(l->at);
     free(l->node);
+    free(l->hash);
     free(l->key);
     free(l->scratch);
     free(l->parent);

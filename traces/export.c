@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces as text. Written request by request, one shard mapped at a time.
-// CSV: RFC 4180. JSON lines: what traces/import_jsonl.c reads; texts are written beside their
-// tokens, and numbers so that they read back to the same bits.
+// JSON lines: what traces/import_jsonl.c reads; texts are written beside their tokens, and numbers
+// so that they read back to the same bits. CSV: export_csv.c.
+#include "traces/export_internal.h"
 #include "traces/import_record.h"
 
 #include <errno.h>
@@ -218,35 +219,25 @@ static int put_jsonl(const dsc_trace_info *info, const dsc_request *q, FILE *out
     return rc;
 }
 
-static int put_csv(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err)
+static int begin_jsonl(const dsc_trace_info *info, FILE *out, dsc_error *err)
 {
-    (void)info;
-    (void)err;
-    bool quote = false;
-    for (int64_t i = 0; i < q->id.length; i++)
-        quote = quote || strchr("\",\r\n", q->id.bytes[i]);
-    fprintf(out, quote ? "%lld,\"" : "%lld,", (long long)q->index);
-    for (int64_t i = 0; i < q->id.length; i++) {
-        if (q->id.bytes[i] == '"')
-            putc('"', out);
-        putc(q->id.bytes[i], out);
-    }
-    int64_t tokens = q->reference_offset[q->references] - q->reference_offset[0];
-    fprintf(out, quote ? "\",%lld,%lld,%lld,%lld\r\n" : ",%lld,%lld,%lld,%lld\r\n",
-            (long long)q->prompt.count, (long long)q->output.count, (long long)q->references,
-            (long long)tokens);
+    (void)info, (void)out, (void)err;
     return DSC_OK;
 }
 
-static const struct export_format {
-    const char *name, *head;
-    int (*put)(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err);
-} formats[] = {
-    {"jsonl", "", put_jsonl},
-    {"csv", "request,id,prompt_tokens,output_tokens,references,reference_tokens\r\n", put_csv},
-};
+static const dsc_export_format jsonl = {"jsonl", begin_jsonl, put_jsonl};
 
-static int export_shard(const dsc_trace *t, int64_t s, const struct export_format *f, FILE *out,
+static const dsc_export_format *find_format(const char *name)
+{
+    if (strcmp(name, jsonl.name) == 0)
+        return &jsonl;
+    for (int i = 0; i < DSC_CSV_FORMATS; i++)
+        if (strcmp(name, dsc_csv_formats[i].name) == 0)
+            return &dsc_csv_formats[i];
+    return NULL;
+}
+
+static int export_shard(const dsc_trace *t, int64_t s, const dsc_export_format *f, FILE *out,
                         dsc_error *err)
 {
     dsc_shard *shard;
@@ -268,14 +259,12 @@ static int export_shard(const dsc_trace *t, int64_t s, const struct export_forma
 
 int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_error *err)
 {
-    const struct export_format *f = NULL;
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-        if (strcmp(formats[i].name, format) == 0)
-            f = &formats[i];
+    const dsc_export_format *f = find_format(format);
     if (!f)
-        return dsc_fail(err, DSC_EUSAGE, "no export format is called '%s' (jsonl, csv)", format);
-    fputs(f->head, out);
-    int rc = DSC_OK;
+        return dsc_fail(err, DSC_EUSAGE,
+                        "no export format is called '%s' (jsonl, csv, csv-steps, csv-positions)",
+                        format);
+    int rc = f->begin(dsc_trace_get_info(t), out, err);
     for (int64_t s = 0; !rc && s < dsc_trace_shards(t); s++)
         rc = export_shard(t, s, f, out, err);
     if (!rc && (fflush(out) || ferror(out)))

@@ -67,8 +67,17 @@ DSC_API int dsc_import(const char *const *paths, size_t count, const dsc_tokeniz
                        dsc_error *err);
 
 // Writes a trace to `out`: "jsonl", our own format (importing it again gives the same columns, to
-// the bit; dense rows become lists), or "csv" (RFC 4180; a row per request: request, id,
-// prompt_tokens, output_tokens, references, reference_tokens). DSC_EIO when writing fails.
+// the bit; dense rows become lists), or CSV (RFC 4180): "csv", a row per request (request, id,
+// prompt_tokens, output_tokens, references, reference_tokens), "csv-steps", a row per step,
+// "csv-positions", a row per output token, both with the columns that are recorded
+// (draftscope-trace(1)). DSC_EUSAGE: no such format, or no steps; DSC_EIO when writing fails.
 DSC_API int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_error *err);
+
+// Writes every column as NumPy's NAME.npy into the new folder `path`, concatenated over the shards
+// (offsets too), under the names of the native tensors; BF16 becomes F32, which NumPy has. One
+// shard is mapped at a time. Written to PATH.tmp, synced and renamed; a folder of that name that
+// holds nothing but .npy files is replaced if `force`. DSC_EUSAGE: what has that name cannot be
+// replaced; DSC_EIO when writing fails, then nothing is left behind.
+DSC_API int dsc_trace_export_npy(const dsc_trace *t, const char *path, bool force, dsc_error *err);
 
 #endif

@@ -96,6 +96,19 @@ good trace import --tokenizer "$tokenizer" rag.out.jsonl -o again.dst
 check "export and import give the same trace" cmp -s a b
 good trace export rag.dst --format csv
 check "a CSV row per request" [ "$(wc -l <out)" = 30 ]
+good trace export rag.dst --format csv-positions
+check "a CSV row per output token" \
+    [ "$(($(wc -l <out) - 1))" = "$("$draftscope" trace info rag.dst | awk '$1 == "output_tokens" { print $2 }')" ]
+bad 2 'no steps' trace export rag.dst --format csv-steps -o steps.csv
+check "nothing is left" [ ! -e steps.csv ] && [ ! -e steps.csv.tmp ]
+bad 2 '-o FOLDER expected' trace export rag.dst --format npy
+good trace export rag.dst --format npy -o columns
+check "a file per column" [ "$(find columns -name '*.npy' | wc -l)" = 18 ]
+bad 2 '--force' trace export rag.dst --format npy -o columns
+good trace export rag.dst --format npy -o columns --force
+: >columns/notes.txt
+bad 2 "notes.txt', which is no .npy file" trace export rag.dst --format npy -o columns --force
+bad 1 'absent' trace export rag.dst --format npy -o absent/columns
 gzip -c "$sample/rag.jsonl" >rag.jsonl.gz
 good trace import --tokenizer bytes rag.jsonl.gz -o bytes.dst
 good trace info bytes.dst --json
@@ -103,6 +116,9 @@ check "bytes tokenizer" grep -q '"tokenizer": "bytes"' out
 good list methods -v
 check "all methods" [ "$(grep -cE '^(none|oracle|llma) ' out)" = 3 ]
 for what in rules figures formats; do good list $what; done
+good list models -v
+check "all models" [ "$(grep -cE '^(ngram|markov|iid) .*\(.*:' out)" = 3 ]
+check "their items" grep -q '^  order=N  .*(default 3)$' out
 for what in '' trace 'trace import' 'trace info' 'trace verify' 'trace export' sim sweep plot report list; do
     # shellcheck disable=SC2086
     good $what --help

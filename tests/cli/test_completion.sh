@@ -94,7 +94,9 @@ offers "turns" sim a.dst --method llma --references = t
 offers "paper,code" sweep a.dst --method llma --semantics paper,c
 offers "auto loop expect" sim a.dst --engine ""
 offers "linear: unit" sim a.dst --cost ""
-offers "jsonl csv" trace export a.dst --format ""
+offers "jsonl csv csv-steps csv-positions npy" trace export a.dst --format ""
+offers "ngram: markov: iid:" trace synth --model ""
+offers "markov:" trace synth --draft = m
 offers "$(first_words formats)" trace import --format ""
 offers "bytes" trace import --tokenizer b
 offers "tokenizer.json" trace import --tokenizer = t
@@ -116,7 +118,7 @@ offers "$(first_words figures)" plot ""
 offers "$(first_words figures)" plot -o x ""
 offers "t.tsv t.jsonl" plot heatmap t
 offers "t.tsv t.jsonl" report t.tsv t
-offers "methods rules figures formats" list ""
+offers "methods rules models figures formats" list ""
 offers "in.jsonl.gz" trace import in
 printf '%s\n' "my traces/b.dst" >wanted
 bash complete.bash trace info 'my\ traces/b' >got 2>&1

@@ -248,6 +248,9 @@ undocumented "draftscope-trace(1): every field of info" draftscope-trace.1
 "$DRAFTSCOPE" list figures | sed 's/  */	/' >program
 entries draftscope-plot.1 FIGURES | sed 's/\. *Needs .*//' >page
 same "draftscope-plot(1): the figures and their summaries" program page
+"$DRAFTSCOPE" list models | sed 's/.*(\(.*\))$/\1/' >program
+subsections draftscope-trace.1 MODELS >page
+same "draftscope-trace(1): the kinds of model" program page
 "$DRAFTSCOPE" list formats | sed 's/ .*//' | tr '[:lower:]' '[:upper:]' | sed 's/.*/.SH & FORMAT/' >program
 plain draftscope-trace.5 | grep '^\.SH [A-Z]* FORMAT$' >page
 same "draftscope-trace(5): the import formats" program page

@@ -50,6 +50,37 @@ def read(trace, lines):
                 same("row adds up", np.exp(np.float64([*logp, tail])).sum(), 1, 1e-4)
 
 
+def columns(trace, folder):
+    """Every column of `trace export --format npy`, mapped, against read_trace.py."""
+    def column(name):
+        return np.load(os.path.join(folder, name + ".npy"), mmap_mode="r")
+
+    def part(name, offset, i):
+        return column(name)[offset[i]:offset[i + 1]]
+
+    got = list(requests(trace))
+    offset = {name: column(name + ".offset")
+              for name in ("request.id", "prompt", "output", "metadata", "reference")}
+    first = column("request.reference")
+    same("requests", len(first), len(got) + 1)
+    for i, q in enumerate(got):
+        assert bytes(part("request.id", offset["request.id"], i)).decode() == q["id"]
+        assert json.loads(bytes(part("metadata", offset["metadata"], i)) or b"{}") == q["metadata"]
+        same("prompt", part("prompt.tok", offset["prompt"], i), q["prompt.tok"])
+        same("output", part("output.tok", offset["output"], i), q["output.tok"])
+        same("references", first[i + 1] - first[i], len(q["references"]))
+        for r, (kind, _, tokens) in enumerate(q["references"], first[i]):
+            same("kind", column("reference.kind")[r], kind)
+            same("reference", part("reference.tok", offset["reference"], r), tokens)
+        same("logprobs", part("target.logp_y", offset["output"], i), q["target.logp_y"])
+        for side in ("draft", "target"):
+            at = column(f"rows.{side}.offset")
+            for j, (tokens, logp, tail) in enumerate(q[f"rows.{side}"], offset["output"][i]):
+                same("row", part(f"rows.{side}.token", at, j), tokens)
+                same("row", part(f"rows.{side}.logp", at, j), logp)
+                same("tail", column(f"rows.{side}.tail")[j], tail)
+
+
 def rows_as_columns(q, side):
     rows = q[f"rows.{side}"]
     flat = {"offset": np.cumsum([0] + [len(r[0]) for r in rows]), "tail": [r[2] for r in rows],

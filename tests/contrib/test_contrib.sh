@@ -69,6 +69,10 @@ good test -e ids3.dst/shard-00002.safetensors
 good "$draftscope" trace export ids.dst -o ids.out
 good "$draftscope" trace export ids3.dst -o ids3.out
 good cmp ids.out ids3.out
+good "$draftscope" trace export ids.dst --format npy -o ids.columns
+good "$draftscope" trace export ids3.dst --format npy -o ids3.columns
+check columns ids.dst ids.columns
+good diff -r ids.columns ids3.columns
 # texts, references, the tokenizer
 for name in rag edits; do
     good "$draftscope" trace import --tokenizer "$top/traces/sample/tokenizer.json" \

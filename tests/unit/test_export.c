@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Export: the text itself, and that an exported trace comes back the same.
+// Export: the text itself, that an exported trace comes back the same, and NumPy's files as NumPy
+// reads them.
 #include "tests/close.h"
 #include "tests/unit/import_fixture.h"
 
+#include "base/file.h"
+#include "traces/array.h"
+
+#include <dirent.h>
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 static void export_to(const char *trace, const char *format, dsc_buffer *out)
 {
@@ -180,13 +188,299 @@ static void test_export_shards(void **state)
     dsc_buffer_fini(&out);
 }
 
+// Everything there is for a step or an output token; ids that need quotes; a request without any.
+static void test_export_rows(void **state)
+{
+    (void)state;
+    dsc_buffer out = {0};
+    opened o = import_good(
+        "{\"id\": \"x,\\\"y\\\"\", \"prompt\": [], \"output\": [98, 257], \"logprobs\": [-0.1, "
+        "-0.0], "
+        "\"draft_logprobs\": [-1, null], \"draft_argmax\": [1, 2], \"target_argmax\": [3, 4], "
+        "\"draft_entropy\": [5, 0.25], \"target_entropy\": [7, 8], "
+        "\"draft_ranks\": {\"depth\": 2, \"ranks\": [[0, 3], [null, null]]}, "
+        "\"statistics\": {\"k\": 2, \"kseq\": [[[1, 0.5], [1.5, 0]], [[1, 1], [2, 1]]], "
+        "\"multiround\": [[0, 1, 1.5], [0, 0, 0]], "
+        "\"otm\": [[1, 0, 0.25, 0.25, 0.5], [0, 1, 0, 0, 1]]}, "
+        "\"rollouts\": {\"length\": 1, \"draft\": [[1], [2]], \"target\": [[1, 2], [2, 3]]}, "
+        "\"steps\": {\"aligned\": false, \"accepted\": [1, 0], \"drafted\": [4, 0], "
+        "\"draft_s\": [0.5, 0], \"verify_s\": [1e-9, 2]}, "
+        "\"accept\": {\"e\": {\"cap\": 2, \"accepted\": [2, 1]}}}\n"
+        "{\"prompt\": [], \"output\": [], \"logprobs\": [], \"draft_logprobs\": [], "
+        "\"draft_argmax\": [], \"target_argmax\": [], \"draft_entropy\": [], "
+        "\"target_entropy\": [], \"draft_ranks\": {\"depth\": 2, \"ranks\": []}, "
+        "\"statistics\": {\"k\": 2, \"kseq\": [], \"multiround\": [], \"otm\": []}, "
+        "\"rollouts\": {\"length\": 1, \"draft\": [], \"target\": []}, "
+        "\"steps\": {\"aligned\": false, \"accepted\": [], \"drafted\": [], \"draft_s\": [], "
+        "\"verify_s\": []}, \"accept\": {\"e\": {\"cap\": 2, \"accepted\": []}}}",
+        &plain);
+    close_trace(&o);
+    export_to(out_path, "csv-steps", &out);
+    assert_string_equal(out.data, "request,id,step,accepted,drafted,draft_s,verify_s\r\n"
+                                  "0,\"x,\"\"y\"\"\",0,1,4,0.5,9.9999997171806854e-10\r\n"
+                                  "0,\"x,\"\"y\"\"\",1,0,0,0,2\r\n");
+    export_to(out_path, "csv-positions", &out);
+    assert_string_equal(
+        out.data, "request,id,position,token,target_logp,draft_logp,draft_argmax,target_argmax,"
+                  "draft_entropy,target_entropy,draft_rank_0,draft_rank_1,kseq_rho_1,kseq_beta_1,"
+                  "kseq_rho_2,kseq_beta_2,multiround_1,multiround_2,multiround_3,otm_1_0,otm_1_1,"
+                  "otm_2_0,otm_2_1,otm_2_2,draft_rollout_0,target_rollout_0,target_rollout_1,"
+                  "accept.e\r\n"
+                  "0,\"x,\"\"y\"\"\",0,98,-0.10000000149011612,-1,1,3,5,7,0,3,1,0.5,1.5,0,0,1,"
+                  "1.5,1,0,0.25,0.25,0.5,1,1,2,2\r\n"
+                  "0,\"x,\"\"y\"\"\",1,257,-0,-inf,2,4,0.25,8,,,1,1,2,1,0,0,0,0,1,0,0,1,2,2,3,"
+                  "1\r\n");
+    dsc_buffer_fini(&out);
+}
+
+// Columns that are not recorded are not there.
+static void test_export_few_columns(void **state)
+{
+    (void)state;
+    dsc_buffer out = {0};
+    opened o =
+        import_good("{\"prompt\": [], \"output\": [65], \"steps\": {\"accepted\": [3]}}", &plain);
+    close_trace(&o);
+    export_to(out_path, "csv-steps", &out);
+    assert_string_equal(out.data, "request,id,step,accepted\r\n0,0,0,3\r\n");
+    export_to(out_path, "csv-positions", &out);
+    assert_string_equal(out.data, "request,id,position,token\r\n0,0,0,65\r\n");
+    dsc_buffer_fini(&out);
+}
+
+// --- npy -----------------------------------------------------------------------------------------
+
+static const char *in_columns(const char *name)
+{
+    static char path[160];
+    snprintf(path, sizeof path, "%s/columns%s", folder, name);
+    return path;
+}
+
+static void remove_columns(void)
+{
+    char path[600];
+    DIR *d = opendir(in_columns(""));
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        snprintf(path, sizeof path, "%s/%.255s", in_columns(""), e->d_name);
+        unlink(path);
+    }
+    if (d)
+        closedir(d);
+    rmdir(in_columns(""));
+}
+
+static int export_npy(bool force, dsc_error *err)
+{
+    dsc_trace *t;
+    *err = (dsc_error){0};
+    assert_ok(dsc_trace_open(&t, out_path, err), *err);
+    int rc = dsc_trace_export_npy(t, in_columns(""), force, err);
+    dsc_trace_close(t);
+    assert_int_not_equal(access(in_columns(".tmp"), F_OK), 0);
+    return rc;
+}
+
+// The file's header as NumPy writes it, and its data.
+static void expect_npy(const char *name, const char *descr, const char *shape, const void *data,
+                       size_t length)
+{
+    enum { HEADER = 128 };
+    char wanted[HEADER + 1], *is;
+    size_t bytes_read;
+    dsc_error err;
+    int n = snprintf(wanted, sizeof wanted,
+                     "\x93NUMPY????{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr,
+                     shape);
+    memcpy(wanted + 6, "\1\0\x76", 4); // version 1.0; 118 bytes of header follow
+    memset(wanted + n, ' ', (size_t)(HEADER - 1 - n));
+    wanted[HEADER - 1] = '\n';
+    assert_ok(dsc_read_file(&is, &bytes_read, in_columns(name), 1 << 20, &err), err);
+    assert_memory_equal(is, wanted, HEADER);
+    assert_int_equal(bytes_read, HEADER + length);
+    if (length)
+        assert_memory_equal(is + HEADER, data, length);
+    free(is);
+}
+
+#define NPY(name, descr, shape, type, ...)                                                         \
+    expect_npy("/" name ".npy", descr, shape, (const type[]){__VA_ARGS__},                         \
+               sizeof((const type[]){__VA_ARGS__}))
+
+enum { DENSE_VOCAB = 3 };
+static const float dense[] = {-INFINITY, -0.5f, -0.932752132f, -INFINITY, 0, -INFINITY};
+
+static void write_shards(int64_t shard_tokens)
+{
+    static const uint16_t bf16[] = {0xff80, 0x0000, 0xff80, 0x0000, 0xff80, 0xff80};
+    dsc_trace_info info = {.tokenizer_name = "none",
+                           .vocab_size = DENSE_VOCAB,
+                           .eos_token = -1,
+                           .has_target_logp = true,
+                           .has_kseq = true,
+                           .statistics_k = 2,
+                           .steps = DSC_STEPS_LOGGED,
+                           .rows = {DSC_ROWS_DENSE, DSC_ROWS_DENSE}};
+    static const int32_t tokens[] = {1, 0, 2};
+    static const float kseq[] = {1, 0.5f, 2, 0.25f, 1, 0, 1, 1};
+    const dsc_token_view references[] = {{tokens, 1}, {tokens + 1, 2}};
+    const dsc_reference_kind kinds[] = {DSC_REFERENCE_TURN, DSC_REFERENCE_DOCUMENT};
+    dsc_request_input q[] = {
+        {.id = {"a", 1},
+         .prompt = {tokens, 3},
+         .output = {tokens, 1},
+         .references = 2,
+         .reference = references,
+         .kind = kinds,
+         .target_logp = (const float[]){-1.5f},
+         .sufficient.kseq = kseq,
+         .steps = {2, (const uint16_t[]){1, 65535}, NULL, NULL, NULL},
+         .rows = {{.kind = DSC_ROWS_DENSE, .logp = dense, .vocab_size = DENSE_VOCAB},
+                  {.kind = DSC_ROWS_DENSE, .bf16 = bf16, .vocab_size = DENSE_VOCAB}}},
+        {.id = {"bc", 2},
+         .rows = {{.kind = DSC_ROWS_DENSE, .vocab_size = DENSE_VOCAB},
+                  {.kind = DSC_ROWS_DENSE, .vocab_size = DENSE_VOCAB}}},
+        {.id = {"d", 1},
+         .prompt = {tokens, 1},
+         .output = {tokens + 2, 1},
+         .references = 1,
+         .reference = references,
+         .kind = kinds,
+         .target_logp = (const float[]){-0.0f},
+         .sufficient.kseq = kseq + 4,
+         .steps = {1, (const uint16_t[]){7}, NULL, NULL, NULL},
+         .rows = {{.kind = DSC_ROWS_DENSE, .logp = dense + 3, .vocab_size = DENSE_VOCAB},
+                  {.kind = DSC_ROWS_DENSE, .bf16 = bf16 + 3, .vocab_size = DENSE_VOCAB}}},
+    };
+    dsc_trace_writer *w;
+    dsc_error err;
+    assert_ok(dsc_trace_writer_open(&w, out_path, &info, true, shard_tokens, &err), err);
+    for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+        assert_ok(dsc_trace_writer_add(w, &q[i], &err), err);
+    assert_ok(dsc_trace_writer_commit(w, NULL, &err), err);
+}
+
+// One shard or one for each request: the same files. Offsets run on.
+static void test_npy_columns(void **state)
+{
+    (void)state;
+    const float inf = INFINITY;
+    dsc_error err;
+    for (int64_t shard_tokens = 0; shard_tokens < 2; shard_tokens++) {
+        write_shards(shard_tokens);
+        assert_ok(export_npy(shard_tokens > 0, &err), err);
+        NPY("request.id", "|u1", "(4,)", char, 'a', 'b', 'c', 'd');
+        NPY("request.id.offset", "<i8", "(4,)", int64_t, 0, 1, 3, 4);
+        NPY("prompt.tok", "<u4", "(4,)", uint32_t, 1, 0, 2, 1);
+        NPY("prompt.offset", "<i8", "(4,)", int64_t, 0, 3, 3, 4);
+        NPY("output.tok", "<u4", "(2,)", uint32_t, 1, 2);
+        NPY("output.offset", "<i8", "(4,)", int64_t, 0, 1, 1, 2);
+        NPY("reference.tok", "<u4", "(4,)", uint32_t, 1, 0, 2, 1);
+        NPY("reference.offset", "<i8", "(4,)", int64_t, 0, 1, 3, 4);
+        NPY("request.reference", "<i8", "(4,)", int64_t, 0, 2, 2, 3);
+        NPY("reference.kind", "|u1", "(3,)", char, 1, 0, 1);
+        expect_npy("/metadata.npy", "|u1", "(0,)", NULL, 0);
+        NPY("metadata.offset", "<i8", "(4,)", int64_t, 0, 0, 0, 0);
+        NPY("target.logp_y", "<f4", "(2,)", float, -1.5f, -0.0f);
+        expect_npy("/rows.draft.dense.npy", "<f4", "(2, 3)", dense, sizeof dense);
+        NPY("rows.target.dense", "<f4", "(2, 3)", float, -inf, 0, -inf, 0, -inf, -inf);
+        NPY("stat.kseq", "<f4", "(2, 2, 2)", float, 1, 0.5f, 2, 0.25f, 1, 0, 1, 1);
+        NPY("step.offset", "<i8", "(4,)", int64_t, 0, 2, 2, 3);
+        NPY("step.accepted", "<u2", "(3,)", uint16_t, 1, 65535, 7);
+    }
+    dsc_array *a; // our own reader
+    double row[DENSE_VOCAB];
+    assert_ok(dsc_array_open(&a, in_columns("/rows.draft.dense.npy"), &err), err);
+    assert_int_equal(dsc_array_rows(a), 2);
+    assert_int_equal(dsc_array_columns(a), DENSE_VOCAB);
+    assert_ok(dsc_array_row(a, 0, row, &err), err);
+    for (int i = 0; i < DENSE_VOCAB; i++)
+        assert_true(row[i] == (double)dense[i]);
+    dsc_array_close(a);
+    remove_columns();
+}
+
+// Columns longer than a block of what is converted; every file is as long as its header says.
+static void test_npy_blocks(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 10000, SHARD_TOKENS = 6000 };
+    static int64_t offset[REQUESTS + 1];
+    dsc_trace_info info = {.tokenizer_name = "none", .vocab_size = 2, .eos_token = -1};
+    dsc_trace_writer *w;
+    dsc_error err;
+    assert_ok(dsc_trace_writer_open(&w, out_path, &info, true, SHARD_TOKENS, &err), err);
+    for (int i = 0; i < REQUESTS; i++) {
+        char id[16];
+        int n = snprintf(id, sizeof id, "%d", i);
+        dsc_request_input q = {.id = {id, n}, .output = {(const int32_t[]){1, 0}, i % 3}};
+        offset[i + 1] = offset[i] + i % 3;
+        assert_ok(dsc_trace_writer_add(w, &q, &err), err);
+    }
+    assert_ok(dsc_trace_writer_commit(w, NULL, &err), err);
+    assert_ok(export_npy(false, &err), err);
+    expect_npy("/output.offset.npy", "<i8", "(10001,)", offset, sizeof offset);
+    remove_columns();
+}
+
+static void test_npy_errors(void **state)
+{
+    (void)state;
+    dsc_error err;
+    struct stat st;
+    write_shards(0);
+    assert_ok(export_npy(false, &err), err);
+    assert_int_equal(export_npy(false, &err), DSC_EUSAGE);
+    assert_non_null(strstr(err.message, "exists already (--force to replace it)"));
+    assert_ok(export_npy(true, &err), err);
+    // a file that cannot be written to its end: nothing is left, what was there stays
+    struct rlimit old, small = {.rlim_cur = 100};
+    getrlimit(RLIMIT_FSIZE, &old);
+    small.rlim_max = old.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    int rc = export_npy(true, &err);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_int_equal(rc, DSC_EIO);
+    assert_non_null(strstr(err.message, "cannot write"));
+    NPY("output.tok", "<u4", "(2,)", uint32_t, 1, 2);
+    // a folder with anything else, a link, a file: the user's
+    put_file(in_columns("/diary"), "x", 1);
+    assert_int_equal(export_npy(true, &err), DSC_EUSAGE);
+    assert_non_null(strstr(err.message, "'diary', which is no .npy file: left alone"));
+    assert_int_equal(stat(in_columns("/output.tok.npy"), &st), 0);
+    remove_columns();
+    assert_int_equal(symlink(folder, in_columns("")), 0);
+    assert_int_equal(export_npy(true, &err), DSC_EUSAGE);
+    unlink(in_columns(""));
+    put_file(in_columns(""), "x", 1);
+    assert_int_equal(export_npy(true, &err), DSC_EUSAGE);
+    unlink(in_columns(""));
+    // what a killed run left goes; a folder of that name that is not ours stays
+    assert_int_equal(mkdir(in_columns(".tmp"), 0777), 0);
+    put_file(in_columns(".tmp/old.npy"), "x", 1);
+    assert_ok(export_npy(false, &err), err);
+    remove_columns();
+    dsc_trace *t;
+    assert_int_equal(mkdir(in_columns(".tmp"), 0777), 0);
+    put_file(in_columns(".tmp/diary"), "x", 1);
+    assert_ok(dsc_trace_open(&t, out_path, &err), err);
+    assert_int_equal(dsc_trace_export_npy(t, in_columns(""), true, &err), DSC_EUSAGE);
+    dsc_trace_close(t);
+    assert_int_equal(unlink(in_columns(".tmp/diary")), 0);
+    assert_int_equal(rmdir(in_columns(".tmp")), 0);
+}
+
 static void test_export_errors(void **state)
 {
     (void)state;
     dsc_error err;
     opened o = import_good("{" OK_FIELDS "}", &plain);
     assert_int_equal(dsc_trace_export(o.trace, "xml", stdout, &err), DSC_EUSAGE);
-    assert_string_equal(err.message, "no export format is called 'xml' (jsonl, csv)");
+    assert_string_equal(err.message,
+                        "no export format is called 'xml' (jsonl, csv, csv-steps, csv-positions)");
+    assert_int_equal(dsc_trace_export(o.trace, "csv-steps", stdout, &err), DSC_EUSAGE);
     FILE *full = fopen("/dev/full", "w");
     if (full) {
         assert_int_equal(dsc_trace_export(o.trace, "jsonl", full, &err), DSC_EIO);
@@ -234,10 +528,12 @@ static void test_rag(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_rows_round_trip),
-        cmocka_unit_test(test_export_dense),  cmocka_unit_test(test_export_text),
-        cmocka_unit_test(test_export_shards), cmocka_unit_test(test_export_errors),
-        cmocka_unit_test(test_rag),
+        cmocka_unit_test(test_round_trip),         cmocka_unit_test(test_rows_round_trip),
+        cmocka_unit_test(test_export_dense),       cmocka_unit_test(test_export_text),
+        cmocka_unit_test(test_export_shards),      cmocka_unit_test(test_export_rows),
+        cmocka_unit_test(test_export_few_columns), cmocka_unit_test(test_npy_columns),
+        cmocka_unit_test(test_npy_blocks),         cmocka_unit_test(test_npy_errors),
+        cmocka_unit_test(test_export_errors),      cmocka_unit_test(test_rag),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
