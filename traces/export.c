@@ -249,9 +249,12 @@ static int export_shard(const dsc_trace *t, int64_t s, const dsc_export_format *
         dsc_request q;
         dsc_shard_request(shard, i, &q);
         rc = f->put(info, &q, out, err);
-        if (!rc && ferror(out))
-            rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot write the export (request %lld)",
-                                (long long)q.index);
+        if (!rc && ferror(out)) {
+            errno = 0; // what it was then is lost; another try says it again
+            fflush(out);
+            rc = dsc_fail_errno(err, DSC_EIO, errno ? errno : EIO,
+                                "cannot write the export (request %lld)", (long long)q.index);
+        }
     }
     dsc_shard_close(shard);
     return rc;
