@@ -2,11 +2,13 @@
 // FIPS 180-4, section 6.2. Test value: SHA-256("abc") = ba7816bf...15ad.
 #include "base/sha256.h"
 
+#include "base/sha256_kernel.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static const uint32_t K[64] = {
+const uint32_t dsc_sha256_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -31,8 +33,9 @@ static inline void mix(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t
     *h = t1 + t2;
 }
 
-static void compress(uint32_t state[8], const uint8_t block[64])
+static void compress_block(uint32_t state[8], const uint8_t block[64])
 {
+    const uint32_t *K = dsc_sha256_constants;
     uint32_t w[64];
     for (int t = 0; t < 16; t++)
         w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 |
@@ -59,12 +62,38 @@ static void compress(uint32_t state[8], const uint8_t block[64])
         state[i] += add[i];
 }
 
+static void compress(uint32_t state[8], const uint8_t *bytes, size_t blocks)
+{
+    for (; blocks; blocks--, bytes += 64)
+        compress_block(state, bytes);
+}
+
+static bool always(void)
+{
+    return true;
+}
+
+const dsc_sha256_kernel dsc_sha256_kernel_c = {"c", always, compress};
+
+const dsc_sha256_kernel *const dsc_sha256_kernels[] = {
+#ifdef DSC_SHA256_X86
+    &dsc_sha256_kernel_sha,
+    &dsc_sha256_kernel_avx2,
+#endif
+    &dsc_sha256_kernel_c,
+    NULL,
+};
+
 void dsc_sha256_init(dsc_sha256 *s)
 {
     static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     memcpy(s->state, initial, sizeof initial);
     s->length = 0;
+    const dsc_sha256_kernel *const *kernel = dsc_sha256_kernels;
+    while (!(*kernel)->supported())
+        kernel++;
+    s->compress = (*kernel)->compress;
 }
 
 void dsc_sha256_update(dsc_sha256 *s, const void *bytes, size_t length)
@@ -80,12 +109,12 @@ void dsc_sha256_update(dsc_sha256 *s, const void *bytes, size_t length)
         length -= take;
         if (have + take < 64)
             return;
-        compress(s->state, s->block);
+        s->compress(s->state, s->block, 1);
     }
-    for (; length >= 64; p += 64, length -= 64)
-        compress(s->state, p);
-    if (length)
-        memcpy(s->block, p, length);
+    if (length >= 64)
+        s->compress(s->state, p, length / 64);
+    if (length % 64)
+        memcpy(s->block, p + (length - length % 64), length % 64);
 }
 
 void dsc_sha256_final(dsc_sha256 *s, char hex[DSC_SHA256_HEX])

@@ -14,6 +14,7 @@ typedef struct dsc_sha256 {
     uint32_t state[8];
     uint64_t length; // bytes so far
     uint8_t block[64];
+    void (*compress)(uint32_t state[8], const uint8_t *bytes, size_t blocks); // of this processor
 } dsc_sha256;
 
 DSC_API void dsc_sha256_init(dsc_sha256 *s);

@@ -17,6 +17,7 @@ enum {
     VOCAB_SIZE,
     QUESTIONS,
     ON_ERROR,
+    THREADS,
     PROGRESS,
     FORCE,
     IMPORT_OPTIONS
@@ -42,6 +43,7 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
              "are empty"},
     {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
      .help = "skip: leave bad lines out, list and count them"},
+    CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
 };
@@ -76,6 +78,7 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
         .questions = value[QUESTIONS].text,
         .skip_errors = value[ON_ERROR].integer == 1,
         .force = value[FORCE].given,
+        .threads = cli_threads(value[THREADS].integer),
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
         .progress = on_progress,

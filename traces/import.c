@@ -1,31 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// The import loop: lines of the inputs, through a driver, into a trace. One line's data is held at
-// a time. make_record looks at nothing that changes from line to line, so that lines can be handed
-// to threads later; what depends on the order (ids, the writer) is in add_record.
+// The import loop: lines of the inputs, through a driver, into a trace. Lines travel in chunks
+// (import_lines.h) through a ring of RING of them. Three kinds of tasks handle a chunk: one thread
+// reads it, any thread makes its records, and these are added to the trace in the order of the
+// input, one chunk at a time; so nothing depends on threads. While a shard is being written, the
+// others go on until the ring is full.
 #include "traces/import.h"
 
 #include "base/option.h"
+#include "traces/import_lines.h"
 #include "traces/import_record.h"
 #include "traces/import_source.h"
 #include "traces/input.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_thread_num(void)
+{
+    return 0;
+}
+
+static int omp_get_max_threads(void)
+{
+    return 1;
+}
+#endif
+
+enum {
+    RING = 64,            // chunks under way: what is parsed while a shard is hashed and written
+    GIANT_BYTES = 1 << 20 // a chunk with a line so long has the memory to itself
+};
 
 typedef struct importer {
-    const dsc_tokenizer *tokenizer;  // or NULL
-    dsc_import_options options;      // the caller's, completed: semantics, vocab_size
-    const dsc_import_driver *driver; // NULL until the first line was probed
-    const char *const *paths;        // [count]
+    dsc_import_job job;
+    const char *const *paths; // [count]
     size_t count;
-    void *prepared;  // the driver's
-    bool is_settled; // driver and prepared are
-    int32_t eos;     // or -1
-    dsc_encoder *encoder;
-    dsc_import_record record;
+    void *prepared;           // the driver's
+    bool is_settled;          // driver and prepared are
+    dsc_encoder **encoder;    // [threads]
+    dsc_import_chunk *chunk;  // [chunks]
+    size_t chunks;            // RING; one for one thread
+    size_t next;              // number of the chunk to be read next
+    dsc_import_source source; // the input being read
 
+    // Of the tasks that add records, which run one after the other.
+    atomic_bool stopped; // no more records, for the reason in `why`
+    dsc_error why;
     const char *out_path;
     dsc_trace_writer *writer; // opened by the first request
     dsc_trace_info recorded;  // what the first request has, and so all must have
@@ -43,33 +68,23 @@ typedef struct importer {
     char first_bad[512];           // message of the first line left out
 } importer;
 
-// Fills `record` from a line. Thread-safe given an encoder and a record of one's own.
-static int make_record(const importer *im, const json_t *line, dsc_encoder *encoder,
-                       dsc_import_record *record, dsc_error *err)
-{
-    dsc_import_record_reset(record);
-    int rc = im->driver->read(line, &im->options, record, err);
-    if (!rc)
-        rc = dsc_import_record_finish(record, im->tokenizer, encoder, im->eos, err);
-    return rc;
-}
-
-static int open_writer(importer *im, dsc_error *err)
+static int open_writer(importer *im, const dsc_import_record *r, dsc_error *err)
 {
     dsc_trace_info info = {
-        .tokenizer_name = (char *)(im->tokenizer ? dsc_tokenizer_name(im->tokenizer) : "none"),
-        .vocab_size = im->options.vocab_size,
-        .eos_token = im->eos,
-        .has_text = im->tokenizer != NULL,
-        .format = (char *)im->driver->name,
-        .semantics = (char *)im->options.semantics,
+        .tokenizer_name =
+            (char *)(im->job.tokenizer ? dsc_tokenizer_name(im->job.tokenizer) : "none"),
+        .vocab_size = im->job.options.vocab_size,
+        .eos_token = im->job.eos,
+        .has_text = im->job.tokenizer != NULL,
+        .format = (char *)im->job.driver->name,
+        .semantics = (char *)im->job.options.semantics,
         .provenance = "{}",
     };
-    dsc_import_record_describe(&im->record, &info);
+    dsc_import_record_describe(r, &info);
     dsc_recorded_copy(&im->recorded, &info);
-    if (im->tokenizer)
-        memcpy(info.tokenizer_sha256, dsc_tokenizer_sha256(im->tokenizer), DSC_SHA256_HEX);
-    return dsc_trace_writer_open(&im->writer, im->out_path, &info, im->options.force, 0, err);
+    if (im->job.tokenizer)
+        memcpy(info.tokenizer_sha256, dsc_tokenizer_sha256(im->job.tokenizer), DSC_SHA256_HEX);
+    return dsc_trace_writer_open(&im->writer, im->out_path, &info, im->job.options.force, 0, err);
 }
 
 // --- notes -------------------------------------------------------------------------------------
@@ -78,16 +93,15 @@ static int add_note(importer *im, const char *note, dsc_error *err)
 {
     if (!*note)
         return DSC_OK;
-    if (im->options.note)
-        im->options.note(im->options.user, note);
+    if (im->job.options.note)
+        im->job.options.note(im->job.options.user, note);
     if (json_array_append_new(im->notes, json_string(note)))
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
     return DSC_OK;
 }
 
-static void count_recorded(importer *im)
+static void count_recorded(importer *im, const dsc_import_record *r)
 {
-    const dsc_import_record *r = &im->record;
     int64_t tokens = (int64_t)r->output.tokens.count;
     if (r->recorded_tokens < 0)
         return;
@@ -124,23 +138,21 @@ static dsc_token_view token_view(const dsc_import_text *t)
 
 // What depends on the requests before: fields for all or none, and the id of a line that gives
 // none. (That ids are unique is the writer's to check.)
-static int settle_record(importer *im, dsc_error *err)
+static int settle_record(importer *im, dsc_import_record *r, dsc_error *err)
 {
-    dsc_import_record *r = &im->record;
     int rc = im->writer ? dsc_import_record_agrees(r, &im->recorded, err) : DSC_OK;
     if (!rc && r->id.length == 0)
         rc = dsc_buffer_printf(&r->id, err, "%lld", (long long)im->requests);
     if (!rc && !im->writer)
-        rc = open_writer(im, err);
+        rc = open_writer(im, r, err);
     return rc;
 }
 
 // DSC_EINPUT: nothing was added, the next line may be tried.
-static int add_record(importer *im, dsc_error *err)
+static int add_record(importer *im, dsc_import_record *r, dsc_error *err)
 {
-    const dsc_import_record *r = &im->record;
     void *tokens = im->tokens, *texts = im->texts;
-    int rc = settle_record(im, err);
+    int rc = settle_record(im, r, err);
     if (!rc)
         rc = dsc_grow(&tokens, &im->token_capacity, r->references, sizeof *im->tokens, err);
     if (!rc)
@@ -169,7 +181,7 @@ static int add_record(importer *im, dsc_error *err)
     rc = dsc_trace_writer_add(im->writer, &q, err);
     im->requests += !rc;
     if (!rc)
-        count_recorded(im);
+        count_recorded(im, r);
     return rc;
 }
 
@@ -178,60 +190,52 @@ static int add_record(importer *im, dsc_error *err)
 // Puts a line that is bad on the list of those left out, or passes its error on.
 static int leave_out(importer *im, int rc, dsc_error *err)
 {
-    if (rc != DSC_EINPUT || !im->options.skip_errors)
+    if (rc != DSC_EINPUT || !im->job.options.skip_errors)
         return rc;
     if (im->left_out++ == 0)
         snprintf(im->first_bad, sizeof im->first_bad, "%.500s", err->message);
-    if (im->options.skipped)
-        im->options.skipped(im->options.user, err->message);
+    if (im->job.options.skipped)
+        im->job.options.skipped(im->job.options.user, err->message);
     return DSC_OK;
 }
 
 // By the first line that can be parsed: which driver, and what it has to do before it reads one.
-static int settle_driver(importer *im, const json_t *json, const char *name, int64_t number,
-                         dsc_error *err)
+static int prepare_driver(importer *im, const json_t *json, int64_t number, dsc_error *err)
 {
+    dsc_import_job *job = &im->job;
     char note[DSC_IMPORT_NOTE] = "";
-    int rc = im->driver ? DSC_OK : dsc_import_probe(&im->driver, json, err);
+    int rc = job->driver ? DSC_OK : dsc_import_probe(&job->driver, json, err);
     if (rc)
-        return dsc_error_prefix(err, rc, "%s:%lld", name, (long long)number);
+        return dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(im->source.in),
+                                (long long)number);
     im->is_settled = true;
-    if (im->options.questions && !im->driver->wants_questions)
-        return dsc_fail(err, DSC_EUSAGE, "the format %s has no questions", im->driver->name);
-    if (!im->driver->prepare)
+    if (job->options.questions && !job->driver->wants_questions)
+        return dsc_fail(err, DSC_EUSAGE, "the format %s has no questions", job->driver->name);
+    if (!job->driver->prepare)
         return DSC_OK;
-    rc = im->driver->prepare(&im->prepared, im->paths, im->count, &im->options, note, err);
-    im->options.prepared = im->prepared;
+    rc = job->driver->prepare(&im->prepared, im->paths, im->count, &job->options, note, err);
+    job->options.prepared = im->prepared;
     return rc ? rc : add_note(im, note, err);
 }
 
-static int import_line(importer *im, const dsc_line *line, const char *name, dsc_error *err)
+static void settle_driver(importer *im, dsc_import_chunk *c)
 {
     json_t *json;
-    int rc = dsc_import_parse(&json, line, name, err);
-    if (rc)
-        return leave_out(im, rc, err);
-    bool fatal = !im->is_settled && (rc = settle_driver(im, json, name, line->number, err));
-    if (!rc) {
-        bool read = (rc = make_record(im, json, im->encoder, &im->record, err)) == DSC_OK;
-        if (read)
-            rc = add_record(im, err);
-        if (rc && (!read || rc == DSC_EINPUT)) // else the writer's trouble, not the line's
-            dsc_error_prefix(err, rc, "%s:%lld", name, (long long)line->number);
-    }
-    if (!fatal)
-        rc = leave_out(im, rc, err);
-    json_decref(json);
-    return rc;
+    dsc_error why;
+    dsc_import_entry *e = dsc_import_chunk_first(c, &im->job, dsc_input_name(im->source.in), &json);
+    if (e && prepare_driver(im, json, e->number, &why))
+        dsc_import_chunk_end(c, e, &why);
+    if (e)
+        json_decref(json);
 }
 
 static int report_progress(importer *im, int64_t done, bool now, dsc_error *err)
 {
     enum { EVERY_BYTES = 1 << 20 };
-    if (!im->options.progress || (!now && done - im->reported < EVERY_BYTES))
+    if (!im->job.options.progress || (!now && done - im->reported < EVERY_BYTES))
         return DSC_OK;
     im->reported = done;
-    if (im->options.progress(im->options.user, done, im->total))
+    if (im->job.options.progress(im->job.options.user, done, im->total))
         return dsc_fail(err, DSC_EINTERRUPT, "interrupted after %lld requests: nothing was written",
                         (long long)im->requests);
     return DSC_OK;
@@ -268,7 +272,7 @@ static int add_questions(importer *im, dsc_error *err)
 {
     dsc_input *in;
     dsc_line line = {.bytes = ""};
-    int rc = dsc_input_open(&in, im->options.questions, err);
+    int rc = dsc_input_open(&in, im->job.options.questions, err);
     while (!rc && line.bytes)
         rc = dsc_input_line(in, &line, err);
     if (!rc)
@@ -277,33 +281,99 @@ static int add_questions(importer *im, dsc_error *err)
     return rc;
 }
 
+// To be asked by anyone, at the price of some chunks for nothing.
+static bool is_stopped(importer *im)
+{
+    return atomic_load_explicit(&im->stopped, memory_order_relaxed);
+}
+
+// What a line has become goes into the trace or onto the list of those left out.
+static int take_entry(importer *im, dsc_import_entry *e, dsc_error *err)
+{
+    int rc = e->bad ? dsc_fail(err, e->bad->status, "%s", e->bad->message)
+                    : add_record(im, &e->record, err);
+    if (!e->bad && rc == DSC_EINPUT)
+        dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(im->source.in), (long long)e->number);
+    return e->fatal ? rc : leave_out(im, rc, err);
+}
+
+static void take_chunk(importer *im, dsc_import_chunk *c)
+{
+    dsc_error err = {0};
+    int rc = DSC_OK;
+    if (!is_stopped(im)) {
+        for (size_t i = 0; i < c->count && !rc; i++)
+            rc = take_entry(im, &c->entry[i], &err);
+        if (!rc && c->failed.status)
+            rc = dsc_fail(&err, c->failed.status, "%s", c->failed.message);
+        if (!rc)
+            rc = report_progress(im, im->done + c->position, !c->last, &err);
+        if (rc) {
+            im->why = err;
+            atomic_store_explicit(&im->stopped, true, memory_order_relaxed);
+        }
+    }
+    dsc_import_chunk_reset(c);
+}
+
+static void parse_chunk(importer *im, dsc_import_chunk *c)
+{
+    if (!is_stopped(im))
+        dsc_import_chunk_parse(c, &im->job, im->encoder[omp_get_thread_num()],
+                               dsc_input_name(im->source.in));
+}
+
+static void read_chunk(importer *im, dsc_import_chunk *c)
+{
+    bool documents = !im->job.driver || im->job.driver->documents;
+    dsc_import_chunk_read(c, &im->source, documents);
+}
+
+// The dependences say it all: a chunk is filled again when its records were taken, and chunks are
+// taken in order. The loop waits for each chunk to be read; meanwhile its thread lends a hand with
+// the other tasks.
+static int import_lines(importer *im, dsc_error *err)
+{
+#pragma omp parallel num_threads(im->job.options.threads)
+#pragma omp master
+    for (bool end = false, giant = false; !end;) {
+        dsc_import_chunk *c = &im->chunk[im->next++ % im->chunks];
+#pragma omp taskgroup
+#pragma omp task depend(inout : c[0]) shared(giant)
+        {
+            read_chunk(im, c);
+            giant = c->bytes.length > GIANT_BYTES;
+        }
+        if (!im->is_settled) {
+#pragma omp taskwait
+            settle_driver(im, c);
+        }
+        end = c->last || is_stopped(im);
+#pragma omp task depend(inout : c[0])
+        parse_chunk(im, c);
+#pragma omp task depend(inout : c[0], im[0])
+        take_chunk(im, c);
+        if (giant) {
+#pragma omp taskwait
+        }
+    }
+    if (is_stopped(im))
+        *err = im->why;
+    return im->why.status;
+}
+
 static int import_file(importer *im, const char *path, dsc_error *err)
 {
-    enum { EVERY_LINES = 64 };
-    dsc_import_source source = {0};
-    int rc = dsc_input_open(&source.in, path, err);
-    dsc_input *in = source.in;
-    int64_t lines = 0;
-    while (!rc) {
-        dsc_line line;
-        bool documents = !im->driver || im->driver->documents;
-        rc = dsc_import_source_next(&source, documents, &line, err);
-        if (!rc && !line.bytes)
-            break;
-        if (!rc)
-            rc = import_line(im, &line, dsc_input_name(in), err);
-        else if (!dsc_import_source_broken(&source))
-            rc = leave_out(im, rc, err);
-        if (!rc)
-            rc = report_progress(im, im->done + dsc_input_position(in), ++lines % EVERY_LINES == 0,
-                                 err);
-    }
+    im->source = (dsc_import_source){0};
+    int rc = dsc_input_open(&im->source.in, path, err);
+    if (!rc)
+        rc = import_lines(im, err);
     if (!rc) {
-        im->done += dsc_input_position(in);
-        rc = add_source(im, in, err);
+        im->done += dsc_input_position(im->source.in);
+        rc = add_source(im, im->source.in, err);
     }
-    dsc_import_source_fini(&source);
-    dsc_input_close(in);
+    dsc_import_source_fini(&im->source);
+    dsc_input_close(im->source.in);
     return rc;
 }
 
@@ -315,7 +385,7 @@ static int commit(importer *im, dsc_error *err)
                         (long long)im->left_out, im->first_bad);
     if (im->requests == 0)
         return dsc_fail(err, DSC_EINPUT, "no requests: the input has no lines");
-    const dsc_import_options *o = &im->options;
+    const dsc_import_options *o = &im->job.options;
     int rc = note_recorded(im, err);
     if (!rc && o->questions)
         rc = add_questions(im, err);
@@ -352,24 +422,24 @@ static int unknown_format(const char *format, dsc_error *err)
 
 static int choose_format(importer *im, dsc_error *err)
 {
-    const char *format = im->options.format, *semantics = im->options.semantics;
+    const char *format = im->job.options.format, *semantics = im->job.options.semantics;
     if (!semantics)
-        im->options.semantics = "paper";
+        im->job.options.semantics = "paper";
     else if (strcmp(semantics, "paper") != 0 && strcmp(semantics, "code") != 0)
         return dsc_fail(err, DSC_EUSAGE, "semantics '%s' is neither paper nor code", semantics);
     for (const dsc_import_driver *const *d = dsc_import_drivers(); format && *d; d++)
         if (strcmp((*d)->name, format) == 0)
-            im->driver = *d;
-    if (format && !im->driver)
+            im->job.driver = *d;
+    if (format && !im->job.driver)
         return unknown_format(format, err);
     return DSC_OK;
 }
 
 static int choose_vocabulary(importer *im, dsc_error *err)
 {
-    dsc_import_options *o = &im->options;
-    im->eos = -1;
-    if (!im->tokenizer) {
+    dsc_import_options *o = &im->job.options;
+    im->job.eos = -1;
+    if (!im->job.tokenizer) {
         if (o->eos)
             return dsc_fail(err, DSC_EUSAGE,
                             "the end token '%s' cannot be found without a tokenizer", o->eos);
@@ -378,17 +448,56 @@ static int choose_vocabulary(importer *im, dsc_error *err)
                             "without a tokenizer the vocabulary size must be given");
         return DSC_OK;
     }
-    int32_t size = dsc_tokenizer_vocab_size(im->tokenizer);
-    const char *name = dsc_tokenizer_name(im->tokenizer);
+    int32_t size = dsc_tokenizer_vocab_size(im->job.tokenizer);
+    const char *name = dsc_tokenizer_name(im->job.tokenizer);
     if (o->vocab_size != 0 && o->vocab_size != size)
         return dsc_fail(err, DSC_EUSAGE, "the vocabulary size is given as %d, tokenizer %s has %d",
                         o->vocab_size, name, size);
     o->vocab_size = size;
-    im->eos = o->eos ? dsc_tokenizer_find(im->tokenizer, o->eos) : dsc_tokenizer_eos(im->tokenizer);
-    if (o->eos && im->eos < 0)
+    im->job.eos = o->eos ? dsc_tokenizer_find(im->job.tokenizer, o->eos)
+                         : dsc_tokenizer_eos(im->job.tokenizer);
+    if (o->eos && im->job.eos < 0)
         return dsc_fail(err, DSC_EUSAGE, "tokenizer %s has no token '%s' to end an output with",
                         name, o->eos);
-    return dsc_encoder_new(&im->encoder, im->tokenizer, err);
+    return DSC_OK;
+}
+
+static int allocate(importer *im, dsc_error *err)
+{
+    enum { THREADS_MAX = 256 };
+    int *threads = &im->job.options.threads;
+    void *p;
+    if (*threads < 1)
+        *threads = omp_get_max_threads();
+    *threads = *threads < THREADS_MAX ? *threads : THREADS_MAX;
+    im->chunks = *threads > 1 ? RING : 1;
+    int rc = dsc_alloc(&p, (size_t)*threads, sizeof *im->encoder, err);
+    im->encoder = rc ? NULL : p;
+    for (int i = 0; i < *threads && im->job.tokenizer && !rc; i++)
+        rc = dsc_encoder_new(&im->encoder[i], im->job.tokenizer, err);
+    if (!rc)
+        rc = dsc_alloc(&p, im->chunks, sizeof *im->chunk, err);
+    im->chunk = rc ? NULL : p;
+    if (!rc && (!(im->sources = json_array()) || !(im->notes = json_array())))
+        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return rc;
+}
+
+static void importer_fini(importer *im)
+{
+    dsc_trace_writer_abort(im->writer);
+    for (size_t i = 0; im->chunk && i < im->chunks; i++)
+        dsc_import_chunk_fini(&im->chunk[i]);
+    for (int i = 0; im->encoder && i < im->job.options.threads; i++)
+        dsc_encoder_free(im->encoder[i]);
+    free(im->chunk);
+    free(im->encoder);
+    if (im->job.driver && im->job.driver->finish)
+        im->job.driver->finish(im->prepared);
+    json_decref(im->sources);
+    json_decref(im->notes);
+    free(im->tokens);
+    free(im->texts);
 }
 
 // Finds a missing input now, not after an hour on the one before it.
@@ -411,8 +520,7 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
                const char *out_path, const dsc_import_options *options, int64_t *left_out,
                dsc_error *err)
 {
-    importer im = {.tokenizer = tokenizer,
-                   .options = *options,
+    importer im = {.job = {.tokenizer = tokenizer, .options = *options},
                    .paths = paths,
                    .count = count,
                    .out_path = out_path};
@@ -423,8 +531,8 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
         rc = choose_vocabulary(&im, err);
     if (!rc)
         rc = measure(&im, paths, count, err);
-    if (!rc && (!(im.sources = json_array()) || !(im.notes = json_array())))
-        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
+    if (!rc)
+        rc = allocate(&im, err);
     for (size_t i = 0; !rc && i < count; i++)
         rc = import_file(&im, paths[i], err);
     if (!rc)
@@ -433,14 +541,6 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
         rc = commit(&im, err);
     if (left_out)
         *left_out = im.left_out;
-    dsc_trace_writer_abort(im.writer);
-    dsc_import_record_fini(&im.record);
-    dsc_encoder_free(im.encoder);
-    if (im.driver && im.driver->finish)
-        im.driver->finish(im.prepared);
-    json_decref(im.sources);
-    json_decref(im.notes);
-    free(im.tokens);
-    free(im.texts);
+    importer_fini(&im);
     return rc;
 }

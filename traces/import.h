@@ -20,7 +20,9 @@ typedef struct dsc_import_options {
     const void *prepared;  // the driver's: not for callers
     bool skip_errors;      // false: stop at the first bad line; true: leave it out and count it
     bool force;            // replace an existing output
+    int threads;           // that read lines; 0: as many as OpenMP would use
     const char *version, *command; // for the provenance record
+    // The calls below come one at a time, from any of the threads.
     // Called now and then with bytes read of bytes in all (as stored; -1 unknown); nonzero stops
     // (DSC_EINTERRUPT). May be NULL.
     int (*progress)(void *user, int64_t done, int64_t total);

@@ -129,7 +129,7 @@ static int copy_value(dsc_import_source *s, dsc_error *err)
         if (end || rc)
             return rc;
         if (s->value.length > DSC_INPUT_LINE_MAX)
-            return broken(s, s->line.number, s->column, "a value longer than 256 MiB", err);
+            return broken(s, s->line.number, s->column, "a value longer than 128 MiB", err);
         int64_t number = s->line.number;
         rc = next_line(s, err);
         for (; !rc && s->line.bytes && number < s->line.number; number++)

@@ -5,6 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+// On the boundaries of cache lines, each of which holds an entry.
+static int cache_new(tok_cache_entry **out, dsc_error *err)
+{
+    const size_t bytes = sizeof **out << TOK_CACHE_BITS;
+    *out = aligned_alloc(sizeof **out, bytes);
+    if (!*out)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory (%zu bytes)", bytes);
+    memset(*out, 0, bytes);
+    return DSC_OK;
+}
+
 int dsc_encoder_new(dsc_encoder **out, const dsc_tokenizer *t, dsc_error *err)
 {
     void *p;
@@ -17,8 +28,7 @@ int dsc_encoder_new(dsc_encoder **out, const dsc_tokenizer *t, dsc_error *err)
     if (!t->bytes) {
         rc = dsc_tok_matcher_new(&e->matcher, err);
         if (!rc)
-            rc = dsc_alloc(&p, (size_t)1 << TOK_CACHE_BITS, sizeof *e->cache, err);
-        e->cache = rc ? NULL : p;
+            rc = cache_new(&e->cache, err);
     }
     if (rc)
         dsc_encoder_free(e);
@@ -66,6 +76,30 @@ static size_t cache_index(const char *key, size_t n)
     return (h ^ h >> 16) & (((size_t)1 << TOK_CACHE_BITS) - 1);
 }
 
+// Whether two texts of 1..26 bytes are equal: memcmp without its call.
+static bool equal(const char *a, const char *b, size_t n)
+{
+    if (n >= 8) {
+        for (size_t i = 0; i + 8 < n; i += 8)
+            if (load(a + i, 8) != load(b + i, 8))
+                return false;
+        return load(a + n - 8, 8) == load(b + n - 8, 8);
+    }
+    if (n >= 4)
+        return load(a, 4) == load(b, 4) && load(a + n - 4, 4) == load(b + n - 4, 4);
+    return a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1];
+}
+
+// Copies all ids an entry has room for, of which `count` count: a copy of fixed size is quicker.
+static int append_entry(dsc_tokens *out, const tok_cache_entry *c, dsc_error *err)
+{
+    if (sizeof c->id / sizeof c->id[0] > out->capacity - out->count)
+        return dsc_tokens_append(out, c->id, c->count, err);
+    memcpy(out->id + out->count, c->id, sizeof c->id);
+    out->count += c->count;
+    return DSC_OK;
+}
+
 static int encode_cached(dsc_encoder *e, tok_text word, dsc_error *err)
 {
     dsc_tokens *out = e->out;
@@ -73,8 +107,8 @@ static int encode_cached(dsc_encoder *e, tok_text word, dsc_error *err)
     tok_cache_entry *c = NULL;
     if (word.length <= sizeof c->key) {
         c = &e->cache[cache_index(word.data, word.length)];
-        if (c->length == word.length && memcmp(c->key, word.data, word.length) == 0)
-            return dsc_tokens_append(out, c->id, c->count, err);
+        if (c->length == word.length && equal(c->key, word.data, word.length))
+            return append_entry(out, c, err);
     }
     int rc = dsc_tok_word_encode(e->t, &e->word, word, out, err);
     size_t count = out->count - before;
@@ -212,9 +246,15 @@ int dsc_encode(dsc_encoder *e, const char *text, size_t length, bool add_special
 {
     tok_text input = {text ? text : "", text ? length : 0};
     size_t before = out->count;
+    void *p = out->id;
+    // At a usual four bytes to a token; more when there are more.
+    int rc = dsc_grow(&p, &out->capacity, before + input.length / 4, sizeof *out->id, err);
+    out->id = p;
+    if (rc)
+        return rc;
     e->out = out;
-    int rc = e->t->bytes ? encode_bytes(input, add_special, out, err)
-                         : encode_text(e, input, add_special, err);
+    rc = e->t->bytes ? encode_bytes(input, add_special, out, err)
+                     : encode_text(e, input, add_special, err);
     e->out = NULL;
     if (rc)
         out->count = before;

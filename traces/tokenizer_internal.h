@@ -124,12 +124,21 @@ typedef struct tok_matcher tok_matcher; // match data and stack of one thread
 // file's name, for what PCRE2 would read differently.
 int dsc_tok_regex_new(tok_regex **out, const char *pattern, size_t length, dsc_error *err);
 void dsc_tok_regex_free(tok_regex *r);
+// Whether matches cover any text: one begins where the last has ended.
+bool dsc_tok_regex_tiles(const tok_regex *r);
 int dsc_tok_matcher_new(tok_matcher **out, dsc_error *err);
 void dsc_tok_matcher_free(tok_matcher *m);
 // The first match in text[0, length) that starts at or after `from`: 1 and its bounds, 0, or a
 // negative status (resource limits).
 int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
                        size_t from, size_t *start, size_t *end, dsc_error *err);
+
+// ---- tokenizer_gpt2.c ----
+
+extern const char dsc_tok_gpt2_pattern[];
+// The match of that pattern that begins at `from`: true and its end, or false when there is none or
+// characters beyond ASCII decide.
+bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *end);
 
 // ---- tokenizer_steps.c ----
 

@@ -14,8 +14,60 @@ static int prepend(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *e
     return rc ? rc : dsc_buffer_append(out, in.data, in.length, err);
 }
 
+// Bytes before the first `byte` among the eight at p, or 8.
+static size_t find_in_8(const char *p, unsigned char byte)
+{
+    const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    uint64_t x;
+    memcpy(&x, p, 8);
+    x ^= ones * byte;
+    x = (x - ones) & ~x & high; // bit 7 of the zero bytes, and perhaps of some behind the first
+    return x ? (size_t)__builtin_ctzll(x) / 8 : 8;
+}
+
+// One byte for `content`. Eight are copied at a time; those behind a match are copied again.
+static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    const char what = s->pattern[0], *p = in.data, *end = p + in.length;
+    size_t matches = 0, room;
+    for (size_t i = 0; i < in.length; i++)
+        matches += p[i] == what;
+    if (__builtin_mul_overflow(matches, s->content_length, &room) ||
+        __builtin_add_overflow(room, out->length + in.length + 1, &room))
+        return dsc_fail(err, DSC_ENOMEM, "text too long");
+    void *data = out->data;
+    int rc = dsc_grow(&data, &out->capacity, room, 1, err);
+    out->data = data;
+    if (rc)
+        return rc;
+    char *o = out->data + out->length;
+    while (p < end) {
+        size_t n = 1;
+        if (end - p >= 8) {
+            n = find_in_8(p, (unsigned char)what);
+            memcpy(o, p, 8);
+        } else if (*p == what) {
+            n = 0;
+        } else {
+            *o = *p;
+        }
+        p += n;
+        o += n;
+        if (p < end && *p == what) {
+            memcpy(o, s->content, s->content_length);
+            o += s->content_length;
+            p++;
+        }
+    }
+    *o = '\0';
+    out->length = (size_t)(o - out->data);
+    return DSC_OK;
+}
+
 int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *out, dsc_error *err)
 {
+    if (!s->regex && s->pattern && s->pattern_length == 1)
+        return replace_byte(s, in, out, err);
     tok_scan scan = {.step = s, .matcher = m, .text = in};
     int rc = DSC_OK, more;
     while (!rc && (more = dsc_tok_scan(&scan, err)) != 0) {

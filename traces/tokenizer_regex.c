@@ -39,6 +39,7 @@ enum {
 struct tok_regex {
     pcre2_code *code;
     bool jit;
+    bool is_gpt2; // dsc_tok_gpt2_match can be asked first
 };
 
 struct tok_matcher {
@@ -341,11 +342,19 @@ int dsc_tok_regex_new(tok_regex **out, const char *pattern, size_t length, dsc_e
     if (!rc)
         rc = compile(p, &t.out, err);
     dsc_buffer_fini(&t.out);
-    if (rc)
+    if (rc) {
         free(p);
-    else
-        *out = p;
-    return rc;
+        return rc;
+    }
+    *out = p;
+    (*out)->is_gpt2 = length == strlen(dsc_tok_gpt2_pattern) &&
+                      memcmp(pattern, dsc_tok_gpt2_pattern, length) == 0;
+    return DSC_OK;
+}
+
+bool dsc_tok_regex_tiles(const tok_regex *r)
+{
+    return r->is_gpt2; // of a letter, a digit, a space and anything else, each begins some match
 }
 
 void dsc_tok_regex_free(tok_regex *r)
@@ -393,6 +402,10 @@ void dsc_tok_matcher_free(tok_matcher *m)
 int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
                        size_t from, size_t *start, size_t *end, dsc_error *err)
 {
+    if (r->is_gpt2 && dsc_tok_gpt2_match(text, length, from, end)) {
+        *start = from;
+        return 1;
+    }
     // The text was validated on the way in; the JIT entry checks nothing by itself.
     int n = r->jit
                 ? pcre2_jit_match(r->code, (PCRE2_SPTR)text, length, from, 0, m->data, m->context)

@@ -110,10 +110,27 @@ static int pass_on(dsc_encoder *e, size_t step, tok_piece from, size_t start, si
     return dsc_tok_split(e, step + 1, piece, err);
 }
 
+// As cut, for a regex that leaves nothing between its matches, each of which is a piece.
+static int cut_tiles(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
+{
+    const tok_regex *regex = e->t->pre_tokenizers.at[step].regex;
+    size_t start, end;
+    int found = 1, rc = DSC_OK;
+    for (size_t from = 0; from < piece.text.length && found == 1 && !rc; from = end) {
+        found = dsc_tok_regex_find(regex, e->matcher, piece.text.data, piece.text.length, from,
+                                   &start, &end, err);
+        if (found == 1)
+            rc = pass_on(e, step, piece, start, end, err);
+    }
+    return found < 0 ? found : rc;
+}
+
 static int cut(dsc_encoder *e, size_t step, tok_piece piece, enum tok_behavior behavior,
                dsc_error *err)
 {
     const tok_step *s = &e->t->pre_tokenizers.at[step];
+    if (behavior == TOK_ISOLATED && s->regex && dsc_tok_regex_tiles(s->regex))
+        return cut_tiles(e, step, piece, err);
     tok_scan scan = {.step = s, .matcher = e->matcher, .text = piece.text};
     size_t start = 0, end = 0; // the piece being built
     bool any = false, last = false;

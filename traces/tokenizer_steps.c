@@ -8,10 +8,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-// The pattern of GPT-2's encoder.py, which the HF library builds into its ByteLevel.
-static const char gpt2_pattern[] =
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
-
 typedef struct step_type {
     const char *name;
     enum tok_kind kind;
@@ -162,7 +158,7 @@ static int read_byte_level(tok_reader *r, const json_t *o, const char *where, to
         rc = dsc_tok_get_bool(r, o, where, "use_regex", 1, &use_regex);
     if (rc || !use_regex)
         return rc;
-    return read_regex(r, where, gpt2_pattern, sizeof gpt2_pattern - 1, s);
+    return read_regex(r, where, dsc_tok_gpt2_pattern, strlen(dsc_tok_gpt2_pattern), s);
 }
 
 static int read_behavior(tok_reader *r, const json_t *o, const char *where, bool needed,

@@ -418,7 +418,7 @@ static void test_line_limit(void **state)
     dsc_error err;
     put_zstd_bomb('x', 260, 2500);
     assert_int_equal(read_all(path, &out, &err), DSC_EINPUT);
-    assert_non_null(strstr(err.message, "in:1: line longer than the limit of 256 MiB"));
+    assert_non_null(strstr(err.message, "in:1: line longer than the limit of 128 MiB"));
     dsc_buffer_fini(&out);
 }
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Internal: the compression function of SHA-256 in portable C (the specification) and for some
+// instruction sets.
+#ifndef DSC_BASE_SHA256_KERNEL_H
+#define DSC_BASE_SHA256_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct dsc_sha256_kernel {
+    const char *name;
+    bool (*supported)(void); // by this processor
+    // FIPS 180-4, section 6.2.2, for bytes[64 blocks].
+    void (*compress)(uint32_t state[8], const uint8_t *bytes, size_t blocks);
+} dsc_sha256_kernel;
+
+extern const uint32_t dsc_sha256_constants[64];
+extern const dsc_sha256_kernel dsc_sha256_kernel_c;
+#if defined(__x86_64__) && defined(__GNUC__)
+#define DSC_SHA256_X86 1
+extern const dsc_sha256_kernel dsc_sha256_kernel_sha, dsc_sha256_kernel_avx2;
+#endif
+
+// Fastest first; ends with NULL.
+extern const dsc_sha256_kernel *const dsc_sha256_kernels[];
+
+#endif
