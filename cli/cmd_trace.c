@@ -18,6 +18,7 @@ enum {
     QUESTIONS,
     ON_ERROR,
     THREADS,
+    SHARD_TOKENS,
     PROGRESS,
     FORCE,
     IMPORT_OPTIONS
@@ -44,6 +45,7 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
     {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
      .help = "skip: leave bad lines out, list and count them"},
     CLI_OPTION_THREADS,
+    CLI_OPTION_SHARD_TOKENS,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
 };
@@ -79,6 +81,7 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
         .skip_errors = value[ON_ERROR].integer == 1,
         .force = value[FORCE].given,
         .threads = cli_threads(value[THREADS].integer),
+        .shard_tokens = value[SHARD_TOKENS].integer,
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
         .progress = on_progress,
@@ -181,6 +184,9 @@ static const cli_command commands[] = {
     {"import", "logs of many formats into a trace", run_import},
     {"synth", "a trace of a synthetic pair of models", cli_trace_synth},
     {"info", "what a trace holds", cli_trace_info},
+    {"merge", "several traces as a new one", cli_trace_merge},
+    {"append", "requests of other traces behind those of a trace", cli_trace_append},
+    {"cut", "some of the requests, or the beginnings of the outputs", cli_trace_cut},
     {"verify", "check every byte of a trace", run_verify},
     {"export", "a trace as JSON lines, CSV or NumPy's files", cli_trace_export},
 };
@@ -203,9 +209,11 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     if (argc == 0)
-        return dsc_fail(err, DSC_EUSAGE, "trace: import, synth, info, verify or export expected");
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "trace: import, synth, info, merge, append, cut, verify or export expected");
     return dsc_unknown_name("command", argv[0], names, COMMANDS,
-                            "import, synth, info, verify or export", err);
+                            "import, synth, info, merge, append, cut, verify or export", err);
 }
 
 const cli_command cli_trace = {"trace", "import, make, describe, verify and export traces", run};

@@ -90,6 +90,7 @@ int main(int argc, char **argv)
 {
     dsc_error err = {0};
     signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error like any other
+    signal(SIGXFSZ, SIG_IGN); // and so is a file that reached its size limit
     int rc = remember_command_line(argc, argv, &err);
     if (!rc)
         rc = dispatch(argc, argv, &err);

@@ -7,9 +7,18 @@
 #include "traces/import.h"
 #include "traces/totals.h"
 
+int cli_trace_append(int argc, char **argv, dsc_error *err);
+int cli_trace_cut(int argc, char **argv, dsc_error *err);
 int cli_trace_export(int argc, char **argv, dsc_error *err);
 int cli_trace_info(int argc, char **argv, dsc_error *err);
+int cli_trace_merge(int argc, char **argv, dsc_error *err);
 int cli_trace_synth(int argc, char **argv, dsc_error *err);
+
+#define CLI_OPTION_SHARD_TOKENS                                                                    \
+    {                                                                                              \
+        .name = "shard-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,  \
+        .max = 1 << 30, .help = "tokens after which a shard is closed; 0: 8 million"               \
+    }
 
 typedef struct cli_totals_options {
     const char *out; // a file, or "-": standard output

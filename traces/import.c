@@ -84,7 +84,8 @@ static int open_writer(importer *im, const dsc_import_record *r, dsc_error *err)
     dsc_recorded_copy(&im->recorded, &info);
     if (im->job.tokenizer)
         memcpy(info.tokenizer_sha256, dsc_tokenizer_sha256(im->job.tokenizer), DSC_SHA256_HEX);
-    return dsc_trace_writer_open(&im->writer, im->out_path, &info, im->job.options.force, 0, err);
+    return dsc_trace_writer_open(&im->writer, im->out_path, &info, im->job.options.force,
+                                 im->job.options.shard_tokens, err);
 }
 
 // --- notes -------------------------------------------------------------------------------------

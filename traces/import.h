@@ -21,6 +21,7 @@ typedef struct dsc_import_options {
     bool skip_errors;      // false: stop at the first bad line; true: leave it out and count it
     bool force;            // replace an existing output
     int threads;           // that read lines; 0: as many as OpenMP would use
+    int64_t shard_tokens;  // as of dsc_trace_writer_open
     const char *version, *command; // for the provenance record
     // The calls below come one at a time, from any of the threads.
     // Called now and then with bytes read of bytes in all (as stored; -1 unknown); nonzero stops

@@ -261,6 +261,7 @@ typedef struct dsc_request_input {
 } dsc_request_input;
 
 // Starts NAME.dst in the folder NAME.dst.tmp beside it (what a killed run left there is removed).
+// As soon as a shard is finished that folder can be opened: a trace of the requests so far.
 // The strings in *info and what describes the tokenizer are copied; counts and hash are not looked
 // at. format, semantics and provenance may be NULL. `path` may end in slashes.
 // An existing trace is replaced, at the commit, if `force`; DSC_EUSAGE without, and always when
@@ -271,14 +272,25 @@ typedef struct dsc_request_input {
 DSC_API int dsc_trace_writer_open(dsc_trace_writer **out, const char *path,
                                   const dsc_trace_info *info, bool force, int64_t shard_tokens,
                                   dsc_error *err);
+// Appends to the trace `path`, which stays as it is until the commit: new shards behind its own,
+// then a new manifest in one rename. *info says what the requests will have and must agree with the
+// trace: tokenizer, columns, parameters, drafters in their order (DSC_EUSAGE says what does not, or
+// that another run writes to the trace). The ids of the trace are read, so all of it is. Its
+// provenance gets what the commit is given, in a list "appended".
+DSC_API int dsc_trace_writer_append(dsc_trace_writer **out, const char *path,
+                                    const dsc_trace_info *info, int64_t shard_tokens,
+                                    dsc_error *err);
 // DSC_EINPUT: token outside the vocabulary, bad UTF-8, log-probability, row or metadata, an id that
 // is taken; DSC_EUSAGE: pointers or lengths that make no sense. Then nothing was added and the
-// writer can go on. DSC_EIO: a shard could not be written; all that is left is to abort.
+// writer can go on. DSC_EIO: a shard could not be written; all that is left is to abort, which then
+// leaves NAME.dst.tmp with the shards that were finished.
 DSC_API int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err);
 // Writes the last shard and the manifest, syncs, and gives the folder its final name. `provenance`
-// (a JSON object) replaces the one given at open when not NULL. Frees w, also on failure (then the
-// final name is what it was before: free, or the former trace).
+// (a JSON object) replaces the one given at open when not NULL. Frees w, also on failure: then the
+// final name is what it was before (free, or the former trace), and what could not be written or
+// renamed leaves its finished shards in NAME.dst.tmp, as the message says.
 DSC_API int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_error *err);
-DSC_API void dsc_trace_writer_abort(dsc_trace_writer *w); // removes what was written; NULL allowed
+// Removes what was written, unless writing itself failed (see above); NULL allowed.
+DSC_API void dsc_trace_writer_abort(dsc_trace_writer *w);
 
 #endif

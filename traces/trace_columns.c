@@ -269,9 +269,9 @@ const dsc_parameter dsc_parameters[DSC_PARAMETERS] = {
     {"rollout_length", offsetof(dsc_trace_info, rollout_length), UINT16_MAX},
 };
 
-static int parameter_of_shape(dsc_shape shape)
+int dsc_column_parameter(int column)
 {
-    switch (shape) {
+    switch (dsc_columns[column].shape) {
     case SHAPE_RANKS: return 0;
     case SHAPE_KSEQ:
     case SHAPE_MULTIROUND:
@@ -285,7 +285,7 @@ static int parameter_of_shape(dsc_shape shape)
 bool dsc_parameter_needed(const dsc_trace_info *info, int parameter)
 {
     for (int c = 0; c < DSC_COLUMNS; c++)
-        if (parameter_of_shape(dsc_columns[c].shape) == parameter && dsc_column_recorded(info, c))
+        if (dsc_column_parameter(c) == parameter && dsc_column_recorded(info, c))
             return true;
     return false;
 }

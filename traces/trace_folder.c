@@ -6,17 +6,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_temporary(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 4 && !strcmp(name + n - 4, ".tmp");
+}
+
 // "manifest.json" or "shard-NNNNN.safetensors" (five digits or more), or either with ".tmp".
 static bool ours(const char *name)
 {
-    size_t n = strlen(name), digits;
-    if (n > 4 && !strcmp(name + n - 4, ".tmp"))
-        n -= 4;
+    size_t n = strlen(name) - (is_temporary(name) ? 4 : 0), digits;
     if (n == strlen("manifest.json") && !memcmp(name, "manifest.json", n))
         return true;
     if (strncmp(name, "shard-", 6) != 0)
@@ -92,6 +97,9 @@ int dsc_trace_folder_remove(const char *path, dsc_error *err)
     if (rc || !folder)
         return rc;
     rc = walk(folder, path, false, &manifest, err);
+    // The manifest first: killed halfway, this leaves nothing that promises shards that are gone.
+    if (!rc && manifest && unlinkat(dirfd(folder), "manifest.json", 0))
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s/manifest.json", path);
     if (!rc)
         rc = walk(folder, path, true, &manifest, err);
     closedir(folder);
@@ -106,6 +114,43 @@ static int lock(int fd, const char *path, dsc_error *err)
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
         return dsc_fail(err, DSC_EUSAGE, "%s is being written by another run", path);
     return DSC_OK;
+}
+
+int dsc_trace_folder_trim(const char *path, size_t shards, dsc_error *err)
+{
+    struct dirent *entry;
+    int rc = DSC_OK;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return dsc_fail_errno(err, DSC_EIO, errno, "cannot read %s", path);
+    while (!rc && (errno = 0, entry = readdir(folder))) {
+        const char *name = entry->d_name;
+        bool beyond = !strncmp(name, "shard-", 6) && strtoull(name + 6, NULL, 10) >= shards;
+        if (ours(name) && (beyond || is_temporary(name)) && unlinkat(dirfd(folder), name, 0))
+            rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s/%.255s", path, name);
+    }
+    if (!rc && errno)
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot read %s", path);
+    closedir(folder);
+    return rc;
+}
+
+int dsc_trace_folder_lock(const char *path, int *fd, dsc_error *err)
+{
+    struct stat locked, named;
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0)
+        return dsc_fail_errno(err, DSC_EINPUT, errno, "cannot open %s", path);
+    int rc = lock(*fd, path, err);
+    // Another run may have replaced the trace since it was opened.
+    if (!rc && (fstat(*fd, &locked) || stat(path, &named) || locked.st_ino != named.st_ino ||
+                locked.st_dev != named.st_dev))
+        rc = dsc_fail(err, DSC_EUSAGE, "%s was replaced by another run just now", path);
+    if (rc) {
+        close(*fd);
+        *fd = -1;
+    }
+    return rc;
 }
 
 int dsc_trace_folder_make(const char *path, int *fd, dsc_error *err)

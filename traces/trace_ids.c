@@ -52,6 +52,11 @@ static int enlarge(dsc_id_set *set, dsc_error *err)
     return DSC_OK;
 }
 
+int64_t dsc_id_set_find(const dsc_id_set *set, dsc_text_view id)
+{
+    return set->slots ? (int64_t)set->slot[find_slot(set, id)] - 1 : -1;
+}
+
 int dsc_id_set_add(dsc_id_set *set, dsc_text_view id, dsc_error *err)
 {
     int rc = DSC_OK;

@@ -128,6 +128,8 @@ static inline int32_t *dsc_parameter_of(dsc_trace_info *info, int parameter)
     return (int32_t *)(void *)((char *)info + dsc_parameters[parameter].offset);
 }
 
+// The parameter in the column's shape, or -1.
+int dsc_column_parameter(int column);
 // Whether something that is recorded has the parameter.
 bool dsc_parameter_needed(const dsc_trace_info *info, int parameter);
 
@@ -309,8 +311,12 @@ int dsc_manifest_seal(const json_t *manifest, char hex[DSC_SHA256_HEX], dsc_erro
 // in *info must be final.
 int dsc_manifest_make(json_t **out, const dsc_trace_info *info, const dsc_shard_entry *shard,
                       size_t shards, dsc_error *err);
-// Writes it into `folder`; never replaces one.
-int dsc_manifest_write(const json_t *manifest, const char *folder, dsc_error *err);
+// Writes it into `folder`, by a rename; `replace`: there may be one already.
+int dsc_manifest_write(const json_t *manifest, const char *folder, bool replace, dsc_error *err);
+
+// A JSON string: of a file's name or a command, which need not be UTF-8, what is not ASCII becomes
+// '?' then. NULL: out of memory.
+json_t *dsc_json_text(const char *s);
 
 void dsc_trace_info_fini(dsc_trace_info *info); // frees the strings
 
@@ -322,6 +328,12 @@ void dsc_trace_info_fini(dsc_trace_info *info); // frees the strings
 int dsc_trace_folder_check(const char *path, bool with_manifest, bool *exists, dsc_error *err);
 // The same check without a manifest; then removes the files and the folder. Nothing there is fine.
 int dsc_trace_folder_remove(const char *path, dsc_error *err);
+// Removes shards from number `shards` on and ".tmp" forms, which no manifest speaks of; whatever
+// else is in the folder stays. Only under the lock.
+int dsc_trace_folder_trim(const char *path, size_t shards, dsc_error *err);
+// Locks the folder of a trace, which is there, for one writer: *fd as below. DSC_EUSAGE when it is
+// locked already.
+int dsc_trace_folder_lock(const char *path, int *fd, dsc_error *err);
 // Makes the folder `path` for one writer, with a lock in *fd (close it) that lasts as long as the
 // process; what a killed writer left there is removed, a living one is respected (DSC_EUSAGE).
 int dsc_trace_folder_make(const char *path, int *fd, dsc_error *err);
@@ -340,6 +352,27 @@ typedef struct dsc_id_set {
 // Adds the id of request number set->count. DSC_EINPUT when an earlier one has the same; then
 // nothing is added.
 int dsc_id_set_add(dsc_id_set *set, dsc_text_view id, dsc_error *err);
+// The number of the request that has the id, or -1.
+int64_t dsc_id_set_find(const dsc_id_set *set, dsc_text_view id);
 void dsc_id_set_fini(dsc_id_set *set);
+
+// --- traces beside each other (trace_agree.c) --------------------------------------------------
+
+// Whether requests of b may stand beside those of a: the same tokenizer, columns, parameters and
+// drafters (in any order). DSC_EUSAGE says what differs, by the names given.
+int dsc_trace_agree(const dsc_trace_info *a, const char *name_a, const dsc_trace_info *b,
+                    const char *name_b, dsc_error *err);
+int dsc_tokenizers_agree(const dsc_trace_info *a, const char *name_a, const dsc_trace_info *b,
+                         const char *name_b, dsc_error *err);
+// Of what `to` records, leaves what `with` records likewise; aligned steps beside logged ones
+// become logged ones.
+void dsc_recorded_intersect(dsc_trace_info *to, const dsc_trace_info *with);
+// The drafter of that name, or -1.
+int dsc_drafter_number(const dsc_trace_info *info, const char *name);
+
+// --- the writer (trace_write.c) ----------------------------------------------------------------
+
+// The number of the request that has the id, or -1.
+int64_t dsc_trace_writer_find(const dsc_trace_writer *w, dsc_text_view id);
 
 #endif

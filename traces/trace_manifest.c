@@ -162,7 +162,20 @@ int dsc_manifest_make(json_t **out, const dsc_trace_info *info, const dsc_shard_
     return rc;
 }
 
-int dsc_manifest_write(const json_t *manifest, const char *folder, dsc_error *err)
+json_t *dsc_json_text(const char *s)
+{
+    json_t *j = json_string(s ? s : "");
+    char *copy = j ? NULL : strdup(s);
+    for (char *p = copy; p && *p; p++)
+        if (*p & 0x80)
+            *p = '?';
+    if (copy)
+        j = json_string(copy);
+    free(copy);
+    return j;
+}
+
+int dsc_manifest_write(const json_t *manifest, const char *folder, bool replace, dsc_error *err)
 {
     char *path = NULL, *text = json_dumps(manifest, JSON_INDENT(1));
     dsc_outfile f = {0};
@@ -172,7 +185,7 @@ int dsc_manifest_write(const json_t *manifest, const char *folder, dsc_error *er
         rc = dsc_fail(err, DSC_EUSAGE, "%s: %zu bytes, the limit is %d: larger shards are needed",
                       path, strlen(text), DSC_MANIFEST_MAX);
     if (!rc)
-        rc = dsc_outfile_open(&f, path, false, err);
+        rc = dsc_outfile_open(&f, path, replace, err);
     if (!rc && (fputs(text, f.stream) == EOF || fputc('\n', f.stream) == EOF))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s", path);
     if (!rc)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writer: requests are gathered in memory as the columns of one shard; a full shard goes to
-// disk, the manifest comes last, and then the folder gets its name. Until then everything lies in
-// NAME.dst.tmp, so that no half-written trace ever carries a name that a reader would open.
+// disk, and the manifest after it. Until the last manifest everything lies in NAME.dst.tmp, which
+// is a trace of the shards that are finished; then the folder gets its name. An append puts its
+// shards into the trace itself, where nobody looks at them until the manifest that speaks of them
+// replaces the former one.
 #include "traces/trace_internal.h"
 
 #include "base/file.h"
@@ -26,8 +28,11 @@ typedef struct column {
 
 struct dsc_trace_writer {
     char *path, *temporary, *old; // NAME.dst, NAME.dst.tmp, NAME.dst.old
-    int lock;                     // descriptor of the temporary folder, or -1
+    int lock;                     // descriptor of the folder that is written to, or -1
     bool force;
+    bool append;   // to the trace `path`: no temporary folder
+    int64_t saved; // requests that the manifest in the temporary folder speaks of
+    bool keep;     // the temporary folder has what nothing else has: an abort leaves it
     int64_t shard_tokens;
     dsc_trace_info info;    // counts of all requests so far
     dsc_shard_entry *shard; // [shards] on disk; then the one being gathered
@@ -171,7 +176,121 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
     return rc;
 }
 
+// --- appending ---------------------------------------------------------------------------------
+
+static int load_ids(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t s = 0; s < t->shards && !rc; s++) {
+        dsc_shard *shard;
+        rc = dsc_shard_open(&shard, t, (int64_t)s, err);
+        for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
+            dsc_request q;
+            dsc_shard_request(shard, i, &q);
+            rc = dsc_id_set_add(&w->ids, q.id, err);
+        }
+        dsc_shard_close(shard);
+    }
+    return rc;
+}
+
+// Goes on where the trace ends: its description, counts and shards.
+static int take_up(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
+{
+    const dsc_trace_info *i = &t->info;
+    void *p = w->shard;
+    int rc = copy_info(&w->info, i, err);
+    if (!rc)
+        rc = dsc_grow(&p, &w->shard_capacity, t->shards, sizeof *w->shard, err);
+    if (rc)
+        return rc;
+    w->shard = p;
+    if (t->shards)
+        memcpy(w->shard, t->shard, t->shards * sizeof *w->shard);
+    w->shards = t->shards;
+    w->info.requests = i->requests;
+    w->info.prompt_tokens = i->prompt_tokens;
+    w->info.output_tokens = i->output_tokens;
+    w->info.reference_tokens = i->reference_tokens;
+    w->info.references = i->references;
+    w->info.max_prompt_tokens = i->max_prompt_tokens;
+    w->info.max_output_tokens = i->max_output_tokens;
+    return load_ids(w, t, err);
+}
+
+// As a writer takes requests: drafters by their number.
+static int check_description(const dsc_trace *t, const dsc_trace_info *info, dsc_error *err)
+{
+    int rc = dsc_recorded_check(info, err);
+    if (!rc)
+        rc = dsc_trace_agree(&t->info, t->path, info, "what is to be appended", err);
+    for (int d = 0; !rc && d < info->drafters; d++)
+        if (strcmp(info->drafter[d].name, t->info.drafter[d].name) != 0)
+            rc = dsc_fail(err, DSC_EUSAGE, "drafter %d of %s is %s, of what is to be appended %s",
+                          d, t->path, t->info.drafter[d].name, info->drafter[d].name);
+    return rc;
+}
+
+int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_trace_info *info,
+                            int64_t shard_tokens, dsc_error *err)
+{
+    void *p;
+    dsc_trace *t = NULL;
+    *out = NULL;
+    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    if (rc)
+        return rc;
+    dsc_trace_writer *w = p;
+    w->lock = -1;
+    w->append = true;
+    w->dense[DSC_SIDE_DRAFT] = w->dense[DSC_SIDE_TARGET] = DSC_F32;
+    w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
+    rc = make_names(w, path, err);
+    if (!rc)
+        rc = dsc_trace_folder_lock(w->path, &w->lock, err);
+    if (!rc)
+        rc = dsc_trace_open(&t, w->path, err);
+    if (!rc)
+        rc = check_description(t, info, err);
+    if (!rc)
+        rc = take_up(w, t, err);
+    if (!rc)
+        rc = dsc_trace_folder_trim(w->path, w->shards, err); // what a killed append left
+    if (!rc)
+        rc = start_shard(w, err);
+    dsc_trace_close(t);
+    if (rc)
+        dsc_trace_writer_abort(w);
+    else
+        *out = w;
+    return rc;
+}
+
+// {"version": .., .., "appended": [.., provenance]}: the trace's own, then what was appended.
+static int extend_provenance(dsc_trace_writer *w, const char *appended, dsc_error *err)
+{
+    json_t *all = json_loads(w->info.provenance, JSON_REJECT_DUPLICATES, NULL);
+    json_t *list = json_object_get(all, "appended");
+    if (!json_is_array(list)) {
+        json_object_set_new(all, "appended", json_array());
+        list = json_object_get(all, "appended");
+    }
+    int bad = json_array_append_new(list, json_loads(appended, JSON_REJECT_DUPLICATES, NULL));
+    char *text = bad ? NULL : json_dumps(all, JSON_COMPACT);
+    json_decref(all);
+    if (!text)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
+    free(w->info.provenance);
+    w->info.provenance = text;
+    return DSC_OK;
+}
+
 // --- adding ------------------------------------------------------------------------------------
+
+int64_t dsc_trace_writer_find(const dsc_trace_writer *w, dsc_text_view id)
+{
+    return dsc_id_set_find(&w->ids, id);
+}
 
 static dsc_dtype dtype_of(const dsc_trace_writer *w, int c)
 {
@@ -330,7 +449,7 @@ static int write_shard(dsc_trace_writer *w, dsc_error *err)
     int rc = dsc_grow(&p, &w->shard_capacity, w->shards + 1, sizeof *w->shard, err);
     w->shard = p;
     if (!rc)
-        rc = dsc_trace_shard_path(&path, w->temporary, w->shards, err);
+        rc = dsc_trace_shard_path(&path, w->append ? w->path : w->temporary, w->shards, err);
     if (!rc)
         rc = dsc_safetensors_write(path, tensor, count, w->current.sha256, err);
     if (!rc && stat(path, &st))
@@ -376,11 +495,39 @@ static bool is_full(const dsc_trace_writer *w)
            (int64_t)(bytes / ROW_BYTES) >= w->shard_tokens;
 }
 
-// A shard that could not be written ends the writer.
+static int write_manifest(dsc_trace_writer *w, bool replace, dsc_error *err)
+{
+    json_t *manifest = NULL;
+    dsc_trace_hash(w->shard, w->shards, w->info.hash);
+    int rc = dsc_manifest_make(&manifest, &w->info, w->shard, w->shards, err);
+    if (!rc)
+        rc = dsc_manifest_write(manifest, w->append ? w->path : w->temporary, replace, err);
+    json_decref(manifest);
+    return rc;
+}
+
+// A failure to write ends the writer. What was finished before stays.
+static void keep_finished(dsc_trace_writer *w)
+{
+    const dsc_error cause = w->failed;
+    w->keep = w->saved > 0;
+    if (w->keep)
+        dsc_fail(&w->failed, cause.status, "%.700s (the first %" PRId64 " requests are kept in %s)",
+                 cause.message, w->saved, w->temporary);
+}
+
+// Writes the shard that was gathered, and a manifest of what there is so far.
 static int cut_shard(dsc_trace_writer *w, dsc_error *err)
 {
     int rc = write_shard(w, &w->failed);
-    return rc ? dsc_fail(err, rc, "%s", w->failed.message) : DSC_OK;
+    if (!rc && !w->append) {
+        rc = write_manifest(w, w->saved > 0, &w->failed);
+        w->saved = rc ? w->saved : w->info.requests;
+    }
+    if (!rc)
+        return DSC_OK;
+    keep_finished(w);
+    return dsc_fail(err, rc, "%s", w->failed.message);
 }
 
 // Dense rows of a shard are all F32 or all BF16.
@@ -424,42 +571,60 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
 
 // --- finishing ---------------------------------------------------------------------------------
 
-static int write_manifest(dsc_trace_writer *w, const char *provenance, dsc_error *err)
+static int settle_provenance(dsc_trace_writer *w, const char *provenance, dsc_error *err)
 {
-    json_t *manifest = NULL;
-    int rc = DSC_OK;
-    if (provenance) {
-        rc = check_provenance(provenance, err);
-        free(w->info.provenance);
-        w->info.provenance = NULL;
-        if (!rc)
-            rc = copy_text(&w->info.provenance, provenance, err);
-    }
-    dsc_trace_hash(w->shard, w->shards, w->info.hash);
-    if (!rc)
-        rc = dsc_manifest_make(&manifest, &w->info, w->shard, w->shards, err);
-    if (!rc)
-        rc = dsc_manifest_write(manifest, w->temporary, err);
-    json_decref(manifest);
-    return rc;
+    if (!provenance)
+        return DSC_OK;
+    int rc = check_provenance(provenance, err);
+    if (rc || w->append)
+        return rc ? rc : extend_provenance(w, provenance, err);
+    free(w->info.provenance);
+    w->info.provenance = NULL;
+    return copy_text(&w->info.provenance, provenance, err);
 }
 
-// The temporary folder gets the final name; a trace that has it goes aside, and back on failure.
-static int publish(dsc_trace_writer *w, dsc_error *err)
+// The last shard and the last manifest.
+static int write_rest(dsc_trace_writer *w, const char *provenance, dsc_error *err)
 {
-    bool exists;
-    int rc = check_target(w, &exists, err);
-    if (!rc && exists)
+    int rc = w->current.requests ? write_shard(w, err) : DSC_OK;
+    if (!rc)
+        rc = settle_provenance(w, provenance, err);
+    return rc ? rc : write_manifest(w, w->append || w->saved > 0, err);
+}
+
+// The final name is taken by `exists`: that trace goes aside, and back on failure.
+static int take_name(dsc_trace_writer *w, bool exists, dsc_error *err)
+{
+    int rc = DSC_OK;
+    if (exists)
         rc = dsc_trace_folder_remove(w->old, err); // left by a run killed below
     if (!rc && exists && rename(w->path, w->old))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", w->path);
+    if (rc || !rename(w->temporary, w->path))
+        return rc;
+    rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s to %s", w->temporary, w->path);
+    if (exists)
+        rename(w->old, w->path);
+    return rc;
+}
+
+// The temporary folder gets the final name. A trace that has it is locked before it is replaced:
+// nobody may append to it then.
+static int publish(dsc_trace_writer *w, dsc_error *err)
+{
+    bool exists;
+    int held = -1, rc = check_target(w, &exists, err);
     if (rc)
         return rc;
-    if (rename(w->temporary, w->path)) {
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s to %s", w->temporary, w->path);
-        if (exists)
-            rename(w->old, w->path);
-        return rc;
+    if (exists)
+        rc = dsc_trace_folder_lock(w->path, &held, err);
+    if (!rc)
+        rc = take_name(w, exists, err);
+    if (rc) {
+        w->keep = true;
+        if (held >= 0)
+            close(held);
+        return dsc_error_prefix(err, rc, "all of it is written and kept in %s", w->temporary);
     }
     free(w->temporary); // nothing is left to be removed
     w->temporary = NULL;
@@ -470,30 +635,41 @@ static int publish(dsc_trace_writer *w, dsc_error *err)
             dsc_error_prefix(err, rc, "%s is complete, but the trace it replaced is still there",
                              w->path);
     }
+    if (held >= 0)
+        close(held);
     return rc;
 }
 
 int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_error *err)
 {
     int rc = DSC_OK;
+    if (!w->failed.status && write_rest(w, provenance, &w->failed))
+        keep_finished(w);
     if (w->failed.status)
         rc = dsc_fail(err, w->failed.status, "%s", w->failed.message);
-    if (!rc && w->current.requests)
-        rc = write_shard(w, err);
-    if (!rc)
-        rc = write_manifest(w, provenance, err);
-    if (!rc)
+    if (!rc && !w->append)
         rc = publish(w, err);
     dsc_trace_writer_abort(w);
     return rc;
+}
+
+// Takes back what was appended, unless the manifest speaks of it.
+static void trim_by_manifest(const dsc_trace_writer *w)
+{
+    dsc_trace *t;
+    if (!dsc_trace_open(&t, w->path, NULL))
+        dsc_trace_folder_trim(w->path, t->shards, NULL);
+    dsc_trace_close(t);
 }
 
 void dsc_trace_writer_abort(dsc_trace_writer *w)
 {
     if (!w)
         return;
-    if (w->lock >= 0) { // the temporary folder is ours
-        if (w->temporary)
+    if (w->lock >= 0) { // the folder is ours
+        if (w->append)
+            trim_by_manifest(w);
+        else if (w->temporary && !w->keep)
             dsc_trace_folder_remove(w->temporary, NULL);
         close(w->lock);
     }

@@ -94,6 +94,16 @@ good trace import --tokenizer "$tokenizer" rag.out.jsonl -o again.dst
 "$draftscope" trace info rag.dst --json | grep '"hash"' >a
 "$draftscope" trace info again.dst --json | grep '"hash"' >b
 check "export and import give the same trace" cmp -s a b
+good trace merge rag.dst both.dst -o joined.dst
+good trace merge rag.dst -o grown.dst
+good trace append grown.dst both.dst
+good trace cut joined.dst --requests 0:28 -o head.dst
+"$draftscope" trace info head.dst --json | grep '^  "hash"' >head.hash
+check "merged, and cut again: the same trace" cmp -s a head.hash
+good trace cut joined.dst --requests 30:40 --sample 5 --seed 7 --tokens 20 -o few.dst
+check "says what is left out" grep -q 'note: text is left out' err
+good trace verify joined.dst grown.dst few.dst
+check "as many requests" [ "$(cut -d , -f 2 out | tr -d '\n')" = ' 45 requests 45 requests 5 requests' ]
 good trace export rag.dst --format csv
 check "a CSV row per request" [ "$(wc -l <out)" = 30 ]
 good trace export rag.dst --format csv-positions
@@ -119,7 +129,7 @@ for what in rules figures formats; do good list $what; done
 good list models -v
 check "all models" [ "$(grep -cE '^(ngram|markov|iid) .*\(.*:' out)" = 3 ]
 check "their items" grep -q '^  order=N  .*(default 3)$' out
-for what in '' trace 'trace import' 'trace info' 'trace verify' 'trace export' sim sweep plot report list; do
+for what in '' trace 'trace import' 'trace info' 'trace merge' 'trace append' 'trace cut' 'trace verify' 'trace export' sim sweep plot report list; do
     # shellcheck disable=SC2086
     good $what --help
     check "help of '$what' says usage" grep -q '^Usage: draftscope' out
@@ -182,6 +192,15 @@ bad 2 'exists already (--force' trace import --tokenizer bytes "$sample/rag.json
 bad 2 'exists already (--force' trace export rag.dst -o grid.tsv
 bad 2 'not a regular file' sweep rag.dst --method llma -o /dev/full
 bad 2 'not a regular file' sweep rag.dst --method llma -o /dev/full --force
+bad 2 'both have a request' trace merge rag.dst rag.dst -o x.dst
+bad 2 'both have a request' trace append grown.dst rag.dst
+bad 2 "the tokenizer of rag.dst is" trace merge rag.dst bytes.dst -o x.dst
+bad 2 '-o NAME.dst' trace merge rag.dst
+bad 2 'what to append' trace append rag.dst
+bad 2 'no request 29 in rag.dst: it has 29' trace cut rag.dst --requests 29 -o x.dst
+bad 2 '30 requests out of 29' trace cut rag.dst --sample 30 -o x.dst
+bad 2 '--requests, --sample or --tokens' trace cut rag.dst -o x.dst
+bad 4 'absent.dst' trace append absent.dst rag.dst
 bad 2 '-o NAME.dst' trace import --tokenizer bytes "$sample/rag.jsonl"
 bad 2 'input' trace import --tokenizer bytes -o x.dst
 bad 2 'llma' trace import --format lama --tokenizer bytes "$sample/rag.jsonl" -o x.dst

@@ -64,7 +64,7 @@ touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p
 # commands
 offers "list plot report sim sweep theory trace --help --version" ""
 offers "sim sweep" s
-offers "export import info synth verify --help" trace ""
+offers "append cut export import info merge synth verify --help" trace ""
 offers "verify" trace v
 offers "accept length ouroboros pearl speedup tree --help" theory ""
 offers "pearl" theory p
@@ -114,6 +114,9 @@ offers "a.dst" sim a
 offers "a.dst" sweep --method llma a
 offers "" sim a.dst ""
 offers "a.dst" trace verify a.dst a
+offers "a.dst" trace merge a.dst a
+offers "a.dst" trace append a.dst a.dst a
+offers "a.dst" trace cut a
 offers "$(first_words figures)" plot ""
 offers "$(first_words figures)" plot -o x ""
 offers "t.tsv t.jsonl" plot heatmap t

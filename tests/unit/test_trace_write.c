@@ -257,7 +257,12 @@ static void full_disk_at_a_shard(void **state)
         expect_failure(rc, DSC_EIO, &err, "a.dst.tmp/shard-00001.safetensors: No space left");
     }
     err = (dsc_error){0};
-    expect_failure(dsc_trace_writer_commit(w, NULL, &err), DSC_EIO, &err, "No space left");
+    expect_failure(dsc_trace_writer_commit(w, NULL, &err), DSC_EIO, &err,
+                   "No space left on device (the first 1 requests are kept in");
+    assert_false(exists("a.dst") || exists("a.dst.tmp/shard-00001.safetensors.tmp"));
+    assert_int_equal(requests_of("a.dst.tmp"), 1); // what was finished
+    w = begin(false);                              // the next run starts clean
+    dsc_trace_writer_abort(w);
     assert_false(exists("a.dst") || exists("a.dst.tmp"));
 }
 
