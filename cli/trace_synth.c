@@ -3,6 +3,7 @@
 #include "cli/trace.h"
 #include "sim/model_spec.h"
 #include "sim/synth.h"
+#include "traces/json_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,26 +63,12 @@ static void print_models(void)
     }
 }
 
-// JSON strings must be UTF-8; commands need not be.
-static json_t *lenient_string(const char *s)
-{
-    json_t *j = json_string(s);
-    char *copy = j ? NULL : strdup(s);
-    for (char *p = copy; p && *p; p++)
-        if (*p & 0x80)
-            *p = '?';
-    if (copy)
-        j = json_string(copy);
-    free(copy);
-    return j;
-}
-
 static char *make_provenance(const dsc_option_value *value, const char *draft)
 {
     json_t *j = json_pack("{s:s, s:o, s:o, s:o*, s:f, s:I}", "version", PACKAGE_VERSION, "command",
-                          lenient_string(cli_command_line()), "target_model",
-                          lenient_string(value[MODEL].text), "draft_model",
-                          draft ? lenient_string(draft) : NULL, "temperature",
+                          dsc_json_text(cli_command_line()), "target_model",
+                          dsc_json_text(value[MODEL].text), "draft_model",
+                          draft ? dsc_json_text(draft) : NULL, "temperature",
                           value[TEMPERATURE].real, "seed", (json_int_t)value[SEED].integer);
     char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(j);

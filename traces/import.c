@@ -11,6 +11,7 @@
 #include "traces/import_record.h"
 #include "traces/import_source.h"
 #include "traces/input.h"
+#include "traces/json_text.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -242,26 +243,12 @@ static int report_progress(importer *im, int64_t done, bool now, dsc_error *err)
     return DSC_OK;
 }
 
-// JSON strings must be UTF-8; file names and commands need not be.
-static json_t *lenient_string(const char *s)
-{
-    json_t *j = json_string(s);
-    char *copy = j ? NULL : strdup(s);
-    for (char *p = copy; p && *p; p++)
-        if (*p & 0x80)
-            *p = '?';
-    if (copy)
-        j = json_string(copy);
-    free(copy);
-    return j;
-}
-
 static int add_source(importer *im, const dsc_input *in, dsc_error *err)
 {
     char hex[DSC_SHA256_HEX];
     const char *name = dsc_input_name(in), *slash = strrchr(name, '/');
     dsc_input_sha256(in, hex);
-    json_t *source = json_pack("{s:o, s:I, s:s}", "file", lenient_string(slash ? slash + 1 : name),
+    json_t *source = json_pack("{s:o, s:I, s:s}", "file", dsc_json_text(slash ? slash + 1 : name),
                                "bytes", (json_int_t)dsc_input_position(in), "sha256", hex);
     if (!source || json_array_append_new(im->sources, source))
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
@@ -393,8 +380,8 @@ static int commit(importer *im, dsc_error *err)
     if (rc)
         return rc;
     json_t *j =
-        json_pack("{s:o, s:o, s:O, s:I}", "version", lenient_string(o->version ? o->version : ""),
-                  "command", lenient_string(o->command ? o->command : ""), "sources", im->sources,
+        json_pack("{s:o, s:o, s:O, s:I}", "version", dsc_json_text(o->version ? o->version : ""),
+                  "command", dsc_json_text(o->command ? o->command : ""), "sources", im->sources,
                   "lines_left_out", (json_int_t)im->left_out);
     if (j && json_array_size(im->notes) && json_object_set(j, "notes", im->notes)) {
         json_decref(j);

@@ -314,10 +314,6 @@ int dsc_manifest_make(json_t **out, const dsc_trace_info *info, const dsc_shard_
 // Writes it into `folder`, by a rename; `replace`: there may be one already.
 int dsc_manifest_write(const json_t *manifest, const char *folder, bool replace, dsc_error *err);
 
-// A JSON string: of a file's name or a command, which need not be UTF-8, what is not ASCII becomes
-// '?' then. NULL: out of memory.
-json_t *dsc_json_text(const char *s);
-
 void dsc_trace_info_fini(dsc_trace_info *info); // frees the strings
 
 // --- folders (trace_folder.c) ------------------------------------------------------------------

@@ -5,6 +5,7 @@
 
 #include "traces/trace_copy.h"
 #include "traces/trace_internal.h"
+#include "traces/json_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

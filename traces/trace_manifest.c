@@ -162,19 +162,6 @@ int dsc_manifest_make(json_t **out, const dsc_trace_info *info, const dsc_shard_
     return rc;
 }
 
-json_t *dsc_json_text(const char *s)
-{
-    json_t *j = json_string(s ? s : "");
-    char *copy = j ? NULL : strdup(s);
-    for (char *p = copy; p && *p; p++)
-        if (*p & 0x80)
-            *p = '?';
-    if (copy)
-        j = json_string(copy);
-    free(copy);
-    return j;
-}
-
 int dsc_manifest_write(const json_t *manifest, const char *folder, bool replace, dsc_error *err)
 {
     char *path = NULL, *text = json_dumps(manifest, JSON_INDENT(1));
