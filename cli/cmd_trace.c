@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope trace: import, synth, info, verify, export.
+// draftscope trace: import, synth, info, reduce, verify, export.
 #include "cli/trace.h"
 
 #include <inttypes.h>
@@ -187,6 +187,7 @@ static const cli_command commands[] = {
     {"merge", "several traces as a new one", cli_trace_merge},
     {"append", "requests of other traces behind those of a trace", cli_trace_append},
     {"cut", "some of the requests, or the beginnings of the outputs", cli_trace_cut},
+    {"reduce", "rows of a trace to sufficient statistics", cli_trace_reduce},
     {"verify", "check every byte of a trace", run_verify},
     {"export", "a trace as JSON lines, CSV or NumPy's files", cli_trace_export},
 };
@@ -211,9 +212,10 @@ static int run(int argc, char **argv, dsc_error *err)
     if (argc == 0)
         return dsc_fail(
             err, DSC_EUSAGE,
-            "trace: import, synth, info, merge, append, cut, verify or export expected");
+            "trace: import, synth, info, merge, append, cut, reduce, verify or export expected");
     return dsc_unknown_name("command", argv[0], names, COMMANDS,
-                            "import, synth, info, merge, append, cut, verify or export", err);
+                            "import, synth, info, merge, append, cut, reduce, verify or export",
+                            err);
 }
 
 const cli_command cli_trace = {"trace", "import, make, describe, verify and export traces", run};

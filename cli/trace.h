@@ -12,6 +12,7 @@ int cli_trace_cut(int argc, char **argv, dsc_error *err);
 int cli_trace_export(int argc, char **argv, dsc_error *err);
 int cli_trace_info(int argc, char **argv, dsc_error *err);
 int cli_trace_merge(int argc, char **argv, dsc_error *err);
+int cli_trace_reduce(int argc, char **argv, dsc_error *err);
 int cli_trace_synth(int argc, char **argv, dsc_error *err);
 
 #define CLI_OPTION_SHARD_TOKENS                                                                    \

@@ -5,11 +5,13 @@
 
 #include "theory/otm_race.h"
 #include "theory/otm_sampler.h"
+#include "theory/rows_curve.h"
 
 typedef struct dsc_otm_rows {
     const double *draft, *target; // [vocab], or NULL and
     const float *draft_f32, *target_f32;
     size_t vocab;
+    dsc_rows_curve *curve; // or NULL; then the others are not looked at
 } dsc_otm_rows;
 
 typedef struct dsc_otm_fit {

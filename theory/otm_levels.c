@@ -15,9 +15,12 @@
 // interpolation would overtake it. Those are found by cutting planes: the best prefix of the
 // super-tokens is an upper bound of 1 - alpha_k, the best prefix {ratio <= c_j} of tokens a lower
 // one; a threshold goes to k draft(prefix)^(k-1), the slope at the upper bound, until both meet.
-// 5 to 15 thresholds do, each costs one pass over the rows, nothing is sorted. What is left, a
+// 5 to 15 thresholds do, each costs one pass over the rows (or a look into rows_curve.h), nothing
+// is sorted. What is left, a
 // transport problem of that size, is solved by otm_race.c. (Derived for this library.)
 #include "theory/otm_internal.h"
+
+#include "theory/fast_exp.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,18 +29,10 @@
 
 // --- passes over the rows ------------------------------------------------------------------------
 
-typedef struct masses {
-    double draft, target;
-} masses;
-
-#ifdef HAVE_TARGET_CLONES
-#define FOR_EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EVERY_PROCESSOR
-#endif
+typedef dsc_mass masses;
 
 // Masses of the tokens with target <= at draft, in the rows' own units.
-FOR_EVERY_PROCESSOR
+DSC_FOR_EVERY_PROCESSOR
 static masses below_f64(const double *draft, const double *target, size_t vocab, double at)
 {
     double d = 0, t = 0;
@@ -50,7 +45,7 @@ static masses below_f64(const double *draft, const double *target, size_t vocab,
     return (masses){d, t};
 }
 
-FOR_EVERY_PROCESSOR
+DSC_FOR_EVERY_PROCESSOR
 static masses below_f32(const float *draft, const float *target, size_t vocab, double at)
 {
     double d = 0, t = 0;
@@ -65,6 +60,8 @@ static masses below_f32(const float *draft, const float *target, size_t vocab, d
 
 static masses below(const dsc_otm_rows *r, double at)
 {
+    if (r->curve)
+        return dsc_rows_curve_below(r->curve, at);
     return r->draft ? below_f64(r->draft, r->target, r->vocab, at)
                     : below_f32(r->draft_f32, r->target_f32, r->vocab, at);
 }
@@ -189,17 +186,27 @@ static bool refine(thresholds *h, size_t count, double mass)
     return add_threshold(h, (here + right) / 2) || more;
 }
 
+static int sum_rows(thresholds *h, dsc_error *err)
+{
+    const dsc_otm_rows *r = h->rows;
+    if (r->curve) {
+        h->draft_sum = r->curve->cells.draft_sum;
+        h->target_sum = r->curve->cells.target_sum;
+        return DSC_OK;
+    }
+    int rc = sum_row("draft row", r->draft, r->draft_f32, r->vocab, &h->draft_sum, err);
+    return rc ? rc : sum_row("target row", r->target, r->target_f32, r->vocab, &h->target_sum, err);
+}
+
 int dsc_otm_levels(dsc_otm_fit *f, const dsc_otm_rows *rows, int k, dsc_error *err)
 {
     thresholds h = {.rows = rows, .k = k};
-    size_t count;
+    size_t count, vocab = rows->curve ? rows->curve->vocab : rows->vocab;
     double mass, most, least;
-    if (!rows->vocab || k < 1 || k > 64)
+    if (!vocab || k < 1 || k > 64)
         return dsc_fail(err, DSC_EUSAGE, "%d drafts of %zu tokens: 1 to 64 drafts expected", k,
-                        rows->vocab);
-    int rc = sum_row("draft row", rows->draft, rows->draft_f32, rows->vocab, &h.draft_sum, err);
-    if (!rc)
-        rc = sum_row("target row", rows->target, rows->target_f32, rows->vocab, &h.target_sum, err);
+                        vocab);
+    int rc = sum_rows(&h, err);
     if (rc)
         return rc;
     h.factor = h.draft_sum / h.target_sum;

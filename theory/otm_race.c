@@ -23,6 +23,8 @@
 // |Im s| < pi/2, so a step h leaves a relative error of about e^(-pi^2/h): 1e-17 at h = 1/4.
 #include "theory/otm_race.h"
 
+#include "theory/fast_exp.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -31,6 +33,7 @@
 #define LEFT 20.0    // nodes begin at w t = e^-LEFT: the rest is added in closed form
 #define RIGHT 3.8    // and end at w t = e^RIGHT, where e^(-w t) < 4e-20
 #define ENOUGH 1e-11 // acceptance still to be gained
+#define NOISE 3e-14  // of the convex function, some hundred terms of size 1
 enum { INSIDE, OUTSIDE };
 
 static double power(double x, int n)
@@ -40,6 +43,20 @@ static double power(double x, int n)
         if (n & 1)
             y *= x;
     return y;
+}
+
+// y[i] = x[i]^n, n >= 0.
+static inline void powers(const double *x, size_t count, int n, double *y)
+{
+    for (size_t i = 0; i < count; i++)
+        y[i] = 1;
+    for (int bit = 1 << 6; bit; bit >>= 1) { // n < 128
+        if (n < bit)
+            continue;
+#pragma omp simd
+        for (size_t i = 0; i < count; i++)
+            y[i] *= n & bit ? y[i] * x[i] : y[i];
+    }
 }
 
 // A group of levels during the fit.
@@ -61,6 +78,7 @@ static bool alive(const dsc_race_level *l)
 }
 
 // Nodes for the weights at hand.
+DSC_FOR_EVERY_PROCESSOR
 static void place_nodes(group *g)
 {
     double lo = 0, hi = 0; // the clock of rate 1 inside; the bound outside
@@ -71,15 +89,18 @@ static void place_nodes(group *g)
     double from = -hi - LEFT, to = (g->side == INSIDE ? 0 : -lo) + RIGHT;
     size_t count = (size_t)ceil((to - from) / STEP) + 1;
     g->grid->count = count > DSC_RACE_NODES ? DSC_RACE_NODES : count;
-    for (size_t i = 0; i < g->grid->count; i++) {
-        g->grid->t[i] = exp(from + STEP * (double)i);
-        g->grid->weight[i] = STEP * g->grid->t[i];
+    double *t = g->grid->t, *weight = g->grid->weight;
+    int nodes = (int)g->grid->count;
+#pragma omp simd
+    for (int i = 0; i < nodes; i++) {
+        t[i] = dsc_fast_exp(from + STEP * i);
+        weight[i] = STEP * t[i];
     }
-    g->grid->weight[0] +=
-        g->grid->weight[0] / expm1(STEP); // the nodes to the left, a geometric sum
+    weight[0] += weight[0] / expm1(STEP); // the nodes to the left, a geometric sum
 }
 
 // Survival of the clocks at the nodes, and the value of the convex function.
+DSC_FOR_EVERY_PROCESSOR
 static void evaluate(group *g)
 {
     const dsc_race_level *level = g->r->level + g->first;
@@ -90,45 +111,60 @@ static void evaluate(group *g)
         grid->others[i] = g->idle;
     g->value = 0;
     for (size_t j = 0; j < g->n; j++) {
-        double w = exp(g->theta[j]);
+        double w = exp(g->theta[j]), mass = level[j].mass, *decay = g->decay[j];
+#pragma omp simd
         for (size_t i = 0; i < grid->count; i++) {
-            g->decay[j][i] = exp(-grid->t[i] * w);
-            grid->others[i] += level[j].mass * g->decay[j][i];
+            decay[i] = dsc_fast_exp(-grid->t[i] * w);
+            grid->others[i] += mass * decay[i];
         }
         g->value -= level[j].mass * level[j].ratio * g->theta[j];
     }
-    double a = power(g->r->mass_inside, k);
+    double a = power(g->r->mass_inside, k), all[DSC_RACE_NODES], sum = 0;
+    bool inside = g->side == INSIDE;
+    powers(grid->others, grid->count, k, all);
+#pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < grid->count; i++) {
-        double e = exp(-grid->t[i]), all = power(grid->others[i], k);
+        double e = dsc_fast_exp(-grid->t[i]);
         double share = grid->weight[i] / grid->t[i]; // the integral is over s = ln t
-        g->value += share * (g->side == INSIDE ? e * (a - all) : (1 - a) * e - (all - a));
+        sum += share * (inside ? e * (a - all[i]) : (1 - a) * e - (all[i] - a));
     }
+    g->value += sum;
 }
 
 // Gradient m (F - c) and Hessian in theta.
+DSC_FOR_EVERY_PROCESSOR
 static void differentiate(group *g)
 {
     const dsc_race_level *level = g->r->level + g->first;
     const struct dsc_race_grid *grid = g->grid;
     int k = g->r->k;
-    double once[DSC_RACE_NODES], twice[DSC_RACE_NODES];
+    double once[DSC_RACE_NODES], twice[DSC_RACE_NODES], term[DSC_RACE_NODES];
+    bool inside = g->side == INSIDE;
+    powers(grid->others, grid->count, k - 1, once);
+    powers(grid->others, grid->count, k > 1 ? k - 2 : 0, twice);
+#pragma omp simd
     for (size_t i = 0; i < grid->count; i++) {
-        double e = grid->weight[i] * (g->side == INSIDE ? exp(-grid->t[i]) : 1) * k;
-        once[i] = e * power(grid->others[i], k - 1);
-        twice[i] = k > 1 ? e * (k - 1) * grid->t[i] * power(grid->others[i], k - 2) : 0;
+        double e = grid->weight[i] * (inside ? dsc_fast_exp(-grid->t[i]) : 1) * k;
+        once[i] *= e;
+        twice[i] *= e * (k - 1) * grid->t[i];
     }
     for (size_t j = 0; j < g->n; j++) {
         double wj = exp(g->theta[j]), mj = level[j].mass, flow = 0, slope = 0;
+        const double *own = g->decay[j];
+#pragma omp simd reduction(+ : flow, slope)
         for (size_t i = 0; i < grid->count; i++) {
-            double e = once[i] * g->decay[j][i];
+            double e = once[i] * own[i];
             flow += e;
             slope += e * (1 - grid->t[i] * wj);
+            term[i] = twice[i] * own[i];
         }
         g->gradient[j] = mj * (wj * flow - level[j].ratio);
         for (size_t l = 0; l <= j; l++) {
+            const double *other = g->decay[l];
             double cross = 0;
+#pragma omp simd reduction(+ : cross)
             for (size_t i = 0; i < grid->count; i++)
-                cross += twice[i] * g->decay[j][i] * g->decay[l][i];
+                cross += term[i] * other[i];
             cross *= mj * level[l].mass * wj * exp(g->theta[l]);
             g->hessian[j][l] = g->hessian[l][j] = (j == l ? mj * wj * slope : 0) - cross;
         }
@@ -232,7 +268,7 @@ static bool advance(group *g)
             promised += g->gradient[j] * (g->theta[j] - from[j]);
         }
         evaluate(g);
-        if (promised < 0 && g->value <= before + 1e-4 * promised + 4e-15)
+        if (promised < 0 && g->value <= before + 1e-4 * promised + NOISE)
             return true;
     }
     memcpy(g->theta, from, g->n * sizeof *from);

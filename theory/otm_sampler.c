@@ -206,6 +206,7 @@ void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double 
 {
     const dsc_race *r = &s->fit.race;
     double mass = draft_y / s->fit.draft_sum, target = target_y / s->fit.target_sum;
+    double power[64] = {1}; // of others
     memset(law, 0, ((size_t)r->k + 1) * sizeof *law);
     law[0] = 1;
     if (!(draft_y > 0))
@@ -218,8 +219,10 @@ void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double 
             wait = mass * (wait + (side ? share_inside(&l) : 0));
             double others = fmax(0, g->others[n] - wait);
             double term = g->weight[n] * (side ? 1 : exp(-g->t[n])) * mass * rings * r->k;
+            for (int i = 1; i < r->k; i++)
+                power[i] = power[i - 1] * others;
             for (int m = 1; m <= r->k && term > 0; m++) { // k C(k-1, m-1) wait^(m-1) others^(k-m)
-                law[m] += term * pow(others, r->k - m);
+                law[m] += term * power[r->k - m];
                 term *= wait * (r->k - m) / m;
             }
         }

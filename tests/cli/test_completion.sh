@@ -64,7 +64,7 @@ touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p
 # commands
 offers "list plot report sim sweep theory trace --help --version" ""
 offers "sim sweep" s
-offers "append cut export import info merge synth verify --help" trace ""
+offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
 offers "accept length ouroboros pearl speedup tree --help" theory ""
 offers "pearl" theory p

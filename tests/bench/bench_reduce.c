@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `trace reduce` does at a position with dense fp32 rows, K = 8, and what its parts cost, over
+// merely reading both rows; then whole positions on one thread and on two.
+//
+// Usage: bench_reduce [ROUNDS]; prints CSV. Rows as in bench_otm, as log-probabilities, in a ring
+// of pairs that no cache holds. Medians of processor time, and the best round by the clock for
+// threads; `acceptance` (theory/acceptance.h) and `samplers` (K times
+// dsc_otm_sampler_build_f32, which `statistics` replaces) are for comparison and in no total.
+#include "sim/reduce_row.h"
+#include "theory/acceptance.h"
+#include "theory/law.h"
+#include "theory/otm_internal.h"
+#include "theory/sufficient.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { RING = 48, K = 8, V = 151936, MOST = 4096 };
+enum {
+    READING,
+    ROWS,
+    STATISTICS,
+    POSITION,
+    PASS,
+    LEVELS,
+    FIT,
+    SURVIVORS,
+    ACCEPTANCE,
+    SAMPLERS,
+    PARTS
+};
+static const char *const part_name[PARTS] = {
+    "reading", "rows", "statistics", "position",   "of statistics: pass",
+    "levels",  "fit",  "survivors",  "acceptance", "samplers"};
+
+static double clock_s(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double now_s(void) // of this thread on a processor, others may be at work
+{
+    return clock_s(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void must(int rc, const dsc_error *e)
+{
+    if (rc) {
+        fprintf(stderr, "bench_reduce: %s\n", e->message);
+        exit(dsc_exit_code(rc));
+    }
+}
+
+static void *some(size_t n, size_t size)
+{
+    dsc_error e;
+    void *p;
+    must(dsc_alloc(&p, n, size, &e), &e);
+    return p;
+}
+
+static void fill_ring(float *ring, double temperature)
+{
+    double *law[2] = {some(V, sizeof(double)), some(V, sizeof(double))};
+    for (size_t i = 0; i < RING; i++) {
+        dsc_law_zipf(V, 1.1 / temperature, .7 / temperature, i, law[0], law[1]);
+        for (size_t x = 0; x < 2 * V; x++)
+            ring[2 * i * V + x] = (float)log(law[x / V][x % V]);
+    }
+    free(law[0]);
+    free(law[1]);
+}
+
+// What a thread needs.
+typedef struct bench {
+    float *law[2];
+    dsc_sufficient_work *work;
+    dsc_acceptance_work *acceptance;
+    dsc_otm_sampler *sampler;
+    dsc_rows_curve curve;
+    dsc_otm_fit fit;
+    dsc_race_work *race;
+    float kseq[2 * K], multiround[K + 1], otm[K * (K + 3) / 2];
+} bench;
+
+static bench *make_bench(void)
+{
+    dsc_error e;
+    bench *b = some(1, sizeof *b);
+    b->law[0] = some(V, sizeof(float));
+    b->law[1] = some(V, sizeof(float));
+    must(dsc_sufficient_work_new(&b->work, &e), &e);
+    must(dsc_acceptance_work_new(&b->acceptance, &e), &e);
+    must(dsc_otm_sampler_new(&b->sampler, &e), &e);
+    must(dsc_rows_curve_init(&b->curve, &e), &e);
+    must(dsc_race_work_new(&b->race, &e), &e);
+    return b;
+}
+
+static void free_bench(bench *b)
+{
+    free(b->law[0]);
+    free(b->law[1]);
+    dsc_sufficient_work_free(b->work);
+    dsc_acceptance_work_free(b->acceptance);
+    dsc_otm_sampler_free(b->sampler);
+    dsc_rows_curve_fini(&b->curve);
+    free(b->race);
+    free(b);
+}
+
+static const int32_t y = 1; // the output's token
+
+static void read_rows(bench *b, const float *pair)
+{
+    for (int side = 0; side < 2; side++) {
+        const dsc_row row = {.logp = pair + side * V, .count = V, .tail = -INFINITY};
+        dsc_row_facts f;
+        dsc_row_read_dense(&row, y, NULL, b->law[side], &f);
+    }
+}
+
+static void statistics(bench *b)
+{
+    dsc_error e;
+    must(dsc_sufficient_of_rows(b->law[0], b->law[1], V, (double)b->law[0][y], (double)b->law[1][y],
+                                K, b->kseq, b->multiround, b->otm, b->work, &e),
+         &e);
+}
+
+static float sum_of(const float *rows, size_t count)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t x = 0; x < count; x++)
+        sum += rows[x];
+    return sum;
+}
+
+// The parts of the optimal-transport statistics, on a curve whose cells were looked up before.
+static void time_parts(bench *b, double *s)
+{
+    dsc_error e;
+    dsc_otm_rows rows = {.curve = &b->curve};
+    double law[K + 1], start = now_s();
+    must(dsc_rows_curve_set(&b->curve, b->law[0], b->law[1], V, &e), &e);
+    s[PASS] = now_s() - start;
+    s[LEVELS] = s[FIT] = s[SURVIVORS] = 0;
+    for (int k = 1; k <= K; k++)
+        must(dsc_otm_levels(&b->fit, &rows, k, &e), &e);
+    for (int k = 1; k <= K; k++) {
+        start = now_s();
+        must(dsc_otm_levels(&b->fit, &rows, k, &e), &e);
+        double levels = now_s();
+        dsc_race_fit(&b->fit.race, DSC_RACE_ITERATIONS, b->race);
+        s[FIT] += now_s() - levels;
+        s[LEVELS] += levels - start;
+        must(dsc_otm_sampler_build_rough(b->sampler, &rows, k, DSC_RACE_ITERATIONS, &e), &e);
+        start = now_s();
+        dsc_otm_sampler_survivors(b->sampler, (double)b->law[0][y], (double)b->law[1][y], law);
+        s[SURVIVORS] += now_s() - start;
+    }
+}
+
+static void time_others(bench *b, double *s)
+{
+    dsc_error e;
+    dsc_acceptance out[K];
+    double start = now_s();
+    must(dsc_acceptance_of_rows(b->law[0], b->law[1], V, K, out, b->acceptance, &e), &e);
+    s[ACCEPTANCE] = now_s() - start;
+    start = now_s();
+    for (int k = 1; k <= K; k++)
+        must(dsc_otm_sampler_build_f32(b->sampler, b->law[0], b->law[1], V, k, &e), &e);
+    s[SAMPLERS] = now_s() - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, z = *(const double *)b;
+    return (x > z) - (x < z);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_value);
+    return x[n / 2];
+}
+
+static double measure_parts(bench *b, const float *ring, double temperature, int n)
+{
+    static double times[PARTS][MOST];
+    double read_ms = 0;
+    volatile float sink;
+    for (int i = 0; i < n; i++) {
+        const float *pair = ring + 2 * (size_t)(i % RING) * V;
+        double s[PARTS], start = now_s();
+        sink = sum_of(ring + 2 * (size_t)((i + RING / 2) % RING) * V, 2 * V);
+        (void)sink;
+        s[READING] = now_s() - start;
+        start = now_s();
+        read_rows(b, pair);
+        double middle = now_s();
+        statistics(b);
+        s[ROWS] = middle - start;
+        s[STATISTICS] = now_s() - middle;
+        s[POSITION] = s[ROWS] + s[STATISTICS];
+        time_parts(b, s);
+        time_others(b, s);
+        for (int p = 0; p < PARTS; p++)
+            times[p][i] = s[p];
+    }
+    double position = 1e3 * median(times[POSITION], n);
+    for (int p = 0; p < PARTS; p++) {
+        double ms = 1e3 * median(times[p], n);
+        read_ms = p == READING ? ms : read_ms;
+        printf("%.1f,1,%s,%.3f,%.1f,%.2f,\"%s\"\n", temperature, part_name[p], ms, ms / read_ms,
+               ms / position, BENCH_FLAGS);
+    }
+    return read_ms;
+}
+
+static void measure_threads(bench **b, const float *ring, double temperature, int threads,
+                            int rounds, double read_ms)
+{
+    double least = INFINITY;
+    for (int round = 0; round < rounds; round++) {
+        double start = clock_s(CLOCK_MONOTONIC);
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+        for (int t = 0; t < threads; t++)
+            for (int i = t; i < RING; i += threads) {
+                read_rows(b[t], ring + 2 * (size_t)i * V);
+                statistics(b[t]);
+            }
+        least = fmin(least, clock_s(CLOCK_MONOTONIC) - start);
+    }
+    double ms = 1e3 * least / RING;
+    printf("%.1f,%d,position (best round),%.3f,%.1f,1,\"%s\"\n", temperature, threads, ms,
+           ms / read_ms, BENCH_FLAGS);
+}
+
+int main(int argc, char **argv)
+{
+    static const double temperature[] = {.6, .8, 1};
+    int rounds = argc > 1 ? atoi(argv[1]) : 2;
+    rounds = rounds < 1 ? 1 : rounds > MOST / RING ? MOST / RING : rounds;
+    float *ring = some((size_t)2 * RING * V, sizeof *ring);
+    bench *b[2] = {make_bench(), make_bench()};
+    puts("temperature,threads,part,ms,over_reading,share,flags");
+    for (size_t t = 0; t < 3; t++) {
+        fill_ring(ring, temperature[t]);
+        double read_ms = measure_parts(b[0], ring, temperature[t], rounds * RING);
+        for (int threads = 1; threads <= 2; threads++)
+            measure_threads(b, ring, temperature[t], threads, rounds, read_ms);
+    }
+    free(ring);
+    free_bench(b[0]);
+    free_bench(b[1]);
+    return 0;
+}

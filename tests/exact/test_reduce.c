@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sufficient statistics: against the rules they come from, and as what they are for: the expected
+// block efficiency along a recorded output, by enumeration of every tuple of drafts, from the rows,
+// and from the columns of a reduced trace.
+#include "tests/close.h"
+#include "tests/exact/pairs.h"
+#include "tests/unit/trace_fixture.h"
+
+#include "sim/reduce.h"
+#include "theory/kseq.h"
+#include "theory/multiround.h"
+#include "theory/otm_sampler.h"
+#include "theory/sufficient.h"
+
+enum { MOST = 1000 };
+static dsc_error e;
+static dsc_otm_sampler *sampler;
+static dsc_sufficient_work *work;
+
+static int set_up(void **state)
+{
+    (void)state;
+    return dsc_otm_sampler_new(&sampler, &e) || dsc_sufficient_work_new(&work, &e);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    dsc_otm_sampler_free(sampler);
+    dsc_sufficient_work_free(work);
+    return 0;
+}
+
+// --- a position ----------------------------------------------------------------------------------
+
+static void check_position(const double *draft, const double *target, size_t vocab, size_t y, int K,
+                           const float *kseq, const float *multiround, const float *otm)
+{
+    dsc_curve c;
+    dsc_multiround m;
+    assert_ok(dsc_curve_init(&c, draft, target, vocab, &e), e);
+    assert_ok(dsc_multiround_init(&m, &c, K, &e), e);
+    for (int k = 1; k <= K; k++) {
+        double law[65];
+        dsc_kseq s = dsc_kseq_best(&c, k);
+        assert_close((double)kseq[2 * k - 2], s.rho, 1e-7 * s.rho);
+        assert_close((double)kseq[2 * k - 1], s.beta, 1e-7);
+        assert_close((double)multiround[k], m.c[k], 1e-7 * k);
+        assert_ok(dsc_otm_sampler_build(sampler, draft, target, vocab, k, &e), e);
+        dsc_otm_sampler_survivors(sampler, draft[y], target[y], law);
+        for (int i = 0; i <= k; i++)
+            assert_close((double)otm[i], law[i], 1e-7);
+        otm += k + 1;
+    }
+    assert_true(multiround[0] == 0);
+    dsc_multiround_fini(&m);
+    dsc_curve_fini(&c);
+}
+
+static void to_floats(double *row, size_t vocab, float *out)
+{
+    for (size_t x = 0; x < vocab; x++)
+        row[x] = out[x] = (float)row[x];
+    pair_normalise(row, vocab);
+}
+
+static void are_those_of_the_rules(void **state)
+{
+    static const size_t sizes[] = {1, 2, 3, 5, 17, 100, MOST};
+    static double draft[MOST], target[MOST];
+    static float f_draft[MOST], f_target[MOST];
+    float kseq[2 * 64], multiround[65], otm[64 * 67 / 2];
+    (void)state;
+    for (int shape = 0; shape < PAIR_SHAPES; shape++)
+        for (size_t v = 0; v < 7; v++)
+            for (uint64_t seed = 0; seed < 3; seed++) {
+                size_t vocab = sizes[v], y = seed % vocab;
+                int K = vocab == 17 ? 64 : 8;
+                make_pair((pair_shape)shape, seed, vocab, draft, target);
+                to_floats(draft, vocab, f_draft);
+                to_floats(target, vocab, f_target);
+                while (!(target[y] > 1e-30))
+                    y = (y + 1) % vocab;
+                assert_ok(dsc_sufficient_of_rows(f_draft, f_target, vocab, (double)f_draft[y],
+                                                 (double)f_target[y], K, kseq, multiround, otm,
+                                                 work, &e),
+                          e);
+                check_position(draft, target, vocab, y, K, kseq, multiround, otm);
+            }
+}
+
+static void refuse_what_is_no_law(void **state)
+{
+    float good[2] = {.5f, .5f}, less[2] = {-.25f, 1.25f}, none[2] = {0, 0}, nan[2] = {.5f, NAN};
+    float kseq[4], multiround[3], otm[5];
+    const float *bad[] = {less, none, nan};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(
+            dsc_sufficient_of_rows(bad[i], good, 2, .5, .5, 2, kseq, multiround, otm, work, &e),
+            DSC_EINPUT);
+        assert_int_equal(
+            dsc_sufficient_of_rows(good, bad[i], 2, .5, .5, 2, kseq, multiround, otm, work, &e),
+            DSC_EINPUT);
+    }
+    assert_int_equal(
+        dsc_sufficient_of_rows(good, good, 2, .5, .5, 65, kseq, multiround, otm, work, &e),
+        DSC_EUSAGE);
+}
+
+// --- block efficiency ----------------------------------------------------------------------------
+
+enum { V = 4, K = 3, N = 12, RULES = 3, KSEQ = 0, MULTIROUND, OTM };
+
+typedef double laws[RULES][K + 1][K + 1]; // [rule][k][m]: law of m survivors of k drafts at y
+
+// A position: its laws, and a rule ready to choose among k drafts.
+typedef struct position {
+    double draft[V], target[V];
+    int y;
+    dsc_curve curve;
+    dsc_kseq kseq;
+    dsc_multiround multiround;
+} position;
+
+static void prepare(position *p, int k)
+{
+    p->kseq = dsc_kseq_best(&p->curve, k);
+    dsc_multiround_fini(&p->multiround);
+    assert_ok(dsc_multiround_init(&p->multiround, &p->curve, k, &e), e);
+    assert_ok(dsc_otm_sampler_build(sampler, p->draft, p->target, V, k, &e), e);
+}
+
+// Pr(draft i of the tuple is accepted), by playing the rule.
+static void play(const position *p, int rule, const int *x, int k, double *chosen)
+{
+    double d[K], t[K], law[K + 1], left = 1;
+    for (int i = 0; i < k; i++) {
+        d[i] = p->draft[x[i]];
+        t[i] = p->target[x[i]];
+    }
+    if (rule == OTM)
+        dsc_otm_sampler_law(sampler, d, t, law);
+    for (int i = 0; i < k; i++) {
+        double accept = rule == KSEQ
+                            ? dsc_kseq_token(&p->kseq, d[i], t[i])
+                            : dsc_multiround_residual(&p->multiround, i, d[i], t[i]) / d[i];
+        chosen[i] = rule == OTM ? law[i] : left * fmin(accept, 1);
+        left -= rule == OTM ? 0 : chosen[i];
+    }
+}
+
+// Every tuple of drafts; what is not accepted with output y is y from the residual, since the
+// output has the target's law.
+static void by_enumeration(position *p, laws out)
+{
+    for (int rule = 0; rule < RULES; rule++)
+        for (int k = 1; k <= K; k++) {
+            int x[K] = {0}, i;
+            double *law = out[rule][k], accepted = 0;
+            memset(law, 0, sizeof out[rule][k]);
+            prepare(p, k);
+            do {
+                double chosen[K], mass = 1;
+                int m = 0;
+                for (i = 0; i < k; i++) {
+                    mass *= p->draft[x[i]];
+                    m += x[i] == p->y;
+                }
+                if (mass > 0)
+                    play(p, rule, x, k, chosen);
+                for (i = 0; i < k && mass > 0; i++)
+                    if (x[i] == p->y)
+                        law[m] += mass * chosen[i] / p->target[p->y];
+                for (i = 0; i < k && ++x[i] == V; i++)
+                    x[i] = 0;
+            } while (i < k);
+            for (int m = 1; m <= k; m++)
+                accepted += law[m];
+            law[0] = 1 - accepted;
+        }
+}
+
+static void from_rows(position *p, laws out)
+{
+    double draft = p->draft[p->y], target = p->target[p->y];
+    for (int k = 1; k <= K; k++) {
+        prepare(p, k);
+        dsc_kseq_survivors(&p->kseq, draft, target, out[KSEQ][k]);
+        dsc_multiround_survivors(&p->multiround, draft, target, out[MULTIROUND][k]);
+        dsc_otm_sampler_survivors(sampler, draft, target, out[OTM][k]);
+    }
+}
+
+static void from_columns(const dsc_request *q, int64_t j, laws out)
+{
+    double draft = exp((double)q->draft_logp[j]), target = exp((double)q->target_logp[j]);
+    const float *at = q->sufficient.multiround + j * (K + 1);
+    double c[K + 1], w[K + 1] = {0};
+    for (int i = 0; i <= K; i++)
+        c[i] = (double)at[i];
+    for (int i = 0; i < K; i++)
+        w[i] = c[i + 1] - c[i];
+    for (int k = 1; k <= K; k++) {
+        const float *s = q->sufficient.kseq + (j * K + k - 1) * 2;
+        double beta = (double)s[1];
+        const dsc_kseq kseq = {k, (double)s[0], beta, -expm1(k * log1p(-beta))};
+        const dsc_multiround m = {.k = k, .c = c, .w = w};
+        dsc_kseq_survivors(&kseq, draft, target, out[KSEQ][k]);
+        dsc_multiround_survivors(&m, draft, target, out[MULTIROUND][k]);
+        const float *otm = dsc_sufficient_otm(&q->sufficient, K, j, k);
+        for (int i = 0; i <= k; i++)
+            out[OTM][k][i] = (double)otm[i];
+    }
+}
+
+// Tokens per target call of K draft sequences of `length` tokens along an output of N: calls still
+// to be made from position t on, `live` drafts being left at depth d of a block.
+static double block_efficiency(laws *law, int rule, int length)
+{
+    double calls[N + 2] = {0}, open[N + 2][8][K + 1];
+    memset(open, 0, sizeof open);
+    for (int t = N - 1; t >= 0; t--) {
+        for (int d = length; d >= 0; d--)
+            for (int live = 1; live <= K; live++) {
+                const double *at = law[t][rule][live];
+                double sum = d == length ? calls[t + 1] : at[0] * calls[t + 1];
+                for (int m = 1; m <= live && d < length; m++)
+                    sum += at[m] * open[t + 1][d + 1][m];
+                open[t][d][live] = sum;
+            }
+        calls[t] = 1 + open[t][0][K];
+    }
+    return N / calls[0];
+}
+
+static void init_positions(position *p, int shape)
+{
+    for (int t = 0; t < N; t++) {
+        p[t] = (position){.y = t % V};
+        make_pair((pair_shape)shape, (uint64_t)(100 + t), V, p[t].draft, p[t].target);
+        while (!(p[t].target[p[t].y] > 1e-30))
+            p[t].y = (p[t].y + 1) % V;
+        assert_ok(dsc_curve_init(&p[t].curve, p[t].draft, p[t].target, V, &e), e);
+    }
+}
+
+static void fini_positions(position *p)
+{
+    for (int t = 0; t < N; t++) {
+        dsc_curve_fini(&p[t].curve);
+        dsc_multiround_fini(&p[t].multiround);
+    }
+}
+
+// A trace of one request with dense rows.
+static void write_positions(const position *p)
+{
+    static float row[DSC_SIDES][N * V];
+    int32_t output[N];
+    dsc_trace_writer *w;
+    for (int t = 0; t < N; t++) {
+        output[t] = p[t].y;
+        for (int x = 0; x < V; x++) {
+            row[DSC_SIDE_DRAFT][t * V + x] = (float)log(p[t].draft[x]);
+            row[DSC_SIDE_TARGET][t * V + x] = (float)log(p[t].target[x]);
+        }
+    }
+    const dsc_trace_info info = {.tokenizer_name = (char *)(uintptr_t) "none",
+                                 .vocab_size = V,
+                                 .eos_token = -1,
+                                 .rows = {DSC_ROWS_DENSE, DSC_ROWS_DENSE}};
+    const dsc_request_input q = {
+        .id = TEXT("a"),
+        .output = {output, N},
+        .rows = {{.kind = DSC_ROWS_DENSE, .logp = row[0], .vocab_size = V},
+                 {.kind = DSC_ROWS_DENSE, .logp = row[1], .vocab_size = V}}};
+    assert_ok(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, true, 0, &e), e);
+    assert_ok(dsc_trace_writer_add(w, &q, &e), e);
+    assert_ok(dsc_trace_writer_commit(w, NULL, &e), e);
+}
+
+static void gives_the_block_efficiency(void **state)
+{
+    static laws enumerated[N], rows[N], columns[N];
+    (void)state;
+    for (int shape = 0; shape < PAIR_SHAPES; shape++) {
+        position p[N];
+        dsc_trace *t;
+        dsc_shard *s;
+        dsc_request q;
+        init_positions(p, shape);
+        write_positions(p);
+        const dsc_reduce o = {.K = K, .threads = 2, .force = true};
+        assert_ok(dsc_trace_open(&t, in_scratch("a.dst"), &e), e);
+        assert_ok(dsc_reduce_trace(t, in_scratch("b.dst"), &o, &e), e);
+        dsc_trace_close(t);
+        assert_ok(dsc_trace_open(&t, in_scratch("b.dst"), &e), e);
+        assert_ok(dsc_trace_verify(t, &e), e);
+        assert_ok(dsc_shard_open(&s, t, 0, &e), e);
+        dsc_shard_request(s, 0, &q);
+        for (int j = 0; j < N; j++) {
+            by_enumeration(&p[j], enumerated[j]);
+            from_rows(&p[j], rows[j]);
+            from_columns(&q, j, columns[j]);
+        }
+        for (int rule = 0; rule < RULES; rule++)
+            for (int length = 1; length <= 6; length++) {
+                double b = block_efficiency(enumerated, rule, length);
+                assert_true(b > 1 - 1e-12 && b < length + 1 + 1e-12);
+                assert_close(block_efficiency(rows, rule, length), b, 1e-10);
+                assert_close(block_efficiency(columns, rule, length), b, 1e-6);
+            }
+        dsc_shard_close(s);
+        dsc_trace_close(t);
+        fini_positions(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(are_those_of_the_rules),
+        cmocka_unit_test(refuse_what_is_no_law),
+        cmocka_unit_test_setup_teardown(gives_the_block_efficiency, make_scratch, remove_scratch),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

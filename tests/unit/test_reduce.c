@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// trace reduce: what is made of rows of every kind, what is kept, left out and refused.
+#include "tests/close.h"
+#include "tests/exact/pairs.h"
+#include "tests/unit/trace_fixture.h"
+
+#include "sim/reduce.h"
+#include "theory/fast_exp.h"
+
+enum { V = 300, N = 40 };
+static dsc_error e;
+
+// Law `use` (1: draft, 2: target) of a position; a few tokens have the same probability, some none.
+static void law_at(int64_t position, int use, double *law)
+{
+    double other[V];
+    make_pair(position % 3 ? PAIR_ZEROS : PAIR_TIES, (uint64_t)position, V, use == 1 ? law : other,
+              use == 1 ? other : law);
+    law[position % V] += .05; // the output's token
+    pair_normalise(law, V);
+}
+
+typedef enum shape { DENSE, HALF, LISTED, CUT } shape; // F32, BF16, all that have mass, the top 20
+
+typedef struct row_store {
+    float dense[N * V], logp[N * V], tail[N];
+    uint16_t half[N * V];
+    int32_t token[N * V];
+    int64_t offset[N + 1];
+} row_store;
+
+static void list_row(row_store *s, const double *law, int64_t j, shape kind)
+{
+    int64_t n = s->offset[j];
+    double tail = 0;
+    for (int32_t x = 0; x < V; x++) {
+        int likelier = 0;
+        for (int32_t z = 0; z < V; z++)
+            likelier += law[z] > law[x] || (law[z] == law[x] && z < x);
+        if (kind == CUT && likelier >= 20) {
+            tail += law[x];
+        } else if (law[x] > 0) {
+            s->token[n] = x;
+            s->logp[n++] = (float)log(law[x]);
+        }
+    }
+    s->offset[j + 1] = n;
+    s->tail[j] = (float)log(tail);
+}
+
+static dsc_rows rows_of(row_store *s, int use, shape kind)
+{
+    double law[V];
+    s->offset[0] = 0;
+    for (int64_t j = 0; j < N; j++) {
+        law_at(j, use, law);
+        for (int x = 0; x < V; x++) {
+            uint32_t bits;
+            float y = (float)log(law[x]);
+            memcpy(&bits, &y, sizeof bits);
+            s->dense[j * V + x] = y;
+            s->half[j * V + x] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        }
+        list_row(s, law, j, kind);
+    }
+    if (kind == LISTED || kind == CUT)
+        return (dsc_rows){.kind = DSC_ROWS_LISTED,
+                          .offset = s->offset,
+                          .token = s->token,
+                          .logp = s->logp,
+                          .tail = s->tail};
+    return (dsc_rows){.kind = DSC_ROWS_DENSE,
+                      .logp = kind == DENSE ? s->dense : NULL,
+                      .bf16 = kind == HALF ? s->half : NULL,
+                      .vocab_size = V};
+}
+
+static row_store store[DSC_SIDES];
+static int32_t output[N];
+static uint16_t lengths[N];
+static float recorded[N], entropy[N];
+
+// Two requests, the second empty, with accept lengths; with `more` also log-probabilities,
+// entropies and ranks, which are wrong on purpose.
+static void write_trace(const char *name, shape draft, shape target, bool more)
+{
+    dsc_trace_writer *w;
+    dsc_trace_info info = {.tokenizer_name = (char *)(uintptr_t) "none",
+                           .vocab_size = V,
+                           .eos_token = -1,
+                           .rows = {draft < LISTED ? DSC_ROWS_DENSE : DSC_ROWS_LISTED,
+                                    target < LISTED ? DSC_ROWS_DENSE : DSC_ROWS_LISTED},
+                           .has_target_logp = more,
+                           .has_draft_logp = more,
+                           .has_entropy = {more, more},
+                           .has_draft_rank = more,
+                           .rank_depth = more,
+                           .drafters = 1,
+                           .drafter = {{"d", 5}}};
+    dsc_request_input q = {.id = TEXT("a"),
+                           .prompt = TOKENS(1, 2),
+                           .output = {output, N},
+                           .rows = {rows_of(&store[0], 1, draft), rows_of(&store[1], 2, target)},
+                           .target_logp = recorded,
+                           .draft_logp = recorded,
+                           .forced = {.entropy = {entropy, entropy}, .draft_rank = lengths},
+                           .accept = {lengths}};
+    dsc_request_input empty = {
+        .id = TEXT("b"), .prompt = TOKENS(3), .rows = {q.rows[0], q.rows[1]}};
+    for (int j = 0; j < N; j++) {
+        lengths[j] = (uint16_t)(j % 5);
+        recorded[j] = (float)j / 64 - 1;
+        entropy[j] = (float)j;
+    }
+    assert_ok(dsc_trace_writer_open(&w, in_scratch(name), &info, true, 0, &e), e);
+    assert_ok(dsc_trace_writer_add(w, &q, &e), e);
+    assert_ok(dsc_trace_writer_add(w, &empty, &e), e);
+    assert_ok(dsc_trace_writer_commit(w, NULL, &e), e);
+}
+
+static char notes[4096];
+static void on_note(void *user, const char *message)
+{
+    (void)user;
+    strncat(strncat(notes, message, 500), "\n", 2);
+}
+
+static int reduce(const char *from, const char *to, dsc_reduce o)
+{
+    dsc_trace *t;
+    notes[0] = 0;
+    o.K = o.K ? o.K : 4;
+    o.threads = o.threads ? o.threads : 1;
+    o.force = true;
+    o.note = on_note;
+    assert_ok(dsc_trace_open(&t, in_scratch(from), &e), e);
+    int rc = dsc_reduce_trace(t, in_scratch(to), &o, &e);
+    dsc_trace_close(t);
+    return rc;
+}
+
+// The first request of a trace; stays open until the next call.
+static const dsc_request *first_of(const char *name, const dsc_trace_info **info)
+{
+    static dsc_trace *t;
+    static dsc_shard *s;
+    static dsc_request q;
+    dsc_shard_close(s);
+    dsc_trace_close(t);
+    s = NULL;
+    t = NULL;
+    if (!name)
+        return NULL;
+    assert_ok(dsc_trace_open(&t, in_scratch(name), &e), e);
+    assert_ok(dsc_trace_verify(t, &e), e);
+    assert_ok(dsc_shard_open(&s, t, 0, &e), e);
+    dsc_shard_request(s, 0, &q);
+    *info = dsc_trace_get_info(t);
+    return &q;
+}
+
+static int64_t rank_of(const double *law, int32_t y)
+{
+    int64_t rank = 0;
+    for (int32_t x = 0; x < V; x++)
+        rank += law[x] > law[y] || (law[x] == law[y] && x < y);
+    return rank;
+}
+
+// The columns of a reduced trace against plain loops over the laws.
+static void check_forced(const dsc_request *q, int depth, double tolerance)
+{
+    for (int64_t j = 0; j < N; j++)
+        for (int side = 0; side < DSC_SIDES; side++) {
+            double law[V], expected = 0;
+            law_at(j, side + 1, law);
+            for (int x = 0; x < V; x++)
+                expected -= law[x] > 0 ? law[x] * log(law[x]) : 0;
+            int32_t y = q->output.id[j], most = q->forced.argmax[side][j];
+            assert_close((double)q->forced.entropy[side][j], expected, tolerance);
+            assert_close(exp((double)(side ? q->target_logp : q->draft_logp)[j]), law[y],
+                         tolerance);
+            if (tolerance > 1e-4) // rounding to bf16 makes other tokens equal
+                continue;
+            assert_int_equal(rank_of(law, most), 0);
+            for (int d = 0; d < depth && side == 0; d++)
+                if (j >= d)
+                    assert_int_equal(q->forced.draft_rank[(j - d) * depth + d], rank_of(law, y));
+        }
+}
+
+static void makes_columns_of_whole_rows(void **state)
+{
+    static float kseq[N * 8], otm[N * 14];
+    const dsc_trace_info *info;
+    (void)state;
+    for (int j = 0; j < N; j++)
+        output[j] = j;
+    for (shape draft = DENSE; draft <= LISTED; draft++)
+        for (shape target = DENSE; target <= LISTED; target++) {
+            bool exact = draft != HALF && target != HALF;
+            write_trace("a.dst", draft, target, true);
+            assert_ok(reduce("a.dst", "b.dst", (dsc_reduce){.rank_depth = 3}), e);
+            assert_string_equal(notes, "");
+            const dsc_request *q = first_of("b.dst", &info);
+            assert_true(info->has_kseq && info->has_multiround && info->has_otm);
+            assert_int_equal(info->statistics_k, 4);
+            assert_int_equal(info->rank_depth, 3);
+            assert_int_equal(info->rows[0], DSC_ROWS_NONE);
+            assert_int_equal(info->requests, 2);
+            assert_string_equal(info->drafter[0].name, "d");
+            assert_memory_equal(q->accept[0], lengths, sizeof lengths);
+            assert_int_equal(q->forced.draft_rank[(N - 1) * 3 + 1], DSC_RANK_NONE);
+            check_forced(q, 3, exact ? 1e-5 : .05);
+            // The same laws, listed and dense, have the same statistics.
+            if (draft == DENSE && target == DENSE) {
+                memcpy(kseq, q->sufficient.kseq, sizeof kseq);
+                memcpy(otm, q->sufficient.otm, sizeof otm);
+            }
+            for (int i = 0; exact && i < N * 8; i++)
+                assert_close((double)q->sufficient.kseq[i], (double)kseq[i], 1e-6);
+            for (int i = 0; exact && i < N * 14; i++)
+                assert_close((double)q->sufficient.otm[i], (double)otm[i], 1e-6);
+        }
+    first_of(NULL, NULL);
+}
+
+static void does_not_depend_on_threads(void **state)
+{
+    char hash[DSC_SHA256_HEX];
+    const dsc_trace_info *info;
+    (void)state;
+    write_trace("a.dst", DENSE, HALF, false);
+    for (int threads = 1; threads <= 5; threads += 2) {
+        assert_ok(reduce("a.dst", "b.dst", (dsc_reduce){.K = 8, .threads = threads}), e);
+        first_of("b.dst", &info);
+        if (threads == 1)
+            memcpy(hash, info->hash, sizeof hash);
+        assert_string_equal(info->hash, hash);
+    }
+    first_of(NULL, NULL);
+}
+
+static void keeps_rows_when_asked(void **state)
+{
+    const dsc_trace_info *info;
+    (void)state;
+    write_trace("a.dst", DENSE, LISTED, false);
+    assert_ok(reduce("a.dst", "b.dst", (dsc_reduce){.keep_rows = true}), e);
+    const dsc_request *q = first_of("b.dst", &info);
+    assert_int_equal(info->rows[0], DSC_ROWS_DENSE);
+    assert_memory_equal(q->rows[0].logp, store[0].dense, sizeof store[0].dense);
+    assert_int_equal(q->rows[1].offset[N] - q->rows[1].offset[0], store[1].offset[N]);
+    assert_int_equal(info->rank_depth, 1);
+    first_of(NULL, NULL);
+}
+
+// The likeliest token of these ranks of the draft's that the target writes too, or -1.
+static int32_t listed_token(int64_t position, int64_t from, int64_t to)
+{
+    double draft[V], target[V];
+    law_at(position, 1, draft);
+    law_at(position, 2, target);
+    for (int64_t rank = from; rank <= to; rank++)
+        for (int32_t x = 0; x < V; x++)
+            if (rank_of(draft, x) == rank && target[x] > 0)
+                return x;
+    return -1;
+}
+
+// Lists with a tail: what they leave open is kept as it was, or is not there, and never guessed.
+static void leaves_out_what_is_open(void **state)
+{
+    const dsc_trace_info *info;
+    double law[V];
+    (void)state;
+    int least = -1; // where the output's token is the least of the list
+    for (int j = 0; j < N; j++) {
+        int32_t last = listed_token(j, 19, 19);
+        output[j] = least < 0 && last >= 0 ? last : listed_token(j, 0, 18);
+        least = least < 0 && last >= 0 ? j : least;
+    }
+    char place[64];
+    snprintf(place, sizeof place, "likelier at request 0, position %d", least);
+    write_trace("a.dst", CUT, DENSE, false);
+    assert_int_equal(reduce("a.dst", "b.dst", (dsc_reduce){0}), DSC_OK);
+    const dsc_request *q = first_of("b.dst", &info);
+    assert_false(info->has_kseq || info->has_multiround || info->has_otm);
+    assert_false(info->has_entropy[DSC_SIDE_DRAFT] || info->has_draft_rank);
+    assert_true(info->has_entropy[DSC_SIDE_TARGET] && info->has_argmax[DSC_SIDE_DRAFT]);
+    assert_non_null(strstr(notes, "kseq, multiround, otm: left out, because"));
+    assert_non_null(strstr(notes, "draft_rank: left out, because a token that is not listed"));
+    assert_non_null(strstr(notes, place));
+    for (int j = 0; j < N; j++) {
+        law_at(j, 1, law);
+        assert_close(exp((double)q->draft_logp[j]), law[output[j]], 1e-5);
+    }
+    write_trace("a.dst", CUT, DENSE, true);
+    assert_ok(reduce("a.dst", "b.dst", (dsc_reduce){.rank_depth = 2}), e);
+    q = first_of("b.dst", &info);
+    assert_non_null(strstr(notes, "draft_entropy: kept as recorded"));
+    assert_true(q->forced.entropy[DSC_SIDE_DRAFT][9] == 9);
+    assert_int_equal(info->rank_depth, 1);
+    first_of(NULL, NULL);
+}
+
+static void refuses(void **state)
+{
+    const dsc_trace_info *info;
+    double law[V];
+    (void)state;
+    for (int j = 0; j < N; j++)
+        output[j] = j;
+    law_at(5, 1, law);
+    while (rank_of(law, output[5]) != 200)
+        output[5]++;
+    write_trace("a.dst", CUT, DENSE, false);
+    expect_failure(reduce("a.dst", "c.dst", (dsc_reduce){0}), DSC_EINPUT, &e,
+                   "request 0, position 5: the draft's row does not list the output's token");
+    assert_false(exists("c.dst") || exists("c.dst.tmp"));
+    // recorded beside the rows: it is known
+    write_trace("a.dst", CUT, DENSE, true);
+    assert_ok(reduce("a.dst", "b.dst", (dsc_reduce){0}), e);
+    const dsc_request *q = first_of("b.dst", &info);
+    assert_true(q->draft_logp[5] == recorded[5] && q->draft_logp[6] != recorded[6]);
+    first_of(NULL, NULL);
+
+    for (int j = 0; j < N; j++) // two that the target never writes
+        law_at(j, 2, law);
+    output[5] = 5;
+    for (int j = 33; j > 30; j -= 2) {
+        law_at(j, 2, law);
+        while (law[output[j]] > 0)
+            output[j]++;
+    }
+    for (shape target = DENSE; target <= LISTED; target++) {
+        write_trace("a.dst", DENSE, target, false);
+        expect_failure(reduce("a.dst", "c.dst", (dsc_reduce){.threads = 4}), DSC_EINPUT, &e,
+                       "request 0, position 31: the output's token");
+    }
+    write_samples("a.dst", true, true, 0);
+    expect_failure(reduce("a.dst", "c.dst", (dsc_reduce){0}), DSC_EINPUT, &e,
+                   "rows of the draft are not recorded");
+    expect_failure(reduce("a.dst", "c.dst", (dsc_reduce){.K = 65}), DSC_EUSAGE, &e, "1 to 64");
+}
+
+static void exponentiates(void **state)
+{
+    (void)state;
+    for (double x = -640; x < 640; x += .0137)
+        assert_close(dsc_fast_exp(x) / exp(x), 1, 5e-16);
+    assert_true(dsc_fast_exp(0) == 1);
+    for (double x = -1e300; x < -640; x /= 10)
+        assert_true(dsc_fast_exp(x) == dsc_fast_exp(-640));
+    assert_true(dsc_fast_exp(-INFINITY) == dsc_fast_exp(-640));
+}
+
+int main(void)
+{
+#define WITH_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
+    const struct CMUnitTest tests[] = {
+        WITH_SCRATCH(makes_columns_of_whole_rows),
+        WITH_SCRATCH(does_not_depend_on_threads),
+        WITH_SCRATCH(keeps_rows_when_asked),
+        WITH_SCRATCH(leaves_out_what_is_open),
+        WITH_SCRATCH(refuses),
+        cmocka_unit_test(exponentiates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
