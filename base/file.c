@@ -103,7 +103,10 @@ int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, ds
     if (!f)
         return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
     dsc_buffer b = {0};
+    struct stat st;
     int rc = dsc_buffer_append(&b, "", 0, err);
+    if (!rc && !fstat(fileno(f), &st) && S_ISREG(st.st_mode) && (uintmax_t)st.st_size > limit)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: longer than the limit of %zu bytes", path, limit);
     char *chunk = rc ? NULL : malloc(1 << 16);
     size_t n;
     while (!rc && chunk && (n = fread(chunk, 1, 1 << 16, f)) > 0) {

@@ -132,7 +132,7 @@ static int list_item(const dsc_option *o, const char *item, size_t length, int64
         *list = p;
         if (!rc)
             (*list)[(*count)++] = v;
-        if (last - v < step) // also keeps v from overflowing
+        if ((uint64_t)last - (uint64_t)v < (uint64_t)step) // also keeps v from overflowing
             break;
     }
     return rc;

@@ -145,7 +145,9 @@ static void write_plain(const char *s, FILE *f)
 
 static void write_tsv_comment(const char *what, const char *key, const char *value, FILE *f)
 {
-    fprintf(f, "# %s%s: ", what, key);
+    fprintf(f, "# %s", what);
+    write_plain(key, f);
+    fputs(": ", f);
     write_plain(value, f);
     fputc('\n', f);
 }
@@ -205,15 +207,38 @@ static void write_json_string(const char *s, FILE *f)
     fputc('"', f);
 }
 
+// Comment i as a member. Those behind it with the same key (several sources) are joined to it: a
+// name may be in an object once.
+static void write_json_comment(const dsc_table *t, size_t i, FILE *f)
+{
+    dsc_buffer joined = {0};
+    int rc = dsc_buffer_puts(&joined, t->value[i], NULL);
+    for (size_t j = i + 1; j < t->comments && !rc; j++)
+        if (strcmp(t->key[i], t->key[j]) == 0)
+            rc = dsc_buffer_printf(&joined, NULL, "; %s", t->value[j]);
+    write_json_string(t->key[i], f);
+    fputs(": ", f);
+    write_json_string(rc ? t->value[i] : joined.data, f);
+    dsc_buffer_fini(&joined);
+}
+
+static bool is_first(const dsc_table *t, size_t comment)
+{
+    for (size_t i = 0; i < comment; i++)
+        if (strcmp(t->key[i], t->key[comment]) == 0)
+            return false;
+    return true;
+}
+
 void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f)
 {
     const char *separator = "";
     fputs("{\"#\": {", f);
     for (size_t i = 0; i < t->comments; i++) {
+        if (!is_first(t, i))
+            continue;
         fputs(separator, f);
-        write_json_string(t->key[i], f);
-        fputs(": ", f);
-        write_json_string(t->value[i], f);
+        write_json_comment(t, i, f);
         separator = ", ";
     }
     for (size_t c = 0; c < t->columns; c++)

@@ -64,11 +64,14 @@ static int parse_list(dsc_table *t, const char *s, dsc_cell *out, dsc_error *err
     if (rc)
         return rc;
     int64_t *list = mem;
+    errno = 0;
     for (size_t j = 0; j < n; j++) {
         char *end;
         list[j] = strtoll(s, &end, 10);
         s = *end ? end + 1 : end;
     }
+    if (errno)
+        return dsc_fail(err, DSC_EINPUT, "a count in a list does not fit in 64 bits");
     out->list = list;
     out->i = (int64_t)n;
     return DSC_OK;
@@ -130,13 +133,22 @@ static int fill_tsv(dsc_table *t, char *const *field, size_t rows, char *const *
     return rc;
 }
 
+static bool is_utf8(const char *s)
+{
+    json_t *text = json_string(s);
+    bool valid = text != NULL;
+    json_decref(text);
+    return valid;
+}
+
 static int read_comment(dsc_table *t, char *line, dsc_error *err)
 {
     char *key = line + 1 + (line[1] == ' '), *colon = strstr(key, ": ");
     if (!colon)
         return DSC_OK;
     *colon = '\0';
-    return dsc_table_comment(t, key, colon + 2, err);
+    // What is not UTF-8 is no key of ours.
+    return is_utf8(key) ? dsc_table_comment(t, key, colon + 2, err) : DSC_OK;
 }
 
 static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
@@ -146,7 +158,7 @@ static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
     int rc = DSC_OK;
     while (!rc && (line = next_line(&text))) {
         number++;
-        if (*line == '#') {
+        if (*line == '#' && !columns) { // below the names it is a text
             rc = read_comment(t, line, err);
         } else if (!columns) {
             columns = split(line, name, MAX_COLUMNS);
@@ -168,8 +180,8 @@ static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
     }
     if (!rc && !columns)
         rc = dsc_fail(err, DSC_EINPUT, "%s: no header line", path);
-    if (!rc)
-        rc = fill_tsv(t, field, rows, name, columns, err);
+    if (!rc && (rc = fill_tsv(t, field, rows, name, columns, err)))
+        dsc_error_prefix(err, rc, "%s", path);
     free(field);
     return rc;
 }
@@ -259,7 +271,10 @@ static int read_jsonl(dsc_table *t, const char *path, char *text, dsc_error *err
         number++;
         if (!json_is_object(j)) {
             rc = dsc_fail(err, DSC_EINPUT, "%s", j ? "not a JSON object" : e.text);
-        } else if ((head = json_object_get(j, "#"))) {
+        } else if ((head = json_object_get(j, "#")) &&
+                   (!json_is_object(head) || json_object_size(j) > 1)) {
+            rc = dsc_fail(err, DSC_EINPUT, "the comments, \"#\", must be an object by themselves");
+        } else if (head) {
             const char *key;
             json_t *v;
             json_object_foreach(head, key, v)
@@ -296,6 +311,24 @@ static void take_help(dsc_table *t)
     t->comments = kept;
 }
 
+// Names that can be written again in either form: UTF-8 without control characters, unique, and
+// none that would make a comment or JSON of the line of names.
+static int check_names(const dsc_table *t, const char *path, dsc_error *err)
+{
+    for (size_t c = 0; c < t->columns; c++) {
+        const char *name = t->column[c].name;
+        bool fits = *name && *name != '#' && *name != '{' && is_utf8(name);
+        for (const char *p = name; *p; p++)
+            fits = fits && (unsigned char)*p >= ' ' && *p != 0x7f;
+        if (!fits)
+            return dsc_fail(err, DSC_EINPUT, "%s: '%.40s' cannot be the name of a column", path,
+                            name);
+        if ((size_t)dsc_table_find(t, name) != c)
+            return dsc_fail(err, DSC_EINPUT, "%s: two columns '%.40s'", path, name);
+    }
+    return DSC_OK;
+}
+
 int dsc_table_read(dsc_table *t, const char *path, dsc_error *err)
 {
     char *text;
@@ -312,6 +345,8 @@ int dsc_table_read(dsc_table *t, const char *path, dsc_error *err)
     else
         rc = read_tsv(t, path, text, err);
     free(text);
+    if (!rc)
+        rc = check_names(t, path, err);
     if (rc)
         dsc_table_fini(t);
     else

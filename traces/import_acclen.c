@@ -41,12 +41,13 @@ static int read_length(const json_t *lengths, const char *name, size_t j, int64_
     const json_t *v = json_array_get(lengths, j);
     if (!json_is_integer(v))
         return dsc_import_wrong_type(v, "an integer", err, "acc_%.64s.acc_len[%zu]", name, j);
-    *accepted = json_integer_value(v) - 1;
-    if (*accepted < 0 || *accepted > LENGTH_MAX)
+    *accepted = json_integer_value(v);
+    if (*accepted < 1 || *accepted > LENGTH_MAX + 1)
         return dsc_fail(err, DSC_EINPUT,
                         "field 'acc_%.64s.acc_len[%zu]' is %lld, with the bonus token it must be 1 "
                         "to %d",
-                        name, j, (long long)json_integer_value(v), LENGTH_MAX + 1);
+                        name, j, (long long)*accepted, LENGTH_MAX + 1);
+    --*accepted;
     return DSC_OK;
 }
 

@@ -71,7 +71,7 @@ int dsc_answer_read(dsc_answer *out, const json_t *line, dsc_error *err)
     out->new_tokens = 0;
     for (size_t i = 0; i < out->turns && !rc; i++) {
         rc = dsc_answer_count(out, "new_tokens", i, &out->turn_tokens[i], err);
-        out->new_tokens += out->turn_tokens[i];
+        out->new_tokens += rc ? 0 : out->turn_tokens[i];
     }
     return rc;
 }

@@ -84,9 +84,18 @@ dsc_import_entry *dsc_import_chunk_first(const dsc_import_chunk *c, const dsc_im
     return NULL;
 }
 
+static void drop_bad(dsc_import_chunk *c, dsc_import_entry *e)
+{
+    if (e->bad != &c->failed)
+        free(e->bad);
+    e->bad = NULL;
+}
+
 void dsc_import_chunk_end(dsc_import_chunk *c, dsc_import_entry *e, const dsc_error *why)
 {
     e->fatal = true;
+    for (dsc_import_entry *rest = e + 1; rest < c->entry + c->count; rest++)
+        drop_bad(c, rest);
     c->count = (size_t)(e - c->entry) + 1;
     c->last = true;
     set_bad(c, e, why);
@@ -134,8 +143,7 @@ void dsc_import_chunk_reset(dsc_import_chunk *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         drop_record(&c->entry[i]);
-        if (c->entry[i].bad != &c->failed)
-            free(c->entry[i].bad);
+        drop_bad(c, &c->entry[i]);
     }
     if (c->bytes.capacity > KEEP_BYTES)
         dsc_buffer_fini(&c->bytes);

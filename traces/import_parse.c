@@ -16,7 +16,7 @@ const dsc_import_driver *const *dsc_import_drivers(void)
 }
 
 // A value costs up to 120 bytes in memory, and "[],[],[]," only three in the file.
-enum { VALUES_MAX = 16 << 20 };
+enum { VALUES_MAX = 4 << 20 };
 
 static int check_size(const dsc_line *line, const char *name, dsc_error *err)
 {

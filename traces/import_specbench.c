@@ -41,12 +41,13 @@ static int read_accepted(const json_t *lengths, size_t i, int64_t *out, dsc_erro
     const json_t *v = json_array_get(lengths, i);
     if (!json_is_integer(v))
         return dsc_import_wrong_type(v, "an integer", err, "choices[0].accept_lengths[%zu]", i);
-    *out = json_integer_value(v) - 1;
-    if (*out < 0 || *out > DRAFT_MAX)
+    *out = json_integer_value(v);
+    if (*out < 1 || *out > DRAFT_MAX + 1)
         return dsc_fail(err, DSC_EINPUT,
                         "field 'choices[0].accept_lengths[%zu]' is %lld, with the bonus token it "
                         "must be 1 to %d",
-                        i, (long long)json_integer_value(v), DRAFT_MAX + 1);
+                        i, (long long)*out, DRAFT_MAX + 1);
+    --*out;
     return DSC_OK;
 }
 

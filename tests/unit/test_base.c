@@ -442,6 +442,14 @@ static void bad_tables_are_refused(void **state)
         {"{\"a\": 1}\n{\"a\": 1, \"b\": 2}\n", ":2: 2 fields"},
         {"{\"a\": [1.5]}\n", "another type"},
         {"{\"a\": 1", ":1:"},
+        {"{\"a\\tb\": 1}\n", "cannot be the name"},
+        {"{\"#a\": 1}\n", "cannot be the name"},
+        {"{\"#\": 1}\n", ":1: the comments"},
+        {"{\"#\": {}, \"a\": 1}\n", ":1: the comments"},
+        {"# a: b\n{x\ty\n", "cannot be the name"},
+        {"a\tb\t\n", "cannot be the name"},
+        {"a\tb\ta\n", "two columns 'a'"},
+        {"h\n1;99999999999999999999\n", "does not fit"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const char *path = in_folder("bad");
@@ -456,6 +464,28 @@ static void bad_tables_are_refused(void **state)
     assert_int_equal(dsc_table_read(&t, in_folder("bad"), &e), DSC_EINPUT);
     assert_non_null(strstr(e.message, "NUL"));
     assert_int_equal(dsc_table_read(&t, in_folder("absent"), &e), DSC_EINPUT);
+}
+
+// A text that begins like a comment is a text; comments with one key are one comment in JSON.
+static void tables_keep_what_looks_like_comments(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_table t, u;
+    const char *path = in_folder("t");
+    const char text[] = "# source: a\n# source: b\n# two\nid\tn\n#1\t2\n# x: y\t3\n";
+    put_file(path, text, sizeof text - 1);
+    assert_ok(dsc_table_read(&t, path, &e), e);
+    for (int jsonl = 0; jsonl < 2; jsonl++) {
+        write_table(&t, path, jsonl);
+        assert_ok(dsc_table_read(&u, path, &e), e);
+        assert_string_equal(dsc_table_get_comment(&u, "source"), jsonl ? "a; b" : "a");
+        assert_int_equal(u.rows, 2);
+        assert_string_equal(dsc_table_at(&u, 0, 0)->text, "#1");
+        assert_string_equal(dsc_table_at(&u, 1, 0)->text, "# x: y");
+        dsc_table_fini(&u);
+    }
+    dsc_table_fini(&t);
 }
 
 static void outputs_appear_whole_or_not_at_all(void **state)
@@ -519,6 +549,7 @@ int main(void)
         cmocka_unit_test(number_texts),
         cmocka_unit_test(tables_round_trip),
         cmocka_unit_test(bad_tables_are_refused),
+        cmocka_unit_test(tables_keep_what_looks_like_comments),
         cmocka_unit_test(outputs_appear_whole_or_not_at_all),
     };
     return cmocka_run_group_tests_name("base", tests, make_folder, remove_folder);

@@ -209,7 +209,7 @@ static void test_large_bad_lines(void **state)
     for (int i = 0; i < 16 << 10; i++)
         dsc_buffer_append(&b, commas, 1024, NULL);
     rc = import(b.data, bytes, &lines, NULL, &err);
-    expect_message(&err, rc, place, " more than the limit of 16777216 values in one line");
+    expect_message(&err, rc, place, " more than the limit of 4194304 values in one line");
     b.length = 0;
     dsc_buffer_printf(&b, NULL, "{" OK_FIELDS ", \"id\": \"%.1000s%.25s\"}", commas, commas);
     rc = import(b.data, bytes, &lines, NULL, &err);

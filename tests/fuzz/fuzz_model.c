@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models by name, and the files that they are made of. Input: a byte (bit 0: the draft), the text
+// that names it, in which % stands for the file, a NUL, the file.
+#include "sim/model_spec.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The text with the path in it.
+static int make_spec(dsc_buffer *out, fuzz_bytes text, const char *path)
+{
+    int rc = dsc_buffer_puts(out, "", NULL);
+    for (size_t i = 0; i < text.size && !rc; i++)
+        rc = text.data[i] == '%' ? dsc_buffer_puts(out, path, NULL)
+                                 : dsc_buffer_append(out, text.data + i, 1, NULL);
+    return rc;
+}
+
+// A law at some place: probabilities that add up to 1, and its likeliest token is that.
+static void check_law(const dsc_language *l, const int32_t *recent, size_t count)
+{
+    dsc_dist d = {0};
+    void *p;
+    const dsc_place at = {recent, count, (int64_t)count, (int64_t)count / 2};
+    if (dsc_alloc(&p, (size_t)l->vocab_size, sizeof(double), NULL))
+        return;
+    double *law = p, sum = 0, most = 0;
+    l->type->law(l, &at, &d);
+    dsc_dist_fill(&d, law);
+    for (int32_t x = 0; x < l->vocab_size; x++) {
+        fuzz_require(law[x] >= 0 && law[x] <= 1 + 1e-12, "a probability is from 0 to 1", NULL);
+        sum += law[x];
+        most = law[x] > most ? law[x] : most;
+    }
+    fuzz_require(fabs(sum + d.unlisted - 1) < 1e-9, "probabilities add up to 1", NULL);
+    int32_t best = l->type->best(l, &at);
+    fuzz_require(best >= 0 && best < l->vocab_size && law[best] >= most - 1e-12,
+                 "the best token is the likeliest", NULL);
+    fuzz_require(law[dsc_dist_sample(&d, 0.625)] > 0, "what is drawn can occur", NULL);
+    free(law);
+}
+
+static void check_language(const dsc_language *l)
+{
+    int32_t text[8] = {0};
+    for (size_t i = 0; i < 8; i++) {
+        text[i] = (int32_t)(i * 97 % (size_t)l->vocab_size);
+        size_t from = i + 1 > l->reach ? i + 1 - l->reach : 0;
+        check_law(l, text + from, i + 1 - from);
+    }
+    check_law(l, text, 0);
+    if (l->type->text) {
+        dsc_token_view v = l->type->text(l, 3);
+        fuzz_use(v.id, (size_t)v.count * sizeof *v.id);
+    }
+}
+
+FUZZ_TARGET(model)
+{
+    static dsc_tokenizer *bytes; // immutable, kept
+    fuzz_bytes in = {data, size};
+    uint8_t choice = fuzz_byte(&in);
+    fuzz_bytes text = fuzz_before(&in, '\0');
+    dsc_buffer spec = {0};
+    dsc_language *l;
+    dsc_error err = {0};
+    if (!bytes && dsc_tokenizer_load(&bytes, "bytes", NULL))
+        exit(99);
+    if (make_spec(&spec, text, fuzz_file("file", in.data, in.size)))
+        exit(99);
+    int rc = dsc_language_make(&l, spec.data, choice & 1 ? DSC_SIDE_DRAFT : DSC_SIDE_TARGET, bytes,
+                               &err);
+    if (rc)
+        fuzz_refused(rc, &err);
+    else
+        check_language(l);
+    dsc_language_free(rc ? NULL : l);
+    dsc_buffer_fini(&spec);
+    return 0;
+}
