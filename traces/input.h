@@ -16,10 +16,10 @@
 #include <stdint.h>
 
 enum {
-    DSC_INPUT_LINE_MAX = 128 << 20,  // bytes of one line
-    DSC_INPUT_RATIO = 1000,          // decoded bytes per compressed byte ...
+    DSC_INPUT_LINE_MAX = 128 << 20, // bytes of one line
+    DSC_INPUT_RATIO = 1000,         // decoded bytes per compressed byte ...
     DSC_INPUT_RATIO_FREE = 8 << 20, // ... looked at beyond this many decoded bytes
-    DSC_INPUT_WINDOW_LOG = 27,       // log2 of the largest zstd window, 128 MiB
+    DSC_INPUT_WINDOW_LOG = 27,      // log2 of the largest zstd window, 128 MiB
 };
 
 typedef struct dsc_input dsc_input;
