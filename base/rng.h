@@ -17,6 +17,8 @@ typedef enum dsc_rng_use {
     DSC_RNG_OUTPUT = 3,      // tokens of a synthetic output
     DSC_RNG_MARKOV = 4,      // transition probabilities of a chain
     DSC_RNG_IID = 5,         // tokens of a target without a law
+    DSC_RNG_DRAFT = 6,       // tokens drawn from a draft model
+    DSC_RNG_VERIFY = 7,      // a verification rule's
     DSC_RNG_SAMPLE = 8,      // which requests of a trace are kept
     DSC_RNG_FAMILY = 0x7a69, // noise of a family of laws
 } dsc_rng_use;

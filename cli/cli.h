@@ -35,7 +35,8 @@ void cli_print_fields(const char *title, const dsc_column *field, size_t count);
 // The positional arguments must be `least` to `most` (most < 0: any number).
 int cli_check_positionals(size_t given, int least, int most, const char *what, dsc_error *err);
 
-// Comment lines of a result about a trace: program and version, command, trace, hash, seed, cost.
+// Comment lines of a result: program and version, command, trace and its hash (NULL: none), seed,
+// cost.
 int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char *cost,
                  dsc_error *err);
 

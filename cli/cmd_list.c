@@ -31,7 +31,7 @@ static void list_rules(bool verbose)
 {
     (void)verbose;
     for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++)
-        printf("%-14s%s (%s, %s)\n", (*v)->name, (*v)->summary,
+        printf("%-16s%s (%s, %s)\n", (*v)->name, (*v)->summary,
                (*v)->lossless ? "lossless" : "lossy", (*v)->tree ? "trees" : "chains only");
 }
 

@@ -2,6 +2,7 @@
 // draftscope sim: one configuration over a trace.
 #include "base/statistics.h"
 #include "cli/simulate.h"
+#include "cli/workload.h"
 #include "sim/cost.h"
 #include "sim/result.h"
 #include "sim/run.h"
@@ -27,9 +28,9 @@ static const dsc_option options[OPTIONS] = {
 // clang-format on
 static const char usage[] = "sim TRACE --method NAME [OPTIONS]";
 static const char about[] =
-    "Replays the recorded outputs of a trace with one configuration of a drafting method and "
-    "prints "
-    "what was drafted, accepted and saved. With --per-request a table, a row per request.";
+    "Runs one configuration of a drafting method and prints what was drafted, accepted and saved: "
+    "over the recorded outputs of a trace, or over what a synthetic model writes. With "
+    "--per-request a table, a row per request.";
 
 enum { RESAMPLES = 1000 };
 
@@ -39,6 +40,7 @@ typedef struct context {
     dsc_table rows; // one request at a time, with --per-request
     bool per_request, json;
     const dsc_config *config;
+    const dsc_verifier_type *rule;
     const dsc_cost *cost;
 } context;
 
@@ -52,7 +54,7 @@ static int print_request(context *c, const dsc_request *q, const dsc_counts *cou
     char *id;
     dsc_table *t = &c->rows;
     int rc = dsc_strndup(&id, q->id.bytes, (size_t)q->id.length, err);
-    dsc_result result = {c->config, counts, c->cost, q->index, id, 0, 0};
+    dsc_result result = {c->config, c->rule, counts, c->cost, q->index, id, 0, 0};
     if (!rc)
         rc = dsc_result_columns(t, c->config->drafter, DSC_RESULT_REQUEST, err);
     if (!rc)
@@ -105,7 +107,7 @@ static int print_totals(const context *c, const dsc_counts *counts, const char *
                         dsc_error *err)
 {
     dsc_table t = {0};
-    dsc_result result = {.config = c->config, .counts = counts, .cost = c->cost};
+    dsc_result result = {.config = c->config, .rule = c->rule, .counts = counts, .cost = c->cost};
     int rc = dsc_bootstrap_interval(&c->bootstrap, &result.low, &result.high, err);
     if (!rc)
         rc = dsc_result_columns(&t, c->config->drafter, DSC_RESULT_INTERVAL, err);
@@ -121,10 +123,12 @@ static int print_totals(const context *c, const dsc_counts *counts, const char *
 
 // Comment lines and, for TSV, the header of a per-request table.
 static int print_head(const context *c, const dsc_trace *trace, uint64_t seed, const char *cost,
-                      dsc_error *err)
+                      const dsc_option_value *load, dsc_error *err)
 {
     dsc_table head = {0};
     int rc = cli_comments(&head, trace, seed, cost, err);
+    if (!rc)
+        rc = cli_workload_comments(&head, load, err);
     if (!rc)
         rc = dsc_result_columns(&head, c->config->drafter, DSC_RESULT_REQUEST, err);
     if (!rc && c->json)
@@ -136,8 +140,9 @@ static int print_head(const context *c, const dsc_trace *trace, uint64_t seed, c
 }
 
 static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_option_value *value,
-                    const dsc_option_value *parameter, dsc_error *err)
+                    const dsc_option_value *load, const dsc_option_value *parameter, dsc_error *err)
 {
+    cli_workload models;
     dsc_cost cost;
     uint64_t seed = (uint64_t)value[SEED].integer;
     context c = {.per_request = value[PER_REQUEST].given,
@@ -147,17 +152,22 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
     dsc_run_options run = {.engine = (dsc_engine)value[ENGINE].integer,
                            .threads = cli_threads(value[THREADS].integer),
                            .seed = seed,
+                           .workload = &models.load,
                            .progress = on_progress,
                            .request = on_request,
                            .user = &c};
     dsc_results results = {0};
-    int rc = dsc_cost_parse(&cost, value[COST].text, err);
-    if (!rc)
+    int rc = cli_workload_make(&models, load, config->drafter, trace != NULL, err);
+    if (rc)
+        return rc;
+    run.rule = c.rule = models.rule;
+    rc = dsc_cost_parse(&cost, value[COST].text, err);
+    if (!rc && trace)
         rc = cli_note_missing_references(trace, config->drafter, parameter, err);
     if (!rc)
         rc = dsc_bootstrap_init(&c.bootstrap, RESAMPLES, seed, err);
     if (!rc && c.per_request)
-        rc = print_head(&c, trace, seed, value[COST].text, err);
+        rc = print_head(&c, trace, seed, value[COST].text, load, err);
     cli_progress_init(&c.progress, value[PROGRESS].integer, "tokens");
     cli_catch_signals();
     if (!rc)
@@ -167,39 +177,41 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
         rc = print_totals(&c, &results.counts[0], value[COST].text, err);
     dsc_results_fini(&results);
     dsc_bootstrap_fini(&c.bootstrap);
+    cli_workload_free(&models);
     return rc;
 }
 
 static int run(int argc, char **argv, dsc_error *err)
 {
     if (cli_asks_help(argc, argv)) {
-        cli_print_method_help(usage, about, options, OPTIONS, argc, argv);
+        cli_print_method_help(usage, about, options, OPTIONS, true, argc, argv);
         return DSC_OK;
     }
     dsc_config config = {0};
-    dsc_option_value value[OPTIONS], parameter[DSC_MAX_PARAMETERS];
+    dsc_option_value value[OPTIONS], load[CLI_WORKLOAD_OPTIONS], parameter[DSC_MAX_PARAMETERS];
     size_t words;
     int rc = cli_find_method(argc, argv, &config.drafter, err);
     if (rc)
         return rc;
     dsc_option_set sets[] = {
         {options, OPTIONS, value, false},
+        {cli_workload_options, CLI_WORKLOAD_OPTIONS, load, false},
         {config.drafter->option, config.drafter->option_count, parameter, false},
     };
-    rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
+    rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
     if (!rc)
-        rc = cli_check_positionals(words, 1, 1, "one trace", err);
-    if (rc)
-        return rc;
-    for (size_t o = 0; o < config.drafter->option_count; o++)
-        config.parameter[o] = parameter[o].integer;
-    dsc_trace *trace;
-    rc = dsc_trace_open(&trace, argv[0], err);
-    if (rc)
-        return rc;
-    rc = simulate(trace, &config, value, parameter, err);
+        rc = cli_check_positionals(words, 0, 1, "one trace", err);
+    if (!rc)
+        rc = cli_config_fill(&config, parameter, err);
+    dsc_trace *trace = NULL;
+    if (!rc && words)
+        rc = dsc_trace_open(&trace, argv[0], err);
+    if (!rc)
+        rc = simulate(trace, &config, value, load, parameter, err);
     dsc_trace_close(trace);
+    dsc_config_fini(&config);
     return rc;
 }
 
-const cli_command cli_sim = {"sim", "replay a trace with one configuration of a method", run};
+const cli_command cli_sim = {"sim", "run one configuration of a method over a trace or a model",
+                             run};

@@ -106,7 +106,7 @@ static int sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_option_
 static int run(int argc, char **argv, dsc_error *err)
 {
     if (cli_asks_help(argc, argv)) {
-        cli_print_method_help(usage, about, options, OPTIONS, argc, argv);
+        cli_print_method_help(usage, about, options, OPTIONS, false, argc, argv);
         return DSC_OK;
     }
     const dsc_drafter_type *drafter;

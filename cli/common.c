@@ -78,13 +78,14 @@ int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char
     snprintf(number, sizeof number, "%" PRIu64, seed);
     const char *pair[][2] = {{"draftscope", PACKAGE_VERSION},
                              {"command", cli_command_line()},
-                             {"trace", dsc_trace_path(trace)},
-                             {"trace_hash", dsc_trace_get_info(trace)->hash},
+                             {"trace", trace ? dsc_trace_path(trace) : NULL},
+                             {"trace_hash", trace ? dsc_trace_get_info(trace)->hash : NULL},
                              {"seed", number},
                              {"cost", cost}};
     int rc = DSC_OK;
     for (size_t i = 0; i < sizeof pair / sizeof *pair && !rc; i++)
-        rc = dsc_table_comment(t, pair[i][0], pair[i][1], err);
+        if (pair[i][1])
+            rc = dsc_table_comment(t, pair[i][0], pair[i][1], err);
     return rc;
 }
 

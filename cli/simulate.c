@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/simulate.h"
+#include "cli/workload.h"
 
 #include "sim/result.h"
 
@@ -25,12 +26,13 @@ int cli_find_method(int argc, char **argv, const dsc_drafter_type **out, dsc_err
 }
 
 void cli_print_method_help(const char *usage, const char *about, const dsc_option *own,
-                           size_t count, int argc, char **argv)
+                           size_t count, bool models, int argc, char **argv)
 {
     enum { MOST = 64 };
-    cli_help_section section[MOST] = {{"Options", own, count}};
+    cli_help_section section[MOST] = {{"Options", own, count},
+                                      {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS}};
     char title[MOST][128];
-    size_t n = 1, fields;
+    size_t n = models ? 2 : 1, fields;
     dsc_error ignored;
     const dsc_drafter_type *only;
     cli_find_method(argc, argv, &only, &ignored);
@@ -43,6 +45,16 @@ void cli_print_method_help(const char *usage, const char *about, const dsc_optio
     cli_print_help(usage, about, section, n);
     const dsc_column *field = dsc_result_fields(&fields);
     cli_print_fields("Result fields, the same for every method", field, fields);
+}
+
+int cli_config_fill(dsc_config *config, const dsc_option_value *parameter, dsc_error *err)
+{
+    for (size_t o = 0; o < config->drafter->option_count; o++) {
+        config->parameter[o] = parameter[o].integer;
+        config->real[o] = parameter[o].real;
+        config->text[o] = parameter[o].text;
+    }
+    return dsc_config_prepare(config, err);
 }
 
 // Whether any request of the trace has something that --references VALUE may copy from.

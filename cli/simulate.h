@@ -10,9 +10,13 @@
 // DSC_EUSAGE when it is missing or unknown.
 int cli_find_method(int argc, char **argv, const dsc_drafter_type **out, dsc_error *err);
 
-// --help of a command whose options include a method's: all methods when none is named.
+// --help of a command whose options include a method's: all methods when none is named. `models`:
+// and those of cli/workload.h.
 void cli_print_method_help(const char *usage, const char *about, const dsc_option *own,
-                           size_t count, int argc, char **argv);
+                           size_t count, bool models, int argc, char **argv);
+
+// Takes the parsed parameters of config->drafter over, and prepares it.
+int cli_config_fill(dsc_config *config, const dsc_option_value *parameter, dsc_error *err);
 
 // Says on stderr, once, what a user would otherwise have to guess from a column of zeros: the
 // chosen references do not occur in the trace.

@@ -3,6 +3,16 @@
 
 #include <math.h>
 
+void dsc_counts_clear(dsc_counts *c)
+{
+    int64_t *width = c->width, widest = c->width_length;
+    *c = dsc_counts_zero(c->histogram, c->histogram_length - 1);
+    for (int64_t m = 0; m < widest; m++)
+        width[m] = 0;
+    c->width = width;
+    c->width_length = widest;
+}
+
 void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
 {
     sum->requests += x->requests;
@@ -13,6 +23,10 @@ void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
     sum->num_accepted_tokens += x->num_accepted_tokens;
     for (int64_t m = 0; m < x->histogram_length; m++)
         sum->histogram[m] += x->histogram[m];
+    sum->draft_calls += x->draft_calls;
+    sum->draft_call_tokens += x->draft_call_tokens;
+    for (int64_t m = 0; m < x->width_length && sum->width; m++)
+        sum->width[m] += x->width[m];
 }
 
 static double ratio(int64_t a, int64_t b)

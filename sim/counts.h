@@ -13,12 +13,17 @@ typedef struct dsc_counts {
     int64_t target_calls;        // forward passes of the target, the first (prefill) included
     int64_t num_drafts;          // drafts started, empty ones included (LLMA: triggers)
     int64_t num_draft_tokens;    // tokens proposed
-    int64_t num_accepted_tokens; // of those, accepted; bonus excluded: output_tokens - target_calls
+    int64_t num_accepted_tokens; // of those, accepted; bonus excluded
+    int64_t draft_calls;         // forward passes of the draft model
+    int64_t draft_call_tokens;   // tokens in them
     int64_t *histogram;          // [histogram_length] target calls that accepted m draft tokens
     int64_t histogram_length;    // most draft tokens a call can accept, + 1
+    int64_t *width;              // [width_length] target calls on m + 1 tokens; NULL: not counted
+    int64_t width_length;
 } dsc_counts;
 
-// Zero counts with room for 0..most accepted tokens a call; `histogram` is the caller's storage.
+// Zero counts without widths, with room for 0..most accepted tokens a call; `histogram` is the
+// caller's storage.
 static inline dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
 {
     for (int64_t m = 0; m <= most; m++)
@@ -26,6 +31,7 @@ static inline dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
     return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
 }
 
+DSC_API void dsc_counts_clear(dsc_counts *c);                      // zero, the same room
 DSC_API void dsc_counts_add(dsc_counts *sum, const dsc_counts *x); // equal histogram lengths
 
 // accepted / draft tokens; NaN when nothing was drafted.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/draft.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 void dsc_draft_clear(dsc_draft *d)
 {
-    d->count = 0;
+    d->count = d->proposed = d->unscored = 0;
+    d->law = DSC_DRAFT_CHOSEN;
     d->started = false;
+    d->draft_calls = d->draft_call_tokens = 0;
 }
 
 void dsc_draft_fini(dsc_draft *d)
@@ -17,8 +20,8 @@ void dsc_draft_fini(dsc_draft *d)
     *d = (dsc_draft){0};
 }
 
-int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
-                           dsc_error *err)
+int dsc_draft_append_scored(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
+                            dsc_error *err)
 {
     void *t = d->token, *p = d->parent;
     int rc = dsc_grow(&t, &d->token_capacity, d->count + n, sizeof *d->token, err);
@@ -35,4 +38,13 @@ int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *token, s
         d->parent[d->count + j] = j ? (int32_t)(d->count + j - 1) : parent;
     d->count += n;
     return DSC_OK;
+}
+
+int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
+                           dsc_error *err)
+{
+    assert(d->proposed == d->count);
+    int rc = dsc_draft_append_scored(d, parent, token, n, err);
+    d->proposed = d->count;
+    return rc;
 }

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-static const dsc_drafter_type *const drafters[] = {&dsc_drafter_none, &dsc_drafter_oracle,
-                                                   &dsc_drafter_llma, NULL};
+static const dsc_drafter_type *const drafters[] = {&dsc_drafter_none,   &dsc_drafter_oracle,
+                                                   &dsc_drafter_llma,   &dsc_drafter_chain,
+                                                   &dsc_drafter_spectr, NULL};
 
 const dsc_drafter_type *const *dsc_drafters(void)
 {
@@ -22,4 +23,29 @@ const dsc_drafter_type *dsc_drafter_find(const char *name, dsc_error *err)
     }
     dsc_unknown_name("method", name, names, n, "see: draftscope list methods", err);
     return NULL;
+}
+
+int dsc_config_prepare(dsc_config *config, dsc_error *err)
+{
+    void *prepared = NULL;
+    int rc = config->drafter->prepare ? config->drafter->prepare(config, &prepared, err) : DSC_OK;
+    config->prepared = prepared;
+    return rc;
+}
+
+void dsc_config_fini(dsc_config *config)
+{
+    if (config->prepared)
+        config->drafter->release(config->prepared);
+    config->prepared = NULL;
+}
+
+int64_t dsc_config_limit(const dsc_config *config)
+{
+    return config->drafter->limit(config);
+}
+
+int64_t dsc_config_width(const dsc_config *config)
+{
+    return config->drafter->width ? config->drafter->width(config) : 1 + dsc_config_limit(config);
 }

@@ -5,17 +5,32 @@
 #define DSC_SIM_DRAFTER_H
 
 #include "base/option.h"
-#include "sim/draft.h"
+#include "sim/model.h"
+#include "sim/verdict.h"
 #include "traces/trace.h"
 
 enum { DSC_MAX_PARAMETERS = 16 };
 
+typedef struct dsc_drafter_type dsc_drafter_type;
+
+// A method with its parameters, by the kind of its options.
+typedef struct dsc_config {
+    const dsc_drafter_type *drafter;
+    int64_t parameter[DSC_MAX_PARAMETERS]; // INT values and CHOICE indices
+    double real[DSC_MAX_PARAMETERS];       // REAL values
+    const char *text[DSC_MAX_PARAMETERS];  // TEXT values, or NULL; the caller's
+    void *prepared;                        // dsc_config_prepare
+} dsc_config;
+
 // What a drafter is given when a request begins. Everything outlives the request.
 typedef struct dsc_drafter_input {
     const dsc_request *request; // without its output, unless the drafter `sees_output`
-    const int64_t *parameter;   // [option_count] INT values and CHOICE indices
+    const dsc_config *config;
+    const int64_t *parameter; // of it
     uint64_t seed;
-    dsc_arena *arena; // of this request
+    dsc_arena *arena;         // of this request
+    const dsc_models *models; // of this request; NULL in a replay without a loop (`spans`)
+    dsc_draft_law law;        // how the children of a node are to be made: one that the type knows
 } dsc_drafter_input;
 
 // Drafts at every output position at once, without limit on their length; see `spans`.
@@ -24,20 +39,37 @@ typedef struct dsc_spans {
     int32_t *run; // [output.count] how many of them, from the first on, are the recorded output
 } dsc_spans;
 
-typedef struct dsc_drafter_type {
+struct dsc_drafter_type {
     const char *name, *summary;
-    bool sees_output;         // is shown the recorded output (oracle)
-    size_t state_size;        // bytes; the caller owns the state, so a copy of it is a clone
+    bool sees_output;  // is shown the recorded output or, of a model, asks another copy (oracle)
+    bool needs_draft;  // asks a draft model
+    bool needs_middle; // and a third one, between draft and target
+    bool asks_target;  // asks the target off the output: not for recorded traces
+    bool branches;     // a node may have several children
+    bool overlaps;     // drafts while the target verifies: a step takes the longer of both
+    unsigned laws;     // dsc_draft_law that it can draft by; 0: CHOSEN only
+    size_t state_size; // bytes; the caller owns the state, so a copy of it is a clone
     const dsc_option *option; // parameters, in the order of the result columns
     size_t option_count;      // <= DSC_MAX_PARAMETERS
 
-    // The most tokens a draft can have with these parameters.
-    int64_t (*limit)(const int64_t *parameter);
+    // Reads what TEXT options name and checks what one option alone cannot say, into *prepared
+    // (dsc_config.prepared), which `release` frees. NULL: nothing to do.
+    int (*prepare)(const dsc_config *config, void **prepared, dsc_error *err);
+    void (*release)(void *prepared);
+    // The most draft tokens that a step can accept.
+    int64_t (*limit)(const dsc_config *config);
+    // The most tokens in a forward pass of the target; NULL: 1 + limit.
+    int64_t (*width)(const dsc_config *config);
     // Starts a request. NULL when there is nothing to prepare.
     int (*begin)(void *state, const dsc_drafter_input *in, dsc_error *err);
     // Proposes what may follow output[0, length); leaves the draft empty to decline.
+    // Draws of the draft model are keyed by (seed, request, length, DSC_RNG_DRAFT), so that no two
+    // steps share one (dsc_draft_uniform).
     int (*propose)(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err);
+    // After the target scored and verified a draft and before the verdict is committed, when the
+    // target can still be asked what follows the draft's nodes. NULL: no matter.
+    int (*observe)(void *state, const dsc_draft *draft, const dsc_verdict *verdict, dsc_error *err);
 
     // For methods whose draft at a position depends on the tokens before it and on nothing else,
     // and whose length options only cut it: what would be drafted at every position of the recorded
@@ -47,18 +79,22 @@ typedef struct dsc_drafter_type {
     // own). NULL when the method is not of this kind.
     int (*spans)(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,
                  dsc_error *err);
-} dsc_drafter_type;
+};
 
-DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma;
+DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma,
+    dsc_drafter_chain, dsc_drafter_spectr;
 
 DSC_API const dsc_drafter_type *const *dsc_drafters(void); // NULL-terminated
 DSC_API const dsc_drafter_type *dsc_drafter_find(
     const char *name, dsc_error *err); // NULL: *err says the nearest name
 
-// A method with its parameters.
-typedef struct dsc_config {
-    const dsc_drafter_type *drafter;
-    int64_t parameter[DSC_MAX_PARAMETERS];
-} dsc_config;
+// Uniform number `index` < 2^24 of the draws of a draft.
+DSC_API double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t index);
+
+// Runs the method's `prepare`; dsc_config_fini frees what it made. DSC_EUSAGE, DSC_EINPUT.
+DSC_API int dsc_config_prepare(dsc_config *config, dsc_error *err);
+DSC_API void dsc_config_fini(dsc_config *config);
+DSC_API int64_t dsc_config_limit(const dsc_config *config);
+DSC_API int64_t dsc_config_width(const dsc_config *config);
 
 #endif

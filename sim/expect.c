@@ -33,7 +33,7 @@ int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_er
     // Configurations come in grid order: those of one group are found by going over the rest.
     size_t placed = 0;
     for (size_t c = 0; c < count; c++) {
-        int64_t limit = config[c].drafter->limit(config[c].parameter);
+        int64_t limit = dsc_config_limit(&config[c]);
         plan->limit[c] = (int32_t)(limit > INT32_MAX ? INT32_MAX : limit);
         plan->longest = limit > plan->longest ? limit : plan->longest;
         bool known = false;
@@ -228,8 +228,11 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
     if (rc)
         return rc;
     for (size_t g = 0; g < plan->groups; g++)
-        input[g] =
-            (dsc_drafter_input){request, plan->config[plan->first[g]].parameter, seed, arena};
+        input[g] = (dsc_drafter_input){.request = request,
+                                       .config = &plan->config[plan->first[g]],
+                                       .parameter = plan->config[plan->first[g]].parameter,
+                                       .seed = seed,
+                                       .arena = arena};
     rc = plan->config[0].drafter->spans(input, plan->groups, plan->longest, s.spans, err);
     for (size_t g = 0; g < plan->groups && !rc; g++)
         walk_group(plan, g, &s.spans[g], n, &s.track, counts);

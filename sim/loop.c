@@ -5,48 +5,126 @@ void dsc_loop_fini(dsc_loop *loop)
 {
     dsc_draft_fini(&loop->draft);
     dsc_verdict_fini(&loop->verdict);
+    dsc_verify_room_fini(&loop->room);
 }
+
+// --- what fits -----------------------------------------------------------------------------------
+
+static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
+                        const dsc_fit *fit, dsc_error *err)
+{
+    if (drafter->needs_draft && !fit->draft)
+        return dsc_fail(err, DSC_EUSAGE, "method %s asks a draft model: --draft SPEC expected",
+                        drafter->name);
+    if (drafter->needs_middle && !fit->middle)
+        return dsc_fail(err, DSC_EUSAGE, "method %s asks a third model: --middle SPEC expected",
+                        drafter->name);
+    if (drafter->asks_target && !fit->off_path)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s asks the target what it would say after text it did not write: "
+                        "a recorded trace does not know (use --model)",
+                        drafter->name);
+    if (!rule->greedy && !fit->laws)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "rule %s draws from the target's laws: step by step that needs a model "
+                        "(--model), on a trace the expect engine",
+                        rule->name);
+    return DSC_OK;
+}
+
+int dsc_pair_law(dsc_draft_law *out, const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
+                 const dsc_fit *fit, dsc_error *err)
+{
+    unsigned knows = drafter->laws ? drafter->laws : DSC_DRAFT_CHOSEN, both = knows & rule->laws;
+    int rc = check_models(drafter, rule, fit, err);
+    if (rc)
+        return rc;
+    if (drafter->branches && !rule->tree)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s has several drafts, rule %s takes one (try --rule multiround)",
+                        drafter->name, rule->name);
+    if (!both)
+        return dsc_fail(err, DSC_EUSAGE, "method %s does not draft as rule %s needs it: %s",
+                        drafter->name, rule->name,
+                        rule->laws == DSC_DRAFT_DISTINCT ? "without replacement"
+                        : knows == DSC_DRAFT_CHOSEN      ? "draws from a draft model"
+                                                         : "by choice");
+    // A greedy target is drafted for greedily; otherwise drafts are drawn where they can be.
+    if (rule->greedy || !rule->lossless)
+        *out = both & DSC_DRAFT_CHOSEN ? DSC_DRAFT_CHOSEN
+               : both & DSC_DRAFT_IID  ? DSC_DRAFT_IID
+                                       : DSC_DRAFT_DISTINCT;
+    else
+        *out = both & DSC_DRAFT_DISTINCT ? DSC_DRAFT_DISTINCT
+               : both & DSC_DRAFT_IID    ? DSC_DRAFT_IID
+                                         : DSC_DRAFT_CHOSEN;
+    return DSC_OK;
+}
+
+// --- the loop ------------------------------------------------------------------------------------
 
 static void count_step(const dsc_loop *loop, dsc_counts *counts)
 {
+    const dsc_draft *d = &loop->draft;
     int64_t accepted = (int64_t)loop->verdict.accepted;
     counts->target_calls++;
-    counts->num_drafts += loop->draft.started;
-    counts->num_draft_tokens += (int64_t)loop->draft.count;
+    counts->num_drafts += d->started;
+    counts->num_draft_tokens += (int64_t)d->proposed;
     counts->num_accepted_tokens += accepted;
-    counts->output_tokens += accepted + 1;
+    counts->output_tokens += (int64_t)loop->verdict.count;
+    counts->draft_calls += d->draft_calls;
+    counts->draft_call_tokens += d->draft_call_tokens;
     counts->histogram[accepted]++;
+    if (counts->width)
+        counts->width[dsc_draft_width(d) - 1]++;
 }
 
-static int step(dsc_loop *loop, const dsc_config *config, void *state,
-                const dsc_verifier_type *rule, dsc_model *target, dsc_error *err)
+static int commit(const dsc_models *models, const dsc_verdict *v, dsc_error *err)
 {
-    dsc_draft_clear(&loop->draft);
-    int rc = config->drafter->propose(state, target->output, target->length, &loop->draft, err);
-    if (!rc)
-        rc = target->type->score(target, &loop->draft, err);
-    if (!rc)
-        rc = rule->verify(target, &loop->draft, &loop->verdict, err);
-    if (!rc)
-        rc = target->type->commit(target, loop->verdict.token, loop->verdict.accepted + 1, err);
+    dsc_model *const all[] = {models->target, models->draft, models->middle};
+    int rc = v->count ? DSC_OK : dsc_fail(err, DSC_ECHECK, "a step emitted no token");
+    for (size_t m = 0; m < 3 && !rc; m++)
+        if (all[m])
+            rc = all[m]->type->commit(all[m], v->token, v->count, err);
     return rc;
 }
 
-int dsc_loop_run(dsc_loop *loop, const dsc_config *config, const dsc_verifier_type *rule,
-                 dsc_model *target, const dsc_request *request, uint64_t seed, dsc_arena *arena,
-                 dsc_counts *counts, dsc_error *err)
+static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, dsc_error *err)
 {
-    dsc_request given = *request;
-    if (!config->drafter->sees_output)
+    const dsc_drafter_type *drafter = in->config->drafter;
+    dsc_model *target = in->models->target;
+    dsc_verify_input verify = {in->models, &loop->draft, in->seed, in->request->index, &loop->room};
+    dsc_draft_clear(&loop->draft);
+    int rc = drafter->propose(state, target->output, target->length, &loop->draft, err);
+    if (!rc)
+        rc = target->type->score(target, &loop->draft, err);
+    if (!rc)
+        rc = in->rule->verify(&verify, &loop->verdict, err);
+    if (!rc && drafter->observe)
+        rc = drafter->observe(state, &loop->draft, &loop->verdict, err);
+    return rc ? rc : commit(in->models, &loop->verdict, err);
+}
+
+int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, dsc_error *err)
+{
+    const dsc_drafter_type *drafter = in->config->drafter;
+    dsc_request given = *in->request;
+    if (!drafter->sees_output)
         given.output = (dsc_token_view){0};
-    dsc_drafter_input input = {&given, config->parameter, seed, arena};
+    dsc_drafter_input input = {.request = &given,
+                               .config = in->config,
+                               .parameter = in->config->parameter,
+                               .seed = in->seed,
+                               .arena = in->arena,
+                               .models = in->models,
+                               .law = in->law};
     void *state;
-    int rc = dsc_arena_alloc(arena, &state, config->drafter->state_size, 1, err);
-    if (!rc && config->drafter->begin)
-        rc = config->drafter->begin(state, &input, err);
+    int rc = dsc_arena_alloc(in->arena, &state, drafter->state_size, 1, err);
+    if (!rc && drafter->begin)
+        rc = drafter->begin(state, &input, err);
     counts->requests++;
-    while (!rc && !target->ended) {
-        rc = step(loop, config, state, rule, target, err);
+    while (!rc && !in->models->target->ended) {
+        rc = step(loop, in, state, err);
         if (!rc)
             count_step(loop, counts);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// THE speculative loop: propose, score, verify, commit. There is one; only the model behind it and
+// THE speculative loop: propose, score, verify, commit. There is one; only the models behind it and
 // the clock differ between replay, synthetic pairs and live runs.
 #ifndef DSC_SIM_LOOP_H
 #define DSC_SIM_LOOP_H
@@ -12,15 +12,38 @@
 typedef struct dsc_loop {
     dsc_draft draft;
     dsc_verdict verdict;
+    dsc_verify_room room;
 } dsc_loop;
 
 DSC_API void dsc_loop_fini(dsc_loop *loop);
 
-// Runs one request to its end on `target` (just begun, nothing committed) and adds what happened to
-// *counts, whose histogram has room for drafter->limit() accepted tokens (or as many as the output
-// can hold). `request` is shown to the drafter without its output unless it is flagged sees_output.
-DSC_API int dsc_loop_run(dsc_loop *loop, const dsc_config *config, const dsc_verifier_type *rule,
-                         dsc_model *target, const dsc_request *request, uint64_t seed,
-                         dsc_arena *arena, dsc_counts *counts, dsc_error *err);
+// What a method and a rule need of the models, and whether they fit.
+typedef struct dsc_fit {
+    bool draft, middle; // there is such a model
+    bool laws;          // the target's law is known everywhere
+    bool off_path;      // the target answers off its recorded output
+} dsc_fit;
+
+// How the method drafts for the rule (dsc_drafter_input.law). DSC_EUSAGE: they do not fit each
+// other or the models; the message is a sentence that says what is missing.
+DSC_API int dsc_pair_law(dsc_draft_law *out, const dsc_drafter_type *drafter,
+                         const dsc_verifier_type *rule, const dsc_fit *fit, dsc_error *err);
+
+// One request.
+typedef struct dsc_loop_input {
+    const dsc_config *config;
+    const dsc_verifier_type *rule;
+    dsc_draft_law law;          // dsc_pair_law
+    const dsc_models *models;   // just begun, nothing committed
+    const dsc_request *request; // shown to the drafter without its output unless it sees_output
+    uint64_t seed;
+    dsc_arena *arena; // the request's
+} dsc_loop_input;
+
+// Runs a request to its end and adds what happened to *counts, whose histograms have room for
+// dsc_config_limit() accepted tokens and dsc_config_width() tokens in a pass (or as many as the
+// output can hold).
+DSC_API int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts,
+                         dsc_error *err);
 
 #endif

@@ -21,6 +21,8 @@ typedef struct dsc_model_type {
     bool on_path_only; // knows only what was recorded: asks off the recorded path are refused
 
     // One forward pass over the committed tokens and all nodes of the draft.
+    // The draft may grow afterwards: questions about nodes that were not there when it was scored
+    // need another score. It must live until the next commit.
     int (*score)(dsc_model *m, const dsc_draft *d, dsc_error *err);
     // After score: the greedy token after node `node` (-1: after the last committed token).
     // DSC_EABSENT when that is off the recorded path (counted in m->refused, never invented).
@@ -41,6 +43,12 @@ struct dsc_model {
     bool ended;
     int64_t refused; // off-path questions so far
 };
+
+// The models of a run. draft and middle (of a cascade) are NULL where there is none; what the loop
+// commits, it commits to all of them.
+typedef struct dsc_models {
+    dsc_model *target, *draft, *middle;
+} dsc_models;
 
 // Whether generation stops with `token` after `depth` draft tokens behind the committed output.
 static inline bool dsc_model_ends(const dsc_model *m, int64_t depth, int32_t token)

@@ -13,8 +13,8 @@ static const dsc_column fields[] = {
      "drafts started (LLMA: times the copy was triggered), also when they came out empty"},
     {"num_draft_tokens", DSC_CELL_INT, "draft tokens given to the target to verify"},
     {"num_accepted_tokens", DSC_CELL_INT,
-     "draft tokens accepted; the bonus token of each call is not counted: output_tokens - "
-     "target_calls"},
+     "draft tokens accepted; the token that each call of the target adds itself is not counted"},
+    {"draft_calls", DSC_CELL_INT, "forward passes of the draft model"},
     {"acceptance_rate", DSC_CELL_REAL,
      "num_accepted_tokens / num_draft_tokens (ratio of totals, bonus excluded)"},
     {"block_efficiency", DSC_CELL_REAL,
@@ -60,17 +60,25 @@ static int add_columns(dsc_table *t, const dsc_column *column, size_t count, dsc
     return rc;
 }
 
+static dsc_cell_type parameter_type(const dsc_option *o)
+{
+    return o->kind == DSC_OPTION_INT    ? DSC_CELL_INT
+           : o->kind == DSC_OPTION_REAL ? DSC_CELL_REAL
+                                        : DSC_CELL_TEXT;
+}
+
 int dsc_result_columns(dsc_table *t, const dsc_drafter_type *drafter, int parts, dsc_error *err)
 {
     int rc = parts & DSC_RESULT_REQUEST ? add_columns(t, request_columns, 2, err) : DSC_OK;
     if (!rc)
         rc = dsc_table_add_column(t, "method", DSC_CELL_TEXT, drafter->summary, err);
+    if (!rc)
+        rc = dsc_table_add_column(t, "rule", DSC_CELL_TEXT, "verification rule", err);
     for (size_t o = 0; o < drafter->option_count && !rc; o++) {
         char name[DSC_PARAMETER_NAME];
         dsc_parameter_name(&drafter->option[o], name);
-        rc = dsc_table_add_column(
-            t, name, drafter->option[o].kind == DSC_OPTION_CHOICE ? DSC_CELL_TEXT : DSC_CELL_INT,
-            drafter->option[o].help, err);
+        rc = dsc_table_add_column(t, name, parameter_type(&drafter->option[o]),
+                                  drafter->option[o].help, err);
     }
     if (!rc)
         rc = add_columns(t, fields, FIELDS, err);
@@ -95,26 +103,34 @@ static dsc_cell text(const char *s)
 }
 
 typedef struct row {
-    dsc_cell cell[5 + DSC_MAX_PARAMETERS + FIELDS];
+    dsc_cell cell[6 + DSC_MAX_PARAMETERS + FIELDS];
     char choice[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
     size_t n;
 } row;
 
-static void put_config(row *r, const dsc_config *config)
+static void put_config(row *r, const dsc_config *config, const dsc_verifier_type *rule)
 {
     const dsc_drafter_type *d = config->drafter;
     r->cell[r->n++] = text(d->name);
+    r->cell[r->n++] = text(rule->name);
     for (size_t o = 0; o < d->option_count; o++) {
-        dsc_option_text(&d->option[o], config->parameter[o], r->choice[o], DSC_PARAMETER_NAME);
-        r->cell[r->n++] = d->option[o].kind == DSC_OPTION_CHOICE ? text(r->choice[o])
-                                                                 : integer(config->parameter[o]);
+        dsc_cell *cell = &r->cell[r->n++];
+        switch (d->option[o].kind) {
+        case DSC_OPTION_INT: *cell = integer(config->parameter[o]); break;
+        case DSC_OPTION_REAL: *cell = real(config->real[o]); break;
+        case DSC_OPTION_TEXT: *cell = text(config->text[o] ? config->text[o] : ""); break;
+        default:
+            dsc_option_text(&d->option[o], config->parameter[o], r->choice[o], DSC_PARAMETER_NAME);
+            *cell = text(r->choice[o]);
+        }
     }
 }
 
 static void put_fields(row *r, const dsc_counts *c, const dsc_cost *cost)
 {
     const int64_t count[] = {c->requests,   c->output_tokens,    c->target_calls,
-                             c->num_drafts, c->num_draft_tokens, c->num_accepted_tokens};
+                             c->num_drafts, c->num_draft_tokens, c->num_accepted_tokens,
+                             c->draft_calls};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         r->cell[r->n++] = integer(count[i]);
     r->cell[r->n++] = real(dsc_acceptance_rate(c));
@@ -135,7 +151,7 @@ int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error 
         r.cell[r.n++] = integer(result->request);
         r.cell[r.n++] = text(result->id);
     }
-    put_config(&r, result->config);
+    put_config(&r, result->config, result->rule);
     put_fields(&r, result->counts, result->cost);
     if (parts & DSC_RESULT_INTERVAL) {
         r.cell[r.n++] = real(result->low);

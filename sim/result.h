@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "sim/cost.h"
 #include "sim/drafter.h"
+#include "sim/verifier.h"
 
 // Optional columns beside the fields that every method has.
 enum {
@@ -16,6 +17,7 @@ enum {
 // One row.
 typedef struct dsc_result {
     const dsc_config *config;
+    const dsc_verifier_type *rule;
     const dsc_counts *counts;
     const dsc_cost *cost;
     int64_t request; // DSC_RESULT_REQUEST
@@ -23,7 +25,7 @@ typedef struct dsc_result {
     double low, high; // DSC_RESULT_INTERVAL: 95 % over requests, NaN when unknown
 } dsc_result;
 
-// Adds the columns: method, the drafter's parameters, then the fields every method has.
+// Adds the columns: method, rule, the drafter's parameters, then the fields every method has.
 DSC_API int dsc_result_columns(dsc_table *t, const dsc_drafter_type *drafter, int parts,
                                dsc_error *err);
 // Adds a row, `parts` as for the columns. Ratios without a denominator are NaN.

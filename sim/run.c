@@ -23,7 +23,8 @@ enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
 typedef struct worker {
     dsc_arena arena;
     dsc_loop loop;
-    dsc_model_trace target;
+    dsc_model_trace recorded;
+    dsc_model_synthetic target, draft, middle;
     dsc_results results;
     dsc_error error;
     int64_t failed; // index of the request that failed, or -1
@@ -33,7 +34,10 @@ typedef struct job {
     const dsc_config *config;
     size_t count;
     const dsc_run_options *options;
-    dsc_plan plan; // when `expect`
+    const dsc_verifier_type *rule;
+    const dsc_workload *workload; // NULL: none
+    dsc_draft_law law;            // of the loop
+    dsc_plan plan;                // when `expect`
     bool expect;
     int64_t longest_output; // tokens
     worker *worker;         // [threads]
@@ -42,30 +46,41 @@ typedef struct job {
 
 static int64_t most_accepted(const job *j, size_t c)
 {
-    int64_t limit = j->config[c].drafter->limit(j->config[c].parameter);
+    int64_t limit = dsc_config_limit(&j->config[c]);
     int64_t room = j->longest_output > 0 ? j->longest_output - 1 : 0;
     return limit < room ? limit : room;
+}
+
+static int64_t widest(const job *j, size_t c)
+{
+    return j->options->widths && !j->expect ? dsc_config_width(&j->config[c]) : 0;
 }
 
 // Zero counts for `count` configurations, or `count` copies of the only one.
 static int results_init(dsc_results *r, const job *j, size_t count, dsc_error *err)
 {
     void *counts, *histograms;
+    size_t total = 0;
     *r = (dsc_results){.count = count};
     for (size_t c = 0; c < count; c++)
-        r->histogram_total += (size_t)most_accepted(j, j->count == 1 ? 0 : c) + 1;
+        total += (size_t)(most_accepted(j, j->count == 1 ? 0 : c) + 1 +
+                          widest(j, j->count == 1 ? 0 : c));
     int rc = dsc_alloc(&counts, count, sizeof *r->counts, err);
     r->counts = counts;
     if (rc)
         return rc;
-    rc = dsc_alloc(&histograms, r->histogram_total, sizeof *r->histograms, err);
+    rc = dsc_alloc(&histograms, total, sizeof *r->histograms, err);
     r->histograms = histograms;
     if (rc)
         return rc;
     int64_t *next = r->histograms;
     for (size_t c = 0; c < count; c++) {
-        r->counts[c] = dsc_counts_zero(next, most_accepted(j, j->count == 1 ? 0 : c));
-        next += r->counts[c].histogram_length;
+        dsc_counts *x = &r->counts[c];
+        *x = dsc_counts_zero(next, most_accepted(j, j->count == 1 ? 0 : c));
+        next += x->histogram_length;
+        x->width_length = widest(j, j->count == 1 ? 0 : c);
+        x->width = x->width_length ? next : NULL; // zero, as allocated
+        next += x->width_length;
     }
     return DSC_OK;
 }
@@ -75,6 +90,36 @@ void dsc_results_fini(dsc_results *r)
     free(r->counts);
     free(r->histograms);
     *r = (dsc_results){0};
+}
+
+// Begins the models of a request.
+static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_models *m,
+                        dsc_error *err)
+{
+    static const dsc_workload none = {0};
+    const dsc_workload *l = j->workload ? j->workload : &none;
+    int64_t limit = l->target ? l->max_tokens : q->output.count;
+    *m = (dsc_models){.target = &w->recorded.base};
+    int rc = DSC_OK;
+    if (l->target) {
+        rc =
+            dsc_model_synthetic_begin(&w->target, l->target, q->prompt, limit, l->temperature, err);
+        m->target = &w->target.base;
+    } else {
+        dsc_model_trace_begin(&w->recorded, q->output);
+    }
+    bool knows = l->target && j->config[0].drafter->sees_output;
+    const dsc_language *draft = knows ? l->target : l->draft;
+    if (draft && !rc) {
+        rc = dsc_model_synthetic_begin(&w->draft, draft, q->prompt, limit, l->temperature, err);
+        m->draft = &w->draft.base;
+    }
+    if (l->middle && !rc) {
+        rc =
+            dsc_model_synthetic_begin(&w->middle, l->middle, q->prompt, limit, l->temperature, err);
+        m->middle = &w->middle.base;
+    }
+    return rc;
 }
 
 static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts *counts,
@@ -89,12 +134,36 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
         return dsc_expect_run(&j->plan, q, j->options->seed, &w->arena, counts, err);
     int rc = DSC_OK;
     for (size_t c = 0; c < j->count && !rc; c++) {
+        dsc_models models;
         dsc_arena_reset(&w->arena);
-        dsc_model_trace_begin(&w->target, q->output);
-        rc = dsc_loop_run(&w->loop, &j->config[c], &dsc_verifier_greedy, &w->target.base, q,
-                          j->options->seed, &w->arena, &counts[c], err);
+        rc = begin_models(j, w, q, &models, err);
+        dsc_loop_input in = {.config = &j->config[c],
+                             .rule = j->rule,
+                             .law = j->law,
+                             .models = &models,
+                             .request = q,
+                             .seed = j->options->seed,
+                             .arena = &w->arena};
+        if (!rc)
+            rc = dsc_loop_run(&w->loop, &in, &counts[c], err);
     }
     return rc;
+}
+
+// Request i of the shard, or of the workload when there is no shard.
+static int fetch(const job *j, const dsc_shard *shard, int64_t i, dsc_request *q, dsc_error *err)
+{
+    if (shard) {
+        dsc_shard_request(shard, i, q);
+        return DSC_OK;
+    }
+    *q = (dsc_request){.index = i};
+    return dsc_workload_prompt(j->workload->target, i, j->workload->prompt_tokens, &q->prompt, err);
+}
+
+static int64_t requests_in(const job *j, const dsc_shard *shard)
+{
+    return shard ? dsc_shard_requests(shard) : j->workload->requests;
 }
 
 static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64_t end)
@@ -105,12 +174,12 @@ static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64
         if (w->failed >= 0)
             continue;
         dsc_request q;
-        dsc_shard_request(shard, i, &q);
         dsc_counts *own = j->single.counts ? &j->single.counts[i - first] : NULL;
         if (own)
-            *own = dsc_counts_zero(own->histogram, own->histogram_length - 1);
-        if (run_request(j, w, &q, own ? own : w->results.counts, &w->error))
-            w->failed = q.index;
+            dsc_counts_clear(own);
+        if (fetch(j, shard, i, &q, &w->error) ||
+            run_request(j, w, &q, own ? own : w->results.counts, &w->error))
+            w->failed = shard ? q.index : i;
         else if (own)
             dsc_counts_add(&w->results.counts[0], own);
     }
@@ -134,13 +203,15 @@ static int first_failure(const job *j, dsc_error *err)
 // Requests from `first` on that make a chunk: enough work to share, short enough to stop between.
 static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, int64_t *tokens)
 {
-    int64_t end = first, n = dsc_shard_requests(shard);
+    int64_t end = first, n = requests_in(j, shard);
     int64_t most = j->single.counts ? (int64_t)j->single.count : CHUNK_REQUESTS;
     *tokens = 0;
     while (end < n && end - first < most && *tokens < CHUNK_TOKENS) {
-        dsc_request q;
-        dsc_shard_request(shard, end++, &q);
-        *tokens += q.output.count;
+        dsc_request q = {0};
+        if (shard)
+            dsc_shard_request(shard, end, &q);
+        end++;
+        *tokens += shard ? q.output.count : j->workload->max_tokens;
     }
     return end;
 }
@@ -150,15 +221,16 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t *done, int64_
 {
     const dsc_run_options *o = j->options;
     int rc = DSC_OK;
-    for (int64_t first = 0, end; first < dsc_shard_requests(shard) && !rc; first = end) {
+    for (int64_t first = 0, end; first < requests_in(j, shard) && !rc; first = end) {
         int64_t tokens;
         end = chunk_end(j, shard, first, &tokens);
         run_chunk(j, shard, first, end);
         rc = first_failure(j, err);
         for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
             dsc_request q;
-            dsc_shard_request(shard, i, &q);
-            rc = o->request(o->user, &q, &j->single.counts[i - first], err);
+            rc = fetch(j, shard, i, &q, err);
+            if (!rc)
+                rc = o->request(o->user, &q, &j->single.counts[i - first], err);
         }
         *done += tokens;
         if (!rc && o->progress && o->progress(o->user, *done, total))
@@ -167,15 +239,30 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t *done, int64_
     return rc;
 }
 
-static int job_init(job *j, dsc_error *err)
+// Which engine, and how it drafts.
+static int choose_engine(job *j, dsc_error *err)
 {
     const dsc_drafter_type *drafter = j->config[0].drafter;
-    void *workers;
-    if (j->options->engine == DSC_ENGINE_EXPECT && !drafter->spans)
-        return dsc_fail(err, DSC_EUSAGE, "method %s has no exact replay: run it with the loop",
+    const dsc_workload *l = j->workload;
+    bool replay = drafter->spans && j->rule->greedy && !(l && l->target);
+    if (j->options->engine == DSC_ENGINE_EXPECT && !replay)
+        return dsc_fail(err, DSC_EUSAGE, "method %s has no exact replay here: run it with the loop",
                         drafter->name);
-    j->expect = drafter->spans && j->options->engine != DSC_ENGINE_LOOP;
-    int rc = j->expect ? dsc_plan_init(&j->plan, j->config, j->count, err) : DSC_OK;
+    j->expect = replay && j->options->engine != DSC_ENGINE_LOOP && !j->options->widths;
+    const dsc_fit fit = {.draft = l && l->draft,
+                         .middle = l && l->middle,
+                         .laws = l && l->target,
+                         .off_path = l && l->target};
+    return j->expect ? DSC_OK : dsc_pair_law(&j->law, drafter, j->rule, &fit, err);
+}
+
+static int job_init(job *j, dsc_error *err)
+{
+    void *workers;
+    int rc = choose_engine(j, err);
+    if (rc)
+        return rc;
+    rc = j->expect ? dsc_plan_init(&j->plan, j->config, j->count, err) : DSC_OK;
     if (rc)
         return rc;
     rc = dsc_alloc(&workers, (size_t)j->options->threads, sizeof *j->worker, err);
@@ -199,7 +286,10 @@ static void job_fini(job *j)
         worker *w = &j->worker[t];
         dsc_arena_fini(&w->arena);
         dsc_loop_fini(&w->loop);
-        dsc_model_trace_fini(&w->target);
+        dsc_model_trace_fini(&w->recorded);
+        dsc_model_synthetic_fini(&w->target);
+        dsc_model_synthetic_fini(&w->draft);
+        dsc_model_synthetic_fini(&w->middle);
         dsc_results_fini(&w->results);
     }
     free(j->worker);
@@ -207,24 +297,39 @@ static void job_fini(job *j)
     dsc_results_fini(&j->single);
 }
 
-int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
-            const dsc_run_options *options, dsc_results *out, dsc_error *err)
+static int run_all(job *j, const dsc_trace *trace, dsc_error *err)
 {
-    const dsc_trace_info *info = dsc_trace_get_info(trace);
-    job j = {.config = config,
-             .count = count,
-             .options = options,
-             .longest_output = info->max_output_tokens};
     int64_t done = 0;
-    int rc = job_init(&j, err);
-    *out = (dsc_results){0};
+    if (!trace)
+        return run_shard(j, NULL, &done, j->workload->requests * j->workload->max_tokens, err);
+    int rc = DSC_OK;
     for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc; s++) {
         dsc_shard *shard;
         rc = dsc_shard_open(&shard, trace, s, err);
         if (!rc)
-            rc = run_shard(&j, shard, &done, info->output_tokens, err);
+            rc = run_shard(j, shard, &done, dsc_trace_get_info(trace)->output_tokens, err);
         dsc_shard_close(shard);
     }
+    return rc;
+}
+
+int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
+            const dsc_run_options *options, dsc_results *out, dsc_error *err)
+{
+    const dsc_trace_info *info = trace ? dsc_trace_get_info(trace) : NULL;
+    const dsc_workload *l = options->workload;
+    job j = {.config = config,
+             .count = count,
+             .options = options,
+             .rule = options->rule ? options->rule : &dsc_verifier_greedy,
+             .workload = l,
+             .longest_output = info ? info->max_output_tokens : l->max_tokens};
+    *out = (dsc_results){0};
+    int rc = l ? dsc_workload_check(l, info ? info->vocab_size : 0, err) : DSC_OK;
+    if (!rc)
+        rc = job_init(&j, err);
+    if (!rc)
+        rc = run_all(&j, trace, err);
     if (!rc)
         rc = results_init(out, &j, count, err);
     for (int t = 0; t < options->threads && !rc; t++)

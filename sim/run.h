@@ -5,6 +5,8 @@
 
 #include "sim/counts.h"
 #include "sim/drafter.h"
+#include "sim/verifier.h"
+#include "sim/workload.h"
 
 typedef enum dsc_engine {
     DSC_ENGINE_AUTO,   // expect where the drafter allows it, else the loop
@@ -14,7 +16,10 @@ typedef enum dsc_engine {
 
 typedef struct dsc_run_options {
     dsc_engine engine;
-    int threads; // >= 1; results do not depend on it
+    const dsc_verifier_type *rule; // NULL: greedy
+    const dsc_workload *workload;  // models beside the trace or in its place; NULL: none
+    bool widths;                   // count target calls by their tokens (loop only)
+    int threads;                   // >= 1; results do not depend on it
     uint64_t seed;
     // Between chunks of requests: output tokens done and in all; nonzero stops with DSC_EINTERRUPT.
     int (*progress)(void *user, int64_t done, int64_t total);
@@ -28,14 +33,14 @@ typedef struct dsc_run_options {
 typedef struct dsc_results {
     dsc_counts *counts; // [count]
     size_t count;
-    int64_t *histograms; // storage
-    size_t histogram_total;
+    int64_t *histograms; // storage, of the widths too
 } dsc_results;
 
 DSC_API void dsc_results_fini(dsc_results *r);
 
-// Runs all configurations (of one drafter) over the trace. Greedy verification. *out is owned by
-// the caller and valid only on DSC_OK.
+// Runs all configurations (of one drafter, prepared) over the requests of the trace, or, when that
+// is NULL, of the workload. *out is owned by the caller and valid only on DSC_OK. DSC_EUSAGE:
+// method, rule, models and engine do not fit together.
 DSC_API int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
                     const dsc_run_options *options, dsc_results *out, dsc_error *err);
 

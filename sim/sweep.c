@@ -176,8 +176,11 @@ static int run_block(sweep *s, dsc_table *t, dsc_config *config, size_t count, d
         return rc;
     for (size_t c = 0; c < count && !rc; c++) {
         size_t row = t->rows;
-        dsc_result row_of = {
-            .config = &config[c], .counts = &results.counts[c], .cost = &s->options->cost};
+        dsc_result row_of = {.config = &config[c],
+                             .rule =
+                                 s->options->run.rule ? s->options->run.rule : &dsc_verifier_greedy,
+                             .counts = &results.counts[c],
+                             .cost = &s->options->cost};
         rc = dsc_result_row(t, &row_of, 0, err);
         if (!rc && s->options->jsonl)
             dsc_table_write_jsonl_row(t, row, s->stream);

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "sim/model_synthetic.h"
+#include "sim/workload.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -173,16 +173,7 @@ static int look(synthesis *s, int64_t position, dsc_error *err)
 static int begin(synthesis *s, int64_t request, dsc_token_view *prompt, dsc_error *err)
 {
     const dsc_synth *o = s->o;
-    int rc = DSC_OK;
-    *prompt = (dsc_token_view){0};
-    if (o->target->type->text) {
-        *prompt = o->target->type->text(o->target, request);
-        if (prompt->count < 2)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "the target's corpus has no sequence left for prompts: too short, or "
-                            "hold=0");
-        prompt->count = prompt->count - 1 < o->prompt_tokens ? prompt->count - 1 : o->prompt_tokens;
-    }
+    int rc = dsc_workload_prompt(o->target, request, o->prompt_tokens, prompt, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++) {
         record *r = &s->record[side];
         if (!s->has[side])

@@ -1,26 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/verifier.h"
 
+#include "base/option.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static const dsc_verifier_type *const verifiers[] = {&dsc_verifier_greedy, NULL};
+static const dsc_verifier_type *const verifiers[] = {
+    &dsc_verifier_greedy,         &dsc_verifier_single,  &dsc_verifier_block,
+    &dsc_verifier_kseq,           &dsc_verifier_otm,     &dsc_verifier_multiround,
+    &dsc_verifier_multiround_wor, &dsc_verifier_typical, NULL};
 
 const dsc_verifier_type *const *dsc_verifiers(void)
 {
     return verifiers;
 }
 
-const dsc_verifier_type *dsc_verifier_find(const char *name)
+const dsc_verifier_type *dsc_verifier_find(const char *name, dsc_error *err)
 {
-    for (const dsc_verifier_type *const *v = verifiers; *v; v++)
+    const char *names[sizeof verifiers / sizeof *verifiers];
+    size_t n = 0;
+    for (const dsc_verifier_type *const *v = verifiers; *v; v++) {
         if (strcmp((*v)->name, name) == 0)
             return *v;
+        names[n++] = (*v)->name;
+    }
+    dsc_unknown_name("rule", name, names, n, "see: draftscope list rules", err);
     return NULL;
 }
 
-void dsc_verdict_fini(dsc_verdict *v)
+void dsc_verify_room_fini(dsc_verify_room *r)
 {
-    free(v->token);
-    *v = (dsc_verdict){0};
+    free(r->draft);
+    free(r->target);
+    free(r->residual);
+    free(r->live);
+    free(r->candidate);
+    free(r->token);
+    free(r->first);
+    free(r->sibling);
+    dsc_otm_sampler_free(r->otm);
+    *r = (dsc_verify_room){0};
 }

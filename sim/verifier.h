@@ -4,27 +4,49 @@
 #define DSC_SIM_VERIFIER_H
 
 #include "sim/model.h"
+#include "sim/verdict.h"
+#include "theory/curve.h"
+#include "theory/otm_sampler.h"
 
-// What a step commits: token[0, accepted) are draft tokens along one path, token[accepted] is the
-// target's own (the bonus, or the correction after a rejection). accepted excludes it.
-typedef struct dsc_verdict {
-    int32_t *token; // [accepted + 1]
-    size_t accepted, capacity;
-} dsc_verdict; // zero-initialise, dsc_verdict_fini frees
+// One thread's room for rules, reused from step to step. Zero-initialise.
+typedef struct dsc_verify_room {
+    double *draft, *target, *residual; // rows of the vocabulary
+    size_t draft_capacity, target_capacity, residual_capacity;
+    int32_t *live, *candidate, *token; // nodes of the draft; tokens of the candidates
+    size_t live_capacity, candidate_capacity, token_capacity;
+    int32_t *first, *sibling; // children of node j - 1: first[j], then by sibling; -1: no more
+    size_t first_capacity, sibling_capacity;
+    dsc_otm_sampler *otm;
+} dsc_verify_room;
+
+DSC_API void dsc_verify_room_fini(dsc_verify_room *r);
+
+// A draft to be verified: the target has scored it, and so has the draft model unless the draft's
+// law is CHOSEN.
+typedef struct dsc_verify_input {
+    const dsc_models *models;
+    const dsc_draft *draft;
+    uint64_t seed;
+    int64_t request;
+    dsc_verify_room *room;
+} dsc_verify_input;
 
 typedef struct dsc_verifier_type {
     const char *name, *summary;
-    bool lossless; // the output's law is the target's
-    bool tree;     // accepts trees, not only chains
-    // After target->score(draft). DSC_E* of the target are passed on.
-    int (*verify)(dsc_model *target, const dsc_draft *draft, dsc_verdict *out, dsc_error *err);
+    const char *source; // where it is from
+    bool lossless;      // the output's law is the target's
+    bool greedy;        // of a target that always says its likeliest token: needs no laws
+    bool tree;          // a node may have several children
+    unsigned laws;      // dsc_draft_law that it takes, the preferred one is the highest bit
+    int (*verify)(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err);
 } dsc_verifier_type;
 
-DSC_API void dsc_verdict_fini(dsc_verdict *v);
+DSC_API extern const dsc_verifier_type dsc_verifier_greedy, dsc_verifier_single, dsc_verifier_kseq,
+    dsc_verifier_otm, dsc_verifier_multiround, dsc_verifier_multiround_wor, dsc_verifier_block,
+    dsc_verifier_typical;
 
-DSC_API extern const dsc_verifier_type dsc_verifier_greedy;
-
-DSC_API const dsc_verifier_type *const *dsc_verifiers(void);          // NULL-terminated
-DSC_API const dsc_verifier_type *dsc_verifier_find(const char *name); // or NULL
+DSC_API const dsc_verifier_type *const *dsc_verifiers(void); // NULL-terminated
+DSC_API const dsc_verifier_type *dsc_verifier_find(const char *name,
+                                                   dsc_error *err); // NULL: *err says the nearest
 
 #endif

@@ -35,8 +35,9 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-static int64_t limit(const int64_t *parameter)
+static int64_t limit(const dsc_config *config)
 {
+    const int64_t *parameter = config->parameter;
     int64_t k = parameter[K];
     return parameter[SEMANTICS] == SEMANTICS_CODE && k > 0 ? k - 1 : k;
 }
@@ -62,6 +63,7 @@ static double tie_break(uint64_t seed, int64_t request, int64_t position)
 
 typedef struct state {
     dsc_match_index index;
+    const dsc_config *config;
     const int64_t *parameter;
     int64_t request;
     uint64_t seed;
@@ -70,7 +72,10 @@ typedef struct state {
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
-    *s = (state){.parameter = in->parameter, .request = in->request->index, .seed = in->seed};
+    *s = (state){.config = in->config,
+                 .parameter = in->parameter,
+                 .request = in->request->index,
+                 .seed = in->seed};
     return build(&s->index, in, in->parameter[REFERENCES], err);
 }
 
@@ -86,7 +91,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     draft->started = m.length >= s->parameter[N];
     if (!draft->started)
         return DSC_OK;
-    int64_t available = s->index.end[m.at - 1] - m.at, most = limit(s->parameter);
+    int64_t available = s->index.end[m.at - 1] - m.at, most = limit(s->config);
     return dsc_draft_append_chain(draft, -1, s->index.text + m.at,
                                   (size_t)(available < most ? available : most), err);
 }

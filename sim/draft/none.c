@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-static int64_t limit(const int64_t *parameter)
+static int64_t limit(const dsc_config *config)
 {
-    (void)parameter;
+    (void)config;
     return 0;
 }
 

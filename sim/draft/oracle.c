@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drafter that knows the output: k right tokens every time. The upper end of every table.
-// It knows where the output ends and drafts no further than the token before the last.
-#include "sim/drafter.h"
+// A drafter that knows the target: k right tokens every time. The upper end of every table.
+// Of a recorded output it knows where it ends and drafts no further than the token before the last;
+// of a target that is a model it is another copy, so that no draw of it is rejected.
+#include "sim/draft/ask.h"
 
 typedef struct state {
+    dsc_drafter_input in;
     dsc_token_view output;
     int64_t k;
 } state;
@@ -16,15 +18,15 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-static int64_t limit(const int64_t *parameter)
+static int64_t limit(const dsc_config *config)
 {
-    return parameter[K];
+    return config->parameter[K];
 }
 
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     (void)err;
-    *(state *)memory = (state){in->request->output, in->parameter[K]};
+    *(state *)memory = (state){*in, in->request->output, in->parameter[K]};
     return DSC_OK;
 }
 
@@ -33,11 +35,25 @@ static int64_t right_tokens(int64_t count, int64_t position)
     return count - 1 - position;
 }
 
+static int ask(const state *s, int64_t length, dsc_draft *draft, dsc_error *err)
+{
+    bool ends = false;
+    int rc = DSC_OK;
+    draft->law = s->in.law;
+    draft->started = s->k > 0;
+    for (int64_t i = 0; i < s->k && !ends && !rc; i++)
+        rc = dsc_ask_next(&s->in, length, (int32_t)i - 1, draft, &ends, err);
+    draft->draft_calls = draft->draft_call_tokens = 0; // it knows
+    return rc;
+}
+
 static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
     const state *s = memory;
     (void)output;
+    if (s->in.models->draft && !s->output.id)
+        return ask(s, length, draft, err);
     int64_t n = right_tokens(s->output.count, length);
     draft->started = n > 0;
     return dsc_draft_append_chain(draft, -1, s->output.id + length, (size_t)(n < s->k ? n : s->k),
@@ -67,8 +83,9 @@ static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc
 
 const dsc_drafter_type dsc_drafter_oracle = {
     .name = "oracle",
-    .summary = "knows the output: k right tokens at every step (upper bound)",
+    .summary = "knows the target: k right tokens at every step (upper bound)",
     .sees_output = true,
+    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

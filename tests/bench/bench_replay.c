@@ -167,7 +167,8 @@ static void bench(const char *name, const char *path, int rounds)
     static int64_t histogram[NS * KS][KS + 1];
     must(dsc_trace_open(&trace, path, &e), &e);
     for (int c = 0; c < NS * KS; c++)
-        config[c] = (dsc_config){&dsc_drafter_llma, {1 + c / KS, 1 + c % KS, 5, 0, 0, 0}};
+        config[c] = (dsc_config){.drafter = &dsc_drafter_llma,
+                                 .parameter = {1 + c / KS, 1 + c % KS, 5, 0, 0, 0}};
     must(dsc_plan_init(&plan, config, NS * KS, &e), &e);
     double tokens = (double)dsc_trace_get_info(trace)->output_tokens, best[3] = {1e9, 1e9, 1e9};
     for (int r = 0; r < rounds; r++) {

@@ -109,10 +109,10 @@ help_fields() { # HEADING
 
 # options NAME PAGE SUBSECTION HEADINGS HELP_ARGUMENTS...
 options() {
-    name=$1 page=$2 sub_section=$3 headings=$4
+    name=$1 page=$2 sub_section=$3 headings=$4 section=${SECTION:-OPTIONS}
     shift 4
     "$DRAFTSCOPE" "$@" --help | help_entries "$headings" | defaults >program
-    entries "$page" OPTIONS "$sub_section" | defaults >page
+    entries "$page" "$section" "$sub_section" | defaults >page
     same "$name" program page
 }
 
@@ -141,19 +141,22 @@ check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
 
 for command in sim sweep plot report list; do
-    options "draftscope-$command(1): options" "draftscope-$command.1" "" Options "$command"
+    options "draftscope-$command(1): options" "draftscope-$command.1" "" 'Options|Models' "$command"
 done
 
 "$DRAFTSCOPE" list methods | sed 's/ .*//' >methods
-for command in sim sweep; do
-    sed 's/^/Method /' methods >program
-    subsections "draftscope-$command.1" OPTIONS >page
-    same "draftscope-$command(1): the methods" program page
-    while read -r method; do
-        options "draftscope-$command(1): options of $method" "draftscope-$command.1" \
+sed 's/^/Method /' methods >program
+subsections draftscope-methods.7 METHODS >page
+same "draftscope-methods(7): the methods" program page
+while read -r method; do
+    for command in sim sweep; do
+        SECTION=METHODS options "draftscope-methods(7): options of $method" draftscope-methods.7 \
             "Method $method" "Method $method:" "$command" --method "$method"
-    done <methods
-done
+    done
+done <methods
+"$DRAFTSCOPE" list rules | sed 's/ .*//' >program
+entries draftscope-methods.7 RULES | first_column >page
+same "draftscope-methods(7): the rules" program page
 
 commands_of trace | first_column >trace_commands
 sed 's/^/draftscope trace /' trace_commands >program
@@ -194,7 +197,7 @@ check "draftscope-theory(1): every column that accept writes" sh -c '! grep . mi
     while read -r command; do "$DRAFTSCOPE" theory "$command" --help; done <theory_commands
     echo " --help --version --PARAMETER --name "
 } | tr ' ,=' '\n\n\n' | sed -n 's/^\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >known
-for path in "$man_dir"/*.[15]; do
+for path in "$man_dir"/*.[157]; do
     plain "${path##*/}" | tr ' ,=[]()' '\n\n\n\n\n\n\n' |
         sed -n 's/^"*\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >mentioned
     comm -13 known mentioned >unknown
@@ -230,7 +233,8 @@ check "a small trace" "$DRAFTSCOPE" trace import --tokenizer bytes all.jsonl -o 
 # undocumented NAME PAGE: what stands in the file `program` and not on the page.
 undocumented() {
     { entries "$2" "OUTPUT FIELDS" | first_column | tr -d ' ' | tr ',' '\n'
-      subsections "$2" OPTIONS | while read -r s; do entries "$2" OPTIONS "$s"; done | first_column |
+      subsections draftscope-methods.7 METHODS |
+        while read -r s; do entries draftscope-methods.7 METHODS "$s"; done | first_column |
         sed -n 's/.*--\([a-z-]*\).*/\1/p' | tr - _; } | sort -u >page
     sort -u program | comm -23 - page >missing
     check "$1 ($(grep -c . program))" sh -c '! grep . missing'
@@ -326,7 +330,7 @@ fi
 mkdir bin
 printf '#!/bin/sh\nexec "$DRAFTSCOPE" "$@"\n' >bin/draftscope
 chmod +x bin/draftscope
-for path in "$man_dir"/*.[15]; do
+for path in "$man_dir"/*.[157]; do
     page=${path##*/}
     awk '/^\.SH / { inside = $2 == "EXAMPLES" } /^\.EE/ { code = 0 } inside && code
         /^\.EX/ { code = 1 }' "$path" |
@@ -351,7 +355,7 @@ quiet() { # no word on stdout or stderr, and success
 groff_quiet() {
     quiet sh -c 'groff -man -ww -Tutf8 "$1" >/dev/null' sh "$1"
 }
-for path in "$man_dir"/*.[15]; do
+for path in "$man_dir"/*.[157]; do
     page=${path##*/}
     check "$page: begins with its licence, has no line over 120 characters" \
         awk 'NR == 1 && !/SPDX-License-Identifier: Apache-2.0$/ { bad = 1; print }

@@ -61,7 +61,8 @@ enum { N, K, MAX_MATCH, TIE, SEMANTICS, REFERENCES }; // LLMA's options
 static dsc_config llma(int64_t n, int64_t k, int64_t max_match, int64_t tie, int64_t semantics,
                        int64_t references)
 {
-    return (dsc_config){&dsc_drafter_llma, {n, k, max_match, tie, semantics, references}};
+    return (dsc_config){.drafter = &dsc_drafter_llma,
+                        .parameter = {n, k, max_match, tie, semantics, references}};
 }
 
 static void assert_same(const dsc_counts *a, const dsc_counts *b)
@@ -109,9 +110,10 @@ static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, u
     *out = dsc_counts_zero(histogram, ROOM - 1);
     dsc_arena_reset(&b->arena);
     dsc_model_trace_begin(&b->target, q->output);
-    assert_ok(dsc_loop_run(&b->loop, config, &dsc_verifier_greedy, &b->target.base, q, seed,
-                           &b->arena, out, &e),
-              e);
+    const dsc_models models = {.target = &b->target.base};
+    const dsc_loop_input in = {config,   &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, q, seed,
+                               &b->arena};
+    assert_ok(dsc_loop_run(&b->loop, &in, out, &e), e);
     assert_int_equal(b->target.base.refused, 0);
 }
 
@@ -163,9 +165,9 @@ static void loop_equals_expect(void **state)
         }
         compare_all(b, config, 80, &m->request);
         for (int64_t k = 0; k < 20; k++)
-            config[k] = (dsc_config){&dsc_drafter_oracle, {k}};
+            config[k] = (dsc_config){.drafter = &dsc_drafter_oracle, .parameter = {k}};
         compare_all(b, config, 20, &m->request);
-        config[0] = (dsc_config){&dsc_drafter_none, {0}};
+        config[0] = (dsc_config){.drafter = &dsc_drafter_none, .parameter = {0}};
         compare_all(b, config, 1, &m->request);
         assert_int_equal(b->counts[0].target_calls, m->request.output.count);
     }
@@ -247,7 +249,7 @@ static void oracle_accepts_everything(void **state)
             make_up(m, seed);
             dsc_counts c;
             int64_t histogram[ROOM], length = m->request.output.count;
-            dsc_config config = {&dsc_drafter_oracle, {k}};
+            dsc_config config = {.drafter = &dsc_drafter_oracle, .parameter = {k}};
             run_loop(b, &config, &m->request, 0, &c, histogram);
             assert_int_equal(c.target_calls, (length + k) / (k + 1)); // ceil(length / (k + 1))
             assert_int_equal(c.num_accepted_tokens, c.num_draft_tokens);
@@ -333,8 +335,14 @@ static void greedy_rule_walks_trees(void **state)
     assert_ok(dsc_draft_append_chain(&d, -1, c, 2, &e), e); // nodes 2 3: 4 8
     assert_ok(dsc_draft_append_chain(&d, 2, x, 2, &e), e);  // nodes 4 5: under 4, 5 6
     assert_ok(m.base.type->score(&m.base, &d, &e), e);
-    assert_ok(dsc_verifier_greedy.verify(&m.base, &d, &v, &e), e);
+    const dsc_models models = {.target = &m.base};
+    dsc_verify_room room = {0};
+    const dsc_verify_input in = {&models, &d, 0, 0, &room};
+    assert_ok(dsc_verifier_greedy.verify(&in, &v, &e), e);
     assert_int_equal(v.accepted, 3);
+    static const int32_t path[] = {2, 4, 5};
+    assert_memory_equal(v.node, path, sizeof path);
+    dsc_verify_room_fini(&room);
     assert_memory_equal(v.token, output, sizeof output);
     dsc_draft_fini(&d);
     dsc_verdict_fini(&v);

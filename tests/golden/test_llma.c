@@ -71,19 +71,22 @@ static void published_figures(void **state)
     assert_close((double)info->prompt_tokens / 100, 903.6, 0.05);
     assert_close((double)info->output_tokens / 100, 111.2, 0.05);
     for (size_t r = 0; r < sizeof row / sizeof *row; r++) {
-        dsc_config config = {&dsc_drafter_llma, {1, row[r].k, 5, 0, row[r].semantics, 0}};
+        dsc_config config = {.drafter = &dsc_drafter_llma,
+                             .parameter = {1, row[r].k, 5, 0, row[r].semantics, 0}};
         dsc_counts c = run(trace, config);
         assert_close((double)c.num_drafts / 100, row[r].drafts, 0.005);
         assert_close((double)c.num_accepted_tokens / 100, row[r].accepted, 0.005);
         assert_close((double)c.target_calls / 100, row[r].calls, 0.005);
     }
     // Exact-n matching without a preference for longer ones, n = 1, k = 18.
-    dsc_counts exact = run(trace, (dsc_config){&dsc_drafter_llma, {1, 18, 1, 0, 0, 0}});
+    dsc_counts exact =
+        run(trace, (dsc_config){.drafter = &dsc_drafter_llma, .parameter = {1, 18, 1, 0, 0, 0}});
     assert_close((double)exact.num_drafts / 100, 32.67, 0.005);
     assert_close((double)exact.num_accepted_tokens / 100, 73.05, 0.005);
     assert_close((double)exact.target_calls / 100, 38.18, 0.005);
     // The paper's text, matches without limit and random ties: within 1 % of the mean of its draws.
-    dsc_counts text = run(trace, (dsc_config){&dsc_drafter_llma, {1, 18, 0, 1, 0, 0}});
+    dsc_counts text =
+        run(trace, (dsc_config){.drafter = &dsc_drafter_llma, .parameter = {1, 18, 0, 1, 0, 0}});
     assert_close((double)text.num_drafts / 100, 28.77, 0.2877);
     assert_close((double)text.target_calls / 100, 34.28, 0.3428);
     dsc_trace_close(trace);
@@ -116,10 +119,11 @@ static void sample_equals_the_second_program(void **state)
         const char *set = dsc_table_at(&golden, r, 0)->text;
         snprintf(name, sizeof name, "traces/sample/%s.jsonl", set);
         dsc_trace *trace = import(source_path(name, file, sizeof file), tokenizer, "paper", set);
-        dsc_config config = {&dsc_drafter_llma,
-                             {dsc_table_at(&golden, r, 3)->i, dsc_table_at(&golden, r, 4)->i, 5, 0,
-                              choice(semantics, dsc_table_at(&golden, r, 2)->text),
-                              choice(references, dsc_table_at(&golden, r, 1)->text)}};
+        dsc_config config = {.drafter = &dsc_drafter_llma,
+                             .parameter = {dsc_table_at(&golden, r, 3)->i,
+                                           dsc_table_at(&golden, r, 4)->i, 5, 0,
+                                           choice(semantics, dsc_table_at(&golden, r, 2)->text),
+                                           choice(references, dsc_table_at(&golden, r, 1)->text)}};
         dsc_counts c = run(trace, config);
         const int64_t ours[] = {c.requests,           dsc_trace_get_info(trace)->prompt_tokens,
                                 c.output_tokens,      c.target_calls,

@@ -529,9 +529,10 @@ static void the_loop_runs(void **state)
     dsc_counts counts = dsc_counts_zero(histogram, 0);
     assert_ok(dsc_model_synthetic_begin(&m, l, (dsc_token_view){(int32_t[]){4}, 1}, 20, 0, &err),
               err);
-    assert_ok(
-        dsc_loop_run(&loop, &none, &dsc_verifier_greedy, &m.base, &q, 0, &arena, &counts, &err),
-        err);
+    const dsc_models models = {.target = &m.base};
+    const dsc_loop_input in = {
+        &none, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, &q, 0, &arena};
+    assert_ok(dsc_loop_run(&loop, &in, &counts, &err), err);
     assert_int_equal(counts.output_tokens, 20);
     for (int64_t i = 0, before = 4; i < 20; before = m.base.output[i++])
         assert_int_equal(m.base.output[i],

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/workload.h"
+
+#include "sim/model_spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// clang-format off
+const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
+    [CLI_WORKLOAD_MODEL] = {.name = "model", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "a target to run instead of a trace: ngram:FILE, markov:V, iid:ALPHA, ... (see: "
+             "draftscope list models)"},
+    [CLI_WORKLOAD_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "the draft model (default: the other half of a markov or iid pair; n-grams one token "
+             "shorter than those of --model)"},
+    [CLI_WORKLOAD_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "the model between draft and target, of a cascade (default: as --draft)"},
+    [CLI_WORKLOAD_TOKENIZER] = {.name = "tokenizer", .kind = DSC_OPTION_TEXT,
+     .metavar = "FILE|bytes", .initial = "bytes",
+     .help = "for a text to learn from: a Hugging Face tokenizer.json, or 256 bytes"},
+    [CLI_WORKLOAD_RULE] = {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
+     .help = "verification rule (default: greedy on a trace or at temperature 0, else single, kseq "
+             "or multiround, as the method drafts)"},
+    [CLI_WORKLOAD_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
+     .initial = "1", .least = 0, .most = 1000, .help = "of --model and --draft"},
+    [CLI_WORKLOAD_REQUESTS] = {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N",
+     .initial = "100", .min = 1, .max = 1000000000, .help = "with --model: how many"},
+    [CLI_WORKLOAD_PROMPT_TOKENS] = {.name = "prompt-tokens", .kind = DSC_OPTION_INT,
+     .metavar = "P", .initial = "32", .min = 1, .max = 1 << 30,
+     .help = "with --model: first tokens of a sequence that was not learnt, at most"},
+    [CLI_WORKLOAD_MAX_TOKENS] = {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M",
+     .initial = "256", .min = 1, .max = 1 << 30,
+     .help = "with --model: of an output; an end token ends it before"},
+};
+// clang-format on
+
+// The draft that goes with a target when none is named.
+static int default_spec(char **out, const char *model, const dsc_language *target, dsc_error *err)
+{
+    const dsc_language_kind *kind;
+    dsc_buffer b = {0};
+    int rc = dsc_language_find(&kind, model, err);
+    if (!rc)
+        rc = dsc_buffer_puts(&b, model, err);
+    if (!rc && !kind->pair) // a later item wins
+        rc = dsc_buffer_printf(&b, err, ",order=%zu", target->reach > 1 ? target->reach : 1);
+    *out = b.data;
+    return rc;
+}
+
+static int make_language(dsc_language **out, const char *spec, const char *model,
+                         const dsc_language *target, const dsc_tokenizer *tokenizer, dsc_error *err)
+{
+    char *own = NULL;
+    int rc = DSC_OK;
+    if (!spec && model)
+        rc = default_spec(&own, model, target, err);
+    if (!rc && (spec || own))
+        rc = dsc_language_make(out, spec ? spec : own, DSC_SIDE_DRAFT, tokenizer, err);
+    free(own);
+    return rc;
+}
+
+// Drafts that several candidates make want a rule that takes them.
+static const char *default_rule(const dsc_drafter_type *d, const dsc_workload *l)
+{
+    if (!l->target || l->temperature == 0)
+        return "greedy";
+    if (!d->branches)
+        return "single";
+    return d->laws & DSC_DRAFT_DISTINCT ? "multiround-wor"
+           : d->laws & DSC_DRAFT_IID    ? "kseq"
+                                        : "multiround";
+}
+
+int cli_workload_make(cli_workload *w, const dsc_option_value *value,
+                      const dsc_drafter_type *drafter, bool trace, dsc_error *err)
+{
+    const char *model = value[CLI_WORKLOAD_MODEL].text, *draft = value[CLI_WORKLOAD_DRAFT].text,
+               *middle = value[CLI_WORKLOAD_MIDDLE].text, *rule = value[CLI_WORKLOAD_RULE].text;
+    dsc_tokenizer *tokenizer = NULL;
+    *w = (cli_workload){0};
+    if (trace == (model != NULL))
+        return dsc_fail(err, DSC_EUSAGE, "one trace or --model SPEC expected, not %s",
+                        trace ? "both" : "neither");
+    int rc = model || draft || middle
+                 ? dsc_tokenizer_load(&tokenizer, value[CLI_WORKLOAD_TOKENIZER].text, err)
+                 : DSC_OK;
+    if (!rc && model)
+        rc = dsc_language_make(&w->target, model, DSC_SIDE_TARGET, tokenizer, err);
+    if (!rc && (draft || (drafter->needs_draft && model)))
+        rc = make_language(&w->draft, draft, model, w->target, tokenizer, err);
+    if (!rc && (middle || (drafter->needs_middle && model)))
+        rc = make_language(&w->middle, middle, model, w->target, tokenizer, err);
+    dsc_tokenizer_free(tokenizer);
+    w->load = (dsc_workload){.target = w->target,
+                             .draft = w->draft,
+                             .middle = w->middle,
+                             .temperature = value[CLI_WORKLOAD_TEMPERATURE].real,
+                             .requests = value[CLI_WORKLOAD_REQUESTS].integer,
+                             .prompt_tokens = value[CLI_WORKLOAD_PROMPT_TOKENS].integer,
+                             .max_tokens = value[CLI_WORKLOAD_MAX_TOKENS].integer};
+    if (!rc) {
+        w->rule = dsc_verifier_find(rule ? rule : default_rule(drafter, &w->load), err);
+        rc = w->rule ? DSC_OK : DSC_EUSAGE;
+    }
+    if (rc)
+        cli_workload_free(w);
+    return rc;
+}
+
+int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int o = 0; o < CLI_WORKLOAD_OPTIONS && !rc; o++)
+        if (value[o].text && (value[CLI_WORKLOAD_MODEL].text || value[o].given))
+            rc = dsc_table_comment(t, cli_workload_options[o].name, value[o].text, err);
+    return rc;
+}
+
+void cli_workload_free(cli_workload *w)
+{
+    dsc_language_free(w->target);
+    dsc_language_free(w->draft);
+    dsc_language_free(w->middle);
+    *w = (cli_workload){0};
+}

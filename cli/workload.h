@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// --model, --draft and what belongs to them: the models of a run that are no recording.
+#ifndef DSC_CLI_WORKLOAD_H
+#define DSC_CLI_WORKLOAD_H
+
+#include "cli/cli.h"
+#include "sim/drafter.h"
+#include "sim/verifier.h"
+#include "sim/workload.h"
+
+enum {
+    CLI_WORKLOAD_MODEL,
+    CLI_WORKLOAD_DRAFT,
+    CLI_WORKLOAD_MIDDLE,
+    CLI_WORKLOAD_TOKENIZER,
+    CLI_WORKLOAD_RULE,
+    CLI_WORKLOAD_TEMPERATURE,
+    CLI_WORKLOAD_REQUESTS,
+    CLI_WORKLOAD_PROMPT_TOKENS,
+    CLI_WORKLOAD_MAX_TOKENS,
+    CLI_WORKLOAD_OPTIONS
+};
+extern const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS];
+
+typedef struct cli_workload {
+    dsc_language *target, *draft, *middle; // owned
+    dsc_workload load;
+    const dsc_verifier_type *rule;
+} cli_workload;
+
+// Makes the models that the options name, and, where there is a --model and the method needs them,
+// the ones that they do not: a pair's own half, or n-grams one token shorter. Chooses the rule.
+// DSC_EUSAGE as well when trace and --model are both given, or neither.
+int cli_workload_make(cli_workload *w, const dsc_option_value *value,
+                      const dsc_drafter_type *drafter, bool trace, dsc_error *err);
+// Comment lines: model, draft, temperature and so on, as given; none without --model.
+int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err);
+void cli_workload_free(cli_workload *w);
+
+#endif

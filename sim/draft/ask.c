@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/draft/ask.h"
+
+#include "base/rng.h"
+
+double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t index)
+{
+    return dsc_rng_uniform(in->seed, (uint64_t)in->request->index, (uint32_t)length,
+                           DSC_RNG_DRAFT | index << 8);
+}
+
+int dsc_ask_score(const dsc_drafter_input *in, int64_t count, dsc_draft *draft, dsc_error *err)
+{
+    draft->draft_calls++;
+    draft->draft_call_tokens += count;
+    return in->models->draft->type->score(in->models->draft, draft, err);
+}
+
+static int64_t depth_of(const dsc_draft *d, int32_t node)
+{
+    int64_t depth = 0;
+    for (; node >= 0; node = d->parent[node])
+        depth++;
+    return depth;
+}
+
+int dsc_ask_append(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
+                   bool *ends, dsc_error *err)
+{
+    dsc_model *m = in->models->draft;
+    int32_t token = 0;
+    int rc;
+    if (in->law == DSC_DRAFT_CHOSEN) {
+        dsc_next next;
+        rc = m->type->next(m, node, &next, err);
+        token = rc ? 0 : next.token;
+    } else {
+        dsc_dist law;
+        rc = m->type->law ? m->type->law(m, node, &law, err)
+                          : dsc_fail(err, DSC_EABSENT, "model %s has no laws", m->type->name);
+        if (!rc)
+            token = dsc_dist_sample(&law, dsc_draft_uniform(in, length, (uint32_t)draft->count));
+    }
+    if (!rc)
+        rc = dsc_draft_append_chain(draft, node, &token, 1, err);
+    *ends = !rc && dsc_model_ends(in->models->target, depth_of(draft, node), token);
+    return rc;
+}
+
+int dsc_ask_next(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
+                 bool *ends, dsc_error *err)
+{
+    int rc = dsc_ask_score(in, 1, draft, err);
+    return rc ? rc : dsc_ask_append(in, length, node, draft, ends, err);
+}

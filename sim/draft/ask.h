@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asking the draft model: what methods share that let a model write. Internal to sim/draft/.
+#ifndef DSC_SIM_DRAFT_ASK_H
+#define DSC_SIM_DRAFT_ASK_H
+
+#include "sim/drafter.h"
+
+// One forward pass over one token: scores the draft, then appends the draft model's token below
+// `node` (-1: after the output) as in->law says, CHOSEN (its likeliest) or IID. *ends: the output
+// ends there, nothing follows. Counts the call.
+int dsc_ask_next(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
+                 bool *ends, dsc_error *err);
+
+// The parts of it, for methods that make passes over several tokens. `count` tokens are in the
+// pass.
+int dsc_ask_score(const dsc_drafter_input *in, int64_t count, dsc_draft *draft, dsc_error *err);
+// A child below `node` of a scored draft; draws are keyed by the child's number in the draft.
+int dsc_ask_append(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
+                   bool *ends, dsc_error *err);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// SpecTr (Sun et al. 2023, Algorithm 3): K sequences of L tokens, drawn independently from the
+// draft model, all verified in one pass of the target. At each position the sequences that agree
+// with what was accepted so far are the candidates.
+#include "sim/draft/ask.h"
+
+enum { DRAFTS, LENGTH };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "drafts", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "4", .min = 1, .max = 64,
+     .help = "sequences drawn in a step"},
+    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "4", .min = 0,
+     .max = 4096, .help = "tokens of each"},
+};
+// clang-format on
+
+typedef struct state {
+    dsc_drafter_input in;
+    int32_t *tip; // [drafts] last node of each sequence; -2: it has ended
+} state;
+
+static int64_t limit(const dsc_config *config)
+{
+    return config->parameter[LENGTH];
+}
+
+static int64_t width(const dsc_config *config)
+{
+    return 1 + config->parameter[DRAFTS] * config->parameter[LENGTH];
+}
+
+static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
+{
+    state *s = memory;
+    void *p;
+    s->in = *in;
+    int rc = dsc_arena_alloc(in->arena, &p, (size_t)in->parameter[DRAFTS], sizeof *s->tip, err);
+    s->tip = p;
+    return rc;
+}
+
+// One pass of the draft model writes the next token of every sequence.
+static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    enum { ENDED = -2 };
+    state *s = memory;
+    (void)output;
+    int64_t drafts = s->in.parameter[DRAFTS], open = drafts;
+    int rc = DSC_OK;
+    draft->law = s->in.law;
+    draft->started = s->in.parameter[LENGTH] > 0;
+    for (int64_t k = 0; k < drafts; k++)
+        s->tip[k] = -1;
+    for (int64_t i = 0; i < s->in.parameter[LENGTH] && open && !rc; i++) {
+        rc = dsc_ask_score(&s->in, open, draft, err);
+        for (int64_t k = 0; k < drafts && !rc; k++) {
+            bool ends;
+            if (s->tip[k] == ENDED)
+                continue;
+            rc = dsc_ask_append(&s->in, length, s->tip[k], draft, &ends, err);
+            s->tip[k] = ends ? ENDED : (int32_t)draft->count - 1;
+            open -= ends;
+        }
+    }
+    return rc;
+}
+
+const dsc_drafter_type dsc_drafter_spectr = {
+    .name = "spectr",
+    .summary = "K sequences of L tokens drawn from a draft model (SpecTr)",
+    .needs_draft = true,
+    .branches = true,
+    .laws = DSC_DRAFT_IID,
+    .state_size = sizeof(state),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .limit = limit,
+    .width = width,
+    .begin = begin,
+    .propose = propose,
+};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/verdict.h"
+
+#include <stdlib.h>
+
+void dsc_verdict_clear(dsc_verdict *v)
+{
+    v->accepted = v->count = 0;
+}
+
+void dsc_verdict_fini(dsc_verdict *v)
+{
+    free(v->token);
+    free(v->node);
+    *v = (dsc_verdict){0};
+}
+
+int dsc_verdict_close(dsc_verdict *v, int32_t token, dsc_error *err)
+{
+    void *p = v->token;
+    int rc = dsc_grow(&p, &v->token_capacity, v->count + 1, sizeof *v->token, err);
+    v->token = p;
+    if (!rc)
+        v->token[v->count++] = token;
+    return rc;
+}
+
+int dsc_verdict_accept(dsc_verdict *v, int32_t token, int32_t node, dsc_error *err)
+{
+    void *p = v->node;
+    int rc = dsc_grow(&p, &v->node_capacity, v->accepted + 1, sizeof *v->node, err);
+    v->node = p;
+    if (!rc)
+        rc = dsc_verdict_close(v, token, err);
+    if (!rc)
+        v->node[v->accepted++] = node;
+    return rc;
+}

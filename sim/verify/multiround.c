@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-round rejection: the candidates are tried in order, each against what the ones before left
+// of the target. r_1 = target; candidate x_i, drawn from draft_i, is accepted with probability
+// min(1, r_i(x_i)/draft_i(x_i)), else r_{i+1} = (r_i - draft_i)+ normalised; when all are rejected
+// the output is drawn from what is left.
+//   with replacement (SpecInfer, Miao et al. 2023, Alg. 2): draft_i is the draft model's law;
+//   without (EAGLE-1; recursive rejection, Jeon et al. 2024): the tokens tried are taken out of it
+//   and the rest is normalised;
+//   chosen candidates (n-gram trees, lookahead's guesses): draft_i is of the token x_i alone, so
+//   that x is accepted with probability r_i(x), or struck off r_i.
+#include "sim/verify/walk.h"
+
+#include <math.h>
+
+// What is left of a law: kept unnormalised, with its sum.
+typedef struct rest {
+    double *row;
+    double sum;
+} rest;
+
+static int copy(double **row, size_t *capacity, const double *from, size_t vocab, dsc_error *err)
+{
+    void *p = *row;
+    int rc = dsc_grow(&p, capacity, vocab, sizeof **row, err);
+    *row = p;
+    for (size_t x = 0; x < vocab && !rc; x++)
+        (*row)[x] = from[x];
+    return rc;
+}
+
+// (r - draft_i)+, both as laws.
+static void subtract(rest *r, const double *draft, double draft_sum, size_t vocab)
+{
+    double sum = 0;
+    for (size_t x = 0; x < vocab; x++) {
+        double left = r->row[x] / r->sum - draft[x] / draft_sum;
+        sum += r->row[x] = left > 0 ? left : 0;
+    }
+    r->sum = sum;
+}
+
+static void strike_off(double *row, double *sum, size_t vocab, int32_t token)
+{
+    row[token] = 0;
+    *sum = 0; // anew: what is left may be small
+    for (size_t x = 0; x < vocab; x++)
+        *sum += row[x];
+}
+
+static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
+{
+    dsc_verify_room *room = at->in->room;
+    bool distinct = at->in->draft->law == DSC_DRAFT_DISTINCT;
+    double draft_sum = 1;
+    int rc = copy(&room->residual, &room->residual_capacity, at->target, at->vocab, err);
+    rest r = {room->residual, 1};
+    double *draft = room->draft; // at->draft, which may be changed: the row is read anew each time
+    *chosen = -1;
+    for (int i = 0; i < at->count && !rc && r.sum > 0; i++) {
+        int32_t x = at->token[i];
+        double law = at->draft ? draft[x] / draft_sum : 1;
+        if (dsc_position_uniform(at, (uint32_t)i) * law * r.sum < r.row[x]) {
+            *chosen = i;
+            return DSC_OK;
+        }
+        if (at->draft)
+            subtract(&r, draft, draft_sum, at->vocab);
+        else
+            strike_off(r.row, &r.sum, at->vocab, x);
+        if (distinct)
+            strike_off(draft, &draft_sum, at->vocab, x);
+        if (distinct && !(draft_sum > 0))
+            break; // that was all the draft model knows
+    }
+    if (!rc)
+        *token = dsc_draw(r.sum > 0 ? r.row : at->target, at->vocab,
+                          dsc_position_uniform(at, (uint32_t)at->count));
+    return rc;
+}
+
+static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
+{
+    return dsc_walk_verify(in, choose, out, err);
+}
+
+const dsc_verifier_type dsc_verifier_multiround = {
+    .name = "multiround",
+    .summary = "candidates in order, each against what the ones before left of the target",
+    .source = "SpecInfer Algorithm 2",
+    .lossless = true,
+    .tree = true,
+    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .verify = verify,
+};
+
+const dsc_verifier_type dsc_verifier_multiround_wor = {
+    .name = "multiround-wor",
+    .summary = "the same for candidates drawn without replacement",
+    .source = "EAGLE-1; Jeon et al. 2024, recursive rejection sampling",
+    .lossless = true,
+    .tree = true,
+    .laws = DSC_DRAFT_DISTINCT,
+    .verify = verify,
+};

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way down a draft that all rules share which decide one position after the other: who is a
+// candidate, what happens at the end of the draft and of the output, and whose laws are asked.
+// Internal to sim/verify/.
+//
+// Several nodes may carry the same path (K independent sequences). Those on the accepted path are
+// live; the candidates for the next position are the children of all live nodes, and of the i.i.d.
+// ones each is a draw of its own (SpecTr Alg. 3).
+#ifndef DSC_SIM_VERIFY_WALK_H
+#define DSC_SIM_VERIFY_WALK_H
+
+#include "sim/verifier.h"
+
+// --- live nodes ----------------------------------------------------------------------------
+
+typedef struct dsc_walk {
+    const dsc_draft *draft;
+    dsc_verify_room *room;
+    size_t live, candidates; // room->live[], room->candidate[] and room->token[]
+} dsc_walk;
+
+// Starts at the last committed token: its candidates are the draft's first tokens. DSC_ENOMEM.
+int dsc_walk_begin(dsc_walk *w, const dsc_verify_input *in, dsc_error *err);
+// One deeper: the candidates that carry `token` are live now.
+void dsc_walk_step(dsc_walk *w, int32_t token);
+// A live node, whose path is that of all; -1: the last committed token.
+int32_t dsc_walk_node(const dsc_walk *w);
+// Whether the target was asked what follows the live nodes.
+bool dsc_walk_scored(const dsc_walk *w);
+
+// --- one position --------------------------------------------------------------------------
+
+typedef struct dsc_position {
+    const dsc_verify_input *in;
+    uint32_t depth;       // accepted so far
+    const double *target; // [vocab] the target's law
+    const double *draft;  // [vocab] the law of each candidate; NULL: of one token each (CHOSEN)
+    size_t vocab;
+    const int32_t *token; // [count] the candidates in order
+    int count;            // >= 1
+} dsc_position;
+
+// Uniform number `index` < 4096 of the position.
+double dsc_position_uniform(const dsc_position *at, uint32_t index);
+double dsc_verify_uniform(const dsc_verify_input *in, uint32_t depth, uint32_t index);
+
+// Decides a position: sets *chosen to an index of token[], or to -1 and *token to the correction.
+typedef int (*dsc_choose)(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err);
+
+// Verifies a whole draft, position by position. After the draft's last token the bonus is drawn
+// from the target's law. A token that ends the output is the last of the step, whoever proposed it,
+// and counts as the target's own: there is no room for a bonus behind it.
+int dsc_walk_verify(const dsc_verify_input *in, dsc_choose choose, dsc_verdict *out,
+                    dsc_error *err);
+
+// The token at u in [0, 1) when x has the weight weight[x] >= 0; `weight` has a positive sum.
+int32_t dsc_draw(const double *weight, size_t count, double u);
+
+// Laws as dense rows in the room; `law` of the draft model or the target after `node`. DSC_EABSENT
+// when it is not known token by token.
+int dsc_walk_law(dsc_model *m, int32_t node, double **row, size_t *capacity, size_t *vocab,
+                 dsc_error *err);
+
+#endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every method with every rule that fits it, on a pair of models small enough to know everything:
+// lossless rules emit the target's law, whatever is drafted, and greedy ones the target's output.
+// New methods and rules are covered by being in their lists.
+#include "tests/close.h"
+
+#include "sim/loop.h"
+#include "sim/model_markov.h"
+#include "sim/model_spec.h"
+#include "sim/model_synthetic.h"
+#include "sim/workload.h"
+
+#include <string.h>
+
+enum { VOCAB = 3, TOKENS = 4, TEXTS = 81, ROOM = 4096, REQUESTS = 20000 };
+
+typedef struct bench {
+    dsc_language *target, *draft;
+    dsc_model_synthetic t, d, m;
+    dsc_loop loop;
+    dsc_arena arena;
+} bench;
+
+static void bench_init(bench *b)
+{
+    dsc_error err = {0};
+    *b = (bench){0};
+    dsc_markov_options o = {.vocab_size = VOCAB, .seed = 3, .noise = 1.5};
+    assert_ok(dsc_markov_new(&b->target, &o, DSC_SIDE_TARGET, &err), err);
+    assert_ok(dsc_markov_new(&b->draft, &o, DSC_SIDE_DRAFT, &err), err);
+}
+
+static void bench_fini(bench *b)
+{
+    dsc_model_synthetic_fini(&b->t);
+    dsc_model_synthetic_fini(&b->d);
+    dsc_model_synthetic_fini(&b->m);
+    dsc_loop_fini(&b->loop);
+    dsc_arena_fini(&b->arena);
+    dsc_language_free(b->target);
+    dsc_language_free(b->draft);
+}
+
+// The parameters of a method as they are when nothing is said, drafts of at most three tokens.
+static void default_config(dsc_config *c, const dsc_drafter_type *d)
+{
+    dsc_error err = {0};
+    dsc_option_value value[DSC_MAX_PARAMETERS];
+    dsc_option_set set = {d->option, d->option_count, value, false};
+    size_t words;
+    *c = (dsc_config){.drafter = d};
+    assert_ok(dsc_options_parse(&set, 1, 0, NULL, &words, &err), err);
+    for (size_t o = 0; o < d->option_count; o++) {
+        c->parameter[o] = value[o].integer;
+        c->real[o] = value[o].real;
+        c->text[o] = value[o].text;
+        if (d->option[o].kind == DSC_OPTION_INT &&
+            (!strcmp(d->option[o].name, "length") || !strcmp(d->option[o].name, "drafts")))
+            c->parameter[o] = 3;
+        if (!strcmp(d->option[o].name, "references")) // there are no documents here
+            assert_ok(dsc_option_single(&d->option[o], "prompt", &c->parameter[o], &err), err);
+    }
+    assert_ok(dsc_config_prepare(c, &err), err);
+}
+
+// Runs request r and returns its output as a number in base VOCAB.
+static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *rule,
+                       dsc_draft_law law, int64_t r, double temperature, dsc_counts *counts)
+{
+    static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
+    dsc_error err = {0};
+    dsc_token_view prompt = {words, 9};
+    const dsc_language *draft = c->drafter->sees_output ? b->target : b->draft;
+    dsc_request q = {.index = r, .prompt = prompt};
+    assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TOKENS, temperature, &err), err);
+    assert_ok(dsc_model_synthetic_begin(&b->d, draft, prompt, TOKENS, temperature, &err), err);
+    assert_ok(dsc_model_synthetic_begin(&b->m, b->draft, prompt, TOKENS, temperature, &err), err);
+    dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
+    dsc_arena_reset(&b->arena);
+    dsc_loop_input in = {c, rule, law, &models, &q, 5, &b->arena};
+    assert_ok(dsc_loop_run(&b->loop, &in, counts, &err), err);
+    assert_int_equal(b->t.base.length, TOKENS);
+    int text = 0;
+    for (int j = 0; j < TOKENS; j++)
+        text = text * VOCAB + b->t.base.output[j];
+    return text;
+}
+
+// The target's law of whole outputs, one after the other.
+static void law_of_texts(bench *b, double law[TEXTS])
+{
+    static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
+    for (int text = 0; text < TEXTS; text++) {
+        dsc_error err = {0};
+        dsc_token_view prompt = {words, 9};
+        assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TOKENS, 1, &err), err);
+        law[text] = 1;
+        for (int j = 0, scale = TEXTS / VOCAB; j < TOKENS; j++, scale /= VOCAB) {
+            int32_t token = text / scale % VOCAB;
+            dsc_dist d;
+            assert_ok(b->t.base.type->law(&b->t.base, -1, &d, &err), err);
+            law[text] *= dsc_dist_probability(&d, token);
+            assert_ok(b->t.base.type->commit(&b->t.base, &token, 1, &err), err);
+        }
+    }
+}
+
+static bool fits(const dsc_drafter_type *d, const dsc_verifier_type *v, dsc_draft_law *law)
+{
+    dsc_error ignored;
+    const dsc_fit all = {true, true, true, true};
+    return dsc_pair_law(law, d, v, &all, &ignored) == DSC_OK;
+}
+
+// Pearson's statistic against the exact law.
+static double distance(const int64_t *count, const double *law, int64_t n, int *degrees)
+{
+    double sum = 0;
+    *degrees = -1;
+    for (int t = 0; t < TEXTS; t++) {
+        double expected = law[t] * (double)n, d = (double)count[t] - expected;
+        sum += d * d / expected;
+        ++*degrees;
+    }
+    return sum;
+}
+
+static void lossless_rules_emit_the_targets_law(void **state)
+{
+    (void)state;
+    bench b;
+    double law[TEXTS];
+    int pairs = 0;
+    bench_init(&b);
+    law_of_texts(&b, law);
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
+        for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
+            dsc_draft_law made;
+            dsc_config c;
+            if (!(*v)->lossless || (*v)->greedy || !fits(*d, *v, &made))
+                continue;
+            int64_t count[TEXTS] = {0}, histogram[ROOM];
+            dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
+            default_config(&c, *d);
+            for (int64_t r = 0; r < REQUESTS; r++)
+                count[run_request(&b, &c, *v, made, r, 1, &counts)]++;
+            int degrees;
+            double x = distance(count, law, REQUESTS, &degrees);
+            if (x > degrees + 5 * sqrt(2 * degrees))
+                fail_msg("%s with %s: chi-square %.1f of %d degrees of freedom", (*d)->name,
+                         (*v)->name, x, degrees);
+            assert_int_equal(counts.output_tokens, REQUESTS * TOKENS);
+            dsc_config_fini(&c);
+            pairs++;
+        }
+    assert_true(pairs >= 13);
+    bench_fini(&b);
+}
+
+// And a test that could not see a wrong law would be none: typical acceptance is far off.
+static void a_lossy_rule_does_not(void **state)
+{
+    (void)state;
+    bench b;
+    double law[TEXTS];
+    int64_t count[TEXTS] = {0}, histogram[ROOM];
+    dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
+    dsc_config c;
+    int degrees;
+    bench_init(&b);
+    law_of_texts(&b, law);
+    default_config(&c, &dsc_drafter_chain);
+    for (int64_t r = 0; r < REQUESTS; r++)
+        count[run_request(&b, &c, &dsc_verifier_typical, DSC_DRAFT_IID, r, 1, &counts)]++;
+    assert_true(distance(count, law, REQUESTS, &degrees) > 1000);
+    dsc_config_fini(&c);
+    bench_fini(&b);
+}
+
+static void greedy_targets_say_the_same(void **state)
+{
+    (void)state;
+    bench b;
+    int64_t histogram[ROOM];
+    dsc_config none;
+    bench_init(&b);
+    default_config(&none, &dsc_drafter_none);
+    dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
+    int alone = run_request(&b, &none, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, 0, 0, &counts);
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
+        for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
+            dsc_draft_law made;
+            dsc_config c;
+            if (!(*v)->lossless || !fits(*d, *v, &made))
+                continue;
+            default_config(&c, *d);
+            for (int64_t r = 0; r < 20; r++) // at temperature 0 every law is of one token
+                assert_int_equal(run_request(&b, &c, *v, made, r, 0, &counts), alone);
+            dsc_config_fini(&c);
+        }
+    bench_fini(&b);
+}
+
+// Rules in the order of the theory, on the same draws as far as they can share them.
+static void better_rules_accept_more(void **state)
+{
+    (void)state;
+    static const dsc_verifier_type *const order[] = {&dsc_verifier_multiround, &dsc_verifier_kseq,
+                                                     &dsc_verifier_otm};
+    bench b;
+    double before = 0;
+    bench_init(&b);
+    for (int i = 0; i < 3; i++) {
+        dsc_config c;
+        int64_t histogram[ROOM];
+        dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
+        default_config(&c, &dsc_drafter_spectr);
+        for (int64_t r = 0; r < REQUESTS; r++)
+            run_request(&b, &c, order[i], DSC_DRAFT_IID, r, 1, &counts);
+        double rate = dsc_block_efficiency(&counts);
+        if (!(rate > before))
+            fail_msg("%s: %.4f tokens a call, the rule before it %.4f", order[i]->name, rate,
+                     before);
+        before = rate;
+        dsc_config_fini(&c);
+    }
+    bench_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lossless_rules_emit_the_targets_law),
+        cmocka_unit_test(a_lossy_rule_does_not),
+        cmocka_unit_test(greedy_targets_say_the_same),
+        cmocka_unit_test(better_rules_accept_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
