@@ -20,6 +20,7 @@ typedef enum dsc_rng_use {
     DSC_RNG_DRAFT = 6,       // tokens drawn from a draft model
     DSC_RNG_VERIFY = 7,      // a verification rule's
     DSC_RNG_SAMPLE = 8,      // which requests of a trace are kept
+    DSC_RNG_ORDER = 0x6f72,  // of requests
     DSC_RNG_FAMILY = 0x7a69, // noise of a family of laws
 } dsc_rng_use;
 

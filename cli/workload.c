@@ -32,6 +32,10 @@ const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
     [CLI_WORKLOAD_MAX_TOKENS] = {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M",
      .initial = "256", .min = 1, .max = 1 << 30,
      .help = "with --model: of an output; an end token ends it before"},
+    [CLI_WORKLOAD_ORDER] = {.name = "order", .kind = DSC_OPTION_TEXT,
+     .metavar = "file|shuffle[:SEED]|consecutive:N[/TASKS]", .initial = "file",
+     .help = "with --model: which request comes when; consecutive: N of each of 4 tasks in turn, "
+             "which lie one behind the other in the file"},
 };
 // clang-format on
 
@@ -105,6 +109,9 @@ int cli_workload_make(cli_workload *w, const dsc_option_value *value,
         w->rule = dsc_verifier_find(rule ? rule : default_rule(drafter, &w->load), err);
         rc = w->rule ? DSC_OK : DSC_EUSAGE;
     }
+    if (!rc && model)
+        rc = dsc_workload_order(&w->order, value[CLI_WORKLOAD_ORDER].text, w->load.requests, err);
+    w->load.order = w->order;
     if (rc)
         cli_workload_free(w);
     return rc;
@@ -124,5 +131,6 @@ void cli_workload_free(cli_workload *w)
     dsc_language_free(w->target);
     dsc_language_free(w->draft);
     dsc_language_free(w->middle);
+    free(w->order);
     *w = (cli_workload){0};
 }

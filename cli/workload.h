@@ -18,12 +18,14 @@ enum {
     CLI_WORKLOAD_REQUESTS,
     CLI_WORKLOAD_PROMPT_TOKENS,
     CLI_WORKLOAD_MAX_TOKENS,
+    CLI_WORKLOAD_ORDER,
     CLI_WORKLOAD_OPTIONS
 };
 extern const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS];
 
 typedef struct cli_workload {
     dsc_language *target, *draft, *middle; // owned
+    int64_t *order;                        // owned
     dsc_workload load;
     const dsc_verifier_type *rule;
 } cli_workload;

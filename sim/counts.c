@@ -25,6 +25,8 @@ void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
         sum->histogram[m] += x->histogram[m];
     sum->draft_calls += x->draft_calls;
     sum->draft_call_tokens += x->draft_call_tokens;
+    for (int e = 0; e < DSC_MAX_EXTRA; e++)
+        sum->extra[e] += x->extra[e];
     for (int64_t m = 0; m < x->width_length && sum->width; m++)
         sum->width[m] += x->width[m];
 }

@@ -7,18 +7,21 @@
 
 #include <stdint.h>
 
+enum { DSC_MAX_EXTRA = 4 };
+
 typedef struct dsc_counts {
     int64_t requests;
-    int64_t output_tokens;       // bonus tokens included
-    int64_t target_calls;        // forward passes of the target, the first (prefill) included
-    int64_t num_drafts;          // drafts started, empty ones included (LLMA: triggers)
-    int64_t num_draft_tokens;    // tokens proposed
-    int64_t num_accepted_tokens; // of those, accepted; bonus excluded
-    int64_t draft_calls;         // forward passes of the draft model
-    int64_t draft_call_tokens;   // tokens in them
-    int64_t *histogram;          // [histogram_length] target calls that accepted m draft tokens
-    int64_t histogram_length;    // most draft tokens a call can accept, + 1
-    int64_t *width;              // [width_length] target calls on m + 1 tokens; NULL: not counted
+    int64_t output_tokens;        // bonus tokens included
+    int64_t target_calls;         // forward passes of the target, the first (prefill) included
+    int64_t num_drafts;           // drafts started, empty ones included (LLMA: triggers)
+    int64_t num_draft_tokens;     // tokens proposed
+    int64_t num_accepted_tokens;  // of those, accepted; bonus excluded
+    int64_t draft_calls;          // forward passes of the draft model
+    int64_t draft_call_tokens;    // tokens in them
+    int64_t extra[DSC_MAX_EXTRA]; // counters of the method (dsc_drafter_type.extra)
+    int64_t *histogram;           // [histogram_length] target calls that accepted m draft tokens
+    int64_t histogram_length;     // most draft tokens a call can accept, + 1
+    int64_t *width;               // [width_length] target calls on m + 1 tokens; NULL: not counted
     int64_t width_length;
 } dsc_counts;
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-static const dsc_drafter_type *const drafters[] = {&dsc_drafter_none,   &dsc_drafter_oracle,
-                                                   &dsc_drafter_llma,   &dsc_drafter_chain,
-                                                   &dsc_drafter_spectr, NULL};
+static const dsc_drafter_type *const drafters[] = {
+    &dsc_drafter_none,   &dsc_drafter_oracle,    &dsc_drafter_llma,      &dsc_drafter_chain,
+    &dsc_drafter_spectr, &dsc_drafter_lookahead, &dsc_drafter_ouroboros, NULL};
 
 const dsc_drafter_type *const *dsc_drafters(void)
 {

@@ -5,6 +5,7 @@
 #define DSC_SIM_DRAFTER_H
 
 #include "base/option.h"
+#include "sim/counts.h"
 #include "sim/model.h"
 #include "sim/verdict.h"
 #include "traces/trace.h"
@@ -22,6 +23,17 @@ typedef struct dsc_config {
     void *prepared;                        // dsc_config_prepare
 } dsc_config;
 
+// What the requests of a run leave to later ones (dsc_drafter_type.carries). Zero-initialise.
+typedef struct dsc_carry {
+    dsc_arena arena; // of the run
+    void *state;     // the drafter's, in the arena; NULL: no request has begun yet
+} dsc_carry;
+
+// A counter that only one method has.
+typedef struct dsc_extra {
+    const char *name, *help; // of its result column
+} dsc_extra;
+
 // What a drafter is given when a request begins. Everything outlives the request.
 typedef struct dsc_drafter_input {
     const dsc_request *request; // without its output, unless the drafter `sees_output`
@@ -31,6 +43,8 @@ typedef struct dsc_drafter_input {
     dsc_arena *arena;         // of this request
     const dsc_models *models; // of this request; NULL in a replay without a loop (`spans`)
     dsc_draft_law law;        // how the children of a node are to be made: one that the type knows
+    dsc_carry *carry;         // of the run, or NULL: the request stands alone
+    int64_t *extra;           // [extra_count] counters to add to
 } dsc_drafter_input;
 
 // Drafts at every output position at once, without limit on their length; see `spans`.
@@ -52,6 +66,12 @@ struct dsc_drafter_type {
     const dsc_option *option; // parameters, in the order of the result columns
     size_t option_count;      // <= DSC_MAX_PARAMETERS
 
+    const dsc_extra *extra; // counters of its own, columns behind those of every method
+    size_t extra_count;     // <= DSC_MAX_EXTRA
+
+    // Whether requests depend on those before them, by in->carry: a run then takes them one after
+    // the other. NULL: never.
+    bool (*carries)(const dsc_config *config);
     // Reads what TEXT options name and checks what one option alone cannot say, into *prepared
     // (dsc_config.prepared), which `release` frees. NULL: nothing to do.
     int (*prepare)(const dsc_config *config, void **prepared, dsc_error *err);
@@ -82,7 +102,7 @@ struct dsc_drafter_type {
 };
 
 DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma,
-    dsc_drafter_chain, dsc_drafter_spectr;
+    dsc_drafter_chain, dsc_drafter_spectr, dsc_drafter_lookahead, dsc_drafter_ouroboros;
 
 DSC_API const dsc_drafter_type *const *dsc_drafters(void); // NULL-terminated
 DSC_API const dsc_drafter_type *dsc_drafter_find(

@@ -117,7 +117,9 @@ int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, d
                                .seed = in->seed,
                                .arena = in->arena,
                                .models = in->models,
-                               .law = in->law};
+                               .law = in->law,
+                               .carry = in->carry,
+                               .extra = counts->extra};
     void *state;
     int rc = dsc_arena_alloc(in->arena, &state, drafter->state_size, 1, err);
     if (!rc && drafter->begin)

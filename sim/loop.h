@@ -38,6 +38,7 @@ typedef struct dsc_loop_input {
     const dsc_request *request; // shown to the drafter without its output unless it sees_output
     uint64_t seed;
     dsc_arena *arena; // the request's
+    dsc_carry *carry; // of the run, or NULL (dsc_drafter_input.carry)
 } dsc_loop_input;
 
 // Runs a request to its end and adds what happened to *counts, whose histograms have room for

@@ -82,6 +82,9 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *drafter, int parts,
     }
     if (!rc)
         rc = add_columns(t, fields, FIELDS, err);
+    for (size_t e = 0; e < drafter->extra_count && !rc; e++)
+        rc = dsc_table_add_column(t, drafter->extra[e].name, DSC_CELL_INT, drafter->extra[e].help,
+                                  err);
     if (!rc && parts & DSC_RESULT_INTERVAL)
         rc = add_columns(t, interval_columns, 2, err);
     return rc;
@@ -103,7 +106,7 @@ static dsc_cell text(const char *s)
 }
 
 typedef struct row {
-    dsc_cell cell[6 + DSC_MAX_PARAMETERS + FIELDS];
+    dsc_cell cell[6 + DSC_MAX_PARAMETERS + FIELDS + DSC_MAX_EXTRA];
     char choice[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
     size_t n;
 } row;
@@ -153,6 +156,8 @@ int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error 
     }
     put_config(&r, result->config, result->rule);
     put_fields(&r, result->counts, result->cost);
+    for (size_t e = 0; e < result->config->drafter->extra_count; e++)
+        r.cell[r.n++] = integer(result->counts->extra[e]);
     if (parts & DSC_RESULT_INTERVAL) {
         r.cell[r.n++] = real(result->low);
         r.cell[r.n++] = real(result->high);

@@ -41,6 +41,7 @@ typedef struct job {
     bool expect;
     int64_t longest_output; // tokens
     worker *worker;         // [threads]
+    dsc_carry *carry;       // [count] NULL: requests are independent
     dsc_results single;     // counts of each request of a chunk, when they are asked for
 } job;
 
@@ -143,22 +144,24 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
                              .models = &models,
                              .request = q,
                              .seed = j->options->seed,
-                             .arena = &w->arena};
+                             .arena = &w->arena,
+                             .carry = j->carry ? &j->carry[c] : NULL};
         if (!rc)
             rc = dsc_loop_run(&w->loop, &in, &counts[c], err);
     }
     return rc;
 }
 
-// Request i of the shard, or of the workload when there is no shard.
+// Request i of the shard, or the i-th to come of the workload when there is no shard.
 static int fetch(const job *j, const dsc_shard *shard, int64_t i, dsc_request *q, dsc_error *err)
 {
     if (shard) {
         dsc_shard_request(shard, i, q);
         return DSC_OK;
     }
-    *q = (dsc_request){.index = i};
-    return dsc_workload_prompt(j->workload->target, i, j->workload->prompt_tokens, &q->prompt, err);
+    int64_t r = j->workload->order ? j->workload->order[i] : i;
+    *q = (dsc_request){.index = r};
+    return dsc_workload_prompt(j->workload->target, r, j->workload->prompt_tokens, &q->prompt, err);
 }
 
 static int64_t requests_in(const job *j, const dsc_shard *shard)
@@ -168,7 +171,8 @@ static int64_t requests_in(const job *j, const dsc_shard *shard)
 
 static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64_t end)
 {
-#pragma omp parallel for schedule(dynamic, 4) num_threads(j->options->threads)
+    int threads = j->carry ? 1 : j->options->threads;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int64_t i = first; i < end; i++) {
         worker *w = &j->worker[omp_get_thread_num()];
         if (w->failed >= 0)
@@ -179,7 +183,7 @@ static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64
             dsc_counts_clear(own);
         if (fetch(j, shard, i, &q, &w->error) ||
             run_request(j, w, &q, own ? own : w->results.counts, &w->error))
-            w->failed = shard ? q.index : i;
+            w->failed = q.index;
         else if (own)
             dsc_counts_add(&w->results.counts[0], own);
     }
@@ -256,10 +260,24 @@ static int choose_engine(job *j, dsc_error *err)
     return j->expect ? DSC_OK : dsc_pair_law(&j->law, drafter, j->rule, &fit, err);
 }
 
+// Room for what requests leave to the next ones, if they do.
+static int carry_init(job *j, dsc_error *err)
+{
+    bool any = false;
+    for (size_t c = 0; c < j->count; c++)
+        any |= j->config[c].drafter->carries && j->config[c].drafter->carries(&j->config[c]);
+    void *carry = NULL;
+    int rc = any ? dsc_alloc(&carry, j->count, sizeof *j->carry, err) : DSC_OK;
+    j->carry = carry;
+    return rc;
+}
+
 static int job_init(job *j, dsc_error *err)
 {
     void *workers;
     int rc = choose_engine(j, err);
+    if (!rc)
+        rc = carry_init(j, err);
     if (rc)
         return rc;
     rc = j->expect ? dsc_plan_init(&j->plan, j->config, j->count, err) : DSC_OK;
@@ -292,6 +310,9 @@ static void job_fini(job *j)
         dsc_model_synthetic_fini(&w->middle);
         dsc_results_fini(&w->results);
     }
+    for (size_t c = 0; j->carry && c < j->count; c++)
+        dsc_arena_fini(&j->carry[c].arena);
+    free(j->carry);
     free(j->worker);
     dsc_plan_fini(&j->plan);
     dsc_results_fini(&j->single);

@@ -23,7 +23,8 @@ typedef struct dsc_run_options {
     uint64_t seed;
     // Between chunks of requests: output tokens done and in all; nonzero stops with DSC_EINTERRUPT.
     int (*progress)(void *user, int64_t done, int64_t total);
-    // After each request, in trace order, with its own counts; needs a single configuration.
+    // After each request, in trace order (in that of the workload), with its own counts; needs a
+    // single configuration.
     int (*request)(void *user, const dsc_request *request, const dsc_counts *counts,
                    dsc_error *err);
     void *user;

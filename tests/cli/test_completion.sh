@@ -88,7 +88,7 @@ offers "" sim -- -
 # values
 offers "$(first_words methods)" sim a.dst --method ""
 offers "$(first_words methods)" sim a.dst --method =
-offers "llma" sweep a.dst --method = l
+offers "llma" sweep a.dst --method = ll
 offers "docs turns prompt all" sim a.dst --method llma --references ""
 offers "turns" sim a.dst --method llma --references = t
 offers "paper,code" sweep a.dst --method llma --semantics paper,c

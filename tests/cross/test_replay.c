@@ -111,8 +111,8 @@ static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, u
     dsc_arena_reset(&b->arena);
     dsc_model_trace_begin(&b->target, q->output);
     const dsc_models models = {.target = &b->target.base};
-    const dsc_loop_input in = {config,   &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, q, seed,
-                               &b->arena};
+    const dsc_loop_input in = {
+        config, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, q, seed, &b->arena, NULL};
     assert_ok(dsc_loop_run(&b->loop, &in, out, &e), e);
     assert_int_equal(b->target.base.refused, 0);
 }

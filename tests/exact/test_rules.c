@@ -55,7 +55,8 @@ static void default_config(dsc_config *c, const dsc_drafter_type *d)
         c->real[o] = value[o].real;
         c->text[o] = value[o].text;
         if (d->option[o].kind == DSC_OPTION_INT &&
-            (!strcmp(d->option[o].name, "length") || !strcmp(d->option[o].name, "drafts")))
+            (!strcmp(d->option[o].name, "length") || !strcmp(d->option[o].name, "drafts") ||
+             !strcmp(d->option[o].name, "level")))
             c->parameter[o] = 3;
         if (!strcmp(d->option[o].name, "references")) // there are no documents here
             assert_ok(dsc_option_single(&d->option[o], "prompt", &c->parameter[o], &err), err);
@@ -77,7 +78,7 @@ static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *r
     assert_ok(dsc_model_synthetic_begin(&b->m, b->draft, prompt, TOKENS, temperature, &err), err);
     dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
     dsc_arena_reset(&b->arena);
-    dsc_loop_input in = {c, rule, law, &models, &q, 5, &b->arena};
+    dsc_loop_input in = {c, rule, law, &models, &q, 5, &b->arena, NULL};
     assert_ok(dsc_loop_run(&b->loop, &in, counts, &err), err);
     assert_int_equal(b->t.base.length, TOKENS);
     int text = 0;

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookahead decoding: the pool of phrases, the method step by step against a second, plain
+// implementation, outputs and laws of outputs.
+#include "lookahead_reference.h"
+
+#include "sim/draft/phrase_pool.h"
+#include "sim/draft/window.h"
+#include "sim/model_markov.h"
+
+// --- the pool ------------------------------------------------------------------------------------
+
+static void expect_list(const dsc_phrase_pool *p, int32_t key, const char *second)
+{
+    const dsc_phrase_list *l = dsc_phrase_pool_find(p, key);
+    size_t n = strlen(second), i = 0;
+    assert_non_null(l);
+    assert_int_equal(l->count, n);
+    for (const dsc_phrase *x = l->oldest; x; x = x->newer, i++)
+        assert_int_equal(x->token[1], second[i]);
+    assert_int_equal(i, n);
+    for (const dsc_phrase *x = l->newest; x; x = x->older)
+        assert_int_equal(x->token[1], second[--i]);
+}
+
+static void the_pool_forgets_the_oldest(void **state)
+{
+    (void)state;
+    dsc_arena arena = {0};
+    dsc_phrase_pool p;
+    dsc_error err;
+    assert_ok(dsc_phrase_pool_init(&p, &arena, 2, 3, &err), err);
+    assert_null(dsc_phrase_pool_find(&p, 7));
+    static const struct {
+        char add;
+        const char *list;
+    } step[] = {{'a', "a"},   {'b', "ab"},  {'a', "ba"},  {'a', "ba"},  {'c', "bac"},
+                {'b', "acb"}, {'d', "cbd"}, {'d', "cbd"}, {'c', "bdc"}, {'e', "dce"}};
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++) {
+        const int32_t phrase[] = {1, step[i].add};
+        assert_ok(dsc_phrase_pool_add(&p, 7, phrase, &err), err);
+        expect_list(&p, 7, step[i].list);
+    }
+    dsc_arena_fini(&arena);
+}
+
+static void the_pool_keeps_keys_apart(void **state)
+{
+    (void)state;
+    dsc_arena arena = {0};
+    dsc_phrase_pool p;
+    dsc_error err;
+    assert_ok(dsc_phrase_pool_init(&p, &arena, 2, 1, &err), err);
+    for (int32_t key = -1; key < 3000; key++) {
+        const int32_t phrase[] = {key, key % 100};
+        assert_ok(dsc_phrase_pool_add(&p, key * 64, phrase, &err), err);
+    }
+    for (int32_t key = -1; key < 3000; key++) {
+        const dsc_phrase_list *l = dsc_phrase_pool_find(&p, key * 64);
+        assert_true(l && l->count == 1 && l->newest->token[0] == key);
+        assert_null(dsc_phrase_pool_find(&p, key * 64 + 1));
+    }
+    assert_ok(dsc_phrase_pool_init(&p, &arena, 2, 0, &err), err); // keeps nothing
+    assert_ok(dsc_phrase_pool_add(&p, 1, (int32_t[]){1, 2}, &err), err);
+    assert_null(dsc_phrase_pool_find(&p, 1));
+    dsc_arena_fini(&arena);
+}
+
+// --- step by step --------------------------------------------------------------------------------
+
+typedef struct setting {
+    const char *window, *level, *guesses, *prompt, *semantics;
+} setting;
+
+static const setting settings[] = {
+    {"7", "5", "7", "off", "paper"}, {"7", "5", "7", "off", "code"},
+    {"1", "2", "3", "off", "paper"}, {"4", "2", "4", "off", "code"},
+    {"1", "7", "2", "on", "paper"},  {"5", "3", "5", "on", "code"},
+    {"5", "3", "5", "on", "paper"},  {"6", "4", "0", "off", "paper"},
+    {"3", "6", "20", "on", "code"},  {"15", "5", "1", "off", "code"},
+};
+
+static const char *name_of(const setting *s)
+{
+    static char name[200];
+    snprintf(name, sizeof name, "W=%s N=%s G=%s prompt %s %s", s->window, s->level, s->guesses,
+             s->prompt, s->semantics);
+    return name;
+}
+
+static dsc_config config(const setting *s)
+{
+    const char *const set[] = {"window",   s->window,          "level",   s->level,    "guesses",
+                               s->guesses, "pool-from-prompt", s->prompt, "semantics", s->semantics,
+                               NULL};
+    return config_of(&dsc_drafter_lookahead, set);
+}
+
+typedef struct reference {
+    ref_text text, history;
+    ref_pool pool;
+    ref_window window;
+    int64_t histogram[RUN_HISTOGRAM], width[RUN_WIDTH];
+} reference;
+
+static void remember(reference *r, int32_t token)
+{
+    int n = r->window.level;
+    put(&r->history, token);
+    if (r->history.n >= n)
+        ref_add(&r->pool, r->history.token[r->history.n - n],
+                r->history.token + r->history.n - n + 1);
+}
+
+// The longest guess and the target's own token, at most N - 1 or N tokens; how many.
+static int emit(const reference *r, const bench *b, bool code, int32_t *out, int *guesses)
+{
+    int at[REF_LIST], n = r->window.level - (code ? 2 : 1), best = 0;
+    int32_t current = r->text.token[r->text.n - 1];
+    *guesses = ref_full(&r->window) ? ref_find(&r->pool, current, at) : 0;
+    out[0] = say(b->target, &r->text);
+    for (int g = 0; g < *guesses; g++) {
+        int32_t said[REF_DEEP];
+        int hit = ref_follow(b->target, &r->text, r->pool.phrase[at[g]].token, n, said);
+        if (hit > best) {
+            best = hit;
+            memcpy(out, said, sizeof said);
+        }
+    }
+    return best + 1;
+}
+
+static void refer(reference *r, const bench *b, const setting *s, const dsc_drafter_input *in,
+                  int64_t tokens)
+{
+    bool code = !strcmp(s->semantics, "code"), prompt = !strcmp(s->prompt, "on"), ended = false;
+    dsc_token_view p = in->request->prompt;
+    r->text.n = r->history.n = 0;
+    r->pool = (ref_pool){.length = atoi(s->level) - 1, .most = atoi(s->guesses)};
+    ref_begin(&r->window, atoi(s->window), atoi(s->level), in);
+    for (int64_t i = 0; i < p.count; i++) {
+        put(&r->text, p.id[i]);
+        if (prompt)
+            remember(r, p.id[i]);
+    }
+    while (!ended) {
+        int32_t out[REF_DEEP];
+        ref_text before = r->text;
+        int guesses, n = emit(r, b, code, out, &guesses), done = 0;
+        r->width[ref_nodes(&r->window) + guesses * r->pool.length]++;
+        while (done < n && !ended) {
+            put(&r->text, out[done]);
+            ended = out[done++] == b->target->end_token || r->text.n == p.count + tokens;
+        }
+        r->histogram[done - 1]++;
+        ref_step(&r->window, b->target, &before, &r->pool);
+        for (int i = 0; i < done && prompt; i++)
+            remember(r, out[code ? done - 1 : i]);
+    }
+}
+
+static void it_is_what_was_described(void **state)
+{
+    (void)state;
+    bench *b = ngram_bench(1, 6, 3);
+    reference *r = calloc(1, sizeof *r);
+    int64_t taken = 0, refused = 0;
+    assert_non_null(r);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        dsc_config c = config(&settings[i]);
+        memset(r->histogram, 0, sizeof r->histogram);
+        memset(r->width, 0, sizeof r->width);
+        bench_clear(b);
+        for (int64_t q = 0; q < 6; q++) {
+            dsc_request request = {.index = q, .prompt = bench_prompt(b, q, 20)};
+            dsc_drafter_input in = {.request = &request, .config = &c, .seed = 5};
+            run_one(b, &c, &dsc_verifier_greedy, request.prompt, q, 120, 0, NULL);
+            refer(r, b, &settings[i], &in, 120);
+            assert_int_equal(b->t.base.length, r->text.n - 20);
+            assert_memory_equal(b->t.base.output, r->text.token + 20,
+                                (size_t)b->t.base.length * sizeof(int32_t));
+        }
+        same_counts(b->histogram, r->histogram, RUN_HISTOGRAM, "histogram", name_of(&settings[i]));
+        same_counts(b->width, r->width, RUN_WIDTH, "width", name_of(&settings[i]));
+        assert_true(dsc_config_width(&c) < RUN_WIDTH);
+        for (int64_t m = dsc_config_limit(&c) + 1; m < RUN_HISTOGRAM; m++)
+            assert_int_equal(b->histogram[m], 0);
+        for (int64_t m = dsc_config_width(&c); m < RUN_WIDTH; m++)
+            assert_int_equal(b->width[m], 0);
+        taken += b->counts.num_accepted_tokens;
+        refused += b->histogram[0];
+    }
+    assert_true(taken > 1000 && refused > 100); // there was something to see
+    free(r);
+    bench_free(b);
+}
+
+// A full window and all guesses: (N - 1)(W + G) tokens in a pass.
+static void passes_are_as_wide_as_the_paper_says(void **state)
+{
+    (void)state;
+    static const setting s = {"7", "5", "7", "off", "paper"};
+    dsc_config c = config(&s);
+    assert_int_equal(dsc_config_width(&c), (5 - 1) * (7 + 7));
+    assert_int_equal(dsc_config_limit(&c), 4);
+    assert_int_equal(dsc_window_nodes(7, 5), 4 * 7 - 1);
+    assert_int_equal(dsc_window_nodes(1, 7), 3 * 4 - 1); // while it fills, levels 0 to 2 or 3
+}
+
+// --- outputs -------------------------------------------------------------------------------------
+
+static void outputs_are_the_targets_own(void **state)
+{
+    (void)state;
+    dsc_error err = {0};
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        dsc_markov_options o = {.vocab_size = 2 + (int32_t)seed, .seed = seed, .noise = 1};
+        dsc_language *target, *draft;
+        assert_ok(dsc_markov_new(&target, &o, DSC_SIDE_TARGET, &err), err);
+        assert_ok(dsc_markov_new(&draft, &o, DSC_SIDE_DRAFT, &err), err);
+        bench *b = bench_new(target, draft);
+        dsc_config none = config_of(&dsc_drafter_none, NULL);
+        static const int32_t words[] = {1, 0, 1, 1, 0};
+        dsc_token_view prompt = {words, seed % 3 ? 5 : 0}; // empty ones too
+        for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+            dsc_config c = config(&settings[i]);
+            int32_t alone[50];
+            run_one(b, &none, &dsc_verifier_greedy, prompt, 0, 50, 0, NULL);
+            memcpy(alone, b->t.base.output, sizeof alone);
+            run_one(b, &c, seed % 2 ? &dsc_verifier_greedy : &dsc_verifier_multiround, prompt, 0,
+                    50, 0, NULL);
+            assert_memory_equal(b->t.base.output, alone, sizeof alone);
+        }
+        bench_free(b);
+    }
+}
+
+// Drawn outputs of three tokens follow the target's law (Pearson's statistic). Guesses need the
+// window to be full: n-grams of 2 and 3 tokens.
+static void drawn_outputs_follow_the_law(void **state)
+{
+    (void)state;
+    enum { VOCAB = 3, TOKENS = 5, TEXTS = 243, REQUESTS = 30000 };
+    static const setting drawn[] = {{"3", "2", "3", "off", "paper"},
+                                    {"3", "3", "5", "on", "code"},
+                                    {"2", "3", "4", "on", "paper"}};
+    static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
+    dsc_error err = {0};
+    dsc_markov_options o = {.vocab_size = VOCAB, .seed = 3, .noise = 1.5};
+    dsc_language *target, *draft;
+    assert_ok(dsc_markov_new(&target, &o, DSC_SIDE_TARGET, &err), err);
+    assert_ok(dsc_markov_new(&draft, &o, DSC_SIDE_DRAFT, &err), err);
+    bench *b = bench_new(target, draft);
+    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
+        dsc_config c = config(&drawn[i]);
+        int64_t count[TEXTS] = {0};
+        double x = 0;
+        bench_clear(b);
+        for (int64_t r = 0; r < REQUESTS; r++) {
+            int text = 0;
+            run_one(b, &c, &dsc_verifier_multiround, (dsc_token_view){words, 9}, r, TOKENS, 1,
+                    NULL);
+            for (int j = 0; j < TOKENS; j++)
+                text = text * VOCAB + b->t.base.output[j];
+            count[text]++;
+        }
+        for (int text = 0; text < TEXTS; text++) {
+            int32_t before = words[8];
+            double p = REQUESTS;
+            for (int j = 0, scale = TEXTS / VOCAB; j < TOKENS; j++, scale /= VOCAB) {
+                dsc_dist d = law_at(target, &before, 1);
+                before = text / scale % VOCAB;
+                p *= dsc_dist_probability(&d, before);
+            }
+            x += ((double)count[text] - p) * ((double)count[text] - p) / p;
+        }
+        if (x > TEXTS - 1 + 5 * sqrt(2 * (TEXTS - 1)))
+            fail_msg("%s: chi-square %.1f of %d degrees", name_of(&drawn[i]), x, TEXTS - 1);
+        assert_true(b->counts.num_accepted_tokens > REQUESTS / 10);
+    }
+    bench_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_pool_forgets_the_oldest),
+        cmocka_unit_test(the_pool_keeps_keys_apart),
+        cmocka_unit_test_setup_teardown(it_is_what_was_described, make_scratch, remove_scratch),
+        cmocka_unit_test(passes_are_as_wide_as_the_paper_says),
+        cmocka_unit_test(outputs_are_the_targets_own),
+        cmocka_unit_test(drawn_outputs_follow_the_law),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
