@@ -143,6 +143,24 @@ int dsc_arena_alloc(dsc_arena *a, void **out, size_t n, size_t size, dsc_error *
     return DSC_OK;
 }
 
+int dsc_arena_grow(dsc_arena *a, void **array, size_t *capacity, size_t need, size_t size,
+                   dsc_error *err)
+{
+    void *grown;
+    if (need <= *capacity)
+        return DSC_OK;
+    if (need < 2 * *capacity) // no overflow: that many fit in memory already
+        need = 2 * *capacity;
+    int rc = dsc_arena_alloc(a, &grown, need, size, err);
+    if (rc)
+        return rc;
+    if (*capacity)
+        memcpy(grown, *array, *capacity * size);
+    *array = grown;
+    *capacity = need;
+    return DSC_OK;
+}
+
 void dsc_arena_reset(dsc_arena *a)
 {
     a->current = a->first;

@@ -39,6 +39,9 @@ typedef struct dsc_arena {
 
 // n elements of `size` bytes, 64-byte aligned, uninitialised; valid until reset or fini.
 DSC_API int dsc_arena_alloc(dsc_arena *a, void **out, size_t n, size_t size, dsc_error *err);
+// dsc_grow with memory of the arena; the old place stays taken until the reset.
+DSC_API int dsc_arena_grow(dsc_arena *a, void **array, size_t *capacity, size_t need, size_t size,
+                           dsc_error *err);
 DSC_API void dsc_arena_reset(dsc_arena *a); // keeps the memory
 DSC_API void dsc_arena_fini(dsc_arena *a);  // frees it
 

@@ -162,8 +162,8 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
         return rc;
     run.rule = c.rule = models.rule;
     rc = dsc_cost_parse(&cost, value[COST].text, err);
-    if (!rc && trace)
-        rc = cli_note_missing_references(trace, config->drafter, parameter, err);
+    if (!rc)
+        rc = cli_note_missing_references(trace, models.target, config->drafter, parameter, err);
     if (!rc)
         rc = dsc_bootstrap_init(&c.bootstrap, RESAMPLES, seed, err);
     if (!rc && c.per_request)

@@ -89,7 +89,7 @@ static int sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_option_
     if (!rc)
         rc = describe_grid(&comments, grid->drafter, list, err);
     if (!rc)
-        rc = cli_note_missing_references(trace, grid->drafter, list, err);
+        rc = cli_note_missing_references(trace, NULL, grid->drafter, list, err);
     cli_progress_init(&c.progress, value[PROGRESS].integer, "token-configurations");
     cli_catch_signals();
     if (!rc)

@@ -79,8 +79,15 @@ static int any_reference(const dsc_trace *trace, const char *chosen, bool *found
     return rc;
 }
 
-int cli_note_missing_references(const dsc_trace *trace, const dsc_drafter_type *drafter,
-                                const dsc_option_value *value, dsc_error *err)
+// A model is asked with prompts cut from its texts, and with nothing else.
+static bool any_prompt(const dsc_language *target, const char *chosen)
+{
+    return target->type->text && (strcmp(chosen, "all") == 0 || strcmp(chosen, "prompt") == 0);
+}
+
+int cli_note_missing_references(const dsc_trace *trace, const dsc_language *target,
+                                const dsc_drafter_type *drafter, const dsc_option_value *value,
+                                dsc_error *err)
 {
     const dsc_option *o = drafter->option;
     while (o < drafter->option + drafter->option_count && strcmp(o->name, "references"))
@@ -94,12 +101,16 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_drafter_type *
         char chosen[64];
         bool found = true;
         dsc_option_text(o, list[i], chosen, sizeof chosen);
-        rc = any_reference(trace, chosen, &found, err);
+        if (trace)
+            rc = any_reference(trace, chosen, &found, err);
+        else
+            found = any_prompt(target, chosen);
         if (!rc && !found)
             fprintf(stderr,
-                    "draftscope: note: no request of the trace has references of kind '%s': "
-                    "nothing is ever drafted\n",
-                    chosen);
+                    "draftscope: note: no request of the %s has references of kind '%s': "
+                    "nothing is ever drafted%s\n",
+                    trace ? "trace" : "model", chosen,
+                    !trace && target->type->text ? " (try --references prompt)" : "");
     }
     free(list);
     return rc;

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "sim/drafter.h"
+#include "sim/language.h"
 
 // Finds --method NAME in argv before everything else is parsed (its options depend on it).
 // DSC_EUSAGE when it is missing or unknown.
@@ -19,9 +20,11 @@ void cli_print_method_help(const char *usage, const char *about, const dsc_optio
 int cli_config_fill(dsc_config *config, const dsc_option_value *parameter, dsc_error *err);
 
 // Says on stderr, once, what a user would otherwise have to guess from a column of zeros: the
-// chosen references do not occur in the trace.
+// chosen references do not occur in the trace or, where that is NULL, in what the model `target` is
+// asked.
 // `value`: the drafter's options as parsed, single or lists.
-int cli_note_missing_references(const dsc_trace *trace, const dsc_drafter_type *drafter,
-                                const dsc_option_value *value, dsc_error *err);
+int cli_note_missing_references(const dsc_trace *trace, const dsc_language *target,
+                                const dsc_drafter_type *drafter, const dsc_option_value *value,
+                                dsc_error *err);
 
 #endif

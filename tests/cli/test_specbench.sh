@@ -68,6 +68,12 @@ log vanilla
 expect vanilla block_efficiency 4 1.0000
 expect vanilla source_tokens_per_s 1 51.4
 expect vanilla hazard 3 ""
+# Prompt lookup on these outputs: the leaderboard has 1.73 (RTX 3090) and 1.75 (A100) tokens a step.
+pld=$("$draftscope" sim vanilla.dst --method pld --json | grep -o '"block_efficiency": *[0-9.]*')
+printf '%s\n' "${pld##*[: ]}" | awk '{ exit !($1 > 1.73 && $1 < 1.75) }' || {
+    echo "not ok - vanilla: $pld with --method pld, known is 1.73 to 1.75"
+    failed=1
+}
 
 [ $failed = 0 ] && echo "Spec-Bench: every figure as known"
 exit $failed

@@ -164,6 +164,14 @@ static void loop_equals_expect(void **state)
                              lcg(&s) % 2, lcg(&s) % 2, lcg(&s) % 4);
         }
         compare_all(b, config, 80, &m->request);
+        for (int c = 0; c < 40; c++) { // n-most, n-least (sometimes more), length, semantics
+            config[c] = (dsc_config){.drafter = &dsc_drafter_pld};
+            config[c].parameter[0] = 1 + lcg(&s) % 6;
+            config[c].parameter[1] = 1 + lcg(&s) % 4;
+            config[c].parameter[2] = 1 + lcg(&s) % 30;
+            config[c].parameter[3] = lcg(&s) % 2;
+        }
+        compare_all(b, config, 40, &m->request);
         for (int64_t k = 0; k < 20; k++)
             config[k] = (dsc_config){.drafter = &dsc_drafter_oracle, .parameter = {k}};
         compare_all(b, config, 20, &m->request);

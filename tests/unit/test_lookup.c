@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookup methods against straightforward programs, on texts of few different tokens, so that there
+// is always something to find: drafts must be equal token by token.
+#include "tests/close.h"
+
+#include "sim/drafter.h"
+
+#include <string.h>
+
+enum { MOST = 1200, ROOM = 64, END = 1 }; // END: the end token where there is one
+
+static uint32_t lcg(uint32_t *s)
+{
+    return (*s = *s * 1664525u + 1013904223u) >> 8;
+}
+
+// A random text; with `copies` it repeats stretches of itself.
+static void make_text(int32_t *text, int n, uint32_t vocabulary, bool copies, uint32_t *s)
+{
+    for (int i = 0; i < n; i++) {
+        int from = i ? (int)(lcg(s) % (uint32_t)i) : 0;
+        for (int j = (int)(lcg(s) % 20); copies && i && j > 0 && i < n; j--)
+            text[i++] = text[from++];
+        if (i < n)
+            text[i] = (int32_t)(lcg(s) % vocabulary);
+    }
+}
+
+typedef struct bench {
+    dsc_arena arena;
+    dsc_draft draft;
+    dsc_model target;
+    dsc_request request;
+    void *state;
+} bench;
+
+static void bench_begin(bench *b, const dsc_config *config, const int32_t *text, int prompt,
+                        int32_t end_token)
+{
+    dsc_error e;
+    dsc_arena_reset(&b->arena);
+    b->target = (dsc_model){.limit = MOST, .end_token = end_token};
+    b->request = (dsc_request){.prompt = {text, prompt}};
+    dsc_models models = {.target = &b->target};
+    dsc_drafter_input in = {.request = &b->request,
+                            .config = config,
+                            .parameter = config->parameter,
+                            .arena = &b->arena,
+                            .models = &models};
+    assert_ok(dsc_arena_alloc(&b->arena, &b->state, config->drafter->state_size, 1, &e), e);
+    assert_ok(config->drafter->begin(b->state, &in, &e), e);
+}
+
+static void bench_propose(bench *b, const dsc_config *config, const int32_t *output, int length)
+{
+    dsc_error e;
+    dsc_draft_clear(&b->draft);
+    assert_ok(config->drafter->propose(b->state, output, length, &b->draft, &e), e);
+    assert_int_equal(b->draft.started, b->draft.count > 0);
+    assert_true((int64_t)b->draft.count < dsc_config_width(config));
+}
+
+static void bench_fini(bench *b)
+{
+    dsc_arena_fini(&b->arena);
+    dsc_draft_fini(&b->draft);
+}
+
+// What a program proposes after text[0, n): nodes, their parents.
+typedef struct nodes {
+    int count;
+    int32_t token[MOST], parent[MOST];
+} nodes;
+
+typedef void (*propose)(const dsc_config *config, const int32_t *text, int n, int32_t end_token,
+                        nodes *out);
+
+static bool same(const int32_t *a, const int32_t *b, int n)
+{
+    return n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0;
+}
+
+// The method's drafts along a text, after steps of 1 to 6 tokens, are those of the program. Returns
+// the tokens drafted.
+static int64_t compare(bench *b, const dsc_config *config, propose program, const int32_t *text,
+                       int n, int32_t end_token, uint32_t *s)
+{
+    static nodes want;
+    int64_t drafted = 0;
+    int prompt = (int)(lcg(s) % 40);
+    bench_begin(b, config, text, prompt, end_token);
+    for (int at = prompt; at < n; at += 1 + (int)(lcg(s) % 6)) {
+        program(config, text, at, end_token, &want);
+        bench_propose(b, config, text + prompt, at - prompt);
+        assert_int_equal(b->draft.count, want.count);
+        assert_true(same(b->draft.token, want.token, want.count));
+        assert_true(same(b->draft.parent, want.parent, want.count));
+        drafted += want.count;
+    }
+    return drafted;
+}
+
+// --- pld -----------------------------------------------------------------------------------------
+
+enum { N_MOST, N_LEAST, PLD_LENGTH, SEMANTICS };
+
+// Saxena's function, and that of transformers, line by line.
+static void lookup(const dsc_config *config, const int32_t *text, int n, int32_t end_token,
+                   nodes *out)
+{
+    const int64_t *parameter = config->parameter;
+    out->count = 0;
+    for (int gram = (int)parameter[N_MOST]; gram >= parameter[N_LEAST]; gram--)
+        for (int at = 0; at + gram <= n && gram < n; at++) {
+            int start = at + gram, end = start + (int)parameter[PLD_LENGTH];
+            if (!same(text + at, text + n - gram, gram))
+                continue;
+            if (parameter[SEMANTICS] ? start >= n : end > n || start >= n - gram)
+                continue;
+            for (; start < end && start < n; start++) {
+                if (parameter[SEMANTICS] && text[start] == end_token)
+                    return;
+                out->parent[out->count] = out->count - 1;
+                out->token[out->count++] = text[start];
+            }
+            return;
+        }
+}
+
+static void pld_equals_the_published_functions(void **state)
+{
+    (void)state;
+    static int32_t text[MOST];
+    bench b = {0};
+    int64_t drafted[2] = {0};
+    for (uint32_t seed = 0; seed < 300; seed++) {
+        uint32_t s = seed * 2654435761u + 1;
+        dsc_config c = {.drafter = &dsc_drafter_pld};
+        int n = seed % 50 ? (int)(lcg(&s) % 150) : MOST;
+        make_text(text, n, seed % 2 ? 2 + lcg(&s) % 30 : 2, seed % 3, &s);
+        c.parameter[N_MOST] = 1 + lcg(&s) % 6;
+        c.parameter[N_LEAST] = 1 + lcg(&s) % (uint32_t)c.parameter[N_MOST];
+        c.parameter[PLD_LENGTH] = 1 + lcg(&s) % (lcg(&s) % 2 ? 15 : 3);
+        c.parameter[SEMANTICS] = lcg(&s) % 2;
+        drafted[c.parameter[SEMANTICS]] +=
+            compare(&b, &c, lookup, text, n, seed % 4 ? -1 : END, &s);
+    }
+    assert_true(drafted[0] > 5000 && drafted[1] > 5000); // the comparison was about something
+    bench_fini(&b);
+}
+
+// n-grams are looked for in prompt and output, the first step included; the default is 10 tokens
+// after a trigram.
+static void pld_by_hand(void **state)
+{
+    (void)state;
+    static const int32_t text[] = {7, 1, 2, 3, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 1, 2, 3};
+    enum { N = sizeof text / sizeof *text };
+    bench b = {0};
+    dsc_config c = {.drafter = &dsc_drafter_pld, .parameter = {3, 1, 10, 0}};
+    bench_begin(&b, &c, text, N, -1);
+    bench_propose(&b, &c, NULL, 0);
+    assert_int_equal(b.draft.count, 10);
+    assert_true(same(b.draft.token, text + 4, 10));
+    c.parameter[PLD_LENGTH] = 14; // only 13 are there: nothing, or fewer
+    bench_begin(&b, &c, text, N, -1);
+    bench_propose(&b, &c, NULL, 0);
+    assert_int_equal(b.draft.count, 0);
+    c.parameter[SEMANTICS] = 1;
+    bench_begin(&b, &c, text, N, -1);
+    bench_propose(&b, &c, NULL, 0);
+    assert_int_equal(b.draft.count, 13);
+    bench_begin(&b, &c, text, N, 22); // up to the end token
+    bench_propose(&b, &c, NULL, 0);
+    assert_int_equal(b.draft.count, 2);
+    dsc_error e;
+    void *prepared;
+    c.parameter[N_LEAST] = 4;
+    assert_int_equal(c.drafter->prepare(&c, &prepared, &e), DSC_EUSAGE);
+    bench_fini(&b);
+}
+
+// --- suffix --------------------------------------------------------------------------------------
+
+enum { LENGTH, DEPTH, BRANCHES, FACTOR, PROBABILITY };
+
+// Occurrences of w in the text; *last is the end of the last one.
+static int occurrences(const int32_t *text, int n, const int32_t *w, int length, int *last)
+{
+    int count = 0;
+    for (int at = 0; at + length <= n; at++)
+        if (same(text + at, w, length)) {
+            *last = at + length;
+            count++;
+        }
+    return count;
+}
+
+// A continuation on the list: its path below the match, and how often both occur.
+typedef struct path {
+    int32_t token[ROOM];
+    int length, count, last, parent;
+    bool taken;
+} path;
+
+typedef struct list {
+    int count;
+    path item[2000];
+} list;
+
+// Adds the continuations of a path, which is below the last m tokens: the most frequent first, of
+// equal ones the one seen last.
+static void add_continuations(list *l, const dsc_config *c, const int32_t *text, int n, int m,
+                              const path *above, int parent, int all)
+{
+    int32_t w[2 * ROOM];
+    int first = l->count;
+    memcpy(w, text + n - m, (size_t)m * sizeof *w);
+    memcpy(w + m, above->token, (size_t)above->length * sizeof *w);
+    if (m + above->length >= c->parameter[DEPTH])
+        return;
+    for (int32_t token = 0; token < 40; token++) {
+        path p = *above;
+        w[m + above->length] = token;
+        p.count = occurrences(text, n, w, m + above->length + 1, &p.last);
+        if (!p.count || (double)p.count < c->real[PROBABILITY] * all)
+            continue;
+        p.token[p.length++] = token;
+        p.parent = parent;
+        p.taken = false;
+        int at = l->count++;
+        for (; at > first && (p.count > l->item[at - 1].count ||
+                              (p.count == l->item[at - 1].count && p.last > l->item[at - 1].last));
+             at--)
+            l->item[at] = l->item[at - 1];
+        l->item[at] = p;
+    }
+    if (c->parameter[BRANCHES] && l->count - first > c->parameter[BRANCHES])
+        l->count = first + (int)c->parameter[BRANCHES];
+}
+
+// The nodes below the last m tokens; returns their score.
+static double likeliest(const dsc_config *c, const int32_t *text, int n, int m, nodes *out)
+{
+    static list l;
+    int last, all = occurrences(text, n, text + n - m, m, &last);
+    int most = (int)((double)m * c->real[FACTOR] + 1e-6);
+    int64_t sum = 0;
+    most = most < c->parameter[LENGTH] ? most : (int)c->parameter[LENGTH];
+    l.count = out->count = 0;
+    add_continuations(&l, c, text, n, m, &(path){0}, -1, all);
+    while (out->count < most) {
+        path *best = NULL;
+        for (int j = 0; j < l.count; j++)
+            if (!l.item[j].taken && (!best || l.item[j].count > best->count))
+                best = &l.item[j];
+        if (!best)
+            break;
+        best->taken = true;
+        path p = *best;
+        out->token[out->count] = p.token[p.length - 1];
+        out->parent[out->count++] = p.parent;
+        sum += p.count;
+        add_continuations(&l, c, text, n, m, &p, out->count - 1, all);
+    }
+    return (double)sum / all;
+}
+
+// The public program's way through all matches: from the shortest up, the last of the best.
+static void continue_text(const dsc_config *config, const int32_t *text, int n, int32_t end_token,
+                          nodes *out)
+{
+    static nodes trial;
+    double best = 0;
+    (void)end_token;
+    out->count = 0;
+    for (int m = 1; m < n && m < config->parameter[DEPTH]; m++) {
+        double score = likeliest(config, text, n, m, &trial);
+        if (score < best)
+            continue;
+        best = score;
+        out->count = trial.count;
+        memcpy(out->token, trial.token, (size_t)trial.count * sizeof *out->token);
+        memcpy(out->parent, trial.parent, (size_t)trial.count * sizeof *out->parent);
+    }
+}
+
+static void suffix_equals_the_straightforward_program(void **state)
+{
+    (void)state;
+    static int32_t text[MOST];
+    static const double factor[] = {0.5, 1, 2.5}, probability[] = {0, 0.1, 0.4};
+    bench b = {0};
+    int64_t drafted = 0;
+    for (uint32_t seed = 0; seed < 1000; seed++) {
+        uint32_t s = seed * 2654435761u + 1;
+        dsc_config c = {.drafter = &dsc_drafter_suffix};
+        int n = (int)(lcg(&s) % 70);
+        make_text(text, n, seed % 2 ? 2 + lcg(&s) % 30 : 2, seed % 3, &s);
+        c.parameter[LENGTH] = lcg(&s) % 12;
+        c.parameter[DEPTH] = 2 + lcg(&s) % 14;
+        c.parameter[BRANCHES] = lcg(&s) % 4;
+        c.real[FACTOR] = factor[lcg(&s) % 3];
+        c.real[PROBABILITY] = probability[lcg(&s) % 3];
+        drafted += compare(&b, &c, continue_text, text, n, -1, &s);
+    }
+    assert_true(drafted > 10000);
+    bench_fini(&b);
+}
+
+// A text that is longer than what the index starts with, of one token: every suffix is repeated,
+// and of the text (n tokens) the last m occur n - m + 1 times.
+static void suffix_of_a_long_run(void **state)
+{
+    (void)state;
+    static int32_t text[MOST];
+    bench b = {0};
+    dsc_config c = {.drafter = &dsc_drafter_suffix,
+                    .parameter = {24, 24, 1},
+                    .real = {[FACTOR] = 1, [PROBABILITY] = 0.1}};
+    bench_begin(&b, &c, text, 5, -1);
+    bench_propose(&b, &c, text, MOST - 5);
+    assert_int_equal(b.draft.count, 12); // m = 12: 12 tokens, no more in a depth of 24
+    for (int j = 0; j < 12; j++)
+        assert_int_equal(b.draft.token[j], 0);
+    bench_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pld_equals_the_published_functions),
+        cmocka_unit_test(pld_by_hand),
+        cmocka_unit_test(suffix_equals_the_straightforward_program),
+        cmocka_unit_test(suffix_of_a_long_run),
+    };
+    return cmocka_run_group_tests_name("lookup", tests, NULL, NULL);
+}
