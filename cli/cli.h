@@ -66,9 +66,10 @@ int cli_finish_stdout(dsc_error *err);
     }
 #define CLI_OPTION_COST                                                                            \
     {                                                                                              \
-        .name = "cost", .kind = DSC_OPTION_TEXT, .metavar = "unit|linear:FIXED_S,PER_TOKEN_S",     \
-        .initial = "unit",                                                                         \
-        .help = "what a target call costs: 1, or FIXED_S + PER_TOKEN_S x tokens in the call"       \
+        .name = "cost", .kind = DSC_OPTION_TEXT,                                                   \
+        .metavar = "unit|linear:FIXED_S,PER_TOKEN_S[,DRAFT_S]", .initial = "unit",                 \
+        .help = "what a target call costs: 1, or FIXED_S + PER_TOKEN_S x tokens in the call; and " \
+                "a call of the draft model: nothing, or DRAFT_S"                                   \
     }
 
 int cli_threads(int64_t asked); // 0: the number of processors

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope sim: one configuration over a trace.
+#include "base/file.h"
 #include "base/statistics.h"
 #include "cli/simulate.h"
 #include "cli/workload.h"
 #include "sim/cost.h"
 #include "sim/result.h"
 #include "sim/run.h"
+#include "sim/timeline.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { METHOD, ENGINE, COST, JSON, PER_REQUEST, SEED, THREADS, PROGRESS, OPTIONS };
+enum { METHOD, ENGINE, COST, JSON, PER_REQUEST, TIMELINE, FORCE, SEED, THREADS, PROGRESS, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
@@ -21,6 +23,9 @@ static const dsc_option options[OPTIONS] = {
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "one JSON object (a line per request)"},
     {.name = "per-request", .kind = DSC_OPTION_FLAG,
      .help = "a row per request instead of the totals"},
+    {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "write here when the models were at work, step by step, in the first request"},
+    CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
@@ -38,6 +43,9 @@ typedef struct context {
     cli_progress progress;
     dsc_bootstrap bootstrap;
     dsc_table rows; // one request at a time, with --per-request
+    dsc_outfile timeline_file;
+    dsc_table timeline;
+    double now_s; // where it ends
     bool per_request, json;
     const dsc_config *config;
     const dsc_verifier_type *rule;
@@ -66,6 +74,20 @@ static int print_request(context *c, const dsc_request *q, const dsc_counts *cou
     dsc_table_fini(t);
     free(id);
     return rc;
+}
+
+static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
+{
+    context *c = user;
+    return dsc_timeline_add(&c->timeline, &c->now_s, c->cost, step, err);
+}
+
+static int write_timeline(context *c, dsc_error *err)
+{
+    dsc_table_write_tsv_head(&c->timeline, c->timeline_file.stream);
+    for (size_t i = 0; i < c->timeline.rows; i++)
+        dsc_table_write_tsv_row(&c->timeline, i, c->timeline_file.stream);
+    return dsc_outfile_commit(&c->timeline_file, err);
 }
 
 static int on_request(void *user, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
@@ -139,6 +161,26 @@ static int print_head(const context *c, const dsc_trace *trace, uint64_t seed, c
     return rc;
 }
 
+// Its comment lines and columns, and the file, before anything is printed.
+static int begin_timeline(context *c, const dsc_trace *trace, const dsc_option_value *value,
+                          const dsc_option_value *load, dsc_error *err)
+{
+    if (value[ENGINE].integer == DSC_ENGINE_EXPECT)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--timeline shows the steps of the loop: --engine expect has none");
+    int rc =
+        cli_comments(&c->timeline, trace, (uint64_t)value[SEED].integer, value[COST].text, err);
+    if (!rc)
+        rc = cli_workload_comments(&c->timeline, load, err);
+    if (!rc)
+        rc = dsc_table_comment(&c->timeline, "request", "0", err);
+    if (!rc)
+        rc = dsc_timeline_columns(&c->timeline, err);
+    if (!rc)
+        rc = dsc_outfile_open(&c->timeline_file, value[TIMELINE].text, value[FORCE].given, err);
+    return rc;
+}
+
 static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_option_value *value,
                     const dsc_option_value *load, const dsc_option_value *parameter, dsc_error *err)
 {
@@ -162,6 +204,10 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
         return rc;
     run.rule = c.rule = models.rule;
     rc = dsc_cost_parse(&cost, value[COST].text, err);
+    if (!rc && value[TIMELINE].given) {
+        run.step = on_step;
+        rc = begin_timeline(&c, trace, value, load, err);
+    }
     if (!rc)
         rc = cli_note_missing_references(trace, models.target, config->drafter, parameter, err);
     if (!rc)
@@ -173,10 +219,14 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
     if (!rc)
         rc = dsc_run(trace, config, 1, &run, &results, err);
     cli_progress_end(&c.progress);
+    if (!rc && value[TIMELINE].given)
+        rc = write_timeline(&c, err);
     if (!rc && !c.per_request)
         rc = print_totals(&c, &results.counts[0], value[COST].text, err);
     dsc_results_fini(&results);
     dsc_bootstrap_fini(&c.bootstrap);
+    dsc_outfile_abort(&c.timeline_file);
+    dsc_table_fini(&c.timeline);
     cli_workload_free(&models);
     return rc;
 }

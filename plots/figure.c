@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+// clang-format off
 static const dsc_figure_type *const figures[] = {
     &dsc_figure_llma_speedup,
     &dsc_figure_llma_stats,
@@ -21,8 +22,10 @@ static const dsc_figure_type *const figures[] = {
     &dsc_figure_speedup_surface,
     &dsc_figure_pearl_window,
     &dsc_figure_tree,
+    &dsc_figure_timeline,
     NULL,
 };
+// clang-format on
 
 const dsc_figure_type *const *dsc_figures(void)
 {

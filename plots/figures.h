@@ -15,5 +15,6 @@ extern const dsc_figure_type dsc_figure_accept_vs_k;
 extern const dsc_figure_type dsc_figure_speedup_surface;
 extern const dsc_figure_type dsc_figure_pearl_window;
 extern const dsc_figure_type dsc_figure_tree;
+extern const dsc_figure_type dsc_figure_timeline;
 
 #endif

@@ -5,12 +5,16 @@
 
 void dsc_counts_clear(dsc_counts *c)
 {
-    int64_t *width = c->width, widest = c->width_length;
+    dsc_counts old = *c;
     *c = dsc_counts_zero(c->histogram, c->histogram_length - 1);
-    for (int64_t m = 0; m < widest; m++)
-        width[m] = 0;
-    c->width = width;
-    c->width_length = widest;
+    c->width = old.width;
+    c->width_length = old.width_length;
+    for (int64_t m = 0; m < c->width_length; m++)
+        c->width[m] = 0;
+    c->overlap = old.overlap;
+    c->overlap_length = old.overlap_length;
+    for (int64_t i = 0; i < c->overlap_length * c->overlap_length; i++)
+        c->overlap[i] = 0;
 }
 
 void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
@@ -29,6 +33,9 @@ void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
         sum->extra[e] += x->extra[e];
     for (int64_t m = 0; m < x->width_length && sum->width; m++)
         sum->width[m] += x->width[m];
+    sum->target_call_tokens += x->target_call_tokens;
+    for (int64_t i = 0; i < x->overlap_length * x->overlap_length; i++)
+        sum->overlap[i] += x->overlap[i];
 }
 
 static double ratio(int64_t a, int64_t b)

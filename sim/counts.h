@@ -18,11 +18,16 @@ typedef struct dsc_counts {
     int64_t num_accepted_tokens;  // of those, accepted; bonus excluded
     int64_t draft_calls;          // forward passes of the draft model
     int64_t draft_call_tokens;    // tokens in them
+    int64_t target_call_tokens;   // tokens in the target's passes, the last committed one included
     int64_t extra[DSC_MAX_EXTRA]; // counters of the method (dsc_drafter_type.extra)
     int64_t *histogram;           // [histogram_length] target calls that accepted m draft tokens
     int64_t histogram_length;     // most draft tokens a call can accept, + 1
     int64_t *width;               // [width_length] target calls on m + 1 tokens; NULL: not counted
     int64_t width_length;
+    // Of a method that drafts while the target verifies: steps with c forward passes of the draft
+    // model beside one of the target on w + 1 tokens, at [c * overlap_length + w]; NULL otherwise.
+    int64_t *overlap; // [overlap_length][overlap_length]
+    int64_t overlap_length;
 } dsc_counts;
 
 // Zero counts without widths, with room for 0..most accepted tokens a call; `histogram` is the

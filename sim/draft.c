@@ -9,7 +9,7 @@ void dsc_draft_clear(dsc_draft *d)
 {
     d->count = d->proposed = d->unscored = 0;
     d->law = DSC_DRAFT_CHOSEN;
-    d->started = false;
+    d->started = d->untested = false;
     d->draft_calls = d->draft_call_tokens = 0;
 }
 

@@ -29,6 +29,9 @@ typedef struct dsc_draft {
     // The last `unscored` proposed nodes, leaves, are not in the target's forward pass: they can be
     // accepted, but what follows them is unknown and no bonus token comes (PEARL). 0 or 1.
     size_t unscored;
+    // Nothing is proposed, nothing verified and no token emitted: the target's pass goes unused
+    // (PEARL's windows that are not tested while they are drafted).
+    bool untested;
     int64_t draft_calls;       // forward passes of the draft model for this draft
     int64_t draft_call_tokens; // tokens in them
 } dsc_draft;                   // zero-initialise

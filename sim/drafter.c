@@ -3,11 +3,17 @@
 
 #include <string.h>
 
-static const dsc_drafter_type *const drafters[] = {&dsc_drafter_none,      &dsc_drafter_oracle,
-                                                   &dsc_drafter_llma,      &dsc_drafter_pld,
-                                                   &dsc_drafter_suffix,    &dsc_drafter_chain,
-                                                   &dsc_drafter_spectr,    &dsc_drafter_lookahead,
-                                                   &dsc_drafter_ouroboros, NULL};
+static const dsc_drafter_type *const drafters[] = {&dsc_drafter_none,
+                                                   &dsc_drafter_oracle,
+                                                   &dsc_drafter_llma,
+                                                   &dsc_drafter_pld,
+                                                   &dsc_drafter_suffix,
+                                                   &dsc_drafter_chain,
+                                                   &dsc_drafter_spectr,
+                                                   &dsc_drafter_lookahead,
+                                                   &dsc_drafter_ouroboros,
+                                                   &dsc_drafter_pearl,
+                                                   NULL};
 
 const dsc_drafter_type *const *dsc_drafters(void)
 {

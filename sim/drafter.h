@@ -60,7 +60,8 @@ struct dsc_drafter_type {
     bool needs_middle; // and a third one, between draft and target
     bool asks_target;  // asks the target off the output: not for recorded traces
     bool branches;     // a node may have several children
-    bool overlaps;     // drafts while the target verifies: a step takes the longer of both
+    bool overlaps;     // drafts while the target verifies: a step takes the longer of both (and
+                       // makes fewer draft calls than `width` tokens)
     unsigned laws;     // dsc_draft_law that it can draft by; 0: CHOSEN only
     size_t state_size; // bytes; the caller owns the state, so a copy of it is a clone
     const dsc_option *option; // parameters, in the order of the result columns
@@ -103,7 +104,7 @@ struct dsc_drafter_type {
 
 DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma,
     dsc_drafter_pld, dsc_drafter_suffix, dsc_drafter_chain, dsc_drafter_spectr,
-    dsc_drafter_lookahead, dsc_drafter_ouroboros;
+    dsc_drafter_lookahead, dsc_drafter_ouroboros, dsc_drafter_pearl;
 
 DSC_API const dsc_drafter_type *const *dsc_drafters(void); // NULL-terminated
 DSC_API const dsc_drafter_type *dsc_drafter_find(

@@ -137,6 +137,7 @@ static void add_walk(const walker *w, int32_t n, dsc_counts *counts)
     counts->requests++;
     counts->output_tokens += n;
     counts->target_calls += calls;
+    counts->target_call_tokens += calls + w->draft_tokens;
     counts->num_drafts += w->drafts;
     counts->num_draft_tokens += w->draft_tokens;
     counts->num_accepted_tokens += w->accepted;

@@ -74,15 +74,33 @@ static void count_step(const dsc_loop *loop, dsc_counts *counts)
     counts->output_tokens += (int64_t)loop->verdict.count;
     counts->draft_calls += d->draft_calls;
     counts->draft_call_tokens += d->draft_call_tokens;
+    counts->target_call_tokens += dsc_draft_width(d);
     counts->histogram[accepted]++;
     if (counts->width)
         counts->width[dsc_draft_width(d) - 1]++;
+    if (counts->overlap)
+        counts->overlap[d->draft_calls * counts->overlap_length + dsc_draft_width(d) - 1]++;
+}
+
+static int record_step(const dsc_loop *loop, const dsc_loop_input *in, int64_t step, dsc_error *err)
+{
+    const dsc_draft *d = &loop->draft;
+    const dsc_step_record record = {.request = in->request->index,
+                                    .step = step,
+                                    .draft_calls = d->draft_calls,
+                                    .draft_call_tokens = d->draft_call_tokens,
+                                    .target_call_tokens = dsc_draft_width(d),
+                                    .draft_tokens = (int64_t)d->proposed,
+                                    .accepted_tokens = (int64_t)loop->verdict.accepted,
+                                    .emitted_tokens = (int64_t)loop->verdict.count,
+                                    .overlaps = in->config->drafter->overlaps};
+    return in->step ? in->step(in->user, &record, err) : DSC_OK;
 }
 
 static int commit(const dsc_models *models, const dsc_verdict *v, dsc_error *err)
 {
     dsc_model *const all[] = {models->target, models->draft, models->middle};
-    int rc = v->count ? DSC_OK : dsc_fail(err, DSC_ECHECK, "a step emitted no token");
+    int rc = DSC_OK;
     for (size_t m = 0; m < 3 && !rc; m++)
         if (all[m])
             rc = all[m]->type->commit(all[m], v->token, v->count, err);
@@ -98,8 +116,12 @@ static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, dsc_error
     int rc = drafter->propose(state, target->output, target->length, &loop->draft, err);
     if (!rc)
         rc = target->type->score(target, &loop->draft, err);
-    if (!rc)
+    if (!rc && loop->draft.untested)
+        dsc_verdict_clear(&loop->verdict);
+    else if (!rc)
         rc = in->rule->verify(&verify, &loop->verdict, err);
+    if (!rc && !loop->verdict.count && !loop->draft.untested)
+        rc = dsc_fail(err, DSC_ECHECK, "a step emitted no token");
     if (!rc && drafter->observe)
         rc = drafter->observe(state, &loop->draft, &loop->verdict, err);
     return rc ? rc : commit(in->models, &loop->verdict, err);
@@ -125,10 +147,12 @@ int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, d
     if (!rc && drafter->begin)
         rc = drafter->begin(state, &input, err);
     counts->requests++;
-    while (!rc && !in->models->target->ended) {
+    for (int64_t i = 0; !rc && !in->models->target->ended; i++) {
         rc = step(loop, in, state, err);
-        if (!rc)
-            count_step(loop, counts);
+        if (rc)
+            return rc;
+        count_step(loop, counts);
+        rc = record_step(loop, in, i, err);
     }
     return rc;
 }

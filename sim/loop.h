@@ -29,6 +29,15 @@ typedef struct dsc_fit {
 DSC_API int dsc_pair_law(dsc_draft_law *out, const dsc_drafter_type *drafter,
                          const dsc_verifier_type *rule, const dsc_fit *fit, dsc_error *err);
 
+// What happened in a step.
+typedef struct dsc_step_record {
+    int64_t request, step;                  // the step's number in the request, from 0
+    int64_t draft_calls, draft_call_tokens; // forward passes of the draft model
+    int64_t target_call_tokens;             // tokens in the target's
+    int64_t draft_tokens, accepted_tokens, emitted_tokens;
+    bool overlaps; // the draft model worked at the same time as the target
+} dsc_step_record;
+
 // One request.
 typedef struct dsc_loop_input {
     const dsc_config *config;
@@ -39,6 +48,9 @@ typedef struct dsc_loop_input {
     uint64_t seed;
     dsc_arena *arena; // the request's
     dsc_carry *carry; // of the run, or NULL (dsc_drafter_input.carry)
+    // After each step; NULL: nobody asks.
+    int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
+    void *user;
 } dsc_loop_input;
 
 // Runs a request to its end and adds what happened to *counts, whose histograms have room for

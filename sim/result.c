@@ -20,8 +20,7 @@ static const dsc_column fields[] = {
     {"block_efficiency", DSC_CELL_REAL,
      "output_tokens / target_calls: tokens per target call, bonus included (ratio of totals)"},
     {"speedup", DSC_CELL_REAL,
-     "time of one token per call / time with the method, by the cost model (drafting itself is "
-     "free)"},
+     "time of one token per call / time with the method, by the cost model"},
     {"accept_histogram", DSC_CELL_LIST,
      "target calls that accepted 0, 1, 2, ... draft tokens (bonus excluded); they add up to "
      "target_calls"},

@@ -57,6 +57,18 @@ static int64_t widest(const job *j, size_t c)
     return j->options->widths && !j->expect ? dsc_config_width(&j->config[c]) : 0;
 }
 
+static int64_t overlap_length(const job *j, size_t c)
+{
+    return j->config[c].drafter->overlaps && !j->expect ? dsc_config_width(&j->config[c]) : 0;
+}
+
+// Cells of the histograms of configuration c.
+static int64_t cells(const job *j, size_t c)
+{
+    int64_t n = overlap_length(j, c);
+    return most_accepted(j, c) + 1 + widest(j, c) + n * n;
+}
+
 // Zero counts for `count` configurations, or `count` copies of the only one.
 static int results_init(dsc_results *r, const job *j, size_t count, dsc_error *err)
 {
@@ -64,8 +76,7 @@ static int results_init(dsc_results *r, const job *j, size_t count, dsc_error *e
     size_t total = 0;
     *r = (dsc_results){.count = count};
     for (size_t c = 0; c < count; c++)
-        total += (size_t)(most_accepted(j, j->count == 1 ? 0 : c) + 1 +
-                          widest(j, j->count == 1 ? 0 : c));
+        total += (size_t)cells(j, j->count == 1 ? 0 : c);
     int rc = dsc_alloc(&counts, count, sizeof *r->counts, err);
     r->counts = counts;
     if (rc)
@@ -77,11 +88,15 @@ static int results_init(dsc_results *r, const job *j, size_t count, dsc_error *e
     int64_t *next = r->histograms;
     for (size_t c = 0; c < count; c++) {
         dsc_counts *x = &r->counts[c];
-        *x = dsc_counts_zero(next, most_accepted(j, j->count == 1 ? 0 : c));
+        size_t as = j->count == 1 ? 0 : c;
+        *x = dsc_counts_zero(next, most_accepted(j, as));
         next += x->histogram_length;
-        x->width_length = widest(j, j->count == 1 ? 0 : c);
+        x->width_length = widest(j, as);
         x->width = x->width_length ? next : NULL; // zero, as allocated
         next += x->width_length;
+        x->overlap_length = overlap_length(j, as);
+        x->overlap = x->overlap_length ? next : NULL;
+        next += x->overlap_length * x->overlap_length;
     }
     return DSC_OK;
 }
@@ -145,7 +160,9 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
                              .request = q,
                              .seed = j->options->seed,
                              .arena = &w->arena,
-                             .carry = j->carry ? &j->carry[c] : NULL};
+                             .carry = j->carry ? &j->carry[c] : NULL,
+                             .step = q->index == j->options->watched ? j->options->step : NULL,
+                             .user = j->options->user};
         if (!rc)
             rc = dsc_loop_run(&w->loop, &in, &counts[c], err);
     }
@@ -252,7 +269,8 @@ static int choose_engine(job *j, dsc_error *err)
     if (j->options->engine == DSC_ENGINE_EXPECT && !replay)
         return dsc_fail(err, DSC_EUSAGE, "method %s has no exact replay here: run it with the loop",
                         drafter->name);
-    j->expect = replay && j->options->engine != DSC_ENGINE_LOOP && !j->options->widths;
+    j->expect =
+        replay && j->options->engine != DSC_ENGINE_LOOP && !j->options->widths && !j->options->step;
     const dsc_fit fit = {.draft = l && l->draft,
                          .middle = l && l->middle,
                          .laws = l && l->target,
@@ -291,7 +309,7 @@ static int job_init(job *j, dsc_error *err)
     }
     if (!rc && j->options->request) {
         // Long drafts have long histograms: fewer requests at a time bound their memory.
-        int64_t fit = CHUNK_CELLS / (most_accepted(j, 0) + 1);
+        int64_t fit = CHUNK_CELLS / cells(j, 0);
         fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
         rc = results_init(&j->single, j, (size_t)fit, err);
     }

@@ -3,9 +3,7 @@
 #ifndef DSC_SIM_RUN_H
 #define DSC_SIM_RUN_H
 
-#include "sim/counts.h"
-#include "sim/drafter.h"
-#include "sim/verifier.h"
+#include "sim/loop.h"
 #include "sim/workload.h"
 
 typedef enum dsc_engine {
@@ -27,6 +25,10 @@ typedef struct dsc_run_options {
     // single configuration.
     int (*request)(void *user, const dsc_request *request, const dsc_counts *counts,
                    dsc_error *err);
+    // After each step of request `watched`, from one thread; needs a single configuration and the
+    // loop, which it chooses.
+    int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
+    int64_t watched;
     void *user;
 } dsc_run_options;
 

@@ -88,6 +88,12 @@ check "threads, blocks and engine change nothing" cmp -s a b
 good sweep rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 -o cost.tsv
 # 5385 calls of 21 ms against 2084 of 20 ms and 2084 + 23919 tokens of 1 ms
 check "speed-up of the linear cost" grep -q "	1.6708" cost.tsv
+good sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --cost linear:1,0,0.25 --timeline steps.tsv
+check "a timeline of two lanes" [ "$(grep -v '^#' steps.tsv | cut -f 1 | sort -u | tr '\n' ' ')" = "draft lane target " ]
+bad 2 'exists' sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv
+good sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv --force
+bad 2 'expect' sim rag.dst --method llma --engine expect --timeline no.tsv
+check "a refusal leaves no timeline" [ ! -e no.tsv ]
 
 good trace export rag.dst -o rag.out.jsonl
 good trace import --tokenizer "$tokenizer" rag.out.jsonl -o again.dst
@@ -141,6 +147,7 @@ if command -v gnuplot >/dev/null 2>&1; then
         good plot $figure grid.tsv --where semantics=paper -o $figure.svg
         check "$figure.gp and its data stand beside" [ -s $figure.gp ] && [ -s $figure.data.tsv ]
     done
+    good plot timeline steps.tsv -o steps.svg
     good plot llma-speedup grid.tsv --where semantics=code -o -
     check "drawn in the terminal" grep -q 'copy length k' out
     good report grid.tsv -o report.html
@@ -180,6 +187,8 @@ bad 2 'linear:' sim rag.dst --method llma --cost linear:1
 bad 2 'linear:' sim rag.dst --method llma --cost linear:-1,0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:nan,0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:0,0
+bad 2 'linear:' sim rag.dst --method llma --cost linear:1,0,-1
+bad 2 'draft model' sim rag.dst --method pearl
 bad 2 'empty' sweep rag.dst --method llma --k 9:1 -o x.tsv
 bad 2 'from 1' sweep rag.dst --method llma --n 0:3 -o x.tsv
 bad 2 'twice' sweep rag.dst --method llma --k 1,2,1 -o x.tsv

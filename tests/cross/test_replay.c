@@ -67,6 +67,7 @@ static dsc_config llma(int64_t n, int64_t k, int64_t max_match, int64_t tie, int
 
 static void assert_same(const dsc_counts *a, const dsc_counts *b)
 {
+    assert_int_equal(a->target_call_tokens, b->target_call_tokens);
     assert_int_equal(a->requests, b->requests);
     assert_int_equal(a->output_tokens, b->output_tokens);
     assert_int_equal(a->target_calls, b->target_calls);
@@ -112,7 +113,8 @@ static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, u
     dsc_model_trace_begin(&b->target, q->output);
     const dsc_models models = {.target = &b->target.base};
     const dsc_loop_input in = {
-        config, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, q, seed, &b->arena, NULL};
+        config, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, q, seed, &b->arena, NULL, NULL,
+        NULL};
     assert_ok(dsc_loop_run(&b->loop, &in, out, &e), e);
     assert_int_equal(b->target.base.refused, 0);
 }

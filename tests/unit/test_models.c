@@ -531,7 +531,7 @@ static void the_loop_runs(void **state)
               err);
     const dsc_models models = {.target = &m.base};
     const dsc_loop_input in = {
-        &none, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, &q, 0, &arena, NULL};
+        &none, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, &q, 0, &arena, NULL, NULL, NULL};
     assert_ok(dsc_loop_run(&loop, &in, &counts, &err), err);
     assert_int_equal(counts.output_tokens, 20);
     for (int64_t i = 0, before = 4; i < 20; before = m.base.output[i++])

@@ -149,6 +149,24 @@ static void accept_table(dsc_table *t)
     add_row(t, (double[]){2, .75, .8125, .847597, 1.390388, .9375}, &pair);
 }
 
+// `sim --timeline` of PEARL, window 4: a rejection, then two windows accepted, the second one
+// while the draft model is the slower; a last call without a draft.
+static void timeline_table(dsc_table *t)
+{
+    static const double step[][6] = {// start, end of the draft, of the target; tokens; see below
+                                     {0, 4, 5, 1, 0, 1},
+                                     {5, 9, 10, 1, 1, 1},
+                                     {10, 18, 15, 4, 4, 4},
+                                     {18, 18, 23, 1, 0, 1}};
+    add_named(t, "lane$ step# start_s end_s tokens# proposed# accepted# emitted#");
+    for (int i = 0; i < 4; i++) {
+        const double *s = step[i];
+        if (s[1] > s[0])
+            add_row(t, (double[]){i, s[0], s[1], 4, s[3], s[4], s[5]}, (const char *[]){"draft"});
+        add_row(t, (double[]){i, s[0], s[2], s[3], s[3], s[4], s[5]}, (const char *[]){"target"});
+    }
+}
+
 typedef struct sample {
     const char *figure;
     void (*fill)(dsc_table *t);
@@ -158,6 +176,7 @@ static const sample samples[] = {
     {"speedup-surface", surface_table}, {"pearl-window", pearl_table},
     {"pearl-window", published_table},  {"tree", tree_table},
     {"spectr-bernoulli", accept_table}, {"accept-vs-k", accept_table},
+    {"timeline", timeline_table},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };
 
@@ -184,6 +203,66 @@ static void test_samples(void **state)
         for (size_t n = drawable(&t, can); n-- > 0;)
             found = found || !strcmp(can[n]->name, samples[i].figure);
         assert_true(found);
+        dsc_table_fini(&t);
+    }
+}
+
+// Seven stretches of work, 7 tokens in 23 seconds, or target calls where one costs 1.
+static void test_timeline(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    dsc_error err = {0};
+    timeline_table(&t);
+    draw("timeline", &t, NULL, "svg", &d);
+    assert_int_equal(d.data.rows, 7);
+    assert_close(drawn(&d, 4, "end_s"), 18, 0);
+    assert_contains(&d.script, "'+4'");
+    assert_contains(&d.finding,
+                    "Timeline of 4 steps: 7 tokens in 23 seconds, 1.750 per target call");
+    assert_contains(&d.finding, "draft model is at work 70 % of the time, the target 87 %");
+    dsc_drawing_fini(&d);
+    draw("timeline", &t, &(dsc_figure_options){.width = 60}, "dumb", &d);
+    assert_contains(&d.picture, "target [xxx+1xxxx][###+1####]");
+    dsc_drawing_fini(&d);
+    assert_ok(dsc_table_comment(&t, "cost", "unit", &err), err);
+    draw("timeline", &t, NULL, "svg", &d);
+    assert_contains(&d.finding, "in 23 target calls");
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+// More than there is room for.
+static void test_long_timeline(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    add_named(&t, "lane$ step# start_s end_s tokens# proposed# accepted# emitted#");
+    for (int i = 0; i < 5000; i++)
+        add_row(&t, (double[]){i, i, i + 1, 1, 0, 0, 1}, (const char *[]){"target"});
+    draw("timeline", &t, NULL, "svg", &d);
+    assert_true(d.data.rows > 10 && d.data.rows < 50);
+    assert_contains(&d.finding, "Timeline of 5000 steps: 5000 tokens");
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
+static void test_bad_timelines(void **state)
+{
+    (void)state;
+    static const double bad[][7] = {{0, 2, 1, 1, 1, 1, 1},        {0, -1, 1, 1, 1, 1, 1},
+                                    {0, 0, NAN, 1, 1, 1, 1},      {NAN, 0, 1, 1, 1, 1, 1},
+                                    {0, 0, INFINITY, 1, 1, 1, 1}, {0, 0, 1, 1e300, 1, 1, 1},
+                                    {0, 0, 1, 1, 1, 1, 1},        {0, 3, 3, 1, 1, 1, 1}};
+    for (size_t i = 0; i < 8; i++) {
+        dsc_table t = {0};
+        add_named(&t, "lane$ step start_s end_s tokens proposed accepted emitted");
+        add_row(&t, bad[i], (const char *[]){i == 6 ? "middle" : "target"});
+        refuse("timeline", &t, NULL, i == 7 ? "takes any time" : "row 1 is no work of a lane");
         dsc_table_fini(&t);
     }
 }
@@ -704,15 +783,17 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),     cmocka_unit_test(test_accept),
-        cmocka_unit_test(test_surface),     cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_thinned),     cmocka_unit_test(test_pearl),
-        cmocka_unit_test(test_published),   cmocka_unit_test(test_tree),
-        cmocka_unit_test(test_terminals),   cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_one_row),     cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_extremes),    cmocka_unit_test(test_extreme_axes),
-        cmocka_unit_test(test_bad_trees),   cmocka_unit_test(test_tree_comments),
-        cmocka_unit_test(test_large_trees), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_samples),       cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_long_timeline), cmocka_unit_test(test_bad_timelines),
+        cmocka_unit_test(test_accept),        cmocka_unit_test(test_surface),
+        cmocka_unit_test(test_ticks),         cmocka_unit_test(test_thinned),
+        cmocka_unit_test(test_pearl),         cmocka_unit_test(test_published),
+        cmocka_unit_test(test_tree),          cmocka_unit_test(test_terminals),
+        cmocka_unit_test(test_hostile),       cmocka_unit_test(test_one_row),
+        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_extreme_axes),  cmocka_unit_test(test_bad_trees),
+        cmocka_unit_test(test_tree_comments), cmocka_unit_test(test_large_trees),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
 }
