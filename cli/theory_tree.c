@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope theory tree: the best draft tree for given acceptances and costs, or what a given
 // tree is expected to yield.
-#include "base/file.h"
 #include "cli/theory_closed.h"
-#include "theory/tree.h"
+#include "sim/tree_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +77,6 @@ static const dsc_column formulas[] = {
 enum {
     NODE_COLUMNS = sizeof node_columns / sizeof *node_columns,
     SUMMARY_COLUMNS = sizeof summary_columns / sizeof *summary_columns,
-    LONGEST_FILE = 1 << 20, // bytes
     PATH_TEXT = 5 * DSC_TREE_DEPTH,
 };
 
@@ -137,22 +135,6 @@ static int parse_law(result *r, char *text, dsc_error *err)
     return rc ? rc : dsc_tree_law_check(&r->law, err);
 }
 
-static int load_tree(result *r, const char *name, dsc_error *err)
-{
-    char *text;
-    size_t length;
-    r->name = name;
-    if (!strpbrk(name, "/."))
-        return dsc_tree_named(&r->tree, name, err);
-    int rc = dsc_read_file(&text, &length, name, LONGEST_FILE, err);
-    if (rc)
-        return rc;
-    rc = strlen(text) == length ? dsc_tree_parse(&r->tree, text, name, err)
-                                : dsc_fail(err, DSC_EINPUT, "%s: not a text file", name);
-    free(text);
-    return rc;
-}
-
 static int plan_tree(result *r, const dsc_option_value *value, const dsc_tree_cost *cost,
                      dsc_error *err)
 {
@@ -176,8 +158,11 @@ static int evaluate(result *r, const dsc_option_value *value, dsc_error *err)
     dsc_tree_cost cost = {value[DRAFT_COST].real, target};
     for (int m = 0; m < DSC_TREE_NODES; m++)
         target[m] = value[TARGET_COST].real + m * value[TARGET_SLOPE].real;
-    int rc =
-        value[TREE].given ? load_tree(r, value[TREE].text, err) : plan_tree(r, value, &cost, err);
+    int rc = DSC_OK;
+    if (value[TREE].given)
+        rc = dsc_tree_load(&r->tree, r->name = value[TREE].text, err);
+    else
+        rc = plan_tree(r, value, &cost, err);
     if (!rc)
         rc =
             dsc_alloc((void **)&r->probability, (size_t)r->tree.nodes, sizeof *r->probability, err);

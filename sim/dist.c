@@ -102,3 +102,18 @@ int32_t dsc_dist_sample(const dsc_dist *d, double u)
     }
     return (int32_t)scale(u, (uint32_t)d->vocab_size);
 }
+
+size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token)
+{
+    size_t n = 0;
+    dsc_dist_fill(d, row);
+    for (int32_t x = 0; x < d->vocab_size && k; x++) {
+        if (!(row[x] > 0) || (n == k && row[x] <= row[token[n - 1]]))
+            continue;
+        size_t at = n < k ? n++ : n - 1;
+        for (; at > 0 && row[token[at - 1]] < row[x]; at--)
+            token[at] = token[at - 1];
+        token[at] = x;
+    }
+    return n;
+}

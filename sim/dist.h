@@ -39,6 +39,11 @@ DSC_API double dsc_dist_probability(const dsc_dist *d, int32_t token);
 // All of them, into law[vocab_size]. O(vocab_size + listed tokens).
 DSC_API void dsc_dist_fill(const dsc_dist *d, double *law);
 
+// The k likeliest tokens that have a probability, the likeliest first, of equals the lowest first,
+// into token[k]; returns how many there are. row[vocab_size] is scratch. O(vocab_size) and k for
+// each token that is among the first k of those before it.
+DSC_API size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token);
+
 // The token at u in [0, 1): as u runs through [0, 1) each token gets a set of the measure of its
 // probability, but for rounding of 2^-53. What is unlisted is never drawn. O(vocab_size) for a
 // dense row, else a binary search in the level that u falls into.

@@ -22,7 +22,8 @@ typedef struct dsc_draft {
     int32_t *parent; // [count] index of an earlier node, or -1: follows the last committed token
     size_t count, token_capacity, parent_capacity;
     dsc_draft_law law;
-    bool started; // the drafter started a draft, even if it came out empty (LLMA's trigger)
+    bool from_middle; // the law is the middle model's, not the draft model's (cascade)
+    bool started;     // the drafter started a draft, even if it came out empty (LLMA's trigger)
     // The first `proposed` nodes may be accepted; those behind them are scored only (the window of
     // lookahead decoding).
     size_t proposed;

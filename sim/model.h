@@ -30,6 +30,9 @@ typedef struct dsc_model_type {
     // After score: the exact law of the token after `node`, for rules that draw. The view lives
     // until the next call for this model. DSC_EABSENT as for next. NULL: this model has no laws.
     int (*law)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+    // The same before the temperature: how a model that is not drawn from orders its candidates and
+    // how sure of them it is, at temperature 0 too. NULL: as law.
+    int (*untempered)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
     // Appends the tokens of one step to the committed output.
     int (*commit)(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 } dsc_model_type;
@@ -49,6 +52,12 @@ struct dsc_model {
 typedef struct dsc_models {
     dsc_model *target, *draft, *middle;
 } dsc_models;
+
+// The model that a draft's law is of.
+static inline dsc_model *dsc_models_drafter(const dsc_models *m, const dsc_draft *d)
+{
+    return d->from_middle ? m->middle : m->draft;
+}
 
 // Whether generation stops with `token` after `depth` draft tokens behind the committed output.
 static inline bool dsc_model_ends(const dsc_model *m, int64_t depth, int32_t token)

@@ -58,6 +58,15 @@ static void temper(double *law, size_t vocab, double temperature)
         law[x] /= sum;
 }
 
+static int untempered(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    (void)err;
+    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
+    dsc_place at = place_after(m, node);
+    m->language->type->law(m->language, &at, out);
+    return DSC_OK;
+}
+
 static int law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     static const double certain = 1;
@@ -120,8 +129,12 @@ static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *er
     return DSC_OK;
 }
 
-static const dsc_model_type type = {
-    .name = "synthetic", .score = score, .next = next, .law = law, .commit = commit};
+static const dsc_model_type type = {.name = "synthetic",
+                                    .score = score,
+                                    .next = next,
+                                    .law = law,
+                                    .untempered = untempered,
+                                    .commit = commit};
 
 int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *language,
                               dsc_token_view prompt, int64_t limit, double temperature,

@@ -21,8 +21,8 @@ typedef struct dsc_verify_room {
 
 DSC_API void dsc_verify_room_fini(dsc_verify_room *r);
 
-// A draft to be verified: the target has scored it, and so has the draft model unless the draft's
-// law is CHOSEN.
+// A draft to be verified: the target has scored it, and so has the model that it was drawn from
+// (dsc_models_drafter) unless the draft's law is CHOSEN.
 typedef struct dsc_verify_input {
     const dsc_models *models;
     const dsc_draft *draft;

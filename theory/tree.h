@@ -3,9 +3,9 @@
 // for given acceptances and costs.
 //
 // A tree hangs below the token that is already decided: node 0 is this root, node 1, 2, ... are
-// draft tokens, parents before children. A child is known by its rank among the candidates that
-// the drafter orders at its parent, 0 the best. A target call takes all nodes, the root included,
-// accepts a path and adds one token.
+// draft tokens, level by level, siblings together and by rank. A child is known by its rank among
+// the candidates that the drafter orders at its parent, 0 the best. A target call takes all nodes,
+// the root included, accepts a path and adds one token.
 #ifndef DSC_THEORY_TREE_H
 #define DSC_THEORY_TREE_H
 

@@ -24,23 +24,33 @@ static int64_t depth_of(const dsc_draft *d, int32_t node)
     return depth;
 }
 
+int dsc_ask_law(const dsc_drafter_input *in, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    dsc_model *m = in->models->draft;
+    if (in->law == DSC_DRAFT_CHOSEN && m->type->untempered)
+        return m->type->untempered(m, node, out, err);
+    return m->type->law ? m->type->law(m, node, out, err)
+                        : dsc_fail(err, DSC_EABSENT, "model %s has no laws", m->type->name);
+}
+
+int dsc_ask_token(const dsc_drafter_input *in, int64_t length, int32_t node, uint32_t index,
+                  int32_t *token, dsc_error *err)
+{
+    dsc_model *m = in->models->draft;
+    dsc_next next;
+    dsc_dist law;
+    bool chosen = in->law == DSC_DRAFT_CHOSEN;
+    int rc = chosen ? m->type->next(m, node, &next, err) : dsc_ask_law(in, node, &law, err);
+    if (!rc)
+        *token = chosen ? next.token : dsc_dist_sample(&law, dsc_draft_uniform(in, length, index));
+    return rc;
+}
+
 int dsc_ask_append(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
                    bool *ends, dsc_error *err)
 {
-    dsc_model *m = in->models->draft;
-    int32_t token = 0;
-    int rc;
-    if (in->law == DSC_DRAFT_CHOSEN) {
-        dsc_next next;
-        rc = m->type->next(m, node, &next, err);
-        token = rc ? 0 : next.token;
-    } else {
-        dsc_dist law;
-        rc = m->type->law ? m->type->law(m, node, &law, err)
-                          : dsc_fail(err, DSC_EABSENT, "model %s has no laws", m->type->name);
-        if (!rc)
-            token = dsc_dist_sample(&law, dsc_draft_uniform(in, length, (uint32_t)draft->count));
-    }
+    int32_t token;
+    int rc = dsc_ask_token(in, length, node, (uint32_t)draft->count, &token, err);
     if (!rc)
         rc = dsc_draft_append_chain(draft, node, &token, 1, err);
     *ends = !rc && dsc_model_ends(in->models->target, depth_of(draft, node), token);

@@ -14,6 +14,12 @@ int dsc_ask_next(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_
 // The parts of it, for methods that make passes over several tokens. `count` tokens are in the
 // pass.
 int dsc_ask_score(const dsc_drafter_input *in, int64_t count, dsc_draft *draft, dsc_error *err);
+// The token that the draft model puts below `node` of a scored draft; `index` keys the draw.
+int dsc_ask_token(const dsc_drafter_input *in, int64_t length, int32_t node, uint32_t index,
+                  int32_t *token, dsc_error *err);
+// The draft model's law there: the one that it is drawn from, or, for CHOSEN tokens, the one before
+// the temperature.
+int dsc_ask_law(const dsc_drafter_input *in, int32_t node, dsc_dist *out, dsc_error *err);
 // A child below `node` of a scored draft; draws are keyed by the child's number in the draft.
 int dsc_ask_append(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
                    bool *ends, dsc_error *err);

@@ -17,7 +17,8 @@ static int laws_after(const dsc_verify_input *in, int32_t node, bool proposed, s
     if (rc || !proposed)
         return rc;
     if (d->law != DSC_DRAFT_CHOSEN)
-        return dsc_walk_law(in->models->draft, node, &r->draft, &r->draft_capacity, vocab, err);
+        return dsc_walk_law(dsc_models_drafter(in->models, d), node, &r->draft, &r->draft_capacity,
+                            vocab, err);
     void *p = r->draft;
     rc = dsc_grow(&p, &r->draft_capacity, *vocab, sizeof *r->draft, err);
     r->draft = p;

@@ -82,7 +82,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
         bool proposed = child < (int32_t)d->proposed;
         int rc = law_of(m->target, node, &l.target, err);
         if (!rc && proposed && !l.chosen)
-            rc = law_of(m->draft, node, &l.draft, err);
+            rc = law_of(dsc_models_drafter(m, d), node, &l.draft, err);
         if (rc)
             return rc;
         bool accepted = false;

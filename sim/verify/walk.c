@@ -154,7 +154,8 @@ static int laws_at(const dsc_walk *w, dsc_position *at, dsc_error *err)
     at->target = r->target;
     at->draft = NULL;
     if (!rc && w->candidates && w->draft->law != DSC_DRAFT_CHOSEN) {
-        rc = dsc_walk_law(m->draft, node, &r->draft, &r->draft_capacity, &at->vocab, err);
+        rc = dsc_walk_law(dsc_models_drafter(m, w->draft), node, &r->draft, &r->draft_capacity,
+                          &at->vocab, err);
         at->draft = r->draft;
     }
     return rc;

@@ -15,7 +15,7 @@
 enum { VOCAB = 3, TOKENS = 4, TEXTS = 81, ROOM = 4096, REQUESTS = 20000 };
 
 typedef struct bench {
-    dsc_language *target, *draft;
+    dsc_language *target, *draft, *middle;
     dsc_model_synthetic t, d, m;
     dsc_loop loop;
     dsc_arena arena;
@@ -28,6 +28,8 @@ static void bench_init(bench *b)
     dsc_markov_options o = {.vocab_size = VOCAB, .seed = 3, .noise = 1.5};
     assert_ok(dsc_markov_new(&b->target, &o, DSC_SIDE_TARGET, &err), err);
     assert_ok(dsc_markov_new(&b->draft, &o, DSC_SIDE_DRAFT, &err), err);
+    o.noise = 0.6;
+    assert_ok(dsc_markov_new(&b->middle, &o, DSC_SIDE_DRAFT, &err), err);
 }
 
 static void bench_fini(bench *b)
@@ -39,6 +41,7 @@ static void bench_fini(bench *b)
     dsc_arena_fini(&b->arena);
     dsc_language_free(b->target);
     dsc_language_free(b->draft);
+    dsc_language_free(b->middle);
 }
 
 // The parameters of a method as they are when nothing is said, drafts of at most three tokens.
@@ -75,7 +78,7 @@ static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *r
     dsc_request q = {.index = r, .prompt = prompt};
     assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TOKENS, temperature, &err), err);
     assert_ok(dsc_model_synthetic_begin(&b->d, draft, prompt, TOKENS, temperature, &err), err);
-    assert_ok(dsc_model_synthetic_begin(&b->m, b->draft, prompt, TOKENS, temperature, &err), err);
+    assert_ok(dsc_model_synthetic_begin(&b->m, b->middle, prompt, TOKENS, temperature, &err), err);
     dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
     dsc_arena_reset(&b->arena);
     dsc_loop_input in = {c, rule, law, &models, &q, 5, &b->arena, NULL, NULL, NULL};

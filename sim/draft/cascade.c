@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three models (staged speculation, Spector & Re 2023; the vertical cascade of Chen et al. 2023,
+// "Cascade Speculative Drafting"): the smallest drafts for the middle one, and what the middle one
+// emits is the draft for the target. The inner run is speculative decoding as it always is, with
+// the rules of sim/verify/: `single`, or `greedy` for a draft that is to be chosen. Both are
+// lossless, so the draft is a chain of draws from the middle model's law, and that law is what the
+// target's rule divides by (dsc_draft.from_middle).
+//
+// For this the draft must have the same length whatever the inner run accepts. A draft that went on
+// for as long as its last round reached would have its last tokens only when they were accepted,
+// and they would not follow the middle model's law. So the last round drafts no more than fits.
+#include "sim/draft/ask.h"
+#include "sim/verifier.h"
+
+enum { LENGTH, INNER };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "10", .min = 0,
+     .max = 4096, .length = true, .help = "tokens that the middle model writes for the target"},
+    {.name = "inner-length", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "3", .min = 0,
+     .max = 4095, .help = "tokens that the draft model writes for the middle one in a round"},
+};
+// clang-format on
+
+// A model as the inner run sees it: the output goes on with the first `ahead` nodes of the draft.
+// The draft is a chain, so its node j is node j - ahead of the inner draft.
+typedef struct ahead_model {
+    dsc_model base;
+    dsc_model *of;
+    int32_t ahead;
+} ahead_model;
+
+static int ahead_next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
+{
+    const ahead_model *m = (const ahead_model *)base;
+    return m->of->type->next(m->of, node + m->ahead, out, err);
+}
+
+static int ahead_law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    const ahead_model *m = (const ahead_model *)base;
+    return m->of->type->law ? m->of->type->law(m->of, node + m->ahead, out, err)
+                            : dsc_fail(err, DSC_EABSENT, "model %s has no laws", m->of->type->name);
+}
+
+// What rules ask; the draft is scored and its tokens are kept below.
+static const dsc_model_type ahead_type = {.name = "ahead", .next = ahead_next, .law = ahead_law};
+
+typedef struct state {
+    dsc_drafter_input in;
+    ahead_model middle, draft;
+    dsc_models models; // these two, the middle one as the target
+    dsc_verdict verdict;
+    dsc_verify_room room;
+} state;
+
+static int64_t limit(const dsc_config *config)
+{
+    return config->parameter[LENGTH];
+}
+
+static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
+{
+    return (ahead_model){
+        .base = {.type = &ahead_type, .limit = target->limit, .end_token = target->end_token},
+        .of = of};
+}
+
+static int ids(dsc_arena *a, int32_t **out, size_t *capacity, size_t n, dsc_error *err)
+{
+    void *p;
+    int rc = dsc_arena_alloc(a, &p, n, sizeof **out, err);
+    *out = p;
+    *capacity = rc ? 0 : n;
+    return rc;
+}
+
+// Verdict and room are as large as a round can need, so that they never grow beyond the arena.
+static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
+{
+    state *s = memory;
+    *s = (state){.in = *in,
+                 .middle = looking_ahead(in->models->middle, in->models->target),
+                 .draft = looking_ahead(in->models->draft, in->models->target)};
+    s->models = (dsc_models){.target = &s->middle.base, .draft = &s->draft.base};
+    size_t n = (size_t)in->parameter[INNER] + 1;
+    dsc_verdict *v = &s->verdict;
+    dsc_verify_room *r = &s->room;
+    int rc = ids(in->arena, &v->token, &v->token_capacity, n, err);
+    if (!rc)
+        rc = ids(in->arena, &v->node, &v->node_capacity, n, err);
+    if (!rc)
+        rc = ids(in->arena, &r->live, &r->live_capacity, n, err);
+    if (!rc)
+        rc = ids(in->arena, &r->candidate, &r->candidate_capacity, n, err);
+    if (!rc)
+        rc = ids(in->arena, &r->token, &r->token_capacity, n, err);
+    if (!rc)
+        rc = ids(in->arena, &r->first, &r->first_capacity, n, err);
+    if (!rc)
+        rc = ids(in->arena, &r->sibling, &r->sibling_capacity, n, err);
+    return rc;
+}
+
+// The room's rows, once there is a vocabulary.
+static int make_rows(state *s, dsc_error *err)
+{
+    dsc_verify_room *r = &s->room;
+    dsc_model *m = s->in.models->middle;
+    dsc_dist law;
+    void *rows;
+    if (r->target || s->in.law == DSC_DRAFT_CHOSEN)
+        return DSC_OK;
+    int rc = m->type->law(m, -1, &law, err);
+    size_t vocab = rc ? 0 : (size_t)law.vocab_size;
+    if (!rc)
+        rc = dsc_arena_alloc(s->in.arena, &rows, 3 * vocab, sizeof(double), err);
+    if (rc)
+        return rc;
+    r->target = rows;
+    r->draft = r->target + vocab;
+    r->residual = r->draft + vocab;
+    r->target_capacity = r->draft_capacity = r->residual_capacity = vocab;
+    return DSC_OK;
+}
+
+// Appends at most `most` tokens of the draft model and has the middle model look at them.
+static int inner_draft(state *s, int64_t length, int64_t most, uint32_t *draws, dsc_draft *draft,
+                       dsc_error *err)
+{
+    const dsc_models *m = s->in.models;
+    bool ends = false;
+    int64_t written = 0;
+    int rc = DSC_OK;
+    for (; written < most && !ends && !rc; written++) {
+        int32_t token, depth = (int32_t)draft->count;
+        rc = dsc_ask_score(&s->in, 1, draft, err);
+        if (!rc)
+            rc = dsc_ask_token(&s->in, length, depth - 1, (*draws)++, &token, err);
+        if (!rc)
+            rc = dsc_draft_append_chain(draft, depth - 1, &token, 1, err);
+        ends = !rc && dsc_model_ends(m->target, depth, token);
+    }
+    draft->draft_calls++;
+    draft->draft_call_tokens += 1 + written;
+    return rc ? rc : m->middle->type->score(m->middle, draft, err);
+}
+
+// What the inner run's seed is for the step at this length: its verifications and those of the
+// target are of the same positions and must not share their draws.
+static uint64_t inner_seed(uint64_t seed, int64_t length)
+{
+    return seed ^ ((uint64_t)length + 1) * 0x9e3779b97f4a7c15;
+}
+
+// One round: replaces what the draft model wrote behind the first `ahead` tokens by what the middle
+// model makes of it.
+static int inner_step(state *s, int64_t length, dsc_draft *draft, dsc_error *err)
+{
+    int32_t ahead = s->middle.ahead;
+    s->middle.base.length = s->draft.base.length = length + ahead;
+    dsc_draft behind = {.token = draft->count ? draft->token + ahead : NULL,
+                        .parent = draft->parent, // of a chain: -1, 0, 1, ...
+                        .count = draft->count - (size_t)ahead,
+                        .proposed = draft->count - (size_t)ahead,
+                        .law = draft->law};
+    dsc_verify_input in = {.models = &s->models,
+                           .draft = &behind,
+                           .seed = inner_seed(s->in.seed, length),
+                           .request = s->in.request->index,
+                           .room = &s->room};
+    const dsc_verifier_type *rule =
+        draft->law == DSC_DRAFT_CHOSEN ? &dsc_verifier_greedy : &dsc_verifier_single;
+    int rc = rule->verify(&in, &s->verdict, err);
+    if (rc)
+        return rc;
+    draft->count = draft->proposed = (size_t)ahead;
+    return dsc_draft_append_chain(draft, ahead - 1, s->verdict.token, s->verdict.count, err);
+}
+
+static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    state *s = memory;
+    (void)output;
+    const dsc_models *m = s->in.models;
+    int64_t most = s->in.parameter[LENGTH], inner = s->in.parameter[INNER];
+    uint32_t draws = 0;
+    bool ends = false;
+    int rc = DSC_OK;
+    draft->law = s->in.law;
+    draft->from_middle = true;
+    draft->started = most > 0;
+    while ((int64_t)draft->count < most && !ends && !rc) {
+        int64_t room = most - 1 - (int64_t)draft->count; // beside the middle model's own token
+        s->middle.ahead = s->draft.ahead = (int32_t)draft->count;
+        rc = inner_draft(s, length, inner < room ? inner : room, &draws, draft, err);
+        if (!rc)
+            rc = make_rows(s, err);
+        if (!rc)
+            rc = inner_step(s, length, draft, err);
+        if (!rc)
+            ends = dsc_model_ends(m->target, (int64_t)draft->count - 1,
+                                  draft->token[draft->count - 1]);
+    }
+    // No further pass: it has looked at every node that it is asked about.
+    return rc ? rc : m->middle->type->score(m->middle, draft, err);
+}
+
+const dsc_drafter_type dsc_drafter_cascade = {
+    .name = "cascade",
+    .summary = "a draft model drafts for a middle one, whose output drafts for the target",
+    .needs_draft = true,
+    .needs_middle = true,
+    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .state_size = sizeof(state),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .limit = limit,
+    .begin = begin,
+    .propose = propose,
+};

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/draft/grow_tree.h"
+
+#include "sim/draft/ask.h"
+
+#include <stdlib.h>
+
+enum { ROOT = -1, CLOSED = -2 }; // of node[]; CLOSED: missing, or the output ends there
+
+int64_t dsc_grow_tree_limit(const dsc_config *config)
+{
+    return ((const dsc_tree *)config->prepared)->depth;
+}
+
+int64_t dsc_grow_tree_width(const dsc_config *config)
+{
+    return ((const dsc_tree *)config->prepared)->nodes;
+}
+
+void dsc_grow_tree_release(void *prepared)
+{
+    dsc_tree_fini(prepared);
+    free(prepared);
+}
+
+int dsc_grow_tree_begin(void *state, const dsc_drafter_input *in, dsc_error *err)
+{
+    dsc_grow_tree *g = state;
+    const dsc_tree *t = in->config->prepared;
+    int32_t ranks = 0;
+    void *node, *sibling;
+    for (int i = 1; i < t->nodes; i++)
+        ranks = t->rank[i] >= ranks ? t->rank[i] + 1 : ranks;
+    int rc = dsc_arena_alloc(in->arena, &node, (size_t)t->nodes, sizeof *g->node, err);
+    if (!rc)
+        rc = dsc_arena_alloc(in->arena, &sibling, (size_t)ranks, sizeof *g->sibling, err);
+    if (!rc)
+        *g = (dsc_grow_tree){.in = *in, .tree = t, .node = node, .sibling = sibling};
+    return rc;
+}
+
+// --- the children of one node ------------------------------------------------------------------
+
+// One node's draws so far, sibling[0, count).
+typedef struct draws {
+    const dsc_dist *law;
+    size_t count;
+    double mass; // of them
+    double left; // sum of the row, once it is written out
+    bool written_out;
+} draws;
+
+static bool drawn(const dsc_grow_tree *g, const draws *d, int32_t token)
+{
+    for (size_t i = 0; i < d->count; i++)
+        if (g->sibling[i] == token)
+            return true;
+    return false;
+}
+
+// The row becomes the law without the tokens that were drawn.
+static void write_out(dsc_grow_tree *g, draws *d)
+{
+    if (!d->written_out)
+        dsc_dist_fill(d->law, g->row);
+    d->written_out = true;
+    for (size_t i = 0; i < d->count; i++)
+        g->row[g->sibling[i]] = 0;
+    d->left = 0;
+    for (int32_t x = 0; x < d->law->vocab_size; x++)
+        d->left += g->row[x];
+}
+
+// A draw from the law given that it is none of those before: by rejection while these leave enough
+// of it, else from what is left, written out. Which of the two depends on nothing but the draws
+// before and on tries in vain, so both draw from the same law. -1: nothing is left.
+static int32_t draw_other(dsc_grow_tree *g, draws *d, int64_t length, int child)
+{
+    enum { TRIES = 31 };
+    static const double most = 0.9;
+    uint32_t index = (uint32_t)child << 5;
+    for (uint32_t i = 0; i < TRIES && d->mass < most; i++) {
+        int32_t x = dsc_dist_sample(d->law, dsc_draft_uniform(&g->in, length, index | i));
+        if (!drawn(g, d, x))
+            return x;
+    }
+    write_out(g, d);
+    if (!(d->left > 0))
+        return -1;
+    dsc_dist rest = {.vocab_size = d->law->vocab_size, .dense = g->row, .unlisted = 1 - d->left};
+    return dsc_dist_sample(&rest, dsc_draft_uniform(&g->in, length, index | TRIES));
+}
+
+static int append_child(dsc_grow_tree *g, int child, int32_t token, dsc_draft *draft,
+                        dsc_error *err)
+{
+    const dsc_tree *t = g->tree;
+    int rc = dsc_draft_append_chain(draft, g->node[t->parent[child]], &token, 1, err);
+    if (!rc && !dsc_model_ends(g->in.models->target, t->level[child] - 1, token))
+        g->node[child] = (int32_t)draft->count - 1;
+    return rc;
+}
+
+static int draw_children(dsc_grow_tree *g, const dsc_dist *law, int first, int end, int64_t length,
+                         dsc_draft *draft, dsc_error *err)
+{
+    draws d = {.law = law};
+    bool distinct = g->in.law == DSC_DRAFT_DISTINCT;
+    int rc = DSC_OK;
+    for (int i = first; i < end && !rc; i++) {
+        int32_t token = draw_other(g, &d, length, i);
+        if (token < 0)
+            break;
+        if (distinct) {
+            g->sibling[d.count++] = token;
+            d.mass += dsc_dist_probability(law, token);
+        }
+        rc = append_child(g, i, token, draft, err);
+    }
+    return rc;
+}
+
+static int choose_children(dsc_grow_tree *g, const dsc_dist *law, int first, int end,
+                           dsc_draft *draft, dsc_error *err)
+{
+    const int32_t *rank = g->tree->rank;
+    size_t n = dsc_dist_top(law, (size_t)rank[end - 1] + 1, g->row, g->sibling);
+    int rc = DSC_OK;
+    for (int i = first; i < end && (size_t)rank[i] < n && !rc; i++)
+        rc = append_child(g, i, g->sibling[rank[i]], draft, err);
+    return rc;
+}
+
+// Nodes [first, end) of the tree, all children of one.
+static int grow_node(dsc_grow_tree *g, int first, int end, int64_t length, dsc_draft *draft,
+                     dsc_error *err)
+{
+    dsc_dist law;
+    void *p = g->row;
+    int rc = dsc_ask_law(&g->in, g->node[g->tree->parent[first]], &law, err);
+    if (!rc && !p)
+        rc = dsc_arena_alloc(g->in.arena, &p, (size_t)law.vocab_size, sizeof *g->row, err);
+    g->row = p;
+    if (rc)
+        return rc;
+    return g->in.law == DSC_DRAFT_CHOSEN ? choose_children(g, &law, first, end, draft, err)
+                                         : draw_children(g, &law, first, end, length, draft, err);
+}
+
+// --- levels ------------------------------------------------------------------------------------
+
+static int end_of_siblings(const dsc_tree *t, int first)
+{
+    int end = first + 1;
+    while (end < t->nodes && t->parent[end] == t->parent[first])
+        end++;
+    return end;
+}
+
+// Open nodes that have children on the level that starts at `first`, whose end it finds.
+static int64_t open_parents(const dsc_grow_tree *g, int first, int *end)
+{
+    const dsc_tree *t = g->tree;
+    int64_t open = 0;
+    int i = first;
+    for (; i < t->nodes && t->level[i] == t->level[first]; i = end_of_siblings(t, i))
+        open += g->node[t->parent[i]] != CLOSED;
+    *end = i;
+    return open;
+}
+
+int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
+                          dsc_error *err)
+{
+    dsc_grow_tree *g = state;
+    const dsc_tree *t = g->tree;
+    (void)output;
+    int64_t fresh = length - g->committed; // the first time, the last token of the prompt
+    int rc = DSC_OK, level_end;
+    g->committed = length;
+    draft->law = g->in.law;
+    draft->started = t->nodes > 1;
+    g->node[0] = ROOT;
+    for (int i = 1; i < t->nodes; i++)
+        g->node[i] = CLOSED;
+    for (int i = 1; i < t->nodes && !rc;) {
+        int64_t open = open_parents(g, i, &level_end);
+        if (!open)
+            break;
+        rc = dsc_ask_score(&g->in, i > 1 ? open : fresh > 0 ? fresh : 1, draft, err);
+        for (int end; i < level_end && !rc; i = end) {
+            end = end_of_siblings(t, i);
+            if (g->node[t->parent[i]] != CLOSED)
+                rc = grow_node(g, i, end, length, draft, err);
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drafting along a tree that is known beforehand (EAGLE-1, Li et al. 2024; Sequoia, Chen et al.
+// 2024): what the methods share whose `prepare` makes a dsc_tree. Internal to sim/draft/.
+//
+// Level by level, a pass of the draft model over the nodes of the level that have children gives
+// their candidates. The first pass of a step is over the tokens that the last one committed: like
+// EAGLE's draft head, the draft model keeps nothing of the tree.
+//   CHOSEN    the child of rank r is the draft model's (r + 1)-th likeliest token, before any
+//             temperature, of equals the lowest first
+//   IID       children are draws from its law (the prefix tree of SpecTr, Sun et al. 2023, Alg. 4)
+//   DISTINCT  children are draws without replacement, in order
+// Draws have no ranks of their own: the children of a node are its first draws, whatever ranks are
+// left out between them, as a rule could not account for draws that it does not see.
+// There is nothing below a token that ends the output, and no child for which the draft model has
+// no further token of positive probability.
+#ifndef DSC_SIM_DRAFT_GROW_TREE_H
+#define DSC_SIM_DRAFT_GROW_TREE_H
+
+#include "sim/drafter.h"
+#include "theory/tree.h"
+
+typedef struct dsc_grow_tree {
+    dsc_drafter_input in;
+    const dsc_tree *tree;
+    int32_t *node;     // [tree->nodes] the draft's node; of the root -1; below it some are missing
+    int32_t *sibling;  // [most ranks] candidates of a node, or its children so far
+    double *row;       // [vocab] NULL until there is a vocabulary
+    int64_t committed; // output tokens at the last proposal
+} dsc_grow_tree;
+
+// Members of a descriptor; config->prepared is a dsc_tree, which release frees.
+int64_t dsc_grow_tree_limit(const dsc_config *config);
+int64_t dsc_grow_tree_width(const dsc_config *config);
+void dsc_grow_tree_release(void *prepared);
+int dsc_grow_tree_begin(void *state, const dsc_drafter_input *in, dsc_error *err);
+int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
+                          dsc_error *err);
+
+#endif

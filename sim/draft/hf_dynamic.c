@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A draft model writes a chain whose length follows its success: the "heuristic" schedule of
+// assisted generation in Hugging Face transformers (generation/candidate_generator.py,
+// AssistedCandidateGenerator.update_candidate_strategy), which is Spec-Bench's SpS. After a draft
+// that was accepted whole the length grows by 2, after any other it shrinks by 1, down to 1 at the
+// least. There it has no upper limit, and by default goes on from request to request; here each
+// request starts anew (its "heuristic_transient"), so that no result depends on their order.
+//
+// The length depends on what was decided before the step, so the rule sees plain draws.
+#include "sim/draft/ask.h"
+
+#include <inttypes.h>
+
+enum { START, UP, DOWN, LEAST, MOST };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "start", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "5", .min = 0,
+     .max = 100000, .help = "tokens in the first draft of a request"},
+    {.name = "up", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2", .min = 0,
+     .max = 100000, .help = "tokens more after a draft that was accepted whole"},
+    {.name = "down", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 0,
+     .max = 100000, .help = "tokens fewer after any other"},
+    {.name = "least", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "1", .min = 0,
+     .max = 100000, .help = "tokens in a draft at least"},
+    {.name = "most", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "100000", .min = 0,
+     .max = 100000, .help = "tokens in a draft at most"},
+};
+// clang-format on
+
+typedef struct state {
+    dsc_drafter_input in;
+    int64_t length; // of the next draft
+} state;
+
+static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
+{
+    const int64_t *p = config->parameter;
+    *prepared = NULL;
+    if (p[LEAST] <= p[START] && p[START] <= p[MOST])
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--start %" PRId64 " is not from --least %" PRId64 " to --most %" PRId64,
+                    p[START], p[LEAST], p[MOST]);
+}
+
+static int64_t limit(const dsc_config *config)
+{
+    return config->parameter[MOST];
+}
+
+static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
+{
+    (void)err;
+    *(state *)memory = (state){*in, in->parameter[START]};
+    return DSC_OK;
+}
+
+static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    const state *s = memory;
+    (void)output;
+    int rc = DSC_OK;
+    bool ends = false;
+    draft->law = s->in.law;
+    draft->started = s->length > 0;
+    for (int64_t i = 0; i < s->length && !ends && !rc; i++)
+        rc = dsc_ask_next(&s->in, length, (int32_t)i - 1, draft, &ends, err);
+    return rc;
+}
+
+static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verdict, dsc_error *err)
+{
+    state *s = memory;
+    const int64_t *p = s->in.parameter;
+    (void)err;
+    s->length += verdict->accepted == draft->proposed ? p[UP] : -p[DOWN];
+    s->length = s->length < p[LEAST] ? p[LEAST] : s->length > p[MOST] ? p[MOST] : s->length;
+    return DSC_OK;
+}
+
+const dsc_drafter_type dsc_drafter_hf_dynamic = {
+    .name = "hf-dynamic",
+    .summary = "a draft model's chain, longer after success, shorter after failure",
+    .needs_draft = true,
+    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .state_size = sizeof(state),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .prepare = prepare,
+    .limit = limit,
+    .begin = begin,
+    .propose = propose,
+    .observe = observe,
+};

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequoia (Chen et al. 2024): the tree with the greatest expected speed-up for given acceptances by
+// rank and costs (theory/tree.h), drafted as sim/draft/grow_tree.h says, by choice without
+// replacement. The default acceptances are the first ten of the 32 that its program ships; what
+// they leave is never drafted.
+#include "sim/draft/grow_tree.h"
+#include "sim/tree_file.h"
+
+#include <stdlib.h>
+
+enum { BUDGET, DEPTH, ACCEPTANCE, DRAFT_COST, TARGET_SLOPE };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "budget", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "64", .min = 1,
+     .max = DSC_TREE_NODES, .help = "tokens in the target call at most, the root included"},
+    {.name = "depth", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "8", .min = 0,
+     .max = DSC_TREE_DEPTH, .help = "levels below the root at most"},
+    {.name = "acceptance", .kind = DSC_OPTION_TEXT, .metavar = "LIST|FILE",
+     .initial = ".6342,.1079,.0570,.0225,.0195,.0150,.0045,.0030,.0120,.0045",
+     .help = "of the first candidate, the second, ...; after a /, or on the next line of a file, "
+             "one level deeper"},
+    {.name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "C", .initial = "0", .least = 0,
+     .most = 1e6, .help = "time of a draft forward, which makes one level, in target calls on one "
+     "token; 0: the most tokens are sought"},
+    {.name = "target-slope", .kind = DSC_OPTION_REAL, .metavar = "C", .initial = "0", .least = 0,
+     .most = 1e6, .help = "time added to the target call by each further token, same unit"},
+};
+// clang-format on
+
+static int plan(dsc_tree *tree, const dsc_config *config, const dsc_tree_law *law, dsc_error *err)
+{
+    dsc_tree_plan *plan;
+    double target[DSC_TREE_NODES];
+    int depth = (int)config->parameter[DEPTH];
+    if (law->depths > 1 && depth > law->depths)
+        depth = law->depths;
+    for (int m = 0; m < DSC_TREE_NODES; m++)
+        target[m] = 1 + m * config->real[TARGET_SLOPE];
+    const dsc_tree_cost cost = {config->real[DRAFT_COST], target};
+    int rc = dsc_tree_plan_new(&plan, law, (int)config->parameter[BUDGET], depth, err);
+    if (rc)
+        return rc;
+    dsc_tree_choice best = dsc_tree_plan_best(plan, &cost);
+    rc = dsc_tree_plan_tree(plan, best.nodes, best.depth, tree, err);
+    dsc_tree_plan_free(plan);
+    return rc;
+}
+
+static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
+{
+    dsc_tree_law law;
+    double *rate;
+    void *tree = NULL;
+    int rc = dsc_tree_law_load(&law, &rate, config->text[ACCEPTANCE], err);
+    if (!rc)
+        rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
+    if (!rc)
+        rc = plan(tree, config, &law, err);
+    free(rate);
+    if (rc)
+        free(tree);
+    else
+        *prepared = tree;
+    return rc;
+}
+
+const dsc_drafter_type dsc_drafter_sequoia = {
+    .name = "sequoia",
+    .summary = "the best tree for acceptances by rank and costs (Sequoia)",
+    .needs_draft = true,
+    .branches = true,
+    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_DISTINCT,
+    .state_size = sizeof(dsc_grow_tree),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .prepare = prepare,
+    .release = dsc_grow_tree_release,
+    .limit = dsc_grow_tree_limit,
+    .width = dsc_grow_tree_width,
+    .begin = dsc_grow_tree_begin,
+    .propose = dsc_grow_tree_propose,
+};

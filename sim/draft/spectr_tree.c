@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// SpecTr's prefix tree (Sun et al. 2023, Algorithm 4): a node of depth i has K_(i+1) children, each
+// an independent draw from the draft model, so that the K_1 K_2 ... K_L sequences share what they
+// begin with. sim/draft/grow_tree.h says how it is drafted. It saves the target tokens against as
+// many whole sequences (sim/draft/spectr.c), not the draft model passes.
+#include "sim/draft/grow_tree.h"
+
+#include <stdlib.h>
+
+enum { BRANCHES };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "branches", .kind = DSC_OPTION_TEXT, .metavar = "K1,K2,...", .initial = "2,2,1,1",
+     .help = "draws after the last token of the output, after each of them, ..."},
+};
+// clang-format on
+
+// "K1,K2,..." into children[depth]; `nodes` with the root.
+static int parse_branches(const char *text, int children[DSC_TREE_DEPTH], int *depth, int *nodes,
+                          dsc_error *err)
+{
+    long level = 1, total = 1;
+    *depth = 0;
+    for (const char *item = text;; item++) {
+        char *end = (char *)item;
+        long k = *item >= '0' && *item <= '9' ? strtol(item, &end, 10) : 0;
+        if (k < 1 || k >= DSC_TREE_NODES || (*end && *end != ',') || *depth == DSC_TREE_DEPTH)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "--branches '%.60s': 1 to %d numbers from 1 to %d are expected", text,
+                            DSC_TREE_DEPTH, DSC_TREE_NODES - 1);
+        children[(*depth)++] = (int)k;
+        level *= k;
+        total += level;
+        if (total > DSC_TREE_NODES)
+            return dsc_fail(err, DSC_EUSAGE, "--branches '%.60s': more than %d nodes", text,
+                            DSC_TREE_NODES);
+        item = end;
+        if (!*item)
+            break;
+    }
+    *nodes = (int)total;
+    return DSC_OK;
+}
+
+static int build(dsc_tree *t, const int *children, int depth, int nodes, dsc_error *err)
+{
+    size_t n = (size_t)nodes;
+    *t = (dsc_tree){.nodes = 1, .depth = depth};
+    int rc = dsc_alloc((void **)&t->parent, n, sizeof *t->parent, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&t->rank, n, sizeof *t->rank, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&t->level, n, sizeof *t->level, err);
+    if (rc) {
+        dsc_tree_fini(t);
+        return rc;
+    }
+    t->parent[0] = t->rank[0] = -1;
+    for (int32_t i = 0; t->nodes < nodes; i++)
+        for (int32_t r = 0; r < children[t->level[i]]; r++) {
+            t->parent[t->nodes] = i;
+            t->rank[t->nodes] = r;
+            t->level[t->nodes++] = t->level[i] + 1;
+        }
+    return DSC_OK;
+}
+
+static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
+{
+    int children[DSC_TREE_DEPTH], depth = 0, nodes = 0;
+    void *tree;
+    int rc = parse_branches(config->text[BRANCHES], children, &depth, &nodes, err);
+    if (!rc)
+        rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
+    if (rc)
+        return rc;
+    rc = build(tree, children, depth, nodes, err);
+    if (rc)
+        free(tree);
+    else
+        *prepared = tree;
+    return rc;
+}
+
+const dsc_drafter_type dsc_drafter_spectr_tree = {
+    .name = "spectr-tree",
+    .summary = "a tree of draws from a draft model (SpecTr's prefix tree)",
+    .needs_draft = true,
+    .branches = true,
+    .laws = DSC_DRAFT_IID,
+    .state_size = sizeof(dsc_grow_tree),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .prepare = prepare,
+    .release = dsc_grow_tree_release,
+    .limit = dsc_grow_tree_limit,
+    .width = dsc_grow_tree_width,
+    .begin = dsc_grow_tree_begin,
+    .propose = dsc_grow_tree_propose,
+};

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A draft model writes a chain until it is not sure of a token: dynamic speculation in Hugging Face
+// transformers (assistant_confidence_threshold, generation/stopping_criteria.py,
+// ConfidenceCriteria; its defaults: threshold 0.4, at most 20 tokens). The token that it is not
+// sure of is the draft's last.
+//
+// It must not be left out: whether a token is verified would then depend on which one was drawn,
+// and the rule would divide by a law that the tokens it sees do not have. As it is, whether
+// drafting goes on depends on the tokens before only, and every token that is verified is a draw
+// from the draft model's law.
+#include "sim/draft/ask.h"
+
+enum { CONFIDENCE, MOST };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "confidence", .kind = DSC_OPTION_REAL, .metavar = "P", .initial = "0.4", .least = 0,
+     .most = 1, .help = "a token to which the draft model gives less is the last of its draft"},
+    {.name = "most", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "20", .min = 0,
+     .max = 100000, .length = true, .help = "tokens in a draft at most"},
+};
+// clang-format on
+
+typedef struct state {
+    dsc_drafter_input in;
+} state;
+
+static int64_t limit(const dsc_config *config)
+{
+    return config->parameter[MOST];
+}
+
+static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
+{
+    (void)err;
+    ((state *)memory)->in = *in;
+    return DSC_OK;
+}
+
+static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    const state *s = memory;
+    (void)output;
+    double least = s->in.config->real[CONFIDENCE];
+    int rc = DSC_OK;
+    bool ends = false;
+    draft->law = s->in.law;
+    draft->started = s->in.parameter[MOST] > 0;
+    for (int32_t i = 0; i < s->in.parameter[MOST] && !ends && !rc; i++) {
+        dsc_dist law;
+        rc = dsc_ask_next(&s->in, length, i - 1, draft, &ends, err);
+        if (!rc)
+            rc = dsc_ask_law(&s->in, i - 1, &law, err);
+        if (!rc && dsc_dist_probability(&law, draft->token[i]) < least)
+            break;
+    }
+    return rc;
+}
+
+const dsc_drafter_type dsc_drafter_threshold = {
+    .name = "threshold",
+    .summary = "a draft model's chain, up to the first token that it is not sure of",
+    .needs_draft = true,
+    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .state_size = sizeof(state),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .limit = limit,
+    .begin = begin,
+    .propose = propose,
+};

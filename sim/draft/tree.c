@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A draft tree of a fixed shape: EAGLE-1's (Li et al. 2024), Medusa's (Cai et al. 2024), a chain,
+// the full tree K^D, or a file's. sim/draft/grow_tree.h says how it is drafted.
+//
+// K^D is a tree of D levels below the root: K + K^2 + ... + K^D draft tokens. Some programs count
+// the root as a level; what they call k^d has d - 1 levels below it.
+// Of Medusa it is the shape alone: Medusa's heads do not see each other's tokens and need one pass
+// for all of them, a draft model does and needs one for each level.
+#include "sim/draft/grow_tree.h"
+#include "sim/tree_file.h"
+
+#include <stdlib.h>
+
+enum { TREE };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "tree", .kind = DSC_OPTION_TEXT, .metavar = "NAME|FILE", .initial = "eagle",
+     .help = "eagle, medusa, chain:L, K^D (K children down to D levels below the root), or a "
+             "file's"},
+};
+// clang-format on
+
+static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
+{
+    void *tree;
+    int rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
+    if (rc)
+        return rc;
+    rc = dsc_tree_load(tree, config->text[TREE], err);
+    if (rc)
+        free(tree);
+    else
+        *prepared = tree;
+    return rc;
+}
+
+const dsc_drafter_type dsc_drafter_tree = {
+    .name = "tree",
+    .summary = "a draft model's candidates along a fixed tree (EAGLE, Medusa)",
+    .needs_draft = true,
+    .branches = true,
+    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_DISTINCT,
+    .state_size = sizeof(dsc_grow_tree),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .prepare = prepare,
+    .release = dsc_grow_tree_release,
+    .limit = dsc_grow_tree_limit,
+    .width = dsc_grow_tree_width,
+    .begin = dsc_grow_tree_begin,
+    .propose = dsc_grow_tree_propose,
+};
