@@ -428,8 +428,13 @@ static void assert_tokens(const dsc_drafter_type *d, char *settings, const dsc_v
               err);
     r.models.middle = &r.middle.base;
     *counts = dsc_counts_zero(histogram, ROOM - 1);
-    const dsc_loop_input in = {&r.config, rule,     law,  &r.models, &r.request,
-                               5,         &r.arena, NULL, NULL,      NULL};
+    const dsc_loop_input in = {.config = &r.config,
+                               .rule = rule,
+                               .law = law,
+                               .models = &r.models,
+                               .request = &r.request,
+                               .seed = 5,
+                               .arena = &r.arena};
     assert_ok(dsc_loop_run(&loop, &in, counts, &err), err);
     double n = (double)counts->target_calls, mean = dsc_block_efficiency(counts), square = 0;
     for (int m = 0; m < ROOM; m++)
