@@ -53,7 +53,8 @@ static int describe_grid(dsc_table *comments, const dsc_drafter_type *d,
     dsc_buffer b = {0};
     int rc = dsc_buffer_printf(&b, err, "method=%s", d->name);
     for (size_t o = 0; o < d->option_count && !rc; o++)
-        rc = dsc_buffer_printf(&b, err, " %s=%s", d->option[o].name, list[o].text);
+        rc = dsc_buffer_printf(&b, err, " %s=%s", d->option[o].name,
+                               list[o].text ? list[o].text : "");
     if (!rc)
         rc = dsc_table_comment(comments, "grid", b.data, err);
     dsc_buffer_fini(&b);

@@ -8,7 +8,8 @@
 static bool same_spans(const dsc_config *a, const dsc_config *b)
 {
     for (size_t o = 0; o < a->drafter->option_count; o++)
-        if (!a->drafter->option[o].length && a->parameter[o] != b->parameter[o])
+        if (!a->drafter->option[o].length &&
+            (a->parameter[o] != b->parameter[o] || a->real[o] != b->real[o]))
             return false;
     return true;
 }

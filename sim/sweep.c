@@ -12,13 +12,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int read_values(dsc_grid *g, size_t o, const char *text, dsc_error *err)
+{
+    const dsc_option *option = &g->drafter->option[o];
+    g->count[o] = 1;
+    g->text[o] = text;
+    if (option->kind == DSC_OPTION_TEXT)
+        return DSC_OK;
+    if (option->kind == DSC_OPTION_REAL)
+        return dsc_option_reals(option, text, &g->real[o], &g->count[o], err);
+    return dsc_option_list(option, text, &g->value[o], &g->count[o], err);
+}
+
 int dsc_grid_init(dsc_grid *g, const dsc_drafter_type *drafter, const dsc_option_value *text,
                   dsc_error *err)
 {
     *g = (dsc_grid){.drafter = drafter, .total = 1};
     for (size_t o = 0; o < drafter->option_count; o++) {
-        int rc =
-            dsc_option_list(&drafter->option[o], text[o].text, &g->value[o], &g->count[o], err);
+        int rc = read_values(g, o, text[o].text, err);
         if (!rc && g->count[o] > DSC_MAX_GRID / g->total)
             rc =
                 dsc_fail(err, DSC_EUSAGE, "the grid has more than %d configurations", DSC_MAX_GRID);
@@ -33,8 +44,10 @@ int dsc_grid_init(dsc_grid *g, const dsc_drafter_type *drafter, const dsc_option
 
 void dsc_grid_fini(dsc_grid *g)
 {
-    for (size_t o = 0; o < DSC_MAX_PARAMETERS; o++)
+    for (size_t o = 0; o < DSC_MAX_PARAMETERS; o++) {
         free(g->value[o]);
+        free(g->real[o]);
+    }
     *g = (dsc_grid){0};
 }
 
@@ -42,7 +55,10 @@ dsc_config dsc_grid_at(const dsc_grid *g, size_t index)
 {
     dsc_config c = {.drafter = g->drafter};
     for (size_t o = g->drafter->option_count; o-- > 0;) {
-        c.parameter[o] = g->value[o][index % g->count[o]];
+        size_t i = index % g->count[o];
+        c.parameter[o] = g->value[o] ? g->value[o][i] : 0;
+        c.real[o] = g->real[o] ? g->real[o][i] : 0;
+        c.text[o] = g->text[o];
         index /= g->count[o];
     }
     return c;
@@ -162,15 +178,26 @@ static int block_progress(void *user, int64_t done, int64_t total)
                        : 0;
 }
 
-static int run_block(sweep *s, dsc_table *t, dsc_config *config, size_t count, dsc_error *err)
+// The configurations from s->done on, ready to run: all `count` of them are to be finished, also on
+// failure.
+static int make_configs(const sweep *s, dsc_config *config, size_t count, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < count; c++) {
+        config[c] = dsc_grid_at(s->grid, s->done + c);
+        if (!rc)
+            rc = dsc_config_prepare(&config[c], err);
+    }
+    return rc;
+}
+
+static int run_block(sweep *s, dsc_table *t, const dsc_config *config, size_t count, dsc_error *err)
 {
     dsc_run_options run = s->options->run;
     dsc_results results;
     run.progress = block_progress;
     run.user = s;
     s->block = count;
-    for (size_t c = 0; c < count; c++)
-        config[c] = dsc_grid_at(s->grid, s->done + c);
     int rc = dsc_run(s->trace, config, count, &run, &results, err);
     if (rc)
         return rc;
@@ -212,9 +239,13 @@ static int run_all(sweep *s, dsc_error *err)
     while (!rc && s->done < s->grid->total) {
         size_t left = s->grid->total - s->done, n = left < block ? left : block;
         dsc_table t = {0};
-        rc = dsc_result_columns(&t, s->grid->drafter, 0, err);
+        rc = make_configs(s, config, n, err);
+        if (!rc)
+            rc = dsc_result_columns(&t, s->grid->drafter, 0, err);
         if (!rc)
             rc = run_block(s, &t, config, n, err);
+        for (size_t c = 0; c < n; c++)
+            dsc_config_fini(&config[c]);
         dsc_table_fini(&t);
         if (!rc)
             s->done += n;

@@ -14,14 +14,16 @@
 // The values of every parameter; configurations are their product, the last parameter fastest.
 typedef struct dsc_grid {
     const dsc_drafter_type *drafter;
-    int64_t *value[DSC_MAX_PARAMETERS]; // owned
+    int64_t *value[DSC_MAX_PARAMETERS];   // of INT and CHOICE options, owned; others: NULL
+    double *real[DSC_MAX_PARAMETERS];     // of REAL options, owned
+    const char *text[DSC_MAX_PARAMETERS]; // of TEXT options, which have one value; the caller's
     size_t count[DSC_MAX_PARAMETERS];
     size_t total; // configurations, at most DSC_MAX_GRID
 } dsc_grid;
 
 enum { DSC_MAX_GRID = 10000000 };
 
-// `text[o]`: the range or list of option o of the drafter.
+// `text[o]`: the range or list of option o of the drafter, of a TEXT option its value.
 DSC_API int dsc_grid_init(dsc_grid *g, const dsc_drafter_type *drafter,
                           const dsc_option_value *text, dsc_error *err);
 DSC_API void dsc_grid_fini(dsc_grid *g);
