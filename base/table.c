@@ -80,10 +80,12 @@ static int keep_cell(dsc_table *t, dsc_cell *c, dsc_error *err)
         rc = keep(t, &text, c->text ? c->text : "", err);
         c->text = rc ? NULL : text;
     } else if (c->type == DSC_CELL_LIST) {
+        const void *from = c->reals ? (const void *)c->reals : c->list;
         rc = dsc_arena_alloc(&t->arena, &list, (size_t)c->i, sizeof *c->list, err);
         if (!rc && c->i)
-            memcpy(list, c->list, (size_t)c->i * sizeof *c->list);
-        c->list = rc ? NULL : list;
+            memcpy(list, from, (size_t)c->i * sizeof *c->list); // of either kind 8 bytes
+        c->list = rc || c->reals ? NULL : list;
+        c->reals = rc || !c->reals ? NULL : list;
     }
     return rc;
 }
@@ -168,7 +170,13 @@ static void write_list(const dsc_cell *c, char separator, FILE *f)
     for (int64_t j = 0; j < c->i; j++) {
         if (j)
             fputc(separator, f);
-        fprintf(f, "%" PRId64, c->list[j]);
+        if (c->reals) {
+            char number[DSC_NUMBER_TEXT];
+            dsc_number_text(c->reals[j], number);
+            fputs(number, f);
+        } else {
+            fprintf(f, "%" PRId64, c->list[j]);
+        }
     }
 }
 

@@ -19,14 +19,22 @@ typedef enum dsc_cell_type {
     DSC_CELL_LIST
 } dsc_cell_type;
 
-// A value. A list is a list of counts (a histogram): "28;14;3" in TSV, an array in JSON.
+// A value. A list is a list of counts (a histogram): "28;14;3" in TSV, an array in JSON; or of
+// expected counts, which need not be whole.
 typedef struct dsc_cell {
     dsc_cell_type type;
     int64_t i;           // DSC_CELL_INT
     double r;            // DSC_CELL_REAL; NaN is "nan" in TSV, null in JSON
     const char *text;    // DSC_CELL_TEXT, UTF-8, owned by the table's arena once added
     const int64_t *list; // DSC_CELL_LIST [i]; i is its length
+    const double *reals; // the same of numbers, `list` is NULL then; else NULL
 } dsc_cell;
+
+// Element i of a list.
+static inline double dsc_cell_element(const dsc_cell *c, int64_t i)
+{
+    return c->reals ? c->reals[i] : (double)c->list[i];
+}
 
 typedef struct dsc_column {
     const char *name; // as printed: lower case, the field's own term
@@ -72,7 +80,7 @@ DSC_API void dsc_number_text(double x, char text[DSC_NUMBER_TEXT]);
 
 // Reads a whole table (TSV or JSON lines, told by the first byte). Columns of a TSV file are INT
 // when every value is an integer, REAL when every value is a number, LIST when every value is
-// integers joined by ';' (at least one has a ';'), else TEXT. DSC_EINPUT names file and line.
+// numbers >= 0 joined by ';' (at least one has a ';'), else TEXT. DSC_EINPUT names file and line.
 DSC_API int dsc_table_read(dsc_table *t, const char *path, dsc_error *err);
 
 #endif

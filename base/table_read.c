@@ -33,8 +33,13 @@ static bool is_number(const char *s)
 
 static bool is_list(const char *s)
 {
-    return *s && strspn(s, "0123456789;") == strlen(s) && *s != ';' && !strstr(s, ";;") &&
-           s[strlen(s) - 1] != ';';
+    for (char *end; *s; s = end + 1) {
+        if (*s < '0' || *s > '9' || (strtod(s, &end), *end && *end != ';'))
+            return false;
+        if (!*end)
+            return true;
+    }
+    return false;
 }
 
 // The narrowest type that holds every value of column c. A column of single integers that is named
@@ -59,20 +64,26 @@ static int parse_list(dsc_table *t, const char *s, dsc_cell *out, dsc_error *err
     size_t n = *s ? 1 : 0;
     for (const char *p = s; *p; p++)
         n += *p == ';';
+    bool whole = strspn(s, "0123456789;") == strlen(s);
     void *mem;
     int rc = dsc_arena_alloc(&t->arena, &mem, n, sizeof(int64_t), err);
     if (rc)
         return rc;
-    int64_t *list = mem;
+    int64_t *list = whole ? mem : NULL;
+    double *reals = whole ? NULL : mem;
     errno = 0;
     for (size_t j = 0; j < n; j++) {
         char *end;
-        list[j] = strtoll(s, &end, 10);
+        if (whole)
+            list[j] = strtoll(s, &end, 10);
+        else
+            reals[j] = strtod(s, &end);
         s = *end ? end + 1 : end;
     }
-    if (errno)
+    if (whole && errno)
         return dsc_fail(err, DSC_EINPUT, "a count in a list does not fit in 64 bits");
     out->list = list;
+    out->reals = reals;
     out->i = (int64_t)n;
     return DSC_OK;
 }
@@ -228,12 +239,17 @@ static int json_cell(dsc_table *t, json_t *v, dsc_cell *c, dsc_error *err)
         rc = dsc_arena_alloc(&t->arena, &mem, n, sizeof(int64_t), err);
         if (rc)
             return rc;
-        int64_t *list = mem;
+        bool whole = true;
         for (size_t i = 0; i < n; i++) {
-            fits = fits && json_is_integer(json_array_get(v, i));
-            list[i] = json_integer_value(json_array_get(v, i));
+            fits = fits && json_is_number(json_array_get(v, i));
+            whole = whole && json_is_integer(json_array_get(v, i));
         }
-        c->list = list;
+        for (size_t i = 0; i < n && whole; i++)
+            ((int64_t *)mem)[i] = json_integer_value(json_array_get(v, i));
+        for (size_t i = 0; i < n && !whole; i++)
+            ((double *)mem)[i] = json_number_value(json_array_get(v, i));
+        c->list = whole ? mem : NULL;
+        c->reals = whole ? NULL : mem;
         c->i = (int64_t)n;
         break;
     }

@@ -18,7 +18,7 @@ enum { METHOD, ENGINE, COST, JSON, PER_REQUEST, TIMELINE, FORCE, SEED, THREADS, 
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
-     .help = "loop: step by step; expect: exact replay of all positions; the results are equal"},
+     .help = "loop: step by step; expect: exact replay of all positions, without draws"},
     CLI_OPTION_COST,
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "one JSON object (a line per request)"},
     {.name = "per-request", .kind = DSC_OPTION_FLAG,
@@ -47,6 +47,7 @@ typedef struct context {
     dsc_table timeline;
     double now_s; // where it ends
     bool per_request, json;
+    dsc_engine_choice engine;
     const dsc_config *config;
     const dsc_verifier_type *rule;
     const dsc_cost *cost;
@@ -57,6 +58,11 @@ static int on_progress(void *user, int64_t done, int64_t total)
     return cli_progress_step(&((context *)user)->progress, done, total);
 }
 
+static int expected(const context *c)
+{
+    return c->engine.expected ? DSC_RESULT_EXPECTED : 0;
+}
+
 static int print_request(context *c, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
 {
     char *id;
@@ -64,9 +70,9 @@ static int print_request(context *c, const dsc_request *q, const dsc_counts *cou
     int rc = dsc_strndup(&id, q->id.bytes, (size_t)q->id.length, err);
     dsc_result result = {c->config, c->rule, counts, c->cost, q->index, id, 0, 0};
     if (!rc)
-        rc = dsc_result_columns(t, c->config->drafter, DSC_RESULT_REQUEST, err);
+        rc = dsc_result_columns(t, c->config->drafter, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc)
-        rc = dsc_result_row(t, &result, DSC_RESULT_REQUEST, err);
+        rc = dsc_result_row(t, &result, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc && c->json)
         dsc_table_write_jsonl_row(t, 0, stdout);
     else if (!rc)
@@ -92,10 +98,12 @@ static int write_timeline(context *c, dsc_error *err)
 
 static int on_request(void *user, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
 {
+    enum { UNIT = 1 << 20 }; // of a call: expectations are not whole
     context *c = user;
     if (c->per_request)
         return print_request(c, q, counts, err);
-    dsc_bootstrap_add(&c->bootstrap, q->index, counts->output_tokens, counts->target_calls);
+    dsc_bootstrap_add(&c->bootstrap, q->index, counts->output_tokens * UNIT,
+                      (int64_t)(dsc_counts_real(counts).target_calls * UNIT));
     return DSC_OK;
 }
 
@@ -132,9 +140,9 @@ static int print_totals(const context *c, const dsc_counts *counts, const char *
     dsc_result result = {.config = c->config, .rule = c->rule, .counts = counts, .cost = c->cost};
     int rc = dsc_bootstrap_interval(&c->bootstrap, &result.low, &result.high, err);
     if (!rc)
-        rc = dsc_result_columns(&t, c->config->drafter, DSC_RESULT_INTERVAL, err);
+        rc = dsc_result_columns(&t, c->config->drafter, DSC_RESULT_INTERVAL | expected(c), err);
     if (!rc)
-        rc = dsc_result_row(&t, &result, DSC_RESULT_INTERVAL, err);
+        rc = dsc_result_row(&t, &result, DSC_RESULT_INTERVAL | expected(c), err);
     if (!rc && c->json)
         dsc_table_write_jsonl_row(&t, 0, stdout);
     else if (!rc)
@@ -151,8 +159,10 @@ static int print_head(const context *c, const dsc_trace *trace, uint64_t seed, c
     int rc = cli_comments(&head, trace, seed, cost, err);
     if (!rc)
         rc = cli_workload_comments(&head, load, err);
+    if (!rc && c->engine.expected)
+        rc = dsc_table_comment(&head, "engine", c->engine.why, err);
     if (!rc)
-        rc = dsc_result_columns(&head, c->config->drafter, DSC_RESULT_REQUEST, err);
+        rc = dsc_result_columns(&head, c->config->drafter, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc && c->json)
         dsc_table_write_jsonl_head(&head, stdout);
     else if (!rc)
@@ -210,6 +220,10 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
     }
     if (!rc)
         rc = cli_note_missing_references(trace, models.target, config->drafter, parameter, err);
+    if (!rc)
+        rc = dsc_run_choose(trace, config, 1, &run, &c.engine, err);
+    if (!rc && c.engine.expected && !c.per_request)
+        fprintf(stderr, "draftscope: engine: expect, %s\n", c.engine.why);
     if (!rc)
         rc = dsc_bootstrap_init(&c.bootstrap, RESAMPLES, seed, err);
     if (!rc && c.per_request)

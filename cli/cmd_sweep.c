@@ -5,17 +5,19 @@
 
 #include <string.h>
 
-enum { METHOD, OUT, COST, SEED, THREADS, ENGINE, BLOCK, PROGRESS, FORCE, OPTIONS };
+enum { METHOD, OUT, RULE, COST, SEED, THREADS, ENGINE, BLOCK, PROGRESS, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "result table: JSON lines when the name ends in .jsonl, else TSV"},
+    {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .initial = "greedy",
+     .help = "verification rule"},
     CLI_OPTION_COST,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
-     .help = "loop: step by step; expect: all draft lengths in one pass; the results are equal"},
+     .help = "loop: step by step; expect: all draft lengths in one pass, without draws"},
     {.name = "block", .kind = DSC_OPTION_INT, .metavar = "C", .initial = "0", .min = 0,
      .max = 1000000,
      .help = "configurations per pass over the trace, what an interruption can cost; 0: chosen"},
@@ -48,10 +50,13 @@ static void on_resume(void *user, size_t done, size_t total)
 
 // The grid in words, so that a part file is taken up by the sweep it belongs to only.
 static int describe_grid(dsc_table *comments, const dsc_drafter_type *d,
-                         const dsc_option_value *list, dsc_error *err)
+                         const dsc_option_value *list, const dsc_verifier_type *rule,
+                         dsc_error *err)
 {
     dsc_buffer b = {0};
     int rc = dsc_buffer_printf(&b, err, "method=%s", d->name);
+    if (!rc && rule != &dsc_verifier_greedy)
+        rc = dsc_buffer_printf(&b, err, " rule=%s", rule->name);
     for (size_t o = 0; o < d->option_count && !rc; o++)
         rc = dsc_buffer_printf(&b, err, " %s=%s", d->option[o].name,
                                list[o].text ? list[o].text : "");
@@ -84,11 +89,12 @@ static int sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_option_
         .jsonl = ends_with(value[OUT].text, ".jsonl"),
         .resumed = on_resume,
     };
-    int rc = dsc_cost_parse(&o.cost, value[COST].text, err);
+    o.run.rule = dsc_verifier_find(value[RULE].text, err);
+    int rc = o.run.rule ? dsc_cost_parse(&o.cost, value[COST].text, err) : DSC_EUSAGE;
     if (!rc)
         rc = cli_comments(&comments, trace, seed, value[COST].text, err);
     if (!rc)
-        rc = describe_grid(&comments, grid->drafter, list, err);
+        rc = describe_grid(&comments, grid->drafter, list, o.run.rule, err);
     if (!rc)
         rc = cli_note_missing_references(trace, NULL, grid->drafter, list, err);
     cli_progress_init(&c.progress, value[PROGRESS].integer, "token-configurations");

@@ -25,16 +25,17 @@ typedef struct chosen {
 
 // Counts of row r: a list, or the integer that a list of one element is read as. False when there
 // is nothing to draw in it.
-static bool counts_of(const dsc_table *t, size_t r, int column, const int64_t **count, size_t *n)
+static bool counts_of(const dsc_table *t, size_t r, int column, dsc_cell *count, size_t *n)
 {
     const dsc_cell *c = dsc_table_at(t, r, (size_t)column);
-    *count = c->type == DSC_CELL_LIST ? c->list : &c->i;
+    *count = c->type == DSC_CELL_LIST ? *c : (dsc_cell){.type = DSC_CELL_LIST, .list = &c->i};
     *n = c->type == DSC_CELL_LIST ? (size_t)c->i : 1;
     double total = 0;
     for (size_t i = 0; i < *n; i++) {
-        if ((*count)[i] < 0)
+        double x = dsc_cell_element(count, (int64_t)i);
+        if (x < 0)
             return false;
-        total += (double)(*count)[i];
+        total += x;
     }
     return total > 0;
 }
@@ -112,7 +113,7 @@ static int choose(chosen *ch, const dsc_selection *s, int column, dsc_error *err
     const dsc_table *t = s->table;
     int k = dsc_table_find(t, "k"), n = dsc_table_find(t, "n"), rc;
     bool *taken;
-    const int64_t *count;
+    dsc_cell count;
     size_t length;
     if ((rc = dsc_alloc((void **)&taken, s->rows, sizeof *taken, err)))
         return rc;
@@ -144,7 +145,7 @@ static int choose(chosen *ch, const dsc_selection *s, int column, dsc_error *err
 static int make_shares(chosen *ch, const dsc_table *t, int column, double **out, size_t *bins,
                        dsc_error *err)
 {
-    const int64_t *count;
+    dsc_cell count;
     size_t n, kept = 0;
     *bins = 0;
     for (size_t i = 0; i < ch->rows; i++) // a row chosen for its n may be empty
@@ -159,11 +160,12 @@ static int make_shares(chosen *ch, const dsc_table *t, int column, double **out,
         counts_of(t, ch->row[i], column, &count, &n);
         double calls = 0, tokens = 0;
         for (size_t m = 0; m < n; m++) {
-            calls += (double)count[m];
-            tokens += (double)m * (double)count[m];
+            calls += dsc_cell_element(&count, (int64_t)m);
+            tokens += (double)m * dsc_cell_element(&count, (int64_t)m);
         }
         for (size_t m = 0; m < *bins; m++)
-            (*out)[i * *bins + m] = m < n ? 100 * (double)count[m] / calls : NAN;
+            (*out)[i * *bins + m] =
+                m < n ? 100 * dsc_cell_element(&count, (int64_t)m) / calls : NAN;
         ch->mean[i] = tokens / calls;
         snprintf(ch->label[i], sizeof ch->label[0], "%s%s%.2f", ch->name[i],
                  ch->name[i][0] ? ": " : "", ch->mean[i]);

@@ -19,7 +19,9 @@ void dsc_put_html_cell(dsc_writer *w, const dsc_cell *c)
         break;
     case DSC_CELL_TEXT: dsc_put_html(w, c->text); break;
     case DSC_CELL_LIST:
-        for (int64_t i = 0; i < c->i; i++)
+        for (int64_t i = 0; i < c->i && c->reals; i++)
+            dsc_put(w, "%s%.4f", i ? " " : "", c->reals[i]);
+        for (int64_t i = 0; i < c->i && c->list; i++)
             dsc_put(w, "%s%" PRId64, i ? " " : "", c->list[i]);
         break;
     }

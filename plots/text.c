@@ -166,8 +166,10 @@ void dsc_put_cell(dsc_writer *w, const dsc_cell *c)
         break;
     case DSC_CELL_TEXT: dsc_put(w, "%s", c->text); break;
     case DSC_CELL_LIST:
-        for (int64_t i = 0; i < c->i; i++)
-            dsc_put(w, "%s%" PRId64, i ? ";" : "", c->list[i]);
+        for (int64_t i = 0; i < c->i; i++) {
+            dsc_number_text(dsc_cell_element(c, i), number);
+            dsc_put(w, "%s%s", i ? ";" : "", number);
+        }
         break;
     }
 }

@@ -66,15 +66,17 @@ static double overlapped_time(const dsc_cost *cost, const dsc_counts *c)
 
 double dsc_cost_time(const dsc_cost *cost, const dsc_counts *c)
 {
+    const dsc_expected x = dsc_counts_real(c);
     if (c->overlap)
         return overlapped_time(cost, c);
-    return cost->fixed_s * (double)c->target_calls +
-           cost->per_token_s * (double)c->target_call_tokens +
-           cost->draft_s * (double)c->draft_calls;
+    return cost->fixed_s * x.target_calls + cost->per_token_s * x.target_call_tokens +
+           cost->draft_s * x.draft_calls;
 }
 
 double dsc_cost_speedup(const dsc_cost *cost, const dsc_counts *c)
 {
     dsc_counts plain = {.target_calls = c->output_tokens, .target_call_tokens = c->output_tokens};
-    return c->target_calls ? dsc_cost_time(cost, &plain) / dsc_cost_time(cost, c) : (double)NAN;
+    return dsc_counts_real(c).target_calls > 0
+               ? dsc_cost_time(cost, &plain) / dsc_cost_time(cost, c)
+               : (double)NAN;
 }

@@ -15,10 +15,30 @@ void dsc_counts_clear(dsc_counts *c)
     c->overlap_length = old.overlap_length;
     for (int64_t i = 0; i < c->overlap_length * c->overlap_length; i++)
         c->overlap[i] = 0;
+    c->expected = old.expected;
+    for (int64_t m = 0; c->expected && m < c->histogram_length; m++)
+        c->expected->histogram[m] = 0;
+    if (c->expected)
+        *c->expected = (dsc_expected){.histogram = c->expected->histogram};
+}
+
+static void add_expected(dsc_expected *sum, const dsc_expected *x, int64_t length)
+{
+    sum->target_calls += x->target_calls;
+    sum->num_drafts += x->num_drafts;
+    sum->num_draft_tokens += x->num_draft_tokens;
+    sum->num_accepted_tokens += x->num_accepted_tokens;
+    sum->draft_calls += x->draft_calls;
+    sum->draft_call_tokens += x->draft_call_tokens;
+    sum->target_call_tokens += x->target_call_tokens;
+    for (int64_t m = 0; m < length; m++)
+        sum->histogram[m] += x->histogram[m];
 }
 
 void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
 {
+    if (sum->expected && x->expected)
+        add_expected(sum->expected, x->expected, x->histogram_length);
     sum->requests += x->requests;
     sum->output_tokens += x->output_tokens;
     sum->target_calls += x->target_calls;
@@ -38,17 +58,31 @@ void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
         sum->overlap[i] += x->overlap[i];
 }
 
-static double ratio(int64_t a, int64_t b)
+dsc_expected dsc_counts_real(const dsc_counts *c)
 {
-    return b ? (double)a / (double)b : (double)NAN;
+    if (c->expected)
+        return *c->expected;
+    return (dsc_expected){.target_calls = (double)c->target_calls,
+                          .num_drafts = (double)c->num_drafts,
+                          .num_draft_tokens = (double)c->num_draft_tokens,
+                          .num_accepted_tokens = (double)c->num_accepted_tokens,
+                          .draft_calls = (double)c->draft_calls,
+                          .draft_call_tokens = (double)c->draft_call_tokens,
+                          .target_call_tokens = (double)c->target_call_tokens};
+}
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
 }
 
 double dsc_acceptance_rate(const dsc_counts *c)
 {
-    return ratio(c->num_accepted_tokens, c->num_draft_tokens);
+    const dsc_expected x = dsc_counts_real(c);
+    return ratio(x.num_accepted_tokens, x.num_draft_tokens);
 }
 
 double dsc_block_efficiency(const dsc_counts *c)
 {
-    return ratio(c->output_tokens, c->target_calls);
+    return ratio((double)c->output_tokens, dsc_counts_real(c).target_calls);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every method is counted by. Integers only, so that sums do not depend on their order.
+// What every method is counted by. Integers only, so that sums do not depend on their order; or
+// expectations, which are summed in the order of requests.
 #ifndef DSC_SIM_COUNTS_H
 #define DSC_SIM_COUNTS_H
 
@@ -8,6 +9,12 @@
 #include <stdint.h>
 
 enum { DSC_MAX_EXTRA = 4 };
+
+typedef struct dsc_expected {
+    double target_calls, num_drafts, num_draft_tokens, num_accepted_tokens;
+    double draft_calls, draft_call_tokens, target_call_tokens;
+    double *histogram; // [histogram_length] of dsc_counts
+} dsc_expected;
 
 typedef struct dsc_counts {
     int64_t requests;
@@ -28,6 +35,9 @@ typedef struct dsc_counts {
     // model beside one of the target on w + 1 tokens, at [c * overlap_length + w]; NULL otherwise.
     int64_t *overlap; // [overlap_length][overlap_length]
     int64_t overlap_length;
+    // Exact expectations of everything but requests and output_tokens, whose other counts are 0; or
+    // NULL: it was counted. The caller's storage.
+    dsc_expected *expected;
 } dsc_counts;
 
 // Zero counts without widths, with room for 0..most accepted tokens a call; `histogram` is the
@@ -41,6 +51,9 @@ static inline dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
 
 DSC_API void dsc_counts_clear(dsc_counts *c);                      // zero, the same room
 DSC_API void dsc_counts_add(dsc_counts *sum, const dsc_counts *x); // equal histogram lengths
+
+// The counts or the expectations, whichever there are; histogram is NULL when it was counted.
+DSC_API dsc_expected dsc_counts_real(const dsc_counts *c);
 
 // accepted / draft tokens; NaN when nothing was drafted.
 DSC_API double dsc_acceptance_rate(const dsc_counts *c);

@@ -26,6 +26,7 @@ static const dsc_column fields[] = {
      "target_calls"},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
+enum { EXPECTED = 2 }; // the first field that may be an expectation
 
 static const dsc_column request_columns[] = {
     {"request", DSC_CELL_INT, "number of the request in the trace, from 0"},
@@ -79,8 +80,12 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *drafter, int parts,
         rc = dsc_table_add_column(t, name, parameter_type(&drafter->option[o]),
                                   drafter->option[o].help, err);
     }
-    if (!rc)
-        rc = add_columns(t, fields, FIELDS, err);
+    for (size_t f = 0; f < FIELDS && !rc; f++) {
+        dsc_column x = fields[f];
+        if (parts & DSC_RESULT_EXPECTED && f >= EXPECTED && x.type == DSC_CELL_INT)
+            x.type = DSC_CELL_REAL;
+        rc = add_columns(t, &x, 1, err);
+    }
     for (size_t e = 0; e < drafter->extra_count && !rc; e++)
         rc = dsc_table_add_column(t, drafter->extra[e].name, DSC_CELL_INT, drafter->extra[e].help,
                                   err);
@@ -128,21 +133,42 @@ static void put_config(row *r, const dsc_config *config, const dsc_verifier_type
     }
 }
 
-static void put_fields(row *r, const dsc_counts *c, const dsc_cost *cost)
+static void put_counts(row *r, const dsc_counts *c)
 {
     const int64_t count[] = {c->requests,   c->output_tokens,    c->target_calls,
                              c->num_drafts, c->num_draft_tokens, c->num_accepted_tokens,
                              c->draft_calls};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         r->cell[r->n++] = integer(count[i]);
+}
+
+static void put_expected(row *r, const dsc_counts *c)
+{
+    const dsc_expected *x = c->expected;
+    const double count[] = {x->target_calls, x->num_drafts, x->num_draft_tokens,
+                            x->num_accepted_tokens, x->draft_calls};
+    r->cell[r->n++] = integer(c->requests);
+    r->cell[r->n++] = integer(c->output_tokens);
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        r->cell[r->n++] = real(count[i]);
+}
+
+static void put_fields(row *r, const dsc_counts *c, const dsc_cost *cost)
+{
+    const dsc_expected *x = c->expected;
+    if (x)
+        put_expected(r, c);
+    else
+        put_counts(r, c);
     r->cell[r->n++] = real(dsc_acceptance_rate(c));
     r->cell[r->n++] = real(dsc_block_efficiency(c));
     r->cell[r->n++] = real(dsc_cost_speedup(cost, c));
     // Up to the last length that occurred.
     int64_t length = c->histogram_length;
-    while (length > 1 && !c->histogram[length - 1])
+    while (length > 1 && !(x ? x->histogram[length - 1] > 0 : c->histogram[length - 1]))
         length--;
-    r->cell[r->n++] = (dsc_cell){.type = DSC_CELL_LIST, .list = c->histogram, .i = length};
+    r->cell[r->n++] = (dsc_cell){
+        .type = DSC_CELL_LIST, .list = c->histogram, .reals = x ? x->histogram : NULL, .i = length};
 }
 
 int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err)

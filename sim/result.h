@@ -12,6 +12,7 @@
 enum {
     DSC_RESULT_REQUEST = 1,  // request, id: in front (sim --per-request)
     DSC_RESULT_INTERVAL = 2, // block_efficiency_low, block_efficiency_high: at the end
+    DSC_RESULT_EXPECTED = 4, // counts are expectations (dsc_counts.expected): real numbers
 };
 
 // One row.

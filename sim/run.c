@@ -2,10 +2,12 @@
 #include "sim/run.h"
 
 #include "sim/expect.h"
+#include "sim/expect_rule.h"
 #include "sim/loop.h"
 #include "sim/model_trace.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #ifdef _OPENMP
@@ -25,6 +27,7 @@ typedef struct worker {
     dsc_loop loop;
     dsc_model_trace recorded;
     dsc_model_synthetic target, draft, middle;
+    dsc_position_room room;
     dsc_results results;
     dsc_error error;
     int64_t failed; // index of the request that failed, or -1
@@ -36,13 +39,17 @@ typedef struct job {
     const dsc_run_options *options;
     const dsc_verifier_type *rule;
     const dsc_workload *workload; // NULL: none
+    const dsc_trace_info *info;   // NULL: no trace
     dsc_draft_law law;            // of the loop
     dsc_plan plan;                // when `expect`
-    bool expect;
-    int64_t longest_output; // tokens
-    worker *worker;         // [threads]
-    dsc_carry *carry;       // [count] NULL: requests are independent
-    dsc_results single;     // counts of each request of a chunk, when they are asked for
+    dsc_rule_plan rule_plan;      // when `expected`
+    bool expect;                  // a walk over what would be drafted
+    bool expected;                // expectations
+    int64_t longest_output;       // tokens
+    worker *worker;               // [threads]
+    dsc_carry *carry;             // [count] NULL: requests are independent
+    dsc_results single; // [requests][count] of each request of a chunk, when that is asked for
+                        // or sums depend on their order
 } job;
 
 static int64_t most_accepted(const job *j, size_t c)
@@ -54,12 +61,14 @@ static int64_t most_accepted(const job *j, size_t c)
 
 static int64_t widest(const job *j, size_t c)
 {
-    return j->options->widths && !j->expect ? dsc_config_width(&j->config[c]) : 0;
+    return j->options->widths && !j->expect && !j->expected ? dsc_config_width(&j->config[c]) : 0;
 }
 
 static int64_t overlap_length(const job *j, size_t c)
 {
-    return j->config[c].drafter->overlaps && !j->expect ? dsc_config_width(&j->config[c]) : 0;
+    return j->config[c].drafter->overlaps && !j->expect && !j->expected
+               ? dsc_config_width(&j->config[c])
+               : 0;
 }
 
 // Cells of the histograms of configuration c.
@@ -69,14 +78,30 @@ static int64_t cells(const job *j, size_t c)
     return most_accepted(j, c) + 1 + widest(j, c) + n * n;
 }
 
-// Zero counts for `count` configurations, or `count` copies of the only one.
-static int results_init(dsc_results *r, const job *j, size_t count, dsc_error *err)
+// A histogram for each expectation: room as for its counts.
+static int expected_init(dsc_results *r, size_t histograms, dsc_error *err)
+{
+    void *mem;
+    size_t all = r->count * sizeof *r->expected + histograms * sizeof(double);
+    int rc = dsc_alloc(&mem, all, 1, err);
+    r->expected = mem;
+    double *next = (double *)(r->expected + r->count);
+    for (size_t i = 0; i < r->count && !rc; i++) {
+        r->expected[i].histogram = next;
+        next += r->counts[i].histogram_length;
+        r->counts[i].expected = &r->expected[i];
+    }
+    return rc;
+}
+
+// Zero counts for all configurations, so many times one after the other.
+static int results_init(dsc_results *r, const job *j, size_t times, dsc_error *err)
 {
     void *counts, *histograms;
-    size_t total = 0;
+    size_t total = 0, count = times * j->count;
     *r = (dsc_results){.count = count};
     for (size_t c = 0; c < count; c++)
-        total += (size_t)cells(j, j->count == 1 ? 0 : c);
+        total += (size_t)cells(j, c % j->count);
     int rc = dsc_alloc(&counts, count, sizeof *r->counts, err);
     r->counts = counts;
     if (rc)
@@ -88,7 +113,7 @@ static int results_init(dsc_results *r, const job *j, size_t count, dsc_error *e
     int64_t *next = r->histograms;
     for (size_t c = 0; c < count; c++) {
         dsc_counts *x = &r->counts[c];
-        size_t as = j->count == 1 ? 0 : c;
+        size_t as = c % j->count;
         *x = dsc_counts_zero(next, most_accepted(j, as));
         next += x->histogram_length;
         x->width_length = widest(j, as);
@@ -98,13 +123,14 @@ static int results_init(dsc_results *r, const job *j, size_t count, dsc_error *e
         x->overlap = x->overlap_length ? next : NULL;
         next += x->overlap_length * x->overlap_length;
     }
-    return DSC_OK;
+    return j->expected ? expected_init(r, total, err) : DSC_OK;
 }
 
 void dsc_results_fini(dsc_results *r)
 {
     free(r->counts);
     free(r->histograms);
+    free(r->expected);
     *r = (dsc_results){0};
 }
 
@@ -146,6 +172,8 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
                         "an output of %" PRId64 " tokens, the manifest says at most %" PRId64,
                         q->output.count, j->longest_output);
     dsc_arena_reset(&w->arena);
+    if (j->expected)
+        return dsc_expect_rule_run(&j->rule_plan, q, &w->room, &w->arena, counts, err);
     if (j->expect)
         return dsc_expect_run(&j->plan, q, j->options->seed, &w->arena, counts, err);
     int rc = DSC_OK;
@@ -195,14 +223,13 @@ static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64
         if (w->failed >= 0)
             continue;
         dsc_request q;
-        dsc_counts *own = j->single.counts ? &j->single.counts[i - first] : NULL;
-        if (own)
-            dsc_counts_clear(own);
+        dsc_counts *own =
+            j->single.counts ? &j->single.counts[(size_t)(i - first) * j->count] : NULL;
+        for (size_t c = 0; own && c < j->count; c++)
+            dsc_counts_clear(&own[c]);
         if (fetch(j, shard, i, &q, &w->error) ||
             run_request(j, w, &q, own ? own : w->results.counts, &w->error))
             w->failed = q.index;
-        else if (own)
-            dsc_counts_add(&w->results.counts[0], own);
     }
 }
 
@@ -225,7 +252,7 @@ static int first_failure(const job *j, dsc_error *err)
 static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, int64_t *tokens)
 {
     int64_t end = first, n = requests_in(j, shard);
-    int64_t most = j->single.counts ? (int64_t)j->single.count : CHUNK_REQUESTS;
+    int64_t most = j->single.counts ? (int64_t)(j->single.count / j->count) : CHUNK_REQUESTS;
     *tokens = 0;
     while (end < n && end - first < most && *tokens < CHUNK_TOKENS) {
         dsc_request q = {0};
@@ -248,10 +275,13 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t *done, int64_
         run_chunk(j, shard, first, end);
         rc = first_failure(j, err);
         for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
+            const dsc_counts *own = &j->single.counts[(size_t)(i - first) * j->count];
             dsc_request q;
-            rc = fetch(j, shard, i, &q, err);
-            if (!rc)
-                rc = o->request(o->user, &q, &j->single.counts[i - first], err);
+            for (size_t c = 0; c < j->count; c++) // in this order, whatever the threads did
+                dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
+            rc = o->request ? fetch(j, shard, i, &q, err) : DSC_OK;
+            if (!rc && o->request)
+                rc = o->request(o->user, &q, own, err);
         }
         *done += tokens;
         if (!rc && o->progress && o->progress(o->user, *done, total))
@@ -260,22 +290,50 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t *done, int64_
     return rc;
 }
 
+// Whether a walk over a recorded output is all there is to it. A draft that is certain, given the
+// tokens before it, goes on under a lossless rule exactly while it says what the target said.
+static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
+{
+    return drafter->spans && (rule->greedy || (rule->lossless && rule->laws & DSC_DRAFT_CHOSEN &&
+                                               !(drafter->laws & ~(unsigned)DSC_DRAFT_CHOSEN)));
+}
+
 // Which engine, and how it drafts.
 static int choose_engine(job *j, dsc_error *err)
 {
     const dsc_drafter_type *drafter = j->config[0].drafter;
     const dsc_workload *l = j->workload;
-    bool replay = drafter->spans && j->rule->greedy && !(l && l->target);
-    if (j->options->engine == DSC_ENGINE_EXPECT && !replay)
-        return dsc_fail(err, DSC_EUSAGE, "method %s has no exact replay here: run it with the loop",
-                        drafter->name);
-    j->expect =
-        replay && j->options->engine != DSC_ENGINE_LOOP && !j->options->widths && !j->options->step;
+    bool recorded = !(l && l->target), loop = j->options->engine == DSC_ENGINE_LOOP;
+    bool walk = recorded && walks(drafter, j->rule);
+    bool sum = recorded && !(l && l->draft) && dsc_rule_replays(drafter, j->rule);
+    if (j->options->engine == DSC_ENGINE_EXPECT && !walk && !sum)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s with rule %s has no exact replay here: run it with the loop",
+                        drafter->name, j->rule->name);
+    loop |= j->options->step != NULL;
+    j->expect = walk && !loop && !j->options->widths;
+    j->expected = sum && !j->expect && !loop;
     const dsc_fit fit = {.draft = l && l->draft,
                          .middle = l && l->middle,
                          .laws = l && l->target,
                          .off_path = l && l->target};
+    if (j->expected)
+        return dsc_rule_plan_init(&j->rule_plan, j->config, j->count, j->rule, j->info, err);
     return j->expect ? DSC_OK : dsc_pair_law(&j->law, drafter, j->rule, &fit, err);
+}
+
+static void say_why(const job *j, dsc_engine_choice *out)
+{
+    const char *why = j->expect ? "what is drafted depends on the output alone"
+                      : j->workload && j->workload->target ? "a model writes the output"
+                                                           : "step by step, as asked or as needed";
+    out->engine = j->expect || j->expected ? DSC_ENGINE_EXPECT : DSC_ENGINE_LOOP;
+    out->expected = j->expected;
+    if (j->expected)
+        snprintf(out->why, sizeof out->why, "expectations given the recorded output, from %s",
+                 dsc_rule_plan_reads(&j->rule_plan));
+    else
+        snprintf(out->why, sizeof out->why, "%s", why);
 }
 
 // Room for what requests leave to the next ones, if they do.
@@ -305,11 +363,14 @@ static int job_init(job *j, dsc_error *err)
     j->worker = workers;
     for (int t = 0; t < j->options->threads && !rc; t++) {
         j->worker[t].failed = -1;
-        rc = results_init(&j->worker[t].results, j, j->count, err);
+        rc = results_init(&j->worker[t].results, j, 1, err);
     }
-    if (!rc && j->options->request) {
+    if (!rc && (j->options->request || j->expected)) {
         // Long drafts have long histograms: fewer requests at a time bound their memory.
-        int64_t fit = CHUNK_CELLS / cells(j, 0);
+        int64_t all = 0;
+        for (size_t c = 0; c < j->count; c++)
+            all += cells(j, c);
+        int64_t fit = CHUNK_CELLS / all;
         fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
         rc = results_init(&j->single, j, (size_t)fit, err);
     }
@@ -326,6 +387,7 @@ static void job_fini(job *j)
         dsc_model_synthetic_fini(&w->target);
         dsc_model_synthetic_fini(&w->draft);
         dsc_model_synthetic_fini(&w->middle);
+        dsc_position_room_fini(&w->room);
         dsc_results_fini(&w->results);
     }
     for (size_t c = 0; j->carry && c < j->count; c++)
@@ -333,6 +395,7 @@ static void job_fini(job *j)
     free(j->carry);
     free(j->worker);
     dsc_plan_fini(&j->plan);
+    dsc_rule_plan_fini(&j->rule_plan);
     dsc_results_fini(&j->single);
 }
 
@@ -352,17 +415,37 @@ static int run_all(job *j, const dsc_trace *trace, dsc_error *err)
     return rc;
 }
 
+static job make_job(const dsc_trace *trace, const dsc_config *config, size_t count,
+                    const dsc_run_options *options)
+{
+    const dsc_trace_info *info = trace ? dsc_trace_get_info(trace) : NULL;
+    const dsc_workload *l = options->workload;
+    return (job){.config = config,
+                 .count = count,
+                 .options = options,
+                 .rule = options->rule ? options->rule : &dsc_verifier_greedy,
+                 .workload = l,
+                 .info = info,
+                 .longest_output = info ? info->max_output_tokens : l->max_tokens};
+}
+
+int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
+                   const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err)
+{
+    job j = make_job(trace, config, count, options);
+    int rc = choose_engine(&j, err);
+    if (!rc)
+        say_why(&j, out);
+    dsc_rule_plan_fini(&j.rule_plan);
+    return rc;
+}
+
 int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
             const dsc_run_options *options, dsc_results *out, dsc_error *err)
 {
     const dsc_trace_info *info = trace ? dsc_trace_get_info(trace) : NULL;
     const dsc_workload *l = options->workload;
-    job j = {.config = config,
-             .count = count,
-             .options = options,
-             .rule = options->rule ? options->rule : &dsc_verifier_greedy,
-             .workload = l,
-             .longest_output = info ? info->max_output_tokens : l->max_tokens};
+    job j = make_job(trace, config, count, options);
     *out = (dsc_results){0};
     int rc = l ? dsc_workload_check(l, info ? info->vocab_size : 0, err) : DSC_OK;
     if (!rc)
@@ -370,7 +453,7 @@ int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
     if (!rc)
         rc = run_all(&j, trace, err);
     if (!rc)
-        rc = results_init(out, &j, count, err);
+        rc = results_init(out, &j, 1, err);
     for (int t = 0; t < options->threads && !rc; t++)
         for (size_t c = 0; c < count; c++)
             dsc_counts_add(&out->counts[c], &j.worker[t].results.counts[c]);

@@ -7,9 +7,9 @@
 #include "sim/workload.h"
 
 typedef enum dsc_engine {
-    DSC_ENGINE_AUTO,   // expect where the drafter allows it, else the loop
+    DSC_ENGINE_AUTO,   // expect where it can be, else the loop
     DSC_ENGINE_LOOP,   // sim/loop.h
-    DSC_ENGINE_EXPECT, // sim/expect.h; refused for a drafter without spans
+    DSC_ENGINE_EXPECT, // sim/expect.h, sim/expect_rule.h; refused for what neither can replay
 } dsc_engine;
 
 typedef struct dsc_run_options {
@@ -32,11 +32,23 @@ typedef struct dsc_run_options {
     void *user;
 } dsc_run_options;
 
+// What a run would be, and why.
+typedef struct dsc_engine_choice {
+    dsc_engine engine; // LOOP or EXPECT
+    bool expected;     // its results are expectations (dsc_counts.expected)
+    char why[128];     // "no draws: every probability is known from draft_logp, target_logp"
+} dsc_engine_choice;
+
+// DSC_EUSAGE: method, rule, models, engine and what the trace records do not fit together.
+DSC_API int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
+                           const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err);
+
 // Counts of every configuration.
 typedef struct dsc_results {
     dsc_counts *counts; // [count]
     size_t count;
-    int64_t *histograms; // storage, of the widths too
+    int64_t *histograms;    // storage, of the widths too
+    dsc_expected *expected; // [count] of counts[].expected, or NULL
 } dsc_results;
 
 DSC_API void dsc_results_fini(dsc_results *r);

@@ -74,6 +74,7 @@ typedef struct sweep {
     FILE *stream; // of it
     size_t done;  // configurations on disk
     size_t block; // configurations in the pass under way
+    int parts;    // DSC_RESULT_EXPECTED or 0
     int64_t output_tokens;
 } sweep;
 
@@ -208,7 +209,7 @@ static int run_block(sweep *s, dsc_table *t, const dsc_config *config, size_t co
                                  s->options->run.rule ? s->options->run.rule : &dsc_verifier_greedy,
                              .counts = &results.counts[c],
                              .cost = &s->options->cost};
-        rc = dsc_result_row(t, &row_of, 0, err);
+        rc = dsc_result_row(t, &row_of, s->parts, err);
         if (!rc && s->options->jsonl)
             dsc_table_write_jsonl_row(t, row, s->stream);
         else if (!rc)
@@ -241,7 +242,7 @@ static int run_all(sweep *s, dsc_error *err)
         dsc_table t = {0};
         rc = make_configs(s, config, n, err);
         if (!rc)
-            rc = dsc_result_columns(&t, s->grid->drafter, 0, err);
+            rc = dsc_result_columns(&t, s->grid->drafter, s->parts, err);
         if (!rc)
             rc = run_block(s, &t, config, n, err);
         for (size_t c = 0; c < n; c++)
@@ -272,12 +273,23 @@ int dsc_sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_table *com
                .output_tokens = dsc_trace_get_info(trace)->output_tokens};
     dsc_table head = {0};
     dsc_buffer part = {0};
-    int rc = dsc_buffer_printf(&part, err, "%s.part", path);
+    dsc_engine_choice engine;
+    dsc_config last = dsc_grid_at(grid, grid->total - 1); // likely the one that asks most
+    int rc = dsc_config_prepare(&last, err);
+    if (!rc)
+        rc = dsc_run_choose(trace, &last, 1, &options->run, &engine, err);
+    dsc_config_fini(&last);
+    if (rc)
+        return rc;
+    s.parts = engine.expected ? DSC_RESULT_EXPECTED : 0;
+    rc = dsc_buffer_printf(&part, err, "%s.part", path);
     s.part = part.data;
     for (size_t i = 0; i < comments->comments && !rc; i++)
         rc = dsc_table_comment(&head, comments->key[i], comments->value[i], err);
+    if (!rc && engine.expected)
+        rc = dsc_table_comment(&head, "engine", engine.why, err);
     if (!rc)
-        rc = dsc_result_columns(&head, grid->drafter, 0, err);
+        rc = dsc_result_columns(&head, grid->drafter, s.parts, err);
     if (!rc)
         rc = open_part(&s, err);
     if (!rc)

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditional replay against what it replaces: every draft that could have been drawn and every way
+// a rule could have gone, written out for outputs of a few tokens; no formula of conditional laws
+// is used here, only the rules as they are defined.
+#include "tests/close.h"
+
+#include "sim/expect_rule.h"
+#include "theory/block_verify.h"
+#include "theory/kseq.h"
+#include "theory/multiround.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { VOCAB = 3, TOKENS = 4, MOST_DRAFTS = 3, MOST_LENGTH = 3, ROOM = 8 };
+
+// --- a recorded request --------------------------------------------------------------------------
+
+// What both models say depends on the tokens before: here on the last one, as rows by it.
+typedef struct pair {
+    double draft[VOCAB][VOCAB], target[VOCAB][VOCAB]; // [last token][next token]
+    int32_t y[TOKENS];
+    float logp[DSC_SIDES][TOKENS][VOCAB];
+    dsc_request request;
+    dsc_trace_info info;
+} pair;
+
+static uint32_t lcg(uint32_t *s)
+{
+    return (*s = *s * 1664525u + 1013904223u) >> 8;
+}
+
+// Probabilities that fp32 logarithms hold; with `holes`, zeros of the draft.
+static void make_row(float logp[VOCAB], uint32_t *s, bool holes)
+{
+    double weight[VOCAB], sum = 0;
+    for (int x = 0; x < VOCAB; x++)
+        sum += weight[x] = holes && lcg(s) % 4 == 0 ? 0 : 1 + lcg(s) % 20;
+    if (!(sum > 0))
+        sum = weight[0] = 1;
+    for (int x = 0; x < VOCAB; x++)
+        logp[x] = (float)log(weight[x] / sum);
+}
+
+static void take_row(const float logp[VOCAB], double row[VOCAB])
+{
+    double sum = 0;
+    for (int x = 0; x < VOCAB; x++)
+        sum += row[x] = exp((double)logp[x]);
+    for (int x = 0; x < VOCAB; x++)
+        row[x] /= sum;
+}
+
+// The token before the output is 0.
+static void make_pair(pair *p, uint32_t seed)
+{
+    uint32_t s = seed * 2654435761u + 17;
+    float draft[VOCAB][VOCAB], target[VOCAB][VOCAB];
+    *p = (pair){0};
+    for (int last = 0; last < VOCAB; last++) {
+        make_row(draft[last], &s, seed % 2);
+        make_row(target[last], &s, false);
+        take_row(draft[last], p->draft[last]);
+        take_row(target[last], p->target[last]);
+    }
+    for (int t = 0; t < TOKENS; t++) {
+        int32_t last = t ? p->y[t - 1] : 0;
+        p->y[t] = (int32_t)(lcg(&s) % VOCAB);
+        memcpy(p->logp[DSC_SIDE_DRAFT][t], draft[last], sizeof draft[0]);
+        memcpy(p->logp[DSC_SIDE_TARGET][t], target[last], sizeof target[0]);
+    }
+    p->request = (dsc_request){.output = {p->y, TOKENS}};
+    p->info = (dsc_trace_info){.vocab_size = VOCAB, .max_output_tokens = TOKENS};
+    for (int side = 0; side < DSC_SIDES; side++) {
+        p->request.rows[side] =
+            (dsc_rows){.kind = DSC_ROWS_DENSE, .logp = p->logp[side][0], .vocab_size = VOCAB};
+        p->info.rows[side] = DSC_ROWS_DENSE;
+    }
+}
+
+// The target says 1 after 0, 2 after 1 and 0 after 2.
+static void make_certain(pair *p)
+{
+    for (int t = 0; t < TOKENS; t++)
+        p->y[t] = (t + 1) % VOCAB;
+    for (int t = 0; t < TOKENS; t++) {
+        int32_t last = t % VOCAB;
+        for (int x = 0; x < VOCAB; x++) {
+            p->target[last][x] = x == p->y[t];
+            p->logp[DSC_SIDE_DRAFT][t][x] = (float)log(p->draft[last][x]);
+        }
+        take_row(p->logp[DSC_SIDE_DRAFT][t], p->draft[last]);
+    }
+}
+
+static const double *row_at(const pair *p, bool target, int t)
+{
+    int32_t last = t ? p->y[t - 1] : 0;
+    return target ? p->target[last] : p->draft[last];
+}
+
+// --- rules on one position -----------------------------------------------------------------------
+
+// One position under a rule on k candidates.
+typedef struct verdict {
+    double accept[MOST_DRAFTS]; // Pr(candidate i is accepted)
+    double residual[VOCAB];     // Pr(all are rejected and the output is x)
+} verdict;
+
+static void judge_kseq(const double *draft, const double *target, const int *x, int k, verdict *v)
+{
+    dsc_curve curve = {0};
+    dsc_error err;
+    double left = 1;
+    assert_ok(dsc_curve_init(&curve, draft, target, VOCAB, &err), err);
+    dsc_kseq s = dsc_kseq_best(&curve, k);
+    for (int i = 0; i < k; i++) {
+        double a = fmin(1, target[x[i]] / (s.rho * draft[x[i]]));
+        v->accept[i] = left * a;
+        left *= 1 - a;
+    }
+    dsc_kseq_residual(&s, draft, target, VOCAB, v->residual);
+    for (int t = 0; t < VOCAB; t++)
+        v->residual[t] *= left;
+    dsc_curve_fini(&curve);
+}
+
+static void judge_multiround(const double *draft, const double *target, const int *x, int k,
+                             verdict *v)
+{
+    double r[VOCAB], left = 1;
+    memcpy(r, target, sizeof r);
+    for (int i = 0; i < k; i++) {
+        double a = fmin(1, r[x[i]] / draft[x[i]]), sum = 0;
+        v->accept[i] = left * a;
+        left *= 1 - a;
+        for (int t = 0; t < VOCAB; t++)
+            sum += r[t] = fmax(r[t] - draft[t], 0);
+        for (int t = 0; t < VOCAB; t++)
+            r[t] = sum > 0 ? r[t] / sum : 0;
+    }
+    for (int t = 0; t < VOCAB; t++)
+        v->residual[t] = left * r[t];
+}
+
+static void judge_otm(const double *draft, const double *target, const int *x, int k, verdict *v)
+{
+    static dsc_otm_sampler *s; // kept: built anew for each position
+    double p[MOST_DRAFTS + 1], draft_x[MOST_DRAFTS], target_x[MOST_DRAFTS];
+    dsc_error err;
+    if (!s)
+        assert_ok(dsc_otm_sampler_new(&s, &err), err);
+    assert_ok(dsc_otm_sampler_build(s, draft, target, VOCAB, k, &err), err);
+    for (int i = 0; i < k; i++) {
+        draft_x[i] = draft[x[i]];
+        target_x[i] = target[x[i]];
+    }
+    dsc_otm_sampler_law(s, draft_x, target_x, p);
+    memcpy(v->accept, p, (size_t)k * sizeof *p);
+    for (int t = 0; t < VOCAB; t++)
+        v->residual[t] = p[k] * dsc_otm_sampler_residual(s, draft[t], target[t]);
+}
+
+// A greedy target: what some draft says, else the output's token, which is certain.
+static void judge_greedy(const double *draft, const double *target, const int *x, int k, verdict *v)
+{
+    bool said = false;
+    (void)draft;
+    for (int i = 0; i < k; i++) {
+        v->accept[i] = !said && target[x[i]] > 0;
+        said = said || v->accept[i] > 0;
+    }
+    for (int t = 0; t < VOCAB; t++)
+        v->residual[t] = said ? 0 : target[t];
+}
+
+typedef void judge(const double *draft, const double *target, const int *x, int k, verdict *v);
+
+// --- a call --------------------------------------------------------------------------------------
+
+// A call from position t: emit[e] = Pr(e tokens are emitted, and they are the output's), the last
+// one the target's own.
+typedef struct call {
+    double emit[TOKENS + 1];
+} call;
+
+typedef struct setting {
+    const pair *p;
+    judge *judge; // NULL: block verification
+    int drafts, length;
+} setting;
+
+// K sequences, position after position: those in `live` are as the output so far.
+static void walk(const setting *s, int t, int depth, int most, int drawn[MOST_DRAFTS][MOST_LENGTH],
+                 int live, double weight, call *out)
+{
+    int at = t + depth, x[MOST_DRAFTS] = {0}, y = s->p->y[at], k = 0, next = 0;
+    const double *draft = row_at(s->p, false, at), *target = row_at(s->p, true, at);
+    if (depth == most) {
+        out->emit[depth + 1] += weight * target[y];
+        return;
+    }
+    for (int i = 0; i < s->drafts; i++)
+        if (live >> i & 1) {
+            x[k++] = drawn[i][depth];
+            next |= (drawn[i][depth] == y) << i;
+        }
+    verdict v = {{0}, {0}};
+    s->judge(draft, target, x, k, &v);
+    double go = 0;
+    for (int i = 0; i < k; i++)
+        go += x[i] == y ? v.accept[i] : 0;
+    out->emit[depth + 1] += weight * v.residual[y];
+    if (go > 0 && at + 1 == TOKENS) // the last token is the target's own, drafted or not
+        out->emit[depth + 1] += weight * go;
+    else if (go > 0)
+        walk(s, t, depth + 1, most, drawn, next, weight * go, out);
+}
+
+// The law of draft i's tokens along its own path.
+static double path_weight(const pair *p, int t, const int *x, int length)
+{
+    double w = 1;
+    for (int d = 0; d < length; d++) {
+        int last = d ? x[d - 1] : t ? p->y[t - 1] : 0;
+        w *= p->draft[last][x[d]];
+    }
+    return w;
+}
+
+// Block verification by its coins (Algorithm 2), one chain.
+static void walk_block(const setting *s, int t, int most, const int *x, double weight, call *out)
+{
+    double p[MOST_LENGTH + 1] = {1}, coin[MOST_LENGTH + 1] = {1};
+    for (int i = 0; i <= most; i++) {
+        int last = i ? x[i - 1] : t ? s->p->y[t - 1] : 0;
+        const double *draft = s->p->draft[last], *target = s->p->target[last];
+        double left = 0;
+        if (i < most) {
+            for (int z = 0; z < VOCAB; z++)
+                left += fmax(p[i] * target[z] - draft[z], 0);
+            p[i + 1] = fmin(p[i] * target[x[i]] / draft[x[i]], 1);
+        }
+        if (i)
+            coin[i] = i == most ? p[i] : left > 0 ? left / (left + 1 - p[i]) : 0;
+    }
+    double above = 1; // no longer prefix's coin came up
+    for (int tau = most; tau >= 0; above *= 1 - coin[tau], tau--) {
+        bool same = true;
+        for (int i = 0; i < tau && t + i < TOKENS; i++)
+            same = same && x[i] == s->p->y[t + i];
+        double w = weight * above * coin[tau];
+        if (!same || !(w > 0))
+            continue;
+        if (t + tau == TOKENS) { // cut
+            out->emit[tau] += w;
+            continue;
+        }
+        int y = s->p->y[t + tau];
+        const double *draft = row_at(s->p, false, t + tau), *target = row_at(s->p, true, t + tau);
+        double sum = 0, z_y = fmax(p[tau] * target[y] - draft[y], 0);
+        for (int z = 0; z < VOCAB; z++)
+            sum += fmax(p[tau] * target[z] - draft[z], 0);
+        out->emit[tau + 1] += w * (tau == most ? target[y] : z_y / sum);
+    }
+}
+
+static call enumerate_call(const setting *s, int t)
+{
+    call c = {{0}};
+    int left = TOKENS - t, most = s->length < left ? s->length : left;
+    int digits = s->drafts * most, drawn[MOST_DRAFTS][MOST_LENGTH], texts = 1;
+    for (int i = 0; i < digits; i++)
+        texts *= VOCAB;
+    for (int text = 0; text < texts; text++) {
+        double w = 1;
+        int code = text;
+        for (int i = 0; i < s->drafts; i++) {
+            for (int d = 0; d < most; d++, code /= VOCAB)
+                drawn[i][d] = code % VOCAB;
+            w *= path_weight(s->p, t, drawn[i], most);
+        }
+        if (!(w > 0))
+            continue;
+        if (s->judge)
+            walk(s, t, 0, most, drawn, (1 << s->drafts) - 1, w, &c);
+        else
+            walk_block(s, t, most, drawn[0], w, &c);
+    }
+    return c;
+}
+
+// Expectations over all ways to write the output.
+typedef struct expectation {
+    double calls, accepted, tokens, histogram[ROOM];
+} expectation;
+
+static void merge(expectation *sum, const expectation *x, double weight)
+{
+    sum->calls += weight * x->calls;
+    sum->accepted += weight * x->accepted;
+    sum->tokens += weight * x->tokens;
+    for (int a = 0; a < ROOM; a++)
+        sum->histogram[a] += weight * x->histogram[a];
+}
+
+// From position t on; *law is the probability of the output from there, which must be the target's.
+static expectation enumerate(const setting *s, int t, double *law)
+{
+    expectation sum = {0};
+    *law = 1;
+    if (t == TOKENS)
+        return sum;
+    call c = enumerate_call(s, t);
+    int left = TOKENS - t;
+    *law = 0;
+    for (int e = 1; e <= left; e++) {
+        double rest;
+        expectation x = enumerate(s, t + e, &rest);
+        x.calls++;
+        x.accepted += e - 1;
+        x.tokens += s->drafts * (s->length < left ? s->length : left);
+        x.histogram[e - 1]++;
+        merge(&sum, &x, c.emit[e] * rest);
+        *law += c.emit[e] * rest;
+    }
+    expectation given = {0};
+    merge(&given, &sum, 1 / *law);
+    return given;
+}
+
+// --- what is tested ------------------------------------------------------------------------------
+
+typedef struct bench {
+    dsc_arena arena;
+    dsc_position_room room;
+} bench;
+
+static dsc_config config_of(const dsc_drafter_type *d, int drafts, int length)
+{
+    dsc_config c = {.drafter = d};
+    if (d == &dsc_drafter_spectr) {
+        c.parameter[0] = drafts;
+        c.parameter[1] = length;
+    } else {
+        c.parameter[0] = length;
+    }
+    return c;
+}
+
+static void replay(bench *b, const pair *p, const dsc_config *config, size_t count,
+                   const dsc_verifier_type *rule, dsc_expected *out, double (*histogram)[ROOM])
+{
+    dsc_error err = {0};
+    dsc_rule_plan plan;
+    dsc_counts counts[64];
+    int64_t unused[ROOM];
+    assert_ok(dsc_rule_plan_init(&plan, config, count, rule, &p->info, &err), err);
+    for (size_t c = 0; c < count; c++) {
+        memset(histogram[c], 0, sizeof histogram[c]);
+        out[c] = (dsc_expected){.histogram = histogram[c]};
+        counts[c] = dsc_counts_zero(unused, ROOM - 1);
+        counts[c].expected = &out[c];
+    }
+    dsc_arena_reset(&b->arena);
+    assert_ok(dsc_expect_rule_run(&plan, &p->request, &b->room, &b->arena, counts, &err), err);
+    assert_int_equal(counts[0].output_tokens, p->request.output.count);
+    dsc_rule_plan_fini(&plan);
+}
+
+// The rest of the output under the rule is the target's: else the enumeration is wrong.
+static double target_law(const pair *p)
+{
+    double law = 1;
+    for (int t = 0; t < TOKENS; t++)
+        law *= row_at(p, true, t)[p->y[t]];
+    return law;
+}
+
+static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
+                    judge *how, int most_drafts)
+{
+    uint32_t pairs = most_drafts > 1 ? 6 : 80;
+    for (uint32_t seed = 0; seed < pairs; seed++) {
+        pair p;
+        dsc_config config[MOST_DRAFTS * (MOST_LENGTH + 1)];
+        dsc_expected got[MOST_DRAFTS * (MOST_LENGTH + 1)];
+        double histogram[MOST_DRAFTS * (MOST_LENGTH + 1)][ROOM];
+        size_t n = 0;
+        make_pair(&p, seed);
+        if (rule->greedy)
+            make_certain(&p);
+        // Longer drafts first: the plan sorts them.
+        for (int k = 1; k <= most_drafts; k++)
+            for (int length = MOST_LENGTH; length >= 0; length--)
+                config[n++] = config_of(drafter, k, length);
+        replay(b, &p, config, n, rule, got, histogram);
+        n = 0;
+        for (int k = 1; k <= most_drafts; k++)
+            for (int length = MOST_LENGTH; length >= 0; length--, n++) {
+                const setting s = {&p, how, k, length};
+                double law;
+                // Nine draws are written out for two pairs.
+                if (k * length > 6 && seed > 1)
+                    continue;
+                expectation want = enumerate(&s, 0, &law);
+                assert_close(law, target_law(&p), 1e-9);
+                assert_close(got[n].target_calls, want.calls, 1e-10);
+                assert_close(got[n].num_accepted_tokens, want.accepted, 1e-10);
+                assert_close(got[n].num_draft_tokens, want.tokens, 1e-10);
+                assert_close(got[n].draft_calls * k, want.tokens, 1e-10);
+                assert_close(got[n].num_drafts, length ? want.calls : 0, 1e-10);
+                for (int a = 0; a < ROOM; a++)
+                    assert_close(histogram[n][a], want.histogram[a], 1e-10);
+            }
+    }
+}
+
+static void bench_fini(bench *b)
+{
+    dsc_arena_fini(&b->arena);
+    dsc_position_room_fini(&b->room);
+}
+
+static void single(void **state)
+{
+    bench b = {0};
+    (void)state;
+    compare(&b, &dsc_drafter_chain, &dsc_verifier_single, judge_multiround, 1);
+    bench_fini(&b);
+}
+
+static void block(void **state)
+{
+    bench b = {0};
+    (void)state;
+    compare(&b, &dsc_drafter_chain, &dsc_verifier_block, NULL, 1);
+    bench_fini(&b);
+}
+
+static void kseq(void **state)
+{
+    bench b = {0};
+    (void)state;
+    compare(&b, &dsc_drafter_spectr, &dsc_verifier_kseq, judge_kseq, MOST_DRAFTS);
+    bench_fini(&b);
+}
+
+static void multiround(void **state)
+{
+    bench b = {0};
+    (void)state;
+    compare(&b, &dsc_drafter_spectr, &dsc_verifier_multiround, judge_multiround, MOST_DRAFTS);
+    bench_fini(&b);
+}
+
+static void otm(void **state)
+{
+    bench b = {0};
+    (void)state;
+    compare(&b, &dsc_drafter_spectr, &dsc_verifier_otm, judge_otm, 2);
+    bench_fini(&b);
+}
+
+static void greedy(void **state)
+{
+    bench b = {0};
+    (void)state;
+    compare(&b, &dsc_drafter_spectr, &dsc_verifier_greedy, judge_greedy, MOST_DRAFTS);
+    bench_fini(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(single),     cmocka_unit_test(block), cmocka_unit_test(kseq),
+        cmocka_unit_test(multiround), cmocka_unit_test(otm),   cmocka_unit_test(greedy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
