@@ -22,6 +22,7 @@ typedef enum dsc_rng_use {
     DSC_RNG_SAMPLE = 8,      // which requests of a trace are kept
     DSC_RNG_ORDER = 0x6f72,  // of requests
     DSC_RNG_FAMILY = 0x7a69, // noise of a family of laws
+    DSC_RNG_SPLIT = 0x7370,  // which part of a sweep a shard takes
 } dsc_rng_use;
 
 DSC_API void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,

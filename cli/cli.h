@@ -13,10 +13,16 @@ typedef struct cli_command {
     int (*run)(int argc, char **argv, dsc_error *err);
 } cli_command;
 
-extern const cli_command cli_trace, cli_sim, cli_sweep, cli_theory, cli_plot, cli_report, cli_list;
+extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot, cli_report,
+    cli_list;
 
 // The command line as a shell would take it, for comment lines and provenance.
 const char *cli_command_line(void);
+// Makes it what decides the result and nothing else: the command, its argument, and the options
+// that were given another value than their default, in the order of their tables, but for those
+// named in `without` (NULL-terminated).
+int cli_canonical_command(const char *command, const char *argument, const dsc_option_set *sets,
+                          size_t count, const char *const *without, dsc_error *err);
 
 bool cli_asks_help(int argc, char **argv); // --help or -h before any "--"
 
@@ -39,6 +45,8 @@ int cli_check_positionals(size_t given, int least, int most, const char *what, d
 // cost.
 int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char *cost,
                  dsc_error *err);
+
+bool cli_ends_with(const char *text, const char *end);
 
 // Flushes stdout; DSC_EIO when anything written to it was lost (a full disk).
 int cli_finish_stdout(dsc_error *err);

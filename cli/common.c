@@ -89,6 +89,12 @@ int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char
     return rc;
 }
 
+bool cli_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 int cli_finish_stdout(dsc_error *err)
 {
     errno = 0;

@@ -67,6 +67,7 @@ _draftscope_value() {
     *:SPEC) words=$(_draftscope_names models) && words=${words//$'\n'/: }: ;;
     *:TRACE | *:NAME.dst) _draftscope_traces ;;
     *:RESULT) _draftscope_files .tsv .jsonl ;;
+    *:SHARD) _draftscope_files '' ;;
     *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
     *:FIGURE) words=$(_draftscope_names figures) ;;
     *:FILE*) [[ $1 == *\|* ]] || _draftscope_files '' ;;

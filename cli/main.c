@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_trace, &cli_sim,    &cli_sweep, &cli_theory,
-                                              &cli_plot,  &cli_report, &cli_list};
+static const cli_command *const commands[] = {&cli_trace,  &cli_sim,  &cli_sweep,  &cli_merge,
+                                              &cli_theory, &cli_plot, &cli_report, &cli_list};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static dsc_buffer command_line;
@@ -38,6 +38,42 @@ static int remember_command_line(int argc, char **argv, dsc_error *err)
         if (!rc)
             rc = quote(argv[a], err);
     }
+    return rc;
+}
+
+static int add_option(const dsc_option *o, const char *text, dsc_error *err)
+{
+    int rc = dsc_buffer_printf(&command_line, err, " --%s", o->name);
+    if (!rc && o->kind != DSC_OPTION_FLAG) {
+        rc = dsc_buffer_puts(&command_line, " ", err);
+        if (!rc)
+            rc = quote(text, err);
+    }
+    return rc;
+}
+
+static bool is_default(const dsc_option *o, const char *text)
+{
+    return o->initial && strcmp(text, o->initial) == 0;
+}
+
+int cli_canonical_command(const char *command, const char *argument, const dsc_option_set *sets,
+                          size_t count, const char *const *without, dsc_error *err)
+{
+    dsc_buffer_fini(&command_line);
+    int rc = dsc_buffer_printf(&command_line, err, "draftscope %s ", command);
+    if (!rc)
+        rc = quote(argument, err);
+    for (size_t s = 0; s < count; s++)
+        for (size_t i = 0; i < sets[s].count && !rc; i++) {
+            const dsc_option *o = &sets[s].table[i];
+            const dsc_option_value *v = &sets[s].value[i];
+            const char *const *w = without;
+            while (*w && strcmp(*w, o->name))
+                w++;
+            if (!*w && v->given && !is_default(o, v->text))
+                rc = add_option(o, v->text, err);
+        }
     return rc;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { DSC_MAX_EXTRA = 4 };
@@ -17,6 +18,8 @@ typedef struct dsc_expected {
 } dsc_expected;
 
 typedef struct dsc_counts {
+    // Totals: integers up to the first list (DSC_COUNTS_TOTALS). What is added here is in the files
+    // of shards without further ado.
     int64_t requests;
     int64_t output_tokens;        // bonus tokens included
     int64_t target_calls;         // forward passes of the target, the first (prefill) included
@@ -39,6 +42,7 @@ typedef struct dsc_counts {
     // NULL: it was counted. The caller's storage.
     dsc_expected *expected;
 } dsc_counts;
+enum { DSC_COUNTS_TOTALS = offsetof(dsc_counts, histogram) / sizeof(int64_t) };
 
 // Zero counts without widths, with room for 0..most accepted tokens a call; `histogram` is the
 // caller's storage.

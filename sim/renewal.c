@@ -122,7 +122,9 @@ step_tile(dsc_renewal_tile *x, size_t base, const double *restrict reach, int64_
 {
     const quad one = {1, 1, 1, 1};
     double *restrict begin = x->begin + base * LANES, *restrict sums = x->at_least;
-    pair odd = {{0}, {0}}, even = {{0}, {0}}; // apart: one addition waits for the one before
+    // Apart: one addition waits for the one before. Which token goes where is the same for all
+    // lanes, so that a sum does not depend on its neighbours.
+    pair odd = {{0}, {0}}, even = {{0}, {0}};
     int64_t i = 1, whole = least(open, x->reach[0]);
     for (; i < whole; i += 2) {
         take(begin + i * LANES, sums + i * LANES, reach[i], NULL, &odd);
@@ -130,7 +132,7 @@ step_tile(dsc_renewal_tile *x, size_t base, const double *restrict reach, int64_
     }
     for (int lane = 0; lane < LANES; lane++)
         for (int64_t end = least(open, x->reach[lane]); i <= end; i++)
-            take(begin + i * LANES, sums + i * LANES, reach[i], has[lane], &odd);
+            take(begin + i * LANES, sums + i * LANES, reach[i], has[lane], i & 1 ? &odd : &even);
     quad left = one - (odd.left + even.left), right = one - (odd.right + even.right);
     quad *next = (quad *)begin, *calls = (quad *)x->calls;
     next[0] = (quad)((left > 0) & (__typeof__(left > 0))left); // not below 0 by rounding

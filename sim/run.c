@@ -45,6 +45,7 @@ typedef struct job {
     dsc_rule_plan rule_plan;      // when `expected`
     bool expect;                  // a walk over what would be drafted
     bool expected;                // expectations
+    int64_t first, end;           // requests
     int64_t longest_output;       // tokens
     worker *worker;               // [threads]
     dsc_carry *carry;             // [count] NULL: requests are independent
@@ -209,11 +210,6 @@ static int fetch(const job *j, const dsc_shard *shard, int64_t i, dsc_request *q
     return dsc_workload_prompt(j->workload->target, r, j->workload->prompt_tokens, &q->prompt, err);
 }
 
-static int64_t requests_in(const job *j, const dsc_shard *shard)
-{
-    return shard ? dsc_shard_requests(shard) : j->workload->requests;
-}
-
 static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64_t end)
 {
     int threads = j->carry ? 1 : j->options->threads;
@@ -248,10 +244,12 @@ static int first_failure(const job *j, dsc_error *err)
                     worst->error.message);
 }
 
-// Requests from `first` on that make a chunk: enough work to share, short enough to stop between.
-static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, int64_t *tokens)
+// Requests from `first` on, before n, that make a chunk: enough work to share, short enough to stop
+// between.
+static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, int64_t n,
+                         int64_t *tokens)
 {
-    int64_t end = first, n = requests_in(j, shard);
+    int64_t end = first;
     int64_t most = j->single.counts ? (int64_t)(j->single.count / j->count) : CHUNK_REQUESTS;
     *tokens = 0;
     while (end < n && end - first < most && *tokens < CHUNK_TOKENS) {
@@ -264,14 +262,15 @@ static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, in
     return end;
 }
 
-static int run_shard(const job *j, const dsc_shard *shard, int64_t *done, int64_t total,
-                     dsc_error *err)
+// Requests [begin, n) of the shard.
+static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_t n, int64_t *done,
+                     int64_t total, dsc_error *err)
 {
     const dsc_run_options *o = j->options;
     int rc = DSC_OK;
-    for (int64_t first = 0, end; first < requests_in(j, shard) && !rc; first = end) {
+    for (int64_t first = begin, end; first < n && !rc; first = end) {
         int64_t tokens;
-        end = chunk_end(j, shard, first, &tokens);
+        end = chunk_end(j, shard, first, n, &tokens);
         run_chunk(j, shard, first, end);
         rc = first_failure(j, err);
         for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
@@ -403,13 +402,19 @@ static int run_all(job *j, const dsc_trace *trace, dsc_error *err)
 {
     int64_t done = 0;
     if (!trace)
-        return run_shard(j, NULL, &done, j->workload->requests * j->workload->max_tokens, err);
+        return run_shard(j, NULL, j->first, j->end, &done,
+                         j->workload->requests * j->workload->max_tokens, err);
     int rc = DSC_OK;
     for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc; s++) {
         dsc_shard *shard;
+        int64_t base = dsc_trace_first_request(trace, s), n = dsc_trace_first_request(trace, s + 1);
+        if (n <= j->first || base >= j->end)
+            continue;
         rc = dsc_shard_open(&shard, trace, s, err);
         if (!rc)
-            rc = run_shard(j, shard, &done, dsc_trace_get_info(trace)->output_tokens, err);
+            rc = run_shard(j, shard, j->first > base ? j->first - base : 0,
+                           (j->end < n ? j->end : n) - base, &done,
+                           dsc_trace_get_info(trace)->output_tokens, err);
         dsc_shard_close(shard);
     }
     return rc;
@@ -426,6 +431,10 @@ static job make_job(const dsc_trace *trace, const dsc_config *config, size_t cou
                  .rule = options->rule ? options->rule : &dsc_verifier_greedy,
                  .workload = l,
                  .info = info,
+                 .first = options->first_request,
+                 .end = options->end_request ? options->end_request
+                        : info               ? info->requests
+                                             : l->requests,
                  .longest_output = info ? info->max_output_tokens : l->max_tokens};
 }
 

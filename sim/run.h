@@ -19,7 +19,11 @@ typedef struct dsc_run_options {
     bool widths;                   // count target calls by their tokens (loop only)
     int threads;                   // >= 1; results do not depend on it
     uint64_t seed;
-    // Between chunks of requests: output tokens done and in all; nonzero stops with DSC_EINTERRUPT.
+    // Of the requests only [first, end), end 0: to the last. Ranges add up to the whole unless the
+    // method carries something from one request to the next.
+    int64_t first_request, end_request;
+    // Between chunks of requests: output tokens done, and in all requests; nonzero stops with
+    // DSC_EINTERRUPT.
     int (*progress)(void *user, int64_t done, int64_t total);
     // After each request, in trace order (in that of the workload), with its own counts; needs a
     // single configuration.

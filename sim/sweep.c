@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sweep.h"
 
-#include "base/file.h"
+#include "sim/part_file.h"
 #include "sim/result.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static int read_values(dsc_grid *g, size_t o, const char *text, dsc_error *err)
 {
@@ -64,43 +59,71 @@ dsc_config dsc_grid_at(const dsc_grid *g, size_t index)
     return c;
 }
 
+int dsc_grid_configs(const dsc_grid *g, size_t first, size_t count, dsc_config *config,
+                     dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < count; c++) {
+        config[c] = dsc_grid_at(g, first + c);
+        if (!rc)
+            rc = dsc_config_prepare(&config[c], err);
+    }
+    return rc;
+}
+
+int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_sweep_options *options,
+                     dsc_engine_choice *out, dsc_error *err)
+{
+    dsc_config last = dsc_grid_at(grid, grid->total - 1); // likely the one that asks most
+    int rc = dsc_config_prepare(&last, err);
+    if (!rc)
+        rc = dsc_run_choose(trace, &last, 1, &options->run, out, err);
+    dsc_config_fini(&last);
+    return rc;
+}
+
+int dsc_sweep_head(dsc_table *head, const dsc_grid *grid, const dsc_table *comments, int parts,
+                   dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; i < comments->comments && !rc; i++)
+        rc = dsc_table_comment(head, comments->key[i], comments->value[i], err);
+    return rc ? rc : dsc_result_columns(head, grid->drafter, parts, err);
+}
+
+int dsc_sweep_rows(const dsc_grid *grid, size_t first, size_t count, const dsc_counts *counts,
+                   int parts, const dsc_sweep_options *options, FILE *f, dsc_error *err)
+{
+    dsc_table t = {0};
+    int rc = dsc_result_columns(&t, grid->drafter, parts, err);
+    for (size_t c = 0; c < count && !rc; c++) {
+        const dsc_config config = dsc_grid_at(grid, first + c);
+        const dsc_result row = {.config = &config,
+                                .rule =
+                                    options->run.rule ? options->run.rule : &dsc_verifier_greedy,
+                                .counts = &counts[c],
+                                .cost = &options->cost};
+        rc = dsc_result_row(&t, &row, parts, err);
+        if (!rc && options->jsonl)
+            dsc_table_write_jsonl_row(&t, c, f);
+        else if (!rc)
+            dsc_table_write_tsv_row(&t, c, f);
+    }
+    dsc_table_fini(&t);
+    return rc;
+}
+
 // A sweep under way.
 typedef struct sweep {
     const dsc_trace *trace;
     const dsc_grid *grid;
     const dsc_sweep_options *options;
-    const char *path;
-    char *part;   // PATH.part
-    FILE *stream; // of it
+    dsc_part_file file;
     size_t done;  // configurations on disk
     size_t block; // configurations in the pass under way
     int parts;    // DSC_RESULT_EXPECTED or 0
     int64_t output_tokens;
 } sweep;
-
-static int open_part(sweep *s, dsc_error *err)
-{
-    struct stat st;
-    bool exists = lstat(s->path, &st) == 0;
-    if (exists && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-        return dsc_fail(err, DSC_EUSAGE, "%s is not a regular file", s->path);
-    if (exists && !s->options->force)
-        return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", s->path);
-    int fd = open(s->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s", s->part);
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
-        close(fd);
-        return dsc_fail(err, DSC_EUSAGE, "%s is being written by another sweep", s->part);
-    }
-    if (s->options->force && ftruncate(fd, 0)) {
-        int why = errno;
-        close(fd);
-        return dsc_fail_errno(err, DSC_EIO, why, "cannot write %s", s->part);
-    }
-    s->stream = fdopen(fd, "r+b");
-    return s->stream ? DSC_OK : dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s", s->part);
-}
 
 // Everything but the command line must be the same for the rows to belong to this sweep.
 static bool same_sweep(const dsc_table *a, const dsc_table *b)
@@ -114,33 +137,15 @@ static bool same_sweep(const dsc_table *a, const dsc_table *b)
     return same;
 }
 
-// Cuts the part file behind its last complete line and returns that length.
-static int cut_last_line(sweep *s, long *length, dsc_error *err)
-{
-    int c;
-    long at = 0;
-    *length = 0;
-    rewind(s->stream);
-    while ((c = getc(s->stream)) != EOF) {
-        at++;
-        if (c == '\n')
-            *length = at;
-    }
-    fseek(s->stream, *length, SEEK_SET);
-    if (ferror(s->stream) || ftruncate(fileno(s->stream), *length))
-        return dsc_fail_errno(err, DSC_EIO, errno, "cannot take up %s", s->part);
-    return DSC_OK;
-}
-
 // How many configurations the part file holds; fails when it is another sweep's.
 static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
 {
     long length;
     dsc_table old;
-    int rc = cut_last_line(s, &length, err);
+    int rc = dsc_part_file_cut_line(&s->file, &length, err);
     if (rc || length == 0)
         return rc;
-    rc = dsc_table_read(&old, s->part, err);
+    rc = dsc_table_read(&old, s->file.part, err);
     bool same = !rc && old.rows <= s->grid->total && (!old.rows || same_sweep(&old, head));
     if (same)
         s->done = old.rows;
@@ -150,21 +155,11 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "%s is left from a different sweep: remove it, or --force to "
                         "start anew",
-                        s->part);
-    if (s->done == 0) { // a head and nothing else: written again below
-        rewind(s->stream);
-        if (ftruncate(fileno(s->stream), 0))
-            return dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s", s->part);
-    } else if (s->options->resumed) {
+                        s->file.part);
+    if (s->done == 0) // a head and nothing else: written again below
+        return dsc_part_file_cut(&s->file, 0, err);
+    if (s->options->resumed)
         s->options->resumed(s->options->run.user, s->done, s->grid->total);
-    }
-    return DSC_OK;
-}
-
-static int flush_part(sweep *s, dsc_error *err)
-{
-    if (fflush(s->stream) || ferror(s->stream) || fsync(fileno(s->stream)))
-        return dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s", s->part);
     return DSC_OK;
 }
 
@@ -179,20 +174,7 @@ static int block_progress(void *user, int64_t done, int64_t total)
                        : 0;
 }
 
-// The configurations from s->done on, ready to run: all `count` of them are to be finished, also on
-// failure.
-static int make_configs(const sweep *s, dsc_config *config, size_t count, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t c = 0; c < count; c++) {
-        config[c] = dsc_grid_at(s->grid, s->done + c);
-        if (!rc)
-            rc = dsc_config_prepare(&config[c], err);
-    }
-    return rc;
-}
-
-static int run_block(sweep *s, dsc_table *t, const dsc_config *config, size_t count, dsc_error *err)
+static int run_block(sweep *s, const dsc_config *config, size_t count, dsc_error *err)
 {
     dsc_run_options run = s->options->run;
     dsc_results results;
@@ -202,21 +184,10 @@ static int run_block(sweep *s, dsc_table *t, const dsc_config *config, size_t co
     int rc = dsc_run(s->trace, config, count, &run, &results, err);
     if (rc)
         return rc;
-    for (size_t c = 0; c < count && !rc; c++) {
-        size_t row = t->rows;
-        dsc_result row_of = {.config = &config[c],
-                             .rule =
-                                 s->options->run.rule ? s->options->run.rule : &dsc_verifier_greedy,
-                             .counts = &results.counts[c],
-                             .cost = &s->options->cost};
-        rc = dsc_result_row(t, &row_of, s->parts, err);
-        if (!rc && s->options->jsonl)
-            dsc_table_write_jsonl_row(t, row, s->stream);
-        else if (!rc)
-            dsc_table_write_tsv_row(t, row, s->stream);
-    }
+    rc = dsc_sweep_rows(s->grid, s->done, count, results.counts, s->parts, s->options,
+                        s->file.stream, err);
     dsc_results_fini(&results);
-    return rc ? rc : flush_part(s, err);
+    return rc ? rc : dsc_part_file_flush(&s->file, err);
 }
 
 // One pass over a small trace does everything at once; over a large one, blocks bound what an
@@ -239,28 +210,16 @@ static int run_all(sweep *s, dsc_error *err)
     dsc_config *config = mem;
     while (!rc && s->done < s->grid->total) {
         size_t left = s->grid->total - s->done, n = left < block ? left : block;
-        dsc_table t = {0};
-        rc = make_configs(s, config, n, err);
+        rc = dsc_grid_configs(s->grid, s->done, n, config, err);
         if (!rc)
-            rc = dsc_result_columns(&t, s->grid->drafter, s->parts, err);
-        if (!rc)
-            rc = run_block(s, &t, config, n, err);
+            rc = run_block(s, config, n, err);
         for (size_t c = 0; c < n; c++)
             dsc_config_fini(&config[c]);
-        dsc_table_fini(&t);
         if (!rc)
             s->done += n;
     }
     free(config);
     return rc;
-}
-
-static int finish(sweep *s, dsc_error *err)
-{
-    int rc = flush_part(s, err);
-    if (!rc && rename(s->part, s->path))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", s->part);
-    return rc ? rc : dsc_sync_folder(s->path, err);
 }
 
 int dsc_sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_table *comments,
@@ -269,45 +228,30 @@ int dsc_sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_table *com
     sweep s = {.trace = trace,
                .grid = grid,
                .options = options,
-               .path = path,
                .output_tokens = dsc_trace_get_info(trace)->output_tokens};
     dsc_table head = {0};
-    dsc_buffer part = {0};
     dsc_engine_choice engine;
-    dsc_config last = dsc_grid_at(grid, grid->total - 1); // likely the one that asks most
-    int rc = dsc_config_prepare(&last, err);
-    if (!rc)
-        rc = dsc_run_choose(trace, &last, 1, &options->run, &engine, err);
-    dsc_config_fini(&last);
+    int rc = dsc_sweep_choose(trace, grid, options, &engine, err);
     if (rc)
         return rc;
     s.parts = engine.expected ? DSC_RESULT_EXPECTED : 0;
-    rc = dsc_buffer_printf(&part, err, "%s.part", path);
-    s.part = part.data;
-    for (size_t i = 0; i < comments->comments && !rc; i++)
-        rc = dsc_table_comment(&head, comments->key[i], comments->value[i], err);
-    if (!rc && engine.expected)
-        rc = dsc_table_comment(&head, "engine", engine.why, err);
+    rc = dsc_sweep_head(&head, grid, comments, s.parts, err);
     if (!rc)
-        rc = dsc_result_columns(&head, grid->drafter, s.parts, err);
-    if (!rc)
-        rc = open_part(&s, err);
+        rc = dsc_part_file_open(&s.file, path, options->force, err);
     if (!rc)
         rc = take_up(&s, &head, err);
-    if (!rc && ftell(s.stream) == 0) {
+    if (!rc && ftell(s.file.stream) == 0) {
         if (options->jsonl)
-            dsc_table_write_jsonl_head(&head, s.stream);
+            dsc_table_write_jsonl_head(&head, s.file.stream);
         else
-            dsc_table_write_tsv_head(&head, s.stream);
-        rc = flush_part(&s, err);
+            dsc_table_write_tsv_head(&head, s.file.stream);
+        rc = dsc_part_file_flush(&s.file, err);
     }
     if (!rc)
         rc = run_all(&s, err);
     if (!rc)
-        rc = finish(&s, err);
-    if (s.stream)
-        fclose(s.stream);
+        rc = dsc_part_file_finish(&s.file, err);
+    dsc_part_file_close(&s.file);
     dsc_table_fini(&head);
-    dsc_buffer_fini(&part);
     return rc;
 }

@@ -345,3 +345,8 @@ int64_t dsc_trace_shards(const dsc_trace *t)
 {
     return (int64_t)t->shards;
 }
+
+int64_t dsc_trace_first_request(const dsc_trace *t, int64_t s)
+{
+    return s < dsc_trace_shards(t) ? t->shard[s].first_request : t->info.requests;
+}

@@ -213,6 +213,8 @@ DSC_API void dsc_trace_close(dsc_trace *t);
 DSC_API const dsc_trace_info *dsc_trace_get_info(const dsc_trace *t);
 DSC_API const char *dsc_trace_path(const dsc_trace *t);
 DSC_API int64_t dsc_trace_shards(const dsc_trace *t);
+// Index of the first request of shard s; of s = shards: the number of requests.
+DSC_API int64_t dsc_trace_first_request(const dsc_trace *t, int64_t s);
 
 // Maps shard s and checks every column against the manifest and against each other (offsets
 // sorted and closed, ids inside the vocabulary, log-probabilities finite and <= 0, kinds known,

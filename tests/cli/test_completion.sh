@@ -62,7 +62,7 @@ touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p
     "my traces/two words.tsv"
 
 # commands
-offers "list plot report sim sweep theory trace --help --version" ""
+offers "list merge plot report sim sweep theory trace --help --version" ""
 offers "sim sweep" s
 offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
@@ -81,6 +81,7 @@ offers "$(names_of trace import)" trace import -
 offers "--progress" trace import in.jsonl --pro
 offers "$(names_of plot)" plot heatmap t.tsv -
 offers "$(names_of theory accept)" theory accept -
+offers "$(names_of merge)" merge t.tsv -
 offers "--temperature" theory accept --draft p.npy --te
 offers "--top-k --top-p" theory accept --top
 offers "" sim -- -
@@ -122,6 +123,8 @@ offers "$(first_words figures)" plot -o x ""
 offers "t.tsv t.jsonl" plot heatmap t
 offers "t.tsv t.jsonl" report t.tsv t
 offers "methods rules models figures formats" list ""
+offers "t.tsv t.jsonl t.txt tokenizer.json" merge t
+offers "" sweep a.dst --shard ""
 offers "in.jsonl.gz" trace import in
 printf '%s\n' "my traces/b.dst" >wanted
 bash complete.bash trace info 'my\ traces/b' >got 2>&1

@@ -140,7 +140,7 @@ same "draftscope(1): options" program page
 check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
 
-for command in sim sweep plot report list; do
+for command in sim sweep merge plot report list; do
     options "draftscope-$command(1): options" "draftscope-$command.1" "" 'Options|Models' "$command"
 done
 
@@ -246,6 +246,10 @@ undocumented "draftscope-sim(1): every field that is printed" draftscope-sim.1
 "$DRAFTSCOPE" sweep all.dst --method llma -o all.tsv
 grep -v '^#' all.tsv | head -n 1 | tr '\t' '\n' >program
 undocumented "draftscope-sweep(1): every column that is written" draftscope-sweep.1
+"$DRAFTSCOPE" sweep all.dst --method llma --shard 1/1 -o all.shard
+sed -n 's/^# column \([a-z_]*\): \(.*\)/\1\t\2/p' all.shard >program
+entries draftscope-merge.1 DESCRIPTION Shards >page
+same "draftscope-merge(1): columns of a shard, word for word" program page
 "$DRAFTSCOPE" trace info all.dst | sed 's/ .*//' >program
 undocumented "draftscope-trace(1): every field of info" draftscope-trace.1
 
@@ -302,6 +306,8 @@ exits 2 draftscope-sim.1 sim all.dst --method llma --k -1
 exits 4 draftscope-sim.1 sim nothing.dst --method none
 exits 2 draftscope-sweep.1 sweep all.dst --method llma -o all.tsv
 exits 4 draftscope-sweep.1 sweep nothing.dst --method llma -o new.tsv
+exits 2 draftscope-merge.1 merge
+exits 4 draftscope-merge.1 merge all.tsv -o new.tsv
 exits 2 draftscope-trace.1 trace import --tokenizer bytes all.jsonl -o all.dst
 exits 4 draftscope-trace.1 trace verify nothing.dst
 exits 2 draftscope-plot.1 plot nonsense table.tsv -o new.svg

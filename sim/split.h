@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a sweep is divided between processes that know nothing of each other.
+//
+// Blocks of configurations times blocks of requests make cells. The cells, in the order of a hash
+// of their place, are dealt to the shards in turn: a shard's share depends on these numbers only,
+// any two shares differ by one cell at most, and what is near together in the grid (and costs about
+// the same) is spread over all shards. Counts are integers, so the sums over the cells do not
+// depend on who counted them.
+#ifndef DSC_SIM_SPLIT_H
+#define DSC_SIM_SPLIT_H
+
+#include "base/memory.h"
+
+#include <stdint.h>
+
+typedef struct dsc_split {
+    int64_t shard, shards;                      // 1 <= shard <= shards
+    int64_t configurations, requests;           // of the whole sweep
+    int64_t configuration_block, request_block; // of a cell; the last ones may be smaller
+} dsc_split;
+
+enum { DSC_MAX_SHARDS = 1000000, DSC_MAX_CELLS = 1 << 24 };
+
+// Configurations [configuration, configuration_end) on requests [request, request_end).
+typedef struct dsc_cell_range {
+    int64_t configuration, configuration_end;
+    int64_t request, request_end;
+} dsc_cell_range;
+
+// "I/N", 1 <= I <= N <= DSC_MAX_SHARDS. DSC_EUSAGE otherwise.
+DSC_API int dsc_split_shard(dsc_split *s, const char *text, dsc_error *err);
+
+// Fills the sizes of blocks that are 0. Depends on the sweep and on the number of shards, never on
+// the machine. `output_tokens`: of all requests. DSC_EUSAGE: more than DSC_MAX_CELLS.
+DSC_API int dsc_split_blocks(dsc_split *s, int64_t output_tokens, dsc_error *err);
+
+// The split in words, and back: "shard=3/8 configurations=256 requests=117 configuration_block=2
+// request_block=64". DSC_EINPUT when it is not such a text, or makes no sense.
+enum { DSC_SPLIT_TEXT = 192 };
+DSC_API void dsc_split_text(const dsc_split *s, char text[DSC_SPLIT_TEXT]);
+DSC_API int dsc_split_parse(dsc_split *s, const char *text, dsc_error *err);
+
+DSC_API int64_t dsc_split_cells(const dsc_split *s);                     // of all shards together
+DSC_API dsc_cell_range dsc_split_cell(const dsc_split *s, int64_t cell); // 0 <= cell < cells
+// owner[cell]: the shard that counts it, from 1 on. *owner [cells] owned by the caller. A shard
+// runs its cells in ascending order, which goes through the requests once.
+DSC_API int dsc_split_deal(const dsc_split *s, int32_t **owner, dsc_error *err);
+
+#endif

@@ -1,0 +1,252 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A sweep in shards: four processes, one of them killed and taken up again, added up to the bytes that
+# one process writes; then everything that merge must refuse.
+# $grid and $slow are lists of words; sed has its own $.
+# shellcheck disable=SC2086,SC2016
+top=${top_srcdir:-.}
+case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
+draftscope=${DRAFTSCOPE:-$top/draftscope}
+case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+sample=$top/traces/sample
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 99
+passed=0 failed=0
+
+ok() {
+    passed=$((passed + 1))
+}
+not_ok() {
+    failed=$((failed + 1))
+    echo "not ok - $*"
+}
+check() { # description, command...
+    what=$1
+    shift
+    if "$@"; then ok; else not_ok "$what"; fi
+}
+good() {
+    if "$draftscope" "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
+}
+bad() { # EXIT 'words on stderr' arguments...
+    want=$1 words=$2
+    shift 2
+    "$draftscope" "$@" >out 2>err </dev/null
+    code=$?
+    if [ $code != "$want" ]; then
+        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
+    elif ! grep -qF -e "$words" err; then
+        not_ok "'$words' is not in: $(cat err)"
+    elif [ "$(wc -l <err)" != 1 ]; then
+        not_ok "more than one line on stderr: $*"
+    else
+        ok
+    fi
+}
+
+i=0
+while [ $i -lt 8 ]; do
+    cat "$sample/rag.jsonl"
+    i=$((i + 1))
+done >many.jsonl
+good trace import --tokenizer "$sample/tokenizer.json" many.jsonl -o many.dst
+grid="sweep many.dst --method llma --n 1:3 --k 2:16:2 --semantics paper,code --cost linear:0.02,0.001"
+good $grid -o whole.tsv --threads 2
+good $grid -o whole.jsonl --engine loop
+
+# --- four processes, one of them killed --------------------------------------------------------
+slow="--engine loop --block 2 --request-block 8 --threads 1"
+rows() { # finished rows of shard 2
+    grep -c '^[0-9]' s2.part 2>/dev/null
+}
+"$draftscope" $grid $slow --shard 2/4 -o s2 2>err2 &
+victim=$!
+tries=0
+while [ $tries -lt 400 ] && ! [ "$(rows)" -ge 4 ] 2>/dev/null; do
+    sleep 0.02
+    tries=$((tries + 1))
+done
+bad 2 'being written by another sweep' $grid $slow --shard 2/4 -o s2
+kill -KILL $victim
+wait $victim 2>/dev/null
+check "the killed shard has no file" [ ! -e s2 ]
+check "its finished cells are kept" [ "$(rows)" -ge 4 ]
+check "it was killed before its end" [ "$(rows)" -lt 348 ]
+for shard in 1 3 4; do
+    "$draftscope" $grid $slow --shard $shard/4 -o s$shard 2>err$shard &
+    eval "pid$shard=\$!"
+done
+for shard in 1 3 4; do
+    eval "wait \$pid$shard"
+    check "shard $shard ends well" [ $? = 0 ]
+done
+bad 4 's2.part is unfinished' merge s1 s2.part s3 s4 -o x
+bad 2 'missing of 4 shards: 2' merge s1 s3 s4 -o x
+# As if the kill had come between the rows of a cell, or in the middle of one.
+grep -v '^#' s1 | sed -n 2p | cut -c 1-20 | tr -d '\n' >torn
+cp s2.part kept
+lines=$(wc -l <kept)
+for cut in 0 1 4; do
+    head -n $((lines - cut)) kept | cat - torn >s2.part
+    rm -f s2
+    bad 4 's2.part is unfinished' merge s1 s2.part s3 s4 -o x
+    good $grid $slow --shard 2/4 -o s2
+    check "$cut rows and a half cut: it says that it goes on" \
+        grep -q 'going on after [0-9]* of 174 cells' err
+    good merge s1 s2 s3 s4 -o merged.tsv --force
+    check "$cut rows and a half cut: merged = one process" cmp whole.tsv merged.tsv
+done
+good merge s4 s2 s1 s3 -o merged.jsonl
+check "merged = one process, JSON lines, in another order" cmp whole.jsonl merged.jsonl
+
+# An unfinished head, nothing at all.
+good $grid --shard 2/4 -o f2
+for bytes in 0 1 50 800; do
+    head -c $bytes f2 >h2.part
+    rm -f h2
+    good $grid --shard 2/4 -o h2
+    check "a head of $bytes bytes: the same in the end" cmp f2 h2
+done
+bad 2 'exists already' $grid --shard 2/4 -o h2
+printf 'not a table\n' >h2.part
+good $grid --shard 2/4 -o h2 --force
+check "--force: the same" cmp f2 h2
+rm h2
+for other in '--shard 3/4' '--shard 2/5' '--shard 2/4 --seed 1' '--shard 2/4 --cost unit' \
+    '--shard 2/4 --k 2' '--shard 2/4 --block 7' '--shard 2/4 --request-block 5' ''; do
+    cp f2 h2.part
+    bad 2 'different sweep' $grid $other -o h2
+    check "$other: it is left as it was" cmp f2 h2.part
+done
+printf 'not a table\n' >h2.part
+bad 2 'different sweep' $grid --shard 2/4 -o h2
+rm h2.part
+
+# --- other divisions ---------------------------------------------------------------------------
+divide() { # shards, options...
+    n=$1
+    shift
+    rm -f d.*
+    shard=1
+    while [ $shard -le "$n" ]; do
+        good $grid --shard $shard/$n -o d.$shard "$@" --threads $((shard % 2 + 1))
+        shard=$((shard + 1))
+    done
+    good merge d.* -o divided.tsv --force
+    check "$n shards $*: merged = one process" cmp whole.tsv divided.tsv
+}
+divide 1
+divide 3
+divide 11 --block 48 --request-block 100 # more shards than cells
+divide 2 --block 1000000 --request-block 1000000
+cp -r many.dst elsewhere.dst
+good ${grid%% --*} --method none -o none.tsv
+good sweep elsewhere.dst --method none --shard 2/2 -o n2
+good sweep many.dst --method none --shard 1/2 -o n1
+good merge n2 n1 -o moved.tsv
+check "the trace may be elsewhere; shard 1 says where" cmp none.tsv moved.tsv
+
+# --- GNU parallel, as in contrib/parallel.md ---------------------------------------------------
+if parallel --version 2>/dev/null | grep -q '^GNU parallel'; then
+    every() {
+        parallel --joblog log --resume-failed "$draftscope" $grid --threads 1 \
+            --shard {}/5 -o p.{}-of-5 ::: 1 2 3 4 5 2>err
+    }
+    mkdir p.4-of-5 # in the way
+    every
+    check "parallel: a shard failed" [ $? = 1 ]
+    rmdir p.4-of-5
+    every
+    check "parallel: it is run again" [ $? = 0 ]
+    good merge p.*-of-5 -o parallel.tsv
+    check "parallel: merged = one process" cmp whole.tsv parallel.tsv
+else
+    echo "GNU parallel: skipped, not here"
+fi
+
+# --- refusals ----------------------------------------------------------------------------------
+head -n 29 many.jsonl >few.jsonl
+good trace import --tokenizer "$sample/tokenizer.json" few.jsonl -o few.dst
+other() { # WORDS options...: shard 2 of another sweep
+    words=$1
+    shift
+    rm -f o2
+    good "$@" $slow --shard 2/4 -o o2
+    bad 2 "$words" merge s1 o2 s3 s4 -o x
+}
+other 'not one sweep: trace_hash is' sweep few.dst ${grid#sweep many.dst }
+other 'not one sweep: seed is 0 in s1, and 7 in o2' $grid --seed 7
+other 'not one sweep: cost is' $grid --cost unit
+other 'not one sweep: grid is' $grid --k 2:16:1
+rm o2
+good $grid --block 3 --request-block 8 --shard 2/4 -o o2
+bad 2 'configuration_block=3' merge s1 o2 s3 s4 -o x
+sed 's/^# draftscope: .*/# draftscope: 0.0.1/' s2 >o2
+bad 2 'not one sweep: draftscope is' merge s1 o2 s3 s4 -o x
+bad 2 'written by version 0.0.1' merge o2 s1 s3 s4 -o x
+sed 's/^# grid: /# rule: single\n# grid: /' s2 >o2
+bad 2 'not one sweep' merge s1 o2 s3 s4 -o x
+bad 2 's2 and s2 are both shard 2/4' merge s1 s2 s3 s4 s2 -o x
+bad 2 'missing of 4 shards: 2, 3, 4' merge s1 -o x
+bad 4 'not what a sweep with --shard wrote' merge whole.tsv -o x
+bad 4 'not what a sweep with --shard wrote' merge s1 s2 whole.jsonl -o x
+: >empty
+bad 4 'empty file' merge s1 empty -o x
+bad 4 'not a regular file' merge s1 /dev/null -o x
+bad 4 'No such file' merge s1 nothing -o x
+bad 2 'one or more shards' merge -o x
+bad 2 '-o FILE' merge s1
+bad 2 'exists already' merge s1 s2 s3 s4 -o whole.tsv
+bad 2 'not a regular file' merge s1 s2 s3 s4 -o /dev/full --force
+bad 1 'cannot write' merge s1 s2 s3 s4 -o absent/x
+first=$(grep -n '^configuration' s2 | cut -d : -f 1)
+edited() { # EXIT WORDS SED: shard 2 with its rows changed
+    sed "$3" s2 >o2
+    bad "$1" "$2" merge s1 o2 s3 s4 -o x
+}
+row=$((first + 5))
+edited 4 "o2:$row: configuration" ${row}d
+edited 4 "o2:$((row + 1)): configuration" ${row}p
+edited 4 "o2:$row: not a row" "${row}s/;/,/"
+edited 4 "o2:$row: counts of 3 requests" "${row}s/\t8;/\t3;/"
+edited 4 'is unfinished' '$d'
+edited 4 'a row behind the last one' '$p'
+edited 4 'does not describe a shard' 's/configuration_block=2/configuration_block=0/'
+edited 4 'not what a sweep' '/^# split/d'
+edited 4 'not what a sweep' '/^configuration/d'
+for shard in 1 2 3 4; do
+    sed 's/^# grid: .*/# grid: method=llma n=1 k=1:48/' s$shard >g$shard
+    sed '/^# cost/d' s$shard >c$shard
+done
+bad 4 'the grid says nothing of max-match' merge g1 g2 g3 g4 -o x
+bad 4 'no cost' merge c1 c2 c3 c4 -o x
+check "nothing is left of what was refused" [ ! -e x ]
+check "nothing is left of what was refused" [ ! -e x.tmp ]
+for text in 0/4 5/4 4 a/b 1/0 '' 1/4/; do
+    bad 2 'I/N' $grid --shard "$text" -o x
+done
+bad 2 'goes with --shard' $grid --request-block 4 -o x
+bad 2 'request-block' $grid --shard 1/2 --request-block -1 -o x
+
+# --- expectations: configurations are shared out, requests stay together -------------------------
+good trace synth --model markov:9,seed=2 --requests 40 --max-tokens 30 -o drawn.dst
+drawn="sweep drawn.dst --method chain --length 1:6 --rule single --cost linear:0.02,0.001"
+good $drawn -o expected.tsv
+check "an expectation need not be whole" grep -q "^# engine: expectations" expected.tsv
+for shard in 1 2 3; do
+    good $drawn --shard $shard/3 --block 1 -o e$shard
+done
+good merge e1 e2 e3 -o merged.tsv --force
+check "expectations: merged = one process" cmp expected.tsv merged.tsv
+sed '/^# engine: /d' e1 >l1
+bad 2 'not one sweep' merge l1 e2 e3 -o x
+bad 2 'summed up in order' $drawn --shard 1/3 --request-block 8 -o x
+good sweep drawn.dst --method suffix --min-probability 0.1,0.3 --shard 1/1 -o t1
+good sweep drawn.dst --method suffix --min-probability 0.1,0.3 -o threshold.tsv
+good merge t1 -o merged.tsv --force
+check "real parameters: merged = one process" cmp threshold.tsv merged.tsv
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

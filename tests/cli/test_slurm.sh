@@ -1,0 +1,174 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# contrib/slurm/sweep.sbatch under a real Slurm of one node, started here: an array of 8, one task
+# cancelled while it runs and requeued, one submitted again; merged to the bytes of one process.
+# Skipped without slurm-wlm and munge (Debian), which are installed by hand.
+top=${top_srcdir:-.}
+case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
+draftscope=${DRAFTSCOPE:-$top/draftscope}
+case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+PATH=$PATH:/usr/sbin:/sbin
+for program in munged slurmctld slurmd sbatch squeue scontrol scancel; do
+    command -v $program >/dev/null || {
+        echo "skipped: no $program"
+        exit 77
+    }
+done
+work=$(mktemp -d)
+chmod 755 "$work" # munge wants its socket reachable
+daemons=
+stop() {
+    for pid in $daemons; do
+        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
+    done
+    rm -rf "$work"
+}
+trap stop EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 99
+passed=0 failed=0
+
+check() { # description, command...
+    what=$1
+    shift
+    if "$@" >said 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "not ok - $what"
+        sed 's/^/# /' said
+    fi
+}
+until_true() { # seconds, command...: waits for it to succeed
+    tries=$(($1 * 10))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || return 1
+        sleep 0.1
+    done
+}
+
+# --- a cluster of one --------------------------------------------------------------------------
+host=$(hostname -s)
+user=$(id -un)
+port=$((20000 + $$ % 20000))
+dd if=/dev/urandom of=munge.key bs=128 count=1 2>/dev/null
+chmod 600 munge.key
+mkdir state spool
+cat >slurm.conf <<END
+ClusterName=test
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$port
+SlurmdPort=$((port + 1))
+SlurmUser=$user
+SlurmdUser=$user
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket=$work/munge.socket
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/spool
+SlurmctldPidFile=$work/slurmctld.pid
+SlurmdPidFile=$work/slurmd.pid
+SlurmctldLogFile=$work/slurmctld.log
+SlurmdLogFile=$work/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
+ReturnToService=2
+NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
+PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
+END
+SLURM_CONF=$work/slurm.conf
+DRAFTSCOPE=$draftscope
+export SLURM_CONF DRAFTSCOPE
+munged --foreground --force --key-file="$work/munge.key" --socket="$work/munge.socket" \
+    --pid-file="$work/munged.pid" --log-file="$work/munged.log" --seed-file="$work/munge.seed" \
+    >munged.out 2>&1 &
+daemons="$! $daemons"
+until_true 10 test -S munge.socket
+slurmctld -D >slurmctld.out 2>&1 &
+daemons="$! $daemons"
+slurmd -D >slurmd.out 2>&1 &
+daemons="$! $daemons"
+idle() {
+    [ "$(sinfo -h -o %t)" = idle ]
+}
+if ! until_true 30 idle; then
+    echo "skipped: Slurm does not start here"
+    tail -n 5 munged.log slurmctld.log slurmd.log 2>/dev/null
+    exit 77
+fi
+
+# --- an array of 8 -----------------------------------------------------------------------------
+i=0
+while [ $i -lt 8 ]; do
+    cat "$top/traces/sample/rag.jsonl"
+    i=$((i + 1))
+done >many.jsonl
+check "a trace" "$draftscope" trace import --tokenizer "$top/traces/sample/tokenizer.json" \
+    many.jsonl -o many.dst
+run="many.dst --method llma --n 1:4 --k 2:16:2 --semantics paper,code --engine loop"
+slow="--block 2 --request-block 8"
+# Lists of words:
+# shellcheck disable=SC2086
+check "one process" "$draftscope" sweep $run -o whole.tsv
+submit() { # array: prints the job's number
+    # shellcheck disable=SC2086
+    sbatch --parsable --array="$1" --output="$work/task.%a" "$top/contrib/slurm/sweep.sbatch" 8 \
+        shard $run $slow
+}
+state() { # of task 3
+    scontrol show job "${job}_3" -o | sed -n 's/.* JobState=\([A-Z]*\).*/\1/p'
+}
+in_state() {
+    [ "$(state)" = "$1" ]
+}
+rows() {
+    grep -c '^[0-9]' shard.3-of-8.part 2>/dev/null
+}
+some_rows() {
+    [ "$(rows)" -ge 4 ]
+}
+job=$(submit 1-8)
+until_true 120 some_rows
+scancel "${job}_3"
+until_true 60 in_state CANCELLED
+check "task 3 is cancelled" in_state CANCELLED
+check "it has no shard yet" [ ! -e shard.3-of-8 ]
+before=$(rows)
+check "finished cells are kept: $before rows" [ "$before" -ge 4 ]
+check "it is requeued" scontrol requeue "${job}_3"
+# Slurm lets it wait for two minutes.
+scontrol update JobId="${job}_3" StartTime=now
+until_true 120 in_state COMPLETED
+check "and ends well" in_state COMPLETED
+check "it went on from where it was" grep 'going on after [1-9][0-9]* of [0-9]* cells' task.3
+ended() {
+    [ -z "$(squeue -h)" ]
+}
+until_true 120 ended
+check "all shards are there" [ "$(find . -name 'shard.*-of-8' | wc -l)" = 8 ]
+check "no part is left" [ "$(find . -name 'shard.*.part' | wc -l)" = 0 ]
+
+# Submitted again: a finished shard stays as it is, a lost one comes back the same.
+cp shard.5-of-8 kept
+rm shard.5-of-8
+touch -d '2001-01-01' shard.6-of-8
+submit 5-6 >/dev/null
+until_true 120 test -e shard.5-of-8
+until_true 120 ended
+check "a lost shard comes back the same" cmp kept shard.5-of-8
+check "a finished shard is left alone" [ shard.6-of-8 -ot many.jsonl ]
+
+check "merge" "$draftscope" merge shard.*-of-8 -o merged.tsv
+check "merged = one process" cmp whole.tsv merged.tsv
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
