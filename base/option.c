@@ -227,15 +227,27 @@ typedef struct place {
     bool lists;
 } place;
 
-static bool find_option(const dsc_option_set *sets, size_t count, const char *name, size_t length,
-                        char letter, place *out)
+// Whether an option is called so: by its own name, or behind that of its set's owner.
+static bool is_called(const dsc_option_set *set, const dsc_option *o, const char *name,
+                      size_t length)
 {
-    for (size_t s = 0; s < count; s++)
-        for (size_t i = 0; i < sets[s].count; i++) {
-            const dsc_option *o = &sets[s].table[i];
-            if (letter ? o->letter == letter
-                       : strlen(o->name) == length && strncmp(o->name, name, length) == 0) {
-                *out = (place){o, &sets[s].value[i], sets[s].lists};
+    size_t owner = set->owner ? strlen(set->owner) : 0;
+    if (owner && length > owner && name[owner] == '.' && strncmp(name, set->owner, owner) == 0) {
+        name += owner + 1;
+        length -= owner + 1;
+    }
+    return strlen(o->name) == length && strncmp(o->name, name, length) == 0;
+}
+
+// The next set from *s on that has such an option.
+static bool find_option(const dsc_option_set *sets, size_t count, const char *name, size_t length,
+                        char letter, size_t *s, place *out)
+{
+    for (; *s < count; ++*s)
+        for (size_t i = 0; i < sets[*s].count; i++) {
+            const dsc_option *o = &sets[*s].table[i];
+            if (letter ? o->letter == letter : is_called(&sets[*s], o, name, length)) {
+                *out = (place){o, &sets[*s].value[i], sets[*s].lists};
                 return true;
             }
         }
@@ -305,7 +317,8 @@ int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char **argv,
     bool options = true;
     *positionals = 0;
     for (int a = 0; a < argc && !rc; a++) {
-        const char *word = argv[a], *value = NULL;
+        const char *word = argv[a], *name = NULL, *value = NULL;
+        size_t s = 0, n = 0;
         place p;
         if (!options || word[0] != '-' || !word[1]) {
             argv[(*positionals)++] = argv[a]; // never ahead of a
@@ -316,12 +329,13 @@ int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char **argv,
             continue;
         }
         if (word[1] == '-') {
-            size_t n = strcspn(word + 2, "=");
-            if (!find_option(sets, count, word + 2, n, 0, &p))
-                return unknown_option(sets, count, word + 2, n, err);
-            value = word[2 + n] ? word + 3 + n : NULL;
+            name = word + 2;
+            n = strcspn(name, "=");
+            if (!find_option(sets, count, name, n, 0, &s, &p))
+                return unknown_option(sets, count, name, n, err);
+            value = name[n] ? name + n + 1 : NULL;
         } else {
-            if (!find_option(sets, count, NULL, 0, word[1], &p))
+            if (!find_option(sets, count, NULL, 0, word[1], &s, &p))
                 return dsc_fail(err, DSC_EUSAGE, "unknown option %s", word);
             value = word[2] ? word + 2 : NULL;
         }
@@ -334,8 +348,11 @@ int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char **argv,
                 return dsc_fail(err, DSC_EUSAGE, "--%s needs a value", p.option->name);
             value = argv[++a];
         }
-        p.value->given = true;
-        rc = set_value(&p, value, err);
+        do {
+            p.value->given = true;
+            rc = set_value(&p, value, err);
+            s++;
+        } while (!rc && name && find_option(sets, count, name, n, 0, &s, &p));
     }
     return rc;
 }

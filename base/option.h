@@ -40,12 +40,14 @@ typedef struct dsc_option_value {
 } dsc_option_value;
 
 // A table with the place of its values. `lists`: INT, CHOICE and REAL options take ranges and
-// lists, left as text for dsc_option_list and dsc_option_reals.
+// lists, left as text for dsc_option_list and dsc_option_reals. A name that several sets have sets
+// all of them; --OWNER.NAME that of one.
 typedef struct dsc_option_set {
     const dsc_option *table;
     size_t count;
     dsc_option_value *value; // [count]
     bool lists;
+    const char *owner; // or NULL
 } dsc_option_set;
 
 // Parses argv[0, argc) against all sets; what is not an option is moved to argv[0, *positionals),

@@ -18,7 +18,7 @@ extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, c
 
 // The command line as a shell would take it, for comment lines and provenance.
 const char *cli_command_line(void);
-// Makes it what decides the result and nothing else: the command, its argument, and the options
+// Makes it what decides the result and nothing else: the command, its argument or NULL, the options
 // that were given another value than their default, in the order of their tables, but for those
 // named in `without` (NULL-terminated).
 int cli_canonical_command(const char *command, const char *argument, const dsc_option_set *sets,

@@ -70,7 +70,7 @@ static int print_request(context *c, const dsc_request *q, const dsc_counts *cou
     int rc = dsc_strndup(&id, q->id.bytes, (size_t)q->id.length, err);
     dsc_result result = {c->config, c->rule, counts, c->cost, q->index, id, 0, 0};
     if (!rc)
-        rc = dsc_result_columns(t, c->config->drafter, DSC_RESULT_REQUEST | expected(c), err);
+        rc = dsc_result_columns(t, &c->config->drafter, 1, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc)
         rc = dsc_result_row(t, &result, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc && c->json)
@@ -140,7 +140,7 @@ static int print_totals(const context *c, const dsc_counts *counts, const char *
     dsc_result result = {.config = c->config, .rule = c->rule, .counts = counts, .cost = c->cost};
     int rc = dsc_bootstrap_interval(&c->bootstrap, &result.low, &result.high, err);
     if (!rc)
-        rc = dsc_result_columns(&t, c->config->drafter, DSC_RESULT_INTERVAL | expected(c), err);
+        rc = dsc_result_columns(&t, &c->config->drafter, 1, DSC_RESULT_INTERVAL | expected(c), err);
     if (!rc)
         rc = dsc_result_row(&t, &result, DSC_RESULT_INTERVAL | expected(c), err);
     if (!rc && c->json)
@@ -162,7 +162,8 @@ static int print_head(const context *c, const dsc_trace *trace, uint64_t seed, c
     if (!rc && c->engine.expected)
         rc = dsc_table_comment(&head, "engine", c->engine.why, err);
     if (!rc)
-        rc = dsc_result_columns(&head, c->config->drafter, DSC_RESULT_REQUEST | expected(c), err);
+        rc = dsc_result_columns(&head, &c->config->drafter, 1, DSC_RESULT_REQUEST | expected(c),
+                                err);
     if (!rc && c->json)
         dsc_table_write_jsonl_head(&head, stdout);
     else if (!rc)
@@ -209,11 +210,15 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
                            .request = on_request,
                            .user = &c};
     dsc_results results = {0};
-    int rc = cli_workload_make(&models, load, config->drafter, trace != NULL, err);
+    int rc = cli_workload_make(&models, load, &config->drafter, 1, trace != NULL, err);
     if (rc)
         return rc;
-    run.rule = c.rule = models.rule;
-    rc = dsc_cost_parse(&cost, value[COST].text, err);
+    run.rule = c.rule =
+        cli_workload_rule(&models, load[CLI_WORKLOAD_RULE].text, config->drafter, err);
+    if (!c.rule)
+        rc = DSC_EUSAGE;
+    if (!rc)
+        rc = dsc_cost_parse(&cost, value[COST].text, err);
     if (!rc && value[TIMELINE].given) {
         run.step = on_step;
         rc = begin_timeline(&c, trace, value, load, err);
@@ -258,9 +263,9 @@ static int run(int argc, char **argv, dsc_error *err)
     if (rc)
         return rc;
     dsc_option_set sets[] = {
-        {options, OPTIONS, value, false},
-        {cli_workload_options, CLI_WORKLOAD_OPTIONS, load, false},
-        {config.drafter->option, config.drafter->option_count, parameter, false},
+        {options, OPTIONS, value, false, NULL},
+        {cli_workload_options, CLI_WORKLOAD_OPTIONS, load, false, NULL},
+        {config.drafter->option, config.drafter->option_count, parameter, false, NULL},
     };
     rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
     if (!rc)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope sweep: a grid of configurations over a trace, into a table.
 #include "cli/simulate.h"
+#include "cli/workload.h"
 #include "sim/sweep.h"
 
 #include <string.h>
@@ -8,7 +9,6 @@
 enum {
     METHOD,
     OUT,
-    RULE,
     COST,
     SEED,
     THREADS,
@@ -22,11 +22,10 @@ enum {
 };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
+    {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
+     .help = "drafting methods"},
     {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "result table: JSON lines when the name ends in .jsonl, else TSV"},
-    {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .initial = "greedy",
-     .help = "verification rule"},
     CLI_OPTION_COST,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -43,14 +42,16 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_FORCE,
 };
 // clang-format on
-static const char usage[] = "sweep TRACE --method NAME [--PARAMETER LIST]... -o FILE [OPTIONS]";
+static const char usage[] =
+    "sweep TRACE --method NAME[,NAME...] [--PARAMETER LIST]... -o FILE [OPTIONS]";
 static const char about[] =
-    "Replays a trace with every combination of the given parameter values. Each parameter of the "
-    "method takes a list: values and ranges first:last[:step], joined by commas (1:8, 4,8,16:32:4, "
-    "paper,code). Finished configurations are kept in FILE.part while it runs; after an "
-    "interruption "
-    "(Ctrl-C, kill) the same command goes on from there. With --shard I/N, N processes, on any "
-    "machines, do a share each, and draftscope merge adds up what they wrote.";
+    "Runs every combination of the given parameter values, over a trace or over what a synthetic "
+    "model writes. Each parameter of a method takes a list: values and ranges first:last[:step], "
+    "joined by commas (1:8, 4,8,16:32:4, paper,code). Several methods and rules make one table; a "
+    "parameter is then set for all methods that have it, or, as --METHOD.PARAMETER, for one. "
+    "Finished configurations are kept in FILE.part while it runs; after an interruption (Ctrl-C, "
+    "kill) the same command goes on from there. With --shard I/N, N processes, on any machines, do "
+    "a share each, and draftscope merge adds up what they wrote.";
 
 // What changes no row of the result.
 static const char *const without[] = {"out",           "threads",  "engine", "block", "shard",
@@ -72,23 +73,38 @@ static void on_resume(void *user, size_t done, size_t total)
             ((context *)user)->what);
 }
 
-// The sweep in words, so that a part file is taken up by the one it belongs to only.
-static int describe(dsc_table *comments, const dsc_trace *trace, const dsc_grid *grid,
-                    const dsc_option_value *list, const dsc_sweep_options *o, dsc_error *err)
+// Which grids are expectations, and why.
+static int describe_engine(dsc_table *comments, const dsc_trace *trace, const dsc_grids *grids,
+                           const dsc_sweep_options *o, dsc_error *err)
 {
     dsc_buffer b = {0};
-    dsc_engine_choice engine;
-    int rc = dsc_grid_words(&b, grid->drafter, list, err);
+    int rc = DSC_OK;
+    for (size_t i = 0; i < grids->count && !rc; i++) {
+        const dsc_grid *g = &grids->grid[i];
+        dsc_engine_choice engine;
+        rc = dsc_sweep_choose(trace, g, o, &engine, err);
+        if (rc || !engine.expected)
+            continue;
+        rc = grids->count == 1 ? dsc_buffer_puts(&b, engine.why, err)
+                               : dsc_buffer_printf(&b, err, "%s%s %s: %s", b.length ? "; " : "",
+                                                   g->drafter->name, g->rule->name, engine.why);
+    }
+    if (!rc && b.length)
+        rc = dsc_table_comment(comments, "engine", b.data, err);
+    dsc_buffer_fini(&b);
+    return rc;
+}
+
+// The sweep in words, so that a part file is taken up by the one it belongs to only.
+static int describe(dsc_table *comments, const dsc_trace *trace, const dsc_grids *grids,
+                    const dsc_sweep_options *o, dsc_error *err)
+{
+    dsc_buffer b = {0};
+    int rc = dsc_grids_words(&b, grids, err);
     if (!rc)
         rc = dsc_table_comment(comments, "grid", b.data, err);
     dsc_buffer_fini(&b);
-    if (!rc && o->run.rule != &dsc_verifier_greedy)
-        rc = dsc_table_comment(comments, "rule", o->run.rule->name, err);
-    if (!rc)
-        rc = dsc_sweep_choose(trace, grid, o, &engine, err);
-    if (!rc && engine.expected)
-        rc = dsc_table_comment(comments, "engine", engine.why, err);
-    return rc;
+    return rc ? rc : describe_engine(comments, trace, grids, o, err);
 }
 
 // --shard, --block and --request-block. No shards: *split is zero.
@@ -103,17 +119,94 @@ static int read_split(dsc_split *split, const dsc_option_value *value, dsc_error
                : DSC_OK;
 }
 
-static int sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_option_value *value,
-                 const dsc_option_value *list, dsc_error *err)
+// What the command line says.
+typedef struct request {
+    const dsc_drafter_type *method[CLI_MAX_METHODS];
+    size_t methods;
+    dsc_option_value value[OPTIONS], load[CLI_WORKLOAD_OPTIONS];
+    dsc_option_value list[CLI_MAX_METHODS][DSC_MAX_PARAMETERS];
+} request;
+
+// The grid of a method with a rule. One that does not fit is left out, with a note, when there may
+// be others (`left_out` is not NULL).
+static int add_grid(dsc_grids *grids, const dsc_trace *trace, const request *q, size_t method,
+                    const dsc_verifier_type *rule, dsc_buffer *left_out, const dsc_sweep_options *o,
+                    dsc_error *err)
 {
+    dsc_grid g;
+    dsc_engine_choice engine;
+    int rc = dsc_grid_init(&g, q->method[method], rule, q->list[method], err);
+    if (rc)
+        return rc;
+    rc = dsc_sweep_choose(trace, &g, o, &engine, err);
+    if (!rc)
+        return dsc_grids_add(grids, &g, err);
+    dsc_grid_fini(&g);
+    if (rc != DSC_EUSAGE || !left_out)
+        return rc;
+    return dsc_buffer_printf(left_out, err, "draftscope: left out: %s\n", err->message);
+}
+
+// Methods times rules.
+static int make_grids(dsc_grids *grids, const dsc_trace *trace, const request *q,
+                      const cli_workload *models, const dsc_sweep_options *o, dsc_error *err)
+{
+    const char *rules = q->load[CLI_WORKLOAD_RULE].text;
+    bool several = q->methods > 1 || (rules && strchr(rules, ','));
+    dsc_buffer left_out = {0};
+    int rc = DSC_OK;
+    for (size_t m = 0; m < q->methods && !rc; m++) {
+        size_t n = 0;
+        for (const char *at = rules; !rc && (at || !rules);
+             at = rules && at[n] ? at + n + 1 : NULL) {
+            char name[64] = "";
+            n = rules ? strcspn(at, ",") : 0;
+            snprintf(name, sizeof name, "%.*s", (int)n, rules ? at : "");
+            const dsc_verifier_type *rule =
+                cli_workload_rule(models, rules ? name : NULL, q->method[m], err);
+            rc = rule ? add_grid(grids, trace, q, m, rule, several ? &left_out : NULL, o, err)
+                      : DSC_EUSAGE;
+            if (!rules)
+                break;
+        }
+    }
+    if (!rc && !grids->count) {
+        dsc_error last = *err;
+        rc = dsc_fail(err, DSC_EUSAGE, "no method goes with any rule here: %.900s", last.message);
+    } else if (!rc && left_out.length) {
+        fputs(left_out.data, stderr);
+    }
+    dsc_buffer_fini(&left_out);
+    return rc;
+}
+
+static int comment(dsc_table *comments, const dsc_trace *trace, const request *q,
+                   const cli_workload *models, const dsc_grids *grids, const dsc_sweep_options *o,
+                   dsc_error *err)
+{
+    int rc = cli_comments(comments, trace, o->run.seed, q->value[COST].text, err);
+    if (!rc)
+        rc = cli_workload_comments(comments, q->load, err);
+    if (!rc)
+        rc = describe(comments, trace, grids, o, err);
+    for (size_t m = 0; m < q->methods && !rc; m++)
+        rc = cli_note_missing_references(trace, models->target, q->method[m], q->list[m], err);
+    return rc;
+}
+
+static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
+{
+    const dsc_option_value *value = q->value;
     dsc_split split;
-    context c = {.what = value[SHARD].given ? "cells" : "configurations"};
+    cli_workload models;
+    dsc_grids grids = {0};
     dsc_table comments = {0};
-    uint64_t seed = (uint64_t)value[SEED].integer;
+    context c = {.what = value[SHARD].given ? "cells" : "configurations"};
     dsc_sweep_options o = {
         .run = {.engine = (dsc_engine)value[ENGINE].integer,
                 .threads = cli_threads(value[THREADS].integer),
-                .seed = seed,
+                .seed = (uint64_t)value[SEED].integer,
+                .workload = &models.load,
                 .progress = on_progress,
                 .user = &c},
         .block = (size_t)value[BLOCK].integer,
@@ -122,65 +215,71 @@ static int sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_option_
         .resumed = on_resume,
     };
     int rc = read_split(&split, value, err);
-    o.run.rule = rc ? NULL : dsc_verifier_find(value[RULE].text, err);
     if (!rc)
-        rc = o.run.rule ? dsc_cost_parse(&o.cost, value[COST].text, err) : DSC_EUSAGE;
+        rc = dsc_cost_parse(&o.cost, value[COST].text, err);
     if (!rc)
-        rc = cli_comments(&comments, trace, seed, value[COST].text, err);
+        rc = cli_workload_make(&models, q->load, q->method, q->methods, trace != NULL, err);
+    if (rc)
+        return rc;
+    rc = make_grids(&grids, trace, q, &models, &o, err);
     if (!rc)
-        rc = describe(&comments, trace, grid, list, &o, err);
-    if (!rc)
-        rc = cli_note_missing_references(trace, NULL, grid->drafter, list, err);
+        rc = comment(&comments, trace, q, &models, &grids, &o, err);
     cli_progress_init(&c.progress, value[PROGRESS].integer,
                       split.shards ? "request-configurations" : "token-configurations");
     cli_catch_signals();
     if (!rc && split.shards)
-        rc = dsc_sweep_shard(trace, grid, &comments, &split, value[OUT].text, &o, err);
+        rc = dsc_sweep_shard(trace, &grids, &comments, &split, value[OUT].text, &o, err);
     else if (!rc)
-        rc = dsc_sweep(trace, grid, &comments, value[OUT].text, &o, err);
+        rc = dsc_sweep(trace, &grids, &comments, value[OUT].text, &o, err);
     cli_progress_end(&c.progress);
     if (rc == DSC_EINTERRUPT)
         dsc_fail(err, rc, "interrupted: finished %s are in %s.part; the same command goes on",
                  c.what, value[OUT].text);
     dsc_table_fini(&comments);
+    dsc_grids_fini(&grids);
+    cli_workload_free(&models);
     return rc;
+}
+
+static int parse(request *q, int argc, char **argv, size_t *words, dsc_error *err)
+{
+    dsc_option_set sets[2 + CLI_MAX_METHODS] = {
+        {options, OPTIONS, q->value, false, NULL},
+        {cli_workload_options, CLI_WORKLOAD_OPTIONS, q->load, false, NULL},
+    };
+    int rc = cli_find_methods(argc, argv, q->method, &q->methods, err);
+    if (rc)
+        return rc;
+    for (size_t m = 0; m < q->methods; m++)
+        sets[2 + m] = (dsc_option_set){q->method[m]->option, q->method[m]->option_count, q->list[m],
+                                       true, q->methods > 1 ? q->method[m]->name : NULL};
+    rc = dsc_options_parse(sets, 2 + q->methods, argc, argv, words, err);
+    if (!rc)
+        rc = cli_check_positionals(*words, 0, 1, "one trace", err);
+    if (!rc && (!q->value[OUT].text || !*q->value[OUT].text))
+        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE expected");
+    return rc ? rc
+              : cli_canonical_command("sweep", *words ? argv[0] : NULL, sets, 2 + q->methods,
+                                      without, err);
 }
 
 static int run(int argc, char **argv, dsc_error *err)
 {
     if (cli_asks_help(argc, argv)) {
-        cli_print_method_help(usage, about, options, OPTIONS, false, argc, argv);
+        cli_print_method_help(usage, about, options, OPTIONS, true, argc, argv);
         return DSC_OK;
     }
-    const dsc_drafter_type *drafter;
-    dsc_option_value value[OPTIONS], list[DSC_MAX_PARAMETERS];
+    request q;
     size_t words;
-    int rc = cli_find_method(argc, argv, &drafter, err);
-    if (rc)
-        return rc;
-    dsc_option_set sets[] = {{options, OPTIONS, value, false},
-                             {drafter->option, drafter->option_count, list, true}};
-    rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
+    dsc_trace *trace = NULL;
+    int rc = parse(&q, argc, argv, &words, err);
+    if (!rc && words)
+        rc = dsc_trace_open(&trace, argv[0], err);
     if (!rc)
-        rc = cli_check_positionals(words, 1, 1, "one trace", err);
-    if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE expected");
-    if (!rc)
-        rc = cli_canonical_command("sweep", argv[0], sets, 2, without, err);
-    if (rc)
-        return rc;
-    dsc_grid grid;
-    dsc_trace *trace;
-    rc = dsc_grid_init(&grid, drafter, list, err);
-    if (rc)
-        return rc;
-    rc = dsc_trace_open(&trace, argv[0], err);
-    if (!rc) {
-        rc = sweep(trace, &grid, value, list, err);
-        dsc_trace_close(trace);
-    }
-    dsc_grid_fini(&grid);
+        rc = sweep(trace, &q, err);
+    dsc_trace_close(trace);
     return rc;
 }
 
-const cli_command cli_sweep = {"sweep", "replay a trace with a grid of configurations", run};
+const cli_command cli_sweep = {"sweep", "run a grid of configurations over a trace or a model",
+                               run};

@@ -128,7 +128,7 @@ static int run_import(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[IMPORT_OPTIONS];
-    dsc_option_set set = {import_options, IMPORT_OPTIONS, value, false};
+    dsc_option_set set = {import_options, IMPORT_OPTIONS, value, false, NULL};
     size_t words;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)

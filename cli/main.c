@@ -41,9 +41,10 @@ static int remember_command_line(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-static int add_option(const dsc_option *o, const char *text, dsc_error *err)
+static int add_option(const dsc_option *o, const char *owner, const char *text, dsc_error *err)
 {
-    int rc = dsc_buffer_printf(&command_line, err, " --%s", o->name);
+    int rc = dsc_buffer_printf(&command_line, err, " --%s%s%s", owner ? owner : "",
+                               owner ? "." : "", o->name);
     if (!rc && o->kind != DSC_OPTION_FLAG) {
         rc = dsc_buffer_puts(&command_line, " ", err);
         if (!rc)
@@ -61,8 +62,9 @@ int cli_canonical_command(const char *command, const char *argument, const dsc_o
                           size_t count, const char *const *without, dsc_error *err)
 {
     dsc_buffer_fini(&command_line);
-    int rc = dsc_buffer_printf(&command_line, err, "draftscope %s ", command);
-    if (!rc)
+    int rc = dsc_buffer_printf(&command_line, err, argument ? "draftscope %s " : "draftscope %s",
+                               command);
+    if (!rc && argument)
         rc = quote(argument, err);
     for (size_t s = 0; s < count; s++)
         for (size_t i = 0; i < sets[s].count && !rc; i++) {
@@ -72,7 +74,7 @@ int cli_canonical_command(const char *command, const char *argument, const dsc_o
             while (*w && strcmp(*w, o->name))
                 w++;
             if (!*w && v->given && !is_default(o, v->text))
-                rc = add_option(o, v->text, err);
+                rc = add_option(o, sets[s].owner, v->text, err);
         }
     return rc;
 }

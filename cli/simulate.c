@@ -7,21 +7,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+// The value of --method, which must be known before anything else is parsed; or NULL.
+static const char *method_value(int argc, char **argv)
+{
+    const char *value = NULL;
+    for (int a = 0; a < argc && strcmp(argv[a], "--"); a++) {
+        if (strncmp(argv[a], "--method=", 9) == 0)
+            value = argv[a] + 9;
+        else if (strcmp(argv[a], "--method") == 0 && a + 1 < argc)
+            value = argv[a + 1];
+    }
+    return value;
+}
+
+static int no_method(dsc_error *err)
+{
+    return dsc_fail(err, DSC_EUSAGE, "--method NAME expected (see: draftscope list methods)");
+}
+
 int cli_find_method(int argc, char **argv, const dsc_drafter_type **out, dsc_error *err)
 {
-    *out = NULL;
-    for (int a = 0; a < argc && strcmp(argv[a], "--"); a++) {
-        const char *name = strncmp(argv[a], "--method=", 9) == 0              ? argv[a] + 9
-                           : strcmp(argv[a], "--method") == 0 && a + 1 < argc ? argv[a + 1]
-                                                                              : NULL;
-        if (name) {
-            *out = dsc_drafter_find(name, err);
-            if (!*out)
-                return DSC_EUSAGE;
-        }
+    const char *name = method_value(argc, argv);
+    *out = name ? dsc_drafter_find(name, err) : NULL;
+    return *out ? DSC_OK : name ? DSC_EUSAGE : no_method(err);
+}
+
+int cli_find_methods(int argc, char **argv, const dsc_drafter_type *out[CLI_MAX_METHODS],
+                     size_t *count, dsc_error *err)
+{
+    const char *names = method_value(argc, argv);
+    *count = 0;
+    if (!names)
+        return no_method(err);
+    for (size_t n; names; names = names[n] ? names + n + 1 : NULL) {
+        char name[64];
+        n = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, names);
+        const dsc_drafter_type *d = dsc_drafter_find(name, err);
+        if (!d)
+            return DSC_EUSAGE;
+        for (size_t i = 0; i < *count; i++)
+            if (out[i] == d)
+                return dsc_fail(err, DSC_EUSAGE, "--method: %s is given twice", d->name);
+        if (*count == CLI_MAX_METHODS)
+            return dsc_fail(err, DSC_EUSAGE, "--method: at most %d methods", CLI_MAX_METHODS);
+        out[(*count)++] = d;
     }
-    if (!*out)
-        return dsc_fail(err, DSC_EUSAGE, "--method NAME expected (see: draftscope list methods)");
     return DSC_OK;
 }
 
@@ -34,14 +65,19 @@ void cli_print_method_help(const char *usage, const char *about, const dsc_optio
     char title[MOST][128];
     size_t n = models ? 2 : 1, fields;
     dsc_error ignored;
-    const dsc_drafter_type *only;
-    cli_find_method(argc, argv, &only, &ignored);
-    for (const dsc_drafter_type *const *d = dsc_drafters(); *d && n < MOST; d++)
-        if (!only || *d == only) {
+    const dsc_drafter_type *only[CLI_MAX_METHODS];
+    size_t methods;
+    cli_find_methods(argc, argv, only, &methods, &ignored);
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d && n < MOST; d++) {
+        size_t i = 0;
+        while (i < methods && only[i] != *d)
+            i++;
+        if (!methods || i < methods) {
             snprintf(title[n], sizeof title[n], "Method %s: %s", (*d)->name, (*d)->summary);
             section[n] = (cli_help_section){title[n], (*d)->option, (*d)->option_count};
             n++;
         }
+    }
     cli_print_help(usage, about, section, n);
     const dsc_column *field = dsc_result_fields(&fields);
     cli_print_fields("Result fields, the same for every method", field, fields);

@@ -10,6 +10,10 @@
 // Finds --method NAME in argv before everything else is parsed (its options depend on it).
 // DSC_EUSAGE when it is missing or unknown.
 int cli_find_method(int argc, char **argv, const dsc_drafter_type **out, dsc_error *err);
+// The same of --method NAME[,NAME...], in that order.
+enum { CLI_MAX_METHODS = 32 };
+int cli_find_methods(int argc, char **argv, const dsc_drafter_type *out[CLI_MAX_METHODS],
+                     size_t *count, dsc_error *err);
 
 // --help of a command whose options include a method's: all methods when none is named. `models`:
 // and those of cli/workload.h.

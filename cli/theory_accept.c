@@ -381,8 +381,8 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS], laws[CLI_ROWS_OPTIONS];
-    dsc_option_set sets[] = {{options, OPTIONS, value, false},
-                             {cli_rows_options, CLI_ROWS_OPTIONS, laws, false}};
+    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
+                             {cli_rows_options, CLI_ROWS_OPTIONS, laws, false, NULL}};
     size_t words;
     cli_rows *rows;
     int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);

@@ -144,7 +144,7 @@ int cli_theory_begin(const cli_theory_help *h, int argc, char **argv, dsc_option
                      bool *done, dsc_error *err)
 {
     size_t words;
-    dsc_option_set set = {h->option, h->options, value, false};
+    dsc_option_set set = {h->option, h->options, value, false, NULL};
     *done = cli_asks_help(argc, argv);
     if (*done) {
         cli_theory_print_help(h);

@@ -80,7 +80,7 @@ int cli_trace_cut(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false};
+    dsc_option_set set = {options, OPTIONS, value, false, NULL};
     size_t words;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)

@@ -189,7 +189,7 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false};
+    dsc_option_set set = {options, OPTIONS, value, false, NULL};
     size_t words;
     dsc_trace *t;
     lengths l;

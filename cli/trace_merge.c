@@ -69,7 +69,7 @@ int cli_trace_merge(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false};
+    dsc_option_set set = {options, OPTIONS, value, false, NULL};
     size_t words;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
@@ -91,7 +91,7 @@ int cli_trace_append(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, BOTH, value, false};
+    dsc_option_set set = {options, BOTH, value, false, NULL};
     size_t words;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)

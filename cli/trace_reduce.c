@@ -75,7 +75,7 @@ int cli_trace_reduce(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false};
+    dsc_option_set set = {options, OPTIONS, value, false, NULL};
     size_t words;
     dsc_trace *in;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);

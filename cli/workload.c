@@ -79,23 +79,29 @@ static const char *default_rule(const dsc_drafter_type *d, const dsc_workload *l
 }
 
 int cli_workload_make(cli_workload *w, const dsc_option_value *value,
-                      const dsc_drafter_type *drafter, bool trace, dsc_error *err)
+                      const dsc_drafter_type *const *drafter, size_t drafters, bool trace,
+                      dsc_error *err)
 {
     const char *model = value[CLI_WORKLOAD_MODEL].text, *draft = value[CLI_WORKLOAD_DRAFT].text,
-               *middle = value[CLI_WORKLOAD_MIDDLE].text, *rule = value[CLI_WORKLOAD_RULE].text;
+               *middle = value[CLI_WORKLOAD_MIDDLE].text;
+    bool needs_draft = false, needs_middle = false;
     dsc_tokenizer *tokenizer = NULL;
     *w = (cli_workload){0};
     if (trace == (model != NULL))
         return dsc_fail(err, DSC_EUSAGE, "one trace or --model SPEC expected, not %s",
                         trace ? "both" : "neither");
+    for (size_t d = 0; d < drafters; d++) {
+        needs_draft |= drafter[d]->needs_draft;
+        needs_middle |= drafter[d]->needs_middle;
+    }
     int rc = model || draft || middle
                  ? dsc_tokenizer_load(&tokenizer, value[CLI_WORKLOAD_TOKENIZER].text, err)
                  : DSC_OK;
     if (!rc && model)
         rc = dsc_language_make(&w->target, model, DSC_SIDE_TARGET, tokenizer, err);
-    if (!rc && (draft || (drafter->needs_draft && model)))
+    if (!rc && (draft || (needs_draft && model)))
         rc = make_language(&w->draft, draft, model, w->target, tokenizer, err);
-    if (!rc && (middle || (drafter->needs_middle && model)))
+    if (!rc && (middle || (needs_middle && model)))
         rc = make_language(&w->middle, middle, model, w->target, tokenizer, err);
     dsc_tokenizer_free(tokenizer);
     w->load = (dsc_workload){.target = w->target,
@@ -105,16 +111,18 @@ int cli_workload_make(cli_workload *w, const dsc_option_value *value,
                              .requests = value[CLI_WORKLOAD_REQUESTS].integer,
                              .prompt_tokens = value[CLI_WORKLOAD_PROMPT_TOKENS].integer,
                              .max_tokens = value[CLI_WORKLOAD_MAX_TOKENS].integer};
-    if (!rc) {
-        w->rule = dsc_verifier_find(rule ? rule : default_rule(drafter, &w->load), err);
-        rc = w->rule ? DSC_OK : DSC_EUSAGE;
-    }
     if (!rc && model)
         rc = dsc_workload_order(&w->order, value[CLI_WORKLOAD_ORDER].text, w->load.requests, err);
     w->load.order = w->order;
     if (rc)
         cli_workload_free(w);
     return rc;
+}
+
+const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const char *name,
+                                           const dsc_drafter_type *drafter, dsc_error *err)
+{
+    return dsc_verifier_find(name ? name : default_rule(drafter, &w->load), err);
 }
 
 int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err)

@@ -27,14 +27,17 @@ typedef struct cli_workload {
     dsc_language *target, *draft, *middle; // owned
     int64_t *order;                        // owned
     dsc_workload load;
-    const dsc_verifier_type *rule;
 } cli_workload;
 
-// Makes the models that the options name, and, where there is a --model and the method needs them,
-// the ones that they do not: a pair's own half, or n-grams one token shorter. Chooses the rule.
-// DSC_EUSAGE as well when trace and --model are both given, or neither.
+// Makes the models that the options name, and, where there is a --model and a method needs them,
+// the ones that they do not: a pair's own half, or n-grams one token shorter. DSC_EUSAGE as well
+// when trace and --model are both given, or neither.
 int cli_workload_make(cli_workload *w, const dsc_option_value *value,
-                      const dsc_drafter_type *drafter, bool trace, dsc_error *err);
+                      const dsc_drafter_type *const *drafter, size_t drafters, bool trace,
+                      dsc_error *err);
+// The rule of that name, or the one for the method here; NULL: DSC_EUSAGE.
+const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const char *name,
+                                           const dsc_drafter_type *drafter, dsc_error *err);
 // Comment lines: model, draft, temperature and so on, as given; none without --model.
 int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err);
 void cli_workload_free(cli_workload *w);

@@ -17,8 +17,8 @@ typedef struct merge {
     dsc_shard_reader first; // head of part[0]
     size_t *by_shard;       // [shards] 1 + index of the part, 0: not seen
     dsc_table head;         // comments of shard 1
-    dsc_grid grid;
-    dsc_sweep_options sweep; // cost, rule, form
+    dsc_grids grids;
+    dsc_sweep_options sweep; // cost, form
     dsc_sums sums;
 } merge;
 
@@ -106,23 +106,19 @@ static int read_heads(merge *m, dsc_error *err)
 static int prepare(merge *m, dsc_error *err)
 {
     const char *grid = dsc_table_get_comment(&m->head, "grid"),
-               *cost = dsc_table_get_comment(&m->head, "cost"),
-               *rule = dsc_table_get_comment(&m->head, "rule");
+               *cost = dsc_table_get_comment(&m->head, "cost");
     if (!grid || !cost)
         return dsc_fail(err, DSC_EINPUT, "%s: no grid or no cost", m->part[0]);
     m->sweep.jsonl = m->options->jsonl;
-    m->sweep.run.rule = dsc_verifier_find(rule ? rule : "greedy", err);
-    if (!m->sweep.run.rule)
-        return dsc_error_prefix(err, DSC_EUSAGE, "%s", m->part[0]);
     int rc = dsc_cost_parse(&m->sweep.cost, cost, err);
     if (!rc)
-        rc = dsc_grid_parse(&m->grid, grid, err);
-    if (!rc && (int64_t)m->grid.total != m->first.split.configurations)
+        rc = dsc_grids_parse(&m->grids, grid, err);
+    if (!rc && (int64_t)m->grids.total != m->first.split.configurations)
         rc = dsc_fail(err, DSC_EINPUT, "a grid of %zu configurations, divided as one of %" PRId64,
-                      m->grid.total, m->first.split.configurations);
+                      m->grids.total, m->first.split.configurations);
     if (rc)
         return dsc_error_prefix(err, rc, "%s", m->part[0]);
-    return dsc_sums_init(&m->sums, m->grid.total, err);
+    return dsc_sums_init(&m->sums, m->grids.total, err);
 }
 
 static int unfinished(const dsc_shard_reader *r, const dsc_cell_range *cell, dsc_error *err)
@@ -177,19 +173,21 @@ static int add_parts(merge *m, dsc_error *err)
 static int write_result(merge *m, const char *path, dsc_error *err)
 {
     enum { ROWS = 1024 };
-    int parts = m->sums.counts[0].expected ? DSC_RESULT_EXPECTED : 0;
+    int parts = 0;
+    for (size_t c = 0; c < m->sums.count; c++)
+        parts |= m->sums.counts[c].expected ? DSC_RESULT_EXPECTED : 0;
     dsc_table head = {0};
     dsc_outfile out;
     int rc = dsc_outfile_open(&out, path, m->options->force, err);
     if (!rc)
-        rc = dsc_sweep_head(&head, &m->grid, &m->head, parts, err);
+        rc = dsc_sweep_head(&head, &m->grids, &m->head, parts, err);
     if (!rc && m->options->jsonl)
         dsc_table_write_jsonl_head(&head, out.stream);
     else if (!rc)
         dsc_table_write_tsv_head(&head, out.stream);
-    for (size_t c = 0; c < m->grid.total && !rc; c += ROWS) {
-        size_t left = m->grid.total - c;
-        rc = dsc_sweep_rows(&m->grid, c, left < ROWS ? left : ROWS, m->sums.counts + c, parts,
+    for (size_t c = 0; c < m->grids.total && !rc; c += ROWS) {
+        size_t left = m->grids.total - c;
+        rc = dsc_sweep_rows(&m->grids, c, left < ROWS ? left : ROWS, m->sums.counts + c, parts,
                             &m->sweep, out.stream, err);
     }
     dsc_table_fini(&head);
@@ -212,7 +210,7 @@ int dsc_merge(const char *const *part, size_t count, const char *path,
         rc = write_result(&m, path, err);
     dsc_shard_reader_close(&m.first);
     dsc_table_fini(&m.head);
-    dsc_grid_fini(&m.grid);
+    dsc_grids_fini(&m.grids);
     dsc_sums_fini(&m.sums);
     free(m.by_shard);
     return rc;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/result.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const dsc_column fields[] = {
     {"requests", DSC_CELL_INT, "requests replayed"},
@@ -67,28 +70,61 @@ static dsc_cell_type parameter_type(const dsc_option *o)
                                         : DSC_CELL_TEXT;
 }
 
-int dsc_result_columns(dsc_table *t, const dsc_drafter_type *drafter, int parts, dsc_error *err)
+// Adds a column, or finds that another method brought it: then it may lack in a row.
+static int merge_column(dsc_table *t, dsc_column x, bool everywhere, dsc_error *err)
 {
+    int at = dsc_table_find(t, x.name);
+    if (x.type == DSC_CELL_INT && !everywhere)
+        x.type = DSC_CELL_REAL;
+    if (at < 0)
+        return dsc_table_add_column(t, x.name, x.type, x.help, err);
+    if (t->column[at].type != x.type)
+        t->column[at].type = DSC_CELL_TEXT;
+    return DSC_OK;
+}
+
+static int add_parameters(dsc_table *t, const dsc_drafter_type *d, bool alone, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t o = 0; o < d->option_count && !rc; o++) {
+        char name[DSC_PARAMETER_NAME];
+        dsc_parameter_name(&d->option[o], name);
+        const dsc_column x = {name, parameter_type(&d->option[o]), d->option[o].help};
+        rc = merge_column(t, x, alone, err);
+    }
+    return rc;
+}
+
+static int add_extras(dsc_table *t, const dsc_drafter_type *d, bool alone, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t e = 0; e < d->extra_count && !rc; e++) {
+        const dsc_column x = {d->extra[e].name, DSC_CELL_INT, d->extra[e].help};
+        rc = merge_column(t, x, alone, err);
+    }
+    return rc;
+}
+
+int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, size_t count,
+                       int parts, dsc_error *err)
+{
+    bool alone = count == 1;
     int rc = parts & DSC_RESULT_REQUEST ? add_columns(t, request_columns, 2, err) : DSC_OK;
     if (!rc)
-        rc = dsc_table_add_column(t, "method", DSC_CELL_TEXT, drafter->summary, err);
+        rc = dsc_table_add_column(t, "method", DSC_CELL_TEXT,
+                                  alone ? drafter[0]->summary : "drafting method", err);
     if (!rc)
         rc = dsc_table_add_column(t, "rule", DSC_CELL_TEXT, "verification rule", err);
-    for (size_t o = 0; o < drafter->option_count && !rc; o++) {
-        char name[DSC_PARAMETER_NAME];
-        dsc_parameter_name(&drafter->option[o], name);
-        rc = dsc_table_add_column(t, name, parameter_type(&drafter->option[o]),
-                                  drafter->option[o].help, err);
-    }
+    for (size_t d = 0; d < count && !rc; d++)
+        rc = add_parameters(t, drafter[d], alone, err);
     for (size_t f = 0; f < FIELDS && !rc; f++) {
         dsc_column x = fields[f];
         if (parts & DSC_RESULT_EXPECTED && f >= EXPECTED && x.type == DSC_CELL_INT)
             x.type = DSC_CELL_REAL;
         rc = add_columns(t, &x, 1, err);
     }
-    for (size_t e = 0; e < drafter->extra_count && !rc; e++)
-        rc = dsc_table_add_column(t, drafter->extra[e].name, DSC_CELL_INT, drafter->extra[e].help,
-                                  err);
+    for (size_t d = 0; d < count && !rc; d++)
+        rc = add_extras(t, drafter[d], alone, err);
     if (!rc && parts & DSC_RESULT_INTERVAL)
         rc = add_columns(t, interval_columns, 2, err);
     return rc;
@@ -171,6 +207,65 @@ static void put_fields(row *r, const dsc_counts *c, const dsc_cost *cost)
         .type = DSC_CELL_LIST, .list = c->histogram, .reals = x ? x->histogram : NULL, .i = length};
 }
 
+// The cell as its column has it; a number in a column of words as a word in `word`.
+static dsc_cell as_column(dsc_cell x, dsc_cell_type type, char word[DSC_PARAMETER_NAME])
+{
+    if (type == DSC_CELL_REAL && x.type == DSC_CELL_INT)
+        return real((double)x.i);
+    if (type != DSC_CELL_TEXT || x.type == DSC_CELL_TEXT)
+        return x;
+    dsc_number_text(x.type == DSC_CELL_INT ? (double)x.i : x.r, word);
+    return text(word);
+}
+
+// The cells of a row of this drafter alone, where the table has columns of others too.
+static int spread(dsc_table *t, const row *r, const dsc_config *config, int parts, dsc_error *err)
+{
+    const dsc_drafter_type *d = config->drafter;
+    size_t lead = parts & DSC_RESULT_REQUEST ? 4 : 2;
+    size_t fields_at = (size_t)dsc_table_find(t, fields[0].name), from = 0;
+    char word[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
+    void *mem;
+    int rc = dsc_alloc(&mem, t->columns, sizeof(dsc_cell), err);
+    dsc_cell *cell = mem;
+    for (size_t c = 0; c < t->columns && !rc; c++)
+        cell[c] = t->column[c].type == DSC_CELL_TEXT ? text("") : real((double)NAN);
+    for (; from < lead && !rc; from++)
+        cell[from] = r->cell[from];
+    for (size_t o = 0; o < d->option_count && !rc; o++) {
+        char name[DSC_PARAMETER_NAME];
+        dsc_parameter_name(&d->option[o], name);
+        size_t at = (size_t)dsc_table_find(t, name);
+        cell[at] = as_column(r->cell[from++], t->column[at].type, word[o]);
+    }
+    for (size_t f = 0; f < FIELDS && !rc; f++) {
+        size_t at = fields_at + f;
+        cell[at] = as_column(r->cell[from++], t->column[at].type, NULL);
+    }
+    for (size_t e = 0; e < d->extra_count && !rc; e++)
+        cell[dsc_table_find(t, d->extra[e].name)] = as_column(r->cell[from++], DSC_CELL_REAL, NULL);
+    for (size_t at = t->columns - (r->n - from); from < r->n && !rc; at++)
+        cell[at] = r->cell[from++];
+    if (!rc)
+        rc = dsc_table_add_row(t, cell, err);
+    free(cell);
+    return rc;
+}
+
+// Whether the table's columns are those of this row, as they are when its drafter is the only one.
+static bool is_alone(const dsc_table *t, const row *r, const dsc_result *result, int parts)
+{
+    const dsc_drafter_type *d = result->config->drafter;
+    size_t lead = parts & DSC_RESULT_REQUEST ? 4 : 2;
+    bool same = t->columns == r->n && (result->counts->expected || !(parts & DSC_RESULT_EXPECTED));
+    for (size_t o = 0; o < d->option_count && same; o++) {
+        char name[DSC_PARAMETER_NAME];
+        dsc_parameter_name(&d->option[o], name);
+        same = strcmp(name, t->column[lead + o].name) == 0;
+    }
+    return same;
+}
+
 int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err)
 {
     row r;
@@ -187,5 +282,6 @@ int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error 
         r.cell[r.n++] = real(result->low);
         r.cell[r.n++] = real(result->high);
     }
-    return dsc_table_add_row(t, r.cell, err);
+    return is_alone(t, &r, result, parts) ? dsc_table_add_row(t, r.cell, err)
+                                          : spread(t, &r, result->config, parts, err);
 }

@@ -26,9 +26,11 @@ typedef struct dsc_result {
     double low, high; // DSC_RESULT_INTERVAL: 95 % over requests, NaN when unknown
 } dsc_result;
 
-// Adds the columns: method, rule, the drafter's parameters, then the fields every method has.
-DSC_API int dsc_result_columns(dsc_table *t, const dsc_drafter_type *drafter, int parts,
-                               dsc_error *err);
+// Adds the columns: method, rule, the parameters, the fields every method has, the methods' own
+// counters. Of several drafters those of all, each name once; where a method does not have one, a
+// row has NaN or "".
+DSC_API int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, size_t count,
+                               int parts, dsc_error *err);
 // Adds a row, `parts` as for the columns. Ratios without a denominator are NaN.
 DSC_API int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err);
 

@@ -7,102 +7,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_values(dsc_grid *g, size_t o, const char *text, dsc_error *err)
-{
-    const dsc_option *option = &g->drafter->option[o];
-    g->count[o] = 1;
-    g->text[o] = text;
-    if (option->kind == DSC_OPTION_TEXT)
-        return DSC_OK;
-    if (option->kind == DSC_OPTION_REAL)
-        return dsc_option_reals(option, text, &g->real[o], &g->count[o], err);
-    return dsc_option_list(option, text, &g->value[o], &g->count[o], err);
-}
-
-int dsc_grid_init(dsc_grid *g, const dsc_drafter_type *drafter, const dsc_option_value *text,
-                  dsc_error *err)
-{
-    *g = (dsc_grid){.drafter = drafter, .total = 1};
-    for (size_t o = 0; o < drafter->option_count; o++) {
-        int rc = read_values(g, o, text[o].text, err);
-        if (!rc && g->count[o] > DSC_MAX_GRID / g->total)
-            rc =
-                dsc_fail(err, DSC_EUSAGE, "the grid has more than %d configurations", DSC_MAX_GRID);
-        if (rc) {
-            dsc_grid_fini(g);
-            return rc;
-        }
-        g->total *= g->count[o];
-    }
-    return DSC_OK;
-}
-
-void dsc_grid_fini(dsc_grid *g)
-{
-    for (size_t o = 0; o < DSC_MAX_PARAMETERS; o++) {
-        free(g->value[o]);
-        free(g->real[o]);
-    }
-    *g = (dsc_grid){0};
-}
-
-dsc_config dsc_grid_at(const dsc_grid *g, size_t index)
-{
-    dsc_config c = {.drafter = g->drafter};
-    for (size_t o = g->drafter->option_count; o-- > 0;) {
-        size_t i = index % g->count[o];
-        c.parameter[o] = g->value[o] ? g->value[o][i] : 0;
-        c.real[o] = g->real[o] ? g->real[o][i] : 0;
-        c.text[o] = g->text[o];
-        index /= g->count[o];
-    }
-    return c;
-}
-
-int dsc_grid_configs(const dsc_grid *g, size_t first, size_t count, dsc_config *config,
-                     dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t c = 0; c < count; c++) {
-        config[c] = dsc_grid_at(g, first + c);
-        if (!rc)
-            rc = dsc_config_prepare(&config[c], err);
-    }
-    return rc;
-}
-
 int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_sweep_options *options,
                      dsc_engine_choice *out, dsc_error *err)
 {
     dsc_config last = dsc_grid_at(grid, grid->total - 1); // likely the one that asks most
+    dsc_run_options run = options->run;
+    run.rule = grid->rule;
     int rc = dsc_config_prepare(&last, err);
     if (!rc)
-        rc = dsc_run_choose(trace, &last, 1, &options->run, out, err);
+        rc = dsc_run_choose(trace, &last, 1, &run, out, err);
     dsc_config_fini(&last);
     return rc;
 }
 
-int dsc_sweep_head(dsc_table *head, const dsc_grid *grid, const dsc_table *comments, int parts,
+static int columns(dsc_table *t, const dsc_grids *grids, int parts, dsc_error *err)
+{
+    void *mem;
+    size_t count = 0;
+    int rc = dsc_alloc(&mem, grids->count, sizeof(const dsc_drafter_type *), err);
+    const dsc_drafter_type **drafter = mem;
+    for (size_t i = 0; i < grids->count && !rc; i++) {
+        size_t known = 0; // with another rule
+        while (known < count && drafter[known] != grids->grid[i].drafter)
+            known++;
+        drafter[known] = grids->grid[i].drafter;
+        count += known == count;
+    }
+    if (!rc)
+        rc = dsc_result_columns(t, drafter, count, parts, err);
+    free(drafter);
+    return rc;
+}
+
+int dsc_sweep_head(dsc_table *head, const dsc_grids *grids, const dsc_table *comments, int parts,
                    dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t i = 0; i < comments->comments && !rc; i++)
         rc = dsc_table_comment(head, comments->key[i], comments->value[i], err);
-    return rc ? rc : dsc_result_columns(head, grid->drafter, parts, err);
+    return rc ? rc : columns(head, grids, parts, err);
 }
 
-int dsc_sweep_rows(const dsc_grid *grid, size_t first, size_t count, const dsc_counts *counts,
+int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc_counts *counts,
                    int parts, const dsc_sweep_options *options, FILE *f, dsc_error *err)
 {
     dsc_table t = {0};
-    int rc = dsc_result_columns(&t, grid->drafter, parts, err);
+    int rc = columns(&t, grids, parts, err);
     for (size_t c = 0; c < count && !rc; c++) {
-        const dsc_config config = dsc_grid_at(grid, first + c);
-        const dsc_result row = {.config = &config,
-                                .rule =
-                                    options->run.rule ? options->run.rule : &dsc_verifier_greedy,
-                                .counts = &counts[c],
-                                .cost = &options->cost};
+        size_t base;
+        const dsc_grid *grid = dsc_grids_find(grids, first + c, &base);
+        const dsc_config config = dsc_grid_at(grid, first + c - base);
+        const dsc_result row = {
+            .config = &config, .rule = grid->rule, .counts = &counts[c], .cost = &options->cost};
         rc = dsc_result_row(&t, &row, parts, err);
         if (!rc && options->jsonl)
             dsc_table_write_jsonl_row(&t, c, f);
@@ -113,10 +69,38 @@ int dsc_sweep_rows(const dsc_grid *grid, size_t first, size_t count, const dsc_c
     return rc;
 }
 
+int dsc_sweep_run(const dsc_trace *trace, const dsc_grids *grids, size_t first, size_t count,
+                  const dsc_run_options *options, dsc_sweep_sink *sink, void *user, dsc_error *err)
+{
+    void *mem;
+    int rc = dsc_alloc(&mem, count, sizeof(dsc_config), err);
+    dsc_config *config = mem;
+    for (size_t end = first + count; first < end && !rc;) {
+        size_t base, n;
+        const dsc_grid *grid = dsc_grids_find(grids, first, &base);
+        dsc_run_options run = *options;
+        dsc_results results;
+        run.rule = grid->rule;
+        n = base + grid->total < end ? base + grid->total - first : end - first;
+        rc = dsc_grid_configs(grid, first - base, n, config, err);
+        if (!rc)
+            rc = dsc_run(trace, config, n, &run, &results, err);
+        if (!rc) {
+            rc = sink(user, first, n, results.counts, err);
+            dsc_results_fini(&results);
+        }
+        for (size_t c = 0; c < n; c++)
+            dsc_config_fini(&config[c]);
+        first += n;
+    }
+    free(config);
+    return rc;
+}
+
 // A sweep under way.
 typedef struct sweep {
     const dsc_trace *trace;
-    const dsc_grid *grid;
+    const dsc_grids *grids;
     const dsc_sweep_options *options;
     dsc_part_file file;
     size_t done;  // configurations on disk
@@ -146,7 +130,7 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     if (rc || length == 0)
         return rc;
     rc = dsc_table_read(&old, s->file.part, err);
-    bool same = !rc && old.rows <= s->grid->total && (!old.rows || same_sweep(&old, head));
+    bool same = !rc && old.rows <= s->grids->total && (!old.rows || same_sweep(&old, head));
     if (same)
         s->done = old.rows;
     if (!rc)
@@ -159,7 +143,7 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     if (s->done == 0) // a head and nothing else: written again below
         return dsc_part_file_cut(&s->file, 0, err);
     if (s->options->resumed)
-        s->options->resumed(s->options->run.user, s->done, s->grid->total);
+        s->options->resumed(s->options->run.user, s->done, s->grids->total);
     return DSC_OK;
 }
 
@@ -170,23 +154,25 @@ static int block_progress(void *user, int64_t done, int64_t total)
     const dsc_run_options *o = &s->options->run;
     return o->progress ? o->progress(o->user,
                                      (int64_t)s->done * s->output_tokens + (int64_t)s->block * done,
-                                     (int64_t)s->grid->total * s->output_tokens)
+                                     (int64_t)s->grids->total * s->output_tokens)
                        : 0;
 }
 
-static int run_block(sweep *s, const dsc_config *config, size_t count, dsc_error *err)
+static int write_block(void *user, size_t first, size_t count, const dsc_counts *counts,
+                       dsc_error *err)
+{
+    sweep *s = user;
+    return dsc_sweep_rows(s->grids, first, count, counts, s->parts, s->options, s->file.stream,
+                          err);
+}
+
+static int run_block(sweep *s, size_t count, dsc_error *err)
 {
     dsc_run_options run = s->options->run;
-    dsc_results results;
     run.progress = block_progress;
     run.user = s;
     s->block = count;
-    int rc = dsc_run(s->trace, config, count, &run, &results, err);
-    if (rc)
-        return rc;
-    rc = dsc_sweep_rows(s->grid, s->done, count, results.counts, s->parts, s->options,
-                        s->file.stream, err);
-    dsc_results_fini(&results);
+    int rc = dsc_sweep_run(s->trace, s->grids, s->done, count, &run, write_block, s, err);
     return rc ? rc : dsc_part_file_flush(&s->file, err);
 }
 
@@ -204,38 +190,45 @@ static size_t choose_block(const sweep *s)
 static int run_all(sweep *s, dsc_error *err)
 {
     size_t block = choose_block(s);
-    void *mem;
-    int rc =
-        dsc_alloc(&mem, block < s->grid->total ? block : s->grid->total, sizeof(dsc_config), err);
-    dsc_config *config = mem;
-    while (!rc && s->done < s->grid->total) {
-        size_t left = s->grid->total - s->done, n = left < block ? left : block;
-        rc = dsc_grid_configs(s->grid, s->done, n, config, err);
-        if (!rc)
-            rc = run_block(s, config, n, err);
-        for (size_t c = 0; c < n; c++)
-            dsc_config_fini(&config[c]);
+    int rc = DSC_OK;
+    while (!rc && s->done < s->grids->total) {
+        size_t first;
+        const dsc_grid *grid = dsc_grids_find(s->grids, s->done, &first);
+        size_t left = first + grid->total - s->done, n = left < block ? left : block;
+        rc = run_block(s, n, err);
         if (!rc)
             s->done += n;
     }
-    free(config);
     return rc;
 }
 
-int dsc_sweep(const dsc_trace *trace, const dsc_grid *grid, const dsc_table *comments,
+int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
+                    const dsc_sweep_options *options, int *parts, dsc_error *err)
+{
+    int rc = DSC_OK;
+    *parts = 0;
+    for (size_t i = 0; i < grids->count && !rc; i++) {
+        dsc_engine_choice engine;
+        rc = dsc_sweep_choose(trace, &grids->grid[i], options, &engine, err);
+        if (!rc && engine.expected)
+            *parts = DSC_RESULT_EXPECTED;
+    }
+    return rc;
+}
+
+int dsc_sweep(const dsc_trace *trace, const dsc_grids *grids, const dsc_table *comments,
               const char *path, const dsc_sweep_options *options, dsc_error *err)
 {
+    const dsc_workload *load = options->run.workload;
     sweep s = {.trace = trace,
-               .grid = grid,
+               .grids = grids,
                .options = options,
-               .output_tokens = dsc_trace_get_info(trace)->output_tokens};
+               .output_tokens = trace ? dsc_trace_get_info(trace)->output_tokens
+                                      : load->requests * load->max_tokens};
     dsc_table head = {0};
-    dsc_engine_choice engine;
-    int rc = dsc_sweep_choose(trace, grid, options, &engine, err);
-    if (rc)
-        return rc;
-    s.parts = engine.expected ? DSC_RESULT_EXPECTED : 0;
-    rc = dsc_sweep_head(&head, grid, comments, s.parts, err);
+    int rc = dsc_sweep_parts(trace, grids, options, &s.parts, err);
+    if (!rc)
+        rc = dsc_sweep_head(&head, grids, comments, s.parts, err);
     if (!rc)
         rc = dsc_part_file_open(&s.file, path, options->force, err);
     if (!rc)

@@ -9,14 +9,13 @@
 
 typedef struct shard {
     const dsc_trace *trace;
-    const dsc_grid *grid;
+    const dsc_grids *grids;
     const dsc_sweep_options *options;
     dsc_split split;
     int32_t *owner;      // [cells]
     int64_t cells;       // of all shards
     int64_t next;        // cell that is not on disk yet
     int64_t done, total; // requests x configurations of this shard
-    dsc_config *config;  // [split.configuration_block]
     dsc_part_file file;
 } shard;
 
@@ -139,31 +138,31 @@ static int progress(void *user, int64_t done, int64_t total)
     return o->progress ? o->progress(o->user, s->done, s->total) : 0;
 }
 
+static int write_rows(void *user, size_t first, size_t count, const dsc_counts *counts,
+                      dsc_error *err)
+{
+    shard *s = user;
+    const dsc_cell_range cell = dsc_split_cell(&s->split, s->next);
+    dsc_table t = {0};
+    int rc = dsc_shard_columns(&t, err);
+    for (size_t c = 0; c < count && !rc; c++)
+        rc = dsc_shard_row(&t, (int64_t)(first + c), cell.request, &counts[c], err);
+    for (size_t c = 0; c < count && !rc; c++)
+        dsc_table_write_tsv_row(&t, c, s->file.stream);
+    dsc_table_fini(&t);
+    return rc;
+}
+
 static int run_cell(shard *s, const dsc_cell_range *cell, dsc_error *err)
 {
     dsc_run_options run = s->options->run;
-    dsc_results results;
     size_t count = (size_t)(cell->configuration_end - cell->configuration);
     run.first_request = cell->request;
     run.end_request = cell->request_end;
     run.progress = progress;
     run.user = s;
-    int rc = dsc_grid_configs(s->grid, (size_t)cell->configuration, count, s->config, err);
-    if (!rc)
-        rc = dsc_run(s->trace, s->config, count, &run, &results, err);
-    for (size_t c = 0; c < count; c++)
-        dsc_config_fini(&s->config[c]);
-    if (rc)
-        return rc;
-    dsc_table t = {0};
-    rc = dsc_shard_columns(&t, err);
-    for (size_t c = 0; c < count && !rc; c++)
-        rc = dsc_shard_row(&t, cell->configuration + (int64_t)c, cell->request, &results.counts[c],
-                           err);
-    for (size_t c = 0; c < count && !rc; c++)
-        dsc_table_write_tsv_row(&t, c, s->file.stream);
-    dsc_table_fini(&t);
-    dsc_results_fini(&results);
+    int rc = dsc_sweep_run(s->trace, s->grids, (size_t)cell->configuration, count, &run, write_rows,
+                           s, err);
     return rc ? rc : dsc_part_file_flush(&s->file, err);
 }
 
@@ -171,56 +170,56 @@ static int run_cell(shard *s, const dsc_cell_range *cell, dsc_error *err)
 // up in their order.
 static int keep_together(shard *s, dsc_error *err)
 {
-    dsc_engine_choice engine;
-    int rc = dsc_sweep_choose(s->trace, s->grid, s->options, &engine, err);
-    if (rc)
-        return rc;
-    bool any = engine.expected;
-    for (size_t i = 0; i < s->grid->total && s->grid->drafter->carries; i++) {
-        const dsc_config config = dsc_grid_at(s->grid, i);
-        any = any || s->grid->drafter->carries(&config);
+    int parts, rc = dsc_sweep_parts(s->trace, s->grids, s->options, &parts, err);
+    const dsc_drafter_type *learns = NULL;
+    for (size_t i = 0; i < s->grids->total && !rc && !learns; i++) {
+        size_t first;
+        const dsc_grid *grid = dsc_grids_find(s->grids, i, &first);
+        const dsc_config config = dsc_grid_at(grid, i - first);
+        if (grid->drafter->carries && grid->drafter->carries(&config))
+            learns = grid->drafter;
     }
-    if (!any)
-        return DSC_OK;
+    if (rc || (!learns && !parts))
+        return rc;
     if (s->split.request_block && s->split.request_block < s->split.requests)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--request-block: %s method %s, so all requests stay together",
-                        engine.expected ? "expectations are summed up in order with"
-                                        : "one request teaches the next with",
-                        s->grid->drafter->name);
+        return learns ? dsc_fail(err, DSC_EUSAGE,
+                                 "--request-block: method %s learns from one request for the next",
+                                 learns->name)
+                      : dsc_fail(err, DSC_EUSAGE,
+                                 "--request-block: expectations are summed up in the order of "
+                                 "requests, all of them together");
     s->split.request_block = s->split.requests > 0 ? s->split.requests : 1;
     return DSC_OK;
 }
 
 static int shard_init(shard *s, dsc_error *err)
 {
-    void *config;
-    const dsc_trace_info *info = dsc_trace_get_info(s->trace);
-    s->split.configurations = (int64_t)s->grid->total;
-    s->split.requests = info->requests;
+    const dsc_trace_info *info = s->trace ? dsc_trace_get_info(s->trace) : NULL;
+    const dsc_workload *load = s->options->run.workload;
+    s->split.configurations = (int64_t)s->grids->total;
+    s->split.requests = info ? info->requests : load->requests;
     int rc = keep_together(s, err);
     if (!rc)
-        rc = dsc_split_blocks(&s->split, info->output_tokens, err);
+        rc = dsc_split_blocks(&s->split,
+                              info ? info->output_tokens : load->requests * load->max_tokens, err);
     if (!rc)
         rc = dsc_split_deal(&s->split, &s->owner, err);
     if (rc)
         return rc;
-    rc = dsc_alloc(&config, (size_t)s->split.configuration_block, sizeof *s->config, err);
-    s->config = config;
     s->cells = dsc_split_cells(&s->split);
     for (int64_t i = 0; i < s->cells; i++)
         if (s->owner[i] == s->split.shard) {
             dsc_cell_range cell = dsc_split_cell(&s->split, i);
             s->total += work(&cell);
         }
-    return rc;
+    return DSC_OK;
 }
 
-int dsc_sweep_shard(const dsc_trace *trace, const dsc_grid *grid, const dsc_table *comments,
+int dsc_sweep_shard(const dsc_trace *trace, const dsc_grids *grids, const dsc_table *comments,
                     const dsc_split *split, const char *path, const dsc_sweep_options *options,
                     dsc_error *err)
 {
-    shard s = {.trace = trace, .grid = grid, .options = options, .split = *split};
+    shard s = {.trace = trace, .grids = grids, .options = options, .split = *split};
     dsc_cell_range cell;
     bool fresh = true;
     int rc = shard_init(&s, err);
@@ -238,7 +237,6 @@ int dsc_sweep_shard(const dsc_trace *trace, const dsc_grid *grid, const dsc_tabl
     if (!rc)
         rc = dsc_part_file_finish(&s.file, err);
     dsc_part_file_close(&s.file);
-    free(s.config);
     free(s.owner);
     return rc;
 }

@@ -242,11 +242,38 @@ good merge e1 e2 e3 -o merged.tsv --force
 check "expectations: merged = one process" cmp expected.tsv merged.tsv
 sed '/^# engine: /d' e1 >l1
 bad 2 'not one sweep' merge l1 e2 e3 -o x
-bad 2 'summed up in order' $drawn --shard 1/3 --request-block 8 -o x
+bad 2 'summed up in the order' $drawn --shard 1/3 --request-block 8 -o x
 good sweep drawn.dst --method suffix --min-probability 0.1,0.3 --shard 1/1 -o t1
 good sweep drawn.dst --method suffix --min-probability 0.1,0.3 -o threshold.tsv
 good merge t1 -o merged.tsv --force
 check "real parameters: merged = one process" cmp threshold.tsv merged.tsv
+
+# --- several methods and rules, over a model ------------------------------------------------------
+many="sweep --model markov:9,seed=2 --requests 12 --max-tokens 24 --method none,chain,spectr,suffix
+    --rule single,kseq --length 1:3 --spectr.drafts 2,3"
+good $many -o many.tsv
+check "pairs that do not fit are named" grep -q "left out: .*kseq" err
+for shard in 1 2 3; do
+    good $many --shard $shard/3 --block 4 -o m$shard
+done
+good merge m1 m2 m3 -o merged.tsv --force
+check "several methods: merged = one process" cmp many.tsv merged.tsv
+good sweep --model markov:9,seed=2 --requests 12 --max-tokens 24 --method spectr --rule kseq \
+    --length 3 --drafts 2 -o one.tsv
+of_spectr() { # file: what spectr with two drafts of three tokens counted
+    awk -F '\t' '/^#/ { next }
+        !n { n = split($0, name); for (i = 1; i <= n; i++) at[name[i]] = i; next }
+        $at["method"] == "spectr" && $at["length"] == 3 && $at["drafts"] == 2 {
+            print $at["rule"], $at["target_calls"], $at["num_draft_tokens"], $at["accept_histogram"]
+        }' "$1"
+}
+check "it has a row" [ "$(of_spectr one.tsv | wc -l)" = 1 ]
+check "a method among others has the row that it has alone" \
+    [ "$(of_spectr one.tsv)" = "$(of_spectr many.tsv)" ]
+bad 2 'given twice' sweep --model markov:9 --method chain,chain -o x
+bad 2 'did you mean chain' sweep --model markov:9 --method none,chian -o x
+bad 2 'no method goes with any rule here: method' sweep --model markov:9 --method suffix,pld --rule kseq -o x
+bad 2 'both' sweep many.dst --model markov:9 --method chain -o x
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -102,7 +102,7 @@ static void of_a_trace(void **state)
     assert_int_equal(dsc_trace_first_request(trace, 0), 0);
     assert_int_equal(dsc_trace_first_request(trace, dsc_trace_shards(trace)), REQUESTS);
     defaults(text, &dsc_drafter_llma, "k", "1,2,5,9");
-    expect_ok(dsc_grid_init(&grid, &dsc_drafter_llma, text, &e), &e);
+    expect_ok(dsc_grid_init(&grid, &dsc_drafter_llma, &dsc_verifier_greedy, text, &e), &e);
     for (size_t c = 0; c < 4; c++)
         config[c] = dsc_grid_at(&grid, c);
     check_ranges(trace, config, 4, (dsc_run_options){.engine = DSC_ENGINE_EXPECT, .threads = 2});

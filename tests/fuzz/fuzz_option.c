@@ -77,7 +77,7 @@ FUZZ_TARGET(option)
     bool lists = fuzz_byte(&in) & 1;
     char *word[WORDS], *parsed[WORDS];
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, lists};
+    dsc_option_set set = {options, OPTIONS, value, lists, NULL};
     dsc_error err = {0};
     int words = 0;
     size_t positionals = 0;

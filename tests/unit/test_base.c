@@ -199,8 +199,28 @@ static int parse(const char *line, bool lists, dsc_option_value value[OPTIONS], 
     snprintf(copy, sizeof copy, "%s", line);
     for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
         argv[argc++] = w;
-    dsc_option_set set = {options, OPTIONS, value, lists};
+    dsc_option_set set = {options, OPTIONS, value, lists, NULL};
     return dsc_options_parse(&set, 1, argc, argv, words, e);
+}
+
+// A name that several sets have goes to all of them, behind an owner's name to its own.
+static void options_shared(void **state)
+{
+    (void)state;
+    static const dsc_option shared[] = {
+        {.name = "k", .kind = DSC_OPTION_INT, .initial = "1", .min = 1, .max = 9}};
+    dsc_error e;
+    dsc_option_value first[1], second[1];
+    dsc_option_set sets[] = {{shared, 1, first, false, "one"}, {shared, 1, second, false, "two"}};
+    char *both[] = {"--k", "4"}, *one[] = {"--k=4", "--two.k", "5"}, *bad[] = {"--three.k", "5"},
+         *over[] = {"--one.k", "10"};
+    size_t words;
+    assert_ok(dsc_options_parse(sets, 2, 2, both, &words, &e), e);
+    assert_true(first->integer == 4 && second->integer == 4 && first->given && second->given);
+    assert_ok(dsc_options_parse(sets, 2, 3, one, &words, &e), e);
+    assert_true(first->integer == 4 && second->integer == 5);
+    assert_int_equal(dsc_options_parse(sets, 2, 2, bad, &words, &e), DSC_EUSAGE);
+    assert_int_equal(dsc_options_parse(sets, 2, 2, over, &words, &e), DSC_EUSAGE);
 }
 
 static void options_parse(void **state)
@@ -577,6 +597,7 @@ int main(void)
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(bootstrap_matches_the_normal_interval),
         cmocka_unit_test(options_parse),
+        cmocka_unit_test(options_shared),
         cmocka_unit_test(option_lists),
         cmocka_unit_test(option_reals),
         cmocka_unit_test(number_texts),

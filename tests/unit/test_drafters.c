@@ -66,7 +66,7 @@ static void configure(dsc_config *c, const dsc_drafter_type *d, char *settings)
 {
     dsc_error err = {0};
     dsc_option_value value[DSC_MAX_PARAMETERS];
-    dsc_option_set set = {d->option, d->option_count, value, false};
+    dsc_option_set set = {d->option, d->option_count, value, false, NULL};
     size_t words;
     *c = (dsc_config){.drafter = d};
     assert_ok(dsc_options_parse(&set, 1, 0, NULL, &words, &err), err);

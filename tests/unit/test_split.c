@@ -116,8 +116,8 @@ static void grid_words(void **state)
         dsc_grid a, b;
         for (size_t o = 0; o < (*d)->option_count; o++)
             text[o].text = (*d)->option[o].initial;
-        assert_ok(dsc_grid_words(&words, *d, text, &e), e);
-        if (dsc_grid_init(&a, *d, text, &e) == DSC_OK) {
+        assert_ok(dsc_grid_words(&words, *d, &dsc_verifier_greedy, text, &e), e);
+        if (dsc_grid_init(&a, *d, &dsc_verifier_greedy, text, &e) == DSC_OK) {
             assert_ok(dsc_grid_parse(&b, words.data, &e), e);
             assert_ptr_equal(a.drafter, b.drafter);
             assert_int_equal(a.total, b.total);
@@ -132,7 +132,7 @@ static void grid_words(void **state)
         list[o].text = strcmp(llma->option[o].name, "k") ? llma->option[o].initial : "2 %4";
     dsc_buffer words = {0};
     dsc_grid g;
-    assert_ok(dsc_grid_words(&words, llma, list, &e), e);
+    assert_ok(dsc_grid_words(&words, llma, &dsc_verifier_greedy, list, &e), e);
     assert_non_null(strstr(words.data, " k=2%20%254 "));
     assert_int_equal(dsc_grid_parse(&g, words.data, &e), DSC_EUSAGE);
     assert_non_null(strstr(e.message, "'2 %4'"));
