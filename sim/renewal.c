@@ -13,6 +13,7 @@ struct dsc_renewal_tile {
     double missing[LANES]; // draft tokens that there was no output left for
     double *begin;         // [2 longest + 2][LANES] from the base on, the latest call first
     double *at_least;      // [reach + 1][LANES]; element 0 is not used
+    unsigned char *lane;   // [reach + 1] the first one that has so long drafts
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -55,6 +56,16 @@ static int tile_init(dsc_renewal_tile *x, const dsc_renewal *r, const int32_t *l
         return rc;
     for (size_t i = 0; i < sums * LANES; i++)
         x->at_least[i] = 0;
+    void *lane;
+    rc = dsc_arena_alloc(arena, &lane, sums, 1, err);
+    x->lane = lane;
+    for (size_t i = 0, l = 0; i < sums && !rc; i++) {
+        while (x->reach[l] < (int64_t)i)
+            l++;
+        x->lane[i] = (unsigned char)l;
+    }
+    if (rc)
+        return rc;
     double *first = x->begin + r->base * LANES;
     for (int l = 0; l < LANES; l++)
         first[l] = 1;
@@ -125,14 +136,18 @@ step_tile(dsc_renewal_tile *x, size_t base, const double *restrict reach, int64_
     // Apart: one addition waits for the one before. Which token goes where is the same for all
     // lanes, so that a sum does not depend on its neighbours.
     pair odd = {{0}, {0}}, even = {{0}, {0}};
-    int64_t i = 1, whole = least(open, x->reach[0]);
+    int64_t i = 1, whole = least(open, x->reach[0]), end = least(open, x->reach[LANES - 1]);
     for (; i < whole; i += 2) {
         take(begin + i * LANES, sums + i * LANES, reach[i], NULL, &odd);
         take(begin + (i + 1) * LANES, sums + (i + 1) * LANES, reach[i + 1], NULL, &even);
     }
-    for (int lane = 0; lane < LANES; lane++)
-        for (int64_t end = least(open, x->reach[lane]); i <= end; i++)
-            take(begin + i * LANES, sums + i * LANES, reach[i], has[lane], i & 1 ? &odd : &even);
+    for (; i < end; i += 2) {
+        const double *in = has[x->lane[i]], *next = has[x->lane[i + 1]];
+        take(begin + i * LANES, sums + i * LANES, reach[i], in, &odd);
+        take(begin + (i + 1) * LANES, sums + (i + 1) * LANES, reach[i + 1], next, &even);
+    }
+    if (i <= end)
+        take(begin + i * LANES, sums + i * LANES, reach[i], has[x->lane[i]], &odd);
     quad left = one - (odd.left + even.left), right = one - (odd.right + even.right);
     quad *next = (quad *)begin, *calls = (quad *)x->calls;
     next[0] = (quad)((left > 0) & (__typeof__(left > 0))left); // not below 0 by rounding
