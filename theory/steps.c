@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// A round accepts m tokens with probability P(m). Of the 256 values of a byte, floor(256 P(m))
+// stand for m; the ones left over, for the law of what the floors cut off. That law is drawn from
+// in the same way with 16 bits, and what these leave with a double: no probability is rounded, and
+// nearly every round costs a byte and, for each m that has a value, one comparison in a vector.
+// Rounds below a bound are counted; nothing is looked up.
+//
+// The bits are those of eight xoshiro256++ generators side by side (Blackman and Vigna 2021),
+// seeded by Philox for every block of rounds.
+#include "theory/steps.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { LANES = 8, CHUNK = 128, CHUNKS = 16, BYTES = CHUNK * LANES * 8 };
+
+typedef uint64_t words __attribute__((vector_size(LANES * sizeof(uint64_t))));
+typedef int8_t bytes __attribute__((vector_size(LANES * sizeof(uint64_t)), may_alias));
+typedef int16_t two_bytes __attribute__((may_alias));
+typedef int16_t shorts __attribute__((vector_size(LANES * sizeof(uint64_t)), may_alias));
+
+typedef struct generator {
+    words state[4];
+} generator;
+
+static void seed_block(generator *g, uint64_t seed, uint64_t block)
+{
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t half = 0; half < 2; half++) {
+            uint32_t w[4];
+            dsc_rng_words(seed, block, 2 * lane + half, DSC_RNG_STEPS, w);
+            g->state[2 * half][lane] = (uint64_t)w[0] << 32 | w[1];
+            g->state[2 * half + 1][lane] = (uint64_t)w[2] << 32 | w[3];
+        }
+}
+
+#ifdef HAVE_TARGET_CLONES
+#define WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+#define TURN(x, by) ((x) << (by) | (x) >> (64 - (by)))
+
+WIDE static void fill(generator *g, words out[CHUNK])
+{
+    words a = g->state[0], b = g->state[1], c = g->state[2], d = g->state[3];
+    for (int i = 0; i < CHUNK; i++) {
+        words shifted = b << 17;
+        out[i] = TURN(a + d, 23) + a;
+        c ^= a;
+        d ^= b;
+        b ^= c;
+        a ^= d;
+        c ^= shifted;
+        d = TURN(d, 45);
+    }
+    g->state[0] = a;
+    g->state[1] = b;
+    g->state[2] = c;
+    g->state[3] = d;
+}
+
+// How many of a chunk's numbers, taken as signed, are below each bound.
+WIDE static void count_bytes(const words *random, const int16_t *bound, int bounds, int64_t *below)
+{
+    const bytes *x = (const bytes *)random;
+    for (int j = 0; j < bounds; j++) {
+        const bytes limit = (bytes){0} + (int8_t)bound[j];
+        bytes even = {0}, odd = {0}; // minus the count: at most CHUNK / 2 in a lane
+        for (int i = 0; i < CHUNK; i += 2) {
+            even += x[i] < limit;
+            odd += x[i + 1] < limit;
+        }
+        int sum = 0;
+        for (int lane = 0; lane < 8 * LANES; lane++)
+            sum -= even[lane] + odd[lane];
+        below[j] += sum;
+    }
+}
+
+WIDE static void count_shorts(const words *random, const int16_t *bound, int bounds, int64_t *below)
+{
+    const shorts *x = (const shorts *)random;
+    for (int j = 0; j < bounds; j++) {
+        const shorts limit = (shorts){0} + bound[j];
+        shorts even = {0}, odd = {0};
+        for (int i = 0; i < CHUNK; i += 2) {
+            even += x[i] < limit;
+            odd += x[i + 1] < limit;
+        }
+        int sum = 0;
+        for (int lane = 0; lane < 4 * LANES; lane++)
+            sum -= even[lane] + odd[lane];
+        below[j] += sum;
+    }
+}
+
+// A law over 0 .. length, cut into values of so many bits and the rest.
+typedef struct cut {
+    int bits;
+    int16_t *bound; // [bounds] behind the values of token[j], minus half of all values
+    int *token;     // [bounds]
+    int bounds;
+    bool whole; // no value is left over
+} cut;
+
+// p[length + 1] adds up to 1, and is the law of the rest afterwards.
+static int cut_init(cut *c, int bits, double *p, int length, dsc_error *err)
+{
+    void *bound, *token = NULL;
+    size_t n = (size_t)length + 1;
+    int all = 1 << bits, values = 0;
+    double left = 0;
+    *c = (cut){.bits = bits};
+    int rc = dsc_alloc(&bound, n, sizeof *c->bound, err);
+    if (!rc)
+        rc = dsc_alloc(&token, n, sizeof *c->token, err);
+    c->bound = bound;
+    c->token = token;
+    for (int m = 0; m <= length && !rc; m++) {
+        double whole = fmin(floor(all * p[m]), all - values);
+        values += (int)whole;
+        p[m] = all * p[m] - whole;
+        left += p[m];
+        if (whole > 0) { // the greatest number is below no bound: the last one's is `whole`
+            c->token[c->bounds] = m;
+            c->bound[c->bounds++] = (int16_t)(values - all / 2 - (values == all));
+        }
+    }
+    c->whole = values == all;
+    for (int m = 0; m <= length && !rc; m++)
+        p[m] = left > 0 ? p[m] / left : 0;
+    return rc;
+}
+
+static void cut_fini(cut *c)
+{
+    free(c->bound);
+    free(c->token);
+}
+
+// Everything a block needs.
+typedef struct sampler {
+    cut first, second; // of 8 and of 16 bits
+    double *sum;       // [length + 1] of the law that both leave
+    int64_t *below;    // [length + 1]
+    int length;
+} sampler;
+
+// Draws `rounds` from a cut and returns how many it did not decide.
+static int64_t draw(const sampler *s, const cut *c, generator *g, int64_t rounds,
+                    int64_t *histogram)
+{
+    words random[CHUNK];
+    int64_t decided = 0, in_chunk = BYTES * 8 / c->bits;
+    for (int j = 0; j < c->bounds; j++)
+        s->below[j] = 0;
+    for (int64_t left = rounds; left > 0; left -= in_chunk) {
+        fill(g, random);
+        if (c->bits == 8) {
+            for (int64_t i = left; i < in_chunk; i++)
+                ((int8_t *)random)[i] = INT8_MAX; // below no bound: not counted
+            count_bytes(random, c->bound, c->bounds, s->below);
+        } else {
+            for (int64_t i = left; i < in_chunk; i++)
+                ((two_bytes *)random)[i] = INT16_MAX;
+            count_shorts(random, c->bound, c->bounds, s->below);
+        }
+    }
+    for (int j = 0; j < c->bounds; j++) {
+        int64_t upto = c->whole && j + 1 == c->bounds ? rounds : s->below[j];
+        histogram[c->token[j]] += upto - decided;
+        decided = upto;
+    }
+    return rounds - decided;
+}
+
+static void run_block(const sampler *s, uint64_t seed, uint64_t block, int64_t rounds,
+                      int64_t *histogram)
+{
+    generator g;
+    seed_block(&g, seed, block);
+    rounds = draw(s, &s->first, &g, rounds, histogram);
+    rounds = draw(s, &s->second, &g, rounds, histogram);
+    for (int64_t i = 0; i < rounds; i++) {
+        double x =
+            s->sum[s->length] * dsc_rng_uniform(seed, block, (uint32_t)i, DSC_RNG_STEPS_REST);
+        int low = 0, high = s->length;
+        while (low < high) { // the first m whose sum is above x
+            int middle = (low + high) / 2;
+            if (s->sum[middle] > x)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        histogram[low]++;
+    }
+}
+
+static int sampler_init(sampler *s, const dsc_block_law *law, int length, dsc_error *err)
+{
+    void *sum, *below = NULL;
+    double reached = 1;
+    *s = (sampler){.length = length};
+    int rc = dsc_alloc(&sum, (size_t)length + 1, sizeof *s->sum, err);
+    s->sum = sum;
+    if (!rc)
+        rc = dsc_alloc(&below, (size_t)length + 1, sizeof *s->below, err);
+    s->below = below;
+    for (int m = 0; m <= length && !rc; m++) {
+        double go_on = m == length ? 0 : law->hazard ? law->hazard[m] : law->rate;
+        s->sum[m] = reached * (1 - go_on);
+        reached *= go_on;
+    }
+    if (!rc)
+        rc = cut_init(&s->first, 8, s->sum, length, err);
+    if (!rc)
+        rc = cut_init(&s->second, 16, s->sum, length, err);
+    for (int m = 1; m <= length && !rc; m++)
+        s->sum[m] += s->sum[m - 1];
+    return rc;
+}
+
+static void sampler_fini(sampler *s)
+{
+    cut_fini(&s->first);
+    cut_fini(&s->second);
+    free(s->sum);
+    free(s->below);
+}
+
+int dsc_steps_sample(const dsc_block_law *law, int length, uint64_t seed, int64_t steps,
+                     int64_t *histogram, dsc_error *err)
+{
+    enum { BLOCK = BYTES * CHUNKS };
+    void *accepted;
+    if (steps < 0)
+        return dsc_fail(err, DSC_EUSAGE, "steps must be 0 or more");
+    int rc = dsc_alloc(&accepted, (size_t)(length < 0 ? 0 : length) + 1, sizeof(double), err);
+    if (rc)
+        return rc;
+    rc = dsc_block_accepted(law, length, accepted, err); // refuses what is no law
+    free(accepted);
+    if (rc)
+        return rc;
+    sampler s;
+    rc = sampler_init(&s, law, length, err);
+    for (int64_t first = 0, block = 0; first < steps && !rc; first += BLOCK, block++) {
+        int64_t left = steps - first;
+        run_block(&s, seed, (uint64_t)block, left < BLOCK ? left : BLOCK, histogram);
+    }
+    sampler_fini(&s);
+    return rc;
+}
+
+dsc_steps_mean dsc_steps_summary(const int64_t *histogram, int length)
+{
+    double n = 0, sum = 0, squares = 0;
+    for (int m = 0; m <= length; m++) {
+        n += (double)histogram[m];
+        sum += (double)histogram[m] * m;
+    }
+    double mean = sum / n;
+    for (int m = 0; m <= length; m++)
+        squares += (double)histogram[m] * (m - mean) * (m - mean);
+    return (dsc_steps_mean){mean, n > 1 ? sqrt(squares / (n - 1) / n) : (double)NAN};
+}
