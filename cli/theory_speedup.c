@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope theory speedup: accepted drafts, block efficiency and speed-up by draft length.
 #include "cli/theory_closed.h"
+#include "theory/steps.h"
 
 #include <stdlib.h>
 
-enum { ALPHA, HAZARD, HISTOGRAM, LENGTH, DRAFT_COST, TARGET_SLOPE, JSON, OUT, FORCE, OPTIONS };
+enum {
+    ALPHA,
+    HAZARD,
+    HISTOGRAM,
+    LENGTH,
+    DRAFT_COST,
+    TARGET_SLOPE,
+    STEPS,
+    SEED,
+    JSON,
+    OUT,
+    FORCE,
+    OPTIONS
+};
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
@@ -14,6 +28,9 @@ static const dsc_option options[OPTIONS] = {
      .max = DSC_BLOCK_LONGEST, .list = true, .help = "draft lengths, as in 1:16; 0: none"},
     CLI_OPTION_DRAFT_COST,
     CLI_OPTION_TARGET_SLOPE,
+    {.name = "steps", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
+     .max = 1000000000000, .help = "check: so many simulated target calls for each row"},
+    CLI_OPTION_SEED,
     CLI_OPTION_JSON,
     CLI_OPTION_OUT,
     CLI_OPTION_FORCE,
@@ -30,6 +47,8 @@ static const dsc_column columns[] = {
     {"iid_accepted", DSC_CELL_REAL, "only with hazards: accepted, had they all been alpha"},
     {"iid_speedup", DSC_CELL_REAL, "only with hazards: speedup, had they all been alpha"},
     {"iid_error_percent", DSC_CELL_REAL, "only with hazards: by how much that speed-up is wrong"},
+    {"simulated_accepted", DSC_CELL_REAL, "only with --steps: mean over the simulated target calls"},
+    {"simulated_error", DSC_CELL_REAL, "only with --steps: standard error of that mean"},
 };
 static const dsc_column formulas[] = {
     {"accepted", DSC_CELL_TEXT, "a (1 - a^L)/(1 - a), L where a = 1; Leviathan, Kalman and Matias "
@@ -43,7 +62,8 @@ static const dsc_column formulas[] = {
                                  "tokens as the last count is for"},
 };
 // clang-format on
-enum { COLUMNS = sizeof columns / sizeof *columns, IID_COLUMNS = 3 };
+enum { COLUMNS = sizeof columns / sizeof *columns, IID_COLUMNS = 3, SIMULATED_COLUMNS = 2 };
+enum { PLAIN_COLUMNS = COLUMNS - IID_COLUMNS - SIMULATED_COLUMNS };
 
 static const cli_theory_help help = {
     .usage = "theory speedup --alpha LIST [--length LIST] [--draft-cost LIST] [OPTIONS]",
@@ -57,14 +77,38 @@ static const cli_theory_help help = {
     .formulas = sizeof formulas / sizeof *formulas,
 };
 
-// The rows of one law and one cost; accepted[most + 1] by length.
-static int add_rows(dsc_table *t, const cli_laws *laws, size_t law, dsc_block_cost cost,
-                    const int64_t *length, size_t lengths, const double *accepted, dsc_error *err)
+// What a table is made of.
+typedef struct task {
+    const cli_laws *laws;
+    const dsc_block_cost *cost;
+    const int64_t *length;
+    size_t costs, lengths;
+    int64_t steps;
+    uint64_t seed;
+} task;
+
+// Simulates drafts of n tokens; histogram[n + 1] is room.
+static int simulate(const task *k, const dsc_block_law *law, int n, int64_t *histogram,
+                    dsc_cell out[SIMULATED_COLUMNS], dsc_error *err)
 {
-    double alpha = laws->hazard ? cli_laws_iid(laws) : laws->alpha[law];
+    for (int m = 0; m <= n; m++)
+        histogram[m] = 0;
+    int rc = dsc_steps_sample(law, n, k->seed, k->steps, histogram, err);
+    dsc_steps_mean mean = dsc_steps_summary(histogram, n);
+    out[0] = (dsc_cell){.type = DSC_CELL_REAL, .r = mean.accepted};
+    out[1] = (dsc_cell){.type = DSC_CELL_REAL, .r = mean.error};
+    return rc;
+}
+
+// The rows of one law and one cost; accepted[most + 1] by length, room for as many counts.
+static int add_rows(dsc_table *t, const task *k, size_t i, dsc_block_cost cost,
+                    const double *accepted, int64_t *room, dsc_error *err)
+{
+    const dsc_block_law law = cli_laws_at(k->laws, i);
+    double alpha = k->laws->hazard ? cli_laws_iid(k->laws) : k->laws->alpha[i];
     int rc = DSC_OK;
-    for (size_t i = 0; i < lengths && !rc; i++) {
-        int n = (int)length[i];
+    for (size_t j = 0; j < k->lengths && !rc; j++) {
+        int n = (int)k->length[j];
         double iid = dsc_iid_accepted(alpha, n), speedup = dsc_block_speedup(accepted[n], n, cost);
         double iid_speedup = dsc_block_speedup(iid, n, cost);
         dsc_cell cell[COLUMNS] = {
@@ -79,29 +123,40 @@ static int add_rows(dsc_table *t, const cli_laws *laws, size_t law, dsc_block_co
             {.type = DSC_CELL_REAL, .r = iid_speedup},
             {.type = DSC_CELL_REAL, .r = 100 * (iid_speedup / speedup - 1)},
         };
-        rc = dsc_table_add_row(t, cell, err);
+        dsc_cell *next = cell + PLAIN_COLUMNS + (k->laws->hazard ? IID_COLUMNS : 0);
+        if (k->steps)
+            rc = simulate(k, &law, n, room, next, err);
+        if (!rc)
+            rc = dsc_table_add_row(t, cell, err);
     }
     return rc;
 }
 
-static int fill(dsc_table *t, const cli_laws *laws, const dsc_block_cost *cost, size_t costs,
-                const int64_t *length, size_t lengths, dsc_error *err)
+static int fill(dsc_table *t, const task *k, dsc_error *err)
 {
     int most = 0;
     double *accepted = NULL;
-    for (size_t i = 0; i < lengths; i++)
-        most = length[i] > most ? (int)length[i] : most;
+    void *room = NULL;
+    for (size_t i = 0; i < k->lengths; i++)
+        most = k->length[i] > most ? (int)k->length[i] : most;
     int rc = dsc_alloc((void **)&accepted, (size_t)most + 1, sizeof *accepted, err);
     if (!rc)
-        rc = cli_theory_columns(t, columns, laws->hazard ? COLUMNS : COLUMNS - IID_COLUMNS, err);
-    for (size_t c = 0; c < costs && !rc; c++)
-        for (size_t i = 0; i < laws->count && !rc; i++) {
-            dsc_block_law law = cli_laws_at(laws, i);
+        rc = dsc_alloc(&room, (size_t)most + 1, sizeof(int64_t), err);
+    if (!rc)
+        rc = cli_theory_columns(t, columns, PLAIN_COLUMNS, err);
+    if (!rc && k->laws->hazard)
+        rc = cli_theory_columns(t, columns + PLAIN_COLUMNS, IID_COLUMNS, err);
+    if (!rc && k->steps)
+        rc = cli_theory_columns(t, columns + COLUMNS - SIMULATED_COLUMNS, SIMULATED_COLUMNS, err);
+    for (size_t c = 0; c < k->costs && !rc; c++)
+        for (size_t i = 0; i < k->laws->count && !rc; i++) {
+            dsc_block_law law = cli_laws_at(k->laws, i);
             rc = dsc_block_accepted(&law, most, accepted, err);
             if (!rc)
-                rc = add_rows(t, laws, i, cost[c], length, lengths, accepted, err);
+                rc = add_rows(t, k, i, k->cost[c], accepted, room, err);
         }
     free(accepted);
+    free(room);
     return rc;
 }
 
@@ -129,7 +184,10 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = cli_theory_comments(&t, err);
     if (!rc)
-        rc = fill(&t, &laws, cost, costs, length, lengths, err);
+        rc = fill(&t,
+                  &(task){&laws, cost, length, costs, lengths, value[STEPS].integer,
+                          (uint64_t)value[SEED].integer},
+                  err);
     if (!rc)
         rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
     dsc_table_fini(&t);

@@ -376,5 +376,13 @@ if command -v gnuplot >/dev/null 2>&1; then
     check "figures in the report" grep -q 'SpecTr Figures 4 and 6' report.html
 fi
 
+good theory speedup --hazard .9,.8,.7,.5 --steps 10000000 --seed 3 -o simulated.tsv
+check "simulated steps agree with the closed form" awk -F '\t' '/^#/ { next }
+    !n { n = split($0, name); for (i = 1; i <= n; i++) at[name[i]] = i; next }
+    { rows++; d = $at["simulated_accepted"] - $at["accepted"]; e = $at["simulated_error"] }
+    e <= 0 || d > 5 * e || d < -5 * e { bad = 1 }
+    END { exit rows != 4 || bad }' simulated.tsv
+bad 2 'steps' theory speedup --alpha .5 --steps -1
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
