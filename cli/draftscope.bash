@@ -30,6 +30,20 @@ _draftscope_commands() {
     done < <(_draftscope_ask "$@" --help)
 }
 
+# The rows of published figures.
+_draftscope_rows() {
+    local line inside=
+    while IFS= read -r line; do
+        if [[ $line == Rows ]]; then
+            inside=1
+        elif [[ -z $line ]]; then
+            inside=
+        elif [[ $inside && $line =~ ^\ \ ([a-z][a-z0-9-]*) ]]; then
+            printf '%s\n' "${BASH_REMATCH[1]}"
+        fi
+    done < <(_draftscope_ask validate --help)
+}
+
 # The names of a list: methods, rules, models, figures, formats.
 _draftscope_names() {
     local name rest
@@ -69,6 +83,8 @@ _draftscope_value() {
     *:RESULT) _draftscope_files .tsv .jsonl ;;
     *:SHARD) _draftscope_files '' ;;
     *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
+    *:DIR) _draftscope_traces ;;
+    *:ROW) words=$(_draftscope_rows) ;;
     *:FIGURE) words=$(_draftscope_names figures) ;;
     *:FILE*) [[ $1 == *\|* ]] || _draftscope_files '' ;;
     esac
@@ -129,6 +145,7 @@ _draftscope_argument() {
     local word skip='' found=() many='' IFS=' '
     for word in $usage; do
         case $word in
+        \[[A-Z]*...\]) word=${word#[} many=1 ; found+=("${word%...]}") ;;
         \[*\]... | \[*\]) ;;
         -* | \[-*) skip=1 ; continue ;;
         *) [[ $skip ]] || { found+=("${word%...}") ; [[ $word == *... ]] && many=1; } ;;

@@ -62,7 +62,7 @@ touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p
     "my traces/two words.tsv"
 
 # commands
-offers "list merge plot report sim sweep theory trace --help --version" ""
+offers "list merge plot report sim sweep theory trace validate --help --version" ""
 offers "sim sweep" s
 offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
@@ -82,6 +82,7 @@ offers "--progress" trace import in.jsonl --pro
 offers "$(names_of plot)" plot heatmap t.tsv -
 offers "$(names_of theory accept)" theory accept -
 offers "$(names_of merge)" merge t.tsv -
+offers "$(names_of validate)" validate --published -
 offers "--temperature" theory accept --draft p.npy --te
 offers "--top-k --top-p" theory accept --top
 offers "" sim -- -
@@ -126,6 +127,8 @@ offers "methods rules models figures formats" list ""
 offers "t.tsv t.jsonl t.txt tokenizer.json" merge t
 offers "" sweep a.dst --shard ""
 offers "in.jsonl.gz" trace import in
+offers "pearl" validate --published pe
+offers "eagle" validate --published pearl e
 printf '%s\n' "my traces/b.dst" >wanted
 bash complete.bash trace info 'my\ traces/b' >got 2>&1
 verdict "a name with a space, escaped"

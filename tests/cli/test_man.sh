@@ -140,7 +140,7 @@ same "draftscope(1): options" program page
 check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
 
-for command in sim sweep merge plot report list; do
+for command in sim sweep merge plot report validate list; do
     options "draftscope-$command(1): options" "draftscope-$command.1" "" 'Options|Models' "$command"
 done
 
@@ -253,6 +253,12 @@ same "draftscope-merge(1): columns of a shard, word for word" program page
 "$DRAFTSCOPE" trace info all.dst | sed 's/ .*//' >program
 undocumented "draftscope-trace(1): every field of info" draftscope-trace.1
 
+for section in Rows:ROWS Columns:"OUTPUT FIELDS"; do
+    "$DRAFTSCOPE" validate --help | help_fields "${section%%:*}" >program
+    entries draftscope-validate.1 "${section#*:}" | squeeze >page
+    same "draftscope-validate(1): ${section%%:*}, word for word" program page
+done
+
 "$DRAFTSCOPE" list figures | sed 's/  */	/' >program
 entries draftscope-plot.1 FIGURES | sed 's/\. *Needs .*//' >page
 same "draftscope-plot(1): the figures and their summaries" program page
@@ -316,6 +322,9 @@ exits 2 draftscope-report.1 report
 exits 4 draftscope-report.1 report nothing.tsv -o new.html
 exits 2 draftscope-list.1 list nonsense
 exits 2 draftscope-theory.1 theory accept
+exits 2 draftscope-validate.1 validate
+exits 2 draftscope-validate.1 validate --published nonsense
+exits 4 draftscope-validate.1 validate --published --tables nothing
 exits 2 draftscope-theory.1 theory nonsense
 exits 4 draftscope-theory.1 theory accept --draft nothing.csv --target nothing.csv
 mkdir empty
@@ -347,6 +356,7 @@ for path in "$man_dir"/*.[157]; do
     fi
     mkdir "run-$page"
     ln -s "$source_dir/traces" "run-$page/traces"
+    ln -s "$source_dir/tests" "run-$page/tests"
     check "$page: the examples run" \
         sh -c 'cd "run-$1" && PATH=$2/bin:$PATH && sh -eu "../$1.sh"' sh "$page" "$tmp"
 done

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope validate: predictions beside what others measured or derived.
+#include "cli/theory.h"
+#include "cli/validate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const validate_row_type *const rows[] = {
+    &validate_spectr_appb, &validate_spectr_table1, &validate_pearl,  &validate_eagle,
+    &validate_ouroboros,   &validate_leviathan,     &validate_khisti, &validate_identity,
+    &validate_specbench,   &validate_llma,
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+enum { PUBLISHED, TABLES, DATA, CORPUS, JSON, OUT, FORCE, OPTIONS };
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "published", .kind = DSC_OPTION_FLAG,
+     .help = "against published figures: those of the rows named, or of all"},
+    {.name = "tables", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
+     .help = "tables of figures, ROW.tsv (default: the installed ones, or else tests/validation)"},
+    {.name = "data", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
+     .help = "with llma, specbench and tokenizers in it; rows that need them are skipped without"},
+    {.name = "corpus", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "a text that n-gram pairs learn from (default: of the sample, installed or here)"},
+    CLI_OPTION_JSON,
+    CLI_OPTION_OUT,
+    CLI_OPTION_FORCE,
+};
+// clang-format on
+static const char usage[] = "validate [ROW...] --published [OPTIONS]";
+static const char about[] =
+    "Prints published figures beside what theory or simulation predicts, the error, and whether it "
+    "is within the stated tolerance. Nothing is fitted but what a row says. Exit code 1 when a "
+    "figure is out of tolerance.";
+
+// --- one row ----------------------------------------------------------------------------------
+
+// What was given, or what is installed, or, in a source tree that is not, what is here.
+static const char *place(const dsc_option_value *value, const char *installed, const char *here)
+{
+    if (value->given)
+        return value->text;
+    return access(installed, R_OK) != 0 && access(here, R_OK) == 0 ? here : installed;
+}
+
+static int add_source(dsc_table *t, const char *name, const dsc_table *figures, dsc_error *err)
+{
+    char key[64];
+    snprintf(key, sizeof key, "source of %s", name);
+    return dsc_table_comment(t, key, dsc_table_get_comment(figures, "source"), err);
+}
+
+// `row` says where things are, and is this call's otherwise.
+static int validate(dsc_table *t, const validate_row_type *type, validate_row row, dsc_error *err)
+{
+    char name[64], *path = NULL;
+    dsc_table figures = {0};
+    if (type->needs_data && !row.data)
+        return validate_report_skipped(t, type->name, "its data are not here (--data DIR)", err);
+    snprintf(name, sizeof name, "%s.tsv", type->name);
+    int rc = validate_path(&path, row.folder, name, err);
+    row.path = path;
+    if (!rc)
+        rc = validate_read(&row, &figures, type->name, err);
+    if (!rc)
+        rc = type->predict(&row, err);
+    if (!rc)
+        rc = add_source(t, type->name, &figures, err);
+    if (!rc)
+        rc = validate_report(t, type->name, &row, err);
+    free(row.figure);
+    free(path);
+    dsc_table_fini(&figures);
+    return rc;
+}
+
+static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value *value,
+                        dsc_error *err)
+{
+    const validate_row places = {
+        .folder = place(&value[TABLES], VALIDATION_DIR, "tests/validation"),
+        .data = value[DATA].text,
+        .corpus = place(&value[CORPUS], SAMPLE_DIR "/edits.jsonl", "traces/sample/edits.jsonl"),
+    };
+    int rc = cli_theory_comments(t, err);
+    if (!rc)
+        rc = dsc_table_comment(t, "tables", places.folder, err);
+    if (!rc)
+        rc = dsc_table_comment(t, "corpus", places.corpus, err);
+    if (!rc)
+        rc = cli_theory_columns(t, validate_columns, validate_column_count, err);
+    for (size_t r = 0; r < ROWS && !rc; r++)
+        if (chosen[r])
+            rc = validate(t, rows[r], places, err);
+    return rc;
+}
+
+// --- the command ------------------------------------------------------------------------------
+
+static void print_help(void)
+{
+    const cli_help_section help[] = {{"Options", options, OPTIONS}};
+    dsc_column row[ROWS];
+    for (size_t r = 0; r < ROWS; r++)
+        row[r] = (dsc_column){.name = rows[r]->name, .help = rows[r]->summary};
+    cli_print_help(usage, about, help, 1);
+    cli_print_fields("Rows", row, ROWS);
+    cli_print_fields("Columns", validate_columns, validate_column_count);
+}
+
+// Which rows the words name; all when there are none.
+static int choose(char **word, size_t words, bool chosen[ROWS], dsc_error *err)
+{
+    const char *names[ROWS];
+    for (size_t r = 0; r < ROWS; r++) {
+        names[r] = rows[r]->name;
+        chosen[r] = !words;
+    }
+    for (size_t w = 0; w < words; w++) {
+        size_t r = 0;
+        while (r < ROWS && strcmp(word[w], names[r]) != 0)
+            r++;
+        if (r == ROWS)
+            return dsc_unknown_name("row", word[w], names, ROWS, "see: draftscope validate --help",
+                                    err);
+        chosen[r] = true;
+    }
+    return DSC_OK;
+}
+
+// Says on stderr how it went; DSC_ECHECK when a figure is out of tolerance.
+static int sum_up(const dsc_table *t, dsc_error *err)
+{
+    static const char *const verdict[] = {"pass", "fail", "disputed", "shown", "skipped"};
+    enum { PASS, FAIL, DISPUTED, SHOWN, SKIPPED, VERDICTS };
+    size_t count[VERDICTS] = {0}, first = 0, column = (size_t)dsc_table_find(t, "verdict");
+    for (size_t i = 0; i < t->rows; i++)
+        for (int v = 0; v < VERDICTS; v++)
+            if (strcmp(dsc_table_at(t, i, column)->text, verdict[v]) == 0 && !count[v]++ &&
+                v == FAIL)
+                first = i;
+    if (count[FAIL])
+        return dsc_fail(err, DSC_ECHECK,
+                        "%zu of %zu published figures are out of tolerance, first %s, %s, %s: %s",
+                        count[FAIL], count[PASS] + count[FAIL] + count[DISPUTED],
+                        dsc_table_at(t, first, 0)->text, dsc_table_at(t, first, 1)->text,
+                        dsc_table_at(t, first, 2)->text, dsc_table_at(t, first, 3)->text);
+    fprintf(stderr,
+            "draftscope: %zu published figures are within tolerance, %zu are disputed, %zu are "
+            "shown without a verdict; rows skipped: %zu\n",
+            count[PASS], count[DISPUTED], count[SHOWN], count[SKIPPED]);
+    return DSC_OK;
+}
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    dsc_option_value value[OPTIONS];
+    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_table t = {0};
+    size_t words;
+    bool chosen[ROWS];
+    if (cli_asks_help(argc, argv)) {
+        print_help();
+        return DSC_OK;
+    }
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc && !value[PUBLISHED].given)
+        rc = dsc_fail(err, DSC_EUSAGE, "--published expected (see: draftscope validate --help)");
+    if (!rc)
+        rc = choose(argv, words, chosen, err);
+    if (!rc)
+        rc = validate_all(&t, chosen, value, err);
+    if (!rc)
+        rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
+    if (!rc)
+        rc = sum_up(&t, err);
+    dsc_table_fini(&t);
+    return rc;
+}
+
+const cli_command cli_validate = {"validate", "predictions against published figures", run};
