@@ -47,7 +47,8 @@ static const dsc_column columns[] = {
     {"iid_accepted", DSC_CELL_REAL, "only with hazards: accepted, had they all been alpha"},
     {"iid_speedup", DSC_CELL_REAL, "only with hazards: speedup, had they all been alpha"},
     {"iid_error_percent", DSC_CELL_REAL, "only with hazards: by how much that speed-up is wrong"},
-    {"simulated_accepted", DSC_CELL_REAL, "only with --steps: mean over the simulated target calls"},
+    {"simulated_accepted", DSC_CELL_REAL, "only with --steps: mean over the simulated target "
+                                           "calls"},
     {"simulated_error", DSC_CELL_REAL, "only with --steps: standard error of that mean"},
 };
 static const dsc_column formulas[] = {
