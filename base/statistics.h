@@ -12,6 +12,21 @@ typedef struct dsc_summary {
 // Of x[0, n); x is sorted in place.
 DSC_API dsc_summary dsc_summarise(double *x, size_t n);
 
+// A line through points some of which lie: y = intercept + slope x, neither below 0.
+typedef struct dsc_line {
+    double intercept, slope;
+    double scale; // of a residual: 1.4826 x the median of their absolute values
+} dsc_line;
+
+// Iteratively reweighted least squares, Huber's weights first and then Tukey's biweight (tuning
+// constants 1.345 and 4.685: 95 % efficient if residuals are Gaussian). Where the best slope would
+// be negative, or all x are equal, the line is level; where the intercept would be, it goes through
+// the origin. n >= 1 finite numbers, x >= 0, y >= 0. DSC_ENOMEM.
+DSC_API int dsc_fit_line(const double *x, const double *y, size_t n, dsc_line *out, dsc_error *err);
+// The same with an intercept of 0.
+DSC_API int dsc_fit_line_through_origin(const double *x, const double *y, size_t n, dsc_line *out,
+                                        dsc_error *err);
+
 // Confidence of a ratio of totals, sum(top) / sum(bottom), over requests: the Poisson bootstrap
 // (Hanley & MacGibbon 2006; Chamandy et al. 2012). In each resample every request has a Poisson(1)
 // weight keyed by (seed, request, resample), so one pass with constant memory does all resamples,

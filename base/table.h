@@ -49,8 +49,9 @@ typedef struct dsc_table {
     size_t rows, cell_capacity;
     char **key, **value; // [comments]
     size_t comments, key_capacity, value_capacity;
-    dsc_arena arena; // strings and lists
-} dsc_table;         // zero-initialise; dsc_table_fini frees
+    size_t first_line; // of a table that was read: the line of row 0; rows are a line each
+    dsc_arena arena;   // strings and lists
+} dsc_table;           // zero-initialise; dsc_table_fini frees
 
 DSC_API void dsc_table_fini(dsc_table *t);
 DSC_API int dsc_table_comment(dsc_table *t, const char *key, const char *value, dsc_error *err);

@@ -173,6 +173,7 @@ static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
             rc = read_comment(t, line, err);
         } else if (!columns) {
             columns = split(line, name, MAX_COLUMNS);
+            t->first_line = number + 1;
             if (columns > MAX_COLUMNS)
                 rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: %zu columns, the limit is %d", path, number,
                               columns, MAX_COLUMNS);
@@ -299,6 +300,7 @@ static int read_jsonl(dsc_table *t, const char *path, char *text, dsc_error *err
                     rc = dsc_table_comment(t, key, json_string_value(v), err);
             }
         } else {
+            t->first_line = t->rows ? t->first_line : number;
             rc = json_row(t, j, err);
         }
         json_decref(j);

@@ -75,9 +75,9 @@ int cli_finish_stdout(dsc_error *err);
 #define CLI_OPTION_COST                                                                            \
     {                                                                                              \
         .name = "cost", .kind = DSC_OPTION_TEXT,                                                   \
-        .metavar = "unit|linear:FIXED_S,PER_TOKEN_S[,DRAFT_S]", .initial = "unit",                 \
-        .help = "what a target call costs: 1, or FIXED_S + PER_TOKEN_S x tokens in the call; and " \
-                "a call of the draft model: nothing, or DRAFT_S"                                   \
+        .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",         \
+        .help = "what the models' passes take: see draftscope list costs, and COST MODELS in "     \
+                "draftscope-sim(1)"                                                                \
     }
 
 int cli_threads(int64_t asked); // 0: the number of processors

@@ -2,7 +2,9 @@
 // draftscope list: what there is to choose from.
 #include "cli/cli.h"
 #include "plots/figure.h"
+#include "sim/cost.h"
 #include "sim/drafter.h"
+#include "sim/hardware.h"
 #include "sim/model_spec.h"
 #include "sim/verifier.h"
 #include "traces/import.h"
@@ -13,7 +15,7 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "methods, models: their parameters as well"},
+     .help = "methods, models: their parameters as well; costs: shapes and machines"},
 };
 // clang-format on
 enum { VERBOSE, OPTIONS };
@@ -52,6 +54,23 @@ static void list_models(bool verbose)
     }
 }
 
+// What --cost takes, and what a roofline knows by name.
+static void list_costs(bool verbose)
+{
+    size_t shapes, machines;
+    const dsc_model_shape *s = dsc_model_shape_presets(&shapes);
+    const dsc_hardware *h = dsc_hardware_presets(&machines);
+    for (const dsc_cost_type *const *t = dsc_cost_types(); *t; t++)
+        printf("%-14s%s%s%s%s\n", (*t)->name, (*t)->summary, (*t)->usage ? " (" : "",
+               (*t)->usage ? (*t)->usage : "", (*t)->usage ? ")" : "");
+    for (size_t i = 0; verbose && i < shapes; i++)
+        printf("  %-22s%8.2f billion parameters, %6.2f GB read in a pass\n", s[i].name,
+               dsc_model_shape_parameters(&s[i]) / 1e9, 2 * dsc_model_shape_weights(&s[i]) / 1e9);
+    for (size_t i = 0; verbose && i < machines; i++)
+        printf("  %-22s%8.1f GB/s, %6.1f Tflop/s\n", h[i].name, h[i].bandwidth / 1e9,
+               h[i].peak / 1e12);
+}
+
 static void list_figures(bool verbose)
 {
     (void)verbose;
@@ -71,20 +90,17 @@ static void list_formats(bool verbose)
 static const struct {
     const char *name;
     void (*print)(bool verbose);
-} lists[] = {{"methods", list_methods},
-             {"rules", list_rules},
-             {"models", list_models},
-             {"figures", list_figures},
-             {"formats", list_formats}};
+} lists[] = {{"methods", list_methods}, {"rules", list_rules}, {"models", list_models},
+             {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
 static int run(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
-        cli_print_help("list methods|rules|models|figures|formats [-v]",
-                       "Lists the drafting methods, verification rules, kinds of model, figures or "
-                       "import formats.",
+        cli_print_help("list methods|rules|models|figures|costs|formats [-v]",
+                       "Lists the drafting methods, verification rules, kinds of model, figures, "
+                       "cost models or import formats.",
                        help, 1);
         return DSC_OK;
     }
@@ -93,8 +109,8 @@ static int run(int argc, char **argv, dsc_error *err)
     size_t words;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
-        rc = cli_check_positionals(words, 1, 1, "one of methods, rules, models, figures, formats",
-                                   err);
+        rc = cli_check_positionals(words, 1, 1,
+                                   "one of methods, rules, models, figures, costs, formats", err);
     if (rc)
         return rc;
     for (size_t l = 0; l < LISTS; l++)
@@ -103,7 +119,9 @@ static int run(int argc, char **argv, dsc_error *err)
             return DSC_OK;
         }
     return dsc_fail(err, DSC_EUSAGE,
-                    "'%.60s' is not one of methods, rules, models, figures, formats", argv[0]);
+                    "'%.60s' is not one of methods, rules, models, figures, costs, formats",
+                    argv[0]);
 }
 
-const cli_command cli_list = {"list", "methods, rules, models, figures and formats there are", run};
+const cli_command cli_list = {"list",
+                              "methods, rules, models, figures, costs and formats there are", run};

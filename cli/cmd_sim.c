@@ -13,14 +13,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { METHOD, ENGINE, COST, JSON, PER_REQUEST, TIMELINE, FORCE, SEED, THREADS, PROGRESS, OPTIONS };
+enum {
+    METHOD,
+    ENGINE,
+    COST,
+    BATCH,
+    JSON,
+    PER_REQUEST,
+    TIMELINE,
+    FORCE,
+    SEED,
+    THREADS,
+    PROGRESS,
+    OPTIONS
+};
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
      .help = "loop: step by step; expect: exact replay of all positions, without draws"},
     CLI_OPTION_COST,
-    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "one JSON object (a line per request)"},
+    {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "B", .initial = "1", .min = 1,
+     .max = 65536, .list = true,
+     .help = "sequences that take their steps together: a list, as in 1,2,4,8, is a table"},
+    {.name = "json", .kind = DSC_OPTION_FLAG,
+     .help = "one JSON object (a line per request, or per batch)"},
     {.name = "per-request", .kind = DSC_OPTION_FLAG,
      .help = "a row per request instead of the totals"},
     {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
@@ -35,14 +52,15 @@ static const char usage[] = "sim TRACE --method NAME [OPTIONS]";
 static const char about[] =
     "Runs one configuration of a drafting method and prints what was drafted, accepted and saved: "
     "over the recorded outputs of a trace, or over what a synthetic model writes. With "
-    "--per-request a table, a row per request.";
+    "--per-request a table, a row per request; with several --batch sizes, a row per size.";
 
 enum { RESAMPLES = 1000 };
 
 typedef struct context {
     cli_progress progress;
     dsc_bootstrap bootstrap;
-    dsc_table rows; // one request at a time, with --per-request
+    dsc_table table; // the result: its comment lines, then totals
+    dsc_table rows;  // one request at a time, with --per-request
     dsc_outfile timeline_file;
     dsc_table timeline;
     double now_s; // where it ends
@@ -51,6 +69,9 @@ typedef struct context {
     const dsc_config *config;
     const dsc_verifier_type *rule;
     const dsc_cost *cost;
+    int64_t *batch; // [batches] owned
+    size_t batches;
+    bool batched; // they were asked for
 } context;
 
 static int on_progress(void *user, int64_t done, int64_t total)
@@ -68,7 +89,12 @@ static int print_request(context *c, const dsc_request *q, const dsc_counts *cou
     char *id;
     dsc_table *t = &c->rows;
     int rc = dsc_strndup(&id, q->id.bytes, (size_t)q->id.length, err);
-    dsc_result result = {c->config, c->rule, counts, c->cost, q->index, id, 0, 0};
+    dsc_result result = {.config = c->config,
+                         .rule = c->rule,
+                         .counts = counts,
+                         .cost = c->cost,
+                         .request = q->index,
+                         .id = id};
     if (!rc)
         rc = dsc_result_columns(t, &c->config->drafter, 1, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc)
@@ -133,42 +159,100 @@ static void print_text(const dsc_table *t, const dsc_counts *counts, const char 
     }
 }
 
-static int print_totals(const context *c, const dsc_counts *counts, const char *cost,
-                        dsc_error *err)
+// A row for each batch.
+static int add_totals(context *c, const dsc_counts *counts, dsc_error *err)
 {
-    dsc_table t = {0};
     dsc_result result = {.config = c->config, .rule = c->rule, .counts = counts, .cost = c->cost};
+    int parts = DSC_RESULT_INTERVAL | expected(c) | (c->batched ? DSC_RESULT_BATCH : 0);
     int rc = dsc_bootstrap_interval(&c->bootstrap, &result.low, &result.high, err);
     if (!rc)
-        rc = dsc_result_columns(&t, &c->config->drafter, 1, DSC_RESULT_INTERVAL | expected(c), err);
+        rc = dsc_result_columns(&c->table, &c->config->drafter, 1, parts, err);
+    for (size_t i = 0; i < c->batches && !rc; i++) {
+        result.batch = c->batch[i];
+        rc = dsc_result_row(&c->table, &result, parts, err);
+    }
+    return rc;
+}
+
+// The smallest of the batches in which the method is slower than none; 0: in none.
+static int64_t break_even(const dsc_table *t)
+{
+    int64_t least = 0;
+    size_t batch = (size_t)dsc_table_find(t, "batch");
+    for (size_t r = 0; r < t->rows; r++) {
+        int64_t b = dsc_table_at(t, r, batch)->i;
+        if (dsc_table_real(t, r, (size_t)dsc_table_find(t, "speedup")) < 1 && (!least || b < least))
+            least = b;
+    }
+    return least;
+}
+
+static void print_batches(const dsc_table *t)
+{
+    int64_t least = break_even(t);
+    printf("\n%-10s%-14s%s\n", "batch", "speedup", "tokens_per_s");
+    for (size_t r = 0; r < t->rows; r++)
+        printf("%-10" PRId64 "%-14.4f%.4g\n",
+               dsc_table_at(t, r, (size_t)dsc_table_find(t, "batch"))->i,
+               dsc_table_real(t, r, (size_t)dsc_table_find(t, "speedup")),
+               dsc_table_real(t, r, (size_t)dsc_table_find(t, "tokens_per_s")));
+    if (least)
+        printf("slower than without drafts: batch %" PRId64 " is the smallest\n", least);
+    else
+        puts("faster than without drafts in each of them");
+}
+
+// Comment lines, then an object for each batch.
+static int print_batch_lines(dsc_table *t, dsc_error *err)
+{
+    char text[24] = "none";
+    int64_t least = break_even(t);
+    if (least)
+        snprintf(text, sizeof text, "%" PRId64, least);
+    int rc = dsc_table_comment(t, "break_even_batch", text, err);
     if (!rc)
-        rc = dsc_result_row(&t, &result, DSC_RESULT_INTERVAL | expected(c), err);
+        dsc_table_write_jsonl_head(t, stdout);
+    for (size_t r = 0; r < t->rows && !rc; r++)
+        dsc_table_write_jsonl_row(t, r, stdout);
+    return rc;
+}
+
+static int print_totals(context *c, const dsc_counts *counts, const char *cost, dsc_error *err)
+{
+    int rc = add_totals(c, counts, err);
+    if (!rc && c->json && c->batches > 1)
+        return print_batch_lines(&c->table, err);
     if (!rc && c->json)
-        dsc_table_write_jsonl_row(&t, 0, stdout);
+        dsc_table_write_jsonl_row(&c->table, 0, stdout);
     else if (!rc)
-        print_text(&t, counts, cost);
-    dsc_table_fini(&t);
+        print_text(&c->table, counts, cost);
+    if (!rc && !c->json && c->batches > 1)
+        print_batches(&c->table);
+    return rc;
+}
+
+static int make_comments(context *c, const dsc_trace *trace, const dsc_option_value *value,
+                         const dsc_option_value *load, dsc_error *err)
+{
+    int rc = cli_comments(&c->table, trace, (uint64_t)value[SEED].integer, value[COST].text, err);
+    if (!rc)
+        rc = cli_workload_comments(&c->table, load, err);
+    if (!rc && c->engine.expected)
+        rc = dsc_table_comment(&c->table, "engine", c->engine.why, err);
+    if (!rc && c->cost->note[0])
+        rc = dsc_table_comment(&c->table, "cost_note", c->cost->note, err);
     return rc;
 }
 
 // Comment lines and, for TSV, the header of a per-request table.
-static int print_head(const context *c, const dsc_trace *trace, uint64_t seed, const char *cost,
-                      const dsc_option_value *load, dsc_error *err)
+static int print_head(context *c, dsc_error *err)
 {
-    dsc_table head = {0};
-    int rc = cli_comments(&head, trace, seed, cost, err);
-    if (!rc)
-        rc = cli_workload_comments(&head, load, err);
-    if (!rc && c->engine.expected)
-        rc = dsc_table_comment(&head, "engine", c->engine.why, err);
-    if (!rc)
-        rc = dsc_result_columns(&head, &c->config->drafter, 1, DSC_RESULT_REQUEST | expected(c),
+    int rc = dsc_result_columns(&c->table, &c->config->drafter, 1, DSC_RESULT_REQUEST | expected(c),
                                 err);
     if (!rc && c->json)
-        dsc_table_write_jsonl_head(&head, stdout);
+        dsc_table_write_jsonl_head(&c->table, stdout);
     else if (!rc)
-        dsc_table_write_tsv_head(&head, stdout);
-    dsc_table_fini(&head);
+        dsc_table_write_tsv_head(&c->table, stdout);
     return rc;
 }
 
@@ -192,19 +276,76 @@ static int begin_timeline(context *c, const dsc_trace *trace, const dsc_option_v
     return rc;
 }
 
+// --cost and --batch.
+static int read_cost(context *c, const dsc_option_value *value, dsc_cost *cost, dsc_error *err)
+{
+    c->batched = value[BATCH].given;
+    if (c->batched && c->per_request)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--batch: a batch is of many requests, --per-request of one");
+    int rc = dsc_cost_parse(cost, value[COST].text, err);
+    if (!rc)
+        rc = dsc_option_list(&options[BATCH], value[BATCH].text, &c->batch, &c->batches, err);
+    return rc;
+}
+
+// What a person would not guess: which engine, and how well the cost fits.
+static void print_notes(const context *c, const dsc_run_options *run)
+{
+    if (c->per_request)
+        return;
+    if (c->engine.expected)
+        fprintf(stderr, "draftscope: engine: expect, %s\n", c->engine.why);
+    else if (run->widths && run->engine == DSC_ENGINE_AUTO)
+        fprintf(stderr, "draftscope: engine: loop, %s\n", c->engine.why);
+    if (c->cost->type == &dsc_cost_fit)
+        fprintf(stderr, "draftscope: cost: %s\n", c->cost->note);
+}
+
+// Everything up to the first request.
+static int prepare(context *c, const dsc_trace *trace, dsc_run_options *run,
+                   const dsc_language *target, const dsc_option_value *value,
+                   const dsc_option_value *load, const dsc_option_value *parameter, dsc_error *err)
+{
+    int rc = DSC_OK;
+    if (value[TIMELINE].given) {
+        run->step = on_step;
+        rc = begin_timeline(c, trace, value, load, err);
+    }
+    if (!rc)
+        rc = cli_note_missing_references(trace, target, c->config->drafter, parameter, err);
+    if (!rc)
+        rc = dsc_run_choose(trace, c->config, 1, run, &c->engine, err);
+    if (!rc)
+        print_notes(c, run);
+    if (!rc)
+        rc = dsc_bootstrap_init(&c->bootstrap, RESAMPLES, run->seed, err);
+    if (!rc)
+        rc = make_comments(c, trace, value, load, err);
+    return !rc && c->per_request ? print_head(c, err) : rc;
+}
+
+static void context_fini(context *c)
+{
+    dsc_bootstrap_fini(&c->bootstrap);
+    dsc_outfile_abort(&c->timeline_file);
+    dsc_table_fini(&c->timeline);
+    dsc_table_fini(&c->table);
+    free(c->batch);
+}
+
 static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_option_value *value,
                     const dsc_option_value *load, const dsc_option_value *parameter, dsc_error *err)
 {
     cli_workload models;
-    dsc_cost cost;
-    uint64_t seed = (uint64_t)value[SEED].integer;
+    dsc_cost cost = {0};
     context c = {.per_request = value[PER_REQUEST].given,
                  .json = value[JSON].given,
                  .config = config,
                  .cost = &cost};
     dsc_run_options run = {.engine = (dsc_engine)value[ENGINE].integer,
                            .threads = cli_threads(value[THREADS].integer),
-                           .seed = seed,
+                           .seed = (uint64_t)value[SEED].integer,
                            .workload = &models.load,
                            .progress = on_progress,
                            .request = on_request,
@@ -215,24 +356,10 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
         return rc;
     run.rule = c.rule =
         cli_workload_rule(&models, load[CLI_WORKLOAD_RULE].text, config->drafter, err);
-    if (!c.rule)
-        rc = DSC_EUSAGE;
+    rc = c.rule ? read_cost(&c, value, &cost, err) : DSC_EUSAGE;
+    run.widths = !rc && !cost.type->linear;
     if (!rc)
-        rc = dsc_cost_parse(&cost, value[COST].text, err);
-    if (!rc && value[TIMELINE].given) {
-        run.step = on_step;
-        rc = begin_timeline(&c, trace, value, load, err);
-    }
-    if (!rc)
-        rc = cli_note_missing_references(trace, models.target, config->drafter, parameter, err);
-    if (!rc)
-        rc = dsc_run_choose(trace, config, 1, &run, &c.engine, err);
-    if (!rc && c.engine.expected && !c.per_request)
-        fprintf(stderr, "draftscope: engine: expect, %s\n", c.engine.why);
-    if (!rc)
-        rc = dsc_bootstrap_init(&c.bootstrap, RESAMPLES, seed, err);
-    if (!rc && c.per_request)
-        rc = print_head(&c, trace, seed, value[COST].text, load, err);
+        rc = prepare(&c, trace, &run, models.target, value, load, parameter, err);
     cli_progress_init(&c.progress, value[PROGRESS].integer, "tokens");
     cli_catch_signals();
     if (!rc)
@@ -243,9 +370,8 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
     if (!rc && !c.per_request)
         rc = print_totals(&c, &results.counts[0], value[COST].text, err);
     dsc_results_fini(&results);
-    dsc_bootstrap_fini(&c.bootstrap);
-    dsc_outfile_abort(&c.timeline_file);
-    dsc_table_fini(&c.timeline);
+    context_fini(&c);
+    dsc_cost_fini(&cost);
     cli_workload_free(&models);
     return rc;
 }

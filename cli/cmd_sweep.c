@@ -187,6 +187,8 @@ static int comment(dsc_table *comments, const dsc_trace *trace, const request *q
     int rc = cli_comments(comments, trace, o->run.seed, q->value[COST].text, err);
     if (!rc)
         rc = cli_workload_comments(comments, q->load, err);
+    if (!rc && o->cost.note[0])
+        rc = dsc_table_comment(comments, "cost_note", o->cost.note, err);
     if (!rc)
         rc = describe(comments, trace, grids, o, err);
     for (size_t m = 0; m < q->methods && !rc; m++)
@@ -217,10 +219,13 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
     int rc = read_split(&split, value, err);
     if (!rc)
         rc = dsc_cost_parse(&o.cost, value[COST].text, err);
+    o.run.widths = !rc && !o.cost.type->linear;
     if (!rc)
         rc = cli_workload_make(&models, q->load, q->method, q->methods, trace != NULL, err);
-    if (rc)
+    if (rc) {
+        dsc_cost_fini(&o.cost);
         return rc;
+    }
     rc = make_grids(&grids, trace, q, &models, &o, err);
     if (!rc)
         rc = comment(&comments, trace, q, &models, &grids, &o, err);
@@ -235,6 +240,7 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
     if (rc == DSC_EINTERRUPT)
         dsc_fail(err, rc, "interrupted: finished %s are in %s.part; the same command goes on",
                  c.what, value[OUT].text);
+    dsc_cost_fini(&o.cost);
     dsc_table_fini(&comments);
     dsc_grids_fini(&grids);
     cli_workload_free(&models);

@@ -3,7 +3,7 @@
 #include "cli/simulate.h"
 #include "cli/validate.h"
 #include "cli/workload.h"
-#include "sim/cost.h"
+#include "sim/price.h"
 #include "sim/run.h"
 #include "traces/import.h"
 
@@ -35,8 +35,11 @@ static int split(char *words, char *argv[WORDS_MAX])
     return argc;
 }
 
-static void take(const dsc_counts *counts, const dsc_cost *cost, validate_outcome *out)
+static int take(const dsc_counts *counts, const dsc_cost *cost, validate_outcome *out,
+                dsc_error *err)
 {
+    dsc_price price;
+    int rc = dsc_price_run(&price, cost, counts, 1, err);
     dsc_expected x = dsc_counts_real(counts);
     *out = (validate_outcome){
         .requests = (double)counts->requests,
@@ -47,15 +50,16 @@ static void take(const dsc_counts *counts, const dsc_cost *cost, validate_outcom
         .num_accepted_tokens = x.num_accepted_tokens,
         .draft_calls = x.draft_calls,
         .block_efficiency = dsc_block_efficiency(counts),
-        .speedup = dsc_cost_speedup(cost, counts),
+        .speedup = price.speedup,
     };
+    return rc;
 }
 
 static int simulate(int argc, char **argv, validate_outcome *out, dsc_error *err)
 {
     dsc_option_value value[OPTIONS], load[CLI_WORKLOAD_OPTIONS], parameter[DSC_MAX_PARAMETERS];
     dsc_config config = {0};
-    dsc_cost cost;
+    dsc_cost cost = {0};
     cli_workload models = {0};
     dsc_results results = {0};
     dsc_trace *trace = NULL;
@@ -81,13 +85,15 @@ static int simulate(int argc, char **argv, validate_outcome *out, dsc_error *err
         dsc_run_options run = {
             .rule = cli_workload_rule(&models, load[CLI_WORKLOAD_RULE].text, config.drafter, err),
             .workload = &models.load,
+            .widths = !cost.type->linear,
             .threads = cli_threads(0)};
         rc = run.rule ? dsc_run(trace, &config, 1, &run, &results, err) : DSC_EUSAGE;
     }
     if (!rc) {
-        take(&results.counts[0], &cost, out);
+        rc = take(&results.counts[0], &cost, out, err);
         dsc_results_fini(&results);
     }
+    dsc_cost_fini(&cost);
     cli_workload_free(&models);
     dsc_trace_close(trace);
     dsc_config_fini(&config);

@@ -2,9 +2,15 @@
 #include "sim/cost.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int open_unit(dsc_cost *cost, const char *text, dsc_error *err)
+{
+    (void)text, (void)err;
+    cost->fixed_s = 1;
+    return DSC_OK;
+}
 
 static bool parse_seconds(const char **text, char stop, double *out)
 {
@@ -17,66 +23,74 @@ static bool parse_seconds(const char **text, char stop, double *out)
     return ok;
 }
 
-int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
+static int open_linear(dsc_cost *cost, const char *text, dsc_error *err)
 {
-    *out = (dsc_cost){0};
-    if (strcmp(text, "unit") == 0) {
-        out->fixed_s = 1;
-        return DSC_OK;
-    }
-    if (strncmp(text, "linear:", 7) != 0)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--cost: '%.60s' is neither unit nor linear:FIXED_S,PER_TOKEN_S[,DRAFT_S]",
-                        text);
-    const char *p = text + 7;
+    const char *p = text;
     bool drafts = strchr(p, ',') != strrchr(p, ',');
-    if (parse_seconds(&p, ',', &out->fixed_s) &&
-        parse_seconds(&p, drafts ? ',' : '\0', &out->per_token_s) &&
-        (!drafts || parse_seconds(&p, '\0', &out->draft_s)) && out->fixed_s + out->per_token_s > 0)
+    if (parse_seconds(&p, ',', &cost->fixed_s) &&
+        parse_seconds(&p, drafts ? ',' : '\0', &cost->per_token_s) &&
+        (!drafts || parse_seconds(&p, '\0', &cost->draft_s)) &&
+        cost->fixed_s + cost->per_token_s > 0)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
-                    "--cost: '%.60s' is not linear:FIXED_S,PER_TOKEN_S[,DRAFT_S] with times in "
-                    "seconds >= 0, the first two not both 0",
+                    "--cost: 'linear:%.60s' is not linear:FIXED_S,PER_TOKEN_S[,DRAFT_S] with times "
+                    "in seconds >= 0, the first two not both 0",
                     text);
 }
 
-double dsc_cost_target_call(const dsc_cost *cost, int64_t tokens)
+const dsc_cost_type dsc_cost_unit = {
+    .name = "unit", .summary = "a target call costs 1", .linear = true, .open = open_unit};
+const dsc_cost_type dsc_cost_linear = {.name = "linear",
+                                       .summary = "a fixed time and one per token in the call",
+                                       .usage = "FIXED_S,PER_TOKEN_S[,DRAFT_S]",
+                                       .linear = true,
+                                       .open = open_linear};
+
+static const dsc_cost_type *const types[] = {&dsc_cost_unit,     &dsc_cost_linear, &dsc_cost_table,
+                                             &dsc_cost_roofline, &dsc_cost_fit,    NULL};
+
+const dsc_cost_type *const *dsc_cost_types(void)
 {
-    return cost->fixed_s + cost->per_token_s * (double)tokens;
+    return types;
 }
 
-double dsc_cost_draft_call(const dsc_cost *cost, int64_t tokens)
+int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
 {
-    (void)tokens;
-    return cost->draft_s;
-}
-
-static double overlapped_time(const dsc_cost *cost, const dsc_counts *c)
-{
-    double sum = 0;
-    for (int64_t calls = 0; calls < c->overlap_length; calls++) {
-        double draft = (double)calls * dsc_cost_draft_call(cost, 1);
-        for (int64_t w = 0; w < c->overlap_length; w++) {
-            int64_t steps = c->overlap[calls * c->overlap_length + w];
-            sum += (double)steps * fmax(draft, dsc_cost_target_call(cost, w + 1));
-        }
+    size_t name = strcspn(text, ":");
+    *out = (dsc_cost){0};
+    for (const dsc_cost_type *const *t = types; *t; t++) {
+        if (strncmp((*t)->name, text, name) || strlen((*t)->name) != name)
+            continue;
+        if ((text[name] == ':') != ((*t)->usage != NULL))
+            return dsc_fail(err, DSC_EUSAGE, "--cost: '%.60s' is not %s%s%s", text, (*t)->name,
+                            (*t)->usage ? ":" : "", (*t)->usage ? (*t)->usage : "");
+        out->type = *t;
+        return (*t)->open(out, text + name + (text[name] == ':'), err);
     }
-    return sum;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--cost: '%.60s' is none of unit, linear:..., table:..., roofline:..., fit:...",
+                    text);
 }
 
-double dsc_cost_time(const dsc_cost *cost, const dsc_counts *c)
+void dsc_cost_fini(dsc_cost *cost)
 {
-    const dsc_expected x = dsc_counts_real(c);
-    if (c->overlap)
-        return overlapped_time(cost, c);
-    return cost->fixed_s * x.target_calls + cost->per_token_s * x.target_call_tokens +
-           cost->draft_s * x.draft_calls;
+    if (cost->type && cost->type->close)
+        cost->type->close(cost->model);
+    *cost = (dsc_cost){0};
 }
 
-double dsc_cost_speedup(const dsc_cost *cost, const dsc_counts *c)
+int dsc_cost_target(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
 {
-    dsc_counts plain = {.target_calls = c->output_tokens, .target_call_tokens = c->output_tokens};
-    return dsc_counts_real(c).target_calls > 0
-               ? dsc_cost_time(cost, &plain) / dsc_cost_time(cost, c)
-               : (double)NAN;
+    if (!cost->type->linear)
+        return cost->type->target(cost, pass, seconds, err);
+    *seconds = cost->fixed_s + cost->per_token_s * pass.tokens * pass.batch;
+    return DSC_OK;
+}
+
+int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
+{
+    if (!cost->type->linear)
+        return cost->type->draft(cost, pass, seconds, err);
+    *seconds = cost->draft_s;
+    return DSC_OK;
 }

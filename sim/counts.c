@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/counts.h"
 
+#include "theory/block.h"
+
+#include <limits.h>
 #include <math.h>
 
 void dsc_counts_clear(dsc_counts *c)
@@ -31,6 +34,7 @@ static void add_expected(dsc_expected *sum, const dsc_expected *x, int64_t lengt
     sum->draft_calls += x->draft_calls;
     sum->draft_call_tokens += x->draft_call_tokens;
     sum->target_call_tokens += x->target_call_tokens;
+    sum->target_call_context += x->target_call_context;
     for (int64_t m = 0; m < length; m++)
         sum->histogram[m] += x->histogram[m];
 }
@@ -54,6 +58,8 @@ void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
     for (int64_t m = 0; m < x->width_length && sum->width; m++)
         sum->width[m] += x->width[m];
     sum->target_call_tokens += x->target_call_tokens;
+    sum->target_call_context += x->target_call_context;
+    sum->output_context += x->output_context;
     for (int64_t i = 0; i < x->overlap_length * x->overlap_length; i++)
         sum->overlap[i] += x->overlap[i];
 }
@@ -68,7 +74,8 @@ dsc_expected dsc_counts_real(const dsc_counts *c)
                           .num_accepted_tokens = (double)c->num_accepted_tokens,
                           .draft_calls = (double)c->draft_calls,
                           .draft_call_tokens = (double)c->draft_call_tokens,
-                          .target_call_tokens = (double)c->target_call_tokens};
+                          .target_call_tokens = (double)c->target_call_tokens,
+                          .target_call_context = (double)c->target_call_context};
 }
 
 static double ratio(double a, double b)
@@ -85,4 +92,16 @@ double dsc_acceptance_rate(const dsc_counts *c)
 double dsc_block_efficiency(const dsc_counts *c)
 {
     return ratio((double)c->output_tokens, dsc_counts_real(c).target_calls);
+}
+
+double dsc_iid_block_efficiency(const dsc_counts *c, int64_t limit)
+{
+    const dsc_expected x = dsc_counts_real(c);
+    double full = 0; // calls that accepted all that could be
+    if (limit < c->histogram_length)
+        full = c->expected ? x.histogram[limit] : (double)c->histogram[limit];
+    double rate = x.num_accepted_tokens / (x.num_accepted_tokens + x.target_calls - full);
+    if (!(x.target_calls > 0) || limit == 0)
+        return x.target_calls > 0 ? 1 : (double)NAN;
+    return 1 + dsc_iid_accepted(fmin(rate, 1), limit < INT_MAX ? (int)limit : INT_MAX);
 }

@@ -13,7 +13,7 @@ enum { DSC_MAX_EXTRA = 4 };
 
 typedef struct dsc_expected {
     double target_calls, num_drafts, num_draft_tokens, num_accepted_tokens;
-    double draft_calls, draft_call_tokens, target_call_tokens;
+    double draft_calls, draft_call_tokens, target_call_tokens, target_call_context;
     double *histogram; // [histogram_length] of dsc_counts
 } dsc_expected;
 
@@ -21,14 +21,17 @@ typedef struct dsc_counts {
     // Totals: integers up to the first list (DSC_COUNTS_TOTALS). What is added here is in the files
     // of shards without further ado.
     int64_t requests;
-    int64_t output_tokens;        // bonus tokens included
-    int64_t target_calls;         // forward passes of the target, the first (prefill) included
-    int64_t num_drafts;           // drafts started, empty ones included (LLMA: triggers)
-    int64_t num_draft_tokens;     // tokens proposed
-    int64_t num_accepted_tokens;  // of those, accepted; bonus excluded
-    int64_t draft_calls;          // forward passes of the draft model
-    int64_t draft_call_tokens;    // tokens in them
-    int64_t target_call_tokens;   // tokens in the target's passes, the last committed one included
+    int64_t output_tokens;       // bonus tokens included
+    int64_t target_calls;        // forward passes of the target, the first (prefill) included
+    int64_t num_drafts;          // drafts started, empty ones included (LLMA: triggers)
+    int64_t num_draft_tokens;    // tokens proposed
+    int64_t num_accepted_tokens; // of those, accepted; bonus excluded
+    int64_t draft_calls;         // forward passes of the draft model
+    int64_t draft_call_tokens;   // tokens in them
+    int64_t target_call_tokens;  // tokens in the target's passes, the last committed one included
+    // Tokens of prompt and output that stand before a draft: summed over the target's passes, and
+    // over as many passes as there are output tokens, one for each (no speculation).
+    int64_t target_call_context, output_context;
     int64_t extra[DSC_MAX_EXTRA]; // counters of the method (dsc_drafter_type.extra)
     int64_t *histogram;           // [histogram_length] target calls that accepted m draft tokens
     int64_t histogram_length;     // most draft tokens a call can accept, + 1
@@ -63,5 +66,12 @@ DSC_API dsc_expected dsc_counts_real(const dsc_counts *c);
 DSC_API double dsc_acceptance_rate(const dsc_counts *c);
 // Output tokens per target call, bonus included; NaN when there was no call.
 DSC_API double dsc_block_efficiency(const dsc_counts *c);
+
+// What the block efficiency would be if every draft token were accepted with the same chance,
+// whatever became of those before it: 1 + dsc_iid_accepted(rate, limit) of theory/block.h with
+// drafts of `limit` tokens. The rate is that of the calls counted, accepted tokens / (accepted
+// tokens + calls that did not accept `limit`): a call that accepts m < limit tokens refuses one,
+// also where there was none to refuse. NaN when there was no call.
+DSC_API double dsc_iid_block_efficiency(const dsc_counts *c, int64_t limit);
 
 #endif

@@ -74,6 +74,7 @@ enum { TILE = 32 };
 typedef struct track {
     stretch *from;   // [n + 1]; the last is empty and leads to itself
     int32_t *tokens; // [n + 1][TILE] draft tokens on the stretch from i, for each limit of the tile
+    int64_t prompt;  // tokens before the output
 } track;
 
 // A stretch is cut short where its draft tokens might not fit in 32 bits.
@@ -115,6 +116,7 @@ typedef struct walker {
     int32_t at, limit;
     const int32_t *tokens; // its lane of track.tokens
     int64_t *histogram, drafts, draft_tokens, accepted, stretches;
+    int64_t places; // of accepted tokens in the output, summed, twice
 } walker;
 
 static inline void advance(const stretch *from, walker *w)
@@ -124,6 +126,7 @@ static inline void advance(const stretch *from, walker *w)
     w->drafts += s->drafts;
     w->draft_tokens += w->tokens[(size_t)w->at * TILE];
     w->accepted += a;
+    w->places += a * (2 * (int64_t)s->past + a - 1);
     w->stretches++;
     w->histogram[a]++;
     w->at = s->past + a;
@@ -131,14 +134,16 @@ static inline void advance(const stretch *from, walker *w)
 
 // Calls that accept nothing are not counted one by one: each output token is either accepted or a
 // call's own. The steps that a walker waited at the end are in the histogram and in `stretches`.
-static void add_walk(const walker *w, int32_t n, dsc_counts *counts)
+static void add_walk(const walker *w, int32_t n, int64_t prompt, dsc_counts *counts)
 {
-    int64_t calls = n - w->accepted;
+    int64_t calls = n - w->accepted, places = (int64_t)n * (n - 1) / 2;
     counts->histogram[0] += calls - w->stretches;
     counts->requests++;
     counts->output_tokens += n;
     counts->target_calls += calls;
     counts->target_call_tokens += calls + w->draft_tokens;
+    counts->target_call_context += calls * prompt + places - w->places / 2;
+    counts->output_context += n * prompt + places;
     counts->num_drafts += w->drafts;
     counts->num_draft_tokens += w->draft_tokens;
     counts->num_accepted_tokens += w->accepted;
@@ -159,8 +164,8 @@ static void walk_pair(const track *t, int32_t n, size_t lane, const int32_t limi
         advance(t->from, &a);
         advance(t->from, &b);
     }
-    add_walk(&a, n, a_counts);
-    add_walk(&b, n, b_counts);
+    add_walk(&a, n, t->prompt, a_counts);
+    add_walk(&b, n, t->prompt, b_counts);
 }
 
 static void walk(const track *t, int32_t n, size_t lane, int32_t limit, dsc_counts *counts)
@@ -168,7 +173,7 @@ static void walk(const track *t, int32_t n, size_t lane, int32_t limit, dsc_coun
     walker w = set_out(t, lane, limit, counts);
     while (w.at < n)
         advance(t->from, &w);
-    add_walk(&w, n, counts);
+    add_walk(&w, n, t->prompt, counts);
 }
 
 typedef struct scratch {
@@ -236,6 +241,7 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
                                        .seed = seed,
                                        .arena = arena};
     rc = plan->config[0].drafter->spans(input, plan->groups, plan->longest, s.spans, err);
+    s.track.prompt = request->prompt.count;
     for (size_t g = 0; g < plan->groups && !rc; g++)
         walk_group(plan, g, &s.spans[g], n, &s.track, counts);
     return rc;

@@ -341,7 +341,7 @@ static void follow(lane_walk *w, const dsc_rule_group *g, const facts *f)
 }
 
 static void add_expected(const dsc_rule_plan *plan, const dsc_rule_group *g, const lane_walk *w,
-                         int64_t n, dsc_counts *counts)
+                         int64_t n, double prompt, dsc_counts *counts)
 {
     for (size_t lane = 0; lane < g->count; lane++) {
         dsc_counts *c = &counts[plan->order[g->first + lane]];
@@ -354,6 +354,7 @@ static void add_expected(const dsc_rule_plan *plan, const dsc_rule_group *g, con
         e->num_draft_tokens += tokens * g->drafts;
         e->num_accepted_tokens += (double)n - calls;
         e->target_call_tokens += calls + tokens * g->drafts;
+        e->target_call_context += calls * prompt + dsc_renewal_places(&w->renewal, lane);
         e->draft_calls += tokens; // a pass writes the next token of every draft
         e->draft_call_tokens += tokens * g->drafts;
         for (int64_t i = 0; i < c->histogram_length; i++) {
@@ -398,6 +399,7 @@ int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
     for (size_t c = 0; c < plan->count; c++) {
         counts[c].requests++;
         counts[c].output_tokens += n;
+        counts[c].output_context += n * request->prompt.count + n * (n - 1) / 2;
     }
     if (!n)
         return DSC_OK;
@@ -415,6 +417,6 @@ int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
             follow(&w[g], &plan->group[g], &f);
     }
     for (size_t g = 0; g < plan->groups && !rc; g++)
-        add_expected(plan, &plan->group[g], &w[g], n, counts);
+        add_expected(plan, &plan->group[g], &w[g], n, (double)request->prompt.count, counts);
     return rc;
 }

@@ -63,18 +63,21 @@ int dsc_pair_law(dsc_draft_law *out, const dsc_drafter_type *drafter, const dsc_
 
 // --- the loop ------------------------------------------------------------------------------------
 
-static void count_step(const dsc_loop *loop, dsc_counts *counts)
+// `context`: tokens of prompt and output before the step.
+static void count_step(const dsc_loop *loop, int64_t context, dsc_counts *counts)
 {
     const dsc_draft *d = &loop->draft;
-    int64_t accepted = (int64_t)loop->verdict.accepted;
+    int64_t accepted = (int64_t)loop->verdict.accepted, emitted = (int64_t)loop->verdict.count;
     counts->target_calls++;
     counts->num_drafts += d->started;
     counts->num_draft_tokens += (int64_t)d->proposed;
     counts->num_accepted_tokens += accepted;
-    counts->output_tokens += (int64_t)loop->verdict.count;
+    counts->output_tokens += emitted;
     counts->draft_calls += d->draft_calls;
     counts->draft_call_tokens += d->draft_call_tokens;
     counts->target_call_tokens += dsc_draft_width(d);
+    counts->target_call_context += context;
+    counts->output_context += emitted * context + emitted * (emitted - 1) / 2;
     counts->histogram[accepted]++;
     if (counts->width)
         counts->width[dsc_draft_width(d) - 1]++;
@@ -82,7 +85,8 @@ static void count_step(const dsc_loop *loop, dsc_counts *counts)
         counts->overlap[d->draft_calls * counts->overlap_length + dsc_draft_width(d) - 1]++;
 }
 
-static int record_step(const dsc_loop *loop, const dsc_loop_input *in, int64_t step, dsc_error *err)
+static int record_step(const dsc_loop *loop, const dsc_loop_input *in, int64_t step,
+                       int64_t context, dsc_error *err)
 {
     const dsc_draft *d = &loop->draft;
     const dsc_step_record record = {.request = in->request->index,
@@ -90,6 +94,7 @@ static int record_step(const dsc_loop *loop, const dsc_loop_input *in, int64_t s
                                     .draft_calls = d->draft_calls,
                                     .draft_call_tokens = d->draft_call_tokens,
                                     .target_call_tokens = dsc_draft_width(d),
+                                    .context = context,
                                     .draft_tokens = (int64_t)d->proposed,
                                     .accepted_tokens = (int64_t)loop->verdict.accepted,
                                     .emitted_tokens = (int64_t)loop->verdict.count,
@@ -148,11 +153,12 @@ int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, d
         rc = drafter->begin(state, &input, err);
     counts->requests++;
     for (int64_t i = 0; !rc && !in->models->target->ended; i++) {
+        int64_t context = in->request->prompt.count + in->models->target->length;
         rc = step(loop, in, state, err);
         if (rc)
             return rc;
-        count_step(loop, counts);
-        rc = record_step(loop, in, i, err);
+        count_step(loop, context, counts);
+        rc = record_step(loop, in, i, context, err);
     }
     return rc;
 }

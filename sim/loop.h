@@ -34,6 +34,7 @@ typedef struct dsc_step_record {
     int64_t request, step;                  // the step's number in the request, from 0
     int64_t draft_calls, draft_call_tokens; // forward passes of the draft model
     int64_t target_call_tokens;             // tokens in the target's
+    int64_t context;                        // tokens before them, the prompt's included
     int64_t draft_tokens, accepted_tokens, emitted_tokens;
     bool overlaps; // the draft model worked at the same time as the target
 } dsc_step_record;

@@ -106,11 +106,15 @@ static int read_heads(merge *m, dsc_error *err)
 static int prepare(merge *m, dsc_error *err)
 {
     const char *grid = dsc_table_get_comment(&m->head, "grid"),
-               *cost = dsc_table_get_comment(&m->head, "cost");
+               *cost = dsc_table_get_comment(&m->head, "cost"),
+               *note = dsc_table_get_comment(&m->head, "cost_note");
     if (!grid || !cost)
         return dsc_fail(err, DSC_EINPUT, "%s: no grid or no cost", m->part[0]);
     m->sweep.jsonl = m->options->jsonl;
     int rc = dsc_cost_parse(&m->sweep.cost, cost, err);
+    if (!rc && strcmp(note ? note : "", m->sweep.cost.note) != 0)
+        rc = dsc_fail(err, DSC_EINPUT, "its cost %.60s was '%.200s' and is '%.200s'", cost,
+                      note ? note : "", m->sweep.cost.note);
     if (!rc)
         rc = dsc_grids_parse(&m->grids, grid, err);
     if (!rc && (int64_t)m->grids.total != m->first.split.configurations)
@@ -212,6 +216,7 @@ int dsc_merge(const char *const *part, size_t count, const char *path,
     dsc_table_fini(&m.head);
     dsc_grids_fini(&m.grids);
     dsc_sums_fini(&m.sums);
+    dsc_cost_fini(&m.sweep.cost);
     free(m.by_shard);
     return rc;
 }

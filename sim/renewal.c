@@ -10,6 +10,7 @@ struct dsc_renewal_tile {
     int64_t limit[LANES]; // ascending; lanes that are not used repeat the last
     int64_t reach[LANES]; // the same, at most positions - 1
     double calls[LANES];
+    double places[LANES];  // where they begin, summed
     double missing[LANES]; // draft tokens that there was no output left for
     double *begin;         // [2 longest + 2][LANES] from the base on, the latest call first
     double *at_least;      // [reach + 1][LANES]; element 0 is not used
@@ -46,6 +47,7 @@ static int tile_init(dsc_renewal_tile *x, const dsc_renewal *r, const int32_t *l
         x->limit[l] = limit[l < lanes ? l : lanes - 1];
         x->reach[l] = least(x->limit[l], r->positions - 1);
         x->calls[l] = 1; // the first
+        x->places[l] = 0;
         x->missing[l] = 0;
     }
     size_t sums = (size_t)(x->reach[LANES - 1] + 1);
@@ -122,14 +124,15 @@ static inline __attribute__((always_inline)) void take(const double *begin, doub
     to[1] += b;
 }
 
-// Takes a token, and counts the calls that begin behind it: element 0 of begin; element i is of the
-// calls that began i tokens earlier. Products are added, not fused, so that all machines get the
-// same sums.
+// Takes a token, and counts the calls that begin behind it, at `place`: element 0 of begin; element
+// i is of the calls that began i tokens earlier. Products are added, not fused, so that all
+// machines get the same sums.
 #ifdef HAVE_TARGET_CLONES
 __attribute__((target_clones("avx2", "default")))
 #endif
 static void
-step_tile(dsc_renewal_tile *x, size_t base, const double *restrict reach, int64_t open)
+step_tile(dsc_renewal_tile *x, size_t base, const double *restrict reach, int64_t open,
+          double place)
 {
     const quad one = {1, 1, 1, 1};
     double *restrict begin = x->begin + base * LANES, *restrict sums = x->at_least;
@@ -149,11 +152,13 @@ step_tile(dsc_renewal_tile *x, size_t base, const double *restrict reach, int64_
     if (i <= end)
         take(begin + i * LANES, sums + i * LANES, reach[i], has[x->lane[i]], &odd);
     quad left = one - (odd.left + even.left), right = one - (odd.right + even.right);
-    quad *next = (quad *)begin, *calls = (quad *)x->calls;
+    quad *next = (quad *)begin, *calls = (quad *)x->calls, *places = (quad *)x->places;
     next[0] = (quad)((left > 0) & (__typeof__(left > 0))left); // not below 0 by rounding
     next[1] = (quad)((right > 0) & (__typeof__(right > 0))right);
     calls[0] += next[0];
     calls[1] += next[1];
+    places[0] += place * next[0];
+    places[1] += place * next[1];
 }
 
 void dsc_renewal_step(dsc_renewal *r, const double *reach, int64_t open)
@@ -169,7 +174,7 @@ void dsc_renewal_step(dsc_renewal *r, const double *reach, int64_t open)
         double *begin = x->begin + r->base * LANES;
         if (full)
             memcpy(begin + LANES, x->begin, kept * LANES * sizeof *begin);
-        step_tile(x, r->base, reach, open);
+        step_tile(x, r->base, reach, open, (double)r->at);
         if (r->positions - r->at < x->limit[LANES - 1])
             miss(x, begin, r->positions - r->at);
     }
@@ -178,6 +183,11 @@ void dsc_renewal_step(dsc_renewal *r, const double *reach, int64_t open)
 double dsc_renewal_calls(const dsc_renewal *r, size_t lane)
 {
     return r->tile[lane / LANES].calls[lane % LANES];
+}
+
+double dsc_renewal_places(const dsc_renewal *r, size_t lane)
+{
+    return r->tile[lane / LANES].places[lane % LANES];
 }
 
 double dsc_renewal_tokens(const dsc_renewal *r, size_t lane)

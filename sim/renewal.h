@@ -44,6 +44,7 @@ DSC_API void dsc_renewal_step(dsc_renewal *r, const double *reach, int64_t open)
 // has as many as its length or as the output has left; calls that accept i tokens or more, i <=
 // longest.
 DSC_API double dsc_renewal_calls(const dsc_renewal *r, size_t lane);
+DSC_API double dsc_renewal_places(const dsc_renewal *r, size_t lane); // sum of the calls' positions
 DSC_API double dsc_renewal_tokens(const dsc_renewal *r, size_t lane);
 DSC_API double dsc_renewal_at_least(const dsc_renewal *r, size_t lane, int64_t i);
 

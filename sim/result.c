@@ -27,6 +27,11 @@ static const dsc_column fields[] = {
     {"accept_histogram", DSC_CELL_LIST,
      "target calls that accepted 0, 1, 2, ... draft tokens (bonus excluded); they add up to "
      "target_calls"},
+    {"iid_block_efficiency", DSC_CELL_REAL,
+     "what block_efficiency would be if every draft token had the same chance to be accepted, "
+     "independently: num_accepted_tokens / (num_accepted_tokens + calls that accepted less than "
+     "the longest draft); nan where target and draft model overlap"},
+    {"iid_error", DSC_CELL_REAL, "iid_block_efficiency / block_efficiency - 1"},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 enum { EXPECTED = 2 }; // the first field that may be an expectation
@@ -39,6 +44,13 @@ static const dsc_column interval_columns[] = {
     {"block_efficiency_low", DSC_CELL_REAL,
      "lower end of the 95 % interval of block_efficiency (bootstrap over requests)"},
     {"block_efficiency_high", DSC_CELL_REAL, "upper end of it"},
+};
+
+static const dsc_column batch_columns[] = {
+    {"batch", DSC_CELL_INT,
+     "sequences that take their steps together; speedup is that of the batch"},
+    {"tokens_per_s", DSC_CELL_REAL,
+     "output tokens of the batch per second, by the cost model (unit: per target call)"},
 };
 
 const dsc_column *dsc_result_fields(size_t *count)
@@ -127,6 +139,8 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
         rc = add_extras(t, drafter[d], alone, err);
     if (!rc && parts & DSC_RESULT_INTERVAL)
         rc = add_columns(t, interval_columns, 2, err);
+    if (!rc && parts & DSC_RESULT_BATCH)
+        rc = add_columns(t, batch_columns, 2, err);
     return rc;
 }
 
@@ -146,7 +160,7 @@ static dsc_cell text(const char *s)
 }
 
 typedef struct row {
-    dsc_cell cell[6 + DSC_MAX_PARAMETERS + FIELDS + DSC_MAX_EXTRA];
+    dsc_cell cell[8 + DSC_MAX_PARAMETERS + FIELDS + DSC_MAX_EXTRA];
     char choice[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
     size_t n;
 } row;
@@ -189,7 +203,7 @@ static void put_expected(row *r, const dsc_counts *c)
         r->cell[r->n++] = real(count[i]);
 }
 
-static void put_fields(row *r, const dsc_counts *c, const dsc_cost *cost)
+static void put_fields(row *r, const dsc_config *config, const dsc_counts *c, double speedup)
 {
     const dsc_expected *x = c->expected;
     if (x)
@@ -198,13 +212,17 @@ static void put_fields(row *r, const dsc_counts *c, const dsc_cost *cost)
         put_counts(r, c);
     r->cell[r->n++] = real(dsc_acceptance_rate(c));
     r->cell[r->n++] = real(dsc_block_efficiency(c));
-    r->cell[r->n++] = real(dsc_cost_speedup(cost, c));
+    r->cell[r->n++] = real(speedup);
     // Up to the last length that occurred.
     int64_t length = c->histogram_length;
     while (length > 1 && !(x ? x->histogram[length - 1] > 0 : c->histogram[length - 1]))
         length--;
     r->cell[r->n++] = (dsc_cell){
         .type = DSC_CELL_LIST, .list = c->histogram, .reals = x ? x->histogram : NULL, .i = length};
+    double iid = config->drafter->overlaps ? (double)NAN
+                                           : dsc_iid_block_efficiency(c, dsc_config_limit(config));
+    r->cell[r->n++] = real(iid);
+    r->cell[r->n++] = real(iid / dsc_block_efficiency(c) - 1);
 }
 
 // The cell as its column has it; a number in a column of words as a word in `word`.
@@ -269,18 +287,27 @@ static bool is_alone(const dsc_table *t, const row *r, const dsc_result *result,
 int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err)
 {
     row r;
+    dsc_price price;
+    int64_t batch = result->batch ? result->batch : 1;
+    int rc = dsc_price_run(&price, result->cost, result->counts, batch, err);
+    if (rc)
+        return rc;
     r.n = 0;
     if (parts & DSC_RESULT_REQUEST) {
         r.cell[r.n++] = integer(result->request);
         r.cell[r.n++] = text(result->id);
     }
     put_config(&r, result->config, result->rule);
-    put_fields(&r, result->counts, result->cost);
+    put_fields(&r, result->config, result->counts, price.speedup);
     for (size_t e = 0; e < result->config->drafter->extra_count; e++)
         r.cell[r.n++] = integer(result->counts->extra[e]);
     if (parts & DSC_RESULT_INTERVAL) {
         r.cell[r.n++] = real(result->low);
         r.cell[r.n++] = real(result->high);
+    }
+    if (parts & DSC_RESULT_BATCH) {
+        r.cell[r.n++] = integer(batch);
+        r.cell[r.n++] = real(price.tokens_per_s);
     }
     return is_alone(t, &r, result, parts) ? dsc_table_add_row(t, r.cell, err)
                                           : spread(t, &r, result->config, parts, err);

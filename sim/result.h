@@ -4,8 +4,8 @@
 #define DSC_SIM_RESULT_H
 
 #include "base/table.h"
-#include "sim/cost.h"
 #include "sim/drafter.h"
+#include "sim/price.h"
 #include "sim/verifier.h"
 
 // Optional columns beside the fields that every method has.
@@ -13,6 +13,7 @@ enum {
     DSC_RESULT_REQUEST = 1,  // request, id: in front (sim --per-request)
     DSC_RESULT_INTERVAL = 2, // block_efficiency_low, block_efficiency_high: at the end
     DSC_RESULT_EXPECTED = 4, // counts are expectations (dsc_counts.expected): real numbers
+    DSC_RESULT_BATCH = 8,    // batch, tokens_per_s: behind all others
 };
 
 // One row.
@@ -24,6 +25,7 @@ typedef struct dsc_result {
     int64_t request; // DSC_RESULT_REQUEST
     const char *id;
     double low, high; // DSC_RESULT_INTERVAL: 95 % over requests, NaN when unknown
+    int64_t batch;    // sequences side by side; 0: one
 } dsc_result;
 
 // Adds the columns: method, rule, the parameters, the fields every method has, the methods' own
@@ -31,7 +33,8 @@ typedef struct dsc_result {
 // row has NaN or "".
 DSC_API int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, size_t count,
                                int parts, dsc_error *err);
-// Adds a row, `parts` as for the columns. Ratios without a denominator are NaN.
+// Adds a row, `parts` as for the columns. Ratios without a denominator are NaN. Fails where
+// dsc_price_run does.
 DSC_API int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err);
 
 // The fields with their meaning, for --help: name and one line each.

@@ -309,6 +309,10 @@ static int choose_engine(job *j, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",
                         drafter->name, j->rule->name);
+    if (j->options->engine == DSC_ENGINE_EXPECT && walk && j->options->widths)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the exact replay adds up the tokens of all calls, and this cost is not "
+                        "linear in them: run it with the loop");
     loop |= j->options->step != NULL;
     j->expect = walk && !loop && !j->options->widths;
     j->expected = sum && !j->expect && !loop;
@@ -325,7 +329,9 @@ static void say_why(const job *j, dsc_engine_choice *out)
 {
     const char *why = j->expect ? "what is drafted depends on the output alone"
                       : j->workload && j->workload->target ? "a model writes the output"
-                                                           : "step by step, as asked or as needed";
+                      : j->options->widths
+                          ? "the cost is not linear in the tokens of a call: each is counted"
+                          : "step by step, as asked or as needed";
     out->engine = j->expect || j->expected ? DSC_ENGINE_EXPECT : DSC_ENGINE_LOOP;
     out->expected = j->expected;
     if (j->expected)

@@ -56,10 +56,16 @@ int dsc_timeline_add(dsc_table *t, double *now_s, const dsc_cost *cost, const ds
 {
     int64_t calls = step->draft_calls;
     int64_t each = calls ? (step->draft_call_tokens + calls - 1) / calls : 0; // tokens in a call
-    double draft_s = (double)calls * dsc_cost_draft_call(cost, each);
-    double target_s = dsc_cost_target_call(cost, step->target_call_tokens);
+    dsc_pass pass = {(double)each, (double)step->context, 1};
+    double draft_s = 0, target_s;
+    int rc = calls ? dsc_cost_draft(cost, pass, &draft_s, err) : DSC_OK;
+    draft_s *= (double)calls;
+    pass.tokens = (double)step->target_call_tokens;
+    if (!rc)
+        rc = dsc_cost_target(cost, pass, &target_s, err);
+    if (rc)
+        return rc;
     dsc_timeline_step s = dsc_timeline_place(*now_s, step->overlaps, draft_s, target_s);
-    int rc = DSC_OK;
     if (calls)
         rc = add_row(t, "draft", s.start_s, s.draft_end_s, step->draft_call_tokens, step, err);
     if (!rc)

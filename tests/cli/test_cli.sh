@@ -91,6 +91,21 @@ bad 2 'n-least' sweep rag.dst --method pld --n-most 1 --n-least 2 -o x.tsv
 good sweep rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 -o cost.tsv
 # 5385 calls of 21 ms against 2084 of 20 ms and 2084 + 23919 tokens of 1 ms
 check "speed-up of the linear cost" grep -q "	1.6708" cost.tsv
+printf 'tokens\ttarget_s\n1\t0.021\n2\t0.022\n19\t0.039\n' >line.tsv
+good sim rag.dst --method llma --cost table:line.tsv --n 1 --k 18 --json
+check "the same line as a table" grep -q '"speedup": 1.6708' out
+check "says why it runs the loop" grep -q 'engine: loop, the cost is not linear' err
+good sweep rag.dst --method llma --cost table:line.tsv --n 1 --k 18 -o table.tsv
+check "in a sweep too" grep -q "	1.6708" table.tsv
+good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 --batch 1,4,64 --json
+check "a line for each batch, and where it breaks even" \
+    [ "$(head -n 1 out | grep -c '"break_even_batch": "4"')$(grep -c '"tokens_per_s"' out)" = 13 ]
+check "batch 1 is no batch" grep -q '"speedup": 1.6708.*"batch": 1,' out
+good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 --batch 1,4,64
+check "the same to read" grep -q 'without drafts: batch 4' out
+good list costs -v
+check "all costs, shapes and machines" \
+    [ "$(grep -cE '^(unit|linear|table|roofline|fit)  |^  (llama-2-7b|h200)  ' out)" = 7 ]
 good sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --cost linear:1,0,0.25 --timeline steps.tsv
 check "a timeline of two lanes" [ "$(grep -v '^#' steps.tsv | cut -f 1 | sort -u | tr '\n' ' ')" = "draft lane target " ]
 bad 2 'exists' sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv
@@ -187,6 +202,13 @@ bad 2 'unknown option --n' sim rag.dst --method none --n 1
 bad 2 'needs a value' sim rag.dst --method llma --k
 bad 2 'cost' sim rag.dst --method llma --cost free
 bad 2 'linear:' sim rag.dst --method llma --cost linear:1
+bad 2 'not linear' sim rag.dst --method llma --cost table:line.tsv --engine expect
+bad 4 'not extrapolated' sim rag.dst --method llma --cost table:line.tsv --k 30 --engine loop
+bad 4 'nowhere.tsv' sim rag.dst --method llma --cost table:nowhere.tsv
+bad 4 'verify_s' sim rag.dst --method llma --cost fit:rag.dst
+bad 2 'llama-2-7b' sim rag.dst --method llma --cost roofline:lama-2-7b,none,h100
+bad 2 'per-request' sim rag.dst --method llma --batch 2 --per-request
+bad 2 'batch' sim rag.dst --method llma --batch 0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:-1,0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:nan,0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:0,0

@@ -95,7 +95,7 @@ offers "docs turns prompt all" sim a.dst --method llma --references ""
 offers "turns" sim a.dst --method llma --references = t
 offers "paper,code" sweep a.dst --method llma --semantics paper,c
 offers "auto loop expect" sim a.dst --engine ""
-offers "linear: unit" sim a.dst --cost ""
+offers "fit: linear: roofline: table: unit" sim a.dst --cost ""
 offers "jsonl csv csv-steps csv-positions npy" trace export a.dst --format ""
 offers "ngram: markov: iid:" trace synth --model ""
 offers "markov:" trace synth --draft = m
@@ -123,7 +123,7 @@ offers "$(first_words figures)" plot ""
 offers "$(first_words figures)" plot -o x ""
 offers "t.tsv t.jsonl" plot heatmap t
 offers "t.tsv t.jsonl" report t.tsv t
-offers "methods rules models figures formats" list ""
+offers "methods rules models figures costs formats" list ""
 offers "t.tsv t.jsonl t.txt tokenizer.json" merge t
 offers "" sweep a.dst --shard ""
 offers "in.jsonl.gz" trace import in

@@ -68,6 +68,8 @@ static dsc_config llma(int64_t n, int64_t k, int64_t max_match, int64_t tie, int
 static void assert_same(const dsc_counts *a, const dsc_counts *b)
 {
     assert_int_equal(a->target_call_tokens, b->target_call_tokens);
+    assert_int_equal(a->target_call_context, b->target_call_context);
+    assert_int_equal(a->output_context, b->output_context);
     assert_int_equal(a->requests, b->requests);
     assert_int_equal(a->output_tokens, b->output_tokens);
     assert_int_equal(a->target_calls, b->target_calls);
@@ -104,6 +106,22 @@ typedef struct bench {
     int64_t histogram[512][ROOM];
 } bench;
 
+// The text that stands before each step, by what the steps emitted.
+typedef struct growth {
+    int64_t length, sum, plain;
+} growth;
+
+static int grow(void *user, const dsc_step_record *r, dsc_error *err)
+{
+    growth *t = user;
+    (void)err;
+    assert_int_equal(r->context, t->length);
+    t->sum += t->length;
+    for (int64_t i = 0; i < r->emitted_tokens; i++)
+        t->plain += t->length++;
+    return DSC_OK;
+}
+
 static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, uint64_t seed,
                      dsc_counts *out, int64_t *histogram)
 {
@@ -112,11 +130,14 @@ static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, u
     dsc_arena_reset(&b->arena);
     dsc_model_trace_begin(&b->target, q->output);
     const dsc_models models = {.target = &b->target.base};
+    growth t = {.length = q->prompt.count};
     const dsc_loop_input in = {
-        config, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, q, seed, &b->arena, NULL, NULL,
-        NULL};
+        config, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, q, seed, &b->arena, NULL, grow,
+        &t};
     assert_ok(dsc_loop_run(&b->loop, &in, out, &e), e);
     assert_int_equal(b->target.base.refused, 0);
+    assert_int_equal(out->target_call_context, t.sum);
+    assert_int_equal(out->output_context, t.plain);
 }
 
 static bench *new_bench(void)

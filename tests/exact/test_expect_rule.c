@@ -292,7 +292,7 @@ static call enumerate_call(const setting *s, int t)
 
 // Expectations over all ways to write the output.
 typedef struct expectation {
-    double calls, accepted, tokens, histogram[ROOM];
+    double calls, accepted, tokens, places, histogram[ROOM]; // places: where calls begin, summed
 } expectation;
 
 static void merge(expectation *sum, const expectation *x, double weight)
@@ -300,6 +300,7 @@ static void merge(expectation *sum, const expectation *x, double weight)
     sum->calls += weight * x->calls;
     sum->accepted += weight * x->accepted;
     sum->tokens += weight * x->tokens;
+    sum->places += weight * x->places;
     for (int a = 0; a < ROOM; a++)
         sum->histogram[a] += weight * x->histogram[a];
 }
@@ -319,6 +320,7 @@ static expectation enumerate(const setting *s, int t, double *law)
         expectation x = enumerate(s, t + e, &rest);
         x.calls++;
         x.accepted += e - 1;
+        x.places += t;
         x.tokens += s->drafts * (s->length < left ? s->length : left);
         x.histogram[e - 1]++;
         merge(&sum, &x, c.emit[e] * rest);
@@ -408,6 +410,7 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
                 assert_close(got[n].target_calls, want.calls, 1e-10);
                 assert_close(got[n].num_accepted_tokens, want.accepted, 1e-10);
                 assert_close(got[n].num_draft_tokens, want.tokens, 1e-10);
+                assert_close(got[n].target_call_context, want.places, 1e-10);
                 assert_close(got[n].draft_calls * k, want.tokens, 1e-10);
                 assert_close(got[n].num_drafts, length ? want.calls : 0, 1e-10);
                 for (int a = 0; a < ROOM; a++)

@@ -13,6 +13,7 @@
 #include "sim/model_markov.h"
 #include "sim/model_spec.h"
 #include "sim/model_synthetic.h"
+#include "sim/price.h"
 #include "sim/timeline.h"
 #include "theory/pearl.h"
 
@@ -150,13 +151,21 @@ static double ratio_of(const bench *b, int above, int below, double *error)
     return x / y;
 }
 
+static dsc_price price_of(const dsc_cost *cost, const dsc_counts *counts)
+{
+    dsc_price p;
+    dsc_error err = {0};
+    assert_ok(dsc_price_run(&p, cost, counts, 1, &err), err);
+    return p;
+}
+
 static void check_speedup(const bench *b, dsc_pearl_form form, double rate, int window,
                           double error)
 {
     static const double ratios[] = {1, 2.62, 4.79};
     for (int i = 0; i < 3; i++) {
-        const dsc_cost cost = {.fixed_s = 1, .draft_s = 1 / ratios[i]};
-        double found = dsc_cost_speedup(&cost, &b->counts);
+        const dsc_cost cost = {.type = &dsc_cost_linear, .fixed_s = 1, .draft_s = 1 / ratios[i]};
+        double found = price_of(&cost, &b->counts).speedup;
         double closed = dsc_pearl_speedup(form, rate, window, ratios[i]);
         double slower = fmax(window / ratios[i], 1);
         if (!(fabs(found - closed) <= 4 * error / slower))
@@ -239,13 +248,13 @@ static void the_best_window_is_the_ratio(void **state)
     bench b;
     init_iid(&b, 0.9);
     for (int ratio = 2; ratio <= 6; ratio += 2) {
-        const dsc_cost cost = {.fixed_s = 1, .draft_s = 1.0 / ratio};
+        const dsc_cost cost = {.type = &dsc_cost_linear, .fixed_s = 1, .draft_s = 1.0 / ratio};
         double best = 0;
         int at = 0;
         for (int window = 1; window <= WINDOWS; window++) {
             dsc_config c = config_of(window, switches[DSC_PEARL_FULL]);
             run(&b, &c, &dsc_verifier_single, DSC_DRAFT_IID, 40000, 0, 1);
-            double s = dsc_cost_speedup(&cost, &b.counts);
+            double s = price_of(&cost, &b.counts).speedup;
             at = s > best ? window : at;
             best = fmax(best, s);
         }
@@ -414,7 +423,10 @@ static void the_timeline_is_what_is_paid(void **state)
         for (int form = 0; form < 4; form++) {
             const int64_t off[2] = {form & 1, form >> 1};
             bench b;
-            clock k = {.cost = {.fixed_s = 0.02, .per_token_s = 0.0005, .draft_s = 0.006}};
+            clock k = {.cost = {.type = &dsc_cost_linear,
+                                .fixed_s = 0.02,
+                                .per_token_s = 0.0005,
+                                .draft_s = 0.006}};
             dsc_config c = config_of(window, off);
             dsc_error err = {0};
             init_iid(&b, 0.8);
@@ -422,7 +434,7 @@ static void the_timeline_is_what_is_paid(void **state)
             b.user = &k;
             assert_ok(dsc_timeline_columns(&k.table, &err), err);
             run(&b, &c, &dsc_verifier_single, DSC_DRAFT_IID, 500, 0, 1);
-            assert_close(k.now_s, dsc_cost_time(&k.cost, &b.counts), 1e-10);
+            assert_close(k.now_s, price_of(&k.cost, &b.counts).time_s, 1e-10);
             double end = 0, tokens = 0;
             for (size_t i = 0; i < k.table.rows; i++) {
                 bool draft = !strcmp(dsc_table_at(&k.table, i, 0)->text, "draft");
@@ -456,10 +468,10 @@ static void costs_that_take_turns(void **state)
                          .draft_calls = 50,
                          .draft_call_tokens = 50};
     assert_ok(dsc_cost_parse(&cost, "linear:2,0.5,0.25", &err), err);
-    assert_close(dsc_cost_time(&cost, &counts), 20 + 30 + 12.5, 1e-12);
-    assert_close(dsc_cost_speedup(&cost, &counts), 75 / 62.5, 1e-12);
+    assert_close(price_of(&cost, &counts).time_s, 20 + 30 + 12.5, 1e-12);
+    assert_close(price_of(&cost, &counts).speedup, 75 / 62.5, 1e-12);
     assert_ok(dsc_cost_parse(&cost, "linear:2,0.5", &err), err);
-    assert_close(dsc_cost_time(&cost, &counts), 50, 1e-12);
+    assert_close(price_of(&cost, &counts).time_s, 50, 1e-12);
     dsc_timeline_step s = dsc_timeline_place(1, false, 0.5, 2);
     assert_close(s.target_start_s, 1.5, 0);
     assert_close(s.end_s, 3.5, 0);

@@ -61,13 +61,18 @@ static void check_cost(const char *text)
 {
     dsc_cost cost;
     dsc_error err = {0};
+    static const char *const files[] = {"table:", "fit:", "/", ".json"}; // opens none
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strstr(text, files[i]))
+            return;
     int rc = dsc_cost_parse(&cost, text, &err);
     if (rc)
         fuzz_refused(rc, &err);
-    else
+    else if (cost.type->linear)
         fuzz_require(isfinite(cost.fixed_s) && isfinite(cost.per_token_s) && cost.fixed_s >= 0 &&
                          cost.per_token_s >= 0 && cost.fixed_s + cost.per_token_s > 0,
                      "a cost has a price", NULL);
+    dsc_cost_fini(&cost);
 }
 
 FUZZ_TARGET(option)

@@ -1,0 +1,642 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost models and what runs cost by them: tables, rooflines and fits against figures made up or
+// worked out by hand; batches against enumeration; refusals.
+#include "tests/close.h"
+#include "tests/unit/trace_fixture.h"
+
+#include "base/statistics.h"
+#include "sim/hardware.h"
+#include "sim/price.h"
+#include "sim/width_law.h"
+
+#include <string.h>
+
+static dsc_cost cost_of(const char *text)
+{
+    dsc_cost cost;
+    dsc_error err = {0};
+    assert_ok(dsc_cost_parse(&cost, text, &err), err);
+    return cost;
+}
+
+static double target_s(const dsc_cost *cost, double tokens, double context, double batch)
+{
+    double s;
+    dsc_error err = {0};
+    assert_ok(dsc_cost_target(cost, (dsc_pass){tokens, context, batch}, &s, &err), err);
+    return s;
+}
+
+static double draft_s(const dsc_cost *cost, double tokens, double context, double batch)
+{
+    double s;
+    dsc_error err = {0};
+    assert_ok(dsc_cost_draft(cost, (dsc_pass){tokens, context, batch}, &s, &err), err);
+    return s;
+}
+
+static dsc_price price_of(const dsc_cost *cost, const dsc_counts *counts, int64_t batch)
+{
+    dsc_price p;
+    dsc_error err = {0};
+    assert_ok(dsc_price_run(&p, cost, counts, batch, &err), err);
+    return p;
+}
+
+// --- table -------------------------------------------------------------------------------------
+
+static const double tokens_at[] = {1, 2, 8, 64}, context_at[] = {0, 512, 4096}, batch_at[] = {1, 3};
+
+// Linear in each key when the others are held.
+static double plane(double t, double c, double b)
+{
+    return 0.01 + 3e-4 * t + 2e-6 * c + 1e-3 * b + 1e-8 * t * c + 1e-4 * t * b + 3e-7 * c * b;
+}
+
+static void write_grid(FILE *f, bool draft)
+{
+    fprintf(f, "# made: up\n# column tokens: each sequence's\ntokens\tcontext\tbatch\ttarget_s%s\n",
+            draft ? "\tdraft_s" : "");
+    for (int t = 0; t < 4; t++)
+        for (int c = 0; c < 3; c++)
+            for (int b = 0; b < 2; b++) {
+                double s = plane(tokens_at[t], context_at[c], batch_at[b]);
+                fprintf(f, "%g\t%g\t%g\t%.17g", tokens_at[t], context_at[c], batch_at[b], s);
+                if (draft)
+                    fprintf(f, "\t%.17g", s / 7);
+                fputc('\n', f);
+            }
+}
+
+static char *table_text(const char *name)
+{
+    static char text[500];
+    snprintf(text, sizeof text, "table:%s", in_scratch(name));
+    return text;
+}
+
+static void interpolation_is_exact_on_planes(void **state)
+{
+    (void)state;
+    FILE *f = fopen(in_scratch("t.tsv"), "w");
+    write_grid(f, true);
+    assert_int_equal(fclose(f), 0);
+    dsc_cost cost = cost_of(table_text("t.tsv"));
+    for (double t = 1; t <= 64; t += 1.75)
+        for (double c = 0; c <= 4096; c += 256)
+            for (double b = 1; b <= 3; b += 0.5) {
+                assert_close(target_s(&cost, t, c, b), plane(t, c, b), 1e-15);
+                assert_close(draft_s(&cost, t, c, b), plane(t, c, b) / 7, 1e-15);
+            }
+    assert_close(target_s(&cost, 64, 4096, 3), plane(64, 4096, 3), 1e-15); // the last corner
+    const dsc_pass beyond[] = {{64.5, 10, 1}, {0.5, 10, 1}, {2, 4097, 1}, {2, 10, 4}, {NAN, 1, 1}};
+    const char *const says[] = {"tokens 64.5", "tokens 0.5", "context 4097", "batch 4", "tokens"};
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+        double s;
+        dsc_error err = {0};
+        int rc = dsc_cost_target(&cost, beyond[i], &s, &err);
+        expect_failure(rc, DSC_EINPUT, &err, says[i]);
+    }
+    dsc_cost_fini(&cost);
+}
+
+// What the file does not tell apart does not matter; what it does not know is refused.
+static void a_table_may_have_fewer_columns(void **state)
+{
+    (void)state;
+    static const char text[] = "tokens\ttarget_s\tspread\n1\t0.5\tx\n5\t0.9\ty\n";
+    put_file(in_scratch("t.tsv"), text, sizeof text - 1);
+    dsc_cost cost = cost_of(table_text("t.tsv"));
+    assert_close(target_s(&cost, 2, 1e6, 77), 0.6, 1e-15);
+    double s;
+    dsc_error err = {0};
+    int rc = dsc_cost_draft(&cost, (dsc_pass){1, 1, 1}, &s, &err);
+    expect_failure(rc, DSC_EINPUT, &err, "draft_s");
+    dsc_cost_fini(&cost);
+}
+
+static void bad_tables_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"context\ttarget_s\n1\t2\n", "column tokens"},
+        {"tokens\tcontext\n1\t2\n", "column target_s"},
+        {"tokens\ttarget_s\n", "no row"},
+        {"# a: b\ntokens\ttarget_s\n1\t0.1\n1\t0.2\n", ":4: the keys come twice"},
+        {"tokens\ttarget_s\n1\t0.1\n4\t0.2\n2\t0.3\n", ":4: the keys fall"},
+        {"tokens\ttarget_s\n1\t0.1\n2\tnan\n", ":3: target_s"},
+        {"tokens\ttarget_s\n1\t-0.1\n2\t0.1\n", ":2: target_s"},
+        {"tokens\ttarget_s\n1\tinf\n2\t0.1\n", ":2: target_s"},
+        {"tokens\ttarget_s\tdraft_s\n1\t0.1\t0\n", ":2: draft_s"},
+        {"tokens\ttarget_s\n1.5\t0.1\n", ":2: tokens"},
+        {"tokens\ttarget_s\n0\t0.1\n", ":2: tokens"},
+        {"tokens\ttarget_s\nmany\t0.1\n", ":2: tokens"},
+        {"tokens\tbatch\ttarget_s\n1\t1\t1\n1\t2\t1\n2\t2\t1\n",
+         ":4: no row for tokens 2, batch 1"},
+        {"tokens\tbatch\ttarget_s\n1\t1\t1\n1\t2\t1\n2\t1\t1\n",
+         ":5: no row for tokens 2, batch 2"},
+        {"{\"tokens\":1,\"target_s\":0.1}\n{\"tokens\":1,\"target_s\":0.1}\n", ":2: the keys come"},
+        {"tokens\ttarget_s\n1\n", ":2: 1 fields"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        dsc_cost cost;
+        dsc_error err = {0};
+        put_file(in_scratch("t.tsv"), bad[i].text, strlen(bad[i].text));
+        int rc = dsc_cost_parse(&cost, table_text("t.tsv"), &err);
+        expect_failure(rc, DSC_EINPUT, &err, bad[i].says);
+        expect_failure(rc, DSC_EINPUT, &err, "t.tsv");
+    }
+    dsc_cost cost;
+    dsc_error err = {0};
+    expect_failure(dsc_cost_parse(&cost, "table:/nowhere/at.all", &err), DSC_EINPUT, &err,
+                   "/nowhere/at.all");
+}
+
+// --- roofline ----------------------------------------------------------------------------------
+
+// The sizes that the models' pages state.
+static void shapes_have_the_published_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double parameters;
+    } known[] = {
+        {"llama-2-7b", 6738415616},
+        {"llama-2-13b", 13015864320},
+        {"llama-2-70b", 68976648192},
+        {"llama-3-8b", 8030261248},
+        {"llama-3-70b", 70553706496},
+        {"vicuna-7b", 6738415616},
+        {"vicuna-13b", 13015864320},
+        {"vicuna-33b", 32528943616},
+        {"yi-6b", 6061035520},
+        {"yi-34b", 34388917248},
+        {"codellama-7b", 6738546688},
+        {"codellama-34b", 33743970304},
+        {"codellama-70b", 68976910336},
+        {"deepseek-coder-1.3b", 1346471936},
+        {"deepseek-coder-6.7b", 6740512768},
+        {"deepseek-coder-33b", 33342991360},
+        {"qwen2.5-0.5b", 494032768},
+        {"qwen2.5-1.5b", 1543714304},
+        {"qwen2.5-3b", 3085938688},
+        {"qwen2.5-7b", 7615616512},
+        {"qwen2.5-14b", 14770033664},
+        {"qwen2.5-32b", 32763876352},
+        {"qwen2.5-72b", 72706203648},
+        {"t5-small", 76961152},
+        {"t5-base", 247577856},
+        {"t5-large", 783150080},
+        {"t5-xxl", 11135332352},
+    };
+    size_t count;
+    dsc_model_shape_presets(&count);
+    assert_int_equal(count, sizeof known / sizeof *known);
+    for (size_t i = 0; i < count; i++) {
+        dsc_model_shape s;
+        dsc_error err = {0};
+        assert_ok(dsc_model_shape_find(&s, known[i].name, &err), err);
+        assert_close(dsc_model_shape_parameters(&s), known[i].parameters, 0);
+    }
+}
+
+// By hand. Llama-2-7B: 32 layers of 4 x 4096^2 + 3 x 4096 x 11008 numbers and an output matrix of
+// 32000 x 4096; 2 bytes each over 2039 GB/s are 6.48 ms. Keys and values: 2 x 32 x 4096 numbers, or
+// half a MiB, for each token of the context.
+static void rooflines_by_hand(void **state)
+{
+    (void)state;
+    dsc_cost cost = cost_of("roofline:llama-2-7b,none,a100-80");
+    const double layer = 4.0 * 4096 * 4096 + 3.0 * 4096 * 11008, matrices = 32 * layer + 131072000;
+    assert_close(matrices, 6607077376, 0);
+    double read = 2 * 6607077376.0 / 2039e9, token = 524288 / 2039e9;
+    assert_close(read, 0.006481, 5e-7);
+    assert_close(target_s(&cost, 1, 0, 1), read, 1e-15);
+    assert_close(target_s(&cost, 1, 1000, 1), read + 1000 * token, 1e-15);
+    assert_close(target_s(&cost, 5, 1000, 1), read + 1004 * token, 1e-15);
+    assert_close(target_s(&cost, 1, 1000, 16), read + 16000 * token, 1e-15); // read once for all
+    // From 312e12 / 2039e9 = 153.01 tokens on there is more to multiply than to read.
+    assert_close(target_s(&cost, 1, 0, 153), read, 1e-15);
+    assert_close(target_s(&cost, 1, 0, 154), 154 * 2 * 6607077376.0 / 312e12, 1e-15);
+    double s;
+    dsc_error err = {0};
+    expect_failure(dsc_cost_draft(&cost, (dsc_pass){1, 1, 1}, &s, &err), DSC_EUSAGE, &err, "none");
+    dsc_cost_fini(&cost);
+    // Llama-3-70B on 8 H100, 128256 x 8192 at the end, 8 of 64 heads kept: 139 GB over 8 x 3350
+    // GB/s are 5.2 ms.
+    cost = cost_of("roofline:Llama-3-70B,llama-3-8b,h100,tp=8,overhead=0.001");
+    double all = 80 * (2 * 8192.0 * (8192 + 1024) + 3 * 8192.0 * 28672) + 128256.0 * 8192;
+    assert_close(2 * all, 139.0e9, 0.1e9);
+    assert_close(target_s(&cost, 1, 0, 1), 0.001 + 2 * all / 3350e9 / 8, 1e-15);
+    assert_close(target_s(&cost, 1, 100, 1),
+                 0.001 + (2 * all + 100 * 2 * 2 * 80 * 1024.0) / 3350e9 / 8, 1e-15);
+    all = 32 * (2 * 4096.0 * (4096 + 1024) + 3 * 4096.0 * 14336) + 128256.0 * 4096;
+    assert_close(draft_s(&cost, 1, 0, 1), 0.001 + 2 * all / 3350e9, 1e-15); // on one machine
+    dsc_cost_fini(&cost);
+    // T5: a pass of the decoder, with queries and output of the attention to the prompt.
+    cost = cost_of("roofline:t5-small,none,v100");
+    all = 8 * (6 * 512.0 * 384 + 3 * 512.0 * 1024) + 32128.0 * 512;
+    assert_close(target_s(&cost, 1, 0, 1), 2 * all / 900e9, 1e-15);
+    dsc_cost_fini(&cost);
+}
+
+static void configurations_are_read(void **state)
+{
+    (void)state;
+    static const char mistral[] =
+        "{\"model_type\": \"mistral\", \"hidden_size\": 4096, \"intermediate_size\": 14336, "
+        "\"num_hidden_layers\": 32, \"num_attention_heads\": 32, \"num_key_value_heads\": 8, "
+        "\"vocab_size\": 32000, \"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\"}";
+    static const char t5[] = "{\"model_type\": \"t5\", \"d_model\": 512, \"d_ff\": 2048, "
+                             "\"d_kv\": 64, \"num_heads\": 8, \"num_layers\": 6, "
+                             "\"vocab_size\": 32128}";
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"{\"model_type\": \"gpt2\"}", "gpt2"},
+        {"{}", "model_type"},
+        {"{\"model_type\": \"llama\"}", "hidden_size"},
+        {"{\"model_type\": \"llama\", \"hidden_size\": 4.5}", "hidden_size"},
+        {"{\"model_type\": \"llama\", \"num_local_experts\": 8}", "num_local_experts"},
+        {"{\"model_type\": \"llama\", \"quantization_config\": {}}", "quantization_config"},
+        {"{\"model_type\": \"llama\", \"hidden_size\": 65, \"intermediate_size\": 1, "
+         "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"vocab_size\": 4}",
+         "no multiple"},
+        {"{\"model_type\": ", "config.json:"},
+    };
+    dsc_model_shape s;
+    dsc_error err = {0};
+    put_file(in_scratch("config.json"), mistral, sizeof mistral - 1);
+    assert_ok(dsc_model_shape_find(&s, in_scratch("config.json"), &err), err);
+    assert_close(dsc_model_shape_parameters(&s), 7241732096, 0); // Mistral-7B
+    assert_close(dsc_model_shape_cache(&s), 2 * 32 * 1024, 0);
+    put_file(in_scratch("config.json"), t5, sizeof t5 - 1);
+    assert_ok(dsc_model_shape_find(&s, in_scratch("config.json"), &err), err);
+    assert_close(dsc_model_shape_parameters(&s), 60506624, 0); // the first T5, small
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        put_file(in_scratch("config.json"), bad[i].text, strlen(bad[i].text));
+        int rc = dsc_model_shape_find(&s, in_scratch("config.json"), &err);
+        expect_failure(rc, DSC_EINPUT, &err, bad[i].says);
+    }
+}
+
+static void bad_words_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"uni", "none of"},
+        {"unit:", "unit"},
+        {"table", "table:FILE"},
+        {"roofline:", "shape"},
+        {"roofline:llama-2-7b", "expected"},
+        {"roofline:llama-2-7b,none", "expected"},
+        {"roofline:lama-2-7b,none,h100", "llama-2-7b"},
+        {"roofline:llama-2-7b,nne,h100", "nne"},
+        {"roofline:llama-2-7b,none,h10", "h100"},
+        {"roofline:llama-2-7b,none,h100,tp=0", "tp=0"},
+        {"roofline:llama-2-7b,none,h100,tp=1.5", "tp=1.5"},
+        {"roofline:llama-2-7b,none,h100,overhead=-1", "overhead=-1"},
+        {"roofline:llama-2-7b,none,h100,overhead=1x", "overhead=1x"},
+        {"roofline:llama-2-7b,none,h100,", "neither"},
+        {"linear:nan,1", "linear:nan"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        dsc_cost cost;
+        dsc_error err = {0};
+        expect_failure(dsc_cost_parse(&cost, bad[i].text, &err), DSC_EUSAGE, &err, bad[i].says);
+    }
+}
+
+// --- fit ---------------------------------------------------------------------------------------
+
+// Uniform in [0, 1).
+static double uniform(uint64_t *state)
+{
+    return (double)(draw(state) >> 11) * 0x1p-53;
+}
+
+static void a_line_is_found_among_outliers(void **state)
+{
+    (void)state;
+    enum { N = 600 };
+    double x[N], y[N];
+    uint64_t s = 5;
+    dsc_line line;
+    dsc_error err = {0};
+    for (int i = 0; i < N; i++) {
+        x[i] = 1 + i % 8;
+        y[i] = 0.02 + 0.0005 * x[i];
+        if (i % 7 == 0) // one in seven was interrupted
+            y[i] += 0.5 * uniform(&s);
+    }
+    assert_ok(dsc_fit_line(x, y, N, &line, &err), err);
+    assert_close(line.intercept, 0.02, 1e-9);
+    assert_close(line.slope, 0.0005, 1e-9);
+    for (int i = 0; i < N; i++) // and with 2 % of noise: 4 standard errors of least squares
+        y[i] *= 1 + 0.04 * (uniform(&s) - 0.5);
+    assert_ok(dsc_fit_line(x, y, N, &line, &err), err);
+    double error = 4 * 0.0225 * 0.04 / sqrt(12.0 * N);
+    assert_close(line.slope, 0.0005, 1.3 * error / 2.29);
+    assert_close(line.intercept + 4.5 * line.slope, 0.02225, 1.3 * error);
+    for (int i = 0; i < N; i++)
+        y[i] = 3 - 0.1 * x[i];
+    assert_ok(dsc_fit_line(x, y, N, &line, &err), err);
+    assert_close(line.slope, 0, 0); // never below 0
+    assert_true(line.intercept > 2 && line.intercept < 3);
+    for (int i = 0; i < N; i++)
+        y[i] = 4 * x[i] - 1;
+    assert_ok(dsc_fit_line(x, y, N, &line, &err), err);
+    assert_close(line.intercept, 0, 0);
+    assert_true(line.slope > 3 && line.slope < 4);
+    for (int i = 0; i < N; i++) {
+        x[i] = 6;
+        y[i] = i % 5 ? 2 : 90;
+    }
+    assert_ok(dsc_fit_line(x, y, N, &line, &err), err);
+    assert_close(line.intercept, 2, 1e-12);
+    assert_close(line.slope, 0, 0);
+}
+
+static void write_steps(const char *name, bool drafted, bool times, int requests)
+{
+    enum { STEPS = 300 };
+    uint16_t accepted[STEPS], lengths[STEPS];
+    float draft[STEPS], verify[STEPS];
+    dsc_error err = {0};
+    dsc_trace_writer *w;
+    uint64_t s = 9;
+    dsc_trace_info info = sample_info(false, false);
+    info.steps = DSC_STEPS_LOGGED;
+    info.has_step_drafted = drafted;
+    info.has_step_draft_s = info.has_step_verify_s = times;
+    expect_ok(dsc_trace_writer_open(&w, in_scratch(name), &info, true, 0, &err), &err);
+    for (int r = 0; r < requests; r++) {
+        char id[16];
+        dsc_request_input q = {.id = {id, snprintf(id, sizeof id, "%d", r)}};
+        for (int i = 0; i < STEPS; i++) {
+            lengths[i] = (uint16_t)(draw(&s) % 9);
+            accepted[i] = (uint16_t)(draw(&s) % (lengths[i] + 1u));
+            verify[i] = 0.03f + 0.001f * (float)(lengths[i] + 1);
+            draft[i] = 0.004f * (float)lengths[i];
+            if (i % 10 == 0)
+                verify[i] += (float)uniform(&s), draft[i] += 3 * (float)uniform(&s);
+        }
+        q.steps = (dsc_steps){STEPS, accepted, drafted ? lengths : NULL, times ? draft : NULL,
+                              times ? verify : NULL};
+        expect_ok(dsc_trace_writer_add(w, &q, &err), &err);
+    }
+    expect_ok(dsc_trace_writer_commit(w, NULL, &err), &err);
+}
+
+static void a_fit_recovers_the_step_times(void **state)
+{
+    (void)state;
+    char text[500];
+    dsc_error err = {0};
+    snprintf(text, sizeof text, "fit:%s", in_scratch("a.dst"));
+    write_steps("a.dst", true, true, 5);
+    dsc_cost cost = cost_of(text);
+    assert_close(cost.fixed_s, 0.03, 1e-7);
+    assert_close(cost.per_token_s, 0.001, 1e-7);
+    assert_close(cost.draft_s, 0.004, 1e-7);
+    assert_non_null(strstr(cost.note, "1500 steps: verify_s = 0.03 + 0.001 x tokens"));
+    assert_non_null(strstr(cost.note, "draft_s = 0.004 x draft tokens"));
+    dsc_cost_fini(&cost);
+    write_steps("a.dst", true, true, 500); // more than are looked at
+    cost = cost_of(text);
+    assert_close(cost.fixed_s, 0.03, 1e-7);
+    assert_close(cost.draft_s, 0.004, 1e-7);
+    assert_non_null(strstr(cost.note, "75000 steps"));
+    dsc_cost_fini(&cost);
+    write_steps("a.dst", false, true, 5); // lengths unknown: a level
+    cost = cost_of(text);
+    assert_close(cost.per_token_s, 0, 0);
+    assert_true(cost.fixed_s > 0.031 && cost.fixed_s < 0.039);
+    write_steps("a.dst", true, false, 5);
+    expect_failure(dsc_cost_parse(&cost, text, &err), DSC_EINPUT, &err, "verify_s");
+    write_steps("a.dst", true, true, 0);
+    expect_failure(dsc_cost_parse(&cost, text, &err), DSC_EINPUT, &err, "no step");
+}
+
+// --- runs --------------------------------------------------------------------------------------
+
+// Counts of a made-up run: widths 1 .. 6 and what they sum to.
+typedef struct made {
+    int64_t width[6], histogram[6];
+    dsc_counts counts;
+} made;
+
+static void make_up(made *m)
+{
+    static const int64_t width[] = {3, 0, 7, 11, 2, 40};
+    *m = (made){.histogram = {10, 20, 33, 0, 0, 0}};
+    memcpy(m->width, width, sizeof width);
+    m->counts = (dsc_counts){.output_tokens = 149,
+                             .draft_calls = 120,
+                             .draft_call_tokens = 180,
+                             .width = m->width,
+                             .width_length = 6,
+                             .histogram = m->histogram,
+                             .histogram_length = 6};
+    for (int i = 0; i < 6; i++) {
+        m->counts.target_calls += width[i];
+        m->counts.target_call_tokens += width[i] * (i + 1);
+    }
+    m->counts.target_call_context = 700 * m->counts.target_calls;
+    m->counts.output_context = 690 * m->counts.output_tokens;
+}
+
+// The same straight line as a table: priced width by width, as the sums are.
+static void a_linear_table_is_linear(void **state)
+{
+    (void)state;
+    made m;
+    make_up(&m);
+    static const char text[] =
+        "tokens\ttarget_s\tdraft_s\n1\t2.5\t0.25\n3\t3.5\t0.25\n6\t5\t0.25\n";
+    put_file(in_scratch("t.tsv"), text, sizeof text - 1);
+    dsc_cost linear = cost_of("linear:2,0.5,0.25"), table = cost_of(table_text("t.tsv"));
+    dsc_price a = price_of(&linear, &m.counts, 1), b = price_of(&table, &m.counts, 1);
+    double time = 2 * 63 + 0.5 * (double)m.counts.target_call_tokens + 0.25 * 120;
+    assert_close(a.time_s, time, 1e-12);
+    assert_close(b.time_s, time, 1e-12);
+    assert_close(a.plain_s, 149 * 2.5, 1e-12);
+    assert_close(b.speedup, a.speedup, 1e-14);
+    assert_close(a.tokens_per_s, 149 / time, 1e-12);
+    linear.draft_s = 0; // a batch of B: B times the tokens, one fixed time
+    dsc_price c = price_of(&linear, &m.counts, 7);
+    time = 2 * 63 + 7 * 0.5 * (double)m.counts.target_call_tokens;
+    assert_close(c.time_s, time, 1e-12);
+    assert_close(c.speedup, 149 * (2 + 7 * 0.5) / time, 1e-12);
+    assert_close(c.tokens_per_s, 7 * 149 / time, 1e-12);
+    dsc_cost_fini(&table);
+    const dsc_counts none = {0};
+    assert_true(isnan(price_of(&linear, &none, 1).speedup));
+}
+
+// Widths, not their mean: a step up from 4 tokens on.
+static void steps_in_width_are_priced(void **state)
+{
+    (void)state;
+    made m;
+    make_up(&m);
+    static const char text[] =
+        "tokens\tcontext\ttarget_s\n1\t600\t1\n1\t800\t1\n4\t600\t1\n4\t800\t1\n5\t600\t9\n5\t800\t"
+        "9\n6\t600\t9\n6\t800\t9\n";
+    put_file(in_scratch("t.tsv"), text, sizeof text - 1);
+    dsc_cost table = cost_of(table_text("t.tsv"));
+    m.counts.draft_calls = 0;
+    assert_close(price_of(&table, &m.counts, 1).time_s, 21 + 9 * 42, 1e-12);
+    m.counts.target_call_context = 801 * m.counts.target_calls;
+    dsc_price p;
+    dsc_error err = {0};
+    expect_failure(dsc_price_run(&p, &table, &m.counts, 1, &err), DSC_EINPUT, &err, "context 801");
+    dsc_cost_fini(&table);
+}
+
+static void sums_of_widths_are_convolved(void **state)
+{
+    (void)state;
+    made m;
+    make_up(&m);
+    double want[6 * 5 + 1] = {0}, total = 63;
+    for (int a = 0; a < 6 * 6 * 6 * 6 * 6; a++) {
+        double w = 1;
+        int sum = 0;
+        for (int i = 0, code = a; i < 5; i++, code /= 6) {
+            w *= (double)m.width[code % 6] / total;
+            sum += code % 6 + 1;
+        }
+        want[sum] += w;
+    }
+    dsc_width_law law;
+    dsc_error err = {0};
+    assert_ok(dsc_width_law_init(&law, m.width, 6, 5, &err), err);
+    assert_int_equal(law.least, 5);
+    assert_int_equal(law.count, 26);
+    for (int i = 5; i <= 30; i++)
+        assert_close(law.chance[i - 5], want[i], 2e-10); // the ends are cut
+    dsc_width_law_fini(&law);
+    // 256 of them: mean and variance of the sum.
+    double mean = 0, square = 0, of_mean = 0, of_square = 0;
+    for (int i = 0; i < 6; i++) {
+        mean += (double)m.width[i] / total * (i + 1);
+        square += (double)m.width[i] / total * (i + 1) * (i + 1);
+    }
+    assert_ok(dsc_width_law_init(&law, m.width, 6, 256, &err), err);
+    for (size_t i = 0; i < law.count; i++) {
+        double d = (double)(law.least + (int64_t)i) - 256 * mean;
+        of_mean += law.chance[i] * d;
+        of_square += law.chance[i] * d * d;
+    }
+    assert_close(of_mean, 0, 1e-7);
+    assert_close(of_square, 256 * (square - mean * mean), 1e-5);
+    dsc_width_law_fini(&law);
+    // One alone, and all alike, are what they are.
+    assert_ok(dsc_width_law_init(&law, m.width, 6, 1, &err), err);
+    for (int i = 0; i < 6; i++)
+        assert_close(law.chance[i], (double)m.width[i] / total, 0);
+    dsc_width_law_fini(&law);
+    static const int64_t same[] = {0, 0, 12, 0};
+    assert_ok(dsc_width_law_init(&law, same, 4, 1000000000, &err), err);
+    assert_int_equal(law.count, 1);
+    assert_int_equal(law.least, 3000000000);
+    dsc_width_law_fini(&law);
+    expect_failure(dsc_width_law_init(&law, m.width, 6, 1 << 22, &err), DSC_EUSAGE, &err, "batch");
+}
+
+// With the batch multiplying takes over, and drafts that are not accepted cost what they weigh:
+// speed-up falls to (block efficiency) / (tokens in a pass). With a long context the keys and
+// values, which a draft reads once like everyone else, hold longer.
+static void batches_become_compute_bound(void **state)
+{
+    (void)state;
+    made m;
+    make_up(&m);
+    m.counts.draft_calls = 0;
+    m.counts.target_call_context = m.counts.output_context = 0;
+    dsc_cost cost = cost_of("roofline:llama-2-7b,none,a100-80");
+    double last = INFINITY, rate = 0, width = (double)m.counts.target_call_tokens / 63;
+    for (int64_t b = 1; b <= 512; b *= 2) {
+        dsc_price p = price_of(&cost, &m.counts, b);
+        assert_true(p.speedup < last * (1 + 1e-9) && p.tokens_per_s > rate * (1 - 1e-9));
+        last = p.speedup;
+        rate = p.tokens_per_s;
+    }
+    assert_close(price_of(&cost, &m.counts, 1).speedup, 149.0 / 63, 0.01);
+    assert_close(last, 149.0 / 63 / width, 0.05);
+    assert_true(last < 1);
+    m.counts.target_call_context = 4000 * 63;
+    m.counts.output_context = 4000 * 149;
+    assert_true(price_of(&cost, &m.counts, 128).speedup > 1.5);
+    dsc_cost_fini(&cost);
+    // Each sum of widths at its own price, against all ways that three widths can come.
+    cost = cost_of("roofline:llama-2-7b,none,rtx-3090");
+    double mean = 0;
+    for (int a = 0; a < 6 * 6 * 6; a++) {
+        int i = a % 6, j = a / 6 % 6, k = a / 36, tokens = i + j + k + 3;
+        double weight = (double)(m.width[i] * m.width[j] * m.width[k]) / (63.0 * 63 * 63);
+        mean += weight * target_s(&cost, tokens / 3.0, 4000, 3);
+    }
+    assert_close(price_of(&cost, &m.counts, 3).time_s, 63 * mean, 1e-9 * 63 * mean);
+    dsc_cost_fini(&cost);
+}
+
+// --- i.i.d. ------------------------------------------------------------------------------------
+
+// Calls drawn from hazards that are all alike agree with the closed form; others do not.
+static void the_closed_form_is_that_of_the_same_rate(void **state)
+{
+    (void)state;
+    int64_t histogram[] = {400, 240, 144, 216}; // 1000 calls at rate .6, three drafts
+    dsc_counts c = {.output_tokens = 2176,
+                    .target_calls = 1000,
+                    .num_accepted_tokens = 1176,
+                    .histogram = histogram,
+                    .histogram_length = 4};
+    assert_close(dsc_iid_block_efficiency(&c, 3), 2.176, 1e-12);
+    assert_close(dsc_iid_block_efficiency(&c, 3), dsc_block_efficiency(&c), 1e-12);
+    // Hazards .5, .8, .9: 1000 calls accept 1000 (.5 + .4 + .36).
+    int64_t rising[] = {500, 100, 40, 360};
+    c.histogram = rising;
+    c.num_accepted_tokens = 1260;
+    double a = 1260.0 / (1260 + 640);
+    assert_close(dsc_iid_block_efficiency(&c, 3), 1 + a + a * a + a * a * a, 1e-12);
+    // A list that was cut behind its last count says the same.
+    int64_t half[] = {500, 500};
+    c.histogram = half;
+    c.histogram_length = 2;
+    c.num_accepted_tokens = 500;
+    a = 500.0 / 1500;
+    assert_close(dsc_iid_block_efficiency(&c, 3), 1 + a + a * a + a * a * a, 1e-12);
+    assert_close(dsc_iid_block_efficiency(&c, 1), 1.5, 1e-12);
+    assert_close(dsc_iid_block_efficiency(&c, 0), 1, 0);
+    c.target_calls = 0;
+    assert_true(isnan(dsc_iid_block_efficiency(&c, 3)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interpolation_is_exact_on_planes),
+        cmocka_unit_test(a_table_may_have_fewer_columns),
+        cmocka_unit_test(bad_tables_are_refused),
+        cmocka_unit_test(shapes_have_the_published_sizes),
+        cmocka_unit_test(rooflines_by_hand),
+        cmocka_unit_test(configurations_are_read),
+        cmocka_unit_test(bad_words_are_refused),
+        cmocka_unit_test(a_line_is_found_among_outliers),
+        cmocka_unit_test(a_fit_recovers_the_step_times),
+        cmocka_unit_test(a_linear_table_is_linear),
+        cmocka_unit_test(steps_in_width_are_priced),
+        cmocka_unit_test(sums_of_widths_are_convolved),
+        cmocka_unit_test(batches_become_compute_bound),
+        cmocka_unit_test(the_closed_form_is_that_of_the_same_rate),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
