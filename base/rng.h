@@ -25,6 +25,7 @@ typedef enum dsc_rng_use {
     DSC_RNG_SPLIT = 0x7370,  // which part of a sweep a shard takes
     DSC_RNG_STEPS = 0x7374,  // accepted tokens of simulated rounds
     DSC_RNG_STEPS_REST = 0x7375,
+    DSC_RNG_CHOOSE = 0x7475, // which requests a configuration is chosen on
 } dsc_rng_use;
 
 DSC_API void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,

@@ -116,7 +116,7 @@ int dsc_fit_line_through_origin(const double *x, const double *y, size_t n, dsc_
 
 // Poisson(1) by inversion of 32 uniform bits: floor(2^32 * Pr(weight <= w)) for w = 0..11; beyond
 // is rarer than one bit pattern in 2^32.
-static int poisson_weight(uint32_t bits)
+int dsc_poisson_weight(uint32_t bits)
 {
     static const uint32_t cumulative[] = {1580030168u, 3160060337u, 3950075421u, 4213413783u,
                                           4279248373u, 4292415291u, 4294609777u, 4294923276u,
@@ -154,11 +154,21 @@ void dsc_bootstrap_add(dsc_bootstrap *b, int64_t request, int64_t top, int64_t b
         uint32_t bits[4];
         dsc_rng_words(b->seed, (uint64_t)request, (uint32_t)r, DSC_RNG_BOOTSTRAP, bits);
         for (int j = 0; j < 4; j++) {
-            int w = poisson_weight(bits[j]);
+            int w = dsc_poisson_weight(bits[j]);
             b->top[r + j] += w * top;
             b->bottom[r + j] += w * bottom;
         }
     }
+}
+
+void dsc_percentile_interval(double *x, size_t n, double *lo, double *hi)
+{
+    *lo = *hi = NAN;
+    if (!n)
+        return;
+    gsl_sort(x, 1, n);
+    *lo = gsl_stats_quantile_from_sorted_data(x, 1, n, 0.025);
+    *hi = gsl_stats_quantile_from_sorted_data(x, 1, n, 0.975);
 }
 
 int dsc_bootstrap_interval(const dsc_bootstrap *b, double *lo, double *hi, dsc_error *err)
@@ -175,11 +185,7 @@ int dsc_bootstrap_interval(const dsc_bootstrap *b, double *lo, double *hi, dsc_e
     for (int r = 0; r < b->resamples; r++)
         if (b->bottom[r]) // a resample may leave out every request of a tiny trace
             ratio[n++] = (double)b->top[r] / (double)b->bottom[r];
-    if (n) {
-        gsl_sort(ratio, 1, n);
-        *lo = gsl_stats_quantile_from_sorted_data(ratio, 1, n, 0.025);
-        *hi = gsl_stats_quantile_from_sorted_data(ratio, 1, n, 0.975);
-    }
+    dsc_percentile_interval(ratio, n, lo, hi);
     free(ratio);
     return DSC_OK;
 }

@@ -44,4 +44,9 @@ DSC_API void dsc_bootstrap_add(dsc_bootstrap *b, int64_t request, int64_t top, i
 // The 95 % percentile interval; NaN when fewer than 2 requests were added.
 DSC_API int dsc_bootstrap_interval(const dsc_bootstrap *b, double *lo, double *hi, dsc_error *err);
 
+// What it is made of: a Poisson(1) weight from 32 uniform bits; the 2.5 % and 97.5 % quantiles of
+// x[0, n), which is sorted in place (NaN when n is 0).
+DSC_API int dsc_poisson_weight(uint32_t bits);
+DSC_API void dsc_percentile_interval(double *x, size_t n, double *lo, double *hi);
+
 #endif

@@ -14,7 +14,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot, cli_report,
-    cli_validate, cli_list;
+    cli_validate, cli_list, cli_tune;
 
 // The command line as a shell would take it, for comment lines and provenance.
 const char *cli_command_line(void);

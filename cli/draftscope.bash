@@ -99,8 +99,8 @@ _draftscope_value() {
     fi
     [[ $words ]] || return 0
     IFS=$' \n'
-    # A sweep takes lists: complete behind the last comma.
-    if [[ $command == sweep && $cur == *,* ]]; then
+    # A sweep takes lists, tune several methods: complete behind the last comma.
+    if [[ ($command == sweep || $command:$2 == tune:method) && $cur == *,* ]]; then
         prefix=${cur%,*}, cur=${cur##*,}
     fi
     _draftscope_add -W "$words"

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_trace,  &cli_sim,      &cli_sweep,
-                                              &cli_merge,  &cli_theory,   &cli_plot,
-                                              &cli_report, &cli_validate, &cli_list};
+static const cli_command *const commands[] = {&cli_trace,    &cli_sim,    &cli_sweep, &cli_merge,
+                                              &cli_tune,     &cli_theory, &cli_plot,  &cli_report,
+                                              &cli_validate, &cli_list};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static dsc_buffer command_line;

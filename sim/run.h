@@ -25,8 +25,8 @@ typedef struct dsc_run_options {
     // Between chunks of requests: output tokens done, and in all requests; nonzero stops with
     // DSC_EINTERRUPT.
     int (*progress)(void *user, int64_t done, int64_t total);
-    // After each request, in trace order (in that of the workload), with its own counts; needs a
-    // single configuration.
+    // After each request, in trace order (in that of the workload), with its own counts[count], one
+    // for each configuration.
     int (*request)(void *user, const dsc_request *request, const dsc_counts *counts,
                    dsc_error *err);
     // After each step of request `watched`, from one thread; needs a single configuration and the

@@ -62,7 +62,7 @@ touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p
     "my traces/two words.tsv"
 
 # commands
-offers "list merge plot report sim sweep theory trace validate --help --version" ""
+offers "list merge plot report sim sweep theory trace tune validate --help --version" ""
 offers "sim sweep" s
 offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
@@ -93,6 +93,9 @@ offers "$(first_words methods)" sim a.dst --method =
 offers "llma" sweep a.dst --method = ll
 offers "docs turns prompt all" sim a.dst --method llma --references ""
 offers "turns" sim a.dst --method llma --references = t
+offers "llma,pearl llma,pld" tune a.dst --method llma,p
+offers "speedup throughput block_efficiency" tune --objective ""
+offers "vllm sglang hf llamacpp" tune --engine-lines ""
 offers "paper,code" sweep a.dst --method llma --semantics paper,c
 offers "auto loop expect" sim a.dst --engine ""
 offers "fit: linear: roofline: table: unit" sim a.dst --cost ""

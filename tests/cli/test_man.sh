@@ -140,7 +140,7 @@ same "draftscope(1): options" program page
 check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
 
-for command in sim sweep merge plot report validate list; do
+for command in sim sweep merge tune plot report validate list; do
     options "draftscope-$command(1): options" "draftscope-$command.1" "" 'Options|Models' "$command"
 done
 
@@ -216,6 +216,10 @@ for command in sim sweep; do
     awk -F '\t' 'NR == FNR { wanted[$1]; next } $1 in wanted' names all >page
     same "draftscope-$command(1): result fields, word for word" program page
 done
+
+"$DRAFTSCOPE" tune --help | help_fields Columns >program
+entries draftscope-tune.1 "OUTPUT FIELDS" | squeeze >page
+same "draftscope-tune(1): columns, word for word" program page
 
 # A trace with everything a trace can hold.
 echo '{"prompt": "ab", "output": [98, 257], "references": ["abc"], "logprobs": [-1, -1],' \
@@ -312,6 +316,8 @@ exits 2 draftscope-sim.1 sim all.dst --method llma --k -1
 exits 4 draftscope-sim.1 sim nothing.dst --method none
 exits 2 draftscope-sweep.1 sweep all.dst --method llma -o all.tsv
 exits 4 draftscope-sweep.1 sweep nothing.dst --method llma -o new.tsv
+exits 2 draftscope-tune.1 tune all.dst --method llma --over lenth=3
+exits 4 draftscope-tune.1 tune nothing.dst --method llma
 exits 2 draftscope-merge.1 merge
 exits 4 draftscope-merge.1 merge all.tsv -o new.tsv
 exits 2 draftscope-trace.1 trace import --tokenizer bytes all.jsonl -o all.dst

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A configuration in the words of the engine that is to run it.
+#ifndef DSC_CLI_TUNE_ENGINE_H
+#define DSC_CLI_TUNE_ENGINE_H
+
+#include "base/memory.h"
+#include "sim/drafter.h"
+#include "sim/verifier.h"
+
+#define CLI_ENGINES "vllm|sglang|hf|llamacpp"
+typedef enum cli_engine { CLI_VLLM, CLI_SGLANG, CLI_HF, CLI_LLAMACPP } cli_engine;
+
+// What to run up to a batch size.
+typedef struct cli_engine_choice {
+    const dsc_config *config;
+    const dsc_verifier_type *rule;
+    int64_t batch;
+} cli_engine_choice;
+
+// NULL: the engine can be told to draft like this; else why not, a static text.
+const char *cli_engine_lacks(cli_engine engine, const dsc_config *config);
+// Whether the engine has the method at all.
+bool cli_engine_has(cli_engine engine, const dsc_drafter_type *drafter);
+// "chain, pld, ...": the methods that it has.
+int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err);
+
+// Configuration lines for the choices, none of which the engine lacks, by ascending batch size;
+// remarks begin with '#'.
+int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice *choice,
+                     size_t choices, dsc_error *err);
+
+#endif
