@@ -34,7 +34,7 @@ static const dsc_option options[OPTIONS] = {
      .help = "loop: step by step; expect: exact replay of all positions, without draws"},
     CLI_OPTION_COST,
     {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "B", .initial = "1", .min = 1,
-     .max = 65536, .list = true,
+     .max = DSC_MAX_BATCH, .list = true,
      .help = "sequences that take their steps together: a list, as in 1,2,4,8, is a table"},
     {.name = "json", .kind = DSC_OPTION_FLAG,
      .help = "one JSON object (a line per request, or per batch)"},

@@ -4,6 +4,7 @@
 #include "cli/workload.h"
 #include "sim/sweep.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -13,6 +14,7 @@ enum {
     SEED,
     THREADS,
     ENGINE,
+    BATCH,
     BLOCK,
     SHARD,
     REQUEST_BLOCK,
@@ -31,6 +33,8 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_THREADS,
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
      .help = "loop: step by step; expect: all draft lengths in one pass, without draws"},
+    {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 1, .max = DSC_MAX_BATCH,
+     .list = true, .help = "sequences that take their steps together: a row for each of these"},
     {.name = "block", .kind = DSC_OPTION_INT, .metavar = "C", .initial = "0", .min = 0,
      .max = 1000000,
      .help = "configurations per pass over the trace, what an interruption can cost; 0: chosen"},
@@ -189,6 +193,8 @@ static int comment(dsc_table *comments, const dsc_trace *trace, const request *q
         rc = cli_workload_comments(comments, q->load, err);
     if (!rc && o->cost.note[0])
         rc = dsc_table_comment(comments, "cost_note", o->cost.note, err);
+    if (!rc && o->batches)
+        rc = dsc_table_comment(comments, "batch", q->value[BATCH].text, err);
     if (!rc)
         rc = describe(comments, trace, grids, o, err);
     for (size_t m = 0; m < q->methods && !rc; m++)
@@ -216,7 +222,11 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
         .jsonl = cli_ends_with(value[OUT].text, ".jsonl"),
         .resumed = on_resume,
     };
+    int64_t *batch = NULL;
     int rc = read_split(&split, value, err);
+    if (!rc && value[BATCH].given)
+        rc = dsc_option_list(&options[BATCH], value[BATCH].text, &batch, &o.batches, err);
+    o.batch = batch;
     if (!rc)
         rc = dsc_cost_parse(&o.cost, value[COST].text, err);
     o.run.widths = !rc && !o.cost.type->linear;
@@ -224,6 +234,7 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
         rc = cli_workload_make(&models, q->load, q->method, q->methods, trace != NULL, err);
     if (rc) {
         dsc_cost_fini(&o.cost);
+        free(batch);
         return rc;
     }
     rc = make_grids(&grids, trace, q, &models, &o, err);
@@ -241,6 +252,7 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
         dsc_fail(err, rc, "interrupted: finished %s are in %s.part; the same command goes on",
                  c.what, value[OUT].text);
     dsc_cost_fini(&o.cost);
+    free(batch);
     dsc_table_fini(&comments);
     dsc_grids_fini(&grids);
     cli_workload_free(&models);

@@ -59,7 +59,7 @@ static const dsc_option options[OPTIONS] = {
      .help = "loop: step by step; expect: exact replay of all positions, without draws"},
     CLI_OPTION_COST,
     {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1", .min = 1,
-     .max = 65536, .list = true,
+     .max = DSC_MAX_BATCH, .list = true,
      .help = "sequences that take their steps together: the best for each of these sizes"},
     {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "write the table here: JSON lines when the name ends in .jsonl, else TSV"},

@@ -20,6 +20,7 @@ typedef struct merge {
     dsc_grids grids;
     dsc_sweep_options sweep; // cost, form
     dsc_sums sums;
+    int64_t *batch; // owned
 } merge;
 
 static bool may_differ(const char *key)
@@ -102,12 +103,16 @@ static int read_heads(merge *m, dsc_error *err)
     return rc ? rc : check_all_there(m, err);
 }
 
+static const dsc_option batches = {
+    .name = "batch", .kind = DSC_OPTION_INT, .min = 1, .max = DSC_MAX_BATCH};
+
 // Grid, rule and cost, as the sweep had them.
 static int prepare(merge *m, dsc_error *err)
 {
     const char *grid = dsc_table_get_comment(&m->head, "grid"),
                *cost = dsc_table_get_comment(&m->head, "cost"),
-               *note = dsc_table_get_comment(&m->head, "cost_note");
+               *note = dsc_table_get_comment(&m->head, "cost_note"),
+               *batch = dsc_table_get_comment(&m->head, "batch");
     if (!grid || !cost)
         return dsc_fail(err, DSC_EINPUT, "%s: no grid or no cost", m->part[0]);
     m->sweep.jsonl = m->options->jsonl;
@@ -115,6 +120,9 @@ static int prepare(merge *m, dsc_error *err)
     if (!rc && strcmp(note ? note : "", m->sweep.cost.note) != 0)
         rc = dsc_fail(err, DSC_EINPUT, "its cost %.60s was '%.200s' and is '%.200s'", cost,
                       note ? note : "", m->sweep.cost.note);
+    if (!rc && batch)
+        rc = dsc_option_list(&batches, batch, &m->batch, &m->sweep.batches, err);
+    m->sweep.batch = m->batch;
     if (!rc)
         rc = dsc_grids_parse(&m->grids, grid, err);
     if (!rc && (int64_t)m->grids.total != m->first.split.configurations)
@@ -177,7 +185,7 @@ static int add_parts(merge *m, dsc_error *err)
 static int write_result(merge *m, const char *path, dsc_error *err)
 {
     enum { ROWS = 1024 };
-    int parts = 0;
+    int parts = m->sweep.batches ? DSC_RESULT_BATCH : 0;
     for (size_t c = 0; c < m->sums.count; c++)
         parts |= m->sums.counts[c].expected ? DSC_RESULT_EXPECTED : 0;
     dsc_table head = {0};
@@ -218,5 +226,6 @@ int dsc_merge(const char *const *part, size_t count, const char *path,
     dsc_sums_fini(&m.sums);
     dsc_cost_fini(&m.sweep.cost);
     free(m.by_shard);
+    free(m.batch);
     return rc;
 }

@@ -25,6 +25,8 @@ DSC_API int dsc_part_file_open(dsc_part_file *f, const char *path, bool force, d
 DSC_API int dsc_part_file_cut_line(dsc_part_file *f, long *length, dsc_error *err);
 // Cuts to `length` bytes; the stream stands there.
 DSC_API int dsc_part_file_cut(dsc_part_file *f, long length, dsc_error *err);
+// Cuts the last `count` lines; the stream stands there.
+DSC_API int dsc_part_file_cut_lines(dsc_part_file *f, size_t count, dsc_error *err);
 // Everything written is on disk.
 DSC_API int dsc_part_file_flush(dsc_part_file *f, dsc_error *err);
 // Flushes and renames.

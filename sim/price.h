@@ -20,6 +20,8 @@
 #include "sim/cost.h"
 #include "sim/counts.h"
 
+enum { DSC_MAX_BATCH = 65536 };
+
 typedef struct dsc_price {
     double time_s;       // of the run, `batch` times side by side
     double plain_s;      // of the same output at one token per call, in the same batch

@@ -48,6 +48,18 @@ int dsc_sweep_head(dsc_table *head, const dsc_grids *grids, const dsc_table *com
     return rc ? rc : columns(head, grids, parts, err);
 }
 
+// A row for each batch size, or one.
+static int add_rows(dsc_table *t, dsc_result *row, int parts, const dsc_sweep_options *o,
+                    dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t b = 0; b < (o->batches ? o->batches : 1) && !rc; b++) {
+        row->batch = o->batches ? o->batch[b] : 1;
+        rc = dsc_result_row(t, row, parts, err);
+    }
+    return rc;
+}
+
 int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc_counts *counts,
                    int parts, const dsc_sweep_options *options, FILE *f, dsc_error *err)
 {
@@ -57,14 +69,15 @@ int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc
         size_t base;
         const dsc_grid *grid = dsc_grids_find(grids, first + c, &base);
         const dsc_config config = dsc_grid_at(grid, first + c - base);
-        const dsc_result row = {
+        dsc_result row = {
             .config = &config, .rule = grid->rule, .counts = &counts[c], .cost = &options->cost};
-        rc = dsc_result_row(&t, &row, parts, err);
-        if (!rc && options->jsonl)
-            dsc_table_write_jsonl_row(&t, c, f);
-        else if (!rc)
-            dsc_table_write_tsv_row(&t, c, f);
+        rc = add_rows(&t, &row, parts, options, err);
     }
+    for (size_t r = 0; r < t.rows && !rc; r++)
+        if (options->jsonl)
+            dsc_table_write_jsonl_row(&t, r, f);
+        else
+            dsc_table_write_tsv_row(&t, r, f);
     dsc_table_fini(&t);
     return rc;
 }
@@ -130,11 +143,14 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     if (rc || length == 0)
         return rc;
     rc = dsc_table_read(&old, s->file.part, err);
-    bool same = !rc && old.rows <= s->grids->total && (!old.rows || same_sweep(&old, head));
+    size_t each = s->options->batches ? s->options->batches : 1, over = 0;
+    bool same = !rc && old.rows <= each * s->grids->total && (!old.rows || same_sweep(&old, head));
     if (same)
-        s->done = old.rows;
-    if (!rc)
+        s->done = old.rows / each;
+    if (!rc) {
+        over = old.rows % each;
         dsc_table_fini(&old);
+    }
     if (!same)
         return dsc_fail(err, DSC_EUSAGE,
                         "%s is left from a different sweep: remove it, or --force to "
@@ -142,6 +158,10 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
                         s->file.part);
     if (s->done == 0) // a head and nothing else: written again below
         return dsc_part_file_cut(&s->file, 0, err);
+    if (over) // some batch sizes of a configuration
+        rc = dsc_part_file_cut_lines(&s->file, over, err);
+    if (rc)
+        return rc;
     if (s->options->resumed)
         s->options->resumed(s->options->run.user, s->done, s->grids->total);
     return DSC_OK;
@@ -206,12 +226,12 @@ int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
                     const dsc_sweep_options *options, int *parts, dsc_error *err)
 {
     int rc = DSC_OK;
-    *parts = 0;
+    *parts = options->batches ? DSC_RESULT_BATCH : 0;
     for (size_t i = 0; i < grids->count && !rc; i++) {
         dsc_engine_choice engine;
         rc = dsc_sweep_choose(trace, &grids->grid[i], options, &engine, err);
         if (!rc && engine.expected)
-            *parts = DSC_RESULT_EXPECTED;
+            *parts |= DSC_RESULT_EXPECTED;
     }
     return rc;
 }

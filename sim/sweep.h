@@ -8,7 +8,7 @@
 #define DSC_SIM_SWEEP_H
 
 #include "base/table.h"
-#include "sim/cost.h"
+#include "sim/price.h"
 #include "sim/grid.h"
 #include "sim/run.h"
 #include "sim/split.h"
@@ -16,6 +16,10 @@
 typedef struct dsc_sweep_options {
     dsc_run_options run; // its progress gets output tokens x configurations; the rule is the grid's
     dsc_cost cost;
+    // A row of each configuration for each of these batch sizes (sim/price.h); none: one row,
+    // without the columns of a batch.
+    const int64_t *batch;
+    size_t batches;
     size_t block; // configurations evaluated in one pass over the trace; 0: chosen from its size
     bool force;   // replace an existing result and forget an unfinished one
     bool jsonl;   // JSON lines instead of TSV
@@ -30,7 +34,7 @@ DSC_API int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid,
                              const dsc_sweep_options *options, dsc_engine_choice *out,
                              dsc_error *err);
 
-// The same of all grids: DSC_RESULT_EXPECTED when any has expectations, else 0.
+// Of all grids: DSC_RESULT_EXPECTED when any has expectations; DSC_RESULT_BATCH with batches.
 DSC_API int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
                             const dsc_sweep_options *options, int *parts, dsc_error *err);
 

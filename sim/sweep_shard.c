@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One shard of a sweep: cells of configurations x requests, counted one after the other.
 #include "sim/part_file.h"
+#include "sim/result.h"
 #include "sim/shard_table.h"
 #include "sim/sweep.h"
 
@@ -179,7 +180,8 @@ static int keep_together(shard *s, dsc_error *err)
         if (grid->drafter->carries && grid->drafter->carries(&config))
             learns = grid->drafter;
     }
-    if (rc || (!learns && !parts))
+    bool expected = parts & DSC_RESULT_EXPECTED;
+    if (rc || (!learns && !expected))
         return rc;
     if (s->split.request_block && s->split.request_block < s->split.requests)
         return learns ? dsc_fail(err, DSC_EUSAGE,

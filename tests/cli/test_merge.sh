@@ -275,5 +275,23 @@ bad 2 'did you mean chain' sweep --model markov:9 --method none,chian -o x
 bad 2 'no method goes with any rule here: method' sweep --model markov:9 --method suffix,pld --rule kseq -o x
 bad 2 'both' sweep many.dst --model markov:9 --method chain -o x
 
+# --- batches: several rows for a configuration ----------------------------------------------------
+busy="sweep --model markov:9,seed=2 --requests 12 --max-tokens 24 --method chain,spectr --length 1:3
+    --batch 1,4,16 --cost roofline:llama-2-70b,llama-2-7b,h100"
+good $busy -o busy.tsv
+check "a row for each batch size" [ "$(grep -vc '^#' busy.tsv)" = 19 ]
+for shard in 1 2; do
+    good $busy --shard $shard/2 -o b$shard
+done
+good merge b1 b2 -o merged.tsv --force
+check "batches: merged = one process" cmp busy.tsv merged.tsv
+lines=$(wc -l <busy.tsv)
+for cut in 1 2 3 4 17; do
+    head -n $((lines - cut)) busy.tsv >again.tsv.part
+    rm -f again.tsv
+    good $busy -o again.tsv
+    check "$cut rows cut: the same in the end" cmp busy.tsv again.tsv
+done
+
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
