@@ -3,8 +3,9 @@
 
 #include "base/rng.h"
 
-#include <gsl/gsl_fit.h>
+#include <gsl/gsl_multifit.h>
 #include <gsl/gsl_sort.h>
+#include <gsl/gsl_sort_vector.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdbool.h>
@@ -24,92 +25,145 @@ dsc_summary dsc_summarise(double *x, size_t n)
     };
 }
 
-// --- a robust line -----------------------------------------------------------------------------
+// --- robust least squares ----------------------------------------------------------------------
 
-typedef enum line_kind { LINE, LEVEL, THROUGH_ORIGIN } line_kind;
+typedef struct fitting {
+    gsl_matrix_const_view x;
+    gsl_vector_const_view y;
+    gsl_vector *weight, *residual, *sorted, *found, *before;
+    gsl_matrix *covariance;
+    gsl_multifit_linear_workspace *room;
+} fitting;
 
-static void weighted_line(line_kind kind, const double *x, const double *y, const double *w,
-                          size_t n, dsc_line *l)
+static void fitting_free(fitting *f)
 {
-    double c00, c01, c11, sum;
-    l->intercept = l->slope = 0;
-    if (kind == LEVEL)
-        l->intercept = gsl_stats_wmean(w, 1, y, 1, n);
-    else if (kind == THROUGH_ORIGIN)
-        gsl_fit_wmul(x, 1, w, 1, y, 1, n, &l->slope, &c11, &sum);
-    else
-        gsl_fit_wlinear(x, 1, w, 1, y, 1, n, &l->intercept, &l->slope, &c00, &c01, &c11, &sum);
+    gsl_vector *const all[] = {f->weight, f->residual, f->sorted, f->found, f->before};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            gsl_vector_free(all[i]);
+    if (f->covariance)
+        gsl_matrix_free(f->covariance);
+    if (f->room)
+        gsl_multifit_linear_free(f->room);
 }
 
-static double residual_scale(const dsc_line *l, const double *x, const double *y, double *room,
-                             size_t n)
+static int fitting_new(fitting *f, size_t n, size_t columns, dsc_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        room[i] = fabs(y[i] - l->intercept - l->slope * x[i]);
-    gsl_sort(room, 1, n);
-    return 1.4826 * gsl_stats_median_from_sorted_data(room, 1, n);
+    void *probe; // GSL ends the program where there is no memory: see first that there is
+    int rc = dsc_alloc(&probe, n, (columns + 5) * sizeof(double), err);
+    free(probe);
+    if (rc)
+        return rc;
+    f->weight = gsl_vector_alloc(n);
+    f->residual = gsl_vector_alloc(n);
+    f->sorted = gsl_vector_alloc(n);
+    f->found = gsl_vector_alloc(columns);
+    f->before = gsl_vector_alloc(columns);
+    f->covariance = gsl_matrix_alloc(columns, columns);
+    f->room = gsl_multifit_linear_alloc(n, columns);
+    return DSC_OK;
 }
 
-// Weights from 1 iteration to the next; 1 for a residual of 0.
-static void reweight(const dsc_line *l, bool redescends, const double *x, const double *y,
-                     double *w, size_t n)
+// Weighted least squares; returns the scale of the residuals, which it leaves in f->residual.
+static double solve(fitting *f)
 {
-    double limit = (redescends ? 4.685 : 1.345) * l->scale;
-    for (size_t i = 0; i < n; i++) {
-        double r = fabs(y[i] - l->intercept - l->slope * x[i]);
-        double u = r > 0 ? r / limit : 0; // limit 0: the line goes through most points
-        w[i] = !redescends ? fmin(1, 1 / u) : u < 1 ? (1 - u * u) * (1 - u * u) : 0;
+    double sum;
+    gsl_multifit_wlinear(&f->x.matrix, f->weight, &f->y.vector, f->found, f->covariance, &sum,
+                         f->room);
+    gsl_multifit_linear_residuals(&f->x.matrix, &f->y.vector, f->found, f->residual);
+    for (size_t i = 0; i < f->residual->size; i++)
+        f->sorted->data[i] = fabs(f->residual->data[i]);
+    gsl_sort_vector(f->sorted);
+    return 1.4826 * gsl_stats_median_from_sorted_data(f->sorted->data, 1, f->sorted->size);
+}
+
+// Weights from one iteration to the next; 1 for a residual of 0.
+static void reweight(fitting *f, bool redescends, double scale)
+{
+    double limit = (redescends ? 4.685 : 1.345) * scale;
+    for (size_t i = 0; i < f->weight->size; i++) {
+        double r = fabs(f->residual->data[i]);
+        double u = r > 0 ? r / limit : 0; // limit 0: most points are met
+        double inside = u < 1 ? 1 - u * u : 0;
+        f->weight->data[i] = redescends ? inside * inside : fmin(1, 1 / u);
     }
 }
 
-static void iterate(line_kind kind, const double *x, const double *y, double *w, double *room,
-                    size_t n, dsc_line *l)
+static bool settled(const fitting *f)
 {
-    enum { MOST = 50 };
-    for (size_t i = 0; i < n; i++)
-        w[i] = 1;
-    weighted_line(kind, x, y, w, n, l);
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < MOST; i++) {
-            dsc_line old = *l;
-            l->scale = residual_scale(l, x, y, room, n);
-            reweight(l, pass == 1, x, y, w, n);
-            weighted_line(kind, x, y, w, n, l);
-            if (fabs(l->intercept - old.intercept) <= 1e-12 * fabs(old.intercept) &&
-                fabs(l->slope - old.slope) <= 1e-12 * fabs(old.slope))
-                break;
-        }
-    l->scale = residual_scale(l, x, y, room, n);
+    for (size_t c = 0; c < f->found->size; c++) {
+        double old = f->before->data[c];
+        if (!(fabs(f->found->data[c] - old) <= 1e-12 * fabs(old)))
+            return false;
+    }
+    return true;
 }
 
-static int fit(line_kind kind, const double *x, const double *y, size_t n, dsc_line *out,
-               dsc_error *err)
+int dsc_fit_robust(const double *x, size_t columns, const double *y, size_t n, double *coefficient,
+                   double *scale, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, 2 * n, sizeof(double), err);
+    enum { MOST = 50 };
+    fitting f = {.x = gsl_matrix_const_view_array(x, n, columns),
+                 .y = gsl_vector_const_view_array(y, n)};
+    int rc = fitting_new(&f, n, columns, err);
     if (rc)
         return rc;
-    double *w = mem, *room = w + n;
-    iterate(kind, x, y, w, room, n, out);
-    if (kind == LINE && !(out->slope >= 0)) // or unknown: only points of one x have weight
-        iterate(LEVEL, x, y, w, room, n, out);
-    else if (kind == LINE && out->intercept < 0)
-        iterate(THROUGH_ORIGIN, x, y, w, room, n, out);
-    free(mem);
+    gsl_vector_set_all(f.weight, 1);
+    *scale = solve(&f);
+    for (int redescends = 0; redescends < 2; redescends++)
+        for (int i = 0; i < MOST; i++) {
+            gsl_vector_memcpy(f.before, f.found);
+            reweight(&f, redescends, *scale);
+            *scale = solve(&f);
+            if (settled(&f))
+                break;
+        }
+    for (size_t c = 0; c < columns; c++)
+        coefficient[c] = f.found->data[c];
+    fitting_free(&f);
     return DSC_OK;
+}
+
+// y = level + x slope, with one of them or both.
+static int fit_line(bool level, bool slope, const double *x, const double *y, size_t n,
+                    dsc_line *out, dsc_error *err)
+{
+    void *mem;
+    double found[2];
+    size_t columns = (size_t)level + slope;
+    int rc = dsc_alloc(&mem, n * columns, sizeof(double), err);
+    if (rc)
+        return rc;
+    double *rows = mem, *to = rows;
+    for (size_t i = 0; i < n; i++) {
+        if (level)
+            *to++ = 1;
+        if (slope)
+            *to++ = x[i];
+    }
+    rc = dsc_fit_robust(rows, columns, y, n, found, &out->scale, err);
+    free(mem);
+    out->intercept = level ? found[0] : 0;
+    out->slope = slope ? found[columns - 1] : 0;
+    return rc;
 }
 
 int dsc_fit_line(const double *x, const double *y, size_t n, dsc_line *out, dsc_error *err)
 {
     double least, most;
     gsl_stats_minmax(&least, &most, x, 1, n);
-    return fit(least < most ? LINE : LEVEL, x, y, n, out, err);
+    int rc = fit_line(true, least < most, x, y, n, out, err);
+    if (!rc && out->slope < 0)
+        rc = fit_line(true, false, x, y, n, out, err);
+    else if (!rc && out->intercept < 0)
+        rc = fit_line(false, true, x, y, n, out, err);
+    return rc;
 }
 
 int dsc_fit_line_through_origin(const double *x, const double *y, size_t n, dsc_line *out,
                                 dsc_error *err)
 {
-    return fit(gsl_stats_max(x, 1, n) > 0 ? THROUGH_ORIGIN : LEVEL, x, y, n, out, err);
+    return fit_line(false, true, x, y, n, out, err);
 }
 
 // --- bootstrap ---------------------------------------------------------------------------------

@@ -12,18 +12,20 @@ typedef struct dsc_summary {
 // Of x[0, n); x is sorted in place.
 DSC_API dsc_summary dsc_summarise(double *x, size_t n);
 
-// A line through points some of which lie: y = intercept + slope x, neither below 0.
+// Coefficients of y = sum over c of coefficient[c] x[.][c], x [n][columns], against outliers:
+// iteratively reweighted least squares, Huber's weights first and then Tukey's biweight (tuning
+// constants 1.345 and 4.685: 95 % efficient if residuals are Gaussian). *scale, of a residual:
+// 1.4826 x the median of their absolute values. n >= columns >= 1, finite numbers. DSC_ENOMEM.
+DSC_API int dsc_fit_robust(const double *x, size_t columns, const double *y, size_t n,
+                           double *coefficient, double *scale, dsc_error *err);
+
 typedef struct dsc_line {
-    double intercept, slope;
-    double scale; // of a residual: 1.4826 x the median of their absolute values
+    double intercept, slope, scale;
 } dsc_line;
 
-// Iteratively reweighted least squares, Huber's weights first and then Tukey's biweight (tuning
-// constants 1.345 and 4.685: 95 % efficient if residuals are Gaussian). Where the best slope would
-// be negative, or all x are equal, the line is level; where the intercept would be, it goes through
-// the origin. n >= 1 finite numbers, x >= 0, y >= 0. DSC_ENOMEM.
+// The same for y = intercept + slope x, neither below 0: where the best slope would be, or all x
+// are equal, the line is level; where the intercept would be, it goes through the origin.
 DSC_API int dsc_fit_line(const double *x, const double *y, size_t n, dsc_line *out, dsc_error *err);
-// The same with an intercept of 0.
 DSC_API int dsc_fit_line_through_origin(const double *x, const double *y, size_t n, dsc_line *out,
                                         dsc_error *err);
 

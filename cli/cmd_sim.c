@@ -296,7 +296,7 @@ static void print_notes(const context *c, const dsc_run_options *run)
         return;
     if (c->engine.expected)
         fprintf(stderr, "draftscope: engine: expect, %s\n", c->engine.why);
-    else if (run->widths && run->engine == DSC_ENGINE_AUTO)
+    else if (run->widths && run->engine == DSC_ENGINE_AUTO && !run->workload->target)
         fprintf(stderr, "draftscope: engine: loop, %s\n", c->engine.why);
     if (c->cost->type == &dsc_cost_fit)
         fprintf(stderr, "draftscope: cost: %s\n", c->cost->note);

@@ -39,8 +39,8 @@ static int take(const dsc_counts *counts, const dsc_cost *cost, validate_outcome
                 dsc_error *err)
 {
     dsc_price price;
-    int rc = dsc_price_run(&price, cost, counts, 1, err);
     dsc_expected x = dsc_counts_real(counts);
+    int rc = dsc_price_run(&price, cost, counts, 1, err);
     *out = (validate_outcome){
         .requests = (double)counts->requests,
         .output_tokens = (double)counts->output_tokens,

@@ -116,7 +116,7 @@ typedef struct walker {
     int32_t at, limit;
     const int32_t *tokens; // its lane of track.tokens
     int64_t *histogram, drafts, draft_tokens, accepted, stretches;
-    int64_t places; // of accepted tokens in the output, summed, twice
+    uint64_t places; // sum over accepted tokens of 2 x place in the output + 1
 } walker;
 
 static inline void advance(const stretch *from, walker *w)
@@ -126,10 +126,10 @@ static inline void advance(const stretch *from, walker *w)
     w->drafts += s->drafts;
     w->draft_tokens += w->tokens[(size_t)w->at * TILE];
     w->accepted += a;
-    w->places += a * (2 * (int64_t)s->past + a - 1);
     w->stretches++;
     w->histogram[a]++;
     w->at = s->past + a;
+    w->places += (uint64_t)(uint32_t)a * (uint32_t)(s->past + w->at); // none is below 0
 }
 
 // Calls that accept nothing are not counted one by one: each output token is either accepted or a
@@ -142,7 +142,7 @@ static void add_walk(const walker *w, int32_t n, int64_t prompt, dsc_counts *cou
     counts->output_tokens += n;
     counts->target_calls += calls;
     counts->target_call_tokens += calls + w->draft_tokens;
-    counts->target_call_context += calls * prompt + places - w->places / 2;
+    counts->target_call_context += calls * prompt + places - ((int64_t)w->places - w->accepted) / 2;
     counts->output_context += n * prompt + places;
     counts->num_drafts += w->drafts;
     counts->num_draft_tokens += w->draft_tokens;
