@@ -18,7 +18,7 @@ enum {
 
 // One row.
 typedef struct dsc_result {
-    const dsc_config *config;
+    const dsc_config *config; // prepared
     const dsc_verifier_type *rule;
     const dsc_counts *counts;
     const dsc_cost *cost;

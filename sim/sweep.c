@@ -68,10 +68,13 @@ int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc
     for (size_t c = 0; c < count && !rc; c++) {
         size_t base;
         const dsc_grid *grid = dsc_grids_find(grids, first + c, &base);
-        const dsc_config config = dsc_grid_at(grid, first + c - base);
+        dsc_config config;
+        rc = dsc_grid_configs(grid, first + c - base, 1, &config, err);
         dsc_result row = {
             .config = &config, .rule = grid->rule, .counts = &counts[c], .cost = &options->cost};
-        rc = add_rows(&t, &row, parts, options, err);
+        if (!rc)
+            rc = add_rows(&t, &row, parts, options, err);
+        dsc_config_fini(&config);
     }
     for (size_t r = 0; r < t.rows && !rc; r++)
         if (options->jsonl)

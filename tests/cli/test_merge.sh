@@ -276,10 +276,10 @@ bad 2 'no method goes with any rule here: method' sweep --model markov:9 --metho
 bad 2 'both' sweep many.dst --model markov:9 --method chain -o x
 
 # --- batches: several rows for a configuration ----------------------------------------------------
-busy="sweep --model markov:9,seed=2 --requests 12 --max-tokens 24 --method chain,spectr --length 1:3
+busy="sweep --model markov:9,seed=2 --requests 12 --max-tokens 24 --method chain,spectr,tree --length 1:3
     --batch 1,4,16 --cost roofline:llama-2-70b,llama-2-7b,h100"
 good $busy -o busy.tsv
-check "a row for each batch size" [ "$(grep -vc '^#' busy.tsv)" = 19 ]
+check "a row for each batch size" [ "$(grep -vc '^#' busy.tsv)" = 22 ]
 for shard in 1 2; do
     good $busy --shard $shard/2 -o b$shard
 done
