@@ -2,6 +2,7 @@
 // draftscope plot: one figure of a result table.
 #include "cli/cli.h"
 #include "plots/figure.h"
+#include "plots/join.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,13 @@ static const dsc_option options[OPTIONS] = {
     {.name = "where", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN=VALUE,...",
      .help = "only rows that have these values"},
     {.name = "column", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
-     .help = "heatmap: the number shown (default speedup)"},
+     .help = "the number shown (heatmap, length, methods, batch: default speedup; rules: "
+             "block_efficiency)"},
     {.name = "x", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
-     .help = "heatmap: across (default k)"},
+     .help = "across (heatmap: default k; rules: drafts; length, hazard: the draft length); "
+             "methods: a number that keeps bars apart"},
     {.name = "y", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
-     .help = "heatmap: upwards (default n)"},
+     .help = "heatmap: upwards (default n); rules: the panels (default length)"},
     {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT", .help = "title of the figure"},
     {.name = "width", .kind = DSC_OPTION_INT, .metavar = "W", .initial = "0", .min = 0, .max = 4000,
      .help = "pixels (pdf: 1/96 inch; dumb: characters); 0: the figure's own"},
@@ -65,8 +68,8 @@ static int parse_where(char *text, dsc_figure_filter *filter, size_t most, size_
     return DSC_OK;
 }
 
-static int draw(const dsc_figure_type *figure, const char *input, const dsc_option_value *value,
-                char *where, dsc_error *err)
+static int draw(const dsc_figure_type *figure, const char *const *input, size_t inputs,
+                const dsc_option_value *value, char *where, dsc_error *err)
 {
     dsc_figure_filter filter[16];
     dsc_figure_options o = {
@@ -78,6 +81,7 @@ static int draw(const dsc_figure_type *figure, const char *input, const dsc_opti
         .height = (double)value[HEIGHT].integer,
         .filter = filter,
         .input_path = input,
+        .inputs = inputs,
     };
     const char *terminal;
     dsc_table t = {0};
@@ -86,7 +90,7 @@ static int draw(const dsc_figure_type *figure, const char *input, const dsc_opti
     if (!rc)
         rc = parse_where(where, filter, sizeof filter / sizeof *filter, &o.filters, err);
     if (!rc)
-        rc = dsc_table_read(&t, input, err);
+        rc = dsc_read_tables(&t, input, inputs, err);
     if (!rc)
         rc = dsc_figure_render(figure, &t, &o, terminal, to_stdout ? NULL : value[OUT].text,
                                to_stdout ? stdout : NULL, value[FORCE].given, err);
@@ -112,8 +116,8 @@ static int run(int argc, char **argv, dsc_error *err)
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
-            "plot FIGURE RESULT -o FILE [OPTIONS]",
-            "Draws a figure of a result table (see: draftscope list figures). The gnuplot "
+            "plot FIGURE RESULT... -o FILE [OPTIONS]",
+            "Draws a figure of result tables (see: draftscope list figures). The gnuplot "
             "script and the numbers drawn are kept beside the picture: FILE with its "
             "extension replaced by .gp and .data.tsv.",
             help, 1);
@@ -124,7 +128,7 @@ static int run(int argc, char **argv, dsc_error *err)
     size_t words;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
-        rc = cli_check_positionals(words, 2, 2, "a figure and a result table", err);
+        rc = cli_check_positionals(words, 2, -1, "a figure and result tables", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
         rc = dsc_fail(err, DSC_EUSAGE, "-o FILE expected");
     if (rc)
@@ -136,7 +140,7 @@ static int run(int argc, char **argv, dsc_error *err)
     const char *given = value[WHERE].text ? value[WHERE].text : "";
     rc = dsc_strndup(&where, given, strlen(given), err);
     if (!rc)
-        rc = draw(figure, argv[1], value, where, err);
+        rc = draw(figure, (const char *const *)argv + 1, words - 1, value, where, err);
     free(where);
     return rc;
 }

@@ -12,10 +12,15 @@
 
 // clang-format off
 static const dsc_figure_type *const figures[] = {
+    &dsc_figure_methods,
+    &dsc_figure_length,
+    &dsc_figure_rules,
+    &dsc_figure_batch,
     &dsc_figure_llma_speedup,
     &dsc_figure_llma_stats,
     &dsc_figure_heatmap,
     &dsc_figure_accept_histogram,
+    &dsc_figure_hazard,
     &dsc_figure_spectr_bernoulli,
     &dsc_figure_spectr_uniform,
     &dsc_figure_accept_vs_k,
@@ -23,6 +28,7 @@ static const dsc_figure_type *const figures[] = {
     &dsc_figure_pearl_window,
     &dsc_figure_tree,
     &dsc_figure_timeline,
+    &dsc_figure_cost,
     NULL,
 };
 // clang-format on
@@ -134,15 +140,16 @@ static void write_data(const dsc_table *t, FILE *f)
 
 // All three are opened before anything is written, so that a refusal leaves nothing behind; the
 // picture takes its name last: where it is, the others are.
-static int write_files(const dsc_drawing *d, char *const path[FILES], const char *input, bool force,
-                       dsc_error *err)
+static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_figure_options *o,
+                       bool force, dsc_error *err)
 {
     dsc_outfile file[FILES] = {{0}};
     int rc = DSC_OK;
     for (int i = 0; !rc && i < FILES; i++) {
-        if (same_file(path[i], input))
-            rc = dsc_fail(err, DSC_EUSAGE, "%s is the table the figure is drawn from", path[i]);
-        else
+        for (size_t j = 0; !rc && o && j < o->inputs; j++)
+            if (same_file(path[i], o->input_path[j]))
+                rc = dsc_fail(err, DSC_EUSAGE, "%s is the table the figure is drawn from", path[i]);
+        if (!rc)
             rc = dsc_outfile_open(&file[i], path[i], force, err);
     }
     if (!rc) {
@@ -168,7 +175,7 @@ int dsc_figure_render(const dsc_figure_type *f, const dsc_table *t, const dsc_fi
     if (!rc)
         rc = dsc_figure_draw(f, t, o, terminal, &d, err);
     if (!rc && out_path)
-        rc = write_files(&d, path, o ? o->input_path : NULL, force, err);
+        rc = write_files(&d, path, o, force, err);
     else if (!rc && fwrite(d.picture.data, 1, d.picture.length, stream) != d.picture.length)
         rc = dsc_fail(err, DSC_EIO, "cannot write the picture");
     for (int i = 0; i < FILES; i++)

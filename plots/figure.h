@@ -22,14 +22,15 @@ typedef struct dsc_figure_filter {
 // Zero-initialised: every default. Nothing here is owned or kept.
 typedef struct dsc_figure_options {
     const char *title;    // instead of the figure's own
-    const char *column;   // heatmap: the number in the cells; NULL: speedup
-    const char *x, *y;    // heatmap: the axes; NULL: k and n
+    const char *column;   // the quantity, where a figure can show several; NULL: the figure's own
+    const char *x, *y;    // the axes, where there is a choice; NULL: the figure's own
     double width, height; // pixels at 100 % (svg, png: 200..4000), 1/96 inch (pdf), characters
                           // (dumb: 40..400 x 12..200); 0: the figure's own. Figures under 520
                           // pixels wide stack their panels.
     const dsc_figure_filter *filter; // [filters]; a row must pass all of them
     size_t filters;
-    const char *input_path; // the file the table came from, never overwritten; may be NULL
+    const char *const *input_path; // [inputs] the files the table came from, never overwritten
+    size_t inputs;
 } dsc_figure_options;
 
 // A drawn figure. Zero-initialise; dsc_drawing_fini frees.
@@ -43,6 +44,10 @@ typedef struct dsc_drawing {
 typedef struct dsc_figure_type {
     const char *name, *summary;
     const char *needs; // names of the columns it reads, separated by spaces
+    // Whether a table that has them is one that the figure says something about; NULL: any. A
+    // report asks.
+    bool (*fits)(const dsc_table *t);
+    bool compares; // what several tables hold, in one picture
     // Fills script, finding and data. DSC_EUSAGE when the table or the options do not allow it.
     int (*script)(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
                   dsc_drawing *out, dsc_error *err);

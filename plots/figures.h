@@ -5,10 +5,15 @@
 
 #include "plots/figure.h"
 
+extern const dsc_figure_type dsc_figure_methods;
+extern const dsc_figure_type dsc_figure_length;
+extern const dsc_figure_type dsc_figure_rules;
+extern const dsc_figure_type dsc_figure_batch;
 extern const dsc_figure_type dsc_figure_llma_speedup;
 extern const dsc_figure_type dsc_figure_llma_stats;
 extern const dsc_figure_type dsc_figure_heatmap;
 extern const dsc_figure_type dsc_figure_accept_histogram;
+extern const dsc_figure_type dsc_figure_hazard;
 extern const dsc_figure_type dsc_figure_spectr_bernoulli;
 extern const dsc_figure_type dsc_figure_spectr_uniform;
 extern const dsc_figure_type dsc_figure_accept_vs_k;
@@ -16,5 +21,6 @@ extern const dsc_figure_type dsc_figure_speedup_surface;
 extern const dsc_figure_type dsc_figure_pearl_window;
 extern const dsc_figure_type dsc_figure_tree;
 extern const dsc_figure_type dsc_figure_timeline;
+extern const dsc_figure_type dsc_figure_cost;
 
 #endif

@@ -17,5 +17,7 @@ typedef struct dsc_term {
 const dsc_term *dsc_term_find(const char *column);
 // Its title, or the column's own name.
 const char *dsc_term_title(const char *column);
+// Its title without unit and explanation, to begin a heading.
+void dsc_term_heading(const char *column, char *out, size_t size);
 
 #endif

@@ -40,7 +40,7 @@ static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
         for (size_t j = 0; p->panel[i].quantity == quantity && j < p->lines * p->nx; j++) {
             size_t at = band_of(p, i, 0) + j;
             const double y[] = {p->panel[i].y[j], p->low ? p->low[at] : NAN,
-                                p->high ? p->high[at] : NAN};
+                                p->high ? p->high[at] : NAN, p->predicted ? p->predicted[at] : NAN};
             for (size_t n = 0; n < sizeof y / sizeof *y; n++)
                 if (isfinite(y[n]) && (y[n] > 0 || !p->log_y)) {
                     lo = fmin(lo, y[n]);
@@ -65,7 +65,7 @@ static void put_value(dsc_writer *w, const dsc_panels *p, double y)
         dsc_put(w, " ?");
 }
 
-// Columns: x, the lines, then low and high of each line when there are ranges.
+// Columns: x, the lines, then low and high of each line when there are ranges, then predictions.
 static void put_data(dsc_writer *w, const dsc_panels *p)
 {
     for (size_t i = 0; i < p->panels; i++) {
@@ -78,6 +78,8 @@ static void put_data(dsc_writer *w, const dsc_panels *p)
                 put_value(w, p, p->low[band_of(p, i, j) + x]);
                 put_value(w, p, p->high[band_of(p, i, j) + x]);
             }
+            for (size_t j = 0; p->predicted && j < p->lines; j++)
+                put_value(w, p, p->predicted[band_of(p, i, j) + x]);
             dsc_put(w, "\n");
         }
         dsc_put(w, "EOD\n");
@@ -118,7 +120,8 @@ static void put_marks(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
     }
 }
 
-// The range of line j: a band between its two ends, each a line with small points.
+// The range of line j: a band between its two ends; of a range, not an interval, each end is a
+// line with small points.
 static void put_band(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
                      size_t j, bool any)
 {
@@ -131,12 +134,20 @@ static void put_band(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
                 dsc_style_colour(p->key[j].style));
     else if (any)
         dsc_put(w, ", \\\n     ");
-    for (size_t end = 0; end < 2; end++) {
+    if (p->interval)
+        dsc_put(w, "NaN notitle");
+    for (size_t end = 0; end < 2 && !p->interval; end++) {
         dsc_put(w, "%s$panel%zu using 1:%zu with linespoints ", end ? ", \\\n     " : "", panel + 1,
                 low + end);
         dsc_put_line_style(w, c, p->key[j].style, 0.6);
         dsc_put(w, " notitle");
     }
+}
+
+static bool has_prediction(const dsc_canvas *c, const dsc_panels *p, size_t panel, size_t line)
+{
+    return p->predicted && c->terminal != DSC_TERM_DUMB &&
+           any_finite(p->predicted + band_of(p, panel, line), p->nx);
 }
 
 static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
@@ -154,6 +165,13 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     for (size_t j = 0; j < p->lines; j++) {
         if (has_band(p, panel, j)) {
             put_band(w, c, p, panel, j, any);
+            any = true;
+        }
+        if (has_prediction(c, p, panel, j)) {
+            dsc_put(w,
+                    "%s$panel%zu using 1:%zu with lines lt 1 lw 1.5 dt (2,3) lc rgb '%s' notitle",
+                    any ? ", \\\n     " : "", panel + 1, 2 + p->lines * (p->low ? 3 : 1) + j,
+                    dsc_style_colour(p->key[j].style));
             any = true;
         }
         if (!any_finite(line_of(p, panel, j), p->nx))
@@ -191,7 +209,7 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, s
     dsc_put_margins(w, c, b.left, b.top, b.right, b.bottom);
     dsc_check_room(w, c, b.right - b.left, b.bottom - b.top);
     dsc_put_y_axis(w, &y);
-    dsc_put_x_axis(w, c, p->x, p->nx, b.right - b.left);
+    dsc_put_x_axis(w, c, p->x, p->nx, p->log_x, b.right - b.left);
     if (lowest)
         dsc_put_paragraph(
             w, c,
@@ -206,12 +224,14 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, s
 
 static double put_panels_heading(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
 {
-    dsc_key key[DSC_STYLES + 1];
+    dsc_key key[DSC_STYLES + 3];
     size_t keys = 0;
     for (size_t i = 0; i < p->lines; i++)
         key[keys++] = p->key[i];
     if (p->reference_label)
-        key[keys++] = (dsc_key){p->reference_label, -1};
+        key[keys++] = (dsc_key){p->reference_label, DSC_KEY_REFERENCE};
+    if (p->predicted && p->predicted_label && c->terminal != DSC_TERM_DUMB)
+        key[keys++] = (dsc_key){p->predicted_label, DSC_KEY_PREDICTED};
     return dsc_put_heading(w, c, p->title, p->subtitle, p->key_title, key, keys);
 }
 

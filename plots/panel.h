@@ -22,10 +22,16 @@ typedef struct dsc_panels {
     size_t panels, columns;      // panels side by side; one when the canvas is narrow
     const char *reference_label; // key of a dashed line at y = 1; NULL: no such line
     bool log_y;                  // zeros break the line
+    bool log_x;                  // powers of two apart (x > 0), however the values spread
     const double *mark; // [lines] an x for each, ticked at the top of the panels; may be NULL
     // [panels][lines][nx]: where a line is known as a range only, drawn as a band between two
     // lines with small points; NaN where it is not. Both may be NULL.
     const double *low, *high;
+    bool interval; // low and high are the ends of intervals around y: bands alone
+    // [panels][lines][nx]: what a simpler model says, in short dashes; not drawn on dumb. With the
+    // words of the key; both may be NULL.
+    const double *predicted;
+    const char *predicted_label;
     size_t best_panel, best_line, best_x; // a ring around this point; best_panel SIZE_MAX: none
 } dsc_panels;
 

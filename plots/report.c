@@ -90,22 +90,66 @@ static void put_summary(dsc_writer *w, const dsc_result_view *r, size_t n)
     dsc_put(w, "</section>\n");
 }
 
+// "Results 1, 3 together"
+static int put_together_heading(dsc_buffer *heading, const bool *in_it, size_t n, dsc_error *err)
+{
+    dsc_writer w = {.to = heading, .err = err};
+    const char *separator = "<h2>Results ";
+    for (size_t i = 0; i < n; i++)
+        if (in_it[i]) {
+            dsc_put(&w, "%s<a href=\"#result-%zu\">%zu</a>", separator, i + 1, i + 1);
+            separator = ", ";
+        }
+    dsc_put(&w, " together</h2>\n");
+    return w.rc;
+}
+
+// What can be seen only when several results stand in one picture.
+static int put_together(dsc_writer *w, const dsc_result_view *r, size_t n, size_t *figures,
+                        dsc_error *err)
+{
+    dsc_result_view all = {0};
+    dsc_buffer heading = {0};
+    bool *in_it;
+    int rc = dsc_alloc((void **)&in_it, n, sizeof *in_it, err);
+    if (rc)
+        return rc;
+    rc = dsc_result_view_join(&all, r, n, in_it, err);
+    if (!rc)
+        rc = put_together_heading(&heading, in_it, n, err);
+    size_t before = w->to->length;
+    dsc_put(w, "<section id=\"together\">\n");
+    size_t empty = w->to->length;
+    if (!rc)
+        rc = dsc_put_figures(w, &all, true, heading.data, figures, err);
+    if (w->to->length > empty)
+        dsc_put(w, "</section>\n");
+    else
+        w->to->length = before;
+    free(in_it);
+    dsc_buffer_fini(&heading);
+    dsc_result_view_fini(&all);
+    return rc;
+}
+
 static int put_page(dsc_writer *w, dsc_result_view *r, size_t n, const char *title, dsc_error *err)
 {
     size_t figures = 0;
     put_head(w, title);
     put_summary(w, r, n);
-    for (size_t i = 0; i < n; i++) {
+    int rc = put_together(w, r, n, &figures, err);
+    for (size_t i = 0; i < n && !rc; i++) {
         dsc_put(w, "<section id=\"result-%zu\">\n<h2>Result %zu: ", i + 1, i + 1);
         dsc_put_html(w, base_name(r[i].path));
         dsc_put(w, "</h2>\n");
-        int rc = dsc_put_figures(w, &r[i], &figures, err);
-        if (rc)
-            return rc;
+        if ((rc = dsc_put_figures(w, &r[i], false, "<h3>Figures</h3>\n", &figures, err)))
+            break;
         dsc_put_tables(w, &r[i]);
         put_provenance(w, &r[i]);
         dsc_put(w, "</section>\n");
     }
+    if (rc)
+        return rc;
     put_glossary(w, r, n);
     dsc_put(w, "</main>\n</body>\n</html>\n");
     return w->rc;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plots/report_result.h"
 
+#include "plots/join.h"
 #include "plots/select.h"
 
 #include <math.h>
@@ -85,9 +86,48 @@ int dsc_result_view_read(dsc_result_view *r, const char *path, dsc_error *err)
     r->path = path;
     int rc = dsc_sha256_file(path, r->sha256, err);
     if (!rc)
-        rc = dsc_table_read(&r->table, path, err);
+        rc = dsc_read_tables(&r->table, &path, 1, err);
     if (!rc)
         rc = rank(r, err);
+    return rc ? rc : find_filters(r, err);
+}
+
+static bool is_comparable(const dsc_table *t)
+{
+    int batch = dsc_table_find(t, "batch");
+    return t->rows && dsc_table_find(t, "request") < 0 && dsc_table_find(t, "method") >= 0 &&
+           (batch < 0 || !dsc_varies(t, (size_t)batch));
+}
+
+static bool same_source(const dsc_table *a, const dsc_table *b)
+{
+    static const char *const key[] = {"trace_hash", "model", "draft"};
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
+        const char *x = dsc_table_get_comment(a, key[i]), *y = dsc_table_get_comment(b, key[i]);
+        if (!x != !y || (x && strcmp(x, y)))
+            return false;
+    }
+    return true;
+}
+
+int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n, bool *in_it,
+                         dsc_error *err)
+{
+    const dsc_table **table;
+    size_t joined = 0;
+    *r = (dsc_result_view){.path = ""};
+    int rc = dsc_alloc((void **)&table, n, sizeof *table, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        const dsc_table *t = &in[i].table;
+        in_it[i] = is_comparable(t) && (!joined || same_source(table[0], t));
+        if (in_it[i])
+            table[joined++] = t;
+    }
+    if (!rc && joined > 1)
+        rc = dsc_join_tables(&r->table, table, joined, err);
+    if (!rc)
+        rc = rank(r, err);
+    free(table);
     return rc ? rc : find_filters(r, err);
 }
 

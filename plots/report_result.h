@@ -33,10 +33,19 @@ size_t dsc_short_columns(dsc_result_view *r);
 // The rows at the ends of k and n in the group of the best row; returns how many of the four.
 size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4]);
 
-// Sections of the page (report_section.c). Figures are numbered on from *number; their failure is
-// the only one that does not stay in w.
+// The configurations of several results of one source (trace, or models) as one result without a
+// path: those of the first result that can be compared. Results without configurations, of single
+// requests, or of several batch sizes cannot. in_it[n] tells which ones; with fewer than two *r is
+// empty.
+int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n, bool *in_it,
+                         dsc_error *err);
+
+// Sections of the page (report_section.c). Figures, those that compare or all of them, stand below
+// `heading`, which is left out when there are none; they are numbered on from *number, and their
+// failure is the only one that does not stay in w.
 void dsc_put_best(dsc_writer *w, const dsc_result_view *r);
-int dsc_put_figures(dsc_writer *w, const dsc_result_view *r, size_t *number, dsc_error *err);
+int dsc_put_figures(dsc_writer *w, const dsc_result_view *r, bool compare, const char *heading,
+                    size_t *number, dsc_error *err);
 void dsc_put_tables(dsc_writer *w, dsc_result_view *r);
 
 #endif

@@ -109,13 +109,13 @@ static bool has_columns(const dsc_table *t, const char *needs)
 }
 
 // Draws for one width; a table of several groups that the figure refuses is narrowed to the best
-// row's group, and *narrowed tells.
+// row's group, and *narrowed tells. A figure that compares would have nothing left to compare.
 static int draw(const dsc_result_view *r, const dsc_figure_type *f, double width, dsc_drawing *d,
                 bool *narrowed, dsc_error *err)
 {
     dsc_figure_options o = {.width = width};
     int rc = dsc_figure_draw(f, &r->table, &o, "svg", d, err);
-    *narrowed = rc == DSC_EUSAGE && r->filters;
+    *narrowed = rc == DSC_EUSAGE && r->filters && !f->compares;
     if (*narrowed) {
         o.filter = r->filter;
         o.filters = r->filters;
@@ -170,7 +170,8 @@ static int put_figure(dsc_writer *w, const dsc_result_view *r, const dsc_figure_
     return rc ? rc : w->rc;
 }
 
-int dsc_put_figures(dsc_writer *w, const dsc_result_view *r, size_t *number, dsc_error *err)
+int dsc_put_figures(dsc_writer *w, const dsc_result_view *r, bool compare, const char *heading,
+                    size_t *number, dsc_error *err)
 {
     const dsc_table *t = &r->table;
     bool any = false;
@@ -178,10 +179,11 @@ int dsc_put_figures(dsc_writer *w, const dsc_result_view *r, size_t *number, dsc
     if (!t->rows || dsc_table_find(t, "request") >= 0)
         return DSC_OK; // figures compare configurations, not requests
     for (const dsc_figure_type *const *f = dsc_figures(); *f && !rc; f++) {
-        if (!has_columns(t, (*f)->needs))
+        if (!has_columns(t, (*f)->needs) || (compare && !(*f)->compares) ||
+            ((*f)->fits && !(*f)->fits(t)))
             continue;
         if (!any)
-            dsc_put(w, "<h3>Figures</h3>\n");
+            dsc_put(w, "%s", heading);
         any = true;
         rc = put_figure(w, r, *f, number, err);
     }

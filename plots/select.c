@@ -7,9 +7,9 @@
 
 // The results every sweep has; a parameter stands left of the first of them.
 static const char *const known_result[] = {
-    "requests",         "output_tokens",    "target_calls",        "draft_calls",
-    "num_drafts",       "num_draft_tokens", "num_accepted_tokens", "acceptance_rate",
-    "block_efficiency", "speedup",          "accept_histogram",
+    "requests",         "output_tokens",        "target_calls",    "draft_calls",      "num_drafts",
+    "num_draft_tokens", "num_accepted_tokens",  "acceptance_rate", "block_efficiency", "speedup",
+    "accept_histogram", "iid_block_efficiency", "tokens_per_s",    "target_s",         "draft_s",
 };
 
 static bool is_identity(const char *name)
@@ -21,7 +21,7 @@ bool dsc_is_parameter(const dsc_table *t, size_t c)
 {
     if (is_identity(t->column[c].name))
         return false;
-    if (t->column[c].type == DSC_CELL_TEXT)
+    if (t->column[c].type == DSC_CELL_TEXT || !strcmp(t->column[c].name, "batch"))
         return true;
     if (t->column[c].type == DSC_CELL_LIST)
         return false;

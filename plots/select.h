@@ -3,7 +3,8 @@
 //
 // A column is a parameter (what was set) or a result (what came out). Parameters are the text
 // columns and the numeric ones left of the first result known by name (`requests`, ...): that is
-// how every command of draftscope orders its columns. `request` and `id`, which tell the rows of
+// how every command of draftscope orders its columns, but for `batch`, which is one wherever it
+// stands. `request` and `id`, which tell the rows of
 // one run apart, are neither.
 #ifndef DSC_PLOTS_SELECT_H
 #define DSC_PLOTS_SELECT_H

@@ -10,10 +10,11 @@
 static const struct {
     const char *colour;
     int point;
-    double size;
-} style[DSC_STYLES] = {
-    {"#0072B2", 7, 0.75}, {"#E69F00", 5, 0.7},  {"#009E73", 9, 0.9}, {"#000000", 13, 0.75},
-    {"#D55E00", 11, 0.9}, {"#56B4E9", 6, 0.75}, {"#882255", 4, 0.7}, {"#CC79A7", 8, 0.9},
+    double size, width;
+} style[DSC_STYLES + 1] = {
+    {"#0072B2", 7, 0.75, 2},  {"#E69F00", 5, 0.7, 2},  {"#009E73", 9, 0.9, 2},
+    {"#000000", 13, 0.75, 2}, {"#D55E00", 11, 0.9, 2}, {"#56B4E9", 6, 0.75, 2},
+    {"#882255", 4, 0.7, 2},   {"#CC79A7", 8, 0.9, 2},  [DSC_STYLE_BOUND] = {"#b4b4b4", 0, 0, 6},
 };
 
 static const char *const terminal_name[] = {"svg", "pdf", "png", "dumb"};
@@ -97,8 +98,8 @@ void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
     if (c->terminal == DSC_TERM_DUMB)
         dsc_put(w, "lt %d pt %d", i + 1, i + 1);
     else
-        dsc_put(w, "lt 1 lc rgb '%s' lw 2 pt %d ps %g", style[i].colour, style[i].point,
-                style[i].size * scale);
+        dsc_put(w, "lt 1 lc rgb '%s' lw %g pt %d ps %g", style[i].colour, style[i].width,
+                style[i].point, style[i].size * scale);
 }
 
 void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y)
@@ -180,9 +181,11 @@ static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, 
         dsc_put(w, " to");
         dsc_put_at(w, c, x + sample, middle);
         if (k->style < 0)
-            dsc_put(w, " nohead lt 1 lw 1.5 dt (6,4) lc rgb '%s'\n", DSC_INK_SOFT);
+            dsc_put(w, " nohead lt 1 lw 1.5 dt (%s) lc rgb '%s'\n",
+                    k->style == DSC_KEY_REFERENCE ? "6,4" : "2,3", DSC_INK_SOFT);
         else
-            dsc_put(w, " nohead lt 1 lw 2 lc rgb '%s'\n", dsc_style_colour(k->style));
+            dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", style[k->style].width,
+                    dsc_style_colour(k->style));
     }
     if (k->style >= 0 || dumb) {
         dsc_put(w, "set label %s at", k->style < 0 ? "'- -'" : "''");
@@ -208,6 +211,8 @@ static double put_key(dsc_writer *w, const dsc_canvas *c, double y, double margi
     }
     double indent = x < c->width / 2 ? x : margin; // further rows start below the first entry
     for (size_t i = 0; i < keys; i++) {
+        if (!*key[i].label) // the only line there is
+            continue;
         double width = sample + ((double)dsc_text_length(key[i].label) + 1) * c->char_width;
         if (i && x + width > c->width - margin) {
             x = indent;
@@ -340,10 +345,10 @@ static size_t value_tics(dsc_writer *w, const dsc_canvas *c, const double *value
 }
 
 void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
-                    double width)
+                    bool powers, double width)
 {
     double lo = value[0], hi = value[values - 1];
-    bool powers = spreads_by_powers(value, values);
+    powers = hi > lo && (powers || spreads_by_powers(value, values));
     double room = powers ? pow(hi / lo, 0.03) : hi > lo ? (hi - lo) * 0.03 : 1;
     if (powers)
         dsc_put(w, "set logscale x 2\nset xrange [%.12g:%.12g]\n", lo / room, hi * room);

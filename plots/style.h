@@ -20,7 +20,10 @@ typedef struct dsc_canvas {
     bool narrow;          // a phone's width: stack what would stand side by side
 } dsc_canvas;
 
-enum { DSC_STYLES = 8 }; // as many lines as can be told apart
+enum {
+    DSC_STYLES = 8,               // as many lines as can be told apart
+    DSC_STYLE_BOUND = DSC_STYLES, // one more: thick and grey, without points, behind the others
+};
 
 // Font sizes, pixels at 100 %.
 enum { DSC_FONT_BODY = 13, DSC_FONT_SMALL = 12, DSC_FONT_TITLE = 16, DSC_FONT_CELL = 11 };
@@ -38,7 +41,7 @@ int dsc_canvas_init(dsc_canvas *c, const char *terminal, const dsc_figure_option
 void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name);
 
 // "lc rgb '#...' lw 2 pt 7 ps 0.8" for line style i of [0, DSC_STYLES), its points `scale` times
-// the usual size; letters A, B, ... on dumb.
+// the usual size, or DSC_STYLE_BOUND; letters A, B, ... on dumb.
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale);
 const char *dsc_style_colour(int i);
 
@@ -60,7 +63,11 @@ double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y,
 // As many characters of size `font` as fit into `width` (at least 1).
 size_t dsc_characters(const dsc_canvas *c, double width, int font);
 
-// One entry of the key, drawn with line style `style`; -1: the dashed reference line.
+// One entry of the key, drawn with line style `style`, or one of the two below.
+enum {
+    DSC_KEY_REFERENCE = -1, // the dashed reference line
+    DSC_KEY_PREDICTED = -2, // what a simpler model says: short dashes
+};
 typedef struct dsc_key {
     const char *label;
     int style;
@@ -94,8 +101,8 @@ const char *dsc_axis_text(const dsc_axis *a, double v, char text[DSC_AXIS_TEXT])
 double dsc_axis_label_width(const dsc_canvas *c, const dsc_axis *a);
 
 // The x axis over the given values (ascending, at least 1): tics on the values themselves, thinned
-// to what `width` holds; powers of two apart when they spread that way.
+// to what `width` holds; powers of two apart when they spread that way, or `powers` (values > 0).
 void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
-                    double width);
+                    bool powers, double width);
 
 #endif

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -68,7 +69,8 @@ static inline bool in_path(const char *program)
             skip();                                                                                \
     } while (0)
 
-// The figures whose needed columns are all in the table; returns how many.
+// The figures whose needed columns are all in the table, and that say something about it; returns
+// how many.
 enum { MOST_FIGURES = 32 };
 static inline size_t drawable(const dsc_table *t, const dsc_figure_type *figure[MOST_FIGURES])
 {
@@ -79,7 +81,7 @@ static inline size_t drawable(const dsc_table *t, const dsc_figure_type *figure[
         assert_true((size_t)snprintf(needs, sizeof needs, "%s", (*f)->needs) < sizeof needs);
         for (char *name; (name = strsep(&rest, " "));)
             all = all && dsc_table_find(t, name) >= 0;
-        if (all) {
+        if (all && (!(*f)->fits || (*f)->fits(t))) {
             assert_true(n < MOST_FIGURES);
             figure[n++] = *f;
         }
@@ -88,6 +90,54 @@ static inline size_t drawable(const dsc_table *t, const dsc_figure_type *figure[
 }
 
 // --- tables --------------------------------------------------------------------------------
+
+// Columns by name; a name that ends in $ is text, in # whole numbers, in % lists.
+static inline void add_named(dsc_table *t, const char *names)
+{
+    char text[512], *rest = text;
+    dsc_error err = {0};
+    assert_true(strlen(names) < sizeof text);
+    strcpy(text, names);
+    for (char *name; (name = strsep(&rest, " "));) {
+        char *last = name + strlen(name) - 1;
+        dsc_cell_type type = *last == '$'   ? DSC_CELL_TEXT
+                             : *last == '#' ? DSC_CELL_INT
+                             : *last == '%' ? DSC_CELL_LIST
+                                            : DSC_CELL_REAL;
+        if (type != DSC_CELL_REAL)
+            *last = '\0';
+        assert_ok(dsc_table_add_column(t, name, type, NULL, &err), err);
+    }
+    assert_ok(dsc_table_comment(t, "draftscope", "0.1.0", &err), err);
+    assert_ok(dsc_table_comment(t, "command", "draftscope", &err), err);
+}
+
+// A row: the numbers in the order of the numeric columns, the texts in that of the text columns
+// and the lists ("3;2;1").
+static inline void add_row(dsc_table *t, const double *number, const char *const *text)
+{
+    enum { MOST = 16, LONGEST = 64 };
+    static int64_t list[MOST][LONGEST];
+    dsc_cell cell[MOST];
+    dsc_error err = {0};
+    assert_true(t->columns <= MOST);
+    for (size_t c = 0; c < t->columns; c++) {
+        dsc_cell_type type = t->column[c].type;
+        cell[c] = (dsc_cell){.type = type};
+        if (type == DSC_CELL_TEXT)
+            cell[c].text = *text++;
+        else if (type == DSC_CELL_INT)
+            cell[c].i = (int64_t)*number++;
+        else if (type == DSC_CELL_REAL)
+            cell[c].r = *number++;
+        else {
+            cell[c].list = list[c];
+            for (const char *s = *text++; s; s = strchr(s, ';') ? strchr(s, ';') + 1 : NULL)
+                list[c][cell[c].i++] = strtoll(s, NULL, 10);
+        }
+    }
+    assert_ok(dsc_table_add_row(t, cell, &err), err);
+}
 
 // Columns as `draftscope sweep` writes them for LLMA.
 static inline void add_columns(dsc_table *t)

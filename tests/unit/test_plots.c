@@ -135,7 +135,7 @@ static void test_list(void **state)
         assert_ptr_equal(dsc_figure_find((*f)->name), *f);
         assert_true((*f)->summary[0] && (*f)->needs[0] && (*f)->script);
     }
-    assert_int_equal(n, 11);
+    assert_int_equal(n, 17);
     assert_null(dsc_figure_find("nothing"));
 }
 
@@ -465,7 +465,8 @@ static void test_files(void **state)
                      DSC_EUSAGE);
     assert_non_null(strstr(err.message, "a.b.data.tsv"));
     assert_int_equal(count_files(""), 1);
-    dsc_figure_options o = {.input_path = "a.b.data.tsv"};
+    const char *const input = "a.b.data.tsv";
+    dsc_figure_options o = {.input_path = &input, .inputs = 1};
     assert_int_equal(dsc_figure_render(f, &t, &o, "svg", "a.b.svg", NULL, true, &err), DSC_EUSAGE);
     assert_non_null(strstr(err.message, "drawn from"));
     assert_int_equal(dsc_figure_render(f, &t, NULL, "svg", "x.gp", NULL, false, &err), DSC_EUSAGE);

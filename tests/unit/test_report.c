@@ -128,7 +128,9 @@ static void test_page(void **state)
     write_grid("grid.tsv", "paper", "unit");
     char *page = report((const char *[]){"grid.tsv"}, 1, NULL);
     check_page(page);
-    assert_int_equal(count(page, "<figure>"), 4);
+    assert_int_equal(count(page, "<figure>"), 5);
+    assert_null(strstr(page, "is not drawn"));
+    assert_null(strstr(page, "id=\"together\""));
     assert_non_null(strstr(page, "Best configuration: n = 1, k = 18"));
     assert_non_null(strstr(page, "best 3.04× at n = 1, k = 18. Without speculation"));
     assert_non_null(strstr(page, "no speculation = 1"));
@@ -162,7 +164,10 @@ static void test_several(void **state)
     write_grid("grid.tsv", "paper", "unit");
     char *page = report((const char *[]){"grid.tsv", "two.tsv"}, 2, "Both & more");
     check_page(page);
-    assert_int_equal(count(page, "<figure>"), 8);
+    // 5 and 6 (two semantics: bars), and the bars of both together.
+    assert_int_equal(count(page, "<figure>"), 12);
+    assert_int_equal(count(page, "Methods at their best"), 4); // each for two widths
+    assert_non_null(strstr(page, " together</h2>"));
     assert_int_equal(count(page, "Best configuration"), 2);
     assert_non_null(strstr(page, "<h1>Both &amp; more</h1>"));
     assert_non_null(strstr(page, "Rows with semantics = paper."));
@@ -191,6 +196,49 @@ static void test_escaping(void **state)
     assert_int_equal(count_files("OWNED"), 0);
 }
 
+static void write_rows(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+// Rules in tables of their own: compared in front, in none of their sections. What has a single
+// batch size or draft length has no figure of it.
+static void test_together(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const char *const path[] = {"kseq.tsv", "otm.tsv", "cost.tsv"};
+    char text[512];
+    for (int i = 0; i < 2; i++) {
+        const char *rule = i ? "otm" : "kseq";
+        snprintf(text, sizeof text,
+                 "# cost: unit\nmethod\trule\tdrafts\tlength\tblock_efficiency\tbatch\n"
+                 "spectr\t%s\t1\t2\t1.5\t1\nspectr\t%s\t4\t2\t%d\t1\n",
+                 rule, rule, 2 + i);
+        write_rows(path[i], text);
+    }
+    write_rows("cost.tsv", "tokens\ttarget_s\n1\t0.01\n2\t0.011\n");
+    char *page = report(path, 3, NULL);
+    check_page(page);
+    assert_int_equal(count(page, "<figure>"), 3); // methods, rules; cost
+    assert_null(strstr(page, "is not drawn"));
+    const char *together = strstr(page, " together</h2>");
+    assert_true(together && together < strstr(page, "<section id=\"result-1\">"));
+    assert_non_null(strstr(together, "otm (bound) 3, kseq 2."));
+    assert_int_equal(count(page, "<h3>Figures</h3>"), 1);
+    free(page);
+    write_rows("other.tsv", "# trace_hash: 12\nmethod\trule\tdrafts\tlength\tblock_efficiency\n"
+                            "spectr\tblock\t2\t2\t1.5\n");
+    page = report((const char *[]){"kseq.tsv", "other.tsv", "otm.tsv"}, 3, NULL);
+    check_page(page); // nothing is compared across traces
+    assert_non_null(strstr(page, "<h2>Results <a href=\"#result-1\">1</a>, "
+                                 "<a href=\"#result-3\">3</a> together</h2>"));
+    free(page);
+}
+
 // Tables without anything to draw, or to rank by.
 static void test_edges(void **state)
 {
@@ -217,7 +265,8 @@ static void test_edges(void **state)
     write_table(&requests, "requests.tsv");
     char *page = report((const char *[]){"empty.tsv", "one.tsv", "requests.tsv"}, 3, NULL);
     check_page(page);
-    assert_int_equal(count(page, "<figure>"), 4);
+    assert_int_equal(count(page, "<figure>"), 5);
+    assert_null(strstr(page, "together"));
     assert_non_null(strstr(page, "The table has no rows."));
     assert_non_null(strstr(page, "no finite speed-up or block efficiency"));
     assert_non_null(strstr(page, "The table does not say."));
@@ -305,7 +354,7 @@ static void check_width(const char *page, int width)
     assert_int_equal(has, width);
     if (wants > has)
         fail_msg("the page wants %d pixels of %d", wants, has);
-    assert_int_equal(width > 760 ? wide : narrow, 4);
+    assert_int_equal(width > 760 ? wide : narrow, 5);
     assert_int_equal(width > 760 ? narrow : wide, 0);
 }
 
@@ -346,8 +395,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),     cmocka_unit_test(test_several),
-        cmocka_unit_test(test_escaping), cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_browser),
+        cmocka_unit_test(test_together), cmocka_unit_test(test_escaping),
+        cmocka_unit_test(test_edges),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_browser),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
 }

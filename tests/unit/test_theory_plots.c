@@ -7,48 +7,6 @@
 
 #include <math.h>
 
-enum { MOST_COLUMNS = 16 };
-
-// --- tables as the commands write them -------------------------------------------------------
-
-// Columns by name; a name that ends in $ is text, in # whole numbers.
-static void add_named(dsc_table *t, const char *names)
-{
-    char text[512], *rest = text;
-    dsc_error err = {0};
-    assert_true(strlen(names) < sizeof text);
-    strcpy(text, names);
-    for (char *name; (name = strsep(&rest, " "));) {
-        char *last = name + strlen(name) - 1;
-        dsc_cell_type type = *last == '$'   ? DSC_CELL_TEXT
-                             : *last == '#' ? DSC_CELL_INT
-                                            : DSC_CELL_REAL;
-        if (type != DSC_CELL_REAL)
-            *last = '\0';
-        assert_ok(dsc_table_add_column(t, name, type, NULL, &err), err);
-    }
-    assert_ok(dsc_table_comment(t, "draftscope", "0.1.0", &err), err);
-    assert_ok(dsc_table_comment(t, "command", "draftscope theory", &err), err);
-}
-
-// A row: the numbers in the order of the numeric columns, the texts in that of the text columns.
-static void add_row(dsc_table *t, const double *number, const char *const *text)
-{
-    dsc_cell cell[MOST_COLUMNS];
-    dsc_error err = {0};
-    for (size_t c = 0; c < t->columns; c++) {
-        dsc_cell_type type = t->column[c].type;
-        cell[c] = (dsc_cell){.type = type};
-        if (type == DSC_CELL_TEXT)
-            cell[c].text = *text++;
-        else if (type == DSC_CELL_INT)
-            cell[c].i = (int64_t)*number++;
-        else
-            cell[c].r = *number++;
-    }
-    assert_ok(dsc_table_add_row(t, cell, &err), err);
-}
-
 // `theory speedup`: lengths 1 .. lengths of one acceptance and cost.
 static void add_speedups(dsc_table *t, double alpha, double cost, int lengths)
 {
