@@ -107,8 +107,20 @@ static int label_lines(rules *r, dsc_error *err)
     return w.rc;
 }
 
+// Whether the rule of a row has rows with a number of drafts.
+static bool has_drafts(const rules *r, size_t row, const int column[4])
+{
+    const dsc_table *t = r->selection.table;
+    size_t rule = (size_t)dsc_table_find(t, "rule");
+    for (size_t i = 0; i < t->rows; i++)
+        if (dsc_drawable(dsc_table_real(t, i, (size_t)column[1])) &&
+            !strcmp(dsc_table_at(t, i, rule)->text, dsc_table_at(t, row, rule)->text))
+            return true;
+    return false;
+}
+
 // Rows with a draft length and a number of drafts; of the rows without the latter, those of a
-// chain, which is one draft.
+// chain, which is one draft, under rules that are not here with several.
 static int keep_drafts(rules *r, const int column[4], dsc_error *err)
 {
     const dsc_table *t = r->selection.table;
@@ -119,7 +131,8 @@ static int keep_drafts(rules *r, const int column[4], dsc_error *err)
         bool chain = method < 0 || t->column[method].type != DSC_CELL_TEXT ||
                      !strcmp(dsc_table_at(t, row, (size_t)method)->text, "chain");
         if (dsc_drawable(dsc_table_real(t, row, (size_t)column[2])) &&
-            (chain || dsc_drawable(dsc_table_real(t, row, (size_t)column[1]))))
+            (dsc_drawable(dsc_table_real(t, row, (size_t)column[1])) ||
+             (chain && !has_drafts(r, row, column))))
             r->selection.row[kept++] = row;
     }
     r->selection.rows = kept;
