@@ -31,8 +31,7 @@ static const char *const column_name[COLUMNS] = {"draft_argmax",  "target_argmax
 
 // One per thread.
 typedef struct worker {
-    float *law[DSC_SIDES]; // [vocab_size]
-    float *logp;           // [vocab_size] of bf16
+    float *law[DSC_SIDES]; // [vocab_size] of lists
     dsc_sufficient_work *work;
     int64_t failed; // the first position that failed, or -1
     dsc_error error;
@@ -154,36 +153,72 @@ static void keep_facts(const reduction *r, int side, int64_t j, double logp, con
         c->rank[j] = (uint16_t)(f->rank_y < DSC_RANK_NONE ? f->rank_y : DSC_RANK_NONE);
 }
 
-static int reduce_position(const reduction *r, worker *w, const dsc_request *q, int64_t j,
-                           dsc_error *err)
+// A position's row of one side.
+typedef struct side_row {
+    bool dense;
+    dsc_log_row log;
+    dsc_row_source source;
+    dsc_row_facts facts; // of a dense row known after log was read
+    double at_y;         // the output's token, in the row's own unit
+} side_row;
+
+static int take_row(const reduction *r, worker *w, const dsc_request *q, int side, int64_t j,
+                    side_row *out, dsc_error *err)
+{
+    int32_t y = q->output.id[j];
+    dsc_row row;
+    dsc_request_row(q, (dsc_model_side)side, j, &row);
+    *out = (side_row){.dense = !row.token};
+    double logp;
+    if (out->dense) {
+        dsc_row_dense(&row, y, &out->log);
+        out->source.log = &out->log;
+        logp = (double)dsc_row_logp(&row, y);
+        out->at_y = exp(logp);
+    } else {
+        dsc_row_read_listed(&row, y, &out->facts);
+        if (dsc_row_is_whole(&row, r->info->vocab_size))
+            dsc_row_spread_listed(&row, r->info->vocab_size, w->law[side], &out->facts);
+        out->source.law = w->law[side];
+        logp = logp_of(q, side, j, &out->facts);
+        out->at_y = exp(logp) * out->facts.mass;
+    }
+    return check_logp(r, q, side, j, logp, err);
+}
+
+// The laws of both rows and, if they can be had, the statistics: in one pass.
+static int read_rows(const reduction *r, worker *w, int64_t j, side_row *row, dsc_error *err)
 {
     int K = r->o->K;
     const columns *c = &r->c;
-    double at_y[DSC_SIDES];
-    for (int side = 0; side < DSC_SIDES; side++) {
-        dsc_row row;
-        dsc_row_facts f;
-        dsc_request_row(q, (dsc_model_side)side, j, &row);
-        if (!row.token) {
-            dsc_row_read_dense(&row, q->output.id[j], w->logp, w->law[side], &f);
-        } else {
-            dsc_row_read_listed(&row, q->output.id[j], &f);
-            if (dsc_row_is_whole(&row, r->info->vocab_size))
-                dsc_row_spread_listed(&row, r->info->vocab_size, w->law[side], &f);
-        }
-        double logp = logp_of(q, side, j, &f);
-        int rc = check_logp(r, q, side, j, logp, err);
-        if (rc)
-            return rc;
-        keep_facts(r, side, j, logp, &f);
-        at_y[side] = exp(logp) * f.mass; // in the row's own unit
+    const side_row *draft = &row[DSC_SIDE_DRAFT], *target = &row[DSC_SIDE_TARGET];
+    if (r->makes[LAWS])
+        return dsc_sufficient_of_sources(
+            &draft->source, &target->source, (size_t)r->info->vocab_size, draft->at_y,
+            fmax(target->at_y, 1e-300), K, c->kseq + j * 2 * K, c->multiround + j * (K + 1),
+            c->otm + j * (K * (K + 3) / 2), w->work, err);
+    for (int side = 0; side < DSC_SIDES; side++)
+        if (row[side].dense)
+            dsc_log_row_read(&row[side].log);
+    return DSC_OK;
+}
+
+static int reduce_position(const reduction *r, worker *w, const dsc_request *q, int64_t j,
+                           dsc_error *err)
+{
+    side_row row[DSC_SIDES];
+    int rc = DSC_OK;
+    for (int side = 0; side < DSC_SIDES && !rc; side++)
+        rc = take_row(r, w, q, side, j, &row[side], err);
+    if (!rc)
+        rc = read_rows(r, w, j, row, err);
+    for (int side = 0; side < DSC_SIDES && !rc; side++) {
+        dsc_row_facts *f = &row[side].facts;
+        if (row[side].dense)
+            dsc_row_dense_facts(&row[side].log, f);
+        keep_facts(r, side, j, logp_of(q, side, j, f), f);
     }
-    if (!r->makes[LAWS])
-        return DSC_OK;
-    return dsc_sufficient_of_rows(
-        w->law[DSC_SIDE_DRAFT], w->law[DSC_SIDE_TARGET], (size_t)r->info->vocab_size,
-        at_y[DSC_SIDE_DRAFT], fmax(at_y[DSC_SIDE_TARGET], 1e-300), K, c->kseq + j * 2 * K,
-        c->multiround + j * (K + 1), c->otm + j * (K * (K + 3) / 2), w->work, err);
+    return rc;
 }
 
 // --- a request -----------------------------------------------------------------------------------
@@ -335,9 +370,8 @@ static int start_workers(reduction *r, dsc_error *err)
         worker *w = &r->worker[t];
         w->failed = -1;
         for (int side = 0; side < DSC_SIDES && !rc; side++)
-            rc = dsc_alloc((void **)&w->law[side], vocab, sizeof(float), err);
-        if (!rc)
-            rc = dsc_alloc((void **)&w->logp, vocab, sizeof(float), err);
+            if (r->info->rows[side] == DSC_ROWS_LISTED)
+                rc = dsc_alloc((void **)&w->law[side], vocab, sizeof(float), err);
         if (!rc)
             rc = dsc_sufficient_work_new(&w->work, err);
     }
@@ -350,7 +384,6 @@ static void fini(reduction *r)
         worker *w = &r->worker[t];
         free(w->law[DSC_SIDE_DRAFT]);
         free(w->law[DSC_SIDE_TARGET]);
-        free(w->logp);
         dsc_sufficient_work_free(w->work);
     }
     free(r->worker);

@@ -3,6 +3,7 @@
 #ifndef DSC_SIM_REDUCE_ROW_H
 #define DSC_SIM_REDUCE_ROW_H
 
+#include "theory/log_row.h"
 #include "traces/trace.h"
 
 // What a row says of itself and of the output's token y.
@@ -20,12 +21,14 @@ typedef struct dsc_row_facts {
 // Every token is listed, or no mass is unlisted.
 bool dsc_row_is_whole(const dsc_row *r, int64_t vocab_size);
 
-// Of a row as it was recorded, without its entropy; of a dense row law[vocab_size] is written and
-// the entropy known too (bf16 through logp[vocab_size], which is room).
-void dsc_row_read_dense(const dsc_row *r, int32_t y, float *logp, float *law, dsc_row_facts *out);
+// A dense row, to be read (dsc_log_row_read, or on the way to statistics), and its facts after
+// that.
+void dsc_row_dense(const dsc_row *r, int32_t y, dsc_log_row *out);
+void dsc_row_dense_facts(const dsc_log_row *r, dsc_row_facts *out);
 
-// A list. Its tokens are the likeliest of the row, except that y may have been added (as servers
-// do): an unlisted token has at most the mass of any other listed one, and of the tail.
+// A list, without its entropy. Its tokens are the likeliest of the row, except that y may have been
+// added (as servers do): an unlisted token has at most the mass of any other listed one, and of the
+// tail.
 void dsc_row_read_listed(const dsc_row *r, int32_t y, dsc_row_facts *out);
 
 // The law of a list without tail, and its entropy; `facts` are those of dsc_row_read_listed.

@@ -24,6 +24,7 @@ enum {
     DSC_OCTAVES = 17,
     DSC_SINKS = 8,
     DSC_INNER_CELLS = DSC_OCTAVES << (23 - DSC_CELL_SHIFT),
+    DSC_ROWS_AHEAD = 512, // tokens that are being read are best fetched so much earlier
     DSC_SLOTS = DSC_INNER_CELLS + 2 * DSC_SINKS,
 };
 
@@ -38,8 +39,10 @@ typedef struct dsc_rows_kernel {
     // Adds the masses of tokens 0 .. n-1, in this order, to sum[DSC_SLOTS] and writes their slots
     // to slot[n]. `first`: bits of the least ratio above the bottom. Signs are ignored. Returns
     // the largest bit pattern of both rows: up to 7f800000 all were finite and none had a sign.
+    // Additions leave the memory idle: from ahead[0] and ahead[1] on, as many bytes as the rows
+    // have are fetched meanwhile. They need not be there.
     uint32_t (*histogram)(const float *draft, const float *target, size_t n, int32_t first,
-                          dsc_mass *sum, uint16_t *slot);
+                          dsc_mass *sum, uint16_t *slot, const void *const *ahead);
 
     // The tokens whose slot is one of wanted[count], ascending, into found[]; returns how many.
     size_t (*select)(const uint16_t *slot, size_t n, const uint16_t *wanted, size_t count,

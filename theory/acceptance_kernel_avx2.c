@@ -61,7 +61,7 @@ AVX2 static uint32_t largest(__m256i x)
 }
 
 AVX2 static uint32_t histogram(const float *draft, const float *target, size_t n, int32_t first,
-                               dsc_mass *sum, uint16_t *slot)
+                               dsc_mass *sum, uint16_t *slot, const void *const *ahead)
 {
     __m256i lowest = _mm256_set1_epi32(first), worst = _mm256_setzero_si256();
     _Alignas(64) dsc_mass mass[BLOCK];
@@ -71,7 +71,7 @@ AVX2 static uint32_t histogram(const float *draft, const float *target, size_t n
         for (size_t j = 0; j < BLOCK; j += LANES)
             any |= prepare(draft + i + j, target + i + j, lowest, &worst, slot + i + j, mass + j);
         if (any)
-            dsc_rows_scatter(mass, slot + i, sum, draft + i, target + i);
+            dsc_rows_scatter(mass, slot + i, sum, i, ahead);
     }
     uint32_t rest = dsc_rows_histogram_c(draft, target, i, n, first, sum, slot);
     uint32_t most = largest(worst);

@@ -48,7 +48,7 @@ AVX512 static inline int prepare(const float *draft, const float *target, __m512
 }
 
 AVX512 static uint32_t histogram(const float *draft, const float *target, size_t n, int32_t first,
-                                 dsc_mass *sum, uint16_t *slot)
+                                 dsc_mass *sum, uint16_t *slot, const void *const *ahead)
 {
     __m512i lowest = _mm512_set1_epi32(first), worst = _mm512_setzero_si512();
     _Alignas(64) dsc_mass mass[BLOCK];
@@ -58,11 +58,39 @@ AVX512 static uint32_t histogram(const float *draft, const float *target, size_t
         for (size_t j = 0; j < BLOCK; j += LANES)
             any |= prepare(draft + i + j, target + i + j, lowest, &worst, slot + i + j, mass + j);
         if (any)
-            dsc_rows_scatter(mass, slot + i, sum, draft + i, target + i);
+            dsc_rows_scatter(mass, slot + i, sum, i, ahead);
     }
     uint32_t rest = dsc_rows_histogram_c(draft, target, i, n, first, sum, slot);
     uint32_t most = _mm512_reduce_max_epu32(worst);
     return most > rest ? most : rest;
+}
+
+// More slots than are worth comparing one by one: a bit for all slots that are equal modulo 1024,
+// in 64 words of 16 bits that two registers hold; what passes is looked up.
+AVX512 static size_t select_many(const uint16_t *slot, size_t n, const uint16_t *wanted,
+                                 size_t count, uint32_t *found)
+{
+    _Alignas(64) uint16_t sieve[64] = {0};
+    unsigned char is_wanted[DSC_SLOTS] = {0};
+    size_t i = 0, out = 0;
+    for (size_t w = 0; w < count; w++) {
+        sieve[wanted[w] / 16 % 64] |= (uint16_t)(1 << wanted[w] % 16);
+        is_wanted[wanted[w]] = 1;
+    }
+    const __m512i words[2] = {_mm512_load_si512(sieve), _mm512_load_si512(sieve + 32)};
+    const __m512i one = _mm512_set1_epi16(1), low = _mm512_set1_epi16(15);
+    for (; i + 32 <= n; i += 32) {
+        __m512i s = _mm512_loadu_si512(slot + i);
+        __m512i word = _mm512_permutex2var_epi16(words[0], _mm512_srli_epi16(s, 4), words[1]);
+        __m512i bit = _mm512_sllv_epi16(one, _mm512_and_si512(s, low));
+        uint32_t hit = _mm512_test_epi16_mask(word, bit);
+        for (; hit; hit &= hit - 1) {
+            size_t x = i + (size_t)__builtin_ctz(hit);
+            found[out] = (uint32_t)x;
+            out += is_wanted[slot[x]];
+        }
+    }
+    return out + dsc_rows_select_c(slot, i, n, wanted, count, found + out);
 }
 
 enum { FEW = 16 }; // comparisons that are cheaper than a table
@@ -70,11 +98,13 @@ enum { FEW = 16 }; // comparisons that are cheaper than a table
 AVX512 static size_t select_tokens(const uint16_t *slot, size_t n, const uint16_t *wanted,
                                    size_t count, uint32_t *found)
 {
+    if (count > FEW)
+        return select_many(slot, n, wanted, count, found);
     size_t i = 0, out = 0;
     __m512i want[FEW];
-    for (size_t w = 0; w < count && count <= FEW; w++)
+    for (size_t w = 0; w < count; w++)
         want[w] = _mm512_set1_epi16((short)wanted[w]);
-    for (; i + 32 <= n && count <= FEW; i += 32) {
+    for (; i + 32 <= n; i += 32) {
         __m512i s = _mm512_loadu_si512(slot + i);
         uint32_t hit = 0;
         for (size_t w = 0; w < count; w++)

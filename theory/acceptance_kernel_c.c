@@ -59,8 +59,9 @@ size_t dsc_rows_select_c(const uint16_t *slot, size_t begin, size_t n, const uin
 }
 
 static uint32_t histogram(const float *draft, const float *target, size_t n, int32_t first,
-                          dsc_mass *sum, uint16_t *slot)
+                          dsc_mass *sum, uint16_t *slot, const void *const *ahead)
 {
+    (void)ahead;
     return dsc_rows_histogram_c(draft, target, 0, n, first, sum, slot);
 }
 

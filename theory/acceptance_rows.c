@@ -65,7 +65,10 @@ static int fill(dsc_acceptance_work *w, const float *draft, const float *target,
     dsc_cells *c = &w->cells;
     dsc_cells_reset(c, octave);
     int32_t first = (127 + DSC_LOWEST_OCTAVE + octave) << 23;
-    uint32_t worst = w->kernel->histogram(draft, target, vocab, first, c->above, c->slot);
+    const size_t early = DSC_ROWS_AHEAD * sizeof *draft; // may lie behind the rows
+    const void *ahead[2] = {(const void *)((uintptr_t)draft + early),
+                            (const void *)((uintptr_t)target + early)};
+    uint32_t worst = w->kernel->histogram(draft, target, vocab, first, c->above, c->slot, ahead);
     if (worst >= DSC_ROWS_NOT_FINITE) { // or a -0, which is all right
         int rc = check_row("draft", draft, vocab, err);
         rc = rc ? rc : check_row("target", target, vocab, err);

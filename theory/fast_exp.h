@@ -40,6 +40,27 @@ static inline double dsc_fast_exp(double x)
     return p * scale;
 }
 
+// e^x of a float in [-87, 0], in error by at most 8.6e-8 of itself (half a unit of the last place
+// is 6e-8 at most): as above, with the Taylor polynomial of degree 7, within 6e-9.
+static inline float dsc_fast_expf(float x)
+{
+    const float shift = 0x1.8p23f, high = 0x1.62e4p-1f, low = 0x1.7f7d1cp-20f;
+    uint32_t bits;
+    float scale;
+    float shifted = x * 0x1.715476p0f + shift, n = shifted - shift;
+    float r = x - n * high - n * low, p = 1.f / 5040;
+    p = p * r + 1.f / 720;
+    p = p * r + 1.f / 120;
+    p = p * r + 1.f / 24;
+    p = p * r + 1.f / 6;
+    p = p * r + 1.f / 2;
+    p = 1 + (r + r * r * p);
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 127) << 23;
+    memcpy(&scale, &bits, sizeof scale);
+    return p * scale;
+}
+
 // For functions whose loops gain from wider registers than the least there may be.
 #ifdef HAVE_TARGET_CLONES
 #define DSC_FOR_EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))

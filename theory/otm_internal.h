@@ -28,4 +28,9 @@ int dsc_otm_levels(dsc_otm_fit *f, const dsc_otm_rows *rows, int k, dsc_error *e
 int dsc_otm_sampler_build_rough(dsc_otm_sampler *s, const dsc_otm_rows *rows, int k, int iterations,
                                 dsc_error *err);
 
+// As dsc_otm_sampler_build, for results that become floats. `next`: the last build was for the same
+// rows and k - 1, and this one starts from its weights.
+int dsc_otm_sampler_build_float(dsc_otm_sampler *s, const dsc_otm_rows *rows, int k, bool next,
+                                dsc_error *err);
+
 #endif

@@ -149,7 +149,7 @@ static double best_prefix(const thresholds *h, size_t *count, double *mass)
     for (size_t j = 0; j < h->n; j++) {
         draft += h->t[j].mass;
         target += h->t[j].mass * h->t[j].at;
-        double v = pow(draft, h->k) - target;
+        double v = dsc_power(draft, h->k) - target;
         if (v > best) {
             best = v;
             *count = j + 1;
@@ -164,7 +164,7 @@ static double best_cut(const thresholds *h)
 {
     double best = 0;
     for (size_t j = 0; j < h->n; j++)
-        best = fmax(best, pow(h->t[j].tokens.draft, h->k) - h->t[j].tokens.target);
+        best = fmax(best, dsc_power(h->t[j].tokens.draft, h->k) - h->t[j].tokens.target);
     return best;
 }
 
@@ -172,7 +172,7 @@ static double best_cut(const thresholds *h)
 // number in between.
 static bool refine(thresholds *h, size_t count, double mass)
 {
-    double at = h->k * pow(mass, h->k - 1);
+    double at = h->k * dsc_power(mass, h->k - 1);
     size_t near = 0;
     if (add_threshold(h, at))
         return true;

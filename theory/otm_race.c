@@ -20,7 +20,13 @@
 // weights at their bound whose gradient points outwards are held (Bertsekas 1982).
 //
 // Integrals: the trapezoid rule in s = ln t. The integrands are analytic and bounded for
-// |Im s| < pi/2, so a step h leaves a relative error of about e^(-pi^2/h): 1e-17 at h = 1/4.
+// |Im s| < pi/2, so a step h leaves a relative error of about e^(-pi^2/h). Nodes begin at
+// w t = e^-left, and what is to the left of them is added in closed form, in error by e^-left of
+// itself, which is e^-left of the whole.
+//
+// Starts. Without competitors a level inside would need ln(c/(top - c)). Levels that do compete
+// need more, which for the same rows changes little with k, and so a fit may start from the last
+// one.
 #include "theory/otm_race.h"
 
 #include "theory/fast_exp.h"
@@ -28,22 +34,20 @@
 #include <math.h>
 #include <string.h>
 
-#define STEP 0.25    // h
-#define CAP 115.0    // |theta| at most: room for a few tiers of strict priority
-#define LEFT 20.0    // nodes begin at w t = e^-LEFT: the rest is added in closed form
-#define RIGHT 3.8    // and end at w t = e^RIGHT, where e^(-w t) < 4e-20
-#define ENOUGH 1e-11 // acceptance still to be gained
-#define NOISE 3e-14  // of the convex function, some hundred terms of size 1
+#define CAP 115.0 // |theta| at most: room for a few tiers of strict priority
+#define RIGHT 3.8 // nodes end at w t = e^RIGHT, where e^(-w t) < 4e-20
+#define QUICK_ITERATIONS 25
+#define ENOUGH 1e-11 // distance of the flows
 enum { INSIDE, OUTSIDE };
 
-static double power(double x, int n)
-{
-    double y = 1;
-    for (; n; n >>= 1, x *= x)
-        if (n & 1)
-            y *= x;
-    return y;
-}
+typedef struct precision {
+    double step, left; // of the nodes
+    double noise;      // of the convex function
+    bool quick;        // steps that are fewer when it goes well
+} precision;
+
+static const precision full = {.25, 20, 3e-14, false};  // 1e-17
+static const precision coarse = {.35, 16, 1e-13, true}; // 6e-13, for results that become floats
 
 // y[i] = x[i]^n, n >= 0.
 static inline void powers(const double *x, size_t count, int n, double *y)
@@ -64,12 +68,18 @@ typedef struct dsc_race_work {
     const dsc_race *r;
     int side;
     size_t first, n; // levels first .. first + n - 1
-    double idle;     // mass that takes no part: inside weight 0, outside all of A
+    const precision *precision;
+    double idle; // mass that takes no part: inside weight 0, outside all of A
     struct dsc_race_grid *grid;
+    double clock[DSC_RACE_NODES];                  // e^-t
     double decay[DSC_RACE_LEVELS][DSC_RACE_NODES]; // e^(-t w)
-    double theta[DSC_RACE_LEVELS], gradient[DSC_RACE_LEVELS];
+    double theta[DSC_RACE_LEVELS], w[DSC_RACE_LEVELS], gradient[DSC_RACE_LEVELS];
     double hessian[DSC_RACE_LEVELS][DSC_RACE_LEVELS];
     double value;
+    struct start { // of the last fit, per side: where levels would have started, and their theta
+        size_t n;
+        double alone[DSC_RACE_LEVELS], theta[DSC_RACE_LEVELS];
+    } last[2];
 } group;
 
 static bool alive(const dsc_race_level *l)
@@ -77,7 +87,8 @@ static bool alive(const dsc_race_level *l)
     return l->mass > 0 && l->ratio > 0;
 }
 
-// Nodes for the weights at hand.
+// Nodes for the weights at hand. They are of one grid, of which weights choose the part: else the
+// convex function would change with the nodes, and not fall along a step.
 DSC_FOR_EVERY_PROCESSOR
 static void place_nodes(group *g)
 {
@@ -86,17 +97,19 @@ static void place_nodes(group *g)
         lo = fmin(lo, g->theta[j]);
         hi = fmax(hi, g->theta[j]);
     }
-    double from = -hi - LEFT, to = (g->side == INSIDE ? 0 : -lo) + RIGHT;
-    size_t count = (size_t)ceil((to - from) / STEP) + 1;
+    double step = g->precision->step, from = step * floor((-hi - g->precision->left) / step);
+    double to = (g->side == INSIDE ? 0 : -lo) + RIGHT;
+    size_t count = (size_t)ceil((to - from) / step) + 1;
     g->grid->count = count > DSC_RACE_NODES ? DSC_RACE_NODES : count;
     double *t = g->grid->t, *weight = g->grid->weight;
     int nodes = (int)g->grid->count;
 #pragma omp simd
     for (int i = 0; i < nodes; i++) {
-        t[i] = dsc_fast_exp(from + STEP * i);
-        weight[i] = STEP * t[i];
+        t[i] = dsc_fast_exp(from + step * i);
+        weight[i] = step * t[i];
+        g->clock[i] = dsc_fast_exp(-t[i]);
     }
-    weight[0] += weight[0] / expm1(STEP); // the nodes to the left, a geometric sum
+    weight[0] += weight[0] / expm1(step); // the nodes to the left, a geometric sum
 }
 
 // Survival of the clocks at the nodes, and the value of the convex function.
@@ -111,7 +124,7 @@ static void evaluate(group *g)
         grid->others[i] = g->idle;
     g->value = 0;
     for (size_t j = 0; j < g->n; j++) {
-        double w = exp(g->theta[j]), mass = level[j].mass, *decay = g->decay[j];
+        double w = g->w[j] = exp(g->theta[j]), mass = level[j].mass, *decay = g->decay[j];
 #pragma omp simd
         for (size_t i = 0; i < grid->count; i++) {
             decay[i] = dsc_fast_exp(-grid->t[i] * w);
@@ -119,12 +132,12 @@ static void evaluate(group *g)
         }
         g->value -= level[j].mass * level[j].ratio * g->theta[j];
     }
-    double a = power(g->r->mass_inside, k), all[DSC_RACE_NODES], sum = 0;
+    double a = dsc_power(g->r->mass_inside, k), all[DSC_RACE_NODES], sum = 0;
     bool inside = g->side == INSIDE;
     powers(grid->others, grid->count, k, all);
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < grid->count; i++) {
-        double e = dsc_fast_exp(-grid->t[i]);
+        double e = g->clock[i];
         double share = grid->weight[i] / grid->t[i]; // the integral is over s = ln t
         sum += share * (inside ? e * (a - all[i]) : (1 - a) * e - (all[i] - a));
     }
@@ -144,12 +157,12 @@ static void differentiate(group *g)
     powers(grid->others, grid->count, k > 1 ? k - 2 : 0, twice);
 #pragma omp simd
     for (size_t i = 0; i < grid->count; i++) {
-        double e = grid->weight[i] * (inside ? dsc_fast_exp(-grid->t[i]) : 1) * k;
+        double e = grid->weight[i] * (inside ? g->clock[i] : 1) * k;
         once[i] *= e;
         twice[i] *= e * (k - 1) * grid->t[i];
     }
     for (size_t j = 0; j < g->n; j++) {
-        double wj = exp(g->theta[j]), mj = level[j].mass, flow = 0, slope = 0;
+        double wj = g->w[j], mj = level[j].mass, flow = 0, slope = 0;
         const double *own = g->decay[j];
 #pragma omp simd reduction(+ : flow, slope)
         for (size_t i = 0; i < grid->count; i++) {
@@ -165,7 +178,7 @@ static void differentiate(group *g)
 #pragma omp simd reduction(+ : cross)
             for (size_t i = 0; i < grid->count; i++)
                 cross += term[i] * other[i];
-            cross *= mj * level[l].mass * wj * exp(g->theta[l]);
+            cross *= mj * level[l].mass * wj * g->w[l];
             g->hessian[j][l] = g->hessian[l][j] = (j == l ? mj * wj * slope : 0) - cross;
         }
     }
@@ -205,27 +218,30 @@ static void newton_step(const group *g, const bool *moves, double *step)
     }
 }
 
-// Acceptance that the gradient says is still to be gained: too little inside, too much outside.
-static double missing(const group *g)
-{
-    double sum = 0;
-    for (size_t j = 0; j < g->n; j++)
-        sum += fmax(0, g->side == INSIDE ? -g->gradient[j] : g->gradient[j]);
-    return sum;
-}
-
 static double clamp(const group *g, double theta)
 {
     return fmin(fmax(theta, -CAP), g->side == INSIDE ? CAP : 0);
 }
 
+// How far the flows are from their shares, but for weights at a bound that would go on.
+static double distance(const group *g)
+{
+    double sum = 0;
+    for (size_t j = 0; j < g->n; j++) {
+        double beyond = clamp(g, g->theta[j] - copysign(1, g->gradient[j]));
+        sum += beyond != g->theta[j] ? fabs(g->gradient[j]) : 0;
+    }
+    return sum;
+}
+
 // Outside, a common factor of all weights changes no choice, and while those below their bound want
 // to grow together they may: up to where the largest of them meets it. That is done first, because
-// along this direction the function is nearly straight and Newton's step would be huge.
-static void lift(group *g)
+// along this direction the function is nearly straight and Newton's step would be huge; false when
+// it did not help.
+static bool lift(group *g)
 {
     double from[DSC_RACE_LEVELS];
-    for (size_t round = 0; g->side == OUTSIDE && round < g->n; round++) {
+    for (size_t round = 0; round < g->n; round++) {
         double slope = 0, largest = -INFINITY, before = g->value;
         for (size_t j = 0; j < g->n; j++)
             if (g->theta[j] < 0 && g->r->level[g->first + j].mass > 0) {
@@ -233,7 +249,7 @@ static void lift(group *g)
                 largest = fmax(largest, g->theta[j]);
             }
         if (!(slope < 0))
-            return;
+            return true;
         memcpy(from, g->theta, g->n * sizeof *from);
         for (size_t j = 0; j < g->n; j++)
             g->theta[j] = fmin(from[j] - largest, 0);
@@ -241,10 +257,11 @@ static void lift(group *g)
         if (g->value > before) {
             memcpy(g->theta, from, g->n * sizeof *from);
             evaluate(g);
-            return;
+            return false;
         }
         differentiate(g);
     }
+    return true;
 }
 
 // One damped step; false when nothing moves any more.
@@ -258,6 +275,10 @@ static bool advance(group *g)
         from[j] = g->theta[j];
     }
     newton_step(g, moves, step);
+    // Outside a small mass wins in proportion to w, where it does not win anyway: so Newton's step
+    // is taken for w. Inside it tends to be the other way round.
+    for (size_t j = 0; j < g->n && g->side == OUTSIDE && g->precision->quick; j++)
+        step[j] = log1p(fmax(step[j], -.98));
     for (size_t j = 0; j < g->n; j++)
         largest = fmax(largest, fabs(step[j]));
     double size = largest > 4 ? 4 / largest : 1;
@@ -268,7 +289,7 @@ static bool advance(group *g)
             promised += g->gradient[j] * (g->theta[j] - from[j]);
         }
         evaluate(g);
-        if (promised < 0 && g->value <= before + 1e-4 * promised + NOISE)
+        if (promised < 0 && g->value <= before + 1e-4 * promised + g->precision->noise)
             return true;
     }
     memcpy(g->theta, from, g->n * sizeof *from);
@@ -276,21 +297,41 @@ static bool advance(group *g)
     return false;
 }
 
-static void fit_group(group *g, int iterations)
+// Whether the flows are what they should be.
+static bool fit_group(group *g, int iterations)
 {
+    bool lifts = g->side == OUTSIDE;
     evaluate(g);
     differentiate(g);
-    for (int i = 0; i < iterations && missing(g) > ENOUGH; i++) {
-        lift(g);
+    for (int i = 0; i < iterations && distance(g) > ENOUGH; i++) {
+        lifts = lifts && (lift(g) || !g->precision->quick);
         if (!advance(g))
-            return;
+            break;
         differentiate(g);
     }
+    return distance(g) <= ENOUGH;
+}
+
+// From where a level starts that would start from `alone` without a last fit: theta there, linear
+// between its levels.
+static double start_near(const struct start *last, double alone)
+{
+    size_t n = last->n, j = 0;
+    while (j < n && last->alone[j] < alone)
+        j++;
+    if (j == 0 || j == n) {
+        size_t end = j ? n - 1 : 0;
+        return last->theta[end] + (alone - last->alone[end]);
+    }
+    double share = (alone - last->alone[j - 1]) / (last->alone[j] - last->alone[j - 1]);
+    return last->theta[j - 1] + share * (last->theta[j] - last->theta[j - 1]);
 }
 
 // The levels of one side that can win, fitted; results back into the race.
-static void fit_side(dsc_race *r, int side, int iterations, group *g)
+static bool fit_side(dsc_race *r, int side, int iterations, group *g)
 {
+    struct start *from = &g->last[side];
+    double alone[DSC_RACE_LEVELS];
     size_t begin = side == INSIDE ? 0 : r->inside, end = side == INSIDE ? r->inside : r->levels;
     while (begin < end && !alive(&r->level[begin]))
         begin++;
@@ -302,23 +343,34 @@ static void fit_side(dsc_race *r, int side, int iterations, group *g)
     size_t last = end;
     while (last > begin && !(r->level[last - 1].mass > 0))
         last--;
-    double top = side == INSIDE ? r->k * power(r->mass_inside, r->k - 1)
+    double top = side == INSIDE ? r->k * dsc_power(r->mass_inside, r->k - 1)
                                 : r->level[last > begin ? last - 1 : begin].ratio;
     g->idle = side == INSIDE ? 0 : r->mass_inside;
     for (size_t j = 0; side == INSIDE && j < begin; j++)
         g->idle += r->level[j].mass;
     for (size_t j = 0; j < g->n; j++) {
         double c = r->level[begin + j].ratio;
-        double start = side == INSIDE ? log(c / fmax(top - c, 1e-6 * top)) : log(c / top);
-        g->theta[j] = clamp(g, start);
+        alone[j] = side == INSIDE ? log(c / fmax(top - c, 1e-6 * top)) : log(c / top);
+        g->theta[j] = from->n ? start_near(from, alone[j]) : alone[j];
     }
-    fit_group(g, iterations);
+    if (side == OUTSIDE && last > begin) { // of weights that differ by a factor, those at the bound
+        double most = g->theta[last - 1 - begin];
+        for (size_t j = 0; j < g->n; j++)
+            g->theta[j] -= most;
+    }
+    for (size_t j = 0; j < g->n; j++)
+        g->theta[j] = clamp(g, g->theta[j]);
+    bool good = fit_group(g, iterations);
+    from->n = g->n;
+    memcpy(from->alone, alone, g->n * sizeof *alone);
+    memcpy(from->theta, g->theta, g->n * sizeof *alone);
     for (size_t j = 0; j < g->n; j++) {
         dsc_race_level *l = &r->level[begin + j];
         l->log_weight = g->theta[j];
         l->flow = l->mass > 0 ? l->ratio + g->gradient[j] / l->mass : 0;
         l->kept = l->flow > l->ratio ? l->ratio / l->flow : 1;
     }
+    return good;
 }
 
 int dsc_race_work_new(dsc_race_work **out, dsc_error *err)
@@ -326,7 +378,7 @@ int dsc_race_work_new(dsc_race_work **out, dsc_error *err)
     return dsc_alloc((void **)out, 1, sizeof **out, err);
 }
 
-void dsc_race_fit(dsc_race *r, int iterations, dsc_race_work *work)
+static bool fit(dsc_race *r, int iterations, group *g)
 {
     r->mass_inside = r->accept = 0;
     for (size_t j = 0; j < r->levels; j++) {
@@ -334,9 +386,26 @@ void dsc_race_fit(dsc_race *r, int iterations, dsc_race_work *work)
         *l = (dsc_race_level){l->ratio, l->mass, -INFINITY, 0, 1};
         r->mass_inside += j < r->inside ? l->mass : 0;
     }
-    fit_side(r, INSIDE, iterations, work);
+    bool good = fit_side(r, INSIDE, iterations, g);
     if (r->inside < r->levels)
-        fit_side(r, OUTSIDE, iterations, work);
+        good = fit_side(r, OUTSIDE, iterations, g) && good;
     for (size_t j = 0; j < r->levels; j++)
         r->accept += r->level[j].mass * r->level[j].flow * r->level[j].kept;
+    return good;
+}
+
+void dsc_race_fit(dsc_race *r, int iterations, dsc_race_work *work)
+{
+    work->precision = &full;
+    work->last[INSIDE].n = work->last[OUTSIDE].n = 0;
+    fit(r, iterations, work);
+}
+
+void dsc_race_fit_float(dsc_race *r, bool next, dsc_race_work *work)
+{
+    work->precision = &coarse;
+    if (!next)
+        work->last[INSIDE].n = work->last[OUTSIDE].n = 0;
+    if (!fit(r, QUICK_ITERATIONS, work))
+        dsc_race_fit(r, DSC_RACE_ITERATIONS, work);
 }

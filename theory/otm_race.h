@@ -32,6 +32,16 @@ typedef struct dsc_race {
     } grid[2];
 } dsc_race;
 
+// x^n, n >= 0.
+static inline double dsc_power(double x, int n)
+{
+    double y = 1;
+    for (; n > 0; n >>= 1, x *= x)
+        if (n & 1)
+            y *= x;
+    return y;
+}
+
 // Scratch memory, kept between fits. *out owned by the caller (free).
 typedef struct dsc_race_work dsc_race_work;
 int dsc_race_work_new(dsc_race_work **out, dsc_error *err);
@@ -39,5 +49,10 @@ int dsc_race_work_new(dsc_race_work **out, dsc_error *err);
 // Fits log_weight in at most `iterations` steps, then sets flow, kept and accept exactly for the
 // weights found. k, levels, inside, ratio and mass are given.
 void dsc_race_fit(dsc_race *r, int iterations, dsc_race_work *work);
+
+// The same for results that become floats: in error by 1e-12 of themselves, and cheaper. `next`:
+// the last fit with this memory was for the same rows and one draw less; this one starts from its
+// weights.
+void dsc_race_fit_float(dsc_race *r, bool next, dsc_race_work *work);
 
 #endif

@@ -6,6 +6,7 @@
 // at most the target's mass token by token, and what is missing is drawn from the residual.
 #include "theory/otm_sampler.h"
 
+#include "theory/fast_exp.h"
 #include "theory/otm_internal.h"
 
 #include <math.h>
@@ -40,6 +41,15 @@ int dsc_otm_sampler_build_rough(dsc_otm_sampler *s, const dsc_otm_rows *rows, in
     int rc = dsc_otm_levels(&s->fit, rows, k, err);
     if (!rc)
         dsc_race_fit(&s->fit.race, iterations, s->work);
+    return rc;
+}
+
+int dsc_otm_sampler_build_float(dsc_otm_sampler *s, const dsc_otm_rows *rows, int k, bool next,
+                                dsc_error *err)
+{
+    int rc = dsc_otm_levels(&s->fit, rows, k, err);
+    if (!rc)
+        dsc_race_fit_float(&s->fit.race, next, s->work);
     return rc;
 }
 
@@ -199,6 +209,75 @@ void dsc_otm_sampler_law(const dsc_otm_sampler *s, const double *draft, const do
         probability[r->k] -= probability[i];
 }
 
+enum { LANES = 16 }; // nodes at a time
+
+typedef struct nodes {
+    double t[LANES], weight[LANES], others[LANES]; // of a dsc_race_grid; weight 0: there is none
+    double wait[LANES];                            // mass of y that waits
+    double term[LANES]; // k times the weighted rate at which it rings and is kept
+} nodes;
+
+DSC_FOR_EVERY_PROCESSOR
+static void wait_at(nodes *a, const labels *l, double mass, int side, int k)
+{
+    double outside = side ? mass * share_inside(l) : 0, rings[LANES] = {0};
+    for (int n = 0; n < LANES; n++)
+        a->wait[n] = outside;
+    for (int i = 0; i < 2; i++) {
+        if (l->inside[i] == side || !(l->share[i] > 0))
+            continue;
+        double w = exp(l->level[i]->log_weight), kept = l->level[i]->kept;
+#pragma omp simd
+        for (int n = 0; n < LANES; n++) {
+            double e = mass * l->share[i] * dsc_fast_exp(-a->t[n] * w);
+            a->wait[n] += e;
+            rings[n] += kept * w * e;
+        }
+    }
+#pragma omp simd
+    for (int n = 0; n < LANES; n++) {
+        double others = a->others[n] - a->wait[n], goes_on = side ? 1 : dsc_fast_exp(-a->t[n]);
+        a->others[n] = others * (others > 0 ? 1 : 0);
+        a->term[n] = a->weight[n] * goes_on * rings[n] * k;
+    }
+}
+
+// Adds to law[m] the sums over nodes of k C(k-1, m-1) term wait^(m-1) others^(k-m).
+DSC_FOR_EVERY_PROCESSOR
+static void add_terms(nodes *a, int k, double *law)
+{
+    double power[64][LANES]; // of others
+    for (int n = 0; n < LANES; n++)
+        power[0][n] = 1;
+    for (int i = 1; i < k; i++)
+#pragma omp simd
+        for (int n = 0; n < LANES; n++)
+            power[i][n] = power[i - 1][n] * a->others[n];
+    for (int m = 1; m <= k; m++) {
+        double sum = 0, next = (double)(k - m) / m;
+#pragma omp simd reduction(+ : sum)
+        for (int n = 0; n < LANES; n++) {
+            sum += a->term[n] * power[k - m][n];
+            a->term[n] *= a->wait[n] * next;
+        }
+        law[m] += sum;
+    }
+}
+
+static void add_side(const dsc_race *r, const labels *l, double mass, int side, double *law)
+{
+    const struct dsc_race_grid *g = &r->grid[side];
+    for (size_t first = 0; first < g->count; first += LANES) {
+        size_t count = g->count - first < LANES ? g->count - first : LANES;
+        nodes a = {.t = {0}};
+        memcpy(a.t, g->t + first, count * sizeof *a.t);
+        memcpy(a.weight, g->weight + first, count * sizeof *a.t);
+        memcpy(a.others, g->others + first, count * sizeof *a.t);
+        wait_at(&a, l, mass, side, r->k);
+        add_terms(&a, r->k, law);
+    }
+}
+
 // With y's own draws m of the k: the other k - m are none of y and still wait when one of the m
 // rings.
 void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double target_y,
@@ -206,27 +285,13 @@ void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double 
 {
     const dsc_race *r = &s->fit.race;
     double mass = draft_y / s->fit.draft_sum, target = target_y / s->fit.target_sum;
-    double power[64] = {1}; // of others
     memset(law, 0, ((size_t)r->k + 1) * sizeof *law);
     law[0] = 1;
     if (!(draft_y > 0))
         return;
     labels l = labels_of(s, draft_y, target_y);
-    for (int side = 0; side < 2; side++) {
-        const struct dsc_race_grid *g = &r->grid[side];
-        for (size_t n = 0; n < g->count; n++) {
-            double rings, wait = waiting(&l, !side, g->t[n], &rings);
-            wait = mass * (wait + (side ? share_inside(&l) : 0));
-            double others = fmax(0, g->others[n] - wait);
-            double term = g->weight[n] * (side ? 1 : exp(-g->t[n])) * mass * rings * r->k;
-            for (int i = 1; i < r->k; i++)
-                power[i] = power[i - 1] * others;
-            for (int m = 1; m <= r->k && term > 0; m++) { // k C(k-1, m-1) wait^(m-1) others^(k-m)
-                law[m] += term * power[r->k - m];
-                term *= wait * (r->k - m) / m;
-            }
-        }
-    }
+    for (int side = 0; side < 2; side++)
+        add_side(r, &l, mass, side, law);
     double accepted = 0;
     for (int m = 1; m <= r->k; m++)
         accepted += law[m];

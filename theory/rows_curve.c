@@ -3,6 +3,8 @@
 // for the rounding of sums: a token is below or it is not.
 #include "theory/rows_curve.h"
 
+#include "theory/fast_exp.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,21 +30,78 @@ void dsc_rows_curve_fini(dsc_rows_curve *c)
     c->capacity = 0;
 }
 
-static int bad_element(const float *draft, const float *target, size_t vocab, dsc_error *err)
+// Of tokens begin, begin + 1, ..
+static int bad_element(const float *draft, const float *target, size_t begin, size_t n,
+                       dsc_error *err)
 {
     size_t x = 0;
-    while (x < vocab && draft[x] >= 0 && draft[x] < INFINITY && target[x] >= 0 &&
-           target[x] < INFINITY)
+    while (x < n && draft[x] >= 0 && draft[x] < INFINITY && target[x] >= 0 && target[x] < INFINITY)
         x++;
-    if (x == vocab) // a -0
+    if (x == n) // a -0
         return DSC_OK;
     return dsc_fail(err, DSC_EINPUT,
-                    "element %zu of a row is not a probability (draft %g, target %g)", x,
+                    "element %zu of a row is not a probability (draft %g, target %g)", begin + x,
                     (double)draft[x], (double)target[x]);
 }
 
-int dsc_rows_curve_set(dsc_rows_curve *c, const float *draft, const float *target, size_t vocab,
-                       dsc_error *err)
+DSC_FOR_EVERY_PROCESSOR
+static double mass_alone(const float *draft, const float *target, size_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t x = 0; x < n; x++)
+        sum += (target[x] > 0 ? 0.0 : 1.0) * (double)draft[x];
+    return sum;
+}
+
+// The laws of a block: where they are, or made in scratch[].
+static const float *laws_of(const dsc_row_source *row, size_t begin, float *scratch)
+{
+    if (row->law)
+        return row->law + begin;
+    dsc_log_row_block(row->log, begin, scratch);
+    return scratch;
+}
+
+// Where the elements from token `x` on are.
+static const void *memory_of(const dsc_row_source *row, size_t x)
+{
+    if (row->law)
+        return row->law + x;
+    return row->log->logp ? (const void *)(row->log->logp + x) : row->log->bf16 + x;
+}
+
+// One pass over both rows: the masses of all cells.
+static int fill(dsc_rows_curve *c, dsc_error *err)
+{
+    enum { BLOCK = DSC_LOG_ROW_BLOCK }; // divisible by DSC_SINKS: a token's part stays its own
+    const int32_t first = (127 + DSC_LOWEST_OCTAVE) << 23;
+    float scratch[2][BLOCK];
+    int rc = DSC_OK;
+    dsc_cells_reset(&c->cells, 0);
+    c->draft_alone = 0;
+    for (size_t begin = 0; begin < c->vocab && !rc; begin += BLOCK) {
+        size_t n = c->vocab - begin < BLOCK ? c->vocab - begin : BLOCK;
+        const float *draft = laws_of(&c->draft, begin, scratch[0]);
+        const float *target = laws_of(&c->target, begin, scratch[1]);
+        const void *ahead[2] = {memory_of(&c->draft, begin + n), memory_of(&c->target, begin + n)};
+        uint32_t worst = c->kernel->histogram(draft, target, n, first, c->cells.above,
+                                              c->cells.slot + begin, ahead);
+        if (c->target.law || c->target.log->zeros)
+            c->draft_alone += mass_alone(draft, target, n);
+        if (worst >= DSC_ROWS_NOT_FINITE)
+            rc = bad_element(draft, target, begin, n, err);
+    }
+    dsc_cells_close(&c->cells);
+    if (c->draft.log)
+        dsc_log_row_finish(c->draft.log, c->cells.draft_sum);
+    if (c->target.log)
+        dsc_log_row_finish(c->target.log, c->cells.target_sum);
+    return rc;
+}
+
+int dsc_rows_curve_set(dsc_rows_curve *c, const dsc_row_source *draft, const dsc_row_source *target,
+                       size_t vocab, dsc_error *err)
 {
     if (vocab > INT32_MAX)
         return dsc_fail(err, DSC_EUSAGE, "%zu tokens; at most 2^31 - 1 are possible", vocab);
@@ -53,18 +112,15 @@ int dsc_rows_curve_set(dsc_rows_curve *c, const float *draft, const float *targe
     c->token = token;
     if (rc)
         return rc;
-    c->draft = draft;
-    c->target = target;
+    c->draft = *draft;
+    c->target = *target;
     c->vocab = vocab;
     c->tokens = c->wants = 0;
     c->sketch = false;
     memset(c->begin, 0xff, sizeof c->begin);
-    dsc_cells_reset(&c->cells, 0);
-    uint32_t worst = c->kernel->histogram(draft, target, vocab, (127 + DSC_LOWEST_OCTAVE) << 23,
-                                          c->cells.above, c->cells.slot);
-    if (worst >= DSC_ROWS_NOT_FINITE && (rc = bad_element(draft, target, vocab, err)))
+    rc = fill(c, err);
+    if (rc)
         return rc;
-    dsc_cells_close(&c->cells);
     double d = c->cells.draft_sum, t = c->cells.target_sum;
     if (d > 0 && t > 0 && d < 2 * t && t < 2 * d)
         return DSC_OK;
@@ -88,6 +144,34 @@ static void want(dsc_rows_curve *c, size_t slot)
     c->count[slot] = 0;
 }
 
+// Elements of a row at some tokens.
+static void some_of(const dsc_row_source *row, const uint32_t *token, size_t n, float *law)
+{
+    if (!row->law) {
+        dsc_log_row_some(row->log, token, n, law);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        law[i] = row->law[token[i]];
+}
+
+// The found tokens to the places of their slots.
+static void place(dsc_rows_curve *c, size_t n)
+{
+    enum { AT_ONCE = 1024 };
+    const uint32_t *found = c->cells.found;
+    float draft[AT_ONCE], target[AT_ONCE];
+    for (size_t done = 0; done < n; done += AT_ONCE) {
+        size_t some = n - done < AT_ONCE ? n - done : AT_ONCE;
+        some_of(&c->draft, found + done, some, draft);
+        some_of(&c->target, found + done, some, target);
+        for (size_t i = 0; i < some; i++) {
+            size_t slot = whole_slot(c->cells.slot[found[done + i]]);
+            c->token[c->begin[slot] + c->count[slot]++] = (dsc_mass){draft[i], target[i]};
+        }
+    }
+}
+
 // Writes down the tokens of the wanted slots, one slot after the other.
 static void look_up(dsc_rows_curve *c)
 {
@@ -104,11 +188,7 @@ static void look_up(dsc_rows_curve *c)
         c->tokens += c->count[slot];
         c->count[slot] = 0;
     }
-    for (size_t i = 0; i < n; i++) {
-        size_t slot = whole_slot(slot_of[found[i]]);
-        c->token[c->begin[slot] + c->count[slot]++] =
-            (dsc_mass){c->draft[found[i]], c->target[found[i]]};
-    }
+    place(c, n);
     c->wants = 0;
 }
 
@@ -149,6 +229,8 @@ static dsc_mass estimate_in(const dsc_rows_curve *c, size_t slot, double at)
 
 dsc_mass dsc_rows_curve_below(dsc_rows_curve *c, double at)
 {
+    if (at == 0)
+        return (dsc_mass){c->draft_alone, 0};
     const dsc_mass *above = c->cells.above;
     size_t slot = dsc_cells_find(&c->cells, at);
     if (c->begin[slot] == UNKNOWN)

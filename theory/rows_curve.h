@@ -2,23 +2,26 @@
 // Internal: the curve of a pair of fp32 rows, exact at any ratio, without sorting the tokens.
 //
 // One pass over both rows adds the masses up by cells of the ratio target/draft, as for
-// dsc_acceptance_of_rows. The masses below a ratio are those of the cells below it and of some
-// tokens of its own cell; these are looked up when a cell is first asked for, by one look at all
-// slots. Who knows beforehand roughly which ratios to ask for has all their cells looked up at
-// once: between dsc_rows_curve_sketch and dsc_rows_curve_look_up the masses are estimates that cost
-// nothing, and what they are asked for is remembered.
+// dsc_acceptance_of_rows; rows of logarithms are made laws block by block on the way (log_row.h).
+// The masses below a ratio are those of the cells below it and of some tokens of its own cell;
+// these are looked up when a cell is first asked for, by one look at all slots. Who knows
+// beforehand roughly which ratios to ask for has all their cells looked up at once: between
+// dsc_rows_curve_sketch and dsc_rows_curve_look_up the masses are estimates that cost nothing, and
+// what they are asked for is remembered.
 #ifndef DSC_THEORY_ROWS_CURVE_H
 #define DSC_THEORY_ROWS_CURVE_H
 
 #include "theory/acceptance_cells.h"
+#include "theory/log_row.h"
 
 enum { DSC_WANTED = 512 };
 
 typedef struct dsc_rows_curve {
     const dsc_rows_kernel *kernel;
     dsc_cells cells;
-    const float *draft, *target; // [vocab], as given
+    dsc_row_source draft, target;
     size_t vocab;
+    double draft_alone; // mass of tokens that the target never writes
     // Tokens of the slots that were looked up; those of slot s begin at begin[s], UINT32_MAX: not
     // yet, UINT32_MAX - 1: it is among wanted[].
     dsc_mass *token; // [vocab]
@@ -34,8 +37,8 @@ void dsc_rows_curve_fini(dsc_rows_curve *c);
 
 // Takes a pair of rows, which must stay until the next. They are laws up to a factor that is the
 // same within 2: DSC_EINPUT otherwise, and when an element is negative or not finite.
-int dsc_rows_curve_set(dsc_rows_curve *c, const float *draft, const float *target, size_t vocab,
-                       dsc_error *err);
+int dsc_rows_curve_set(dsc_rows_curve *c, const dsc_row_source *draft, const dsc_row_source *target,
+                       size_t vocab, dsc_error *err);
 
 // Masses of the tokens with target <= at draft, in the rows' own units. Between the other two an
 // estimate where the cell was not looked up: its tokens evenly spread over it.

@@ -8,7 +8,8 @@
 //   already, finds the cell; inside it W is a line between two tokens. The line through the point
 //   at hand lies below W, which is convex: its root gives the next point, until the tokens below
 //   are the same. As in kseq.c the upper end of the bracket is kept.
-// - OTM: the cutting planes of otm_levels.c, then the race of otm_race.c for each k.
+// - OTM: the cutting planes of otm_levels.c, then the race of otm_race.c for k = 1, 2, ..; what was
+//   found for one k is where the next starts.
 #include "theory/sufficient.h"
 
 #include "theory/kseq.h"
@@ -105,31 +106,52 @@ static dsc_kseq kseq_of(const cut *c, int k, double rho)
     return (dsc_kseq){k, rho, beta, -expm1(k * log1p(-beta))};
 }
 
-// rho < rho*; as in kseq.c, whichever form does not cancel.
-static bool too_small(const cut *c, int k, double rho)
+// Positive below rho*, negative above; as in kseq.c, whichever form does not cancel.
+static double lack(const cut *c, int k, double rho)
 {
     dsc_kseq s = kseq_of(c, k, rho);
     if (s.accept < .5)
-        return (s.beta > 0 ? s.accept / s.beta : k) > rho;
-    return w_of(c, rho) > exp(k * log1p(-s.beta));
+        return (s.beta > 0 ? s.accept / s.beta : k) - rho;
+    return w_of(c, rho) - exp(k * log1p(-s.beta));
 }
 
-// The root in [lo, hi] of the line through a cut, from above.
+static bool too_small(const cut *c, int k, double rho)
+{
+    return lack(c, k, rho) > 0;
+}
+
+// The root in [lo, hi] of the line through a cut, from above. In a cell the function is nearly
+// straight: secants come within `margin` of an end of the bracket, which then moves across the
+// root.
 static double root(const cut *c, int k, double lo, double hi)
 {
-    if (!too_small(c, k, lo))
+    double at_lo = lack(c, k, lo), at_hi = lack(c, k, hi);
+    if (!(at_lo > 0))
         return lo;
-    while (hi - lo > RHO_WIDTH / 4 * hi) {
-        double middle = lo + (hi - lo) / 2;
-        *(too_small(c, k, middle) ? &lo : &hi) = middle;
+    for (int step = 1; hi - lo > RHO_WIDTH / 4 * hi; step++) {
+        double margin = RHO_WIDTH / 8 * hi, next = lo + (hi - lo) / 2;
+        if (step % 4 && at_hi <= 0)
+            next = lo + (hi - lo) * (at_lo / (at_lo - at_hi));
+        next = fmin(fmax(next, lo + margin), hi - margin);
+        double at_next = lack(c, k, next);
+        if (at_next > 0) {
+            lo = next;
+            at_lo = at_next;
+        } else {
+            hi = next;
+            at_hi = at_next;
+        }
     }
     return hi;
 }
 
-// rho* in [lo, hi], which lies in one cell.
-static dsc_kseq kseq_within(dsc_rows_curve *c, int k, double lo, double hi)
+// rho* in cell i. At its end, the edge of the next, the masses are known without looking that up: a
+// token right there counts the same above as below.
+static dsc_kseq kseq_within(dsc_rows_curve *c, int k, size_t i)
 {
-    cut at_hi = cut_at(c, hi), here = at_hi;
+    double scale = scale_of(c), lo = fmax(c->cells.floor[i] / scale, 1);
+    double hi = fmin(c->cells.floor[i + 1] / scale, k);
+    cut at_hi = hi < k ? cut_before(c, i + 1) : cut_at(c, hi), here = at_hi;
     for (int step = 0; hi - lo > RHO_WIDTH * hi; step++) {
         double next = step < 8 ? root(&here, k, lo, hi) : lo + (hi - lo) / 2;
         // A step to an end of the bracket: just inside, so that one look settles it.
@@ -163,7 +185,7 @@ static dsc_kseq kseq(dsc_rows_curve *c, int k, size_t *cell)
     *cell = lo;
     if (c->sketch)
         return cut_at(c, edge[lo] / scale), (dsc_kseq){0};
-    return kseq_within(c, k, fmax(edge[lo] / scale, 1), fmin(edge[lo + 1] / scale, k));
+    return kseq_within(c, k, lo);
 }
 
 static void kseq_all(dsc_rows_curve *c, int K, float *out)
@@ -181,7 +203,6 @@ static int prepare(dsc_sufficient_work *w, int K, float *kseq_out, float *multir
                    dsc_error *err)
 {
     dsc_otm_rows rows = {.curve = &w->curve};
-    dsc_rows_curve_below(&w->curve, 0); // of tokens without target mass no estimate is any good
     dsc_rows_curve_sketch(&w->curve);
     multiround(&w->curve, K, multiround_out);
     kseq_all(&w->curve, K, kseq_out);
@@ -198,7 +219,8 @@ static int otm(dsc_sufficient_work *w, double draft_y, double target_y, int K, f
     double law[65];
     dsc_otm_rows rows = {.curve = &w->curve};
     for (int k = 1; k <= K; k++) {
-        int rc = dsc_otm_sampler_build_rough(w->sampler, &rows, k, DSC_RACE_ITERATIONS, err);
+        // One draft alone is no start: its weights go to the bounds.
+        int rc = dsc_otm_sampler_build_float(w->sampler, &rows, k, k > 2, err);
         if (rc)
             return rc;
         dsc_otm_sampler_survivors(w->sampler, draft_y, target_y, law);
@@ -208,9 +230,10 @@ static int otm(dsc_sufficient_work *w, double draft_y, double target_y, int K, f
     return DSC_OK;
 }
 
-int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab, double draft_y,
-                           double target_y, int K, float *kseq_out, float *multiround_out,
-                           float *otm_out, dsc_sufficient_work *w, dsc_error *err)
+int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source *target,
+                              size_t vocab, double draft_y, double target_y, int K, float *kseq_out,
+                              float *multiround_out, float *otm_out, dsc_sufficient_work *w,
+                              dsc_error *err)
 {
     if (K < 1 || K > 64)
         return dsc_fail(err, DSC_EUSAGE, "%d drafts; 1 to 64 are possible", K);
@@ -222,4 +245,13 @@ int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab
     multiround(&w->curve, K, multiround_out);
     kseq_all(&w->curve, K, kseq_out);
     return otm(w, draft_y, target_y, K, otm_out, err);
+}
+
+int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab, double draft_y,
+                           double target_y, int K, float *kseq_out, float *multiround_out,
+                           float *otm_out, dsc_sufficient_work *w, dsc_error *err)
+{
+    const dsc_row_source d = {.law = draft}, t = {.law = target};
+    return dsc_sufficient_of_sources(&d, &t, vocab, draft_y, target_y, K, kseq_out, multiround_out,
+                                     otm_out, w, err);
 }

@@ -6,6 +6,7 @@
 #define DSC_THEORY_SUFFICIENT_H
 
 #include "base/memory.h"
+#include "theory/log_row.h"
 
 // Memory, kept between positions (one per thread).
 typedef struct dsc_sufficient_work dsc_sufficient_work;
@@ -23,5 +24,12 @@ DSC_API int dsc_sufficient_of_rows(const float *draft, const float *target, size
                                    double draft_y, double target_y, int K, float *kseq,
                                    float *multiround, float *otm, dsc_sufficient_work *w,
                                    dsc_error *err);
+
+// The same from rows as models give them, which are made laws on the way and written down nowhere:
+// what they say of themselves is filled in. draft_y and target_y: e^(their element at y).
+DSC_API int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source *target,
+                                      size_t vocab, double draft_y, double target_y, int K,
+                                      float *kseq, float *multiround, float *otm,
+                                      dsc_sufficient_work *w, dsc_error *err);
 
 #endif

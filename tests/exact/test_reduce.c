@@ -10,6 +10,7 @@
 #include "theory/kseq.h"
 #include "theory/multiround.h"
 #include "theory/otm_sampler.h"
+#include "theory/rows_curve.h"
 #include "theory/sufficient.h"
 
 enum { MOST = 1000 };
@@ -89,6 +90,98 @@ static void are_those_of_the_rules(void **state)
             }
 }
 
+// --- rows as logarithms --------------------------------------------------------------------------
+
+enum { LONG = 3 * DSC_LOG_ROW_BLOCK + 77, FEW = 4, NUMBERS = 3 * FEW + 1 + FEW * (FEW + 3) / 2 };
+
+// A row of each kind that is read as one law.
+typedef struct recorded {
+    float logp[LONG], law[LONG + DSC_LOG_ROW_BLOCK];
+    uint16_t bf16[LONG];
+    dsc_log_row row;
+} recorded;
+
+static dsc_row_source record_as(recorded *r, int kind, const double *law)
+{
+    for (int x = 0; x < LONG; x++) {
+        uint32_t bits;
+        r->logp[x] = (float)log(law[x]);
+        memcpy(&bits, &r->logp[x], sizeof bits);
+        r->bf16[x] = (uint16_t)(bits >> 16);
+    }
+    r->row = (dsc_log_row){.vocab = LONG};
+    if (kind == 1)
+        r->row.bf16 = r->bf16;
+    else
+        r->row.logp = r->logp;
+    for (size_t x = 0; x < LONG;)
+        x += dsc_log_row_block(&r->row, x, r->law + x);
+    return kind == 2 ? (dsc_row_source){.law = r->law} : (dsc_row_source){.log = &r->row};
+}
+
+// Logarithms, fp32 and bf16, and mixed with laws, give what the laws they are read as give.
+static void are_the_same_from_logarithms(void **state)
+{
+    static double draft[LONG], target[LONG];
+    static recorded d, t;
+    (void)state;
+    for (int shape = 0; shape < PAIR_SHAPES; shape++)
+        for (int kind = 0; kind < 9; kind++) {
+            float laws[NUMBERS], logs[NUMBERS];
+            size_t y = 0;
+            make_pair((pair_shape)shape, 7, LONG, draft, target);
+            dsc_row_source from_draft = record_as(&d, kind % 3, draft);
+            dsc_row_source from_target = record_as(&t, kind / 3, target);
+            while (!(t.law[y] > 0))
+                y++;
+            double draft_y = (double)d.law[y], target_y = (double)t.law[y];
+            assert_ok(dsc_sufficient_of_rows(d.law, t.law, LONG, draft_y, target_y, FEW, laws,
+                                             laws + 2 * FEW, laws + 3 * FEW + 1, work, &e),
+                      e);
+            assert_ok(dsc_sufficient_of_sources(&from_draft, &from_target, LONG, draft_y, target_y,
+                                                FEW, logs, logs + 2 * FEW, logs + 3 * FEW + 1, work,
+                                                &e),
+                      e);
+            for (int i = 0; i < NUMBERS; i++)
+                assert_close((double)logs[i], (double)laws[i], 3e-7);
+        }
+}
+
+// The curve that the statistics are read off, at ratios between tokens, at those of tokens, and at
+// 0.
+static void has_the_masses_below_any_ratio(void **state)
+{
+    static double draft[LONG], target[LONG];
+    static recorded d, t;
+    dsc_rows_curve c;
+    (void)state;
+    assert_ok(dsc_rows_curve_init(&c, &e), e);
+    for (int shape = 0; shape < PAIR_SHAPES; shape++)
+        for (int kind = 0; kind < 9; kind++) {
+            make_pair((pair_shape)shape, 8, LONG, draft, target);
+            dsc_row_source from_draft = record_as(&d, kind % 3, draft);
+            dsc_row_source from_target = record_as(&t, kind / 3, target);
+            const double token = (double)t.law[3] / (double)d.law[3];
+            const double at[] = {0, 1e-4, .37, 1, 1.93, 7, isfinite(token) ? token : 60};
+            assert_ok(dsc_rows_curve_set(&c, &from_draft, &from_target, LONG, &e), e);
+            for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+                dsc_mass m = dsc_rows_curve_below(&c, at[i]), sum = {0, 0};
+                for (int x = 0; x < LONG; x++) {
+                    bool in = (double)t.law[x] <= at[i] * (double)d.law[x];
+                    sum.draft += in ? (double)d.law[x] : 0;
+                    sum.target += in ? (double)t.law[x] : 0;
+                }
+                // A token's law may differ in its last bit from what was added up for its cell, and
+                // a token right at the ratio lie on its other side: the curve has the same value.
+                double tie = i == 6 && kind != 8 ? (double)d.law[3] : 0;
+                assert_close(m.draft, sum.draft, 1e-7 + tie);
+                assert_close(at[i] * m.draft - m.target, at[i] * sum.draft - sum.target,
+                             1e-7 * (1 + at[i]));
+            }
+        }
+    dsc_rows_curve_fini(&c);
+}
+
 static void refuse_what_is_no_law(void **state)
 {
     float good[2] = {.5f, .5f}, less[2] = {-.25f, 1.25f}, none[2] = {0, 0}, nan[2] = {.5f, NAN};
@@ -116,6 +209,7 @@ typedef double laws[RULES][K + 1][K + 1]; // [rule][k][m]: law of m survivors of
 
 // A position: its laws, and a rule ready to choose among k drafts.
 typedef struct position {
+    float logp[DSC_SIDES][V]; // as recorded
     double draft[V], target[V];
     int y;
     dsc_curve curve;
@@ -234,11 +328,28 @@ static double block_efficiency(laws *law, int rule, int length)
     return N / calls[0];
 }
 
+// A row as it will be recorded, and the law that it is read as (tests/unit/test_reduce.c says how
+// far that is from the exact one): where laws are tied several samplers are the best, and the last
+// digit decides between them.
+static void record(double *law, float *logp)
+{
+    float read[DSC_LOG_ROW_BLOCK];
+    dsc_log_row row = {.logp = logp, .vocab = V};
+    for (int x = 0; x < V; x++)
+        logp[x] = (float)log(law[x]);
+    dsc_log_row_block(&row, 0, read);
+    for (int x = 0; x < V; x++)
+        law[x] = (double)read[x];
+    pair_normalise(law, V);
+}
+
 static void init_positions(position *p, int shape)
 {
     for (int t = 0; t < N; t++) {
         p[t] = (position){.y = t % V};
         make_pair((pair_shape)shape, (uint64_t)(100 + t), V, p[t].draft, p[t].target);
+        record(p[t].draft, p[t].logp[DSC_SIDE_DRAFT]);
+        record(p[t].target, p[t].logp[DSC_SIDE_TARGET]);
         while (!(p[t].target[p[t].y] > 1e-30))
             p[t].y = (p[t].y + 1) % V;
         assert_ok(dsc_curve_init(&p[t].curve, p[t].draft, p[t].target, V, &e), e);
@@ -261,10 +372,8 @@ static void write_positions(const position *p)
     dsc_trace_writer *w;
     for (int t = 0; t < N; t++) {
         output[t] = p[t].y;
-        for (int x = 0; x < V; x++) {
-            row[DSC_SIDE_DRAFT][t * V + x] = (float)log(p[t].draft[x]);
-            row[DSC_SIDE_TARGET][t * V + x] = (float)log(p[t].target[x]);
-        }
+        for (int side = 0; side < DSC_SIDES; side++)
+            memcpy(&row[side][t * V], p[t].logp[side], sizeof p[t].logp[side]);
     }
     const dsc_trace_info info = {.tokenizer_name = (char *)(uintptr_t) "none",
                                  .vocab_size = V,
@@ -321,6 +430,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(are_those_of_the_rules),
+        cmocka_unit_test(are_the_same_from_logarithms),
+        cmocka_unit_test(has_the_masses_below_any_ratio),
         cmocka_unit_test(refuse_what_is_no_law),
         cmocka_unit_test_setup_teardown(gives_the_block_efficiency, make_scratch, remove_scratch),
     };

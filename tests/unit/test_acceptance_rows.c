@@ -234,8 +234,8 @@ static void bounds_hold(void **state)
         for (int pass = 0; pass < 2 && abs(octave) <= 100; pass++) {
             dsc_cells_reset(c, octave);
             dsc_rows_kernel_c.histogram(r.draft, r.target, r.vocab,
-                                        (127 + DSC_LOWEST_OCTAVE + octave) << 23, c->above,
-                                        c->slot);
+                                        (127 + DSC_LOWEST_OCTAVE + octave) << 23, c->above, c->slot,
+                                        (const void *[]){r.draft, r.target});
             dsc_cells_close(c);
             octave = (int)nearbyint(log2(c->target_sum / c->draft_sum));
         }
@@ -382,7 +382,9 @@ static void kernels_agree(void **state)
         }
         int32_t first = (127 + DSC_LOWEST_OCTAVE + (int)(round % 5)) << 23;
         memset(expected, 0, sizeof expected);
-        uint32_t worst = dsc_rows_kernel_c.histogram(draft, target, n, first, expected, slot[0]);
+        const void *ahead[2] = {draft, target};
+        uint32_t worst =
+            dsc_rows_kernel_c.histogram(draft, target, n, first, expected, slot[0], ahead);
         for (int c = 0; c < WANTED; c++)
             wanted[c] = n ? slot[0][(size_t)c % n] : 0;
         for (int i = 0; dsc_rows_kernels[i]; i++) {
@@ -390,7 +392,7 @@ static void kernels_agree(void **state)
             if (!k->supported())
                 continue;
             memset(sum, 0, sizeof sum);
-            assert_int_equal(k->histogram(draft, target, n, first, sum, slot[1]), worst);
+            assert_int_equal(k->histogram(draft, target, n, first, sum, slot[1], ahead), worst);
             if (valid)
                 assert_memory_equal(sum, expected, sizeof sum);
             assert_memory_equal(slot[0], slot[1], n * sizeof **slot);

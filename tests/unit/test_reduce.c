@@ -6,6 +6,7 @@
 
 #include "sim/reduce.h"
 #include "theory/fast_exp.h"
+#include "theory/log_row.h"
 
 enum { V = 300, N = 40 };
 static dsc_error e;
@@ -355,6 +356,82 @@ static void exponentiates(void **state)
     assert_true(dsc_fast_exp(-INFINITY) == dsc_fast_exp(-640));
 }
 
+static void exponentiates_floats(void **state)
+{
+    (void)state;
+    for (float x = 0; x > -87; x -= .00137f)
+        assert_close((double)dsc_fast_expf(x) / exp((double)x), 1, 8.6e-8);
+    assert_true(dsc_fast_expf(0) == 1 && dsc_fast_expf(-0.f) == 1);
+}
+
+enum { BLOCK = DSC_LOG_ROW_BLOCK, LONG = 2 * BLOCK + 333 };
+
+// A row against plain loops in double.
+static void check_row(dsc_log_row *r, const float *logp)
+{
+    static float law[BLOCK], some[LONG];
+    static uint32_t all[LONG];
+    double mass = 0, sum = 0;
+    int64_t rank = 0;
+    size_t best = 0;
+    dsc_log_row_read(r);
+    for (size_t x = 0; x < r->vocab; x++) {
+        double p = exp((double)logp[x]);
+        mass += p;
+        sum -= p > 0 ? p * (double)logp[x] : 0;
+        rank += logp[x] > logp[r->y] || (logp[x] == logp[r->y] && x < r->y);
+        best = logp[x] > logp[best] ? x : best;
+        all[x] = (uint32_t)x;
+    }
+    assert_close(r->mass, mass, 3e-8 * mass);
+    assert_close(-r->mass_logp, sum, 4e-6 * sum + 1e-36);
+    assert_int_equal(r->rank_y, rank);
+    assert_int_equal(r->argmax, best);
+    assert_true(r->logp_y == logp[r->y]);
+    dsc_log_row_some(r, all, r->vocab, some);
+    for (size_t begin = 0, n; begin < r->vocab; begin += n) {
+        bool zeros = false;
+        n = dsc_log_row_block(r, begin, law);
+        for (size_t i = 0; i < n; i++) {
+            double p = exp((double)logp[begin + i]);
+            assert_close((double)law[i], p, p < 1.7e-38 ? p : 8.6e-8 * p);
+            assert_close((double)some[begin + i], p, p < 1.7e-38 ? p : 8.6e-8 * p);
+            zeros = zeros || law[i] == 0;
+        }
+        assert_true(r->zeros == zeros);
+    }
+}
+
+// Blocks, ties across them, a row of one token, tokens without mass and with next to none.
+static void reads_rows_of_logarithms(void **state)
+{
+    static const size_t sizes[] = {1, 2, 15, 16, 17, BLOCK - 1, BLOCK, BLOCK + 1, LONG};
+    static float logp[LONG];
+    static uint16_t bf16[LONG];
+    (void)state;
+    for (size_t v = 0; v < sizeof sizes / sizeof *sizes; v++)
+        for (int s = 0; s < PAIR_SHAPES; s++) {
+            static double law[2][LONG];
+            make_pair((pair_shape)s, 5, sizes[v], law[0], law[1]);
+            for (size_t x = 0; x < sizes[v]; x++) {
+                uint32_t bits;
+                logp[x] = (float)log(law[s % 2][x]);
+                memcpy(&bits, &logp[x], sizeof bits);
+                bf16[x] = (uint16_t)(bits >> 16);
+            }
+            const size_t ys[] = {0, sizes[v] / 2, sizes[v] - 1, BLOCK - 1, BLOCK, 2 * BLOCK};
+            for (size_t i = 0; i < sizeof ys / sizeof *ys; i++) {
+                size_t y = ys[i] < sizes[v] ? ys[i] : 0;
+                check_row(&(dsc_log_row){.logp = logp, .vocab = sizes[v], .y = y}, logp);
+            }
+            for (size_t x = 0; x < sizes[v]; x++) { // likewise rounded
+                uint32_t bits = (uint32_t)bf16[x] << 16;
+                memcpy(&logp[x], &bits, sizeof bits);
+            }
+            check_row(&(dsc_log_row){.bf16 = bf16, .vocab = sizes[v], .y = sizes[v] / 3}, logp);
+        }
+}
+
 int main(void)
 {
 #define WITH_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
@@ -365,6 +442,8 @@ int main(void)
         WITH_SCRATCH(leaves_out_what_is_open),
         WITH_SCRATCH(refuses),
         cmocka_unit_test(exponentiates),
+        cmocka_unit_test(exponentiates_floats),
+        cmocka_unit_test(reads_rows_of_logarithms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
