@@ -2,8 +2,8 @@
 // The import loop: lines of the inputs, through a driver, into a trace. Lines travel in chunks
 // (import_lines.h) through a ring of RING of them. Three kinds of tasks handle a chunk: one thread
 // reads it, any thread makes its records, and these are added to the trace in the order of the
-// input, one chunk at a time; so nothing depends on threads. While a shard is being written, the
-// others go on until the ring is full.
+// input, one chunk at a time; so nothing depends on threads. Shards are written by a thread of the
+// writer's own.
 #include "traces/import.h"
 
 #include "base/option.h"
@@ -33,7 +33,7 @@ static int omp_get_max_threads(void)
 #endif
 
 enum {
-    RING = 64,            // chunks under way: what is parsed while a shard is hashed and written
+    RING = 16,            // chunks under way: more only leave the caches
     GIANT_BYTES = 1 << 20 // a chunk with a line so long has the memory to itself
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "traces/import_quick.h"
 #include "traces/safetensors_internal.h"
 
 #include <errno.h>
@@ -39,7 +40,10 @@ static const struct {
     [DSC_F32] = {"F32", 4},   [DSC_U64] = {"U64", 8}, [DSC_I64] = {"I64", 8},
     [DSC_F64] = {"F64", 8},
 };
-enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
+enum {
+    DTYPES = sizeof dtypes / sizeof dtypes[0],
+    QUICK_VALUES = 1 << 16, // a header with more is not worth the memory twice
+};
 
 // What an empty tensor's data point at: valid and aligned for every type.
 static const alignas(64) unsigned char nothing[64];
@@ -84,7 +88,11 @@ static int parse_header(dsc_safetensors *s, dsc_error *err)
     if (length < 2 || s->map[8] != '{')
         return dsc_fail(err, DSC_EINPUT, "%s: the header is not a JSON object (byte 8)", s->path);
     json_error_t e;
-    s->header = json_loadb((const char *)s->map + 8, (size_t)length, JSON_REJECT_DUPLICATES, &e);
+    const char *text = (const char *)s->map + 8;
+    s->header =
+        dsc_import_quick(text, (size_t)length, QUICK_VALUES); // one of ours takes 0.1 ms less
+    if (!s->header)
+        s->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &e);
     if (!s->header)
         return dsc_fail(err, DSC_EINPUT, "%s: header is not valid JSON near byte %lld: %s", s->path,
                         8 + (long long)e.position, e.text);
@@ -118,7 +126,7 @@ static int read_shape(const dsc_safetensors *s, const json_t *entry, dsc_tensor 
                       dsc_error *err)
 {
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-    if (!dtype)
+    if (!dtype || strlen(dtype) != json_string_length(json_object_get(entry, "dtype")))
         return bad(s, t->name, err, "dtype is missing or not a string");
     int type = 0;
     while (type < DTYPES && strcmp(dtype, dtypes[type].name) != 0)

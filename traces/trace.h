@@ -268,9 +268,11 @@ typedef struct dsc_request_input {
 // at. format, semantics and provenance may be NULL. `path` may end in slashes.
 // An existing trace is replaced, at the commit, if `force`; DSC_EUSAGE without, and always when
 // what has that name holds anything but files of a trace. DSC_EIO: the folder cannot be made.
-// A shard is cut when it holds `shard_tokens` tokens (prompt, output and references) or more (0:
-// the default, 8 million), or rows of 32 bytes for each of these (256 MB), so memory is bounded by
-// one shard, one request and the ids.
+// A shard is cut when it holds `shard_tokens` tokens (prompt, output and references) or more, or
+// rows of 32 bytes for each of these, and it is written in the background, by a thread of the
+// writer's own, while the next one is gathered. So memory is bounded by two shards, two requests
+// and the ids. 0: the default, shards of two million tokens, or 64 MB of rows, of which eight at a
+// time are hashed (together they take a third of the time) and become part of the trace.
 DSC_API int dsc_trace_writer_open(dsc_trace_writer **out, const char *path,
                                   const dsc_trace_info *info, bool force, int64_t shard_tokens,
                                   dsc_error *err);
@@ -284,8 +286,8 @@ DSC_API int dsc_trace_writer_append(dsc_trace_writer **out, const char *path,
                                     dsc_error *err);
 // DSC_EINPUT: token outside the vocabulary, bad UTF-8, log-probability, row or metadata, an id that
 // is taken; DSC_EUSAGE: pointers or lengths that make no sense. Then nothing was added and the
-// writer can go on. DSC_EIO: a shard could not be written; all that is left is to abort, which then
-// leaves NAME.dst.tmp with the shards that were finished.
+// writer can go on. DSC_EIO: a shard, the former perhaps, could not be written; all that is left is
+// to abort, which then leaves NAME.dst.tmp with the shards that were finished.
 DSC_API int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err);
 // Writes the last shard and the manifest, syncs, and gives the folder its final name. `provenance`
 // (a JSON object) replaces the one given at open when not NULL. Frees w, also on failure: then the

@@ -10,8 +10,10 @@
 
 enum { BLOCK = 1024 }; // elements looked at between two decisions; divisible by any vector length
 
+#define INLINE static inline __attribute__((always_inline))
+
 // Sign bit set: some id < 0 or > last. (With last >= 0: id >= 0 makes last - id exact.)
-static inline uint32_t token_signs(const uint32_t *id, int n, uint32_t last)
+INLINE uint32_t token_signs(const uint32_t *id, int n, uint32_t last)
 {
     uint32_t signs = 0;
     for (int i = 0; i < n; i++)
@@ -19,14 +21,37 @@ static inline uint32_t token_signs(const uint32_t *id, int n, uint32_t last)
     return signs;
 }
 
+// Tokens in blocks that have no bad one, up to the first that has.
+INLINE int64_t good_blocks(const uint32_t *id, int64_t count, uint32_t last)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !(token_signs(id + i, BLOCK, last) >> 31))
+        i += BLOCK;
+    return i;
+}
+
+// Half of what is read from most traces are tokens: twice the width is worth a tenth of the time.
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static int64_t good_blocks_avx2(const uint32_t *id, int64_t count,
+                                                                uint32_t last)
+{
+    return good_blocks(id, count, last);
+}
+#endif
+
+static int64_t good_tokens(const uint32_t *id, int64_t count, uint32_t last)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (__builtin_cpu_supports("avx2"))
+        return good_blocks_avx2(id, count, last);
+#endif
+    return good_blocks(id, count, last);
+}
+
 int64_t dsc_bad_token(const int32_t *id, int64_t count, int32_t vocab_size)
 {
     const uint32_t *u = (const uint32_t *)id;
-    uint32_t last = (uint32_t)vocab_size - 1;
-    int64_t i = 0;
-    while (count - i >= BLOCK && !(token_signs(u + i, BLOCK, last) >> 31))
-        i += BLOCK;
-    for (; i < count; i++)
+    for (int64_t i = good_tokens(u, count, (uint32_t)vocab_size - 1); i < count; i++)
         if (id[i] < 0 || id[i] >= vocab_size)
             return i;
     return -1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The writer: requests are gathered in memory as the columns of one shard; a full shard goes to
-// disk, and the manifest after it. Until the last manifest everything lies in NAME.dst.tmp, which
-// is a trace of the shards that are finished; then the folder gets its name. An append puts its
-// shards into the trace itself, where nobody looks at them until the manifest that speaks of them
-// replaces the former one.
-#include "traces/trace_internal.h"
+// disk in the background (trace_store.h). Until the last manifest everything lies in NAME.dst.tmp,
+// which is a trace of the shards that are finished; then the folder gets its name. An append puts
+// its shards into the trace itself, where nobody looks at them until the manifest that speaks of
+// them replaces the former one.
+#include "traces/trace_store.h"
 
 #include "base/file.h"
 
@@ -17,29 +17,20 @@
 #include <unistd.h>
 
 enum {
-    DEFAULT_SHARD_TOKENS = 8 * 1000 * 1000,
+    DEFAULT_SHARD_TOKENS = 2 * 1000 * 1000,
     ROW_BYTES = 32, // of rows and what follows them, for each token that a shard may hold
 };
-
-typedef struct column {
-    void *data;
-    size_t count, capacity; // elements
-} column;
 
 struct dsc_trace_writer {
     char *path, *temporary, *old; // NAME.dst, NAME.dst.tmp, NAME.dst.old
     int lock;                     // descriptor of the folder that is written to, or -1
     bool force;
-    bool append;   // to the trace `path`: no temporary folder
-    int64_t saved; // requests that the manifest in the temporary folder speaks of
-    bool keep;     // the temporary folder has what nothing else has: an abort leaves it
+    bool append; // to the trace `path`: no temporary folder
+    bool keep;   // the temporary folder has what nothing else has: an abort leaves it
     int64_t shard_tokens;
-    dsc_trace_info info;    // counts of all requests so far
-    dsc_shard_entry *shard; // [shards] on disk; then the one being gathered
-    size_t shards, shard_capacity;
-    dsc_shard_entry current;    // counts of the shard being gathered
-    dsc_dtype dense[DSC_SIDES]; // of its dense rows
-    column column[DSC_COLUMNS]; // its contents
+    dsc_trace_info info; // counts of all requests so far
+    dsc_trace_store store;
+    dsc_shard_columns columns[2], *now; // one is gathered, one may be on its way to disk
     dsc_id_set ids;
     dsc_token_marks marks;
     dsc_error failed; // of a shard that could not be written: nothing goes on after it
@@ -132,9 +123,9 @@ static int check_target(const dsc_trace_writer *w, bool *exists, dsc_error *err)
 // Every offset column begins with a 0.
 static int start_shard(dsc_trace_writer *w, dsc_error *err)
 {
-    w->current = (dsc_shard_entry){.first_request = w->info.requests};
+    w->now->entry = (dsc_shard_entry){.first_request = w->info.requests};
     for (int c = 0; c < DSC_COLUMNS; c++) {
-        column *col = &w->column[c];
+        dsc_column *col = &w->now->column[c];
         col->count = 0;
         if (dsc_columns[c].dtype != DSC_I64)
             continue;
@@ -146,23 +137,37 @@ static int start_shard(dsc_trace_writer *w, dsc_error *err)
     return DSC_OK;
 }
 
-int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_trace_info *info,
-                          bool force, int64_t shard_tokens, dsc_error *err)
+static int new_writer(dsc_trace_writer **out, int64_t shard_tokens, dsc_error *err)
 {
     void *p;
-    bool exists;
-    *out = NULL;
     int rc = dsc_alloc(&p, 1, sizeof **out, err);
     if (rc)
         return rc;
     dsc_trace_writer *w = p;
     w->lock = -1;
-    w->force = force;
-    w->dense[DSC_SIDE_DRAFT] = w->dense[DSC_SIDE_TARGET] = DSC_F32;
     w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
+    w->store.group = shard_tokens > 0 ? 1 : DSC_STORE_GROUP;
+    for (int i = 0; i < 2; i++)
+        w->columns[i].dense[DSC_SIDE_DRAFT] = w->columns[i].dense[DSC_SIDE_TARGET] = DSC_F32;
+    w->now = &w->columns[0];
+    *out = w;
+    return DSC_OK;
+}
+
+int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_trace_info *info,
+                          bool force, int64_t shard_tokens, dsc_error *err)
+{
+    dsc_trace_writer *w;
+    bool exists;
+    *out = NULL;
+    int rc = new_writer(&w, shard_tokens, err);
+    if (rc)
+        return rc;
+    w->force = force;
     rc = copy_info(&w->info, info, err);
     if (!rc)
         rc = make_names(w, path, err);
+    w->store.folder = w->temporary;
     if (!rc)
         rc = check_target(w, &exists, err);
     if (!rc)
@@ -198,16 +203,17 @@ static int load_ids(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
 static int take_up(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
 {
     const dsc_trace_info *i = &t->info;
-    void *p = w->shard;
+    dsc_trace_store *s = &w->store;
+    void *p = s->shard;
     int rc = copy_info(&w->info, i, err);
     if (!rc)
-        rc = dsc_grow(&p, &w->shard_capacity, t->shards, sizeof *w->shard, err);
+        rc = dsc_grow(&p, &s->capacity, t->shards, sizeof *s->shard, err);
     if (rc)
         return rc;
-    w->shard = p;
+    s->shard = p;
     if (t->shards)
-        memcpy(w->shard, t->shard, t->shards * sizeof *w->shard);
-    w->shards = t->shards;
+        memcpy(s->shard, t->shard, t->shards * sizeof *s->shard);
+    s->shards = s->hashed = t->shards;
     w->info.requests = i->requests;
     w->info.prompt_tokens = i->prompt_tokens;
     w->info.output_tokens = i->output_tokens;
@@ -234,18 +240,15 @@ static int check_description(const dsc_trace *t, const dsc_trace_info *info, dsc
 int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_trace_info *info,
                             int64_t shard_tokens, dsc_error *err)
 {
-    void *p;
+    dsc_trace_writer *w;
     dsc_trace *t = NULL;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    int rc = new_writer(&w, shard_tokens, err);
     if (rc)
         return rc;
-    dsc_trace_writer *w = p;
-    w->lock = -1;
-    w->append = true;
-    w->dense[DSC_SIDE_DRAFT] = w->dense[DSC_SIDE_TARGET] = DSC_F32;
-    w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
+    w->append = w->store.append = true;
     rc = make_names(w, path, err);
+    w->store.folder = w->path;
     if (!rc)
         rc = dsc_trace_folder_lock(w->path, &w->lock, err);
     if (!rc)
@@ -255,7 +258,7 @@ int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_
     if (!rc)
         rc = take_up(w, t, err);
     if (!rc)
-        rc = dsc_trace_folder_trim(w->path, w->shards, err); // what a killed append left
+        rc = dsc_trace_folder_trim(w->path, w->store.shards, err); // what a killed append left
     if (!rc)
         rc = start_shard(w, err);
     dsc_trace_close(t);
@@ -292,17 +295,9 @@ int64_t dsc_trace_writer_find(const dsc_trace_writer *w, dsc_text_view id)
     return dsc_id_set_find(&w->ids, id);
 }
 
-static dsc_dtype dtype_of(const dsc_trace_writer *w, int c)
-{
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        if (c == dsc_row_column(side, COL_DRAFT_ROW_DENSE))
-            return w->dense[side];
-    return dsc_columns[c].dtype;
-}
-
 static size_t element_bytes(const dsc_trace_writer *w, int c)
 {
-    return dsc_dtype_bytes(dtype_of(w, c));
+    return dsc_dtype_bytes(dsc_shard_dtype(w->now, c));
 }
 
 // Elements that the rows of one side need.
@@ -350,7 +345,7 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
     for (int c = 0; c < DSC_COLUMNS && !rc; c++) {
         if (!dsc_column_recorded(&w->info, c))
             continue;
-        column *col = &w->column[c];
+        dsc_column *col = &w->now->column[c];
         uint64_t n = need[c];
         if (dsc_columns[c].input)
             n = (uint64_t)elements(c, q) * (uint64_t)dsc_column_width(&w->info, c);
@@ -365,7 +360,7 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
 
 static void append(dsc_trace_writer *w, int c, const void *data, int64_t count)
 {
-    column *col = &w->column[c];
+    dsc_column *col = &w->now->column[c];
     size_t size = element_bytes(w, c);
     if (count)
         memcpy((char *)col->data + col->count * size, data, (size_t)count * size);
@@ -376,7 +371,7 @@ static void append(dsc_trace_writer *w, int c, const void *data, int64_t count)
 static void append_piece(dsc_trace_writer *w, int c, const void *data, int64_t count)
 {
     append(w, c, data, count);
-    append(w, dsc_columns[c].counted_by, &(int64_t){(int64_t)w->column[c].count}, 1);
+    append(w, dsc_columns[c].counted_by, &(int64_t){(int64_t)w->now->column[c].count}, 1);
 }
 
 static void append_rows(dsc_trace_writer *w, dsc_model_side side, const dsc_rows *rows,
@@ -423,45 +418,6 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
         append_rows(w, side, &q->rows[side], q->output.count);
 }
 
-static dsc_tensor tensor_of(const dsc_trace_writer *w, int c, char name[DSC_COLUMN_NAME_BYTES])
-{
-    dsc_tensor t = {.name = dsc_column_name(&w->info, c, name),
-                    .dtype = dtype_of(w, c),
-                    .data = w->column[c].data};
-    t.rank = 1 + dsc_column_shape(&w->info, c, t.shape + 1);
-    t.shape[0] = (int64_t)w->column[c].count / dsc_column_width(&w->info, c);
-    return t;
-}
-
-static int write_shard(dsc_trace_writer *w, dsc_error *err)
-{
-    dsc_tensor tensor[DSC_COLUMNS];
-    char name[DSC_COLUMNS][DSC_COLUMN_NAME_BYTES];
-    size_t count = 0;
-    for (int c = 0; c < DSC_COLUMNS; c++)
-        if (dsc_column_recorded(&w->info, c)) {
-            tensor[count] = tensor_of(w, c, name[count]);
-            count++;
-        }
-    void *p = w->shard;
-    char *path = NULL;
-    struct stat st;
-    int rc = dsc_grow(&p, &w->shard_capacity, w->shards + 1, sizeof *w->shard, err);
-    w->shard = p;
-    if (!rc)
-        rc = dsc_trace_shard_path(&path, w->append ? w->path : w->temporary, w->shards, err);
-    if (!rc)
-        rc = dsc_safetensors_write(path, tensor, count, w->current.sha256, err);
-    if (!rc && stat(path, &st))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot look at %s", path);
-    free(path);
-    if (rc)
-        return rc;
-    w->current.bytes = st.st_size;
-    w->shard[w->shards++] = w->current;
-    return start_shard(w, err);
-}
-
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -469,12 +425,13 @@ static int64_t larger(int64_t a, int64_t b)
 
 static void count_request(dsc_trace_writer *w, const dsc_request_input *q)
 {
-    dsc_shard_entry *e = &w->current;
+    const dsc_column *column = w->now->column;
+    dsc_shard_entry *e = &w->now->entry;
     e->requests++;
-    e->prompt_tokens = (int64_t)w->column[COL_PROMPT_TOK].count;
-    e->output_tokens = (int64_t)w->column[COL_OUTPUT_TOK].count;
-    e->reference_tokens = (int64_t)w->column[COL_REFERENCE_TOK].count;
-    e->references = (int64_t)w->column[COL_REFERENCE_KIND].count;
+    e->prompt_tokens = (int64_t)column[COL_PROMPT_TOK].count;
+    e->output_tokens = (int64_t)column[COL_OUTPUT_TOK].count;
+    e->reference_tokens = (int64_t)column[COL_REFERENCE_TOK].count;
+    e->references = (int64_t)column[COL_REFERENCE_KIND].count;
     w->info.requests++;
     w->info.prompt_tokens += q->prompt.count;
     w->info.output_tokens += q->output.count;
@@ -487,47 +444,34 @@ static void count_request(dsc_trace_writer *w, const dsc_request_input *q)
 
 static bool is_full(const dsc_trace_writer *w)
 {
-    const dsc_shard_entry *e = &w->current;
+    const dsc_shard_entry *e = &w->now->entry;
     size_t bytes = 0;
     for (int c = COL_DRAFT_ROW_OFFSET; c < DSC_COLUMNS; c++)
-        bytes += w->column[c].count * element_bytes(w, c);
+        bytes += w->now->column[c].count * element_bytes(w, c);
     return e->prompt_tokens + e->output_tokens + e->reference_tokens >= w->shard_tokens ||
            (int64_t)(bytes / ROW_BYTES) >= w->shard_tokens;
-}
-
-static int write_manifest(dsc_trace_writer *w, bool replace, dsc_error *err)
-{
-    json_t *manifest = NULL;
-    dsc_trace_hash(w->shard, w->shards, w->info.hash);
-    int rc = dsc_manifest_make(&manifest, &w->info, w->shard, w->shards, err);
-    if (!rc)
-        rc = dsc_manifest_write(manifest, w->append ? w->path : w->temporary, replace, err);
-    json_decref(manifest);
-    return rc;
 }
 
 // A failure to write ends the writer. What was finished before stays.
 static void keep_finished(dsc_trace_writer *w)
 {
     const dsc_error cause = w->failed;
-    w->keep = w->saved > 0;
+    w->keep = w->store.saved > 0;
     if (w->keep)
         dsc_fail(&w->failed, cause.status, "%.700s (the first %" PRId64 " requests are kept in %s)",
-                 cause.message, w->saved, w->temporary);
+                 cause.message, w->store.saved, w->temporary);
 }
 
-// Writes the shard that was gathered, and a manifest of what there is so far.
+// Hands the shard that was gathered to the store, and begins the next one in the other's memory.
 static int cut_shard(dsc_trace_writer *w, dsc_error *err)
 {
-    int rc = write_shard(w, &w->failed);
-    if (!rc && !w->append) {
-        rc = write_manifest(w, w->saved > 0, &w->failed);
-        w->saved = rc ? w->saved : w->info.requests;
+    int rc = dsc_trace_store_put(&w->store, w->now, &w->info, &w->failed);
+    if (rc) {
+        keep_finished(w);
+        return dsc_fail(err, rc, "%s", w->failed.message);
     }
-    if (!rc)
-        return DSC_OK;
-    keep_finished(w);
-    return dsc_fail(err, rc, "%s", w->failed.message);
+    w->now = w->now == w->columns ? w->columns + 1 : w->columns;
+    return start_shard(w, err);
 }
 
 // Dense rows of a shard are all F32 or all BF16.
@@ -538,15 +482,17 @@ static int settle_dense(dsc_trace_writer *w, const dsc_request_input *q, dsc_err
         if (w->info.rows[side] != DSC_ROWS_DENSE || q->output.count == 0)
             continue;
         dsc_dtype dtype = q->rows[side].bf16 ? DSC_BF16 : DSC_F32;
-        column *col = &w->column[dsc_row_column(side, COL_DRAFT_ROW_DENSE)];
-        if (dtype == w->dense[side])
+        int c = dsc_row_column(side, COL_DRAFT_ROW_DENSE);
+        if (dtype == w->now->dense[side])
             continue;
-        if (col->count)
+        if (w->now->column[c].count)
             rc = cut_shard(w, err);
-        col->capacity = 0; // counted in elements of the former size
+        dsc_column *col = &w->now->column[c];
+        if (dtype == w->now->dense[side] || rc)
+            continue;
         free(col->data);
-        col->data = NULL;
-        w->dense[side] = dtype;
+        *col = (dsc_column){0}; // its capacity was counted in elements of the former size
+        w->now->dense[side] = dtype;
     }
     return rc;
 }
@@ -586,10 +532,11 @@ static int settle_provenance(dsc_trace_writer *w, const char *provenance, dsc_er
 // The last shard and the last manifest.
 static int write_rest(dsc_trace_writer *w, const char *provenance, dsc_error *err)
 {
-    int rc = w->current.requests ? write_shard(w, err) : DSC_OK;
+    const dsc_shard_columns *last = w->now->entry.requests ? w->now : NULL;
+    int rc = dsc_trace_store_finish(&w->store, last, &w->info, err);
     if (!rc)
         rc = settle_provenance(w, provenance, err);
-    return rc ? rc : write_manifest(w, w->append || w->saved > 0, err);
+    return rc ? rc : dsc_trace_store_manifest(&w->store, &w->info, err);
 }
 
 // The final name is taken by `exists`: that trace goes aside, and back on failure.
@@ -666,6 +613,7 @@ void dsc_trace_writer_abort(dsc_trace_writer *w)
 {
     if (!w)
         return;
+    dsc_trace_store_fini(&w->store);
     if (w->lock >= 0) { // the folder is ours
         if (w->append)
             trim_by_manifest(w);
@@ -673,12 +621,13 @@ void dsc_trace_writer_abort(dsc_trace_writer *w)
             dsc_trace_folder_remove(w->temporary, NULL);
         close(w->lock);
     }
-    for (int c = 0; c < DSC_COLUMNS; c++)
-        free(w->column[c].data);
+    for (int c = 0; c < DSC_COLUMNS; c++) {
+        free(w->columns[0].column[c].data);
+        free(w->columns[1].column[c].data);
+    }
     dsc_id_set_fini(&w->ids);
     free(w->marks.word);
     dsc_trace_info_fini(&w->info);
-    free(w->shard);
     free(w->path);
     free(w->temporary);
     free(w->old);

@@ -257,6 +257,68 @@ static void test_sha256_kernels(void **state)
         }
 }
 
+// Lanes of their own data, at every alignment; all supported kernels.
+static void test_sha256_lanes(void **state)
+{
+    (void)state;
+    enum { LANES = DSC_SHA256_LANES, BLOCKS = 9 };
+    static uint8_t data[LANES * 64 * BLOCKS + LANES];
+    uint64_t at = 4u << 30;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)random_below(&at, 256);
+    for (const dsc_sha256_lanes *const *k = dsc_sha256_lane_kernels; *k; k++)
+        for (size_t blocks = 0; blocks <= BLOCKS && (*k)->supported(); blocks++) {
+            uint32_t is[LANES][8], wanted[LANES][8];
+            const uint8_t *lane[LANES];
+            for (int l = 0; l < LANES; l++) {
+                lane[l] = data + l * (64 * BLOCKS + 1);
+                for (int i = 0; i < 8; i++)
+                    is[l][i] = wanted[l][i] = random_below(&at, UINT32_MAX);
+                dsc_sha256_kernel_c.compress(wanted[l], lane[l], blocks);
+            }
+            (*k)->compress(is, lane, blocks);
+            if (memcmp(is, wanted, sizeof is) != 0)
+                fail_msg("%s: %zu blocks", (*k)->name, blocks);
+        }
+}
+
+// More files than lanes, of lengths around blocks and chunks, against one stream each.
+static void test_sha256_files(void **state)
+{
+    (void)state;
+    static const size_t length[] = {0,      1,     63,    64,    65,     119,    120,
+                                    65535,  65536, 65537, 65600, 131072, 200000, 70000,
+                                    200001, 64,    64,    1000,  55};
+    enum { FILES = sizeof length / sizeof length[0], LONGEST = 200001 };
+    static char data[LONGEST];
+    char name[FILES][80], wanted[FILES][DSC_SHA256_HEX], is[FILES][DSC_SHA256_HEX];
+    const char *path[FILES];
+    dsc_error err = {0};
+    uint64_t at = 5u << 30;
+    for (int f = 0; f < FILES; f++) {
+        dsc_sha256 one;
+        for (size_t i = 0; i < length[f]; i++)
+            data[i] = (char)random_below(&at, 256);
+        snprintf(name[f], sizeof name[f], "%s.%d", in_path, f);
+        path[f] = name[f];
+        put_file(path[f], data, length[f]);
+        dsc_sha256_init(&one);
+        dsc_sha256_update(&one, data, length[f]);
+        dsc_sha256_final(&one, wanted[f]);
+    }
+    for (size_t count = 0; count <= FILES; count++) {
+        memset(is, 0, sizeof is);
+        assert_int_equal(dsc_sha256_files(path, count, is, &err), DSC_OK);
+        for (size_t f = 0; f < count; f++)
+            assert_string_equal(is[f], wanted[f]);
+    }
+    remove(path[9]);
+    assert_int_equal(dsc_sha256_files(path, FILES, is, &err), DSC_EINPUT);
+    assert_non_null(strstr(err.message, path[9]));
+    for (int f = 0; f < FILES; f++)
+        remove(path[f]);
+}
+
 // --- threads -------------------------------------------------------------------------------------
 
 typedef struct log_of {
@@ -283,6 +345,7 @@ static void import_with(int threads, bool skip, char result[RESULT], log_of *l)
     dsc_import_options o = plain;
     dsc_error err = {0};
     o.threads = threads;
+    o.shard_tokens = 8 * 1000 * 1000; // the giant and all others: one shard
     o.skip_errors = skip;
     o.skipped = note_skipped;
     o.progress = note_progress;
@@ -355,6 +418,8 @@ int main(void)
         cmocka_unit_test(test_gpt2),
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_sha256_kernels),
+        cmocka_unit_test(test_sha256_lanes),
+        cmocka_unit_test(test_sha256_files),
         cmocka_unit_test_setup(test_threads, no_trace),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

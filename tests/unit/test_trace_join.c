@@ -463,12 +463,13 @@ static void killed_append(void **state)
     expect_ok(dsc_trace_writer_append(&w, in_scratch("a.dst"), &info, 1, &err), &err);
     assert_false(exists("a.dst/shard-00007.safetensors") || exists("a.dst/manifest.json.tmp") ||
                  exists("a.dst/shard-00008.safetensors.tmp"));
-    add_requests(w, &info, 3, 4);
+    add_requests(w, &info, 3, 5); // the third waits for the second
     assert_true(exists("a.dst/shard-00002.safetensors"));
     assert_string_equal(hash_of("a.dst", NULL), hash); // nobody sees it before the commit
     dsc_trace_writer_abort(w);
     assert_false(exists("a.dst/shard-00001.safetensors") ||
-                 exists("a.dst/shard-00002.safetensors"));
+                 exists("a.dst/shard-00002.safetensors") ||
+                 exists("a.dst/shard-00003.safetensors"));
     assert_true(exists("a.dst/shard-00000.safetensors"));
     assert_string_equal(hash_of("a.dst", NULL), hash);
 }
@@ -523,6 +524,20 @@ static void only_one_at_a_time(void **state)
 
 // --- what an unfinished run has -----------------------------------------------------------------
 
+// Shards are written in the background.
+static void wait_for_requests(const char *name, int64_t count)
+{
+    int64_t is = 0;
+    for (int i = 0; i < 10000 && is < count; i++) {
+        dsc_trace *t;
+        if (!dsc_trace_open(&t, in_scratch(name), NULL))
+            is = dsc_trace_get_info(t)->requests;
+        dsc_trace_close(t);
+        usleep(1000);
+    }
+    expect_requests(name, count);
+}
+
 static void finished_shards_can_be_read(void **state)
 {
     (void)state;
@@ -532,7 +547,7 @@ static void finished_shards_can_be_read(void **state)
     expect_ok(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, false, 10, &err), &err);
     assert_false(exists("a.dst.tmp/manifest.json"));
     add_requests(w, &info, 0, 5); // 4, 5, 6; 7, 8; 9 tokens
-    expect_requests("a.dst.tmp", 5);
+    wait_for_requests("a.dst.tmp", 5);
     int rc = MERGE("a.dst", plain, &err, "a.dst.tmp");
     expect_failure(rc, DSC_EUSAGE, &err, "would remove");
     expect_ok(MERGE("b.dst", plain, &err, "a.dst.tmp"), &err);
@@ -546,6 +561,38 @@ static void finished_shards_can_be_read(void **state)
     assert_int_equal(symlink("x.dst.old", in_scratch("link.dst")), 0);
     rc = MERGE("x.dst///", plain, &err, "link.dst");
     expect_failure(rc, DSC_EUSAGE, &err, "would remove");
+}
+
+// By default, eight shards at a time become part of the trace; so does what is finished when a
+// later one cannot be written.
+static void groups_of_shards(void **state)
+{
+    (void)state;
+    enum { SHARD = 2000 * 1000 };
+    static int32_t token[SHARD + 10];
+    const dsc_trace_info info = sample_info(false, false);
+    dsc_error err = {0};
+    for (int i = 0; i < SHARD + 10; i++)
+        token[i] = i % VOCAB;
+    for (int full = 0; full < 2; full++) {
+        dsc_trace_writer *w;
+        expect_ok(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, true, 0, &err), &err);
+        if (full)
+            assert_int_equal(
+                symlink("/dev/full", in_scratch("a.dst.tmp/shard-00009.safetensors.tmp")), 0);
+        for (char i = '0'; i <= '9'; i++) {
+            const dsc_request_input q = {.id = {&i, 1}, .output = {token + (i - '0'), SHARD}};
+            expect_ok(dsc_trace_writer_add(w, &q, &err), &err);
+        }
+        if (!full)
+            wait_for_requests("a.dst.tmp", 8);
+        int rc = dsc_trace_writer_commit(w, NULL, &err);
+        if (full)
+            expect_failure(rc, DSC_EIO, &err, "the first 9 requests are kept in");
+        else
+            expect_ok(rc, &err);
+        expect_requests(full ? "a.dst.tmp" : "a.dst", full ? 9 : 10);
+    }
 }
 
 static int stop_at_three(void *user, int64_t done, int64_t total)
@@ -591,6 +638,7 @@ int main(void)
         TEST(full_disk_in_an_append),
         TEST(only_one_at_a_time),
         TEST(finished_shards_can_be_read),
+        TEST(groups_of_shards),
         TEST(interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
