@@ -12,11 +12,13 @@
 
 #define TARGETS(X)                                                                                 \
     X(array)                                                                                       \
+    X(cost)                                                                                        \
     X(import)                                                                                      \
     X(input)                                                                                       \
     X(model)                                                                                       \
     X(option)                                                                                      \
     X(safetensors)                                                                                 \
+    X(shard)                                                                                       \
     X(table)                                                                                       \
     X(tokenizer)                                                                                   \
     X(totals)                                                                                      \

@@ -580,8 +580,8 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     (void)state;
-    static const char *const names[] = {"t.tsv", "t.jsonl", "bad", "result"};
-    for (size_t i = 0; i < 4; i++)
+    static const char *const names[] = {"t", "t.tsv", "t.jsonl", "bad", "result"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(in_folder(names[i]));
     return rmdir(folder);
 }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost models: tables of measured times, rooflines of a config.json. Input: a byte (0 a table, 1 a
+// roofline), the file.
+#include "sim/price.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <math.h>
+#include <stdio.h>
+
+// What it prices takes a time; what it does not know it says.
+static void check_pass(const dsc_cost *cost, dsc_pass pass)
+{
+    double target = 0, draft = 0;
+    dsc_error err = {0};
+    int rc = dsc_cost_target(cost, pass, &target, &err);
+    if (rc)
+        fuzz_refused(rc, &err);
+    else
+        fuzz_require(isfinite(target) && target >= 0, "a pass takes a time", NULL);
+    rc = dsc_cost_draft(cost, pass, &draft, &err);
+    if (rc)
+        fuzz_refused(rc, &err);
+    else
+        fuzz_require(isfinite(draft) && draft >= 0, "a draft takes a time", NULL);
+}
+
+FUZZ_TARGET(cost)
+{
+    fuzz_bytes in = {data, size};
+    bool shape = fuzz_byte(&in) & 1;
+    const char *path = fuzz_file(shape ? "config.json" : "cost.tsv", in.data, in.size);
+    char spec[512];
+    dsc_error err = {0};
+    dsc_cost cost;
+    snprintf(spec, sizeof spec, shape ? "roofline:%s,none,h100" : "table:%s", path);
+    int rc = dsc_cost_parse(&cost, spec, &err);
+    if (rc) {
+        fuzz_refused(rc, &err);
+        return 0;
+    }
+    for (double tokens = 1; tokens <= 64; tokens *= 4)
+        for (double context = 0; context <= 2000; context = 10 * context + 2)
+            check_pass(&cost, (dsc_pass){tokens, context, tokens});
+    dsc_cost_fini(&cost);
+    return 0;
+}
