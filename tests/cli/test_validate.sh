@@ -190,7 +190,7 @@ broken 'layers are not positive' 's/	draft_layers	nan	32	/	draft_layers	nan	0	/'
 # --- where it goes -----------------------------------------------------------------------------
 
 validate "$tables" --json eagle
-check "an object per figure" [ "$(grep -c '"verdict": "' out)" = 13 ]
+check "an object per figure" [ "$(grep -c '"verdict": "' out)" = 21 ]
 validate "$tables" eagle -o eagle.tsv
 check "into a file" grep -q '^# source of eagle: Li et al' eagle.tsv
 bad 2 'exists' "$tables" eagle -o eagle.tsv
