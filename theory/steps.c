@@ -18,13 +18,10 @@
 
 enum { LANES = 8, CHUNK = 128, CHUNKS = 16, BYTES = CHUNK * LANES * 8 };
 
-typedef uint64_t words __attribute__((vector_size(LANES * sizeof(uint64_t))));
-typedef int8_t bytes __attribute__((vector_size(LANES * sizeof(uint64_t)), may_alias));
 typedef int16_t two_bytes __attribute__((may_alias));
-typedef int16_t shorts __attribute__((vector_size(LANES * sizeof(uint64_t)), may_alias));
 
 typedef struct generator {
-    words state[4];
+    _Alignas(64) uint64_t state[4][LANES];
 } generator;
 
 static void seed_block(generator *g, uint64_t seed, uint64_t block)
@@ -38,66 +35,84 @@ static void seed_block(generator *g, uint64_t seed, uint64_t block)
         }
 }
 
-#ifdef HAVE_TARGET_CLONES
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
-#else
-#define WIDE
-#endif
+// What is done with a chunk, in vectors of so many bytes; the results are the same for all.
+typedef struct kernels {
+    void (*fill)(generator *g, uint64_t out[CHUNK * LANES]);
+    // How many numbers, taken as signed, are below each bound.
+    void (*count_bytes)(const void *random, const int16_t *bound, int bounds, int64_t *below);
+    void (*count_shorts)(const void *random, const int16_t *bound, int bounds, int64_t *below);
+} kernels;
 
 #define TURN(x, by) ((x) << (by) | (x) >> (64 - (by)))
 
-WIDE static void fill(generator *g, words out[CHUNK])
-{
-    words a = g->state[0], b = g->state[1], c = g->state[2], d = g->state[3];
-    for (int i = 0; i < CHUNK; i++) {
-        words shifted = b << 17;
-        out[i] = TURN(a + d, 23) + a;
-        c ^= a;
-        d ^= b;
-        b ^= c;
-        a ^= d;
-        c ^= shifted;
-        d = TURN(d, 45);
-    }
-    g->state[0] = a;
-    g->state[1] = b;
-    g->state[2] = c;
-    g->state[3] = d;
-}
-
-// How many of a chunk's numbers, taken as signed, are below each bound.
-WIDE static void count_bytes(const words *random, const int16_t *bound, int bounds, int64_t *below)
-{
-    const bytes *x = (const bytes *)random;
-    for (int j = 0; j < bounds; j++) {
-        const bytes limit = (bytes){0} + (int8_t)bound[j];
-        bytes even = {0}, odd = {0}; // minus the count: at most CHUNK / 2 in a lane
-        for (int i = 0; i < CHUNK; i += 2) {
-            even += x[i] < limit;
-            odd += x[i + 1] < limit;
+// Counts in lanes, minus one each, of BLOCK vectors at a time: at most BLOCK / 2 in a lane.
+#define COUNT(vector, number)                                                                      \
+    enum { BLOCK = 128, BLOCKS = BYTES / (BLOCK * (int)sizeof(vector)) };                          \
+    for (int j = 0; j < bounds; j++)                                                               \
+        for (int block = 0; block < BLOCKS; block++) {                                             \
+            const vector *x = (const vector *)random + block * BLOCK;                              \
+            const vector limit = (vector){0} + (number)bound[j];                                   \
+            vector even = {0}, odd = {0};                                                          \
+            for (int i = 0; i < BLOCK; i += 2) {                                                   \
+                even += x[i] < limit;                                                              \
+                odd += x[i + 1] < limit;                                                           \
+            }                                                                                      \
+            int sum = 0;                                                                           \
+            for (size_t lane = 0; lane < sizeof(vector) / sizeof(number); lane++)                  \
+                sum -= even[lane] + odd[lane];                                                     \
+            below[j] += sum;                                                                       \
         }
-        int sum = 0;
-        for (int lane = 0; lane < 8 * LANES; lane++)
-            sum -= even[lane] + odd[lane];
-        below[j] += sum;
-    }
-}
 
-WIDE static void count_shorts(const words *random, const int16_t *bound, int bounds, int64_t *below)
+#define KERNELS(name, width, target)                                                               \
+    typedef uint64_t name##_words __attribute__((vector_size(width), may_alias));                  \
+    typedef int8_t name##_8 __attribute__((vector_size(width), may_alias));                        \
+    typedef int16_t name##_16 __attribute__((vector_size(width), may_alias));                      \
+    target static void name##_fill(generator *g, uint64_t out[CHUNK * LANES])                      \
+    {                                                                                              \
+        for (size_t lane = 0; lane < LANES; lane += width / sizeof(uint64_t)) {                    \
+            name##_words *s[4], a, b, c, d;                                                        \
+            for (int k = 0; k < 4; k++)                                                            \
+                s[k] = (name##_words *)&g->state[k][lane];                                         \
+            a = *s[0], b = *s[1], c = *s[2], d = *s[3];                                            \
+            for (int i = 0; i < CHUNK; i++) {                                                      \
+                name##_words shifted = b << 17;                                                    \
+                *(name##_words *)&out[(size_t)i * LANES + lane] = TURN(a + d, 23) + a;             \
+                c ^= a;                                                                            \
+                d ^= b;                                                                            \
+                b ^= c;                                                                            \
+                a ^= d;                                                                            \
+                c ^= shifted;                                                                      \
+                d = TURN(d, 45);                                                                   \
+            }                                                                                      \
+            *s[0] = a, *s[1] = b, *s[2] = c, *s[3] = d;                                            \
+        }                                                                                          \
+    }                                                                                              \
+    target static void name##_count_bytes(const void *random, const int16_t *bound, int bounds,    \
+                                          int64_t *below){COUNT(                                   \
+        name##_8, int8_t)} target static void name##_count_shorts(const void *random,              \
+                                                                  const int16_t *bound,            \
+                                                                  int bounds, int64_t *below)      \
+    {                                                                                              \
+        COUNT(name##_16, int16_t)                                                                  \
+    }                                                                                              \
+    static const kernels name = {name##_fill, name##_count_bytes, name##_count_shorts};
+
+KERNELS(plain, 16, )
+#ifdef __x86_64__
+KERNELS(avx2, 32, __attribute__((target("avx2"))))
+KERNELS(avx512, 64, __attribute__((target("avx512bw,avx512vl,avx512dq"))))
+#endif
+
+static const kernels *choose_kernels(void)
 {
-    const shorts *x = (const shorts *)random;
-    for (int j = 0; j < bounds; j++) {
-        const shorts limit = (shorts){0} + bound[j];
-        shorts even = {0}, odd = {0};
-        for (int i = 0; i < CHUNK; i += 2) {
-            even += x[i] < limit;
-            odd += x[i + 1] < limit;
-        }
-        int sum = 0;
-        for (int lane = 0; lane < 4 * LANES; lane++)
-            sum -= even[lane] + odd[lane];
-        below[j] += sum;
-    }
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
+        return &avx512;
+    if (__builtin_cpu_supports("avx2"))
+        return &avx2;
+#endif
+    return &plain;
 }
 
 // A law over 0 .. length, cut into values of so many bits and the rest.
@@ -146,6 +161,7 @@ static void cut_fini(cut *c)
 
 // Everything a block needs.
 typedef struct sampler {
+    const kernels *kernels;
     cut first, second; // of 8 and of 16 bits
     double *sum;       // [length + 1] of the law that both leave
     int64_t *below;    // [length + 1]
@@ -156,20 +172,20 @@ typedef struct sampler {
 static int64_t draw(const sampler *s, const cut *c, generator *g, int64_t rounds,
                     int64_t *histogram)
 {
-    words random[CHUNK];
+    _Alignas(64) uint64_t random[CHUNK * LANES];
     int64_t decided = 0, in_chunk = BYTES * 8 / c->bits;
     for (int j = 0; j < c->bounds; j++)
         s->below[j] = 0;
     for (int64_t left = rounds; left > 0; left -= in_chunk) {
-        fill(g, random);
+        s->kernels->fill(g, random);
         if (c->bits == 8) {
             for (int64_t i = left; i < in_chunk; i++)
                 ((int8_t *)random)[i] = INT8_MAX; // below no bound: not counted
-            count_bytes(random, c->bound, c->bounds, s->below);
+            s->kernels->count_bytes(random, c->bound, c->bounds, s->below);
         } else {
             for (int64_t i = left; i < in_chunk; i++)
                 ((two_bytes *)random)[i] = INT16_MAX;
-            count_shorts(random, c->bound, c->bounds, s->below);
+            s->kernels->count_shorts(random, c->bound, c->bounds, s->below);
         }
     }
     for (int j = 0; j < c->bounds; j++) {
@@ -206,7 +222,7 @@ static int sampler_init(sampler *s, const dsc_block_law *law, int length, dsc_er
 {
     void *sum, *below = NULL;
     double reached = 1;
-    *s = (sampler){.length = length};
+    *s = (sampler){.kernels = choose_kernels(), .length = length};
     int rc = dsc_alloc(&sum, (size_t)length + 1, sizeof *s->sum, err);
     s->sum = sum;
     if (!rc)
