@@ -108,6 +108,15 @@ static int choose_best_few(chosen *ch, const dsc_selection *s, bool *taken, dsc_
     return DSC_OK;
 }
 
+// Rows that differ in the batch size accept the same: all but the first size of each are taken.
+static void take_other_batches(const dsc_selection *s, bool *taken)
+{
+    int batch = dsc_table_find(s->table, "batch");
+    double first = batch < 0 ? 0 : dsc_table_real(s->table, s->row[0], (size_t)batch);
+    for (size_t i = 0; i < s->rows && batch >= 0; i++)
+        taken[i] = taken[i] || dsc_table_real(s->table, s->row[i], (size_t)batch) != first;
+}
+
 static int choose(chosen *ch, const dsc_selection *s, int column, dsc_error *err)
 {
     const dsc_table *t = s->table;
@@ -119,6 +128,7 @@ static int choose(chosen *ch, const dsc_selection *s, int column, dsc_error *err
         return rc;
     for (size_t i = 0; i < s->rows; i++)
         taken[i] = !counts_of(t, s->row[i], column, &count, &length);
+    take_other_batches(s, taken);
     size_t best = best_left(s, taken);
     double at = k < 0 || best == SIZE_MAX ? NAN : dsc_table_real(t, s->row[best], (size_t)k);
     if (best == SIZE_MAX) {

@@ -134,8 +134,11 @@ static int label_groups(dsc_groups *g, const dsc_selection *s, const bool *split
         for (size_t c = 0; c < t->columns; c++) {
             if (g->groups < 2 || !splits[c] || !varies(s, c))
                 continue;
-            dsc_put(&w, "%s%s = ", b.length ? ", " : "", t->column[c].name);
-            dsc_put_cell(&w, dsc_table_at(t, g->first[i], c));
+            const dsc_cell *cell = dsc_table_at(t, g->first[i], c);
+            if (!dsc_is_missing(cell)) {
+                dsc_put(&w, "%s%s = ", b.length ? ", " : "", t->column[c].name);
+                dsc_put_cell(&w, cell);
+            }
             if (i)
                 continue;
             dsc_put(&list, "%s%s (", all.length ? ", " : "", t->column[c].name);

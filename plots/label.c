@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plots/label.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_missing(const dsc_cell *c)
-{
-    return c->type == DSC_CELL_TEXT ? !*c->text : c->type == DSC_CELL_REAL && isnan(c->r);
-}
 
 bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
                        const char *separator)
 {
     const dsc_cell *cell = dsc_table_at(t, row, c);
     const char *name = t->column[c].name;
-    if (is_missing(cell))
+    if (dsc_is_missing(cell))
         return false;
     dsc_put(w, "%s", separator);
     if (strcmp(name, "method") && strcmp(name, "rule")) // which speak for themselves

@@ -20,12 +20,16 @@ static void put_configuration(dsc_writer *w, const dsc_table *t, size_t row)
 {
     const char *comma = "";
     for (size_t c = 0; c < t->columns; c++) {
-        if (!dsc_is_parameter(t, c) || (t->rows > 1 && !dsc_varies(t, c)))
+        const dsc_cell *cell = dsc_table_at(t, row, c);
+        if (!dsc_is_parameter(t, c) || (t->rows > 1 && !dsc_varies(t, c)) || dsc_is_missing(cell))
             continue;
         dsc_put(w, "%s", comma);
         dsc_put_html(w, t->column[c].name);
         dsc_put(w, " = ");
-        dsc_put_html_cell(w, dsc_table_at(t, row, c));
+        if (cell->type == DSC_CELL_REAL) // a setting, not a result: as it was given
+            dsc_put_cell(w, cell);
+        else
+            dsc_put_html_cell(w, cell);
         comma = ", ";
     }
     if (!*comma)

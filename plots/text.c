@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plots/text.h"
 
+#include <math.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,11 @@ bool dsc_text_wrap(const char *text, size_t *cursor, size_t width, char *line, s
     line[length] = '\0';
     *cursor = (size_t)(at - text);
     return length > 0;
+}
+
+bool dsc_is_missing(const dsc_cell *c)
+{
+    return c->type == DSC_CELL_TEXT ? !*c->text : c->type == DSC_CELL_REAL && isnan(c->r);
 }
 
 void dsc_put_cell(dsc_writer *w, const dsc_cell *c)

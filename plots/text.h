@@ -40,5 +40,7 @@ bool dsc_text_wrap(const char *text, size_t *cursor, size_t width, char *line, s
 
 // A cell as text: numbers as in TSV, lists joined by ';'. Appended to w, uncleaned.
 void dsc_put_cell(dsc_writer *w, const dsc_cell *c);
+// Whether a row has nothing there: a parameter of other methods.
+bool dsc_is_missing(const dsc_cell *c);
 
 #endif
