@@ -7,7 +7,7 @@
 //
 // The bits are those of eight xoshiro256++ generators side by side (Blackman and Vigna 2021),
 // seeded by Philox for every block of rounds.
-#include "theory/steps.h"
+#include "theory/steps_width.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -103,16 +103,17 @@ KERNELS(avx2, 32, __attribute__((target("avx2"))))
 KERNELS(avx512, 64, __attribute__((target("avx512bw,avx512vl,avx512dq"))))
 #endif
 
-static const kernels *choose_kernels(void)
+// Of vectors of so many bytes, 0: the widest there are; NULL: not on this machine.
+static const kernels *choose_kernels(int width)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
+    if ((!width || width == 64) && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         return &avx512;
-    if (__builtin_cpu_supports("avx2"))
+    if ((!width || width == 32) && __builtin_cpu_supports("avx2"))
         return &avx2;
 #endif
-    return &plain;
+    return !width || width == 16 ? &plain : NULL;
 }
 
 // A law over 0 .. length, cut into values of so many bits and the rest.
@@ -218,11 +219,12 @@ static void run_block(const sampler *s, uint64_t seed, uint64_t block, int64_t r
     }
 }
 
-static int sampler_init(sampler *s, const dsc_block_law *law, int length, dsc_error *err)
+static int sampler_init(sampler *s, const kernels *k, const dsc_block_law *law, int length,
+                        dsc_error *err)
 {
     void *sum, *below = NULL;
     double reached = 1;
-    *s = (sampler){.kernels = choose_kernels(), .length = length};
+    *s = (sampler){.kernels = k, .length = length};
     int rc = dsc_alloc(&sum, (size_t)length + 1, sizeof *s->sum, err);
     s->sum = sum;
     if (!rc)
@@ -253,8 +255,17 @@ static void sampler_fini(sampler *s)
 int dsc_steps_sample(const dsc_block_law *law, int length, uint64_t seed, int64_t steps,
                      int64_t *histogram, dsc_error *err)
 {
+    return dsc_steps_sample_width(0, law, length, seed, steps, histogram, err);
+}
+
+int dsc_steps_sample_width(int width, const dsc_block_law *law, int length, uint64_t seed,
+                           int64_t steps, int64_t *histogram, dsc_error *err)
+{
     enum { BLOCK = BYTES * CHUNKS };
     void *accepted;
+    const kernels *k = choose_kernels(width);
+    if (!k)
+        return dsc_fail(err, DSC_EABSENT, "no vectors of %d bytes here", width);
     if (steps < 0)
         return dsc_fail(err, DSC_EUSAGE, "steps must be 0 or more");
     int rc = dsc_alloc(&accepted, (size_t)(length < 0 ? 0 : length) + 1, sizeof(double), err);
@@ -265,7 +276,7 @@ int dsc_steps_sample(const dsc_block_law *law, int length, uint64_t seed, int64_
     if (rc)
         return rc;
     sampler s;
-    rc = sampler_init(&s, law, length, err);
+    rc = sampler_init(&s, k, law, length, err);
     for (int64_t first = 0, block = 0; first < steps && !rc; first += BLOCK, block++) {
         int64_t left = steps - first;
         run_block(&s, seed, (uint64_t)block, left < BLOCK ? left : BLOCK, histogram);

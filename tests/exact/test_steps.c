@@ -4,7 +4,7 @@
 #include "tests/close.h"
 
 #include "base/rng.h"
-#include "theory/steps.h"
+#include "theory/steps_width.h"
 
 #include <string.h>
 
@@ -139,21 +139,32 @@ static const dsc_block_law laws[] = {
     {.rate = .99999}, {.rate = .5}, {.rate = 1e-5}};
 enum { LAWS = sizeof laws / sizeof *laws };
 
+// In vectors of every width that this processor has.
 static void as_one_by_one(void **state)
 {
     (void)state;
     dsc_error e;
     static const int64_t steps[] = {0, 1, 5, 8191, 8192, 8193, 131072, 131073, 400001};
+    static const int widths[] = {0, 16, 32, 64};
     for (int l = 0; l < LAWS; l++)
         for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-            int64_t got[MOST + 1] = {0}, want[MOST + 1] = {0};
+            int64_t want[MOST + 1] = {0};
             int length = laws[l].hazard ? 8 : 1 + (int)(5 * i);
-            assert_ok(dsc_steps_sample(&laws[l], length, 7 + i, steps[i], got, &e), e);
             one_by_one(&laws[l], length, 7 + i, steps[i], want);
-            for (int m = 0; m <= length; m++)
-                if (got[m] != want[m])
-                    fail_msg("law %d, length %d, %ld steps: %ld and not %ld accepted %d", l, length,
-                             (long)steps[i], (long)got[m], (long)want[m], m);
+            for (int w = 0; w < 4; w++) {
+                int64_t got[MOST + 1] = {0};
+                int rc =
+                    dsc_steps_sample_width(widths[w], &laws[l], length, 7 + i, steps[i], got, &e);
+                if (rc == DSC_EABSENT && widths[w] > 16)
+                    continue;
+                assert_ok(rc, e);
+                for (int m = 0; m <= length; m++)
+                    if (got[m] != want[m])
+                        fail_msg("width %d, law %d, length %d, %ld steps: %ld and not %ld accepted "
+                                 "%d",
+                                 widths[w], l, length, (long)steps[i], (long)got[m], (long)want[m],
+                                 m);
+            }
         }
 }
 
