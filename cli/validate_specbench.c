@@ -4,7 +4,8 @@
 //
 //   fixed + prefill x prompt tokens + call x target calls + attention x target calls x context,
 //
-// least squares with weights 1/time, since errors of steps add up.
+// robust least squares with weights 1/time, since errors of steps add up.
+#include "base/statistics.h"
 #include "cli/validate.h"
 #include "traces/accept_tally.h"
 
@@ -135,57 +136,40 @@ static void free_log(log_file *log)
 
 // --- step times -------------------------------------------------------------------------------
 
-// Solves a x = b by elimination with partial pivoting; b becomes x. False when a is singular.
-static bool solve(double a[TERMS][TERMS], double b[TERMS])
+// Tokens per second on a task, from the turns of all others. The error of a turn's time grows with
+// the root of it.
+static int held_out_speed(const log_file *log, int task, double *speed, dsc_error *err)
 {
-    for (int i = 0; i < TERMS; i++) {
-        int pivot = i;
-        for (int r = i + 1; r < TERMS; r++)
-            if (fabs(a[r][i]) > fabs(a[pivot][i]))
-                pivot = r;
-        if (!(fabs(a[pivot][i]) > 0))
-            return false;
-        for (int j = 0; j < TERMS; j++) {
-            double swap = a[i][j];
-            a[i][j] = a[pivot][j];
-            a[pivot][j] = swap;
-        }
-        double swap = b[i];
-        b[i] = b[pivot];
-        b[pivot] = swap;
-        for (int r = 0; r < TERMS; r++) {
-            double factor = r == i ? 0 : a[r][i] / a[i][i];
-            for (int j = i; j < TERMS; j++)
-                a[r][j] -= factor * a[i][j];
-            b[r] -= factor * b[i];
-        }
-    }
-    for (int i = 0; i < TERMS; i++)
-        b[i] /= a[i][i];
-    return true;
-}
-
-// Tokens per second on a task, from the turns of all others.
-static double held_out_speed(const log_file *log, int task)
-{
-    double a[TERMS][TERMS] = {{0}}, x[TERMS] = {0}, tokens = 0, time_s = 0;
-    for (size_t i = 0; i < log->count; i++) {
+    void *rows, *times = NULL;
+    double x[TERMS], scale, tokens = 0, time_s = 0;
+    size_t n = 0;
+    int rc = dsc_alloc(&rows, log->count * TERMS, sizeof(double), err);
+    if (!rc)
+        rc = dsc_alloc(&times, log->count, sizeof(double), err);
+    double *term = rows, *y = times;
+    for (size_t i = 0; i < log->count && !rc; i++) {
         const turn *t = &log->turn[i];
-        for (int r = 0; r < TERMS && t->task != task; r++) {
-            for (int c = 0; c < TERMS; c++)
-                a[r][c] += t->term[r] * t->term[c] / t->time_s;
-            x[r] += t->term[r]; // times time_s/time_s
-        }
+        double root = sqrt(t->time_s);
+        if (t->task == task)
+            continue;
+        for (int r = 0; r < TERMS; r++)
+            term[n * TERMS + (size_t)r] = t->term[r] / root;
+        y[n++] = root;
     }
-    if (!solve(a, x))
-        return NAN;
-    for (size_t i = 0; i < log->count; i++)
+    if (!rc && n < TERMS)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: too few turns to fit their times", log->name);
+    if (!rc)
+        rc = dsc_fit_robust(term, TERMS, y, n, x, &scale, err);
+    for (size_t i = 0; i < log->count && !rc; i++)
         if (log->turn[i].task == task) {
             tokens += log->turn[i].tokens;
             for (int r = 0; r < TERMS; r++)
                 time_s += x[r] * log->turn[i].term[r];
         }
-    return tokens / time_s;
+    *speed = tokens / time_s;
+    free(rows);
+    free(times);
+    return rc;
 }
 
 static double logged_speed(const log_file *log)
@@ -218,12 +202,13 @@ static bool find_case(const char *where, int *log, int *task)
     return false;
 }
 
-static void predict_figure(validate_figure *f, const log_file log[LOGS])
+static int predict_figure(validate_figure *f, const log_file log[LOGS], dsc_error *err)
 {
+    double speed, plain;
     int l, task;
     int64_t reached;
     if (f->kind == VALIDATE_GIVEN || !find_case(f->where, &l, &task))
-        return;
+        return DSC_OK;
     const dsc_accept_tally *tally = &log[l].tally[task];
     if (validate_is(f, "block_efficiency"))
         f->predicted = dsc_accept_tally_block_efficiency(tally);
@@ -233,8 +218,14 @@ static void predict_figure(validate_figure *f, const log_file log[LOGS])
         f->predicted = dsc_accept_tally_autocorrelation(tally);
     else if (validate_is(f, "tokens_per_s") && task == ALL)
         f->predicted = logged_speed(&log[l]);
-    else if (validate_is(f, "speedup") && task != ALL)
-        f->predicted = held_out_speed(&log[l], task) / held_out_speed(&log[VANILLA], task);
+    if (!validate_is(f, "speedup") || task == ALL)
+        return DSC_OK;
+    int rc = held_out_speed(&log[l], task, &speed, err);
+    if (!rc)
+        rc = held_out_speed(&log[VANILLA], task, &plain, err);
+    if (!rc)
+        f->predicted = speed / plain;
+    return rc;
 }
 
 static int predict(validate_row *row, dsc_error *err)
@@ -244,7 +235,7 @@ static int predict(validate_row *row, dsc_error *err)
     for (int l = 0; l < LOGS && !rc; l++)
         rc = read_log(&log[l], files[l], row, err);
     for (size_t i = 0; i < row->count && !rc; i++)
-        predict_figure(&row->figure[i], log);
+        rc = predict_figure(&row->figure[i], log, err);
     for (int l = 0; l < LOGS; l++)
         free_log(&log[l]);
     return rc;
