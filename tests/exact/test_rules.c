@@ -2,7 +2,7 @@
 // Every method with every rule that fits it, on a pair of models small enough to know everything:
 // lossless rules emit the target's law, whatever is drafted, and greedy ones the target's output.
 // New methods and rules are covered by being in their lists.
-#include "tests/close.h"
+#include "tests/default_config.h"
 
 #include "sim/loop.h"
 #include "sim/model_markov.h"
@@ -44,26 +44,16 @@ static void bench_fini(bench *b)
     dsc_language_free(b->middle);
 }
 
-// The parameters of a method as they are when nothing is said, drafts of at most three tokens.
-static void default_config(dsc_config *c, const dsc_drafter_type *d)
+// A method as it is when nothing is said, but for drafts of at most three tokens.
+static void short_config(dsc_config *c, const dsc_drafter_type *d)
 {
     dsc_error err = {0};
-    dsc_option_value value[DSC_MAX_PARAMETERS];
-    dsc_option_set set = {d->option, d->option_count, value, false, NULL};
-    size_t words;
-    *c = (dsc_config){.drafter = d};
-    assert_ok(dsc_options_parse(&set, 1, 0, NULL, &words, &err), err);
-    for (size_t o = 0; o < d->option_count; o++) {
-        c->parameter[o] = value[o].integer;
-        c->real[o] = value[o].real;
-        c->text[o] = value[o].text;
+    default_config(c, d);
+    for (size_t o = 0; o < d->option_count; o++)
         if (d->option[o].kind == DSC_OPTION_INT &&
             (!strcmp(d->option[o].name, "length") || !strcmp(d->option[o].name, "drafts") ||
              !strcmp(d->option[o].name, "level")))
             c->parameter[o] = 3;
-        if (!strcmp(d->option[o].name, "references")) // there are no documents here
-            assert_ok(dsc_option_single(&d->option[o], "prompt", &c->parameter[o], &err), err);
-    }
     assert_ok(dsc_config_prepare(c, &err), err);
 }
 
@@ -145,7 +135,7 @@ static void lossless_rules_emit_the_targets_law(void **state)
                 continue;
             int64_t count[TEXTS] = {0}, histogram[ROOM];
             dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
-            default_config(&c, *d);
+            short_config(&c, *d);
             for (int64_t r = 0; r < REQUESTS; r++)
                 count[run_request(&b, &c, *v, made, r, 1, &counts)]++;
             int degrees;
@@ -173,7 +163,7 @@ static void a_lossy_rule_does_not(void **state)
     int degrees;
     bench_init(&b);
     law_of_texts(&b, law);
-    default_config(&c, &dsc_drafter_chain);
+    short_config(&c, &dsc_drafter_chain);
     for (int64_t r = 0; r < REQUESTS; r++)
         count[run_request(&b, &c, &dsc_verifier_typical, DSC_DRAFT_IID, r, 1, &counts)]++;
     assert_true(distance(count, law, REQUESTS, &degrees) > 1000);
@@ -188,7 +178,7 @@ static void greedy_targets_say_the_same(void **state)
     int64_t histogram[ROOM];
     dsc_config none;
     bench_init(&b);
-    default_config(&none, &dsc_drafter_none);
+    short_config(&none, &dsc_drafter_none);
     dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
     int alone = run_request(&b, &none, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, 0, 0, &counts);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
@@ -197,7 +187,7 @@ static void greedy_targets_say_the_same(void **state)
             dsc_config c;
             if (!(*v)->lossless || !fits(*d, *v, &made))
                 continue;
-            default_config(&c, *d);
+            short_config(&c, *d);
             for (int64_t r = 0; r < 20; r++) // at temperature 0 every law is of one token
                 assert_int_equal(run_request(&b, &c, *v, made, r, 0, &counts), alone);
             dsc_config_fini(&c);
@@ -218,7 +208,7 @@ static void better_rules_accept_more(void **state)
         dsc_config c;
         int64_t histogram[ROOM];
         dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
-        default_config(&c, &dsc_drafter_spectr);
+        short_config(&c, &dsc_drafter_spectr);
         for (int64_t r = 0; r < REQUESTS; r++)
             run_request(&b, &c, order[i], DSC_DRAFT_IID, r, 1, &counts);
         double rate = dsc_block_efficiency(&counts);

@@ -2,7 +2,7 @@
 // The loop takes no memory from the system: what it needs it has from the arena of the request and
 // from the room of the thread, which a first pass over the same requests has made large enough.
 // Counted by standing in for malloc.
-#include "tests/close.h"
+#include "tests/default_config.h"
 
 #include "sim/loop.h"
 #include "sim/model_spec.h"
@@ -82,24 +82,6 @@ static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, ds
     }
 }
 
-static void default_config(dsc_config *c, const dsc_drafter_type *d)
-{
-    dsc_error err = {0};
-    dsc_option_value value[DSC_MAX_PARAMETERS];
-    dsc_option_set set = {d->option, d->option_count, value, false, NULL};
-    size_t words;
-    *c = (dsc_config){.drafter = d};
-    assert_ok(dsc_options_parse(&set, 1, 0, NULL, &words, &err), err);
-    for (size_t o = 0; o < d->option_count; o++) {
-        c->parameter[o] = value[o].integer;
-        c->real[o] = value[o].real;
-        c->text[o] = value[o].text;
-        if (!strcmp(d->option[o].name, "references"))
-            assert_ok(dsc_option_single(&d->option[o], "prompt", &c->parameter[o], &err), err);
-    }
-    assert_ok(dsc_config_prepare(c, &err), err);
-}
-
 static void none_in_the_loop(void **state)
 {
     (void)state;
@@ -123,6 +105,7 @@ static void none_in_the_loop(void **state)
                                         NULL, &err),
                       err);
             default_config(&c, *d);
+            assert_ok(dsc_config_prepare(&c, &err), err);
             run(&b, &c, *v, law);
             long before = atomic_load(&taken);
             assert_true(before > 0); // it does count
