@@ -6,7 +6,7 @@ set -eu
 
 packages="gcc libc6-dev make autoconf automake libtool pkg-config
  libjansson-dev libpcre2-dev zlib1g-dev libzstd-dev libutf8proc-dev libgsl-dev librandom123-dev
- libcmocka-dev libglpk-dev gnuplot-nox $*"
+ libopenblas-dev libcmocka-dev libglpk-dev gnuplot-nox $*"
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
     echo "setup: not a Debian system: the packages needed are listed in README.md"

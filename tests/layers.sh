@@ -38,10 +38,12 @@ check traces 'base|traces'
 check plots 'base|plots'
 check sim 'base|theory|traces|sim'
 check cli 'base|theory|traces|plots|sim|cli'
+check live 'base|theory|traces|sim|live|cli/cli.h'
 forbid 'the library prints or exits' \
     '(^|[^a-z_])(printf|puts|putchar|perror|exit|abort|_exit) ?\(|stdout|stderr' \
     base theory traces plots sim
 forbid 'the library reads the environment' '(^|[^a-z_])getenv ?\(' base theory traces plots sim
-forbid 'GSL outside statistics' 'gsl/' theory traces plots cli sim
+forbid 'GSL outside statistics' 'gsl/' theory traces plots cli sim live
+forbid 'CUDA or BLAS outside live' '<(cuda|cublas|cblas)' base theory traces plots cli sim
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
