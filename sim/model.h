@@ -24,6 +24,9 @@ typedef struct dsc_model_type {
     // The draft may grow afterwards: questions about nodes that were not there when it was scored
     // need another score. It must live until the next commit.
     int (*score)(dsc_model *m, const dsc_draft *d, dsc_error *err);
+    // Begins such a pass in the background, over the nodes that are there now; `score` then waits
+    // for it. Until then the model is asked nothing. NULL: passes take no time here.
+    int (*start)(dsc_model *m, const dsc_draft *d, dsc_error *err);
     // After score: the greedy token after node `node` (-1: after the last committed token).
     // DSC_EABSENT when that is off the recorded path (counted in m->refused, never invented).
     int (*next)(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err);

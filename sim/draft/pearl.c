@@ -65,8 +65,11 @@ static int write_window(const state *s, int64_t length, dsc_draft *draft, dsc_er
 {
     int64_t window = s->in.parameter[WINDOW], last = (int64_t)s->count - 1;
     bool ends = last >= 0 && dsc_model_ends(s->in.models->target, last, s->pending[last]);
+    dsc_model *target = s->in.models->target;
     int rc = dsc_draft_append_chain(draft, -1, s->pending, s->count, err);
     draft->started = !ends;
+    if (!rc && target->type->start) // where a pass takes time, this is when it runs
+        rc = target->type->start(target, draft, err);
     if (ends && !rc) // their laws are known from the step that drew them
         return s->in.models->draft->type->score(s->in.models->draft, draft, err);
     for (int64_t i = 0; i < window && !ends && !rc; i++)
