@@ -41,6 +41,10 @@ int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
 dsc_model *live_session_model(live_session *s);
 const live_times *live_session_times(const live_session *s); // since new
 
+// After a score: the logits behind `node` (-1: behind the text), host memory, [vocab], until the
+// session is asked again.
+int live_session_logits(live_session *s, int32_t node, const float **logits, dsc_error *err);
+
 // By how much the likeliest token led the second where output token i was decided, [base.length];
 // NaN where this model was not asked (a draft model).
 const float *live_session_margins(const live_session *s);

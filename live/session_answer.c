@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session says behind a scored draft, and what it keeps of it.
+#include "live/session_state.h"
+
+#include "theory/law.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// --- answers -------------------------------------------------------------------------------------
+
+static int find_row(const live_session *s, int32_t node, int32_t *row, dsc_error *err)
+{
+    const live_config *c = &s->w->config;
+    int64_t depth = 0;
+    if (is_medusa(s)) {
+        for (int32_t n = node; n >= 0; n = s->parent[n])
+            depth++;
+        if (depth >= c->medusa_heads)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "%" PRId64 " Medusa heads: a draft can be %" PRId64 " tokens long",
+                            c->medusa_heads, c->medusa_heads);
+        *row = (int32_t)depth;
+        return DSC_OK;
+    }
+    if (node >= s->scored || (node < 0 && s->root_row < 0))
+        return dsc_fail(err, DSC_ECHECK, "node %" PRId32 " of a draft was not scored", node);
+    *row = node < 0 ? (int32_t)s->root_row : s->row[node];
+    return DSC_OK;
+}
+
+static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    if (rc)
+        return rc;
+    if (s->best[row] < 0)
+        return dsc_fail(err, DSC_ECHECK, "the model's logits are not numbers, at position %" PRId64,
+                        text_length(s));
+    int64_t depth = 0;
+    for (int32_t n = node; n >= 0; n = s->parent[n])
+        depth++;
+    *out = (dsc_next){s->best[row], dsc_model_ends(m, depth, s->best[row])};
+    return DSC_OK;
+}
+
+int live_session_fetch(live_session *s, int32_t row, dsc_error *err)
+{
+    const size_t vocab = (size_t)s->w->config.vocab;
+    return s->b->type->download(s->b, s->logit, s->logits + (size_t)row * vocab,
+                                vocab * sizeof *s->logit, err);
+}
+
+int live_session_logits(live_session *s, int32_t node, const float **logits, dsc_error *err)
+{
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    *logits = s->logit;
+    return rc ? rc : live_session_fetch(s, row, err);
+}
+
+// The law of a row, kept until another is asked for.
+static int fill_law(live_session *s, int32_t row, bool raw, dsc_dist *out, dsc_error *err)
+{
+    static const live_sampling plain = {1, 0, 1};
+    const live_sampling *how = raw ? &plain : &s->sampling;
+    const size_t vocab = (size_t)s->w->config.vocab;
+    *out = (dsc_dist){.vocab_size = (int32_t)vocab, .dense = s->law};
+    if (s->law_row == row && s->law_raw == raw)
+        return DSC_OK;
+    s->law_row = -1;
+    int rc = live_session_fetch(s, row, err);
+    if (rc)
+        return rc;
+    for (size_t x = 0; x < vocab; x++)
+        s->law[x] = s->logit[x];
+    rc = dsc_law_softmax("logits", s->law, vocab, how->temperature, how->top_k, how->top_p, err);
+    if (!rc) {
+        s->law_row = row;
+        s->law_raw = raw;
+    }
+    return rc;
+}
+
+static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    static const double certain = 1;
+    live_session *s = (live_session *)m;
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    if (rc || s->sampling.temperature > 0)
+        return rc ? rc : fill_law(s, row, false, out, err);
+    s->law_token = s->best[row];
+    *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .levels = 1};
+    out->level[0] = (dsc_dist_level){&s->law_token, &certain, NULL, 1, 0};
+    return DSC_OK;
+}
+
+static int untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    return rc ? rc : fill_law(s, row, true, out, err);
+}
+
+// --- commit --------------------------------------------------------------------------------------
+
+// The scored nodes that the first tokens of token[0, n) go along, the longest way, into path (room:
+// the list `token` of a pass). Of nodes with the same text any will do.
+static int64_t find_path(const live_session *s, const int32_t *token, int64_t n, int32_t *path)
+{
+    int32_t deepest = -1;
+    int64_t depth = 0;
+    uint8_t *on = (uint8_t *)s->mask; // not in use between passes
+    for (int32_t i = 0; i < s->scored; i++) {
+        const int32_t parent = s->parent[i];
+        on[i] = s->depth[i] <= n && s->node_token[i] == token[s->depth[i] - 1] &&
+                (parent < 0 || on[parent]);
+        if (on[i] && s->depth[i] > depth) {
+            deepest = i;
+            depth = s->depth[i];
+        }
+    }
+    for (int32_t i = deepest; i >= 0; i = s->parent[i])
+        path[s->depth[i] - 1] = i;
+    return depth;
+}
+
+static int move_rows(live_session *s, const int32_t *from, int64_t count, int64_t to,
+                     dsc_error *err)
+{
+    const int64_t width = s->w->config.hidden;
+    int rc = s->b->type->move(s->b, &s->cache, from, count, to, err);
+    for (int64_t i = 0; i < count && s->features && !rc; i++)
+        if (from[i] != to + i)
+            rc =
+                s->b->type->copy(s->b, s->features + (to + i) * width,
+                                 s->features + from[i] * width, (size_t)width * sizeof(float), err);
+    return rc;
+}
+
+// By how much the tokens that come were ahead of others where this model was asked.
+static int keep_margins(live_session *s, int64_t n, const int32_t *path, int64_t depth,
+                        dsc_error *err)
+{
+    void *p = s->margins;
+    int rc =
+        dsc_grow(&p, &s->margins_capacity, (size_t)(s->base.length + n), sizeof *s->margins, err);
+    s->margins = p;
+    for (int64_t i = 0; i < n && !rc; i++) {
+        const int32_t row = i > depth ? -1 : i == 0 ? (int32_t)s->root_row : s->row[path[i - 1]];
+        s->margins[s->base.length + i] = row >= 0 && !is_medusa(s) ? s->margin[row] : NAN;
+    }
+    return rc;
+}
+
+void live_session_drop(live_session *s)
+{
+    s->taken = s->scored = s->rows = 0;
+    s->root_row = s->law_row = -1;
+    s->used = text_length(s) - s->lead;
+}
+
+static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    bool over = m->ended;
+    for (size_t i = 0; i < n; i++) {
+        if (over)
+            return dsc_fail(err, DSC_ECHECK, "a token was emitted after the end of the output");
+        if (token[i] < 0 || token[i] >= s->w->config.vocab)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, token[i],
+                            s->w->config.vocab);
+        over = dsc_model_ends(m, (int64_t)i, token[i]);
+    }
+    const int64_t count = (int64_t)n, before = text_length(s);
+    int32_t *path = s->position;
+    int64_t depth = is_medusa(s) ? 0 : find_path(s, token, count, path);
+    int rc = keep_margins(s, count, path, depth, err);
+    // The last token is fed again, so that what follows it is known. A head's tree is dropped: its
+    // own features are not the target's.
+    int64_t kept = is_eagle(s) ? 0 : depth < count ? depth : count - 1;
+    if (s->cached < before || kept < 0)
+        kept = 0;
+    for (int64_t i = 0; i < kept; i++)
+        s->at[i] = s->slot[path[i]];
+    if (!rc && kept > 0)
+        rc = move_rows(s, s->at, kept, before, err);
+    if (rc)
+        return rc;
+    memcpy(s->text + before, token, n * sizeof *token);
+    s->cached += kept;
+    m->length += count;
+    m->ended = over;
+    live_session_drop(s);
+    return DSC_OK;
+}
+
+const dsc_model_type live_session_type = {.name = "live",
+                                          .score = live_session_score,
+                                          .start = live_session_start,
+                                          .next = next,
+                                          .law = law,
+                                          .untempered = untempered,
+                                          .commit = commit};

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session from inside. Slots of the cache: the text is in the first ones, token i in slot i -
+// lead; the nodes of a draft follow in the order in which they were scored. `lead` is 1 for an
+// EAGLE head, which is fed pairs (feature of token i - 1, token i), else 0.
+#ifndef DSC_LIVE_SESSION_STATE_H
+#define DSC_LIVE_SESSION_STATE_H
+
+#include "live/background.h"
+#include "live/session.h"
+
+enum { PREFILL = 256, FORCED = 32, WORD = 64 }; // tokens in a pass over a prompt, over an output
+
+struct live_session {
+    dsc_model base;
+    const live_weights *w;
+    live_backend *b;
+    live_session *target; // of a head, whose features it reads
+    live_cache cache;
+    live_room room;
+    float *features; // [slots][hidden] last hidden states, where somebody reads them
+    int64_t context, nodes, slots, lead;
+    live_sampling sampling;
+    live_times times;
+
+    int32_t *text; // [prompt + output]
+    int64_t prompt;
+    int64_t cached; // tokens of the text whose keys and values are there
+
+    // The draft as scored: of node i its slot, its depth (1 below the text), its row of logits.
+    // Tokens and parents are copies: a draft may grow while it is scored in the background.
+    int64_t taken, scored, used; // nodes; slots
+    int32_t *node_token, *parent, *slot, *depth, *row;
+    int64_t rows;     // of logits that are kept, the text's own first
+    int64_t root_row; // the text's own, or -1: not scored
+    float *logits;    // [1 + nodes][vocab] on the device
+    int32_t *best;    // [1 + nodes]
+    float *margin;    // [1 + nodes]
+    float *margins;   // [limit] of the output's tokens
+    size_t margins_capacity;
+
+    // A law as it was asked for last.
+    double *law;
+    float *logit; // [vocab]
+    int32_t law_row, law_token;
+    bool law_raw;
+
+    // Lists of a pass, [most rows].
+    int32_t *token, *position, *at, *output, *feature;
+    uint64_t *mask;
+    int64_t most, words;
+
+    live_background *background;
+    bool started;
+};
+
+static inline bool is_medusa(const live_session *s)
+{
+    return s->w->config.family == LIVE_MEDUSA;
+}
+
+static inline bool is_eagle(const live_session *s)
+{
+    return s->w->config.family == LIVE_EAGLE;
+}
+
+static inline int64_t text_length(const live_session *s)
+{
+    return s->prompt + s->base.length;
+}
+
+// --- passes (session_score.c) --------------------------------------------------------------------
+
+extern const dsc_model_type live_session_type;
+
+// An empty batch of the session's lists.
+live_batch live_session_batch(const live_session *s);
+// The tokens of the text from `cached` on, the first `count` of them, into a batch.
+void live_session_list_text(live_session *s, live_batch *batch, int64_t count);
+// Runs a batch and waits for it; adds the time to *clock. from_target: an EAGLE head is fed the
+// target's features, else its own.
+int live_session_run(live_session *s, const live_batch *batch, bool from_target, double *clock,
+                     dsc_error *err);
+// Keeps the logits of the pass that has just been run.
+int live_session_keep_rows(live_session *s, int64_t count, dsc_error *err);
+// The text's tokens up to `end` into the cache, no logits.
+int live_session_catch_up(live_session *s, int64_t end, double *clock, dsc_error *err);
+// Waits for a pass in the background.
+int live_session_settle(live_session *s, dsc_error *err);
+int live_session_score(dsc_model *m, const dsc_draft *d, dsc_error *err);
+int live_session_start(dsc_model *m, const dsc_draft *d, dsc_error *err);
+
+// --- answers (session_answer.c) ------------------------------------------------------------------
+
+// A row of logits to the host: s->logit.
+int live_session_fetch(live_session *s, int32_t row, dsc_error *err);
+// Forgets the draft.
+void live_session_drop(live_session *s);
+
+#endif
