@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A method's configuration as it is when nothing is said.
+// What tests of every method with every rule share.
 #ifndef DSC_TESTS_DEFAULT_CONFIG_H
 #define DSC_TESTS_DEFAULT_CONFIG_H
 
-#include "sim/drafter.h"
+#include "sim/loop.h"
 #include "tests/close.h"
 
 #include <string.h>
@@ -24,6 +24,40 @@ static inline void default_config(dsc_config *c, const dsc_drafter_type *d)
         if (!strcmp(d->option[o].name, "references"))
             assert_ok(dsc_option_single(&d->option[o], "prompt", &c->parameter[o], &err), err);
     }
+}
+
+// A method as it is when nothing is said, but for drafts of at most three tokens.
+static inline void short_config(dsc_config *c, const dsc_drafter_type *d)
+{
+    dsc_error err = {0};
+    default_config(c, d);
+    for (size_t o = 0; o < d->option_count; o++)
+        if (d->option[o].kind == DSC_OPTION_INT &&
+            (!strcmp(d->option[o].name, "length") || !strcmp(d->option[o].name, "drafts") ||
+             !strcmp(d->option[o].name, "level")))
+            c->parameter[o] = 3;
+    assert_ok(dsc_config_prepare(c, &err), err);
+}
+
+// Whether they go together where every model is there and answers everything.
+static inline bool fits(const dsc_drafter_type *d, const dsc_verifier_type *v, dsc_draft_law *law)
+{
+    dsc_error ignored;
+    const dsc_fit all = {true, true, true, true};
+    return dsc_pair_law(law, d, v, &all, &ignored) == DSC_OK;
+}
+
+// Pearson's statistic of `texts` counts, n in all, against the exact law.
+static inline double pearson(const int64_t *count, const double *law, int texts, int64_t n,
+                             int *degrees)
+{
+    double sum = 0;
+    *degrees = texts - 1;
+    for (int t = 0; t < texts; t++) {
+        double expected = law[t] * (double)n, d = (double)count[t] - expected;
+        sum += d * d / expected;
+    }
+    return sum;
 }
 
 #endif

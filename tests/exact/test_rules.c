@@ -44,19 +44,6 @@ static void bench_fini(bench *b)
     dsc_language_free(b->middle);
 }
 
-// A method as it is when nothing is said, but for drafts of at most three tokens.
-static void short_config(dsc_config *c, const dsc_drafter_type *d)
-{
-    dsc_error err = {0};
-    default_config(c, d);
-    for (size_t o = 0; o < d->option_count; o++)
-        if (d->option[o].kind == DSC_OPTION_INT &&
-            (!strcmp(d->option[o].name, "length") || !strcmp(d->option[o].name, "drafts") ||
-             !strcmp(d->option[o].name, "level")))
-            c->parameter[o] = 3;
-    assert_ok(dsc_config_prepare(c, &err), err);
-}
-
 // Runs request r and returns its output as a number in base VOCAB.
 static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *rule,
                        dsc_draft_law law, int64_t r, double temperature, dsc_counts *counts)
@@ -99,26 +86,6 @@ static void law_of_texts(bench *b, double law[TEXTS])
     }
 }
 
-static bool fits(const dsc_drafter_type *d, const dsc_verifier_type *v, dsc_draft_law *law)
-{
-    dsc_error ignored;
-    const dsc_fit all = {true, true, true, true};
-    return dsc_pair_law(law, d, v, &all, &ignored) == DSC_OK;
-}
-
-// Pearson's statistic against the exact law.
-static double distance(const int64_t *count, const double *law, int64_t n, int *degrees)
-{
-    double sum = 0;
-    *degrees = -1;
-    for (int t = 0; t < TEXTS; t++) {
-        double expected = law[t] * (double)n, d = (double)count[t] - expected;
-        sum += d * d / expected;
-        ++*degrees;
-    }
-    return sum;
-}
-
 static void lossless_rules_emit_the_targets_law(void **state)
 {
     (void)state;
@@ -139,7 +106,7 @@ static void lossless_rules_emit_the_targets_law(void **state)
             for (int64_t r = 0; r < REQUESTS; r++)
                 count[run_request(&b, &c, *v, made, r, 1, &counts)]++;
             int degrees;
-            double x = distance(count, law, REQUESTS, &degrees);
+            double x = pearson(count, law, TEXTS, REQUESTS, &degrees);
             if (x > degrees + 5 * sqrt(2 * degrees))
                 fail_msg("%s with %s: chi-square %.1f of %d degrees of freedom", (*d)->name,
                          (*v)->name, x, degrees);
@@ -166,7 +133,7 @@ static void a_lossy_rule_does_not(void **state)
     short_config(&c, &dsc_drafter_chain);
     for (int64_t r = 0; r < REQUESTS; r++)
         count[run_request(&b, &c, &dsc_verifier_typical, DSC_DRAFT_IID, r, 1, &counts)]++;
-    assert_true(distance(count, law, REQUESTS, &degrees) > 1000);
+    assert_true(pearson(count, law, TEXTS, REQUESTS, &degrees) > 1000);
     dsc_config_fini(&c);
     bench_fini(&b);
 }
