@@ -190,6 +190,16 @@ static int take_nodes(live_session *s, const dsc_draft *d, dsc_error *err)
     return DSC_OK;
 }
 
+// How many of the nodes can be scored by one more pass: all, or, of an EAGLE head, those whose
+// parent has been scored, whose feature they are fed.
+static int64_t end_of_pass(const live_session *s)
+{
+    int64_t end = s->scored;
+    while (end < s->taken && !(is_eagle(s) && s->parent[end] >= s->scored))
+        end++;
+    return end;
+}
+
 static int score_taken(live_session *s, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -205,8 +215,8 @@ static int score_taken(live_session *s, dsc_error *err)
     // Pairs with the target's features and pairs with its own are two passes of an EAGLE head.
     if (!rc && is_eagle(s) && s->cached < text_length(s))
         rc = score_pass(s, 0, err);
-    if (!rc && (s->cached < text_length(s) || s->scored < s->taken))
-        rc = score_pass(s, s->taken, err);
+    while (!rc && (s->cached < text_length(s) || s->scored < s->taken))
+        rc = score_pass(s, end_of_pass(s), err);
     return rc;
 }
 
