@@ -147,9 +147,9 @@ void live_session_free(live_session *s)
     live_cache_free(&s->cache, s->b);
     s->b->type->free(s->b, s->features);
     s->b->type->free(s->b, s->logits);
-    void *const lists[] = {s->text,   s->slot,   s->depth,   s->row,   s->best,
-                           s->margin, s->law,    s->logit,   s->token, s->position,
-                           s->at,     s->output, s->feature, s->mask,  s->margins};
+    void *const lists[] = {s->text, s->node_token, s->parent,  s->slot,  s->depth,  s->row,
+                           s->best, s->margin,     s->law,     s->logit, s->token,  s->position,
+                           s->at,   s->output,     s->feature, s->mask,  s->margins};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]);
     free(s);

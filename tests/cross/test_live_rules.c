@@ -9,7 +9,7 @@
 #include <gsl/gsl_cdf.h>
 #include <string.h>
 
-enum { VOCAB = 3, TOKENS = 3, TEXTS = 27, PROMPT = 4, CONTEXT = 16, NODES = 1024, REQUESTS = 1200 };
+enum { VOCAB = 3, TOKENS = 3, TEXTS = 27, PROMPT = 4, CONTEXT = 16, NODES = 1024, REQUESTS = 700 };
 enum { LONG = 40, LONG_CONTEXT = 128, LONG_VOCAB = 16, PROMPTS = 6 };
 enum { TARGET, DRAFT, MIDDLE, COPY, MODELS }; // COPY: the target again, for methods that know it
 
