@@ -329,7 +329,7 @@ static void follow(lane_walk *w, const dsc_rule_group *g, const facts *f)
     double *reach = elements(w, REACH), *product = elements(w, OTHER);
     switch (g->chance) {
     case MATCH: follow_match(w, f); break;
-    case PRODUCT: multiply(reach + 1, w->open, fmin(f->ratio, 1)); break;
+    case PRODUCT: multiply(reach + 1, w->open, f->ratio < 1 ? f->ratio : 1); break;
     case BLOCK: follow_block(reach + 1, product + 1, w->open, f->ratio); break;
     case ANY: follow_any(reach + 1, product + 1, w->open, f->draft, g->drafts); break;
     case SURVIVORS: follow_survivors(w, f->law, g->drafts); break;
@@ -385,8 +385,10 @@ static int look(const dsc_rule_plan *plan, const dsc_request *q, int64_t t, dsc_
         rc = dsc_position_logp(q, DSC_SIDE_TARGET, t, &target, err);
     if (!rc && plan->laws.drafts)
         rc = dsc_position_laws(&plan->laws, q, t, room, law, err);
-    f->draft = exp(draft);
-    f->ratio = exp(draft - target);
+    if (c == ANY)
+        f->draft = exp(draft);
+    else if (c == PRODUCT || c == BLOCK)
+        f->ratio = exp(draft - target);
     return rc;
 }
 

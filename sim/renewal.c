@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/renewal.h"
+#include "sim/renewal_width.h"
 
-#include <stdbool.h>
 #include <string.h>
+
+// Products are added, not fused, so that all machines get the same sums.
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
 
 enum { LANES = DSC_RENEWAL_LANES };
 
@@ -12,9 +18,10 @@ struct dsc_renewal_tile {
     double calls[LANES];
     double places[LANES];  // where they begin, summed
     double missing[LANES]; // draft tokens that there was no output left for
-    double *begin;         // [2 longest + 2][LANES] from the base on, the latest call first
-    double *at_least;      // [reach + 1][LANES]; element 0 is not used
-    unsigned char *lane;   // [reach + 1] the first one that has so long drafts
+    // [2 longest + 2][LANES] from the base on, the latest call first; 0 where it began more tokens
+    // ago than the lane's drafts are long, so that all lanes are added up to the longest's.
+    double *begin;
+    double *at_least; // [reach + 1][LANES]; element 0 is not used
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -28,6 +35,13 @@ static void miss(dsc_renewal_tile *x, const double *begin, int64_t left)
     for (int l = 0; l < LANES; l++)
         if (left < x->limit[l])
             x->missing[l] += begin[l] * (double)(x->limit[l] - left);
+}
+
+// Of each lane, the call that no draft reaches beyond from now on.
+static inline void forget(dsc_renewal_tile *x, size_t base)
+{
+    for (int l = 0; l < LANES - 1; l++)
+        x->begin[(base + (size_t)x->reach[l]) * LANES + (size_t)l] = 0;
 }
 
 // Rows of LANES numbers, each in a cache line.
@@ -58,32 +72,106 @@ static int tile_init(dsc_renewal_tile *x, const dsc_renewal *r, const int32_t *l
         return rc;
     for (size_t i = 0; i < sums * LANES; i++)
         x->at_least[i] = 0;
-    void *lane;
-    rc = dsc_arena_alloc(arena, &lane, sums, 1, err);
-    x->lane = lane;
-    for (size_t i = 0, l = 0; i < sums && !rc; i++) {
-        while (x->reach[l] < (int64_t)i)
-            l++;
-        x->lane[i] = (unsigned char)l;
-    }
-    if (rc)
-        return rc;
     double *first = x->begin + r->base * LANES;
     for (int l = 0; l < LANES; l++)
         first[l] = 1;
     miss(x, first, r->positions);
+    forget(x, r->base);
     return DSC_OK;
+}
+
+// What a step does with all tiles, in vectors of so many bytes; the sums are the same for all.
+//
+// It takes a token, and counts the calls that begin behind it, at `place`: row 0 of begin; row i is
+// of the calls that began i tokens earlier. A token is added up in four sums, for one addition
+// waits for the one before. Which row goes where is the same for all lanes, so that a sum depends
+// neither on its neighbours nor on how many there are in a vector. Rounding must not make a
+// probability negative.
+typedef void step_function(dsc_renewal_tile *x, size_t tiles, size_t base, const double *reach,
+                           int64_t open, double place);
+
+#define TAKE(vector, i, into)                                                                      \
+    do {                                                                                           \
+        vector a_ = reach[i] * *(const vector *)(begin + (i)*LANES);                               \
+        into += a_;                                                                                \
+        *(vector *)(sums + (i)*LANES) += a_;                                                       \
+    } while (0)
+
+#define KERNEL(name, width, target)                                                                \
+    typedef double name##_lanes                                                                    \
+        __attribute__((vector_size(width), aligned(sizeof(double)), may_alias));                   \
+    target static void name(dsc_renewal_tile *x, size_t tiles, size_t base, const double *reach,   \
+                            int64_t open, double place)                                            \
+    {                                                                                              \
+        enum { WIDE = width / sizeof(double) };                                                    \
+        const name##_lanes zero = {0}, one = zero + 1;                                             \
+        for (; tiles--; x++) {                                                                     \
+            for (size_t lane = 0; lane < LANES; lane += WIDE) {                                    \
+                double *restrict begin = x->begin + base * LANES + lane;                           \
+                double *restrict sums = x->at_least + lane;                                        \
+                name##_lanes s0 = zero, s1 = zero, s2 = zero, s3 = zero;                           \
+                int64_t i = 1, end = least(open, x->reach[lane + WIDE - 1]);                       \
+                for (; i + 3 <= end; i += 4) {                                                     \
+                    TAKE(name##_lanes, i, s0);                                                     \
+                    TAKE(name##_lanes, i + 1, s1);                                                 \
+                    TAKE(name##_lanes, i + 2, s2);                                                 \
+                    TAKE(name##_lanes, i + 3, s3);                                                 \
+                }                                                                                  \
+                if (i <= end)                                                                      \
+                    TAKE(name##_lanes, i, s0);                                                     \
+                if (i + 1 <= end)                                                                  \
+                    TAKE(name##_lanes, i + 1, s1);                                                 \
+                if (i + 2 <= end)                                                                  \
+                    TAKE(name##_lanes, i + 2, s2);                                                 \
+                name##_lanes next = one - ((s0 + s1) + (s2 + s3));                                 \
+                next = (name##_lanes)((next > 0) & (__typeof__(next > 0))next);                    \
+                *(name##_lanes *)begin = next;                                                     \
+                *(name##_lanes *)(x->calls + lane) += next;                                        \
+                next *= place;                                                                     \
+                *(name##_lanes *)(x->places + lane) += next;                                       \
+            }                                                                                      \
+            forget(x, base);                                                                       \
+        }                                                                                          \
+    }
+
+KERNEL(plain, 16, )
+#ifdef __x86_64__
+KERNEL(avx2, 32, __attribute__((target("avx2"))))
+KERNEL(avx512, 64, __attribute__((target("avx512f,avx512dq,avx512vl"))))
+#endif
+
+// In vectors of so many bytes, 0: the widest there are; NULL: not on this machine.
+static step_function *choose_kernel(int width)
+{
+#ifdef __x86_64__
+    if ((!width || width == 64) && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return avx512;
+    if ((!width || width == 32) && __builtin_cpu_supports("avx2"))
+        return avx2;
+#endif
+    return !width || width == 16 ? plain : NULL;
 }
 
 int dsc_renewal_init(dsc_renewal *r, int64_t positions, const int32_t *limit, size_t lanes,
                      dsc_arena *arena, dsc_error *err)
 {
+    return dsc_renewal_init_width(r, 0, positions, limit, lanes, arena, err);
+}
+
+int dsc_renewal_init_width(dsc_renewal *r, int width, int64_t positions, const int32_t *limit,
+                           size_t lanes, dsc_arena *arena, dsc_error *err)
+{
     void *tile;
+    step_function *step = choose_kernel(width);
+    if (!step)
+        return dsc_fail(err, DSC_EABSENT, "no vectors of %d bytes here", width);
     *r = (dsc_renewal){.positions = positions,
                        .longest = least(limit[lanes - 1], positions - 1),
                        .lanes = lanes,
-                       .tiles = (lanes + LANES - 1) / LANES};
-    r->base = 2 * (size_t)r->longest + 1;
+                       .tiles = (lanes + LANES - 1) / LANES,
+                       .step = step};
+    r->base = (size_t)r->longest + 1;
     int rc = dsc_arena_alloc(arena, &tile, r->tiles, sizeof *r->tile, err);
     r->tile = tile;
     for (size_t i = 0; i < r->tiles && !rc; i++) {
@@ -93,91 +181,28 @@ int dsc_renewal_init(dsc_renewal *r, int64_t positions, const int32_t *limit, si
     return rc;
 }
 
-// Four lanes; memory is aligned as numbers are.
-typedef double quad __attribute__((vector_size(32), aligned(sizeof(double)), may_alias));
-
-// has[lane]: 1 for it and the lanes behind it, whose drafts are as long or longer.
-static const double has[LANES][LANES] = {
-    {1, 1, 1, 1, 1, 1, 1, 1}, {0, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1, 1, 1},
-    {0, 0, 0, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 1, 1, 1},
-    {0, 0, 0, 0, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 1},
-};
-
-// What one draft token adds, its calls' begin and sum being given. `in`: to which lanes; NULL: all.
-typedef struct pair {
-    quad left, right;
-} pair;
-
-static inline __attribute__((always_inline)) void take(const double *begin, double *sum,
-                                                       double reach, const double *in, pair *token)
+// The rows have come down to the first: the ones that are still looked at go back to the top.
+static void move_up(dsc_renewal *r)
 {
-    const quad *from = (const quad *)begin, *lanes = (const quad *)in;
-    quad *to = (quad *)sum;
-    quad a = reach * from[0], b = reach * from[1];
-    if (in) {
-        a *= lanes[0];
-        b *= lanes[1];
+    size_t kept = (size_t)r->longest;
+    r->base = kept + 1;
+    for (size_t i = 0; i < r->tiles; i++) {
+        double *begin = r->tile[i].begin;
+        memcpy(begin + r->base * LANES, begin, kept * LANES * sizeof *begin);
     }
-    token->left += a;
-    token->right += b;
-    to[0] += a;
-    to[1] += b;
-}
-
-// Takes a token, and counts the calls that begin behind it, at `place`: element 0 of begin; element
-// i is of the calls that began i tokens earlier. Products are added, not fused, so that all
-// machines get the same sums.
-#ifdef HAVE_TARGET_CLONES
-__attribute__((target_clones("avx2", "default")))
-#endif
-static void
-step_tile(dsc_renewal_tile *x, size_t base, const double *restrict reach, int64_t open,
-          double place)
-{
-    const quad one = {1, 1, 1, 1};
-    double *restrict begin = x->begin + base * LANES, *restrict sums = x->at_least;
-    // Apart: one addition waits for the one before. Which token goes where is the same for all
-    // lanes, so that a sum does not depend on its neighbours.
-    pair odd = {{0}, {0}}, even = {{0}, {0}};
-    int64_t i = 1, whole = least(open, x->reach[0]), end = least(open, x->reach[LANES - 1]);
-    for (; i < whole; i += 2) {
-        take(begin + i * LANES, sums + i * LANES, reach[i], NULL, &odd);
-        take(begin + (i + 1) * LANES, sums + (i + 1) * LANES, reach[i + 1], NULL, &even);
-    }
-    for (; i < end; i += 2) {
-        const double *in = has[x->lane[i]], *next = has[x->lane[i + 1]];
-        take(begin + i * LANES, sums + i * LANES, reach[i], in, &odd);
-        take(begin + (i + 1) * LANES, sums + (i + 1) * LANES, reach[i + 1], next, &even);
-    }
-    if (i <= end)
-        take(begin + i * LANES, sums + i * LANES, reach[i], has[x->lane[i]], &odd);
-    quad left = one - (odd.left + even.left), right = one - (odd.right + even.right);
-    quad *next = (quad *)begin, *calls = (quad *)x->calls, *places = (quad *)x->places;
-    next[0] = (quad)((left > 0) & (__typeof__(left > 0))left); // not below 0 by rounding
-    next[1] = (quad)((right > 0) & (__typeof__(right > 0))right);
-    calls[0] += next[0];
-    calls[1] += next[1];
-    places[0] += place * next[0];
-    places[1] += place * next[1];
 }
 
 void dsc_renewal_step(dsc_renewal *r, const double *reach, int64_t open)
 {
-    size_t kept = (size_t)r->longest;
-    bool full = r->base == 0;
-    if (full)
-        r->base = kept + 1;
+    if (r->base == 0)
+        move_up(r);
     r->base--;
     r->at++;
-    for (size_t i = 0; i < r->tiles; i++) {
-        dsc_renewal_tile *x = &r->tile[i];
-        double *begin = x->begin + r->base * LANES;
-        if (full)
-            memcpy(begin + LANES, x->begin, kept * LANES * sizeof *begin);
-        step_tile(x, r->base, reach, open, (double)r->at);
-        if (r->positions - r->at < x->limit[LANES - 1])
-            miss(x, begin, r->positions - r->at);
-    }
+    r->step(r->tile, r->tiles, r->base, reach, open, (double)r->at);
+    int64_t left = r->positions - r->at;
+    for (size_t i = 0; i < r->tiles; i++)
+        if (left < r->tile[i].limit[LANES - 1])
+            miss(&r->tile[i], r->tile[i].begin + r->base * LANES, left);
 }
 
 double dsc_renewal_calls(const dsc_renewal *r, size_t lane)

@@ -29,6 +29,8 @@ typedef struct dsc_renewal {
     size_t lanes, tiles;
     size_t base; // of the tiles' rows
     dsc_renewal_tile *tile;
+    void (*step)(dsc_renewal_tile *x, size_t tiles, size_t base, const double *reach, int64_t open,
+                 double place); // in this processor's vectors
 } dsc_renewal;
 
 // A walk over `positions` >= 1 output tokens with drafts of length limit[lanes], ascending. All
