@@ -45,11 +45,12 @@ typedef struct live_weights {
 } live_weights;
 
 // Loads FOLDER (model.safetensors, or shards by model.safetensors.index.json) onto the backend.
-// Checked before anything is allocated: that the memory suffices; then that every tensor is there
-// with its shape and a dtype that is implemented, and holds no NaN or infinity (the tensor is
-// named). Tensors that no architecture needs are listed in *unused when not NULL (comma-separated,
-// owned by the caller), never silently taken. Folders of pickled weights only are refused with the
-// command that converts them. DSC_EINPUT, DSC_ENOMEM (how much is needed and free), DSC_EIO.
+// Checked before anything is allocated: that every tensor is there with its shape and a dtype that
+// is implemented, then that the memory suffices; while they are read, that none holds NaN or an
+// infinity (named, with its place). Tensors that are not used are listed in *unused when not NULL
+// (comma-separated, owned by the caller), but for angles and masks, which old checkpoints store.
+// Folders of pickled weights only are refused with the command that converts them. DSC_EINPUT,
+// DSC_ENOMEM (how much is needed and free). config.dtype is that of the stored matrices.
 int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
                       dsc_error *err);
 // Random ones of a shape: uniform, of the variance that keeps activations of order one; the same

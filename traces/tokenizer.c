@@ -205,6 +205,15 @@ int32_t dsc_tokenizer_find(const dsc_tokenizer *t, const char *content)
     return id != TOK_NONE ? id : dsc_tok_map_get(&t->vocab, content, length);
 }
 
+const char *dsc_tokenizer_text(const dsc_tokenizer *t, int32_t id, size_t *length)
+{
+    *length = 0;
+    if (t->bytes || id < 0 || id >= t->vocab_size)
+        return NULL;
+    *length = t->token[id].length;
+    return t->token[id].data;
+}
+
 int32_t dsc_tokenizer_eos(const dsc_tokenizer *t)
 {
     return t->eos;

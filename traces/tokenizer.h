@@ -39,6 +39,10 @@ DSC_API int32_t dsc_tokenizer_vocab_size(const dsc_tokenizer *t); // every id is
 // The id of the token whose content is exactly `content` (added tokens included), or -1.
 DSC_API int32_t dsc_tokenizer_find(const dsc_tokenizer *t, const char *content);
 
+// The text of a token as tokenizer.json has it, of *length bytes, owned by the tokenizer; NULL: the
+// id has none, or the tokenizer is the built-in one.
+DSC_API const char *dsc_tokenizer_text(const dsc_tokenizer *t, int32_t id, size_t *length);
+
 // The token that ends an output, or -1: the first special token present among "</s>",
 // "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "<eos>" (tokenizer.json does not
 // say which it is).

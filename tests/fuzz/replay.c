@@ -10,7 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef FUZZ_LIVE
+#define LIVE_TARGETS(X) X(config)
+#else
+#define LIVE_TARGETS(X)
+#endif
 #define TARGETS(X)                                                                                 \
+    LIVE_TARGETS(X)                                                                                \
     X(array)                                                                                       \
     X(cost)                                                                                        \
     X(import)                                                                                      \
