@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The import loop: lines of the inputs, through a driver, into a trace. Lines travel in chunks
-// (import_lines.h) through a ring of RING of them. Three kinds of tasks handle a chunk: one thread
-// reads it, any thread makes its records, and these are added to the trace in the order of the
-// input, one chunk at a time; so nothing depends on threads. Shards are written by a thread of the
-// writer's own.
+// (import_lines.h) through a ring of RING of them. Three things are done with a chunk, each by any
+// thread: it is read, one chunk at a time; its records are made; and these are added to the trace
+// in the order of the input, one chunk at a time; so nothing depends on threads. Shards are written
+// by a thread of the writer's own.
 #include "traces/import.h"
 
 #include "base/option.h"
@@ -14,6 +14,7 @@
 #include "traces/json_text.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,19 +38,30 @@ enum {
     GIANT_BYTES = 1 << 20 // a chunk with a line so long has the memory to itself
 };
 
+// Which chunks of an input are where; by number, modulo the ring. The lock guards all of it.
+typedef struct ring {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t read, begun, taken; // chunks that are read, those of them that are or were made into
+                               // records, and those of these that are in the trace
+    bool made[RING];           // into records, and not yet taken
+    bool reading, taking, end; // `end`: no more are to be read
+    bool alone;                // no other is read until the last one is taken
+} ring;
+
 typedef struct importer {
     dsc_import_job job;
     const char *const *paths; // [count]
     size_t count;
-    void *prepared;           // the driver's
-    bool is_settled;          // driver and prepared are
-    dsc_encoder **encoder;    // [threads]
-    dsc_import_chunk *chunk;  // [chunks]
-    size_t chunks;            // RING; one for one thread
-    size_t next;              // number of the chunk to be read next
+    void *prepared;          // the driver's
+    bool is_settled;         // driver and prepared are
+    dsc_encoder **encoder;   // [threads]
+    dsc_import_chunk *chunk; // [chunks]
+    size_t chunks;           // RING; one for one thread
+    ring ring;
     dsc_import_source source; // the input being read
 
-    // Of the tasks that add records, which run one after the other.
+    // Of who adds records, one thread at a time.
     atomic_bool stopped; // no more records, for the reason in `why`
     dsc_error why;
     const char *out_path;
@@ -311,40 +323,85 @@ static void parse_chunk(importer *im, dsc_import_chunk *c)
                                dsc_input_name(im->source.in));
 }
 
+// The first line that is JSON settles the driver; until then a chunk is alone, and so the settling.
 static void read_chunk(importer *im, dsc_import_chunk *c)
 {
     bool documents = !im->job.driver || im->job.driver->documents;
     dsc_import_chunk_read(c, &im->source, documents);
+    if (!im->is_settled)
+        settle_driver(im, c);
 }
 
-// The dependences say it all: a chunk is filled again when its records were taken, and chunks are
-// taken in order. The loop waits for each chunk to be read; meanwhile its thread lends a hand with
-// the other tasks.
+typedef enum duty { READ, PARSE, TAKE, REST, LEAVE } duty;
+
+// What is to be done next. Taking first empties the ring, and the records are in the caches of who
+// made them; a chunk for each thread is read in advance, for reading is one at a time.
+static duty choose_duty(const importer *im)
+{
+    const ring *r = &im->ring;
+    size_t waiting = r->read - r->begun, threads = (size_t)im->job.options.threads;
+    bool readable = !r->reading && !r->end && r->read - r->taken < im->chunks &&
+                    !(r->alone && r->taken < r->read);
+    if (!r->taking && r->made[r->taken % im->chunks])
+        return TAKE;
+    if (readable && waiting < threads)
+        return READ;
+    if (waiting)
+        return PARSE;
+    return readable ? READ : r->end && r->taken == r->read && !r->reading ? LEAVE : REST;
+}
+
+// Under the lock, but for the work itself.
+static void do_duty(importer *im, duty what)
+{
+    ring *r = &im->ring;
+    size_t number = what == READ ? r->read : what == PARSE ? r->begun++ : r->taken;
+    dsc_import_chunk *c = &im->chunk[number % im->chunks];
+    r->reading = r->reading || what == READ;
+    r->taking = r->taking || what == TAKE;
+    pthread_mutex_unlock(&r->lock);
+    if (what == READ)
+        read_chunk(im, c);
+    else if (what == PARSE)
+        parse_chunk(im, c);
+    else
+        take_chunk(im, c);
+    pthread_mutex_lock(&r->lock);
+    switch (what) {
+    case READ:
+        r->reading = false;
+        r->read++;
+        r->end = c->last || is_stopped(im);
+        r->alone = !im->is_settled || c->bytes.length > GIANT_BYTES;
+        break;
+    case PARSE: r->made[number % im->chunks] = true; break;
+    default:
+        r->taking = r->made[number % im->chunks] = false;
+        r->taken++;
+        r->end = r->end || is_stopped(im);
+    }
+    pthread_cond_broadcast(&r->changed);
+}
+
+static void work(importer *im)
+{
+    ring *r = &im->ring;
+    duty next;
+    pthread_mutex_lock(&r->lock);
+    while ((next = choose_duty(im)) != LEAVE) {
+        if (next == REST)
+            pthread_cond_wait(&r->changed, &r->lock);
+        else
+            do_duty(im, next);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
 static int import_lines(importer *im, dsc_error *err)
 {
+    im->ring = (ring){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 #pragma omp parallel num_threads(im->job.options.threads)
-#pragma omp master
-    for (bool end = false, giant = false; !end;) {
-        dsc_import_chunk *c = &im->chunk[im->next++ % im->chunks];
-#pragma omp taskgroup
-#pragma omp task depend(inout : c[0]) shared(giant)
-        {
-            read_chunk(im, c);
-            giant = c->bytes.length > GIANT_BYTES;
-        }
-        if (!im->is_settled) {
-#pragma omp taskwait
-            settle_driver(im, c);
-        }
-        end = c->last || is_stopped(im);
-#pragma omp task depend(inout : c[0])
-        parse_chunk(im, c);
-#pragma omp task depend(inout : c[0], im[0])
-        take_chunk(im, c);
-        if (giant) {
-#pragma omp taskwait
-        }
-    }
+    work(im);
     if (is_stopped(im))
         *err = im->why;
     return im->why.status;

@@ -34,6 +34,23 @@ static size_t contraction(const unsigned char *p, size_t n)
     return three ? 3 : 0;
 }
 
+// Letters of ASCII at p before anything else, eight at a time as long as there are eight bytes.
+static const unsigned char *skip_letters(const unsigned char *p, const unsigned char *stop)
+{
+    const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    for (; stop - p >= 8; p += 8) {
+        uint64_t x, low;
+        memcpy(&x, p, 8);
+        low = (x | ones * 0x20) & ~high; // lower case; bit 7 takes what is carried
+        uint64_t letter = (low + ones * (0x80 - 'a')) & ~(low + ones * (0x7f - 'z')) & ~x & high;
+        if (letter != high)
+            return p + __builtin_ctzll(~letter & high) / 8;
+    }
+    while (p < stop && class_of[*p] == L)
+        p++;
+    return p;
+}
+
 bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *end)
 {
     const unsigned char *p = (const unsigned char *)text + from, *q = p;
@@ -49,6 +66,8 @@ bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *en
     unsigned char class = class_of[*q], next = class;
     if (class == S)
         q = p; // after a space, too: then "\s+" begins at the former
+    if (class == L)
+        q = skip_letters(q, stop);
     while (q < stop && (next = class_of[*q]) == class)
         q++;
     // What follows a run of spaces wants the last for itself; of one alone nothing would be left.

@@ -22,7 +22,10 @@ enum {
     TOK_MAX_STEPS = 64,  // of one pipeline; also bounds the recursion over pre-tokenizers
     TOK_NONE = -1,       // no such token
     TOK_BMP = 1 << 16,   // code points that have a direct table
-    TOK_CACHE_BITS = 16, // entries of an encoder's word cache: 4 MiB
+    TOK_CACHE_BITS = 15, // log2 of the sets of an encoder's cache: 4 MiB
+    TOK_CACHE_WAYS = 2,  // entries of a set
+    TOK_CACHE_TEXT = 26, // bytes of a text that has an entry
+    TOK_WAITING = 8,     // words that are found before the first of them is encoded
     TOK_JOIN_BITS = 20,  // log2 of the bits of the join filter
 };
 
@@ -322,20 +325,29 @@ typedef struct tok_piece {
     bool first; // begins where the whole input begins
 } tok_piece;
 
+#define TOK_NO_SET SIZE_MAX // of texts that are too long for the cache
+
+typedef struct tok_waiting {
+    tok_text text;
+    size_t set; // of the cache, or TOK_NO_SET
+} tok_waiting;
+
 struct dsc_encoder {
     const dsc_tokenizer *t;
     tok_matcher *matcher;
     tok_word word;
     dsc_arena arena; // texts that pre-tokenizers rewrote; one segment at a time
     dsc_buffer normal[2];
-    struct tok_cache_entry *cache; // [1 << TOK_CACHE_BITS], direct-mapped
-    dsc_tokens *out;               // of the call under way
+    struct tok_cache_entry *cache;    // [1 << TOK_CACHE_BITS][TOK_CACHE_WAYS], the newest first
+    tok_waiting waiting[TOK_WAITING]; // words [encoded, found) of the stretch, modulo the ring
+    size_t found, encoded;
+    dsc_tokens *out; // of the call under way
 };
 
 // An entry is one cache line. Words or encodings that do not fit are not cached.
 typedef struct tok_cache_entry {
     uint8_t length, count; // bytes of key (0 = empty), ids
-    char key[26];
+    char key[TOK_CACHE_TEXT];
     int32_t id[9];
 } tok_cache_entry;
 

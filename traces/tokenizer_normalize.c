@@ -25,13 +25,27 @@ static size_t find_in_8(const char *p, unsigned char byte)
     return x ? (size_t)__builtin_ctzll(x) / 8 : 8;
 }
 
+static size_t count_byte(tok_text in, unsigned char byte)
+{
+    const uint64_t ones = 0x0101010101010101u, low = 0x7f7f7f7f7f7f7f7fu;
+    size_t n = 0, i = 0;
+    for (; i + 8 <= in.length; i += 8) {
+        uint64_t x;
+        memcpy(&x, in.data + i, 8);
+        x ^= ones * byte;
+        x = ~(((x & low) + low) | x | low); // bit 7 of the zero bytes
+        n += (x >> 7) * ones >> 56;
+    }
+    for (; i < in.length; i++)
+        n += (unsigned char)in.data[i] == byte;
+    return n;
+}
+
 // One byte for `content`. Eight are copied at a time; those behind a match are copied again.
 static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
     const char what = s->pattern[0], *p = in.data, *end = p + in.length;
-    size_t matches = 0, room;
-    for (size_t i = 0; i < in.length; i++)
-        matches += p[i] == what;
+    size_t matches = count_byte(in, (unsigned char)what), room;
     if (__builtin_mul_overflow(matches, s->content_length, &room) ||
         __builtin_add_overflow(room, out->length + in.length + 1, &room))
         return dsc_fail(err, DSC_ENOMEM, "text too long");
