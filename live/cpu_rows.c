@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on rows of activations, one row or one number at a time.
+#include "live/cpu.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
+                   const live_matrix *positions, dsc_error *err)
+{
+    const cpu_backend *c = cpu_of(b);
+    const live_batch *batch = c->batch;
+    cpu_scratch *work = &cpu_of(b)->work;
+    int rc = live_cpu_scratch(work, (size_t)table->cols * sizeof(float), err);
+    for (int64_t i = 0; i < batch->tokens * batch->sequences && !rc; i++) {
+        int64_t token = batch->token[i], position = batch->position[i % batch->tokens];
+        if (token < 0 || token >= table->rows)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "token %" PRId64 " is not in the embedding of %" PRId64, token,
+                            table->rows);
+        float *row = out + i * stride;
+        c->kernel->widen(row,
+                         (const char *)table->data +
+                             (size_t)(token * table->cols) * dsc_dtype_bytes(table->dtype),
+                         table->dtype, table->cols);
+        if (!positions)
+            continue;
+        if (position < 0 || position >= positions->rows)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "position %" PRId64 " is not among the %" PRId64
+                            " that the model has learned",
+                            position, positions->rows);
+        float *of_position = work->data;
+        c->kernel->widen(of_position,
+                         (const char *)positions->data + (size_t)(position * positions->cols) *
+                                                             dsc_dtype_bytes(positions->dtype),
+                         positions->dtype, positions->cols);
+        for (int64_t j = 0; j < table->cols; j++)
+            row[j] += of_position[j];
+    }
+    return rc;
+}
+
+static const int32_t *rows_in(const live_batch *batch, live_index list, int64_t *count)
+{
+    *count = list == LIVE_OUTPUTS ? batch->outputs : batch->tokens;
+    return list == LIVE_OUTPUTS ? batch->output : list == LIVE_SLOTS ? batch->slot : batch->feature;
+}
+
+int live_cpu_gather(live_backend *b, float *out, int64_t out_stride, const float *in,
+                    int64_t in_stride, int64_t width, live_index list, dsc_error *err)
+{
+    (void)err;
+    int64_t count;
+    const int32_t *row = rows_in(cpu_of(b)->batch, list, &count);
+    for (int64_t i = 0; i < count; i++)
+        memcpy(out + i * out_stride, in + row[i] * in_stride, (size_t)width * sizeof *out);
+    return DSC_OK;
+}
+
+int live_cpu_scatter(live_backend *b, float *out, const float *in, int64_t width, live_index list,
+                     dsc_error *err)
+{
+    (void)err;
+    int64_t count;
+    const int32_t *row = rows_in(cpu_of(b)->batch, list, &count);
+    for (int64_t i = 0; i < count; i++)
+        memcpy(out + row[i] * width, in + i * width, (size_t)width * sizeof *out);
+    return DSC_OK;
+}
+
+// Sums in double, in four parts: an addition waits for the one before it.
+enum { PARTS = 4 };
+
+static double sum_of(const float *x, int64_t n)
+{
+    double part[PARTS] = {0};
+    for (int64_t i = 0; i < n; i++)
+        part[i % PARTS] += x[i];
+    return (part[0] + part[2]) + (part[1] + part[3]);
+}
+
+static double squares_of(const float *x, double mean, int64_t n)
+{
+    double part[PARTS] = {0};
+    for (int64_t i = 0; i < n; i++)
+        part[i % PARTS] += (x[i] - mean) * (x[i] - mean);
+    return (part[0] + part[2]) + (part[1] + part[3]);
+}
+
+int live_cpu_norm(live_backend *b, float *out, const float *in, const float *weight,
+                  const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
+                  dsc_error *err)
+{
+    (void)err;
+#pragma omp parallel for schedule(static) num_threads(cpu_threads(b, rows *width))
+    for (int64_t i = 0; i < rows; i++) {
+        const float *x = in + i * width;
+        double mean = kind == LIVE_LAYER_NORM ? sum_of(x, width) / (double)width : 0;
+        double by = 1 / sqrt(squares_of(x, mean, width) / (double)width + epsilon);
+        for (int64_t j = 0; j < width; j++)
+            out[i * width + j] = (float)((x[j] - mean) * by) * weight[j] + (bias ? bias[j] : 0);
+    }
+    return DSC_OK;
+}
+
+static float gelu(float x)
+{
+    return x * 0.5f * (1 + erff(x * (float)M_SQRT1_2));
+}
+
+static float gelu_tanh(float x)
+{
+    return 0.5f * x * (1 + tanhf((float)(M_2_SQRTPI * M_SQRT1_2) * (x + 0.044715f * x * x * x)));
+}
+
+int live_cpu_activate(live_backend *b, float *out, const float *in, live_activation kind,
+                      int64_t rows, int64_t width, dsc_error *err)
+{
+    (void)err;
+    enum { BLOCK = 1024 };
+    const live_cpu_kernel *kernel = cpu_of(b)->kernel;
+    const int64_t blocks = (width + BLOCK - 1) / BLOCK;
+#pragma omp parallel for collapse(2) schedule(static) num_threads(cpu_threads(b, 8 * rows * width))
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t block = 0; block < blocks; block++) {
+            int64_t from = block * BLOCK, n = width - from < BLOCK ? width - from : BLOCK;
+            const float *x = in + i * width * (kind == LIVE_SILU_GATE ? 2 : 1) + from;
+            float *y = out + i * width + from;
+            if (kind == LIVE_SILU_GATE || kind == LIVE_SILU)
+                kernel->silu(y, x, kind == LIVE_SILU ? NULL : x + width, n);
+            else if (kind == LIVE_GELU)
+                for (int64_t j = 0; j < n; j++)
+                    y[j] = gelu(x[j]);
+            else
+                for (int64_t j = 0; j < n; j++)
+                    y[j] = gelu_tanh(x[j]);
+        }
+    return DSC_OK;
+}
+
+int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err)
+{
+    (void)err;
+#pragma omp parallel for simd schedule(static) num_threads(cpu_threads(b, count))
+    for (int64_t i = 0; i < count; i++)
+        out[i] += in[i];
+    return DSC_OK;
+}
+
+// The second is the largest of the others: equal to the first when two are.
+static int32_t first_largest(const float *x, int64_t n, float *margin)
+{
+    float first = -INFINITY, second = -INFINITY;
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (isnan(x[i])) {
+            *margin = NAN;
+            return -1;
+        }
+        if (x[i] > second) {
+            if (x[i] > first) {
+                second = first;
+                first = x[i];
+                at = i;
+            } else
+                second = x[i];
+        }
+    }
+    *margin = n > 1 && first > second ? first - second : 0;
+    return (int32_t)at;
+}
+
+int live_cpu_select(live_backend *b, int32_t *token, float *margin, const float *logits,
+                    int64_t rows, int64_t vocab, dsc_error *err)
+{
+    (void)err;
+#pragma omp parallel for schedule(static) num_threads(cpu_threads(b, rows *vocab))
+    for (int64_t i = 0; i < rows; i++)
+        token[i] = first_largest(logits + i * vocab, vocab, &margin[i]);
+    return DSC_OK;
+}
