@@ -4,8 +4,7 @@
 // makes them, positions in parallel.
 #include "sim/reduce.h"
 
-#include "sim/reduce_row.h"
-#include "theory/sufficient.h"
+#include "sim/reduce_columns.h"
 #include "traces/trace_copy.h"
 
 #include <inttypes.h>
@@ -37,14 +36,6 @@ typedef struct worker {
     dsc_error error;
 } worker;
 
-// Of one request.
-typedef struct columns {
-    float *logp[DSC_SIDES], *entropy[DSC_SIDES]; // [n]
-    int32_t *argmax[DSC_SIDES];                  // [n]
-    uint16_t *rank, *ranks;                      // [n] of its own row; [n][rank_depth]
-    float *kseq, *multiround, *otm;              // as in dsc_sufficient
-} columns;
-
 typedef struct reduction {
     const dsc_trace *in;
     const dsc_trace_info *info;
@@ -53,7 +44,7 @@ typedef struct reduction {
     int32_t rank_depth;
     worker *worker;  // [threads]
     dsc_arena arena; // of c
-    columns c;
+    dsc_reduced c;   // of one request
     dsc_request_copy copy;
     int64_t done; // output tokens
 } reduction;
@@ -143,16 +134,6 @@ static int survey_shard(reduction *r, const dsc_shard *shard, dsc_error *err)
 
 // --- a position ----------------------------------------------------------------------------------
 
-static void keep_facts(const reduction *r, int side, int64_t j, double logp, const dsc_row_facts *f)
-{
-    const columns *c = &r->c;
-    c->logp[side][j] = (float)fmin(logp, 0);
-    c->argmax[side][j] = f->argmax;
-    c->entropy[side][j] = (float)f->entropy;
-    if (side == DSC_SIDE_DRAFT)
-        c->rank[j] = (uint16_t)(f->rank_y < DSC_RANK_NONE ? f->rank_y : DSC_RANK_NONE);
-}
-
 // A position's row of one side.
 typedef struct side_row {
     bool dense;
@@ -189,14 +170,11 @@ static int take_row(const reduction *r, worker *w, const dsc_request *q, int sid
 // The laws of both rows and, if they can be had, the statistics: in one pass.
 static int read_rows(const reduction *r, worker *w, int64_t j, side_row *row, dsc_error *err)
 {
-    int K = r->o->K;
-    const columns *c = &r->c;
     const side_row *draft = &row[DSC_SIDE_DRAFT], *target = &row[DSC_SIDE_TARGET];
     if (r->makes[LAWS])
-        return dsc_sufficient_of_sources(
-            &draft->source, &target->source, (size_t)r->info->vocab_size, draft->at_y,
-            fmax(target->at_y, 1e-300), K, c->kseq + j * 2 * K, c->multiround + j * (K + 1),
-            c->otm + j * (K * (K + 3) / 2), w->work, err);
+        return dsc_reduced_laws(&r->c, j, &draft->source, &target->source,
+                                (size_t)r->info->vocab_size, draft->at_y, target->at_y, w->work,
+                                err);
     for (int side = 0; side < DSC_SIDES; side++)
         if (row[side].dense)
             dsc_log_row_read(&row[side].log);
@@ -216,39 +194,12 @@ static int reduce_position(const reduction *r, worker *w, const dsc_request *q, 
         dsc_row_facts *f = &row[side].facts;
         if (row[side].dense)
             dsc_row_dense_facts(&row[side].log, f);
-        keep_facts(r, side, j, logp_of(q, side, j, f), f);
+        dsc_reduced_keep(&r->c, side, j, logp_of(q, side, j, f), f);
     }
     return rc;
 }
 
 // --- a request -----------------------------------------------------------------------------------
-
-static int allot(reduction *r, size_t n, dsc_error *err)
-{
-    columns *c = &r->c;
-    size_t K = (size_t)r->o->K;
-    struct {
-        void **array;
-        size_t elements, size; // per position
-    } part[] = {
-        {(void **)&c->logp[0], 1, sizeof(float)},
-        {(void **)&c->logp[1], 1, sizeof(float)},
-        {(void **)&c->entropy[0], 1, sizeof(float)},
-        {(void **)&c->entropy[1], 1, sizeof(float)},
-        {(void **)&c->argmax[0], 1, sizeof(int32_t)},
-        {(void **)&c->argmax[1], 1, sizeof(int32_t)},
-        {(void **)&c->rank, 1, sizeof(uint16_t)},
-        {(void **)&c->ranks, (size_t)r->rank_depth, sizeof(uint16_t)},
-        {(void **)&c->kseq, 2 * K, sizeof(float)},
-        {(void **)&c->multiround, K + 1, sizeof(float)},
-        {(void **)&c->otm, K * (K + 3) / 2, sizeof(float)},
-    };
-    int rc = DSC_OK;
-    dsc_arena_reset(&r->arena);
-    for (size_t i = 0; i < sizeof part / sizeof *part && !rc; i++)
-        rc = dsc_arena_alloc(&r->arena, part[i].array, n * part[i].elements, part[i].size, err);
-    return rc;
-}
 
 // The failure of the earliest position, whichever thread met it.
 static int first_failure(const reduction *r, dsc_error *err)
@@ -268,8 +219,9 @@ static int first_failure(const reduction *r, dsc_error *err)
 
 static int reduce_request(reduction *r, const dsc_request *q, dsc_error *err)
 {
-    int64_t n = q->output.count, depth = r->rank_depth;
-    int rc = allot(r, (size_t)n, err);
+    int64_t n = q->output.count;
+    dsc_arena_reset(&r->arena);
+    int rc = dsc_reduced_init(&r->c, r->o->K, r->rank_depth, (size_t)n, &r->arena, err);
     if (rc)
         return rc;
 #pragma omp parallel for schedule(dynamic) num_threads(r->o->threads) if (n > 1)
@@ -278,15 +230,13 @@ static int reduce_request(reduction *r, const dsc_request *q, dsc_error *err)
         if (w->failed < 0 && reduce_position(r, w, q, j, &w->error))
             w->failed = j;
     }
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t d = 0; d < depth; d++)
-            r->c.ranks[j * depth + d] = j + d < n ? r->c.rank[j + d] : DSC_RANK_NONE;
+    dsc_reduced_spread_ranks(&r->c, n);
     return first_failure(r, err);
 }
 
 static void put_columns(const reduction *r, dsc_request_input *q)
 {
-    const columns *c = &r->c;
+    const dsc_reduced *c = &r->c;
     q->target_logp = c->logp[DSC_SIDE_TARGET];
     q->draft_logp = c->logp[DSC_SIDE_DRAFT];
     for (int side = 0; side < DSC_SIDES; side++) {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/forced.h"
+
+#include <inttypes.h>
+
+static int start(dsc_model *m, const dsc_draft *d, dsc_error *err)
+{
+    live_forced *f = (live_forced *)m;
+    return f->worker->type->start(f->worker, d, err);
+}
+
+static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
+{
+    live_forced *f = (live_forced *)m;
+    int rc = f->worker->type->score(f->worker, d, err);
+    return rc ? rc : f->recorded.base.type->score(&f->recorded.base, d, err);
+}
+
+static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
+{
+    live_forced *f = (live_forced *)m;
+    int rc = f->recorded.base.type->next(&f->recorded.base, node, out, err);
+    m->refused = f->recorded.base.refused;
+    return rc;
+}
+
+static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
+{
+    live_forced *f = (live_forced *)m;
+    int rc = f->recorded.base.type->commit(&f->recorded.base, token, n, err);
+    if (!rc)
+        rc = f->worker->type->commit(f->worker, token, n, err);
+    m->length = f->recorded.base.length;
+    m->ended = f->recorded.base.ended;
+    return rc;
+}
+
+static const dsc_model_type type = {.name = "forced",
+                                    .on_path_only = true,
+                                    .score = score,
+                                    .start = start,
+                                    .next = next,
+                                    .commit = commit};
+
+int live_forced_begin(live_forced *f, live_session *session, int64_t vocab_size,
+                      dsc_token_view recorded, dsc_error *err)
+{
+    for (int64_t i = 0; i < recorded.count; i++)
+        if (recorded.id[i] < 0 || recorded.id[i] >= vocab_size)
+            return dsc_fail(err, DSC_EINPUT,
+                            "token %" PRId32 " of the recorded output, at %" PRId64
+                            ": the model's vocabulary has %" PRId64,
+                            recorded.id[i], i, vocab_size);
+    f->worker = live_session_model(session);
+    // The record says where the output ends.
+    f->worker->end_token = -1;
+    dsc_model_trace_begin(&f->recorded, recorded);
+    f->base = f->recorded.base;
+    f->base.type = &type;
+    return DSC_OK;
+}
+
+dsc_model *live_forced_model(live_forced *f)
+{
+    return &f->base;
+}
+
+void live_forced_fini(live_forced *f)
+{
+    dsc_model_trace_fini(&f->recorded);
+    *f = (live_forced){0};
+}

@@ -1,0 +1,221 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# draftscope live record, live run --force and live profile on the processors: what was run, recorded
+# and replayed gives one set of counts; a killed and an interrupted recording; a cost table to the end.
+# $1 is for the inner sh.
+# shellcheck disable=SC2016,SC2094
+top=${top_srcdir:-.}
+case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
+draftscope=${DRAFTSCOPE:-$top/draftscope}
+case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
+demo=${LIVE_DEMO:-$top/live/demo}
+if ! [ -x "${draftscope%/*}/draftscope-live" ]; then
+    echo "no draftscope-live: skipped"
+    exit 77
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/test_live_record.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 99
+passed=0 failed=0
+
+ok() {
+    passed=$((passed + 1))
+}
+not_ok() {
+    failed=$((failed + 1))
+    echo "not ok - $*"
+}
+check() { # description, command...
+    what=$1
+    shift
+    if "$@"; then ok; else not_ok "$what"; fi
+}
+live() { # output stays in `out`
+    "$draftscope" live "$@" --threads 1 --device cpu >out 2>err </dev/null
+}
+good() {
+    if live "$@"; then ok; else not_ok "$* ($(cat err))"; fi
+}
+bad() { # EXIT 'words on stderr' arguments...
+    want=$1 words=$2
+    shift 2
+    live "$@"
+    code=$?
+    if [ $code != "$want" ]; then
+        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
+    elif ! grep -qF -e "$words" err; then
+        not_ok "'$words' is not in: $(cat err)"
+    else
+        ok
+    fi
+}
+# What a run comes to, in whole numbers also where it was expected: sim's zeros at the end of the
+# histogram are those of lengths that no request allowed.
+counts() {
+    sed -n 's/.*"output_tokens": \([0-9.]*\).*"target_calls": \([0-9.]*\).*"num_accepted_tokens": \([0-9.]*\).*"accept_histogram": \(\[[^]]*\]\).*/\1 \2 \3 \4/p' "$1" |
+        sed 's/\.0\([], ]\)/\1/g; s/\(,0\)*\]/]/'
+}
+same() { # description, two outputs with counts
+    a=$(counts "$2") b=$(counts "$3")
+    if [ -n "$a" ] && [ "$a" = "$b" ]; then ok; else not_ok "$1: '$a' and '$b'"; fi
+}
+
+awk 'BEGIN { for (i = 0; i < 6; i++)
+    printf "{\"prompt\": [1, %d, %d, 7, %d], \"references\": [[%d, 9, 11, 7]]}\n",
+        3 + i, 20 + 3 * i, 40 + i, 5 + i }' >ids.jsonl
+
+# --- the same counts ---------------------------------------------------------------------------
+
+run_record_sim() { # name, models and method
+    name=$1
+    shift
+    good run --prompts "$prompts" --max-tokens "$most" --json "$@"
+    cp out run.json
+    good record --prompts "$prompts" --max-tokens "$most" -o "$name.dst" --statistics 2 "$@"
+    check "$name.dst is a good trace" "$draftscope" trace verify "$name.dst" >/dev/null
+}
+simulate() { # name, method
+    name=$1
+    shift
+    "$draftscope" sim "$name.dst" --json "$@" >sim.json 2>err || not_ok "sim $*: $(cat err)"
+    same "run and simulation: $name" run.json sim.json
+}
+prompts=ids.jsonl most=24
+for f in llama gpt2 gpt_neox; do
+    [ -d "$fixtures/$f" ] || continue
+    run_record_sim $f --target "$fixtures/$f" --draft "$fixtures/$f" --method chain --length 3
+    simulate $f --method chain --length 3
+done
+most=40
+run_record_sim eagle --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --method chain \
+    --length 3
+simulate eagle --method chain --length 3
+run_record_sim medusa --target "$fixtures/llama" --draft "$fixtures/llama_medusa" --method chain \
+    --length 2
+simulate medusa --method chain --length 2
+run_record_sim llma --target "$fixtures/llama" --draft "$fixtures/llama_old" --method llma \
+    --references all --k 4
+simulate llma --method llma --references all --k 4
+if [ -d "$demo/target" ]; then
+    printf '{"prompt": "Tom has 3 apples and buys 4 more. How many apples does he have?"}\n' >text.jsonl
+    prompts=text.jsonl
+    run_record_sim demo --target "$demo/target" --draft "$demo/draft" --method chain --length 4
+    simulate demo --method chain --length 4
+    check "texts are recorded" sh -c '"$1" trace info demo.dst | grep -q "^recorded .*\"text\""' sh \
+        "$draftscope"
+fi
+
+# --- what is recorded --------------------------------------------------------------------------
+
+info() { # TRACE FIELD
+    "$draftscope" trace info "$1" | sed -n "s/^$2  *//p"
+}
+good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method chain --length 2 \
+    --prompts ids.jsonl --requests 2 --max-tokens 12 --rows top:5 --rollouts 3 --rank-depth 2 \
+    --temperature .8 --seed 3 -o all.dst
+check "a trace of all there is" "$draftscope" trace verify all.dst >/dev/null
+info all.dst recorded >recorded
+for column in target_logp draft_logp draft_argmax target_argmax draft_entropy draft_rank kseq \
+    multiround otm draft_rollout target_rollout steps_aligned step_drafted step_draft_s \
+    step_verify_s draft_rows target_rows; do
+    check "$column is recorded" grep -q "\"$column\"" recorded
+done
+info all.dst provenance >provenance
+for word in '"method":"chain"' '"temperature":0.8' '"seed":3' '"config_sha256"' '"device":"cpu"' \
+    'draftscope live record'; do
+    check "provenance says $word" grep -qF "$word" provenance
+done
+good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method pearl \
+    --prompts ids.jsonl --requests 2 --max-tokens 12 --statistics 1 -o pearl.dst
+check "PEARL's steps are logged" sh -c '"$1" trace verify pearl.dst >/dev/null &&
+    "$1" trace info pearl.dst | grep -q "\"steps\""' sh "$draftscope"
+bad 2 'exists already' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
+    --max-tokens 4 -o all.dst
+good record --target "$fixtures/llama" --method none --prompts ids.jsonl --max-tokens 4 \
+    -o all.dst --force
+bad 2 'rollouts are a draft' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
+    --max-tokens 4 --rollouts 2 -o x.dst
+bad 2 'top:M' record --target "$fixtures/llama" --method none --prompts ids.jsonl --rows many \
+    -o x.dst
+bad 2 '-o NAME.dst' record --target "$fixtures/llama" --method none --prompts ids.jsonl
+bad 4 'the context holds' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
+    --max-tokens 1000 -o x.dst
+check "nothing is left of what was refused" test ! -e x.dst -a ! -e x.dst.tmp
+
+# --- the simulator's steps, with a clock -------------------------------------------------------
+
+good run --target "$fixtures/llama_old" --method llma --references all --k 4 --force llama.dst \
+    --json --baseline
+cp out forced.json
+"$draftscope" sim llama.dst --method llma --references all --k 4 --json >sim.json 2>err
+same "forced and simulated" forced.json sim.json
+"$draftscope" trace synth --model markov:300 --requests 3 --max-tokens 9 -o other.dst
+bad 4 'is not in the target' run --target "$fixtures/llama_old" --method none --json \
+    --force other.dst
+bad 2 'asks the target' run --target "$fixtures/llama" --method lookahead --force llama.dst
+
+# --- killed and interrupted --------------------------------------------------------------------
+
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "{\"prompt\": [1, %d, %d, 7]}\n",
+    3 + i % 50, 4 + i % 41 }' >many.jsonl
+if sleep 0.05 2>/dev/null; then
+    begin() { # trace: a recording in the background, until a shard of it is finished
+        "$draftscope" live record --target "$fixtures/llama" --draft "$fixtures/llama_old" \
+            --method chain --length 2 --prompts many.jsonl --max-tokens 40 --rows dense \
+            --statistics 1 --threads 1 --device cpu -o "$1" >out 2>err </dev/null &
+        process=$!
+        tries=0
+        while [ ! -e "$1.tmp/manifest.json" ] && [ $tries -lt 2400 ] && kill -0 $process; do
+            sleep 0.05
+            tries=$((tries + 1))
+        done
+    }
+    begin killed.dst
+    kill -9 $process
+    wait $process 2>/dev/null
+    check "finished shards of a killed recording" sh -c \
+        '"$1" trace verify killed.dst.tmp >/dev/null && [ ! -e killed.dst ]' sh "$draftscope"
+    begin stopped.dst
+    kill -INT $process
+    wait $process
+    code=$?
+    # A job in the background of a shell without job control is started with SIGINT ignored, but the
+    # program takes it again.
+    check "exit 130 after SIGINT, not $code" test $code = 130
+    check "what was finished is kept" "$draftscope" trace verify stopped.dst >/dev/null
+    check "not all of it" test "$(info stopped.dst requests)" -lt 3000
+    check "it says so" grep -q 'interrupted: the first [0-9]* requests are in stopped.dst' err
+else
+    echo "no sleep(1) for parts of a second: killing is left out"
+fi
+
+# --- a cost table ------------------------------------------------------------------------------
+
+good profile --target "$fixtures/llama" --draft "$fixtures/llama_old" --tokens 1:8 --context 0:48 \
+    --batch 1,2 --repeats 2 -o cost.tsv
+check "a row for each cell" test "$(grep -c '^[0-9]' cost.tsv)" = 24
+for word in target_measured draft_measured device_name 'column target_share' command repeats; do
+    check "the table says $word" grep -q "^# $word" cost.tsv
+done
+"$draftscope" sim llama.dst --method chain --length 3 --cost table:cost.tsv --batch 1,2 --json \
+    >sim.json 2>err
+check "sim reads it: $(cat err)" grep -q '"speedup": [0-9]' sim.json
+if command -v gnuplot >/dev/null; then
+    check "plot cost draws it" "$draftscope" plot cost cost.tsv -o cost.svg
+fi
+good profile --shape "$fixtures/llama/config.json" --random-weights 1 --dtype f32 --tokens 2 \
+    --context 5 --repeats 1 -o one.tsv
+check "one cell" test "$(grep -c '^[0-9]' one.tsv)" = 1
+bad 2 'exists' profile --target "$fixtures/llama" -o one.tsv
+bad 2 'learned' profile --target "$fixtures/gpt2" --context 4096 -o x.tsv
+bad 2 'a head is measured in batches of 1' profile --target "$fixtures/llama" \
+    --draft "$fixtures/llama_eagle" --batch 2 --tokens 1 --context 0 -o x.tsv
+good profile --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --tokens 1:4 \
+    --context 0:16 --repeats 1 -o eagle.tsv
+bad 2 'tokens' profile --target "$fixtures/llama" --tokens 0:4 -o x.tsv
+check "nothing is left of what was refused" test ! -e x.tsv -a ! -e x.tsv.tmp
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

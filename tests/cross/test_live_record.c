@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run of models, and what the simulator makes of its recording: two roads to the same counts. The
+// models are tiny, of random weights and few tokens, so that drafts agree now and then by chance.
+#include "live/forced.h"
+#include "live/recorder.h"
+#include "sim/reduce.h"
+#include "sim/run.h"
+#include "tests/default_config.h"
+#include "tests/unit/model_fixture.h"
+#include "theory/law.h"
+
+enum { VOCAB = 6, PROMPT = 4, MOST = 48, NODES = 12, CONTEXT = PROMPT + MOST };
+
+typedef struct rig {
+    live_backend *b;
+    live_weights *target, *draft;
+    live_session *target_session, *draft_session;
+    live_sampling sampling;
+} rig;
+
+static live_config config_of(live_family family)
+{
+    const bool eagle = family == LIVE_EAGLE, medusa = family == LIVE_MEDUSA;
+    return (live_config){.family = family,
+                         .layers = medusa  ? 0
+                                   : eagle ? 1
+                                           : 2,
+                         .hidden = 16,
+                         .feed_forward = 24,
+                         .heads = 2,
+                         .kv_heads = eagle ? 2 : 1,
+                         .head = 8,
+                         .vocab = VOCAB,
+                         .positions = 256,
+                         .dtype = DSC_F32,
+                         .norm = LIVE_RMS_NORM,
+                         .norm_epsilon = 1e-5,
+                         .activation = LIVE_SILU_GATE,
+                         .rotated = 8,
+                         .rope_theta = 1e4,
+                         .medusa_heads = medusa ? 3 : 0,
+                         .medusa_layers = medusa ? 1 : 0,
+                         .fc_bias = eagle,
+                         .begin = -1,
+                         .normed = !eagle};
+}
+
+// A target and, unless `draft` is 0, a model or head of that seed.
+static void rig_init(rig *r, live_family family, uint64_t draft, double temperature)
+{
+    dsc_error err = {0};
+    const live_config target = config_of(LIVE_LLAMA), other = config_of(family);
+    *r = (rig){.sampling = {temperature, 0, 1}};
+    assert_ok(live_backend_cpu(&r->b, 1, false, &err), err);
+    assert_ok(live_weights_random(&r->target, &target, DSC_F32, 1, r->b, &err), err);
+    assert_ok(live_session_new(&r->target_session, r->target, NULL, CONTEXT, NODES, &err), err);
+    if (!draft)
+        return;
+    assert_ok(live_weights_random(&r->draft, &other, DSC_F32, draft, r->b, &err), err);
+    assert_ok(
+        live_session_new(&r->draft_session, r->draft, r->target_session, CONTEXT, NODES, &err),
+        err);
+}
+
+static void rig_fini(rig *r)
+{
+    live_session_free(r->draft_session);
+    live_session_free(r->target_session);
+    live_weights_free(r->draft);
+    live_weights_free(r->target);
+    r->b->type->close(r->b);
+}
+
+static void make_prompt(int64_t request, int32_t prompt[PROMPT])
+{
+    for (int64_t i = 0; i < PROMPT; i++)
+        prompt[i] = (int32_t)((request * 7 + i * (request + 3)) % VOCAB);
+}
+
+static dsc_models begin(rig *r, dsc_token_view prompt)
+{
+    dsc_error err = {0};
+    dsc_models m = {.target = live_session_model(r->target_session)};
+    assert_ok(live_session_begin(r->target_session, prompt, MOST, &r->sampling, &err), err);
+    if (r->draft_session) {
+        assert_ok(live_session_begin(r->draft_session, prompt, MOST, &r->sampling, &err), err);
+        m.draft = live_session_model(r->draft_session);
+    }
+    return m;
+}
+
+typedef struct job {
+    const dsc_drafter_type *method;
+    const dsc_verifier_type *rule;
+    int64_t length, requests;
+    live_record record; // what is wanted of the recording
+    int64_t *calls;     // [requests] target calls of each, or NULL
+    int64_t histogram[2 * NODES];
+    dsc_counts counts;
+} job;
+
+static dsc_config method_of(const job *j)
+{
+    dsc_config c;
+    default_config(&c, j->method);
+    for (size_t o = 0; o < j->method->option_count; o++)
+        if (!strcmp(j->method->option[o].name, j->method == &dsc_drafter_llma ? "k" : "length"))
+            c.parameter[o] = j->length;
+        else if (!strcmp(j->method->option[o].name, "drafts"))
+            c.parameter[o] = 2;
+    return c;
+}
+
+// Runs all requests and records them to `path`.
+static void record(rig *r, job *j, const char *path)
+{
+    dsc_error err = {0};
+    dsc_arena arena = {0};
+    dsc_loop loop = {0};
+    dsc_config config = method_of(j);
+    live_recorder *recorder;
+    const dsc_fit fit = {.draft = r->draft_session, .laws = true, .off_path = true};
+    live_record o = j->record;
+    o.target = r->target_session;
+    o.draft = r->draft_session;
+    o.target_config = &r->target->config;
+    o.draft_config = r->draft ? &r->draft->config : NULL;
+    o.sampling = r->sampling;
+    o.path = path;
+    o.nodes = NODES;
+    assert_ok(live_recorder_new(&recorder, &o, &err), err);
+    j->counts = dsc_counts_zero(j->histogram, dsc_config_limit(&config));
+    for (int64_t i = 0; i < j->requests; i++) {
+        int32_t prompt[PROMPT], output[MOST];
+        char id[24];
+        make_prompt(i, prompt);
+        const dsc_request request = {.index = i, .prompt = {prompt, PROMPT}};
+        const dsc_models models = begin(r, request.prompt);
+        const int64_t before = j->counts.target_calls;
+        dsc_loop_input in = {.config = &config,
+                             .rule = j->rule,
+                             .models = &models,
+                             .request = &request,
+                             .seed = 5,
+                             .arena = &arena,
+                             .step = live_recorder_step,
+                             .user = recorder};
+        dsc_arena_reset(&arena);
+        assert_ok(dsc_pair_law(&in.law, config.drafter, j->rule, &fit, &err), err);
+        live_recorder_begin(recorder);
+        assert_ok(dsc_loop_run(&loop, &in, &j->counts, &err), err);
+        if (j->calls)
+            j->calls[i] = j->counts.target_calls - before;
+        memcpy(output, models.target->output, (size_t)models.target->length * sizeof *output);
+        dsc_request_input q = {.id = {id, snprintf(id, sizeof id, "%d", (int)i)},
+                               .prompt = request.prompt,
+                               .output = {output, models.target->length}};
+        assert_ok(live_recorder_add(recorder, &q, &err), err);
+    }
+    assert_int_equal(live_recorder_requests(recorder), j->requests);
+    assert_ok(live_recorder_commit(recorder, &err), err);
+    live_recorder_free(recorder);
+    dsc_config_fini(&config);
+    dsc_loop_fini(&loop);
+    dsc_arena_fini(&arena);
+}
+
+static dsc_trace *open_trace(const char *path)
+{
+    dsc_error err = {0};
+    dsc_trace *t;
+    assert_ok(dsc_trace_open(&t, path, &err), err);
+    assert_ok(dsc_trace_verify(t, &err), err);
+    return t;
+}
+
+// The method over the trace, by the simulator.
+static dsc_results replay(const dsc_trace *t, const job *j, dsc_run_options o)
+{
+    dsc_error err = {0};
+    dsc_results out;
+    dsc_config config = method_of(j);
+    o.rule = j->rule;
+    o.threads = 1;
+    assert_ok(dsc_run(t, &config, 1, &o, &out, &err), err);
+    dsc_config_fini(&config);
+    return out;
+}
+
+// --- the same counts -----------------------------------------------------------------------------
+
+static void same_counts(live_family family, uint64_t draft, int64_t length)
+{
+    rig r;
+    const char *path = in_scratch("greedy.dst");
+    job j = {.method = &dsc_drafter_chain,
+             .rule = &dsc_verifier_greedy,
+             .length = length,
+             .requests = 6,
+             .record = {.K = 1, .rank_depth = (int32_t)length, .force = true}};
+    rig_init(&r, family, draft, 0);
+    record(&r, &j, path);
+    dsc_trace *t = open_trace(path);
+    dsc_results s = replay(t, &j, (dsc_run_options){0});
+    const dsc_expected x = dsc_counts_real(&s.counts[0]);
+    assert_int_equal(s.counts[0].output_tokens, j.counts.output_tokens);
+    assert_close(x.target_calls, (double)j.counts.target_calls, 0);
+    assert_close(x.num_accepted_tokens, (double)j.counts.num_accepted_tokens, 0);
+    for (int64_t m = 0; m <= length; m++)
+        assert_close(x.histogram[m], (double)j.counts.histogram[m], 0);
+    assert_true(j.counts.num_accepted_tokens > 0);
+    assert_true(j.counts.num_accepted_tokens < j.counts.num_draft_tokens);
+    dsc_results_fini(&s);
+    dsc_trace_close(t);
+    rig_fini(&r);
+}
+
+static void test_chain_counts(void **state)
+{
+    (void)state;
+    for (uint64_t draft = 2; draft < 5; draft++)
+        for (int64_t length = 1; length <= 5; length += 2)
+            same_counts(LIVE_LLAMA, draft, length);
+}
+
+// By the ranks along the head's own features.
+static void test_head_counts(void **state)
+{
+    (void)state;
+    for (uint64_t draft = 2; draft < 5; draft++)
+        same_counts(LIVE_EAGLE, draft, 4);
+    for (uint64_t draft = 2; draft < 5; draft++)
+        same_counts(LIVE_MEDUSA, draft, 3);
+}
+
+typedef struct paired {
+    const int64_t *calls; // of the run
+    int64_t n;
+    double sum, squares; // of what the replay expects less what was run
+} paired;
+
+static int compare(void *user, const dsc_request *q, const dsc_counts *c, dsc_error *err)
+{
+    paired *p = user;
+    (void)err;
+    const double d = dsc_counts_real(c).target_calls - (double)p->calls[q->index];
+    p->n++;
+    p->sum += d;
+    p->squares += d * d;
+    return DSC_OK;
+}
+
+// A run is a draw; what the replay expects given its output differs from it by noise of mean 0.
+static void test_expectation(void **state)
+{
+    enum { REQUESTS = 120 };
+    (void)state;
+    static const struct {
+        const dsc_drafter_type *method;
+        const dsc_verifier_type *rule;
+    } pair[] = {{&dsc_drafter_chain, &dsc_verifier_single},
+                {&dsc_drafter_chain, &dsc_verifier_block},
+                {&dsc_drafter_spectr, &dsc_verifier_kseq},
+                {&dsc_drafter_spectr, &dsc_verifier_otm}};
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        rig r;
+        int64_t calls[REQUESTS];
+        const char *path = in_scratch("sampled.dst");
+        job j = {.method = pair[i].method,
+                 .rule = pair[i].rule,
+                 .length = 3,
+                 .requests = REQUESTS,
+                 .record = {.K = i < 2 ? 1 : 2, .rank_depth = 1, .force = true},
+                 .calls = calls};
+        rig_init(&r, LIVE_LLAMA, 2, 1);
+        record(&r, &j, path);
+        dsc_trace *t = open_trace(path);
+        paired p = {.calls = calls};
+        dsc_results s = replay(
+            t, &j, (dsc_run_options){.engine = DSC_ENGINE_EXPECT, .request = compare, .user = &p});
+        const double n = (double)p.n, mean = p.sum / n;
+        const double error = sqrt((p.squares / n - mean * mean) / (n - 1));
+        assert_int_equal(p.n, REQUESTS);
+        assert_true(error > 0 && error < .3);
+        assert_true(fabs(mean) < 4 * error);
+        dsc_results_fini(&s);
+        dsc_trace_close(t);
+        rig_fini(&r);
+    }
+}
+
+// --- what is recorded ----------------------------------------------------------------------------
+
+static void same_floats(const float *a, const float *b, int64_t n)
+{
+    assert_memory_equal(a, b, (size_t)n * sizeof *a);
+}
+
+// The columns of a recording with all rows are those that `trace reduce` makes of these rows.
+static void test_reduced(void **state)
+{
+    (void)state;
+    for (int sampled = 0; sampled < 2; sampled++) {
+        enum { K = 3, DEPTH = 3 };
+        rig r;
+        dsc_error err = {0};
+        const char *path = in_scratch("rows.dst"), *out = in_scratch("reduced.dst");
+        job j = {.method = &dsc_drafter_chain,
+                 .rule = sampled ? &dsc_verifier_single : &dsc_verifier_greedy,
+                 .length = 3,
+                 .requests = 3,
+                 .record = {.K = K, .rank_depth = DEPTH, .rows = DSC_ROWS_DENSE, .force = true}};
+        rig_init(&r, LIVE_LLAMA, 3, sampled ? .7 : 0);
+        record(&r, &j, path);
+        dsc_trace *a = open_trace(path), *b;
+        const dsc_reduce o = {.K = K, .rank_depth = DEPTH, .threads = 1, .force = true};
+        assert_ok(dsc_reduce_trace(a, out, &o, &err), err);
+        b = open_trace(out);
+        dsc_shard *x, *y;
+        assert_ok(dsc_shard_open(&x, a, 0, &err), err);
+        assert_ok(dsc_shard_open(&y, b, 0, &err), err);
+        for (int64_t i = 0; i < j.requests; i++) {
+            dsc_request p, q;
+            dsc_shard_request(x, i, &p);
+            dsc_shard_request(y, i, &q);
+            const int64_t n = p.output.count;
+            same_floats(p.target_logp, q.target_logp, n);
+            same_floats(p.draft_logp, q.draft_logp, n);
+            for (int side = 0; side < DSC_SIDES; side++) {
+                same_floats(p.forced.entropy[side], q.forced.entropy[side], n);
+                assert_memory_equal(p.forced.argmax[side], q.forced.argmax[side],
+                                    (size_t)n * sizeof(int32_t));
+            }
+            assert_memory_equal(p.forced.draft_rank, q.forced.draft_rank,
+                                (size_t)(n * DEPTH) * sizeof(uint16_t));
+            same_floats(p.sufficient.kseq, q.sufficient.kseq, n * 2 * K);
+            same_floats(p.sufficient.multiround, q.sufficient.multiround, n * (K + 1));
+            same_floats(p.sufficient.otm, q.sufficient.otm, n * (K * (K + 3) / 2));
+        }
+        dsc_shard_close(x);
+        dsc_shard_close(y);
+        dsc_trace_close(a);
+        dsc_trace_close(b);
+        rig_fini(&r);
+    }
+}
+
+typedef struct forced {
+    const dsc_request *q;
+    double temperature, worst;
+} forced;
+
+static int compare_logits(void *user, int64_t i, const float *logits, dsc_error *err)
+{
+    forced *f = user;
+    double law[VOCAB];
+    for (int x = 0; x < VOCAB; x++)
+        law[x] = logits[x];
+    int rc = dsc_law_softmax("logits", law, VOCAB, f->temperature, 0, 1, err);
+    f->worst = fmax(f->worst, fabs(log(law[f->q->output.id[i]]) - (double)f->q->target_logp[i]));
+    return rc;
+}
+
+// Against the logits of the session's own teacher-forced pass; without a draft; lists and steps.
+static void test_target_alone(void **state)
+{
+    (void)state;
+    enum { TOP = 2 };
+    rig r;
+    dsc_error err = {0};
+    const char *path = in_scratch("alone.dst");
+    job j = {.method = &dsc_drafter_none,
+             .rule = &dsc_verifier_single,
+             .length = 0,
+             .requests = 2,
+             .record = {.K = 4, .rank_depth = 1, .rows = DSC_ROWS_LISTED, .top = TOP}};
+    rig_init(&r, LIVE_LLAMA, 0, .5);
+    record(&r, &j, path);
+    dsc_trace *t = open_trace(path);
+    const dsc_trace_info *info = dsc_trace_get_info(t);
+    assert_false(info->has_draft_logp || info->has_kseq || info->has_draft_rank ||
+                 info->has_argmax[DSC_SIDE_DRAFT] || info->rows[DSC_SIDE_DRAFT]);
+    assert_int_equal(info->steps, DSC_STEPS_ALIGNED);
+    assert_true(info->has_step_verify_s && info->has_step_draft_s && info->has_step_drafted);
+    dsc_shard *s;
+    assert_ok(dsc_shard_open(&s, t, 0, &err), err);
+    for (int64_t i = 0; i < j.requests; i++) {
+        dsc_request q;
+        dsc_row row;
+        dsc_shard_request(s, i, &q);
+        forced f = {&q, .5, 0};
+        assert_ok(
+            live_session_force(r.target_session, q.prompt, q.output, compare_logits, &f, &err),
+            err);
+        assert_true(f.worst < 1e-5);
+        assert_int_equal(q.steps.count, MOST);
+        assert_int_equal(q.steps.drafted[0], 0);
+        assert_true(q.steps.verify_s[MOST - 1] > 0 && q.steps.draft_s[MOST - 1] == 0);
+        for (int64_t p = 0; p < q.output.count; p++) {
+            assert_true(dsc_request_row(&q, DSC_SIDE_TARGET, p, &row));
+            assert_int_equal(row.count, TOP);
+            assert_int_equal(row.token[0], q.forced.argmax[DSC_SIDE_TARGET][p]);
+            for (int e = 0; e < TOP; e++)
+                if (row.token[e] == q.output.id[p])
+                    assert_close((double)row.logp[e], (double)q.target_logp[p], 1e-6);
+        }
+    }
+    dsc_shard_close(s);
+    dsc_trace_close(t);
+    rig_fini(&r);
+}
+
+// What the draft model would write from each position, and the target along it, tell how many
+// tokens each step of the run accepted.
+static void rollouts(live_family family, int32_t G)
+{
+    rig r;
+    dsc_error err = {0};
+    const char *path = in_scratch("rollouts.dst");
+    job j = {.method = &dsc_drafter_chain,
+             .rule = &dsc_verifier_greedy,
+             .length = G,
+             .requests = 4,
+             .record = {.K = 1, .rank_depth = 1, .rollout = G, .force = true}};
+    rig_init(&r, family, 3, 0);
+    record(&r, &j, path);
+    dsc_trace *t = open_trace(path);
+    dsc_shard *s;
+    assert_ok(dsc_shard_open(&s, t, 0, &err), err);
+    int64_t accepted = 0;
+    for (int64_t i = 0; i < j.requests; i++) {
+        dsc_request q;
+        dsc_shard_request(s, i, &q);
+        int64_t at = 0;
+        for (int64_t step = 0; step < q.steps.count; step++) {
+            const int32_t *draft = q.rollouts.draft + at * G;
+            const int32_t *target = q.rollouts.target + at * (G + 1);
+            int32_t agree = 0;
+            while (agree < G && at + agree + 1 < q.output.count && draft[agree] == target[agree])
+                agree++;
+            assert_int_equal(q.steps.accepted[step], agree);
+            assert_int_equal(target[agree], q.output.id[at + agree]);
+            at += agree + 1;
+            accepted += agree;
+        }
+        assert_int_equal(at, q.output.count);
+    }
+    assert_true(accepted > 0);
+    dsc_shard_close(s);
+    dsc_trace_close(t);
+    rig_fini(&r);
+}
+
+static void test_rollouts(void **state)
+{
+    (void)state;
+    rollouts(LIVE_LLAMA, 4);
+    rollouts(LIVE_EAGLE, 4);
+    rollouts(LIVE_MEDUSA, 3);
+}
+
+// A token that top-k excludes, as a rule that is not lossless may emit it.
+static void test_excluded(void **state)
+{
+    (void)state;
+    rig r;
+    dsc_error err = {0};
+    live_recorder *recorder;
+    int32_t prompt[PROMPT], output[] = {0, 1, 2, 3, 4, 5};
+    const char *path = in_scratch("excluded.dst");
+    rig_init(&r, LIVE_LLAMA, 0, 1);
+    r.sampling.top_k = 1;
+    const live_record o = {.target = r.target_session,
+                           .target_config = &r.target->config,
+                           .sampling = r.sampling,
+                           .path = path,
+                           .K = 1,
+                           .rank_depth = 1,
+                           .rows = DSC_ROWS_DENSE,
+                           .nodes = NODES};
+    make_prompt(1, prompt);
+    assert_ok(live_recorder_new(&recorder, &o, &err), err);
+    const dsc_token_view p = {prompt, PROMPT};
+    assert_ok(live_session_begin(r.target_session, p, 6, &r.sampling, &err), err);
+    live_recorder_begin(recorder);
+    const dsc_step_record step = {.emitted_tokens = 1};
+    for (int i = 0; i < 6; i++)
+        assert_ok(live_recorder_step(recorder, &step, &err), err);
+    dsc_request_input q = {.id = {"a", 1}, .prompt = p, .output = {output, 6}};
+    assert_ok(live_recorder_add(recorder, &q, &err), err);
+    assert_true(live_recorder_excluded(recorder) > 0);
+    assert_ok(live_recorder_commit(recorder, &err), err);
+    live_recorder_free(recorder);
+    dsc_trace_close(open_trace(path)); // rows add up to 1
+    rig_fini(&r);
+}
+
+// --- forced --------------------------------------------------------------------------------------
+
+// LLMA over recorded outputs: a model that would say something else takes the simulator's steps.
+static void test_forced(void **state)
+{
+    (void)state;
+    rig r, other;
+    dsc_error err = {0};
+    const char *path = in_scratch("record.dst");
+    job j = {.method = &dsc_drafter_llma,
+             .rule = &dsc_verifier_greedy,
+             .length = 6,
+             .requests = 5,
+             .record = {.K = 1, .rank_depth = 1}};
+    rig_init(&r, LIVE_LLAMA, 0, 1);
+    job plain = j;
+    plain.method = &dsc_drafter_none;
+    plain.rule = &dsc_verifier_single;
+    record(&r, &plain, path);
+    dsc_trace *t = open_trace(path);
+    dsc_results s = replay(t, &j, (dsc_run_options){.engine = DSC_ENGINE_LOOP});
+    rig_init(&other, LIVE_LLAMA, 0, 0);
+    dsc_shard *shard;
+    assert_ok(dsc_shard_open(&shard, t, 0, &err), err);
+    dsc_config config = method_of(&j);
+    dsc_loop loop = {0};
+    dsc_arena arena = {0};
+    live_forced f = {0};
+    dsc_counts counts = dsc_counts_zero(j.histogram, dsc_config_limit(&config));
+    for (int64_t i = 0; i < j.requests; i++) {
+        dsc_request q;
+        dsc_shard_request(shard, i, &q);
+        begin(&other, q.prompt);
+        const live_times before = *live_session_times(other.target_session);
+        const int64_t calls = counts.target_calls, tokens = counts.target_call_tokens;
+        assert_ok(live_forced_begin(&f, other.target_session, VOCAB, q.output, &err), err);
+        const dsc_models models = {.target = live_forced_model(&f)};
+        const dsc_loop_input in = {.config = &config,
+                                   .rule = j.rule,
+                                   .law = DSC_DRAFT_CHOSEN,
+                                   .models = &models,
+                                   .request = &q,
+                                   .arena = &arena};
+        dsc_arena_reset(&arena);
+        assert_ok(dsc_loop_run(&loop, &in, &counts, &err), err);
+        const live_times *after = live_session_times(other.target_session);
+        assert_int_equal(after->passes - before.passes, counts.target_calls - calls);
+        assert_int_equal(after->pass_tokens - before.pass_tokens,
+                         counts.target_call_tokens - tokens);
+        assert_int_equal(live_session_model(other.target_session)->length, q.output.count);
+        const dsc_token_view wrong = {(const int32_t[]){0, VOCAB}, 2};
+        assert_int_equal(live_forced_begin(&f, other.target_session, VOCAB, wrong, &err),
+                         DSC_EINPUT);
+    }
+    const dsc_counts *sim = &s.counts[0];
+    assert_int_equal(sim->target_calls, counts.target_calls);
+    assert_int_equal(sim->num_drafts, counts.num_drafts);
+    assert_int_equal(sim->num_draft_tokens, counts.num_draft_tokens);
+    assert_int_equal(sim->num_accepted_tokens, counts.num_accepted_tokens);
+    assert_memory_equal(sim->histogram, counts.histogram, 7 * sizeof *counts.histogram);
+    assert_true(counts.num_accepted_tokens > 0);
+    live_forced_fini(&f);
+    dsc_loop_fini(&loop);
+    dsc_arena_fini(&arena);
+    dsc_config_fini(&config);
+    dsc_shard_close(shard);
+    dsc_results_fini(&s);
+    dsc_trace_close(t);
+    rig_fini(&r);
+    rig_fini(&other);
+}
+
+#define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(test_chain_counts), SCRATCH_TEST(test_head_counts),
+        SCRATCH_TEST(test_expectation),  SCRATCH_TEST(test_reduced),
+        SCRATCH_TEST(test_target_alone), SCRATCH_TEST(test_rollouts),
+        SCRATCH_TEST(test_excluded),     SCRATCH_TEST(test_forced),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
