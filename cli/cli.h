@@ -14,7 +14,12 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot, cli_report,
-    cli_validate, cli_list, cli_tune;
+    cli_validate, cli_list, cli_tune, cli_live;
+
+// The body of main: runs `dispatch` on the arguments, says on stderr what went wrong, and returns
+// the exit code. `program`: how a user calls it, "draftscope live".
+int cli_main(const char *program, int (*dispatch)(int argc, char **argv, dsc_error *err), int argc,
+             char **argv);
 
 // The command line as a shell would take it, for comment lines and provenance.
 const char *cli_command_line(void);
@@ -84,8 +89,9 @@ int cli_threads(int64_t asked); // 0: the number of processors
 
 // --- progress and interruption ----------------------------------------------------------------
 
+enum { CLI_PROGRESS_AUTO, CLI_PROGRESS_NEVER, CLI_PROGRESS_JSON };
 typedef struct cli_progress {
-    int64_t mode;     // index of auto|never|json
+    int64_t mode;     // one of these
     const char *unit; // what is counted: "tokens", "bytes"
     bool bar;         // stderr is a terminal
     double started_s, shown_s;

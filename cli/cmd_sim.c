@@ -379,7 +379,9 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
 static int run(int argc, char **argv, dsc_error *err)
 {
     if (cli_asks_help(argc, argv)) {
-        cli_print_method_help(usage, about, options, OPTIONS, true, argc, argv);
+        const cli_help_section own[] = {{"Options", options, OPTIONS},
+                                        {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS}};
+        cli_print_method_help(usage, about, own, 2, argc, argv);
         return DSC_OK;
     }
     dsc_config config = {0};

@@ -284,7 +284,9 @@ static int parse(request *q, int argc, char **argv, size_t *words, dsc_error *er
 static int run(int argc, char **argv, dsc_error *err)
 {
     if (cli_asks_help(argc, argv)) {
-        cli_print_method_help(usage, about, options, OPTIONS, true, argc, argv);
+        const cli_help_section own[] = {{"Options", options, OPTIONS},
+                                        {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS}};
+        cli_print_method_help(usage, about, own, 2, argc, argv);
         return DSC_OK;
     }
     request q;

@@ -16,32 +16,23 @@ _draftscope_add() {
     done < <(compgen "$@" -- "$cur" 2>/dev/null)
 }
 
-# The first words of the lines below "Commands".
-_draftscope_commands() {
-    local line inside=
+# The first words of the lines below heading $1 of what the program says to the other arguments.
+_draftscope_below() {
+    local line inside='' heading=$1
+    shift
     while IFS= read -r line; do
-        if [[ $line == Commands ]]; then
+        if [[ $line == "$heading" ]]; then
             inside=1
         elif [[ -z $line ]]; then
             inside=
-        elif [[ $inside && $line =~ ^\ \ ([a-z]+) ]]; then
+        elif [[ $inside && $line =~ ^\ \ ([a-z][a-z0-9.-]*) ]]; then
             printf '%s\n' "${BASH_REMATCH[1]}"
         fi
-    done < <(_draftscope_ask "$@" --help)
+    done < <(_draftscope_ask "$@")
 }
 
-# The rows of published figures.
-_draftscope_rows() {
-    local line inside=
-    while IFS= read -r line; do
-        if [[ $line == Rows ]]; then
-            inside=1
-        elif [[ -z $line ]]; then
-            inside=
-        elif [[ $inside && $line =~ ^\ \ ([a-z][a-z0-9-]*) ]]; then
-            printf '%s\n' "${BASH_REMATCH[1]}"
-        fi
-    done < <(_draftscope_ask validate --help)
+_draftscope_commands() {
+    _draftscope_below Commands "$@" --help
 }
 
 # The names of a list: methods, rules, models, figures, formats.
@@ -84,14 +75,15 @@ _draftscope_value() {
     *:SHARD) _draftscope_files '' ;;
     *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
     *:DIR) _draftscope_traces ;;
-    *:ROW) words=$(_draftscope_rows) ;;
+    *:ROW) words=$(_draftscope_below Rows validate --help) ;;
+    *:PRESET*) words=$(_draftscope_below shape live list) ;;
     *:FIGURE) words=$(_draftscope_names figures) ;;
     *:FILE*) [[ $1 == *\|* ]] || _draftscope_files '' ;;
     esac
     if [[ $1 == *\|* ]]; then
         for item in $1; do
             case $item in
-            [A-Z]*) ;;
+            [A-Z]* | *.json) ;;
             *:*) words+=" ${item%%:*}:" ;;
             *) words+=" $item" ;;
             esac

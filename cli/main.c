@@ -1,84 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope: the command table, and the one place that turns a status into an exit code.
+// draftscope: the command table.
 #include "cli/cli.h"
 
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const cli_command *const commands[] = {&cli_trace,    &cli_sim,    &cli_sweep, &cli_merge,
                                               &cli_tune,     &cli_theory, &cli_plot,  &cli_report,
-                                              &cli_validate, &cli_list};
+                                              &cli_validate, &cli_live,   &cli_list};
 enum { COMMANDS = sizeof commands / sizeof *commands };
-
-static dsc_buffer command_line;
-
-const char *cli_command_line(void)
-{
-    return command_line.data ? command_line.data : "draftscope";
-}
-
-static int quote(const char *word, dsc_error *err)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                "_-./:,=+@%";
-    if (*word && strspn(word, plain) == strlen(word))
-        return dsc_buffer_puts(&command_line, word, err);
-    int rc = dsc_buffer_puts(&command_line, "'", err);
-    for (; *word && !rc; word++)
-        rc = *word == '\'' ? dsc_buffer_puts(&command_line, "'\\''", err)
-                           : dsc_buffer_append(&command_line, word, 1, err);
-    return rc ? rc : dsc_buffer_puts(&command_line, "'", err);
-}
-
-static int remember_command_line(int argc, char **argv, dsc_error *err)
-{
-    int rc = dsc_buffer_puts(&command_line, "draftscope", err);
-    for (int a = 1; a < argc && !rc; a++) {
-        rc = dsc_buffer_puts(&command_line, " ", err);
-        if (!rc)
-            rc = quote(argv[a], err);
-    }
-    return rc;
-}
-
-static int add_option(const dsc_option *o, const char *owner, const char *text, dsc_error *err)
-{
-    int rc = dsc_buffer_printf(&command_line, err, " --%s%s%s", owner ? owner : "",
-                               owner ? "." : "", o->name);
-    if (!rc && o->kind != DSC_OPTION_FLAG) {
-        rc = dsc_buffer_puts(&command_line, " ", err);
-        if (!rc)
-            rc = quote(text, err);
-    }
-    return rc;
-}
-
-static bool is_default(const dsc_option *o, const char *text)
-{
-    return o->initial && strcmp(text, o->initial) == 0;
-}
-
-int cli_canonical_command(const char *command, const char *argument, const dsc_option_set *sets,
-                          size_t count, const char *const *without, dsc_error *err)
-{
-    dsc_buffer_fini(&command_line);
-    int rc = dsc_buffer_printf(&command_line, err, argument ? "draftscope %s " : "draftscope %s",
-                               command);
-    if (!rc && argument)
-        rc = quote(argument, err);
-    for (size_t s = 0; s < count; s++)
-        for (size_t i = 0; i < sets[s].count && !rc; i++) {
-            const dsc_option *o = &sets[s].table[i];
-            const dsc_option_value *v = &sets[s].value[i];
-            const char *const *w = without;
-            while (*w && strcmp(*w, o->name))
-                w++;
-            if (!*w && v->given && !is_default(o, v->text))
-                rc = add_option(o, sets[s].owner, v->text, err);
-        }
-    return rc;
-}
 
 static void print_help(void)
 {
@@ -127,18 +56,5 @@ static int dispatch(int argc, char **argv, dsc_error *err)
 
 int main(int argc, char **argv)
 {
-    dsc_error err = {0};
-    signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error like any other
-    signal(SIGXFSZ, SIG_IGN); // and so is a file that reached its size limit
-    int rc = remember_command_line(argc, argv, &err);
-    if (!rc)
-        rc = dispatch(argc, argv, &err);
-    if (!rc)
-        rc = cli_finish_stdout(&err);
-    if (rc)
-        fprintf(stderr, "draftscope: %s\n", err.message);
-    dsc_buffer_fini(&command_line);
-    if (rc == DSC_EINTERRUPT && cli_signal())
-        return 128 + cli_signal();
-    return dsc_exit_code(rc);
+    return cli_main("draftscope", dispatch, argc, argv);
 }

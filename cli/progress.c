@@ -49,12 +49,10 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum { AUTO, NEVER, JSON };
-
 void cli_progress_init(cli_progress *p, int64_t mode, const char *unit)
 {
     *p = (cli_progress){.mode = mode, .unit = unit};
-    p->bar = mode == AUTO && isatty(STDERR_FILENO);
+    p->bar = mode == CLI_PROGRESS_AUTO && isatty(STDERR_FILENO);
     p->started_s = now_s();
 }
 
@@ -83,14 +81,14 @@ int cli_progress_step(void *user, int64_t done, int64_t total)
         p->done_before = done;
     }
     bool finished = total > 0 && done >= total;
-    double interval = p->mode == JSON ? 1.0 : 0.1;
-    if ((p->bar || p->mode == JSON) && (t - p->shown_s >= interval || finished)) {
+    double interval = p->mode == CLI_PROGRESS_JSON ? 1.0 : 0.1;
+    if ((p->bar || p->mode == CLI_PROGRESS_JSON) && (t - p->shown_s >= interval || finished)) {
         double elapsed = t - p->started_s;
         double rate = elapsed > 0 ? (double)(done - p->done_before) / elapsed : 0;
         double share = total > 0 ? (double)done / (double)total : 0;
         double left = rate > 0 && total > done ? (double)(total - done) / rate : 0;
         p->shown_s = t;
-        if (p->mode == JSON)
+        if (p->mode == CLI_PROGRESS_JSON)
             fprintf(stderr,
                     "{\"done\": %" PRId64 ", \"total\": %" PRId64 ", \"unit\": \"%s\", "
                     "\"per_s\": %.6g, \"left_s\": %.3g}\n",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/workload.h"
 
+#include "sim/loop.h"
 #include "sim/model_spec.h"
 
 #include <stdlib.h>
@@ -66,18 +67,6 @@ static int make_language(dsc_language **out, const char *spec, const char *model
     return rc;
 }
 
-// Drafts that several candidates make want a rule that takes them.
-static const char *default_rule(const dsc_drafter_type *d, const dsc_workload *l)
-{
-    if (!l->target || l->temperature == 0)
-        return "greedy";
-    if (!d->branches)
-        return "single";
-    return d->laws & DSC_DRAFT_DISTINCT ? "multiround-wor"
-           : d->laws & DSC_DRAFT_IID    ? "kseq"
-                                        : "multiround";
-}
-
 int cli_workload_make(cli_workload *w, const dsc_option_value *value,
                       const dsc_drafter_type *const *drafter, size_t drafters, bool trace,
                       dsc_error *err)
@@ -122,7 +111,8 @@ int cli_workload_make(cli_workload *w, const dsc_option_value *value,
 const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const char *name,
                                            const dsc_drafter_type *drafter, dsc_error *err)
 {
-    return dsc_verifier_find(name ? name : default_rule(drafter, &w->load), err);
+    const bool greedy = !w->load.target || w->load.temperature == 0;
+    return name ? dsc_verifier_find(name, err) : dsc_pair_rule(drafter, greedy);
 }
 
 int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err)

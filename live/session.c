@@ -193,6 +193,8 @@ int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
                           .output = s->text + prompt.count,
                           .limit = limit,
                           .end_token = c->ends ? c->end[0] : -1,
+                          .more_ends = c->end + 1,
+                          .more = c->ends > 1 ? c->ends - 1 : 0,
                           .ended = limit == 0};
     s->cached = s->lead;
     live_session_drop(s);

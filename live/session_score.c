@@ -176,6 +176,21 @@ int live_session_settle(live_session *s, dsc_error *err)
     return live_background_join(s->background, err);
 }
 
+// Forgets nodes from `first` on: a drafter may take back what it asked about and go on otherwise.
+static void forget_nodes(live_session *s, int64_t first)
+{
+    s->taken = first;
+    if (first >= s->scored)
+        return;
+    s->scored = first;
+    if (is_medusa(s)) // one pass for all
+        return;
+    s->used = s->slot[first];
+    s->rows = s->row[first];
+    if (s->law_row >= s->rows)
+        s->law_row = -1;
+}
+
 // Copies the nodes that are new.
 static int take_nodes(live_session *s, const dsc_draft *d, dsc_error *err)
 {
@@ -183,6 +198,9 @@ static int take_nodes(live_session *s, const dsc_draft *d, dsc_error *err)
     if (end > s->nodes)
         return dsc_fail(err, DSC_EUSAGE, "a draft of %" PRId64 " nodes: there is room for %" PRId64,
                         end, s->nodes);
+    for (int64_t i = 0; i < end && i < s->taken; i++)
+        if (s->node_token[i] != d->token[i] || s->parent[i] != d->parent[i])
+            forget_nodes(s, i);
     for (; s->taken < end; s->taken++) {
         s->node_token[s->taken] = d->token[s->taken];
         s->parent[s->taken] = d->parent[s->taken];

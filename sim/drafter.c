@@ -63,3 +63,9 @@ int64_t dsc_config_width(const dsc_config *config)
 {
     return config->drafter->width ? config->drafter->width(config) : 1 + dsc_config_limit(config);
 }
+
+int64_t dsc_config_draft_width(const dsc_config *config)
+{
+    const dsc_drafter_type *d = config->drafter;
+    return d->draft_width ? d->draft_width(config) : dsc_config_width(config);
+}

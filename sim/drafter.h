@@ -81,6 +81,9 @@ struct dsc_drafter_type {
     int64_t (*limit)(const dsc_config *config);
     // The most tokens in a forward pass of the target; NULL: 1 + limit.
     int64_t (*width)(const dsc_config *config);
+    // The same of the draft model and the middle one, over all nodes of a draft that they have been
+    // given; NULL: as the target.
+    int64_t (*draft_width)(const dsc_config *config);
     // Starts a request. NULL when there is nothing to prepare.
     int (*begin)(void *state, const dsc_drafter_input *in, dsc_error *err);
     // Proposes what may follow output[0, length); leaves the draft empty to decline.
@@ -120,5 +123,6 @@ DSC_API int dsc_config_prepare(dsc_config *config, dsc_error *err);
 DSC_API void dsc_config_fini(dsc_config *config);
 DSC_API int64_t dsc_config_limit(const dsc_config *config);
 DSC_API int64_t dsc_config_width(const dsc_config *config);
+DSC_API int64_t dsc_config_draft_width(const dsc_config *config);
 
 #endif

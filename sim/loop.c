@@ -61,6 +61,18 @@ int dsc_pair_law(dsc_draft_law *out, const dsc_drafter_type *drafter, const dsc_
     return DSC_OK;
 }
 
+// Drafts that several candidates make want a rule that takes them.
+const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool greedy)
+{
+    if (greedy)
+        return &dsc_verifier_greedy;
+    if (!drafter->branches)
+        return &dsc_verifier_single;
+    return drafter->laws & DSC_DRAFT_DISTINCT ? &dsc_verifier_multiround_wor
+           : drafter->laws & DSC_DRAFT_IID    ? &dsc_verifier_kseq
+                                              : &dsc_verifier_multiround;
+}
+
 // --- the loop ------------------------------------------------------------------------------------
 
 // `context`: tokens of prompt and output before the step.

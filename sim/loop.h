@@ -29,6 +29,10 @@ typedef struct dsc_fit {
 DSC_API int dsc_pair_law(dsc_draft_law *out, const dsc_drafter_type *drafter,
                          const dsc_verifier_type *rule, const dsc_fit *fit, dsc_error *err);
 
+// The rule that goes with a method when none is named; `greedy`: the target says its likeliest
+// token or what was recorded.
+DSC_API const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool greedy);
+
 // What happened in a step.
 typedef struct dsc_step_record {
     int64_t request, step;                  // the step's number in the request, from 0

@@ -44,8 +44,10 @@ struct dsc_model {
     const dsc_model_type *type;
     const int32_t *output; // [length] committed output tokens
     int64_t length;
-    int64_t limit;     // tokens that the output can have
-    int32_t end_token; // the token that ends an output, or -1: none does
+    int64_t limit;            // tokens that the output can have
+    int32_t end_token;        // the token that ends an output, or -1: none does
+    const int32_t *more_ends; // [more] other tokens that do; the instance's
+    int more;
     bool ended;
     int64_t refused; // off-path questions so far
 };
@@ -62,10 +64,19 @@ static inline dsc_model *dsc_models_drafter(const dsc_models *m, const dsc_draft
     return d->from_middle ? m->middle : m->draft;
 }
 
+// Whether an output ends with this token, wherever it comes.
+static inline bool dsc_model_is_end(const dsc_model *m, int32_t token)
+{
+    bool end = token == m->end_token && token >= 0;
+    for (int i = 0; i < m->more; i++)
+        end |= token == m->more_ends[i];
+    return end;
+}
+
 // Whether generation stops with `token` after `depth` draft tokens behind the committed output.
 static inline bool dsc_model_ends(const dsc_model *m, int64_t depth, int32_t token)
 {
-    return token == m->end_token || m->length + depth + 1 >= m->limit;
+    return dsc_model_is_end(m, token) || m->length + depth + 1 >= m->limit;
 }
 
 #endif

@@ -284,21 +284,17 @@ static bool is_alone(const dsc_table *t, const row *r, const dsc_result *result,
     return same;
 }
 
-int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err)
+int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
+                         double tokens_per_s, int parts, dsc_error *err)
 {
     row r;
-    dsc_price price;
-    int64_t batch = result->batch ? result->batch : 1;
-    int rc = dsc_price_run(&price, result->cost, result->counts, batch, err);
-    if (rc)
-        return rc;
     r.n = 0;
     if (parts & DSC_RESULT_REQUEST) {
         r.cell[r.n++] = integer(result->request);
         r.cell[r.n++] = text(result->id);
     }
     put_config(&r, result->config, result->rule);
-    put_fields(&r, result->config, result->counts, price.speedup);
+    put_fields(&r, result->config, result->counts, speedup);
     for (size_t e = 0; e < result->config->drafter->extra_count; e++)
         r.cell[r.n++] = integer(result->counts->extra[e]);
     if (parts & DSC_RESULT_INTERVAL) {
@@ -306,8 +302,8 @@ int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error 
         r.cell[r.n++] = real(result->high);
     }
     if (parts & DSC_RESULT_BATCH) {
-        r.cell[r.n++] = integer(batch);
-        r.cell[r.n++] = real(price.tokens_per_s);
+        r.cell[r.n++] = integer(result->batch ? result->batch : 1);
+        r.cell[r.n++] = real(tokens_per_s);
     }
     return is_alone(t, &r, result, parts) ? dsc_table_add_row(t, r.cell, err)
                                           : spread(t, &r, result->config, parts, err);

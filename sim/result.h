@@ -36,6 +36,10 @@ DSC_API int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *draf
 // Adds a row, `parts` as for the columns. Ratios without a denominator are NaN. Fails where
 // dsc_price_run does.
 DSC_API int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err);
+// The same with a speed-up and tokens per second that come from elsewhere: a clock. The cost is not
+// used.
+DSC_API int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
+                                 double tokens_per_s, int parts, dsc_error *err);
 
 // The fields with their meaning, for --help: name and one line each.
 DSC_API const dsc_column *dsc_result_fields(size_t *count);

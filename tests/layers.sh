@@ -7,8 +7,8 @@ cd "$top" || exit 99
 failed=0 passed=0
 
 check() { # folder, folders it may include
-    bad=$(grep -rnoE '^#include "[a-z]+/' --include='*.c' --include='*.h' "$1" 2>/dev/null |
-        grep -vE "\"($2)/" || true)
+    bad=$(grep -rnoE '^#include "[a-z]+/[a-z0-9_./]*"' --include='*.c' --include='*.h' "$1" 2>/dev/null |
+        grep -vE "\"($2)[/\"]" || true)
     if [ -n "$bad" ]; then
         echo "not ok - $1 includes what it may not:"
         echo "$bad"
@@ -38,7 +38,7 @@ check traces 'base|traces'
 check plots 'base|plots'
 check sim 'base|theory|traces|sim'
 check cli 'base|theory|traces|plots|sim|cli'
-check live 'base|theory|traces|sim|live|cli/cli.h'
+check live 'base|theory|traces|sim|live|cli/cli.h|cli/method.h'
 forbid 'the library prints or exits' \
     '(^|[^a-z_])(printf|puts|putchar|perror|exit|abort|_exit) ?\(|stdout|stderr' \
     base theory traces plots sim

@@ -129,8 +129,8 @@ static int read_finish(const json_t *reason, dsc_import_record *out, dsc_error *
     return DSC_OK;
 }
 
-static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
-                     dsc_error *err)
+int dsc_import_prompt_read(const json_t *line, int32_t vocab_size, dsc_import_record *out,
+                           dsc_error *err)
 {
     static const char *const known[] = {
         "id",           "prompt",        "output",        "references",     "draft_rows",
@@ -140,17 +140,23 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     if (!json_is_object(line))
         return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
                         dsc_json_type_name(line));
-    const json_t *id = json_object_get(line, "id"), *metadata = json_object_get(line, "metadata");
-    int32_t vocab = options->vocab_size;
+    const json_t *id = json_object_get(line, "id"), *prompt = json_object_get(line, "prompt");
     int rc = check_fields(line, known, "", err);
     if (!rc && id)
         rc = dsc_import_id(out, id, err);
     if (!rc)
-        rc = read_text(json_object_get(line, "prompt"), vocab, "prompt", &out->prompt, NULL, err);
+        rc = read_text(prompt, vocab_size, "prompt", &out->prompt, NULL, err);
+    return rc ? rc : read_references(json_object_get(line, "references"), vocab_size, out, err);
+}
+
+static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
+                     dsc_error *err)
+{
+    const json_t *metadata = json_object_get(line, "metadata");
+    int32_t vocab = options->vocab_size;
+    int rc = dsc_import_prompt_read(line, vocab, out, err);
     if (!rc)
         rc = read_text(json_object_get(line, "output"), vocab, "output", &out->output, NULL, err);
-    if (!rc)
-        rc = read_references(json_object_get(line, "references"), vocab, out, err);
     if (!rc)
         rc = dsc_import_columns_read(out, line, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {

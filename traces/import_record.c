@@ -196,6 +196,15 @@ static int repair_utf8(dsc_buffer *b, dsc_error *err)
     return rc;
 }
 
+int dsc_import_decode(const dsc_tokenizer *tokenizer, const int32_t *id, size_t count,
+                      dsc_buffer *out, dsc_error *err)
+{
+    int rc = dsc_buffer_append(out, "", 0, err);
+    if (!rc)
+        rc = dsc_decode(tokenizer, id, count, true, out, err);
+    return rc ? rc : repair_utf8(out, err);
+}
+
 static int finish_text(dsc_import_text *t, const dsc_tokenizer *tokenizer, dsc_encoder *encoder,
                        bool add_special, dsc_error *err)
 {
@@ -207,11 +216,7 @@ static int finish_text(dsc_import_text *t, const dsc_tokenizer *tokenizer, dsc_e
     }
     if (t->text.bytes || !tokenizer)
         return DSC_OK;
-    int rc = dsc_buffer_append(&t->built, "", 0, err);
-    if (!rc)
-        rc = dsc_decode(tokenizer, t->tokens.id, t->tokens.count, true, &t->built, err);
-    if (!rc)
-        rc = repair_utf8(&t->built, err);
+    int rc = dsc_import_decode(tokenizer, t->tokens.id, t->tokens.count, &t->built, err);
     t->text = (dsc_text_view){t->built.data, (int64_t)t->built.length};
     return rc;
 }

@@ -174,6 +174,14 @@ bool dsc_import_rereadable(const char *path);
 // values. DSC_EINPUT "NAME:LINE:COLUMN: ...". *out is a new reference.
 int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_error *err);
 
+// Id, prompt and references of one of our own lines, whose fields are checked to be known ones.
+int dsc_import_prompt_read(const json_t *line, int32_t vocab_size, dsc_import_record *out,
+                           dsc_error *err);
+
+// The text of tokens, special ones left out, always UTF-8, into an empty buffer.
+int dsc_import_decode(const dsc_tokenizer *tokenizer, const int32_t *id, size_t count,
+                      dsc_buffer *out, dsc_error *err);
+
 // The driver that fits `line` best. DSC_EINPUT when none does.
 int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_error *err);
 

@@ -61,9 +61,12 @@ static int64_t limit(const dsc_config *config)
 
 static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
 {
-    return (ahead_model){
-        .base = {.type = &ahead_type, .limit = target->limit, .end_token = target->end_token},
-        .of = of};
+    return (ahead_model){.base = {.type = &ahead_type,
+                                  .limit = target->limit,
+                                  .end_token = target->end_token,
+                                  .more_ends = target->more_ends,
+                                  .more = target->more},
+                         .of = of};
 }
 
 static int ids(dsc_arena *a, int32_t **out, size_t *capacity, size_t n, dsc_error *err)

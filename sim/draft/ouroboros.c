@@ -81,6 +81,14 @@ static int64_t width(const dsc_config *config)
     return 1 + p[LENGTH] + p[PHRASES] * (p[LEVEL] - 1);
 }
 
+// The draft, and behind it what the draft model looks at: the phrases of a token, as many as the
+// pool keeps, and the window.
+static int64_t draft_width(const dsc_config *config)
+{
+    const int64_t *p = config->parameter;
+    return 1 + p[LENGTH] + p[WINDOW] * (p[LEVEL] - 1) + dsc_window_nodes(p[WINDOW], p[LEVEL]);
+}
+
 static bool carries(const dsc_config *config)
 {
     return config->parameter[REUSE] == ON;
@@ -338,6 +346,7 @@ const dsc_drafter_type dsc_drafter_ouroboros = {
     .carries = carries,
     .limit = limit,
     .width = width,
+    .draft_width = draft_width,
     .begin = begin,
     .propose = propose,
     .observe = observe,

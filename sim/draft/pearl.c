@@ -47,6 +47,12 @@ static int64_t limit(const dsc_config *config)
     return config->parameter[WINDOW];
 }
 
+// What is pending and a window behind it.
+static int64_t draft_width(const dsc_config *config)
+{
+    return 1 + 2 * config->parameter[WINDOW];
+}
+
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
@@ -119,6 +125,7 @@ const dsc_drafter_type dsc_drafter_pearl = {
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .limit = limit,
+    .draft_width = draft_width,
     .begin = begin,
     .propose = propose,
     .observe = observe,

@@ -59,14 +59,14 @@ static bool serves(const int64_t *parameter, int64_t n, int64_t start, int64_t e
 typedef struct state {
     dsc_first_index index;
     const int64_t *parameter;
-    int32_t end_token; // -1: none is known
+    const dsc_model *target;
 } state;
 
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
     s->parameter = in->parameter;
-    s->end_token = in->models->target->end_token;
+    s->target = in->models->target;
     return dsc_first_begin(&s->index, in->request->prompt, in->parameter[N_MOST], in->arena, err);
 }
 
@@ -88,8 +88,8 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     const int32_t *token = x->text + x->first[n - 1];
     int64_t most = x->count - x->first[n - 1], copied = 0;
     most = most < parameter[LENGTH] ? most : parameter[LENGTH];
-    bool stops = parameter[SEMANTICS] == TRANSFORMERS && s->end_token >= 0;
-    while (copied < most && !(stops && token[copied] == s->end_token))
+    bool stops = parameter[SEMANTICS] == TRANSFORMERS;
+    while (copied < most && !(stops && dsc_model_is_end(s->target, token[copied])))
         copied++;
     draft->started = copied > 0;
     return dsc_draft_append_chain(draft, -1, token, (size_t)copied, err);

@@ -62,7 +62,7 @@ touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p
     "my traces/two words.tsv"
 
 # commands
-offers "list merge plot report sim sweep theory trace tune validate --help --version" ""
+offers "list live merge plot report sim sweep theory trace tune validate --help --version" ""
 offers "sim sweep" s
 offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
@@ -113,6 +113,14 @@ offers "a.dst" theory accept --trace a
 offers "auto never json" theory accept --progress ""
 offers "" theory accept --bernoulli ""
 offers "" theory accept ""
+
+if [ -x "${DRAFTSCOPE%/*}/draftscope-live" ]; then
+    offers "run list --help" live ""
+    offers "llama-2-7b llama-2-13b llama-2-70b" live run --shape llama-2
+    offers "auto cpu cuda cuda:" live run --device ""
+    offers "a.dst" live run --target a
+    offers "--baseline --batch-invariant" live run --method none --ba
+fi
 
 # arguments
 offers "a.dst" sim a

@@ -167,6 +167,29 @@ while read -r command; do
         "draftscope trace $command" Options trace "$command"
 done <trace_commands
 
+# The second program, where it was built.
+live=
+[ -x "${DRAFTSCOPE%/*}/draftscope-live" ] && live=yes
+: >live_commands
+if [ "$live" ]; then
+    commands_of live >listed
+    first_column <listed >live_commands
+    entries draftscope-live.1 COMMANDS | squeeze >page
+    same "draftscope-live(1): the commands" listed page
+    sed 's/^/draftscope live /' live_commands >program
+    subsections draftscope-live.1 OPTIONS >page
+    same "draftscope-live(1): options of every command" program page
+    while read -r command; do
+        options "draftscope-live(1): options of $command" draftscope-live.1 \
+            "draftscope live $command" 'Options|Models' live "$command"
+    done <live_commands
+    "$DRAFTSCOPE" live run --help | help_fields "Measured fields" >program
+    entries draftscope-live.1 "OUTPUT FIELDS" "draftscope live run" | squeeze >page
+    same "draftscope-live(1): measured fields, word for word" program page
+else
+    skip "draftscope-live(1)" "not built"
+fi
+
 commands_of theory | first_column >theory_commands
 entries draftscope-theory.1 COMMANDS | first_column >page
 same "draftscope-theory(1): the commands" theory_commands page
@@ -194,6 +217,7 @@ check "draftscope-theory(1): every column that accept writes" sh -c '! grep . mi
 {
     while IFS='	' read -r command summary; do "$DRAFTSCOPE" "$command" --help; done <commands
     while read -r command; do "$DRAFTSCOPE" trace "$command" --help; done <trace_commands
+    while read -r command; do "$DRAFTSCOPE" live "$command" --help; done <live_commands
     while read -r command; do "$DRAFTSCOPE" theory "$command" --help; done <theory_commands
     echo " --help --version --PARAMETER --name "
 } | tr ' ,=' '\n\n\n' | sed -n 's/^\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >known
@@ -327,6 +351,10 @@ exits 4 draftscope-plot.1 plot heatmap nothing.tsv -o new.svg
 exits 2 draftscope-report.1 report
 exits 4 draftscope-report.1 report nothing.tsv -o new.html
 exits 2 draftscope-list.1 list nonsense
+if [ "$live" ]; then
+    exits 2 draftscope-live.1 live nonsense
+    exits 4 draftscope-live.1 live run --method none --target nothing --prompts all.jsonl
+fi
 exits 2 draftscope-theory.1 theory accept
 exits 2 draftscope-validate.1 validate
 exits 2 draftscope-validate.1 validate --published nonsense
@@ -360,7 +388,12 @@ for path in "$man_dir"/*.[157]; do
         skip "$page: the examples run" "no gnuplot"
         continue
     fi
+    if grep -q 'draftscope live' "$page.sh" && ! [ "$live" ]; then
+        skip "$page: the examples run" "no draftscope-live"
+        continue
+    fi
     mkdir "run-$page"
+    ln -s "$source_dir/live" "run-$page/live"
     ln -s "$source_dir/traces" "run-$page/traces"
     ln -s "$source_dir/tests" "run-$page/tests"
     check "$page: the examples run" \

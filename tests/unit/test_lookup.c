@@ -173,6 +173,16 @@ static void pld_by_hand(void **state)
     bench_begin(&b, &c, text, N, 22); // up to the end token
     bench_propose(&b, &c, NULL, 0);
     assert_int_equal(b.draft.count, 2);
+    const int32_t more[] = {30, 21}; // of several end tokens the first that comes
+    bench_begin(&b, &c, text, N, 22);
+    b.target.more_ends = more;
+    b.target.more = 2;
+    bench_propose(&b, &c, NULL, 0);
+    assert_int_equal(b.draft.count, 1);
+    assert_true(dsc_model_ends(&b.target, 0, 22) && dsc_model_ends(&b.target, 0, 21));
+    assert_false(dsc_model_ends(&b.target, 0, 23));
+    b.target.end_token = -1;
+    assert_false(dsc_model_is_end(&b.target, -1) || dsc_model_is_end(&b.target, 22));
     dsc_error e;
     void *prepared;
     c.parameter[N_LEAST] = 4;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope live: becomes draftscope-live, a program of its own because it may link what this one
+// must not (CUDA), and the other way round (GSL).
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROGRAM "draftscope-live"
+
+// Returns only when there is no such program.
+static int become(const char *path, char **argv, dsc_error *err)
+{
+    execv(path, argv);
+    return errno == ENOENT || errno == ENOTDIR || errno == EACCES
+               ? DSC_OK
+               : dsc_fail_errno(err, DSC_EABSENT, errno, "%.200s", path);
+}
+
+// Beside this program, wherever that was started from.
+static int become_neighbour(char **argv, dsc_error *err)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    size_t folder = n > 0 && (size_t)n < sizeof path ? (size_t)n : 0;
+    while (folder && path[folder - 1] != '/')
+        folder--;
+    if (!folder || folder + sizeof PROGRAM > sizeof path)
+        return DSC_OK;
+    memcpy(path + folder, PROGRAM, sizeof PROGRAM);
+    return become(path, argv, err);
+}
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    void *mem;
+    int rc = dsc_alloc(&mem, (size_t)argc + 2, sizeof(char *), err);
+    if (rc)
+        return rc;
+    char **with = mem;
+    with[0] = PROGRAM;
+    for (int a = 0; a < argc; a++)
+        with[a + 1] = argv[a];
+    rc = become_neighbour(with, err);
+    if (!rc)
+        rc = become(BIN_DIR "/" PROGRAM, with, err);
+    if (!rc) {
+        execvp(PROGRAM, with);
+        rc = dsc_fail(err, DSC_EABSENT,
+                      "live: there is no " PROGRAM " beside this program, in " BIN_DIR
+                      " or on the PATH (./configure --disable-live leaves it out)");
+    }
+    free(mem);
+    return rc;
+}
+
+const cli_command cli_live = {"live", "real models on this machine: run, record, profile", run};

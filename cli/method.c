@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/method.h"
+
+#include "sim/result.h"
+
+#include <string.h>
+
+// The value of --method, which must be known before anything else is parsed; or NULL.
+static const char *method_value(int argc, char **argv)
+{
+    const char *value = NULL;
+    for (int a = 0; a < argc && strcmp(argv[a], "--"); a++) {
+        if (strncmp(argv[a], "--method=", 9) == 0)
+            value = argv[a] + 9;
+        else if (strcmp(argv[a], "--method") == 0 && a + 1 < argc)
+            value = argv[a + 1];
+    }
+    return value;
+}
+
+static int no_method(dsc_error *err)
+{
+    return dsc_fail(err, DSC_EUSAGE, "--method NAME expected (see: draftscope list methods)");
+}
+
+int cli_find_method(int argc, char **argv, const dsc_drafter_type **out, dsc_error *err)
+{
+    const char *name = method_value(argc, argv);
+    *out = name ? dsc_drafter_find(name, err) : NULL;
+    return *out ? DSC_OK : name ? DSC_EUSAGE : no_method(err);
+}
+
+int cli_find_methods(int argc, char **argv, const dsc_drafter_type *out[CLI_MAX_METHODS],
+                     size_t *count, dsc_error *err)
+{
+    const char *names = method_value(argc, argv);
+    *count = 0;
+    if (!names)
+        return no_method(err);
+    for (size_t n; names; names = names[n] ? names + n + 1 : NULL) {
+        char name[64];
+        n = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, names);
+        const dsc_drafter_type *d = dsc_drafter_find(name, err);
+        if (!d)
+            return DSC_EUSAGE;
+        for (size_t i = 0; i < *count; i++)
+            if (out[i] == d)
+                return dsc_fail(err, DSC_EUSAGE, "--method: %s is given twice", d->name);
+        if (*count == CLI_MAX_METHODS)
+            return dsc_fail(err, DSC_EUSAGE, "--method: at most %d methods", CLI_MAX_METHODS);
+        out[(*count)++] = d;
+    }
+    return DSC_OK;
+}
+
+void cli_print_method_help(const char *usage, const char *about, const cli_help_section *own,
+                           size_t count, int argc, char **argv)
+{
+    enum { MOST = 64 };
+    cli_help_section section[MOST];
+    char title[MOST][128];
+    size_t n = 0, fields;
+    dsc_error ignored;
+    const dsc_drafter_type *only[CLI_MAX_METHODS];
+    size_t methods;
+    for (; n < count && n < MOST; n++)
+        section[n] = own[n];
+    cli_find_methods(argc, argv, only, &methods, &ignored);
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d && n < MOST; d++) {
+        size_t i = 0;
+        while (i < methods && only[i] != *d)
+            i++;
+        if (!methods || i < methods) {
+            snprintf(title[n], sizeof title[n], "Method %s: %s", (*d)->name, (*d)->summary);
+            section[n] = (cli_help_section){title[n], (*d)->option, (*d)->option_count};
+            n++;
+        }
+    }
+    cli_print_help(usage, about, section, n);
+    const dsc_column *field = dsc_result_fields(&fields);
+    cli_print_fields("Result fields, the same for every method", field, fields);
+}
+
+int cli_config_fill(dsc_config *config, const dsc_option_value *parameter, dsc_error *err)
+{
+    for (size_t o = 0; o < config->drafter->option_count; o++) {
+        config->parameter[o] = parameter[o].integer;
+        config->real[o] = parameter[o].real;
+        config->text[o] = parameter[o].text;
+    }
+    return dsc_config_prepare(config, err);
+}

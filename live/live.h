@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of draftscope-live.
+#ifndef DSC_LIVE_LIVE_H
+#define DSC_LIVE_LIVE_H
+
+#include "cli/cli.h"
+
+extern const cli_command live_cmd_run, live_cmd_list;
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void live_measure_add(live_measure *sum, const live_measure *x)
+{
+    sum->time_s += x->time_s;
+    sum->prefill_s += x->prefill_s;
+    sum->draft_s += x->draft_s;
+    sum->verify_s += x->verify_s;
+}
+
+double live_measure_select_s(const live_measure *m, const dsc_config *config)
+{
+    return config->drafter->overlaps ? (double)NAN
+                                     : m->time_s - m->prefill_s - m->draft_s - m->verify_s;
+}
+
+// --- life ----------------------------------------------------------------------------------------
+
+int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
+{
+    // The last token of an output is the target's own.
+    const int64_t limit = dsc_config_limit(r->config), room = r->max_tokens - 1;
+    const int64_t most = limit < room ? limit : room > 0 ? room : 0;
+    void *histogram;
+    int rc = dsc_alloc(&histogram, (size_t)most + 1, sizeof *out->histogram, err);
+    if (!rc)
+        *out = dsc_counts_zero(histogram, most);
+    return rc;
+}
+
+int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
+                  const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, dsc_error *err)
+{
+    const dsc_drafter_type *d = config->drafter;
+    const live_want want = live_want_of(d);
+    const dsc_fit fit = {
+        .draft = want.draft || want.copy, .middle = want.middle, .laws = true, .off_path = true};
+    *r = (live_run){
+        .pair = pair, .config = config, .rule = rule, .seed = seed, .max_tokens = max_tokens};
+    int rc = dsc_pair_law(&r->law, d, rule, &fit, err);
+    if (!rc)
+        rc = live_run_counts(r, &r->counts, err);
+    void *carry = NULL;
+    if (!rc && d->carries && d->carries(config))
+        rc = dsc_alloc(&carry, 1, sizeof *r->carry, err);
+    r->carry = carry;
+    return rc;
+}
+
+void live_run_fini(live_run *r)
+{
+    if (r->carry)
+        dsc_arena_fini(&r->carry->arena);
+    free(r->carry);
+    dsc_loop_fini(&r->loop);
+    dsc_arena_fini(&r->arena);
+    free(r->counts.histogram);
+    *r = (live_run){0};
+}
+
+// --- a request -----------------------------------------------------------------------------------
+
+// Times of all sessions so far.
+static live_measure spent(const live_pair *p)
+{
+    live_measure m = {0};
+    for (int s = 0; s < LIVE_SIDES; s++) {
+        if (!p->session[s])
+            continue;
+        const live_times *t = live_session_times(p->session[s]);
+        m.prefill_s += t->prefill_s;
+        *(s == LIVE_TARGET ? &m.verify_s : &m.draft_s) += t->score_s;
+    }
+    return m;
+}
+
+int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
+{
+    live_pair *p = r->pair;
+    const live_measure before = spent(p);
+    const double start = seconds();
+    dsc_counts_clear(&r->counts);
+    dsc_arena_reset(&r->arena);
+    int rc = r->plain ? live_pair_begin_plain(p, request->prompt, r->max_tokens, err)
+                      : live_pair_begin(p, request->prompt, r->max_tokens, err);
+    const dsc_loop_input in = {.config = r->config,
+                               .rule = r->rule,
+                               .law = r->law,
+                               .models = &p->models,
+                               .request = request,
+                               .seed = r->seed,
+                               .arena = &r->arena,
+                               .carry = r->rehearsal ? NULL : r->carry,
+                               .step = r->step,
+                               .user = r->user};
+    if (!rc)
+        rc = dsc_loop_run(&r->loop, &in, &r->counts, err);
+    const live_measure after = spent(p);
+    r->measure = (live_measure){.time_s = seconds() - start,
+                                .prefill_s = after.prefill_s - before.prefill_s,
+                                .draft_s = after.draft_s - before.draft_s,
+                                .verify_s = after.verify_s - before.verify_s};
+    return rc;
+}

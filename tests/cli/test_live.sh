@@ -1,0 +1,319 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# draftscope live on the processors: every method says what plain decoding says, on tiny random models
+# and on the demo models; the fields of the result; what must be refused, and how; an interruption.
+# $run is a list of words; tr and the program itself are used as they are.
+# shellcheck disable=SC2086,SC2020,SC2094
+top=${top_srcdir:-.}
+case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
+draftscope=${DRAFTSCOPE:-$top/draftscope}
+case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
+demo=${LIVE_DEMO:-$top/live/demo}
+if ! [ -x "${draftscope%/*}/draftscope-live" ]; then
+    echo "no draftscope-live: skipped"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 99
+passed=0 failed=0
+
+ok() {
+    passed=$((passed + 1))
+}
+not_ok() {
+    failed=$((failed + 1))
+    echo "not ok - $*"
+}
+check() { # description, command...
+    what=$1
+    shift
+    if "$@"; then ok; else not_ok "$what"; fi
+}
+good() {
+    if "$draftscope" live "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
+}
+bad() { # EXIT 'words on stderr' arguments...
+    want=$1 words=$2
+    shift 2
+    "$draftscope" live "$@" >out 2>err </dev/null
+    code=$?
+    if [ $code != "$want" ]; then
+        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
+    elif ! grep -qF -e "$words" err; then
+        not_ok "'$words' is not in: $(cat err)"
+    elif [ "$(wc -l <err)" != 1 ]; then
+        not_ok "more than one line on stderr: $*"
+    else
+        ok
+    fi
+}
+# The value of a field of `out`.
+field() {
+    sed -n "s/.*\"$1\": \(\[[^]]*\]\|[^,}]*\).*/\1/p" out
+}
+is() { # FIELD VALUE
+    check "$1 is $(field "$1"), not $2" test "$(field "$1")" = "$2"
+}
+
+cat >ids.jsonl <<'END'
+{"prompt": [1, 5, 9, 13, 17, 21, 5, 9], "references": [[5, 9, 13, 2, 40, 41]]}
+{"prompt": [3, 60, 61, 62], "id": "second"}
+END
+threads=--threads=1
+
+# --- every method, on tiny models --------------------------------------------------------------
+llama=$fixtures/llama
+"$draftscope" list methods | sed 's/ .*//' >methods
+while read -r method; do
+    good run --target "$llama" --draft "$llama" --middle "$llama" --method "$method" \
+        --prompts ids.jsonl --max-tokens 24 --baseline --json $threads
+    is method "\"$method\""
+    is divergences 0.0
+    is output_tokens 48
+    check "$method: tokens = accepted + calls" test "$method" = pearl -o \
+        $(($(field num_accepted_tokens) + $(field target_calls))) = 48
+done <methods
+for model in "$fixtures"/*/; do
+    grep -q 'eagle\|medusa\|gpt2' <<END && continue
+$model
+END
+    good run --target "$model" --method pld --prompts ids.jsonl --max-tokens 16 --baseline --json \
+        $threads
+    is divergences 0.0
+done
+for head in llama_eagle llama_eagle_nobias; do
+    for method in chain tree sequoia spectr pearl ouroboros; do
+        good run --target "$llama" --draft "$fixtures/$head" --method $method --prompts ids.jsonl \
+            --max-tokens 24 --baseline --json $threads
+        is divergences 0.0
+    done
+done
+good run --target "$llama" --draft "$fixtures/llama_medusa" --method tree --tree chain:2 \
+    --prompts ids.jsonl --max-tokens 24 --baseline --json $threads
+is divergences 0.0
+good run --target "$fixtures/gpt2" --method lookahead --window 2 --level 3 --guesses 2 \
+    --prompts ids.jsonl --max-tokens 8 --baseline --json $threads
+is divergences 0.0
+
+# A draft model that is the target is right up to the end of the output; so is a middle model,
+# whatever the small one wrote for it and took back.
+good run --target "$llama" --draft "$llama" --method chain --length 5 --prompts ids.jsonl \
+    --max-tokens 24 --json $threads
+is target_calls 8
+is acceptance_rate 1.0
+is accept_histogram '[0,0,0,0,0,8]'
+good run --target "$llama" --draft "$fixtures/llama_fp16" --middle "$llama" --method cascade \
+    --length 10 --prompts ids.jsonl --max-tokens 24 --json $threads
+is target_calls 6
+is num_accepted_tokens 42
+
+# A copy may be longer than the output, and than the whole text.
+i=0 long=3
+while [ $i -lt 300 ]; do
+    long="$long, $((3 + i * 7 % 60))"
+    i=$((i + 1))
+done
+echo "{\"prompt\": [3, 10, 17], \"references\": [[$long]]}" >long.jsonl
+good run --target "$llama" --method llma --n 1 --k 200 --prompts long.jsonl --max-tokens 24 --baseline \
+    --json $threads
+is divergences 0.0
+check "long drafts: $(field num_draft_tokens)" test "$(field num_draft_tokens)" -ge 200
+
+# Drawn outputs: the same seed, the same tokens; plain decoding draws others.
+draw() { # SEED FILE
+    good run --target "$llama" --draft "$fixtures/llama_fp16" --method spectr --prompts ids.jsonl \
+        --max-tokens 24 --temperature 1.5 --top-p 0.9 --seed "$1" --baseline --json -o "$2" $threads
+    is rule '"kseq"'
+    is divergences null
+    sed 's/"metadata.*//' "$2" >"$2.tokens"
+}
+draw 1 one.jsonl
+draw 1 again.jsonl
+draw 2 other.jsonl
+check "one seed, one output" cmp -s one.jsonl.tokens again.jsonl.tokens
+check "another seed, another output" sh -c '! cmp -s one.jsonl.tokens other.jsonl.tokens'
+
+# What is written can be imported, with its references, and simulated: the same counts.
+good run --target "$llama" --method llma --n 1 --k 4 --prompts ids.jsonl --max-tokens 24 --json \
+    -o run.jsonl $threads
+calls=$(field target_calls) accepted=$(field num_accepted_tokens) drafted=$(field num_draft_tokens)
+check "the output is imported" "$draftscope" trace import run.jsonl --vocab-size 67 -o run.dst \
+    --progress never
+"$draftscope" sim run.dst --method llma --n 1 --k 4 --json >out
+is target_calls "$calls"
+is num_accepted_tokens "$accepted"
+is num_draft_tokens "$drafted"
+bad 2 "run.jsonl" run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o run.jsonl
+good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o run.jsonl --overwrite
+
+# Any of a model's end tokens ends an output, drafted or not.
+mkdir ends
+cp "$llama"/config.json "$llama"/model.safetensors ends
+tokens_of() { # LINE FILE: of the output
+    sed -n "$1"'s/.*"output":{"tokens":\[\([0-9,]*\)\].*/\1/p' "$2"
+}
+good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 24 -o all.jsonl
+end=$(tokens_of 1 all.jsonl | cut -d , -f 6)
+tokens_of 1 all.jsonl | sed -e "s/^/,/" -e "s/\(,$end\),.*/\1/" -e "s/^,//" >wanted
+echo "{\"eos_token_id\": [66, 65, $end]}" >ends/generation_config.json
+for method in none chain oracle pld lookahead tree ouroboros pearl; do
+    good run --target ends --draft "$llama" --method $method --prompts ids.jsonl --max-tokens 24 \
+        --baseline --json -o ends.jsonl --overwrite $threads
+    is divergences 0.0
+    tokens_of 1 ends.jsonl >got
+    check "$method: ends with token $end" cmp -s wanted got
+    check "$method: says so" grep -q '"finish_reason":"stop"' ends.jsonl
+done
+
+# The fields of sim, under their names, and those of the clock.
+"$draftscope" sim run.dst --method llma --json | tr ',{' '\n\n' | sed -n 's/^ *"\([a-z0-9_]*\)": .*/\1/p' |
+    grep -v '^block_efficiency_' >sim_fields
+good run --target "$llama" --method llma --prompts ids.jsonl --max-tokens 4 --baseline --json
+tr ',{' '\n\n' <out | sed -n 's/^ *"\([a-z0-9_]*\)": .*/\1/p' >live_fields
+head -n "$(wc -l <sim_fields)" live_fields >first_fields
+check "the fields of sim come first" cmp -s sim_fields first_fields
+for name in prefill_s draft_s verify_s select_s time_s tokens_per_s baseline_tokens_per_s divergences \
+    divergence_requests divergence_positions divergence_margins; do
+    check "field $name" grep -qx $name live_fields
+done
+
+# --- random weights, list ----------------------------------------------------------------------
+cat >shape.json <<'END'
+{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 300,
+ "torch_dtype": "bfloat16"}
+END
+sed 's/"vocab_size": 300/"vocab_size": 500/' shape.json >wide.json
+good run --shape ./shape.json --draft-shape ./shape.json --random-weights 3 --method chain \
+    --prompts ids.jsonl --max-tokens 8 --baseline --json $threads
+is divergences 0.0
+bad 2 "--random-weights" run --shape ./shape.json --method none --prompts ids.jsonl
+bad 4 "different vocabularies" run --shape ./shape.json --draft-shape ./wide.json \
+    --random-weights 3 --method chain --prompts ids.jsonl
+good list
+check "list: the processors" grep -q '^  cpu  ' out
+good list --json
+check "list: shapes" grep -q '"kind": "shape", "name": "llama-2-7b"' out
+# Nothing of GSL is in the program (its licence and CUDA's do not go together).
+if command -v ldd >/dev/null; then
+    ldd "${draftscope%/*}/draftscope-live" >libraries
+    check "no GSL" sh -c '! grep -q libgsl libraries'
+fi
+
+# --- what is refused ---------------------------------------------------------------------------
+run="run --method none --max-tokens 8"
+bad 2 "--method" run --target "$llama" --prompts ids.jsonl
+bad 2 "--target" $run --prompts ids.jsonl
+bad 2 "--draft DIR" run --target "$llama" --method chain --prompts ids.jsonl
+bad 2 "neither" $run --target "$llama"
+bad 2 "no argument without -p" $run --target "$llama" --prompts ids.jsonl more
+bad 2 "tokenizer.json" $run --target "$llama" -p text
+bad 2 "takes one" run --target "$llama" --draft "$llama" --method spectr --rule single \
+    --prompts ids.jsonl
+bad 2 "Medusa heads" run --target "$llama" --draft "$fixtures/llama_medusa" --method chain \
+    --length 5 --prompts ids.jsonl --max-tokens 8
+bad 2 "not a model" $run --target "$fixtures/llama_eagle" --prompts ids.jsonl
+bad 4 "nowhere" $run --target nowhere --prompts ids.jsonl
+mkdir pickle
+cp "$llama/config.json" pickle
+: >pickle/pytorch_model.bin
+bad 4 "safetensors" $run --target pickle --prompts ids.jsonl
+bad 4 "nothing.jsonl" $run --target "$llama" --prompts nothing.jsonl
+bad 2 "device" $run --target "$llama" --device tpu --prompts ids.jsonl
+if "$draftscope" live list | grep -q 'cuda .*not built in'; then
+    bad 3 "CUDA" $run --target "$llama" --device cuda --prompts ids.jsonl
+fi
+{
+    cat ids.jsonl
+    echo '{"prompt": [1, 2'
+} >broken.jsonl
+bad 4 "broken.jsonl:3:" $run --target "$llama" --prompts broken.jsonl
+good $run --target "$llama" --prompts broken.jsonl --requests 2 --json
+is requests 2
+echo '{"prompt": [1, 99]}' >outside.jsonl
+bad 4 "outside.jsonl:1:" $run --target "$llama" --prompts outside.jsonl
+echo '{"prompt": "text"}' >text.jsonl
+bad 4 "text.jsonl:1:" $run --target "$llama" --prompts text.jsonl
+echo '{"prompt": []}' >empty.jsonl
+bad 4 "empty.jsonl:1:" $run --target "$llama" --prompts empty.jsonl
+echo '{"promt": [1]}' >mistyped.jsonl
+bad 4 "'promt'" $run --target "$llama" --prompts mistyped.jsonl
+bad 4 "ids.jsonl:1: a prompt of 8 tokens" $run --target "$llama" --prompts ids.jsonl --context 12
+bad 4 "the context holds" run --target "$llama" --method none --prompts ids.jsonl --max-tokens 100000
+for side in a b; do
+    mkdir $side
+    cp "$llama"/config.json "$llama"/model.safetensors $side
+done
+cp "$top/tests/data/tokenizers/llama3-style.json" a/tokenizer.json
+bad 4 "tokenizer.json" run --target a --draft b --method chain --prompts ids.jsonl
+cp "$top/tests/data/tokenizers/qwen2-style.json" b/tokenizer.json
+bad 4 "different vocabularies" run --target a --draft b --method chain --prompts ids.jsonl
+bad 2 "unknown command" nonsense
+if [ -w /dev/full ]; then
+    "$draftscope" live $run --target "$llama" --prompts ids.jsonl >/dev/full 2>err
+    check "exit 1 on a full disk" test $? = 1
+fi
+
+# The second program is looked for beside the first, where it is installed, and on the PATH.
+mkdir alone beside
+cp "$draftscope" alone/draftscope
+cp "$draftscope" "${draftscope%/*}/draftscope-live" beside
+check "beside draftscope" env PATH="$work/alone" beside/draftscope live list >out
+check "on the PATH" env PATH="$work/beside" alone/draftscope live list >out
+PATH=$work/alone alone/draftscope live list >out 2>err
+code=$?
+check "exit 3 without draftscope-live" test $code = 3 -o $code = 0 # 0: one is installed
+check "and one line" sh -c '! test -s err || grep -q "there is no draftscope-live" err'
+
+# --- interrupted -------------------------------------------------------------------------------
+i=0
+while [ $i -lt 4000 ]; do
+    echo '{"prompt": [1, 2, 3, 4]}'
+    i=$((i + 1))
+done >many.jsonl
+"$draftscope" live run --shape ./shape.json --random-weights 1 --method pld --prompts many.jsonl \
+    --max-tokens 100 --json --progress json -o part.jsonl $threads >out 2>err &
+victim=$!
+tries=0
+while [ $tries -lt 600 ] && ! grep -q "done" err; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+kill -INT $victim
+wait $victim
+check "exit 130" test $? = 130
+check "what was done is on disk" test "$(wc -l <part.jsonl)" = "$(field requests)"
+check "some of it" test "$(field requests)" -ge 1 -a "$(field requests)" -lt 4000
+
+# --- the demo models ---------------------------------------------------------------------------
+if [ -d "$demo/target" ]; then
+    question='Question: Tom has 3 apples and buys 4 more. How many apples does he have?
+Answer:'
+    good run --target "$demo/target" --method none -p "$question" --max-tokens 20
+    check "an answer of words" grep -q '[a-z]' out
+    good run --target "$demo/target" --method pld -p "$question" again --max-tokens 20 --json --baseline
+    is requests 2
+    is divergences 0.0
+    bad 2 "prompt 1: a prompt of" run --target "$demo/target" --method none -p "$question" \
+        --max-tokens 100000
+    for method in chain spectr lookahead ouroboros pearl llma; do
+        [ -d "$demo/draft" ] || continue
+        good run --target "$demo/target" --draft "$demo/draft" --method $method -p "$question" \
+            --max-tokens 48 --baseline --json
+        check "$method: divergences of rounding only: $(field divergence_margins)" \
+            test "$(field divergences)" = 0.0
+    done
+    if [ -d "$demo/eagle" ]; then
+        good run --target "$demo/target" --draft "$demo/eagle" --method tree -p "$question" \
+            --max-tokens 48 --baseline --json
+        is divergences 0.0
+    fi
+else
+    echo "no demo models: left out"
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
