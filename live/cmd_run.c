@@ -16,6 +16,7 @@ enum {
     RULE,
     PROMPTS,
     PROMPT,
+    REPLAY,
     REQUESTS,
     MAX_TOKENS,
     BASELINE,
@@ -37,8 +38,11 @@ static const dsc_option options[OPTIONS] = {
              "standard input"},
     {.name = "prompt", .letter = 'p', .kind = DSC_OPTION_FLAG,
      .help = "the arguments are the prompts"},
+    {.name = "force", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+     .help = "prompts and outputs of a trace: the steps that draftscope sim takes on it, with a "
+             "clock, whatever the target would say"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
-     .max = 1000000000, .help = "the first N prompts of the file; 0: all"},
+     .max = 1000000000, .help = "the first N prompts of the file or trace; 0: all"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
      .max = 1 << 24, .help = "of an output; an end token ends it before"},
     {.name = "baseline", .kind = DSC_OPTION_FLAG,
@@ -52,8 +56,9 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
-static const char usage[] = "live run --target DIR --method NAME --prompts FILE|-p TEXT... "
-                            "[OPTIONS]";
+static const char usage[] =
+    "live run --target DIR --method NAME --prompts FILE|-p TEXT...|--force NAME.dst "
+    "[OPTIONS]";
 static const char about[] =
     "Runs a drafting method on real models: prints what they write, what was drafted and accepted, "
     "and the seconds it took. Interrupted, it finishes the step and prints what there is.";
@@ -64,6 +69,7 @@ typedef struct context {
     live_prompts prompts;
     dsc_config config, none;
     const dsc_verifier_type *rule;
+    dsc_trace *replayed; // --force
     live_run run, plain;
     live_report report;
     dsc_outfile output;
@@ -342,6 +348,9 @@ static int read_prompts(context *c, char **word, size_t words, dsc_error *err)
     const dsc_option_value *v = c->value;
     const live_pair *p = &c->pair;
     int rc = DSC_OK;
+    if (c->replayed)
+        return live_prompts_replay(&c->prompts, c->replayed, (size_t)v[REQUESTS].integer,
+                                   p->weights[LIVE_TARGET]->config.vocab, err);
     if (!v[PROMPT].given)
         return live_prompts_read(&c->prompts, v[PROMPTS].text, (size_t)v[REQUESTS].integer,
                                  p->tokenizer, p->weights[LIVE_TARGET]->config.vocab, err);
@@ -353,25 +362,29 @@ static int read_prompts(context *c, char **word, size_t words, dsc_error *err)
 // Each prompt and its output must fit.
 static int check_lengths(const context *c, dsc_error *err)
 {
-    const int64_t room = live_pair_room(&c->pair, &c->config), more = c->run.max_tokens;
+    const int64_t room = live_pair_room(&c->pair, &c->config);
     for (size_t i = 0; i < c->prompts.count; i++) {
         char place[512];
+        const int64_t more = c->replayed ? c->prompts.item[i].output : c->run.max_tokens;
         if (c->prompts.item[i].prompt + more <= room)
             continue;
         live_prompts_place(&c->prompts, i, place, sizeof place);
         return dsc_fail(err, c->prompts.item[i].line ? DSC_EINPUT : DSC_EUSAGE,
-                        "%s: a prompt of %" PRId64 " tokens and --max-tokens %" PRId64
+                        "%s: a prompt of %" PRId64 " tokens and %s %" PRId64
                         ": the context holds %" PRId64,
-                        place, c->prompts.item[i].prompt, more, room);
+                        place, c->prompts.item[i].prompt,
+                        c->replayed ? "an output of" : "--max-tokens", more, room);
     }
     return DSC_OK;
 }
 
 static int check_words(const dsc_option_value *value, size_t words, dsc_error *err)
 {
-    if (value[PROMPT].given == (value[PROMPTS].text != NULL))
-        return dsc_fail(err, DSC_EUSAGE, "--prompts FILE or -p TEXT... expected, not %s",
-                        value[PROMPT].given ? "both" : "neither");
+    const int ways = value[PROMPT].given + value[PROMPTS].given + value[REPLAY].given;
+    if (ways != 1)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--prompts FILE, -p TEXT... or --force NAME.dst expected, not %s",
+                        ways ? "several" : "none of them");
     return value[PROMPT].given ? cli_check_positionals(words, 1, -1, "-p: a prompt", err)
                                : cli_check_positionals(words, 0, 0, "no argument without -p", err);
 }
@@ -386,13 +399,15 @@ static int choose_rule(context *c, bool greedy, dsc_error *err)
 static int prepare_runs(context *c, dsc_error *err)
 {
     const uint64_t seed = (uint64_t)c->value[SEED].integer;
-    const int64_t most = c->value[MAX_TOKENS].integer;
+    const bool forced = c->replayed != NULL;
+    const int64_t most =
+        forced ? dsc_trace_get_info(c->replayed)->max_output_tokens : c->value[MAX_TOKENS].integer;
     const bool greedy = c->rule->greedy;
     c->none.drafter = &dsc_drafter_none;
-    int rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, seed, most, err);
+    int rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, seed, most, forced, err);
     if (!rc)
         rc = live_run_init(&c->plain, &c->pair, &c->none, dsc_pair_rule(c->none.drafter, greedy),
-                           seed, most, err);
+                           seed, most, forced, err);
     c->plain.plain = true;
     c->run.step = c->plain.step = on_step;
     c->report =
@@ -405,8 +420,11 @@ static int prepare(context *c, const dsc_option_value *pair, char **word, size_t
                    dsc_error *err)
 {
     const live_want want = live_want_of(c->config.drafter);
-    const bool greedy = pair[LIVE_PAIR_TEMPERATURE].real == 0;
+    // What is recorded is all that a target can say then.
+    const bool greedy = pair[LIVE_PAIR_TEMPERATURE].real == 0 || c->value[REPLAY].given;
     int rc = check_words(c->value, words, err);
+    if (!rc && c->value[REPLAY].given)
+        rc = dsc_trace_open(&c->replayed, c->value[REPLAY].text, err);
     if (!rc)
         rc = choose_rule(c, greedy, err);
     if (!rc)
@@ -434,6 +452,7 @@ static void context_fini(context *c)
     live_run_fini(&c->run);
     live_run_fini(&c->plain);
     live_prompts_free(&c->prompts);
+    dsc_trace_close(c->replayed);
     live_pair_close(&c->pair);
     dsc_config_fini(&c->config);
     free(c->token);

@@ -54,6 +54,7 @@ int live_forced_begin(live_forced *f, live_session *session, int64_t vocab_size,
     f->worker = live_session_model(session);
     // The record says where the output ends.
     f->worker->end_token = -1;
+    f->worker->more = 0;
     dsc_model_trace_begin(&f->recorded, recorded);
     f->base = f->recorded.base;
     f->base.type = &type;

@@ -5,6 +5,6 @@
 
 #include "cli/cli.h"
 
-extern const cli_command live_cmd_run, live_cmd_list;
+extern const cli_command live_cmd_run, live_cmd_record, live_cmd_profile, live_cmd_list;
 
 #endif

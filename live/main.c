@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const cli_command *const commands[] = {&live_cmd_run, &live_cmd_list};
+static const cli_command *const commands[] = {&live_cmd_run, &live_cmd_record, &live_cmd_profile,
+                                              &live_cmd_list};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_help(void)

@@ -265,15 +265,14 @@ int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want 
 
 // Nodes of a draft in a model's passes, at most. A chain that a model writes is no longer than the
 // text; a copied one may be.
-static int64_t nodes_of(const live_pair *p, const dsc_config *config, int side, int64_t text)
+static int64_t nodes_of(const dsc_config *config, int side, int64_t text)
 {
     const dsc_drafter_type *d = config->drafter;
     const int64_t width =
         side == LIVE_TARGET ? dsc_config_width(config) : dsc_config_draft_width(config);
     const bool written = d->needs_draft || d->sees_output;
     const bool chain = written && !d->branches && !d->width && !d->draft_width;
-    const int64_t nodes = chain && width - 1 > text ? text : width - 1;
-    return nodes > p->least_nodes ? nodes : p->least_nodes;
+    return chain && width - 1 > text ? text : width - 1;
 }
 
 // A table of positions has no more rows; the nodes of a draft may be behind the end of the text.
@@ -288,7 +287,7 @@ int64_t live_pair_room(const live_pair *p, const dsc_config *config)
     for (int s = 0; s < LIVE_SIDES; s++)
         if (p->weights[s] && !is_head(&p->weights[s]->config)) {
             const int64_t all = p->weights[s]->config.positions;
-            const int64_t most = most_positions(p->weights[s], nodes_of(p, config, s, all));
+            const int64_t most = most_positions(p->weights[s], nodes_of(config, s, all));
             room = most < room ? most : room;
         }
     return p->context && p->context < room ? p->context : room;
@@ -316,11 +315,13 @@ int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, 
                         context > longest ? context : longest, room > 0 ? room : 0);
     p->context = context;
     int rc = check_heads(p, config, err);
-    for (int s = 0; s < LIVE_SIDES && !rc; s++)
+    for (int s = 0; s < LIVE_SIDES && !rc; s++) {
+        const int64_t nodes = nodes_of(config, s, context);
         if (p->weights[s])
             rc = live_session_new(&p->session[s], p->weights[s],
                                   s == LIVE_TARGET ? NULL : p->session[LIVE_TARGET], context,
-                                  nodes_of(p, config, s, context), err);
+                                  nodes > p->least_nodes ? nodes : p->least_nodes, err);
+    }
     return rc;
 }
 

@@ -184,6 +184,7 @@ dsc_request live_prompts_request(const live_prompts *p, size_t i)
     return (dsc_request){.index = (int64_t)i,
                          .id = {q->id, (int64_t)strlen(q->id)},
                          .prompt = {q->token, q->prompt},
+                         .output = {q->token + q->prompt + q->offset[q->references], q->output},
                          .references = q->references,
                          .reference_offset = q->offset,
                          .reference_token = q->token + q->prompt,

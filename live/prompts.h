@@ -11,8 +11,9 @@
 typedef struct live_prompt {
     char *id;                   // unique, or of the line's number
     char *text;                 // UTF-8, or NULL: token ids without a tokenizer
-    int32_t *token;             // [prompt + all references] owned
+    int32_t *token;             // [prompt + all references + output] owned
     int64_t prompt, references; // tokens of the prompt; references
+    int64_t output;             // tokens of a recorded output, else 0
     int64_t *offset;            // [references + 1] into token + prompt
     uint8_t *kind;              // [references] dsc_reference_kind
     char **reference_text;      // [references], entries may be NULL
@@ -33,9 +34,13 @@ int live_prompts_read(live_prompts *p, const char *path, size_t most,
 // Another one, a text.
 int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
                      dsc_error *err);
+// The first `most` requests of a trace, with their outputs, to be run again (live/forced.h); 0:
+// all. DSC_EINPUT: a token that is not in [0, vocab).
+int live_prompts_replay(live_prompts *p, const dsc_trace *trace, size_t most, int64_t vocab,
+                        dsc_error *err);
 void live_prompts_free(live_prompts *p);
 
-// Prompt i as a request without output; valid as long as `p`.
+// Prompt i as a request, without output unless one is recorded; valid as long as `p`.
 dsc_request live_prompts_request(const live_prompts *p, size_t i);
 // "prompts.jsonl:4", "prompt 2": for messages, `size` bytes.
 void live_prompts_place(const live_prompts *p, size_t i, char *place, size_t size);

@@ -41,14 +41,21 @@ int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
 }
 
 int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
-                  const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, dsc_error *err)
+                  const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, bool forced,
+                  dsc_error *err)
 {
     const dsc_drafter_type *d = config->drafter;
     const live_want want = live_want_of(d);
-    const dsc_fit fit = {
-        .draft = want.draft || want.copy, .middle = want.middle, .laws = true, .off_path = true};
-    *r = (live_run){
-        .pair = pair, .config = config, .rule = rule, .seed = seed, .max_tokens = max_tokens};
+    const dsc_fit fit = {.draft = want.draft || want.copy,
+                         .middle = want.middle,
+                         .laws = !forced,
+                         .off_path = !forced};
+    *r = (live_run){.pair = pair,
+                    .config = config,
+                    .rule = rule,
+                    .seed = seed,
+                    .max_tokens = max_tokens,
+                    .forced = forced};
     int rc = dsc_pair_law(&r->law, d, rule, &fit, err);
     if (!rc)
         rc = live_run_counts(r, &r->counts, err);
@@ -64,6 +71,7 @@ void live_run_fini(live_run *r)
     if (r->carry)
         dsc_arena_fini(&r->carry->arena);
     free(r->carry);
+    live_forced_fini(&r->recorded);
     dsc_loop_fini(&r->loop);
     dsc_arena_fini(&r->arena);
     free(r->counts.histogram);
@@ -93,8 +101,17 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
     const double start = seconds();
     dsc_counts_clear(&r->counts);
     dsc_arena_reset(&r->arena);
-    int rc = r->plain ? live_pair_begin_plain(p, request->prompt, r->max_tokens, err)
-                      : live_pair_begin(p, request->prompt, r->max_tokens, err);
+    int64_t limit = r->max_tokens;
+    if (r->forced && request->output.count < limit) // else it is a rehearsal
+        limit = request->output.count;
+    int rc = r->plain ? live_pair_begin_plain(p, request->prompt, limit, err)
+                      : live_pair_begin(p, request->prompt, limit, err);
+    if (!rc && r->forced) {
+        rc = live_forced_begin(&r->recorded, p->session[LIVE_TARGET],
+                               p->weights[LIVE_TARGET]->config.vocab,
+                               (dsc_token_view){request->output.id, limit}, err);
+        p->models.target = live_forced_model(&r->recorded);
+    }
     const dsc_loop_input in = {.config = r->config,
                                .rule = r->rule,
                                .law = r->law,

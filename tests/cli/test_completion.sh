@@ -115,7 +115,7 @@ offers "" theory accept --bernoulli ""
 offers "" theory accept ""
 
 if [ -x "${DRAFTSCOPE%/*}/draftscope-live" ]; then
-    offers "run list --help" live ""
+    offers "run record profile list --help" live ""
     offers "llama-2-7b llama-2-13b llama-2-70b" live run --shape llama-2
     offers "auto cpu cuda cuda:" live run --device ""
     offers "a.dst" live run --target a
