@@ -181,15 +181,16 @@ void live_prompts_free(live_prompts *p)
 dsc_request live_prompts_request(const live_prompts *p, size_t i)
 {
     const live_prompt *q = &p->item[i];
-    return (dsc_request){.index = (int64_t)i,
-                         .id = {q->id, (int64_t)strlen(q->id)},
-                         .prompt = {q->token, q->prompt},
-                         .output = {q->token + q->prompt + q->offset[q->references], q->output},
-                         .references = q->references,
-                         .reference_offset = q->offset,
-                         .reference_token = q->token + q->prompt,
-                         .reference_kind = q->kind,
-                         .prompt_text = {q->text, q->text ? (int64_t)strlen(q->text) : 0}};
+    return (dsc_request){
+        .index = (int64_t)i,
+        .id = {q->id, (int64_t)strlen(q->id)},
+        .prompt = {q->token, q->prompt},
+        .output = {q->output ? q->token + q->prompt + q->offset[q->references] : NULL, q->output},
+        .references = q->references,
+        .reference_offset = q->offset,
+        .reference_token = q->token + q->prompt,
+        .reference_kind = q->kind,
+        .prompt_text = {q->text, q->text ? (int64_t)strlen(q->text) : 0}};
 }
 
 void live_prompts_place(const live_prompts *p, size_t i, char *place, size_t size)

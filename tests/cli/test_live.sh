@@ -208,7 +208,7 @@ run="run --method none --max-tokens 8"
 bad 2 "--method" run --target "$llama" --prompts ids.jsonl
 bad 2 "--target" $run --prompts ids.jsonl
 bad 2 "--draft DIR" run --target "$llama" --method chain --prompts ids.jsonl
-bad 2 "neither" $run --target "$llama"
+bad 2 "none of them" $run --target "$llama"
 bad 2 "no argument without -p" $run --target "$llama" --prompts ids.jsonl more
 bad 2 "tokenizer.json" $run --target "$llama" -p text
 bad 2 "takes one" run --target "$llama" --draft "$llama" --method spectr --rule single \
