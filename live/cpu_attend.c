@@ -76,7 +76,9 @@ int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const l
     for (int64_t i = 0; i < rows; i++) {
         int64_t token = i % batch->tokens;
         int64_t slot = i / batch->tokens * cache->slots + batch->slot[token];
-        const float *angle = (const float *)c->angles.data + token * (r->rotated / 2) * 2;
+        const float *angle = c->angles.data; // NULL: nothing is rotated
+        if (angle)
+            angle += token * (r->rotated / 2) * 2;
         float *q = qkv + i * width, *k = q + a->heads * a->head, *v = k + cache->width;
         turn_heads(q, a->heads, a->head, r->q_norm, r, angle);
         turn_heads(k, a->kv_heads, a->head, r->k_norm, r, angle);

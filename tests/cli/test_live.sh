@@ -292,9 +292,10 @@ check "some of it" test "$(field requests)" -ge 1 -a "$(field requests)" -lt 400
 if [ -d "$demo/target" ]; then
     question='Question: Tom has 3 apples and buys 4 more. How many apples does he have?
 Answer:'
-    good run --target "$demo/target" --method none -p "$question" --max-tokens 20
+    good run --target "$demo/target" --method none -p "$question" --max-tokens 20 $threads
     check "an answer of words" grep -q '[a-z]' out
-    good run --target "$demo/target" --method pld -p "$question" again --max-tokens 20 --json --baseline
+    good run --target "$demo/target" --method pld -p "$question" again --max-tokens 20 --json --baseline \
+        $threads
     is requests 2
     is divergences 0.0
     bad 2 "prompt 1: a prompt of" run --target "$demo/target" --method none -p "$question" \
@@ -302,13 +303,13 @@ Answer:'
     for method in chain spectr lookahead ouroboros pearl llma; do
         [ -d "$demo/draft" ] || continue
         good run --target "$demo/target" --draft "$demo/draft" --method $method -p "$question" \
-            --max-tokens 48 --baseline --json
+            --max-tokens 48 --baseline --json $threads
         check "$method: divergences of rounding only: $(field divergence_margins)" \
             test "$(field divergences)" = 0.0
     done
     if [ -d "$demo/eagle" ]; then
         good run --target "$demo/target" --draft "$demo/eagle" --method tree -p "$question" \
-            --max-tokens 48 --baseline --json
+            --max-tokens 48 --baseline --json $threads
         is divergences 0.0
     fi
 else
