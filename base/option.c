@@ -227,7 +227,12 @@ typedef struct place {
     bool lists;
 } place;
 
-// Whether an option is called so: by its own name, or behind that of its set's owner.
+static bool is_word(const char *word, const char *name, size_t length)
+{
+    return strlen(word) == length && strncmp(word, name, length) == 0;
+}
+
+// Whether an option is called so: by one of its names, or by it behind that of its set's owner.
 static bool is_called(const dsc_option_set *set, const dsc_option *o, const char *name,
                       size_t length)
 {
@@ -236,7 +241,7 @@ static bool is_called(const dsc_option_set *set, const dsc_option *o, const char
         name += owner + 1;
         length -= owner + 1;
     }
-    return strlen(o->name) == length && strncmp(o->name, name, length) == 0;
+    return is_word(o->name, name, length) || (o->also && is_word(o->also, name, length));
 }
 
 // The next set from *s on that has such an option.

@@ -30,6 +30,7 @@ typedef struct dsc_option {
     const char *help;    // one line
     bool length;         // of a method: bounds the draft's length and touches nothing else
     bool list;           // takes a list although its set does not
+    const char *also;    // another name that it is known by, or NULL
 } dsc_option;
 
 typedef struct dsc_option_value {

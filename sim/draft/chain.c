@@ -8,7 +8,8 @@ enum { LENGTH };
 static const dsc_option options[] = {
     {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "5", .min = 0,
      .max = 100000, .length = true,
-     .help = "draft length: tokens the draft model writes in a step"},
+     .help = "draft length: tokens the draft model writes in a step (--gamma is the same)",
+     .also = "gamma"},
 };
 // clang-format on
 

@@ -353,6 +353,12 @@ done
 interrupt INT 130
 bad 2 'different sweep' sweep many.dst --method llma --n 1:5 --k 1:8 -o cut.tsv
 good sweep many.dst --method llma --n 1:5 --k 1:8 -o cut.tsv --force
+# A name of the field for what is called length here.
+good sim --model iid:.8 --method chain --length 3 --requests 20 --json
+grep -v command out >by_length
+good sim --model iid:.8 --method chain --gamma 3 --requests 20 --json
+grep -v command out >by_gamma
+check "--gamma is --length" cmp -s by_length by_gamma
 good sim rag.dst --method llma --progress json
 check "progress as JSON lines" grep -q '"total": 5385' err
 
