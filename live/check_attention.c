@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of what works on the cache: rotate, attend, move; of passes that are captured and
+// replayed; of memory; and that a token's result does not depend on the other tokens of its pass.
+#include "live/check_ops.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAYERS = 2 }; // of which the second is used
+
+// A cache on both devices; every slot poisoned.
+typedef struct caches {
+    twin k[LAYERS], v[LAYERS];
+    void *k_cpu[LAYERS], *v_cpu[LAYERS], *k_device[LAYERS], *v_device[LAYERS];
+    live_cache cpu, device;
+} caches;
+
+static void caches_new(check *c, caches *x, dsc_dtype weights, int64_t sequences, int64_t slots,
+                       int64_t width)
+{
+    const dsc_dtype d = c->device->type->cache_dtype(weights);
+    for (int l = 0; l < LAYERS; l++) {
+        x->k[l] = check_twin(c, sequences * slots * width, c->cpu->type->cache_dtype(weights), d);
+        x->v[l] = check_twin(c, sequences * slots * width, c->cpu->type->cache_dtype(weights), d);
+        x->k_cpu[l] = x->k[l].cpu;
+        x->v_cpu[l] = x->v[l].cpu;
+        x->k_device[l] = x->k[l].device;
+        x->v_device[l] = x->v[l].device;
+    }
+    x->cpu = (live_cache){x->k_cpu, x->v_cpu, x->k[0].cpu_dtype, LAYERS, sequences, slots, width};
+    x->device = (live_cache){x->k_device, x->v_device, d, LAYERS, sequences, slots, width};
+}
+
+static void caches_free(check *c, caches *x)
+{
+    for (int l = 0; l < LAYERS; l++) {
+        check_twin_free(c, &x->k[l]);
+        check_twin_free(c, &x->v[l]);
+    }
+}
+
+typedef struct head_shape {
+    int64_t heads, kv_heads, head;
+} head_shape;
+
+// --- rotate --------------------------------------------------------------------------------------
+
+static void rotate(check *c, dsc_dtype dtype, head_shape h, int64_t rotated, bool normed,
+                   int64_t sequences)
+{
+    const int64_t tokens = 5, all = h.heads + 2 * h.kv_heads, slots = 4000;
+    check_pass p = check_pass_new(c, tokens, sequences, 3970, 0, true, 9);
+    caches x;
+    caches_new(c, &x, dtype, sequences, slots, h.kv_heads * h.head);
+    twin qkv = check_twin(c, tokens * sequences * all * h.head, DSC_F32, DSC_F32);
+    twin freq = check_twin(c, h.head, DSC_F32, DSC_F32);
+    twin norm = check_twin(c, 2 * h.head, DSC_F32, DSC_F32);
+    float angles[256];
+    for (int64_t i = 0; i < rotated / 2; i++)
+        angles[i] = powf(10000, -2 * (float)i / (float)rotated);
+    check_twin_set(c, &freq, 0, angles, rotated / 2);
+    check_twin_fill(c, &qkv, 0, qkv.count, DSC_F32, 1);
+    check_twin_fill(c, &norm, 0, norm.count, DSC_F32, 2);
+    check_begin(c, &p.batch);
+    for (int side = 0; side < 2; side++) {
+        live_backend *b = side ? c->device : c->cpu;
+        const float *weight = side ? norm.device : norm.cpu;
+        const live_rotation r = {side ? freq.device : freq.cpu, rotated, normed ? weight : NULL,
+                                 normed ? weight + h.head : NULL, 1e-6};
+        const live_attention a = {h.heads, h.kv_heads, h.head, 1, 0};
+        check_call(c,
+                   b->type->rotate(b, side ? qkv.device : qkv.cpu, &r, &a,
+                                   side ? &x.device : &x.cpu, 1, &c->error),
+                   "rotate");
+    }
+    check_end(c);
+    // Only the queries of qkv are specified.
+    float *a = malloc((size_t)qkv.count * sizeof *a), *b = malloc((size_t)qkv.count * sizeof *b);
+    if (!a || !b)
+        check_call(c, dsc_fail(&c->error, DSC_ENOMEM, "out of memory"), "rotate");
+    check_twin_numbers(c, &qkv, false, a);
+    check_twin_numbers(c, &qkv, true, b);
+    double e = 0;
+    for (int64_t i = 0; i < qkv.count; i++)
+        if (i / h.head % all < h.heads && !(fabs((double)a[i] - b[i]) <= e))
+            e = isnan(b[i]) ? INFINITY : fabs((double)a[i] - b[i]);
+    free(a);
+    free(b);
+    // Half a unit in the last place of what the cache holds, of the numbers of order 1 that it
+    // holds.
+    const double kept = fmax(check_twin_error(c, &x.k[1]), check_twin_error(c, &x.v[1]));
+    const double half_unit = dtype == DSC_BF16 ? 0x1p-8 : dtype == DSC_F16 ? 0x1p-11 : 0;
+    const double other = fmax(check_twin_error(c, &x.k[0]), check_twin_error(c, &x.v[0]));
+    check_line(c, e <= 1e-5 && kept <= half_unit + 1e-5 && other == 0, fmax(e, kept),
+               half_unit + 1e-5,
+               "rotate %s, %" PRId64 "+%" PRId64 " heads of %" PRId64 ", %" PRId64
+               " turned%s, %" PRId64 " sequences",
+               dsc_dtype_name(dtype), h.heads, h.kv_heads, h.head, rotated,
+               normed ? ", normed" : "", sequences);
+    caches_free(c, &x);
+    check_twin_free(c, &qkv);
+    check_twin_free(c, &freq);
+    check_twin_free(c, &norm);
+    check_pass_free(&p);
+}
+
+static void rotations(check *c)
+{
+    const head_shape shapes[] = {{1, 1, 8},  {4, 2, 12},  {7, 1, 64},
+                                 {3, 3, 80}, {8, 2, 128}, {2, 1, 256}};
+    const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
+    for (int s = 0; s < 6; s++)
+        for (int d = 0; d < 3; d++) {
+            rotate(c, dtypes[d], shapes[s], shapes[s].head, (s + d) % 2, 1 + s % 2);
+            rotate(c, dtypes[d], shapes[s], shapes[s].head / 8 * 2, false, 1);
+        }
+    rotate(c, DSC_BF16, shapes[1], 0, false, 2); // learned positions
+    rotate(c, DSC_F32, shapes[2], 0, true, 1);
+}
+
+// --- attend --------------------------------------------------------------------------------------
+
+typedef struct scene {
+    head_shape h;
+    int64_t tokens, sequences, prefix, window, slots;
+    bool branches;
+} scene;
+
+// Keys and values in all slots that any token sees, of numbers that the dtype holds; poison
+// elsewhere, which must not be looked at.
+static void fill_seen(check *c, caches *x, const check_pass *p, dsc_dtype dtype)
+{
+    const int64_t w = x->cpu.width;
+    for (int64_t s = 0; s < x->cpu.sequences; s++)
+        for (int kind = 0; kind < 2; kind++) {
+            twin *t = kind ? &x->v[1] : &x->k[1];
+            check_twin_fill(c, t, s * x->cpu.slots * w, p->batch.prefix * w, dtype, 1);
+            for (int64_t i = 0; i < p->batch.tokens; i++)
+                check_twin_fill(c, t, (s * x->cpu.slots + p->slot[i]) * w, w, dtype, 1);
+        }
+}
+
+static void attend(check *c, dsc_dtype dtype, scene s)
+{
+    const int64_t all = s.h.heads + 2 * s.h.kv_heads, rows = s.tokens * s.sequences;
+    check_pass p = check_pass_new(c, s.tokens, s.sequences, s.prefix, s.window, s.branches, 9);
+    caches x;
+    caches_new(c, &x, dtype, s.sequences, s.slots, s.h.kv_heads * s.h.head);
+    twin qkv = check_twin(c, rows * all * s.h.head, DSC_F32, DSC_F32);
+    twin out = check_twin(c, rows * s.h.heads * s.h.head + 3, DSC_F32, DSC_F32);
+    fill_seen(c, &x, &p, dtype);
+    check_twin_fill(c, &qkv, 0, qkv.count, DSC_F32, 4);
+    check_begin(c, &p.batch);
+    const live_attention a = {s.h.heads, s.h.kv_heads, s.h.head, 1 / sqrt((double)s.h.head),
+                              s.window};
+    check_call(c, c->cpu->type->attend(c->cpu, out.cpu, qkv.cpu, &a, &x.cpu, 1, &c->error),
+               "attend");
+    check_call(
+        c, c->device->type->attend(c->device, out.device, qkv.device, &a, &x.device, 1, &c->error),
+        "attend");
+    check_end(c);
+    const double e = check_twin_error(c, &out), tolerance = 1e-5;
+    check_line(c, e <= tolerance, e, tolerance,
+               "attend %s, %" PRId64 "/%" PRId64 " heads of %" PRId64 ", %" PRId64 " x %" PRId64
+               " tokens%s behind %" PRId64 ", window %" PRId64,
+               dsc_dtype_name(dtype), s.h.heads, s.h.kv_heads, s.h.head, s.sequences, s.tokens,
+               s.branches ? " of a tree" : "", s.prefix, s.window);
+    caches_free(c, &x);
+    check_twin_free(c, &qkv);
+    check_twin_free(c, &out);
+    check_pass_free(&p);
+}
+
+static void attentions(check *c)
+{
+    const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
+    const scene scenes[] = {
+        {{1, 1, 8}, 1, 1, 0, 0, 16, false},         {{4, 2, 12}, 3, 1, 5, 0, 40, true},
+        {{4, 4, 16}, 9, 1, 31, 0, 100, false},      {{4, 1, 64}, 1, 1, 32, 0, 100, false},
+        {{7, 1, 64}, 5, 2, 33, 0, 300, true},       {{6, 2, 80}, 4, 1, 250, 0, 300, true},
+        {{4, 1, 128}, 1, 1, 255, 0, 257, false},    {{8, 2, 128}, 6, 1, 520, 0, 600, true},
+        {{20, 1, 32}, 3, 1, 40, 0, 300, true},      {{2, 1, 256}, 7, 1, 70, 0, 300, true},
+        {{2, 1, 200}, 2, 1, 9, 0, 64, false},       {{4, 2, 16}, 12, 1, 40, 8, 300, true},
+        {{4, 2, 16}, 30, 1, 0, 8, 300, false},      {{4, 2, 16}, 6, 1, 300, 100, 400, true},
+        {{2, 1, 16}, 70, 1, 3, 0, 300, true},       {{2, 1, 16}, 140, 1, 130, 0, 300, false},
+        {{32, 8, 128}, 1, 1, 4000, 0, 4100, false}, {{32, 8, 128}, 24, 1, 1000, 0, 1100, true},
+        {{32, 8, 128}, 128, 1, 700, 0, 1100, true}, {{32, 8, 128}, 512, 1, 0, 0, 1100, false},
+        {{16, 16, 64}, 64, 4, 300, 0, 512, true},
+    };
+    for (int s = 0; s < (c->quick ? 16 : 21); s++)
+        for (int d = 0; d < 3; d++)
+            if (!c->quick || d == s % 3 || scenes[s].tokens * scenes[s].prefix < 200)
+                attend(c, dtypes[d], scenes[s]);
+}
+
+// --- move ----------------------------------------------------------------------------------------
+
+static void moves(check *c)
+{
+    const int32_t lists[][5] = {{6, 7, 9, 12, 13}, {5, 6, 8, 9, 30}, {5, 6, 7, 8, 9}};
+    const int64_t widths[] = {1, 7, 24, 1024};
+    const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
+    for (int l = 0; l < 3; l++)
+        for (int w = 0; w < 4; w++)
+            for (int d = 0; d < 3; d++) {
+                caches x;
+                caches_new(c, &x, dtypes[d], 2, 40, widths[w]);
+                for (int i = 0; i < LAYERS; i++) {
+                    check_twin_fill(c, &x.k[i], 0, x.k[i].count, dtypes[d], 1);
+                    check_twin_fill(c, &x.v[i], 0, x.v[i].count, dtypes[d], 1);
+                }
+                check_call(c, c->cpu->type->move(c->cpu, &x.cpu, lists[l], 5, 5, &c->error),
+                           "move");
+                check_call(c,
+                           c->device->type->move(c->device, &x.device, lists[l], 5, 5, &c->error),
+                           "move");
+                double e = 0;
+                for (int i = 0; i < LAYERS; i++)
+                    e = fmax(e, fmax(check_twin_error(c, &x.k[i]), check_twin_error(c, &x.v[i])));
+                check_line(c, e == 0, e, 0, "move %s, %" PRId64 " wide, list %d",
+                           dsc_dtype_name(dtypes[d]), widths[w], l);
+                caches_free(c, &x);
+            }
+}
+
+void check_attention(check *c)
+{
+    rotations(c);
+    attentions(c);
+    moves(c);
+}
+
+// --- passes that are replayed --------------------------------------------------------------------
+
+// A text that grows: passes of one shape with other tokens, slots and prefixes each time.
+static void replays(check *c, int64_t tokens, bool expected)
+{
+    enum { PASSES = 6 };
+    const head_shape h = {4, 2, 16};
+    const int64_t all = h.heads + 2 * h.kv_heads, width = all * h.head, vocab = 50;
+    int replayed_passes = 0;
+    double worst = 0;
+    caches x;
+    caches_new(c, &x, DSC_F32, 1, 1200, h.kv_heads * h.head);
+    twin table = check_twin(c, vocab * width, DSC_F32, DSC_F32);
+    twin qkv = check_twin(c, tokens * width, DSC_F32, DSC_F32);
+    twin out = check_twin(c, tokens * h.heads * h.head, DSC_F32, DSC_F32);
+    twin freq = check_twin(c, 8, DSC_F32, DSC_F32);
+    check_twin_fill(c, &table, 0, table.count, DSC_F32, 1);
+    check_twin_fill(c, &freq, 0, 8, DSC_F32, 1);
+    for (int n = 0; n < PASSES; n++) {
+        check_pass p = check_pass_new(c, tokens, 1, n * tokens, 0, false, vocab);
+        for (int side = 0; side < 2; side++) {
+            live_backend *b = side ? c->device : c->cpu;
+            const live_matrix m = {side ? table.device : table.cpu, DSC_F32, vocab, width};
+            const live_rotation r = {side ? freq.device : freq.cpu, h.head, NULL, NULL, 0};
+            const live_attention a = {h.heads, h.kv_heads, h.head, .25, 0};
+            const live_cache *cache = side ? &x.device : &x.cpu;
+            float *into = side ? qkv.device : qkv.cpu;
+            bool replayed = false;
+            check_call(c, b->type->begin(b, &x, &p.batch, &replayed, &c->error), "begin");
+            if (!replayed) {
+                check_call(c, b->type->embed(b, into, width, &m, NULL, &c->error), "embed");
+                check_call(c, b->type->rotate(b, into, &r, &a, cache, 1, &c->error), "rotate");
+                check_call(
+                    c,
+                    b->type->attend(b, side ? out.device : out.cpu, into, &a, cache, 1, &c->error),
+                    "attend");
+            }
+            check_call(c, b->type->end(b, &c->error), "end");
+            replayed_passes += replayed;
+        }
+        worst = fmax(worst, check_twin_error(c, &out));
+        check_pass_free(&p);
+    }
+    check_line(c, worst <= 1e-5 && (replayed_passes > 0) == expected, worst, 1e-5,
+               "%d passes of %" PRId64 " tokens, %d replayed", PASSES, tokens, replayed_passes);
+    caches_free(c, &x);
+    check_twin_free(c, &table);
+    check_twin_free(c, &qkv);
+    check_twin_free(c, &out);
+    check_twin_free(c, &freq);
+}
+
+static void memory(check *c)
+{
+    live_backend *b = c->device;
+    double available = 0, total = 0;
+    dsc_error error = {0};
+    unsigned char bytes[300], zero[300] = {0};
+    void *p = NULL, *q = NULL;
+    check_call(c, b->type->memory(b, &available, &total, &c->error), "memory");
+    check_line(c, available > 0 && available <= total, 0, 0, "memory: %.3g of %.3g GB free",
+               available * 1e-9, total * 1e-9);
+    int status = b->type->alloc(b, &p, (size_t)1 << 60, &error);
+    check_line(c, status == DSC_ENOMEM && !p && error.message[0], 0, 0, "too much memory: \"%s\"",
+               error.message);
+    check_call(c, b->type->alloc(b, &p, sizeof bytes, &c->error), "alloc");
+    check_call(c, b->type->alloc(b, &q, sizeof bytes, &c->error), "alloc");
+    check_call(c, b->type->download(b, bytes, p, sizeof bytes, &c->error), "download");
+    check_line(c, !memcmp(bytes, zero, sizeof zero), 0, 0, "memory is zeroed");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 7);
+    check_call(c, b->type->upload(b, p, bytes, sizeof bytes, &c->error), "upload");
+    check_call(c, b->type->copy(b, (char *)q + 1, p, sizeof bytes - 1, &c->error), "copy");
+    check_call(c, b->type->download(b, zero, q, sizeof zero, &c->error), "download");
+    check_line(c, zero[0] == 0 && !memcmp(zero + 1, bytes, sizeof zero - 1), 0, 0,
+               "what is uploaded and copied comes back");
+    b->type->free(b, p);
+    b->type->free(b, q);
+    b->type->free(b, NULL);
+}
+
+// A token or position that no embedding has is refused whether the pass is new or replayed.
+static void refusals(check *c)
+{
+    live_backend *b = c->device;
+    check_pass p = check_pass_new(c, 2, 1, 0, 0, false, 9);
+    twin table = check_twin(c, 9 * 4, DSC_F32, DSC_F32);
+    twin out = check_twin(c, 2 * 4, DSC_F32, DSC_F32);
+    const live_matrix m = {table.device, DSC_F32, 9, 4};
+    int refused = 0;
+    for (int n = 0; n < 6; n++) {
+        dsc_error error = {0};
+        bool replayed = false;
+        p.token[1] = n % 2 ? 9 : 8; // none, then one, and so on
+        int status = b->type->begin(b, &p, &p.batch, &replayed, &error);
+        if (!status && !replayed)
+            status = b->type->embed(b, out.device, 4, &m, NULL, &error);
+        if (!status)
+            status = b->type->end(b, &error);
+        refused += status == DSC_EUSAGE && strstr(error.message, "token 9") && n % 2;
+        check_call(c, status && !(n % 2) ? dsc_fail(&c->error, status, "%s", error.message) : 0,
+                   "a pass after one that was refused");
+    }
+    check_line(c, refused == 3, 3 - refused, 0, "tokens outside the embedding are refused");
+    check_twin_free(c, &table);
+    check_twin_free(c, &out);
+    check_pass_free(&p);
+}
+
+void check_passes(check *c)
+{
+    replays(c, 1, !!strncmp(c->device->device, "cpu", 3));
+    replays(c, 5, !!strncmp(c->device->device, "cpu", 3));
+    replays(c, 140, false);
+    memory(c);
+    refusals(c);
+}
+
+// --- results that do not depend on other tokens --------------------------------------------------
+
+// A tree in one pass, and each of its tokens alone behind its path: the same bits.
+static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t prefix)
+{
+    const int64_t tokens = 12, all = h.heads + 2 * h.kv_heads, slots = 700;
+    const int64_t width = h.kv_heads * h.head, row = all * h.head, mixed = h.heads * h.head;
+    const size_t size = dsc_dtype_bytes(c->device->type->cache_dtype(dtype));
+    live_backend *b = c->device;
+    check_pass p = check_pass_new(c, tokens, 1, prefix, 0, true, 9);
+    caches x;
+    caches_new(c, &x, dtype, 2, slots, width);
+    fill_seen(c, &x, &p, dtype);
+    twin qkv = check_twin(c, tokens * row, DSC_F32, DSC_F32);
+    twin tree = check_twin(c, tokens * mixed, DSC_F32, DSC_F32);
+    twin alone = check_twin(c, mixed, DSC_F32, DSC_F32);
+    check_twin_fill(c, &qkv, 0, qkv.count, DSC_F32, 4);
+    const live_attention a = {h.heads, h.kv_heads, h.head, 1 / sqrt((double)h.head), 0};
+    check_begin(c, &p.batch);
+    check_call(c, b->type->attend(b, tree.device, qkv.device, &a, &x.device, 1, &c->error),
+               "attend");
+    check_end(c);
+    float *of_tree = malloc((size_t)tree.count * sizeof *of_tree);
+    float *of_one = malloc((size_t)mixed * sizeof *of_one);
+    if (!of_tree || !of_one)
+        check_call(c, dsc_fail(&c->error, DSC_ENOMEM, "out of memory"), "invariance");
+    check_twin_numbers(c, &tree, true, of_tree);
+    int wrong = 0;
+    for (int64_t i = 0; i < tokens; i++) {
+        // Sequence 1 gets the prefix and the path of token i without gaps; it is used as a cache of
+        // one sequence.
+        check_pass one = check_pass_new(c, 1, 1, p.position[i], 0, false, 9);
+        caches path = x;
+        for (int kind = 0; kind < 2; kind++) {
+            char *from = kind ? x.v[1].device : x.k[1].device;
+            char *to = from + (size_t)(slots * width) * size;
+            check_call(c, b->type->copy(b, to, from, (size_t)(prefix * width) * size, &c->error),
+                       "copy");
+            for (int64_t n = i; n >= 0; n = p.parent[n])
+                check_call(c,
+                           b->type->copy(b, to + (size_t)(p.position[n] * width) * size,
+                                         from + (size_t)(p.slot[n] * width) * size,
+                                         (size_t)width * size, &c->error),
+                           "copy");
+            (kind ? path.v_device : path.k_device)[1] = to;
+        }
+        path.device.k = path.k_device;
+        path.device.v = path.v_device;
+        path.device.sequences = 1;
+        check_begin(c, &one.batch);
+        check_call(c,
+                   b->type->attend(b, alone.device, (const float *)qkv.device + i * row, &a,
+                                   &path.device, 1, &c->error),
+                   "attend");
+        check_end(c);
+        check_twin_numbers(c, &alone, true, of_one);
+        wrong += memcmp(of_one, of_tree + i * mixed, (size_t)mixed * sizeof *of_one) != 0;
+        check_pass_free(&one);
+    }
+    check_line(c, wrong == 0, wrong, 0,
+               "attend %s, %" PRId64 "/%" PRId64 " heads of %" PRId64 " behind %" PRId64
+               ": a tree and its tokens alone, bit for bit",
+               dsc_dtype_name(dtype), h.heads, h.kv_heads, h.head, prefix);
+    free(of_tree);
+    free(of_one);
+    caches_free(c, &x);
+    check_twin_free(c, &qkv);
+    check_twin_free(c, &tree);
+    check_twin_free(c, &alone);
+    check_pass_free(&p);
+}
+
+// Row i of a product of `rows`, and the product of that row alone.
+static void invariant_product(check *c, dsc_dtype dtype, int64_t rows)
+{
+    enum { N = 67, K = 96 };
+    live_backend *b = c->device;
+    check_pass p = check_pass_new(c, rows, 1, 0, 0, false, 9);
+    twin w = check_twin(c, N * K, dtype, dtype), in = check_twin(c, rows * K, DSC_F32, DSC_F32);
+    twin out = check_twin(c, rows * N, DSC_F32, DSC_F32), one = check_twin(c, N, DSC_F32, DSC_F32);
+    check_twin_fill(c, &w, 0, w.count, dtype, 1);
+    check_twin_fill(c, &in, 0, in.count, DSC_F32, 1);
+    const live_matrix m = {w.device, dtype, N, K};
+    float *all = malloc((size_t)out.count * sizeof *all), alone[N];
+    int wrong = 0;
+    if (!all)
+        check_call(c, dsc_fail(&c->error, DSC_ENOMEM, "out of memory"), "invariance");
+    check_begin(c, &p.batch);
+    check_call(c, b->type->matmul(b, out.device, &m, NULL, in.device, rows, false, &c->error),
+               "matmul");
+    check_end(c);
+    check_twin_numbers(c, &out, true, all);
+    for (int64_t i = 0; i < rows; i += 1 + rows / 7) {
+        check_begin(c, &p.batch);
+        check_call(c,
+                   b->type->matmul(b, one.device, &m, NULL, (const float *)in.device + i * K, 1,
+                                   false, &c->error),
+                   "matmul");
+        check_end(c);
+        check_twin_numbers(c, &one, true, alone);
+        wrong += memcmp(alone, all + i * N, sizeof alone) != 0;
+    }
+    check_line(c, wrong == 0, wrong, 0,
+               "matmul %s, invariant: %" PRId64 " rows and each alone, bit for bit",
+               dsc_dtype_name(dtype), rows);
+    free(all);
+    check_twin_free(c, &w);
+    check_twin_free(c, &in);
+    check_twin_free(c, &out);
+    check_twin_free(c, &one);
+    check_pass_free(&p);
+}
+
+void check_invariance(check *c, live_backend *invariant)
+{
+    const head_shape shapes[] = {{4, 2, 16}, {4, 1, 128}, {14, 2, 64}};
+    const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
+    live_backend *usual = c->device;
+    c->device = invariant;
+    for (int d = 0; d < 3; d++)
+        for (int64_t rows = 3; rows < 400; rows *= 5)
+            invariant_product(c, dtypes[d], rows);
+    for (int round = 0; round < 2; round++) {
+        c->device = round ? invariant : usual;
+        for (int s = 0; s < 3; s++) {
+            invariant_attention(c, dtypes[s], shapes[s], 29);
+            invariant_attention(c, dtypes[s], shapes[s], 520);
+            if (c->quick)
+                continue;
+            invariant_attention(c, dtypes[s], shapes[s], 0);
+            invariant_attention(c, dtypes[s], shapes[s], 250);
+        }
+    }
+    c->device = usual;
+}

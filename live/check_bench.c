@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// check_ops --bench: how long the operations of a model of 8 G parameters take on the device, as
+// CSV. Each is asked for many times in one pass, which the device replays (a graph), so that times
+// are those of the work and not of asking for it. Matrices are taken in turn out of more than any
+// cache holds. `share` is of the read bandwidth that is measured first. Products of 4 and of 5 rows
+// are made by different kernels.
+#include "live/check_ops.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { WARM = 3, ROUNDS = 7 };
+
+typedef struct bench {
+    check *c;
+    double read_bytes_s;
+    int lines;
+} bench;
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Prints the median time of one of `repeats` calls of `call(user, i)` in a pass.
+static void line(bench *x, const char *op, const char *shape, const live_batch *batch, int repeats,
+                 void (*call)(bench *x, void *user, int i), void *user, double bytes, double flops)
+{
+    static const char owners[512]; // an address for each line
+    const char *owner = &owners[x->lines++ % 512];
+    live_backend *b = x->c->device;
+    double seconds[ROUNDS];
+    for (int n = 0; n < WARM + ROUNDS; n++) {
+        bool replayed;
+        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        const double start = now_s();
+        check_call(x->c, b->type->begin(b, owner, batch, &replayed, &x->c->error), "begin");
+        for (int i = 0; i < repeats && !replayed; i++)
+            call(x, user, i);
+        check_call(x->c, b->type->end(b, &x->c->error), "end");
+        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        if (n >= WARM)
+            seconds[n - WARM] = (now_s() - start) / repeats;
+    }
+    qsort(seconds, ROUNDS, sizeof *seconds, by_size);
+    const double s = seconds[ROUNDS / 2];
+    printf("%s,%s,%.3f,%.1f,%.3f,%.2f\n", op, shape, s * 1e6, bytes / s * 1e-9,
+           bytes / s / x->read_bytes_s, flops / s * 1e-12);
+    fflush(stdout);
+}
+
+static void *device_memory(bench *x, dsc_dtype dtype, int64_t count)
+{
+    live_backend *b = x->c->device;
+    void *p;
+    check_call(x->c, b->type->alloc(b, &p, (size_t)count * dsc_dtype_bytes(dtype), &x->c->error),
+               "alloc");
+    check_call(x->c, b->type->fill(b, p, dtype, count, 1, 0, .1, &x->c->error), "fill");
+    return p;
+}
+
+// --- products ------------------------------------------------------------------------------------
+
+typedef struct products {
+    live_matrix *matrix;
+    int count;
+    float *out, *in;
+    int64_t rows;
+} products;
+
+static void one_product(bench *x, void *user, int i)
+{
+    products *p = user;
+    live_backend *b = x->c->device;
+    check_call(x->c,
+               b->type->matmul(b, p->out, &p->matrix[i % p->count], NULL, p->in, p->rows, false,
+                               &x->c->error),
+               "matmul");
+}
+
+static void bench_products(bench *x, dsc_dtype dtype)
+{
+    static const int64_t shapes[][2] = {
+        {6144, 4096}, {4096, 4096}, {28672, 4096}, {4096, 14336}, {128256, 4096}};
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 8, 16, 32, 64, 128};
+    enum { MOST = 24 };
+    live_backend *b = x->c->device;
+    for (int s = 0; s < 5; s++) {
+        const int64_t n = shapes[s][0], k = shapes[s][1];
+        const double bytes = (double)(n * k) * (double)dsc_dtype_bytes(dtype);
+        live_matrix matrix[MOST];
+        products p = {.matrix = matrix, .count = (int)fmin(MOST, 1 + 6e8 / bytes)};
+        for (int i = 0; i < p.count; i++)
+            matrix[i] = (live_matrix){device_memory(x, dtype, n * k), dtype, n, k};
+        p.in = device_memory(x, DSC_F32, 128 * k);
+        p.out = device_memory(x, DSC_F32, 128 * n);
+        for (int r = 0; r < 11; r++) {
+            char shape[96];
+            check_pass pass = check_pass_new(x->c, rows[r], 1, 0, 0, false, 9);
+            p.rows = rows[r];
+            snprintf(shape, sizeof shape, "%s %" PRId64 " x %" PRId64 " x %" PRId64,
+                     dsc_dtype_name(dtype), rows[r], n, k);
+            line(x, "matmul", shape, &pass.batch, 2 * p.count, one_product, &p, bytes,
+                 2. * (double)(rows[r] * n * k));
+            check_pass_free(&pass);
+        }
+        for (int i = 0; i < p.count; i++)
+            b->type->free(b, matrix[i].data);
+        b->type->free(b, p.in);
+        b->type->free(b, p.out);
+    }
+}
+
+// --- the operations between them, of one layer
+// -----------------------------------------------------
+
+typedef struct layer {
+    float *qkv, *out, *weight, *freq;
+    int32_t *token;
+    live_cache cache;
+    live_attention attention;
+    live_rotation rotation;
+    int64_t tokens;
+} layer;
+
+enum { HEADS = 32, KV_HEADS = 8, HEAD = 128, HIDDEN = 4096, FEED = 14336, VOCAB = 128256 };
+
+static void one_attend(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    check_call(x->c,
+               b->type->attend(b, l->out, l->qkv, &l->attention, &l->cache, i % l->cache.layers,
+                               &x->c->error),
+               "attend");
+}
+
+static void one_rotate(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    check_call(x->c,
+               b->type->rotate(b, l->qkv, &l->rotation, &l->attention, &l->cache,
+                               i % l->cache.layers, &x->c->error),
+               "rotate");
+}
+
+static void one_norm(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    (void)i;
+    check_call(x->c,
+               b->type->norm(b, l->out, l->qkv, l->weight, NULL, LIVE_RMS_NORM, 1e-5, l->tokens,
+                             HIDDEN, &x->c->error),
+               "norm");
+}
+
+static void one_activate(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    (void)i;
+    check_call(x->c,
+               b->type->activate(b, l->out, l->qkv, LIVE_SILU_GATE, l->tokens, FEED, &x->c->error),
+               "activate");
+}
+
+static void one_select(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    (void)i;
+    check_call(x->c, b->type->select(b, l->token, l->out, l->qkv, l->tokens, VOCAB, &x->c->error),
+               "select");
+}
+
+static void bench_layer(bench *x, dsc_dtype dtype)
+{
+    enum { LAYERS = 16, SLOTS = 8448, MOST = 128, REPEATS = 64 };
+    static const int64_t tokens[] = {1, 4, 16, 64, 128}, contexts[] = {128, 512, 2048, 8192};
+    live_backend *b = x->c->device;
+    const dsc_dtype kept = b->type->cache_dtype(dtype);
+    void *k[LAYERS], *v[LAYERS];
+    for (int i = 0; i < LAYERS; i++) {
+        k[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
+        v[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
+    }
+    layer l = {.qkv = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB),
+               .out = device_memory(x, DSC_F32, (int64_t)MOST * FEED),
+               .weight = device_memory(x, DSC_F32, HIDDEN),
+               .freq = device_memory(x, DSC_F32, HEAD / 2),
+               .token = device_memory(x, DSC_F32, MOST),
+               .cache = {k, v, kept, LAYERS, 1, SLOTS, KV_HEADS * HEAD},
+               .attention = {HEADS, KV_HEADS, HEAD, .0884, 0}};
+    l.rotation = (live_rotation){l.freq, HEAD, NULL, NULL, 0};
+    for (int t = 0; t < 5; t++) {
+        const double n = (double)(l.tokens = tokens[t]);
+        char shape[64];
+        for (int i = 0; i < 4; i++) {
+            check_pass p = check_pass_new(x->c, tokens[t], 1, contexts[i], 0, false, 9);
+            snprintf(shape, sizeof shape, "%s %" PRId64 " behind %" PRId64, dsc_dtype_name(kept),
+                     tokens[t], contexts[i]);
+            line(x, "attend", shape, &p.batch, REPEATS, one_attend, &l,
+                 2. * (double)contexts[i] * KV_HEADS * HEAD * (double)dsc_dtype_bytes(kept),
+                 4. * n * (double)contexts[i] * HEADS * HEAD);
+            check_pass_free(&p);
+        }
+        check_pass p = check_pass_new(x->c, tokens[t], 1, 512, 0, false, 9);
+        snprintf(shape, sizeof shape, "F32 %" PRId64, tokens[t]);
+        line(x, "rotate", shape, &p.batch, REPEATS, one_rotate, &l,
+             8. * n * (HEADS + 2 * KV_HEADS) * HEAD, 0);
+        line(x, "norm", shape, &p.batch, REPEATS, one_norm, &l, 8. * n * HIDDEN, 0);
+        line(x, "activate", shape, &p.batch, REPEATS, one_activate, &l, 12. * n * FEED, 0);
+        line(x, "select", shape, &p.batch, REPEATS, one_select, &l, 4. * n * VOCAB, 0);
+        check_pass_free(&p);
+    }
+    for (int i = 0; i < LAYERS; i++) {
+        b->type->free(b, k[i]);
+        b->type->free(b, v[i]);
+    }
+    b->type->free(b, l.qkv);
+    b->type->free(b, l.out);
+    b->type->free(b, l.weight);
+    b->type->free(b, l.freq);
+    b->type->free(b, l.token);
+}
+
+void check_bench(check *c)
+{
+    bench x = {.c = c};
+    live_probe probe;
+    check_call(c, c->device->type->probe(c->device, DSC_BF16, &probe, &c->error), "probe");
+    x.read_bytes_s = probe.read_bytes_s;
+    printf("# reads %.1f GB/s, multiplies %.1f TFLOP/s of BF16\n", probe.read_bytes_s * 1e-9,
+           probe.flops_s * 1e-12);
+    printf("op,shape,us,GB/s,share,TFLOP/s\n");
+    bench_products(&x, DSC_BF16);
+    bench_layer(&x, DSC_BF16);
+}

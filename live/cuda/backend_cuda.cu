@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend: the device, its memory, and passes captured in graphs and replayed. The
+// operations are in the other files of this folder; cuda.cuh says how they work together.
+#include "live/cuda/cuda.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// --- failures ----------------------------------------------------------------------------------
+
+int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *err)
+{
+    if (e == cudaSuccess)
+        return DSC_OK;
+    cudaGetLastError(); // forgotten by CUDA, unless the device is beyond use
+    return dsc_fail(err, e == cudaErrorMemoryAllocation ? DSC_ENOMEM : DSC_EABSENT, "%s: %s: %s",
+                    c->base.device, call, cudaGetErrorString(e));
+}
+
+int cuda_check_blas(const live_cuda *c, cublasStatus_t e, const char *call, dsc_error *err)
+{
+    if (e == CUBLAS_STATUS_SUCCESS)
+        return DSC_OK;
+    return dsc_fail(err, e == CUBLAS_STATUS_ALLOC_FAILED ? DSC_ENOMEM : DSC_EABSENT, "%s: %s: %s",
+                    c->base.device, call, cublasGetStatusString(e));
+}
+
+int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err)
+{
+    for (int64_t i = 0; i < batch->tokens * batch->sequences; i++)
+        if (batch->token[i] < 0 || batch->token[i] >= vocab)
+            return dsc_fail(err, DSC_EUSAGE, "token %d is not in the embedding of %lld",
+                            (int)batch->token[i], (long long)vocab);
+    for (int64_t i = 0; learned && i < batch->tokens; i++)
+        if (batch->position[i] < 0 || batch->position[i] >= learned)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "position %d is not among the %lld that the model has learned",
+                            (int)batch->position[i], (long long)learned);
+    return DSC_OK;
+}
+
+// --- the device --------------------------------------------------------------------------------
+
+int cuda_use(const live_cuda *c, dsc_error *err)
+{
+    return cuda_check(c, cudaSetDevice(c->ordinal), "cudaSetDevice", err);
+}
+
+int cuda_use_idle(live_cuda *c, dsc_error *err)
+{
+    const int failed = cuda_use(c, err);
+    if (!failed && c->capturing) {
+        cudaGraph_t graph = NULL;
+        cudaStreamEndCapture(c->stream, &graph); // an error of the capture itself: of no interest
+        if (graph)
+            cudaGraphDestroy(graph);
+        cudaGetLastError();
+        c->capturing = c->follows = false;
+        c->lost = true;
+    }
+    return failed;
+}
+
+// All graphs, because something they refer to moves. Waits for those that run.
+static void forget_graphs(live_cuda *c)
+{
+    if (c->graphs)
+        cudaStreamSynchronize(c->stream);
+    for (int i = 0; i < c->graphs; i++)
+        if (c->graph[i].exec)
+            cudaGraphExecDestroy(c->graph[i].exec);
+    c->graphs = 0;
+    c->current = NULL;
+}
+
+static int device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err)
+{
+    *out = NULL;
+    const cudaError_t e = cudaMalloc(out, bytes ? bytes : 1);
+    if (e != cudaErrorMemoryAllocation)
+        return cuda_check(c, e, "cudaMalloc", err);
+    size_t free_bytes = 0, total = 0;
+    cudaGetLastError();
+    cudaMemGetInfo(&free_bytes, &total);
+    *out = NULL;
+    return dsc_fail(err, DSC_ENOMEM, "%s: out of memory: %zu bytes wanted, %zu of %zu free",
+                    c->base.device, bytes, free_bytes, total);
+}
+
+int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err)
+{
+    if (bytes > c->scratch_bytes[use]) {
+        if (c->capturing) // the same pass has run before, so there is enough
+            return dsc_fail(err, DSC_ENOMEM, "%s: %zu bytes more wanted in a captured pass",
+                            c->base.device, bytes);
+        forget_graphs(c);
+        cudaStreamSynchronize(c->stream);
+        cudaFree(c->scratch[use]);
+        c->scratch[use] = NULL;
+        c->scratch_bytes[use] = 0;
+        const int failed = device_alloc(c, &c->scratch[use], bytes, err);
+        if (failed)
+            return failed;
+        c->scratch_bytes[use] = bytes;
+    }
+    *out = c->scratch[use];
+    return DSC_OK;
+}
+
+// --- memory ------------------------------------------------------------------------------------
+
+static int cuda_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    int failed = cuda_use_idle(c, err);
+    *out = NULL;
+    if (!failed)
+        failed = device_alloc(c, out, bytes, err);
+    c->follows = false;
+    if (!failed && bytes)
+        failed = cuda_check(c, cudaMemsetAsync(*out, 0, bytes, c->stream), "cudaMemsetAsync", err);
+    return failed;
+}
+
+static void cuda_free(live_backend *b, void *p)
+{
+    live_cuda *c = cuda_of(b);
+    if (!p || cuda_use_idle(c, NULL))
+        return;
+    forget_graphs(c); // one of them may refer to it
+    cudaStreamSynchronize(c->stream);
+    cudaFree(p);
+}
+
+static int cuda_wait(live_backend *b, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    const int failed = cuda_use_idle(c, err);
+    return failed ? failed
+                  : cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", err);
+}
+
+static int transfer(live_backend *b, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                    dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    int failed = cuda_use_idle(c, err);
+    c->follows = false;
+    if (failed || bytes == 0)
+        return failed;
+    failed =
+        cuda_check(c, cudaMemcpyAsync(to, from, bytes, kind, c->stream), "cudaMemcpyAsync", err);
+    return failed ? failed : cuda_wait(b, err);
+}
+
+static int cuda_upload(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    return transfer(b, to, from, bytes, cudaMemcpyHostToDevice, err);
+}
+
+static int cuda_download(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    return transfer(b, to, from, bytes, cudaMemcpyDeviceToHost, err);
+}
+
+static int cuda_copy(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    const int failed = cuda_use(c, err);
+    c->follows = false;
+    if (failed || bytes == 0)
+        return failed;
+    return cuda_check(c, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, c->stream),
+                      "cudaMemcpyAsync", err);
+}
+
+static dsc_dtype cuda_cache_dtype(dsc_dtype weights)
+{
+    return weights;
+}
+
+static int cuda_memory(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    size_t available = 0, total = 0;
+    int failed = cuda_use(c, err);
+    if (!failed)
+        failed = cuda_check(c, cudaMemGetInfo(&available, &total), "cudaMemGetInfo", err);
+    *free_bytes = (double)available;
+    *total_bytes = (double)total;
+    return failed;
+}
+
+// --- passes ------------------------------------------------------------------------------------
+
+// Writes `count` numbers of a list at *at, which moves on, and says where they will be on the
+// device; NULL when there is no list.
+template <typename T>
+static const T *pack(char *host, const char *device, size_t *at, const T *list, int64_t count)
+{
+    const size_t begin = *at;
+    if (!list)
+        return NULL;
+    if (host)
+        memcpy(host + begin, list, (size_t)count * sizeof *list);
+    *at += (size_t)count * sizeof *list;
+    return (const T *)(device + begin);
+}
+
+// Packs the lists into `host` (NULL: only counts) and returns their bytes.
+static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, const char *device)
+{
+    size_t at = 0;
+    const int32_t prefix = (int32_t)batch->prefix;
+    pass->tokens = batch->tokens;
+    pass->sequences = batch->sequences;
+    pass->outputs = batch->outputs;
+    pass->words = batch->mask ? batch->words : 0;
+    pass->mask = pack(host, device, &at, batch->mask, batch->tokens * batch->words);
+    pass->prefix = pack(host, device, &at, &prefix, 1);
+    pass->token = pack(host, device, &at, batch->token, batch->tokens * batch->sequences);
+    pass->position = pack(host, device, &at, batch->position, batch->tokens);
+    pass->slot = pack(host, device, &at, batch->slot, batch->tokens);
+    pass->output = pack(host, device, &at, batch->output, batch->outputs);
+    pass->feature = pack(host, device, &at, batch->feature, batch->tokens);
+    return at;
+}
+
+static int reserve_stage(live_cuda *c, cuda_stage *s, size_t bytes, dsc_error *err)
+{
+    int failed = DSC_OK;
+    if (!s->copied)
+        failed = cuda_check(c, cudaEventCreateWithFlags(&s->copied, cudaEventDisableTiming),
+                            "cudaEventCreateWithFlags", err);
+    if (!failed) // of four passes ago
+        failed = cuda_check(c, cudaEventSynchronize(s->copied), "cudaEventSynchronize", err);
+    if (failed || bytes <= s->bytes)
+        return failed;
+    if (s->host)
+        cudaFreeHost(s->host);
+    s->host = NULL;
+    s->bytes = 0;
+    failed = cuda_check(c, cudaMallocHost(&s->host, 2 * bytes), "cudaMallocHost", err);
+    if (!failed)
+        s->bytes = 2 * bytes;
+    return failed;
+}
+
+static int upload_lists(live_cuda *c, const live_batch *batch, dsc_error *err)
+{
+    const size_t bytes = pack_lists(&c->pass, batch, NULL, NULL);
+    int failed = DSC_OK;
+    if (bytes > c->lists_bytes) {
+        forget_graphs(c);
+        cudaStreamSynchronize(c->stream);
+        cudaFree(c->lists);
+        c->lists = NULL;
+        c->lists_bytes = 0;
+        failed = device_alloc(c, &c->lists, 2 * bytes, err);
+        if (!failed)
+            c->lists_bytes = 2 * bytes;
+    }
+    cuda_stage *s = &c->stage[c->next_stage];
+    c->next_stage = (c->next_stage + 1) % CUDA_STAGES;
+    if (!failed)
+        failed = reserve_stage(c, s, bytes, err);
+    if (failed)
+        return failed;
+    pack_lists(&c->pass, batch, (char *)s->host, (const char *)c->lists);
+    failed =
+        cuda_check(c, cudaMemcpyAsync(c->lists, s->host, bytes, cudaMemcpyHostToDevice, c->stream),
+                   "cudaMemcpyAsync", err);
+    return failed ? failed
+                  : cuda_check(c, cudaEventRecord(s->copied, c->stream), "cudaEventRecord", err);
+}
+
+static cuda_graph *find_graph(live_cuda *c, const void *owner, const live_batch *batch)
+{
+    for (int i = 0; i < c->graphs; i++) {
+        cuda_graph *g = &c->graph[i];
+        if (g->owner == owner && g->tokens == batch->tokens && g->sequences == batch->sequences &&
+            g->outputs == batch->outputs && g->words == batch->words &&
+            g->features == (batch->feature != NULL))
+            return g;
+    }
+    return NULL;
+}
+
+static cuda_graph *new_graph(live_cuda *c, const void *owner, const live_batch *batch)
+{
+    if (c->graphs == CUDA_GRAPHS)
+        forget_graphs(c);
+    cuda_graph *g = &c->graph[c->graphs++];
+    memset(g, 0, sizeof *g);
+    g->owner = owner;
+    g->tokens = batch->tokens;
+    g->sequences = batch->sequences;
+    g->outputs = batch->outputs;
+    g->words = batch->words;
+    g->features = batch->feature != NULL;
+    return g;
+}
+
+static int cuda_begin(live_backend *b, const void *owner, const live_batch *batch, bool *replayed,
+                      dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    *replayed = false;
+    int failed = cuda_use_idle(c, err);
+    c->lost = c->follows = false;
+    c->batch = batch;
+    c->current = NULL;
+    if (failed)
+        return failed;
+    cuda_graph *g = NULL;
+    if (batch->tokens * batch->sequences <= CUDA_CAPTURED_ROWS)
+        g = find_graph(c, owner, batch);
+    if (g && g->exec && g->vocab)
+        failed = cuda_check_tokens(batch, g->vocab, g->learned, err);
+    if (!failed)
+        failed = upload_lists(c, batch, err);
+    if (failed || batch->tokens * batch->sequences > CUDA_CAPTURED_ROWS)
+        return failed;
+    g = find_graph(c, owner, batch); // the upload may have made all be forgotten
+    if (!g) {
+        c->current = new_graph(c, owner, batch); // runs as it comes this time
+        return DSC_OK;
+    }
+    if (g->exec) {
+        *replayed = true;
+        return cuda_check(c, cudaGraphLaunch(g->exec, c->stream), "cudaGraphLaunch", err);
+    }
+    // Other threads may do with their devices what they like meanwhile.
+    failed = cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
+                        "cudaStreamBeginCapture", err);
+    c->capturing = !failed;
+    c->current = failed ? NULL : g;
+    return failed;
+}
+
+static int cuda_end(live_backend *b, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    c->batch = NULL;
+    c->follows = c->follows && !c->capturing;
+    if (c->lost)
+        return dsc_fail(err, DSC_EUSAGE, "%s: a pass was interrupted by work outside of it",
+                        b->device);
+    if (!c->capturing)
+        return DSC_OK;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    int failed = cuda_use(c, err);
+    c->capturing = false;
+    if (!failed)
+        failed =
+            cuda_check(c, cudaStreamEndCapture(c->stream, &graph), "cudaStreamEndCapture", err);
+    if (!failed)
+        failed = cuda_check(c, cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate", err);
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (failed)
+        return failed;
+    c->current->exec = exec;
+    return cuda_check(c, cudaGraphLaunch(exec, c->stream), "cudaGraphLaunch", err);
+}
+
+// --- opening and closing -----------------------------------------------------------------------
+
+static void cuda_close(live_backend *b)
+{
+    if (!b)
+        return;
+    live_cuda *c = cuda_of(b);
+    if (!cuda_use_idle(c, NULL)) {
+        if (c->stream)
+            cudaStreamSynchronize(c->stream);
+        forget_graphs(c);
+        if (c->blas)
+            cublasDestroy(c->blas);
+        cudaFree(c->workspace);
+        cudaFree(c->lists);
+        for (int i = 0; i < CUDA_SCRATCHES; i++)
+            cudaFree(c->scratch[i]);
+        for (int i = 0; i < CUDA_STAGES; i++) {
+            if (c->stage[i].copied)
+                cudaEventDestroy(c->stage[i].copied);
+            if (c->stage[i].host)
+                cudaFreeHost(c->stage[i].host);
+        }
+        if (c->stream)
+            cudaStreamDestroy(c->stream);
+    }
+    free(c);
+}
+
+static const live_backend_type cuda_type = {
+    "cuda",    cuda_alloc,  cuda_free,        cuda_upload, cuda_download,
+    cuda_copy, cuda_fill,   cuda_cache_dtype, cuda_memory, cuda_begin,
+    cuda_end,  cuda_wait,   cuda_embed,       cuda_gather, cuda_scatter,
+    cuda_norm, cuda_matmul, cuda_rotate,      cuda_attend, cuda_activate,
+    cuda_add,  cuda_select, cuda_move,        cuda_probe,  cuda_close,
+};
+
+// Stream, cuBLAS with a workspace of its own (one that cuBLAS allocated itself could not be
+// captured) and products in which sums of halves stay F32.
+static int prepare(live_cuda *c, dsc_error *err)
+{
+    cudaDeviceProp properties;
+    int failed = cuda_use(c, err);
+    if (!failed)
+        failed = cuda_check(c, cudaGetDeviceProperties(&properties, c->ordinal),
+                            "cudaGetDeviceProperties", err);
+    if (failed)
+        return failed;
+    snprintf(c->base.device, sizeof c->base.device, "cuda:%d %.48s", c->ordinal, properties.name);
+    c->processors = properties.multiProcessorCount;
+    c->overlap = properties.major >= 9;
+    if (properties.major < 8)
+        return dsc_fail(err, DSC_EABSENT, "%s: compute capability %d.%d; at least 8.0 is needed",
+                        c->base.device, properties.major, properties.minor);
+    failed = cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
+                        "cudaStreamCreateWithFlags", err);
+    if (!failed)
+        failed = cuda_check_blas(c, cublasCreate(&c->blas), "cublasCreate", err);
+    if (!failed)
+        failed = device_alloc(c, &c->workspace, CUDA_WORKSPACE, err);
+    if (!failed) // before the workspace, which it resets
+        failed = cuda_check_blas(c, cublasSetStream(c->blas, c->stream), "cublasSetStream", err);
+    if (!failed)
+        failed = cuda_check_blas(c, cublasSetWorkspace(c->blas, c->workspace, CUDA_WORKSPACE),
+                                 "cublasSetWorkspace", err);
+    if (!failed)
+        failed = cuda_check_blas(
+            c,
+            cublasSetMathMode(c->blas,
+                              (cublasMath_t)(CUBLAS_DEFAULT_MATH |
+                                             CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
+            "cublasSetMathMode", err);
+    return failed;
+}
+
+extern "C" int live_cuda_devices(void)
+{
+    int n = 0;
+    if (cudaGetDeviceCount(&n) == cudaSuccess)
+        return n;
+    cudaGetLastError();
+    return 0;
+}
+
+extern "C" bool live_cuda_describe(int device, char *line, size_t bytes)
+{
+    cudaDeviceProp p;
+    if (device < 0 || device >= live_cuda_devices())
+        return false;
+    if (cudaGetDeviceProperties(&p, device) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    snprintf(line, bytes, "cuda:%d %s, %.1f GB, compute capability %d.%d, %d multiprocessors",
+             device, p.name, (double)p.totalGlobalMem * 1e-9, p.major, p.minor,
+             p.multiProcessorCount);
+    return true;
+}
+
+extern "C" int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err)
+{
+    int n = 0;
+    *out = NULL;
+    const cudaError_t e = cudaGetDeviceCount(&n);
+    if (e != cudaSuccess || n == 0) {
+        cudaGetLastError();
+        return dsc_fail(err, DSC_EABSENT, "cuda: no device: %s",
+                        e != cudaSuccess ? cudaGetErrorString(e) : "none is visible");
+    }
+    if (device < 0 || device >= n)
+        return dsc_fail(err, DSC_EABSENT, "cuda:%d: no such device; there %s %d, from cuda:0",
+                        device, n == 1 ? "is" : "are", n);
+    void *memory = NULL;
+    int failed = dsc_alloc(&memory, 1, sizeof(live_cuda), err);
+    if (failed)
+        return failed;
+    live_cuda *c = (live_cuda *)memory;
+    c->base.type = &cuda_type;
+    c->base.threads = 1;
+    c->base.invariant = invariant;
+    c->ordinal = device;
+    snprintf(c->base.device, sizeof c->base.device, "cuda:%d", device);
+    failed = prepare(c, err);
+    if (failed)
+        cuda_close(&c->base);
+    else
+        *out = &c->base;
+    return failed;
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the CUDA backend share: its state, launching with errors checked, and the few
+// device functions that every kernel needs.
+//
+// Passes. The lists of a pass (tokens, slots, mask, ...) lie at fixed places on the device, packed
+// in one block that `begin` uploads in one copy; kernels read them there, and also how long the
+// text is. What a kernel is launched with depends on the shape of a pass only, so a pass that was
+// captured in a graph once is replayed for longer texts and other tokens.
+//
+// Overlap. From compute capability 9.0 on a kernel that follows another one of ours is launched
+// before that one has ended (programmatic dependent launch), which hides the latency of the launch.
+// Each kernel begins with cuda_wait_previous() and touches nothing but weights before; so a kernel
+// that has ended implies that everything before it has. What is not ours (cuBLAS, copies) and what
+// follows it is launched in the ordinary way.
+#ifndef DSC_LIVE_CUDA_CUH
+#define DSC_LIVE_CUDA_CUH
+
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+#include "base/memory.h"
+#include "live/backend.h"
+}
+
+enum {
+    CUDA_LANES = 32,           // threads of a warp
+    CUDA_CAPTURED_ROWS = 128,  // passes of more rows are not captured
+    CUDA_GRAPHS = 256,         // kept at most
+    CUDA_STAGES = 4,           // uploads of lists that may be under way
+    CUDA_INVARIANT_ROWS = 128, // of every product of an invariant backend
+    CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS: what it recommends for compute capability 9.0
+};
+
+// The lists of the current pass on the device.
+typedef struct cuda_pass {
+    const uint64_t *mask;  // [tokens][words]
+    const int32_t *prefix; // [1]
+    const int32_t *token, *position, *slot, *output, *feature;
+    int64_t tokens, sequences, outputs, words;
+} cuda_pass;
+
+// Memory that operations work in; it grows and never shrinks.
+typedef enum cuda_scratch_use {
+    CUDA_ACTIVATIONS, // in the weights' dtype, for cuBLAS
+    CUDA_PRODUCTS,    // of fixed shape, of an invariant backend
+    CUDA_PARTIALS,    // of the attention
+    CUDA_SCRATCHES,
+} cuda_scratch_use;
+
+// A pass that was seen: first it runs as it comes (kernels are loaded and scratch memory grows),
+// then it is captured, then replayed.
+typedef struct cuda_graph {
+    const void *owner;
+    int64_t tokens, sequences, outputs, words;
+    bool features;
+    int64_t vocab, learned; // rows of the embeddings of tokens and positions; 0: none
+    cudaGraphExec_t exec;   // NULL: seen once
+} cuda_graph;
+
+typedef struct cuda_stage {
+    void *host; // pinned
+    size_t bytes;
+    cudaEvent_t copied;
+} cuda_stage;
+
+typedef struct live_cuda {
+    live_backend base;
+    int ordinal;
+    int processors; // streaming multiprocessors
+    bool overlap;   // programmatic dependent launch
+    bool follows;   // the last work of the stream is a kernel of ours
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    void *workspace;
+
+    cuda_pass pass;
+    const live_batch *batch; // of the pass, or NULL
+    cuda_graph *current;     // of the pass; NULL when it is not to be captured
+    bool capturing;
+    bool lost; // the pass was being captured when something else was asked for
+
+    void *lists;
+    size_t lists_bytes;
+    cuda_stage stage[CUDA_STAGES];
+    int next_stage;
+    void *scratch[CUDA_SCRATCHES];
+    size_t scratch_bytes[CUDA_SCRATCHES];
+    cuda_graph graph[CUDA_GRAPHS];
+    int graphs;
+} live_cuda;
+
+static inline live_cuda *cuda_of(live_backend *b)
+{
+    return (live_cuda *)b;
+}
+
+// 0, or the failure recorded: "cuda:0: CALL: what CUDA says".
+int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *err);
+int cuda_check_blas(const live_cuda *c, cublasStatus_t e, const char *call, dsc_error *err);
+// Makes the backend's device the thread's.
+int cuda_use(const live_cuda *c, dsc_error *err);
+// The same, outside a pass: a capture that was not ended (an operation failed) is thrown away.
+int cuda_use_idle(live_cuda *c, dsc_error *err);
+// Every token is in an embedding of `vocab` rows, every position in one of `learned` (0: any).
+int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err);
+// At least `bytes` of scratch memory. Growing waits for the stream and forgets all graphs.
+int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err);
+
+// Operations, in the files named.
+int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
+               const live_matrix *positions, dsc_error *err); // rows.cu
+int cuda_gather(live_backend *b, float *out, int64_t out_stride, const float *in, int64_t in_stride,
+                int64_t width, live_index list, dsc_error *err);
+int cuda_scatter(live_backend *b, float *out, const float *in, int64_t width, live_index list,
+                 dsc_error *err);
+int cuda_norm(live_backend *b, float *out, const float *in, const float *weight, const float *bias,
+              live_norm kind, double epsilon, int64_t rows, int64_t width, dsc_error *err);
+int cuda_activate(live_backend *b, float *out, const float *in, live_activation kind, int64_t rows,
+                  int64_t width, dsc_error *err);
+int cuda_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);
+int cuda_matmul(live_backend *b, float *out, const live_matrix *w, const float *bias,
+                const float *in, int64_t rows, bool add, dsc_error *err); // matmul.cu
+// out[rows][w->rows] = in times w transposed + beta out, `in` in w's dtype; by cuBLAS.
+int cuda_gemm(live_cuda *c, float *out, const live_matrix *w, const void *in, int64_t rows,
+              float beta, dsc_error *err);
+int cuda_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
+                const live_cache *cache, int64_t layer, dsc_error *err); // rotate.cu
+int cuda_attend(live_backend *b, float *out, const float *qkv, const live_attention *a,
+                const live_cache *cache, int64_t layer, dsc_error *err); // attend.cu
+int cuda_select(live_backend *b, int32_t *token, float *margin, const float *logits, int64_t rows,
+                int64_t vocab, dsc_error *err); // select.cu
+int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
+              uint64_t stream, double limit, dsc_error *err); // memory.cu
+int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,
+              int64_t to, dsc_error *err);
+int cuda_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error *err); // probe.cu
+
+static inline int64_t cuda_blocks(int64_t count, int64_t each)
+{
+    return (count + each - 1) / each;
+}
+
+// Threads of a block that goes over `width` numbers, `each` per thread: whole warps, 1024 at most.
+static inline int cuda_threads(int64_t width, int64_t each)
+{
+    int64_t n = cuda_blocks(cuda_blocks(width, each), CUDA_LANES) * CUDA_LANES;
+    return (int)(n < 1024 ? n : 1024);
+}
+
+// kernel<<<grid, threads>>>(args...) on the backend's stream.
+template <typename... P, typename... A>
+int cuda_launch(live_cuda *c, const char *name, void (*kernel)(P...), dim3 grid, int threads,
+                dsc_error *err, A... args)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = dim3((unsigned)threads);
+    config.stream = c->stream;
+    config.attrs = &attribute;
+    config.numAttrs = c->overlap && c->follows ? 1 : 0;
+    c->follows = true;
+    return cuda_check(c, cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...), name, err);
+}
+
+// --- on the device --------------------------------------------------------------------------
+
+__device__ __forceinline__ void cuda_wait_previous()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+__device__ __forceinline__ float cuda_float(float x)
+{
+    return x;
+}
+__device__ __forceinline__ float cuda_float(__half x)
+{
+    return __half2float(x);
+}
+__device__ __forceinline__ float cuda_float(__nv_bfloat16 x)
+{
+    return __bfloat162float(x);
+}
+
+// To the nearest, ties to even.
+template <typename T> __device__ __forceinline__ T cuda_round(float x);
+template <> __device__ __forceinline__ float cuda_round<float>(float x)
+{
+    return x;
+}
+template <> __device__ __forceinline__ __half cuda_round<__half>(float x)
+{
+    return __float2half_rn(x);
+}
+template <> __device__ __forceinline__ __nv_bfloat16 cuda_round<__nv_bfloat16>(float x)
+{
+    return __float2bfloat16_rn(x);
+}
+
+// Element i of an array whose dtype is known at run time.
+__device__ __forceinline__ float cuda_element(const void *p, dsc_dtype dtype, int64_t i)
+{
+    if (dtype == DSC_F32)
+        return ((const float *)p)[i];
+    if (dtype == DSC_F16)
+        return __half2float(((const __half *)p)[i]);
+    return __bfloat162float(((const __nv_bfloat16 *)p)[i]);
+}
+
+// Eight numbers from a 16-byte aligned address, in one load (F32: two).
+__device__ __forceinline__ void cuda_unpack(float (&v)[8], uint4 w, __nv_bfloat16)
+{
+    const uint32_t u[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        v[2 * i] = __uint_as_float(u[i] << 16);
+        v[2 * i + 1] = __uint_as_float(u[i] & 0xffff0000u);
+    }
+}
+__device__ __forceinline__ void cuda_unpack(float (&v)[8], uint4 w, __half)
+{
+    const uint32_t u[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        v[2 * i] = __half2float(__ushort_as_half((unsigned short)(u[i] & 0xffffu)));
+        v[2 * i + 1] = __half2float(__ushort_as_half((unsigned short)(u[i] >> 16)));
+    }
+}
+template <typename T> __device__ __forceinline__ void cuda_load8(float (&v)[8], const T *p)
+{
+    cuda_unpack(v, *(const uint4 *)p, T());
+}
+template <> __device__ __forceinline__ void cuda_load8<float>(float (&v)[8], const float *p)
+{
+    const float4 a = ((const float4 *)p)[0], b = ((const float4 *)p)[1];
+    v[0] = a.x, v[1] = a.y, v[2] = a.z, v[3] = a.w;
+    v[4] = b.x, v[5] = b.y, v[6] = b.z, v[7] = b.w;
+}
+
+// Over a warp; every lane gets the result, in the same order of operations.
+__device__ __forceinline__ float cuda_warp_sum(float x)
+{
+#pragma unroll
+    for (int step = CUDA_LANES / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+__device__ __forceinline__ float cuda_warp_max(float x)
+{
+#pragma unroll
+    for (int step = CUDA_LANES / 2; step > 0; step /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+    return x;
+}
+
+// Over a block of at most 1024 threads, whole warps; every thread gets the result.
+__device__ __forceinline__ float cuda_block_sum(float x)
+{
+    __shared__ float part[CUDA_LANES];
+    const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
+    const int warps = blockDim.x / CUDA_LANES;
+    x = cuda_warp_sum(x);
+    __syncthreads(); // `part` may still be read from the sum before
+    if (lane == 0)
+        part[warp] = x;
+    __syncthreads();
+    return cuda_warp_sum(lane < warps ? part[lane] : 0.0f);
+}
+
+#endif

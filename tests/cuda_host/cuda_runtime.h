@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+// As much of CUDA as live/cuda/ uses, on the host, so that its kernels and their launching are
+// tested on machines without a device. A block's threads are contexts that run one after the other
+// until each reaches a barrier, a vote or a shuffle; blocks run one after the other. Device memory
+// is the host's, so that a sanitizer sees every access. What CUDA leaves undefined ends the program
+// with a message: a thread that has returned while its warp or block waits, threads waiting for
+// different things.
+//
+// Not shown: what depends on blocks or warps really running at once, on memory that is not seen
+// alike by all, and all figures of speed. Products are plain loops in place of cuBLAS.
+#ifndef DSC_TESTS_CUDA_RUNTIME_H
+#define DSC_TESTS_CUDA_RUNTIME_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include <ucontext.h>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(n)
+
+struct float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c)
+    {
+    }
+};
+
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+
+static dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+// --- threads of a block ----------------------------------------------------------------------
+
+namespace emulated
+{
+enum wait_for { NOTHING, WARP, BLOCK, THE_END };
+
+struct thread {
+    ucontext_t context;
+    wait_for waits;
+    int turn; // of the exchanges of its warp
+};
+
+static const size_t stack_bytes = 64 << 10;
+static std::vector<thread> threads;
+static std::vector<std::vector<char>> stacks;
+static std::vector<uint64_t> exchange; // [2][threads]: what lanes offer, by the parity of the turn
+static ucontext_t scheduler;
+static int current;
+static std::function<void()> body;
+
+[[noreturn]] static inline void stop(const char *what)
+{
+    fprintf(stderr, "emulated CUDA: %s (block %u %u %u, thread %d)\n", what, blockIdx.x, blockIdx.y,
+            blockIdx.z, current);
+    abort();
+}
+
+static void run_thread()
+{
+    body();
+    threads[(size_t)current].waits = THE_END;
+    swapcontext(&threads[(size_t)current].context, &scheduler);
+}
+
+static inline void pause(wait_for what)
+{
+    threads[(size_t)current].waits = what;
+    swapcontext(&threads[(size_t)current].context, &scheduler);
+}
+
+// Lets threads [from, to) go on when all of them wait for `what`.
+static inline void release(int from, int to, wait_for what)
+{
+    for (int t = from; t < to; t++)
+        if (threads[(size_t)t].waits != what)
+            return;
+    for (int t = from; t < to; t++)
+        threads[(size_t)t].waits = NOTHING;
+}
+
+static void run_block(int count)
+{
+    while ((int)stacks.size() < count)
+        stacks.emplace_back(stack_bytes);
+    threads.resize((size_t)count);
+    exchange.assign(2 * (size_t)count, 0);
+    for (int t = 0; t < count; t++) {
+        thread &h = threads[(size_t)t];
+        h.waits = NOTHING;
+        h.turn = 0;
+        getcontext(&h.context);
+        h.context.uc_stack.ss_sp = stacks[(size_t)t].data();
+        h.context.uc_stack.ss_size = stack_bytes;
+        h.context.uc_link = nullptr;
+        makecontext(&h.context, run_thread, 0);
+    }
+    // Every other block runs its threads from the last to the first: what reads before it has been
+    // written in one order does not in the other.
+    static bool backwards;
+    backwards = !backwards;
+    for (int ended = 0; ended < count;) {
+        bool moved = false;
+        for (int i = 0; i < count; i++) {
+            const int t = backwards ? count - 1 - i : i;
+            if (threads[(size_t)t].waits != NOTHING)
+                continue;
+            moved = true;
+            current = t;
+            threadIdx.x = (unsigned)t;
+            swapcontext(&scheduler, &threads[(size_t)t].context);
+            ended += threads[(size_t)t].waits == THE_END;
+        }
+        if (!moved)
+            stop("threads wait for what never happens: some have returned, or wait elsewhere");
+        for (int w = 0; w < count; w += 32)
+            release(w, std::min(w + 32, count), WARP);
+        release(0, count, BLOCK);
+    }
+}
+
+// What `lane` of the thread's warp offers.
+template <typename T> static inline T shuffle(unsigned mask, T mine, int lane)
+{
+    const int first = current / 32 * 32, turn = threads[(size_t)current].turn++ % 2;
+    const size_t half = threads.size();
+    if (mask != 0xffffffffu)
+        stop("a part of a warp");
+    static_assert(sizeof(T) <= 8, "a shuffle moves 8 bytes at most");
+    memcpy(&exchange[(size_t)turn * half + (size_t)current], &mine, sizeof mine);
+    pause(WARP);
+    T theirs;
+    memcpy(&theirs, &exchange[(size_t)turn * half + (size_t)(first + lane % 32)], sizeof theirs);
+    return theirs;
+}
+} // namespace emulated
+
+static inline void __syncthreads()
+{
+    emulated::pause(emulated::BLOCK);
+}
+static inline void __syncwarp()
+{
+    emulated::pause(emulated::WARP);
+}
+template <typename T> static inline T __shfl_sync(unsigned mask, T x, int lane)
+{
+    return emulated::shuffle(mask, x, lane);
+}
+template <typename T> static inline T __shfl_xor_sync(unsigned mask, T x, int step)
+{
+    return emulated::shuffle(mask, x, (emulated::current % 32) ^ step);
+}
+static inline unsigned __ballot_sync(unsigned mask, bool vote)
+{
+    unsigned all = 0;
+    const int first = emulated::current / 32 * 32;
+    const size_t half = emulated::threads.size();
+    const int turn = emulated::threads[(size_t)emulated::current].turn % 2;
+    emulated::shuffle(mask, (uint64_t)vote, 0);
+    for (int lane = 0; lane < 32; lane++)
+        all |= (unsigned)emulated::exchange[(size_t)turn * half + (size_t)(first + lane)] << lane;
+    return all;
+}
+
+static inline int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+static inline int __ffsll(long long x)
+{
+    return __builtin_ffsll(x);
+}
+static inline int __popcll(unsigned long long x)
+{
+    return __builtin_popcountll(x);
+}
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+static inline float __uint_as_float(unsigned x)
+{
+    float f;
+    memcpy(&f, &x, sizeof f);
+    return f;
+}
+
+// --- the runtime -----------------------------------------------------------------------------
+
+typedef int cudaError_t;
+enum { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2 };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaStreamCaptureModeThreadLocal };
+enum { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+
+typedef std::vector<std::function<void()>> cudaGraphList;
+typedef cudaGraphList *cudaGraph_t, *cudaGraphExec_t;
+struct emulated_stream {
+    cudaGraphList *capture;
+};
+typedef emulated_stream *cudaStream_t;
+typedef int *cudaEvent_t;
+struct cudaLaunchAttribute {
+    int id;
+    struct {
+        int programmaticStreamSerializationAllowed;
+    } val;
+};
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    int numAttrs;
+};
+struct cudaDeviceProp {
+    char name[32];
+    int major, minor, multiProcessorCount;
+    size_t totalGlobalMem;
+};
+
+// Allocations up to here succeed; a test may lower it.
+extern size_t emulated_memory;
+extern size_t emulated_used;
+
+static inline cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+    if (bytes > emulated_memory - emulated_used)
+        return cudaErrorMemoryAllocation;
+    size_t *block = (size_t *)aligned_alloc(256, (bytes + 256 + 255) / 256 * 256);
+    if (!block)
+        return cudaErrorMemoryAllocation;
+    memset((void *)block, 0xff, bytes + 256); // not a number until it is written
+    *block = bytes;
+    emulated_used += bytes;
+    *p = (char *)block + 256;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaFree(void *p)
+{
+    if (!p)
+        return cudaSuccess;
+    size_t *block = (size_t *)((char *)p - 256);
+    emulated_used -= *block;
+    free(block);
+    return cudaSuccess;
+}
+static inline cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+    *p = malloc(bytes);
+    return *p ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+static inline cudaError_t cudaFreeHost(void *p)
+{
+    free(p);
+    return cudaSuccess;
+}
+
+// Does it, or adds it to the graph that is being captured.
+static inline cudaError_t emulated_do(cudaStream_t s, std::function<void()> what)
+{
+    if (s->capture)
+        s->capture->push_back(what);
+    else
+        what();
+    return cudaSuccess;
+}
+static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s)
+{
+    return emulated_do(s, [=]() { memset(p, value, bytes); });
+}
+static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind,
+                                          cudaStream_t s)
+{
+    return emulated_do(s, [=]() { memcpy(to, from, bytes); });
+}
+template <typename... P, typename... A>
+static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...),
+                                             A... args)
+{
+    const dim3 grid = c->gridDim, block = c->blockDim;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
+        block.x == 0 || block.x > 1024)
+        return cudaErrorInvalidValue;
+    return emulated_do(c->stream, [=]() {
+        gridDim = grid;
+        blockDim = block;
+        emulated::body = [=]() { kernel(args...); };
+        for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
+            for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
+                for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++)
+                    emulated::run_block((int)block.x);
+    });
+}
+
+static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, int)
+{
+    s->capture = new cudaGraphList;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
+{
+    *g = s->capture;
+    s->capture = nullptr;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *e, cudaGraph_t g, int)
+{
+    *e = new cudaGraphList(*g);
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGraphDestroy(cudaGraph_t g)
+{
+    delete g;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t e)
+{
+    delete e;
+    return cudaSuccess;
+}
+extern int emulated_replays; // graphs launched
+static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t e, cudaStream_t)
+{
+    emulated_replays++;
+    for (const std::function<void()> &what : *e)
+        what();
+    return cudaSuccess;
+}
+
+// What waits or asks during a capture is an error of the caller, as it is in CUDA.
+static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+    return s->capture ? cudaErrorInvalidValue : cudaSuccess;
+}
+static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, int)
+{
+    *s = new emulated_stream{nullptr};
+    return cudaSuccess;
+}
+static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+    delete s;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, int)
+{
+    *e = new int(0);
+    return cudaSuccess;
+}
+static inline cudaError_t cudaEventCreate(cudaEvent_t *e)
+{
+    return cudaEventCreateWithFlags(e, 0);
+}
+static inline cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+    delete e;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t)
+{
+    return cudaSuccess;
+}
+static inline cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
+    return cudaSuccess;
+}
+static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t)
+{
+    *ms = 1.0f; // not a time
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = 1;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaSetDevice(int)
+{
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGetLastError()
+{
+    return cudaSuccess;
+}
+static inline const char *cudaGetErrorString(cudaError_t e)
+{
+    return e == cudaErrorMemoryAllocation ? "out of memory" : "invalid argument";
+}
+static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
+{
+    *p = {"emulated", 9, 0, 2, emulated_memory};
+    return cudaSuccess;
+}
+static inline cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
+{
+    *available = emulated_memory - emulated_used;
+    *total = emulated_memory;
+    return cudaSuccess;
+}
+
+#endif

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# make gpu-bundle: what tests/gpu/run.sh needs on a machine with a GPU and CUDA 13 but neither
+# compiler nor packages: programs, their shared libraries other than CUDA's and the C library,
+# fixtures, demo models, scripts. Usage: bundle.sh SOURCE BUILD OUT.tar.gz PROGRAM...
+set -eu
+source=$1 build=$2 out=$3
+shift 3
+limit=60000000
+name=draftscope-gpu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+root=$work/$name
+mkdir -p "$root/bin" "$root/lib"
+
+for program; do
+    file=$build/$program
+    [ -f "$file" ] || {
+        echo "bundle: no $program in $build: make it first" >&2
+        exit 1
+    }
+    # libtool leaves a script in place of a program that is linked with a library of the tree.
+    real=$(dirname "$file")/.libs/$(basename "$file")
+    [ -f "$real" ] && file=$real
+    cp "$file" "$root/bin/"
+    strip -S "$root/bin/$(basename "$program")"
+    ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
+done | sort -u >"$work/libraries"
+# CUDA's are on the other machine, and the C library's parts go together with its loader.
+grep -vE '/(libcu|libnv|libc\.|libm\.|libmvec|libdl\.|librt\.|libpthread\.|ld-linux)' \
+    "$work/libraries" >"$work/taken" || true
+while read -r library; do
+    cp -L "$library" "$root/lib/"
+done <"$work/taken"
+
+cp "$source/tests/gpu/run.sh" "$source/tests/gpu/README.md" "$root/"
+for folder in tests/oracle/fixtures live/demo; do
+    if [ -d "$source/$folder" ]; then
+        mkdir -p "$root/$folder"
+        cp -r "$source/$folder/." "$root/$folder/"
+    fi
+done
+tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$out" $name
+bytes=$(wc -c <"$out")
+echo "$out: $bytes bytes, $(ls "$root/bin" | wc -l) programs, $(ls "$root/lib" | wc -l) libraries"
+[ "$bytes" -le $limit ] || {
+    echo "bundle: more than $limit bytes" >&2
+    exit 1
+}

@@ -1,0 +1,223 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The checks that need a GPU, from a bundle of `make gpu-bundle`: unpack it, run this script in it.
+# What is not there (a device, a program, a model, compute-sanitizer) is reported as absent; a check
+# that fails does not stop the others. Exit code: 0 all that was asked for passed, 1 some failed, 77
+# there is no device, 2 usage.
+usage() {
+    cat <<'END'
+Usage: run.sh [--out DIR] [--device cuda[:N]] [--only LIST] [--dry-run]
+  --out DIR      results.json and a log per check (gpu-results)
+  --device D     cuda
+  --only LIST    of ops, bench, fixtures, lossless, sanitizer, profile; with commas
+  --dry-run      say what would be run, and write results.json all the same
+END
+}
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
+out=gpu-results device=cuda only=ops,bench,fixtures,lossless,sanitizer,profile dry=no
+while [ $# -gt 0 ]; do
+    case $1 in
+    --out | --device | --only)
+        [ $# -gt 1 ] || {
+            usage >&2
+            exit 2
+        }
+        case $1 in
+        --out) out=$2 ;;
+        --device) device=$2 ;;
+        --only) only=$2 ;;
+        esac
+        shift
+        ;;
+    --dry-run) dry=yes ;;
+    --help)
+        usage
+        exit 0
+        ;;
+    *)
+        usage >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+bin=$here/bin
+fixtures=$here/tests/oracle/fixtures
+demo=$here/live/demo
+LD_LIBRARY_PATH=$here/lib:${CUDA_HOME:-/usr/local/cuda}/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+mkdir -p "$out" || exit 2
+out=$(cd "$out" && pwd) || exit 2
+passed=0 failed=0 absent=0
+checks=$out/checks.part
+: >"$checks"
+
+# --- JSON --------------------------------------------------------------------------------------
+# A string: quotes and backslashes escaped, control characters left out.
+text() {
+    printf '"%s"' "$(printf %s "$1" | tr -d '\000-\037' | sed 's/\\/\\\\/g; s/"/\\"/g')"
+}
+# The lines of a file as an array of strings, the last $2 at most.
+lines() {
+    [ -s "$1" ] || {
+        printf '[]'
+        return
+    }
+    tail -n "$2" "$1" | tr -d '\000-\011\013-\037' |
+        sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/",/; $s/,$//' | tr '\n' ' ' |
+        sed 's/^/[/; s/ *$/]/'
+}
+# name, outcome, exit code or "null", seconds, log or "", command
+record() {
+    case $2 in
+    passed) passed=$((passed + 1)) ;;
+    failed) failed=$((failed + 1)) ;;
+    absent) absent=$((absent + 1)) ;;
+    esac
+    [ -s "$checks" ] && printf ',\n' >>"$checks"
+    {
+        printf '    {"check": %s, "outcome": %s, "exit_code": %s, "seconds": %s, "command": %s' \
+            "$(text "$1")" "$(text "$2")" "$3" "$4" "$(text "$6")"
+        printf ', "output": %s}' "$(lines "${5:-/dev/null}" "${7:-12}")"
+    } >>"$checks"
+    printf '%-8s %s\n' "$2" "$1"
+}
+
+# --- running -----------------------------------------------------------------------------------
+wanted() {
+    case ,$only, in
+    *,"$1",*) return 0 ;;
+    esac
+    return 1
+}
+# run NAME LINES COMMAND...: records the outcome; the log is $out/NAME.log. Exit code 77: absent.
+run() {
+    name=$1 keep=$2
+    shift 2
+    log=$out/$name.log
+    if [ $dry = yes ]; then
+        record "$name" "not run" null 0 "" "$*"
+        return 0
+    fi
+    # 3: a program says that there is no such device
+    start=$(date +%s)
+    "$@" >"$log" 2>&1
+    code=$?
+    seconds=$(($(date +%s) - start))
+    case $code in
+    0) outcome=passed ;;
+    77 | 3) outcome=absent ;;
+    *) outcome=failed ;;
+    esac
+    record "$name" $outcome $code $seconds "$log" "$*" "$keep"
+    [ $outcome = passed ]
+}
+# need NAME FILE...: records the check as absent unless all files are there.
+need() {
+    name=$1
+    shift
+    for file; do
+        if [ ! -e "$file" ]; then
+            record "$name" absent null 0 "" "no ${file#"$here"/}"
+            return 1
+        fi
+    done
+}
+
+gpu=absent driver=absent memory=absent
+if command -v nvidia-smi >/dev/null 2>&1; then
+    smi=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null |
+        head -n 1)
+    if [ -n "$smi" ]; then
+        gpu=${smi%%,*} driver=$(echo "$smi" | cut -d, -f2 | sed 's/^ *//')
+        memory=$(echo "$smi" | cut -d, -f3 | sed 's/^ *//')
+    fi
+fi
+
+# --- the checks --------------------------------------------------------------------------------
+if wanted ops && need ops "$bin/check_ops"; then
+    run ops 40 "$bin/check_ops" --device "$device"
+fi
+if wanted bench && need bench "$bin/check_ops"; then
+    run bench 400 "$bin/check_ops" --device "$device" --bench
+fi
+if wanted fixtures && need fixtures "$bin/test_fixtures" "$fixtures"; then
+    run fixtures 40 "$bin/test_fixtures" --device "$device" "$fixtures"
+fi
+
+# Every method on the demo models, greedy: `--baseline` decodes plainly in the same call, and the
+# two must not differ ("divergences" counts them) when a token's result is the same in every pass.
+lossless() {
+    method=$1
+    shift
+    "$bin/draftscope-live" run --device "$device" --batch-invariant --target "$demo/target" \
+        --method "$method" "$@" --prompts "$prompts" --max-tokens 64 --baseline --json || return
+}
+no_divergence() {
+    lossless "$@" >"$out/lossless.json"
+    code=$?
+    cat "$out/lossless.json"
+    [ $code = 0 ] || return $code
+    grep -Eq '"divergences": *(0|\[ *\])[,}[:space:]]*' "$out/lossless.json"
+}
+if wanted lossless; then
+    prompts=$demo/prompts.jsonl
+    if [ ! -e "$prompts" ]; then
+        prompts=$out/prompts.jsonl
+        printf '{"prompt": "%s"}\n' 'Tom has 3 apples and buys 4 more.' 'The train leaves at' \
+            'Once there was' >"$prompts"
+    fi
+    for method in chain spectr tree lookahead ouroboros pearl llma; do
+        need "lossless-$method" "$bin/draftscope-live" "$demo/target" "$demo/draft" || continue
+        case $method in
+        lookahead | llma) run "lossless-$method" 40 no_divergence $method ;;
+        tree)
+            need "lossless-$method" "$demo/eagle" || continue
+            run "lossless-$method" 40 no_divergence $method --draft "$demo/eagle"
+            ;;
+        *) run "lossless-$method" 40 no_divergence $method --draft "$demo/draft" ;;
+        esac
+    done
+fi
+
+# compute-sanitizer is slow: the smaller shapes, and one run of the demo models.
+if wanted sanitizer; then
+    sanitizer=$(command -v compute-sanitizer) ||
+        sanitizer=${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer
+    for tool in memcheck racecheck synccheck initcheck; do
+        need "sanitizer-$tool" "$sanitizer" "$bin/check_ops" || continue
+        run "sanitizer-$tool" 20 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_ops" \
+            --device "$device" --quick
+    done
+    if need sanitizer-live "$sanitizer" "$bin/draftscope-live" "$demo/target" "$demo/draft"; then
+        run sanitizer-live 20 "$sanitizer" --tool memcheck --error-exitcode 9 \
+            "$bin/draftscope-live" run --device "$device" --target "$demo/target" \
+            --draft "$demo/draft" --method chain -p "Tom has" --max-tokens 8
+    fi
+fi
+
+# Models of random weights: a pass's time, by its tokens and the context in front of it.
+if wanted profile; then
+    for shape in deepseek-coder-1.3b llama-3-8b llama-2-13b; do
+        need "profile-$shape" "$bin/draftscope-live" || continue
+        run "profile-$shape" 400 "$bin/draftscope-live" profile --device "$device" --shape $shape \
+            --random-weights 1 --dtype bf16 --tokens 1,2,4,8,16,32,64,128 \
+            --context 0,512,4096,8192 -o "$out/$shape.tsv" || continue
+    done
+fi
+
+# --- results.json ------------------------------------------------------------------------------
+{
+    printf '{\n  "date": %s,\n' "$(text "$(date -u +%Y-%m-%dT%H:%M:%SZ)")"
+    printf '  "gpu": %s,\n  "driver": %s,\n' "$(text "$gpu")" "$(text "$driver")"
+    printf '  "memory": %s,\n  "device": %s,\n' "$(text "$memory")" "$(text "$device")"
+    printf '  "dry_run": %s,\n' "$([ $dry = yes ] && echo true || echo false)"
+    printf '  "passed": %d,\n  "failed": %d,\n  "absent": %d,\n' $passed $failed $absent
+    printf '  "checks": [\n'
+    cat "$checks"
+    printf '\n  ]\n}\n'
+} >"$out/results.json.part" && mv "$out/results.json.part" "$out/results.json"
+rm -f "$checks" "$out/lossless.json"
+echo "$passed passed, $failed failed, $absent absent: $out/results.json"
+[ $failed = 0 ] || exit 1
+[ $dry = yes ] || [ $passed -gt 0 ] || exit 77
