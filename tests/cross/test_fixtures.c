@@ -332,6 +332,14 @@ int main(int argc, char **argv)
             device = argv[++i];
         else
             folder = argv[i];
+    live_backend *b;
+    dsc_error err;
+    int rc = live_backend_open(&b, device, 1, false, &err);
+    if (rc) {
+        print_error("%s\n", err.message);
+        return rc == DSC_EABSENT ? 77 : 1;
+    }
+    b->type->close(b);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_are_those_of_transformers),
         cmocka_unit_test(heads_are_those_of_torch),

@@ -158,7 +158,7 @@ no_divergence() {
     code=$?
     cat "$out/lossless.json"
     [ $code = 0 ] || return $code
-    grep -Eq '"divergences": *(0|\[ *\])[,}[:space:]]*' "$out/lossless.json"
+    grep -Eq '"divergences": *0(\.0*)?[,}]' "$out/lossless.json"
 }
 if wanted lossless; then
     prompts=$demo/prompts.jsonl

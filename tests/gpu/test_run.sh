@@ -64,13 +64,13 @@ valid "$work/r2/results.json" && grep -q '"failed": 2' "$work/r2/results.json" &
     grep -q 'a \\"quoted\\" line \\\\ and a' "$work/r2/results.json"
 ok $? "failing checks: JSON with their output"
 
-bundle 0 '{"divergences": 0}'
+bundle 0 '{"divergences": 0.0}'
 sh "$work/b/run.sh" --out "$work/r3" --only ops,lossless,profile >"$work/log" 2>&1
 ok $? "passing checks: exit code 0"
 valid "$work/r3/results.json" && grep -q '"passed": 11' "$work/r3/results.json"
 ok $? "passing checks: JSON that says so"
 
-bundle 0 '{"divergences": 3}'
+bundle 0 '{"divergences": 0.5}'
 sh "$work/b/run.sh" --out "$work/r4" --only lossless >"$work/log" 2>&1
 [ $? = 1 ] && valid "$work/r4/results.json" && grep -q '"failed": 7' "$work/r4/results.json"
 ok $? "texts that differ from plain decoding fail"
