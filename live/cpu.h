@@ -23,12 +23,14 @@ typedef struct cpu_backend {
     cpu_scratch work; // of one operation
 } cpu_backend;
 
-// From this many rows on a product goes to OpenBLAS, unless the backend is invariant. Below, all
-// results of a row are the same whatever the other rows.
-enum { LIVE_BLAS_ROWS = 48 };
+// From this many rows on a product goes to OpenBLAS, unless the backend is invariant: there it has
+// made up for the weights that it copies (tests/bench/README.md). Below, all results of a row are
+// the same whatever the other rows.
+enum { LIVE_BLAS_ROWS = 128 };
 
-// Work that is too small to be shared among threads, in additions or so.
-enum { LIVE_CPU_SMALL = 1 << 15 };
+// Work that is too small to be shared among threads, in additions or so: about 50 us of one. Where a
+// neighbour holds a core, threads wait for each other for longer than that.
+enum { LIVE_CPU_SMALL = 1 << 19 };
 
 static inline cpu_backend *cpu_of(live_backend *b)
 {

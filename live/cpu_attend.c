@@ -101,7 +101,7 @@ typedef struct group {
     const live_attention *a;
     int64_t token, tokens, queries; // queries: per token
     int64_t first;                  // slots before are seen by none of the tokens
-    const float *query[ATTEND_TOKENS];
+    float *packed[ATTEND_TOKENS];   // the queries
     float *out[ATTEND_TOKENS];
     const float *keys, *values; // of slot 0
     int64_t stride;             // of slots
@@ -133,8 +133,7 @@ static void score(const group *g)
                                .weights = g->keys + (g->first + s) * g->stride,
                                .weight_stride = g->stride,
                                .rows = slots - s < ATTEND_SLOTS ? slots - s : ATTEND_SLOTS,
-                               .in = g->query[t],
-                               .in_stride = head,
+                               .packed = g->packed[t],
                                .tokens = g->queries,
                                .cols = head};
             g->c->kernel->products(&p, DSC_F32);
@@ -205,7 +204,7 @@ static void mix(const group *g)
 // Group i of a pass: heads fastest, then tokens, then sequences.
 static void attend_group(const cpu_backend *c, float *out, const float *qkv,
                          const live_attention *a, const live_cache *cache, int64_t layer, int64_t i,
-                         float *scores)
+                         float *scratch)
 {
     const live_batch *batch = c->batch;
     const int64_t groups = (batch->tokens + ATTEND_TOKENS - 1) / ATTEND_TOKENS;
@@ -220,17 +219,19 @@ static void attend_group(const cpu_backend *c, float *out, const float *qkv,
                .keys = (const float *)cache->k[layer] + base,
                .values = (const float *)cache->v[layer] + base,
                .stride = cache->width,
-               .score = scores,
                .room = batch->used};
     g.tokens = batch->tokens - g.token < ATTEND_TOKENS ? batch->tokens - g.token : ATTEND_TOKENS;
     g.first = batch->prefix;
     for (int64_t t = 0; t < g.tokens; t++) {
         int64_t row = sequence * batch->tokens + g.token + t,
                 first = first_seen(batch, a, g.token + t);
-        g.query[t] = qkv + row * width + kv * queries * a->head;
+        g.packed[t] = scratch + t * (int64_t)live_packed_size(queries, a->head);
+        c->kernel->pack(g.packed[t], qkv + row * width + kv * queries * a->head, a->head, queries,
+                        a->head, DSC_F32);
         g.out[t] = out + (row * a->heads + kv * queries) * a->head;
         g.first = first < g.first ? first : g.first;
     }
+    g.score = scratch + ATTEND_TOKENS * live_packed_size(queries, a->head);
     score(&g);
     for (int64_t t = 0; t < g.tokens; t++)
         weigh(&g, t);
@@ -245,7 +246,9 @@ int live_cpu_attend(live_backend *b, float *out, const float *qkv, const live_at
     const int64_t work = batch->tokens * batch->sequences * a->heads * batch->used * a->head;
     const int64_t groups = (batch->tokens + ATTEND_TOKENS - 1) / ATTEND_TOKENS;
     const int64_t all = batch->sequences * groups * a->kv_heads;
-    const size_t each = (size_t)(ATTEND_TOKENS * (a->heads / a->kv_heads) * batch->used);
+    const int64_t queries = a->heads / a->kv_heads;
+    const size_t each = ATTEND_TOKENS * ((size_t)(queries * batch->used) + // scores
+                                         live_packed_size(queries, a->head));
     const int threads = cpu_threads(b, work);
     int rc = live_cpu_scratch(&c->work, (size_t)threads * each * sizeof(float), err);
     if (rc)

@@ -15,15 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// out[token * out_stride + row] = weights[row] . in[token], for all of rows x tokens; strides in
+// out[token * out_stride + row] = weights[row] . token, for all of rows x tokens; strides in
 // numbers.
 typedef struct live_products {
     float *out;
     int64_t out_stride;
     const void *weights; // F32, BF16 or F16
     int64_t weight_stride, rows;
-    const float *in;
-    int64_t in_stride, tokens, cols;
+    const float *packed; // [tokens][cols] as `pack` leaves it
+    int64_t tokens, cols;
 } live_products;
 
 // sum[query * sum_stride + d] += sum over i of weight[query * weight_stride + i] * value[i][d], i
@@ -40,6 +40,10 @@ typedef struct live_mixture {
 typedef struct live_cpu_kernel {
     const char *name;
     bool (*supported)(void); // by this processor
+    // in[tokens][cols], rows in_stride apart, as `products` wants it for weights of this dtype:
+    // live_packed_size numbers.
+    void (*pack)(float *to, const float *in, int64_t in_stride, int64_t tokens, int64_t cols,
+                 dsc_dtype weights);
     void (*products)(const live_products *p, dsc_dtype dtype);
     void (*mix)(const live_mixture *m);
     // x[n] = e^(x * scale - largest x * scale), in error by 1e-7 of itself; returns their sum.
@@ -56,6 +60,12 @@ extern const live_cpu_kernel live_cpu_kernel_c;
 #define LIVE_X86 1
 extern const live_cpu_kernel live_cpu_kernel_avx2, live_cpu_kernel_avx512;
 #endif
+
+static inline size_t live_packed_size(int64_t tokens, int64_t cols)
+{
+    enum { WIDEST = 32 };
+    return (size_t)(tokens * ((cols + WIDEST - 1) / WIDEST * WIDEST));
+}
 
 // Fastest first; ends with NULL. The last one is supported everywhere.
 extern const live_cpu_kernel *const live_cpu_kernels[];

@@ -42,6 +42,18 @@ OP vec load_bf16(const uint16_t *x)
     return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
 }
 
+OP vec load_bf16_even(const uint16_t *x)
+{
+    __m256i both = _mm256_loadu_si256((const __m256i *)x);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
+}
+
+OP vec load_bf16_odd(const uint16_t *x)
+{
+    __m256i both = _mm256_loadu_si256((const __m256i *)x);
+    return _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32((int)0xffff0000)));
+}
+
 OP vec load_f16(const uint16_t *x)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x));
@@ -110,8 +122,8 @@ static bool supported(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-const live_cpu_kernel live_cpu_kernel_avx2 = {"avx2",       supported, products, mix,
-                                              exponentials, silu,      widen,    total};
+const live_cpu_kernel live_cpu_kernel_avx2 = {"avx2",       supported, pack,  products, mix,
+                                              exponentials, silu,      widen, total};
 
 #else
 typedef int live_no_avx2; // a file must not be empty

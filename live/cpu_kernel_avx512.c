@@ -42,6 +42,17 @@ OP vec load_bf16(const uint16_t *x)
     return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
 }
 
+OP vec load_bf16_even(const uint16_t *x)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(x), 16));
+}
+
+OP vec load_bf16_odd(const uint16_t *x)
+{
+    const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
+    return _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(x), upper));
+}
+
 OP vec load_f16(const uint16_t *x)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)x));
@@ -107,8 +118,8 @@ static bool supported(void)
            __builtin_cpu_supports("fma");
 }
 
-const live_cpu_kernel live_cpu_kernel_avx512 = {"avx512",     supported, products, mix,
-                                                exponentials, silu,      widen,    total};
+const live_cpu_kernel live_cpu_kernel_avx512 = {"avx512",     supported, pack,  products, mix,
+                                                exponentials, silu,      widen, total};
 
 #else
 typedef int live_no_avx512; // a file must not be empty

@@ -94,6 +94,20 @@ OP vec load_bf16(const uint16_t *x)
                  live_from_bf16(x[3])};
 }
 
+OP vec load_bf16_even(const uint16_t *x)
+{
+    ints both;
+    memcpy(&both, x, sizeof both);
+    return (vec)(both << 16);
+}
+
+OP vec load_bf16_odd(const uint16_t *x)
+{
+    ints both;
+    memcpy(&both, x, sizeof both);
+    return (vec)(both & (int32_t)0xffff0000);
+}
+
 OP vec load_f16(const uint16_t *x)
 {
     return (vec){live_from_f16(x[0]), live_from_f16(x[1]), live_from_f16(x[2]),
@@ -159,8 +173,8 @@ static bool supported(void)
     return true;
 }
 
-const live_cpu_kernel live_cpu_kernel_c = {"c",          supported, products, mix,
-                                           exponentials, silu,      widen,    total};
+const live_cpu_kernel live_cpu_kernel_c = {"c",          supported, pack,  products, mix,
+                                           exponentials, silu,      widen, total};
 
 const live_cpu_kernel *const live_cpu_kernels[] = {
 #ifdef LIVE_X86

@@ -3,16 +3,10 @@
 //   TARGET        attributes of every function
 //   vec           a vector of LANES floats
 //   TILE_ROWS, TILE_TOKENS   sums that fit the registers beside what they are made of
-//   zero, all, load, store, load_bf16, load_f16, fma3 (x * y + z), plus, minus, times, over,
-//   total_of, largest_of, power (below), fetch, and
-//   largest       the second where either is NaN, which is how a NaN gets through a bound
+//   zero, all, load, store, load_bf16, load_bf16_even and _odd (of 2 LANES), load_f16, fma3 (x * y
+//   + z), plus, minus, times, over, total_of, largest_of, power (below), fetch, and largest the
+//   second where either is NaN, which is how a NaN gets through a bound
 #define INLINE TARGET __attribute__((always_inline)) static inline
-#ifdef __clang__
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 // Numbers [i, i + LANES) of a row as stored.
 INLINE vec load_as(const void *row, int64_t i, dsc_dtype dtype)
 {
@@ -21,20 +15,22 @@ INLINE vec load_as(const void *row, int64_t i, dsc_dtype dtype)
                                : load_f16((const uint16_t *)row + i);
 }
 
-// The last n < LANES, zeros behind them.
-INLINE vec load_last(const void *row, int64_t i, int64_t n, dsc_dtype dtype)
+// The first n numbers of a row as stored, LANES of them at most, zeros behind them.
+INLINE vec load_first(const void *row, int64_t n, dsc_dtype dtype)
 {
     float f[LANES] = {0};
     uint16_t h[LANES] = {0};
+    if (n >= LANES)
+        return load_as(row, 0, dtype);
     if (dtype == DSC_F32) {
-        memcpy(f, (const float *)row + i, (size_t)n * sizeof *f);
+        memcpy(f, row, (size_t)n * sizeof *f);
         return load(f);
     }
-    memcpy(h, (const uint16_t *)row + i, (size_t)n * sizeof *h);
+    memcpy(h, row, (size_t)n * sizeof *h);
     return load_as(h, 0, dtype);
 }
 
-INLINE void store_last(float *out, vec x, int64_t n)
+INLINE void store_first(float *out, vec x, int64_t n)
 {
     float f[LANES];
     store(f, x);
@@ -43,68 +39,203 @@ INLINE void store_last(float *out, vec x, int64_t n)
 
 // --- products ------------------------------------------------------------------------------------
 
-// One sum of LANES partial sums per (row, token): however a pass is cut into tiles, a product is
-// added up in the same order. Each step fetches a line of the rows behind this tile's, which the
-// next tile begins with: the processor's own prefetching starts anew at every page.
-INLINE void tile(const live_products *p, dsc_dtype dtype, int64_t row, int64_t token,
-                 const int rows, const int tokens)
+// Tokens are packed TILE_TOKENS together, the last ones fewer: [cols / LANES][tokens][LANES], zeros
+// behind the last column. One address then walks through all of them. For BF16 weights, of every
+// 2 LANES columns the even ones come first: two of these weights are taken out of 32 bits in place,
+// which is cheaper than spreading them.
+TARGET static void pack(float *to, const float *in, int64_t in_stride, int64_t tokens, int64_t cols,
+                        dsc_dtype dtype)
 {
-    const size_t size = dtype == DSC_F32 ? 4 : 2;
-    const char *w[TILE_ROWS];
-    const float *x[TILE_TOKENS];
-    vec sum[TILE_ROWS][TILE_TOKENS];
-    UNROLL for (int r = 0; r < rows; r++)
-    {
-        w[r] = (const char *)p->weights + (size_t)((row + r) * p->weight_stride) * size;
-        UNROLL for (int t = 0; t < tokens; t++) sum[r][t] = zero();
+    const int64_t parts = dtype == DSC_BF16 ? 2 : 1;
+    for (int64_t token = 0; token < tokens; token += TILE_TOKENS) {
+        int64_t n = tokens - token < TILE_TOKENS ? tokens - token : TILE_TOKENS;
+        for (int64_t c = 0; c < cols; c += parts * LANES)
+            for (int64_t part = 0; part < parts; part++)
+                for (int64_t t = 0; t < n; t++, to += LANES) {
+                    const float *x = in + (token + t) * in_stride + c;
+                    if (parts == 1)
+                        store(to, load_first(x, cols - c, DSC_F32));
+                    else
+                        for (int64_t i = 0, j = part; i < LANES; i++, j += 2)
+                            to[i] = c + j < cols ? x[j] : 0;
+                }
     }
-    UNROLL for (int t = 0; t < tokens; t++) x[t] = p->in + (token + t) * p->in_stride;
-    const size_t ahead = (size_t)(rows * p->weight_stride) * size;
-    int64_t c = 0;
-    for (; c + LANES <= p->cols; c += LANES) {
-        vec in[TILE_TOKENS];
-        UNROLL for (int t = 0; t < tokens; t++) in[t] = load(x[t] + c);
-        UNROLL for (int r = 0; r < rows; r++)
-        {
-            vec a = load_as(w[r], c, dtype);
-            if (!token)
-                fetch(w[r] + ahead + (size_t)c * size);
-            UNROLL for (int t = 0; t < tokens; t++) sum[r][t] = fma3(a, in[t], sum[r][t]);
+}
+
+// Sums of a tile. Only constants index these arrays, and what `n` or `rows` leave out is known when
+// a function is compiled: so all of them are registers.
+enum { MOST_ROWS = 4, MOST_VECS = 6 };
+
+INLINE void set_zero(vec *v)
+{
+    v[0] = v[1] = v[2] = v[3] = v[4] = v[5] = zero();
+}
+
+// n vectors, one behind the other.
+INLINE void load_some(vec *v, const float *x, const int n)
+{
+    v[0] = load(x);
+    if (n > 1)
+        v[1] = load(x + LANES);
+    if (n > 2)
+        v[2] = load(x + 2 * LANES);
+    if (n > 3)
+        v[3] = load(x + 3 * LANES);
+    if (n > 4)
+        v[4] = load(x + 4 * LANES);
+    if (n > 5)
+        v[5] = load(x + 5 * LANES);
+}
+
+INLINE void store_some(float *out, const vec *v, const int n)
+{
+    store(out, v[0]);
+    if (n > 1)
+        store(out + LANES, v[1]);
+    if (n > 2)
+        store(out + 2 * LANES, v[2]);
+    if (n > 3)
+        store(out + 3 * LANES, v[3]);
+    if (n > 4)
+        store(out + 4 * LANES, v[4]);
+    if (n > 5)
+        store(out + 5 * LANES, v[5]);
+}
+
+INLINE void add_products(vec *sum, vec a, const vec *x, const int n)
+{
+    sum[0] = fma3(a, x[0], sum[0]);
+    if (n > 1)
+        sum[1] = fma3(a, x[1], sum[1]);
+    if (n > 2)
+        sum[2] = fma3(a, x[2], sum[2]);
+    if (n > 3)
+        sum[3] = fma3(a, x[3], sum[3]);
+    if (n > 4)
+        sum[4] = fma3(a, x[4], sum[4]);
+    if (n > 5)
+        sum[5] = fma3(a, x[5], sum[5]);
+}
+
+INLINE void put_totals(float *out, int64_t stride, const vec *sum, const int n)
+{
+    out[0] = total_of(sum[0]);
+    if (n > 1)
+        out[stride] = total_of(sum[1]);
+    if (n > 2)
+        out[2 * stride] = total_of(sum[2]);
+    if (n > 3)
+        out[3 * stride] = total_of(sum[3]);
+    if (n > 4)
+        out[4 * stride] = total_of(sum[4]);
+    if (n > 5)
+        out[5 * stride] = total_of(sum[5]);
+}
+
+// The weights of a step; `part`: the even or the odd columns of BF16. n columns when these are the
+// last.
+INLINE vec weights_at(const char *w, int64_t n, dsc_dtype dtype, const int part)
+{
+    uint16_t last[2 * LANES] = {0};
+    if (dtype != DSC_BF16)
+        return load_first(w, n, dtype);
+    if (n < 2 * LANES)
+        w = memcpy(last, w, (size_t)n * sizeof *last);
+    return part ? load_bf16_odd((const uint16_t *)w) : load_bf16_even((const uint16_t *)w);
+}
+
+INLINE void step(vec sum[][MOST_VECS], const char *w, size_t row_bytes, const float *x, int64_t n,
+                 dsc_dtype dtype, const int part, const int rows, const int tokens)
+{
+    vec in[MOST_VECS];
+    load_some(in, x + part * tokens * LANES, tokens);
+    add_products(sum[0], weights_at(w, n, dtype, part), in, tokens);
+    if (rows > 1)
+        add_products(sum[1], weights_at(w + row_bytes, n, dtype, part), in, tokens);
+    if (rows > 2)
+        add_products(sum[2], weights_at(w + 2 * row_bytes, n, dtype, part), in, tokens);
+    if (rows > 3)
+        add_products(sum[3], weights_at(w + 3 * row_bytes, n, dtype, part), in, tokens);
+}
+
+INLINE void fetch_rows(const char *w, size_t row_bytes, const int rows)
+{
+    fetch(w);
+    if (rows > 1)
+        fetch(w + row_bytes);
+    if (rows > 2)
+        fetch(w + 2 * row_bytes);
+    if (rows > 3)
+        fetch(w + 3 * row_bytes);
+}
+
+// What a tile fetches meanwhile for the tiles of the next rows: a line of each row, `every` so many
+// of its own. The processor's own prefetching starts anew at every page, and a row is only a few.
+typedef struct errand {
+    const char *next;
+    int64_t every;
+} errand;
+
+// Of each (row, token) LANES partial sums that run along the columns and are added up at the end:
+// however a pass is cut into tiles, a product is computed in the same order.
+INLINE void tile(float *out, int64_t out_stride, const char *w, size_t row_bytes, errand e,
+                 const float *x, int64_t cols, dsc_dtype dtype, const int rows, const int tokens)
+{
+    const int64_t size = dtype == DSC_F32 ? 4 : 2, parts = dtype == DSC_BF16 ? 2 : 1;
+    const int64_t wide = parts * LANES; // columns of a step
+    const int64_t steps = 64 / (wide * size);
+    int64_t wait = steps;
+    vec sum[MOST_ROWS][MOST_VECS];
+    set_zero(sum[0]), set_zero(sum[1]), set_zero(sum[2]), set_zero(sum[3]);
+    for (int64_t c = 0; c < cols; c += wide, w += wide * size, x += wide * tokens) {
+        const int64_t n = cols - c < wide ? cols - c : wide;
+        if (!--wait) {
+            fetch_rows(e.next, row_bytes, rows);
+            e.next += 64;
+            wait = e.every * steps;
         }
+        step(sum, w, row_bytes, x, n, dtype, 0, rows, tokens);
+        if (parts == 2)
+            step(sum, w, row_bytes, x, n, dtype, 1, rows, tokens);
     }
-    if (c < p->cols)
-        UNROLL for (int r = 0; r < rows; r++)
-        {
-            vec a = load_last(w[r], c, p->cols - c, dtype);
-            UNROLL for (int t = 0; t < tokens; t++)
-            {
-                vec in = load_last(x[t], c, p->cols - c, DSC_F32);
-                sum[r][t] = fma3(a, in, sum[r][t]);
-            }
-        }
-    UNROLL for (int r = 0; r < rows; r++)
-    {
-        UNROLL for (int t = 0; t < tokens; t++) p->out[(token + t) * p->out_stride + row + r] =
-            total_of(sum[r][t]);
-    }
+    put_totals(out, out_stride, sum[0], tokens);
+    if (rows > 1)
+        put_totals(out + 1, out_stride, sum[1], tokens);
+    if (rows > 2)
+        put_totals(out + 2, out_stride, sum[2], tokens);
+    if (rows > 3)
+        put_totals(out + 3, out_stride, sum[3], tokens);
 }
 
 // All tokens on `rows` rows.
 INLINE void strip(const live_products *p, dsc_dtype dtype, int64_t row, const int rows)
 {
-    int64_t token = 0;
-    for (; token + TILE_TOKENS <= p->tokens; token += TILE_TOKENS)
-        tile(p, dtype, row, token, rows, TILE_TOKENS);
-    switch (p->tokens - token) {
-    case 1: tile(p, dtype, row, token, rows, 1); break;
-    case 2: tile(p, dtype, row, token, rows, 2); break;
-#if TILE_TOKENS > 3
-    case 3: tile(p, dtype, row, token, rows, 3); break;
-    case 4: tile(p, dtype, row, token, rows, 4); break;
-    case 5: tile(p, dtype, row, token, rows, 5); break;
-#endif
-    default: break;
+    const size_t row_bytes = (size_t)p->weight_stride * (dtype == DSC_F32 ? 4 : 2);
+    const char *w = (const char *)p->weights + (size_t)row * row_bytes;
+    const int64_t wide = dtype == DSC_BF16 ? 2 * LANES : LANES;
+    const int64_t padded = (p->cols + wide - 1) / wide * wide, stride = p->out_stride;
+    errand e = {w + (size_t)rows * row_bytes, (p->tokens + TILE_TOKENS - 1) / TILE_TOKENS};
+    const size_t share = row_bytes / (size_t)e.every;
+    float *out = p->out + row;
+    const float *x = p->packed;
+    int64_t left = p->tokens;
+    for (; left >= TILE_TOKENS; left -= TILE_TOKENS, e.next += share) {
+        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, TILE_TOKENS);
+        out += TILE_TOKENS * stride;
+        x += TILE_TOKENS * padded;
     }
+    if (left == 1)
+        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 1);
+    else if (left == 2)
+        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 2);
+#if TILE_TOKENS > 3
+    else if (left == 3)
+        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 3);
+    else if (left == 4)
+        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 4);
+    else if (left == 5)
+        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 5);
+#endif
 }
 
 INLINE void strips(const live_products *p, dsc_dtype dtype)
@@ -128,31 +259,42 @@ TARGET static void products(const live_products *p, dsc_dtype dtype)
 
 // --- values of an attention ----------------------------------------------------------------------
 
-enum { MIX_QUERIES = 4, MIX_VECS = 4 };
+enum { MIX_QUERIES = 4, MIX_VECS = 4, MIX_AHEAD = 8 };
 
+// MIX_QUERIES queries or one. A row of the cache holds all heads, of which one is read here: what
+// comes next is not where the processor would look for it.
 INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int queries,
                      const int vecs)
 {
-    vec sum[MIX_QUERIES][MIX_VECS];
+    vec sum[MOST_ROWS][MOST_VECS], x[MOST_VECS];
     float *out = m->sum + query * m->sum_stride + d;
-    const float *weight = m->weight + query * m->weight_stride;
-    UNROLL for (int q = 0; q < queries; q++)
-    {
-        UNROLL for (int v = 0; v < vecs; v++) sum[q][v] = load(out + q * m->sum_stride + v * LANES);
+    const float *weight = m->weight + query * m->weight_stride, *value = m->value + d;
+    load_some(sum[0], out, vecs);
+    if (queries > 1) {
+        load_some(sum[1], out + m->sum_stride, vecs);
+        load_some(sum[2], out + 2 * m->sum_stride, vecs);
+        load_some(sum[3], out + 3 * m->sum_stride, vecs);
     }
-    for (int64_t i = 0; i < m->count; i++) {
-        const float *value = m->value + i * m->value_stride + d;
-        vec x[MIX_VECS];
-        UNROLL for (int v = 0; v < vecs; v++) x[v] = load(value + v * LANES);
-        UNROLL for (int q = 0; q < queries; q++)
-        {
-            vec a = all(weight[q * m->weight_stride + i]);
-            UNROLL for (int v = 0; v < vecs; v++) sum[q][v] = fma3(a, x[v], sum[q][v]);
+    for (int64_t i = 0; i < m->count; i++, value += m->value_stride) {
+        const char *next = (const char *)(value + MIX_AHEAD * m->value_stride);
+        fetch(next);
+        if (vecs * LANES > 16)
+            fetch(next + 64);
+        if (vecs * LANES > 32)
+            fetch(next + 128), fetch(next + 192);
+        load_some(x, value, vecs);
+        add_products(sum[0], all(weight[i]), x, vecs);
+        if (queries > 1) {
+            add_products(sum[1], all(weight[m->weight_stride + i]), x, vecs);
+            add_products(sum[2], all(weight[2 * m->weight_stride + i]), x, vecs);
+            add_products(sum[3], all(weight[3 * m->weight_stride + i]), x, vecs);
         }
     }
-    UNROLL for (int q = 0; q < queries; q++)
-    {
-        UNROLL for (int v = 0; v < vecs; v++) store(out + q * m->sum_stride + v * LANES, sum[q][v]);
+    store_some(out, sum[0], vecs);
+    if (queries > 1) {
+        store_some(out + m->sum_stride, sum[1], vecs);
+        store_some(out + 2 * m->sum_stride, sum[2], vecs);
+        store_some(out + 3 * m->sum_stride, sum[3], vecs);
     }
 }
 
@@ -160,11 +302,11 @@ INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int 
 INLINE void mix_last(const live_mixture *m, int64_t query, int64_t d, int64_t n)
 {
     float *out = m->sum + query * m->sum_stride + d;
-    vec sum = load_last(out, 0, n, DSC_F32);
+    vec sum = load_first(out, n, DSC_F32);
     for (int64_t i = 0; i < m->count; i++)
         sum = fma3(all(m->weight[query * m->weight_stride + i]),
-                   load_last(m->value + i * m->value_stride + d, 0, n, DSC_F32), sum);
-    store_last(out, sum, n);
+                   load_first(m->value + i * m->value_stride + d, n, DSC_F32), sum);
+    store_first(out, sum, n);
 }
 
 INLINE void mix_queries(const live_mixture *m, int64_t query, const int queries)
@@ -226,9 +368,9 @@ TARGET static float exponentials(float *x, int64_t n, float scale)
         sum = plus(sum, e);
     }
     if (rest) {
-        vec e = exponential(largest(least, minus(load_last(x, i, rest, DSC_F32), all(top))));
-        store_last(x + i, e, rest);
-        sum = plus(sum, load_last(x, i, rest, DSC_F32));
+        vec e = exponential(largest(least, minus(load_first(x + i, rest, DSC_F32), all(top))));
+        store_first(x + i, e, rest);
+        sum = plus(sum, load_first(x + i, rest, DSC_F32));
     }
     return total_of(sum);
 }
@@ -248,8 +390,8 @@ TARGET static void silu(float *out, const float *x, const float *factor, int64_t
         store(out + i, factor ? times(y, load(factor + i)) : y);
     }
     if (rest) {
-        vec y = silu_of(load_last(x, i, rest, DSC_F32));
-        store_last(out + i, factor ? times(y, load_last(factor, i, rest, DSC_F32)) : y, rest);
+        vec y = silu_of(load_first(x + i, rest, DSC_F32));
+        store_first(out + i, factor ? times(y, load_first(factor + i, rest, DSC_F32)) : y, rest);
     }
 }
 
@@ -267,22 +409,22 @@ TARGET static void widen(float *out, const void *in, dsc_dtype dtype, int64_t n)
         return;
     }
     if (i < n)
-        store_last(out + i, load_last(in, i, n - i, dtype), n - i);
+        store_first(out + i, load_first((const uint16_t *)in + i, n - i, dtype), n - i);
 }
 
 TARGET static float total(const float *x, int64_t n)
 {
-    enum { SUMS = 4, AHEAD = 1024 }; // numbers
-    vec sum[SUMS] = {zero(), zero(), zero(), zero()};
+    enum { AHEAD = 1024 }; // numbers
+    vec a = zero(), b = zero();
     int64_t i = 0;
-    for (; i + SUMS * LANES <= n; i += SUMS * LANES)
-        UNROLL for (int s = 0; s < SUMS; s++)
-        {
-            fetch((const char *)(x + i + s * LANES + AHEAD));
-            sum[s] = plus(sum[s], load(x + i + s * LANES));
-        }
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        if (i % 16 == 0)
+            fetch((const char *)(x + i + AHEAD));
+        a = plus(a, load(x + i));
+        b = plus(b, load(x + i + LANES));
+    }
     float rest = 0;
     for (; i < n; i++)
         rest += x[i];
-    return total_of(plus(plus(sum[0], sum[1]), plus(sum[2], sum[3]))) + rest;
+    return total_of(plus(a, b)) + rest;
 }

@@ -22,30 +22,36 @@ static void put(float *out, int64_t width, const float *bias, const float *sums,
     }
 }
 
-enum {
-    SKINNY_ROWS = 32,  // weight rows that are gone through for all tokens, and thus in the caches
-    SKINNY_TOKENS = 24 // activations that are at a time
-};
+// Weight rows that are used for all tokens while they are in a cache, and tokens whose results are
+// kept before they are put.
+enum { SKINNY_ROWS = 48, SKINNY_TOKENS = 48 };
 
-static void skinny(const cpu_backend *c, float *out, const live_matrix *w, const float *bias,
-                   const float *in, int64_t rows, bool add)
+static int skinny(cpu_backend *c, float *out, const live_matrix *w, const float *bias,
+                  const float *in, int64_t rows, bool add, dsc_error *err)
 {
     const int64_t blocks = (w->rows + SKINNY_ROWS - 1) / SKINNY_ROWS;
     const size_t row_bytes = (size_t)w->cols * dsc_dtype_bytes(w->dtype);
+    const size_t group = live_packed_size(SKINNY_TOKENS, w->cols);
+    int rc = live_cpu_scratch(&c->work, live_packed_size(rows, w->cols) * sizeof(float), err);
+    if (rc)
+        return rc;
+    float *packed = c->work.data;
+    for (int64_t row = 0, i = 0; row < rows; row += SKINNY_TOKENS, i++)
+        c->kernel->pack(packed + (size_t)i * group, in + row * w->cols, w->cols,
+                        rows - row < SKINNY_TOKENS ? rows - row : SKINNY_TOKENS, w->cols, w->dtype);
 #pragma omp parallel for schedule(static)                                                          \
     num_threads(cpu_threads(&c->base, rows * w->rows * w->cols / 4))
     for (int64_t block = 0; block < blocks; block++) {
         float sums[SKINNY_TOKENS * SKINNY_ROWS];
         int64_t first = block * SKINNY_ROWS, n = w->rows - first;
         n = n < SKINNY_ROWS ? n : SKINNY_ROWS;
-        for (int64_t row = 0; row < rows; row += SKINNY_TOKENS) {
+        for (int64_t row = 0, i = 0; row < rows; row += SKINNY_TOKENS, i++) {
             live_products p = {.out = sums,
                                .out_stride = n,
                                .weights = (const char *)w->data + (size_t)first * row_bytes,
                                .weight_stride = w->cols,
                                .rows = n,
-                               .in = in + row * w->cols,
-                               .in_stride = w->cols,
+                               .packed = packed + (size_t)i * group,
                                .tokens = rows - row < SKINNY_TOKENS ? rows - row : SKINNY_TOKENS,
                                .cols = w->cols};
             c->kernel->products(&p, w->dtype);
@@ -53,6 +59,7 @@ static void skinny(const cpu_backend *c, float *out, const live_matrix *w, const
                 add);
         }
     }
+    return DSC_OK;
 }
 
 enum { WIDE_ROWS = 256, WIDE_COLS = 512 }; // 512 KiB when widened, half of a common L2 cache
@@ -114,9 +121,7 @@ int live_cpu_matmul(live_backend *b, float *out, const live_matrix *w, const flo
                         dsc_dtype_name(w->dtype));
     if (!rows || !w->rows)
         return DSC_OK;
-    if (rows < LIVE_BLAS_ROWS || b->invariant || rows > INT_MAX || w->cols > INT_MAX || !w->cols) {
-        skinny(cpu_of(b), out, w, bias, in, rows, add);
-        return DSC_OK;
-    }
+    if (rows < LIVE_BLAS_ROWS || b->invariant || rows > INT_MAX || w->cols > INT_MAX || !w->cols)
+        return skinny(cpu_of(b), out, w, bias, in, rows, add, err);
     return wide(cpu_of(b), out, w, bias, in, rows, add, err);
 }

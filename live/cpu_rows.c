@@ -71,22 +71,28 @@ int live_cpu_scatter(live_backend *b, float *out, const float *in, int64_t width
 }
 
 // Sums in double, in four parts: an addition waits for the one before it.
-enum { PARTS = 4 };
-
 static double sum_of(const float *x, int64_t n)
 {
-    double part[PARTS] = {0};
-    for (int64_t i = 0; i < n; i++)
-        part[i % PARTS] += x[i];
-    return (part[0] + part[2]) + (part[1] + part[3]);
+    double a = 0, b = 0, c = 0, d = 0;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        a += x[i], b += x[i + 1], c += x[i + 2], d += x[i + 3];
+    for (; i < n; i++)
+        a += x[i];
+    return (a + b) + (c + d);
 }
 
 static double squares_of(const float *x, double mean, int64_t n)
 {
-    double part[PARTS] = {0};
-    for (int64_t i = 0; i < n; i++)
-        part[i % PARTS] += (x[i] - mean) * (x[i] - mean);
-    return (part[0] + part[2]) + (part[1] + part[3]);
+    double a = 0, b = 0, c = 0, d = 0;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        double p = x[i] - mean, q = x[i + 1] - mean, r = x[i + 2] - mean, s = x[i + 3] - mean;
+        a += p * p, b += q * q, c += r * r, d += s * s;
+    }
+    for (; i < n; i++)
+        a += (x[i] - mean) * (x[i] - mean);
+    return (a + b) + (c + d);
 }
 
 int live_cpu_norm(live_backend *b, float *out, const float *in, const float *weight,

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations of the CPU backend but for attention (test_live_attend.c) against plain loops in
+// double, with every kernel this processor has; and that a row gets the same bits with any others.
+#include "tests/unit/live_ops_fixture.h"
+
+// --- 16-bit floats -------------------------------------------------------------------------------
+
+static double half_value(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double x = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+    return bits & 0x8000 ? -x : x;
+}
+
+// Every value, there and back, also through the kernel; and what lies between two of them goes to
+// the nearer, from half-way to the even one.
+static void test_half(void **state)
+{
+    (void)state;
+    uint16_t bits[16];
+    float wide[16];
+    for (uint32_t u = 0; u < 0x10000; u++) {
+        uint16_t h = (uint16_t)u;
+        float x = live_from_f16(h), b = live_from_bf16(h);
+        bits[u % 16] = h;
+        if ((h & 0x7c00) == 0x7c00)
+            assert_true(h & 0x3ff ? isnan(x) && isnan(live_from_f16(live_to_f16(x))) : isinf(x));
+        else
+            assert_true(x == half_value(h) && !signbit(x) == !(h & 0x8000));
+        if (!isnan(x))
+            assert_int_equal(live_to_f16(x), h);
+        if (!isnan(b))
+            assert_int_equal(live_to_bf16(b), h);
+        else
+            assert_true(isnan(live_from_bf16(live_to_bf16(b))));
+        if ((h & 0x7fff) < 0x7bff) {
+            float up = live_from_f16((uint16_t)(h + 1)), middle = (x + up) / 2;
+            assert_int_equal(live_to_f16(middle), h + (h & 1));
+            assert_int_equal(live_to_f16(nextafterf(middle, x)), h);
+            assert_int_equal(live_to_f16(nextafterf(middle, up)), h + 1);
+        }
+        if (u % 16 == 15)
+            for (int bf16 = 0; bf16 < 2; bf16++) {
+                kernel->widen(wide, bits, bf16 ? DSC_BF16 : DSC_F16, 16);
+                for (int i = 0; i < 16; i++) {
+                    float want = bf16 ? live_from_bf16(bits[i]) : live_from_f16(bits[i]);
+                    assert_true(isnan(want) ? isnan(wide[i]) : !memcmp(&want, &wide[i], 4));
+                }
+            }
+    }
+    assert_int_equal(live_to_f16(65519.f), 0x7bff);
+    assert_int_equal(live_to_f16(65520.f), 0x7c00);
+    assert_int_equal(live_to_f16(-1e30f), 0xfc00);
+    assert_int_equal(live_to_f16(0x1p-25f), 0);
+    assert_int_equal(live_to_f16(0x1.000002p-25f), 1);
+    assert_int_equal(live_to_bf16(0x1.01p0f), 0x3f80); // half-way
+    assert_int_equal(live_to_bf16(0x1.03p0f), 0x3f82);
+    assert_int_equal(live_to_bf16(0x1.010002p0f), 0x3f81);
+    assert_int_equal(live_to_bf16(3.4e38f), 0x7f80);
+}
+
+static void test_fill(void **state)
+{
+    (void)state;
+    enum { COUNT = 200003 };
+    dsc_error err;
+    live_matrix f = {poison(COUNT), DSC_F32, 1, COUNT};
+    double sum = 0, squares = 0;
+    assert_ok(backend->type->fill(backend, f.data, DSC_F32, COUNT, 7, 1ull << 40, .25, &err), err);
+    for (int64_t i = 0; i < COUNT; i++) {
+        uint32_t word[4];
+        double x = at(&f, i);
+        dsc_rng_words(7, 1ull << 40, (uint32_t)(i / 4), DSC_RNG_WEIGHTS, word);
+        assert_true(x >= -.25 && x < .25);
+        assert_true(x == .25 * ((double)(word[i % 4] >> 8) * 0x1p-23 - 1));
+        sum += x;
+        squares += x * x;
+    }
+    assert_close(sum / COUNT, 0, 5 * .25 / sqrt(3. * COUNT));
+    assert_close(squares / COUNT, .0625 / 3, 1e-3);
+    live_matrix b = matrix(1, 999, DSC_BF16, 4), h = matrix(1, 999, DSC_F16, 4),
+                w = matrix(1, 999, DSC_F32, 4);
+    for (int64_t i = 0; i < 999; i++) {
+        assert_int_equal(((uint16_t *)b.data)[i], live_to_bf16((float)at(&w, i)));
+        assert_int_equal(((uint16_t *)h.data)[i], live_to_f16((float)at(&w, i)));
+    }
+    assert_int_equal(backend->type->fill(backend, f.data, DSC_F64, 1, 1, 1, 1, &err), DSC_EUSAGE);
+    assert_int_equal(backend->type->fill(backend, f.data, DSC_F32, 1ll << 35, 1, 1, 1, &err),
+                     DSC_EUSAGE);
+    drop(f.data), drop(b.data), drop(h.data), drop(w.data);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 64, 4097, (1 << 20) - 64, 1 << 20, (5 << 20) + 3};
+    dsc_error err;
+    void *p;
+    double free_bytes = 0, total_bytes = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_ok(backend->type->alloc(backend, &p, sizes[i], &err), err);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        for (size_t j = 0; j < sizes[i]; j++)
+            assert_int_equal(((unsigned char *)p)[j], 0);
+        memset(p, 0xff, sizes[i]);
+        drop(p);
+    }
+    static const size_t absurd[] = {SIZE_MAX, SIZE_MAX - 64, SIZE_MAX / 2, (size_t)1 << 60};
+    for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+        assert_int_equal(backend->type->alloc(backend, &p, absurd[i], &err), DSC_ENOMEM);
+        assert_null(p);
+    }
+    drop(NULL);
+    assert_ok(backend->type->memory(backend, &free_bytes, &total_bytes, &err), err);
+    assert_true(free_bytes > 0 && total_bytes >= free_bytes);
+}
+
+// --- products ------------------------------------------------------------------------------------
+
+// Each of `cols` additions may be wrong by 2^-24 of the sum so far, in either direction: that adds
+// up to about root cols times as much of the sum of the magnitudes, at the most.
+static void check_product(int64_t rows, int64_t outs, int64_t cols, dsc_dtype dtype, bool bias,
+                          bool add)
+{
+    dsc_error err;
+    live_matrix w = matrix(outs, cols, dtype, 1);
+    float *in = numbers(rows * cols, 2), *b = numbers(outs, 3);
+    float *out = add ? numbers(rows * outs, 4) : poison(rows * outs);
+    assert_ok(backend->type->matmul(backend, out, &w, bias ? b : NULL, in, rows, add, &err), err);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < outs; j++) {
+            double want = (bias ? b[j] : 0) + (add ? (float)uniform(4, i * outs + j) : 0);
+            double size = fabs(want);
+            for (int64_t c = 0; c < cols; c++) {
+                double x = at(&w, j * cols + c) * in[i * cols + c];
+                want += x;
+                size += fabs(x);
+            }
+            if (!(fabs(out[i * outs + j] - want) <= 0x1p-24 * (2 + sqrt((double)cols)) * size))
+                fail_msg("%lld rows, %lld x %lld, %s: out[%lld][%lld] = %.9g, not %.9g",
+                         (long long)rows, (long long)outs, (long long)cols, dsc_dtype_name(dtype),
+                         (long long)i, (long long)j, (double)out[i * outs + j], want);
+        }
+    drop(w.data), drop(in), drop(b), drop(out);
+}
+
+static void test_matmul(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {1,  2,  3,  4,  5,  6,  7,   15,  16,
+                                   17, 47, 48, 49, 95, 97, 127, 128, 130};
+    static const int64_t shapes[][2] = {{1, 1},   {1, 700}, {3, 12},   {4, 16},   {33, 17},
+                                        {64, 31}, {65, 33}, {300, 48}, {17, 1031}};
+    static const dsc_dtype dtypes[] = {DSC_F32, DSC_BF16, DSC_F16};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            for (size_t d = 0; d < 3; d++) {
+                size_t kind = r + s + d; // all four kinds with every one of the three
+                check_product(rows[r], shapes[s][0], shapes[s][1], dtypes[d], kind & 1, kind & 2);
+            }
+    dsc_error err;
+    float one = 1, out = 1;
+    live_matrix none = {&one, DSC_F32, 0, 1}, wrong = {&one, DSC_I8, 1, 1};
+    assert_ok(backend->type->matmul(backend, &out, &none, NULL, &one, 1, false, &err), err);
+    assert_int_equal(backend->type->matmul(backend, &out, &wrong, NULL, &one, 1, false, &err),
+                     DSC_EUSAGE);
+}
+
+// Row i of a product of few rows, or of any number when the backend is invariant, has the bits that
+// it has alone; with any number of threads.
+static void test_matmul_bits(void **state)
+{
+    (void)state;
+    enum { MOST = LIVE_BLAS_ROWS + 3, OUTS = 77, COLS = 203 };
+    static const dsc_dtype dtypes[] = {DSC_F32, DSC_BF16, DSC_F16};
+    dsc_error err;
+    for (size_t d = 0; d < 3; d++) {
+        live_matrix w = matrix(OUTS, COLS, dtypes[d], 1);
+        float *in = numbers((int64_t)MOST * COLS, 2), *alone = poison((int64_t)MOST * OUTS),
+              *out = poison((int64_t)MOST * OUTS);
+        backend->threads = 1;
+        for (int64_t i = 0; i < MOST; i++)
+            assert_ok(backend->type->matmul(backend, alone + i * OUTS, &w, NULL, in + i * COLS, 1,
+                                            false, &err),
+                      err);
+        backend->threads = 3;
+        for (int64_t rows = 1; rows < LIVE_BLAS_ROWS; rows += rows < 50 ? 1 : 11) {
+            assert_ok(backend->type->matmul(backend, out, &w, NULL, in, rows, false, &err), err);
+            same_bits(out, alone, rows * OUTS);
+        }
+        backend->invariant = true;
+        assert_ok(backend->type->matmul(backend, out, &w, NULL, in, MOST, false, &err), err);
+        same_bits(out, alone, (int64_t)MOST * OUTS);
+        backend->invariant = false;
+        // Through OpenBLAS: not the same bits, but the same with any number of threads.
+        float *again = poison((int64_t)MOST * OUTS);
+        assert_ok(backend->type->matmul(backend, out, &w, NULL, in, MOST, false, &err), err);
+        backend->threads = 1;
+        assert_ok(backend->type->matmul(backend, again, &w, NULL, in, MOST, false, &err), err);
+        same_bits(out, again, (int64_t)MOST * OUTS);
+        backend->threads = 2;
+        drop(w.data), drop(in), drop(alone), drop(out), drop(again);
+    }
+}
+
+// --- rows ----------------------------------------------------------------------------------------
+
+static void test_norm(void **state)
+{
+    (void)state;
+    static const int64_t widths[] = {1, 3, 12, 64, 769};
+    dsc_error err;
+    for (size_t s = 0; s < sizeof widths / sizeof *widths; s++)
+        for (int kind = 0; kind < 4; kind++) {
+            int64_t n = widths[s], rows = 5;
+            bool layer = kind & 1, in_place = kind & 2;
+            float *in = numbers(rows * n, 1), *weight = numbers(n, 2), *bias = numbers(n, 3),
+                  *out = in_place ? numbers(rows * n, 1) : poison(rows * n);
+            assert_ok(
+                backend->type->norm(backend, out, in_place ? out : in, weight, layer ? bias : NULL,
+                                    layer ? LIVE_LAYER_NORM : LIVE_RMS_NORM, 1e-5, rows, n, &err),
+                err);
+            for (int64_t i = 0; i < rows; i++) {
+                double mean = 0, square = 0;
+                for (int64_t j = 0; j < n && layer; j++)
+                    mean += in[i * n + j] / (double)n;
+                for (int64_t j = 0; j < n; j++)
+                    square += (in[i * n + j] - mean) * (in[i * n + j] - mean) / (double)n;
+                for (int64_t j = 0; j < n; j++)
+                    assert_close(out[i * n + j],
+                                 (in[i * n + j] - mean) / sqrt(square + 1e-5) * weight[j] +
+                                     (layer ? bias[j] : 0),
+                                 1e-6);
+            }
+            drop(in), drop(weight), drop(bias), drop(out);
+        }
+}
+
+static double activated(double x, live_activation kind)
+{
+    double s = 0.7978845608028654 * (x + 0.044715 * x * x * x);
+    return kind == LIVE_GELU        ? x / 2 * (1 + erf(x / sqrt(2)))
+           : kind == LIVE_GELU_TANH ? x / 2 * (1 + tanh(s))
+                                    : x / (1 + exp(-x));
+}
+
+static void test_activate(void **state)
+{
+    (void)state;
+    static const int64_t widths[] = {1, 12, 16, 2051};
+    dsc_error err;
+    for (size_t s = 0; s < sizeof widths / sizeof *widths; s++)
+        for (int kind = LIVE_SILU_GATE; kind <= LIVE_SILU; kind++) {
+            int64_t n = widths[s], rows = 3, stride = kind == LIVE_SILU_GATE ? 2 * n : n;
+            float *in = numbers(rows * stride, 1), *out = poison(rows * n);
+            for (int64_t i = 0; i < rows * stride; i++)
+                in[i] *= i % 5 ? 8 : 120; // also where an exponential would overflow
+            assert_ok(backend->type->activate(backend, out, in, kind, rows, n, &err), err);
+            for (int64_t i = 0; i < rows * n; i++) {
+                const float *row = in + i / n * stride;
+                double want =
+                    activated(row[i % n], kind) * (kind == LIVE_SILU_GATE ? row[n + i % n] : 1);
+                assert_close(out[i], want, 3e-7 * fabs(want) + 2e-6);
+            }
+            in[0] = NAN;
+            assert_ok(backend->type->activate(backend, out, in, kind, 1, n, &err), err);
+            assert_true(isnan(out[0]));
+            drop(in), drop(out);
+        }
+    float *a = numbers(40001, 1), *b = numbers(40001, 2);
+    assert_ok(backend->type->add(backend, a, b, 40001, &err), err);
+    for (int64_t i = 0; i < 40001; i++)
+        assert_true(a[i] == (float)uniform(1, i) + b[i]);
+    drop(a), drop(b);
+}
+
+static void test_select(void **state)
+{
+    (void)state;
+    dsc_error err;
+    float rows[][5] = {{1, 3, 2, 3, 0},
+                       {-5, -4, -8, -4.5f, -9},
+                       {2, 1, 0, -1, NAN},
+                       {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY},
+                       {0, 1, 2, 3, 7}};
+    int32_t token[5];
+    float margin[5];
+    memset(token, 0x55, sizeof token);
+    assert_ok(backend->type->select(backend, token, margin, rows[0], 5, 5, &err), err);
+    assert_int_equal(token[0], 1);
+    assert_true(margin[0] == 0);
+    assert_int_equal(token[1], 1);
+    assert_true(margin[1] == .5f);
+    assert_int_equal(token[2], -1);
+    assert_int_equal(token[3], 0);
+    assert_true(margin[3] == 0);
+    assert_int_equal(token[4], 4);
+    assert_true(margin[4] == 4);
+    assert_ok(backend->type->select(backend, token, margin, rows[0], 5, 1, &err), err);
+    assert_int_equal(token[1], 0);
+    assert_true(margin[1] == 0);
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    enum { TOKENS = 3, WIDTH = 17, VOCAB = 9 };
+    static const int32_t token[] = {8, 0, 5, 1, 1, 7}, position[] = {2, 3, 3}, slot[] = {6, 2, 4},
+                         output[] = {5, 0}, feature[] = {1, 1, 4}, beyond[] = {8, 9, 0, 0, 0, 0};
+    dsc_error err;
+    live_batch batch = {.tokens = TOKENS,
+                        .sequences = 2,
+                        .token = token,
+                        .position = position,
+                        .slot = slot,
+                        .output = output,
+                        .outputs = 2,
+                        .feature = feature};
+    for (int d = 0; d < 3; d++) {
+        dsc_dtype dtype = d == 0 ? DSC_F32 : d == 1 ? DSC_BF16 : DSC_F16;
+        live_matrix table = matrix(VOCAB, WIDTH, dtype, 1), places = matrix(4, WIDTH, dtype, 2);
+        float *out = poison((int64_t)2 * TOKENS * 40);
+        begin(&batch);
+        for (int with = 0; with < 2; with++) {
+            assert_ok(backend->type->embed(backend, out, 40, &table, with ? &places : NULL, &err),
+                      err);
+            for (int i = 0; i < 2 * TOKENS; i++)
+                for (int j = 0; j < 40; j++)
+                    if (j >= WIDTH)
+                        assert_true(isnan(out[i * 40 + j]));
+                    else
+                        assert_close(out[i * 40 + j],
+                                     at(&table, token[i] * WIDTH + j) +
+                                         (with ? at(&places, position[i % TOKENS] * WIDTH + j) : 0),
+                                     1e-7);
+        }
+        batch.token = beyond;
+        assert_int_equal(backend->type->embed(backend, out, 40, &table, NULL, &err), DSC_EUSAGE);
+        batch.token = token;
+        end();
+        drop(table.data), drop(places.data), drop(out);
+    }
+    float *in = numbers(7 * 20, 3), *out = poison(7 * 20);
+    begin(&batch);
+    assert_ok(backend->type->gather(backend, out, WIDTH, in, 20, WIDTH, LIVE_OUTPUTS, &err), err);
+    same_bits(out, in + 5 * 20, WIDTH);
+    same_bits(out + WIDTH, in, WIDTH);
+    assert_ok(backend->type->gather(backend, out, 20, in, 20, 20, LIVE_FEATURES, &err), err);
+    same_bits(out + 2 * 20, in + 4 * 20, 20);
+    assert_ok(backend->type->scatter(backend, out, in, 20, LIVE_SLOTS, &err), err);
+    for (int i = 0; i < 3; i++)
+        same_bits(out + slot[i] * 20, in + i * 20, 20);
+    end();
+    drop(in), drop(out);
+}
+
+// --- kernels -------------------------------------------------------------------------------------
+
+static void test_exponentials(void **state)
+{
+    (void)state;
+    enum { COUNT = 4003 };
+    float *x = numbers(COUNT, 1), *y = numbers(COUNT, 1);
+    double sum = 0, most = -INFINITY;
+    for (int i = 0; i < COUNT; i++) {
+        y[i] = x[i] *= 43;
+        most = fmax(most, x[i] * 1.f);
+    }
+    float got = kernel->exponentials(y, COUNT, 1);
+    for (int i = 0; i < COUNT; i++) {
+        double want = exp((double)(float)(x[i] - (float)most));
+        if (!(fabs(y[i] / want - 1) <= 1.3e-7))
+            fail_msg("e^%g: %.9g, not %.9g", (double)x[i] - most, (double)y[i], want);
+        sum += y[i];
+    }
+    assert_close(got / sum, 1, 1e-6);
+    float far[] = {-1000, 0, -200};
+    assert_close(kernel->exponentials(far, 3, 1), 1, 0);
+    assert_true(far[0] >= 0 && far[0] < 1e-37f && far[1] == 1);
+    float bad[] = {1, NAN, 0};
+    assert_true(isnan(kernel->exponentials(bad, 3, 1)));
+    drop(x), drop(y);
+}
+
+// The best kernel, the one chosen, agrees with the portable one to within rounding.
+static void test_kernels_agree(void **state)
+{
+    (void)state;
+    enum { ROWS = 9, TOKENS = 7, COLS = 531 };
+    static const dsc_dtype dtypes[] = {DSC_F32, DSC_BF16, DSC_F16};
+    float *in = numbers(TOKENS * COLS, 2), got[TOKENS * ROWS], want[TOKENS * ROWS];
+    float *packed = poison((int64_t)live_packed_size(TOKENS, COLS));
+    for (int d = 0; d < 3; d++) {
+        live_matrix w = matrix(ROWS, COLS, dtypes[d], 1);
+        live_products p = {got, ROWS, w.data, COLS, ROWS, packed, TOKENS, COLS};
+        kernel->pack(packed, in, COLS, TOKENS, COLS, dtypes[d]);
+        kernel->products(&p, dtypes[d]);
+        p.out = want;
+        live_cpu_kernel_c.pack(packed, in, COLS, TOKENS, COLS, dtypes[d]);
+        live_cpu_kernel_c.products(&p, dtypes[d]);
+        for (int i = 0; i < TOKENS * ROWS; i++)
+            assert_close(got[i], want[i], 1e-5);
+        drop(w.data);
+    }
+    assert_close(kernel->total(in, TOKENS * COLS), live_cpu_kernel_c.total(in, TOKENS * COLS),
+                 1e-4);
+    drop(in), drop(packed);
+}
+
+static void test_open(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"gpu",     "",      "cuda:",  "cuda:x",
+                                        "cuda:-1", "cpu:0", "cuda:1x"};
+    dsc_error err;
+    live_backend *b;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        assert_int_equal(live_backend_open(&b, words[i], 1, false, &err), DSC_EUSAGE);
+        assert_null(b);
+    }
+    assert_int_equal(live_backend_open(&b, "cpu", 0, false, &err), DSC_EUSAGE);
+    if (!live_cuda_devices()) {
+        assert_int_equal(live_backend_open(&b, "cuda", 1, false, &err), DSC_EABSENT);
+        assert_int_equal(live_backend_open(&b, "cuda:3", 1, false, &err), DSC_EABSENT);
+        assert_ok(live_backend_open(&b, "auto", 1, false, &err), err);
+        assert_string_equal(b->device, "cpu");
+        b->type->close(b);
+    }
+}
+
+static void test_probe(void **state)
+{
+    (void)state;
+    dsc_error err;
+    live_probe p = {0};
+    assert_ok(backend->type->probe(backend, DSC_BF16, &p, &err), err);
+    assert_true(isfinite(p.read_bytes_s) && p.read_bytes_s > 1e6);
+    assert_true(isfinite(p.flops_s) && p.flops_s > 1e6);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest each[] = {
+        cmocka_unit_test(test_half),          cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_matmul_bits),   cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_activate),      cmocka_unit_test(test_select),
+        cmocka_unit_test(test_lists),         cmocka_unit_test(test_exponentials),
+        cmocka_unit_test(test_kernels_agree),
+    };
+    static const struct CMUnitTest once[] = {
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_probe),
+    };
+    return run_each(each, sizeof each / sizeof *each) +
+           cmocka_run_group_tests(once, open_backend, close_backend);
+}
