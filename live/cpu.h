@@ -28,8 +28,8 @@ typedef struct cpu_backend {
 // the same whatever the other rows.
 enum { LIVE_BLAS_ROWS = 128 };
 
-// Work that is too small to be shared among threads, in additions or so: about 50 us of one. Where a
-// neighbour holds a core, threads wait for each other for longer than that.
+// Work that is too small to be shared among threads, in additions or so: about 50 us of one. Where
+// a neighbour holds a core, threads wait for each other for longer than that.
 enum { LIVE_CPU_SMALL = 1 << 19 };
 
 static inline cpu_backend *cpu_of(live_backend *b)
