@@ -149,7 +149,7 @@ int live_cpu_activate(live_backend *b, float *out, const float *in, live_activat
 int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err)
 {
     (void)err;
-#pragma omp parallel for simd schedule(static) num_threads(cpu_threads(b, count))
+#pragma omp parallel for schedule(static) num_threads(cpu_threads(b, count))
     for (int64_t i = 0; i < count; i++)
         out[i] += in[i];
     return DSC_OK;
