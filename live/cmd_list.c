@@ -56,7 +56,7 @@ static int add(dsc_table *t, line l, dsc_error *err)
 static int add_devices(dsc_table *t, dsc_error *err)
 {
     live_backend *cpu;
-    char what[128], name[16];
+    char what[128], name[24];
     double spare, all;
     int rc = live_backend_cpu(&cpu, cli_threads(0), false, err);
     if (rc)
