@@ -5,12 +5,12 @@
 // cache holds. `share` is of the read bandwidth that is measured first. Products of 4 and of 5 rows
 // are made by different kernels.
 #include "live/check_ops.h"
+#include "live/clock.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { WARM = 3, ROUNDS = 7 };
 
@@ -19,13 +19,6 @@ typedef struct bench {
     double read_bytes_s;
     int lines;
 } bench;
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int by_size(const void *a, const void *b)
 {
@@ -44,14 +37,14 @@ static void line(bench *x, const char *op, const char *shape, const live_batch *
     for (int n = 0; n < WARM + ROUNDS; n++) {
         bool replayed;
         check_call(x->c, b->type->wait(b, &x->c->error), "wait");
-        const double start = now_s();
+        const double start = live_now_s();
         check_call(x->c, b->type->begin(b, owner, batch, &replayed, &x->c->error), "begin");
         for (int i = 0; i < repeats && !replayed; i++)
             call(x, user, i);
         check_call(x->c, b->type->end(b, &x->c->error), "end");
         check_call(x->c, b->type->wait(b, &x->c->error), "wait");
         if (n >= WARM)
-            seconds[n - WARM] = (now_s() - start) / repeats;
+            seconds[n - WARM] = (live_now_s() - start) / repeats;
     }
     qsort(seconds, ROUNDS, sizeof *seconds, by_size);
     const double s = seconds[ROUNDS / 2];

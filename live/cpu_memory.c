@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the CPU backend, random numbers in it, and what the processor can do with it.
 #include "live/cpu.h"
+#include "live/clock.h"
 
 #include "base/rng.h"
 
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum { ALIGN = 64, HUGE_PAGE = 2 << 20, FEW = 1 << 20 };
 
@@ -155,13 +155,6 @@ int live_cpu_memory(live_backend *b, double *free_bytes, double *total_bytes, ds
     return DSC_OK;
 }
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 enum { TRIES = 7 };
 
 // The best of a few tries: what disturbs them only ever makes them slower.
@@ -182,11 +175,11 @@ static int probe_read(live_backend *b, double *bytes_s, dsc_error *err)
     const float *x = memset(p, 0, (size_t)blocks * BLOCK * sizeof(float));
     float sum = 0;
     for (int i = 0; i < TRIES; i++) {
-        double start = now_s();
+        double start = live_now_s();
 #pragma omp parallel for schedule(static) num_threads(b->threads) reduction(+ : sum)
         for (int64_t block = 0; block < blocks; block++)
             sum += cpu_of(b)->kernel->total(x + block * BLOCK, BLOCK);
-        double s = now_s() - start;
+        double s = live_now_s() - start;
         best_s = s < best_s ? s : best_s;
     }
     live_cpu_free(b, p);
@@ -212,9 +205,9 @@ static int probe_products(live_backend *b, dsc_dtype dtype, double *flops_s, dsc
     if (!rc)
         rc = live_cpu_fill(b, in, DSC_F32, (int64_t)ROWS * COLS, 1, 1, 1, err);
     for (int i = 0; i < TRIES && !rc; i++) {
-        double start = now_s();
+        double start = live_now_s();
         rc = live_cpu_matmul(b, out, &w, NULL, in, ROWS, false, err);
-        double s = now_s() - start;
+        double s = live_now_s() - start;
         best_s = s < best_s ? s : best_s;
     }
     live_cpu_free(b, w.data);

@@ -9,6 +9,7 @@
 // Activations and norms are left out: the bound is never too high for it. Caches hold random
 // numbers, not zeros, which some machines are faster with.
 #include "live/profile.h"
+#include "live/clock.h"
 
 #include "live/model.h"
 
@@ -16,7 +17,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MODELS = 2, WARM_UP = 2, WORD = 64 };
 
@@ -42,13 +42,6 @@ typedef struct profile {
     uint64_t *mask;
     int64_t words;
 } profile;
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool is_head(const live_config *c)
 {
@@ -143,14 +136,14 @@ static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t c
 static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
 {
     const live_family family = n->w->config.family;
-    const double start = seconds();
+    const double start = live_now_s();
     int rc = family == LIVE_EAGLE    ? live_eagle_pass(n->w, n->target, &n->cache, &n->room,
                                                        n->features, n->features, batch, err)
              : family == LIVE_MEDUSA ? live_medusa_pass(n->w, &n->room, n->features, batch, err)
                                      : live_model_pass(n->w, &n->cache, &n->room, NULL, batch, err);
     if (!rc)
         rc = n->b->type->wait(n->b, err);
-    *time = seconds() - start;
+    *time = live_now_s() - start;
     return rc;
 }
 

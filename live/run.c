@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/run.h"
+#include "live/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void live_measure_add(live_measure *sum, const live_measure *x)
 {
@@ -98,7 +91,7 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
 {
     live_pair *p = r->pair;
     const live_measure before = spent(p);
-    const double start = seconds();
+    const double start = live_now_s();
     dsc_counts_clear(&r->counts);
     dsc_arena_reset(&r->arena);
     int64_t limit = r->max_tokens;
@@ -125,7 +118,7 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
     if (!rc)
         rc = dsc_loop_run(&r->loop, &in, &r->counts, err);
     const live_measure after = spent(p);
-    r->measure = (live_measure){.time_s = seconds() - start,
+    r->measure = (live_measure){.time_s = live_now_s() - start,
                                 .prefill_s = after.prefill_s - before.prefill_s,
                                 .draft_s = after.draft_s - before.draft_s,
                                 .verify_s = after.verify_s - before.verify_s};

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes of a session: which tokens, where they stand, what they see.
 #include "live/session_state.h"
+#include "live/clock.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void see(uint64_t *mask, int64_t bit)
 {
@@ -68,7 +61,7 @@ static void list_node(live_session *s, live_batch *batch, int32_t n)
 int live_session_run(live_session *s, const live_batch *batch, bool from_target, double *clock,
                      dsc_error *err)
 {
-    const double start = seconds();
+    const double start = live_now_s();
     int rc;
     if (is_eagle(s))
         rc = live_eagle_pass(s->w, s->target->w, &s->cache, &s->room,
@@ -80,7 +73,7 @@ int live_session_run(live_session *s, const live_batch *batch, bool from_target,
         rc = live_model_pass(s->w, &s->cache, &s->room, s->features, batch, err);
     if (!rc)
         rc = s->b->type->wait(s->b, err);
-    *clock += seconds() - start;
+    *clock += live_now_s() - start;
     return rc;
 }
 

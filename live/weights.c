@@ -2,6 +2,7 @@
 // Weights from a folder: what each array is made of is known from live/layout.h; the tensors are
 // found and checked by the headers, then read once, in the order of the files.
 #include "live/weights.h"
+#include "live/clock.h"
 
 #include "base/memory.h"
 #include "live/layout.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 // live_weights and what it takes to free it.
 typedef struct owned {
@@ -43,13 +43,6 @@ typedef struct loader {
     void *turned; // the same as it goes to the device
     size_t turned_capacity;
 } loader;
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // --- finding tensors ---------------------------------------------------------------------------
 
@@ -399,7 +392,7 @@ int live_weights_load(live_weights **out, const char *folder, live_backend *b, c
                       dsc_error *err)
 {
     void *p;
-    double start = now_s();
+    double start = live_now_s();
     *out = NULL;
     if (unused)
         *unused = NULL;
@@ -409,7 +402,7 @@ int live_weights_load(live_weights **out, const char *folder, live_backend *b, c
     owned *o = p;
     o->w.backend = b;
     rc = load(o, folder, unused, err);
-    o->w.load_s = now_s() - start;
+    o->w.load_s = live_now_s() - start;
     if (rc)
         live_weights_free(&o->w);
     else
@@ -468,7 +461,7 @@ int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtyp
                         live_backend *b, dsc_error *err)
 {
     void *p;
-    double start = now_s();
+    double start = live_now_s();
     *out = NULL;
     int rc = dsc_alloc(&p, 1, sizeof(owned), err);
     if (rc)
@@ -478,7 +471,7 @@ int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtyp
     o->w.config = *c;
     o->w.config.dtype = dtype;
     rc = make(o, dtype, seed, err);
-    o->w.load_s = now_s() - start;
+    o->w.load_s = live_now_s() - start;
     if (rc)
         live_weights_free(&o->w);
     else

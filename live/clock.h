@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wall time.
+#ifndef DSC_LIVE_CLOCK_H
+#define DSC_LIVE_CLOCK_H
+
+#include <time.h>
+
+// Seconds since some moment that stays the same.
+static inline double live_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#endif
