@@ -53,8 +53,9 @@ def batches(documents, sequences, length, seed):
 
 
 def write_prompts(folder, train, test):
-    """prompts.jsonl: test problems. references.jsonl: the eight test problems that share the
-    most runs of four words with two training problems, each with those two, solved."""
+    """prompts.jsonl: test problems; problems.jsonl: 240 others. references.jsonl: the eight test
+    problems that share the most runs of four words with two training problems, each with those two,
+    solved."""
     def runs(row):
         words = re.findall(r"\w+", row[0] + row[1])
         return {tuple(words[i:i + 4]) for i in range(len(words) - 3)}
@@ -63,7 +64,10 @@ def write_prompts(folder, train, test):
         with open(folder / name, "w", encoding="utf-8") as f:
             f.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
-    write("prompts.jsonl", [{"prompt": p} for p, _ in test[::len(test) // 16][:16]])
+    few = test[::len(test) // 16][:16]
+    write("prompts.jsonl", [{"prompt": p} for p, _ in few])
+    others = [row for row in test[2::5] if row not in few]
+    write("problems.jsonl", [{"prompt": p} for p, _ in others[:240]])
     where, best = collections.defaultdict(list), []
     for i, row in enumerate(train):
         for run in runs(row):
