@@ -16,12 +16,14 @@ static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
     return rc ? rc : f->recorded.base.type->score(&f->recorded.base, d, err);
 }
 
+// The record's word where it has one; elsewhere the session's, which has just run that pass.
 static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
 {
     live_forced *f = (live_forced *)m;
-    int rc = f->recorded.base.type->next(&f->recorded.base, node, out, err);
-    m->refused = f->recorded.base.refused;
-    return rc;
+    const int64_t depth = node < 0 ? 0 : f->recorded.depth[node];
+    if (depth >= 0 && m->length + depth < f->recorded.recorded.count)
+        return f->recorded.base.type->next(&f->recorded.base, node, out, err);
+    return f->worker->type->next(f->worker, node, out, err);
 }
 
 static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
@@ -36,7 +38,6 @@ static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
 }
 
 static const dsc_model_type type = {.name = "forced",
-                                    .on_path_only = true,
                                     .score = score,
                                     .start = start,
                                     .next = next,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model that answers as a recorded output and works as a live one: every pass that it is asked
-// for is run, and timed, by a session, whose own opinion is not heard. So a method takes the steps
-// that the simulator takes on that record, whatever the model would have said, and what they cost
-// is measured (LLMA, Yang et al. 2023, Section 3.2, "Target Guided Simulation").
+// for is run, and timed, by a session, whose own opinion is heard only about text that the record
+// does not hold. So a method takes the steps that the simulator takes on that record, whatever the
+// model would have said, and what they cost is measured (LLMA, Yang et al. 2023, Section 3.2,
+// "Target Guided Simulation"). With the model that wrote the record, methods that ask their target
+// about other text (lookahead decoding) can be simulated too.
 #ifndef DSC_LIVE_FORCED_H
 #define DSC_LIVE_FORCED_H
 

@@ -42,7 +42,7 @@ int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
     const dsc_fit fit = {.draft = want.draft || want.copy,
                          .middle = want.middle,
                          .laws = !forced,
-                         .off_path = !forced};
+                         .off_path = true};
     *r = (live_run){.pair = pair,
                     .config = config,
                     .rule = rule,

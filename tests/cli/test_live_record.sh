@@ -154,7 +154,17 @@ same "forced and simulated" forced.json sim.json
 "$draftscope" trace synth --model markov:300 --requests 3 --max-tokens 9 -o other.dst
 bad 4 'is not in the target' run --target "$fixtures/llama_old" --method none --json \
     --force other.dst
-bad 2 'asks the target' run --target "$fixtures/llama" --method lookahead --force llama.dst
+# Off the record the target answers for itself: what wrote the record takes the same steps again.
+good record --method none --target "$fixtures/llama" --prompts ids.jsonl --max-tokens 24 \
+    -o greedy.dst
+for method in lookahead ouroboros threshold pearl; do
+    set -- --method $method --target "$fixtures/llama" --json
+    case $method in lookahead) ;; *) set -- "$@" --draft "$fixtures/llama_old" ;; esac
+    good run "$@" --prompts ids.jsonl --max-tokens 24
+    cp out free.json
+    good run "$@" --force greedy.dst
+    same "$method, free and forced" free.json out
+done
 
 # --- killed and interrupted --------------------------------------------------------------------
 
