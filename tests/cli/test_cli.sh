@@ -2,49 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The program as its user meets it: the whole road, and every way to get it wrong. Each bad call must
 # end with the documented exit code and one line on stderr that names what, where and the limit.
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
+. "${top_srcdir:-.}/tests/cli/common.sh"
 sample=$top/traces/sample
 tokenizer=$sample/tokenizer.json
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-passed=0 failed=0
-
-ok() {
-    passed=$((passed + 1))
-}
-not_ok() {
-    failed=$((failed + 1))
-    echo "not ok - $*"
-}
-check() { # description, command...
-    what=$1
-    shift
-    if "$@"; then ok; else not_ok "$what"; fi
-}
-
-# bad EXIT 'words on stderr' arguments...
-bad() {
-    want=$1 words=$2
-    shift 2
-    "$draftscope" "$@" >out 2>err </dev/null
-    code=$?
-    if [ $code != "$want" ]; then
-        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
-    elif ! grep -qF -e "$words" err; then
-        not_ok "'$words' is not in: $(cat err)"
-    elif [ "$(wc -l <err)" != 1 ]; then
-        not_ok "more than one line on stderr: $*"
-    else
-        ok
-    fi
-}
-
-good() {
-    if "$draftscope" "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
-}
 
 value() { # key of a one-line JSON object on stdin
     sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p"
@@ -362,5 +322,4 @@ check "--gamma is --length" cmp -s by_length by_gamma
 good sim rag.dst --method llma --progress json
 check "progress as JSON lines" grep -q '"total": 5385' err
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

@@ -1,28 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The completion for bash: words as readline would hand them over, and what it offers for the last.
+. "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
-: "${DRAFTSCOPE:?path of the program}" "${top_srcdir:?root of the source}"
 if ! command -v bash >/dev/null; then
     echo "no bash: skipped"
     exit 77
 fi
-case $DRAFTSCOPE in */*) DRAFTSCOPE=$(cd "${DRAFTSCOPE%/*}" && pwd)/${DRAFTSCOPE##*/} ;; esac
-completion=$(cd "$top_srcdir" && pwd)/cli/draftscope.bash
-export DRAFTSCOPE completion
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/test_completion.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$tmp" || exit 1
-passed=0 failed=0
+completion=$top/cli/draftscope.bash
+export completion
 
 verdict() { # NAME: the files `wanted` and `got` must be equal
     if cmp -s wanted got; then
-        passed=$((passed + 1))
-        echo "ok - $1"
+        ok
     else
-        failed=$((failed + 1))
-        echo "not ok - $1"
+        not_ok "$1"
         diff wanted got | sed 's/^/# /'
     fi
 }
@@ -148,11 +140,10 @@ bash complete.bash report '"my traces/two' >got 2>&1
 verdict "a name with a space, in quotes"
 
 # A program that is not there, or fails, offers nothing and says nothing.
-for program_typed in "$tmp/nothing" false; do
+for program_typed in "$work/nothing" false; do
     offers "--help --version" ""
     offers "" sim --method ""
     offers "" plot heatmap t
 done
 
-echo "$passed passed, $failed failed"
-test "$failed" = 0
+summary

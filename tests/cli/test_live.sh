@@ -4,51 +4,15 @@
 # and on the demo models; the fields of the result; what must be refused, and how; an interruption.
 # $run is a list of words; tr and the program itself are used as they are.
 # shellcheck disable=SC2086,SC2020,SC2094
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
-case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+. "${top_srcdir:-.}/tests/cli/common.sh"
 fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
 demo=${LIVE_DEMO:-$top/live/demo}
 if ! [ -x "${draftscope%/*}/draftscope-live" ]; then
     echo "no draftscope-live: skipped"
     exit 77
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 99
-passed=0 failed=0
-
-ok() {
-    passed=$((passed + 1))
-}
-not_ok() {
-    failed=$((failed + 1))
-    echo "not ok - $*"
-}
-check() { # description, command...
-    what=$1
-    shift
-    if "$@"; then ok; else not_ok "$what"; fi
-}
-good() {
-    if "$draftscope" live "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
-}
-bad() { # EXIT 'words on stderr' arguments...
-    want=$1 words=$2
-    shift 2
-    "$draftscope" live "$@" >out 2>err </dev/null
-    code=$?
-    if [ $code != "$want" ]; then
-        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
-    elif ! grep -qF -e "$words" err; then
-        not_ok "'$words' is not in: $(cat err)"
-    elif [ "$(wc -l <err)" != 1 ]; then
-        not_ok "more than one line on stderr: $*"
-    else
-        ok
-    fi
+program() {
+    "$draftscope" live "$@"
 }
 # The value of a field of `out`.
 field() {
@@ -84,7 +48,7 @@ END
         $threads
     is divergences 0.0
 done
-for head in llama_eagle llama_eagle_nobias; do
+for head in llama_eagle llama_eagle_nobias llama_eagle_embed; do
     for method in chain tree sequoia spectr pearl ouroboros; do
         good run --target "$llama" --draft "$fixtures/$head" --method $method --prompts ids.jsonl \
             --max-tokens 24 --baseline --json $threads
@@ -146,8 +110,9 @@ check "the output is imported" "$draftscope" trace import run.jsonl --vocab-size
 is target_calls "$calls"
 is num_accepted_tokens "$accepted"
 is num_draft_tokens "$drafted"
-bad 2 "run.jsonl" run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o run.jsonl
 good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o run.jsonl --overwrite
+bad 2 "run.jsonl exists already (--overwrite" run --target "$llama" --method none --prompts ids.jsonl \
+    -o run.jsonl
 
 # Any of a model's end tokens ends an output, drafted or not.
 mkdir ends
@@ -240,6 +205,7 @@ bad 4 "text.jsonl:1:" $run --target "$llama" --prompts text.jsonl
 echo '{"prompt": []}' >empty.jsonl
 bad 4 "empty.jsonl:1:" $run --target "$llama" --prompts empty.jsonl
 echo '{"promt": [1]}' >mistyped.jsonl
+bad 4 "empty.jsonl:1:" $run --target pickle --prompts empty.jsonl # read before the weights are
 bad 4 "'promt'" $run --target "$llama" --prompts mistyped.jsonl
 bad 4 "ids.jsonl:1: a prompt of 8 tokens" $run --target "$llama" --prompts ids.jsonl --context 12
 bad 4 "the context holds" run --target "$llama" --method none --prompts ids.jsonl --max-tokens 100000
@@ -261,8 +227,8 @@ fi
 mkdir alone beside
 cp "$draftscope" alone/draftscope
 cp "$draftscope" "${draftscope%/*}/draftscope-live" beside
-check "beside draftscope" env PATH="$work/alone" beside/draftscope live list >out
-check "on the PATH" env PATH="$work/beside" alone/draftscope live list >out
+check "beside draftscope" env PATH="$work/alone" beside/draftscope live list
+check "on the PATH" env PATH="$work/beside" alone/draftscope live list
 PATH=$work/alone alone/draftscope live list >out 2>err
 code=$?
 check "exit 3 without draftscope-live" test $code = 3 -o $code = 0 # 0: one is installed
@@ -312,9 +278,18 @@ Answer:'
             --max-tokens 48 --baseline --json $threads
         is divergences 0.0
     fi
+    if [ -d "$demo/medusa" ]; then
+        good run --target "$demo/target" --draft "$demo/medusa" --method tree -p "$question" \
+            --max-tokens 48 --baseline --json $threads
+        is divergences 0.0
+        is tree '"medusa"'
+        check "whose tree it is" grep -q 'note: Medusa heads: --tree medusa' err
+        good run --target "$demo/target" --draft "$demo/medusa" --method tree --tree chain:3 \
+            -p "$question" --max-tokens 8 --json $threads
+        is tree '"chain:3"'
+    fi
 else
     echo "no demo models: left out"
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

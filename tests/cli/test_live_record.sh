@@ -4,52 +4,15 @@
 # and replayed gives one set of counts; a killed and an interrupted recording; a cost table to the end.
 # $1 is for the inner sh.
 # shellcheck disable=SC2016,SC2094
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
-case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+. "${top_srcdir:-.}/tests/cli/common.sh"
 fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
 demo=${LIVE_DEMO:-$top/live/demo}
 if ! [ -x "${draftscope%/*}/draftscope-live" ]; then
     echo "no draftscope-live: skipped"
     exit 77
 fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/test_live_record.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 99
-passed=0 failed=0
-
-ok() {
-    passed=$((passed + 1))
-}
-not_ok() {
-    failed=$((failed + 1))
-    echo "not ok - $*"
-}
-check() { # description, command...
-    what=$1
-    shift
-    if "$@"; then ok; else not_ok "$what"; fi
-}
-live() { # output stays in `out`
-    "$draftscope" live "$@" --threads 1 --device cpu >out 2>err </dev/null
-}
-good() {
-    if live "$@"; then ok; else not_ok "$* ($(cat err))"; fi
-}
-bad() { # EXIT 'words on stderr' arguments...
-    want=$1 words=$2
-    shift 2
-    live "$@"
-    code=$?
-    if [ $code != "$want" ]; then
-        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
-    elif ! grep -qF -e "$words" err; then
-        not_ok "'$words' is not in: $(cat err)"
-    else
-        ok
-    fi
+program() {
+    "$draftscope" live "$@" --threads 1 --device cpu
 }
 # What a run comes to, in whole numbers also where it was expected: sim's zeros at the end of the
 # histogram are those of lengths that no request allowed.
@@ -74,7 +37,7 @@ run_record_sim() { # name, models and method
     good run --prompts "$prompts" --max-tokens "$most" --json "$@"
     cp out run.json
     good record --prompts "$prompts" --max-tokens "$most" -o "$name.dst" --statistics 2 "$@"
-    check "$name.dst is a good trace" "$draftscope" trace verify "$name.dst" >/dev/null
+    check "$name.dst is a good trace" "$draftscope" trace verify "$name.dst"
 }
 simulate() { # name, method
     name=$1
@@ -115,7 +78,7 @@ info() { # TRACE FIELD
 good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method chain --length 2 \
     --prompts ids.jsonl --requests 2 --max-tokens 12 --rows top:5 --rollouts 3 --rank-depth 2 \
     --temperature .8 --seed 3 -o all.dst
-check "a trace of all there is" "$draftscope" trace verify all.dst >/dev/null
+check "a trace of all there is" "$draftscope" trace verify all.dst
 info all.dst recorded >recorded
 for column in target_logp draft_logp draft_argmax target_argmax draft_entropy draft_rank kseq \
     multiround otm draft_rollout target_rollout steps_aligned step_drafted step_draft_s \
@@ -194,7 +157,7 @@ if sleep 0.05 2>/dev/null; then
     # A job in the background of a shell without job control is started with SIGINT ignored, but the
     # program takes it again.
     check "exit 130 after SIGINT, not $code" test $code = 130
-    check "what was finished is kept" "$draftscope" trace verify stopped.dst >/dev/null
+    check "what was finished is kept" "$draftscope" trace verify stopped.dst
     check "not all of it" test "$(info stopped.dst requests)" -lt 3000
     check "it says so" grep -q 'interrupted: the first [0-9]* requests are in stopped.dst' err
 else
@@ -227,5 +190,4 @@ good profile --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --tokens
 bad 2 'tokens' profile --target "$fixtures/llama" --tokens 0:4 -o x.tsv
 check "nothing is left of what was refused" test ! -e x.tsv -a ! -e x.tsv.tmp
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

@@ -3,37 +3,11 @@
 # The manual pages say what the program says: every option, value, default, result field, command,
 # method, figure, tensor and exit code is on its page and nothing else is; the examples run; mandoc
 # and groff have no complaint (where they are installed).
+. "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
-: "${DRAFTSCOPE:?path of the program}" "${top_srcdir:?root of the source}"
 LC_ALL=C
 export LC_ALL
-case $DRAFTSCOPE in */*) DRAFTSCOPE=$(cd "${DRAFTSCOPE%/*}" && pwd)/${DRAFTSCOPE##*/} ;; esac
-export DRAFTSCOPE
-source_dir=$(cd "$top_srcdir" && pwd)
-man_dir=$source_dir/cli/man
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/test_man.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$tmp" || exit 1
-passed=0 failed=0
-
-# check NAME COMMAND...: runs the command; what it prints is shown when it fails.
-check() {
-    name=$1
-    shift
-    if "$@" >said 2>&1; then
-        passed=$((passed + 1))
-        echo "ok - $name"
-    else
-        failed=$((failed + 1))
-        echo "not ok - $name"
-        sed 's/^/# /' said
-    fi
-}
-
-skip() {
-    echo "ok - $1 # skipped: $2"
-}
+man_dir=$top/cli/man
 
 # same NAME PROGRAM_SAYS PAGE_SAYS: two files of lines, in any order.
 same() {
@@ -362,7 +336,7 @@ exits 4 draftscope-validate.1 validate --published --tables nothing
 exits 2 draftscope-theory.1 theory nonsense
 exits 4 draftscope-theory.1 theory accept --draft nothing.csv --target nothing.csv
 mkdir empty
-PATH=$tmp/empty "$DRAFTSCOPE" plot heatmap table.tsv -o new.svg >said 2>&1
+PATH=$work/empty "$DRAFTSCOPE" plot heatmap table.tsv -o new.svg >said 2>&1
 check "exit 3, as in draftscope-plot.1: no gnuplot" test $? = 3
 if [ -w /dev/full ]; then
     stdout=/dev/full
@@ -393,11 +367,19 @@ for path in "$man_dir"/*.[157]; do
         continue
     fi
     mkdir "run-$page"
-    ln -s "$source_dir/live" "run-$page/live"
-    ln -s "$source_dir/traces" "run-$page/traces"
-    ln -s "$source_dir/tests" "run-$page/tests"
+    ln -s "$top/live" "run-$page/live"
+    ln -s "$top/traces" "run-$page/traces"
+    ln -s "$top/tests" "run-$page/tests"
     check "$page: the examples run" \
-        sh -c 'cd "run-$1" && PATH=$2/bin:$PATH && sh -eu "../$1.sh"' sh "$page" "$tmp"
+        sh -c 'cd "run-$1" && PATH=$2/bin:$PATH && sh -eu "../$1.sh" >"../$1.out" 2>&1 ||
+            { cat "../$1.out"; false; }' sh "$page" "$work"
+    # What a page shows of their output, as lines between .nf and .fi.
+    awk '/^\.SH / { inside = $2 == "EXAMPLES" } /^\.fi/ { shown = 0 } inside && shown
+        /^\.nf/ { shown = 1 }' "$path" | sed -e 's/\\-/-/g' -e 's/\\&//g' | tr -s ' \t' ' ' >shown
+    tr -s ' \t' ' ' <"$page.out" >printed
+    while read -r line; do
+        check "$page: '$line' is what is printed" grep -qF -e "$line" printed
+    done <shown
 done
 
 # --- the pages themselves ----------------------------------------------------------------------
@@ -427,5 +409,4 @@ for path in "$man_dir"/*.[157]; do
     fi
 done
 
-echo "$passed passed, $failed failed"
-test "$failed" = 0
+summary

@@ -4,47 +4,8 @@
 # one process writes; then everything that merge must refuse.
 # $grid and $slow are lists of words; sed has its own $.
 # shellcheck disable=SC2086,SC2016
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
-case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+. "${top_srcdir:-.}/tests/cli/common.sh"
 sample=$top/traces/sample
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 99
-passed=0 failed=0
-
-ok() {
-    passed=$((passed + 1))
-}
-not_ok() {
-    failed=$((failed + 1))
-    echo "not ok - $*"
-}
-check() { # description, command...
-    what=$1
-    shift
-    if "$@"; then ok; else not_ok "$what"; fi
-}
-good() {
-    if "$draftscope" "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
-}
-bad() { # EXIT 'words on stderr' arguments...
-    want=$1 words=$2
-    shift 2
-    "$draftscope" "$@" >out 2>err </dev/null
-    code=$?
-    if [ $code != "$want" ]; then
-        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
-    elif ! grep -qF -e "$words" err; then
-        not_ok "'$words' is not in: $(cat err)"
-    elif [ "$(wc -l <err)" != 1 ]; then
-        not_ok "more than one line on stderr: $*"
-    else
-        ok
-    fi
-}
 
 i=0
 while [ $i -lt 8 ]; do
@@ -293,5 +254,4 @@ for cut in 1 2 3 4 17; do
     check "$cut rows cut: the same in the end" cmp busy.tsv again.tsv
 done
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

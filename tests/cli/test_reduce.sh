@@ -1,27 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # draftscope trace reduce, from rows to a trace with statistics: what it says, what it leaves behind.
+. "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
-: "${DRAFTSCOPE:?path of the program}"
-case $DRAFTSCOPE in */*) DRAFTSCOPE=$(cd "${DRAFTSCOPE%/*}" && pwd)/${DRAFTSCOPE##*/} ;; esac
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/test_reduce.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$tmp" || exit 1
-passed=0 failed=0
 
-check() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >said 2>&1; then
-        passed=$((passed + 1))
-        echo "ok - $name"
-    else
-        failed=$((failed + 1))
-        echo "not ok - $name"
-        sed 's/^/# /' said
-    fi
-}
 trace() {
     "$DRAFTSCOPE" trace "$@"
 }
@@ -34,7 +16,6 @@ exits() { # CODE WORDS ARGUMENTS...
     check "exit $code, \"$words\": $*" sh -c '"$DRAFTSCOPE" trace "$@" >out 2>&1; test $? = '"$code"' &&
         grep -F -- "'"$words"'" out || { cat out; false; }' sh "$@"
 }
-export DRAFTSCOPE
 
 trace synth --model markov:300,noise=1 --requests 6 --max-tokens 50 --rows 300 -o rows.dst
 check "reduces" trace reduce rows.dst -o a.dst --threads 1
@@ -80,5 +61,4 @@ exits 2 "one trace" reduce -o u.dst
 exits 2 "-o NAME.dst expected" reduce rows.dst
 exits 2 "--k" reduce rows.dst -o u.dst --k 65
 
-echo "$passed passed, $failed failed"
-test "$failed" = 0
+summary

@@ -2,50 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # draftscope theory as its user meets it: published and golden numbers through the program, every
 # kind of input, ranges where no number is certain, the figures, and every way to get it wrong.
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
-case $draftscope in /*) ;; *) draftscope=$(cd "$(dirname "$draftscope")" && pwd)/$(basename "$draftscope") ;; esac
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-passed=0 failed=0
-
-ok() {
-    passed=$((passed + 1))
-}
-not_ok() {
-    failed=$((failed + 1))
-    echo "not ok - $*"
-}
-check() { # description, command...
-    what=$1
-    shift
-    if "$@"; then ok; else not_ok "$what"; fi
-}
-
-# bad EXIT 'words on stderr' arguments...
-bad() {
-    want=$1 words=$2
-    shift 2
-    "$draftscope" "$@" >out 2>err </dev/null
-    code=$?
-    if [ $code != "$want" ]; then
-        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
-    elif ! grep -qF -e "$words" err; then
-        not_ok "'$words' is not in: $(cat err)"
-    elif [ "$(wc -l <err)" != 1 ]; then
-        not_ok "more than one line on stderr: $*"
-    elif [ -s out ]; then
-        not_ok "something on stdout: $*"
-    else
-        ok
-    fi
-}
-
-good() {
-    if "$draftscope" "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
-}
+. "${top_srcdir:-.}/tests/cli/common.sh"
 
 accept() {
     good theory accept "$@"
@@ -384,5 +341,4 @@ check "simulated steps agree with the closed form" awk -F '\t' '/^#/ { next }
     END { exit rows != 4 || bad }' simulated.tsv
 bad 2 'steps' theory speedup --alpha .5 --steps -1
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

@@ -2,29 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # draftscope tune: the best configuration of the sample, by every search, in every output; and every
 # way to get it wrong.
-: "${DRAFTSCOPE:?path of the program}" "${top_srcdir:?root of the source}"
+. "${top_srcdir:-.}/tests/cli/common.sh"
 LC_ALL=C
 export LC_ALL
-case $DRAFTSCOPE in */*) DRAFTSCOPE=$(cd "${DRAFTSCOPE%/*}" && pwd)/${DRAFTSCOPE##*/} ;; esac
-sample=$(cd "$top_srcdir" && pwd)/traces/sample
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/test_tune.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$tmp" || exit 1
-passed=0 failed=0
-
-check() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >said 2>&1; then
-        passed=$((passed + 1))
-        echo "ok - $name"
-    else
-        failed=$((failed + 1))
-        echo "not ok - $name"
-        sed 's/^/# /' said
-    fi
-}
+sample=$top/traces/sample
 
 # exits CODE "WORDS" ARGUMENTS...: that code, and one line on stderr that has the words.
 exits() {
@@ -161,5 +142,4 @@ exits 2 "needs column draft_argmax" rag.dst --method chain --over length=1:3
 exits 2 "1024 MiB" --model markov:50,3 --method chain --over length=1:9999 --requests 100000
 exits 4 "nothing.dst" nothing.dst --method llma
 
-echo "$passed passed, $failed failed"
-test "$failed" = 0
+summary

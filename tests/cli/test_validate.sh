@@ -2,49 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Published figures: all come out within tolerance; each row fails when a figure is changed; broken
 # tables, unknown rows and missing data are refused. Rows that need data run where the data are.
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
-case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+. "${top_srcdir:-.}/tests/cli/common.sh"
 data=${DSC_TEST_DATA:-$top/../shared/data}
 corpus=$top/traces/sample/edits.jsonl
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-passed=0 failed=0
-
-ok() {
-    passed=$((passed + 1))
-}
-not_ok() {
-    failed=$((failed + 1))
-    echo "not ok - $*"
-}
-check() { # description, command...
-    what=$1
-    shift
-    if "$@"; then ok; else not_ok "$what"; fi
-}
 validate() { # tables, arguments...
     folder=$1
     shift
     "$draftscope" validate --published --tables "$folder" --corpus "$corpus" "$@" >out 2>err </dev/null
 }
-# bad EXIT 'words on stderr' arguments of validate...
-bad() {
-    want=$1 words=$2
-    shift 2
+program() {
     validate "$@"
-    code=$?
-    if [ $code != "$want" ]; then
-        not_ok "exit $code, not $want: $* ($(head -n 1 err))"
-    elif ! grep -qF -e "$words" err; then
-        not_ok "'$words' is not in: $(cat err)"
-    elif [ "$(wc -l <err)" != 1 ]; then
-        not_ok "more than one line on stderr: $*"
-    else
-        ok
-    fi
 }
 # cells NAME...: these columns of the table in `out`, without its header.
 cells() {
@@ -199,8 +166,7 @@ check "replaced" test $? = 0
 change eagle '	chain_tau	' 3.1
 validate changed eagle -o failed.tsv
 check "a table that fails is written" grep -q '	fail	' failed.tsv
-cd "$top" && "$draftscope" validate --published identity >"$work/out" 2>"$work/err"
-check "in the source tree no option is needed" test $? = 0
+check "in the source tree no option is needed" \
+    sh -c 'cd "$1" && "$DRAFTSCOPE" validate --published identity' sh "$top"
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

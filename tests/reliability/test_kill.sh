@@ -3,34 +3,14 @@
 # kill -9 at random moments of an import, of an import that replaces a trace, of a merge and of an
 # append: what was finished can be read, nothing half-written has a final name, and the next run
 # gives what an undisturbed one gives. The moments are fractions of the time a whole run takes here.
+. "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
-: "${DRAFTSCOPE:?path of the program}"
 LC_ALL=C
 export LC_ALL
-case $DRAFTSCOPE in */*) DRAFTSCOPE=$(cd "${DRAFTSCOPE%/*}" && pwd)/${DRAFTSCOPE##*/} ;; esac
 if ! sleep 0.001 2>/dev/null || [ "$(date +%N | tr -d '0-9')" ]; then
     echo "no sleep(1) or no date(1) for parts of a second: skipped"
     exit 77
 fi
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/test_kill.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$tmp" || exit 1
-passed=0 failed=0
-
-ok() {
-    passed=$((passed + 1))
-}
-not_ok() {
-    failed=$((failed + 1))
-    echo "not ok - $*"
-}
-check() { # description, command...
-    what=$1
-    shift
-    if "$@"; then ok; else not_ok "$what"; fi
-}
-
 # --- what there is to do -----------------------------------------------------------------------
 
 awk 'BEGIN { for (i = 0; i < 150; i++) {
@@ -149,5 +129,4 @@ kill_runs import "$new" 60
 kill_runs replace "$new" 15
 kill_runs merge "$merged" 15
 kill_runs append "$grown" 60
-echo "$passed passed, $failed failed"
-test "$failed" = 0
+summary
