@@ -262,3 +262,10 @@ int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_er
     config->hidden = config->hidden ? config->hidden : t->shape[1];
     return DSC_OK;
 }
+
+bool live_checkpoint_embeds(const live_checkpoint *c)
+{
+    char name[LIVE_TENSOR_NAME];
+    live_name(name, LIVE_EAGLE, live_name_prefix(LIVE_EAGLE, c), LIVE_EMBED, false, 0, 0);
+    return live_checkpoint_find(c, name, NULL) != NULL;
+}

@@ -26,5 +26,7 @@ const dsc_safetensors *live_checkpoint_file(const live_checkpoint *c, size_t sha
 
 // Sets hidden and vocab of Medusa heads, where config.json left them 0, from the first head.
 int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_error *err);
+// Whether an EAGLE head comes with an embedding.
+bool live_checkpoint_embeds(const live_checkpoint *c);
 
 #endif

@@ -125,6 +125,8 @@ static int profile(const dsc_option_value *value, const dsc_option_value *models
     if (!rc)
         rc = dsc_outfile_open(&file, value[OUT].text, value[FORCE].given, err);
     if (!rc)
+        rc = live_pair_read(&pair, models, &want, err);
+    if (!rc)
         rc = live_pair_open(&pair, models, &want, err);
     if (!rc && pair.note)
         fprintf(stderr, "draftscope: note: %s\n", pair.note);

@@ -346,6 +346,7 @@ static int check_lengths(const context *c, dsc_error *err)
     return DSC_OK;
 }
 
+// Cheap questions first, the weights then.
 static int prepare(context *c, dsc_error *err)
 {
     const dsc_option_value *v = c->value;
@@ -359,14 +360,18 @@ static int prepare(context *c, dsc_error *err)
     c->run.step = on_step;
     c->run.user = c;
     if (!rc)
+        rc = live_pair_read(&c->pair, c->models, &want, err);
+    if (!rc)
+        rc = live_pair_check_heads(&c->pair, &c->config, err);
+    if (!rc)
+        rc = live_prompts_read(&c->prompts, v[PROMPTS].text, (size_t)v[REQUESTS].integer,
+                               c->pair.tokenizer, c->pair.config[LIVE_TARGET].vocab, err);
+    if (!rc)
+        rc = check_lengths(c, err);
+    if (!rc)
         rc = live_pair_open(&c->pair, c->models, &want, err);
     if (!rc && c->pair.note)
         fprintf(stderr, "draftscope: note: %s\n", c->pair.note);
-    if (!rc)
-        rc = live_prompts_read(&c->prompts, v[PROMPTS].text, (size_t)v[REQUESTS].integer,
-                               c->pair.tokenizer, c->pair.weights[LIVE_TARGET]->config.vocab, err);
-    if (!rc)
-        rc = check_lengths(c, err);
     if (!rc)
         rc = live_pair_sessions(&c->pair, &c->config, c->prompts.longest + c->run.max_tokens, err);
     return rc ? rc : open_recorder(c, err);
@@ -407,6 +412,8 @@ static int run(int argc, char **argv, dsc_error *err)
     rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "no argument", err);
+    if (!rc)
+        live_pair_default_tree(models, c.config.drafter, parameter);
     if (!rc)
         rc = cli_config_fill(&c.config, parameter, err);
     if (!rc)

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     METHOD,
@@ -350,12 +351,13 @@ static int read_prompts(context *c, char **word, size_t words, dsc_error *err)
     int rc = DSC_OK;
     if (c->replayed)
         return live_prompts_replay(&c->prompts, c->replayed, (size_t)v[REQUESTS].integer,
-                                   p->weights[LIVE_TARGET]->config.vocab, err);
+                                   p->config[LIVE_TARGET].vocab, err);
     if (!v[PROMPT].given)
         return live_prompts_read(&c->prompts, v[PROMPTS].text, (size_t)v[REQUESTS].integer,
-                                 p->tokenizer, p->weights[LIVE_TARGET]->config.vocab, err);
+                                 p->tokenizer, p->config[LIVE_TARGET].vocab, err);
     for (size_t i = 0; i < words && !rc; i++)
-        rc = live_prompts_add(&c->prompts, word[i], p->tokenizer, err);
+        rc =
+            live_prompts_add(&c->prompts, word[i], p->tokenizer, p->config[LIVE_TARGET].vocab, err);
     return rc;
 }
 
@@ -415,7 +417,18 @@ static int prepare_runs(context *c, dsc_error *err)
     return rc ? rc : live_run_counts(&c->run, &c->report.counts, err);
 }
 
-// Cheap questions first, the models then.
+// Here --force names a trace.
+static int open_output(context *c, dsc_error *err)
+{
+    const char *path = c->value[OUTPUT].text;
+    const bool overwrite = c->value[OVERWRITE].given;
+    struct stat st;
+    if (!overwrite && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        return dsc_fail(err, DSC_EUSAGE, "%.500s exists already (--overwrite to replace it)", path);
+    return dsc_outfile_open(&c->output, path, overwrite, err);
+}
+
+// Cheap questions first, the weights then.
 static int prepare(context *c, const dsc_option_value *pair, char **word, size_t words,
                    dsc_error *err)
 {
@@ -431,15 +444,19 @@ static int prepare(context *c, const dsc_option_value *pair, char **word, size_t
         rc = prepare_runs(c, err);
     c->report.texts = greedy || (c->rule && c->rule->greedy);
     if (!rc && c->value[OUTPUT].text)
-        rc = dsc_outfile_open(&c->output, c->value[OUTPUT].text, c->value[OVERWRITE].given, err);
+        rc = open_output(c, err);
     if (!rc)
-        rc = live_pair_open(&c->pair, pair, &want, err);
-    if (!rc && c->pair.note)
-        fprintf(stderr, "draftscope: note: %s\n", c->pair.note);
+        rc = live_pair_read(&c->pair, pair, &want, err);
+    if (!rc)
+        rc = live_pair_check_heads(&c->pair, &c->config, err);
     if (!rc)
         rc = read_prompts(c, word, words, err);
     if (!rc)
         rc = check_lengths(c, err);
+    if (!rc)
+        rc = live_pair_open(&c->pair, pair, &want, err);
+    if (!rc && c->pair.note)
+        fprintf(stderr, "draftscope: note: %s\n", c->pair.note);
     return rc ? rc
               : live_pair_sessions(&c->pair, &c->config, c->prompts.longest + c->run.max_tokens,
                                    err);
@@ -487,6 +504,8 @@ static int run(int argc, char **argv, dsc_error *err)
         {c.config.drafter->option, c.config.drafter->option_count, parameter, false, NULL},
     };
     rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
+    if (!rc)
+        live_pair_default_tree(pair, c.config.drafter, parameter);
     if (!rc)
         rc = cli_config_fill(&c.config, parameter, err);
     if (!rc)

@@ -433,7 +433,8 @@ static int read_config(live_config *c, const live_keys *k, dsc_error *err)
 
 // --- folders -----------------------------------------------------------------------------------
 
-// What only the tensors tell: whether a block with an `fc` is an EAGLE head, and Medusa's sizes.
+// What only the tensors tell: whether a block with an `fc` is an EAGLE head, whether that has an
+// embedding, and Medusa's sizes.
 static int ask_tensors(live_config *c, const live_keys *k, const char *folder, dsc_error *err)
 {
     live_checkpoint *cp;
@@ -454,6 +455,8 @@ static int ask_tensors(live_config *c, const live_keys *k, const char *folder, d
             rc = become_eagle(c, k, err);
         if (!rc && c->family == LIVE_EAGLE && !live_key(k, "bias", NULL))
             c->fc_bias = bias;
+        if (!rc && c->family == LIVE_EAGLE)
+            c->own_embedding = live_checkpoint_embeds(cp);
     }
     live_checkpoint_close(cp);
     return rc;

@@ -55,6 +55,7 @@ typedef struct live_config {
     int64_t rope_original;                   // original_max_position_embeddings
     int64_t medusa_heads, medusa_layers;
     bool fc_bias;               // EAGLE
+    bool own_embedding;         // of an EAGLE head; false: the target's
     int32_t begin;              // bos_token_id, or -1
     int32_t end[LIVE_MAX_ENDS]; // eos_token_id, of generation_config.json where there is one
     int ends;

@@ -152,7 +152,7 @@ static void whole_model(builder *b, live_weights *w)
     const live_config *c = b->c;
     live_order order = c->family == LIVE_GPT2 ? LIVE_TRANSPOSED : LIVE_ROWS;
     bool complete = c->family != LIVE_EAGLE && c->family != LIVE_MEDUSA;
-    if (complete)
+    if (complete || c->own_embedding)
         matrix(b, &w->embed, c->tied ? LIVE_WEIGHT : LIVE_EMBEDDING, LIVE_EMBED, c->vocab,
                c->hidden, LIVE_ROWS);
     if (c->learned_positions)

@@ -233,7 +233,8 @@ static int eagle_operations(const pass *p, const live_weights *target, const flo
 {
     const live_room *r = p->room;
     const int64_t width = p->c->hidden;
-    int rc = p->op->embed(p->b, r->normed, 2 * width, &target->embed, NULL, err);
+    const live_matrix *embed = p->c->own_embedding ? &p->w->embed : &target->embed;
+    int rc = p->op->embed(p->b, r->normed, 2 * width, embed, NULL, err);
     if (!rc)
         rc = p->op->gather(p->b, r->normed + width, 2 * width, source, width, width, LIVE_FEATURES,
                            err);

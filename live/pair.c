@@ -53,7 +53,6 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
 // A model as the options name it.
 typedef struct named {
     const char *folder, *shape;
-    live_config config;
 } named;
 
 static bool is_head(const live_config *c)
@@ -69,9 +68,31 @@ live_want live_want_of(const dsc_drafter_type *method)
                        .apart = method->overlaps};
 }
 
+static bool is_given(const live_config *c)
+{
+    return c->vocab > 0;
+}
+
 bool live_pair_has_draft(const dsc_option_value *value)
 {
     return value[LIVE_PAIR_DRAFT].text || value[LIVE_PAIR_DRAFT_SHAPE].text;
+}
+
+void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_type *method,
+                            dsc_option_value *parameter)
+{
+    const char *folder = value[LIVE_PAIR_DRAFT].text;
+    live_config c = {0};
+    dsc_error later; // a folder that cannot be read is reported by live_pair_read
+    size_t i = 0;
+    while (i < method->option_count && strcmp(method->option[i].name, "tree") != 0)
+        i++;
+    if (i == method->option_count || parameter[i].given || !folder ||
+        live_config_read(&c, folder, &later) || c.family != LIVE_MEDUSA)
+        return;
+    parameter[i].text = "medusa";
+    fprintf(stderr, "draftscope: note: Medusa heads: --tree medusa (of other draft models: %s)\n",
+            method->option[i].initial);
 }
 
 // --- what is asked for ---------------------------------------------------------------------------
@@ -110,18 +131,71 @@ static int check_names(named name[LIVE_SIDES], const live_want *want, dsc_error 
     return DSC_OK;
 }
 
-static int read_configs(named name[LIVE_SIDES], dsc_error *err)
+static int read_configs(live_pair *p, const named name[LIVE_SIDES], dsc_error *err)
 {
     int rc = DSC_OK;
     for (int s = 0; s < LIVE_SIDES && !rc; s++)
         if (name[s].folder)
-            rc = live_config_read(&name[s].config, name[s].folder, err);
+            rc = live_config_read(&p->config[s], name[s].folder, err);
         else if (name[s].shape)
-            rc = live_config_of_shape(&name[s].config, name[s].shape, err);
+            rc = live_config_of_shape(&p->config[s], name[s].shape, err);
     for (int s = 0; s < LIVE_SIDES && !rc; s += LIVE_MIDDLE)
-        if (name[s].folder && is_head(&name[s].config))
+        if (name[s].folder && is_head(&p->config[s]))
             rc = dsc_fail(err, DSC_EUSAGE, "%.200s holds the heads of a model, not a model",
                           name[s].folder);
+    return rc;
+}
+
+// --- vocabularies --------------------------------------------------------------------------------
+
+static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *err)
+{
+    dsc_buffer path = {0};
+    *out = NULL;
+    int rc = folder ? dsc_buffer_printf(&path, err, "%s/tokenizer.json", folder) : DSC_OK;
+    if (!rc && folder && access(path.data, F_OK) == 0)
+        rc = dsc_tokenizer_load(out, path.data, err);
+    dsc_buffer_fini(&path);
+    return rc;
+}
+
+// Draft tokens are the target's tokens. Of models that differ in padding, the shorter ones count.
+static int match_vocabularies(live_pair *p, const named name[LIVE_SIDES], dsc_error *err)
+{
+    live_config *target = &p->config[LIVE_TARGET];
+    int64_t least = target->vocab;
+    int rc = load_tokenizer(&p->tokenizer, name[LIVE_TARGET].folder, err);
+    for (int s = LIVE_DRAFT; s < LIVE_SIDES && !rc; s++) {
+        const live_config *c = &p->config[s];
+        dsc_tokenizer *own = NULL;
+        if (!is_given(c) || is_head(c))
+            continue;
+        rc = load_tokenizer(&own, name[s].folder, err);
+        if (!rc)
+            rc = live_vocabulary_match(p->tokenizer, own, target->vocab, c->vocab, err);
+        dsc_tokenizer_free(own);
+        least = c->vocab < least ? c->vocab : least;
+    }
+    for (int s = 0; s < LIVE_SIDES; s++)
+        if (p->config[s].vocab > least)
+            p->config[s].vocab = least;
+    return rc;
+}
+
+int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want *want,
+                   dsc_error *err)
+{
+    named name[LIVE_SIDES];
+    int rc = read_names(name, value, err);
+    if (!rc)
+        rc = check_names(name, want, err);
+    if (!rc)
+        rc = read_configs(p, name, err);
+    if (!rc)
+        rc = match_vocabularies(p, name, err);
+    if (!rc && want->copy)
+        p->config[LIVE_DRAFT] = p->config[LIVE_TARGET];
+    p->context = value[LIVE_PAIR_CONTEXT].integer;
     return rc;
 }
 
@@ -134,7 +208,7 @@ static int open_backends(live_pair *p, const named name[LIVE_SIDES], const dsc_o
 {
     const char *device = value[LIVE_PAIR_DEVICE].text, *other = value[LIVE_PAIR_DRAFT_DEVICE].text;
     const bool invariant = value[LIVE_PAIR_BATCH_INVARIANT].given;
-    const bool head = name[LIVE_DRAFT].folder && is_head(&name[LIVE_DRAFT].config);
+    const bool head = name[LIVE_DRAFT].folder && is_head(&p->config[LIVE_DRAFT]);
     const bool elsewhere = other && strcmp(other, device);
     bool model = name[LIVE_DRAFT].folder || name[LIVE_DRAFT].shape;
     p->all_threads = cli_threads(value[LIVE_PAIR_THREADS].integer);
@@ -171,25 +245,6 @@ static int keep_note(live_pair *p, const char *folder, const char *unused, dsc_e
     return DSC_OK;
 }
 
-static int load(live_pair *p, int side, const named *name, const dsc_option_value *value,
-                dsc_error *err)
-{
-    static const dsc_dtype dtypes[] = {DSC_BF16, DSC_F16, DSC_F32};
-    char *unused = NULL;
-    if (name->shape)
-        return live_weights_random(
-            &p->weights[side], &name->config, dtypes[value[LIVE_PAIR_DTYPE].integer],
-            (uint64_t)value[LIVE_PAIR_RANDOM_WEIGHTS].integer + (uint64_t)side, p->backend[side],
-            err);
-    int rc = live_weights_load(&p->weights[side], name->folder, p->backend[side], &unused, err);
-    if (!rc && unused && *unused)
-        rc = keep_note(p, name->folder, unused, err);
-    free(unused);
-    return rc;
-}
-
-// --- vocabularies --------------------------------------------------------------------------------
-
 // Rows from `vocab` on are left out.
 static void cut_rows(live_weights *w, int64_t vocab)
 {
@@ -202,38 +257,20 @@ static void cut_rows(live_weights *w, int64_t vocab)
     w->config.vocab = vocab;
 }
 
-static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *err)
+static int load(live_pair *p, int side, const named *name, const dsc_option_value *value,
+                dsc_error *err)
 {
-    dsc_buffer path = {0};
-    *out = NULL;
-    int rc = folder ? dsc_buffer_printf(&path, err, "%s/tokenizer.json", folder) : DSC_OK;
-    if (!rc && folder && access(path.data, F_OK) == 0)
-        rc = dsc_tokenizer_load(out, path.data, err);
-    dsc_buffer_fini(&path);
-    return rc;
-}
-
-// Draft tokens are the target's tokens.
-static int match_vocabularies(live_pair *p, const named name[LIVE_SIDES], dsc_error *err)
-{
-    const live_config *target = &p->weights[LIVE_TARGET]->config;
-    int64_t least = target->vocab;
-    int rc = load_tokenizer(&p->tokenizer, name[LIVE_TARGET].folder, err);
-    for (int s = LIVE_DRAFT; s < LIVE_SIDES && !rc; s++) {
-        dsc_tokenizer *own = NULL;
-        if (!p->weights[s] || p->weights[s] == p->weights[LIVE_TARGET])
-            continue;
-        const live_config *c = &p->weights[s]->config;
-        rc = is_head(c) ? DSC_OK : load_tokenizer(&own, name[s].folder, err);
-        if (!rc && !is_head(c))
-            rc = live_vocabulary_match(p->tokenizer, own, target->vocab, c->vocab, err);
-        dsc_tokenizer_free(own);
-        if (!is_head(c) && c->vocab < least)
-            least = c->vocab;
-    }
-    for (int s = 0; s < LIVE_SIDES && !rc; s++)
-        if (p->weights[s] && p->weights[s]->config.vocab > least)
-            cut_rows(p->weights[s], least);
+    static const dsc_dtype dtypes[] = {DSC_BF16, DSC_F16, DSC_F32};
+    char *unused = NULL;
+    if (name->shape)
+        return live_weights_random(
+            &p->weights[side], &p->config[side], dtypes[value[LIVE_PAIR_DTYPE].integer],
+            (uint64_t)value[LIVE_PAIR_RANDOM_WEIGHTS].integer + (uint64_t)side, p->backend[side],
+            err);
+    int rc = live_weights_load(&p->weights[side], name->folder, p->backend[side], &unused, err);
+    if (!rc && unused && *unused)
+        rc = keep_note(p, name->folder, unused, err);
+    free(unused);
     return rc;
 }
 
@@ -245,22 +282,22 @@ int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want 
     named name[LIVE_SIDES];
     p->sampling = (live_sampling){value[LIVE_PAIR_TEMPERATURE].real, value[LIVE_PAIR_TOP_K].integer,
                                   value[LIVE_PAIR_TOP_P].real};
-    p->context = value[LIVE_PAIR_CONTEXT].integer;
     int rc = read_names(name, value, err);
     if (!rc)
         rc = check_names(name, want, err);
     if (!rc)
-        rc = read_configs(name, err);
-    if (!rc)
         rc = open_backends(p, name, value, want, err);
-    for (int s = 0; s < LIVE_SIDES && !rc; s++)
+    for (int s = 0; s < LIVE_SIDES && !rc; s++) {
         if (p->backend[s])
             rc = load(p, s, &name[s], value, err);
+        if (!rc && p->weights[s] && p->weights[s]->config.vocab > p->config[s].vocab)
+            cut_rows(p->weights[s], p->config[s].vocab);
+    }
     if (!rc && want->copy) {
         p->backend[LIVE_DRAFT] = p->backend[LIVE_TARGET];
         p->weights[LIVE_DRAFT] = p->weights[LIVE_TARGET];
     }
-    return rc ? rc : match_vocabularies(p, name, err);
+    return rc;
 }
 
 // Nodes of a draft in a model's passes, at most. A chain that a model writes is no longer than the
@@ -276,34 +313,34 @@ static int64_t nodes_of(const dsc_config *config, int side, int64_t text)
 }
 
 // A table of positions has no more rows; the nodes of a draft may be behind the end of the text.
-static int64_t most_positions(const live_weights *w, int64_t nodes)
+static int64_t most_positions(const live_config *c, int64_t nodes)
 {
-    return w->config.positions - (w->config.learned_positions ? nodes : 0);
+    return c->positions - (c->learned_positions ? nodes : 0);
 }
 
 int64_t live_pair_room(const live_pair *p, const dsc_config *config)
 {
     int64_t room = INT64_MAX;
-    for (int s = 0; s < LIVE_SIDES; s++)
-        if (p->weights[s] && !is_head(&p->weights[s]->config)) {
-            const int64_t all = p->weights[s]->config.positions;
-            const int64_t most = most_positions(p->weights[s], nodes_of(config, s, all));
+    for (int s = 0; s < LIVE_SIDES; s++) {
+        const live_config *c = &p->config[s];
+        if (is_given(c) && !is_head(c)) {
+            const int64_t most = most_positions(c, nodes_of(config, s, c->positions));
             room = most < room ? most : room;
         }
+    }
     return p->context && p->context < room ? p->context : room;
 }
 
-// A Medusa head knows one place behind the text.
-static int check_heads(const live_pair *p, const dsc_config *config, dsc_error *err)
+int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_error *err)
 {
-    const live_weights *w = p->weights[LIVE_DRAFT];
+    const live_config *c = &p->config[LIVE_DRAFT];
     const int64_t most = dsc_config_limit(config);
-    if (!w || w->config.family != LIVE_MEDUSA || most <= w->config.medusa_heads)
+    if (!is_given(c) || c->family != LIVE_MEDUSA || most <= c->medusa_heads)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
                     "method %s with drafts of up to %" PRId64 " tokens, and %" PRId64
                     " Medusa heads: no longer drafts than there are heads",
-                    config->drafter->name, most, w->config.medusa_heads);
+                    config->drafter->name, most, c->medusa_heads);
 }
 
 int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, dsc_error *err)
@@ -314,7 +351,7 @@ int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, 
         return dsc_fail(err, DSC_EUSAGE, "a text of %" PRId64 " tokens: there is room for %" PRId64,
                         context > longest ? context : longest, room > 0 ? room : 0);
     p->context = context;
-    int rc = check_heads(p, config, err);
+    int rc = DSC_OK;
     for (int s = 0; s < LIVE_SIDES && !rc; s++) {
         const int64_t nodes = nodes_of(config, s, context);
         if (p->weights[s])

@@ -45,6 +45,7 @@ live_want live_want_of(const dsc_drafter_type *method);
 bool live_pair_has_draft(const dsc_option_value *value);
 
 typedef struct live_pair {
+    live_config config[LIVE_SIDES];    // vocab 0: no such model
     live_backend *backend[LIVE_SIDES]; // sides may share one; NULL: no such model
     live_weights *weights[LIVE_SIDES]; // likewise (live_want.copy)
     live_session *session[LIVE_SIDES]; // live_pair_sessions
@@ -58,11 +59,21 @@ typedef struct live_pair {
     dsc_models models;   // of the text that was begun
 } live_pair;             // zero-initialise
 
-// Opens devices, loads or makes weights, and compares vocabularies: of models that differ in rows
-// that no token has, these rows are left out. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
-// live_pair_close in any case.
+// The tree of a method that has one, when none was given and the draft model is Medusa heads: that
+// of Medusa, as its heads are fewer than EAGLE's tree is deep. Says so on stderr.
+void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_type *method,
+                            dsc_option_value *parameter);
+// Reads what is said of the models, p->config, and the target's tokenizer, and compares
+// vocabularies: of models that differ in rows that no token has, these rows are left out. That
+// takes no time, so that prompts can be read and lengths checked before weights are loaded.
+// DSC_EUSAGE, DSC_EINPUT. live_pair_close in any case.
+int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want *want,
+                   dsc_error *err);
+// Then opens devices, and loads or makes weights. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
 int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want *want,
                    dsc_error *err);
+// A Medusa head knows one place behind the text. DSC_EUSAGE: longer drafts than there are heads.
+int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_error *err);
 // The longest text that fits, of prompt and output, when the method is `config`'s: --context, or
 // what the models were made for.
 int64_t live_pair_room(const live_pair *p, const dsc_config *config);

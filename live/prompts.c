@@ -69,6 +69,26 @@ static int fill(live_prompt *q, const dsc_import_record *r, dsc_error *err)
     return rc;
 }
 
+// A tokenizer may know tokens that the model has no row for.
+static int check_tokens(const dsc_tokens *t, const char *field, int64_t vocab, dsc_error *err)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->id[i] >= vocab)
+            return dsc_fail(err, DSC_EINPUT,
+                            "'%s': token %" PRId32 " of tokenizer.json is not in the target's "
+                            "vocabulary of %" PRId64,
+                            field, t->id[i], vocab);
+    return DSC_OK;
+}
+
+static int check_record(const dsc_import_record *r, int64_t vocab, dsc_error *err)
+{
+    int rc = check_tokens(&r->prompt.tokens, "prompt", vocab, err);
+    for (size_t i = 0; i < r->references && !rc; i++)
+        rc = check_tokens(&r->reference[i].tokens, "references", vocab, err);
+    return rc;
+}
+
 // Appends what the record holds.
 static int append(live_prompts *p, const dsc_import_record *r, int64_t line, dsc_error *err)
 {
@@ -109,6 +129,8 @@ static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r
         rc = dsc_import_record_finish(r, tokenizer, encoder, -1, err);
     if (!rc && !r->prompt.tokens.count)
         rc = dsc_fail(err, DSC_EINPUT, "field 'prompt' has no token");
+    if (!rc)
+        rc = check_record(r, vocab, err);
     if (rc == DSC_EUSAGE) // text without a tokenizer: what the folder lacks, and not --tokenizer
         rc = dsc_fail(err, DSC_EINPUT,
                       "text, and the target has no tokenizer.json: token ids "
@@ -147,7 +169,7 @@ int live_prompts_read(live_prompts *p, const char *path, size_t most,
 }
 
 int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
-                     dsc_error *err)
+                     int64_t vocab, dsc_error *err)
 {
     dsc_import_record record = {0};
     dsc_encoder *encoder = NULL;
@@ -163,6 +185,8 @@ int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tok
         rc = dsc_import_record_finish(&record, tokenizer, encoder, -1, err);
     if (!rc && !record.prompt.tokens.count)
         rc = dsc_fail(err, DSC_EUSAGE, "-p: a prompt of no token");
+    if (!rc)
+        rc = check_record(&record, vocab, err);
     if (!rc)
         rc = append(p, &record, 0, err);
     dsc_encoder_free(encoder);

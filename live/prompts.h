@@ -33,7 +33,7 @@ int live_prompts_read(live_prompts *p, const char *path, size_t most,
                       const dsc_tokenizer *tokenizer, int64_t vocab, dsc_error *err);
 // Another one, a text.
 int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
-                     dsc_error *err);
+                     int64_t vocab, dsc_error *err);
 // The first `most` requests of a trace, with their outputs, to be run again (live/forced.h); 0:
 // all. DSC_EINPUT: a token that is not in [0, vocab).
 int live_prompts_replay(live_prompts *p, const dsc_trace *trace, size_t most, int64_t vocab,

@@ -30,7 +30,7 @@ typedef struct live_medusa_head {
 typedef struct live_weights {
     live_config config;
     live_backend *backend;
-    live_matrix embed;     // [vocab][hidden]; of heads: no rows, they use the target's
+    live_matrix embed;     // [vocab][hidden]; no rows: heads that use the target's
     live_matrix positions; // [positions][hidden], GPT-2
     live_matrix head;      // [vocab][hidden]; when tied, the same data as embed
     float *norm, *norm_bias;

@@ -319,6 +319,7 @@ static void heads_are_those_of_torch(void **state)
     fixture_open(&target, "llama", NULL, NULL);
     check_eagle("llama_eagle", &target);
     check_eagle("llama_eagle_nobias", &target);
+    check_eagle("llama_eagle_embed", &target);
     check_medusa("llama_medusa", &target);
     fixture_close(&target, true);
 }

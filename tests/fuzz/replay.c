@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #ifdef FUZZ_LIVE
-#define LIVE_TARGETS(X) X(config)
+#define LIVE_TARGETS(X) X(config) X(prompts)
 #else
 #define LIVE_TARGETS(X)
 #endif

@@ -296,10 +296,13 @@ class EagleHead(nn.Module):
     """EAGLE-1's head: fc over (embedding of token i, feature i-1), then one decoder layer without
     an input norm, and no final norm. It predicts feature i; the target's LM head makes it logits.
     The pair of token i stands at position i-1: the public code starts at 0 with the first pair.
+    The embedding is the target's, unless the head has one of its own.
     """
 
-    def __init__(self, config, bias):
+    def __init__(self, config, bias, own):
         super().__init__()
+        if own:
+            self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         self.fc = nn.Linear(2 * config.hidden_size, config.hidden_size, bias=bias)
         self.layers = nn.ModuleList([LlamaDecoderLayer(config, 0)])
         self.layers[0].input_layernorm = nn.Identity()
@@ -316,9 +319,13 @@ class EagleHead(nn.Module):
                               position_embeddings=rope)[0]
 
 
+def embedding(head, target):
+    return getattr(head, "embed_tokens", target.model.embed_tokens)
+
+
 def head_tree(head, target, features, ids, parent, tokens):
     """Each path as a plain sequence; a node's own prediction is the feature of its children."""
-    embed = target.model.embed_tokens
+    embed = embedding(head, target)
     made = {-1: head(embed(torch.tensor(ids[1:])), features)[-1]}
     for node in range(len(parent)):
         line = path(parent, node)
@@ -329,7 +336,7 @@ def head_tree(head, target, features, ids, parent, tokens):
     return made
 
 
-def make_eagle(out, name, target, ids, bias):
+def make_eagle(out, name, target, ids, bias, own=False):
     """The head behind `CONTEXT` tokens, of which the target has run all but the last."""
     c = target.config
     config = llama_like("Llama", c.vocab_size, c.hidden_size, 4, 4 if bias else 2, 20,
@@ -337,7 +344,7 @@ def make_eagle(out, name, target, ids, bias):
     folder = start(out, name, config)
     head_config = AutoConfig.from_pretrained(folder)
     head_config._attn_implementation = "sdpa"
-    head = EagleHead(head_config, bias)
+    head = EagleHead(head_config, bias, own)
     fill(head, name, spread=0.15)  # its features are fed back without a norm and must not grow
     save_file(head.state_dict(), os.path.join(folder, "model.safetensors"), {"format": "pt"})
     head.double()
@@ -348,7 +355,7 @@ def make_eagle(out, name, target, ids, bias):
     made = head_tree(head, target, features, ids, HEAD_PARENT, tokens)
     tree = target.lm_head(torch.stack([made[i] for i in range(len(HEAD_PARENT))]))
     mask, position = tree_mask(HEAD_PARENT, CONTEXT - 1, None, torch.float64)
-    embedded = target.model.embed_tokens(torch.tensor(ids[1:] + tokens))
+    embedded = embedding(head, target)(torch.tensor(ids[1:] + tokens))
     before = torch.cat((features, torch.stack([made[p] for p in HEAD_PARENT])))
     masked = target.lm_head(head(embedded, before, mask, position)[CONTEXT - 1:])
 
@@ -366,7 +373,7 @@ def make_eagle(out, name, target, ids, bias):
     require(name, "the margin of a greedy step", figures["margin"], 1e-2, above=True)
 
     def run():
-        return target.lm_head(head(embedded[:CONTEXT - 1], features))
+        return target.lm_head(head(embedding(head, target)(torch.tensor(ids[1:])), features))
     felt, at = least_felt(name, head, run, pairs)
     say(name, **figures, felt=felt, at=at)
     save_expected(folder, dict(tokens=torch.tensor(ids), pair_logits=pairs,
@@ -418,9 +425,10 @@ def main():
     target, ids = made["llama"]
     make_eagle(out, "llama_eagle", target, ids, bias=True)
     make_eagle(out, "llama_eagle_nobias", target, ids, bias=False)
+    make_eagle(out, "llama_eagle_embed", target, ids, bias=False, own=True)
     make_medusa(out, "llama_medusa", target, ids, heads=2)
     size = sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(out) for f in files)
-    print(f"{len(made) + 3} folders, {size} bytes")
+    print(f"{len(made) + 4} folders, {size} bytes")
 
 
 if __name__ == "__main__":

@@ -369,22 +369,30 @@ static void test_eagle(void **state)
     write_model(f, &l);
     live_weights *w = load_ok(&d, &unused);
     assert_int_equal(w->config.family, LIVE_EAGLE);
-    assert_string_equal(unused, "embed_tokens.weight"); // the target's is used
+    assert_string_equal(unused, "");
+    assert_rows(&w->embed, 0, VOCAB, "embed_tokens.weight");
     assert_rows(&w->join, 0, HIDDEN, "fc.weight");
     assert_vector(w->join_bias, 0, HIDDEN, "fc.bias");
     assert_rows(&w->layer[0].qkv, 0, HEADS * HEAD, "layers.0.self_attn.q_proj.weight");
     assert_vector(w->layer[0].norm2, 0, HIDDEN, "layers.0.post_attention_layernorm.weight");
     assert_null(w->layer[0].norm1);
     assert_null(w->norm);
-    assert_int_equal(w->embed.rows + w->head.rows, 0);
+    assert_int_equal(w->head.rows, 0);
     live_weights_free(w);
     free(unused);
 
     drop(&l, "fc.bias");
+    drop(&l, "embed_tokens.weight");
     write_model(f, &l);
     w = load_ok(&d, NULL);
     assert_null(w->join_bias);
+    assert_int_equal(w->embed.rows, 0); // the target's
     live_weights_free(w);
+
+    put(&l, DSC_F16, "embed_tokens.weight", VOCAB + 1, HIDDEN);
+    write_model(f, &l);
+    assert_refused(f, DSC_EINPUT, "'embed_tokens.weight' is [11, 8], config.json asks for [10, 8]");
+    drop(&l, "embed_tokens.weight");
 
     put(&l, DSC_F16, "layers.0.input_layernorm.weight", HIDDEN, 0);
     write_model(f, &l);

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prompts of live runs. Input: a byte (bit 0: the bytes tokenizer, bit 1: a vocabulary that is
+// smaller than its), the file.
+#include "live/prompts.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+// What a run relies on: a prompt has tokens, and all of them are the model's.
+static void check_prompt(const live_prompts *p, size_t i, int64_t vocab)
+{
+    const live_prompt *q = &p->item[i];
+    const dsc_request r = live_prompts_request(p, i);
+    char place[64];
+    fuzz_require(q->prompt > 0 && q->prompt <= p->longest, "a prompt has tokens", NULL);
+    fuzz_require(q->id && q->line > 0 && !q->output, "a line of the file", NULL);
+    fuzz_require(q->references >= 0 && q->offset[0] == 0, "references", NULL);
+    for (int64_t k = 0; k < q->references; k++) {
+        fuzz_require(q->offset[k] <= q->offset[k + 1], "references follow each other", NULL);
+        fuzz_require(q->kind[k] <= DSC_REFERENCE_TURN, "a reference is of a kind", NULL);
+        if (q->reference_text[k])
+            fuzz_use(q->reference_text[k], strlen(q->reference_text[k]));
+    }
+    const int64_t all = q->prompt + q->offset[q->references];
+    for (int64_t k = 0; k < all; k++)
+        fuzz_require(q->token[k] >= 0 && q->token[k] < vocab, "a token is in its range", NULL);
+    fuzz_use(r.id.bytes, (size_t)r.id.length);
+    fuzz_use(r.prompt_text.bytes, (size_t)r.prompt_text.length);
+    live_prompts_place(p, i, place, sizeof place);
+}
+
+FUZZ_TARGET(prompts)
+{
+    static dsc_tokenizer *bytes; // immutable, kept
+    fuzz_bytes in = {data, size};
+    const uint8_t choice = fuzz_byte(&in);
+    if (!bytes && dsc_tokenizer_load(&bytes, "bytes", NULL))
+        return 0;
+    const int64_t vocab = choice & 2 ? 100 : 300;
+    live_prompts p = {0};
+    dsc_error err = {0};
+    int rc = live_prompts_read(&p, fuzz_file("prompts.jsonl", in.data, in.size), 0,
+                               choice & 1 ? bytes : NULL, vocab, &err);
+    if (rc)
+        fuzz_refused(rc, &err);
+    for (size_t i = 0; i < p.count; i++)
+        check_prompt(&p, i, vocab);
+    live_prompts_free(&p);
+    return 0;
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Memory that runs out at any moment of a live run and of a recording (scarce.c): one line says so.
+# In a request the exit status is 3 and what was finished by then is printed and kept; it is 1 before
+# the first request and behind the last.
+. "${top_srcdir:-.}/tests/cli/common.sh"
+set -u
+scarce=${SCARCE:-${draftscope%/*}/tests/reliability/scarce_live}
+fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
+DSC_SCARCE=1 "$scarce" list >out 2>err </dev/null
+if ! [ -e scarce ]; then
+    echo "nothing stands in for malloc here: skipped"
+    exit 77
+fi
+
+# Each needs more than the one before: of the cache, of the method and of a pass.
+awk 'BEGIN { for (i = 1; i <= 4; i++) {
+    printf "{\"prompt\": [1"; for (j = 0; j < 8 * i; j++) printf ", %d", 3 + j * i % 60
+    printf "], \"references\": [[5"; for (j = 0; j < 200 * i * i; j++) printf ", %d", 3 + j * 7 % 61
+    print "]]}" } }' >prompts.jsonl
+models="--target $fixtures/llama --draft $fixtures/llama --prompts prompts.jsonl --max-tokens 16
+    --threads 1 --device cpu --progress never"
+
+value() { # FIELD of `out`
+    sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" out
+}
+# One allocation after the other fails.
+each() { # command and method: calls `verdict N`
+    n=0 in_run=0
+    while n=$((n + 1)); do
+        rm -rf scarce kept*
+        # shellcheck disable=SC2086
+        DSC_SCARCE=$n "$scarce" "$@" $models >out 2>err </dev/null
+        code=$?
+        [ -e scarce ] || break
+        verdict
+    done
+    check "$1: without it, all goes well: exit $code" test "$code" = 0
+    check "$1: $in_run of $((n - 1)) are in the run" test "$in_run" -ge 4
+}
+one_line() {
+    test "$(wc -l <err)" = 1 && grep -q '^draftscope: .*memory' err
+}
+
+# --- live run ----------------------------------------------------------------------------------
+
+verdict() {
+    case $code in
+    0 | 1) ;;
+    3)
+        in_run=$((in_run + 1))
+        check "run, $n: the request is named: $(cat err)" grep -q 'prompts.jsonl:[1-4]: ' err
+        check "run, $n: as many lines as requests" \
+            test "$(wc -l <kept.jsonl)" -eq "$(value requests)"
+        ;;
+    *) not_ok "run, $n: exit $code ($(cat err))" ;;
+    esac
+    [ $code = 0 ] || check "run, $n: one line, not: $(cat err)" one_line
+}
+each run --method llma --n 2 --k 8 --json -o kept.jsonl
+
+# --- live record -------------------------------------------------------------------------------
+
+verdict() {
+    case $code in
+    0 | 1) ;;
+    3)
+        in_run=$((in_run + 1))
+        place=$(sed -n 's/.*prompts.jsonl:\([1-4]\): .*/\1/p' err)
+        check "record, $n: the request is named: $(cat err)" test "$place"
+        if [ "${place:-1}" = 1 ]; then
+            check "record, $n: no trace" test ! -e kept.dst
+        else
+            "$draftscope" trace verify kept.dst >verified 2>&1
+            check "record, $n: what was finished" grep -q ": ok, $((place - 1)) requests" verified
+        fi
+        ;;
+    *) not_ok "record, $n: exit $code ($(cat err))" ;;
+    esac
+    [ $code = 0 ] || check "record, $n: one line, not: $(cat err)" one_line
+}
+each record --method chain --length 3 -o kept.dst
+
+summary
