@@ -296,7 +296,8 @@ static void print_notes(const context *c, const dsc_run_options *run)
         return;
     if (c->engine.expected)
         fprintf(stderr, "draftscope: engine: expect, %s\n", c->engine.why);
-    else if (run->widths && run->engine == DSC_ENGINE_AUTO && !run->workload->target)
+    else if (run->engine == DSC_ENGINE_AUTO && !run->workload->target &&
+             (run->widths || (c->config->drafter->needs_draft && !run->workload->draft)))
         fprintf(stderr, "draftscope: engine: loop, %s\n", c->engine.why);
     if (c->cost->type == &dsc_cost_fit)
         fprintf(stderr, "draftscope: cost: %s\n", c->cost->note);
@@ -355,7 +356,7 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
     if (rc)
         return rc;
     run.rule = c.rule =
-        cli_workload_rule(&models, load[CLI_WORKLOAD_RULE].text, config->drafter, err);
+        cli_workload_rule(&models, trace, load[CLI_WORKLOAD_RULE].text, config->drafter, err);
     rc = c.rule ? read_cost(&c, value, &cost, err) : DSC_EUSAGE;
     run.widths = !rc && !cost.type->linear;
     if (!rc)

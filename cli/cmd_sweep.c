@@ -167,7 +167,7 @@ static int make_grids(dsc_grids *grids, const dsc_trace *trace, const request *q
             n = rules ? strcspn(at, ",") : 0;
             snprintf(name, sizeof name, "%.*s", (int)n, rules ? at : "");
             const dsc_verifier_type *rule =
-                cli_workload_rule(models, rules ? name : NULL, q->method[m], err);
+                cli_workload_rule(models, trace, rules ? name : NULL, q->method[m], err);
             rc = rule ? add_grid(grids, trace, q, m, rule, several ? &left_out : NULL, o, err)
                       : DSC_EUSAGE;
             if (!rules)

@@ -200,7 +200,8 @@ static int run_method(dsc_tune *found, const request *r, const dsc_space *space,
 {
     const dsc_run_options run = {
         .engine = (dsc_engine)r->value[ENGINE].integer,
-        .rule = cli_workload_rule(models, r->load[CLI_WORKLOAD_RULE].text, space->drafter, err),
+        .rule =
+            cli_workload_rule(models, trace, r->load[CLI_WORKLOAD_RULE].text, space->drafter, err),
         .threads = cli_threads(r->value[THREADS].integer),
         .seed = (uint64_t)r->value[SEED].integer,
         .workload = &models->load,

@@ -82,11 +82,12 @@ static int simulate(int argc, char **argv, validate_outcome *out, dsc_error *err
     if (!rc)
         rc = cli_workload_make(&models, load, &config.drafter, 1, trace != NULL, err);
     if (!rc) {
-        dsc_run_options run = {
-            .rule = cli_workload_rule(&models, load[CLI_WORKLOAD_RULE].text, config.drafter, err),
-            .workload = &models.load,
-            .widths = !cost.type->linear,
-            .threads = cli_threads(0)};
+        dsc_run_options run = {.rule =
+                                   cli_workload_rule(&models, trace, load[CLI_WORKLOAD_RULE].text,
+                                                     config.drafter, err),
+                               .workload = &models.load,
+                               .widths = !cost.type->linear,
+                               .threads = cli_threads(0)};
         rc = run.rule ? dsc_run(trace, &config, 1, &run, &results, err) : DSC_EUSAGE;
     }
     if (!rc) {

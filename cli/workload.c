@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/workload.h"
 
+#include "sim/expect_rule.h"
 #include "sim/loop.h"
 #include "sim/model_spec.h"
+#include "traces/recorded_run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +24,8 @@ const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
      .metavar = "FILE|bytes", .initial = "bytes",
      .help = "for a text to learn from: a Hugging Face tokenizer.json, or 256 bytes"},
     [CLI_WORKLOAD_RULE] = {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "verification rule (default: greedy on a trace or at temperature 0, else single, kseq "
-             "or multiround, as the method drafts)"},
+     .help = "verification rule (default: greedy at temperature 0 or on a trace that does not say "
+             "how its tokens were drawn, else single, kseq or multiround, as the method drafts)"},
     [CLI_WORKLOAD_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
      .initial = "1", .least = 0, .most = 1000, .help = "of --model and --draft"},
     [CLI_WORKLOAD_REQUESTS] = {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N",
@@ -108,11 +111,37 @@ int cli_workload_make(cli_workload *w, const dsc_option_value *value,
     return rc;
 }
 
-const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const char *name,
-                                           const dsc_drafter_type *drafter, dsc_error *err)
+// The rule of a recorded output. One that was drawn is what a rule that draws would have emitted,
+// where the trace says how likely its tokens were.
+static const dsc_verifier_type *rule_of_trace(const dsc_trace *trace,
+                                              const dsc_drafter_type *drafter)
 {
-    const bool greedy = !w->load.target || w->load.temperature == 0;
-    return name ? dsc_verifier_find(name, err) : dsc_pair_rule(drafter, greedy);
+    const dsc_trace_info *info = dsc_trace_get_info(trace);
+    const double temperature = dsc_trace_recorded_run(info).temperature;
+    const dsc_verifier_type *rule = dsc_pair_rule(drafter, false);
+    if (!drafter->needs_draft || drafter->asks_target || !(temperature > 0))
+        return &dsc_verifier_greedy;
+    if (!dsc_rule_replays(drafter, rule) || !dsc_rule_recorded(rule, info)) {
+        fprintf(stderr,
+                "draftscope: rule: greedy, though the trace was written at temperature %g: it does "
+                "not say what %s makes of drafts of method %s\n",
+                temperature, rule->name, drafter->name);
+        return &dsc_verifier_greedy;
+    }
+    fprintf(stderr, "draftscope: rule: %s, as the trace was written at temperature %g\n",
+            rule->name, temperature);
+    return rule;
+}
+
+const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const dsc_trace *trace,
+                                           const char *name, const dsc_drafter_type *drafter,
+                                           dsc_error *err)
+{
+    if (name)
+        return dsc_verifier_find(name, err);
+    if (trace && !w->load.draft)
+        return rule_of_trace(trace, drafter);
+    return dsc_pair_rule(drafter, !w->load.target || w->load.temperature == 0);
 }
 
 int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err)

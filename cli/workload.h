@@ -35,9 +35,11 @@ typedef struct cli_workload {
 int cli_workload_make(cli_workload *w, const dsc_option_value *value,
                       const dsc_drafter_type *const *drafter, size_t drafters, bool trace,
                       dsc_error *err);
-// The rule of that name, or the one for the method here; NULL: DSC_EUSAGE.
-const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const char *name,
-                                           const dsc_drafter_type *drafter, dsc_error *err);
+// The rule of that name, or the one for the method here, which it says on stderr where the trace
+// decided (NULL: no trace). NULL: DSC_EUSAGE.
+const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const dsc_trace *trace,
+                                           const char *name, const dsc_drafter_type *drafter,
+                                           dsc_error *err);
 // Comment lines: model, draft, temperature and so on, as given; none without --model.
 int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err);
 void cli_workload_free(cli_workload *w);

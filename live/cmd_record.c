@@ -99,8 +99,10 @@ static json_t *describe(const context *c, live_side side)
         return NULL;
     if (name && snprintf(path, sizeof path, "%s/config.json", name) < (int)sizeof path)
         dsc_sha256_file(path, hash, &unheard);
-    json_t *o = json_pack("{s:s, s:s, s:s}", "architecture", w->config.model_type, "dtype",
-                          dsc_dtype_name(w->config.dtype), "device", c->pair.backend[side]->device);
+    const bool head = w->config.family == LIVE_EAGLE || w->config.family == LIVE_MEDUSA;
+    json_t *o = json_pack("{s:s, s:b, s:s, s:s}", "architecture", w->config.model_type, "head",
+                          head, "dtype", dsc_dtype_name(w->config.dtype), "device",
+                          c->pair.backend[side]->device);
     if (name)
         json_object_set_new(o, "folder", dsc_json_text(name));
     else
@@ -114,12 +116,12 @@ static char *make_provenance(const context *c)
 {
     static const char *const name[] = {"target", "draft", "middle"};
     const live_sampling *s = &c->pair.sampling;
-    json_t *o = json_pack("{s:s, s:o, s:s, s:s, s:f, s:I, s:f, s:f, s:I}", "version",
-                          PACKAGE_VERSION, "command", dsc_json_text(cli_command_line()), "method",
-                          c->config.drafter->name, "rule", c->rule->name, "temperature",
-                          s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
-                          "laws_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
-                          (json_int_t)c->value[SEED].integer);
+    json_t *o = json_pack(
+        "{s:s, s:o, s:s, s:s, s:f, s:I, s:f, s:f, s:I, s:I}", "version", PACKAGE_VERSION, "command",
+        dsc_json_text(cli_command_line()), "method", c->config.drafter->name, "rule", c->rule->name,
+        "temperature", s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
+        "laws_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
+        (json_int_t)c->value[SEED].integer, "max_tokens", (json_int_t)c->value[MAX_TOKENS].integer);
     for (int side = 0; side < LIVE_SIDES; side++) {
         json_t *model = describe(c, (live_side)side);
         if (model)

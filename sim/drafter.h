@@ -58,6 +58,7 @@ struct dsc_drafter_type {
     bool sees_output;  // is shown the recorded output or, of a model, asks another copy (oracle)
     bool needs_draft;  // asks a draft model
     bool needs_middle; // and a third one, between draft and target
+    bool asks_laws;    // asks the draft model how sure it is, whatever the rule
     bool asks_target;  // asks the target off the output: not for recorded traces
     bool branches;     // a node may have several children
     bool overlaps;     // drafts while the target verifies: a step takes the longer of both (and

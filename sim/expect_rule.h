@@ -13,10 +13,12 @@
 //          block                             likewise
 //   spectr greedy                            draft_logp
 //          kseq, otm, multiround             draft_logp, target_logp and the column of that name
+//   spectr-tree                              as spectr, for the drafts of its last level
 //
 // Rows of both models stand in for all of these. Drafts are counted as sim/loop.h counts them, but
 // for end tokens: nobody recorded whether a draft, off the output, would have ended before its
-// length. The last call is cut at the end of the output in both.
+// length. The last call is cut at the end of the output in both; only a recorded draft model goes
+// on behind an end token in the loop, as it did (sim/model_trace.h).
 #ifndef DSC_SIM_EXPECT_RULE_H
 #define DSC_SIM_EXPECT_RULE_H
 
@@ -39,6 +41,9 @@ typedef struct dsc_rule_plan {
 
 // Whether the drafter is replayed under the rule, if the trace has what it takes.
 DSC_API bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *rule);
+
+// Whether the trace records what that takes, for some number of drafts at least.
+DSC_API bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info);
 
 // All configurations are of one drafter that dsc_rule_replays. DSC_EUSAGE: a sentence that names
 // what the trace does not have.

@@ -13,22 +13,35 @@ void dsc_loop_fini(dsc_loop *loop)
 static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
                         const dsc_fit *fit, dsc_error *err)
 {
-    if (drafter->needs_draft && !fit->draft)
-        return dsc_fail(err, DSC_EUSAGE, "method %s asks a draft model: --draft SPEC expected",
-                        drafter->name);
-    if (drafter->needs_middle && !fit->middle)
-        return dsc_fail(err, DSC_EUSAGE, "method %s asks a third model: --middle SPEC expected",
-                        drafter->name);
     if (drafter->asks_target && !fit->off_path)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s asks the target what it would say after text it did not write: "
                         "a recorded trace does not know (use --model)",
                         drafter->name);
+    if (drafter->needs_middle && !fit->middle)
+        return dsc_fail(err, DSC_EUSAGE, "method %s asks a third model: --middle SPEC expected",
+                        drafter->name);
+    if (drafter->needs_draft && !fit->draft)
+        return dsc_fail(
+            err, DSC_EUSAGE, "method %s asks a draft model: --draft SPEC expected%s", drafter->name,
+            drafter->needs_middle || !rule->greedy
+                ? ""
+                : ", or a trace that recorded one (draftscope live record --draft DIR)");
     if (!rule->greedy && !fit->laws)
         return dsc_fail(err, DSC_EUSAGE,
                         "rule %s draws from the target's laws: step by step that needs a model "
                         "(--model), on a trace the expect engine",
                         rule->name);
+    if (fit->ranks_only && drafter->asks_laws)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s asks how sure the draft model is, off the output too: a "
+                        "recorded trace does not know (use --draft)",
+                        drafter->name);
+    if (fit->ranks_only && drafter->laws && !(drafter->laws & DSC_DRAFT_CHOSEN))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s draws from the draft model's laws: step by step that needs a "
+                        "model (--draft), on a trace the expect engine",
+                        drafter->name);
     return DSC_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct dsc_fit {
     bool draft, middle; // there is such a model
     bool laws;          // the target's law is known everywhere
     bool off_path;      // the target answers off its recorded output
+    bool ranks_only;    // the draft model is a recording: it orders its candidates, without laws
 } dsc_fit;
 
 // How the method drafts for the rule (dsc_drafter_input.law). DSC_EUSAGE: they do not fit each

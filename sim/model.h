@@ -36,6 +36,9 @@ typedef struct dsc_model_type {
     // The same before the temperature: how a model that is not drawn from orders its candidates and
     // how sure of them it is, at temperature 0 too. NULL: as law.
     int (*untempered)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+    // The k likeliest tokens of that law into token[k], the likeliest first, of equals the lowest;
+    // *count: how many there are. NULL: as `untempered` has them.
+    int (*top)(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count, dsc_error *err);
     // Appends the tokens of one step to the committed output.
     int (*commit)(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 } dsc_model_type;

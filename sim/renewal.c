@@ -222,6 +222,12 @@ double dsc_renewal_tokens(const dsc_renewal *r, size_t lane)
     return (double)x->limit[l] * x->calls[l] - x->missing[l];
 }
 
+double dsc_renewal_begins(const dsc_renewal *r, size_t lane, int64_t ago)
+{
+    const dsc_renewal_tile *x = &r->tile[lane / LANES];
+    return x->begin[(r->base + (size_t)ago) * LANES + lane % LANES];
+}
+
 double dsc_renewal_at_least(const dsc_renewal *r, size_t lane, int64_t i)
 {
     const dsc_renewal_tile *x = &r->tile[lane / LANES];

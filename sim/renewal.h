@@ -48,6 +48,8 @@ DSC_API void dsc_renewal_step(dsc_renewal *r, const double *reach, int64_t open)
 DSC_API double dsc_renewal_calls(const dsc_renewal *r, size_t lane);
 DSC_API double dsc_renewal_places(const dsc_renewal *r, size_t lane); // sum of the calls' positions
 DSC_API double dsc_renewal_tokens(const dsc_renewal *r, size_t lane);
+// That a call begins `ago` < min(length, positions - 1) tokens before the last position.
+DSC_API double dsc_renewal_begins(const dsc_renewal *r, size_t lane, int64_t ago);
 DSC_API double dsc_renewal_at_least(const dsc_renewal *r, size_t lane, int64_t i);
 
 #endif

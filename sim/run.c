@@ -25,7 +25,7 @@ enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
 typedef struct worker {
     dsc_arena arena;
     dsc_loop loop;
-    dsc_model_trace recorded;
+    dsc_model_trace recorded, offered; // the target, the draft model
     dsc_model_synthetic target, draft, middle;
     dsc_position_room room;
     dsc_results results;
@@ -45,6 +45,8 @@ typedef struct job {
     dsc_rule_plan rule_plan;      // when `expected`
     bool expect;                  // a walk over what would be drafted
     bool expected;                // expectations
+    bool recorded_draft;          // the loop's draft model is what the trace says of it
+    dsc_recorded_run origin;      // of the trace, then
     int64_t first, end;           // requests
     int64_t longest_output;       // tokens
     worker *worker;               // [threads]
@@ -150,6 +152,11 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
         m->target = &w->target.base;
     } else {
         dsc_model_trace_begin(&w->recorded, q->output);
+    }
+    if (j->recorded_draft) {
+        dsc_model_trace_set_ends(&w->recorded, j->info, &j->origin);
+        dsc_model_trace_begin_draft(&w->offered, q, j->info, &j->origin);
+        m->draft = &w->offered.base;
     }
     bool knows = l->target && j->config[0].drafter->sees_output;
     const dsc_language *draft = knows ? l->target : l->draft;
@@ -297,6 +304,33 @@ static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule
                                                !(drafter->laws & ~(unsigned)DSC_DRAFT_CHOSEN)));
 }
 
+// Whether a recorded draft model stands in for one: greedily, and only what was recorded.
+static int find_recorded_draft(job *j, dsc_error *err)
+{
+    const dsc_drafter_type *d = j->config[0].drafter;
+    const dsc_trace_info *info = j->info;
+    if (!info || !d->needs_draft || d->needs_middle || d->asks_target || !j->rule->greedy ||
+        !(info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]))
+        return DSC_OK;
+    j->recorded_draft = true;
+    j->origin = dsc_trace_recorded_run(info);
+    for (size_t c = 0; c < j->count && d->branches && d->laws & DSC_DRAFT_CHOSEN; c++) {
+        const int64_t deep = dsc_config_limit(&j->config[c]);
+        if (!info->has_draft_rank)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "method %s needs column draft_rank of the trace (draftscope live "
+                            "record, or trace reduce of rows)",
+                            d->name);
+        if (deep > info->rank_depth && j->origin.head)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "method %s: a tree of %" PRId64 " levels, ranks of the draft model are "
+                            "recorded %" PRId32 " deep (draftscope live record or trace reduce "
+                            "with --rank-depth %" PRId64 ")",
+                            d->name, deep, info->rank_depth, deep);
+    }
+    return DSC_OK;
+}
+
 // Which engine, and how it drafts.
 static int choose_engine(job *j, dsc_error *err)
 {
@@ -316,19 +350,24 @@ static int choose_engine(job *j, dsc_error *err)
     loop |= j->options->step != NULL;
     j->expect = walk && !loop && !j->options->widths;
     j->expected = sum && !j->expect && !loop;
-    const dsc_fit fit = {.draft = l && l->draft,
-                         .middle = l && l->middle,
-                         .laws = l && l->target,
-                         .off_path = l && l->target};
     if (j->expected)
         return dsc_rule_plan_init(&j->rule_plan, j->config, j->count, j->rule, j->info, err);
-    return j->expect ? DSC_OK : dsc_pair_law(&j->law, drafter, j->rule, &fit, err);
+    if (j->expect)
+        return DSC_OK;
+    int rc = recorded && !(l && l->draft) ? find_recorded_draft(j, err) : DSC_OK;
+    const dsc_fit fit = {.draft = (l && l->draft) || j->recorded_draft,
+                         .middle = l && l->middle,
+                         .laws = l && l->target,
+                         .off_path = l && l->target,
+                         .ranks_only = j->recorded_draft};
+    return rc ? rc : dsc_pair_law(&j->law, drafter, j->rule, &fit, err);
 }
 
 static void say_why(const job *j, dsc_engine_choice *out)
 {
     const char *why = j->expect ? "what is drafted depends on the output alone"
                       : j->workload && j->workload->target ? "a model writes the output"
+                      : j->recorded_draft ? "the draft model answers with its recorded ranks"
                       : j->options->widths
                           ? "the cost is not linear in the tokens of a call: each is counted"
                           : "step by step, as asked or as needed";
@@ -389,6 +428,7 @@ static void job_fini(job *j)
         dsc_arena_fini(&w->arena);
         dsc_loop_fini(&w->loop);
         dsc_model_trace_fini(&w->recorded);
+        dsc_model_trace_fini(&w->offered);
         dsc_model_synthetic_fini(&w->target);
         dsc_model_synthetic_fini(&w->draft);
         dsc_model_synthetic_fini(&w->middle);

@@ -43,7 +43,7 @@ static inline void short_config(dsc_config *c, const dsc_drafter_type *d)
 static inline bool fits(const dsc_drafter_type *d, const dsc_verifier_type *v, dsc_draft_law *law)
 {
     dsc_error ignored;
-    const dsc_fit all = {true, true, true, true};
+    const dsc_fit all = {.draft = true, .middle = true, .laws = true, .off_path = true};
     return dsc_pair_law(law, d, v, &all, &ignored) == DSC_OK;
 }
 

@@ -120,13 +120,36 @@ static int draw_children(dsc_grow_tree *g, const dsc_dist *law, int first, int e
     return rc;
 }
 
-static int choose_children(dsc_grow_tree *g, const dsc_dist *law, int first, int end,
-                           dsc_draft *draft, dsc_error *err)
+// The law after a node, and room for it.
+static int ask_law(dsc_grow_tree *g, int32_t node, dsc_dist *law, dsc_error *err)
+{
+    void *p = g->row;
+    int rc = dsc_ask_law(&g->in, node, law, err);
+    if (!rc && !p)
+        rc = dsc_arena_alloc(g->in.arena, &p, (size_t)law->vocab_size, sizeof *g->row, err);
+    g->row = p;
+    return rc;
+}
+
+// The k likeliest tokens after a node, into sibling[]; *n: how many there are.
+static int ask_top(dsc_grow_tree *g, int32_t node, size_t k, size_t *n, dsc_error *err)
+{
+    dsc_model *m = g->in.models->draft;
+    dsc_dist law;
+    if (m->type->top)
+        return m->type->top(m, node, k, g->sibling, n, err);
+    int rc = ask_law(g, node, &law, err);
+    *n = rc ? 0 : dsc_dist_top(&law, k, g->row, g->sibling);
+    return rc;
+}
+
+static int choose_children(dsc_grow_tree *g, int32_t node, int first, int end, dsc_draft *draft,
+                           dsc_error *err)
 {
     const int32_t *rank = g->tree->rank;
-    size_t n = dsc_dist_top(law, (size_t)rank[end - 1] + 1, g->row, g->sibling);
-    int rc = DSC_OK;
-    for (int i = first; i < end && (size_t)rank[i] < n && !rc; i++)
+    size_t n;
+    int rc = ask_top(g, node, (size_t)rank[end - 1] + 1, &n, err);
+    for (int i = first; i < end && !rc && (size_t)rank[i] < n; i++)
         rc = append_child(g, i, g->sibling[rank[i]], draft, err);
     return rc;
 }
@@ -135,16 +158,12 @@ static int choose_children(dsc_grow_tree *g, const dsc_dist *law, int first, int
 static int grow_node(dsc_grow_tree *g, int first, int end, int64_t length, dsc_draft *draft,
                      dsc_error *err)
 {
+    int32_t node = g->node[g->tree->parent[first]];
     dsc_dist law;
-    void *p = g->row;
-    int rc = dsc_ask_law(&g->in, g->node[g->tree->parent[first]], &law, err);
-    if (!rc && !p)
-        rc = dsc_arena_alloc(g->in.arena, &p, (size_t)law.vocab_size, sizeof *g->row, err);
-    g->row = p;
-    if (rc)
-        return rc;
-    return g->in.law == DSC_DRAFT_CHOSEN ? choose_children(g, &law, first, end, draft, err)
-                                         : draw_children(g, &law, first, end, length, draft, err);
+    if (g->in.law == DSC_DRAFT_CHOSEN)
+        return choose_children(g, node, first, end, draft, err);
+    int rc = ask_law(g, node, &law, err);
+    return rc ? rc : draw_children(g, &law, first, end, length, draft, err);
 }
 
 // --- levels ------------------------------------------------------------------------------------

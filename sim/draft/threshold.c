@@ -61,6 +61,7 @@ const dsc_drafter_type dsc_drafter_threshold = {
     .name = "threshold",
     .summary = "a draft model's chain, up to the first token that it is not sure of",
     .needs_draft = true,
+    .asks_laws = true,
     .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
     .state_size = sizeof(state),
     .option = options,

@@ -86,8 +86,8 @@ for column in target_logp draft_logp draft_argmax target_argmax draft_entropy dr
     check "$column is recorded" grep -q "\"$column\"" recorded
 done
 info all.dst provenance >provenance
-for word in '"method":"chain"' '"temperature":0.8' '"seed":3' '"config_sha256"' '"device":"cpu"' \
-    'draftscope live record'; do
+for word in '"method":"chain"' '"temperature":0.8' '"max_tokens":12' '"head":false' \
+    '"seed":3' '"config_sha256"' '"device":"cpu"' 'draftscope live record'; do
     check "provenance says $word" grep -qF "$word" provenance
 done
 good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method pearl \

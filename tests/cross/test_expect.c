@@ -118,24 +118,32 @@ static void run_one(const dsc_trace *trace, const bench *b, const dsc_config *co
 }
 
 // The largest distance in standard errors, of what `last` says.
-static double compare(const bench *b, const dsc_drafter_type *d, const dsc_verifier_type *rule,
-                      int drafts, int length, int last)
+static double compare_config(const bench *b, const dsc_config *c, const dsc_verifier_type *rule,
+                             const char *name, int last)
 {
-    dsc_config c = config_of(d, drafts, length);
     means loop, sum;
     double most = 0;
-    run_one(NULL, b, &c, rule, &loop);
-    run_one(b->reduced, b, &c, rule, &sum);
+    run_one(NULL, b, c, rule, &loop);
+    run_one(b->reduced, b, c, rule, &sum);
     for (int s = 0; s <= last; s++) {
         double error = hypot(error_of(&loop, s), error_of(&sum, s));
         double z = (loop.sum[s] / (double)loop.n - sum.sum[s] / (double)sum.n) / fmax(error, 1e-9);
         if (fabs(z) > 4)
-            fail_msg("%s, %s, %d drafts of %d: %s %.4f in the loop, %.4f expected, %.1f s.e.",
-                     d->name, rule->name, drafts, length, seen_name[s],
-                     loop.sum[s] / (double)loop.n, sum.sum[s] / (double)sum.n, z);
+            fail_msg("%s, %s, %s: %s %.4f in the loop, %.4f expected, %.1f s.e.", c->drafter->name,
+                     rule->name, name, seen_name[s], loop.sum[s] / (double)loop.n,
+                     sum.sum[s] / (double)sum.n, z);
         most = fmax(most, fabs(z));
     }
     return most;
+}
+
+static double compare(const bench *b, const dsc_drafter_type *d, const dsc_verifier_type *rule,
+                      int drafts, int length, int last)
+{
+    const dsc_config c = config_of(d, drafts, length);
+    char name[64];
+    snprintf(name, sizeof name, "%d drafts of %d", drafts, length);
+    return compare_config(b, &c, rule, name, last);
 }
 
 static void loop_agrees_on_a_markov_pair(void **state)
@@ -152,6 +160,25 @@ static void loop_agrees_on_a_markov_pair(void **state)
             for (int k = 1; k <= DRAFTS && (r < 2 || length % 2); k++) // otm takes the longest
                 compare(&b, &dsc_drafter_spectr, rules[r], k, length, SEEN - 1);
     }
+    bench_fini(&b);
+}
+
+static void loop_agrees_on_trees(void **state)
+{
+    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_multiround,
+                                                     &dsc_verifier_otm};
+    static const char *const trees[] = {"1", "4", "2,2", "1,3", "2,1,2", "1,2,1,2,1,1"};
+    dsc_error err = {0};
+    bench b;
+    (void)state;
+    bench_init(&b, "markov:6,noise=1.5", "markov:6,noise=1.5");
+    for (int r = 0; r < 3; r++)
+        for (size_t t = 0; t < sizeof trees / sizeof *trees; t++) {
+            dsc_config c = {.drafter = &dsc_drafter_spectr_tree, .text = {trees[t]}};
+            assert_ok(dsc_config_prepare(&c, &err), err);
+            compare_config(&b, &c, rules[r], trees[t], SEEN - 1);
+            dsc_config_fini(&c);
+        }
     bench_fini(&b);
 }
 
@@ -361,6 +388,132 @@ static void greedy_chains_are_counted_alike(void **state)
     bench_fini(&b);
 }
 
+// --- a recorded draft model ----------------------------------------------------------------------
+
+static void assert_same_counts(const dsc_counts *x, const dsc_counts *y)
+{
+    const int64_t *a = (const int64_t *)x, *b = (const int64_t *)y;
+    for (int i = 0; i < DSC_COUNTS_TOTALS; i++)
+        assert_int_equal(a[i], b[i]);
+    for (int64_t m = 0; m < x->histogram_length && m < y->histogram_length; m++)
+        assert_int_equal(x->histogram[m], y->histogram[m]);
+    assert_int_equal(x->width_length, y->width_length);
+    for (int64_t m = 0; m < x->width_length; m++)
+        assert_int_equal(x->width[m], y->width[m]);
+    assert_int_equal(x->overlap_length, y->overlap_length);
+    for (int64_t m = 0; m < x->overlap_length * x->overlap_length; m++)
+        assert_int_equal(x->overlap[m], y->overlap[m]);
+}
+
+// The rank of y in the draft model's law before the temperature, of equals the lowest first.
+static uint16_t rank_of(dsc_model_synthetic *m, int32_t y)
+{
+    static const dsc_draft none = {0};
+    static double row[64];
+    dsc_error err = {0};
+    dsc_dist law;
+    int rank = 0;
+    assert_ok(m->base.type->score(&m->base, &none, &err), err);
+    assert_ok(m->base.type->untempered(&m->base, -1, &law, &err), err);
+    dsc_dist_fill(&law, row);
+    for (int32_t x = 0; x < law.vocab_size; x++)
+        rank += row[x] > row[y] || (row[x] == row[y] && x < y);
+    return (uint16_t)rank;
+}
+
+enum { DEPTH = 10 };
+
+// A trace again, with the ranks that a draft model of its own gives the output's tokens.
+static void add_ranks(const dsc_trace *trace, const dsc_language *draft, const char *path)
+{
+    dsc_error err = {0};
+    dsc_trace_writer *w;
+    dsc_shard *shard;
+    dsc_model_synthetic m = {0};
+    dsc_trace_info info = *dsc_trace_get_info(trace);
+    info.has_draft_rank = true;
+    info.rank_depth = DEPTH;
+    assert_int_equal(dsc_trace_shards(trace), 1);
+    assert_ok(dsc_trace_writer_open(&w, path, &info, false, 0, &err), err);
+    assert_ok(dsc_shard_open(&shard, trace, 0, &err), err);
+    for (int64_t i = 0; i < info.requests; i++) {
+        uint16_t own[TOKENS], rank[TOKENS][DEPTH];
+        dsc_request q;
+        dsc_shard_request(shard, i, &q);
+        assert_ok(dsc_model_synthetic_begin(&m, draft, q.prompt, TOKENS, 1, &err), err);
+        for (int64_t j = 0; j < q.output.count; j++) {
+            own[j] = rank_of(&m, q.output.id[j]);
+            assert_ok(m.base.type->commit(&m.base, &q.output.id[j], 1, &err), err);
+        }
+        for (int64_t j = 0; j < q.output.count; j++)
+            for (int64_t d = 0; d < DEPTH; d++)
+                rank[j][d] = j + d < q.output.count ? own[j + d] : DSC_RANK_NONE;
+        const dsc_request_input in = {
+            .id = q.id,
+            .prompt = q.prompt,
+            .output = q.output,
+            .target_logp = q.target_logp,
+            .draft_logp = q.draft_logp,
+            .forced = {.argmax = {q.forced.argmax[0], q.forced.argmax[1]},
+                       .entropy = {q.forced.entropy[0], q.forced.entropy[1]},
+                       .draft_rank = rank[0]}};
+        assert_ok(dsc_trace_writer_add(w, &in, &err), err);
+    }
+    assert_ok(dsc_trace_writer_commit(w, NULL, &err), err);
+    dsc_shard_close(shard);
+    dsc_model_synthetic_fini(&m);
+}
+
+// Greedy runs of a pair, and of what a trace keeps of it.
+static void ranks_say_what_a_draft_model_says(void **state)
+{
+    static const dsc_config config[] = {
+        {.drafter = &dsc_drafter_chain, .parameter = {5}},
+        {.drafter = &dsc_drafter_hf_dynamic, .parameter = {3, 2, 1, 1, 9}},
+        {.drafter = &dsc_drafter_tree, .text = {"eagle"}},
+        {.drafter = &dsc_drafter_tree, .text = {"3^3"}},
+        {.drafter = &dsc_drafter_sequoia,
+         .parameter = {24, 6},
+         .text = {NULL, NULL, ".5,.2,.1,.05"}},
+        {.drafter = &dsc_drafter_pearl, .parameter = {3, 0, 0}},
+        {.drafter = &dsc_drafter_pearl, .parameter = {3, 1, 0}},
+        {.drafter = &dsc_drafter_pearl, .parameter = {3, 0, 1}},
+        {.drafter = &dsc_drafter_pearl, .parameter = {2, 1, 1}}};
+    dsc_error err = {0};
+    bench b = {0};
+    dsc_trace *plain, *trace;
+    (void)state;
+    b.target = make("markov:50,noise=0.3", DSC_SIDE_TARGET);
+    b.draft = make("markov:50,noise=0.3", DSC_SIDE_DRAFT);
+    const char *path = in_scratch("greedy.dst"), *ranked = in_scratch("ranked.dst");
+    write_trace(&b, path, 0, 0);
+    assert_ok(dsc_trace_open(&plain, path, &err), err);
+    add_ranks(plain, b.draft, ranked);
+    assert_ok(dsc_trace_open(&trace, ranked, &err), err);
+    const dsc_workload load = {.target = b.target,
+                               .draft = b.draft,
+                               .requests = REQUESTS,
+                               .prompt_tokens = 8,
+                               .max_tokens = TOKENS};
+    const dsc_run_options model = {.workload = &load, .widths = true, .threads = 1},
+                          recorded = {.engine = DSC_ENGINE_LOOP, .widths = true, .threads = 2};
+    for (size_t i = 0; i < sizeof config / sizeof *config; i++) {
+        dsc_config c = config[i];
+        dsc_results want, got;
+        assert_ok(dsc_config_prepare(&c, &err), err);
+        assert_ok(dsc_run(NULL, &c, 1, &model, &want, &err), err);
+        assert_ok(dsc_run(trace, &c, 1, &recorded, &got, &err), err);
+        assert_true(got.counts[0].num_accepted_tokens > 0);
+        assert_same_counts(&got.counts[0], &want.counts[0]);
+        dsc_results_fini(&want);
+        dsc_results_fini(&got);
+        dsc_config_fini(&c);
+    }
+    dsc_trace_close(trace);
+    dsc_trace_close(plain);
+    bench_fini(&b);
+}
+
 // --- what is missing is named --------------------------------------------------------------------
 
 static void assert_refused(const dsc_trace *trace, dsc_config config, const dsc_verifier_type *rule,
@@ -401,6 +554,19 @@ static void what_is_missing_is_named(void **state)
     assert_refused(b.reduced, two, &dsc_verifier_kseq, DSC_ENGINE_LOOP, "--draft");
     assert_refused(bare, (dsc_config){.drafter = &dsc_drafter_oracle}, &dsc_verifier_typical,
                    DSC_ENGINE_EXPECT, "no exact replay");
+    // A recorded draft model, of whose rows one rank a position was kept.
+    assert_refused(b.reduced, (dsc_config){.drafter = &dsc_drafter_threshold, .parameter = {0, 4}},
+                   &dsc_verifier_greedy, any, "how sure the draft model is");
+    assert_refused(b.reduced, two, &dsc_verifier_greedy, DSC_ENGINE_LOOP, "draws from the draft");
+    dsc_config tree = {.drafter = &dsc_drafter_tree, .text = {"2^3"}};
+    assert_ok(dsc_config_prepare(&tree, &err), err);
+    assert_refused(b.reduced, tree, &dsc_verifier_greedy, any, "with --rank-depth 3");
+    assert_refused(bare, tree, &dsc_verifier_greedy, any, "draftscope live record");
+    dsc_config_fini(&tree);
+    dsc_config nodes = {.drafter = &dsc_drafter_spectr_tree, .text = {"2,3"}};
+    assert_ok(dsc_config_prepare(&nodes, &err), err);
+    assert_refused(b.reduced, nodes, &dsc_verifier_kseq, any, "up to 4 drafts, not to 6");
+    dsc_config_fini(&nodes);
     dsc_trace_close(bare);
     bench_fini(&b);
 }
@@ -410,6 +576,7 @@ int main(void)
 #define WITH_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(loop_agrees_on_a_markov_pair), WITH_SCRATCH(loop_agrees_on_ngrams),
+        WITH_SCRATCH(loop_agrees_on_trees),         WITH_SCRATCH(ranks_say_what_a_draft_model_says),
         WITH_SCRATCH(one_draft_is_one_rule),        WITH_SCRATCH(more_is_better),
         WITH_SCRATCH(columns_say_what_rows_say),    WITH_SCRATCH(greedy_chains_are_counted_alike),
         WITH_SCRATCH(what_is_missing_is_named),

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { VOCAB = 3, TOKENS = 4, MOST_DRAFTS = 3, MOST_LENGTH = 3, ROOM = 8 };
+enum { VOCAB = 3, TOKENS = 4, MOST_DRAFTS = 3, MOST_LENGTH = 3, MOST_LIVE = 4, ROOM = 8 };
 
 // --- a recorded request --------------------------------------------------------------------------
 
@@ -103,8 +103,8 @@ static const double *row_at(const pair *p, bool target, int t)
 
 // One position under a rule on k candidates.
 typedef struct verdict {
-    double accept[MOST_DRAFTS]; // Pr(candidate i is accepted)
-    double residual[VOCAB];     // Pr(all are rejected and the output is x)
+    double accept[MOST_LIVE]; // Pr(candidate i is accepted)
+    double residual[VOCAB];   // Pr(all are rejected and the output is x)
 } verdict;
 
 static void judge_kseq(const double *draft, const double *target, const int *x, int k, verdict *v)
@@ -146,7 +146,7 @@ static void judge_multiround(const double *draft, const double *target, const in
 static void judge_otm(const double *draft, const double *target, const int *x, int k, verdict *v)
 {
     static dsc_otm_sampler *s; // kept: built anew for each position
-    double p[MOST_DRAFTS + 1], draft_x[MOST_DRAFTS], target_x[MOST_DRAFTS];
+    double p[MOST_LIVE + 1], draft_x[MOST_LIVE], target_x[MOST_LIVE];
     dsc_error err;
     if (!s)
         assert_ok(dsc_otm_sampler_new(&s, &err), err);
@@ -188,6 +188,7 @@ typedef struct setting {
     const pair *p;
     judge *judge; // NULL: block verification
     int drafts, length;
+    const int *children; // [length] of a node of each level, the root's first; NULL: sequences
 } setting;
 
 // K sequences, position after position: those in `live` are as the output so far.
@@ -215,6 +216,83 @@ static void walk(const setting *s, int t, int depth, int most, int drawn[MOST_DR
         out->emit[depth + 1] += weight * go;
     else if (go > 0)
         walk(s, t, depth + 1, most, drawn, next, weight * go, out);
+}
+
+// --- a tree --------------------------------------------------------------------------------------
+
+enum { MOST_NODES = 10 };
+
+// Nodes of the first `levels` levels, level by level; parent -1 is the root.
+typedef struct shape {
+    int count, parent[MOST_NODES], level[MOST_NODES];
+    int of_level[MOST_LENGTH + 1]; // nodes; of_level[0] is the root's 1
+} shape;
+
+static shape shape_of(const setting *s, int levels)
+{
+    shape h = {.of_level = {1}};
+    for (int level = 0, first = -1; level < levels; level++) {
+        const int above = h.of_level[level], next = h.count;
+        for (int i = 0; i < above; i++)
+            for (int c = 0; c < s->children[level]; c++) {
+                h.parent[h.count] = level ? first + i : -1;
+                h.level[h.count++] = level;
+            }
+        h.of_level[level + 1] = h.count - next;
+        first = next;
+    }
+    return h;
+}
+
+// `live`: bits of nodes of the level above, all of them the output so far; the root's is 1 << 31.
+static void walk_tree(const setting *s, const shape *h, const int *token, int t, int depth,
+                      int most, uint32_t live, double weight, call *out)
+{
+    const int at = t + depth, y = s->p->y[at];
+    const double *draft = row_at(s->p, false, at), *target = row_at(s->p, true, at);
+    int x[MOST_LIVE] = {0}, k = 0;
+    uint32_t next = 0;
+    if (depth == most) {
+        out->emit[depth + 1] += weight * target[y];
+        return;
+    }
+    for (int i = 0; i < h->count; i++)
+        if (live >> (h->parent[i] < 0 ? 31 : h->parent[i]) & 1) {
+            x[k++] = token[i];
+            next |= (uint32_t)(token[i] == y) << i;
+        }
+    verdict v = {{0}, {0}};
+    s->judge(draft, target, x, k, &v);
+    double go = 0;
+    for (int i = 0; i < k; i++)
+        go += x[i] == y ? v.accept[i] : 0;
+    out->emit[depth + 1] += weight * v.residual[y];
+    if (go > 0 && at + 1 == TOKENS)
+        out->emit[depth + 1] += weight * go;
+    else if (go > 0)
+        walk_tree(s, h, token, t, depth + 1, most, next, weight * go, out);
+}
+
+// All trees that can be drawn.
+static call enumerate_tree(const setting *s, int t, int most)
+{
+    const shape h = shape_of(s, most);
+    call c = {{0}};
+    int texts = 1;
+    for (int i = 0; i < h.count; i++)
+        texts *= VOCAB;
+    for (int text = 0; text < texts; text++) {
+        int token[MOST_NODES], code = text;
+        double w = 1;
+        for (int i = 0; i < h.count; i++, code /= VOCAB) {
+            const int last = h.level[i] ? token[h.parent[i]] : t ? s->p->y[t - 1] : 0;
+            token[i] = code % VOCAB;
+            w *= s->p->draft[last][token[i]];
+        }
+        if (w > 0)
+            walk_tree(s, &h, token, t, 0, most, (uint32_t)1 << 31, w, &c);
+    }
+    return c;
 }
 
 // The law of draft i's tokens along its own path.
@@ -269,6 +347,8 @@ static call enumerate_call(const setting *s, int t)
 {
     call c = {{0}};
     int left = TOKENS - t, most = s->length < left ? s->length : left;
+    if (s->children)
+        return enumerate_tree(s, t, most);
     int digits = s->drafts * most, drawn[MOST_DRAFTS][MOST_LENGTH], texts = 1;
     for (int i = 0; i < digits; i++)
         texts *= VOCAB;
@@ -292,7 +372,9 @@ static call enumerate_call(const setting *s, int t)
 
 // Expectations over all ways to write the output.
 typedef struct expectation {
-    double calls, accepted, tokens, places, histogram[ROOM]; // places: where calls begin, summed
+    double calls, accepted, tokens, places; // places: where calls begin, summed
+    double pass_tokens;                     // of the draft model's passes over a tree
+    double histogram[ROOM];
 } expectation;
 
 static void merge(expectation *sum, const expectation *x, double weight)
@@ -301,6 +383,7 @@ static void merge(expectation *sum, const expectation *x, double weight)
     sum->accepted += weight * x->accepted;
     sum->tokens += weight * x->tokens;
     sum->places += weight * x->places;
+    sum->pass_tokens += weight * x->pass_tokens;
     for (int a = 0; a < ROOM; a++)
         sum->histogram[a] += weight * x->histogram[a];
 }
@@ -321,7 +404,11 @@ static expectation enumerate(const setting *s, int t, double *law)
         x.calls++;
         x.accepted += e - 1;
         x.places += t;
-        x.tokens += s->drafts * (s->length < left ? s->length : left);
+        const int most = s->length < left ? s->length : left;
+        const shape h = s->children ? shape_of(s, most) : (shape){0};
+        x.tokens += s->children ? h.count : s->drafts * most;
+        // The first pass is over what the last call wrote, the others over the level before.
+        x.pass_tokens += (t == 0) + (e < left ? e : 0) + h.count - h.of_level[most];
         x.histogram[e - 1]++;
         merge(&sum, &x, c.emit[e] * rest);
         *law += c.emit[e] * rest;
@@ -400,7 +487,7 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
         n = 0;
         for (int k = 1; k <= most_drafts; k++)
             for (int length = MOST_LENGTH; length >= 0; length--, n++) {
-                const setting s = {&p, how, k, length};
+                const setting s = {&p, how, k, length, NULL};
                 double law;
                 // Nine draws are written out for two pairs.
                 if (k * length > 6 && seed > 1)
@@ -417,6 +504,54 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
                     assert_close(histogram[n][a], want.histogram[a], 1e-10);
             }
     }
+}
+
+// Trees of up to four drafts at a position.
+static void compare_trees(const dsc_verifier_type *rule, judge *how, uint32_t pairs)
+{
+    static const struct {
+        const char *text;
+        int length, children[MOST_LENGTH];
+    } tree[] = {{"1", 1, {1}},           {"1,1,1", 3, {1, 1, 1}}, {"3", 1, {3}},
+                {"2,1", 2, {2, 1}},      {"1,2,1", 3, {1, 2, 1}}, {"2,2", 2, {2, 2}},
+                {"2,1,1", 3, {2, 1, 1}}, {"1,3", 2, {1, 3}},      {"2,2,1", 3, {2, 2, 1}}};
+    enum { TREES = sizeof tree / sizeof *tree };
+    bench b = {0};
+    dsc_error err = {0};
+    for (uint32_t seed = 0; seed < pairs; seed++) {
+        pair p;
+        dsc_config config[TREES];
+        dsc_expected got[TREES];
+        double histogram[TREES][ROOM];
+        make_pair(&p, seed);
+        if (rule->greedy)
+            make_certain(&p);
+        for (size_t n = 0; n < TREES; n++) {
+            config[n] = (dsc_config){.drafter = &dsc_drafter_spectr_tree, .text = {tree[n].text}};
+            assert_ok(dsc_config_prepare(&config[n], &err), err);
+        }
+        replay(&b, &p, config, TREES, rule, got, histogram);
+        for (size_t n = 0; n < TREES; n++) {
+            const setting s = {
+                .p = &p, .judge = how, .length = tree[n].length, .children = tree[n].children};
+            double law;
+            dsc_config_fini(&config[n]);
+            if (n + 1 == TREES && (seed > 0 || how == judge_otm)) // ten draws
+                continue;
+            expectation want = enumerate(&s, 0, &law);
+            assert_close(law, target_law(&p), 1e-9);
+            assert_close(got[n].target_calls, want.calls, 1e-10);
+            assert_close(got[n].num_accepted_tokens, want.accepted, 1e-10);
+            assert_close(got[n].num_draft_tokens, want.tokens, 1e-10);
+            assert_close(got[n].target_call_tokens, want.calls + want.tokens, 1e-10);
+            assert_close(got[n].target_call_context, want.places, 1e-10);
+            assert_close(got[n].draft_call_tokens, want.pass_tokens, 1e-10);
+            for (int a = 0; a < ROOM; a++)
+                assert_close(histogram[n][a], want.histogram[a], 1e-10);
+        }
+    }
+    dsc_arena_fini(&b.arena);
+    dsc_position_room_fini(&b.room);
 }
 
 static void bench_fini(bench *b)
@@ -473,11 +608,27 @@ static void greedy(void **state)
     bench_fini(&b);
 }
 
+static void trees(void **state)
+{
+    (void)state;
+    compare_trees(&dsc_verifier_kseq, judge_kseq, 4);
+    compare_trees(&dsc_verifier_multiround, judge_multiround, 4);
+    compare_trees(&dsc_verifier_greedy, judge_greedy, 4);
+}
+
+static void trees_by_transport(void **state)
+{
+    (void)state;
+    compare_trees(&dsc_verifier_otm, judge_otm, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single),     cmocka_unit_test(block), cmocka_unit_test(kseq),
-        cmocka_unit_test(multiround), cmocka_unit_test(otm),   cmocka_unit_test(greedy),
+        cmocka_unit_test(single), cmocka_unit_test(block),
+        cmocka_unit_test(kseq),   cmocka_unit_test(multiround),
+        cmocka_unit_test(otm),    cmocka_unit_test(greedy),
+        cmocka_unit_test(trees),  cmocka_unit_test(trees_by_transport),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static void none_in_the_loop(void **state)
     int pairs = 0;
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
-            const dsc_fit all = {true, true, true, true};
+            const dsc_fit all = {.draft = true, .middle = true, .laws = true, .off_path = true};
             dsc_draft_law law;
             dsc_config c;
             bench b = {0};

@@ -416,7 +416,7 @@ static void assert_tokens(const dsc_drafter_type *d, char *settings, const dsc_v
     enum { TOKENS = 60000, ROOM = 64 };
     const fixed target = fixed_language(target_row, 6), draft = fixed_language(draft_row, 6),
                 middle = fixed_language(middle_row, 6);
-    const dsc_fit fit = {true, true, true, true};
+    const dsc_fit fit = {.draft = true, .middle = true, .laws = true, .off_path = true};
     int64_t histogram[ROOM];
     dsc_error err = {0};
     dsc_draft_law law;

@@ -1,0 +1,183 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A greedy trace of draftscope live record predicts what other methods do with the same models: every
+# count of draftscope sim is that of draftscope live run. And what a trace does not know is refused.
+top=${top_srcdir:-.}
+case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
+draftscope=${DRAFTSCOPE:-$top/draftscope}
+case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+demo=${LIVE_DEMO:-$top/live/demo}
+if ! [ -x "${draftscope%/*}/draftscope-live" ] || ! [ -d "$demo/target" ]; then
+    echo "no draftscope-live or no demo models: skipped"
+    exit 77
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/test_live_predict.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 99
+passed=0 failed=0
+
+ok() {
+    passed=$((passed + 1))
+}
+not_ok() {
+    failed=$((failed + 1))
+    echo "not ok - $*"
+}
+live() { # command, folder of the draft model, options
+    command=$1 draft=$2
+    shift 2
+    "$draftscope" live "$command" --target "$demo/target" --draft "$demo/$draft" --threads 1 \
+        --prompts "$demo/prompts.jsonl" --requests 4 --device cpu "$@" >out 2>err </dev/null ||
+        not_ok "live $command $*: $(cat err)"
+}
+# A value as it stands in a line of JSON, without zeros at the end of a list: they are those of
+# lengths that no request allowed.
+value() { # FILE FIELD
+    sed -n 's/.*"'"$2"'": *\(\[[^]]*\]\|[^],}]*\).*/\1/p' "$1" | sed 's/\(,0\)*\]/]/'
+}
+kept='output_tokens target_calls num_accepted_tokens accept_histogram'
+drafted='num_drafts num_draft_tokens draft_calls'
+# The fields of the last line of both must be the same.
+same() { # what, fields...
+    what=$1
+    shift
+    for field in "$@"; do
+        a=$(value run.json "$field") b=$(value sim.json "$field")
+        if [ -n "$a" ] && [ "$a" = "$b" ]; then ok; else not_ok "$what, $field: '$a' and '$b'"; fi
+    done
+}
+both() { # trace, folder of its draft model, method and its options
+    trace=$1 draft=$2
+    shift 2
+    live run "$draft" --max-tokens "$most" --json "$@"
+    cp out run.json
+    "$draftscope" sim "$trace" --json --engine loop "$@" >sim.json 2>err ||
+        not_ok "sim $trace $*: $(cat err)"
+}
+exact() { # as both: every count
+    both "$@"
+    # shellcheck disable=SC2086
+    same "$*" $kept $drafted
+}
+# Candidates that nobody recorded may have been end tokens, with nothing below them.
+nearly() { # as both: what was drafted is as much, or a little more
+    both "$@"
+    # shellcheck disable=SC2086
+    same "$*" $kept
+    for field in $drafted; do
+        a=$(value run.json "$field") b=$(value sim.json "$field")
+        if [ "$a" -le "$b" ] && [ $((b * 100)) -le $((a * 103)) ]; then ok; else
+            not_ok "$*, $field: $a drafted, $b predicted"
+        fi
+    done
+}
+refused() { # 'words on stderr' trace, method and its options
+    words=$1 trace=$2
+    shift 2
+    "$draftscope" sim "$trace" "$@" >out 2>err
+    code=$?
+    if [ $code = 2 ] && grep -qF -e "$words" err; then ok; else
+        not_ok "$*: exit $code, '$words' is not in: $(cat err)"
+    fi
+}
+
+# --- a draft model, an EAGLE head, Medusa heads ------------------------------------------------
+
+most=48
+live record draft --max-tokens $most --method chain --length 3 --rank-depth 5 --rollouts 16 \
+    --statistics 4 -o draft.dst
+live record eagle --max-tokens $most --method none --rank-depth 8 --rollouts 8 --statistics 1 \
+    -o eagle.dst
+live record medusa --max-tokens $most --method none --rank-depth 5 --rollouts 4 --statistics 1 \
+    -o medusa.dst
+
+exact draft.dst draft --method chain --length 7
+exact draft.dst draft --method hf-dynamic
+exact draft.dst draft --method pearl
+exact draft.dst draft --method pearl --pre-verify off
+exact draft.dst draft --method pearl --post-verify off
+exact draft.dst draft --method pearl --window 3 --pre-verify off --post-verify off
+exact draft.dst draft --method tree
+nearly draft.dst draft --method sequoia
+exact eagle.dst eagle --method tree
+exact eagle.dst eagle --method sequoia --depth 6
+exact eagle.dst eagle --method chain --length 4
+exact eagle.dst eagle --method hf-dynamic --most 8
+exact eagle.dst eagle --method pearl
+exact eagle.dst eagle --method pearl --pre-verify off
+exact medusa.dst medusa --method chain --length 4
+exact medusa.dst medusa --method hf-dynamic --start 2 --most 4
+nearly medusa.dst medusa --method tree --tree medusa
+
+# Outputs that ended by themselves: drafts went on behind the end token that they did not say.
+most=160
+live record draft --max-tokens $most --method none --rollouts 16 --statistics 1 -o ended.dst
+if [ "$("$draftscope" trace info ended.dst | sed -n 's/^output_tokens *//p')" -lt $((4 * most)) ]; then
+    ok
+else
+    not_ok "no output ended by itself"
+fi
+exact ended.dst draft --method chain --length 7
+exact ended.dst draft --method pearl
+most=48
+
+# By default a chain is expected: the same, but that its last draft is cut at the end of an output.
+both draft.dst draft --method chain --length 7
+"$draftscope" sim draft.dst --json --method chain --length 7 2>err | sed 's/\.0\([],}]\)/\1/g' >sim.json
+# shellcheck disable=SC2086
+same "chain, expected" $kept
+
+# A trace that was cut has no more ends of its own: its drafts end where it does.
+"$draftscope" trace cut draft.dst --requests 1:3 -o part.dst >out 2>err || not_ok "cut: $(cat err)"
+"$draftscope" sim part.dst --method tree >out 2>err || not_ok "tree on part of a trace: $(cat err)"
+"$draftscope" sim draft.dst --method pearl --timeline steps.tsv >out 2>err ||
+    not_ok "timeline: $(cat err)"
+if [ "$(grep -c . steps.tsv)" -gt 10 ]; then ok; else not_ok "no timeline of PEARL"; fi
+
+# --- what it does not know ---------------------------------------------------------------------
+
+refused 'with --rank-depth 9' eagle.dst --method tree --tree chain:9
+refused 'with --rank-depth 9' eagle.dst --method chain --length 9
+refused 'how sure the draft model is' draft.dst --method threshold
+refused '--middle SPEC' draft.dst --method cascade
+refused 'use --model' draft.dst --method ouroboros
+refused 'draws from the draft' draft.dst --method spectr-tree --engine loop
+
+# --- the rule of a trace that was drawn --------------------------------------------------------
+
+says() { # 'words on stderr' options
+    words=$1
+    shift
+    if "$draftscope" sim drawn.dst --json "$@" >sim.json 2>err && grep -qF -e "$words" err; then
+        ok
+    else
+        not_ok "'$words' is not in: $(cat err)"
+    fi
+}
+rule_is() {
+    if grep -qF "\"rule\": \"$1\"" sim.json; then ok; else not_ok "rule $1: $(cat sim.json)"; fi
+}
+live record draft --max-tokens $most --temperature 1 --seed 5 --method chain --statistics 4 \
+    -o drawn.dst
+says 'rule: single, as the trace was written at temperature 1' --method chain
+rule_is single
+says 'rule: kseq, as' --method spectr
+rule_is kseq
+says 'rule: kseq, as' --method spectr-tree
+rule_is kseq
+says 'rule: greedy, though' --method tree
+rule_is greedy
+says 'draft_rank' --method chain --rule greedy
+rule_is greedy
+"$draftscope" sim drawn.dst --json --method chain --rule single >given.json 2>err
+"$draftscope" sim drawn.dst --json --method chain >sim.json 2>err
+if cmp -s given.json sim.json; then ok; else not_ok "the default is another single"; fi
+"$draftscope" trace merge drawn.dst -o merged.dst >out 2>err || not_ok "merge: $(cat err)"
+"$draftscope" sim merged.dst --json --method chain >sim.json 2>err
+rule_is single
+"$draftscope" sim draft.dst --json --method chain >sim.json 2>err
+rule_is greedy
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
