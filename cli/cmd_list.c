@@ -75,7 +75,7 @@ static void list_figures(bool verbose)
 {
     (void)verbose;
     for (const dsc_figure_type *const *f = dsc_figures(); *f; f++)
-        printf("%-18s%s\n", (*f)->name, (*f)->summary);
+        printf("%-23s%s\n", (*f)->name, (*f)->summary);
 }
 
 static void list_formats(bool verbose)

@@ -18,7 +18,7 @@ static const dsc_option options[OPTIONS] = {
      .help = "only rows that have these values"},
     {.name = "column", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
      .help = "the number shown (heatmap, length, methods, batch: default speedup; rules: "
-             "block_efficiency)"},
+             "block_efficiency; of a validation: its quantity)"},
     {.name = "x", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
      .help = "across (heatmap: default k; rules: drafts; length, hazard: the draft length); "
              "methods: a number that keeps bars apart"},

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope report: one self-contained page of result tables.
+// draftscope report: one self-contained page of result tables, or LaTeX.
 #include "cli/cli.h"
 #include "plots/report.h"
 
-enum { OUT, TITLE, FORCE, OPTIONS };
+enum { OUT, LATEX, TITLE, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "the page, report.html"},
+     .help = "the page, report.html; with --latex NAME.tex, or a folder for report.tex"},
+    {.name = "latex", .kind = DSC_OPTION_FLAG,
+     .help = "LaTeX instead, with a PDF beside it for each figure"},
     {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT", .help = "title of the page"},
     CLI_OPTION_FORCE,
 };
@@ -18,10 +20,13 @@ static int run(int argc, char **argv, dsc_error *err)
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
-            "report RESULT... -o FILE.html [OPTIONS]",
-            "Writes one self-contained HTML page: the figures of each result table with what "
-            "they show in words, the tables beside them, the definitions of the columns, and "
-            "the commands and hashes that made them. Nothing is loaded from elsewhere.",
+            "report RESULT... -o FILE [OPTIONS]",
+            "Writes one self-contained HTML page, or LaTeX: what to deploy and what speaks against "
+            "it; "
+            "workload, methods, the best by batch size, bounds, predicted against measured, costs, "
+            "and what is uncertain, as far as the results hold it; each figure with its numbers, "
+            "and the commands and hashes that made them. RESULT is a table, a trace NAME.dst, or "
+            "what trace info --json printed. Nothing is loaded from elsewhere.",
             help, 1);
         return DSC_OK;
     }
@@ -30,13 +35,14 @@ static int run(int argc, char **argv, dsc_error *err)
     size_t words;
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
-        rc = cli_check_positionals(words, 1, -1, "at least one result table", err);
+        rc = cli_check_positionals(words, 1, -1, "at least one result", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
         rc = dsc_fail(err, DSC_EUSAGE, "-o FILE expected");
     if (rc)
         return rc;
-    dsc_report_options o = {.title = value[TITLE].text, .force = value[FORCE].given};
+    dsc_report_options o = {
+        .title = value[TITLE].text, .force = value[FORCE].given, .latex = value[LATEX].given};
     return dsc_report_write((const char *const *)argv, words, value[OUT].text, &o, err);
 }
 
-const cli_command cli_report = {"report", "one HTML page of figures and tables", run};
+const cli_command cli_report = {"report", "one page of figures and tables, HTML or LaTeX", run};

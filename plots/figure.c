@@ -29,6 +29,9 @@ static const dsc_figure_type *const figures[] = {
     &dsc_figure_tree,
     &dsc_figure_timeline,
     &dsc_figure_cost,
+    &dsc_figure_predicted,
+    &dsc_figure_errors,
+    &dsc_figure_step_times,
     NULL,
 };
 // clang-format on

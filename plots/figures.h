@@ -22,5 +22,8 @@ extern const dsc_figure_type dsc_figure_pearl_window;
 extern const dsc_figure_type dsc_figure_tree;
 extern const dsc_figure_type dsc_figure_timeline;
 extern const dsc_figure_type dsc_figure_cost;
+extern const dsc_figure_type dsc_figure_predicted;
+extern const dsc_figure_type dsc_figure_errors;
+extern const dsc_figure_type dsc_figure_step_times;
 
 #endif

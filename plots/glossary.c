@@ -30,6 +30,8 @@ static const dsc_term term[] = {
     {"tokens", "tokens in the forward pass", false},
     {"target_s", "time of a target forward (s)", true},
     {"draft_s", "time of a draft forward (s)", true},
+    {"draft_s_per_call", "drafting (seconds per call)", true},
+    {"verify_s_per_call", "verification (seconds per call)", true},
     {"accept_histogram", "accepted tokens per call", false},
     {"single", "acceptance of one draft", false},
     {"multiround", "acceptance, multi-round rejection", false},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report's style: system fonts, contrast of 7:1 or more for text, figures drawn for the width
 // they are shown at, everything wide scrolling inside its own box.
-#include "plots/report_html.h"
+#include "plots/report_css.h"
 
 const char dsc_report_css[] =
     "*{box-sizing:border-box}\n"
@@ -13,8 +13,11 @@ const char dsc_report_css[] =
     "h2{font-size:1.4rem;line-height:1.3;margin:48px 0 8px;padding-top:16px;border-top:2px solid "
     "#1a1a1a;"
     "overflow-wrap:anywhere}\n"
-    "h3{font-size:1.1rem;margin:32px 0 8px}\n"
+    "h3{font-size:1.15rem;margin:32px 0 8px;overflow-wrap:anywhere}\n"
+    "h4{font-size:1rem;margin:24px 0 8px}\n"
     "p{margin:8px 0;max-width:70ch;overflow-wrap:anywhere}\n"
+    "ul{margin:8px 0;padding-left:22px;max-width:76ch}\n"
+    "li{margin:4px 0;overflow-wrap:anywhere}\n"
     "a{color:#00507d}\n"
     ".soft{color:#4a4a4a}\n"
     ".best{background:#fff;border:1px solid #d5d5d2;border-left:6px solid #0072b2;"
@@ -54,5 +57,22 @@ const char dsc_report_css[] =
     "dl.pairs{grid-template-columns:1fr;gap:0}\n"
     "dl.pairs dd{margin-bottom:8px}\n"
     "}\n"
-    "@media print{body{background:#fff}main{max-width:none}figure,.best{break-inside:avoid}"
-    "details:not([open]){display:none}}\n";
+    "@media print{\n"
+    "@page{margin:15mm}\n"
+    "html{font-size:75%}\n"
+    "body{background:#fff;font-size:1rem}\n"
+    "main{max-width:none;padding:0}\n"
+    "h2{margin-top:24px}\n"
+    "h2,h3,h4,caption{break-after:avoid}\n"
+    "figure,.best,tr,li{break-inside:avoid}\n"
+    "figure{border:0;padding:0}\n"
+    "figure svg.wide{display:block;width:auto;max-width:100%;max-height:120mm}\n"
+    "figure svg.narrow{display:none}\n"
+    "thead{display:table-header-group}\n"
+    ".scroll{overflow:visible;border:0}\n"
+    "table{font-size:7pt;width:100%}\n"
+    "caption,th,td{white-space:normal;overflow-wrap:anywhere;padding:1px 3px}\n"
+    "dl.pairs{grid-template-columns:minmax(8em,max-content) 1fr;gap:1px 12px}\n"
+    "a{color:inherit}\n"
+    "details:not([open]){display:none}\n"
+    "}\n";

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plots/report_result.h"
 
+#include "base/file.h"
 #include "plots/join.h"
 #include "plots/select.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void dsc_result_view_fini(dsc_result_view *r)
 {
@@ -14,6 +16,11 @@ void dsc_result_view_fini(dsc_result_view *r)
     free(r->ranked);
     free(r->column);
     free(r->filter);
+    for (size_t i = 0; i < r->facts; i++) {
+        free(r->fact[i].key);
+        free(r->fact[i].value);
+    }
+    free(r->fact);
 }
 
 double dsc_merit(const dsc_result_view *r, size_t row)
@@ -81,37 +88,103 @@ static int find_filters(dsc_result_view *r, dsc_error *err)
     return rc;
 }
 
+static bool has(const dsc_table *t, const char *column)
+{
+    return dsc_table_find(t, column) >= 0;
+}
+
+static dsc_result_kind kind_of(const dsc_table *t)
+{
+    const char *command = dsc_table_get_comment(t, "command");
+    int batch = dsc_table_find(t, "batch");
+    if (has(t, "predicted") && has(t, "verdict"))
+        return DSC_RESULT_VALIDATED;
+    if (has(t, "tokens") && has(t, "target_s"))
+        return DSC_RESULT_COSTS;
+    if (has(t, "hazard_reached"))
+        return DSC_RESULT_WORKLOAD;
+    if (has(t, "told_apart") || (has(t, "speedup") && batch >= 0 && dsc_varies(t, (size_t)batch)))
+        return DSC_RESULT_TUNED;
+    if (has(t, "method") && (has(t, "speedup") || has(t, "block_efficiency")))
+        return DSC_RESULT_METHODS;
+    if ((command && strstr(command, " theory ")) || has(t, "otm") || has(t, "alpha"))
+        return DSC_RESULT_BOUNDS;
+    return has(t, "request") ? DSC_RESULT_METHODS : DSC_RESULT_OTHER;
+}
+
+enum { MOST_BYTES = 1 << 28 }; // of a JSON object
+
+// Whether `path` is a trace (a folder with a manifest) or a JSON object over several lines.
+static int read_json(dsc_result_view *r, const char *path, bool *is, dsc_error *err)
+{
+    dsc_buffer manifest = {0};
+    struct stat st;
+    char *text = NULL;
+    size_t length;
+    int rc = DSC_OK;
+    bool folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+    if (folder)
+        rc = dsc_buffer_printf(&manifest, err, "%s/manifest.json", path);
+    const char *file = folder && !rc ? manifest.data : path;
+    FILE *f = rc ? NULL : fopen(file, "r");
+    *is = folder || (f && fgetc(f) == '{' && fgetc(f) == '\n');
+    if (f)
+        fclose(f);
+    if (*is && !rc)
+        rc = dsc_sha256_file(file, r->sha256, err);
+    if (*is && !rc)
+        rc = dsc_read_file(&text, &length, file, MOST_BYTES, err);
+    if (*is && !rc && (rc = dsc_read_facts(r, text, err)))
+        dsc_error_prefix(err, rc, "%s", file);
+    if (*is && !rc && !folder && dsc_fact_find(r, "trace") &&
+        dsc_read_trace_info(&r->table, text, NULL))
+        r->table = (dsc_table){0}; // a trace without hazards has no rows
+    if (*is && !rc && !dsc_fact_find(r, folder ? "hash" : "trace"))
+        rc = dsc_fail(err, DSC_EINPUT, "%s: neither a manifest of a trace nor trace info --json",
+                      file);
+    free(text);
+    dsc_buffer_fini(&manifest);
+    return rc;
+}
+
 int dsc_result_view_read(dsc_result_view *r, const char *path, dsc_error *err)
 {
+    bool trace = false;
     r->path = path;
-    int rc = dsc_sha256_file(path, r->sha256, err);
-    if (!rc)
+    int rc = read_json(r, path, &trace, err);
+    if (!rc && !trace)
+        rc = dsc_sha256_file(path, r->sha256, err);
+    if (!rc && !trace)
         rc = dsc_read_tables(&r->table, &path, 1, err);
     if (!rc)
         rc = rank(r, err);
+    if (!rc)
+        r->kind = trace ? DSC_RESULT_WORKLOAD : kind_of(&r->table);
     return rc ? rc : find_filters(r, err);
 }
 
-static bool is_comparable(const dsc_table *t)
+static bool is_comparable(const dsc_result_view *r)
 {
+    const dsc_table *t = &r->table;
     int batch = dsc_table_find(t, "batch");
-    return t->rows && dsc_table_find(t, "request") < 0 && dsc_table_find(t, "method") >= 0 &&
-           (batch < 0 || !dsc_varies(t, (size_t)batch));
+    return r->kind == DSC_RESULT_METHODS && t->rows && dsc_table_find(t, "request") < 0 &&
+           dsc_table_find(t, "method") >= 0 && (batch < 0 || !dsc_varies(t, (size_t)batch));
+}
+
+bool dsc_same_comment(const dsc_table *a, const dsc_table *b, const char *key)
+{
+    const char *x = dsc_table_get_comment(a, key), *y = dsc_table_get_comment(b, key);
+    return x && y ? !strcmp(x, y) : x == y;
 }
 
 static bool same_source(const dsc_table *a, const dsc_table *b)
 {
-    static const char *const key[] = {"trace_hash", "model", "draft"};
-    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
-        const char *x = dsc_table_get_comment(a, key[i]), *y = dsc_table_get_comment(b, key[i]);
-        if (!x != !y || (x && strcmp(x, y)))
-            return false;
-    }
-    return true;
+    return dsc_same_comment(a, b, "trace_hash") && dsc_same_comment(a, b, "model") &&
+           dsc_same_comment(a, b, "draft");
 }
 
-int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n, bool *in_it,
-                         dsc_error *err)
+int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n, size_t first,
+                         bool *in_it, dsc_error *err)
 {
     const dsc_table **table;
     size_t joined = 0;
@@ -119,7 +192,8 @@ int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n
     int rc = dsc_alloc((void **)&table, n, sizeof *table, err);
     for (size_t i = 0; i < n && !rc; i++) {
         const dsc_table *t = &in[i].table;
-        in_it[i] = is_comparable(t) && (!joined || same_source(table[0], t));
+        in_it[i] = i >= first && is_comparable(&in[first]) && is_comparable(&in[i]) &&
+                   same_source(&in[first].table, t);
         if (in_it[i])
             table[joined++] = t;
     }

@@ -169,30 +169,39 @@ double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y,
     return used;
 }
 
+// The line of an entry's sample, at height `middle`.
+static void put_key_line(dsc_writer *w, const dsc_canvas *c, int kind, double x, double middle,
+                         double sample)
+{
+    bool tick = kind == DSC_KEY_TICK;
+    dsc_put(w, "set arrow from");
+    dsc_put_at(w, c, tick ? x + sample / 2 : x, tick ? middle - 7 : middle);
+    dsc_put(w, " to");
+    dsc_put_at(w, c, tick ? x + sample / 2 : x + sample, tick ? middle + 7 : middle);
+    if (tick)
+        dsc_put(w, " nohead lt 1 lw 2.5 lc rgb '" DSC_INK "'\n");
+    else if (kind < 0)
+        dsc_put(w, " nohead lt 1 lw 1.5 dt (%s) lc rgb '%s'\n",
+                kind == DSC_KEY_REFERENCE ? "6,4" : "2,3", DSC_INK_SOFT);
+    else
+        dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", style[kind].width, dsc_style_colour(kind));
+}
+
 // A line sample with its point at (x, y .. y + line), and the label to its right.
 static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, double x, double y,
                           double sample)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
+    bool dumb = c->terminal == DSC_TERM_DUMB, lone = k->style >= DSC_KEY_POINT;
+    int kind = lone ? k->style - DSC_KEY_POINT : k->style;
     double middle = dumb ? y : y + c->line_height / 2;
-    if (!dumb) {
-        dsc_put(w, "set arrow from");
-        dsc_put_at(w, c, x, middle);
-        dsc_put(w, " to");
-        dsc_put_at(w, c, x + sample, middle);
-        if (k->style < 0)
-            dsc_put(w, " nohead lt 1 lw 1.5 dt (%s) lc rgb '%s'\n",
-                    k->style == DSC_KEY_REFERENCE ? "6,4" : "2,3", DSC_INK_SOFT);
-        else
-            dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", style[k->style].width,
-                    dsc_style_colour(k->style));
-    }
-    if (k->style >= 0 || dumb) {
-        dsc_put(w, "set label %s at", k->style < 0 ? "'- -'" : "''");
-        dsc_put_at(w, c, k->style < 0 ? x - 1 : x + sample / 2, middle);
-        if (k->style >= 0) {
+    if (!dumb && !lone)
+        put_key_line(w, c, kind, x, middle, sample);
+    if (kind >= 0 || dumb) {
+        dsc_put(w, "set label %s at", kind < 0 ? "'- -'" : "''");
+        dsc_put_at(w, c, kind < 0 ? x - 1 : x + sample / 2, middle);
+        if (kind >= 0) {
             dsc_put(w, " point ");
-            dsc_put_line_style(w, c, k->style, 1);
+            dsc_put_line_style(w, c, kind, 1);
         }
         dsc_put(w, "\n");
     }

@@ -63,10 +63,12 @@ double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y,
 // As many characters of size `font` as fit into `width` (at least 1).
 size_t dsc_characters(const dsc_canvas *c, double width, int font);
 
-// One entry of the key, drawn with line style `style`, or one of the two below.
+// One entry of the key, drawn with line style `style`, or as said below.
 enum {
     DSC_KEY_REFERENCE = -1, // the dashed reference line
     DSC_KEY_PREDICTED = -2, // what a simpler model says: short dashes
+    DSC_KEY_TICK = -3,      // a short upright line
+    DSC_KEY_POINT = 256,    // added to a line style: its point without a line
 };
 typedef struct dsc_key {
     const char *label;

@@ -133,6 +133,14 @@ if command -v gnuplot >/dev/null 2>&1; then
     bad 2 '--force' plot heatmap grid.tsv --where semantics=paper -o heatmap.svg
     bad 2 '--force' report grid.tsv -o report.html
     good report grid.tsv -o report.html --force
+    good report rag.dst grid.tsv --latex -o report
+    check "LaTeX and its figures" [ -s report/report.tex ] && [ -s report/figure-1.pdf ]
+    bad 2 '--force' report rag.dst grid.tsv --latex -o report
+    good report grid.tsv --latex -o report.tex
+    rm report.tex
+    bad 2 'report-figure-1.pdf exists' report grid.tsv --latex -o report.tex
+    bad 4 'absent.tsv' report absent.tsv --latex -o new
+    check "nothing is left of it" [ ! -e new ]
     bad 2 'color' plot heatmap grid.tsv --column color -o x.svg
     bad 2 'not a name in .svg' plot heatmap grid.tsv -o x.gif
     bad 4 'absent.tsv' plot heatmap absent.tsv -o x.svg

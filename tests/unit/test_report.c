@@ -130,7 +130,7 @@ static void test_page(void **state)
     check_page(page);
     assert_int_equal(count(page, "<figure>"), 5);
     assert_null(strstr(page, "is not drawn"));
-    assert_null(strstr(page, "id=\"together\""));
+    assert_null(strstr(page, "id=\"together-1\""));
     assert_non_null(strstr(page, "Best configuration: n = 1, k = 18"));
     assert_non_null(strstr(page, "best 3.04× at n = 1, k = 18. Without speculation"));
     assert_non_null(strstr(page, "no speculation = 1"));
@@ -167,7 +167,7 @@ static void test_several(void **state)
     // 5 and 6 (two semantics: bars), and the bars of both together.
     assert_int_equal(count(page, "<figure>"), 12);
     assert_int_equal(count(page, "Methods at their best"), 4); // each for two widths
-    assert_non_null(strstr(page, " together</h2>"));
+    assert_non_null(strstr(page, " together</h3>"));
     assert_int_equal(count(page, "Best configuration"), 2);
     assert_non_null(strstr(page, "<h1>Both &amp; more</h1>"));
     assert_non_null(strstr(page, "Rows with semantics = paper."));
@@ -225,18 +225,161 @@ static void test_together(void **state)
     check_page(page);
     assert_int_equal(count(page, "<figure>"), 3); // methods, rules; cost
     assert_null(strstr(page, "is not drawn"));
-    const char *together = strstr(page, " together</h2>");
+    const char *together = strstr(page, " together</h3>");
     assert_true(together && together < strstr(page, "<section id=\"result-1\">"));
     assert_non_null(strstr(together, "otm (bound) 3, kseq 2."));
-    assert_int_equal(count(page, "<h3>Figures</h3>"), 1);
+    assert_int_equal(count(page, "<h4>Figures</h4>"), 1);
     free(page);
     write_rows("other.tsv", "# trace_hash: 12\nmethod\trule\tdrafts\tlength\tblock_efficiency\n"
                             "spectr\tblock\t2\t2\t1.5\n");
     page = report((const char *[]){"kseq.tsv", "other.tsv", "otm.tsv"}, 3, NULL);
     check_page(page); // nothing is compared across traces
-    assert_non_null(strstr(page, "<h2>Results <a href=\"#result-1\">1</a>, "
-                                 "<a href=\"#result-3\">3</a> together</h2>"));
+    assert_non_null(strstr(page, "<h3>Results 1, 3 together</h3>"));
     free(page);
+}
+
+// Results of every kind, in any order, are told in the order of the story; its sentences say what
+// the tables do. All numbers are made up.
+static void write_story(void)
+{
+    write_rows("kseq.tsv",
+               "# cost: linear:1,0,0.1\n# trace_hash: ab\nmethod\trule\tdrafts\tlength\t"
+               "block_efficiency\tspeedup\nspectr\tkseq\t1\t2\t1.5\t1.25\n"
+               "spectr\tkseq\t4\t2\t1.8\t1.5\n");
+    write_rows("otm.tsv", "# cost: linear:1,0,0.1\n# trace_hash: ab\nmethod\trule\tdrafts\tlength\t"
+                          "block_efficiency\tspeedup\nspectr\totm\t1\t2\t1.5\t1.25\n"
+                          "spectr\totm\t4\t2\t2\t1.75\n");
+    write_rows("batch.tsv", "# cost: unit\nmethod\tlength\tspeedup\tbatch\nchain\t4\t2\t1\n"
+                            "chain\t2\t1.5\t1\nchain\t4\t0.5\t64\nchain\t2\t0.75\t64\n");
+    write_rows("tune.tsv",
+               "# objective: speedup, more is better\n# split: chosen on 10, reported on 9\n"
+               "# cost: linear:1,0,0.1\n# trace_hash: ab\n# note: few requests\n"
+               "batch\trank\tmethod\trule\tparameters\ttest\ttest_low\ttest_high\ttold_apart\n"
+               "1\t1\tchain\tsingle\tlength=4\t1.25\t0.9\t1.5\tno\n"
+               "1\t2\tchain\tsingle\tlength=5\t1.2\t0.9\t1.5\tno\n"
+               "8\t1\tchain\tsingle\tlength=2\t0.75\t0.7\t0.8\tno\n");
+    write_rows("cost.tsv", "# device_name: a <machine>\ntokens\ttarget_s\n1\t0.01\n2\t0.011\n");
+    write_rows("bounds.tsv", "alpha\tlength\tspeedup\n0.5\t1\t1.5\n0.5\t2\t1.6\n0.7\t1\t1.7\n"
+                             "0.7\t2\t1.8\n");
+    write_rows("check.tsv",
+               "method\trule\tparameters\ttemperature\tquantity\tpredicted\tmeasured\tse\t"
+               "tolerance\tverdict\tnote\n"
+               "chain\tsingle\tlength=1\t1\tspeedup\t1.5\t1.5\tnan\t10 %\tpass\t\n"
+               "chain\tsingle\tlength=2\t1\tspeedup\t3\t2\tnan\t10 %\tfail\t\n"
+               "lookahead\tgreedy\twindow=5\t0\tspeedup\tnan\t1.5\tnan\t10 %\tnot predicted\t"
+               "off the path\n");
+    assert_int_equal(mkdir("t.dst", 0777), 0);
+    write_rows("t.dst/manifest.json",
+               "{\"schema\": 1, \"hash\": \"ab\", \"totals\": {\"requests\": 29},"
+               " \"shards\": [{\"file\": \"not told\"}]}");
+}
+
+static void test_story(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    static const char *const path[] = {"cost.tsv",  "check.tsv", "tune.tsv", "bounds.tsv",
+                                       "batch.tsv", "otm.tsv",   "kseq.tsv", "t.dst"};
+    static const char *const chapters[] = {"summary", "workload",  "methods",
+                                           "best",    "bounds",    "validation",
+                                           "costs",   "uncertain", "columns"};
+    static const char *const says[] = {
+        "at batch size 1 chain, single, length=4: 1.25×, 95 % interval 0.90 to 1.50: it may slow "
+        "down; at batch size 8 chain, single, length=2: 0.75×, 95 % interval 0.70 to 0.80: "
+        "speculation slows this batch size down (result 3; chosen on 10, reported on 9).",
+        "Faster, but chosen on the requests it is reported on: spectr, otm with drafts = 4, 1.75× "
+        "(result 6).",
+        "of 2 predictions that were judged, 1 are within their tolerance. Speed-up: off by 25 % on "
+        "average, at most by +50 % (chain, length=2); 1 of 2 outside the tolerance.",
+        "At 1 batch size of result 3 even the best configuration slows down. At 1 batch size of "
+        "result 5 even the best configuration slows down. 1 prediction is outside the tolerance. "
+        "1 could not be made.",
+        "<dt>requests</dt><dd><code>29</code></dd>",
+        "<dt>device_name</dt><dd><code>a &lt;machine&gt;</code></dd>",
+        "<h3>Results 6, 7 together</h3>",
+        "<li>Batch size 64: chain with length = 2: 0.75×: speculation slows",
+        "kseq comes to 95.0 % of the block efficiency of the optimal rule (otm) with the same "
+        "drafts and length, on average over 2 configurations; 90.0 to 100.0 %.",
+        "1 pass, 1 fail, 1 not predicted, 0 disputed, 0 skipped, 0 only shown.",
+        "<caption>Block efficiency and speed-up</caption>",
+        "a line that was given, not measured (results 3, 6, 7).",
+        "counts target calls, nothing is timed (results 5).",
+        "gains somewhat less on others (results 5, 6, 7).",
+        "Result 3: note: few requests.",
+        "Result 2: fail: speedup of chain single length=2, 3 predicted and 2 measured.",
+        "Result 2: not predicted: speedup of lookahead greedy window=5; off the path.",
+    };
+    empty_scratch();
+    write_story();
+    char *page = report(path, sizeof path / sizeof *path, NULL);
+    check_page(page);
+    assert_null(strstr(page, "not told"));
+    const char *before = page;
+    for (size_t i = 0; i < sizeof chapters / sizeof *chapters; i++) {
+        char id[64];
+        snprintf(id, sizeof id, "<section id=\"%s\">", chapters[i]);
+        const char *at = strstr(page, id);
+        if (!at || at < before)
+            fail_msg("chapter %s is not where it belongs", chapters[i]);
+        before = at;
+    }
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+        if (!strstr(page, says[i]))
+            fail_msg("the page does not say: %s", says[i]);
+    free(page);
+    // What tune found is faster than all that was merely best; or on another trace.
+    static const char *const others[] = {"# objective: speedup\n# cost: linear:1,0,0.1\n# "
+                                         "trace_hash: ab\nbatch\trank\tmethod\ttest\t"
+                                         "told_apart\n1\t1\tchain\t1.8\tno\n",
+                                         "# objective: speedup\n# cost: linear:1,0,0.1\n# "
+                                         "trace_hash: cd\nbatch\trank\tmethod\ttest\t"
+                                         "told_apart\n1\t1\tchain\t1.1\tno\n"};
+    for (int i = 0; i < 2; i++) {
+        write_rows("tune.tsv", others[i]);
+        page = report(path + 2, 5, NULL);
+        assert_non_null(strstr(page, i ? "chain: 1.10×" : "chain: 1.80×"));
+        assert_null(strstr(page, "Faster, but"));
+        assert_null(strstr(page, "interval nan"));
+        free(page);
+    }
+    unlink("t.dst/manifest.json");
+    rmdir("t.dst");
+    empty_scratch();
+}
+
+// What is no result: by name, and nothing is left behind.
+static void test_no_results(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"{\n\"a\": 1}\n", "bad: neither a manifest of a trace nor trace info --json"},
+        {"{\n\"trace\": \n", "bad: line "},
+        {"{\n\"trace\": 1}\n", NULL}, // a trace of which little is said
+        {"", "bad"},
+    };
+    empty_scratch();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        dsc_error err = {0};
+        const char *const in[] = {"bad"};
+        dsc_report_options o = {.latex = i % 2};
+        write_rows("bad", bad[i].text);
+        int rc = dsc_report_write(in, 1, "page.tex", &o, &err);
+        if (!bad[i].says)
+            assert_ok(rc, err);
+        else if (rc != DSC_EINPUT || !strstr(err.message, bad[i].says))
+            fail_msg("%d '%s', not '%s'", rc, err.message, bad[i].says);
+        assert_int_equal(count_files("page"), !bad[i].says);
+        unlink("page.tex");
+    }
+    dsc_error err = {0};
+    assert_int_equal(mkdir("empty.dst", 0777), 0);
+    assert_int_equal(dsc_report_write((const char *[]){"empty.dst"}, 1, "page.html", NULL, &err),
+                     DSC_EINPUT);
+    assert_non_null(strstr(err.message, "empty.dst/manifest.json"));
+    rmdir("empty.dst");
+    empty_scratch();
 }
 
 // Tables without anything to draw, or to rank by.
@@ -396,6 +539,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),     cmocka_unit_test(test_several),
         cmocka_unit_test(test_together), cmocka_unit_test(test_escaping),
+        cmocka_unit_test(test_story),    cmocka_unit_test(test_no_results),
         cmocka_unit_test(test_edges),    cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_browser),
     };
