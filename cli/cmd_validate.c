@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope validate: predictions beside what others measured or derived.
+// draftscope validate: predictions beside what others measured or derived (--published), and beside
+// what was measured here (--live).
 #include "cli/theory.h"
 #include "cli/validate.h"
+#include "cli/validate_live.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,11 +32,12 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_FORCE,
 };
 // clang-format on
-static const char usage[] = "validate [ROW...] --published [OPTIONS]";
+static const char usage[] =
+    "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl [OPTIONS]";
 static const char about[] =
-    "Prints published figures beside what theory or simulation predicts, the error, and whether it "
-    "is within the stated tolerance. Nothing is fitted but what a row says. Exit code 1 when a "
-    "figure is out of tolerance.";
+    "Prints published figures, or what runs of real models measured, beside what theory or "
+    "simulation predicts, the error, and whether it is within the stated tolerance. Nothing is "
+    "fitted but what a row says. Exit code 1 when a figure is out of tolerance.";
 
 // --- one row ----------------------------------------------------------------------------------
 
@@ -102,13 +105,16 @@ static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value
 
 static void print_help(void)
 {
-    const cli_help_section help[] = {{"Options", options, OPTIONS}};
+    const cli_help_section help[] = {
+        {"Options", options, OPTIONS},
+        {"Against live runs", validate_live_options, VALIDATE_LIVE_OPTIONS}};
     dsc_column row[ROWS];
     for (size_t r = 0; r < ROWS; r++)
         row[r] = (dsc_column){.name = rows[r]->name, .help = rows[r]->summary};
-    cli_print_help(usage, about, help, 1);
+    cli_print_help(usage, about, help, 2);
     cli_print_fields("Rows", row, ROWS);
     cli_print_fields("Columns", validate_columns, validate_column_count);
+    cli_print_fields("Columns with --live", validate_live_columns, validate_live_column_count);
 }
 
 // Which rows the words name; all when there are none.
@@ -155,10 +161,24 @@ static int sum_up(const dsc_table *t, dsc_error *err)
     return DSC_OK;
 }
 
+// What is asked for, one of the two.
+static int check_way(const dsc_option_value *value, const dsc_option_value *live, size_t words,
+                     dsc_error *err)
+{
+    const bool asked = validate_live_asked(live);
+    if (value[PUBLISHED].given == asked)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--published, or --trace and --live, expected, %s (see: draftscope "
+                        "validate --help)",
+                        asked ? "not both" : "one of them");
+    return asked ? cli_check_positionals(words, 0, 0, "no argument with --live", err) : DSC_OK;
+}
+
 static int run(int argc, char **argv, dsc_error *err)
 {
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_value value[OPTIONS], live[VALIDATE_LIVE_OPTIONS];
+    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
+                             {validate_live_options, VALIDATE_LIVE_OPTIONS, live, false, NULL}};
     dsc_table t = {0};
     size_t words;
     bool chosen[ROWS];
@@ -166,19 +186,21 @@ static int run(int argc, char **argv, dsc_error *err)
         print_help();
         return DSC_OK;
     }
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
-    if (!rc && !value[PUBLISHED].given)
-        rc = dsc_fail(err, DSC_EUSAGE, "--published expected (see: draftscope validate --help)");
+    int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
     if (!rc)
+        rc = check_way(value, live, words, err);
+    if (!rc && value[PUBLISHED].given)
         rc = choose(argv, words, chosen, err);
     if (!rc)
-        rc = validate_all(&t, chosen, value, err);
+        rc = value[PUBLISHED].given ? validate_all(&t, chosen, value, err)
+                                    : validate_live(&t, live, err);
     if (!rc)
         rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
     if (!rc)
-        rc = sum_up(&t, err);
+        rc = value[PUBLISHED].given ? sum_up(&t, err) : validate_live_sum_up(&t, err);
     dsc_table_fini(&t);
     return rc;
 }
 
-const cli_command cli_validate = {"validate", "predictions against published figures", run};
+const cli_command cli_validate = {"validate", "predictions against published figures and live runs",
+                                  run};

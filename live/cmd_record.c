@@ -2,7 +2,7 @@
 // draftscope live record: a run as a trace, with what both models say along the outputs.
 #include "cli/method.h"
 #include "live/live.h"
-#include "live/prompts.h"
+#include "live/provenance.h"
 #include "live/recorder.h"
 #include "live/run.h"
 #include "traces/import_record.h"
@@ -89,43 +89,37 @@ typedef struct context {
 
 static json_t *describe(const context *c, live_side side)
 {
-    static const int folder[] = {LIVE_PAIR_TARGET, LIVE_PAIR_DRAFT, LIVE_PAIR_MIDDLE};
-    static const int shape[] = {LIVE_PAIR_SHAPE, LIVE_PAIR_DRAFT_SHAPE, LIVE_PAIR_MIDDLE};
-    const live_weights *w = c->pair.weights[side];
-    const char *name = c->models[folder[side]].text;
-    char path[4096], hash[DSC_SHA256_HEX] = "";
-    dsc_error unheard;
-    if (!w || (side != LIVE_TARGET && w == c->pair.weights[LIVE_TARGET]))
+    live_identity m;
+    if (!live_identify(&m, &c->pair, c->models, side))
         return NULL;
-    if (name && snprintf(path, sizeof path, "%s/config.json", name) < (int)sizeof path)
-        dsc_sha256_file(path, hash, &unheard);
+    const live_weights *w = c->pair.weights[side];
     const bool head = w->config.family == LIVE_EAGLE || w->config.family == LIVE_MEDUSA;
-    json_t *o = json_pack("{s:s, s:b, s:s, s:s}", "architecture", w->config.model_type, "head",
-                          head, "dtype", dsc_dtype_name(w->config.dtype), "device",
-                          c->pair.backend[side]->device);
-    if (name)
-        json_object_set_new(o, "folder", dsc_json_text(name));
-    else
-        json_object_set_new(o, "shape", dsc_json_text(c->models[shape[side]].text));
-    if (*hash)
-        json_object_set_new(o, "config_sha256", json_string(hash));
+    json_t *o = json_pack("{s:s, s:b, s:s, s:s}", "architecture", m.architecture, "head", head,
+                          "dtype", m.dtype, "device", m.device);
+    json_object_set_new(o, m.folder ? "folder" : "shape",
+                        dsc_json_text(m.folder ? m.folder : m.shape));
+    if (*m.config_sha256)
+        json_object_set_new(o, "config_sha256", json_string(m.config_sha256));
+    json_object_set_new(o, "weights_sha256", json_string(m.weights_sha256));
     return o;
 }
 
 static char *make_provenance(const context *c)
 {
-    static const char *const name[] = {"target", "draft", "middle"};
     const live_sampling *s = &c->pair.sampling;
-    json_t *o = json_pack(
-        "{s:s, s:o, s:s, s:s, s:f, s:I, s:f, s:f, s:I, s:I}", "version", PACKAGE_VERSION, "command",
-        dsc_json_text(cli_command_line()), "method", c->config.drafter->name, "rule", c->rule->name,
-        "temperature", s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
-        "laws_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
-        (json_int_t)c->value[SEED].integer, "max_tokens", (json_int_t)c->value[MAX_TOKENS].integer);
+    char prompts[DSC_SHA256_HEX];
+    live_hash_prompts(&c->prompts, prompts);
+    json_t *o = json_pack("{s:s, s:o, s:s, s:s, s:f, s:I, s:f, s:f, s:I, s:I, s:s}", "version",
+                          PACKAGE_VERSION, "command", dsc_json_text(cli_command_line()), "method",
+                          c->config.drafter->name, "rule", c->rule->name, "temperature",
+                          s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
+                          "laws_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
+                          (json_int_t)c->value[SEED].integer, "max_tokens",
+                          (json_int_t)c->value[MAX_TOKENS].integer, "prompts_sha256", prompts);
     for (int side = 0; side < LIVE_SIDES; side++) {
         json_t *model = describe(c, (live_side)side);
         if (model)
-            json_object_set_new(o, name[side], model);
+            json_object_set_new(o, live_side_names[side], model);
     }
     char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(o);
@@ -366,7 +360,7 @@ static int prepare(context *c, dsc_error *err)
     if (!rc)
         rc = live_pair_check_heads(&c->pair, &c->config, err);
     if (!rc)
-        rc = live_prompts_read(&c->prompts, v[PROMPTS].text, (size_t)v[REQUESTS].integer,
+        rc = live_prompts_read(&c->prompts, v[PROMPTS].text, 0, (size_t)v[REQUESTS].integer,
                                c->pair.tokenizer, c->pair.config[LIVE_TARGET].vocab, err);
     if (!rc)
         rc = check_lengths(c, err);

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "cli/method.h"
 #include "live/live.h"
-#include "live/prompts.h"
+#include "live/run_detail.h"
 #include "live/run_report.h"
 #include "traces/import_record.h"
 
@@ -19,6 +19,7 @@ enum {
     PROMPT,
     REPLAY,
     REQUESTS,
+    SKIP,
     MAX_TOKENS,
     BASELINE,
     OUTPUT,
@@ -43,7 +44,9 @@ static const dsc_option options[OPTIONS] = {
      .help = "prompts and outputs of a trace: the steps that draftscope sim takes on it, with a "
              "clock, whatever the target would say"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
-     .max = 1000000000, .help = "the first N prompts of the file or trace; 0: all"},
+     .max = 1000000000, .help = "N prompts of the file or trace; 0: all"},
+    {.name = "skip", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
+     .max = 1000000000, .help = "not the first N of them: the others are run as behind these"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
      .max = 1 << 24, .help = "of an output; an end token ends it before"},
     {.name = "baseline", .kind = DSC_OPTION_FLAG,
@@ -52,7 +55,9 @@ static const dsc_option options[OPTIONS] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
      .help = "write texts and tokens here, as lines that trace import reads"},
     {.name = "overwrite", .kind = DSC_OPTION_FLAG, .help = "replace an output that exists"},
-    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "one JSON object and no texts"},
+    {.name = "json", .kind = DSC_OPTION_FLAG,
+     .help = "one JSON object and no texts; many of them, >> results.jsonl, are what draftscope "
+             "validate --live reads"},
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
 };
@@ -65,7 +70,7 @@ static const char about[] =
     "and the seconds it took. Interrupted, it finishes the step and prints what there is.";
 
 typedef struct context {
-    const dsc_option_value *value;
+    const dsc_option_value *value, *models;
     live_pair pair;
     live_prompts prompts;
     dsc_config config, none;
@@ -73,6 +78,7 @@ typedef struct context {
     dsc_trace *replayed; // --force
     live_run run, plain;
     live_report report;
+    live_detail detail;
     dsc_outfile output;
     cli_progress progress;
     int64_t done;   // output tokens of finished requests
@@ -163,7 +169,7 @@ static json_t *reference_list(const live_prompt *q)
 static int write_line(context *c, const dsc_request *q, const live_output *out,
                       const dsc_buffer *text, bool finished, dsc_error *err)
 {
-    const live_prompt *p = &c->prompts.item[q->index];
+    const live_prompt *p = &c->prompts.item[q->index - c->prompts.skipped];
     const live_measure *m = &c->run.measure;
     const dsc_model *target = live_session_model(c->pair.session[LIVE_TARGET]);
     const bool ended = out->count && dsc_model_is_end(target, out->token[out->count - 1]);
@@ -225,6 +231,22 @@ static int request_failed(const context *c, int64_t i, int rc, dsc_error *err)
     return dsc_error_prefix(err, rc, "%s", place);
 }
 
+// Of outputs that are drawn, for a line that says how likely they were; the clock has stopped.
+static int ask_target(context *c, const dsc_request *q, const live_output *out, dsc_error *err)
+{
+    const live_pair *p = &c->pair;
+    live_likelihood x;
+    if (!c->value[JSON].given || c->replayed || p->sampling.temperature == 0)
+        return DSC_OK;
+    int rc = live_output_likelihood(p->session[LIVE_TARGET], p->weights[LIVE_TARGET]->config.vocab,
+                                    &p->sampling, q->prompt,
+                                    (dsc_token_view){out->token, out->count}, &x, err);
+    if (rc)
+        return request_failed(c, q->index - c->prompts.skipped, rc, err);
+    live_detail_likelihood(&c->detail, x);
+    return DSC_OK;
+}
+
 // Both outputs of a request, one behind the other, so that both meet the same machine.
 static int run_request(context *c, int64_t i, dsc_error *err)
 {
@@ -238,7 +260,11 @@ static int run_request(context *c, int64_t i, dsc_error *err)
     if (!rc)
         live_report_add(&c->report, &c->run);
     if (!rc)
+        rc = live_detail_add(&c->detail, &c->run, (dsc_token_view){out.token, out.count}, err);
+    if (!rc)
         rc = keep_output(c, &q, &out, !stopped, err);
+    if (!rc && !stopped)
+        rc = ask_target(c, &q, &out, err);
     c->done += out.count;
     if (rc || stopped || !c->value[BASELINE].given)
         return rc ? rc : stopped;
@@ -246,6 +272,7 @@ static int run_request(context *c, int64_t i, dsc_error *err)
     if (rc)
         return rc == DSC_EINTERRUPT ? rc : request_failed(c, i, rc, err);
     const live_output plain = output_of(c);
+    live_detail_compare(&c->detail, &c->plain.measure, plain.count);
     return live_report_compare(&c->report, i, &out, &c->run.measure, &plain, &c->plain.measure,
                                err);
 }
@@ -312,12 +339,32 @@ static void print_divergences(const context *c)
     }
 }
 
-static int print_result(const context *c, dsc_error *err)
+static int print_line(const context *c, const dsc_table *totals, bool interrupted, dsc_error *err)
+{
+    const live_origin origin = {.pair = &c->pair,
+                                .models = c->models,
+                                .prompts = &c->prompts,
+                                .counts = &c->report.counts,
+                                .trace_hash =
+                                    c->replayed ? dsc_trace_get_info(c->replayed)->hash : NULL,
+                                .seed = c->run.seed,
+                                .max_tokens = c->run.max_tokens,
+                                .baseline = c->value[BASELINE].given,
+                                .interrupted = interrupted};
+    dsc_table t = {0};
+    int rc = live_detail_extend(&c->detail, &origin, totals, &t, err);
+    if (!rc)
+        dsc_table_write_jsonl_row(&t, 0, stdout);
+    dsc_table_fini(&t);
+    return rc;
+}
+
+static int print_result(const context *c, bool interrupted, dsc_error *err)
 {
     dsc_table t = {0};
     int rc = live_report_table(&c->report, &t, err);
     if (!rc && c->value[JSON].given)
-        dsc_table_write_jsonl_row(&t, 0, stdout);
+        rc = print_line(c, &t, interrupted, err);
     else if (!rc)
         print_summary(&t);
     dsc_table_fini(&t);
@@ -336,7 +383,7 @@ static int finish(context *c, int rc, dsc_error *err)
     if (c->output.stream)
         late = dsc_outfile_commit(&c->output, &second);
     if (!late)
-        late = print_result(c, &second);
+        late = print_result(c, rc != DSC_OK, &second);
     if (!rc && late)
         *err = second;
     return rc ? rc : late;
@@ -350,11 +397,12 @@ static int read_prompts(context *c, char **word, size_t words, dsc_error *err)
     const live_pair *p = &c->pair;
     int rc = DSC_OK;
     if (c->replayed)
-        return live_prompts_replay(&c->prompts, c->replayed, (size_t)v[REQUESTS].integer,
-                                   p->config[LIVE_TARGET].vocab, err);
+        return live_prompts_replay(&c->prompts, c->replayed, v[SKIP].integer,
+                                   (size_t)v[REQUESTS].integer, p->config[LIVE_TARGET].vocab, err);
     if (!v[PROMPT].given)
-        return live_prompts_read(&c->prompts, v[PROMPTS].text, (size_t)v[REQUESTS].integer,
-                                 p->tokenizer, p->config[LIVE_TARGET].vocab, err);
+        return live_prompts_read(&c->prompts, v[PROMPTS].text, v[SKIP].integer,
+                                 (size_t)v[REQUESTS].integer, p->tokenizer,
+                                 p->config[LIVE_TARGET].vocab, err);
     for (size_t i = 0; i < words && !rc; i++)
         rc =
             live_prompts_add(&c->prompts, word[i], p->tokenizer, p->config[LIVE_TARGET].vocab, err);
@@ -406,6 +454,7 @@ static int prepare_runs(context *c, dsc_error *err)
         forced ? dsc_trace_get_info(c->replayed)->max_output_tokens : c->value[MAX_TOKENS].integer;
     const bool greedy = c->rule->greedy;
     c->none.drafter = &dsc_drafter_none;
+    live_detail_init(&c->detail);
     int rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, seed, most, forced, err);
     if (!rc)
         rc = live_run_init(&c->plain, &c->pair, &c->none, dsc_pair_rule(c->none.drafter, greedy),
@@ -466,6 +515,7 @@ static void context_fini(context *c)
 {
     dsc_outfile_abort(&c->output);
     live_report_fini(&c->report);
+    live_detail_fini(&c->detail);
     live_run_fini(&c->run);
     live_run_fini(&c->plain);
     live_prompts_free(&c->prompts);
@@ -484,6 +534,8 @@ static void print_help(int argc, char **argv)
     const dsc_column *field = live_report_fields(&fields);
     cli_print_method_help(usage, about, own, 2, argc, argv);
     cli_print_fields("Measured fields", field, fields);
+    field = live_detail_fields(&fields);
+    cli_print_fields("Fields of --json only", field, fields);
 }
 
 static int run(int argc, char **argv, dsc_error *err)
@@ -493,7 +545,7 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS], pair[LIVE_PAIR_OPTIONS], parameter[DSC_MAX_PARAMETERS];
-    context c = {.value = value};
+    context c = {.value = value, .models = pair};
     size_t words;
     int rc = cli_find_method(argc, argv, &c.config.drafter, err);
     if (rc)

@@ -143,7 +143,7 @@ static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r
     return rc;
 }
 
-int live_prompts_read(live_prompts *p, const char *path, size_t most,
+int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t most,
                       const dsc_tokenizer *tokenizer, int64_t vocab, dsc_error *err)
 {
     dsc_input *in = NULL;
@@ -159,9 +159,16 @@ int live_prompts_read(live_prompts *p, const char *path, size_t most,
         if (rc || !line.bytes)
             break;
         rc = read_line(p, &line, &record, tokenizer, encoder, vocab, dsc_input_name(in), err);
+        if (!rc && p->count && p->skipped < skip) {
+            free_prompt(&p->item[--p->count]);
+            p->longest = 0;
+            p->skipped++;
+        }
     }
     if (!rc && !p->count)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: no prompt in it", dsc_input_name(in));
+        rc = p->skipped ? dsc_fail(err, DSC_EINPUT, "%s: %" PRId64 " prompts, all of them skipped",
+                                   dsc_input_name(in), p->skipped)
+                        : dsc_fail(err, DSC_EINPUT, "%s: no prompt in it", dsc_input_name(in));
     dsc_import_record_fini(&record);
     dsc_encoder_free(encoder);
     dsc_input_close(in);
@@ -206,7 +213,7 @@ dsc_request live_prompts_request(const live_prompts *p, size_t i)
 {
     const live_prompt *q = &p->item[i];
     return (dsc_request){
-        .index = (int64_t)i,
+        .index = p->skipped + (int64_t)i,
         .id = {q->id, (int64_t)strlen(q->id)},
         .prompt = {q->token, q->prompt},
         .output = {q->output ? q->token + q->prompt + q->offset[q->references] : NULL, q->output},

@@ -23,21 +23,22 @@ typedef struct live_prompt {
 typedef struct live_prompts {
     live_prompt *item; // [count]
     size_t count, capacity;
+    int64_t skipped;    // requests of the source in front of them: their numbers go on from there
     const char *source; // the file's name, or NULL; the caller's
     int64_t longest;    // tokens
 } live_prompts;         // zero-initialise
 
-// The first `most` prompts of a file (plain, .gz, .zst; "-": standard input); 0: all. `tokenizer`
-// NULL: token ids only. Ids are in [0, vocab). DSC_EINPUT: "FILE:LINE: ...".
-int live_prompts_read(live_prompts *p, const char *path, size_t most,
+// `most` prompts of a file (plain, .gz, .zst; "-": standard input) behind the first `skip`; 0: all.
+// `tokenizer` NULL: token ids only. Ids are in [0, vocab). DSC_EINPUT: "FILE:LINE: ...".
+int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t most,
                       const dsc_tokenizer *tokenizer, int64_t vocab, dsc_error *err);
 // Another one, a text.
 int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
                      int64_t vocab, dsc_error *err);
-// The first `most` requests of a trace, with their outputs, to be run again (live/forced.h); 0:
-// all. DSC_EINPUT: a token that is not in [0, vocab).
-int live_prompts_replay(live_prompts *p, const dsc_trace *trace, size_t most, int64_t vocab,
-                        dsc_error *err);
+// Requests of a trace likewise, with their outputs, to be run again (live/forced.h); those without
+// an output are passed over. DSC_EINPUT: a token that is not in [0, vocab).
+int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,
+                        int64_t vocab, dsc_error *err);
 void live_prompts_free(live_prompts *p);
 
 // Prompt i as a request, without output unless one is recorded; valid as long as `p`.

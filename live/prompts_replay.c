@@ -88,8 +88,8 @@ static int add(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_
     return rc;
 }
 
-int live_prompts_replay(live_prompts *p, const dsc_trace *trace, size_t most, int64_t vocab,
-                        dsc_error *err)
+int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,
+                        int64_t vocab, dsc_error *err)
 {
     int rc = DSC_OK;
     p->source = dsc_trace_path(trace);
@@ -101,10 +101,17 @@ int live_prompts_replay(live_prompts *p, const dsc_trace *trace, size_t most, in
         for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
             dsc_request q;
             dsc_shard_request(shard, i, &q);
-            if (q.output.count && (!most || p->count < most))
+            if (!q.output.count || (most && p->count == most))
+                continue;
+            if (p->skipped < skip)
+                p->skipped++;
+            else
                 rc = add(p, trace, &q, vocab, err);
         }
         dsc_shard_close(shard);
     }
-    return rc;
+    return rc || !p->skipped || p->count
+               ? rc
+               : dsc_fail(err, DSC_EUSAGE, "%.300s: %" PRId64 " outputs, all of them skipped",
+                          p->source, p->skipped);
 }

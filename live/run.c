@@ -21,16 +21,27 @@ double live_measure_select_s(const live_measure *m, const dsc_config *config)
 
 // --- life ----------------------------------------------------------------------------------------
 
+// Longer passes than this are not counted one by one.
+enum { MOST_WIDTHS = 1 << 16 };
+
 int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
 {
     // The last token of an output is the target's own.
     const int64_t limit = dsc_config_limit(r->config), room = r->max_tokens - 1;
     const int64_t most = limit < room ? limit : room > 0 ? room : 0;
+    const int64_t width = dsc_config_width(r->config), widths = width > MOST_WIDTHS ? 0 : width;
+    const int64_t overlaps = r->config->drafter->overlaps ? width : 0;
     void *histogram;
-    int rc = dsc_alloc(&histogram, (size_t)most + 1, sizeof *out->histogram, err);
-    if (!rc)
-        *out = dsc_counts_zero(histogram, most);
-    return rc;
+    int rc = dsc_alloc(&histogram, (size_t)(most + 1 + widths + overlaps * overlaps),
+                       sizeof *out->histogram, err);
+    if (rc)
+        return rc;
+    *out = dsc_counts_zero(histogram, most);
+    out->width_length = widths;
+    out->width = widths ? out->histogram + most + 1 : NULL; // zero, as allocated
+    out->overlap_length = overlaps;
+    out->overlap = overlaps ? out->histogram + most + 1 + widths : NULL;
+    return DSC_OK;
 }
 
 int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,

@@ -49,7 +49,8 @@ int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
 // Runs a request to its end. Its output is in pair->models.target until another one begins; on
 // failure, and when `step` stopped it, counts and output are those of the steps that were taken.
 int live_run_request(live_run *r, const dsc_request *request, dsc_error *err);
-// Counts with the same room, zero, in fresh memory: (*out).histogram is to be freed.
+// Counts with the same room, of widths and overlaps too, zero, in fresh memory: (*out).histogram is
+// to be freed, which holds all of it.
 int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err);
 void live_run_fini(live_run *r);
 

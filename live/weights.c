@@ -5,6 +5,7 @@
 #include "live/clock.h"
 
 #include "base/memory.h"
+#include "live/fingerprint.h"
 #include "live/layout.h"
 #include "live/numbers.h"
 #include "live/stream.h"
@@ -376,6 +377,8 @@ static int load(owned *o, const char *folder, char **unused, dsc_error *err)
         rc = live_layout_alloc(&o->layout, w, err);
     if (!rc)
         rc = read_tensors(&l, &w->file_bytes, err);
+    if (!rc)
+        rc = live_fingerprint_files(l.files, w->fingerprint, err);
     if (!rc) // of the matrices, whatever config.json says
         w->config.dtype =
             w->layer && w->config.layers ? w->layer[0].qkv.dtype : w->medusa[0].linear.dtype;
@@ -470,6 +473,7 @@ int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtyp
     o->w.backend = b;
     o->w.config = *c;
     o->w.config.dtype = dtype;
+    live_fingerprint_random(c, dtype, seed, o->w.fingerprint);
     rc = make(o, dtype, seed, err);
     o->w.load_s = live_now_s() - start;
     if (rc)

@@ -3,6 +3,7 @@
 #ifndef DSC_LIVE_WEIGHTS_H
 #define DSC_LIVE_WEIGHTS_H
 
+#include "base/sha256.h"
 #include "live/backend.h"
 
 // Matrices that are multiplied by the same input are stored as one, row block behind row block.
@@ -42,6 +43,7 @@ typedef struct live_weights {
     double bytes;             // on the device
     double load_s;            // wall time of loading, the files' bytes below
     double file_bytes;
+    char fingerprint[DSC_SHA256_HEX]; // live/fingerprint.h
 } live_weights;
 
 // Loads FOLDER (model.safetensors, or shards by model.safetensors.index.json) onto the backend.

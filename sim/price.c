@@ -27,12 +27,12 @@ static int target_call(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass,
 }
 
 // Draft model and target at the same time: a step takes as long as the longer of the two.
-static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, double *seconds,
+static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, dsc_price *out,
                       dsc_error *err)
 {
     double draft = 0;
     int rc = DSC_OK;
-    *seconds = 0;
+    out->time_s = out->draft_s = out->verify_s = 0;
     for (int64_t i = 0; i < c->overlap_length * c->overlap_length && !rc; i++) {
         int64_t calls = i / c->overlap_length, steps = c->overlap[i];
         double target;
@@ -43,14 +43,17 @@ static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, 
         pass.tokens = (double)(i % c->overlap_length + 1);
         if (!rc)
             rc = dsc_cost_target(cost, pass, &target, err);
-        if (!rc)
-            *seconds += (double)steps * fmax((double)calls * draft, target);
+        if (rc)
+            break;
+        out->time_s += (double)steps * fmax((double)calls * draft, target);
+        out->draft_s += (double)(steps * calls) * draft;
+        out->verify_s += (double)steps * target;
     }
     return rc;
 }
 
 // One after the other.
-static int in_turns(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, double *seconds,
+static int in_turns(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, dsc_price *out,
                     dsc_error *err)
 {
     const dsc_expected x = dsc_counts_real(c);
@@ -61,7 +64,11 @@ static int in_turns(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, do
         pass.tokens = x.draft_call_tokens / x.draft_calls;
         rc = dsc_cost_draft(cost, pass, &draft, err);
     }
-    *seconds = rc ? 0 : x.target_calls * target + x.draft_calls * draft;
+    if (rc)
+        return rc;
+    out->draft_s = x.draft_calls * draft;
+    out->verify_s = x.target_calls * target;
+    out->time_s = x.target_calls * target + x.draft_calls * draft;
     return rc;
 }
 
@@ -70,13 +77,13 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
 {
     const dsc_expected x = dsc_counts_real(counts);
     double tokens = (double)counts->output_tokens;
-    *out = (dsc_price){NAN, NAN, NAN, NAN};
+    *out = (dsc_price){NAN, NAN, NAN, NAN, NAN, NAN};
     if (!(x.target_calls > 0) || !(tokens > 0))
         return DSC_OK;
     dsc_pass pass = {.context = x.target_call_context / x.target_calls, .batch = (double)batch};
     dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch};
-    int rc = counts->overlap ? overlapped(cost, counts, pass, &out->time_s, err)
-                             : in_turns(cost, counts, pass, &out->time_s, err);
+    int rc = counts->overlap ? overlapped(cost, counts, pass, out, err)
+                             : in_turns(cost, counts, pass, out, err);
     if (!rc)
         rc = dsc_cost_target(cost, plain, &out->plain_s, err);
     if (rc)

@@ -27,6 +27,8 @@ typedef struct dsc_price {
     double plain_s;      // of the same output at one token per call, in the same batch
     double speedup;      // plain_s / time_s
     double tokens_per_s; // of all sequences
+    double draft_s;      // of the run, in passes of the draft model
+    double verify_s;     // in passes of the target; both add up to time_s unless they overlap
 } dsc_price;             // NaN when there was no call
 
 // A cost that is not linear needs dsc_counts.width (dsc_run_options.widths) to be exact. batch

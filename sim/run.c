@@ -373,6 +373,9 @@ static void say_why(const job *j, dsc_engine_choice *out)
                           : "step by step, as asked or as needed";
     out->engine = j->expect || j->expected ? DSC_ENGINE_EXPECT : DSC_ENGINE_LOOP;
     out->expected = j->expected;
+    out->recorded = j->recorded_draft;
+    snprintf(out->reads, sizeof out->reads, "%s",
+             j->expected ? dsc_rule_plan_reads(&j->rule_plan) : "");
     if (j->expected)
         snprintf(out->why, sizeof out->why, "expectations given the recorded output, from %s",
                  dsc_rule_plan_reads(&j->rule_plan));

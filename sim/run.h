@@ -40,6 +40,8 @@ typedef struct dsc_run_options {
 typedef struct dsc_engine_choice {
     dsc_engine engine; // LOOP or EXPECT
     bool expected;     // its results are expectations (dsc_counts.expected)
+    bool recorded;     // the loop's draft model is what the trace recorded of one
+    char reads[64];    // of the trace, when `expected`: "draft_logp, target_logp"; else ""
     char why[128];     // "no draws: every probability is known from draft_logp, target_logp"
 } dsc_engine_choice;
 

@@ -2,28 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # A greedy trace of draftscope live record predicts what other methods do with the same models: every
 # count of draftscope sim is that of draftscope live run. And what a trace does not know is refused.
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
-case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+. "${top_srcdir:-.}/tests/cli/common.sh"
 demo=${LIVE_DEMO:-$top/live/demo}
 if ! [ -x "${draftscope%/*}/draftscope-live" ] || ! [ -d "$demo/target" ]; then
     echo "no draftscope-live or no demo models: skipped"
     exit 77
 fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/test_live_predict.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 99
-passed=0 failed=0
 
-ok() {
-    passed=$((passed + 1))
-}
-not_ok() {
-    failed=$((failed + 1))
-    echo "not ok - $*"
-}
 live() { # command, folder of the draft model, options
     command=$1 draft=$2
     shift 2
@@ -179,5 +164,4 @@ rule_is single
 "$draftscope" sim draft.dst --json --method chain >sim.json 2>err
 rule_is greedy
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

@@ -115,7 +115,7 @@ check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
 
 for command in sim sweep merge tune plot report validate list; do
-    options "draftscope-$command(1): options" "draftscope-$command.1" "" 'Options|Models' "$command"
+    options "draftscope-$command(1): options" "draftscope-$command.1" "" 'Options|Models|Against' "$command"
 done
 
 "$DRAFTSCOPE" list methods | sed 's/ .*//' >methods
@@ -160,6 +160,9 @@ if [ "$live" ]; then
     "$DRAFTSCOPE" live run --help | help_fields "Measured fields" >program
     entries draftscope-live.1 "OUTPUT FIELDS" "draftscope live run" | squeeze >page
     same "draftscope-live(1): measured fields, word for word" program page
+    "$DRAFTSCOPE" live run --help | help_fields "Fields of --json only" >program
+    entries draftscope-live.1 "OUTPUT FIELDS" "draftscope live run --json" | squeeze >page
+    same "draftscope-live(1): fields of --json only, word for word" program page
 else
     skip "draftscope-live(1)" "not built"
 fi
@@ -255,9 +258,12 @@ same "draftscope-merge(1): columns of a shard, word for word" program page
 "$DRAFTSCOPE" trace info all.dst | sed 's/ .*//' >program
 undocumented "draftscope-trace(1): every field of info" draftscope-trace.1
 
-for section in Rows:ROWS Columns:"OUTPUT FIELDS"; do
+"$DRAFTSCOPE" validate --help | help_fields Rows >program
+entries draftscope-validate.1 ROWS | squeeze >page
+same "draftscope-validate(1): Rows, word for word" program page
+for section in Columns:--published "Columns with --live:--live"; do
     "$DRAFTSCOPE" validate --help | help_fields "${section%%:*}" >program
-    entries draftscope-validate.1 "${section#*:}" | squeeze >page
+    entries draftscope-validate.1 "OUTPUT FIELDS" "${section#*:}" | squeeze >page
     same "draftscope-validate(1): ${section%%:*}, word for word" program page
 done
 

@@ -122,7 +122,8 @@ fi
 
 bad 2 'did you mean pearl?' "$tables" perl
 bad 2 'see: draftscope validate --help' "$tables" nothing-like-it
-bad 2 "unknown option" "$tables" --live x
+bad 2 "unknown option" "$tables" --nonsense x
+bad 2 "not both" "$tables" --live x
 "$draftscope" validate pearl >out 2>err
 check "--published is expected" [ $? = 2 ]
 bad 4 'no/pearl.tsv: No such file' no pearl

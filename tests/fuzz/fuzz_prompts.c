@@ -39,7 +39,7 @@ FUZZ_TARGET(prompts)
     const int64_t vocab = choice & 2 ? 100 : 300;
     live_prompts p = {0};
     dsc_error err = {0};
-    int rc = live_prompts_read(&p, fuzz_file("prompts.jsonl", in.data, in.size), 0,
+    int rc = live_prompts_read(&p, fuzz_file("prompts.jsonl", in.data, in.size), 0, 0,
                                choice & 1 ? bytes : NULL, vocab, &err);
     if (rc)
         fuzz_refused(rc, &err);

@@ -1,0 +1,329 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# draftscope validate --live on the demo models: what was run is what is predicted, greedy to the
+# token and drawn within chance; a wrong cost table, a wrong rule, a method that was not run so,
+# other prompts, models and settings are found. Seconds are written into the lines by hand: no test
+# depends on how fast the machine is.
+. "${top_srcdir:-.}/tests/cli/common.sh"
+demo=${LIVE_DEMO:-$top/live/demo}
+if ! [ -x "${draftscope%/*}/draftscope-live" ] || ! [ -d "$demo/target" ]; then
+    echo "no draftscope-live or no demo models: skipped"
+    exit 77
+fi
+
+live() { # COMMAND arguments...: on the demo models, 12 prompts of 40 tokens
+    command=$1
+    shift
+    "$draftscope" live "$command" --target "$demo/target" --draft "$demo/draft" \
+        --prompts prompts.jsonl --max-tokens 40 --threads 1 --device cpu --progress never "$@" \
+        2>err </dev/null || not_ok "live $command $*: $(cat err)"
+}
+run() { # RESULTS arguments...: another line
+    to=$1
+    shift
+    live run --json "$@" >>"$to"
+}
+program() { # what good and bad run
+    "$draftscope" validate "$@"
+}
+# cells NAME...: these columns of the table in `out`, without its header.
+cells() {
+    grep -v '^#' out | awk -F '\t' -v names="$*" '
+        NR == 1 { n = split(names, name, " "); for (i = 1; i <= NF; i++) column[$i] = i; next }
+        { for (i = 1; i <= n; i++) printf "%s%s", $column[name[i]], i < n ? "\t" : "\n" }'
+}
+has() { # a line of the cells named first
+    cells "$1" >found
+    check "'$2' among $1" grep -qxF -e "$2" found
+}
+
+head -n 12 "$demo/prompts.jsonl" >prompts.jsonl
+live record --method none -o greedy.dst
+live record --method none --temperature 1 --seed 5 --statistics 3 -o drawn.dst
+for length in 1 2 4 7; do
+    run greedy.jsonl --method chain --length $length --baseline
+    run drawn.jsonl --method chain --length $length --temperature 1 --seed $length
+done
+run greedy.jsonl --method pld
+run greedy.jsonl --method llma --references all --k 4
+run drawn.jsonl --method spectr --drafts 3 --length 3 --rule kseq --temperature 1
+run drawn.jsonl --method spectr --drafts 2 --length 4 --rule otm --temperature 1
+
+# --- what was run is what is predicted ---------------------------------------------------------
+
+good --trace greedy.dst --live greedy.jsonl
+check "a sentence" grep -q ': 6 configurations: 6 pass, 0 fail, 0 are not predicted; worst' err
+cells quantity verdict | grep -v '	pass$' >rest
+check "shares are shown, all others pass" sh -c '! grep -v "^accept_share	shown$" rest'
+cells quantity error at | awk -F '\t' '$1 != "acceptance_rate" && ($2 > 1e-9 || $2 < -1e-9)' >errors
+check "greedy counts are equal: $(cat errors)" test ! -s errors
+has "method parameters quantity tolerance" "chain	length=4	block_efficiency	equal"
+has "method parameters quantity tolerance verdict" \
+    "chain	all	block_efficiency	1 % or |z| <= 3	pass"
+has "method parameters quantity predicted measured" "chain	length=1	outputs	1	1"
+has "method parameters quantity predicted measured" "chain	length=1	divergences	0	0"
+has "method parameters quantity source" "chain	length=2	block_efficiency	expect: draft_rank"
+has "method parameters quantity source" "pld	length=10	block_efficiency	expect: output"
+has "method parameters" "llma	k=4 references=all"
+check "the columns" grep -qx "method	rule	parameters	temperature	quantity	at	predicted	measured	error	error_percent	se	z	tolerance	verdict	source	note" out
+check "the trace's hash" grep -q '^# trace_hash: [0-9a-f]*$' out
+# By hand, from the line: 1.. are the calls that accepted so many.
+calls=$(sed -n '1s/.*"target_calls": \([0-9]*\).*/\1/p' greedy.jsonl)
+tokens=$(sed -n '1s/.*"output_tokens": \([0-9]*\).*/\1/p' greedy.jsonl)
+cells quantity measured | awk -F '\t' -v be="$tokens $calls" 'BEGIN { split(be, x, " ") }
+    $1 == "block_efficiency" { d = $2 - x[1] / x[2]; exit d > 1e-12 || d < -1e-12 }'
+check "block efficiency is tokens / calls" test $? = 0
+
+good --trace drawn.dst --live drawn.jsonl
+has "method parameters quantity source verdict" "chain	length=7	output_nll	entropy	pass"
+check "six pass" grep -q ': 6 configurations: 6 pass, 0 fail' err
+has "method rule parameters quantity tolerance" \
+    "spectr	kseq	drafts=3 length=3	block_efficiency	|z| <= 3"
+has "method rule parameters quantity source" \
+    "chain	single	length=2	block_efficiency	expect: draft_logp, target_logp"
+cp out first
+good --trace drawn.dst --live drawn.jsonl --threads 3
+check "threads change nothing" sh -c 'grep -v "^#" first >a; grep -v "^#" out >b; cmp -s a b'
+good --trace drawn.dst --live drawn.jsonl --json
+check "an object per row" grep -q '"quantity": "accept_distance"' out
+
+# Repeats say nothing new; other seeds are further samples.
+sed -n 1,2p greedy.jsonl >twice.jsonl
+sed -n 1p greedy.jsonl >>twice.jsonl
+good --trace greedy.dst --live twice.jsonl
+check "two configurations" grep -q ': 2 configurations: 2 pass' err
+sed -n 2p drawn.jsonl >seeds.jsonl
+good --trace drawn.dst --live seeds.jsonl
+cells quantity se | awk '$1 == "block_efficiency" { print $2; exit }' >one
+run seeds.jsonl --method chain --length 2 --temperature 1 --seed 77
+run seeds.jsonl --method chain --length 2 --temperature 1 --seed 78
+good --trace drawn.dst --live seeds.jsonl
+check "one configuration" grep -q ': 1 configurations: 1 pass' err
+calls=$(sed 's/.*"target_calls": \([0-9]*\).*/\1/' seeds.jsonl | awk '{ s += $1 } END { print s }')
+tokens=$(sed 's/.*"output_tokens": \([0-9]*\).*/\1/' seeds.jsonl | awk '{ s += $1 } END { print s }')
+cells quantity measured | awk -F '\t' -v t="$tokens" -v c="$calls" '
+    $1 == "block_efficiency" { d = $2 - t / c; exit d > 1e-12 || d < -1e-12 }'
+check "seeds are pooled" test $? = 0
+
+# The first prompts of the trace, and a copy of the models under another name.
+cp -r "$demo/target" other-name
+head -n 5 prompts.jsonl >few.jsonl
+"$draftscope" live run --target other-name --draft "$demo/draft" --prompts few.jsonl --method chain \
+    --max-tokens 40 --threads 1 --device cpu --json >copied.jsonl 2>err
+good --trace greedy.dst --live copied.jsonl
+cat greedy.jsonl copied.jsonl copied.jsonl >both.jsonl
+good --trace greedy.dst --live both.jsonl
+check "a configuration of its own" grep -q ': 7 configurations: 7 pass' err
+# Requests from the fifth on, pooled with others, and what begins elsewhere than it says.
+run part.jsonl --method chain --length 2 --skip 4 --requests 5
+run part.jsonl --method chain --length 2 --skip 7
+run part.jsonl --method chain --length 4 --requests 3
+good --trace greedy.dst --live part.jsonl
+check "parts are three configurations" grep -q ': 3 configurations: 3 pass' err
+has "parameters quantity error" "all	block_efficiency	0"
+run drawn-part.jsonl --method chain --length 2 --temperature 1 --seed 2 --skip 4 --requests 5
+good --trace drawn.dst --live drawn-part.jsonl
+outputs() { # as lists of one request each
+    sed -n 's/.*"request_target_calls": \[\([^]]*\)\].*/\1/p' "$1" | tr ',' '\n'
+}
+outputs drawn-part.jsonl >part.calls
+sed -n 2p drawn.jsonl >whole.jsonl
+outputs whole.jsonl | sed -n 5,9p >whole.calls
+check "a part is drawn as in the whole" cmp whole.calls part.calls
+sed '1s/"first_request": 4/"first_request": 5/' part.jsonl >claimed.jsonl
+bad 4 'other prompts' --trace greedy.dst --live claimed.jsonl
+sed '1s/"first_request": 4/"first_request": 9/' part.jsonl >claimed.jsonl
+bad 4 'requests up to 14' --trace greedy.dst --live claimed.jsonl
+# A field that is not known, and a version that is not this one.
+sed '1s/^{/{"later": [1, 2], /; s/"version": "[^"]*"/"version": "9.9"/' greedy.jsonl >later.jsonl
+good --trace greedy.dst --live later.jsonl
+
+# --- seconds -----------------------------------------------------------------------------------
+
+# A line with the seconds that a target of 1 ms and 0.1 ms a token and a draft model of 0.2 ms would
+# take: of the whole run in the first request, without prompts.
+timed() { # LINES
+    awk 'function number(name) {
+            match($0, "\"" name "\": [0-9]+"); return substr($0, RSTART + length(name) + 4, RLENGTH) + 0
+        }
+        function list(name, first, n,    i, s) {
+            s = "\"" name "\": [" first; for (i = 1; i < n; i++) s = s ",0"
+            sub("\"" name "\": \\[[^]]*\\]", s "]")
+        }
+        function put(name, x) { sub("\"" name "\": [0-9.e-]+", "\"" name "\": " x) }
+        {
+            n = number("requests"); target = number("target_calls") * 1e-3 + number("target_call_tokens") * 1e-4
+            draft = number("draft_calls") * 2e-4
+            list("request_time_s", target + draft, n); list("request_prefill_s", 0, n)
+            list("request_baseline_time_s", number("output_tokens") * 1.1e-3, n)
+            list("request_baseline_prefill_s", 0, n)
+            put("draft_s", draft); put("verify_s", target); print
+        }' "$1"
+}
+sed -n 1,4p greedy.jsonl >chains.jsonl
+timed chains.jsonl >timed.jsonl
+table() { # FACTOR of the target's times
+    echo "tokens	context	batch	target_s	draft_s"
+    awk -v factor="$1" 'BEGIN { for (t = 1; t <= 16; t++) for (c = 0; c <= 1024; c += 1024)
+        printf "%d\t%d\t1\t%.6g\t0.0002\n", t, c, factor * (1e-3 + t * 1e-4) }'
+}
+table 1 >cost.tsv
+table 3 >wrong.tsv
+good --trace greedy.dst --live timed.jsonl --cost table:cost.tsv --seconds-tolerance 0.1 \
+    --speedup-tolerance 0.1
+has "method parameters quantity tolerance verdict" "chain	length=4	speedup	0.1 %	pass"
+check "the worst speed-up" grep -q 'worst error of a speed-up 0.0' err
+good --trace greedy.dst --live timed.jsonl --cost linear:1e-3,1e-4,2e-4 --speedup-tolerance 0.1
+bad 1 'verify_s_per_call' --trace greedy.dst --live timed.jsonl --cost table:wrong.tsv
+check "the table is printed all the same" grep -q '	verify_s_per_call	.*	fail	' out
+has "quantity verdict" "speedup	fail"
+has "quantity verdict" "draft_s_per_call	pass"
+good --trace greedy.dst --live timed.jsonl --cost table:wrong.tsv --seconds-tolerance 500 \
+    --speedup-tolerance 500
+# The median of repeats: one that took much longer does no harm.
+sed 's/"verify_s": \([0-9.]*\)/"verify_s": 9\1/' timed.jsonl | cat - timed.jsonl timed.jsonl >three.jsonl
+good --trace greedy.dst --live three.jsonl --cost table:cost.tsv --seconds-tolerance 0.1
+has "parameters quantity note" "length=1	verify_s_per_call	median of 3 runs"
+# Passes that were not measured are not guessed.
+table 1 | awk -F '\t' 'NR == 1 || $1 <= 4' >short.tsv
+good --trace greedy.dst --live timed.jsonl --cost table:short.tsv
+has "method parameters quantity verdict" "chain	length=7	speedup	not predicted"
+
+# --- what is wrong is found --------------------------------------------------------------------
+
+# Another rule than the line says.
+run typical.jsonl --method chain --length 4 --rule typical --temperature 1
+sed 's/"rule": "typical"/"rule": "single"/' typical.jsonl >claimed.jsonl
+bad 1 'chain, rule single, length=4' --trace drawn.dst --live claimed.jsonl
+good --trace drawn.dst --live typical.jsonl
+has "rule quantity verdict" "typical	block_efficiency	not predicted"
+# Outputs that are less likely than the target's own, and as long: what a swapped residual makes.
+awk '{ match($0, /"request_output_nll": \[[^]]*/); n = split(substr($0, RSTART + 23, RLENGTH - 23), x, ",")
+    for (i = 1; i <= n; i++) s = s (i > 1 ? "," : "") 1.3 * x[i]
+    sub(/"request_output_nll": \[[^]]*/, "\"request_output_nll\": [" s); print; exit }' drawn.jsonl >unlikely.jsonl
+bad 1 'chain, rule single, length=1: output_nll' --trace drawn.dst --live unlikely.jsonl
+# Another length, greedy: one call more or less.
+sed '1s/"length": 1/"length": 2/' greedy.jsonl | head -n 1 >claimed.jsonl
+bad 1 'chain, rule greedy, length=2' --trace greedy.dst --live claimed.jsonl
+# Another output.
+sed '1s/"outputs_sha256": "[0-9a-f]*"/"outputs_sha256": "0"/' greedy.jsonl | head -n 1 >claimed.jsonl
+bad 1 'outputs' --trace greedy.dst --live claimed.jsonl
+sed 's/"divergences": 0.0/"divergences": 1.0/' greedy.jsonl | head -n 1 >claimed.jsonl
+bad 1 'divergences' --trace greedy.dst --live claimed.jsonl
+# On a device that rounds otherwise both are shown.
+sed '1s/"device": "cpu"/"device": "cuda:0"/; 1s/"outputs_sha256": "[0-9a-f]*"/"outputs_sha256": "0"/' \
+    greedy.jsonl | head -n 1 >claimed.jsonl
+good --trace greedy.dst --live claimed.jsonl
+has "quantity verdict" "outputs	shown"
+
+# --- methods that ask the models off the path --------------------------------------------------
+
+run off.jsonl --method threshold --temperature 0 --baseline
+good --trace greedy.dst --live off.jsonl
+check "one is not predicted" grep -q ': 1 configurations: 0 pass, 0 fail, 1 are not predicted' err
+check "with the simulator's sentence" grep -q '	not predicted	.*method threshold asks a draft model' out
+timed off.jsonl >off-timed.jsonl
+good --trace greedy.dst --live off-timed.jsonl --cost table:cost.tsv --speedup-tolerance 0.1
+has "quantity source verdict" "speedup	measured counts	pass"
+bad 1 'speedup' --trace greedy.dst --live off-timed.jsonl --cost table:wrong.tsv \
+    --seconds-tolerance 500
+"$draftscope" live run --target "$demo/target" --draft "$demo/draft" --method threshold \
+    --force greedy.dst --threads 1 --device cpu --json >>off.jsonl 2>err
+good --trace greedy.dst --live off.jsonl
+has "method quantity verdict source" "threshold	block_efficiency	pass	forced run"
+check "one configuration" grep -q ': 1 configurations: 1 pass, 0 fail, 0 are not predicted' err
+cat off.jsonl off.jsonl >repeated.jsonl # forced ones too
+good --trace greedy.dst --live repeated.jsonl
+check "one configuration" grep -q ': 1 configurations: 1 pass' err
+sed -n 2p off.jsonl >forced.jsonl # by itself it is a measurement
+good --trace greedy.dst --live forced.jsonl
+has "method quantity verdict" "threshold	block_efficiency	not predicted"
+"$draftscope" live run --target "$demo/draft" --draft "$demo/draft" --method chain --length 3 \
+    --force greedy.dst --threads 1 --device cpu --json >>forced.jsonl 2>err # whatever the model
+good --trace greedy.dst --live forced.jsonl
+check "that the simulator predicts" grep -q ': 2 configurations: ' err
+sed -n 2p off.jsonl | sed 's/"trace_hash": "./"trace_hash": "x/' >forced.jsonl
+bad 4 'forced.jsonl:1: forced along trace x' --trace greedy.dst --live forced.jsonl
+
+# --- what does not belong together -------------------------------------------------------------
+
+bad 4 'greedy.jsonl:1: temperature 0, drawn.dst was recorded with 1' --trace drawn.dst \
+    --live greedy.jsonl
+cat greedy.jsonl drawn.jsonl >mixed.jsonl
+bad 4 'mixed.jsonl:7: temperature 1, greedy.dst was recorded with 0' --trace greedy.dst \
+    --live mixed.jsonl
+sed '2s/"seed": 78/"seed": 77/; 3s/"seed": 78/"seed": 77/' seeds.jsonl >mixed.jsonl
+bad 4 'mixed.jsonl:3: the configuration and seed of line 2, and other counts' --trace drawn.dst \
+    --live mixed.jsonl
+"$draftscope" live record --target "$demo/draft" --prompts prompts.jsonl --max-tokens 40 --method none \
+    --threads 1 --device cpu -o models.dst 2>err
+bad 4 'greedy.jsonl:1: other weights of the target, ' --trace models.dst --live greedy.jsonl
+"$draftscope" live record --target "$demo/target" --draft "$demo/target" --prompts prompts.jsonl \
+    --max-tokens 40 --method none --threads 1 --device cpu -o models.dst --force 2>err
+bad 4 'greedy.jsonl:1: other weights of the draft, ' --trace models.dst --live greedy.jsonl
+weights=$(sed -n '1s/.*"draft_weights_sha256": "\([0-9a-f]\{12\}\).*/\1/p' greedy.jsonl)
+check "both hashes are named" grep -q "$weights, than those of models.dst, [0-9a-f]\{12\}" err
+awk 'NR > 1' prompts.jsonl >others.jsonl
+"$draftscope" live run --target "$demo/target" --draft "$demo/draft" --prompts others.jsonl \
+    --method chain --max-tokens 40 --threads 1 --device cpu --json >others-run.jsonl 2>err
+bad 4 'others-run.jsonl:1: other prompts, ' --trace greedy.dst --live others-run.jsonl
+sed '1s/"max_tokens": 40/"max_tokens": 41/' greedy.jsonl >cut.jsonl
+bad 4 'cut.jsonl:1: max_tokens 41, greedy.dst was recorded with 40' --trace greedy.dst --live cut.jsonl
+"$draftscope" trace synth --model markov:300 --requests 12 --max-tokens 9 -o synth.dst
+bad 4 "synth.dst: its provenance has no 'rule'" --trace synth.dst --live greedy.jsonl
+
+# --- lines that are none -----------------------------------------------------------------------
+
+live run --method chain -o texts.jsonl --overwrite >/dev/null
+bad 4 'texts.jsonl:1: a text, as live run --output writes' --trace greedy.dst --live texts.jsonl
+: >empty.jsonl
+bad 4 'empty.jsonl: empty' --trace greedy.dst --live empty.jsonl
+{ sed -n 1p greedy.jsonl; echo; echo '{"method": '; } >broken.jsonl
+bad 4 'broken.jsonl:3: not a line of live run --json' --trace greedy.dst --live broken.jsonl
+broken() { # 'words' SED_SCRIPT
+    sed "$2" greedy.jsonl >broken.jsonl
+    bad 4 "$1" --trace greedy.dst --live broken.jsonl
+}
+broken "broken.jsonl:2: this run was interrupted" '2s/"interrupted": 0/"interrupted": 1/'
+broken "broken.jsonl:1: schema 2" '1s/"schema": 1/"schema": 2/'
+broken "broken.jsonl:1: there is no field 'schema'" '1s/"schema"/"scheme"/'
+broken "broken.jsonl:3: there is no field 'request_time_s'" '3s/"request_time_s"/"times"/'
+broken "broken.jsonl:1: there is no field 'length'" '1s/"length"/"gamma"/'
+broken "'length' is not an integer from 0 to" '1s/"length": 1/"length": -1/'
+broken "unknown method 'chian'" '1s/"method": "chain"/"method": "chian"/'
+broken "unknown rule 'gredy'" '1s/"rule": "greedy"/"rule": "gredy"/'
+broken "'request_time_s' has" '1s/"request_time_s": \[/&1,/'
+broken "'request_target_calls' is not a list" '1s/"request_target_calls": \[[0-9]*/"request_target_calls": [-1/'
+broken "'request_accept_histogram' has" '1s/"request_accept_histogram": \[/&1,/'
+bad 4 'nothing.jsonl' --trace greedy.dst --live nothing.jsonl
+bad 4 'nothing.dst' --trace nothing.dst --live greedy.jsonl
+bad 2 'expected, both' --trace greedy.dst
+bad 2 'expected, both' --live greedy.jsonl
+bad 2 'not both' --published --trace greedy.dst --live greedy.jsonl
+bad 2 'no argument with --live' pearl --trace greedy.dst --live greedy.jsonl
+bad 2 'not a multiple of 4' --trace greedy.dst --live greedy.jsonl --bootstrap 10
+
+# --- what a line and a recording say they are of -----------------------------------------------
+
+"$draftscope" trace info greedy.dst | sed -n 's/^provenance  *//p' >provenance
+for name in prompts_sha256 max_tokens; do
+    check "the recording has $name" grep -q "\"$name\":" provenance
+done
+for hash in prompts_sha256 target_weights_sha256 draft_weights_sha256 target_config_sha256; do
+    value=$(sed -n "1s/.*\"$hash\": \"\([0-9a-f]*\)\".*/\1/p" greedy.jsonl)
+    check "$hash of both is one" grep -q "${value:-none}" provenance
+done
+check "no trace hash without --force" sh -c '! grep -q trace_hash greedy.jsonl'
+check "likelihoods of what is drawn only" sh -c '! grep -q request_output_nll greedy.jsonl &&
+    test "$(grep -c request_output_entropy drawn.jsonl)" = 6'
+check "no baseline without --baseline" sh -c '! grep -q request_baseline drawn.jsonl'
+random() { # SEED
+    "$draftscope" live run --shape "$demo/draft/config.json" --random-weights "$1" --method none \
+        --prompts ids.jsonl --max-tokens 2 --threads 1 --device cpu --json 2>err |
+        sed 's/.*"target_weights_sha256": "\([0-9a-f]*\)".*/\1/'
+}
+echo '{"prompt": [1, 2, 3]}' >ids.jsonl
+check "random weights by their seed" test "$(random 1)" = "$(random 1)" -a "$(random 1)" != "$(random 2)"
+check "one hash" test "$(random 1 | wc -c)" = 65
+
+summary
