@@ -154,6 +154,7 @@ struct live_backend {
     char device[64]; // "cpu", "cuda:0 NVIDIA H200"
     int threads;     // of a CPU; may be changed between passes
     bool invariant;  // a row's result does not depend on the other rows of a pass
+    bool on_host;    // what `alloc` gives can be read as it is, after `wait`
 };
 
 // `device`: "auto" (cuda when there is one), "cpu", "cuda", "cuda:N". threads >= 1: of the CPU's

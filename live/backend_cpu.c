@@ -89,7 +89,8 @@ int live_backend_cpu(live_backend **out, int threads, bool invariant, dsc_error 
     if (rc)
         return rc;
     cpu_backend *c = p;
-    c->base = (live_backend){.type = &type, .threads = threads, .invariant = invariant};
+    c->base =
+        (live_backend){.type = &type, .threads = threads, .invariant = invariant, .on_host = true};
     snprintf(c->base.device, sizeof c->base.device, "cpu");
     c->kernel = live_cpu_kernel_choose();
     openblas_set_num_threads(1); // the blocks of a product are shared out here

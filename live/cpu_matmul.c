@@ -9,16 +9,22 @@
 #include <math.h>
 #include <string.h>
 
-// out[rows][width] of which columns [first, first + n) come from sums[rows][n].
-static void put(float *out, int64_t width, const float *bias, const float *sums, int64_t rows,
-                int64_t n, bool add)
+// out[rows][width] of which columns [first, first + n) come from sums[rows][n], which is spoilt.
+static void put(float *out, int64_t width, const float *bias, float *sums, int64_t rows, int64_t n,
+                bool add)
 {
-    for (int64_t i = 0; i < rows; i++) {
+    for (int64_t i = 0; i < rows; i++, sums += n) {
         float *to = out + i * width;
-        for (int64_t j = 0; j < n; j++) {
-            float x = sums[i * n + j] + (bias ? bias[j] : 0);
-            to[j] = add ? to[j] + x : x;
-        }
+        if (bias)
+#pragma omp simd
+            for (int64_t j = 0; j < n; j++)
+                sums[j] += bias[j];
+        if (add)
+#pragma omp simd
+            for (int64_t j = 0; j < n; j++)
+                to[j] += sums[j];
+        else
+            memcpy(to, sums, (size_t)n * sizeof *to);
     }
 }
 

@@ -58,8 +58,9 @@ int live_room_new(live_room *out, const live_weights *w, int64_t rows, int64_t o
     room_sizes(&w->config, w->config.vocab, rows, outputs, size);
     for (int i = 0; i < BUFFERS && !rc; i++)
         rc = b->type->alloc(b, &p[i], (size_t)larger(size[i], 1) * sizeof(float), err);
-    *out = (live_room){b,     rows,     outputs,    p[STATE],  p[NORMED], p[QKV],  p[MIXED],
-                       p[UP], p[ACTED], p[FEATURE], p[PICKED], p[LOGITS], p[BEST], p[MARGIN]};
+    *out =
+        (live_room){b,        rows,       outputs,   p[STATE],  p[NORMED], p[QKV],  p[MIXED], p[UP],
+                    p[ACTED], p[FEATURE], p[PICKED], p[LOGITS], NULL,      p[BEST], p[MARGIN]};
     if (rc)
         live_room_free(out);
     return rc;
@@ -196,6 +197,11 @@ static int blocks(const pass *p, dsc_error *err)
     return rc;
 }
 
+static float *logits_of(const live_room *r)
+{
+    return r->into ? r->into : r->logits;
+}
+
 // Keeps the last hidden states and makes logits of those that are asked for.
 static int finish(const pass *p, const live_matrix *head, const float *last, float *features,
                   dsc_error *err)
@@ -208,11 +214,12 @@ static int finish(const pass *p, const live_matrix *head, const float *last, flo
         rc = p->op->scatter(p->b, features, last, width, LIVE_SLOTS, err);
     if (rc || !batch->outputs)
         return rc;
+    float *logits = logits_of(r);
     rc = p->op->gather(p->b, r->picked, width, last, width, width, LIVE_OUTPUTS, err);
     if (!rc)
-        rc = p->op->matmul(p->b, r->logits, head, NULL, r->picked, batch->outputs, false, err);
+        rc = p->op->matmul(p->b, logits, head, NULL, r->picked, batch->outputs, false, err);
     return rc ? rc
-              : p->op->select(p->b, r->best, r->margin, r->logits, batch->outputs, head->rows, err);
+              : p->op->select(p->b, r->best, r->margin, logits, batch->outputs, head->rows, err);
 }
 
 static int model_operations(const pass *p, float *features, dsc_error *err)
@@ -268,10 +275,11 @@ static int medusa_operations(const pass *p, const float *source, dsc_error *err)
                 rc = p->op->add(p->b, r->feature, r->normed, width, err);
         }
         if (!rc)
-            rc = multiply(p, r->logits + h * c->vocab, &head->out, NULL, r->feature, false, err);
+            rc = multiply(p, logits_of(r) + h * c->vocab, &head->out, NULL, r->feature, false, err);
     }
     return rc ? rc
-              : p->op->select(p->b, r->best, r->margin, r->logits, c->medusa_heads, c->vocab, err);
+              : p->op->select(p->b, r->best, r->margin, logits_of(r), c->medusa_heads, c->vocab,
+                              err);
 }
 
 // A pass that could not be asked for to its end is ended all the same.

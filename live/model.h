@@ -18,6 +18,7 @@ typedef struct live_room {
     float *feature;        // [rows][hidden] the last hidden states, after the final norm
     float *picked;         // [outputs][hidden] those whose logits are wanted
     float *logits;         // [outputs][vocab]
+    float *into;           // where they go instead; NULL: there
     int32_t *best;         // [outputs] the likeliest token
     float *margin;         // [outputs] by how much it leads
 } live_room;
@@ -46,7 +47,7 @@ int live_eagle_pass(const live_weights *w, const live_weights *target, live_cach
                     live_room *room, const float *source, float *features, const live_batch *batch,
                     dsc_error *err);
 
-// All Medusa heads on one feature (row batch->feature[0] of source): room->logits [heads][vocab].
+// All Medusa heads on one feature (row batch->feature[0] of source): [heads][vocab] logits.
 int live_medusa_pass(const live_weights *w, live_room *room, const float *source,
                      const live_batch *batch, dsc_error *err);
 

@@ -5,9 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Rows of logits that a session keeps.
+static int64_t kept_rows(const live_config *c, int64_t nodes)
+{
+    return c->family == LIVE_MEDUSA && c->medusa_heads > nodes ? c->medusa_heads : nodes + 1;
+}
+
 static int allocate_lists(live_session *s, dsc_error *err)
 {
     const live_config *c = &s->w->config;
+    const size_t rows = (size_t)kept_rows(c, s->nodes);
     const size_t most = (size_t)s->most, nodes = (size_t)s->nodes + 1, vocab = (size_t)c->vocab;
     const size_t bits = most > nodes ? most : nodes;
     s->words = (int64_t)((bits + WORD - 1) / WORD);
@@ -20,8 +27,10 @@ static int allocate_lists(live_session *s, dsc_error *err)
                 {&s->slot, nodes, sizeof *s->slot},
                 {&s->depth, nodes, sizeof *s->depth},
                 {&s->row, nodes, sizeof *s->row},
-                {&s->best, nodes, sizeof *s->best},
-                {&s->margin, nodes, sizeof *s->margin},
+                {&s->best, rows, sizeof *s->best},
+                {&s->margin, rows, sizeof *s->margin},
+                {&s->soft, rows, sizeof *s->soft},
+                {&s->block, rows * dsc_softmax_blocks(vocab), sizeof *s->block},
                 {&s->law, vocab, sizeof *s->law},
                 {&s->logit, vocab, sizeof *s->logit},
                 {&s->token, bits, sizeof *s->token},
@@ -37,12 +46,6 @@ static int allocate_lists(live_session *s, dsc_error *err)
         memcpy(want[i].list, &p, sizeof p); // whatever it points to
     }
     return rc;
-}
-
-// Rows of logits that a session keeps.
-static int64_t kept_rows(const live_config *c, int64_t nodes)
-{
-    return c->family == LIVE_MEDUSA && c->medusa_heads > nodes ? c->medusa_heads : nodes + 1;
 }
 
 static int check_memory(const live_session *s, dsc_error *err)
@@ -147,9 +150,10 @@ void live_session_free(live_session *s)
     live_cache_free(&s->cache, s->b);
     s->b->type->free(s->b, s->features);
     s->b->type->free(s->b, s->logits);
-    void *const lists[] = {s->text, s->node_token, s->parent,  s->slot,  s->depth,  s->row,
-                           s->best, s->margin,     s->law,     s->logit, s->token,  s->position,
-                           s->at,   s->output,     s->feature, s->mask,  s->margins};
+    void *const lists[] = {s->text,   s->node_token, s->parent, s->slot,     s->depth,
+                           s->row,    s->best,       s->margin, s->soft,     s->block,
+                           s->law,    s->logit,      s->token,  s->position, s->at,
+                           s->output, s->feature,    s->mask,   s->margins};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]);
     free(s);
@@ -262,9 +266,10 @@ int live_session_force(live_session *s, dsc_token_view prompt, dsc_token_view ou
         const int64_t left = end - s->cached;
         rc = force_pass(s, left < chunk ? left : chunk, err);
         for (int64_t r = 0; r < s->rows && !rc; r++, i++) {
-            rc = live_session_fetch(s, (int32_t)r, err);
+            const float *logits;
+            rc = live_session_fetch(s, (int32_t)r, &logits, err);
             if (!rc)
-                rc = row(user, i, s->logit, err);
+                rc = row(user, i, logits, err);
         }
     }
     live_session_drop(s);

@@ -48,42 +48,66 @@ static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
     return DSC_OK;
 }
 
-int live_session_fetch(live_session *s, int32_t row, dsc_error *err)
+int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab;
-    return s->b->type->download(s->b, s->logit, s->logits + (size_t)row * vocab,
-                                vocab * sizeof *s->logit, err);
+    const float *device = s->logits + (size_t)row * vocab;
+    *logits = s->b->on_host ? device : s->logit;
+    return s->b->on_host
+               ? DSC_OK
+               : s->b->type->download(s->b, s->logit, device, vocab * sizeof *s->logit, err);
 }
 
 int live_session_logits(live_session *s, int32_t node, const float **logits, dsc_error *err)
 {
     int32_t row;
     int rc = find_row(s, node, &row, err);
-    *logits = s->logit;
-    return rc ? rc : live_session_fetch(s, row, err);
+    return rc ? rc : live_session_fetch(s, row, logits, err);
 }
 
-// The law of a row, kept until another is asked for.
-static int fill_law(live_session *s, int32_t row, bool raw, dsc_dist *out, dsc_error *err)
+// The law of a row of which top-k and top-p leave out tokens, until another such is asked for.
+static int filter_law(live_session *s, int32_t row, const float *logits, dsc_error *err)
 {
-    static const live_sampling plain = {1, 0, 1};
-    const live_sampling *how = raw ? &plain : &s->sampling;
+    const live_sampling *how = &s->sampling;
     const size_t vocab = (size_t)s->w->config.vocab;
-    *out = (dsc_dist){.vocab_size = (int32_t)vocab, .dense = s->law};
-    if (s->law_row == row && s->law_raw == raw)
+    if (s->law_row == row)
         return DSC_OK;
     s->law_row = -1;
-    int rc = live_session_fetch(s, row, err);
+    for (size_t x = 0; x < vocab; x++)
+        s->law[x] = (double)logits[x];
+    int rc =
+        dsc_law_softmax("logits", s->law, vocab, how->temperature, how->top_k, how->top_p, err);
+    if (!rc)
+        s->law_row = row;
+    return rc;
+}
+
+// The law of a row. What was added up over the row for it is kept as long as the row is.
+static int fill_law(live_session *s, int32_t row, bool raw, dsc_dist *out, dsc_error *err)
+{
+    const size_t vocab = (size_t)s->w->config.vocab;
+    const live_sampling *how = &s->sampling;
+    const float *logits;
+    live_law *l = &s->soft[row];
+    int rc = live_session_fetch(s, row, &logits, err);
+    if (!rc && (s->best[row] < 0 || !isfinite(logits[s->best[row]])))
+        rc = dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
+                      text_length(s));
+    *out = (dsc_dist){.vocab_size = (int32_t)vocab};
     if (rc)
         return rc;
-    for (size_t x = 0; x < vocab; x++)
-        s->law[x] = s->logit[x];
-    rc = dsc_law_softmax("logits", s->law, vocab, how->temperature, how->top_k, how->top_p, err);
-    if (!rc) {
-        s->law_row = row;
-        s->law_raw = raw;
+    if (!raw && ((how->top_k > 0 && (size_t)how->top_k < vocab) || how->top_p < 1)) {
+        out->dense = s->law;
+        return filter_law(s, row, logits, err);
     }
-    return rc;
+    if (l->of != (raw ? LAW_RAW : LAW_DRAWN_FROM))
+        dsc_softmax_begin(&l->softmax, logits, vocab, logits[s->best[row]],
+                          raw ? 1 : how->temperature,
+                          s->block + (size_t)row * dsc_softmax_blocks(vocab));
+    l->softmax.logit = logits; // where other rows may have been in between
+    l->of = raw ? LAW_RAW : LAW_DRAWN_FROM;
+    out->logits = &l->softmax;
+    return DSC_OK;
 }
 
 static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)

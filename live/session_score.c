@@ -63,6 +63,8 @@ int live_session_run(live_session *s, const live_batch *batch, bool from_target,
 {
     const double start = live_now_s();
     int rc;
+    if (s->b->on_host) // logits are kept where they are made
+        s->room.into = s->logits + s->rows * s->w->config.vocab;
     if (is_eagle(s))
         rc = live_eagle_pass(s->w, s->target->w, &s->cache, &s->room,
                              from_target ? s->target->features : s->features, s->features, batch,
@@ -108,12 +110,15 @@ int live_session_keep_rows(live_session *s, int64_t count, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab, n = (size_t)count;
     const live_backend_type *op = s->b->type;
-    int rc = op->copy(s->b, s->logits + (size_t)s->rows * vocab, s->room.logits,
-                      n * vocab * sizeof(float), err);
+    int rc = s->room.into ? DSC_OK
+                          : op->copy(s->b, s->logits + (size_t)s->rows * vocab, s->room.logits,
+                                     n * vocab * sizeof(float), err);
     if (!rc)
         rc = op->download(s->b, s->best + s->rows, s->room.best, n * sizeof *s->best, err);
     if (!rc)
         rc = op->download(s->b, s->margin + s->rows, s->room.margin, n * sizeof *s->margin, err);
+    for (int64_t i = 0; i < count; i++)
+        s->soft[s->rows + i].of = LAW_NOT_ASKED;
     s->rows += count;
     return rc;
 }

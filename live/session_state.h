@@ -10,6 +10,12 @@
 
 enum { PREFILL = 256, FORCED = 32, WORD = 64 }; // tokens in a pass over a prompt, over an output
 
+// What is known of the law of a row of logits.
+typedef struct live_law {
+    enum { LAW_NOT_ASKED, LAW_DRAWN_FROM, LAW_RAW } of; // raw: before the temperature
+    dsc_softmax softmax;
+} live_law;
+
 struct live_session {
     dsc_model base;
     const live_weights *w;
@@ -38,11 +44,12 @@ struct live_session {
     float *margins;   // [limit] of the output's tokens
     size_t margins_capacity;
 
-    // A law as it was asked for last.
+    live_law *soft; // [rows]
+    double *block;  // [rows][dsc_softmax_blocks] theirs
+    float *logit;   // [vocab] a row, where the device's memory cannot be read
+    // A law that leaves out tokens, as it was asked for last.
     double *law;
-    float *logit; // [vocab]
     int32_t law_row, law_token;
-    bool law_raw;
 
     // Lists of a pass, [most rows].
     int32_t *token, *position, *at, *output, *feature;
@@ -91,8 +98,8 @@ int live_session_start(dsc_model *m, const dsc_draft *d, dsc_error *err);
 
 // --- answers (session_answer.c) ------------------------------------------------------------------
 
-// A row of logits to the host: s->logit.
-int live_session_fetch(live_session *s, int32_t row, dsc_error *err);
+// A row of logits to the host, until another one is fetched or a pass is run.
+int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err);
 // Forgets the draft.
 void live_session_drop(live_session *s);
 

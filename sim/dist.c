@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/dist.h"
 
+#include "theory/fast_exp.h"
+#include "theory/row_sum.h"
+
 #include <string.h>
 
 // Index of `token` in the level, or its count.
@@ -21,6 +24,8 @@ double dsc_dist_probability(const dsc_dist *d, int32_t token)
 {
     if (d->dense)
         return d->dense[token];
+    if (d->logits)
+        return dsc_softmax_probability(d->logits, (size_t)token);
     double weight = 1;
     for (int j = 0; j < d->levels; j++) {
         const dsc_dist_level *l = &d->level[j];
@@ -38,6 +43,10 @@ void dsc_dist_fill(const dsc_dist *d, double *law)
         memcpy(law, d->dense, (size_t)d->vocab_size * sizeof *law);
         return;
     }
+    if (d->logits) {
+        dsc_softmax_fill(d->logits, law);
+        return;
+    }
     double weight[DSC_DIST_LEVELS + 1] = {1};
     for (int j = 0; j < d->levels; j++)
         weight[j + 1] = weight[j] * d->level[j].other;
@@ -46,23 +55,6 @@ void dsc_dist_fill(const dsc_dist *d, double *law)
     for (int j = d->levels - 1; j >= 0; j--) // longer contexts write over shorter ones
         for (size_t i = 0; i < d->level[j].count; i++)
             law[d->level[j].token[i]] = weight[j] * d->level[j].probability[i];
-}
-
-// The first i whose running sum of probability exceeds u; rounding may leave u above them all, then
-// the last that has a probability.
-static size_t invert(const double *probability, size_t count, double u)
-{
-    size_t last = 0;
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!(probability[i] > 0))
-            continue;
-        sum += probability[i];
-        last = i;
-        if (u < sum)
-            break;
-    }
-    return last;
 }
 
 // The entry that holds the draw: the first i with upto[i] > draw.
@@ -89,12 +81,14 @@ static uint32_t scale(double u, uint32_t n)
 int32_t dsc_dist_sample(const dsc_dist *d, double u)
 {
     if (d->dense)
-        return (int32_t)invert(d->dense, (size_t)d->vocab_size, u * (1 - d->unlisted));
+        return (int32_t)dsc_row_find(d->dense, (size_t)d->vocab_size, u * (1 - d->unlisted));
+    if (d->logits)
+        return (int32_t)dsc_softmax_draw(d->logits, u);
     for (int j = 0; j < d->levels; j++) {
         const dsc_dist_level *l = &d->level[j];
         double own = 1 - l->other;
         if (!l->upto)
-            return l->token[invert(l->probability, l->count, u)];
+            return l->token[dsc_row_find(l->probability, l->count, u)];
         if (u < own)
             return l
                 ->token[invert_counts(l->upto, l->count, scale(u / own, l->upto[l->count - 1]))];
@@ -103,17 +97,57 @@ int32_t dsc_dist_sample(const dsc_dist *d, double u)
     return (int32_t)scale(u, (uint32_t)d->vocab_size);
 }
 
+// Whether any of these is more than x.
+DSC_FOR_EVERY_PROCESSOR
+static int any_above(const double *row, int32_t n, double x)
+{
+    int above = 0;
+#pragma omp simd reduction(+ : above)
+    for (int32_t i = 0; i < n; i++)
+        above += row[i] > x;
+    return above;
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static void below_most(const dsc_softmax *s, double *row)
+{
+#pragma omp simd
+    for (size_t x = 0; x < s->vocab; x++)
+        row[x] = (double)s->logit[x] - s->most;
+}
+
+// The row that tokens are ordered by, the law or logits; returns what a token with a probability is
+// above.
+static double fill_order(const dsc_dist *d, double *row)
+{
+    if (d->dense || !d->logits) {
+        dsc_dist_fill(d, row);
+        return 0;
+    }
+    below_most(d->logits, row);
+    return -DSC_SOFTMAX_LEAST / d->logits->by;
+}
+
 size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token)
 {
+    enum { BLOCK = 64 }; // passed over together when none of them is among the first k
+    const int32_t vocab = d->vocab_size;
     size_t n = 0;
-    dsc_dist_fill(d, row);
-    for (int32_t x = 0; x < d->vocab_size && k; x++) {
-        if (!(row[x] > 0) || (n == k && row[x] <= row[token[n - 1]]))
+    double bar = fill_order(d, row);
+    for (int32_t first = 0; first < vocab && k; first += BLOCK) {
+        const int32_t end = vocab - first < BLOCK ? vocab : first + BLOCK;
+        if (!any_above(row + first, end - first, bar))
             continue;
-        size_t at = n < k ? n++ : n - 1;
-        for (; at > 0 && row[token[at - 1]] < row[x]; at--)
-            token[at] = token[at - 1];
-        token[at] = x;
+        for (int32_t x = first; x < end; x++) {
+            if (!(row[x] > bar))
+                continue;
+            size_t at = n < k ? n++ : n - 1;
+            for (; at > 0 && row[token[at - 1]] < row[x]; at--)
+                token[at] = token[at - 1];
+            token[at] = x;
+            if (n == k)
+                bar = row[token[n - 1]];
+        }
     }
     return n;
 }

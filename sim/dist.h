@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view of a next-token law: a dense row, or a list of tokens with what the others get, or a chain
-// of such lists (a back-off model). A view owns nothing.
+// A view of a next-token law: a dense row, or logits, or a list of tokens with what the others get,
+// or a chain of such lists (a back-off model). A view owns nothing.
 #ifndef DSC_SIM_DIST_H
 #define DSC_SIM_DIST_H
 
-#include "base/status.h"
+#include "theory/softmax.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { DSC_DIST_LEVELS = 16 };
@@ -26,7 +25,8 @@ typedef struct dsc_dist_level {
 
 typedef struct dsc_dist {
     int32_t vocab_size;
-    const double *dense;                   // [vocab_size] probabilities, or NULL: the levels hold
+    const double *dense;                   // [vocab_size] probabilities, or NULL and
+    const dsc_softmax *logits;             // the law as logits, or NULL: the levels hold
     int levels;                            // >= 1
     dsc_dist_level level[DSC_DIST_LEVELS]; // the longest context first
     double base;                           // below the last level every token has this probability
@@ -41,12 +41,14 @@ DSC_API void dsc_dist_fill(const dsc_dist *d, double *law);
 
 // The k likeliest tokens that have a probability, the likeliest first, of equals the lowest first,
 // into token[k]; returns how many there are. row[vocab_size] is scratch. O(vocab_size) and k for
-// each token that is among the first k of those before it.
+// each token that is among the first k of those before it. Of logits, the larger comes first even
+// where both round to one probability.
 DSC_API size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token);
 
 // The token at u in [0, 1): as u runs through [0, 1) each token gets a set of the measure of its
 // probability, but for rounding of 2^-53. What is unlisted is never drawn. O(vocab_size) for a
-// dense row, else a binary search in the level that u falls into.
+// dense row, of logits the blocks of dsc_softmax and one block, else a binary search in the level
+// that u falls into.
 DSC_API int32_t dsc_dist_sample(const dsc_dist *d, double u);
 
 #endif

@@ -34,6 +34,7 @@ static void iid_law(const dsc_language *l, const dsc_place *at, dsc_dist *out)
     int32_t token = target_token(at);
     out->vocab_size = DSC_IID_VOCAB;
     out->dense = NULL;
+    out->logits = NULL;
     out->levels = 1;
     out->level[0] = (dsc_dist_level){m->token + (token & ~1), pair_law(m, at, token), NULL, 2, 0};
     out->base = out->unlisted = 0;

@@ -99,6 +99,7 @@ static void ngram_law(const dsc_language *l, const dsc_place *at, dsc_dist *out)
     int n = walk(m, at, node);
     out->vocab_size = l->vocab_size;
     out->dense = NULL;
+    out->logits = NULL;
     out->levels = n;
     out->base = 1.0 / l->vocab_size;
     out->unlisted = 0;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// e^x, in error by at most 1 unit of the last place; x beyond +-640 is taken as that, and e^-640
+// e^x, in error by at most 4e-16 of itself; x beyond +-640 is taken as that, and e^-640
 // is nothing beside 1. x = n ln 2 + r, |r| <= ln 2 / 2 (Cody and Waite 1980: ln 2 in two parts, n
 // times the first exact); the Taylor polynomial of degree 12 is within 2e-16 of e^r; n is read off
 // the last bits of x / ln 2 + 3 2^51. The bound is put on the bits: of a choice between numbers of
@@ -40,6 +40,19 @@ static inline double dsc_fast_exp(double x)
     return p * scale;
 }
 
+// e^x for x <= 0; 0 for what dsc_fast_exp takes as -640, and of a NaN.
+static inline double dsc_fast_exp_below(double x)
+{
+    const int64_t bound = 0x4084000000000000; // 640
+    int64_t size, bits;
+    double e = dsc_fast_exp(x);
+    memcpy(&size, &x, sizeof size);
+    memcpy(&bits, &e, sizeof bits);
+    bits &= (size & INT64_MAX) < bound ? -1 : 0;
+    memcpy(&e, &bits, sizeof e);
+    return e;
+}
+
 // e^x of a float in [-87, 0], in error by at most 8.6e-8 of itself (half a unit of the last place
 // is 6e-8 at most): as above, with the Taylor polynomial of degree 7, within 6e-9.
 static inline float dsc_fast_expf(float x)
@@ -61,7 +74,8 @@ static inline float dsc_fast_expf(float x)
     return p * scale;
 }
 
-// For functions whose loops gain from wider registers than the least there may be.
+// For functions whose loops gain from wider registers than the least there may be: static ones,
+// whose names are their own in the whole library (clang makes a global symbol of each).
 #ifdef HAVE_TARGET_CLONES
 #define DSC_FOR_EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

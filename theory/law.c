@@ -4,6 +4,9 @@
 #include "theory/law.h"
 
 #include "base/rng.h"
+#include "theory/fast_exp.h"
+#include "theory/row_sum.h"
+#include "theory/softmax.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -48,62 +51,161 @@ static int check_logits(const char *what, const double *logits, size_t vocab, si
     return DSC_OK;
 }
 
-static void exponentials(double *logits, size_t vocab, double largest)
+// Logits whose largest is 0 become their exponentials; below e^-640 these are 0.
+DSC_FOR_EVERY_PROCESSOR
+static void exponentials_of_law(double *logits, size_t vocab)
 {
-    double sum = 0;
+#pragma omp simd
     for (size_t x = 0; x < vocab; x++)
-        sum += logits[x] = exp(logits[x] - largest);
+        logits[x] = dsc_fast_exp_below(logits[x]);
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static void normalize(double *row, size_t vocab)
+{
+    const double sum = dsc_row_sum(row, vocab);
+#pragma omp simd
     for (size_t x = 0; x < vocab; x++)
-        logits[x] /= sum;
+        row[x] /= sum;
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static void subtract_and_divide(double *logits, size_t vocab, double most, double temperature)
+{
+#pragma omp simd
+    for (size_t x = 0; x < vocab; x++)
+        logits[x] = (logits[x] - most) / temperature;
 }
 
 typedef struct logit {
-    double value;
+    double value, weight; // weight: e^value
     size_t token;
 } logit;
 
 // Most probable first; of equals the lower id.
-static int by_value(const void *a, const void *b)
+static bool comes_before(const logit *a, const logit *b)
 {
-    const logit *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    return (x->token > y->token) - (x->token < y->token);
+    return a->value != b->value ? a->value > b->value : a->token < b->token;
 }
 
-// How many of the sorted logits, the largest 0, are kept. A token stays while the mass before it
-// has not reached top_p of what top-k left.
-static size_t count_kept(const logit *l, size_t vocab, size_t top_k, double top_p)
+static void swap(logit *a, logit *b)
 {
-    size_t n = top_k;
-    while (n < vocab && l[n].value == l[n - 1].value)
-        n++;
-    if (top_p >= 1)
-        return n;
-    double total = 0, before = 0;
-    for (size_t i = n; i-- > 0;)
-        total += exp(l[i].value);
-    for (size_t i = 0; i < n; i++) {
-        if (before >= top_p * total)
-            return i;
-        before += exp(l[i].value);
+    const logit c = *a;
+    *a = *b;
+    *b = c;
+}
+
+// Moves the token that divides l[0, n) best, of three, to the end.
+static void choose_pivot(logit *l, size_t n)
+{
+    logit *a = &l[0], *b = &l[n / 2], *c = &l[n - 1];
+    if (comes_before(a, b) == comes_before(b, c))
+        swap(b, c);
+    else if (comes_before(b, a) == comes_before(a, c))
+        swap(a, c);
+}
+
+// Moves the first tokens to the front and returns how many these are: at most `count`, and a token
+// is one of them while the weight of those before it has not reached `enough`. Hoare's selection
+// (1961), with weights: O(n) as a rule, where sorting is n log n.
+static size_t select_first(logit *l, size_t n, size_t count, double enough)
+{
+    size_t low = 0, high = n; // tokens before `low` are among them, from `high` on they are not
+    double weight = 0;        // of those before `low`
+    while (low < high && low < count && weight < enough) {
+        size_t middle = low;
+        double more = 0;
+        choose_pivot(l + low, high - low);
+        logit *pivot = &l[high - 1];
+        for (size_t i = low; i + 1 < high; i++)
+            if (comes_before(&l[i], pivot)) {
+                more += l[i].weight;
+                swap(&l[i], &l[middle++]);
+            }
+        swap(pivot, &l[middle]);
+        if (middle >= count || weight + more >= enough)
+            high = middle;
+        else {
+            weight += more + l[middle].weight;
+            low = middle + 1;
+        }
     }
-    return n;
+    return low;
+}
+
+// How many logits are at least so large, and the sum of their exponentials.
+DSC_FOR_EVERY_PROCESSOR
+static double weight_above(const double *logits, size_t vocab, double least, size_t *count)
+{
+    double sum = 0;
+    size_t n = 0;
+#pragma omp simd reduction(+ : sum, n)
+    for (size_t x = 0; x < vocab; x++) {
+        const double e = dsc_fast_exp_below(logits[x]);
+        sum += logits[x] >= least ? e : 0;
+        n += logits[x] >= least ? 1 : 0;
+    }
+    *count = n;
+    return sum;
+}
+
+// The likeliest tokens in any order: `top_k` at least, with all that are as likely as the last of
+// these, and as many as have the weight `enough`. What a law keeps is nearly always near its top,
+// so that few have to be looked at further.
+static int gather(const double *logits, size_t vocab, size_t top_k, double enough, logit **out,
+                  size_t *count, dsc_error *err)
+{
+    double least = -4;
+    size_t n = 0, room;
+    while (weight_above(logits, vocab, least, &room) < enough || room < top_k) {
+        if (least == -INFINITY)
+            break;
+        least = least > -DSC_SOFTMAX_LEAST ? 2 * least : -INFINITY;
+    }
+    int rc = dsc_alloc((void **)out, room, sizeof **out, err);
+    for (size_t x = 0; x < vocab && !rc; x++)
+        if (logits[x] >= least)
+            (*out)[n++] = (logit){logits[x], dsc_fast_exp_below(logits[x]), x};
+    *count = n;
+    return rc;
+}
+
+// l[0, n) begins with the first k: moves all that are as likely as the last of them behind these
+// and returns how many that makes; *weight: of all of them.
+static size_t add_ties(logit *l, size_t n, size_t k, double *weight)
+{
+    double least = 0, sum = 0;
+    for (size_t i = 0; i < k; i++)
+        least = l[i].value < least ? l[i].value : least;
+    for (size_t i = k; i < n; i++)
+        if (l[i].value == least)
+            swap(&l[i], &l[k++]);
+    for (size_t i = 0; i < k; i++)
+        sum += l[i].weight;
+    *weight = sum;
+    return k;
 }
 
 // Logits whose largest is 0: those that top-k and top-p drop become -inf.
 static int filter(double *logits, size_t vocab, size_t top_k, double top_p, dsc_error *err)
 {
-    logit *sorted;
-    int rc = dsc_alloc((void **)&sorted, vocab, sizeof *sorted, err);
+    const bool counted = top_k < vocab;
+    double weight = weight_above(logits, vocab, -INFINITY, &(size_t){0});
+    logit *top = NULL;
+    size_t n;
+    int rc =
+        gather(logits, vocab, counted ? top_k : 1, counted ? 0 : top_p * weight, &top, &n, err);
     if (rc)
         return rc;
+    if (counted)
+        n = add_ties(top, n, select_first(top, n, top_k, INFINITY), &weight);
+    if (top_p < 1)
+        n = select_first(top, n, n, top_p * weight);
     for (size_t x = 0; x < vocab; x++)
-        sorted[x] = (logit){logits[x], x};
-    qsort(sorted, vocab, sizeof *sorted, by_value);
-    for (size_t i = count_kept(sorted, vocab, top_k, top_p); i < vocab; i++)
-        logits[sorted[i].token] = -INFINITY;
-    free(sorted);
+        logits[x] = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        logits[top[i].token] = top[i].value;
+    free(top);
     return DSC_OK;
 }
 
@@ -124,14 +226,15 @@ int dsc_law_softmax(const char *what, double *logits, size_t vocab, double tempe
         return DSC_OK;
     }
     double most = logits[largest];
-    for (size_t x = 0; x < vocab; x++)
-        logits[x] = (logits[x] - most) / temperature;
+    subtract_and_divide(logits, vocab, most, temperature);
     size_t kept = top_k <= 0 || (uint64_t)top_k >= vocab ? vocab : (size_t)top_k;
     if (kept < vocab || top_p < 1)
         rc = filter(logits, vocab, kept, top_p, err);
-    if (!rc)
-        exponentials(logits, vocab, 0);
-    return rc;
+    if (rc)
+        return rc;
+    exponentials_of_law(logits, vocab);
+    normalize(logits, vocab);
+    return DSC_OK;
 }
 
 void dsc_law_bernoulli(double draft_p, double target_p, double draft[2], double target[2])
@@ -170,6 +273,10 @@ void dsc_law_zipf(size_t vocab, double exponent, double noise, uint64_t seed, do
         most_draft = fmax(most_draft, draft[x]);
         most_target = fmax(most_target, target[x]);
     }
-    exponentials(draft, vocab, most_draft);
-    exponentials(target, vocab, most_target);
+    subtract_and_divide(draft, vocab, most_draft, 1);
+    subtract_and_divide(target, vocab, most_target, 1);
+    exponentials_of_law(draft, vocab);
+    exponentials_of_law(target, vocab);
+    normalize(draft, vocab);
+    normalize(target, vocab);
 }

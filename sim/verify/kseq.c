@@ -6,15 +6,26 @@
 // so the upper end of its bracket is taken.
 #include "sim/verify/walk.h"
 
+#include "theory/fast_exp.h"
+
 #include <math.h>
+
+DSC_FOR_EVERY_PROCESSOR
+static double sum_of_least(const double *draft, const double *target, double by, size_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t x = 0; x < n; x++) {
+        const double t = target[x] * by, d = draft[x];
+        sum += d < t ? d : t;
+    }
+    return sum;
+}
 
 // beta(rho) = sum min(draft, target/rho).
 static double beta_at(const dsc_position *at, double rho)
 {
-    double beta = 0;
-    for (size_t x = 0; x < at->vocab; x++)
-        beta += fmin(at->draft[x], at->target[x] / rho);
-    return fmin(beta, 1);
+    return fmin(sum_of_least(at->draft, at->target, 1 / rho, at->vocab), 1);
 }
 
 // 1 - (1 - beta)^k - rho beta, falling in rho; rho is valid where this is at most 0.
@@ -56,6 +67,21 @@ static double least_rho(const dsc_position *at, double *beta)
     return high;
 }
 
+// target - min(draft, target/rho) factor, where that is more than 0; returns the sum.
+DSC_FOR_EVERY_PROCESSOR
+static double fill_residual(const double *draft, const double *target, double rho, double factor,
+                            size_t n, double *out)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t x = 0; x < n; x++) {
+        const double t = target[x] / rho, d = draft[x], left = target[x] - (d < t ? d : t) * factor;
+        out[x] = left > 0 ? left : 0;
+        sum += out[x];
+    }
+    return sum;
+}
+
 static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     dsc_verify_room *r = at->in->room;
@@ -68,17 +94,14 @@ static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error
     }
     if (*chosen >= 0)
         return DSC_OK;
-    double accept = beta < 1 ? -expm1(at->count * log1p(-beta)) : 1, sum = 0;
+    double accept = beta < 1 ? -expm1(at->count * log1p(-beta)) : 1, sum;
     double factor = beta > 0 ? accept / beta : 0;
     void *p = r->residual;
     int rc = dsc_grow(&p, &r->residual_capacity, at->vocab, sizeof *r->residual, err);
     r->residual = p;
     if (rc)
         return rc;
-    for (size_t x = 0; x < at->vocab; x++) {
-        double left = at->target[x] - fmin(at->draft[x], at->target[x] / rho) * factor;
-        sum += r->residual[x] = left > 0 ? left : 0;
-    }
+    sum = fill_residual(at->draft, at->target, rho, factor, at->vocab, r->residual);
     *token = dsc_draw(sum > 0 ? r->residual : at->target, at->vocab,
                       dsc_position_uniform(at, (uint32_t)at->count));
     return DSC_OK;

@@ -2,6 +2,7 @@
 #include "sim/verify/walk.h"
 
 #include "base/rng.h"
+#include "theory/row_sum.h"
 
 #include <string.h>
 
@@ -110,19 +111,7 @@ double dsc_position_uniform(const dsc_position *at, uint32_t index)
 
 int32_t dsc_draw(const double *weight, size_t count, double u)
 {
-    double sum = 0, upto = 0;
-    size_t last = 0;
-    for (size_t x = 0; x < count; x++)
-        sum += weight[x];
-    for (size_t x = 0; x < count; x++) {
-        if (!(weight[x] > 0))
-            continue;
-        last = x;
-        upto += weight[x];
-        if (u * sum < upto)
-            break;
-    }
-    return (int32_t)last;
+    return (int32_t)dsc_row_find(weight, count, u * dsc_row_sum(weight, count));
 }
 
 int dsc_walk_law(dsc_model *m, int32_t node, double **row, size_t *capacity, size_t *vocab,

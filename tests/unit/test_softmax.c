@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laws that are still logits, against long double and against the sampler's rule written out:
+// probabilities, draws, the likeliest tokens; sums over rows; and what top-k and top-p leave,
+// against sorting everything.
+#include "tests/close.h"
+
+#include "base/rng.h"
+#include "sim/dist.h"
+#include "theory/fast_exp.h"
+#include "theory/law.h"
+#include "theory/row_sum.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST = 5000 };
+
+static double uniform(uint64_t seed, size_t i)
+{
+    return dsc_rng_uniform(seed, i, 0, DSC_RNG_FAMILY);
+}
+
+// Logits with ties, wide and narrow ones, some -inf.
+static float make_logits(float *logit, size_t vocab, uint64_t seed)
+{
+    const double width = seed % 3 == 0 ? 1 : seed % 3 == 1 ? 20 : 3000;
+    float most = -INFINITY;
+    for (size_t x = 0; x < vocab; x++) {
+        logit[x] = (float)(width * (uniform(seed, x) - 0.25));
+        if (seed % 4 == 1)
+            logit[x] = roundf(logit[x]);
+        if (seed % 5 == 2 && x % 7 == 3)
+            logit[x] = -INFINITY;
+        most = logit[x] > most ? logit[x] : most;
+    }
+    return most;
+}
+
+static const size_t sizes[] = {1, 2, 15, 16, 127, 128, 129, 144, 1000, 2048, MOST};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static void exponential_is_within_a_unit(void **state)
+{
+    (void)state;
+    double worst = 0;
+    for (int i = 0; i < 400000; i++) {
+        const double x = -640 * uniform(3, (size_t)i) * (i % 2 ? 1 : 1. / 64);
+        const long double right = expl((long double)x);
+        const double error = (double)fabsl(((long double)dsc_fast_exp_below(x) - right) / right);
+        worst = error > worst ? error : worst;
+    }
+    assert_close(worst, 0, 4e-16);
+    assert_true(dsc_fast_exp_below(0) == 1);
+    assert_true(dsc_fast_exp_below(-639.999) > 0 && dsc_fast_exp_below(-640) == 0);
+    assert_true(dsc_fast_exp_below(-1e308) == 0 && dsc_fast_exp_below(-INFINITY) == 0);
+}
+
+static void check_law(const float *logit, size_t vocab, float most, double temperature)
+{
+    static double block[MOST], law[MOST];
+    dsc_softmax s;
+    long double sum = 0, total = 0;
+    dsc_softmax_begin(&s, logit, vocab, most, temperature, block);
+    for (size_t x = 0; x < vocab; x++)
+        sum += expl(((long double)logit[x] - most) / temperature);
+    dsc_softmax_fill(&s, law);
+    for (size_t x = 0; x < vocab; x++) {
+        const double depth = ((double)most - (double)logit[x]) / temperature;
+        const double right = depth < 640 ? (double)(expl(-(long double)depth) / sum) : 0;
+        const double bound = right > 0 ? right * (depth + 8) * 0x1p-52 : 0;
+        if (fabs(depth - 640) < 1e-6)
+            continue;
+        assert_close(law[x], right, bound);
+        assert_close(dsc_softmax_probability(&s, x), law[x], bound);
+        total += law[x];
+    }
+    assert_close((double)total, 1, 4e-15);
+}
+
+static void laws_are_those_of_long_double(void **state)
+{
+    static float logit[MOST];
+    (void)state;
+    for (size_t i = 0; i < SIZES; i++)
+        for (uint64_t seed = 0; seed < 12; seed++) {
+            const float most = make_logits(logit, sizes[i], seed);
+            check_law(logit, sizes[i], most, 1);
+            check_law(logit, sizes[i], most, 0.7);
+            check_law(logit, sizes[i], most, 2.5);
+        }
+}
+
+static void a_temperature_of_nearly_nothing(void **state)
+{
+    const float logit[] = {3, 5, -INFINITY, 4.9999995f};
+    double block[1], law[4], row[4];
+    int32_t token[4];
+    dsc_softmax s;
+    (void)state;
+    dsc_softmax_begin(&s, logit, 4, 5, 1e-320, block);
+    dsc_softmax_fill(&s, law);
+    assert_true(law[0] == 0 && law[1] == 1 && law[2] == 0 && law[3] == 0);
+    assert_int_equal(dsc_softmax_draw(&s, 0.999), 1);
+    const dsc_dist d = {.vocab_size = 4, .logits = &s};
+    assert_int_equal(dsc_dist_top(&d, 4, row, token), 1);
+    assert_int_equal(token[0], 1);
+}
+
+// A draw may differ from the running sum's only where u is next to a boundary.
+static void draws_invert_the_running_sum(void **state)
+{
+    static float logit[MOST];
+    static double block[MOST], law[MOST];
+    (void)state;
+    for (size_t i = 0; i < SIZES; i++)
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            const size_t vocab = sizes[i];
+            dsc_softmax s;
+            dsc_softmax_begin(&s, logit, vocab, make_logits(logit, vocab, seed), 0.9, block);
+            dsc_softmax_fill(&s, law);
+            const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = law};
+            const dsc_dist view = {.vocab_size = (int32_t)vocab, .logits = &s};
+            for (size_t j = 0; j < 300; j++) {
+                const double u = j == 0 ? 0 : j == 1 ? 1 - 0x1p-53 : uniform(seed + 99, j);
+                double upto = 0;
+                size_t x = 0;
+                while (x < vocab && !((upto += law[x]) > u + 1e-13))
+                    x++;
+                const int32_t a = dsc_dist_sample(&view, u), b = dsc_dist_sample(&dense, u);
+                double below = 0;
+                for (int32_t y = 0; y < a; y++)
+                    below += law[y];
+                assert_true(law[a] > 0 && law[b] > 0);
+                assert_true(below <= u + 1e-13 && below + law[a] >= u - 1e-13);
+                assert_true(a <= (int32_t)x && (a == b || fabs(below - u) < 1e-13 ||
+                                                fabs(below + law[a] - u) < 1e-13));
+            }
+        }
+}
+
+static const float *ordered;
+
+static int likeliest_first(const void *pa, const void *pb)
+{
+    const int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;
+    if (ordered[a] != ordered[b])
+        return ordered[a] > ordered[b] ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static void the_likeliest_are_those_of_sorting(void **state)
+{
+    static float logit[MOST];
+    static double block[MOST], row[MOST], law[MOST];
+    static int32_t token[MOST], right[MOST], of_law[MOST];
+    (void)state;
+    for (size_t i = 0; i < SIZES; i++)
+        for (uint64_t seed = 0; seed < 12; seed++) {
+            const size_t vocab = sizes[i];
+            dsc_softmax s;
+            dsc_softmax_begin(&s, logit, vocab, make_logits(logit, vocab, seed), 5, block);
+            dsc_softmax_fill(&s, law);
+            size_t possible = 0;
+            for (size_t x = 0; x < vocab; x++) {
+                right[x] = (int32_t)x;
+                possible += law[x] > 0;
+            }
+            ordered = logit;
+            qsort(right, vocab, sizeof *right, likeliest_first);
+            const dsc_dist view = {.vocab_size = (int32_t)vocab, .logits = &s};
+            const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = law};
+            for (size_t k = 1; k <= vocab; k = k * 3 + 1) {
+                const size_t n = dsc_dist_top(&view, k, row, token),
+                             want = k < possible ? k : possible;
+                assert_int_equal(n, want);
+                assert_memory_equal(token, right, n * sizeof *token);
+                assert_int_equal(dsc_dist_top(&dense, k, row, of_law), n);
+                for (size_t j = 0; j < n; j++)
+                    assert_true(of_law[j] == token[j] || law[of_law[j]] == law[token[j]]);
+            }
+            assert_int_equal(dsc_dist_top(&view, 0, row, token), 0);
+        }
+}
+
+static void rows_are_searched_to_their_ends(void **state)
+{
+    static double row[MOST];
+    (void)state;
+    for (size_t i = 0; i < SIZES; i++) {
+        const size_t n = sizes[i], last = n - 1 - (n > 20 ? 17 : 0);
+        for (size_t x = 0; x < n; x++)
+            row[x] = x <= last && x % 3 == last % 3;
+        double sum = 0;
+        for (size_t x = 0; x < n; x++)
+            sum += row[x];
+        assert_true(dsc_row_sum(row, n) == sum);
+        for (size_t x = 0, before = 0; x < n; x++)
+            if (row[x] > 0)
+                assert_int_equal(dsc_row_find(row, n, (double)before++), x);
+        assert_int_equal(dsc_row_find(row, n, sum), last);
+        assert_int_equal(dsc_row_find(row, n, 1e9), last);
+        memset(row, 0, n * sizeof *row);
+        assert_int_equal(dsc_row_find(row, n, 0), 0);
+    }
+}
+
+// HF's order of processors, everything sorted.
+static size_t keep_by_sorting(const float *logit, size_t vocab, double temperature, size_t top_k,
+                              double top_p, int32_t *token)
+{
+    long double total = 0, before = 0;
+    size_t n = top_k, kept = 0;
+    for (size_t x = 0; x < vocab; x++)
+        token[x] = (int32_t)x;
+    ordered = logit;
+    qsort(token, vocab, sizeof *token, likeliest_first);
+    while (n < vocab && logit[token[n]] == logit[token[n - 1]])
+        n++;
+    const long double most = logit[token[0]];
+    for (size_t i = 0; i < n; i++)
+        total += expl((logit[token[i]] - most) / temperature);
+    for (; kept < n && (top_p >= 1 || before < top_p * total); kept++)
+        before += expl((logit[token[kept]] - most) / temperature);
+    return kept;
+}
+
+static void filters_are_those_of_sorting(void **state)
+{
+    static float logit[MOST];
+    static double law[MOST];
+    static int32_t token[MOST];
+    static const double p[] = {1, 0.97, 0.5, 0.1, 1 - 1e-9};
+    (void)state;
+    for (size_t i = 0; i < SIZES; i++)
+        for (uint64_t seed = 0; seed < 60; seed++) {
+            const size_t vocab = sizes[i];
+            const double top_p = p[seed % 5], temperature = seed % 2 ? 1.3 : 1;
+            size_t top_k = seed % 3 ? vocab : 1 + (size_t)(uniform(5, seed) * 60);
+            top_k = top_k < vocab ? top_k : vocab;
+            dsc_error e;
+            make_logits(logit, vocab, seed);
+            for (size_t x = 0; x < vocab; x++)
+                law[x] = (double)logit[x];
+            assert_ok(dsc_law_softmax("row", law, vocab, temperature, (int64_t)top_k, top_p, &e),
+                      e);
+            const size_t kept = keep_by_sorting(logit, vocab, temperature, top_k, top_p, token);
+            long double total = 0;
+            for (size_t j = 0; j < kept; j++)
+                total += expl(((long double)logit[token[j]] - logit[token[0]]) / temperature);
+            for (size_t j = 0; j < vocab; j++) {
+                const long double depth =
+                    ((long double)logit[token[0]] - logit[token[j]]) / temperature;
+                const double right = j < kept && depth < 640 ? (double)(expl(-depth) / total) : 0;
+                if (fabsl(depth - 640) < 1e-9)
+                    continue;
+                assert_close(law[token[j]], right, 1e-13 * right);
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exponential_is_within_a_unit),
+        cmocka_unit_test(laws_are_those_of_long_double),
+        cmocka_unit_test(a_temperature_of_nearly_nothing),
+        cmocka_unit_test(draws_invert_the_running_sum),
+        cmocka_unit_test(the_likeliest_are_those_of_sorting),
+        cmocka_unit_test(rows_are_searched_to_their_ends),
+        cmocka_unit_test(filters_are_those_of_sorting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Internal: sums over a row of weights >= 0, in an order that does not depend on the width of
+// vectors; and where a running sum passes a value.
+#ifndef DSC_THEORY_ROW_SUM_H
+#define DSC_THEORY_ROW_SUM_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+
+DSC_API double dsc_row_sum(const double *row, size_t n);
+// The first i with row[0] + .. + row[i] > at; where rounding leaves `at` above all of them, the
+// last one that is not 0 (0 when all are). Of rows [0, n), n >= 1.
+DSC_API size_t dsc_row_find(const double *row, size_t n, double at);
+
+#endif
