@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_multifit.h>
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_sort_vector.h>
@@ -167,6 +168,12 @@ int dsc_fit_line_through_origin(const double *x, const double *y, size_t n, dsc_
 }
 
 // --- bootstrap ---------------------------------------------------------------------------------
+
+double dsc_error_limit(double z, size_t n, size_t comparisons)
+{
+    const double tail = gsl_cdf_ugaussian_Q(z) / (double)comparisons;
+    return n < 2 ? (double)INFINITY : gsl_cdf_tdist_Qinv(tail, (double)(n - 1));
+}
 
 // Poisson(1) by inversion of 32 uniform bits: floor(2^32 * Pr(weight <= w)) for w = 0..11; beyond
 // is rarer than one bit pattern in 2^32.

@@ -29,6 +29,11 @@ DSC_API int dsc_fit_line(const double *x, const double *y, size_t n, dsc_line *o
 DSC_API int dsc_fit_line_through_origin(const double *x, const double *y, size_t n, dsc_line *out,
                                         dsc_error *err);
 
+// How many standard errors, estimated from n requests, chance exceeds in any of `comparisons` as
+// seldom as a normal variable exceeds z > 0 in one: Student's t with n - 1 degrees of freedom,
+// Bonferroni's bound. +infinity for n < 2; comparisons >= 1.
+DSC_API double dsc_error_limit(double z, size_t n, size_t comparisons);
+
 // Confidence of a ratio of totals, sum(top) / sum(bottom), over requests: the Poisson bootstrap
 // (Hanley & MacGibbon 2006; Chamandy et al. 2012). In each resample every request has a Poisson(1)
 // weight keyed by (seed, request, resample), so one pass with constant memory does all resamples,

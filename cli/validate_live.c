@@ -24,7 +24,9 @@ const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS] = {
     [VALIDATE_SEED] = CLI_OPTION_SEED,
     [VALIDATE_THREADS] = CLI_OPTION_THREADS,
     [VALIDATE_Z] = {.name = "z", .kind = DSC_OPTION_REAL, .metavar = "Z", .initial = "3",
-     .least = 0, .most = 100, .help = "counts pass when |error| <= Z standard errors"},
+     .least = 0, .most = 38,
+     .help = "drawn counts pass unless |error| is more standard errors than chance exceeds in any "
+             "comparison of the table as seldom as Z in one (by Student's t over requests)"},
     [VALIDATE_POOLED] = {.name = "pooled-tolerance", .kind = DSC_OPTION_REAL, .metavar = "PERCENT",
      .initial = "1", .least = 0, .most = 1000,
      .help = "the pooled block efficiency of a method passes within this, or when its error is "
@@ -167,6 +169,8 @@ static int put_all(validate_comparison *c, dsc_error *err)
     int rc = DSC_OK;
     for (size_t i = 0; i < c->groups && !rc; i++)
         rc = predict(c, &c->group[i], err);
+    for (size_t i = 0; i < c->groups && !rc; i++) // rates, distance, likelihood
+        c->drawn += c->group[i].first->temperature > 0 ? 4 : 0;
     for (size_t i = 0; i < c->groups && !rc; i++)
         rc = validate_put_group(c, &c->group[i], err);
     for (size_t i = 0; i < c->groups && !rc; i++) {

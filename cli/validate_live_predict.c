@@ -79,10 +79,23 @@ static void put_source(validate_prediction *p, const dsc_engine_choice *engine)
                                                      : "loop");
 }
 
-static dsc_run_options options_of(const validate_line *l, int threads)
+// Greedily, the loop knows where a recorded draft ended; where it does not apply, expectations do.
+static dsc_engine engine_of(const dsc_trace *trace, const validate_line *l)
+{
+    const dsc_run_options loop = {.engine = DSC_ENGINE_LOOP, .rule = l->rule, .threads = 1};
+    dsc_engine_choice choice;
+    dsc_error unheard;
+    return l->config.drafter->needs_draft && l->rule->greedy &&
+                   !dsc_run_choose(trace, &l->config, 1, &loop, &choice, &unheard)
+               ? DSC_ENGINE_LOOP
+               : DSC_ENGINE_AUTO;
+}
+
+static dsc_run_options options_of(const dsc_trace *trace, const validate_line *l, int threads)
 {
     static const dsc_workload none = {0};
-    return (dsc_run_options){.rule = l->rule,
+    return (dsc_run_options){.engine = engine_of(trace, l),
+                             .rule = l->rule,
                              .workload = &none,
                              .threads = threads,
                              .seed = (uint64_t)l->seed,
@@ -96,7 +109,7 @@ static int simulate(validate_prediction *p, const dsc_trace *trace, const valida
 {
     dsc_engine_choice engine;
     taker t = {&p->requests, l->first_request, (int64_t)l->requests.requests};
-    dsc_run_options run = options_of(l, threads);
+    dsc_run_options run = options_of(trace, l, threads);
     int rc = dsc_run_choose(trace, &l->config, 1, &run, &engine, err);
     if (rc || !applies(p, l, &engine))
         return rc;
@@ -120,7 +133,7 @@ static int simulate_widths(const dsc_trace *trace, const validate_line *l, int t
 {
     dsc_engine_choice engine;
     dsc_results wide = {0};
-    dsc_run_options run = options_of(l, threads);
+    dsc_run_options run = options_of(trace, l, threads);
     int rc = dsc_run_choose(trace, &l->config, 1, &run, &engine, err);
     if (rc || engine.expected)
         return rc;

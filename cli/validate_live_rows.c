@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/validate_live_rows.h"
+#include "base/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -105,10 +106,12 @@ static dsc_resampling resampling(const validate_comparison *c, size_t requests)
 enum { TOLERANCE_TEXT = 64 };
 
 // By what a difference of draws is judged.
-static void judge_drawn(const validate_comparison *c, row *r, char tolerance[TOLERANCE_TEXT])
+static void judge_drawn(const validate_comparison *c, size_t requests, row *r,
+                        char tolerance[TOLERANCE_TEXT])
 {
-    const double limit = c->value[VALIDATE_Z].real;
-    snprintf(tolerance, TOLERANCE_TEXT, "|z| <= %g", limit);
+    const double limit =
+        dsc_error_limit(c->value[VALIDATE_Z].real, requests, c->drawn ? c->drawn : 1);
+    snprintf(tolerance, TOLERANCE_TEXT, "|z| <= %.3g", limit);
     r->tolerance = tolerance;
     r->verdict = isnan(r->x.z) ? SHOWN : fabs(r->x.z) <= limit ? PASS : FAIL;
     r->note = isnan(r->x.z) ? "one request has no standard error" : NULL;
@@ -118,7 +121,7 @@ static void judge_drawn(const validate_comparison *c, row *r, char tolerance[TOL
 static void judge_counts(const validate_comparison *c, const validate_group *g, row *r,
                          char tolerance[TOLERANCE_TEXT])
 {
-    judge_drawn(c, r, tolerance);
+    judge_drawn(c, g->measured.requests, r, tolerance);
     if (!g->predicted.exact || !g->first->outputs_equal)
         return;
     snprintf(tolerance, TOLERANCE_TEXT, "equal");
@@ -387,7 +390,7 @@ static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_e
     int rc = dsc_compare_ratios(&how, &predicted, &measured, &r.x, err);
     if (rc)
         return rc;
-    judge_drawn(c, &r, tolerance);
+    judge_drawn(c, m->requests, &r, tolerance);
     return put(c, g, g->parameters, &r, err);
 }
 

@@ -27,6 +27,7 @@ typedef struct validate_comparison {
     dsc_cost cost;
     bool costs;       // there is one
     int64_t *request; // 0, 1, 2, ...
+    size_t drawn;     // comparisons of what was drawn, which chance has its turn in
 } validate_comparison;
 
 // The rows of a configuration, which has been predicted.

@@ -147,22 +147,26 @@ static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
     return rc;
 }
 
-static int measure(profile *p, bench *n, int64_t tokens, int64_t context, int64_t sequences,
-                   dsc_error *err)
+// The models take turns, as they do in a run: small ones lose their place in the caches by that.
+static int measure(profile *p, int64_t tokens, int64_t context, int64_t sequences, dsc_error *err)
 {
-    const live_batch batch = batch_of(p, n, tokens, context, sequences);
     const int repeats = p->o->repeats;
     int rc = DSC_OK;
-    for (int i = -WARM_UP; i < repeats && !rc; i++)
-        rc = pass(n, &batch, &n->time[i < 0 ? 0 : i], err);
-    if (rc)
-        return rc;
-    qsort(n->time, (size_t)repeats, sizeof *n->time, by_value);
-    n->median_s = quantile(n->time, repeats, .5);
-    n->low_s = quantile(n->time, repeats, .25);
-    n->high_s = quantile(n->time, repeats, .75);
-    n->share = bound_s(n, tokens, context, sequences) / n->median_s;
-    return DSC_OK;
+    for (int i = -WARM_UP; i < repeats; i++)
+        for (int m = 0; m < p->models && !rc; m++) {
+            bench *n = &p->bench[m];
+            const live_batch batch = batch_of(p, n, tokens, context, sequences);
+            rc = pass(n, &batch, &n->time[i < 0 ? 0 : i], err);
+        }
+    for (int m = 0; m < p->models && !rc; m++) {
+        bench *n = &p->bench[m];
+        qsort(n->time, (size_t)repeats, sizeof *n->time, by_value);
+        n->median_s = quantile(n->time, repeats, .5);
+        n->low_s = quantile(n->time, repeats, .25);
+        n->high_s = quantile(n->time, repeats, .75);
+        n->share = bound_s(n, tokens, context, sequences) / n->median_s;
+    }
+    return rc;
 }
 
 // --- the table -----------------------------------------------------------------------------------
@@ -228,8 +232,7 @@ static int measure_tokens(profile *p, dsc_table *rows, size_t at, int64_t *done,
     int rc = DSC_OK;
     for (size_t c = 0; c < g->context_count && !rc; c++)
         for (size_t b = 0; b < g->batch_count && !rc; b++) {
-            for (int m = 0; m < p->models && !rc; m++)
-                rc = measure(p, &p->bench[m], g->tokens[at], g->context[c], g->batch[b], err);
+            rc = measure(p, g->tokens[at], g->context[c], g->batch[b], err);
             if (!rc)
                 rc = add_row(rows, p, g->tokens[at], g->context[c], g->batch[b], err);
             ++*done;

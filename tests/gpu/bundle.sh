@@ -34,7 +34,16 @@ while read -r library; do
     cp -L "$library" "$root/lib/"
 done <"$work/taken"
 
-cp "$source/tests/gpu/run.sh" "$source/tests/gpu/README.md" "$root/"
+cp "$source/tests/gpu/run.sh" "$source/tests/gpu/README.md" "$source/contrib/validate.sh" "$root/"
+# Outputs to be forced on models of random weights: LLMA's development set in Llama 2's tokens, where
+# it is, else the sample.
+data=${DSC_TEST_DATA:-}
+if [ -n "$data" ] && [ -e "$data/llma/rag.jsonl" ] && [ -e "$data/tokenizers/llama2.json" ]; then
+    set -- "$data/tokenizers/llama2.json" "$data/llma/rag.jsonl"
+else
+    set -- "$source/traces/sample/tokenizer.json" "$source/traces/sample/rag.jsonl"
+fi
+"$build/draftscope" trace import --tokenizer "$1" "$2" -o "$root/rag.dst" --progress never
 for folder in tests/oracle/fixtures live/demo; do
     if [ -d "$source/$folder" ]; then
         mkdir -p "$root/$folder"

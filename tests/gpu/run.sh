@@ -9,12 +9,13 @@ usage() {
 Usage: run.sh [--out DIR] [--device cuda[:N]] [--only LIST] [--dry-run]
   --out DIR      results.json and a log per check (gpu-results)
   --device D     cuda
-  --only LIST    of ops, bench, fixtures, lossless, sanitizer, profile; with commas
+  --only LIST    of ops, bench, fixtures, lossless, sanitizer, profile, forced, validate; with
+                 commas
   --dry-run      say what would be run, and write results.json all the same
 END
 }
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
-out=gpu-results device=cuda only=ops,bench,fixtures,lossless,sanitizer,profile dry=no
+out=gpu-results device=cuda only=ops,bench,fixtures,lossless,sanitizer,profile,forced,validate dry=no
 while [ $# -gt 0 ]; do
     case $1 in
     --out | --device | --only)
@@ -204,6 +205,37 @@ if wanted profile; then
             --random-weights 1 --dtype bf16 --tokens 1,2,4,8,16,32,64,128 \
             --context 0,512,4096,8192 -o "$out/$shape.tsv" || continue
     done
+fi
+
+# LLMA's Section 3.2, on models of random weights: the steps that the simulator takes on recorded
+# answers, timed; the speed-up for every copy length within 5 % of what the simulator makes of a
+# measured table.
+forced() { # shape
+    results=$out/llma-$1.jsonl cost=$out/llma-$1.cost.tsv
+    rm -f "$results" "$cost"
+    "$bin/draftscope-live" profile --device "$device" --shape "$1" --random-weights 1 --dtype bf16 \
+        --tokens 1:24 --context 0:2048 -o "$cost" || return
+    for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        "$bin/draftscope-live" run --device "$device" --shape "$1" --random-weights 1 --dtype bf16 \
+            --method llma --n 1 --k $k --force "$here/rag.dst" --requests 4 --baseline --json \
+            >>"$results" || return
+    done
+    "$bin/draftscope" validate --trace "$here/rag.dst" --live "$results" --cost "table:$cost" \
+        --speedup-tolerance 5 -o "$out/llma-$1.tsv" --force
+}
+if wanted forced; then
+    for shape in llama-2-7b llama-2-13b; do
+        need "forced-$shape" "$bin/draftscope-live" "$bin/draftscope" "$here/rag.dst" || continue
+        run "forced-$shape" 40 forced $shape
+    done
+fi
+
+# All methods on the demo models against their predictions.
+predicted() {
+    DEVICE=$device FIGURES=no sh "$here/validate.sh" "$bin/draftscope" "$here" "$out/validate"
+}
+if wanted validate && need validate "$bin/draftscope" "$here/validate.sh" "$demo/problems.jsonl"; then
+    run validate 60 predicted
 fi
 
 # --- results.json ------------------------------------------------------------------------------

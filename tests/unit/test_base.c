@@ -176,6 +176,18 @@ static void bootstrap_matches_the_normal_interval(void **state)
     assert_true(isnan(dsc_summarise(NULL, 0).mean));
 }
 
+// Student's t with 10 degrees of freedom has .025 above 2.228139, a normal variable .05 above
+// 1.644854 and .025 above 1.959964.
+static void error_limits_of_few_requests(void **state)
+{
+    (void)state;
+    assert_close(dsc_error_limit(1.959964, 11, 1), 2.228139, 1e-6);
+    assert_close(dsc_error_limit(1.644854, 11, 2), 2.228139, 1e-6);
+    assert_close(dsc_error_limit(3, 100000000, 1), 3, 1e-6);
+    assert_true(dsc_error_limit(3, 12, 1) > dsc_error_limit(3, 13, 1));
+    assert_true(isinf(dsc_error_limit(3, 1, 1)));
+}
+
 // clang-format off
 static const dsc_option options[] = {
     {.name = "n", .kind = DSC_OPTION_INT, .initial = "1", .min = 1, .max = 100, .help = "n"},
@@ -596,6 +608,7 @@ int main(void)
         cmocka_unit_test(sha256_known_values),
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(bootstrap_matches_the_normal_interval),
+        cmocka_unit_test(error_limits_of_few_requests),
         cmocka_unit_test(options_parse),
         cmocka_unit_test(options_shared),
         cmocka_unit_test(option_lists),

@@ -1,0 +1,210 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Predicted against measured, with the demo models: records what the target writes, predicts every
+# method of a grid from the recordings and a measured cost table, runs all of them on the models,
+# and compares. Exit code 1 when a prediction does not hold.
+# Usage: validate.sh PROGRAM SOURCE_ROOT OUTPUT_FOLDER
+# DEVICE: where the models are (cpu). FIGURES=no: neither figures nor a page, where gnuplot is not.
+# Options of live commands are lists of words:
+# shellcheck disable=SC2086
+set -eu
+draftscope=$1 demo=$2/live/demo out=$3
+device=${DEVICE:-cpu} figures=${FIGURES:-yes}
+tokens=96   # of each output
+greedy=16   # problems at temperature 0
+sampled=240 # and at temperature 1
+many=120    # of these in a run of a chain or a tree,
+few=12      # and of several drafts; the runs take turns through all of them
+timed=8     # problems of the runs whose time counts,
+repeats=5   # so many times, with a table of passes measured before each
+live="$draftscope live" models="--device $device --threads 1 --target $demo/target"
+with_draft="--draft $demo/draft"
+
+rm -rf "$out"
+mkdir -p "$out/jobs" "$out/runs"
+started=$(date +%s)
+say() {
+    echo "[$(($(date +%s) - started)) s] $*"
+}
+fail() {
+    echo "validate.sh: $*" >&2
+    exit 1
+}
+
+# --- what the target writes --------------------------------------------------------------------
+record() { # trace, draft model, prompts, requests, options of live record...
+    trace=$out/$1.dst folder=$2 prompts=$demo/$3.jsonl requests=$4
+    shift 4
+    $live record $models --draft "$demo/$folder" --method none --prompts "$prompts" \
+        --requests "$requests" --max-tokens $tokens --progress never "$@" -o "$trace"
+}
+say "recording"
+record greedy draft problems $greedy --rank-depth 8 --rollouts 20
+record eagle eagle problems $greedy --rank-depth 8
+record medusa medusa problems $greedy --rank-depth 4
+record references draft references 0
+record sampled draft problems $sampled --temperature 1 --statistics 8
+
+# --- the methods on the models -----------------------------------------------------------------
+# A job is a file of one command; those of a set run side by side.
+count=0
+job() { # set, options of live run...
+    count=$((count + 1))
+    set_of=$1
+    shift
+    mkdir -p "$out/jobs/$set_of"
+    name=$set_of-$(printf '%04d' $count)
+    cat >"$out/jobs/$set_of/$name" <<END
+$live run $models --max-tokens $tokens --progress never --json $* \\
+    >$out/runs/$name.json 2>$out/runs/$name.err || echo "$*" >>$out/failed
+END
+}
+start() { # set, jobs at a time: their lines come to the end of OUT/SET.jsonl
+    find "$out/jobs/$1" -type f | sort | xargs -P "$2" -n 1 sh
+    [ ! -s "$out/failed" ] || fail "live run $(head -n 1 "$out/failed"): see $out/runs"
+    for ran in "$out/jobs/$1"/*; do
+        cat "$out/runs/${ran##*/}.json"
+    done >>"$out/$1.jsonl"
+}
+
+some="--prompts $demo/problems.jsonl --requests $greedy"
+for length in 1 2 3 4 5 6 7 8; do
+    job greedy --method chain --length $length $with_draft $some
+done
+job greedy --method hf-dynamic $with_draft $some
+for tree in 2^3 4^2; do
+    job greedy --method tree --tree $tree $with_draft $some
+done
+job greedy --method sequoia --budget 16 --depth 5 $with_draft $some
+for part in '' '--pre-verify off' '--post-verify off'; do
+    job greedy --method pearl --window 4 $part $with_draft $some
+done
+job greedy --method pld $some
+job greedy --method suffix $some
+# What asks a model about text that was not recorded: the simulator with the models behind it.
+for source in "$some" "--force $out/greedy.dst"; do
+    job greedy --method lookahead $source
+    job greedy --method threshold $with_draft $source
+    for part in '' '--draft-lookahead off' '--phrases 0' '--from-verification off' '--reuse off'; do
+        job greedy --method ouroboros $part $with_draft $source
+    done
+done
+for length in 1 2 3 4 5; do
+    job eagle --method chain --length $length --draft "$demo/eagle" $some
+done
+job eagle --method tree --tree eagle --draft "$demo/eagle" $some
+job medusa --method tree --tree medusa --draft "$demo/medusa" $some
+for k in 4 8 16; do
+    job references --method llma --k $k --prompts "$demo/references.jsonl"
+done
+
+at=0
+turn() { # problems: the next so many at temperature 1, in $some
+    [ $((at + $1)) -le $sampled ] || at=0
+    some="--prompts $demo/problems.jsonl --skip $at --requests $1 --temperature 1"
+    at=$((at + $1))
+}
+for length in 1 2 3 4 5 6 7 8; do
+    turn $many
+    job sampled --method chain --length $length --rule single $with_draft $some
+done
+for branches in 2,2,1,1 4,2 2,2,2; do
+    turn $many
+    job sampled --method spectr-tree --branches $branches --rule multiround $with_draft $some
+done
+for rule in kseq otm multiround; do
+    for drafts in 1 2 3 4 5 6 7 8; do
+        for length in 1 2 3 4 5 6; do
+            turn $few
+            job sampled --method spectr --drafts $drafts --length $length --rule $rule \
+                $with_draft $some
+        done
+    done
+done
+
+some="--prompts $demo/problems.jsonl --requests $timed --baseline"
+for length in 1 2 4 6 8; do
+    job timed --method chain --length $length $with_draft $some
+done
+job timed --method pld $some
+
+# --- what passes cost, and seconds -------------------------------------------------------------
+# Both alone on the machine, in turns: it may be faster at one time than at another. A cell of the
+# table is the median of its measurements.
+say "measuring seconds"
+for repeat in $(seq $repeats); do
+    $live profile $models $with_draft --tokens 1:64 --context 0:256 --progress never \
+        -o "$out/runs/cost-$repeat.tsv"
+    start timed 1
+done
+awk -F '\t' -v OFS='\t' '
+    FNR == 1 { file++; rows = 0 }
+    /^#/ { if (file == 1) print; next }
+    ++rows == 1 { if (file == 1) print; columns = NF; next }
+    {
+        if (rows > most) most = rows
+        for (c = 1; c <= NF; c++) cell[rows, c, file] = $c
+    }
+    END {
+        for (r = 2; r <= most; r++)
+            for (c = 1; c <= columns; c++) {
+                for (f = 1; f <= file; f++) {
+                    x = cell[r, c, f]
+                    for (i = f; i > 1 && sorted[i - 1] + 0 > x + 0; i--) sorted[i] = sorted[i - 1]
+                    sorted[i] = x
+                }
+                printf "%s%s", sorted[int((file + 1) / 2)], c < columns ? OFS : "\n"
+            }
+    }' "$out"/runs/cost-*.tsv >"$out/cost.tsv"
+
+say "counting: $count runs"
+for set_of in greedy eagle medusa references sampled; do
+    start $set_of "$(nproc)"
+done
+
+# --- side by side ------------------------------------------------------------------------------
+status=0
+tables=
+judge() { # set, trace, options of validate...
+    set_of=$1 trace=$2
+    shift 2
+    echo "$set_of:"
+    "$draftscope" validate --trace "$out/$trace.dst" --live "$out/$set_of.jsonl" "$@" \
+        -o "$out/$set_of.tsv" || status=1
+    tables="$tables $out/$set_of.tsv"
+}
+say "comparing"
+for set_of in greedy eagle medusa references sampled; do
+    judge $set_of $set_of
+done
+judge timed greedy --cost "table:$out/cost.tsv"
+
+if [ "$figures" = yes ]; then
+    say "drawing"
+    for figure in predicted-vs-measured error-by-method; do
+        "$draftscope" plot $figure $tables -o "$out/$figure.svg"
+    done
+    "$draftscope" plot step-time-residuals "$out/timed.tsv" -o "$out/step-time-residuals.svg"
+    "$draftscope" report "$out/greedy.dst" "$out/cost.tsv" $tables -o "$out/report.html" \
+        --title "Predicted against measured: the demo models"
+fi
+
+echo
+echo "Tokens per call of the target, over all configurations of a method, and speed-ups:"
+echo
+printf '%-12s %-11s %-10s %9s %9s %8s %7s %s\n' method rule of predicted measured 'error %' z verdict
+for table in $tables; do
+    awk -F '\t' '
+        /^#/ { next }
+        !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
+        ($at["quantity"] == "block_efficiency" && $at["parameters"] == "all" && \
+            FILENAME !~ /timed/) || $at["quantity"] == "speedup" {
+            what = $at["quantity"] == "speedup" ? $at["parameters"] : "all"
+            printf "%-12s %-11s %-10s %9.4f %9.4f %+8.2f %7s %s\n", $at["method"], $at["rule"], what,
+                $at["predicted"], $at["measured"], $at["error_percent"],
+                $at["z"] == "nan" ? "" : sprintf("%.2f", $at["z"]), $at["verdict"]
+        }' "$table"
+done
+echo
+say "done: $out"
+exit $status
