@@ -165,9 +165,14 @@ check "it has no shard yet" [ ! -e shard.3-of-8 ]
 before=$(rows)
 check "finished cells are kept: $before rows" [ "$before" -ge 4 ]
 check "it is requeued" scontrol requeue "${job}_3"
-# Slurm lets it wait for two minutes.
-scontrol update JobId="${job}_3" StartTime=now
-until_true 120 in_state COMPLETED
+# Slurm lets it wait for two minutes, from when the cancelled one is wound up: asked for again until
+# it has heard.
+ends() {
+    in_state COMPLETED && return
+    in_state PENDING && scontrol update JobId="${job}_3" StartTime=now
+    false
+}
+until_true 300 ends
 check "and ends well" in_state COMPLETED
 check "it went on from where it was" grep 'going on after [1-9][0-9]* of [0-9]* cells' task.3
 ended() {

@@ -198,6 +198,21 @@ sed 's/"rule": "typical"/"rule": "single"/' typical.jsonl >claimed.jsonl
 bad 1 'chain, rule single, length=4' --trace drawn.dst --live claimed.jsonl
 good --trace drawn.dst --live typical.jsonl
 has "rule quantity verdict" "typical	block_efficiency	not predicted"
+# A residual that is swapped: the counts hardly notice, the outputs do.
+swapped=${SWAPPED:-${draftscope%/*}/tests/cli/swapped_live}
+if [ -x "$swapped" ]; then
+    head -n 48 "$demo/problems.jsonl" >prompts.jsonl
+    live record --method none --temperature 1 --seed 5 --statistics 1 -o problems.dst
+    run honest.jsonl --method chain --length 4 --temperature 1
+    good --trace problems.dst --live honest.jsonl
+    "$swapped" run --target "$demo/target" --draft "$demo/draft" --prompts prompts.jsonl \
+        --max-tokens 40 --threads 1 --device cpu --progress never --json --method chain --length 4 \
+        --temperature 1 >swapped.jsonl 2>err
+    bad 1 'chain, rule single, length=4: output_nll' --trace problems.dst --live swapped.jsonl
+    head -n 12 "$demo/prompts.jsonl" >prompts.jsonl
+else
+    skip "a swapped residual" "no $swapped"
+fi
 # Outputs that are less likely than the target's own, and as long: what a swapped residual makes.
 awk '{ match($0, /"request_output_nll": \[[^]]*/); n = split(substr($0, RSTART + 23, RLENGTH - 23), x, ",")
     for (i = 1; i <= n; i++) s = s (i > 1 ? "," : "") 1.3 * x[i]
