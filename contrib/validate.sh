@@ -129,8 +129,8 @@ done
 job timed --method pld $some
 
 # --- what passes cost, and seconds -------------------------------------------------------------
-# Both alone on the machine, in turns: it may be faster at one time than at another. A cell of the
-# table is the median of its measurements.
+# Both alone on the machine, in turns: it may be slower for a while, so that a cell of the table is
+# the least of its medians.
 say "measuring seconds"
 for repeat in $(seq $repeats); do
     $live profile $models $with_draft --tokens 1:64 --context 0:256 --progress never \
@@ -143,18 +143,13 @@ awk -F '\t' -v OFS='\t' '
     ++rows == 1 { if (file == 1) print; columns = NF; next }
     {
         if (rows > most) most = rows
-        for (c = 1; c <= NF; c++) cell[rows, c, file] = $c
+        for (c = 1; c <= NF; c++)
+            if (file == 1 || $c + 0 < cell[rows, c] + 0) cell[rows, c] = $c
     }
     END {
         for (r = 2; r <= most; r++)
-            for (c = 1; c <= columns; c++) {
-                for (f = 1; f <= file; f++) {
-                    x = cell[r, c, f]
-                    for (i = f; i > 1 && sorted[i - 1] + 0 > x + 0; i--) sorted[i] = sorted[i - 1]
-                    sorted[i] = x
-                }
-                printf "%s%s", sorted[int((file + 1) / 2)], c < columns ? OFS : "\n"
-            }
+            for (c = 1; c <= columns; c++)
+                printf "%s%s", cell[r, c], c < columns ? OFS : "\n"
     }' "$out"/runs/cost-*.tsv >"$out/cost.tsv"
 
 say "counting: $count runs"
