@@ -79,7 +79,7 @@ static int write_table(const dsc_table *t, dsc_outfile *f, dsc_error *err)
     return dsc_outfile_commit(f, err);
 }
 
-// What was measured before an interruption is a grid of fewer tokens.
+// What was measured before an interruption is a grid by fewer repeats, or of fewer tokens.
 static int measure(const live_pair *p, const live_grid *g, const dsc_option_value *value,
                    const dsc_option_value *models, dsc_outfile *f, dsc_error *err)
 {

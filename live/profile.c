@@ -8,6 +8,9 @@
 //
 // Activations and norms are left out: the bound is never too high for it. Caches hold random
 // numbers, not zeros, which some machines are faster with.
+//
+// The grid is measured in rounds, each cell a few times in every round: a machine that is slower
+// for a while, by its clock or by other work, is slower for all cells then, and their ratios stay.
 #include "live/profile.h"
 #include "live/clock.h"
 
@@ -18,7 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODELS = 2, WARM_UP = 2, WORD = 64 };
+enum {
+    MODELS = 2,
+    WARM_UP = 2,  // passes that are not counted: graphs are captured, caches and clocks settle
+    IN_A_ROW = 3, // that are, of a cell in a round
+    WORD = 64
+};
 
 // One model and room for the largest pass of the grid.
 typedef struct bench {
@@ -28,7 +36,7 @@ typedef struct bench {
     live_room room;
     float *features; // [slots][hidden] of a head
     live_probe probe;
-    double *time; // [repeats]
+    double *time; // [cells][repeats]
     double median_s, low_s, high_s, share;
 } bench;
 
@@ -148,25 +156,29 @@ static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
 }
 
 // The models take turns, as they do in a run: small ones lose their place in the caches by that.
-static int measure(profile *p, int64_t tokens, int64_t context, int64_t sequences, dsc_error *err)
+static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, int to,
+                      dsc_error *err)
 {
-    const int repeats = p->o->repeats;
     int rc = DSC_OK;
-    for (int i = -WARM_UP; i < repeats; i++)
+    for (int i = from - WARM_UP; i < to; i++)
         for (int m = 0; m < p->models && !rc; m++) {
             bench *n = &p->bench[m];
-            const live_batch batch = batch_of(p, n, tokens, context, sequences);
-            rc = pass(n, &batch, &n->time[i < 0 ? 0 : i], err);
+            const live_batch batch = batch_of(p, n, at[0], at[1], at[2]);
+            double *time = n->time + cell * (size_t)p->o->repeats;
+            rc = pass(n, &batch, &time[i < from ? from : i], err);
         }
-    for (int m = 0; m < p->models && !rc; m++) {
-        bench *n = &p->bench[m];
-        qsort(n->time, (size_t)repeats, sizeof *n->time, by_value);
-        n->median_s = quantile(n->time, repeats, .5);
-        n->low_s = quantile(n->time, repeats, .25);
-        n->high_s = quantile(n->time, repeats, .75);
-        n->share = bound_s(n, tokens, context, sequences) / n->median_s;
-    }
     return rc;
+}
+
+// What so many repeats of a cell say.
+static void sum_up(const profile *p, bench *n, const int64_t at[3], size_t cell, int repeats)
+{
+    double *time = n->time + cell * (size_t)p->o->repeats;
+    qsort(time, (size_t)repeats, sizeof *time, by_value);
+    n->median_s = quantile(time, repeats, .5);
+    n->low_s = quantile(time, repeats, .25);
+    n->high_s = quantile(time, repeats, .75);
+    n->share = bound_s(n, at[0], at[1], at[2]) / n->median_s;
 }
 
 // --- the table -----------------------------------------------------------------------------------
@@ -195,14 +207,16 @@ static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
     return rc;
 }
 
-static int add_row(dsc_table *t, const profile *p, int64_t tokens, int64_t context, int64_t batch,
+// at: tokens, context, batch.
+static int add_row(dsc_table *t, profile *p, const int64_t at[3], size_t row, int repeats,
                    dsc_error *err)
 {
-    dsc_cell cell[3 + 4 * MODELS] = {{.type = DSC_CELL_INT, .i = tokens},
-                                     {.type = DSC_CELL_INT, .i = context},
-                                     {.type = DSC_CELL_INT, .i = batch}};
+    dsc_cell cell[3 + 4 * MODELS];
+    for (int i = 0; i < 3; i++)
+        cell[i] = (dsc_cell){.type = DSC_CELL_INT, .i = at[i]};
     for (int m = 0; m < p->models; m++) {
-        const bench *n = &p->bench[m];
+        bench *n = &p->bench[m];
+        sum_up(p, n, at, row, repeats);
         const double value[] = {n->median_s, n->low_s, n->high_s, n->share};
         for (int i = 0; i < 4; i++)
             cell[3 + 4 * m + i] = (dsc_cell){.type = DSC_CELL_REAL, .r = value[i]};
@@ -210,7 +224,7 @@ static int add_row(dsc_table *t, const profile *p, int64_t tokens, int64_t conte
     return dsc_table_add_row(t, cell, err);
 }
 
-static int add_comments(dsc_table *t, const profile *p, dsc_error *err)
+static int add_comments(dsc_table *t, const profile *p, int repeats, dsc_error *err)
 {
     char text[256];
     int rc = DSC_OK;
@@ -220,42 +234,66 @@ static int add_comments(dsc_table *t, const profile *p, dsc_error *err)
                  n->probe.read_bytes_s * 1e-9, n->probe.flops_s * 1e-12);
         rc = dsc_table_comment(t, m ? "draft_measured" : "target_measured", text, err);
     }
-    snprintf(text, sizeof text, "%d after %d that are not counted", p->o->repeats, WARM_UP);
+    snprintf(text, sizeof text, "%d, in rounds over the grid; %d before every %d are not counted",
+             repeats, WARM_UP, IN_A_ROW);
     return rc ? rc : dsc_table_comment(t, "repeats", text, err);
 }
 
-// All cells with so many tokens, into a table of their own first: what is in *t is a full grid.
-static int measure_tokens(profile *p, dsc_table *rows, size_t at, int64_t *done, dsc_error *err)
+static size_t cells_of_grid(const live_grid *g)
+{
+    return g->tokens_count * g->context_count * g->batch_count;
+}
+
+// A cell: tokens outermost, sequences innermost.
+static void locate(const live_grid *g, size_t cell, int64_t at[3])
+{
+    at[0] = g->tokens[cell / (g->context_count * g->batch_count)];
+    at[1] = g->context[cell / g->batch_count % g->context_count];
+    at[2] = g->batch[cell % g->batch_count];
+}
+
+// Counts what is complete: *repeats of the whole grid, or else *cells of the first round.
+static int measure_all(profile *p, int *repeats, size_t *cells, dsc_error *err)
 {
     const live_grid *g = &p->o->grid;
-    const int64_t total = (int64_t)(g->tokens_count * g->context_count * g->batch_count);
+    const size_t all = cells_of_grid(g);
+    const int most = p->o->repeats, rounds = (most + IN_A_ROW - 1) / IN_A_ROW;
+    const int64_t total = (int64_t)all * rounds;
+    int64_t done = 0;
     int rc = DSC_OK;
-    for (size_t c = 0; c < g->context_count && !rc; c++)
-        for (size_t b = 0; b < g->batch_count && !rc; b++) {
-            rc = measure(p, g->tokens[at], g->context[c], g->batch[b], err);
-            if (!rc)
-                rc = add_row(rows, p, g->tokens[at], g->context[c], g->batch[b], err);
-            ++*done;
-            if (!rc && p->o->progress && p->o->progress(p->o->user, *done, total) && *done < total)
+    for (int from = 0; from < most && !rc; from += IN_A_ROW) {
+        const int to = from + IN_A_ROW < most ? from + IN_A_ROW : most;
+        size_t cell = 0;
+        while (cell < all && !rc) {
+            int64_t at[3];
+            locate(g, cell, at);
+            rc = take_turns(p, at, cell, from, to, err);
+            cell += !rc;
+            if (!rc && p->o->progress && p->o->progress(p->o->user, ++done, total) && done < total)
                 rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted");
         }
+        if (from == 0)
+            *cells = cell;
+        if (cell == all)
+            *repeats = to;
+    }
     return rc;
 }
 
-static int measure_all(profile *p, dsc_table *t, dsc_error *err)
+// What is in *t is a full grid: of all tokens, or of the first few.
+static int write_rows(profile *p, dsc_table *t, int repeats, size_t cells, dsc_error *err)
 {
-    int64_t done = 0;
-    int rc = add_comments(t, p, err);
+    const live_grid *g = &p->o->grid;
+    const size_t group = g->context_count * g->batch_count;
+    if (!repeats) // the first round is not complete, but cells of it are
+        repeats = p->o->repeats < IN_A_ROW ? p->o->repeats : IN_A_ROW;
+    int rc = add_comments(t, p, repeats, err);
     if (!rc)
         rc = add_columns(t, p, err);
-    for (size_t i = 0; i < p->o->grid.tokens_count && !rc; i++) {
-        dsc_table rows = {0};
-        rc = add_columns(&rows, p, err);
-        if (!rc)
-            rc = measure_tokens(p, &rows, i, &done, err);
-        for (size_t r = 0; r < rows.rows && !rc; r++)
-            rc = dsc_table_add_row(t, dsc_table_at(&rows, r, 0), err);
-        dsc_table_fini(&rows);
+    for (size_t cell = 0; cell < cells / group * group && !rc; cell++) {
+        int64_t at[3];
+        locate(g, cell, at);
+        rc = add_row(t, p, at, cell, repeats, err);
     }
     return rc;
 }
@@ -317,7 +355,8 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
     void *features = NULL, *time = NULL;
     int rc = check_bench(p, n, err);
     if (!rc)
-        rc = dsc_alloc(&time, (size_t)p->o->repeats, sizeof *n->time, err);
+        rc = dsc_alloc(&time, cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, sizeof *n->time,
+                       err);
     n->time = time;
     if (!rc)
         rc = live_room_new(&n->room, n->w, p->tokens * p->batch, outputs_of(p, n), err);
@@ -389,8 +428,17 @@ int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
         n->b = n->w->backend;
         rc = open_bench(&p, n, err);
     }
-    if (!rc)
-        rc = measure_all(&p, t, err);
+    if (!rc) {
+        int repeats = 0;
+        size_t cells = 0;
+        dsc_error late = {0};
+        rc = measure_all(&p, &repeats, &cells, err);
+        const int written = write_rows(&p, t, repeats, cells, &late);
+        if (written) {
+            rc = written;
+            *err = late;
+        }
+    }
     for (int m = 0; m < p.models; m++)
         close_bench(&p.bench[m]);
     free(p.token);

@@ -19,16 +19,17 @@ typedef struct live_profile_options {
     live_grid grid;
     int repeats; // >= 1, of each pass; their median is the result
     uint64_t seed;
-    // After each cell of the grid; nonzero stops. May be NULL.
+    // After each cell of the grid, in each of the rounds over it; nonzero stops. May be NULL.
     int (*progress)(void *user, int64_t done, int64_t total);
     void *user;
 } live_profile_options;
 
 // Fills *t: comment lines with what the device was measured to do, columns, and a row for each
-// cell, sorted as the cost table wants it. A pass is run twice before it is timed. Memory is
-// checked before anything is. DSC_EINTERRUPT: progress asked to stop; *t then has the rows of all
-// `tokens` that are complete, which is a full grid too. DSC_ENOMEM, DSC_EUSAGE: a grid beyond what
-// the model can do (learned positions, heads in batches).
+// cell, sorted as the cost table wants it. Passes are run before any is timed. Memory is
+// checked before anything is. DSC_EINTERRUPT: progress asked to stop; *t then has the grid by the
+// rounds that are complete or, in the first, the rows of all `tokens` that are: a full grid too.
+// DSC_ENOMEM, DSC_EUSAGE: a grid beyond what the model can do (learned positions, heads in
+// batches).
 int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err);
 
 // "1:128", "0,512:4096:512": as lists of an INT option (dsc_option_list), but for ranges without a
