@@ -238,8 +238,9 @@ static size_t count_all(const dsc_result_view *r, size_t n, const char *verdict)
     return count;
 }
 
-// "Block efficiency: off by 0.4 % on average, ...", of a table of validate --live.
-static void say_errors(dsc_page *p, const dsc_result_view *r)
+// "Block efficiency (result 3): off by 0.4 % on average, ...", of a table of validate --live;
+// number 0: where it is plain which result is meant.
+static void say_errors(dsc_page *p, const dsc_result_view *r, size_t number)
 {
     static const char *const wanted[] = {"block_efficiency", "speedup", NULL};
     static const dsc_figure_options all = {0};
@@ -252,7 +253,10 @@ static void say_errors(dsc_page *p, const dsc_result_view *r)
         dsc_writer w = {.to = &b, .err = p->w.err};
         dsc_term_heading(c.quantity[q], heading, sizeof heading);
         dsc_put_check_errors(&w, &c, q);
-        dsc_say(p, " %s: %s.", heading, w.rc ? "" : b.data);
+        dsc_say(p, " %s", heading);
+        if (number)
+            dsc_say(p, " (result %zu)", number);
+        dsc_say(p, ": %s.", w.rc ? "" : b.data);
         dsc_buffer_fini(&b);
     }
     dsc_checks_fini(&c);
@@ -270,7 +274,7 @@ static void put_sure(dsc_page *p, const dsc_result_view *r, size_t n)
         dsc_say(p, " no table here holds predictions against measurements.");
     for (size_t i = 0; i < n; i++)
         if (r[i].kind == DSC_RESULT_VALIDATED)
-            say_errors(p, &r[i]);
+            say_errors(p, &r[i], i + 1);
     dsc_close(p, DSC_PARAGRAPH);
 }
 
@@ -502,7 +506,7 @@ void dsc_put_verdicts(dsc_page *p, const dsc_result_view *r)
     dsc_say(p, "%zu pass, %zu fail, %zu not predicted, %zu disputed, %zu skipped, %zu only shown.",
             count_verdict(r, "pass"), count_verdict(r, "fail"), count_verdict(r, "not predicted"),
             count_verdict(r, "disputed"), count_verdict(r, "skipped"), count_verdict(r, "shown"));
-    say_errors(p, r);
+    say_errors(p, r, 0);
     dsc_close(p, DSC_PARAGRAPH);
     put_checked(p, r);
 }

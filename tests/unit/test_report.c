@@ -289,8 +289,9 @@ static void test_story(void **state)
         "speculation slows this batch size down (result 3; chosen on 10, reported on 9).",
         "Faster, but chosen on the requests it is reported on: spectr, otm with drafts = 4, 1.75× "
         "(result 6).",
-        "of 2 predictions that were judged, 1 are within their tolerance. Speed-up: off by 25 % on "
-        "average, at most by +50 % (chain, length=2); 1 of 2 outside the tolerance.",
+        "of 2 predictions that were judged, 1 are within their tolerance. Speed-up (result 2): off "
+        "by "
+        "25 % on average, at most by +50 % (chain, length=2); 1 of 2 outside the tolerance.",
         "At 1 batch size of result 3 even the best configuration slows down. At 1 batch size of "
         "result 5 even the best configuration slows down. 1 prediction is outside the tolerance. "
         "1 could not be made.",
