@@ -29,6 +29,14 @@
             fail_msg("%s: %s", #call, (err).message);                                              \
     } while (0)
 
+// How many of so many draws, requests or files: all, or a part where DSC_TEST_QUICK is set, as CI
+// sets it under sanitizers, where the same code takes ten times as long.
+static inline int quick_part(int all, int part)
+{
+    const char *quick = getenv("DSC_TEST_QUICK");
+    return quick && *quick ? part : all;
+}
+
 // A file of the source tree.
 static inline const char *source_path(const char *name, char *out, size_t size)
 {

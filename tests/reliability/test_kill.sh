@@ -3,6 +3,7 @@
 # kill -9 at random moments of an import, of an import that replaces a trace, of a merge and of an
 # append: what was finished can be read, nothing half-written has a final name, and the next run
 # gives what an undisturbed one gives. The moments are fractions of the time a whole run takes here.
+# With DSC_TEST_QUICK set, a fifth as many.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
 LC_ALL=C
@@ -125,8 +126,9 @@ kill_runs() { # run, result, how often
         "finished shards behind"
 }
 
-kill_runs import "$new" 60
-kill_runs replace "$new" 15
-kill_runs merge "$merged" 15
-kill_runs append "$grown" 60
+part=${DSC_TEST_QUICK:+5}
+kill_runs import "$new" $((60 / ${part:-1}))
+kill_runs replace "$new" $((15 / ${part:-1}))
+kill_runs merge "$merged" $((15 / ${part:-1}))
+kill_runs append "$grown" $((60 / ${part:-1}))
 summary
