@@ -384,8 +384,8 @@ static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_e
     const dsc_ratio measured = {m->list[VALIDATE_NLL], tokens};
     char tolerance[TOLERANCE_TEXT];
     row r = {.quantity = "output_nll", .at = NAN, .source = "entropy"};
-    if (!g->first->requests.list[VALIDATE_NLL] || !g->first->rule->lossless ||
-        g->first->rule->greedy)
+    if (!g->first->requests.list[VALIDATE_NLL] || g->first->trace_hash ||
+        !g->first->rule->lossless || g->first->rule->greedy)
         return DSC_OK;
     int rc = dsc_compare_ratios(&how, &predicted, &measured, &r.x, err);
     if (rc)

@@ -352,7 +352,7 @@ static int prepare(context *c, dsc_error *err)
     int rc = choose_rule(c, err);
     if (!rc)
         rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, (uint64_t)v[SEED].integer,
-                           v[MAX_TOKENS].integer, false, err);
+                           v[MAX_TOKENS].integer, false, NULL, err);
     c->run.step = on_step;
     c->run.user = c;
     if (!rc)

@@ -18,6 +18,7 @@ enum {
     PROMPTS,
     PROMPT,
     REPLAY,
+    FORCE_DRAFT,
     REQUESTS,
     SKIP,
     MAX_TOKENS,
@@ -43,6 +44,10 @@ static const dsc_option options[OPTIONS] = {
     {.name = "force", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "prompts and outputs of a trace: the steps that draftscope sim takes on it, with a "
              "clock, whatever the target would say"},
+    {.name = "force-draft", .kind = DSC_OPTION_FLAG,
+     .help = "with --force: drafts as the trace has them too, whatever the draft model would say: "
+             "greedily by its recorded ranks; of draws, as many are accepted as a draw from the "
+             "law recorded for --rule says. Models make all passes, rules look at no rows"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "N prompts of the file or trace; 0: all"},
     {.name = "skip", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
@@ -75,7 +80,8 @@ typedef struct context {
     live_prompts prompts;
     dsc_config config, none;
     const dsc_verifier_type *rule;
-    dsc_trace *replayed; // --force
+    dsc_trace *replayed;      // --force
+    live_draft_record record; // --force-draft
     live_run run, plain;
     live_report report;
     live_detail detail;
@@ -349,6 +355,7 @@ static int print_line(const context *c, const dsc_table *totals, bool interrupte
                                     c->replayed ? dsc_trace_get_info(c->replayed)->hash : NULL,
                                 .seed = c->run.seed,
                                 .max_tokens = c->run.max_tokens,
+                                .forced_draft = c->run.record != NULL,
                                 .baseline = c->value[BASELINE].given,
                                 .interrupted = interrupted};
     dsc_table t = {0};
@@ -398,7 +405,8 @@ static int read_prompts(context *c, char **word, size_t words, dsc_error *err)
     int rc = DSC_OK;
     if (c->replayed)
         return live_prompts_replay(&c->prompts, c->replayed, v[SKIP].integer,
-                                   (size_t)v[REQUESTS].integer, p->config[LIVE_TARGET].vocab, err);
+                                   (size_t)v[REQUESTS].integer, p->config[LIVE_TARGET].vocab,
+                                   v[FORCE_DRAFT].given, err);
     if (!v[PROMPT].given)
         return live_prompts_read(&c->prompts, v[PROMPTS].text, v[SKIP].integer,
                                  (size_t)v[REQUESTS].integer, p->tokenizer,
@@ -435,6 +443,8 @@ static int check_words(const dsc_option_value *value, size_t words, dsc_error *e
         return dsc_fail(err, DSC_EUSAGE,
                         "--prompts FILE, -p TEXT... or --force NAME.dst expected, not %s",
                         ways ? "several" : "none of them");
+    if (value[FORCE_DRAFT].given && !value[REPLAY].given)
+        return dsc_fail(err, DSC_EUSAGE, "--force-draft: --force NAME.dst expected with it");
     return value[PROMPT].given ? cli_check_positionals(words, 1, -1, "-p: a prompt", err)
                                : cli_check_positionals(words, 0, 0, "no argument without -p", err);
 }
@@ -452,13 +462,17 @@ static int prepare_runs(context *c, dsc_error *err)
     const bool forced = c->replayed != NULL;
     const int64_t most =
         forced ? dsc_trace_get_info(c->replayed)->max_output_tokens : c->value[MAX_TOKENS].integer;
-    const bool greedy = c->rule->greedy;
+    const bool greedy = c->rule->greedy || forced;
+    const live_draft_record *record = c->value[FORCE_DRAFT].given ? &c->record : NULL;
     c->none.drafter = &dsc_drafter_none;
     live_detail_init(&c->detail);
-    int rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, seed, most, forced, err);
+    int rc =
+        record ? live_draft_record_find(&c->record, c->replayed, &c->config, c->rule, err) : DSC_OK;
+    if (!rc)
+        rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, seed, most, forced, record, err);
     if (!rc)
         rc = live_run_init(&c->plain, &c->pair, &c->none, dsc_pair_rule(c->none.drafter, greedy),
-                           seed, most, forced, err);
+                           seed, most, forced, NULL, err);
     c->plain.plain = true;
     c->run.step = c->plain.step = on_step;
     c->report =
@@ -475,6 +489,15 @@ static int open_output(context *c, dsc_error *err)
     if (!overwrite && stat(path, &st) == 0 && S_ISREG(st.st_mode))
         return dsc_fail(err, DSC_EUSAGE, "%.500s exists already (--overwrite to replace it)", path);
     return dsc_outfile_open(&c->output, path, overwrite, err);
+}
+
+// A recorded draft may go on behind the end of its output, as far as that could have been written.
+static int64_t recorded_nodes(const context *c)
+{
+    const int64_t width = dsc_config_width(&c->config), own = dsc_config_draft_width(&c->config);
+    const int64_t most = (width > own ? width : own) - 1;
+    const int64_t limit = live_draft_record_limit(&c->record);
+    return most < limit ? most : limit;
 }
 
 // Cheap questions first, the weights then.
@@ -504,6 +527,8 @@ static int prepare(context *c, const dsc_option_value *pair, char **word, size_t
         rc = check_lengths(c, err);
     if (!rc)
         rc = live_pair_open(&c->pair, pair, &want, err);
+    if (!rc && c->run.record)
+        c->pair.least_nodes = recorded_nodes(c);
     if (!rc && c->pair.note)
         fprintf(stderr, "draftscope: note: %s\n", c->pair.note);
     return rc ? rc

@@ -6,13 +6,16 @@
 static int start(dsc_model *m, const dsc_draft *d, dsc_error *err)
 {
     live_forced *f = (live_forced *)m;
-    return f->worker->type->start(f->worker, d, err);
+    int rc = live_stand_in_take(&f->stand_in, d, m->length, err);
+    return rc ? rc : f->worker->type->start(f->worker, &f->stand_in.draft, err);
 }
 
 static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
 {
     live_forced *f = (live_forced *)m;
-    int rc = f->worker->type->score(f->worker, d, err);
+    int rc = live_stand_in_take(&f->stand_in, d, m->length, err);
+    if (!rc)
+        rc = f->worker->type->score(f->worker, &f->stand_in.draft, err);
     return rc ? rc : f->recorded.base.type->score(&f->recorded.base, d, err);
 }
 
@@ -37,14 +40,11 @@ static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
     return rc;
 }
 
-static const dsc_model_type type = {.name = "forced",
-                                    .score = score,
-                                    .start = start,
-                                    .next = next,
-                                    .commit = commit};
+static const dsc_model_type type = {
+    .name = "forced", .score = score, .start = start, .next = next, .commit = commit};
 
 int live_forced_begin(live_forced *f, live_session *session, int64_t vocab_size,
-                      dsc_token_view recorded, dsc_error *err)
+                      dsc_token_view recorded, const live_draft_record *record, dsc_error *err)
 {
     for (int64_t i = 0; i < recorded.count; i++)
         if (recorded.id[i] < 0 || recorded.id[i] >= vocab_size)
@@ -56,7 +56,10 @@ int live_forced_begin(live_forced *f, live_session *session, int64_t vocab_size,
     // The record says where the output ends.
     f->worker->end_token = -1;
     f->worker->more = 0;
+    live_stand_in_begin(&f->stand_in, recorded, vocab_size);
     dsc_model_trace_begin(&f->recorded, recorded);
+    if (record && !record->rule)
+        dsc_model_trace_set_ends(&f->recorded, record->info, &record->origin);
     f->base = f->recorded.base;
     f->base.type = &type;
     return DSC_OK;
@@ -70,5 +73,6 @@ dsc_model *live_forced_model(live_forced *f)
 void live_forced_fini(live_forced *f)
 {
     dsc_model_trace_fini(&f->recorded);
+    live_stand_in_fini(&f->stand_in);
     *f = (live_forced){0};
 }

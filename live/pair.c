@@ -22,7 +22,8 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
      .help = "instead of --target: random weights of this shape, for timing (see: draftscope live "
              "list)"},
     [LIVE_PAIR_DRAFT_SHAPE] = {.name = "draft-shape", .kind = DSC_OPTION_TEXT,
-     .metavar = "PRESET|config.json", .help = "instead of --draft"},
+     .metavar = "PRESET|config.json",
+     .help = "instead of --draft; a config.json may be that of an EAGLE-1 head"},
     [LIVE_PAIR_RANDOM_WEIGHTS] = {.name = "random-weights", .kind = DSC_OPTION_INT,
      .metavar = "SEED", .min = 0, .max = INT64_MAX, .help = "seed of the weights of a shape"},
     [LIVE_PAIR_DTYPE] = {.name = "dtype", .kind = DSC_OPTION_CHOICE, .choices = "bf16|f16|f32",
@@ -140,9 +141,9 @@ static int read_configs(live_pair *p, const named name[LIVE_SIDES], dsc_error *e
         else if (name[s].shape)
             rc = live_config_of_shape(&p->config[s], name[s].shape, err);
     for (int s = 0; s < LIVE_SIDES && !rc; s += LIVE_MIDDLE)
-        if (name[s].folder && is_head(&p->config[s]))
+        if (is_given(&p->config[s]) && is_head(&p->config[s]))
             rc = dsc_fail(err, DSC_EUSAGE, "%.200s holds the heads of a model, not a model",
-                          name[s].folder);
+                          name[s].folder ? name[s].folder : name[s].shape);
     return rc;
 }
 
@@ -208,7 +209,7 @@ static int open_backends(live_pair *p, const named name[LIVE_SIDES], const dsc_o
 {
     const char *device = value[LIVE_PAIR_DEVICE].text, *other = value[LIVE_PAIR_DRAFT_DEVICE].text;
     const bool invariant = value[LIVE_PAIR_BATCH_INVARIANT].given;
-    const bool head = name[LIVE_DRAFT].folder && is_head(&p->config[LIVE_DRAFT]);
+    const bool head = is_given(&p->config[LIVE_DRAFT]) && is_head(&p->config[LIVE_DRAFT]);
     const bool elsewhere = other && strcmp(other, device);
     bool model = name[LIVE_DRAFT].folder || name[LIVE_DRAFT].shape;
     p->all_threads = cli_threads(value[LIVE_PAIR_THREADS].integer);

@@ -205,6 +205,9 @@ void live_prompts_free(live_prompts *p)
 {
     for (size_t i = 0; i < p->count; i++)
         free_prompt(&p->item[i]);
+    for (size_t i = 0; i < p->shards; i++)
+        dsc_shard_close(p->shard[i]);
+    free(p->shard);
     free(p->item);
     *p = (live_prompts){0};
 }
@@ -212,16 +215,18 @@ void live_prompts_free(live_prompts *p)
 dsc_request live_prompts_request(const live_prompts *p, size_t i)
 {
     const live_prompt *q = &p->item[i];
-    return (dsc_request){
-        .index = p->skipped + (int64_t)i,
-        .id = {q->id, (int64_t)strlen(q->id)},
-        .prompt = {q->token, q->prompt},
-        .output = {q->output ? q->token + q->prompt + q->offset[q->references] : NULL, q->output},
-        .references = q->references,
-        .reference_offset = q->offset,
-        .reference_token = q->token + q->prompt,
-        .reference_kind = q->kind,
-        .prompt_text = {q->text, q->text ? (int64_t)strlen(q->text) : 0}};
+    dsc_request r = q->recorded;
+    r.index = p->skipped + (int64_t)i;
+    r.id = (dsc_text_view){q->id, (int64_t)strlen(q->id)};
+    r.prompt = (dsc_token_view){q->token, q->prompt};
+    r.output = (dsc_token_view){q->output ? q->token + q->prompt + q->offset[q->references] : NULL,
+                                q->output};
+    r.references = q->references;
+    r.reference_offset = q->offset;
+    r.reference_token = q->token + q->prompt;
+    r.reference_kind = q->kind;
+    r.prompt_text = (dsc_text_view){q->text, q->text ? (int64_t)strlen(q->text) : 0};
+    return r;
 }
 
 void live_prompts_place(const live_prompts *p, size_t i, char *place, size_t size)

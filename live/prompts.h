@@ -18,6 +18,7 @@ typedef struct live_prompt {
     uint8_t *kind;              // [references] dsc_reference_kind
     char **reference_text;      // [references], entries may be NULL
     int64_t line;               // of the file, or 0
+    dsc_request recorded;       // of a trace that is kept open: the columns; else empty
 } live_prompt;
 
 typedef struct live_prompts {
@@ -26,7 +27,9 @@ typedef struct live_prompts {
     int64_t skipped;    // requests of the source in front of them: their numbers go on from there
     const char *source; // the file's name, or NULL; the caller's
     int64_t longest;    // tokens
-} live_prompts;         // zero-initialise
+    dsc_shard **shard;  // [shards] kept open
+    size_t shards, shard_capacity;
+} live_prompts; // zero-initialise
 
 // `most` prompts of a file (plain, .gz, .zst; "-": standard input) behind the first `skip`; 0: all.
 // `tokenizer` NULL: token ids only. Ids are in [0, vocab). DSC_EINPUT: "FILE:LINE: ...".
@@ -36,9 +39,10 @@ int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t mo
 int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
                      int64_t vocab, dsc_error *err);
 // Requests of a trace likewise, with their outputs, to be run again (live/forced.h); those without
-// an output are passed over. DSC_EINPUT: a token that is not in [0, vocab).
+// an output are passed over. `columns`: with all else that was recorded of them; then the trace
+// must outlive `p`. DSC_EINPUT: a token that is not in [0, vocab).
 int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,
-                        int64_t vocab, dsc_error *err);
+                        int64_t vocab, bool columns, dsc_error *err);
 void live_prompts_free(live_prompts *p);
 
 // Prompt i as a request, without output unless one is recorded; valid as long as `p`.

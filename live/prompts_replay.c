@@ -73,7 +73,7 @@ static int fill(live_prompt *p, const dsc_trace *t, const dsc_request *q, int64_
 }
 
 static int add(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_t vocab,
-               dsc_error *err)
+               bool columns, dsc_error *err)
 {
     void *item = p->item;
     int rc = dsc_grow(&item, &p->capacity, p->count + 1, sizeof *p->item, err);
@@ -85,17 +85,33 @@ static int add(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_
     rc = fill(next, t, q, vocab, err);
     if (!rc && next->prompt > p->longest)
         p->longest = next->prompt;
+    if (columns)
+        next->recorded = *q;
+    return rc;
+}
+
+static int keep_open(live_prompts *p, dsc_shard *shard, dsc_error *err)
+{
+    void *list = p->shard;
+    int rc = dsc_grow(&list, &p->shard_capacity, p->shards + 1, sizeof(dsc_shard *), err);
+    p->shard = list;
+    if (rc)
+        dsc_shard_close(shard);
+    else
+        p->shard[p->shards++] = shard;
     return rc;
 }
 
 int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,
-                        int64_t vocab, dsc_error *err)
+                        int64_t vocab, bool columns, dsc_error *err)
 {
     int rc = DSC_OK;
     p->source = dsc_trace_path(trace);
     for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc && (!most || p->count < most); s++) {
         dsc_shard *shard;
         rc = dsc_shard_open(&shard, trace, s, err);
+        if (!rc && columns)
+            rc = keep_open(p, shard, err);
         if (rc)
             return rc;
         for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
@@ -106,9 +122,10 @@ int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, s
             if (p->skipped < skip)
                 p->skipped++;
             else
-                rc = add(p, trace, &q, vocab, err);
+                rc = add(p, trace, &q, vocab, columns, err);
         }
-        dsc_shard_close(shard);
+        if (!columns)
+            dsc_shard_close(shard);
     }
     return rc || !p->skipped || p->count
                ? rc

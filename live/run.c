@@ -46,21 +46,21 @@ int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
 
 int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
                   const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, bool forced,
-                  dsc_error *err)
+                  const live_draft_record *record, dsc_error *err)
 {
     const dsc_drafter_type *d = config->drafter;
     const live_want want = live_want_of(d);
-    const dsc_fit fit = {.draft = want.draft || want.copy,
-                         .middle = want.middle,
-                         .laws = !forced,
-                         .off_path = true};
+    const dsc_fit fit = {
+        .draft = want.draft || want.copy, .middle = want.middle, .laws = !forced, .off_path = true};
     *r = (live_run){.pair = pair,
                     .config = config,
-                    .rule = rule,
+                    .rule = record ? &dsc_verifier_greedy : rule,
+                    .law = DSC_DRAFT_CHOSEN,
                     .seed = seed,
                     .max_tokens = max_tokens,
-                    .forced = forced};
-    int rc = dsc_pair_law(&r->law, d, rule, &fit, err);
+                    .forced = forced,
+                    .record = record};
+    int rc = record ? DSC_OK : dsc_pair_law(&r->law, d, rule, &fit, err);
     if (!rc)
         rc = live_run_counts(r, &r->counts, err);
     void *carry = NULL;
@@ -76,6 +76,7 @@ void live_run_fini(live_run *r)
         dsc_arena_fini(&r->carry->arena);
     free(r->carry);
     live_forced_fini(&r->recorded);
+    live_forced_draft_fini(&r->recorded_draft);
     dsc_loop_fini(&r->loop);
     dsc_arena_fini(&r->arena);
     free(r->counts.histogram);
@@ -98,6 +99,24 @@ static live_measure spent(const live_pair *p)
     return m;
 }
 
+// Puts the record in front of the sessions that have just begun.
+static int force(live_run *r, const dsc_request *request, int64_t limit, dsc_error *err)
+{
+    live_pair *p = r->pair;
+    const int64_t vocab = p->weights[LIVE_TARGET]->config.vocab;
+    dsc_request cut = *request; // of a rehearsal
+    cut.output.count = limit;
+    int rc =
+        live_forced_begin(&r->recorded, p->session[LIVE_TARGET], vocab, cut.output, r->record, err);
+    p->models.target = live_forced_model(&r->recorded);
+    if (rc || !r->record)
+        return rc;
+    live_forced_draft_begin(&r->recorded_draft, p->session[LIVE_DRAFT], vocab, r->record, &cut,
+                            r->seed);
+    p->models.draft = live_forced_draft_model(&r->recorded_draft);
+    return DSC_OK;
+}
+
 int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
 {
     live_pair *p = r->pair;
@@ -110,12 +129,8 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
         limit = request->output.count;
     int rc = r->plain ? live_pair_begin_plain(p, request->prompt, limit, err)
                       : live_pair_begin(p, request->prompt, limit, err);
-    if (!rc && r->forced) {
-        rc = live_forced_begin(&r->recorded, p->session[LIVE_TARGET],
-                               p->weights[LIVE_TARGET]->config.vocab,
-                               (dsc_token_view){request->output.id, limit}, err);
-        p->models.target = live_forced_model(&r->recorded);
-    }
+    if (!rc && r->forced)
+        rc = force(r, request, limit, err);
     const dsc_loop_input in = {.config = r->config,
                                .rule = r->rule,
                                .law = r->law,

@@ -30,6 +30,8 @@ typedef struct live_run {
     bool plain;  // the target alone, method none
     bool forced; // requests have outputs, which the target is made to write (live/forced.h)
     live_forced recorded;
+    const live_draft_record *record; // forced: what the draft model answers, or NULL: for itself
+    live_forced_draft recorded_draft;
     // After each step; NULL: nobody asks.
     int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
     void *user;
@@ -42,10 +44,12 @@ typedef struct live_run {
 } live_run;           // zero-initialise; live_run_fini
 
 // Of `pair`, whose sessions may be made later. DSC_EUSAGE: method, rule and models do not fit.
-// `forced`: of outputs that are known, of up to `max_tokens`.
+// `forced`: of outputs that are known, of up to `max_tokens`; then `record`, which must outlive the
+// run, may answer for the draft model, or be NULL. With a record the loop verifies greedily: the
+// rule has had its say in it.
 int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
                   const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, bool forced,
-                  dsc_error *err);
+                  const live_draft_record *record, dsc_error *err);
 // Runs a request to its end. Its output is in pair->models.target until another one begins; on
 // failure, and when `step` stopped it, counts and output are those of the steps that were taken.
 int live_run_request(live_run *r, const dsc_request *request, dsc_error *err);

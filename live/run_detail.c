@@ -39,6 +39,7 @@ enum {
     THREADS,
     BATCH_INVARIANT,
     TRACE_HASH,
+    FORCED_DRAFT,
     FIRST_REQUEST,
     PROMPTS_HASH,
     OUTPUTS_HASH,
@@ -95,6 +96,8 @@ static const dsc_column fields[FIELDS] = {
     [THREADS] = {"threads", DSC_CELL_INT, "of the processors"},
     [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1: with --batch-invariant"},
     [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "with --force: hash of the trace"},
+    [FORCED_DRAFT] = {"forced_draft", DSC_CELL_INT,
+     "with --force: 1: by the trace's drafts, --force-draft; 0: by the draft model's own"},
     [FIRST_REQUEST] = {"first_request", DSC_CELL_INT,
      "of the file or trace: those before it were skipped (--skip)"},
     [PROMPTS_HASH] = {"prompts_sha256", DSC_CELL_TEXT,
@@ -318,6 +321,8 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
     put(r, BATCH_INVARIANT, integer(o->models[LIVE_PAIR_BATCH_INVARIANT].given));
     if (o->trace_hash)
         put(r, TRACE_HASH, text(o->trace_hash));
+    if (o->trace_hash)
+        put(r, FORCED_DRAFT, integer(o->forced_draft));
     put(r, FIRST_REQUEST, integer(o->prompts->skipped));
     put(r, PROMPTS_HASH, text(r->prompts));
     put(r, OUTPUTS_HASH, text(r->outputs));

@@ -530,7 +530,7 @@ static void test_forced(void **state)
         begin(&other, q.prompt);
         const live_times before = *live_session_times(other.target_session);
         const int64_t calls = counts.target_calls, tokens = counts.target_call_tokens;
-        assert_ok(live_forced_begin(&f, other.target_session, VOCAB, q.output, &err), err);
+        assert_ok(live_forced_begin(&f, other.target_session, VOCAB, q.output, NULL, &err), err);
         const dsc_models models = {.target = live_forced_model(&f)};
         const dsc_loop_input in = {.config = &config,
                                    .rule = j.rule,
@@ -546,7 +546,7 @@ static void test_forced(void **state)
                          counts.target_call_tokens - tokens);
         assert_int_equal(live_session_model(other.target_session)->length, q.output.count);
         const dsc_token_view wrong = {(const int32_t[]){0, VOCAB}, 2};
-        assert_int_equal(live_forced_begin(&f, other.target_session, VOCAB, wrong, &err),
+        assert_int_equal(live_forced_begin(&f, other.target_session, VOCAB, wrong, NULL, &err),
                          DSC_EINPUT);
     }
     const dsc_counts *sim = &s.counts[0];
@@ -567,6 +567,127 @@ static void test_forced(void **state)
     rig_fini(&other);
 }
 
+// Other models than those that were recorded make the passes of both sides and take the simulator's
+// steps, or, where acceptances are drawn, steps of the same kind.
+static void forced_draft(live_family family, const job *j, double temperature, bool exact)
+{
+    rig r, other;
+    dsc_error err = {0};
+    const char *path = in_scratch("draft.dst");
+    job plain = *j;
+    plain.method = &dsc_drafter_none;
+    plain.rule = temperature > 0 ? &dsc_verifier_single : &dsc_verifier_greedy;
+    rig_init(&r, family, 3, temperature);
+    record(&r, &plain, path);
+    dsc_trace *t = open_trace(path);
+    dsc_config config = method_of(j);
+    live_draft_record drafts;
+    assert_ok(live_draft_record_find(&drafts, t, &config, j->rule, &err), err);
+    rig_init(&other, family, 8, 0);
+    dsc_shard *shard;
+    assert_ok(dsc_shard_open(&shard, t, 0, &err), err);
+    dsc_loop loop = {0};
+    dsc_arena arena = {0};
+    live_forced target = {0};
+    live_forced_draft draft = {0};
+    int64_t histogram[2 * NODES] = {0};
+    dsc_counts counts = dsc_counts_zero(histogram, dsc_config_limit(&config));
+    for (int64_t i = 0; i < j->requests; i++) {
+        dsc_request q;
+        dsc_shard_request(shard, i, &q);
+        begin(&other, q.prompt);
+        assert_ok(live_forced_begin(&target, other.target_session, VOCAB, q.output, &drafts, &err),
+                  err);
+        live_forced_draft_begin(&draft, other.draft_session, VOCAB, &drafts, &q, 5);
+        const dsc_models models = {.target = live_forced_model(&target),
+                                   .draft = live_forced_draft_model(&draft)};
+        const dsc_loop_input in = {.config = &config,
+                                   .rule = &dsc_verifier_greedy,
+                                   .law = DSC_DRAFT_CHOSEN,
+                                   .models = &models,
+                                   .request = &q,
+                                   .arena = &arena};
+        dsc_arena_reset(&arena);
+        assert_ok(dsc_loop_run(&loop, &in, &counts, &err), err);
+        assert_int_equal(live_session_model(other.draft_session)->length, q.output.count);
+    }
+    assert_int_equal(live_session_times(other.target_session)->passes, counts.target_calls);
+    assert_int_equal(live_session_times(other.draft_session)->passes, counts.draft_calls);
+    assert_true(counts.num_accepted_tokens > 0);
+    assert_true(counts.num_accepted_tokens < counts.num_draft_tokens);
+    if (exact) {
+        dsc_results s = replay(t, j, (dsc_run_options){.engine = DSC_ENGINE_LOOP});
+        const dsc_counts *sim = &s.counts[0];
+        assert_int_equal(sim->target_calls, counts.target_calls);
+        assert_int_equal(sim->num_drafts, counts.num_drafts);
+        assert_int_equal(sim->num_draft_tokens, counts.num_draft_tokens);
+        assert_int_equal(sim->draft_calls, counts.draft_calls);
+        assert_memory_equal(sim->histogram, histogram, (size_t)(j->length + 1) * sizeof *histogram);
+        dsc_results_fini(&s);
+    }
+    live_forced_fini(&target);
+    live_forced_draft_fini(&draft);
+    dsc_loop_fini(&loop);
+    dsc_arena_fini(&arena);
+    dsc_config_fini(&config);
+    dsc_shard_close(shard);
+    dsc_trace_close(t);
+    rig_fini(&r);
+    rig_fini(&other);
+}
+
+static void test_forced_draft(void **state)
+{
+    (void)state;
+    job j = {.method = &dsc_drafter_chain,
+             .rule = &dsc_verifier_greedy,
+             .length = 4,
+             .requests = 6,
+             .record = {.K = 2, .rank_depth = 4, .force = true}};
+    forced_draft(LIVE_LLAMA, &j, 0, true);
+    forced_draft(LIVE_EAGLE, &j, 0, true);
+    j.method = &dsc_drafter_spectr;
+    j.rule = &dsc_verifier_kseq;
+    forced_draft(LIVE_LLAMA, &j, 1, false);
+    j.rule = &dsc_verifier_greedy;
+    forced_draft(LIVE_LLAMA, &j, 1, false);
+    j.method = &dsc_drafter_chain;
+    j.rule = &dsc_verifier_block;
+    forced_draft(LIVE_LLAMA, &j, 1, false);
+}
+
+// What nobody knows, and what this model does not have, is run as a token that is another.
+static void test_stand_in(void **state)
+{
+    (void)state;
+    enum { HERE = 2, COUNT = 6 };
+    dsc_error err = {0};
+    const int32_t output[] = {3, 1, 0, 2, 1};
+    int32_t token[COUNT] = {0, DSC_TOKEN_OTHER, 9, 2, 4, DSC_TOKEN_OTHER};
+    int32_t parent[COUNT] = {-1, -1, -1, 0, 1, 3};
+    const dsc_draft d = {.token = token, .parent = parent, .count = COUNT};
+    live_stand_in s = {0};
+    live_stand_in_begin(&s, (dsc_token_view){output, 5}, 5);
+    for (int again = 0; again < 2; again++) {
+        assert_ok(live_stand_in_take(&s, &d, HERE, &err), err);
+        assert_int_equal(s.draft.count, COUNT);
+        assert_ptr_equal(s.draft.parent, parent);
+        const int32_t right[COUNT] = {0, 0, 0, 2, -1, 1}; // what the output has there
+        for (int j = 0; j < COUNT; j++) {
+            assert_in_range(s.draft.token[j], 0, 4);
+            if (token[j] >= 0 && token[j] < 5)
+                assert_int_equal(s.draft.token[j], token[j]);
+            else
+                assert_int_not_equal(s.draft.token[j], right[j]);
+        }
+    }
+    token[0] = 4; // below it nothing is the output's any more
+    assert_ok(live_stand_in_take(&s, &d, HERE, &err), err);
+    assert_int_equal(s.depth[0], -1);
+    assert_int_equal(s.depth[3], -1);
+    live_stand_in_fini(&s);
+}
+
 #define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
 int main(void)
@@ -576,6 +697,7 @@ int main(void)
         SCRATCH_TEST(test_expectation),  SCRATCH_TEST(test_reduced),
         SCRATCH_TEST(test_target_alone), SCRATCH_TEST(test_rollouts),
         SCRATCH_TEST(test_excluded),     SCRATCH_TEST(test_forced),
+        SCRATCH_TEST(test_forced_draft), cmocka_unit_test(test_stand_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

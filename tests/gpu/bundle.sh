@@ -44,6 +44,19 @@ else
     set -- "$source/traces/sample/tokenizer.json" "$source/traces/sample/rag.jsonl"
 fi
 "$build/draftscope" trace import --tokenizer "$1" "$2" -o "$root/rag.dst" --progress never
+# Drafts to be forced on models of random weights: what the demo models say of a few prompts.
+record() { # trace, draft model, options
+    trace=$root/$1.dst draft=$source/live/demo/$2
+    shift 2
+    "$build/draftscope" live record --device cpu --threads 1 --target "$source/live/demo/target" \
+        --draft "$draft" --method none --prompts "$source/live/demo/prompts.jsonl" --requests 6 \
+        --max-tokens 96 --progress never "$@" -o "$trace"
+}
+if [ -d "$source/live/demo/target" ] && [ -x "$build/draftscope-live" ]; then
+    record greedy draft --statistics 1 --rank-depth 8 --rollouts 8
+    record eagle eagle --statistics 1 --rank-depth 8
+    record drawn draft --statistics 4 --temperature 1
+fi
 for folder in tests/oracle/fixtures live/demo; do
     if [ -d "$source/$folder" ]; then
         mkdir -p "$root/$folder"

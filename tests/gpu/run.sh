@@ -8,7 +8,7 @@ usage() {
     cat <<'END'
 Usage: run.sh [--out DIR] [--device cuda[:N]] [--only LIST] [--dry-run]
   --out DIR      results.json and a log per check (gpu-results)
-  --device D     cuda
+  --device D     cuda; cpu tries the script, with models of a few million parameters in `forced`
   --only LIST    of ops, bench, fixtures, lossless, sanitizer, profile, forced, validate; with
                  commas
   --dry-run      say what would be run, and write results.json all the same
@@ -223,10 +223,90 @@ forced() { # shape
     "$bin/draftscope" validate --trace "$here/rag.dst" --live "$results" --cost "table:$cost" \
         --speedup-tolerance 5 -o "$out/llma-$1.tsv" --force
 }
+
+# Drafts that were recorded, with models of the shapes that papers have: Llama 3 8B with an EAGLE-1 head
+# and with Llama 3.2 1B, of random weights. They make the passes, what is accepted is recorded.
+config() { # FILE, architecture, hidden, feed forward, layers, heads, key heads, tokens, tied
+    cat >"$out/$1" <<END
+{"architectures": ["$2"], "model_type": "llama", "hidden_size": $3, "intermediate_size": $4,
+ "num_hidden_layers": $5, "num_attention_heads": $6, "num_key_value_heads": $7, "vocab_size": $8,
+ "tie_word_embeddings": $9, "rope_theta": 500000.0, "max_position_embeddings": 8192}
+END
+}
+write_shapes() {
+    case $device in
+    cpu)
+        config target.json LlamaForCausalLM 256 896 6 8 2 2048 false
+        config draft.json LlamaForCausalLM 128 448 2 8 2 2048 true
+        config head.json EagleForCausalLM 256 896 1 8 2 2048 false
+        ;;
+    *)
+        config target.json LlamaForCausalLM 4096 14336 32 32 8 128256 false
+        config draft.json LlamaForCausalLM 2048 8192 16 32 8 128256 true
+        config head.json EagleForCausalLM 4096 14336 1 32 8 128256 false
+        ;;
+    esac
+}
+# The speed-up as a line of the log, which results.json has the end of.
+say_speedup() { # table
+    grep -v '^#' "$1" | awk -F '\t' '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["quantity"] == "speedup" {
+            printf "speedup of %s: predicted %.4f, measured %.4f, error %.2f %%, tolerance %s: %s\n",
+                $at["method"], $at["predicted"], $at["measured"], $at["error_percent"],
+                $at["tolerance"], $at["verdict"]
+        }'
+}
+# Passes are measured, the speed-up predicted from them and the trace, and held against that of so
+# many runs, each with a seed of its own.
+# shellcheck disable=SC2086 # $models and $some are lists of words
+drafted() { # name, trace, draft's shape, runs, method and its options
+    stem=$out/$1 trace=$here/$2 with=$3 runs=$4
+    shift 4
+    results=$stem.jsonl cost=$stem.cost.tsv table=$stem.tsv
+    rm -f "$results" "$cost" "$table"
+    models="--device $device --shape $out/target.json --draft-shape $out/$with --random-weights 1"
+    models="$models --dtype bf16" some=
+    if [ "$device" = cpu ]; then
+        models="$models --threads 1" some="--requests 2" runs=2
+    fi
+    case $stem in # PEARL's two models are to work side by side: on two GPUs where there are two
+    */forced-pearl) models="$models $second" ;;
+    esac
+    "$bin/draftscope-live" profile $models --tokens 1,2,3,4,5,6,8,12,16,17,24,26,32 \
+        --context 0:256 -o "$cost" || return
+    ran=0
+    while [ $ran -lt "$runs" ]; do
+        "$bin/draftscope-live" run $models --force "$trace" --force-draft $some --seed $ran \
+            --baseline --json "$@" >>"$results" || return
+        ran=$((ran + 1))
+    done
+    "$bin/draftscope" validate --trace "$trace" --live "$results" --cost "table:$cost" \
+        --speedup-tolerance 5 -o "$table" --force
+    judged=$?
+    [ ! -s "$table" ] || say_speedup "$table"
+    return $judged
+}
 if wanted forced; then
-    for shape in llama-2-7b llama-2-13b; do
+    write_shapes
+    second=
+    if [ "$device" = cuda ] && [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" -gt 1 ]; then
+        second="--draft-device cuda:1"
+    fi
+    for method in eagle spectr pearl; do
+        case $method in
+        eagle) set -- eagle.dst head.json 3 --method tree --tree eagle ;;
+        spectr) set -- drawn.dst draft.json 9 --method spectr --drafts 4 --length 4 --rule kseq ;;
+        pearl) set -- greedy.dst draft.json 3 --method pearl --window 4 ;;
+        esac
+        need "forced-$method" "$bin/draftscope-live" "$bin/draftscope" "$here/$1" || continue
+        run "forced-$method" 40 drafted "forced-$method" "$@"
+    done
+    shapes="llama-2-7b llama-2-13b"
+    [ "$device" != cpu ] || shapes=
+    for shape in $shapes; do
         need "forced-$shape" "$bin/draftscope-live" "$bin/draftscope" "$here/rag.dst" || continue
-        run "forced-$shape" 40 forced $shape
+        run "forced-$shape" 40 forced "$shape"
     done
 fi
 

@@ -103,5 +103,27 @@ if [ -x "$build/live/check_ops" ]; then
     valid "$work/r7/results.json" && { [ $code = 77 ] || [ $code = 0 ]; }
     ok $? "the bundle runs: passed, or absent without a device"
 fi
+
+# Drafts that are forced, on the processors: what a machine under load measures is of no matter here.
+if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ]; then
+    rm -rf "$work/u" && mkdir "$work/u"
+    sh "$top/tests/gpu/bundle.sh" "$top" "$build" "$work/b.tar.gz" draftscope-live draftscope \
+        >"$work/log" && tar -xf "$work/b.tar.gz" -C "$work/u"
+    ok $? "a bundle with recorded drafts"
+    u=$work/u/draftscope-gpu
+    sh "$u/run.sh" --out "$work/r8" --device cpu --only forced >"$work/log" 2>&1
+    code=$?
+    cat "$work/log"
+    valid "$work/r8/results.json" && [ $code -le 1 ] && grep -q '"failed": 0' "$work/r8/results.json"
+    [ $? = $code ]
+    ok $? "they are run, exit code $code"
+    for method in tree spectr pearl; do
+        grep -Eq "speedup of $method: predicted [0-9.]*, measured [0-9.]*, error .* %: (pass|fail)" \
+            "$work/r8/results.json"
+        ok $? "$method: a verdict in the JSON"
+    done
+    ! grep -E '	(acceptance_rate|block_efficiency|accept_distance)	.*	fail	' "$work/r8"/*.tsv
+    ok $? "what was accepted is what is predicted"
+fi
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
