@@ -92,22 +92,47 @@ int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const l
 
 enum {
     ATTEND_TOKENS = 4, // that go through the cache together
-    ATTEND_SLOTS = 64, // of which a block is read while it is in the nearest cache
+    // Slots that a head goes through before the next: a row of the cache holds all heads, and is
+    // read as it lies in memory. So many bytes of rows, within bounds.
+    ATTEND_BYTES = 1 << 16,
+    ATTEND_SLOTS_LEAST = 16,
+    ATTEND_SLOTS_MOST = 64,
 };
 
-// A group of tokens of a sequence, and the query heads that share a head of keys and values.
+// A group of tokens of a sequence, and heads of keys and values that lie side by side, each with
+// the query heads that share it.
 typedef struct group {
     const cpu_backend *c;
     const live_attention *a;
-    int64_t token, tokens, queries; // queries: per token
+    int64_t token, tokens, queries; // queries: per token and head of keys
+    int64_t heads;                  // of keys
     int64_t first;                  // slots before are seen by none of the tokens
-    float *packed[ATTEND_TOKENS];   // the queries
-    float *out[ATTEND_TOKENS];
-    const float *keys, *values; // of slot 0
+    float *packed;                  // the queries, [heads][tokens], `part` numbers each
+    int64_t part;
+    float *out;                 // of the first token and head
+    const float *keys, *values; // of slot 0 and the first head
     int64_t stride;             // of slots
-    float *score;               // [tokens][queries][room]
+    int64_t slots;              // that go together
+    float *score;               // [heads][tokens][queries][room]
     int64_t room;
 } group;
+
+static float *scores_of(const group *g, int64_t head, int64_t t)
+{
+    return g->score + (head * g->tokens + t) * g->queries * g->room;
+}
+
+static float *out_of(const group *g, int64_t head, int64_t t)
+{
+    return g->out + (t * g->a->heads + head * g->queries) * g->a->head;
+}
+
+// How far behind a head's keys or values those are that come next: of the next head, or of the
+// first one in the next slots.
+static int64_t ahead(const group *g, int64_t head)
+{
+    return head + 1 < g->heads ? g->a->head : g->slots * g->stride - head * g->a->head;
+}
 
 static int64_t first_seen(const live_batch *batch, const live_attention *a, int64_t token)
 {
@@ -125,56 +150,75 @@ static bool seen(const live_batch *batch, int64_t token, int64_t slot)
 // nothing in those slots can reach the result.
 static void score(const group *g)
 {
-    const int64_t head = g->a->head, slots = g->c->batch->used - g->first;
-    for (int64_t s = 0; s < slots; s += ATTEND_SLOTS)
-        for (int64_t t = 0; t < g->tokens; t++) {
-            live_products p = {.out = g->score + t * g->queries * g->room + s,
-                               .out_stride = g->room,
-                               .weights = g->keys + (g->first + s) * g->stride,
-                               .weight_stride = g->stride,
-                               .rows = slots - s < ATTEND_SLOTS ? slots - s : ATTEND_SLOTS,
-                               .packed = g->packed[t],
-                               .tokens = g->queries,
-                               .cols = head};
-            g->c->kernel->products(&p, DSC_F32);
-        }
+    const int64_t width = g->a->head, slots = g->c->batch->used - g->first;
+    for (int64_t s = 0; s < slots; s += g->slots)
+        for (int64_t head = 0; head < g->heads; head++)
+            for (int64_t t = 0; t < g->tokens; t++) {
+                live_products p = {.out = scores_of(g, head, t) + s,
+                                   .out_stride = g->room,
+                                   .weights = g->keys + (g->first + s) * g->stride + head * width,
+                                   .weight_stride = g->stride,
+                                   .rows = slots - s < g->slots ? slots - s : g->slots,
+                                   .packed = g->packed + (head * g->tokens + t) * g->part,
+                                   .tokens = g->queries,
+                                   .cols = width,
+                                   .ahead = ahead(g, head)};
+                g->c->kernel->products(&p, DSC_F32);
+            }
 }
 
 // Moves the scores of what token t sees together, in the order of slots, and makes them
-// probabilities. Returns how many there are. Their sums run over these alone, so that it does not
-// matter which other slots lie between.
-static int64_t weigh(const group *g, int64_t t)
+// probabilities. Their sums run over these alone, so that it does not matter which other slots lie
+// between.
+static void weigh(const group *g, int64_t head, int64_t t)
 {
     const live_batch *batch = g->c->batch;
     const int64_t token = g->token + t, skip = first_seen(batch, g->a, token) - g->first;
-    int64_t count = 0;
     for (int64_t q = 0; q < g->queries; q++) {
-        float *s = g->score + (t * g->queries + q) * g->room;
-        count = batch->prefix - g->first - skip;
+        float *s = scores_of(g, head, t) + q * g->room;
+        int64_t count = batch->prefix - g->first - skip;
         if (skip)
             memmove(s, s + skip, (size_t)count * sizeof *s);
         for (int64_t slot = batch->prefix; slot < batch->used; slot++)
             if (seen(batch, token, slot))
                 s[count++] = s[slot - g->first];
         float by = 1 / g->c->kernel->exponentials(s, count, (float)g->a->scale);
+#pragma omp simd
         for (int64_t i = 0; i < count; i++)
             s[i] *= by;
     }
-    return count;
 }
 
-static void add_values(const group *g, int64_t t, const float *weight, int64_t slot, int64_t count)
+static void add_values(const group *g, int64_t head, int64_t t, const float *weight, int64_t slot,
+                       int64_t count)
 {
-    live_mixture m = {.sum = g->out[t],
+    live_mixture m = {.sum = out_of(g, head, t),
                       .sum_stride = g->a->head,
                       .weight = weight,
                       .weight_stride = g->room,
                       .queries = g->queries,
-                      .value = g->values + slot * g->stride,
+                      .value = g->values + slot * g->stride + head * g->a->head,
                       .value_stride = g->stride,
                       .count = count,
-                      .width = g->a->head};
+                      .width = g->a->head,
+                      .ahead = ahead(g, head)};
     g->c->kernel->mix(&m);
+}
+
+// The slots that all tokens see but for a window.
+static void mix_prefix(const group *g, const int64_t *first)
+{
+    const int64_t prefix = g->c->batch->prefix;
+    for (int64_t slot = g->first; slot < prefix; slot += g->slots) {
+        const int64_t end = prefix - slot < g->slots ? prefix : slot + g->slots;
+        for (int64_t head = 0; head < g->heads; head++)
+            for (int64_t t = 0; t < g->tokens; t++) {
+                int64_t from = slot < first[t] ? first[t] : slot;
+                if (from < end)
+                    add_values(g, head, t, scores_of(g, head, t) + from - first[t], from,
+                               end - from);
+            }
+    }
 }
 
 static void mix(const group *g)
@@ -183,58 +227,92 @@ static void mix(const group *g)
     int64_t first[ATTEND_TOKENS];
     for (int64_t t = 0; t < g->tokens; t++) {
         first[t] = first_seen(batch, g->a, g->token + t);
-        memset(g->out[t], 0, (size_t)(g->queries * g->a->head) * sizeof(float));
+        memset(out_of(g, 0, t), 0, (size_t)(g->heads * g->queries * g->a->head) * sizeof(float));
     }
-    for (int64_t slot = g->first; slot < batch->prefix; slot += ATTEND_SLOTS)
-        for (int64_t t = 0; t < g->tokens; t++) {
-            int64_t from = slot < first[t] ? first[t] : slot, to = slot + ATTEND_SLOTS;
-            to = to < batch->prefix ? to : batch->prefix;
-            if (from < to)
-                add_values(g, t, g->score + t * g->queries * g->room + from - first[t], from,
-                           to - from);
-        }
+    mix_prefix(g, first);
     for (int64_t t = 0; t < g->tokens; t++) {
-        const float *weight = g->score + t * g->queries * g->room + batch->prefix - first[t];
-        for (int64_t slot = batch->prefix; slot < batch->used; slot++)
-            if (seen(batch, g->token + t, slot))
-                add_values(g, t, weight++, slot, 1);
+        int64_t nth = batch->prefix - first[t];
+        for (int64_t slot = batch->prefix; slot < batch->used; slot++) {
+            if (!seen(batch, g->token + t, slot))
+                continue;
+            for (int64_t head = 0; head < g->heads; head++)
+                add_values(g, head, t, scores_of(g, head, t) + nth, slot, 1);
+            nth++;
+        }
     }
+}
+
+// How a pass is cut into groups; results do not depend on it. `heads` of keys are in a group: all
+// of them, unless that leaves threads without work.
+typedef struct division {
+    int64_t heads, runs, groups; // runs of so many heads, groups of tokens in a sequence
+} division;
+
+static division cut_pass(const live_batch *batch, const live_attention *a, int threads)
+{
+    division cut = {.groups = (batch->tokens + ATTEND_TOKENS - 1) / ATTEND_TOKENS};
+    const int64_t others = cut.groups * batch->sequences;
+    const int64_t parts = others % threads ? threads : 1;
+    cut.heads = (a->kv_heads + parts - 1) / parts;
+    cut.runs = (a->kv_heads + cut.heads - 1) / cut.heads;
+    return cut;
+}
+
+// Numbers that a group needs.
+static size_t group_size(const live_batch *batch, const live_attention *a, division cut)
+{
+    const int64_t queries = a->heads / a->kv_heads;
+    return (size_t)(ATTEND_TOKENS * cut.heads) *
+           ((size_t)(queries * batch->used) + live_packed_size(queries, a->head));
+}
+
+static int64_t slots_together(int64_t row)
+{
+    int64_t slots = ATTEND_BYTES / (row * (int64_t)sizeof(float)) / 4 * 4;
+    return slots < ATTEND_SLOTS_LEAST  ? ATTEND_SLOTS_LEAST
+           : slots > ATTEND_SLOTS_MOST ? ATTEND_SLOTS_MOST
+                                       : slots;
 }
 
 // Group i of a pass: heads fastest, then tokens, then sequences.
 static void attend_group(const cpu_backend *c, float *out, const float *qkv,
-                         const live_attention *a, const live_cache *cache, int64_t layer, int64_t i,
-                         float *scratch)
+                         const live_attention *a, const live_cache *cache, int64_t layer,
+                         division cut, int64_t i, float *scratch)
 {
     const live_batch *batch = c->batch;
-    const int64_t groups = (batch->tokens + ATTEND_TOKENS - 1) / ATTEND_TOKENS;
-    const int64_t kv = i % a->kv_heads, sequence = i / a->kv_heads / groups;
+    const int64_t kv = i % cut.runs * cut.heads, sequence = i / cut.runs / cut.groups;
     const int64_t queries = a->heads / a->kv_heads;
     const int64_t width = (a->heads + 2 * a->kv_heads) * a->head;
     const int64_t base = sequence * cache->slots * cache->width + kv * a->head;
     group g = {.c = c,
                .a = a,
-               .token = i / a->kv_heads % groups * ATTEND_TOKENS,
+               .token = i / cut.runs % cut.groups * ATTEND_TOKENS,
                .queries = queries,
+               .heads = a->kv_heads - kv < cut.heads ? a->kv_heads - kv : cut.heads,
+               .first = batch->prefix,
+               .packed = scratch,
+               .part = (int64_t)live_packed_size(queries, a->head),
                .keys = (const float *)cache->k[layer] + base,
                .values = (const float *)cache->v[layer] + base,
                .stride = cache->width,
+               .slots = slots_together(cache->width),
                .room = batch->used};
     g.tokens = batch->tokens - g.token < ATTEND_TOKENS ? batch->tokens - g.token : ATTEND_TOKENS;
-    g.first = batch->prefix;
+    g.score = scratch + g.heads * g.tokens * g.part;
+    const int64_t row = sequence * batch->tokens + g.token;
+    g.out = out + (row * a->heads + kv * queries) * a->head;
     for (int64_t t = 0; t < g.tokens; t++) {
-        int64_t row = sequence * batch->tokens + g.token + t,
-                first = first_seen(batch, a, g.token + t);
-        g.packed[t] = scratch + t * (int64_t)live_packed_size(queries, a->head);
-        c->kernel->pack(g.packed[t], qkv + row * width + kv * queries * a->head, a->head, queries,
-                        a->head, DSC_F32);
-        g.out[t] = out + (row * a->heads + kv * queries) * a->head;
+        int64_t first = first_seen(batch, a, g.token + t);
         g.first = first < g.first ? first : g.first;
+        for (int64_t head = 0; head < g.heads; head++)
+            c->kernel->pack(g.packed + (head * g.tokens + t) * g.part,
+                            qkv + (row + t) * width + (kv + head) * queries * a->head, a->head,
+                            queries, a->head, DSC_F32);
     }
-    g.score = scratch + ATTEND_TOKENS * live_packed_size(queries, a->head);
     score(&g);
-    for (int64_t t = 0; t < g.tokens; t++)
-        weigh(&g, t);
+    for (int64_t head = 0; head < g.heads; head++)
+        for (int64_t t = 0; t < g.tokens; t++)
+            weigh(&g, head, t);
     mix(&g);
 }
 
@@ -244,12 +322,10 @@ int live_cpu_attend(live_backend *b, float *out, const float *qkv, const live_at
     cpu_backend *c = cpu_of(b);
     const live_batch *batch = c->batch;
     const int64_t work = batch->tokens * batch->sequences * a->heads * batch->used * a->head;
-    const int64_t groups = (batch->tokens + ATTEND_TOKENS - 1) / ATTEND_TOKENS;
-    const int64_t all = batch->sequences * groups * a->kv_heads;
-    const int64_t queries = a->heads / a->kv_heads;
-    const size_t each = ATTEND_TOKENS * ((size_t)(queries * batch->used) + // scores
-                                         live_packed_size(queries, a->head));
     const int threads = cpu_threads(b, work);
+    const division cut = cut_pass(batch, a, threads);
+    const int64_t all = batch->sequences * cut.groups * cut.runs;
+    const size_t each = group_size(batch, a, cut);
     int rc = live_cpu_scratch(&c->work, (size_t)threads * each * sizeof(float), err);
     if (rc)
         return rc;
@@ -261,7 +337,7 @@ int live_cpu_attend(live_backend *b, float *out, const float *qkv, const live_at
             mine = (float *)c->work.data + (size_t)t * each;
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < all; i++)
-            attend_group(c, out, qkv, a, cache, layer, i, mine);
+            attend_group(c, out, qkv, a, cache, layer, cut, i, mine);
     }
     return DSC_OK;
 }

@@ -24,6 +24,9 @@ typedef struct live_products {
     int64_t weight_stride, rows;
     const float *packed; // [tokens][cols] as `pack` leaves it
     int64_t tokens, cols;
+    // What comes next begins so many numbers behind the weights: it is fetched meanwhile. 0: the
+    // rows that follow.
+    int64_t ahead;
 } live_products;
 
 // sum[query * sum_stride + d] += sum over i of weight[query * weight_stride + i] * value[i][d], i
@@ -35,6 +38,7 @@ typedef struct live_mixture {
     int64_t weight_stride, queries;
     const float *value;
     int64_t value_stride, count, width;
+    int64_t ahead; // what comes next begins so many numbers behind the values
 } live_mixture;
 
 typedef struct live_cpu_kernel {
@@ -51,6 +55,8 @@ typedef struct live_cpu_kernel {
     float (*exponentials)(float *x, int64_t n, float scale);
     // out[n] = x / (1 + e^-x) * factor; factor may be NULL.
     void (*silu)(float *out, const float *x, const float *factor, int64_t n);
+    // out[n] = x (1 + erf(x / root 2)) / 2, or with the hyperbolic tangent in its place.
+    void (*gelu)(float *out, const float *x, bool by_tanh, int64_t n);
     void (*widen)(float *out, const void *in, dsc_dtype dtype, int64_t n);
     float (*total)(const float *x, int64_t n); // reads memory as fast as it comes; for live_probe
 } live_cpu_kernel;

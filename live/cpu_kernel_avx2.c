@@ -64,6 +64,17 @@ OP vec fma3(vec x, vec y, vec z)
     return _mm256_fmadd_ps(x, y, z);
 }
 
+// In place, which compilers left to themselves do not keep to where registers are short.
+OP void add_product(vec *sum, vec x, vec y)
+{
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "x"(y));
+}
+
+OP void hold(vec *x)
+{
+    __asm__("" : "+x"(*x));
+}
+
 OP vec plus(vec x, vec y)
 {
     return _mm256_add_ps(x, y);
@@ -89,11 +100,22 @@ OP vec largest(vec x, vec y)
     return _mm256_max_ps(x, y);
 }
 
+// Of four at once, in the order in which each alone is added up: upper half to lower half.
+OP void totals_of(float *out, vec a, vec b, vec c, vec d)
+{
+    vec ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    vec cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
+    vec s = _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+    s = _mm256_add_ps(s, _mm256_movehdup_ps(s)); // a, -, c, -, b, -, d, -
+    _mm_storeu_ps(out, _mm_blend_ps(_mm256_castps256_ps128(s),
+                                    _mm_moveldup_ps(_mm256_extractf128_ps(s, 1)), 10));
+}
+
 OP float total_of(vec x)
 {
-    __m128 s = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+    float total[4];
+    totals_of(total, x, x, x, x);
+    return total[0];
 }
 
 OP float largest_of(vec x)
@@ -122,8 +144,8 @@ static bool supported(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-const live_cpu_kernel live_cpu_kernel_avx2 = {"avx2",       supported, pack,  products, mix,
-                                              exponentials, silu,      widen, total};
+const live_cpu_kernel live_cpu_kernel_avx2 = {"avx2",       supported, pack, products, mix,
+                                              exponentials, silu,      gelu, widen,    total};
 
 #else
 typedef int live_no_avx2; // a file must not be empty

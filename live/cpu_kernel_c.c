@@ -119,6 +119,16 @@ OP vec fma3(vec x, vec y, vec z)
     return x * y + z;
 }
 
+OP void add_product(vec *sum, vec x, vec y)
+{
+    *sum = x * y + *sum;
+}
+
+OP void hold(vec *x)
+{
+    (void)x;
+}
+
 OP vec plus(vec x, vec y)
 {
     return x + y;
@@ -150,6 +160,11 @@ OP float total_of(vec x)
     return (x[0] + x[2]) + (x[1] + x[3]);
 }
 
+OP void totals_of(float *out, vec a, vec b, vec c, vec d)
+{
+    out[0] = total_of(a), out[1] = total_of(b), out[2] = total_of(c), out[3] = total_of(d);
+}
+
 OP float largest_of(vec x)
 {
     float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
@@ -173,8 +188,8 @@ static bool supported(void)
     return true;
 }
 
-const live_cpu_kernel live_cpu_kernel_c = {"c",          supported, pack,  products, mix,
-                                           exponentials, silu,      widen, total};
+const live_cpu_kernel live_cpu_kernel_c = {"c",          supported, pack, products, mix,
+                                           exponentials, silu,      gelu, widen,    total};
 
 const live_cpu_kernel *const live_cpu_kernels[] = {
 #ifdef LIVE_X86

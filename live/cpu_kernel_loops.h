@@ -4,8 +4,9 @@
 //   vec           a vector of LANES floats
 //   TILE_ROWS, TILE_TOKENS   sums that fit the registers beside what they are made of
 //   zero, all, load, store, load_bf16, load_bf16_even and _odd (of 2 LANES), load_f16, fma3 (x * y
-//   + z), plus, minus, times, over, total_of, largest_of, power (below), fetch, and largest the
-//   second where either is NaN, which is how a NaN gets through a bound
+//   + z), add_product (the same, in place of z), hold (in a register), plus, minus, times, over,
+//   total_of, totals_of (four vectors, each as total_of adds it), largest_of, power (below), fetch,
+//   and largest the second where either is NaN, which is how a NaN gets through a bound
 #define INLINE TARGET __attribute__((always_inline)) static inline
 // Numbers [i, i + LANES) of a row as stored.
 INLINE vec load_as(const void *row, int64_t i, dsc_dtype dtype)
@@ -102,34 +103,35 @@ INLINE void store_some(float *out, const vec *v, const int n)
         store(out + 5 * LANES, v[5]);
 }
 
-INLINE void add_products(vec *sum, vec a, const vec *x, const int n)
+// Left to itself, a compiler reads these again for every row.
+INLINE void hold_some(vec *v, const int n)
 {
-    sum[0] = fma3(a, x[0], sum[0]);
+    hold(&v[0]);
     if (n > 1)
-        sum[1] = fma3(a, x[1], sum[1]);
+        hold(&v[1]);
     if (n > 2)
-        sum[2] = fma3(a, x[2], sum[2]);
+        hold(&v[2]);
     if (n > 3)
-        sum[3] = fma3(a, x[3], sum[3]);
+        hold(&v[3]);
     if (n > 4)
-        sum[4] = fma3(a, x[4], sum[4]);
+        hold(&v[4]);
     if (n > 5)
-        sum[5] = fma3(a, x[5], sum[5]);
+        hold(&v[5]);
 }
 
-INLINE void put_totals(float *out, int64_t stride, const vec *sum, const int n)
+INLINE void add_products(vec *sum, vec a, const vec *x, const int n)
 {
-    out[0] = total_of(sum[0]);
+    add_product(&sum[0], a, x[0]);
     if (n > 1)
-        out[stride] = total_of(sum[1]);
+        add_product(&sum[1], a, x[1]);
     if (n > 2)
-        out[2 * stride] = total_of(sum[2]);
+        add_product(&sum[2], a, x[2]);
     if (n > 3)
-        out[3 * stride] = total_of(sum[3]);
+        add_product(&sum[3], a, x[3]);
     if (n > 4)
-        out[4 * stride] = total_of(sum[4]);
+        add_product(&sum[4], a, x[4]);
     if (n > 5)
-        out[5 * stride] = total_of(sum[5]);
+        add_product(&sum[5], a, x[5]);
 }
 
 // The weights of a step; `part`: the even or the odd columns of BF16. n columns when these are the
@@ -144,18 +146,20 @@ INLINE vec weights_at(const char *w, int64_t n, dsc_dtype dtype, const int part)
     return part ? load_bf16_odd((const uint16_t *)w) : load_bf16_even((const uint16_t *)w);
 }
 
-INLINE void step(vec sum[][MOST_VECS], const char *w, size_t row_bytes, const float *x, int64_t n,
+// Of `rows` rows; w: where each of them has come to.
+INLINE void step(vec sum[][MOST_VECS], const char *const *w, const float *x, int64_t n,
                  dsc_dtype dtype, const int part, const int rows, const int tokens)
 {
     vec in[MOST_VECS];
     load_some(in, x + part * tokens * LANES, tokens);
-    add_products(sum[0], weights_at(w, n, dtype, part), in, tokens);
+    hold_some(in, tokens);
+    add_products(sum[0], weights_at(w[0], n, dtype, part), in, tokens);
     if (rows > 1)
-        add_products(sum[1], weights_at(w + row_bytes, n, dtype, part), in, tokens);
+        add_products(sum[1], weights_at(w[1], n, dtype, part), in, tokens);
     if (rows > 2)
-        add_products(sum[2], weights_at(w + 2 * row_bytes, n, dtype, part), in, tokens);
+        add_products(sum[2], weights_at(w[2], n, dtype, part), in, tokens);
     if (rows > 3)
-        add_products(sum[3], weights_at(w + 3 * row_bytes, n, dtype, part), in, tokens);
+        add_products(sum[3], weights_at(w[3], n, dtype, part), in, tokens);
 }
 
 INLINE void fetch_rows(const char *w, size_t row_bytes, const int rows)
@@ -169,97 +173,193 @@ INLINE void fetch_rows(const char *w, size_t row_bytes, const int rows)
         fetch(w + 3 * row_bytes);
 }
 
-// What a tile fetches meanwhile for the tiles of the next rows: a line of each row, `every` so many
-// of its own. The processor's own prefetching starts anew at every page, and a row is only a few.
-typedef struct errand {
-    const char *next;
-    int64_t every;
-} errand;
+// Columns, times tokens, that a group of rows goes through before any of them goes on, so that the
+// tokens' part of a step comes from the nearest cache: bringing it from the next one takes the same
+// few buffers that bring weights from memory. And the vectors of sums that such a group leaves
+// behind meanwhile.
+enum { BLOCK = 3072, KEPT = 16 * TILE_TOKENS };
+
+// A part of a product: columns of a few rows.
+typedef struct part {
+    const char *w;
+    size_t row_bytes;
+    const char *next; // what to fetch meanwhile: the part that comes after this one
+    int64_t every;    // a line of it for so many of this
+    int64_t cols;
+    float *kept; // sums so far, [rows][tokens][LANES]
+    bool first, last;
+} part;
+
+INLINE void load_kept(vec *v, const part *p, const int row, const int rows, const int tokens)
+{
+    if (row < rows)
+        load_some(v, p->kept + row * tokens * LANES, tokens);
+}
+
+INLINE void store_kept(const part *p, const vec *v, const int row, const int rows, const int tokens)
+{
+    if (row < rows)
+        store_some(p->kept + row * tokens * LANES, v, tokens);
+}
+
+// Of one token.
+INLINE void put_totals(float *out, vec sum[][MOST_VECS], const int token, const int rows)
+{
+    if (rows == 4) {
+        totals_of(out, sum[0][token], sum[1][token], sum[2][token], sum[3][token]);
+        return;
+    }
+    out[0] = total_of(sum[0][token]);
+    if (rows > 1)
+        out[1] = total_of(sum[1][token]);
+}
 
 // Of each (row, token) LANES partial sums that run along the columns and are added up at the end:
 // however a pass is cut into tiles, a product is computed in the same order.
-INLINE void tile(float *out, int64_t out_stride, const char *w, size_t row_bytes, errand e,
-                 const float *x, int64_t cols, dsc_dtype dtype, const int rows, const int tokens)
+INLINE void tile(float *out, int64_t out_stride, const part *p, const float *x, dsc_dtype dtype,
+                 const int rows, const int tokens)
 {
     const int64_t size = dtype == DSC_F32 ? 4 : 2, parts = dtype == DSC_BF16 ? 2 : 1;
     const int64_t wide = parts * LANES; // columns of a step
     const int64_t steps = 64 / (wide * size);
-    int64_t wait = steps;
+    const size_t row_bytes = p->row_bytes;
+    const char *w[MOST_ROWS] = {p->w, p->w + row_bytes, p->w + 2 * row_bytes, p->w + 3 * row_bytes};
+    const char *next = p->next;
+    int64_t wait = steps, n = p->cols;
     vec sum[MOST_ROWS][MOST_VECS];
     set_zero(sum[0]), set_zero(sum[1]), set_zero(sum[2]), set_zero(sum[3]);
-    for (int64_t c = 0; c < cols; c += wide, w += wide * size, x += wide * tokens) {
-        const int64_t n = cols - c < wide ? cols - c : wide;
-        if (!--wait) {
-            fetch_rows(e.next, row_bytes, rows);
-            e.next += 64;
-            wait = e.every * steps;
-        }
-        step(sum, w, row_bytes, x, n, dtype, 0, rows, tokens);
-        if (parts == 2)
-            step(sum, w, row_bytes, x, n, dtype, 1, rows, tokens);
+    if (!p->first) {
+        load_kept(sum[0], p, 0, rows, tokens), load_kept(sum[1], p, 1, rows, tokens);
+        load_kept(sum[2], p, 2, rows, tokens), load_kept(sum[3], p, 3, rows, tokens);
     }
-    put_totals(out, out_stride, sum[0], tokens);
-    if (rows > 1)
-        put_totals(out + 1, out_stride, sum[1], tokens);
-    if (rows > 2)
-        put_totals(out + 2, out_stride, sum[2], tokens);
-    if (rows > 3)
-        put_totals(out + 3, out_stride, sum[3], tokens);
+    for (; n >= wide; n -= wide, x += wide * tokens) {
+        step(sum, w, x, wide, dtype, 0, rows, tokens);
+        if (parts == 2)
+            step(sum, w, x, wide, dtype, 1, rows, tokens);
+        w[0] += wide * size, w[1] += wide * size, w[2] += wide * size, w[3] += wide * size;
+        // An address of each row's own: with an index, a processor splits operation from load.
+        __asm__("" : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3]));
+        if (!--wait) {
+            fetch_rows(next, row_bytes, rows);
+            next += 64;
+            wait = p->every * steps;
+        }
+    }
+    if (n) {
+        step(sum, w, x, n, dtype, 0, rows, tokens);
+        if (parts == 2)
+            step(sum, w, x, n, dtype, 1, rows, tokens);
+    }
+    if (!p->last) {
+        store_kept(p, sum[0], 0, rows, tokens), store_kept(p, sum[1], 1, rows, tokens);
+        store_kept(p, sum[2], 2, rows, tokens), store_kept(p, sum[3], 3, rows, tokens);
+        return;
+    }
+    put_totals(out, sum, 0, rows);
+    if (tokens > 1)
+        put_totals(out + out_stride, sum, 1, rows);
+    if (tokens > 2)
+        put_totals(out + 2 * out_stride, sum, 2, rows);
+    if (tokens > 3)
+        put_totals(out + 3 * out_stride, sum, 3, rows);
+    if (tokens > 4)
+        put_totals(out + 4 * out_stride, sum, 4, rows);
+    if (tokens > 5)
+        put_totals(out + 5 * out_stride, sum, 5, rows);
 }
 
 // All tokens on `rows` rows.
-INLINE void strip(const live_products *p, dsc_dtype dtype, int64_t row, const int rows)
+INLINE void strip(const live_products *p, part now, int64_t row, int64_t col, dsc_dtype dtype,
+                  const int rows)
 {
-    const size_t row_bytes = (size_t)p->weight_stride * (dtype == DSC_F32 ? 4 : 2);
-    const char *w = (const char *)p->weights + (size_t)row * row_bytes;
-    const int64_t wide = dtype == DSC_BF16 ? 2 * LANES : LANES;
-    const int64_t padded = (p->cols + wide - 1) / wide * wide, stride = p->out_stride;
-    errand e = {w + (size_t)rows * row_bytes, (p->tokens + TILE_TOKENS - 1) / TILE_TOKENS};
-    const size_t share = row_bytes / (size_t)e.every;
+    const int64_t wide = dtype == DSC_BF16 ? 2 * LANES : LANES, stride = p->out_stride;
+    const int64_t padded = (p->cols + wide - 1) / wide * wide;
+    now.every = (p->tokens + TILE_TOKENS - 1) / TILE_TOKENS;
+    const int64_t share = now.cols * (dtype == DSC_F32 ? 4 : 2) / now.every;
     float *out = p->out + row;
     const float *x = p->packed;
     int64_t left = p->tokens;
-    for (; left >= TILE_TOKENS; left -= TILE_TOKENS, e.next += share) {
-        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, TILE_TOKENS);
+    for (; left >= TILE_TOKENS; left -= TILE_TOKENS, now.next += share) {
+        tile(out, stride, &now, x + col * TILE_TOKENS, dtype, rows, TILE_TOKENS);
         out += TILE_TOKENS * stride;
         x += TILE_TOKENS * padded;
+        now.kept += rows * TILE_TOKENS * LANES;
     }
+    x += col * left;
     if (left == 1)
-        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 1);
+        tile(out, stride, &now, x, dtype, rows, 1);
     else if (left == 2)
-        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 2);
+        tile(out, stride, &now, x, dtype, rows, 2);
 #if TILE_TOKENS > 3
     else if (left == 3)
-        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 3);
+        tile(out, stride, &now, x, dtype, rows, 3);
     else if (left == 4)
-        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 4);
+        tile(out, stride, &now, x, dtype, rows, 4);
     else if (left == 5)
-        tile(out, stride, w, row_bytes, e, x, p->cols, dtype, rows, 5);
+        tile(out, stride, &now, x, dtype, rows, 5);
 #endif
 }
 
-INLINE void strips(const live_products *p, dsc_dtype dtype)
+// Columns [col, col + now.cols) of rows [from, to).
+INLINE void strips(const live_products *p, part now, int64_t from, int64_t to, int64_t col,
+                   dsc_dtype dtype)
 {
-    int64_t row = 0;
-    for (; row + TILE_ROWS <= p->rows; row += TILE_ROWS)
-        strip(p, dtype, row, TILE_ROWS);
-    for (; row < p->rows; row++)
-        strip(p, dtype, row, 1);
+    const int64_t size = dtype == DSC_F32 ? 4 : 2;
+    const char *w = (const char *)p->weights + col * size;
+    for (int64_t row = from, then; row < to; row = then) {
+        then = row + (row + TILE_ROWS <= to ? TILE_ROWS : 1);
+        now.w = w + row * now.row_bytes;
+        now.next = p->ahead    ? now.w + p->ahead * size
+                   : then < to ? w + then * now.row_bytes
+                   : now.last  ? (const char *)p->weights + to * now.row_bytes
+                               : w + from * now.row_bytes + now.cols * size;
+        if (then - row == TILE_ROWS)
+            strip(p, now, row, col, dtype, TILE_ROWS);
+        else
+            strip(p, now, row, col, dtype, 1);
+        now.kept += (then - row) * p->tokens * LANES;
+    }
+}
+
+// A block of columns is cut off only for tokens whose share of it would not stay in the cache.
+INLINE void products_of(const live_products *p, dsc_dtype dtype)
+{
+    const int64_t together = p->tokens < TILE_TOKENS ? p->tokens : TILE_TOKENS;
+    const int64_t group = KEPT / p->tokens / TILE_ROWS * TILE_ROWS;
+    const int64_t block = BLOCK / together / 64 * 64;
+    _Alignas(64) float kept[KEPT * LANES];
+    part all = {.row_bytes = (size_t)(p->weight_stride * (dtype == DSC_F32 ? 4 : 2)),
+                .cols = p->cols,
+                .kept = kept,
+                .first = true,
+                .last = true};
+    if (p->tokens == 1 || !group || p->cols <= block) {
+        strips(p, all, 0, p->rows, 0, dtype);
+        return;
+    }
+    for (int64_t from = 0; from < p->rows; from += group)
+        for (int64_t col = 0; col < p->cols; col += block) {
+            part now = all;
+            now.first = !col;
+            now.last = p->cols - col <= block;
+            now.cols = now.last ? p->cols - col : block;
+            strips(p, now, from, p->rows - from < group ? p->rows : from + group, col, dtype);
+        }
 }
 
 TARGET static void products(const live_products *p, dsc_dtype dtype)
 {
     if (dtype == DSC_F32)
-        strips(p, DSC_F32);
+        products_of(p, DSC_F32);
     else if (dtype == DSC_BF16)
-        strips(p, DSC_BF16);
+        products_of(p, DSC_BF16);
     else
-        strips(p, DSC_F16);
+        products_of(p, DSC_F16);
 }
 
 // --- values of an attention ----------------------------------------------------------------------
 
-enum { MIX_QUERIES = 4, MIX_VECS = 4, MIX_AHEAD = 8 };
+enum { MIX_QUERIES = 4, MIX_VECS = 4 };
 
 // MIX_QUERIES queries or one. A row of the cache holds all heads, of which one is read here: what
 // comes next is not where the processor would look for it.
@@ -276,7 +376,7 @@ INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int 
         load_some(sum[3], out + 3 * m->sum_stride, vecs);
     }
     for (int64_t i = 0; i < m->count; i++, value += m->value_stride) {
-        const char *next = (const char *)(value + MIX_AHEAD * m->value_stride);
+        const char *next = (const char *)(value + m->ahead);
         fetch(next);
         if (vecs * LANES > 16)
             fetch(next + 64);
@@ -392,6 +492,54 @@ TARGET static void silu(float *out, const float *x, const float *factor, int64_t
     if (rest) {
         vec y = silu_of(load_first(x + i, rest, DSC_F32));
         store_first(out + i, factor ? times(y, load_first(factor + i, rest, DSC_F32)) : y, rest);
+    }
+}
+
+// erfc(z) for z >= 0, in error by 1.2e-7 of itself before rounding: Numerical Recipes, 2nd
+// ed., 6.2, erfcc.
+INLINE vec complement(vec z)
+{
+    vec t = over(all(1), fma3(all(.5f), z, all(1))), p = all(.17087277f);
+    p = fma3(p, t, all(-.82215223f));
+    p = fma3(p, t, all(1.48851587f));
+    p = fma3(p, t, all(-1.13520398f));
+    p = fma3(p, t, all(.27886807f));
+    p = fma3(p, t, all(-.18628806f));
+    p = fma3(p, t, all(.09678418f));
+    p = fma3(p, t, all(.37409196f));
+    p = fma3(p, t, all(1.00002368f));
+    p = fma3(p, t, all(-1.26551223f));
+    p = minus(p, times(z, z));
+    return times(t, exponential(largest(all(-87), p)));
+}
+
+// x (1 + erf(x / root 2)) / 2 as max(x, 0) - |x| erfc(|x| / root 2) / 2, where nothing cancels;
+// beyond 16 what is taken off is nothing.
+INLINE vec gelu_of(vec x)
+{
+    vec size = largest(x, minus(zero(), x));
+    size = minus(zero(), largest(all(-16), minus(zero(), size)));
+    vec half = times(all(.5f), complement(times(size, all((float)M_SQRT1_2))));
+    return minus(largest(zero(), x), times(size, half));
+}
+
+// x (1 + tanh u) / 2 = x / (1 + e^-2u).
+INLINE vec gelu_tanh_of(vec x)
+{
+    vec cubic = fma3(times(all(.044715f), times(x, x)), x, x);
+    vec down = times(all((float)(-2 * M_2_SQRTPI * M_SQRT1_2)), cubic);
+    down = largest(all(-87), minus(zero(), largest(all(-87), minus(zero(), down))));
+    return over(x, plus(all(1), exponential(down)));
+}
+
+TARGET static void gelu(float *out, const float *x, bool by_tanh, int64_t n)
+{
+    int64_t i = 0, rest = n % LANES;
+    for (; i + LANES <= n; i += LANES)
+        store(out + i, by_tanh ? gelu_tanh_of(load(x + i)) : gelu_of(load(x + i)));
+    if (rest) {
+        vec last = load_first(x + i, rest, DSC_F32);
+        store_first(out + i, by_tanh ? gelu_tanh_of(last) : gelu_of(last), rest);
     }
 }
 

@@ -85,11 +85,15 @@ int live_cpu_scratch(cpu_scratch *s, size_t bytes, dsc_error *err)
 {
     if (bytes <= s->bytes)
         return DSC_OK;
+    // By half at the least: a cache that fills asks for a little more with every token.
     void *data;
+    const size_t more = s->bytes + s->bytes / 2;
+    bytes = bytes > more ? bytes : more;
+    live_cpu_free(NULL, s->data);
+    *s = (cpu_scratch){0};
     int rc = live_cpu_alloc(NULL, &data, bytes, err);
     if (rc)
         return rc;
-    live_cpu_free(NULL, s->data);
     *s = (cpu_scratch){data, bytes};
     return DSC_OK;
 }

@@ -111,16 +111,6 @@ int live_cpu_norm(live_backend *b, float *out, const float *in, const float *wei
     return DSC_OK;
 }
 
-static float gelu(float x)
-{
-    return x * 0.5f * (1 + erff(x * (float)M_SQRT1_2));
-}
-
-static float gelu_tanh(float x)
-{
-    return 0.5f * x * (1 + tanhf((float)(M_2_SQRTPI * M_SQRT1_2) * (x + 0.044715f * x * x * x)));
-}
-
 int live_cpu_activate(live_backend *b, float *out, const float *in, live_activation kind,
                       int64_t rows, int64_t width, dsc_error *err)
 {
@@ -136,12 +126,8 @@ int live_cpu_activate(live_backend *b, float *out, const float *in, live_activat
             float *y = out + i * width + from;
             if (kind == LIVE_SILU_GATE || kind == LIVE_SILU)
                 kernel->silu(y, x, kind == LIVE_SILU ? NULL : x + width, n);
-            else if (kind == LIVE_GELU)
-                for (int64_t j = 0; j < n; j++)
-                    y[j] = gelu(x[j]);
             else
-                for (int64_t j = 0; j < n; j++)
-                    y[j] = gelu_tanh(x[j]);
+                kernel->gelu(y, x, kind == LIVE_GELU_TANH, n);
         }
     return DSC_OK;
 }

@@ -171,33 +171,36 @@ static void test_matmul(void **state)
 static void test_matmul_bits(void **state)
 {
     (void)state;
-    enum { MOST = LIVE_BLAS_ROWS + 3, OUTS = 397, COLS = 203 };
+    enum { MOST = LIVE_BLAS_ROWS + 3 };
+    // The second in several blocks of columns.
+    static const int64_t shapes[][2] = {{397, 203}, {39, 1605}};
     static const dsc_dtype dtypes[] = {DSC_F32, DSC_BF16, DSC_F16};
     dsc_error err;
-    for (size_t d = 0; d < 3; d++) {
-        live_matrix w = matrix(OUTS, COLS, dtypes[d], 1);
-        float *in = numbers((int64_t)MOST * COLS, 2), *alone = poison((int64_t)MOST * OUTS),
-              *out = poison((int64_t)MOST * OUTS);
+    for (size_t d = 0; d < 6; d++) {
+        const int64_t outs = shapes[d / 3][0], cols = shapes[d / 3][1];
+        live_matrix w = matrix(outs, cols, dtypes[d % 3], 1);
+        float *in = numbers(MOST * cols, 2), *alone = poison(MOST * outs),
+              *out = poison(MOST * outs);
         backend->threads = 1;
         for (int64_t i = 0; i < MOST; i++)
-            assert_ok(backend->type->matmul(backend, alone + i * OUTS, &w, NULL, in + i * COLS, 1,
+            assert_ok(backend->type->matmul(backend, alone + i * outs, &w, NULL, in + i * cols, 1,
                                             false, &err),
                       err);
         backend->threads = 3;
         for (int64_t rows = 1; rows < LIVE_BLAS_ROWS; rows += rows < 50 ? 1 : 11) {
             assert_ok(backend->type->matmul(backend, out, &w, NULL, in, rows, false, &err), err);
-            same_bits(out, alone, rows * OUTS);
+            same_bits(out, alone, rows * outs);
         }
         backend->invariant = true;
         assert_ok(backend->type->matmul(backend, out, &w, NULL, in, MOST, false, &err), err);
-        same_bits(out, alone, (int64_t)MOST * OUTS);
+        same_bits(out, alone, MOST * outs);
         backend->invariant = false;
         // Through OpenBLAS: not the same bits, but the same with any number of threads.
-        float *again = poison((int64_t)MOST * OUTS);
+        float *again = poison(MOST * outs);
         assert_ok(backend->type->matmul(backend, out, &w, NULL, in, MOST, false, &err), err);
         backend->threads = 1;
         assert_ok(backend->type->matmul(backend, again, &w, NULL, in, MOST, false, &err), err);
-        same_bits(out, again, (int64_t)MOST * OUTS);
+        same_bits(out, again, MOST * outs);
         backend->threads = 2;
         drop(w.data), drop(in), drop(alone), drop(out), drop(again);
     }
@@ -392,7 +395,7 @@ static void test_kernels_agree(void **state)
     float *packed = poison((int64_t)live_packed_size(TOKENS, COLS));
     for (int d = 0; d < 3; d++) {
         live_matrix w = matrix(ROWS, COLS, dtypes[d], 1);
-        live_products p = {got, ROWS, w.data, COLS, ROWS, packed, TOKENS, COLS};
+        live_products p = {got, ROWS, w.data, COLS, ROWS, packed, TOKENS, COLS, 0};
         kernel->pack(packed, in, COLS, TOKENS, COLS, dtypes[d]);
         kernel->products(&p, dtypes[d]);
         p.out = want;
