@@ -31,7 +31,7 @@ static int allocate_lists(live_session *s, dsc_error *err)
                 {&s->margin, rows, sizeof *s->margin},
                 {&s->soft, rows, sizeof *s->soft},
                 {&s->block, rows * dsc_softmax_blocks(vocab), sizeof *s->block},
-                {&s->law, vocab, sizeof *s->law},
+                {&s->exponential, vocab, sizeof *s->exponential},
                 {&s->logit, vocab, sizeof *s->logit},
                 {&s->token, bits, sizeof *s->token},
                 {&s->position, bits, sizeof *s->position},
@@ -150,10 +150,10 @@ void live_session_free(live_session *s)
     live_cache_free(&s->cache, s->b);
     s->b->type->free(s->b, s->features);
     s->b->type->free(s->b, s->logits);
-    void *const lists[] = {s->text,   s->node_token, s->parent, s->slot,     s->depth,
-                           s->row,    s->best,       s->margin, s->soft,     s->block,
-                           s->law,    s->logit,      s->token,  s->position, s->at,
-                           s->output, s->feature,    s->mask,   s->margins};
+    void *const lists[] = {s->text,        s->node_token, s->parent, s->slot,     s->depth,
+                           s->row,         s->best,       s->margin, s->soft,     s->block,
+                           s->exponential, s->logit,      s->token,  s->position, s->at,
+                           s->output,      s->feature,    s->mask,   s->margins};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]);
     free(s);

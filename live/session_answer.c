@@ -2,8 +2,6 @@
 // What a session says behind a scored draft, and what it keeps of it.
 #include "live/session_state.h"
 
-#include "theory/law.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -65,45 +63,37 @@ int live_session_logits(live_session *s, int32_t node, const float **logits, dsc
     return rc ? rc : live_session_fetch(s, row, logits, err);
 }
 
-// The law of a row of which top-k and top-p leave out tokens, until another such is asked for.
-static int filter_law(live_session *s, int32_t row, const float *logits, dsc_error *err)
+// Adds up a row's exponentials; top-k and top-p see what they leave out.
+static void begin_law(live_session *s, int32_t row, bool raw, const float *logits)
 {
-    const live_sampling *how = &s->sampling;
+    static const live_sampling own = {1, 0, 1};
+    const live_sampling *how = raw ? &own : &s->sampling;
     const size_t vocab = (size_t)s->w->config.vocab;
-    if (s->law_row == row)
-        return DSC_OK;
-    s->law_row = -1;
-    for (size_t x = 0; x < vocab; x++)
-        s->law[x] = (double)logits[x];
-    int rc =
-        dsc_law_softmax("logits", s->law, vocab, how->temperature, how->top_k, how->top_p, err);
-    if (!rc)
-        s->law_row = row;
-    return rc;
+    const size_t top_k = how->top_k > 0 && (size_t)how->top_k < vocab ? (size_t)how->top_k : vocab;
+    const float most = logits[s->best[row]];
+    double *block = s->block + (size_t)row * dsc_softmax_blocks(vocab);
+    dsc_softmax *out = &s->soft[row].softmax;
+    if (top_k < vocab || how->top_p < 1)
+        dsc_softmax_begin_filtered(out, logits, vocab, most, how->temperature, top_k, how->top_p,
+                                   block, s->exponential);
+    else
+        dsc_softmax_begin(out, logits, vocab, most, how->temperature, block);
 }
 
 // The law of a row. What was added up over the row for it is kept as long as the row is.
 static int fill_law(live_session *s, int32_t row, bool raw, dsc_dist *out, dsc_error *err)
 {
-    const size_t vocab = (size_t)s->w->config.vocab;
-    const live_sampling *how = &s->sampling;
     const float *logits;
     live_law *l = &s->soft[row];
     int rc = live_session_fetch(s, row, &logits, err);
     if (!rc && (s->best[row] < 0 || !isfinite(logits[s->best[row]])))
         rc = dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
                       text_length(s));
-    *out = (dsc_dist){.vocab_size = (int32_t)vocab};
+    *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab};
     if (rc)
         return rc;
-    if (!raw && ((how->top_k > 0 && (size_t)how->top_k < vocab) || how->top_p < 1)) {
-        out->dense = s->law;
-        return filter_law(s, row, logits, err);
-    }
     if (l->of != (raw ? LAW_RAW : LAW_DRAWN_FROM))
-        dsc_softmax_begin(&l->softmax, logits, vocab, logits[s->best[row]],
-                          raw ? 1 : how->temperature,
-                          s->block + (size_t)row * dsc_softmax_blocks(vocab));
+        begin_law(s, row, raw, logits);
     l->softmax.logit = logits; // where other rows may have been in between
     l->of = raw ? LAW_RAW : LAW_DRAWN_FROM;
     out->logits = &l->softmax;
@@ -186,7 +176,7 @@ static int keep_margins(live_session *s, int64_t n, const int32_t *path, int64_t
 void live_session_drop(live_session *s)
 {
     s->taken = s->scored = s->rows = 0;
-    s->root_row = s->law_row = -1;
+    s->root_row = -1;
     s->used = text_length(s) - s->lead;
 }
 

@@ -185,8 +185,6 @@ static void forget_nodes(live_session *s, int64_t first)
         return;
     s->used = s->slot[first];
     s->rows = s->row[first];
-    if (s->law_row >= s->rows)
-        s->law_row = -1;
 }
 
 // Copies the nodes that are new.

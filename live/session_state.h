@@ -44,12 +44,11 @@ struct live_session {
     float *margins;   // [limit] of the output's tokens
     size_t margins_capacity;
 
-    live_law *soft; // [rows]
-    double *block;  // [rows][dsc_softmax_blocks] theirs
-    float *logit;   // [vocab] a row, where the device's memory cannot be read
-    // A law that leaves out tokens, as it was asked for last.
-    double *law;
-    int32_t law_row, law_token;
+    live_law *soft;      // [rows]
+    double *block;       // [rows][dsc_softmax_blocks] theirs
+    float *logit;        // [vocab] a row, where the device's memory cannot be read
+    double *exponential; // [vocab] scratch of laws that leave out tokens
+    int32_t law_token;   // of the law at temperature 0, as it was asked for last
 
     // Lists of a pass, [most rows].
     int32_t *token, *position, *at, *output, *feature;

@@ -4,6 +4,7 @@
 #include "theory/fast_exp.h"
 #include "theory/row_sum.h"
 
+#include <math.h>
 #include <string.h>
 
 // Index of `token` in the level, or its count.
@@ -125,6 +126,9 @@ static double fill_order(const dsc_dist *d, double *row)
         return 0;
     }
     below_most(d->logits, row);
+    for (int32_t x = 0; x < d->vocab_size && d->logits->least > -INFINITY; x++)
+        if (!dsc_softmax_keeps(d->logits, (size_t)x))
+            row[x] = -INFINITY;
     return -DSC_SOFTMAX_LEAST / d->logits->by;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "theory/fast_exp.h"
+#include "theory/first_tokens.h"
 #include "theory/row_sum.h"
 #include "theory/softmax.h"
 
@@ -77,62 +78,6 @@ static void subtract_and_divide(double *logits, size_t vocab, double most, doubl
         logits[x] = (logits[x] - most) / temperature;
 }
 
-typedef struct logit {
-    double value, weight; // weight: e^value
-    size_t token;
-} logit;
-
-// Most probable first; of equals the lower id.
-static bool comes_before(const logit *a, const logit *b)
-{
-    return a->value != b->value ? a->value > b->value : a->token < b->token;
-}
-
-static void swap(logit *a, logit *b)
-{
-    const logit c = *a;
-    *a = *b;
-    *b = c;
-}
-
-// Moves the token that divides l[0, n) best, of three, to the end.
-static void choose_pivot(logit *l, size_t n)
-{
-    logit *a = &l[0], *b = &l[n / 2], *c = &l[n - 1];
-    if (comes_before(a, b) == comes_before(b, c))
-        swap(b, c);
-    else if (comes_before(b, a) == comes_before(a, c))
-        swap(a, c);
-}
-
-// Moves the first tokens to the front and returns how many these are: at most `count`, and a token
-// is one of them while the weight of those before it has not reached `enough`. Hoare's selection
-// (1961), with weights: O(n) as a rule, where sorting is n log n.
-static size_t select_first(logit *l, size_t n, size_t count, double enough)
-{
-    size_t low = 0, high = n; // tokens before `low` are among them, from `high` on they are not
-    double weight = 0;        // of those before `low`
-    while (low < high && low < count && weight < enough) {
-        size_t middle = low;
-        double more = 0;
-        choose_pivot(l + low, high - low);
-        logit *pivot = &l[high - 1];
-        for (size_t i = low; i + 1 < high; i++)
-            if (comes_before(&l[i], pivot)) {
-                more += l[i].weight;
-                swap(&l[i], &l[middle++]);
-            }
-        swap(pivot, &l[middle]);
-        if (middle >= count || weight + more >= enough)
-            high = middle;
-        else {
-            weight += more + l[middle].weight;
-            low = middle + 1;
-        }
-    }
-    return low;
-}
-
 // How many logits are at least so large, and the sum of their exponentials.
 DSC_FOR_EVERY_PROCESSOR
 static double weight_above(const double *logits, size_t vocab, double least, size_t *count)
@@ -152,7 +97,7 @@ static double weight_above(const double *logits, size_t vocab, double least, siz
 // The likeliest tokens in any order: `top_k` at least, with all that are as likely as the last of
 // these, and as many as have the weight `enough`. What a law keeps is nearly always near its top,
 // so that few have to be looked at further.
-static int gather(const double *logits, size_t vocab, size_t top_k, double enough, logit **out,
+static int gather(const double *logits, size_t vocab, size_t top_k, double enough, dsc_logit **out,
                   size_t *count, dsc_error *err)
 {
     double least = -4;
@@ -165,21 +110,21 @@ static int gather(const double *logits, size_t vocab, size_t top_k, double enoug
     int rc = dsc_alloc((void **)out, room, sizeof **out, err);
     for (size_t x = 0; x < vocab && !rc; x++)
         if (logits[x] >= least)
-            (*out)[n++] = (logit){logits[x], dsc_fast_exp_below(logits[x]), x};
+            (*out)[n++] = (dsc_logit){logits[x], dsc_fast_exp_below(logits[x]), x};
     *count = n;
     return rc;
 }
 
 // l[0, n) begins with the first k: moves all that are as likely as the last of them behind these
 // and returns how many that makes; *weight: of all of them.
-static size_t add_ties(logit *l, size_t n, size_t k, double *weight)
+static size_t add_ties(dsc_logit *l, size_t n, size_t k, double *weight)
 {
     double least = 0, sum = 0;
     for (size_t i = 0; i < k; i++)
         least = l[i].value < least ? l[i].value : least;
     for (size_t i = k; i < n; i++)
         if (l[i].value == least)
-            swap(&l[i], &l[k++]);
+            dsc_logit_swap(&l[i], &l[k++]);
     for (size_t i = 0; i < k; i++)
         sum += l[i].weight;
     *weight = sum;
@@ -191,16 +136,16 @@ static int filter(double *logits, size_t vocab, size_t top_k, double top_p, dsc_
 {
     const bool counted = top_k < vocab;
     double weight = weight_above(logits, vocab, -INFINITY, &(size_t){0});
-    logit *top = NULL;
+    dsc_logit *top = NULL;
     size_t n;
     int rc =
         gather(logits, vocab, counted ? top_k : 1, counted ? 0 : top_p * weight, &top, &n, err);
     if (rc)
         return rc;
     if (counted)
-        n = add_ties(top, n, select_first(top, n, top_k, INFINITY), &weight);
+        n = add_ties(top, n, dsc_first_tokens(top, n, top_k, INFINITY), &weight);
     if (top_p < 1)
-        n = select_first(top, n, n, top_p * weight);
+        n = dsc_first_tokens(top, n, n, top_p * weight);
     for (size_t x = 0; x < vocab; x++)
         logits[x] = -INFINITY;
     for (size_t i = 0; i < n; i++)

@@ -47,6 +47,9 @@ DSC_API void dsc_otm_sampler_law(const dsc_otm_sampler *s, const double *draft,
 // The law to draw from after a rejection, (target - flow) normalised, at one token; 0 when
 // nothing is ever rejected.
 DSC_API double dsc_otm_sampler_residual(const dsc_otm_sampler *s, double draft_x, double target_x);
+// Of whole rows, up to a factor: into residual[vocab]; returns the sum.
+DSC_API double dsc_otm_sampler_residuals(const dsc_otm_sampler *s, const double *draft,
+                                         const double *target, size_t vocab, double *residual);
 
 // Conditional replay: Pr(accepted | y), and law[0] = Pr(rejected | y), law[m] = Pr(accepted and
 // exactly m of the k drafts are y | y); target_y > 0.

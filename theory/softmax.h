@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -22,18 +23,41 @@ typedef struct dsc_softmax {
     const double *block; // [dsc_softmax_blocks] sums of the exponentials, the caller's room
     size_t vocab;
     double most, by; // the largest logit, which is finite; 1 / temperature
-    double sum;      // of all exponentials
+    double sum;      // of all exponentials that are kept
+    // What top-k and top-p keep: the tokens above `least`, and of those at it the first up to
+    // `last`. Others have the probability 0.
+    float least; // -inf: all are kept
+    size_t last;
 } dsc_softmax;
+
+static inline bool dsc_softmax_keeps(const dsc_softmax *s, size_t token)
+{
+    const float x = s->logit[token];
+    return x > s->least || (x >= s->least && token <= s->last);
+}
 
 static inline size_t dsc_softmax_blocks(size_t vocab)
 {
     return (vocab + DSC_SOFTMAX_BLOCK - 1) / DSC_SOFTMAX_BLOCK;
 }
 
+// Tokens of block b: all but the last have as many.
+static inline size_t dsc_softmax_in_block(const dsc_softmax *s, size_t b)
+{
+    const size_t left = s->vocab - b * DSC_SOFTMAX_BLOCK;
+    return left < DSC_SOFTMAX_BLOCK ? left : DSC_SOFTMAX_BLOCK;
+}
+
 // The pass. block[dsc_softmax_blocks(vocab)] and the logits must live as long as the law does;
 // temperature > 0. Logits may be -inf.
 DSC_API void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float most,
                                double temperature, double *block);
+
+// The same, of the law that top-k and top-p leave, as in dsc_law_softmax (theory/law.h): top_k >=
+// 1, from vocab on it is off; top_p in (0, 1], 1: off. room[vocab] is scratch.
+DSC_API void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab,
+                                        float most, double temperature, size_t top_k, double top_p,
+                                        double *block, double *room);
 
 DSC_API double dsc_softmax_probability(const dsc_softmax *s, size_t token);
 // All of them, into law[vocab].

@@ -10,60 +10,91 @@
 
 #include <math.h>
 
+// Draft mass of the tokens with rho draft < target, target mass of the others.
+typedef struct masses {
+    double draft, target;
+} masses;
+
 DSC_FOR_EVERY_PROCESSOR
-static double sum_of_least(const double *draft, const double *target, double by, size_t n)
+static masses masses_at(const double *draft, const double *target, double rho, size_t n)
 {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
+    double d = 0, t = 0;
+#pragma omp simd reduction(+ : d, t)
     for (size_t x = 0; x < n; x++) {
-        const double t = target[x] * by, d = draft[x];
-        sum += d < t ? d : t;
+        const double in = rho * draft[x] < target[x] ? 1. : 0.;
+        d += in * draft[x];
+        t += (1 - in) * target[x];
     }
-    return sum;
+    return (masses){d, t};
 }
 
-// beta(rho) = sum min(draft, target/rho).
-static double beta_at(const dsc_position *at, double rho)
+// sum min(draft, target/rho), as long as the same tokens are on the same sides.
+static double beta_of(const masses *m, double rho)
 {
-    return fmin(sum_of_least(at->draft, at->target, 1 / rho, at->vocab), 1);
+    return fmin(m->draft + m->target / rho, 1);
 }
 
-// 1 - (1 - beta)^k - rho beta, falling in rho; rho is valid where this is at most 0.
+// 1 - (1 - beta)^k - rho beta; rho is valid where this is at most 0.
 static double excess(double beta, double rho, int k)
 {
     double accept = -expm1(k * log1p(-beta));
     return (beta < 1 ? accept : 1) - rho * beta;
 }
 
-// The Illinois variant of false position on [1, k]; returns the valid end.
-static double least_rho(const dsc_position *at, double *beta)
+// Where `excess` would be 0 between low and high if tokens stayed on their sides, on the valid end:
+// the Illinois variant of false position. A value outside (low, high) when it would not be.
+static double root(const masses *m, double low, double high, int k)
 {
-    int k = at->count;
-    double low = 1, high = k, beta_low = beta_at(at, low), beta_high = beta_at(at, high);
-    double f_low = excess(beta_low, low, k), f_high = excess(beta_high, high, k);
-    double slow_low = f_low, slow_high = f_high;
-    *beta = beta_low;
-    if (!(f_low > 0)) // one draft, equal laws, or laws apart
+    double f_low = excess(beta_of(m, low), low, k), f_high = excess(beta_of(m, high), high, k);
+    if (!(f_low > 0 && f_high <= 0))
         return low;
-    for (int i = 0; i < 100 && high - low > 1e-12 * high; i++) {
-        double middle = high - slow_high * (high - low) / (slow_high - slow_low);
+    for (int i = 0; i < 100 && high - low > 1e-15 * high && f_high < 0; i++) {
+        double middle = high - f_high * (high - low) / (f_high - f_low);
         if (!(middle > low && middle < high) || i % 8 == 7)
             middle = 0.5 * (low + high);
-        double b = beta_at(at, middle), f = excess(b, middle, k);
+        const double f = excess(beta_of(m, middle), middle, k);
         if (f > 0) {
             low = middle;
-            slow_low = f;
-            slow_high *= 0.5;
+            f_low = f;
+            f_high *= 0.5;
         } else {
             high = middle;
-            beta_high = b;
-            slow_high = f;
-            slow_low *= 0.5;
-            if (f == 0)
+            f_high = f;
+            f_low *= 0.5;
+        }
+    }
+    return high;
+}
+
+// The least valid rho on [1, k], from above. Newton's method on a function of smooth pieces: a pass
+// over the rows tells the piece, whose root is tried next; it is right when it has the same piece.
+static double least_rho(const dsc_position *at, double *beta)
+{
+    const int k = at->count;
+    double low = 1, high = k;
+    masses m = masses_at(at->draft, at->target, low, at->vocab), end = m;
+    *beta = beta_of(&m, low);
+    if (!(excess(*beta, low, k) > 0)) // one draft, equal laws, or laws apart
+        return low;
+    for (int i = 0; i < 100 && high - low > 1e-12 * high; i++) {
+        double rho = root(&m, low, high, k);
+        if (!(rho > low && rho < high))
+            rho = 0.5 * (low + high);
+        const masses here = masses_at(at->draft, at->target, rho, at->vocab);
+        const bool same = here.draft == m.draft && here.target == m.target;
+        m = here;
+        if (excess(beta_of(&m, rho), rho, k) > 0)
+            low = rho;
+        else {
+            high = rho;
+            end = m;
+            if (same)
                 break;
         }
     }
-    *beta = beta_high;
+    if (high == k)
+        end = masses_at(at->draft, at->target, high, at->vocab);
+    *beta = beta_of(&end, high);
     return high;
 }
 
@@ -82,16 +113,26 @@ static double fill_residual(const double *draft, const double *target, double rh
     return sum;
 }
 
+// The first candidate that is accepted, or -1.
+static int accepted(const dsc_position *at, double rho)
+{
+    for (int i = 0; i < at->count; i++) {
+        int32_t x = at->token[i];
+        if (dsc_position_uniform(at, (uint32_t)i) * rho * at->draft[x] < at->target[x])
+            return i;
+    }
+    return -1;
+}
+
 static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     dsc_verify_room *r = at->in->room;
-    double beta, rho = least_rho(at, &beta);
-    *chosen = -1;
-    for (int i = 0; i < at->count && *chosen < 0; i++) {
-        int32_t x = at->token[i];
-        if (dsc_position_uniform(at, (uint32_t)i) * rho * at->draft[x] < at->target[x])
-            *chosen = i;
-    }
+    double rho, beta;
+    *chosen = accepted(at, at->count); // whatever rho is, it is not more
+    if (*chosen >= 0 && *chosen == accepted(at, 1))
+        return DSC_OK;
+    rho = least_rho(at, &beta);
+    *chosen = accepted(at, rho);
     if (*chosen >= 0)
         return DSC_OK;
     double accept = beta < 1 ? -expm1(at->count * log1p(-beta)) : 1, sum;

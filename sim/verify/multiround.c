@@ -10,7 +10,10 @@
 //   that x is accepted with probability r_i(x), or struck off r_i.
 #include "sim/verify/walk.h"
 
-#include <math.h>
+#include "theory/fast_exp.h"
+#include "theory/row_sum.h"
+
+#include <string.h>
 
 // What is left of a law: kept unnormalised, with its sum.
 typedef struct rest {
@@ -23,28 +26,35 @@ static int copy(double **row, size_t *capacity, const double *from, size_t vocab
     void *p = *row;
     int rc = dsc_grow(&p, capacity, vocab, sizeof **row, err);
     *row = p;
-    for (size_t x = 0; x < vocab && !rc; x++)
-        (*row)[x] = from[x];
+    if (!rc)
+        memcpy(*row, from, vocab * sizeof **row);
     return rc;
+}
+
+// (row - draft)+, both times a factor; returns the sum.
+DSC_FOR_EVERY_PROCESSOR
+static double subtract_row(double *row, double by, const double *draft, double draft_by, size_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t x = 0; x < n; x++) {
+        const double left = row[x] * by - draft[x] * draft_by;
+        row[x] = left * (left > 0 ? 1. : 0.);
+        sum += row[x];
+    }
+    return sum;
 }
 
 // (r - draft_i)+, both as laws.
 static void subtract(rest *r, const double *draft, double draft_sum, size_t vocab)
 {
-    double sum = 0;
-    for (size_t x = 0; x < vocab; x++) {
-        double left = r->row[x] / r->sum - draft[x] / draft_sum;
-        sum += r->row[x] = left > 0 ? left : 0;
-    }
-    r->sum = sum;
+    r->sum = subtract_row(r->row, 1 / r->sum, draft, 1 / draft_sum, vocab);
 }
 
 static void strike_off(double *row, double *sum, size_t vocab, int32_t token)
 {
     row[token] = 0;
-    *sum = 0; // anew: what is left may be small
-    for (size_t x = 0; x < vocab; x++)
-        *sum += row[x];
+    *sum = dsc_row_sum(row, vocab); // anew: what is left may be small
 }
 
 static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err)

@@ -30,9 +30,8 @@ static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error
     void *p = r->residual;
     rc = dsc_grow(&p, &r->residual_capacity, at->vocab, sizeof *r->residual, err);
     r->residual = p;
-    double sum = 0;
-    for (size_t x = 0; x < at->vocab && !rc; x++)
-        sum += r->residual[x] = dsc_otm_sampler_residual(r->otm, at->draft[x], at->target[x]);
+    const double sum =
+        rc ? 0 : dsc_otm_sampler_residuals(r->otm, at->draft, at->target, at->vocab, r->residual);
     if (!rc)
         *token = dsc_draw(sum > 0 ? r->residual : at->target, at->vocab,
                           dsc_position_uniform(at, 2 * (uint32_t)k + 2));

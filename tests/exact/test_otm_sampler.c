@@ -66,12 +66,16 @@ static enumerated enumerate(const double *draft, const double *target, int vocab
         for (i = 0; i < k && ++x[i] == vocab; i++)
             x[i] = 0;
     } while (i < k);
+    double row[MOST], sum = dsc_otm_sampler_residuals(sampler, draft, target, (size_t)vocab, row);
     for (int y = 0; y < vocab; y++) {
         double residual = dsc_otm_sampler_residual(sampler, draft[y], target[y]);
         assert_true(residual >= 0);
+        assert_close(row[y], (1 - dsc_otm_sampler_accept(sampler)) * residual, 1e-15);
+        sum -= row[y];
         out.joint[y][0] = (1 - out.accept) * residual;
         out.output[y] += out.joint[y][0];
     }
+    assert_close(sum, 0, 1e-15);
     return out;
 }
 

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST = 5000 };
+enum { MOST = 5000, LARGE = 20000 };
 
 static double uniform(uint64_t seed, size_t i)
 {
@@ -258,6 +258,94 @@ static void filters_are_those_of_sorting(void **state)
         }
 }
 
+// Rows of every kind a search for the cut could trip over: near a normal law, whole numbers, all
+// equal, a few values shared by thousands, a logit far below, one far above, all magnitudes.
+static float make_hard_logits(float *logit, size_t vocab, uint64_t seed)
+{
+    float most = -INFINITY;
+    for (size_t x = 0; x < vocab; x++) {
+        const double u = uniform(seed, x), v = uniform(seed + 1000, x);
+        const double z = sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
+        const double kinds[] = {z,
+                                3 * z - 1e3,
+                                round(z),
+                                2.5,
+                                u < .5   ? 1
+                                : v < .5 ? 0.5
+                                         : -0.0,
+                                x == vocab / 2 ? -1e30 : z,
+                                x == vocab / 3 ? 60 : z,
+                                (v < .5 ? -1 : 1) * pow(10, 60 * u - 38),
+                                u < .3 ? -INFINITY : 0.1 * round(20 * z),
+                                x == 7 % vocab ? 0 : -INFINITY};
+        logit[x] = (float)kinds[seed % 10];
+        most = logit[x] > most ? logit[x] : most;
+    }
+    return most;
+}
+
+// What the view keeps, by the law in doubles (theory/law.h). The last token by top-p may be another
+// one where the sum before it is `enough` but for rounding.
+static void check_filter(const float *logit, size_t vocab, float most, double temperature,
+                         size_t top_k, double top_p)
+{
+    static double law[LARGE], right[LARGE], room[LARGE], block[LARGE];
+    static int32_t token[LARGE];
+    dsc_softmax s;
+    dsc_error e;
+    double sum = 0;
+    for (size_t x = 0; x < vocab; x++)
+        right[x] = (double)logit[x];
+    assert_ok(dsc_law_softmax("row", right, vocab, temperature, (int64_t)top_k, top_p, &e), e);
+    dsc_softmax_begin_filtered(&s, logit, vocab, most, temperature, top_k, top_p, block, room);
+    dsc_softmax_fill(&s, law);
+    const dsc_dist view = {.vocab_size = (int32_t)vocab, .logits = &s};
+    const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = law};
+    for (size_t x = 0; x < vocab; x++) {
+        const double depth = ((double)most - (double)logit[x]) / temperature;
+        const double bound = law[x] > 0 ? law[x] * (depth + 8) * 0x1p-51 : 0;
+        assert_close(dsc_softmax_probability(&s, x), law[x], bound);
+        assert_true(dsc_softmax_keeps(&s, x) || law[x] == 0);
+        if (fabs(depth - 640) > 1e-6)
+            assert_close(law[x], right[x], right[x] > 0 ? right[x] * (depth + 100) * 0x1p-50 : 0);
+        sum += law[x];
+    }
+    assert_close(sum, 1, 1e-12);
+    for (int i = 0; i < 20; i++) {
+        const double u = i == 0 ? 1 - 0x1p-53 : uniform(77, (size_t)i);
+        const int32_t a = dsc_dist_sample(&view, u), b = dsc_dist_sample(&dense, u);
+        assert_true(law[a] > 0 && (a == b || i == 0));
+    }
+    const size_t n = dsc_dist_top(&view, 3, room, token);
+    for (size_t i = 0; i < n; i++)
+        assert_true(law[token[i]] > 0 && (i == 0 || logit[token[i]] <= logit[token[i - 1]]));
+    assert_true(logit[token[0]] == most);
+}
+
+static void views_keep_what_filters_keep(void **state)
+{
+    static float logit[LARGE];
+    static const double p[] = {1, 0.9, 0.5, 1e-300, 0.999, 1 - 1e-9, 0.03};
+    (void)state;
+    for (uint64_t seed = 0; seed < 120; seed++) {
+        const size_t vocab = seed % 12 == 11 ? LARGE : sizes[seed % SIZES];
+        const float most =
+            seed % 2 ? make_hard_logits(logit, vocab, seed / 2) : make_logits(logit, vocab, seed);
+        const size_t count[] = {1, 1 + (size_t)(uniform(6, seed) * (double)vocab), vocab,
+                                vocab < 50 ? vocab : 50};
+        const double temperature = seed % 7 == 3 ? 0.01 : seed % 3 ? 1 : 1.7;
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 2; j++)
+                check_filter(logit, vocab, most, temperature, count[i], p[(seed / 2 + 4 * j) % 7]);
+    }
+    for (uint64_t seed = 0; seed < 10; seed++) // what is cut off is searched for among thousands
+        for (int i = 0; i < 7; i++) {
+            const float most = make_hard_logits(logit, LARGE, seed);
+            check_filter(logit, LARGE, most, 1, i % 2 ? LARGE : 3000, p[i]);
+            check_filter(logit, LARGE, most, 0.6, i % 2 ? 50 : LARGE, p[i]);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +356,7 @@ int main(void)
         cmocka_unit_test(the_likeliest_are_those_of_sorting),
         cmocka_unit_test(rows_are_searched_to_their_ends),
         cmocka_unit_test(filters_are_those_of_sorting),
+        cmocka_unit_test(views_keep_what_filters_keep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
