@@ -18,7 +18,7 @@ int cli_trace_synth(int argc, char **argv, dsc_error *err);
 #define CLI_OPTION_SHARD_TOKENS                                                                    \
     {                                                                                              \
         .name = "shard-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,  \
-        .max = 1 << 30, .help = "tokens after which a shard is closed; 0: 2 million"               \
+        .max = 1 << 30, .help = "tokens after which a shard is closed; 0: 1 million"               \
     }
 
 typedef struct cli_totals_options {

@@ -9,18 +9,25 @@ enum {
     CHUNK_BYTES = 128 << 10, // a chunk is full with so much text ...
     CHUNK_LINES = 256,       // ... or so many lines
     KEEP_BYTES = 2 * CHUNK_BYTES,
+    KEEP_RECORD_BYTES = 4 * CHUNK_BYTES, // of the records of a chunk
 };
 
 // NULL, and the chunk has failed, for want of memory.
 static dsc_import_entry *add_entry(dsc_import_chunk *c)
 {
     void *p = c->entry;
+    size_t before = c->capacity;
     int rc = dsc_grow(&p, &c->capacity, c->count + 1, sizeof *c->entry, &c->failed);
     c->entry = p;
     if (rc)
         return NULL;
+    if (c->capacity > before)
+        memset(c->entry + before, 0, (c->capacity - before) * sizeof *c->entry);
     dsc_import_entry *e = &c->entry[c->count++];
-    *e = (dsc_import_entry){.begin = c->bytes.length};
+    e->number = e->column = 0;
+    e->begin = c->bytes.length;
+    e->length = 0;
+    e->fatal = false;
     return e;
 }
 
@@ -113,9 +120,8 @@ static int make_record(const dsc_import_job *job, dsc_import_entry *e, dsc_encod
     return rc;
 }
 
-static void drop_record(dsc_import_entry *e)
+static void drop_json(dsc_import_entry *e)
 {
-    dsc_import_record_fini(&e->record);
     json_decref(e->json);
     e->json = NULL;
 }
@@ -130,7 +136,7 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
         if (!bad && !e->bad)
             bad = make_record(job, e, encoder, name, &why);
         if (bad) {
-            drop_record(e);
+            drop_json(e);
             set_bad(c, e, &why);
         }
         if (e->bad && !job->options.skip_errors)
@@ -138,12 +144,20 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
     }
 }
 
-// The entries with their records are kept, but they are empty.
+// The entries are kept, and their records with the memory they have come to, as long as it is
+// little.
 void dsc_import_chunk_reset(dsc_import_chunk *c)
 {
+    size_t room = KEEP_RECORD_BYTES;
     for (size_t i = 0; i < c->count; i++) {
-        drop_record(&c->entry[i]);
-        drop_bad(c, &c->entry[i]);
+        dsc_import_entry *e = &c->entry[i];
+        size_t bytes = dsc_import_record_bytes(&e->record);
+        if (bytes > room)
+            dsc_import_record_fini(&e->record);
+        else
+            room -= bytes;
+        drop_json(e);
+        drop_bad(c, e);
     }
     if (c->bytes.capacity > KEEP_BYTES)
         dsc_buffer_fini(&c->bytes);
@@ -155,6 +169,8 @@ void dsc_import_chunk_reset(dsc_import_chunk *c)
 void dsc_import_chunk_fini(dsc_import_chunk *c)
 {
     dsc_import_chunk_reset(c);
+    for (size_t i = 0; i < c->capacity; i++)
+        dsc_import_record_fini(&c->entry[i].record);
     dsc_buffer_fini(&c->bytes);
     free(c->entry);
     *c = (dsc_import_chunk){0};

@@ -56,6 +56,31 @@ void dsc_import_record_fini(dsc_import_record *r)
     *r = (dsc_import_record){0};
 }
 
+static size_t text_bytes(const dsc_import_text *t)
+{
+    return t->tokens.capacity * sizeof *t->tokens.id + t->built.capacity;
+}
+
+size_t dsc_import_record_bytes(const dsc_import_record *r)
+{
+    size_t bytes = (r->metadata ? strlen(r->metadata) : 0) + r->id.capacity +
+                   text_bytes(&r->prompt) + text_bytes(&r->output) +
+                   r->reference_capacity * sizeof *r->reference +
+                   r->kind_capacity * sizeof *r->kind + r->turn_capacity * sizeof *r->turn;
+    for (size_t i = 0; i < r->reference_capacity; i++)
+        bytes += text_bytes(&r->reference[i]);
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++) {
+        const dsc_import_rows *rows = &r->row_list[side];
+        bytes += rows->offset_capacity * sizeof *rows->offset +
+                 rows->token_capacity * sizeof *rows->token +
+                 rows->logp_capacity * sizeof *rows->logp +
+                 rows->tail_capacity * sizeof *rows->tail;
+    }
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        bytes += r->column[c].capacity * dsc_dtype_bytes(dsc_columns[c].dtype);
+    return bytes;
+}
+
 const char *dsc_json_type_name(const json_t *value)
 {
     switch (json_typeof(value)) {

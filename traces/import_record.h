@@ -78,6 +78,7 @@ struct dsc_import_record {
 // Empties the record for the next line and keeps its memory.
 void dsc_import_record_reset(dsc_import_record *r);
 void dsc_import_record_fini(dsc_import_record *r);
+size_t dsc_import_record_bytes(const dsc_import_record *r); // of the memory it keeps
 
 // --- for drivers: all return DSC_EINPUT with a sentence that starts with the field -----------
 

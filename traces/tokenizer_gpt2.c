@@ -35,7 +35,7 @@ static size_t contraction(const unsigned char *p, size_t n)
 }
 
 // Letters of ASCII at p before anything else, eight at a time as long as there are eight bytes.
-static const unsigned char *skip_letters(const unsigned char *p, const unsigned char *stop)
+static inline const unsigned char *skip_letters(const unsigned char *p, const unsigned char *stop)
 {
     const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
     for (; stop - p >= 8; p += 8) {
@@ -51,7 +51,7 @@ static const unsigned char *skip_letters(const unsigned char *p, const unsigned 
     return p;
 }
 
-bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *end)
+static inline bool match(const char *text, size_t length, size_t from, size_t *end)
 {
     const unsigned char *p = (const unsigned char *)text + from, *q = p;
     const unsigned char *stop = (const unsigned char *)text + length;
@@ -75,4 +75,17 @@ bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *en
         q -= q - p > 1;
     *end = (size_t)(q - (const unsigned char *)text);
     return class != B && next != B;
+}
+
+bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *end)
+{
+    return match(text, length, from, end);
+}
+
+size_t dsc_tok_gpt2_matches(const char *text, size_t length, size_t from, size_t end[], size_t most)
+{
+    size_t n = 0;
+    while (n < most && match(text, length, from, &end[n]))
+        from = end[n++];
+    return n;
 }

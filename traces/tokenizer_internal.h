@@ -3,7 +3,8 @@
 //
 //   load    tokenizer.c -> tokenizer_model.c (vocabulary, merges, added tokens)
 //                       -> tokenizer_steps.c (normalizers, pre-tokenizers, decoders, template)
-//   encode  tokenizer_encode.c: added tokens -> normalize -> split -> words (tokenizer_bpe.c)
+//   encode  tokenizer_encode.c: added tokens -> normalize -> split
+//                       -> tokenizer_words.c (caches) -> tokenizer_bpe.c
 //   decode  tokenizer_decode.c
 #ifndef DSC_TRACES_TOKENIZER_INTERNAL_H
 #define DSC_TRACES_TOKENIZER_INTERNAL_H
@@ -19,14 +20,12 @@
 
 enum {
     TOK_MAX_ID = (1 << 24) - 1,
-    TOK_MAX_STEPS = 64,  // of one pipeline; also bounds the recursion over pre-tokenizers
-    TOK_NONE = -1,       // no such token
-    TOK_BMP = 1 << 16,   // code points that have a direct table
-    TOK_CACHE_BITS = 15, // log2 of the sets of an encoder's cache: 4 MiB
-    TOK_CACHE_WAYS = 2,  // entries of a set
-    TOK_CACHE_TEXT = 26, // bytes of a text that has an entry
-    TOK_WAITING = 8,     // words that are found before the first of them is encoded
-    TOK_JOIN_BITS = 20,  // log2 of the bits of the join filter
+    TOK_MAX_STEPS = 64, // of one pipeline; also bounds the recursion over pre-tokenizers
+    TOK_NONE = -1,      // no such token
+    TOK_BMP = 1 << 16,  // code points that have a direct table
+    TOK_WAITING = 16,   // words that are found before the first of them is encoded
+    TOK_JOIN_BITS = 20, // log2 of the bits of the join filter
+    TOK_MARK = 0x2581,  // what stands for a space in most vocabularies that are not of bytes
 };
 
 typedef struct tok_text {
@@ -135,6 +134,10 @@ void dsc_tok_matcher_free(tok_matcher *m);
 // negative status (resource limits).
 int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
                        size_t from, size_t *start, size_t *end, dsc_error *err);
+// For a regex that tiles: the next matches, at most `most` of them. Their count, 0 at the end of
+// the text, or a negative status.
+int dsc_tok_regex_tile(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
+                       size_t from, size_t end[], int most, dsc_error *err);
 
 // ---- tokenizer_gpt2.c ----
 
@@ -142,6 +145,9 @@ extern const char dsc_tok_gpt2_pattern[];
 // The match of that pattern that begins at `from`: true and its end, or false when there is none or
 // characters beyond ASCII decide.
 bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *end);
+// The same for as many matches as follow each other, at most `most`: how many, and their ends.
+size_t dsc_tok_gpt2_matches(const char *text, size_t length, size_t from, size_t end[],
+                            size_t most);
 
 // ---- tokenizer_steps.c ----
 
@@ -245,6 +251,7 @@ struct dsc_tokenizer {
     // Bit hash(x, y) is set when some merge may join text that ends in x to text that begins
     // with y. NULL when texts cannot be cut between characters at all.
     uint64_t *may_join;
+    uint64_t mark_joins[2]; // what it says of ASCII characters x and y = TOK_MARK, bit x
 
     // The last pre-tokenizer is ByteLevel: words are kept as raw bytes, never as its alphabet.
     bool raw_bytes;
@@ -318,18 +325,20 @@ static inline size_t dsc_tok_join_bit(uint32_t left, uint32_t right)
     return dsc_tok_mix((uint64_t)left << 32 | right) & (((size_t)1 << TOK_JOIN_BITS) - 1);
 }
 
-// ---- tokenizer_split.c, tokenizer_encode.c ----
+// ---- tokenizer_split.c, tokenizer_words.c ----
 
 typedef struct tok_piece {
     tok_text text;
-    bool first; // begins where the whole input begins
+    size_t after; // bytes behind the text that may be read
+    bool first;   // begins where the whole input begins
 } tok_piece;
 
-#define TOK_NO_SET SIZE_MAX // of texts that are too long for the cache
+enum { TOK_SHORT_TEXT = 16 }; // bytes of a short word
 
 typedef struct tok_waiting {
     tok_text text;
-    size_t set; // of the cache, or TOK_NO_SET
+    uint64_t key[2]; // of a short word: the text, zeros behind it
+    size_t set;      // in the cache of short words, or that of long ones
 } tok_waiting;
 
 struct dsc_encoder {
@@ -338,21 +347,23 @@ struct dsc_encoder {
     tok_word word;
     dsc_arena arena; // texts that pre-tokenizers rewrote; one segment at a time
     dsc_buffer normal[2];
-    struct tok_cache_entry *cache;    // [1 << TOK_CACHE_BITS][TOK_CACHE_WAYS], the newest first
-    tok_waiting waiting[TOK_WAITING]; // words [encoded, found) of the stretch, modulo the ring
-    size_t found, encoded;
+    struct tok_short_entry *short_cache;
+    struct tok_long_entry *long_cache;
+    tok_waiting waiting[TOK_WAITING]; // [waits]
+    size_t waits;
     dsc_tokens *out; // of the call under way
 };
 
-// An entry is one cache line. Words or encodings that do not fit are not cached.
-typedef struct tok_cache_entry {
-    uint8_t length, count; // bytes of key (0 = empty), ids
-    char key[TOK_CACHE_TEXT];
-    int32_t id[9];
-} tok_cache_entry;
+int dsc_tok_words_init(dsc_encoder *e, dsc_error *err);
+void dsc_tok_words_fini(dsc_encoder *e);
 
 // Runs pre-tokenizers [step, end) over one piece and encodes the words that come out.
 int dsc_tok_split(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err);
-int dsc_tok_encode_word(dsc_encoder *e, tok_text word, dsc_error *err);
+// A word is encoded by one of the calls that follow; the last of a stretch, by the second.
+int dsc_tok_encode_word(dsc_encoder *e, tok_piece word, dsc_error *err);
+int dsc_tok_encode_waiting(dsc_encoder *e, dsc_error *err);
+// The words of a piece that follow each other from `from` on, by their ends.
+int dsc_tok_encode_words(dsc_encoder *e, tok_piece piece, size_t from, const size_t *end,
+                         size_t count, dsc_error *err);
 
 #endif

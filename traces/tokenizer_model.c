@@ -236,6 +236,10 @@ static int init_joins(tok_reader *r)
         bits = NULL;
     }
     t->may_join = bits;
+    for (unsigned x = 0; bits && x < 0x80; x++) {
+        size_t bit = dsc_tok_join_bit(x, TOK_MARK);
+        t->mark_joins[x / 64] |= (bits[bit / 64] >> bit % 64 & 1) << x % 64;
+    }
     return rc;
 }
 

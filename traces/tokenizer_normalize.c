@@ -41,6 +41,11 @@ static size_t count_byte(tok_text in, unsigned char byte)
     return n;
 }
 
+static bool replaces_byte(const tok_step *s)
+{
+    return s->kind == TOK_REPLACE && !s->regex && s->pattern && s->pattern_length == 1;
+}
+
 // One byte for `content`. Eight are copied at a time; those behind a match are copied again.
 static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
@@ -95,6 +100,16 @@ int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *
     return rc;
 }
 
+// As `prepend`, then `replace`, in one pass: a byte is replaced wherever it stands.
+static int prepend_replaced(const tok_step *s, const tok_step *replace, tok_text in,
+                            dsc_buffer *out, dsc_error *err)
+{
+    if (in.length == 0)
+        return DSC_OK;
+    int rc = replace_byte(replace, (tok_text){s->content, s->content_length}, out, err);
+    return rc ? rc : replace_byte(replace, in, out, err);
+}
+
 static int unicode_form(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
     utf8proc_uint8_t *result = NULL;
@@ -138,6 +153,7 @@ int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_
     int rc = DSC_OK;
     for (size_t i = 0; !rc && i < t->normalizers.count; i++) {
         const tok_step *s = &t->normalizers.at[i];
+        const tok_step *following = i + 1 < t->normalizers.count ? s + 1 : NULL;
         dsc_buffer *out = &buffer[io->data == buffer[0].data];
         if (s->kind == TOK_UNICODE_FORM && is_ascii(*io))
             continue; // every form leaves ASCII as it is
@@ -146,7 +162,14 @@ int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_
         if (rc)
             break;
         switch (s->kind) {
-        case TOK_PREPEND: rc = prepend(s, *io, out, err); break;
+        case TOK_PREPEND:
+            if (following && replaces_byte(following)) {
+                rc = prepend_replaced(s, following, *io, out, err);
+                i++;
+            } else {
+                rc = prepend(s, *io, out, err);
+            }
+            break;
         case TOK_REPLACE: rc = dsc_tok_replace(s, m, *io, out, err); break;
         case TOK_UNICODE_FORM: rc = unicode_form(s, *io, out, err); break;
         default: rc = strip(s, *io, out, err); break;

@@ -424,3 +424,13 @@ int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, siz
     *end = bounds[1];
     return 1;
 }
+
+int dsc_tok_regex_tile(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
+                       size_t from, size_t end[], int most, dsc_error *err)
+{
+    size_t start;
+    int n = r->is_gpt2 ? (int)dsc_tok_gpt2_matches(text, length, from, end, (size_t)most) : 0;
+    if (n || from == length)
+        return n;
+    return dsc_tok_regex_find(r, m, text, length, from, &start, end, err);
+}

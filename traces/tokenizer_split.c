@@ -104,9 +104,10 @@ static int pass_on(dsc_encoder *e, size_t step, tok_piece from, size_t start, si
     if (start == end)
         return DSC_OK;
     tok_piece piece = {.text = {from.text.data + start, end - start},
+                       .after = from.after + from.text.length - end,
                        .first = from.first && start == 0};
     if (step + 1 == e->t->pre_tokenizers.count)
-        return dsc_tok_encode_word(e, piece.text, err);
+        return dsc_tok_encode_word(e, piece, err);
     return dsc_tok_split(e, step + 1, piece, err);
 }
 
@@ -114,13 +115,19 @@ static int pass_on(dsc_encoder *e, size_t step, tok_piece from, size_t start, si
 static int cut_tiles(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
 {
     const tok_regex *regex = e->t->pre_tokenizers.at[step].regex;
-    size_t start, end;
+    bool last_step = step + 1 == e->t->pre_tokenizers.count;
+    size_t end[TOK_WAITING], from = 0;
     int found = 1, rc = DSC_OK;
-    for (size_t from = 0; from < piece.text.length && found == 1 && !rc; from = end) {
-        found = dsc_tok_regex_find(regex, e->matcher, piece.text.data, piece.text.length, from,
-                                   &start, &end, err);
-        if (found == 1)
-            rc = pass_on(e, step, piece, start, end, err);
+    while (found > 0 && !rc) {
+        found = dsc_tok_regex_tile(regex, e->matcher, piece.text.data, piece.text.length, from, end,
+                                   TOK_WAITING, err);
+        if (last_step && found > 0) {
+            rc = dsc_tok_encode_words(e, piece, from, end, (size_t)found, err);
+            from = end[found - 1];
+            continue;
+        }
+        for (int i = 0; i < found && !rc; from = end[i++])
+            rc = pass_on(e, step, piece, from, end[i], err);
     }
     return found < 0 ? found : rc;
 }
@@ -155,15 +162,17 @@ static int cut(dsc_encoder *e, size_t step, tok_piece piece, enum tok_behavior b
 }
 
 // A copy with `prefix` in front, in the encoder's arena.
-static int prefixed(dsc_encoder *e, tok_text *text, const char *prefix, size_t n, dsc_error *err)
+static int prefixed(dsc_encoder *e, tok_piece *io, const char *prefix, size_t n, dsc_error *err)
 {
+    tok_text text = io->text;
     void *p;
-    int rc = dsc_arena_alloc(&e->arena, &p, n + text->length, 1, err);
+    int rc = dsc_arena_alloc(&e->arena, &p, n + text.length, 1, err);
     if (rc)
         return rc;
     memcpy(p, prefix, n);
-    memcpy((char *)p + n, text->data, text->length);
-    *text = (tok_text){p, n + text->length};
+    memcpy((char *)p + n, text.data, text.length);
+    io->text = (tok_text){p, n + text.length};
+    io->after = 0;
     return DSC_OK;
 }
 
@@ -188,12 +197,12 @@ static int byte_level(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *e
     bool last_step = step + 1 == e->t->pre_tokenizers.count;
     int rc = DSC_OK;
     if (s->prefix_space && piece.text.data[0] != ' ')
-        rc = prefixed(e, &piece.text, " ", 1, err);
+        rc = prefixed(e, &piece, " ", 1, err);
     if (rc)
         return rc;
     if (last_step) // the model reads raw bytes
         return s->regex ? cut(e, step, piece, TOK_ISOLATED, err)
-                        : dsc_tok_encode_word(e, piece.text, err);
+                        : dsc_tok_encode_word(e, piece, err);
     tok_scan scan = {.step = s, .matcher = e->matcher, .text = piece.text};
     int more = 0;
     while (!rc && (more = dsc_tok_scan(&scan, err)) > 0) {
@@ -236,6 +245,7 @@ static int metaspace(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *er
         used += n;
     }
     piece.text = (tok_text){out, used};
+    piece.after = 0;
     return s->split ? cut(e, step, piece, TOK_MERGED_WITH_NEXT, err)
                     : pass_on(e, step, piece, 0, used, err);
 }
@@ -245,7 +255,7 @@ int dsc_tok_split(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
     if (piece.text.length == 0)
         return DSC_OK;
     if (step == e->t->pre_tokenizers.count)
-        return dsc_tok_encode_word(e, piece.text, err);
+        return dsc_tok_encode_word(e, piece, err);
     const tok_step *s = &e->t->pre_tokenizers.at[step];
     switch (s->kind) {
     case TOK_BYTE_LEVEL: return byte_level(e, step, piece, err);

@@ -28,6 +28,11 @@ size_t dsc_tok_utf8_valid(const char *text, size_t length)
 {
     size_t i = 0, n, bad;
     while (i < length) {
+        for (uint64_t x[4]; length - i >= 32; i += 32) {
+            memcpy(x, text + i, 32);
+            if ((x[0] | x[1] | x[2] | x[3]) & 0x8080808080808080u)
+                break;
+        }
         for (uint64_t word; length - i >= 8; i += 8) {
             memcpy(&word, text + i, 8);
             if (word & 0x8080808080808080u)

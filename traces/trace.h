@@ -271,7 +271,7 @@ typedef struct dsc_request_input {
 // A shard is cut when it holds `shard_tokens` tokens (prompt, output and references) or more, or
 // rows of 32 bytes for each of these, and it is written in the background, by a thread of the
 // writer's own, while the next one is gathered. So memory is bounded by two shards, two requests
-// and the ids. 0: the default, shards of two million tokens, or 64 MB of rows, of which eight at a
+// and the ids. 0: the default, shards of a million tokens, or 64 MB of rows, of which eight at a
 // time are hashed (together they take a third of the time) and become part of the trace.
 DSC_API int dsc_trace_writer_open(dsc_trace_writer **out, const char *path,
                                   const dsc_trace_info *info, bool force, int64_t shard_tokens,

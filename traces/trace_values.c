@@ -339,14 +339,21 @@ int64_t dsc_bad_utf8(const char *bytes, int64_t length)
 {
     const unsigned char *s = (const unsigned char *)bytes;
     for (int64_t i = 0; i < length;) {
-        uint64_t eight;
+        uint64_t x[4] = {0};
+        for (; length - i >= 32; i += 32) { // ASCII characters
+            memcpy(x, s + i, 32);
+            if ((x[0] | x[1] | x[2] | x[3]) & 0x8080808080808080)
+                break;
+        }
         if (length - i >= 8) {
-            memcpy(&eight, s + i, 8);
-            if (!(eight & 0x8080808080808080)) { // eight ASCII characters
+            memcpy(x, s + i, 8);
+            if (!(x[0] & 0x8080808080808080)) {
                 i += 8;
                 continue;
             }
         }
+        if (i == length)
+            break;
         int n = utf8_sequence(s + i, length - i);
         if (!n)
             return i;

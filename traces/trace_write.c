@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 enum {
-    DEFAULT_SHARD_TOKENS = 2 * 1000 * 1000,
-    ROW_BYTES = 32, // of rows and what follows them, for each token that a shard may hold
+    DEFAULT_SHARD_TOKENS = 1000 * 1000,
+    DEFAULT_SHARD_BYTES = 64 * 1000 * 1000, // of rows and what follows them
+    ROW_BYTES = 32,                         // of these, for each token that a shard may hold
 };
 
 struct dsc_trace_writer {
@@ -27,8 +28,8 @@ struct dsc_trace_writer {
     bool force;
     bool append; // to the trace `path`: no temporary folder
     bool keep;   // the temporary folder has what nothing else has: an abort leaves it
-    int64_t shard_tokens;
-    dsc_trace_info info; // counts of all requests so far
+    int64_t shard_tokens, shard_row_tokens; // the latter times ROW_BYTES
+    dsc_trace_info info;                    // counts of all requests so far
     dsc_trace_store store;
     dsc_shard_columns columns[2], *now; // one is gathered, one may be on its way to disk
     dsc_id_set ids;
@@ -146,6 +147,7 @@ static int new_writer(dsc_trace_writer **out, int64_t shard_tokens, dsc_error *e
     dsc_trace_writer *w = p;
     w->lock = -1;
     w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
+    w->shard_row_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_BYTES / ROW_BYTES;
     w->store.group = shard_tokens > 0 ? 1 : DSC_STORE_GROUP;
     for (int i = 0; i < 2; i++)
         w->columns[i].dense[DSC_SIDE_DRAFT] = w->columns[i].dense[DSC_SIDE_TARGET] = DSC_F32;
@@ -449,7 +451,7 @@ static bool is_full(const dsc_trace_writer *w)
     for (int c = COL_DRAFT_ROW_OFFSET; c < DSC_COLUMNS; c++)
         bytes += w->now->column[c].count * element_bytes(w, c);
     return e->prompt_tokens + e->output_tokens + e->reference_tokens >= w->shard_tokens ||
-           (int64_t)(bytes / ROW_BYTES) >= w->shard_tokens;
+           (int64_t)(bytes / ROW_BYTES) >= w->shard_row_tokens;
 }
 
 // A failure to write ends the writer. What was finished before stays.

@@ -15,6 +15,15 @@ typedef struct pair { // a tokenizer and an encoder of it
     dsc_encoder *e;
 } pair;
 
+typedef struct tok_part { // of a text, which may hold zeros
+    const char *bytes;
+    size_t length;
+} tok_part;
+#define PART(s)                                                                                    \
+    {                                                                                              \
+        s, sizeof(s) - 1                                                                           \
+    }
+
 // A file beside the golden answers.
 static const char *golden_path(const char *name)
 {
@@ -535,6 +544,12 @@ static void test_good_file(void **state)
     assert_string_equal(pieces(&p, "  b "), "ab");
     assert_string_equal(pieces(&p, "  "), ""); // nothing is put before nothing
     close_pair(&p);
+    p = open_text("{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\","
+                  "\"prepend\":\"x\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\"x\"},"
+                  "\"content\":\"a\"}]}," GOOD "}");
+    assert_string_equal(pieces(&p, "bxb"), "ab|ab"); // what was put before is replaced, too
+    assert_string_equal(pieces(&p, ""), "");
+    close_pair(&p);
 }
 
 // Byte tokens that merge with a neighbour: the characters' own boundaries say nothing then.
@@ -603,6 +618,70 @@ static void test_long_word(void **state)
     close_pair(&p);
 }
 
+// An encoder that remembers many words says the same as a new one: also of words that differ in
+// zeros alone, and at the end of a text, behind which nothing may be read.
+static void test_remembered_words(void **state)
+{
+    (void)state;
+    static const tok_part part[] = {
+        PART("!"),    PART("\0"), PART("a"),  PART("the"),  PART(" "),        PART("ing"),
+        PART("1234"), PART(","),  PART("\n"), PART("tion"), PART("\xc3\xa9"), PART("\xe2\x96\x81")};
+    enum { PARTS = sizeof part / sizeof *part, TEXTS = 600, MOST = 24 };
+    char sample[1024];
+    source_path("traces/sample/tokenizer.json", sample, sizeof sample);
+    for (int file = 0; file < 3; file++) {
+        pair p = open_pair(file == 0   ? sample
+                           : file == 1 ? golden_path("mistral-style.json")
+                                       : golden_path("qwen2-style.json"));
+        uint32_t random = 1;
+        for (int i = 0; i < TEXTS; i++) {
+            char text[4 * MOST];
+            size_t length = 0;
+            for (uint32_t n = 1 + (random >> 16) % MOST; n; n--) {
+                random = random * 1664525 + 1013904223; // Numerical Recipes
+                const tok_part *x = &part[(random >> 16) % PARTS];
+                memcpy(text + length, x->bytes, x->length);
+                length += x->length;
+            }
+            char *whole = malloc(length);
+            assert_non_null(whole);
+            memcpy(whole, text, length);
+            dsc_tokens ids = encode(&p, whole, length, false);
+            if (i % 8 == 0) {
+                pair fresh = {.t = p.t};
+                assert_int_equal(dsc_encoder_new(&fresh.e, p.t, NULL), DSC_OK);
+                dsc_tokens other = encode(&fresh, text, length, false);
+                assert_int_equal(ids.count, other.count);
+                assert_memory_equal(ids.id, other.id, other.count * sizeof *other.id);
+                dsc_tokens_fini(&other);
+                dsc_encoder_free(fresh.e);
+            }
+            dsc_tokens_fini(&ids);
+            free(whole);
+        }
+        close_pair(&p);
+    }
+}
+
+// The ids of a short word share two numbers of 64 bits: none may lose its upper bits.
+static void test_large_ids(void **state)
+{
+    (void)state;
+    static const int32_t want[] = {0x123456, 0x1abcde, 0x10ff01, 0x1f00f0, 0x155aaa};
+    pair p = open_text("{" BPE("",
+                               "\"a\":1193046,\"b\":1752286,\"c\":1113857,\"d\":2031856,"
+                               "\"e\":1399466",
+                               "") "}");
+    for (size_t n = 1; n <= 5; n++)
+        for (int again = 0; again < 2; again++) {
+            dsc_tokens ids = encode(&p, "abcde", n, false);
+            assert_int_equal(ids.count, n);
+            assert_memory_equal(ids.id, want, n * sizeof *want);
+            dsc_tokens_fini(&ids);
+        }
+    close_pair(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -620,6 +699,8 @@ int main(void)
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_regex_limits),
         cmocka_unit_test(test_long_word),
+        cmocka_unit_test(test_remembered_words),
+        cmocka_unit_test(test_large_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
