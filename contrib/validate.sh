@@ -129,8 +129,8 @@ done
 job timed --method pld $some
 
 # --- what passes cost, and seconds -------------------------------------------------------------
-# Both alone on the machine, in turns: it may be slower for a while, so that a cell of the table is
-# the least of its medians.
+# Both alone on the machine, in turns: it may be slower for a while. A table is measured in rounds,
+# so that its cells fit together; of several, each cell is the median.
 say "measuring seconds"
 for repeat in $(seq $repeats); do
     $live profile $models $with_draft --tokens 1:64 --context 0:256 --progress never \
@@ -143,13 +143,20 @@ awk -F '\t' -v OFS='\t' '
     ++rows == 1 { if (file == 1) print; columns = NF; next }
     {
         if (rows > most) most = rows
-        for (c = 1; c <= NF; c++)
-            if (file == 1 || $c + 0 < cell[rows, c] + 0) cell[rows, c] = $c
+        for (c = 1; c <= NF; c++) cell[rows, c, file] = $c
+    }
+    function median(r, c,    i, j, x, sorted) {
+        for (i = 1; i <= file; i++) {
+            x = cell[r, c, i]
+            for (j = i; j > 1 && sorted[j - 1] + 0 > x + 0; j--) sorted[j] = sorted[j - 1]
+            sorted[j] = x
+        }
+        return sorted[int((file + 1) / 2)]
     }
     END {
         for (r = 2; r <= most; r++)
             for (c = 1; c <= columns; c++)
-                printf "%s%s", cell[r, c], c < columns ? OFS : "\n"
+                printf "%s%s", median(r, c), c < columns ? OFS : "\n"
     }' "$out"/runs/cost-*.tsv >"$out/cost.tsv"
 
 say "counting: $count runs"
