@@ -15,11 +15,11 @@ enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, LANES = 16 };
 DSC_FOR_EVERY_PROCESSOR
 static bool is_shallow(const float *logit, size_t n, double most, double by)
 {
-    float least = INFINITY;
-#pragma omp simd reduction(min : least)
+    double deep = 0;
+#pragma omp simd reduction(+ : deep)
     for (size_t i = 0; i < n; i++)
-        least = logit[i] < least ? logit[i] : least;
-    return ((double)least - most) * by > -LEAST;
+        deep += ((double)logit[i] - most) * by > -LEAST ? 0. : 1.;
+    return deep == 0;
 }
 
 // Exponentials of a block, times a factor.

@@ -11,26 +11,47 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { FEW = 256, GROUP = 32 };
+enum { FEW = 256, GROUP = 32, LANES = 16 };
 
 // --- passes over the row -------------------------------------------------------------------------
 
 // Those of row[0, n) that are at least `at`: how many, and the least of them (*above, unless there
-// is none), and the largest of the others (*below).
+// is none), and the largest of the others (*below). By lanes, since not all compilers make vectors
+// of reductions to the least.
 DSC_FOR_EVERY_PROCESSOR
 static uint32_t count_from(const float *row, size_t n, float at, float *above, float *below)
 {
-    uint32_t count = 0;
-    float least = INFINITY, most = -INFINITY;
-#pragma omp simd reduction(+ : count) reduction(min : least) reduction(max : most)
-    for (size_t x = 0; x < n; x++) {
-        const float in = row[x] >= at ? row[x] : INFINITY, out = row[x] >= at ? -INFINITY : row[x];
-        count += row[x] >= at ? 1 : 0;
-        least = in < least ? in : least;
-        most = out > most ? out : most;
+    uint32_t many[LANES] = {0}, count = 0;
+    float least[LANES], most[LANES];
+    for (size_t j = 0; j < LANES; j++) {
+        least[j] = INFINITY;
+        most[j] = -INFINITY;
     }
-    *above = least;
-    *below = most < at ? most : -INFINITY; // some compilers' reductions begin at -FLT_MAX
+    for (size_t x = 0; x + LANES <= n; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++) {
+            const float value = row[x + j], in = value >= at ? value : INFINITY;
+            const float out = value >= at ? -INFINITY : value;
+            many[j] += value >= at ? 1 : 0;
+            least[j] = in < least[j] ? in : least[j];
+            most[j] = out > most[j] ? out : most[j];
+        }
+    for (size_t x = n - n % LANES; x < n; x++) {
+        const size_t j = x % LANES;
+        if (row[x] >= at) {
+            many[j]++;
+            least[j] = row[x] < least[j] ? row[x] : least[j];
+        } else {
+            most[j] = row[x] > most[j] ? row[x] : most[j];
+        }
+    }
+    *above = INFINITY;
+    *below = -INFINITY;
+    for (size_t j = 0; j < LANES; j++) {
+        count += many[j];
+        *above = least[j] < *above ? least[j] : *above;
+        *below = most[j] > *below ? most[j] : *below;
+    }
     return count;
 }
 
