@@ -88,18 +88,19 @@ sh "$work/b/run.sh" --no-such >"$work/log" 2>&1
 [ $? = 2 ]
 ok $? "usage: exit code 2"
 
+# What others print is indented: CI adds up lines that say how many passed and failed.
 if [ -x "$build/live/check_ops" ]; then
     sh "$top/tests/gpu/bundle.sh" "$top" "$build" "$work/b.tar.gz" live/check_ops >"$work/log" &&
         mkdir "$work/u" && tar -xf "$work/b.tar.gz" -C "$work/u"
     ok $? "a bundle of check_ops"
-    cat "$work/log"
+    sed "s/^/# /" "$work/log"
     u=$work/u/draftscope-gpu
     ls "$u/lib" >"$work/libs"
     ! grep -Eq '^(libcu|libgsl|libc\.)' "$work/libs" && grep -q libopenblas "$work/libs"
     ok $? "its libraries: OpenBLAS, neither CUDA's, nor GSL, nor the C library"
     sh "$u/run.sh" --out "$work/r7" --only ops >"$work/log" 2>&1
     code=$?
-    cat "$work/log"
+    sed "s/^/# /" "$work/log"
     valid "$work/r7/results.json" && { [ $code = 77 ] || [ $code = 0 ]; }
     ok $? "the bundle runs: passed, or absent without a device"
 fi
@@ -113,7 +114,7 @@ if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ]; then
     u=$work/u/draftscope-gpu
     sh "$u/run.sh" --out "$work/r8" --device cpu --only forced >"$work/log" 2>&1
     code=$?
-    cat "$work/log"
+    sed "s/^/# /" "$work/log"
     valid "$work/r8/results.json" && [ $code -le 1 ] && grep -q '"failed": 0' "$work/r8/results.json"
     [ $? = $code ]
     ok $? "they are run, exit code $code"
