@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cost table that is interrupted holds what is complete: rounds over the whole grid or, in the
+// first of them, the grid of fewer tokens.
+#include "tests/close.h"
+
+#include "live/config.h"
+#include "live/profile.h"
+
+#include <string.h>
+
+enum { REPEATS = 9, CELLS = 6, ROUNDS = 3 };
+
+static int stop_after(void *user, int64_t done, int64_t total)
+{
+    assert_int_equal(total, CELLS * ROUNDS);
+    return done == *(const int64_t *)user;
+}
+
+static void what_is_complete_is_kept(void **state)
+{
+    static const int64_t tokens[] = {1, 2, 4}, context[] = {0, 8}, batch[] = {1};
+    // Cells that were measured when it was interrupted; rows and repeats in the table.
+    static const struct {
+        int64_t cells, rows;
+        const char *repeats;
+    } cases[] = {{1, 0, "3,"},  {2, 2, "3,"},  {5, 4, "3,"},  {6, 6, "3,"},
+                 {11, 6, "3,"}, {12, 6, "6,"}, {17, 6, "6,"}, {18, 6, "9,"}};
+    live_config c = {0};
+    live_backend *b;
+    live_weights *w;
+    dsc_error err = {0};
+    char path[4096];
+    (void)state;
+    assert_ok(live_config_of_shape(
+                  &c, source_path("live/demo/draft/config.json", path, sizeof path), &err),
+              err);
+    assert_ok(live_backend_open(&b, "cpu", 1, false, &err), err);
+    assert_ok(live_weights_random(&w, &c, DSC_F32, 1, b, &err), err);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t cells = cases[i].cells;
+        dsc_table t = {0};
+        const live_profile_options o = {.target = w,
+                                        .grid = {tokens, context, batch, 3, 2, 1},
+                                        .repeats = REPEATS,
+                                        .progress = stop_after,
+                                        .user = &cells};
+        assert_int_equal(live_profile(&t, &o, &err),
+                         cells < CELLS * ROUNDS ? DSC_EINTERRUPT : DSC_OK);
+        assert_int_equal(t.rows, cases[i].rows);
+        const char *repeats = dsc_table_get_comment(&t, "repeats");
+        if (!repeats || strncmp(repeats, cases[i].repeats, 2) != 0)
+            fail_msg("%d cells: %s", (int)cells, repeats ? repeats : "nothing");
+        for (size_t r = 0; r < t.rows; r++) {
+            const double low = dsc_table_real(&t, r, 4), high = dsc_table_real(&t, r, 5);
+            assert_close(dsc_table_real(&t, r, 0), (double)tokens[r / 2], 0);
+            assert_close(dsc_table_real(&t, r, 1), (double)context[r % 2], 0);
+            assert_true(0 < low && low <= dsc_table_real(&t, r, 3));
+            assert_true(dsc_table_real(&t, r, 3) <= high);
+        }
+        dsc_table_fini(&t);
+    }
+    live_weights_free(w);
+    b->type->close(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_complete_is_kept)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
