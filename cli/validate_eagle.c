@@ -56,7 +56,7 @@ static double of_batch(const dsc_cost *cost, double tokens, double batch, int *r
     enum { CONTEXT = 500 }; // of MT-bench, prompt and half of the answer
     double seconds = 0;
     if (!*rc)
-        *rc = dsc_cost_target(cost, (dsc_pass){tokens, CONTEXT, batch}, &seconds, err);
+        *rc = dsc_cost_target(cost, (dsc_pass){tokens, CONTEXT, batch, false}, &seconds, err);
     return seconds;
 }
 

@@ -16,7 +16,7 @@ sampled=240 # and at temperature 1
 many=120    # of these in a run of a chain or a tree,
 few=12      # and of several drafts; the runs take turns through all of them
 timed=8     # problems of the runs whose time counts,
-repeats=5   # so many times, with a table of passes measured before each
+repeats=15  # so many times, with a table of passes measured before each
 live="$draftscope live" models="--device $device --threads 1 --target $demo/target"
 with_draft="--draft $demo/draft"
 
@@ -129,11 +129,12 @@ done
 job timed --method pld $some
 
 # --- what passes cost, and seconds -------------------------------------------------------------
-# Both alone on the machine, in turns: it may be slower for a while. A table is measured in rounds,
-# so that its cells fit together; of several, each cell is the median.
+# Both alone on the machine, in turns: a shared one is faster and slower by turns, within a second
+# and within minutes, and a small pass not by the same share as a large one. In the mean of many,
+# tables and runs have seen the same mixture.
 say "measuring seconds"
 for repeat in $(seq $repeats); do
-    $live profile $models $with_draft --tokens 1:64 --context 0:256 --progress never \
+    $live profile $models $with_draft --tokens 1:16 --context 0:256 --progress never \
         -o "$out/runs/cost-$repeat.tsv"
     start timed 1
 done
@@ -145,18 +146,14 @@ awk -F '\t' -v OFS='\t' '
         if (rows > most) most = rows
         for (c = 1; c <= NF; c++) cell[rows, c, file] = $c
     }
-    function median(r, c,    i, j, x, sorted) {
-        for (i = 1; i <= file; i++) {
-            x = cell[r, c, i]
-            for (j = i; j > 1 && sorted[j - 1] + 0 > x + 0; j--) sorted[j] = sorted[j - 1]
-            sorted[j] = x
-        }
-        return sorted[int((file + 1) / 2)]
+    function mean(r, c,    i, sum) {
+        for (i = 1; i <= file; i++) sum += cell[r, c, i]
+        return sum / file
     }
     END {
         for (r = 2; r <= most; r++)
             for (c = 1; c <= columns; c++)
-                printf "%s%s", median(r, c), c < columns ? OFS : "\n"
+                printf "%.9g%s", mean(r, c), c < columns ? OFS : "\n"
     }' "$out"/runs/cost-*.tsv >"$out/cost.tsv"
 
 say "counting: $count runs"

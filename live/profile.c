@@ -11,6 +11,8 @@
 //
 // The grid is measured in rounds, each cell a few times in every round: a machine that is slower
 // for a while, by its clock or by other work, is slower for all cells then, and their ratios stay.
+// Of a round the median counts, which an interruption does not touch; of the rounds the mean, as
+// the tokens per second of a run are means over fast and slow whiles too.
 #include "live/profile.h"
 #include "live/clock.h"
 
@@ -23,10 +25,14 @@
 
 enum {
     MODELS = 2,
-    WARM_UP = 2,  // passes that are not counted: graphs are captured, caches and clocks settle
+    PARTS = 5,    // columns of a model
+    WARM_UP = 2,  // passes that are not counted: graphs are captured, caches settle
     IN_A_ROW = 3, // that are, of a cell in a round
     WORD = 64
 };
+// As long at least: a processor's clock, lower for the wide arithmetic of large passes, comes back
+// within some milliseconds (a pass of one token right behind some of 64 took half as much again).
+static const double SETTLE_S = 5e-3;
 
 // One model and room for the largest pass of the grid.
 typedef struct bench {
@@ -36,8 +42,8 @@ typedef struct bench {
     live_room room;
     float *features; // [slots][hidden] of a head
     live_probe probe;
-    double *time; // [cells][repeats]
-    double median_s, low_s, high_s, share;
+    double *time[2]; // [again][cells][repeats]; again: right behind another one of this model
+    double pass_s, low_s, high_s, again_s, share;
 } bench;
 
 typedef struct profile {
@@ -155,30 +161,51 @@ static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
     return rc;
 }
 
-// The models take turns, as they do in a run: small ones lose their place in the caches by that.
+// The models take turns, as they do in a run, where small ones lose their place in the caches by
+// that; with two passes each, as a step has many drafts and plain decoding nothing but the target.
 static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, int to,
                       dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (int i = from - WARM_UP; i < to; i++)
-        for (int m = 0; m < p->models && !rc; m++) {
-            bench *n = &p->bench[m];
+    const double start = live_now_s();
+    bool settled = false;
+    int rc = DSC_OK, i = from;
+    for (int warm = 1; i < to && !rc; warm++) {
+        for (int turn = 0; turn < p->models * p->models && !rc; turn++) {
+            bench *n = &p->bench[turn / p->models];
+            double *time = n->time[turn % p->models] + cell * (size_t)p->o->repeats;
             const live_batch batch = batch_of(p, n, at[0], at[1], at[2]);
-            double *time = n->time + cell * (size_t)p->o->repeats;
-            rc = pass(n, &batch, &time[i < from ? from : i], err);
+            rc = pass(n, &batch, &time[i], err);
         }
+        i += settled;
+        settled = warm >= WARM_UP && live_now_s() - start >= SETTLE_S;
+    }
     return rc;
+}
+
+// The mean over rounds of the median of each; sorts them.
+static double typical(double *time, int repeats)
+{
+    double sum = 0;
+    int rounds = 0;
+    for (int from = 0; from < repeats; from += IN_A_ROW, rounds++) {
+        const int n = from + IN_A_ROW < repeats ? IN_A_ROW : repeats - from;
+        qsort(time + from, (size_t)n, sizeof *time, by_value);
+        sum += quantile(time + from, n, .5);
+    }
+    return sum / rounds;
 }
 
 // What so many repeats of a cell say.
 static void sum_up(const profile *p, bench *n, const int64_t at[3], size_t cell, int repeats)
 {
-    double *time = n->time + cell * (size_t)p->o->repeats;
+    const size_t first = cell * (size_t)p->o->repeats;
+    double *time = n->time[0] + first;
+    n->pass_s = typical(time, repeats);
+    n->again_s = p->models > 1 ? typical(n->time[1] + first, repeats) : n->pass_s;
     qsort(time, (size_t)repeats, sizeof *time, by_value);
-    n->median_s = quantile(time, repeats, .5);
     n->low_s = quantile(time, repeats, .25);
     n->high_s = quantile(time, repeats, .75);
-    n->share = bound_s(n, at[0], at[1], at[2]) / n->median_s;
+    n->share = bound_s(n, at[0], at[1], at[2]) / n->pass_s;
 }
 
 // --- the table -----------------------------------------------------------------------------------
@@ -189,15 +216,18 @@ static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
         {"tokens", DSC_CELL_INT, "tokens of each sequence in the pass"},
         {"context", DSC_CELL_INT, "tokens of each sequence before them"},
         {"batch", DSC_CELL_INT, "sequences in the pass"}};
-    static const char *const part[] = {"s", "s_low", "s_high", "share"};
-    static const char *const help[] = {
-        "seconds of a pass, median of the repeats", "their first quartile", "their third quartile",
-        "share of them that the measured rates would take; above 1: from caches"};
+    static const char *const part[PARTS] = {"s", "s_low", "s_high", "share", "again_s"};
+    static const char *const help[PARTS] = {
+        "seconds of a pass, mean of the rounds' medians", "first quartile of the repeats",
+        "their third quartile",
+        "share of them that the measured rates would take; above 1: from caches",
+        "seconds of a pass right behind another of this model"};
+    const size_t parts = p->models > 1 ? PARTS : PARTS - 1;
     int rc = DSC_OK;
     for (size_t i = 0; i < sizeof key / sizeof *key && !rc; i++)
         rc = dsc_table_add_column(t, key[i].name, key[i].type, key[i].help, err);
     for (int m = 0; m < p->models; m++)
-        for (size_t i = 0; i < 4 && !rc; i++) {
+        for (size_t i = 0; i < parts && !rc; i++) {
             char name[32], text[200];
             const char *model = m ? "draft" : "target";
             snprintf(name, sizeof name, "%s_%s", model, part[i]);
@@ -211,15 +241,16 @@ static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
 static int add_row(dsc_table *t, profile *p, const int64_t at[3], size_t row, int repeats,
                    dsc_error *err)
 {
-    dsc_cell cell[3 + 4 * MODELS];
+    dsc_cell cell[3 + PARTS * MODELS];
+    const int parts = p->models > 1 ? PARTS : PARTS - 1;
     for (int i = 0; i < 3; i++)
         cell[i] = (dsc_cell){.type = DSC_CELL_INT, .i = at[i]};
     for (int m = 0; m < p->models; m++) {
         bench *n = &p->bench[m];
         sum_up(p, n, at, row, repeats);
-        const double value[] = {n->median_s, n->low_s, n->high_s, n->share};
-        for (int i = 0; i < 4; i++)
-            cell[3 + 4 * m + i] = (dsc_cell){.type = DSC_CELL_REAL, .r = value[i]};
+        const double value[] = {n->pass_s, n->low_s, n->high_s, n->share, n->again_s};
+        for (int i = 0; i < parts; i++)
+            cell[3 + parts * m + i] = (dsc_cell){.type = DSC_CELL_REAL, .r = value[i]};
     }
     return dsc_table_add_row(t, cell, err);
 }
@@ -234,8 +265,9 @@ static int add_comments(dsc_table *t, const profile *p, int repeats, dsc_error *
                  n->probe.read_bytes_s * 1e-9, n->probe.flops_s * 1e-12);
         rc = dsc_table_comment(t, m ? "draft_measured" : "target_measured", text, err);
     }
-    snprintf(text, sizeof text, "%d, in rounds over the grid; %d before every %d are not counted",
-             repeats, WARM_UP, IN_A_ROW);
+    snprintf(text, sizeof text,
+             "%d, in rounds over the grid; before every %d at least %d and %g ms are not counted",
+             repeats, IN_A_ROW, WARM_UP, SETTLE_S * 1e3);
     return rc ? rc : dsc_table_comment(t, "repeats", text, err);
 }
 
@@ -352,12 +384,13 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
 {
     const live_config *c = &n->w->config;
     const int64_t slots = p->context + p->tokens;
-    void *features = NULL, *time = NULL;
+    void *features = NULL, *time;
     int rc = check_bench(p, n, err);
-    if (!rc)
-        rc = dsc_alloc(&time, cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, sizeof *n->time,
+    for (int again = 0; again < p->models && !rc; again++) {
+        rc = dsc_alloc(&time, cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, sizeof **n->time,
                        err);
-    n->time = time;
+        n->time[again] = time;
+    }
     if (!rc)
         rc = live_room_new(&n->room, n->w, p->tokens * p->batch, outputs_of(p, n), err);
     if (!rc && c->layers)
@@ -380,7 +413,8 @@ static void close_bench(bench *n)
     live_room_free(&n->room);
     live_cache_free(&n->cache, n->b);
     n->b->type->free(n->b, n->features);
-    free(n->time);
+    free(n->time[0]);
+    free(n->time[1]);
 }
 
 static int make_lists(profile *p, dsc_error *err)

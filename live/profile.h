@@ -17,7 +17,7 @@ typedef struct live_grid {
 typedef struct live_profile_options {
     const live_weights *target, *draft; // draft: a model or a head of the target; NULL: none
     live_grid grid;
-    int repeats; // >= 1, of each pass; their median is the result
+    int repeats; // >= 1, of each pass, in rounds: the mean of the rounds' medians is the result
     uint64_t seed;
     // After each cell of the grid, in each of the rounds over it; nonzero stops. May be NULL.
     int (*progress)(void *user, int64_t done, int64_t total);

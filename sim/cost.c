@@ -94,3 +94,18 @@ int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_err
     *seconds = cost->draft_s;
     return DSC_OK;
 }
+
+int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double calls, double rows, double *seconds,
+                    dsc_error *err)
+{
+    double first = 0, later = 0;
+    int rc = DSC_OK;
+    pass.again = false;
+    if (rows > 0)
+        rc = dsc_cost_draft(cost, pass, &first, err);
+    pass.again = true;
+    if (!rc && calls > rows)
+        rc = dsc_cost_draft(cost, pass, &later, err);
+    *seconds = rows * first + (calls - rows) * later;
+    return rc;
+}

@@ -13,6 +13,7 @@ typedef struct dsc_pass {
     double tokens;  // of each sequence: the last committed one and the draft
     double context; // tokens of each sequence that stand before the draft, the prompt's included
     double batch;   // sequences
+    bool again;     // right behind a pass of the same model: caches may still hold some of it
 } dsc_pass;
 
 typedef struct dsc_cost_type dsc_cost_type;
@@ -57,5 +58,9 @@ DSC_API void dsc_cost_fini(dsc_cost *cost);
 // Time of one pass: of the target, of the draft model.
 DSC_API int dsc_cost_target(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err);
 DSC_API int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err);
+// Of `calls` passes of the draft model in `rows` rows: the first of a row is behind one of another
+// model, the others are behind their own kind, whatever pass.again is. 0 <= rows <= calls.
+DSC_API int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double calls, double rows,
+                            double *seconds, dsc_error *err);
 
 #endif

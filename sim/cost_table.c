@@ -6,6 +6,9 @@
 //   batch     sequences in the pass; likewise
 //   target_s  seconds of a pass of the target
 //   draft_s   of the draft model; without the column methods that call one are refused
+//   target_again_s, draft_again_s   of one right behind another of the same model, as plain
+//             decoding's are and all drafts of a chain but the first; without the columns they are
+//             as the others
 //
 // and any others. The rows are a full grid, sorted by tokens, then context, then batch. Between its
 // points times are interpolated, linearly in each key; beyond its edges they are refused.
@@ -32,7 +35,8 @@ typedef struct axis {
 typedef struct grid {
     char *path;
     axis axis[AXES];
-    double *target, *draft; // [tokens][context][batch]; draft: or NULL
+    // [again][tokens][context][batch]; NULL: not measured
+    double *target[2], *draft[2];
 } grid;
 
 static void free_grid(void *model)
@@ -42,8 +46,10 @@ static void free_grid(void *model)
         return;
     for (int a = 0; a < AXES; a++)
         free(g->axis[a].key);
-    free(g->target);
-    free(g->draft);
+    for (int again = 0; again < 2; again++) {
+        free(g->target[again]);
+        free(g->draft[again]);
+    }
     free(g->path);
     free(g);
 }
@@ -169,9 +175,14 @@ static int read_grid(grid *g, const dsc_table *t, dsc_error *err)
         rc = read_axis(g, t, a, &g->axis[a], err);
     if (!rc)
         rc = check_grid(g, t, err);
-    if (!rc)
-        rc = read_times(g, t, "target_s", &g->target, err);
-    return rc ? rc : read_times(g, t, "draft_s", &g->draft, err);
+    static const char *const target[] = {"target_s", "target_again_s"};
+    static const char *const draft[] = {"draft_s", "draft_again_s"};
+    for (int again = 0; again < 2 && !rc; again++) {
+        rc = read_times(g, t, target[again], &g->target[again], err);
+        if (!rc)
+            rc = read_times(g, t, draft[again], &g->draft[again], err);
+    }
+    return rc;
 }
 
 static int open_table(dsc_cost *cost, const char *path, dsc_error *err)
@@ -221,8 +232,10 @@ static int place(const grid *g, int which, double x, size_t *at, double *share, 
     return DSC_OK;
 }
 
-static int look_up(const grid *g, const double *time, dsc_pass pass, double *out, dsc_error *err)
+static int look_up(const grid *g, double *const times[2], dsc_pass pass, double *out,
+                   dsc_error *err)
 {
+    const double *time = times[pass.again && times[1]];
     const double key[AXES] = {pass.tokens, pass.context, pass.batch};
     size_t at[AXES];
     double share[AXES];
@@ -255,7 +268,7 @@ static int target_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc
 static int draft_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
 {
     const grid *g = cost->model;
-    if (!g->draft)
+    if (!g->draft[0])
         return dsc_fail(err, DSC_EINPUT,
                         "%s: no column draft_s, and the method calls a draft model", g->path);
     return look_up(g, g->draft, pass, seconds, err);

@@ -57,18 +57,20 @@ static int in_turns(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, ds
                     dsc_error *err)
 {
     const dsc_expected x = dsc_counts_real(c);
-    double target, draft = 0;
+    const double rows = fmin(x.target_calls, x.draft_calls); // a step's drafts
+    double target;
     pass.tokens = x.target_call_tokens / x.target_calls;
+    pass.again = !(x.draft_calls > 0);
+    out->draft_s = 0;
     int rc = target_call(cost, c, pass, &target, err);
     if (!rc && x.draft_calls > 0) {
         pass.tokens = x.draft_call_tokens / x.draft_calls;
-        rc = dsc_cost_draft(cost, pass, &draft, err);
+        rc = dsc_cost_drafts(cost, pass, x.draft_calls, rows, &out->draft_s, err);
     }
     if (rc)
         return rc;
-    out->draft_s = x.draft_calls * draft;
     out->verify_s = x.target_calls * target;
-    out->time_s = x.target_calls * target + x.draft_calls * draft;
+    out->time_s = out->verify_s + out->draft_s;
     return rc;
 }
 
@@ -80,8 +82,11 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
     *out = (dsc_price){NAN, NAN, NAN, NAN, NAN, NAN};
     if (!(x.target_calls > 0) || !(tokens > 0))
         return DSC_OK;
-    dsc_pass pass = {.context = x.target_call_context / x.target_calls, .batch = (double)batch};
-    dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch};
+    // At the same time means on processors of their own.
+    const dsc_pass pass = {.context = x.target_call_context / x.target_calls,
+                           .batch = (double)batch,
+                           .again = counts->overlap != NULL};
+    const dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch, true};
     int rc = counts->overlap ? overlapped(cost, counts, pass, out, err)
                              : in_turns(cost, counts, pass, out, err);
     if (!rc)

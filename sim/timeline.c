@@ -56,11 +56,11 @@ int dsc_timeline_add(dsc_table *t, double *now_s, const dsc_cost *cost, const ds
 {
     int64_t calls = step->draft_calls;
     int64_t each = calls ? (step->draft_call_tokens + calls - 1) / calls : 0; // tokens in a call
-    dsc_pass pass = {(double)each, (double)step->context, 1};
-    double draft_s = 0, target_s;
-    int rc = calls ? dsc_cost_draft(cost, pass, &draft_s, err) : DSC_OK;
-    draft_s *= (double)calls;
+    dsc_pass pass = {(double)each, (double)step->context, 1, false};
+    double draft_s, target_s;
+    int rc = dsc_cost_drafts(cost, pass, (double)calls, calls && !step->overlaps, &draft_s, err);
     pass.tokens = (double)step->target_call_tokens;
+    pass.again = step->overlaps || !calls;
     if (!rc)
         rc = dsc_cost_target(cost, pass, &target_s, err);
     if (rc)

@@ -40,7 +40,7 @@ FUZZ_TARGET(cost)
     }
     for (double tokens = 1; tokens <= 64; tokens *= 4)
         for (double context = 0; context <= 2000; context = 10 * context + 2)
-            check_pass(&cost, (dsc_pass){tokens, context, tokens});
+            check_pass(&cost, (dsc_pass){tokens, context, tokens, tokens > 1});
     dsc_cost_fini(&cost);
     return 0;
 }

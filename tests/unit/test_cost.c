@@ -24,7 +24,7 @@ static double target_s(const dsc_cost *cost, double tokens, double context, doub
 {
     double s;
     dsc_error err = {0};
-    assert_ok(dsc_cost_target(cost, (dsc_pass){tokens, context, batch}, &s, &err), err);
+    assert_ok(dsc_cost_target(cost, (dsc_pass){tokens, context, batch, false}, &s, &err), err);
     return s;
 }
 
@@ -32,7 +32,7 @@ static double draft_s(const dsc_cost *cost, double tokens, double context, doubl
 {
     double s;
     dsc_error err = {0};
-    assert_ok(dsc_cost_draft(cost, (dsc_pass){tokens, context, batch}, &s, &err), err);
+    assert_ok(dsc_cost_draft(cost, (dsc_pass){tokens, context, batch, false}, &s, &err), err);
     return s;
 }
 
@@ -90,7 +90,11 @@ static void interpolation_is_exact_on_planes(void **state)
                 assert_close(draft_s(&cost, t, c, b), plane(t, c, b) / 7, 1e-15);
             }
     assert_close(target_s(&cost, 64, 4096, 3), plane(64, 4096, 3), 1e-15); // the last corner
-    const dsc_pass beyond[] = {{64.5, 10, 1}, {0.5, 10, 1}, {2, 4097, 1}, {2, 10, 4}, {NAN, 1, 1}};
+    const dsc_pass beyond[] = {{64.5, 10, 1, false},
+                               {0.5, 10, 1, false},
+                               {2, 4097, 1, false},
+                               {2, 10, 4, false},
+                               {NAN, 1, 1, false}};
     const char *const says[] = {"tokens 64.5", "tokens 0.5", "context 4097", "batch 4", "tokens"};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         double s;
@@ -111,7 +115,7 @@ static void a_table_may_have_fewer_columns(void **state)
     assert_close(target_s(&cost, 2, 1e6, 77), 0.6, 1e-15);
     double s;
     dsc_error err = {0};
-    int rc = dsc_cost_draft(&cost, (dsc_pass){1, 1, 1}, &s, &err);
+    int rc = dsc_cost_draft(&cost, (dsc_pass){1, 1, 1, false}, &s, &err);
     expect_failure(rc, DSC_EINPUT, &err, "draft_s");
     dsc_cost_fini(&cost);
 }
@@ -224,7 +228,8 @@ static void rooflines_by_hand(void **state)
     assert_close(target_s(&cost, 1, 0, 154), 154 * 2 * 6607077376.0 / 312e12, 1e-15);
     double s;
     dsc_error err = {0};
-    expect_failure(dsc_cost_draft(&cost, (dsc_pass){1, 1, 1}, &s, &err), DSC_EUSAGE, &err, "none");
+    expect_failure(dsc_cost_draft(&cost, (dsc_pass){1, 1, 1, false}, &s, &err), DSC_EUSAGE, &err,
+                   "none");
     dsc_cost_fini(&cost);
     // Llama-3-70B on 8 H100, 128256 x 8192 at the end, 8 of 64 heads kept: 139 GB over 8 x 3350
     // GB/s are 5.2 ms.
@@ -592,6 +597,28 @@ static void a_linear_table_is_linear(void **state)
     assert_true(isnan(price_of(&linear, &none, 1).speedup));
 }
 
+// Each model's pass behind the other's and behind its own.
+static void a_pass_behind_its_own_kind_has_its_own_price(void **state)
+{
+    (void)state;
+    made m;
+    make_up(&m);
+    static const char text[] = "tokens\ttarget_s\ttarget_again_s\tdraft_s\tdraft_again_s\n"
+                               "1\t2\t1.5\t0.25\t0.125\n6\t7\t4\t0.25\t0.125\n";
+    put_file(in_scratch("t.tsv"), text, sizeof text - 1);
+    dsc_cost table = cost_of(table_text("t.tsv"));
+    const double calls = 63, drafts = 120, tokens = (double)m.counts.target_call_tokens;
+    dsc_price x = price_of(&table, &m.counts, 1);
+    assert_close(x.plain_s, 149 * 1.5, 1e-12);
+    assert_close(x.verify_s, calls + tokens, 1e-12);
+    assert_close(x.draft_s, 0.25 * calls + 0.125 * (drafts - calls), 1e-12);
+    m.counts.draft_calls = 40; // fewer than the target's: each is the first of its step
+    assert_close(price_of(&table, &m.counts, 1).draft_s, 0.25 * 40, 1e-12);
+    m.counts.draft_calls = m.counts.draft_call_tokens = 0;
+    assert_close(price_of(&table, &m.counts, 1).verify_s, calls + tokens / 2, 1e-12);
+    dsc_cost_fini(&table);
+}
+
 // Widths, not their mean: a step up from 4 tokens on.
 static void steps_in_width_are_priced(void **state)
 {
@@ -747,6 +774,7 @@ int main(void)
         cmocka_unit_test(a_fit_recovers_the_step_times),
         cmocka_unit_test(step_times_predict_a_task_that_was_held_out),
         cmocka_unit_test(a_linear_table_is_linear),
+        cmocka_unit_test(a_pass_behind_its_own_kind_has_its_own_price),
         cmocka_unit_test(steps_in_width_are_priced),
         cmocka_unit_test(sums_of_widths_are_convolved),
         cmocka_unit_test(batches_become_compute_bound),
