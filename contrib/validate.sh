@@ -13,7 +13,7 @@ device=${DEVICE:-cpu} figures=${FIGURES:-yes}
 tokens=96   # of each output
 greedy=16   # problems at temperature 0
 sampled=240 # and at temperature 1
-many=120    # of these in a run of a chain or a tree,
+many=240    # of these in a run of a chain or a tree,
 few=12      # and of several drafts; the runs take turns through all of them
 timed=8     # problems of the runs whose time counts,
 repeats=15  # so many times, with a table of passes measured before each
