@@ -21,6 +21,7 @@
 #include "theory/otm_internal.h"
 
 #include "theory/fast_exp.h"
+#include "theory/row_sum.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,22 +67,46 @@ static masses below(const dsc_otm_rows *r, double at)
                     : below_f32(r->draft_f32, r->target_f32, r->vocab, at);
 }
 
+DSC_FOR_EVERY_PROCESSOR
+static bool any_negative(const double *row, size_t vocab)
+{
+    double count = 0;
+#pragma omp simd reduction(+ : count)
+    for (size_t x = 0; x < vocab; x++)
+        count += row[x] < 0 ? 1. : 0.;
+    return count > 0;
+}
+
 static double element(const double *f64, const float *f32, size_t x)
 {
     return f64 ? f64[x] : (double)f32[x];
 }
 
+// The sum, and whether an element is negative. Sixteen sums side by side (theory/row_sum.h).
+static double sum_f64(const double *row, size_t vocab, bool *negative)
+{
+    *negative = any_negative(row, vocab);
+    return dsc_row_sum(row, vocab);
+}
+
+static double sum_f32(const float *row, size_t vocab, bool *negative)
+{
+    double s = 0;
+    *negative = false;
+    for (size_t x = 0; x < vocab; x++) {
+        s += (double)row[x];
+        *negative |= row[x] < 0;
+    }
+    return s;
+}
+
 static int sum_row(const char *what, const double *f64, const float *f32, size_t vocab, double *sum,
                    dsc_error *err)
 {
-    double s = 0, least = 0;
-    for (size_t x = 0; x < vocab; x++) {
-        double v = element(f64, f32, x);
-        s += v;
-        least = v < least ? v : least;
-    }
+    bool negative;
+    const double s = f64 ? sum_f64(f64, vocab, &negative) : sum_f32(f32, vocab, &negative);
     *sum = s;
-    if (least >= 0 && s > 0 && s < INFINITY)
+    if (!negative && s > 0 && s < INFINITY)
         return DSC_OK;
     for (size_t x = 0; x < vocab; x++) {
         double v = element(f64, f32, x);

@@ -11,23 +11,31 @@
 
 enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, LANES = 16 };
 
-// Whether every probability of a block is more than 0 by far, so that exponentials need no bounds.
+// The least of row[0, n), n >= 1. By lanes, since not all compilers make vectors of reductions to
+// the least.
 DSC_FOR_EVERY_PROCESSOR
-static bool is_shallow(const float *logit, size_t n, double most, double by)
+static float row_least(const float *row, size_t n)
 {
-    double deep = 0;
-#pragma omp simd reduction(+ : deep)
-    for (size_t i = 0; i < n; i++)
-        deep += ((double)logit[i] - most) * by > -LEAST ? 0. : 1.;
-    return deep == 0;
+    float lane[LANES], least = row[n - 1];
+    for (size_t j = 0; j < LANES; j++)
+        lane[j] = least;
+    for (size_t x = 0; x + LANES <= n; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] = row[x + j] < lane[j] ? row[x + j] : lane[j];
+    for (size_t x = n - n % LANES; x < n; x++)
+        least = row[x] < least ? row[x] : least;
+    for (size_t j = 0; j < LANES; j++)
+        least = lane[j] < least ? lane[j] : least;
+    return least;
 }
 
 // Exponentials of a block, times a factor.
 DSC_FOR_EVERY_PROCESSOR
-static void scaled_exponentials(const float *logit, size_t n, double most, double by, double factor,
-                                double *out)
+static void scaled_exponentials(const float *logit, size_t n, double most, double by, bool shallow,
+                                double factor, double *out)
 {
-    if (is_shallow(logit, n, most, by))
+    if (shallow)
 #pragma omp simd
         for (size_t i = 0; i < n; i++)
             out[i] = dsc_fast_exp_within(((double)logit[i] - most) * by) * factor;
@@ -59,7 +67,7 @@ static void drop(const dsc_softmax *s, size_t b, double *out)
 static size_t exponentials_of(const dsc_softmax *s, size_t b, double factor, double *out)
 {
     const size_t n = dsc_softmax_in_block(s, b);
-    scaled_exponentials(s->logit + b * BLOCK, n, s->most, s->by, factor, out);
+    scaled_exponentials(s->logit + b * BLOCK, n, s->most, s->by, s->shallow, factor, out);
     if (s->least > -INFINITY)
         drop(s, b, out);
     return n;
@@ -68,11 +76,12 @@ static size_t exponentials_of(const dsc_softmax *s, size_t b, double factor, dou
 // Adds the exponentials of x[0, n) to LANES sums, in an order that does not depend on the width of
 // vectors.
 DSC_FOR_EVERY_PROCESSOR
-static void add_exponentials(const float *x, size_t n, double most, double by, double *sum)
+static void add_exponentials(const float *x, size_t n, double most, double by, bool shallow,
+                             double *sum)
 {
     double lane[LANES] = {0};
     size_t i = 0;
-    if (is_shallow(x, n, most, by))
+    if (shallow)
         for (; i + LANES <= n; i += LANES)
 #pragma omp simd
             for (size_t j = 0; j < LANES; j++)
@@ -87,13 +96,13 @@ static void add_exponentials(const float *x, size_t n, double most, double by, d
 }
 
 // Sums of the exponentials of all blocks; returns the sum of all.
-static double sum_blocks(const float *logit, size_t vocab, double most, double by, double *block)
+static double sum_blocks(const dsc_softmax *s, double *block)
 {
     double sum = 0;
-    for (size_t first = 0; first < vocab; first += BLOCK) {
-        const size_t n = vocab - first < BLOCK ? vocab - first : BLOCK;
+    for (size_t first = 0; first < s->vocab; first += BLOCK) {
+        const size_t n = s->vocab - first < BLOCK ? s->vocab - first : BLOCK;
         double lane[LANES];
-        add_exponentials(logit + first, n, most, by, lane);
+        add_exponentials(s->logit + first, n, s->most, s->by, s->shallow, lane);
         for (size_t half = LANES / 2; half; half /= 2)
             for (size_t j = 0; j < half; j++)
                 lane[j] += lane[j + half];
@@ -103,15 +112,17 @@ static double sum_blocks(const float *logit, size_t vocab, double most, double b
     return sum;
 }
 
-static dsc_softmax without_sums(const float *logit, size_t vocab, float most, double temperature,
-                                double *block)
+static dsc_softmax without_sums(const float *logit, size_t vocab, float most, float least,
+                                double temperature, double *block)
 {
     // What is not the likeliest is nothing at a temperature that has no reciprocal; 0 times it is.
+    const double by = fmin(1 / temperature, 1e300);
     return (dsc_softmax){.logit = logit,
                          .block = block,
                          .vocab = vocab,
                          .most = (double)most,
-                         .by = fmin(1 / temperature, 1e300),
+                         .by = by,
+                         .shallow = ((double)least - (double)most) * by > -LEAST,
                          .least = -INFINITY,
                          .last = vocab};
 }
@@ -119,41 +130,80 @@ static dsc_softmax without_sums(const float *logit, size_t vocab, float most, do
 void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float most,
                        double temperature, double *block)
 {
-    *s = without_sums(logit, vocab, most, temperature, block);
-    s->sum = sum_blocks(logit, vocab, s->most, s->by, block);
+    *s = without_sums(logit, vocab, most, row_least(logit, vocab), temperature, block);
+    s->sum = sum_blocks(s, block);
 }
 
 // --- filters -------------------------------------------------------------------------------------
 
-// The exponentials of what is kept into room[vocab], and their sums. Blocks of which nothing is
-// kept are passed over.
-static void write_kept(dsc_softmax *s, double *block, double *room)
+// The sums of a list of tokens.
+static void sum_listed(dsc_softmax *s, const dsc_logit *few, size_t n, double *block)
+{
+    memset(block, 0, dsc_softmax_blocks(s->vocab) * sizeof *block);
+    s->sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        block[few[i].token / BLOCK] += few[i].weight;
+        s->sum += few[i].weight;
+    }
+}
+
+// The exponentials of what is kept into room[vocab], and their sums: of blocks, or, as long as
+// top-p is to drop more, in bins. Blocks of which nothing is kept are passed over.
+static void write_kept(dsc_softmax *s, double *block, double *room, dsc_softmax_bins *bins)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
     s->sum = 0;
     for (size_t b = 0; b < blocks; b++) {
         double *e = room + b * BLOCK;
         const size_t n = dsc_softmax_in_block(s, b);
-        if (dsc_any_from(s->logit + b * BLOCK, n, s->least))
-            exponentials_of(s, b, 1, e);
-        else
+        block[b] = 0;
+        if (s->least > -INFINITY && !dsc_any_from(s->logit + b * BLOCK, n, s->least)) {
             memset(e, 0, n * sizeof *e);
-        block[b] = dsc_row_sum(e, n);
+            continue;
+        }
+        exponentials_of(s, b, 1, e);
+        if (bins)
+            dsc_softmax_fill_bins(bins, s, b * BLOCK, n, e);
+        else
+            block[b] = dsc_row_sum(e, n);
         s->sum += block[b];
     }
+    if (bins)
+        s->sum = dsc_row_sum(bins->weight, DSC_SOFTMAX_BINS + DSC_SOFTMAX_DEEP);
 }
 
-// Drops what is not kept any more.
+// The sum of the exponentials of tokens [0, n) that are not below `least`, as dsc_row_sum adds.
+DSC_FOR_EVERY_PROCESSOR
+static void add_from(const float *logit, size_t n, float least, const double *e, double *sum)
+{
+    double lane[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] += logit[i + j] >= least ? e[i + j] : 0;
+    for (; i < n; i++)
+        lane[i % LANES] += logit[i] >= least ? e[i] : 0;
+    memcpy(sum, lane, sizeof lane);
+}
+
+// Sums without what is not kept any more.
 static void drop_more(dsc_softmax *s, double *block, double *room)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
+    const float above = nextafterf(s->least, INFINITY);
     s->sum = 0;
     for (size_t b = 0; b < blocks; b++) {
-        if (block[b] > 0) {
-            drop(s, b, room + b * BLOCK);
-            block[b] = dsc_row_sum(room + b * BLOCK, dsc_softmax_in_block(s, b));
-        }
-        s->sum += block[b];
+        const size_t first = b * BLOCK, n = dsc_softmax_in_block(s, b);
+        double lane[LANES];
+        if (s->last >= first && s->last - first < n)
+            drop(s, b, room + first);
+        add_from(s->logit + first, n, s->last < first ? above : s->least, room + first, lane);
+        for (size_t half = LANES / 2; half; half /= 2)
+            for (size_t j = 0; j < half; j++)
+                lane[j] += lane[j + half];
+        block[b] = lane[0];
+        s->sum += lane[0];
     }
 }
 
@@ -161,12 +211,24 @@ void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab
                                 double temperature, size_t top_k, double top_p, double *block,
                                 double *room)
 {
-    *s = without_sums(logit, vocab, most, temperature, block);
+    dsc_logit few[DSC_SOFTMAX_FEW];
+    dsc_softmax_bins bins;
+    const float least = row_least(logit, vocab);
+    size_t n = 0;
+    *s = without_sums(logit, vocab, most, least, temperature, block);
     if (top_k < vocab)
-        dsc_softmax_keep_count(s, top_k);
-    write_kept(s, block, room);
+        n = dsc_softmax_keep_count(s, top_k, block, room, few);
+    if (n) {
+        sum_listed(s, few, n, block);
+        if (top_p < 1)
+            sum_listed(s, few, dsc_softmax_keep_listed(s, few, n, top_p * s->sum), block);
+        return;
+    }
+    if (top_p < 1)
+        dsc_softmax_begin_bins(&bins, s, least, top_p);
+    write_kept(s, block, room, top_p < 1 ? &bins : NULL);
     if (top_p < 1) {
-        dsc_softmax_keep_weight(s, room, top_p * s->sum);
+        dsc_softmax_keep_weight(s, room, &bins, top_p * s->sum);
         drop_more(s, block, room);
     }
 }

@@ -24,6 +24,7 @@ typedef struct dsc_softmax {
     size_t vocab;
     double most, by; // the largest logit, which is finite; 1 / temperature
     double sum;      // of all exponentials that are kept
+    bool shallow;    // no logit is so deep that its probability is 0: exponentials need no bounds
     // What top-k and top-p keep: the tokens above `least`, and of those at it the first up to
     // `last`. Others have the probability 0.
     float least; // -inf: all are kept

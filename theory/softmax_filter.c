@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is kept are the first tokens in an order: the likeliest first, of equals the lower id. Where
-// that order is cut is found by counting and weighing what is above a logit, which vectors do, so
-// that nothing is sorted or moved before a few hundred tokens are left.
+// that order is cut is found without sorting or moving anything before a few hundred tokens are
+// left. Few tokens by count are among those from the count-th largest maximum of a block on, which
+// are few more; the weight of all tokens goes into bins by depth, of which one holds the cut. Where
+// this leaves too many, counting and weighing what is above a logit, which vectors do, narrows them
+// down.
 #include "theory/softmax_filter.h"
 
 #include "theory/fast_exp.h"
 #include "theory/first_tokens.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { FEW = 256, GROUP = 32, LANES = 16 };
+enum {
+    FEW = DSC_SOFTMAX_FEW,
+    BINS = DSC_SOFTMAX_BINS,
+    BLOCK = DSC_SOFTMAX_BLOCK,
+    GROUP = 64, // tokens that are passed over together
+    LANES = 16
+};
 
 // --- passes over the row -------------------------------------------------------------------------
 
@@ -61,7 +71,7 @@ static double weigh_from(const float *logit, const double *weight, size_t n, flo
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t x = 0; x < n; x++)
-        sum += weight[x] * (logit[x] >= at ? 1. : 0.);
+        sum += logit[x] >= at ? weight[x] : 0;
     return sum;
 }
 
@@ -181,63 +191,262 @@ static void narrow(const search *f, cut *low, cut *high)
     }
 }
 
-// The tokens between two cuts.
-static size_t gather(const search *f, const cut *low, const cut *high, dsc_logit *out)
+// Whether one of row[0, n) is at least `least` and below `below`.
+static inline bool any_between(const float *row, size_t n, float least, float below)
 {
-    const float *logit = f->law->logit, least = low->at, below = high->at;
+    int32_t lane[LANES] = {0}, any = 0;
+    for (size_t x = 0; x + LANES <= n; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] |= (row[x + j] >= least ? 1 : 0) & (row[x + j] < below ? 1 : 0);
+    for (size_t x = n - n % LANES; x < n; x++)
+        any |= row[x] >= least && row[x] < below;
+    for (size_t j = 0; j < LANES; j++)
+        any |= lane[j];
+    return any;
+}
+
+// The tokens from one logit on and below another, up to FEW of them; returns how many, or FEW + 1:
+// there are more.
+DSC_FOR_EVERY_PROCESSOR
+static size_t gather(const search *f, float least, float below, dsc_logit *out)
+{
+    const float *logit = f->law->logit;
     const size_t vocab = f->law->vocab;
     size_t n = 0;
     for (size_t first = 0; first < vocab; first += GROUP) {
         const size_t end = vocab - first < GROUP ? vocab : first + GROUP;
-        if (!count_between(logit + first, end - first, least, below))
+        if (!any_between(logit + first, end - first, least, below))
             continue;
-        for (size_t x = first; x < end; x++)
-            if (logit[x] >= least && logit[x] < below)
-                out[n++] = (dsc_logit){(double)logit[x], f->weight ? f->weight[x] : 0, x};
+        for (size_t x = first; x < end; x++) {
+            if (!(logit[x] >= least && logit[x] < below))
+                continue;
+            if (n == FEW)
+                return FEW + 1;
+            out[n++] = (dsc_logit){(double)logit[x], f->weight ? f->weight[x] : 0, x};
+        }
     }
     return n;
 }
 
-// --- top-k, top-p --------------------------------------------------------------------------------
+// --- top-k ---------------------------------------------------------------------------------------
 
 static cut above_all(const dsc_softmax *s)
 {
     return (cut){nextafterf((float)s->most, INFINITY), (float)s->most, 0, 0, 0};
 }
 
-void dsc_softmax_keep_count(dsc_softmax *s, size_t count)
+DSC_FOR_EVERY_PROCESSOR
+static void find_maxima(const float *row, size_t n, double *block)
 {
-    const search f = {.law = s, .count = count};
-    dsc_logit few[FEW];
-    cut low = {-INFINITY, -INFINITY, s->vocab, 0, 0}, high = above_all(s);
-    narrow(&f, &low, &high);
-    s->least = low.at;
-    if (low.count - high.count > FEW) // they are equal
-        return;
-    const size_t n = gather(&f, &low, &high, few);
-    dsc_first_tokens(few, n, count - high.count, INFINITY);
-    double least = few[0].value;
-    for (size_t i = 1; i < count - high.count; i++)
-        least = few[i].value < least ? few[i].value : least;
-    s->least = (float)least;
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t end = n - first < BLOCK ? n : first + BLOCK;
+        float lane[LANES], most = row[first];
+        size_t x = first;
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] = most;
+        for (; x + LANES <= end; x += LANES)
+#pragma omp simd
+            for (size_t j = 0; j < LANES; j++)
+                lane[j] = row[x + j] > lane[j] ? row[x + j] : lane[j];
+        for (; x < end; x++)
+            most = row[x] > most ? row[x] : most;
+        for (size_t j = 0; j < LANES; j++)
+            most = lane[j] > most ? lane[j] : most;
+        block[first / BLOCK] = (double)most;
+    }
 }
 
-void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, double enough)
+// The count-th largest of l[0, n), which it reorders (Hoare 1961).
+static double nth_largest(double *l, size_t n, size_t count)
+{
+    size_t low = 0, high = n; // it is among l[low .. high - 1]
+    while (high - low > 1) {
+        const double pivot = l[low + (high - low - 1) / 2];
+        size_t i = low, j = high - 1;
+        for (;;) {
+            while (l[i] > pivot)
+                i++;
+            while (l[j] < pivot)
+                j--;
+            if (i >= j)
+                break;
+            const double x = l[i];
+            l[i++] = l[j];
+            l[j--] = x;
+        }
+        if (count <= j + 1)
+            high = j + 1;
+        else
+            low = j + 1;
+    }
+    return l[low];
+}
+
+// The tokens from the count-th largest maximum of a block on, among which are the first `count`.
+static size_t list_largest(const dsc_softmax *s, size_t count, double *block, double *room,
+                           dsc_logit *few)
+{
+    const size_t blocks = dsc_softmax_blocks(s->vocab);
+    size_t n = 0;
+    if (count > blocks || count > FEW)
+        return 0;
+    find_maxima(s->logit, s->vocab, block);
+    memcpy(room, block, blocks * sizeof *room);
+    const float least = (float)nth_largest(room, blocks, count);
+    for (size_t b = 0; b < blocks; b++) {
+        const size_t first = b * BLOCK, end = first + dsc_softmax_in_block(s, b);
+        for (size_t x = first; x < end && (float)block[b] >= least; x++) {
+            if (!(s->logit[x] >= least))
+                continue;
+            if (n == FEW)
+                return 0;
+            few[n++] = (dsc_logit){(double)s->logit[x], 0, x};
+        }
+    }
+    return n;
+}
+
+size_t dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *block, double *room,
+                              dsc_logit *few)
+{
+    const search f = {.law = s, .count = count};
+    size_t n = list_largest(s, count, block, room, few), before = 0, kept = 0;
+    const bool listed = n > 0;
+    if (!listed) {
+        cut low = {-INFINITY, -INFINITY, s->vocab, 0, 0}, high = above_all(s);
+        narrow(&f, &low, &high);
+        s->least = low.at;
+        if (low.count - high.count > FEW) // they are equal
+            return 0;
+        n = gather(&f, low.at, high.at, few);
+        before = high.count;
+    }
+    dsc_first_tokens(few, n, count - before, INFINITY);
+    double least = few[0].value;
+    for (size_t i = 1; i < count - before; i++)
+        least = few[i].value < least ? few[i].value : least;
+    s->least = (float)least;
+    for (size_t i = 0; i < n && listed; i++)
+        if (few[i].value >= least) {
+            few[i].weight = dsc_fast_exp_below((few[i].value - s->most) * s->by);
+            dsc_logit_swap(&few[i], &few[kept++]);
+        }
+    return kept;
+}
+
+// --- top-p ---------------------------------------------------------------------------------------
+
+size_t dsc_softmax_keep_listed(dsc_softmax *s, dsc_logit *few, size_t n, double enough)
+{
+    const size_t kept = dsc_first_tokens(few, n, n, enough);
+    const dsc_logit *last = &few[0];
+    for (size_t i = 1; i < kept; i++)
+        last = dsc_logit_before(last, &few[i]) ? &few[i] : last;
+    s->least = (float)last->value;
+    s->last = last->token;
+    return kept;
+}
+
+void dsc_softmax_begin_bins(dsc_softmax_bins *b, const dsc_softmax *s, float least, double top_p)
+{
+    // What is deeper than the second of these is less than top-p leaves out.
+    const double depth = s->most - (double)least,
+                 useful = log((double)s->vocab / fmax(1 - top_p, 1e-15)) / s->by;
+    memset(b, 0, sizeof *b);
+    b->scale = (float)fmin(BINS / fmin(depth, useful), (double)FLT_MAX);
+}
+
+// The bins of tokens [0, n).
+DSC_FOR_EVERY_PROCESSOR
+static void find_bins(const float *logit, size_t n, float most, float scale, int32_t *bin)
+{
+    enum { DEEP = DSC_SOFTMAX_DEEP };
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        const float depth = (most - logit[i]) * scale;
+        bin[i] = depth < BINS ? (int32_t)depth : BINS + (int32_t)(i % DEEP);
+    }
+}
+
+void dsc_softmax_fill_bins(dsc_softmax_bins *b, const dsc_softmax *s, size_t first, size_t n,
+                           const double *weight)
+{
+    int32_t bin[BLOCK];
+    find_bins(s->logit + first, n, (float)s->most, b->scale, bin);
+    for (size_t i = 0; i < n; i++)
+        b->weight[bin[i]] += weight[i];
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static int32_t count_equal(const int32_t *row, size_t n, int32_t wanted)
+{
+    int32_t count = 0;
+#pragma omp simd reduction(+ : count)
+    for (size_t i = 0; i < n; i++)
+        count += row[i] == wanted ? 1 : 0;
+    return count;
+}
+
+// Adds the tokens of a bin among [first, first + in) to few[n], up to FEW in all; returns how many
+// these are, or FEW + 1: there are more.
+static size_t add_of_bin(const search *f, const int32_t *bin, size_t first, size_t in,
+                         int32_t wanted, dsc_logit *few, size_t n)
+{
+    enum { PART = 32 };
+    const float *logit = f->law->logit + first;
+    for (size_t from = 0; from < in; from += PART) {
+        const size_t end = in - from < PART ? in : from + PART;
+        if (!count_equal(bin + from, end - from, wanted))
+            continue;
+        for (size_t i = from; i < end; i++) {
+            if (bin[i] != wanted || !(logit[i] >= f->law->least))
+                continue;
+            if (n == FEW)
+                return FEW + 1;
+            few[n++] = (dsc_logit){(double)logit[i], f->weight[first + i], first + i};
+        }
+    }
+    return n;
+}
+
+// The tokens of the bin that the cut is in, up to FEW, else 0; *before: the weight of those above.
+static size_t list_bin(const search *f, const dsc_softmax_bins *b, double *before, dsc_logit *few)
+{
+    const dsc_softmax *s = f->law;
+    int32_t wanted = 0, bin[BLOCK];
+    size_t n = 0;
+    double sum = 0;
+    for (; wanted < BINS && sum + b->weight[wanted] < f->enough; wanted++)
+        sum += b->weight[wanted];
+    *before = sum;
+    for (size_t first = 0; first < s->vocab && wanted < BINS && n <= FEW; first += BLOCK) {
+        const size_t in = dsc_softmax_in_block(s, first / BLOCK);
+        find_bins(s->logit + first, in, (float)s->most, b->scale, bin);
+        if (count_equal(bin, in, wanted))
+            n = add_of_bin(f, bin, first, in, wanted, few, n);
+    }
+    return n <= FEW ? n : 0;
+}
+
+void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, const dsc_softmax_bins *bins,
+                             double enough)
 {
     const search f = {.law = s, .weight = weight, .enough = enough, .total = s->sum};
     dsc_logit few[FEW];
+    double before;
+    size_t n = list_bin(&f, bins, &before, few);
+    if (n) {
+        dsc_softmax_keep_listed(s, few, n, enough - before);
+        return;
+    }
     const uint32_t count = count_between(s->logit, s->vocab, s->least, INFINITY);
     cut low = {s->least, -INFINITY, count, s->sum, 0}, high = above_all(s);
     narrow(&f, &low, &high);
     s->least = low.at;
     if (low.count - high.count <= FEW) {
-        const size_t n = gather(&f, &low, &high, few);
-        const size_t kept = dsc_first_tokens(few, n, n, enough - high.weight);
-        const dsc_logit *last = &few[0];
-        for (size_t i = 1; i < kept; i++)
-            last = dsc_logit_before(last, &few[i]) ? &few[i] : last;
-        s->least = (float)last->value;
-        s->last = last->token;
+        n = gather(&f, low.at, high.at, few);
+        dsc_softmax_keep_listed(s, few, n, enough - high.weight);
         return;
     }
     double sum = high.weight;

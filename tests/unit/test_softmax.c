@@ -343,6 +343,7 @@ static void views_keep_what_filters_keep(void **state)
             const float most = make_hard_logits(logit, LARGE, seed);
             check_filter(logit, LARGE, most, 1, i % 2 ? LARGE : 3000, p[i]);
             check_filter(logit, LARGE, most, 0.6, i % 2 ? 50 : LARGE, p[i]);
+            check_filter(logit, LARGE, most, 1, 2 + (size_t)i, p[i]); // of as many blocks
         }
 }
 
