@@ -6,6 +6,7 @@
 
 #include <cpuid.h>
 #include <immintrin.h>
+#include <string.h>
 
 #define SHA __attribute__((target("sha,sse4.1")))
 #define AVX2 __attribute__((target("avx2,bmi,bmi2")))
@@ -82,18 +83,33 @@ AVX2 static inline __m256i sigma8(__m256i x, int n, int m, int shift)
                             _mm256_srli_epi32(x, shift));
 }
 
+static inline int word_at(const uint8_t *p)
+{
+    int word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+// The words at p + at[lane]. An instruction that gathers them would be slower: microcode makes it
+// so, where processors must not guess what it loads.
+AVX2 static inline __m256i words_at(const uint8_t *p, const size_t at[LANES])
+{
+    return _mm256_set_epi32(word_at(p + at[7]), word_at(p + at[6]), word_at(p + at[5]),
+                            word_at(p + at[4]), word_at(p + at[3]), word_at(p + at[2]),
+                            word_at(p + at[1]), word_at(p + at[0]));
+}
+
 // key[t] = w[t] + K[t] of the first LANES blocks at p, or of as many as there are.
 AVX2 static inline void schedule(__m256i key[64], const uint8_t *p, size_t blocks)
 {
     const __m256i swap = _mm256_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203,
                                            0x0c0d0e0f08090a0b, 0x0405060700010203);
-    const __m256i last = _mm256_set1_epi32((int)(blocks < LANES ? blocks - 1 : LANES - 1));
-    const __m256i lane = _mm256_min_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), last);
-    const __m256i offset = _mm256_slli_epi32(lane, 6); // bytes
+    size_t at[LANES];
     __m256i w[64];
+    for (size_t l = 0; l < LANES; l++)
+        at[l] = 64 * (l < blocks ? l : blocks - 1);
     for (int t = 0; t < 16; t++)
-        w[t] =
-            _mm256_shuffle_epi8(_mm256_i32gather_epi32((const int *)(p + 4 * t), offset, 1), swap);
+        w[t] = _mm256_shuffle_epi8(words_at(p + 4 * t, at), swap);
     for (int t = 16; t < 64; t++)
         w[t] = _mm256_add_epi32(_mm256_add_epi32(w[t - 16], sigma8(w[t - 15], 7, 18, 3)),
                                 _mm256_add_epi32(w[t - 7], sigma8(w[t - 2], 17, 19, 10)));

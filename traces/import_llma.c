@@ -63,9 +63,10 @@ static int read_result(const json_t *result, dsc_import_record *out, dsc_error *
     json_t *reason = json_object_get(result, "finish_reason");
     if (rc || !reason)
         return rc;
-    json_t *metadata = json_pack("{s:O}", "finish_reason", reason);
-    rc = metadata ? dsc_import_metadata(out, metadata, err)
-                  : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    json_t *metadata = json_object();
+    rc = json_object_set(metadata, "finish_reason", reason)
+             ? dsc_fail(err, DSC_ENOMEM, "out of memory")
+             : dsc_import_metadata(out, metadata, err);
     json_decref(metadata);
     return rc;
 }

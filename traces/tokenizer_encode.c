@@ -110,17 +110,31 @@ static int normalize_stretch(dsc_encoder *e, tok_text text, bool first, dsc_erro
     return rc ? rc : around_added(e, &e->t->normalized, text, first, split_stretch, err);
 }
 
+// In blocks, for which compilers use vectors.
+static void widen(int32_t *restrict id, const char *restrict bytes, size_t n)
+{
+    enum { BLOCK = 64 };
+    size_t i = 0;
+    for (; n - i >= BLOCK; i += BLOCK)
+        for (size_t k = i; k < i + BLOCK; k++)
+            id[k] = (unsigned char)bytes[k];
+    for (; i < n; i++)
+        id[i] = (unsigned char)bytes[i];
+}
+
 static int encode_bytes(tok_text text, bool add_special, dsc_tokens *out, dsc_error *err)
 {
     const int32_t bos = 256;
-    int32_t id[512];
     int rc = add_special ? dsc_tokens_append(out, &bos, 1, err) : DSC_OK;
-    for (size_t i = 0, n; !rc && i < text.length; i += n) {
-        for (n = 0; n < 512 && i + n < text.length; n++)
-            id[n] = (unsigned char)text.data[i + n];
-        rc = dsc_tokens_append(out, id, n, err);
-    }
-    return rc;
+    void *p = out->id;
+    if (!rc)
+        rc = dsc_grow(&p, &out->capacity, out->count + text.length, sizeof *out->id, err);
+    out->id = p;
+    if (rc)
+        return rc;
+    widen(out->id + out->count, text.data, text.length);
+    out->count += text.length;
+    return DSC_OK;
 }
 
 static int encode_text(dsc_encoder *e, tok_text text, bool add_special, dsc_error *err)

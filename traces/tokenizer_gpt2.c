@@ -5,6 +5,9 @@
 #include "traces/tokenizer_internal.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 // Of GPT-2's encoder.py; the HF library builds it into its ByteLevel.
 const char dsc_tok_gpt2_pattern[] =
@@ -82,10 +85,110 @@ bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *en
     return match(text, length, from, end);
 }
 
+// --- many matches at once ----------------------------------------------------------------------
+// Where matches end is told by the classes of neighbours, but for contractions. So a block of text
+// becomes a bit per byte and class, and the ends come without a branch for each character.
+
+#ifdef __SSE2__
+
+enum { BLOCK = 64, STEP = sizeof(__m128i) };
+
+typedef struct block {
+    uint64_t letter, digit, space, blank, quote, beyond; // blank: ' ' itself
+} block;
+
+// Bytes of x in [low, low + n) are -1; x: below 0x80.
+static inline __m128i within(__m128i x, char low, char n)
+{
+    x = _mm_sub_epi8(x, _mm_set1_epi8(low)); // what is below wraps, to far above n
+    return _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8((char)(n - 1))), x);
+}
+
+static inline uint64_t bits(__m128i x, int at)
+{
+    return (uint64_t)(unsigned)_mm_movemask_epi8(x) << at;
+}
+
+static inline block classify(const char *text)
+{
+    block b = {0};
+    for (int at = 0; at < BLOCK; at += STEP) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(text + at));
+        __m128i blank = _mm_cmpeq_epi8(x, _mm_set1_epi8(' '));
+        b.letter |= bits(within(_mm_or_si128(x, _mm_set1_epi8(0x20)), 'a', 26), at);
+        b.digit |= bits(within(x, '0', 10), at);
+        b.space |= bits(_mm_or_si128(blank, within(x, '\t', 5)), at);
+        b.blank |= bits(blank, at);
+        b.quote |= bits(_mm_cmpeq_epi8(x, _mm_set1_epi8('\'')), at);
+        b.beyond |= bits(x, at);
+    }
+    return b;
+}
+
+static inline uint64_t lowest(uint64_t x) // bit of x, or 0
+{
+    return x & -x;
+}
+
+// Bit i: a match ends before byte i of the block that begins where a match does. Matches that begin
+// with a quote, and those which characters beyond ASCII may have a say in, have no bit, nor have
+// those behind them; nor the last byte, for what follows it is not known.
+static inline uint64_t find_ends(const block *b)
+{
+    const uint64_t l = b->letter, n = b->digit, s = b->space, o = ~(l | n | s), first = 1;
+    uint64_t changes = ~((l & l << 1) | (n & n << 1) | (s & s << 1) | (o & o << 1));
+    uint64_t ends = changes & ~(b->blank << 1 & ~s); // " ?"
+    ends |= s & s << 1 & ~(s >> 1);                  // "\s+(?!\S)"
+    ends &= ~first & ~(first << (BLOCK - 1));
+    if (b->beyond)
+        ends &= (lowest(b->beyond) - 1) >> 1;
+    uint64_t quoted = lowest((ends | first) & b->quote);
+    if (quoted)
+        ends &= quoted | (quoted - 1);
+    return ends;
+}
+
+// The matches within the next BLOCK bytes, perhaps none.
+static size_t match_block(const char *text, size_t length, size_t from, size_t end[], size_t most)
+{
+    const size_t rest = length - from;
+    char copy[BLOCK];
+    block b;
+    uint64_t ends;
+    if (rest >= BLOCK) {
+        b = classify(text + from);
+        ends = find_ends(&b);
+    } else { // the end of the text is as if there were space behind it, and ends a match
+        memset(copy, ' ', sizeof copy);
+        memcpy(copy, text + from, rest);
+        b = classify(copy);
+        ends = find_ends(&b) & (((uint64_t)1 << rest) - 1);
+    }
+    size_t found = 0;
+    for (; ends && found < most; ends &= ends - 1)
+        end[found++] = from + (size_t)__builtin_ctzll(ends);
+    return found;
+}
+
+#else
+
+static size_t match_block(const char *text, size_t length, size_t from, size_t end[], size_t most)
+{
+    (void)text, (void)length, (void)from, (void)end, (void)most;
+    return 0;
+}
+
+#endif
+
 size_t dsc_tok_gpt2_matches(const char *text, size_t length, size_t from, size_t end[], size_t most)
 {
     size_t n = 0;
-    while (n < most && match(text, length, from, &end[n]))
-        from = end[n++];
+    while (n < most) {
+        size_t some = match_block(text, length, from, end + n, most - n);
+        if (!some && !match(text, length, from, &end[n]))
+            break;
+        n += some ? some : 1;
+        from = end[n - 1];
+    }
     return n;
 }

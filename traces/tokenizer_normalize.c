@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 static int prepend(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
@@ -14,8 +17,20 @@ static int prepend(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *e
     return rc ? rc : dsc_buffer_append(out, in.data, in.length, err);
 }
 
-// Bytes before the first `byte` among the eight at p, or 8.
-static size_t find_in_8(const char *p, unsigned char byte)
+#ifdef __SSE2__
+enum { WIDE = sizeof(__m128i) };
+
+// Bytes before the first `byte` among the WIDE at p, or WIDE.
+static inline size_t find_in_wide(const char *p, unsigned char byte)
+{
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+    unsigned found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)byte)));
+    return (size_t)__builtin_ctz(found | 1u << WIDE);
+}
+#else
+enum { WIDE = 8 };
+
+static inline size_t find_in_wide(const char *p, unsigned char byte)
 {
     const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
     uint64_t x;
@@ -24,6 +39,7 @@ static size_t find_in_8(const char *p, unsigned char byte)
     x = (x - ones) & ~x & high; // bit 7 of the zero bytes, and perhaps of some behind the first
     return x ? (size_t)__builtin_ctzll(x) / 8 : 8;
 }
+#endif
 
 static size_t count_byte(tok_text in, unsigned char byte)
 {
@@ -46,37 +62,40 @@ static bool replaces_byte(const tok_step *s)
     return s->kind == TOK_REPLACE && !s->regex && s->pattern && s->pattern_length == 1;
 }
 
-// One byte for `content`. Eight are copied at a time; those behind a match are copied again.
+// One byte for `content`. WIDE are copied at a time; those behind a match are copied again.
 static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
+    enum { SHORT = 8 }; // so much is copied of a short content, which is quicker than just enough
     const char what = s->pattern[0], *p = in.data, *end = p + in.length;
+    const size_t n = s->content_length;
+    const bool is_short = n <= SHORT;
+    char content[SHORT] = "";
     size_t matches = count_byte(in, (unsigned char)what), room;
-    if (__builtin_mul_overflow(matches, s->content_length, &room) ||
-        __builtin_add_overflow(room, out->length + in.length + 1, &room))
+    if (__builtin_mul_overflow(matches, n, &room) ||
+        __builtin_add_overflow(room, out->length + in.length + SHORT + 1, &room))
         return dsc_fail(err, DSC_ENOMEM, "text too long");
     void *data = out->data;
     int rc = dsc_grow(&data, &out->capacity, room, 1, err);
     out->data = data;
     if (rc)
         return rc;
+    memcpy(content, s->content, is_short ? n : 0);
     char *o = out->data + out->length;
     while (p < end) {
-        size_t n = 1;
-        if (end - p >= 8) {
-            n = find_in_8(p, (unsigned char)what);
-            memcpy(o, p, 8);
-        } else if (*p == what) {
-            n = 0;
+        size_t plain = *p != what;
+        if (end - p >= WIDE) {
+            plain = find_in_wide(p, (unsigned char)what);
+            memcpy(o, p, WIDE);
         } else {
             *o = *p;
         }
-        p += n;
+        p += plain;
+        o += plain;
+        if (p == end || *p != what)
+            continue;
+        memcpy(o, is_short ? content : s->content, is_short ? SHORT : n);
         o += n;
-        if (p < end && *p == what) {
-            memcpy(o, s->content, s->content_length);
-            o += s->content_length;
-            p++;
-        }
+        p++;
     }
     *o = '\0';
     out->length = (size_t)(o - out->data);

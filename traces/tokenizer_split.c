@@ -116,11 +116,12 @@ static int cut_tiles(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *er
 {
     const tok_regex *regex = e->t->pre_tokenizers.at[step].regex;
     bool last_step = step + 1 == e->t->pre_tokenizers.count;
-    size_t end[TOK_WAITING], from = 0;
+    enum { TILES = 64 };
+    size_t end[TILES], from = 0;
     int found = 1, rc = DSC_OK;
     while (found > 0 && !rc) {
         found = dsc_tok_regex_tile(regex, e->matcher, piece.text.data, piece.text.length, from, end,
-                                   TOK_WAITING, err);
+                                   TILES, err);
         if (last_step && found > 0) {
             rc = dsc_tok_encode_words(e, piece, from, end, (size_t)found, err);
             from = end[found - 1];

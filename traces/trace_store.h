@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Internal: where a writer's full shards go, in the background. A shard handed over is written,
 // synced and renamed while the writer gathers the next one. Hashes are taken of a group of finished
-// shards at once (base/sha256.h), and then, unless the trace is appended to, a manifest names them.
-// So on disk there is at any moment one file being written, and a manifest speaks of nothing that
-// is not finished.
+// shards at once (base/sha256.h) while those behind them are written, and then, unless the trace is
+// appended to, a manifest names them. So on disk there is at any moment one file being written, and
+// a manifest speaks of nothing that is not finished.
 #ifndef DSC_TRACES_TRACE_STORE_H
 #define DSC_TRACES_TRACE_STORE_H
 
@@ -25,6 +25,17 @@ typedef struct dsc_shard_columns {
 
 enum { DSC_STORE_GROUP = 8 }; // at most
 
+// Shards being hashed; a thread of its own has all of this while `busy`.
+typedef struct dsc_store_group {
+    bool busy;
+    pthread_t thread;
+    const char *folder;
+    size_t first, count; // shards; count 0: no group
+    char sha256[DSC_STORE_GROUP][DSC_SHA256_HEX];
+    dsc_trace_info info; // as the trace ends with it; strings are the caller's
+    dsc_error failed;
+} dsc_store_group;
+
 // Zero-initialise, set `folder`, `group` and, for an append, `append` and what the trace has.
 typedef struct dsc_trace_store {
     const char *folder;     // the caller's
@@ -40,6 +51,7 @@ typedef struct dsc_trace_store {
     dsc_trace_info info, written; // as the trace ends with it and with the last shard on disk;
                                   // strings are the caller's
     dsc_error failed;             // nothing goes on after it
+    dsc_store_group hashing;      // the last group that was begun
 } dsc_trace_store;
 
 static inline dsc_dtype dsc_shard_dtype(const dsc_shard_columns *s, int c)

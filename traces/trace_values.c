@@ -8,7 +8,8 @@
 
 // --- numbers that stand alone ------------------------------------------------------------------
 
-enum { BLOCK = 1024 }; // elements looked at between two decisions; divisible by any vector length
+// Elements looked at between two decisions: divisible by any vector length.
+enum { BLOCK = 1024, SMALL_BLOCK = 32 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -27,6 +28,8 @@ INLINE int64_t good_blocks(const uint32_t *id, int64_t count, uint32_t last)
     int64_t i = 0;
     while (count - i >= BLOCK && !(token_signs(id + i, BLOCK, last) >> 31))
         i += BLOCK;
+    while (count - i >= SMALL_BLOCK && !(token_signs(id + i, SMALL_BLOCK, last) >> 31))
+        i += SMALL_BLOCK;
     return i;
 }
 
@@ -339,18 +342,15 @@ int64_t dsc_bad_utf8(const char *bytes, int64_t length)
 {
     const unsigned char *s = (const unsigned char *)bytes;
     for (int64_t i = 0; i < length;) {
-        uint64_t x[4] = {0};
-        for (; length - i >= 32; i += 32) { // ASCII characters
+        uint64_t x[4], beyond = 0; // ASCII
+        for (; length - i >= 32; i += 32) {
             memcpy(x, s + i, 32);
             if ((x[0] | x[1] | x[2] | x[3]) & 0x8080808080808080)
                 break;
         }
-        if (length - i >= 8) {
+        for (; length - i >= 8 && !beyond; i += beyond ? __builtin_ctzll(beyond) / 8 : 8) {
             memcpy(x, s + i, 8);
-            if (!(x[0] & 0x8080808080808080)) {
-                i += 8;
-                continue;
-            }
+            beyond = x[0] & 0x8080808080808080;
         }
         if (i == length)
             break;

@@ -30,6 +30,7 @@ struct dsc_trace_writer {
     bool keep;   // the temporary folder has what nothing else has: an abort leaves it
     int64_t shard_tokens, shard_row_tokens; // the latter times ROW_BYTES
     dsc_trace_info info;                    // counts of all requests so far
+    bool recorded[DSC_COLUMNS];             // dsc_column_recorded of it
     dsc_trace_store store;
     dsc_shard_columns columns[2], *now; // one is gathered, one may be on its way to disk
     dsc_id_set ids;
@@ -83,6 +84,14 @@ static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *
         rc = copy_text(&to->semantics, from->semantics, err);
     if (!rc)
         rc = copy_text(&to->provenance, provenance, err);
+    return rc;
+}
+
+static int describe(dsc_trace_writer *w, const dsc_trace_info *info, dsc_error *err)
+{
+    int rc = copy_info(&w->info, info, err);
+    for (int c = 0; c < DSC_COLUMNS && !rc; c++)
+        w->recorded[c] = dsc_column_recorded(&w->info, c);
     return rc;
 }
 
@@ -166,7 +175,7 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
     if (rc)
         return rc;
     w->force = force;
-    rc = copy_info(&w->info, info, err);
+    rc = describe(w, info, err);
     if (!rc)
         rc = make_names(w, path, err);
     w->store.folder = w->temporary;
@@ -207,7 +216,7 @@ static int take_up(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
     const dsc_trace_info *i = &t->info;
     dsc_trace_store *s = &w->store;
     void *p = s->shard;
-    int rc = copy_info(&w->info, i, err);
+    int rc = describe(w, i, err);
     if (!rc)
         rc = dsc_grow(&p, &s->capacity, t->shards, sizeof *s->shard, err);
     if (rc)
@@ -345,7 +354,7 @@ static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *e
         count_rows(w, q, side, need);
     int rc = DSC_OK;
     for (int c = 0; c < DSC_COLUMNS && !rc; c++) {
-        if (!dsc_column_recorded(&w->info, c))
+        if (!w->recorded[c])
             continue;
         dsc_column *col = &w->now->column[c];
         uint64_t n = need[c];
@@ -411,7 +420,7 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
         append_piece(w, COL_OUTPUT_TEXT, q->output_text.bytes, q->output_text.length);
     }
     for (int c = 0; c < DSC_COLUMNS; c++)
-        if (dsc_columns[c].input && dsc_column_recorded(&w->info, c))
+        if (dsc_columns[c].input && w->recorded[c])
             append(w, c, dsc_column_get(q, dsc_columns[c].input),
                    elements(c, q) * dsc_column_width(&w->info, c));
     if (w->info.steps)

@@ -4,6 +4,7 @@
 // and one.
 #include "base/rng.h"
 #include "base/sha256_kernel.h"
+#include "tests/close.h"
 #include "tests/unit/import_fixture.h"
 #include "traces/import_quick.h"
 #include "traces/tokenizer_internal.h"
@@ -154,15 +155,18 @@ static void test_json_random(void **state)
 
 // --- GPT-2's splits ------------------------------------------------------------------------------
 
+static const char *const gpt2_piece[] = {
+    "'",        "s",       "t",    "re", "ve",   "m",        "ll",       "d",
+    "r",        " ",       " ",    "\n", "\t",   "0",        "a",        "Z",
+    "!",        "_",       "@",    "[",  "`",    "{",        "/",        ":",
+    "\v",       "\r",      "\x1c", "9",  "\x7f", "\xc3\xa9", "\xc2\xa0", "\xe3\x80\x80",
+    "\xc2\x85", "\xd9\xa3"};
+
+enum { GPT2_PIECES = sizeof gpt2_piece / sizeof *gpt2_piece, GPT2_ASCII = 29 };
+
 static void test_gpt2(void **state)
 {
     (void)state;
-    static const char *const piece[] = {
-        "'",        "s",       "t",    "re", "ve",   "m",        "ll",       "d",
-        "r",        " ",       " ",    "\n", "\t",   "0",        "a",        "Z",
-        "!",        "_",       "@",    "[",  "`",    "{",        "/",        ":",
-        "\v",       "\r",      "\x1c", "9",  "\x7f", "\xc3\xa9", "\xc2\xa0", "\xe3\x80\x80",
-        "\xc2\x85", "\xd9\xa3"};
     char pattern[160]; // a tail that never matches, so that it is not recognised
     snprintf(pattern, sizeof pattern, "%s|a(?!.)(?=x)", dsc_tok_gpt2_pattern);
     tok_regex *regex;
@@ -175,7 +179,7 @@ static void test_gpt2(void **state)
     for (int i = 0; i < 40000; i++) {
         char text[64] = "";
         for (uint32_t n = random_below(&at, 9); n; n--)
-            strcat(text, piece[random_below(&at, i % 2 ? sizeof piece / sizeof *piece : 29)]);
+            strcat(text, gpt2_piece[random_below(&at, i % 2 ? GPT2_PIECES : GPT2_ASCII)]);
         size_t length = strlen(text), start, end, by_hand;
         for (size_t from = 0; from < length; from = end, all++) {
             assert_int_equal(dsc_tok_regex_find(regex, m, text, length, from, &start, &end, NULL),
@@ -191,6 +195,96 @@ static void test_gpt2(void **state)
     assert_true(decided > all / 2);
     dsc_tok_matcher_free(m);
     dsc_tok_regex_free(regex);
+}
+
+// Many matches at once are the matches one by one, up to the first that is not decided by hand.
+static void test_gpt2_matches(void **state)
+{
+    (void)state;
+    enum { TEXT = 400, MOST = 16 };
+    uint64_t at = 7u << 28;
+    long all = 0, longest = 0;
+    for (int i = 0; i < 20000; i++) {
+        char text[TEXT] = "";
+        // Letters and spaces mostly, as in texts, and long runs of one piece.
+        size_t length = 0, wanted = random_below(&at, TEXT - 64), kinds = 1 + random_below(&at, 3);
+        while (length < wanted) {
+            const char *next = gpt2_piece[random_below(&at, i % 4 ? GPT2_ASCII : GPT2_PIECES)];
+            uint32_t times = random_below(&at, 4) < kinds ? 1 : random_below(&at, 20);
+            for (uint32_t k = 0; k <= times && length < wanted; k++, length += strlen(next))
+                strcpy(text + length, next);
+        }
+        char *exact = malloc(length + 1); // so that reading behind it is seen
+        memcpy(exact, text, length);
+        for (size_t from = 0; from < length;) {
+            size_t end[MOST], n = dsc_tok_gpt2_matches(exact, length, from, end, MOST), one;
+            for (size_t k = 0; k < n; from = end[k++], all++) {
+                if (!dsc_tok_gpt2_match(exact, length, from, &one) || one != end[k])
+                    fail_msg("'%s' at %zu: %zu among many", text, from, end[k]);
+                longest = end[k] - from > (size_t)longest ? (long)(end[k] - from) : longest;
+            }
+            assert_true(n <= MOST);
+            if (n == MOST || from == length)
+                continue;
+            assert_false(dsc_tok_gpt2_match(exact, length, from, &one));
+            do // where the regex would go on, or near it
+                from++;
+            while (from < length && (exact[from] & 0xc0) == 0x80);
+        }
+        free(exact);
+    }
+    assert_true(all > 100000 && longest > 64);
+}
+
+// --- words between marks -------------------------------------------------------------------------
+
+// Cut before the marks that nothing joins, a text comes to the same tokens as in one piece.
+static void test_marks(void **state)
+{
+    (void)state;
+    static const char *const part[] = {
+        " ",           " ", " ",  "a",  "the",          "ing", "tion", "re",       "1",
+        ",",           ".", "\n", "'s", "\xe2\x96\x81", "e",   "st",   "\xc3\xa9", "\xe2\x96\x82",
+        "\xe2\x82\xac"};
+    enum { PARTS = sizeof part / sizeof *part, ASCII = 13, TEXT = 400 };
+    char file[1024];
+    dsc_tokenizer *t;
+    dsc_encoder *e;
+    source_path("tests/data/tokenizers/mistral-style.json", file, sizeof file);
+    assert_int_equal(dsc_tokenizer_load(&t, file, NULL), 0);
+    assert_int_equal(dsc_encoder_new(&e, t, NULL), 0);
+    assert_non_null(t->may_join);
+    tok_word word = {0};
+    dsc_tokens cut = {0}, whole = {0};
+    uint64_t at = 9u << 28;
+    for (int i = 0; i < 6000; i++) {
+        char text[TEXT], marked[3 * TEXT + 4];
+        size_t n = 0, m = 0;
+        for (size_t wanted = random_below(&at, TEXT - 8); n < wanted;) {
+            const char *next = part[random_below(&at, i % 3 ? ASCII : PARTS)];
+            memcpy(text + n, next, strlen(next));
+            n += strlen(next);
+        }
+        bool begun = n == 0 || text[0] == ' ' || (n >= 3 && !memcmp(text, "\xe2\x96\x81", 3));
+        if (!begun)
+            memcpy(marked, "\xe2\x96\x81", m = 3);
+        for (size_t k = 0; k < n; k++) {
+            memcpy(marked + m, text[k] == ' ' ? "\xe2\x96\x81" : text + k, text[k] == ' ' ? 3 : 1);
+            m += text[k] == ' ' ? 3 : 1;
+        }
+        cut.count = whole.count = 0;
+        assert_int_equal(dsc_encode(e, text, n, false, &cut, NULL), 0);
+        if (n)
+            assert_int_equal(dsc_tok_word_encode(t, &word, (tok_text){marked, m}, &whole, NULL), 0);
+        assert_int_equal(cut.count, whole.count);
+        if (n)
+            assert_memory_equal(cut.id, whole.id, cut.count * sizeof *cut.id);
+    }
+    dsc_tok_word_fini(&word);
+    dsc_tokens_fini(&cut);
+    dsc_tokens_fini(&whole);
+    dsc_encoder_free(e);
+    dsc_tokenizer_free(t);
 }
 
 // --- one byte replaced ---------------------------------------------------------------------------
@@ -416,6 +510,8 @@ int main(void)
         cmocka_unit_test(test_json_left),
         cmocka_unit_test(test_json_random),
         cmocka_unit_test(test_gpt2),
+        cmocka_unit_test(test_gpt2_matches),
+        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_sha256_kernels),
         cmocka_unit_test(test_sha256_lanes),

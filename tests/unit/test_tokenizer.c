@@ -682,6 +682,28 @@ static void test_large_ids(void **state)
     close_pair(&p);
 }
 
+// A word is not cut off before a mark that some merge joins to it.
+static void test_joined_marks(void **state)
+{
+    (void)state;
+    static const int32_t want[] = {2, 3, 1, 2, 3, 1, 2, 1, 2, 1};
+    char file[8192]; // with all tokens of bytes: without them texts are not cut at all
+    int n = snprintf(file, sizeof file,
+                     "{\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\","
+                     "\"prepend_scheme\":\"first\",\"split\":false},\"model\":{\"type\":\"BPE\","
+                     "\"byte_fallback\":true,\"merges\":[\"a \xe2\x96\x81\"],\"vocab\":{"
+                     "\"a\":0,\"b\":1,\"\xe2\x96\x81\":2,\"a\xe2\x96\x81\":3");
+    for (int i = 0; i < 256; i++)
+        n += snprintf(file + n, sizeof file - (size_t)n, ",\"<0x%02X>\":%d", i, 4 + i);
+    snprintf(file + n, sizeof file - (size_t)n, "}}}");
+    pair p = open_text(file);
+    dsc_tokens ids = encode(&p, "a b a b b b", 11, false);
+    assert_int_equal(ids.count, sizeof want / sizeof *want);
+    assert_memory_equal(ids.id, want, sizeof want);
+    dsc_tokens_fini(&ids);
+    close_pair(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +723,7 @@ int main(void)
         cmocka_unit_test(test_long_word),
         cmocka_unit_test(test_remembered_words),
         cmocka_unit_test(test_large_ids),
+        cmocka_unit_test(test_joined_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
