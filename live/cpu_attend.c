@@ -91,7 +91,7 @@ int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const l
 // --- attention -----------------------------------------------------------------------------------
 
 enum {
-    ATTEND_TOKENS = 4, // that go through the cache together
+    ATTEND_TOKENS = 8, // that go through the cache together
     // Slots that a head goes through before the next: a row of the cache holds all heads, and is
     // read as it lies in memory. So many bytes of rows, within bounds.
     ATTEND_BYTES = 1 << 16,
@@ -100,20 +100,20 @@ enum {
 };
 
 // A group of tokens of a sequence, and heads of keys and values that lie side by side, each with
-// the query heads that share it.
+// the query heads that share it: of every token, `queries` rows.
 typedef struct group {
     const cpu_backend *c;
     const live_attention *a;
     int64_t token, tokens, queries; // queries: per token and head of keys
     int64_t heads;                  // of keys
     int64_t first;                  // slots before are seen by none of the tokens
-    float *packed;                  // the queries, [heads][tokens], `part` numbers each
+    float *rows;                    // [heads][tokens][queries][head]: queries, then sums of values
+    float *packed;                  // the queries, [heads], `part` numbers each
     int64_t part;
-    float *out;                 // of the first token and head
     const float *keys, *values; // of slot 0 and the first head
     int64_t stride;             // of slots
     int64_t slots;              // that go together
-    float *score;               // [heads][tokens][queries][room]
+    float *score;               // [heads][tokens][queries][room], of slots from `first` on
     int64_t room;
 } group;
 
@@ -122,9 +122,9 @@ static float *scores_of(const group *g, int64_t head, int64_t t)
     return g->score + (head * g->tokens + t) * g->queries * g->room;
 }
 
-static float *out_of(const group *g, int64_t head, int64_t t)
+static float *rows_of(const group *g, int64_t head, int64_t t)
 {
-    return g->out + (t * g->a->heads + head * g->queries) * g->a->head;
+    return g->rows + (head * g->tokens + t) * g->queries * g->a->head;
 }
 
 // How far behind a head's keys or values those are that come next: of the next head, or of the
@@ -152,51 +152,49 @@ static void score(const group *g)
 {
     const int64_t width = g->a->head, slots = g->c->batch->used - g->first;
     for (int64_t s = 0; s < slots; s += g->slots)
-        for (int64_t head = 0; head < g->heads; head++)
-            for (int64_t t = 0; t < g->tokens; t++) {
-                live_products p = {.out = scores_of(g, head, t) + s,
-                                   .out_stride = g->room,
-                                   .weights = g->keys + (g->first + s) * g->stride + head * width,
-                                   .weight_stride = g->stride,
-                                   .rows = slots - s < g->slots ? slots - s : g->slots,
-                                   .packed = g->packed + (head * g->tokens + t) * g->part,
-                                   .tokens = g->queries,
-                                   .cols = width,
-                                   .ahead = ahead(g, head)};
-                g->c->kernel->products(&p, DSC_F32);
-            }
+        for (int64_t head = 0; head < g->heads; head++) {
+            live_products p = {.out = scores_of(g, head, 0) + s,
+                               .out_stride = g->room,
+                               .weights = g->keys + (g->first + s) * g->stride + head * width,
+                               .weight_stride = g->stride,
+                               .rows = slots - s < g->slots ? slots - s : g->slots,
+                               .packed = g->packed + head * g->part,
+                               .tokens = g->tokens * g->queries,
+                               .cols = width,
+                               .ahead = ahead(g, head)};
+            g->c->kernel->products(&p, DSC_F32);
+        }
 }
 
-// Moves the scores of what token t sees together, in the order of slots, and makes them
-// probabilities. Their sums run over these alone, so that it does not matter which other slots lie
-// between.
+// Makes the scores of what token t sees probabilities: those of the prefix where they are, behind
+// them the others that it sees, moved together in the order of slots. Their sums run over these
+// alone, so that it does not matter which other slots lie between.
 static void weigh(const group *g, int64_t head, int64_t t)
 {
     const live_batch *batch = g->c->batch;
     const int64_t token = g->token + t, skip = first_seen(batch, g->a, token) - g->first;
     for (int64_t q = 0; q < g->queries; q++) {
         float *s = scores_of(g, head, t) + q * g->room;
-        int64_t count = batch->prefix - g->first - skip;
-        if (skip)
-            memmove(s, s + skip, (size_t)count * sizeof *s);
+        int64_t end = batch->prefix - g->first;
         for (int64_t slot = batch->prefix; slot < batch->used; slot++)
             if (seen(batch, token, slot))
-                s[count++] = s[slot - g->first];
-        float by = 1 / g->c->kernel->exponentials(s, count, (float)g->a->scale);
-#pragma omp simd
-        for (int64_t i = 0; i < count; i++)
-            s[i] *= by;
+                s[end++] = s[slot - g->first];
+        s += skip;
+        float sum = g->c->kernel->exponentials(s, end - skip, (float)g->a->scale);
+        g->c->kernel->multiply(s, end - skip, 1 / sum);
     }
 }
 
-static void add_values(const group *g, int64_t head, int64_t t, const float *weight, int64_t slot,
-                       int64_t count)
+// Values of slots [slot, slot + count), whose weights are the nth ones and those that follow, to
+// the sums of tokens [t, t + tokens).
+static void add_values(const group *g, int64_t head, int64_t t, int64_t tokens, int64_t nth,
+                       int64_t slot, int64_t count)
 {
-    live_mixture m = {.sum = out_of(g, head, t),
+    live_mixture m = {.sum = rows_of(g, head, t),
                       .sum_stride = g->a->head,
-                      .weight = weight,
+                      .weight = scores_of(g, head, t) + nth,
                       .weight_stride = g->room,
-                      .queries = g->queries,
+                      .queries = tokens * g->queries,
                       .value = g->values + slot * g->stride + head * g->a->head,
                       .value_stride = g->stride,
                       .count = count,
@@ -205,41 +203,45 @@ static void add_values(const group *g, int64_t head, int64_t t, const float *wei
     g->c->kernel->mix(&m);
 }
 
-// The slots that all tokens see but for a window.
-static void mix_prefix(const group *g, const int64_t *first)
+// Slots [from, to) of the prefix, which these tokens all see.
+static void mix_prefix(const group *g, int64_t t, int64_t tokens, int64_t from, int64_t to)
 {
-    const int64_t prefix = g->c->batch->prefix;
-    for (int64_t slot = g->first; slot < prefix; slot += g->slots) {
-        const int64_t end = prefix - slot < g->slots ? prefix : slot + g->slots;
+    for (int64_t slot = from; slot < to; slot += g->slots)
         for (int64_t head = 0; head < g->heads; head++)
-            for (int64_t t = 0; t < g->tokens; t++) {
-                int64_t from = slot < first[t] ? first[t] : slot;
-                if (from < end)
-                    add_values(g, head, t, scores_of(g, head, t) + from - first[t], from,
-                               end - from);
-            }
+            add_values(g, head, t, tokens, slot - g->first, slot,
+                       to - slot < g->slots ? to - slot : g->slots);
+}
+
+// What token t sees beyond the prefix, runs of slots at a time.
+static void mix_masked(const group *g, int64_t t)
+{
+    const live_batch *batch = g->c->batch;
+    int64_t nth = batch->prefix - g->first;
+    for (int64_t slot = batch->prefix, end; slot < batch->used; slot = end) {
+        for (end = slot; end < batch->used && seen(batch, g->token + t, end);)
+            end++;
+        for (int64_t head = 0; head < g->heads && end > slot; head++)
+            add_values(g, head, t, 1, nth, slot, end - slot);
+        nth += end - slot;
+        end += end == slot;
     }
 }
 
 static void mix(const group *g)
 {
     const live_batch *batch = g->c->batch;
-    int64_t first[ATTEND_TOKENS];
+    const size_t rows = (size_t)(g->heads * g->tokens * g->queries);
+    int64_t all_see = g->first; // from here on
+    memset(g->rows, 0, rows * (size_t)g->a->head * sizeof(float));
     for (int64_t t = 0; t < g->tokens; t++) {
-        first[t] = first_seen(batch, g->a, g->token + t);
-        memset(out_of(g, 0, t), 0, (size_t)(g->heads * g->queries * g->a->head) * sizeof(float));
+        int64_t first = first_seen(batch, g->a, g->token + t);
+        all_see = first > all_see ? first : all_see;
     }
-    mix_prefix(g, first);
-    for (int64_t t = 0; t < g->tokens; t++) {
-        int64_t nth = batch->prefix - first[t];
-        for (int64_t slot = batch->prefix; slot < batch->used; slot++) {
-            if (!seen(batch, g->token + t, slot))
-                continue;
-            for (int64_t head = 0; head < g->heads; head++)
-                add_values(g, head, t, scores_of(g, head, t) + nth, slot, 1);
-            nth++;
-        }
-    }
+    for (int64_t t = 0; t < g->tokens; t++) // what a window lets it see and others not
+        mix_prefix(g, t, 1, first_seen(batch, g->a, g->token + t), all_see);
+    mix_prefix(g, 0, g->tokens, all_see, batch->prefix);
+    for (int64_t t = 0; t < g->tokens; t++)
+        mix_masked(g, t);
 }
 
 // How a pass is cut into groups; results do not depend on it. `heads` of keys are in a group: all
@@ -258,17 +260,25 @@ static division cut_pass(const live_batch *batch, const live_attention *a, int t
     return cut;
 }
 
+// An odd number of lines: many rows are written and read side by side, and with a power of 2
+// between them they would be in each other's way in the nearest cache.
+static int64_t room_of(const live_batch *batch)
+{
+    return (batch->used + 31) / 32 * 32 + 16;
+}
+
 // Numbers that a group needs.
 static size_t group_size(const live_batch *batch, const live_attention *a, division cut)
 {
-    const int64_t queries = a->heads / a->kv_heads;
-    return (size_t)(ATTEND_TOKENS * cut.heads) *
-           ((size_t)(queries * batch->used) + live_packed_size(queries, a->head));
+    const int64_t tokens = batch->tokens < ATTEND_TOKENS ? batch->tokens : ATTEND_TOKENS;
+    const int64_t rows = tokens * (a->heads / a->kv_heads);
+    return (size_t)cut.heads *
+           ((size_t)(rows * (room_of(batch) + a->head)) + live_packed_size(rows, a->head));
 }
 
 static int64_t slots_together(int64_t row)
 {
-    int64_t slots = ATTEND_BYTES / (row * (int64_t)sizeof(float)) / 4 * 4;
+    int64_t slots = ATTEND_BYTES / (row * (int64_t)sizeof(float)) / 16 * 16;
     return slots < ATTEND_SLOTS_LEAST  ? ATTEND_SLOTS_LEAST
            : slots > ATTEND_SLOTS_MOST ? ATTEND_SLOTS_MOST
                                        : slots;
@@ -290,30 +300,36 @@ static void attend_group(const cpu_backend *c, float *out, const float *qkv,
                .queries = queries,
                .heads = a->kv_heads - kv < cut.heads ? a->kv_heads - kv : cut.heads,
                .first = batch->prefix,
-               .packed = scratch,
-               .part = (int64_t)live_packed_size(queries, a->head),
+               .rows = scratch,
                .keys = (const float *)cache->k[layer] + base,
                .values = (const float *)cache->v[layer] + base,
                .stride = cache->width,
                .slots = slots_together(cache->width),
-               .room = batch->used};
+               .room = room_of(batch)};
     g.tokens = batch->tokens - g.token < ATTEND_TOKENS ? batch->tokens - g.token : ATTEND_TOKENS;
-    g.score = scratch + g.heads * g.tokens * g.part;
-    const int64_t row = sequence * batch->tokens + g.token;
-    g.out = out + (row * a->heads + kv * queries) * a->head;
+    g.part = (int64_t)live_packed_size(g.tokens * queries, a->head);
+    g.packed = g.rows + g.heads * g.tokens * queries * a->head;
+    g.score = g.packed + g.heads * g.part;
+    const int64_t row = sequence * batch->tokens + g.token, together = queries * a->head;
     for (int64_t t = 0; t < g.tokens; t++) {
         int64_t first = first_seen(batch, a, g.token + t);
         g.first = first < g.first ? first : g.first;
         for (int64_t head = 0; head < g.heads; head++)
-            c->kernel->pack(g.packed + (head * g.tokens + t) * g.part,
-                            qkv + (row + t) * width + (kv + head) * queries * a->head, a->head,
-                            queries, a->head, DSC_F32);
+            memcpy(rows_of(&g, head, t), qkv + (row + t) * width + (kv + head) * together,
+                   (size_t)together * sizeof *qkv);
     }
+    for (int64_t head = 0; head < g.heads; head++)
+        c->kernel->pack(g.packed + head * g.part, rows_of(&g, head, 0), a->head, g.tokens * queries,
+                        a->head, DSC_F32);
     score(&g);
     for (int64_t head = 0; head < g.heads; head++)
         for (int64_t t = 0; t < g.tokens; t++)
             weigh(&g, head, t);
     mix(&g);
+    for (int64_t t = 0; t < g.tokens; t++)
+        for (int64_t head = 0; head < g.heads; head++)
+            memcpy(out + (row + t) * a->heads * a->head + (kv + head) * together,
+                   rows_of(&g, head, t), (size_t)together * sizeof *out);
 }
 
 int live_cpu_attend(live_backend *b, float *out, const float *qkv, const live_attention *a,

@@ -53,6 +53,7 @@ typedef struct live_cpu_kernel {
     // x[n] = e^(x * scale - largest x * scale), in error by 1e-7 of itself; returns their sum.
     // Below e^-87 of the largest they are that.
     float (*exponentials)(float *x, int64_t n, float scale);
+    void (*multiply)(float *x, int64_t n, float by);
     // out[n] = x / (1 + e^-x) * factor; factor may be NULL.
     void (*silu)(float *out, const float *x, const float *factor, int64_t n);
     // out[n] = x (1 + erf(x / root 2)) / 2, or with the hyperbolic tangent in its place.

@@ -144,8 +144,8 @@ static bool supported(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-const live_cpu_kernel live_cpu_kernel_avx2 = {"avx2",       supported, pack, products, mix,
-                                              exponentials, silu,      gelu, widen,    total};
+const live_cpu_kernel live_cpu_kernel_avx2 = {
+    "avx2", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total};
 
 #else
 typedef int live_no_avx2; // a file must not be empty

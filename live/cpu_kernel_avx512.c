@@ -141,8 +141,8 @@ static bool supported(void)
            __builtin_cpu_supports("fma");
 }
 
-const live_cpu_kernel live_cpu_kernel_avx512 = {"avx512",     supported, pack, products, mix,
-                                                exponentials, silu,      gelu, widen,    total};
+const live_cpu_kernel live_cpu_kernel_avx512 = {
+    "avx512", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total};
 
 #else
 typedef int live_no_avx512; // a file must not be empty

@@ -134,12 +134,14 @@ INLINE void add_products(vec *sum, vec a, const vec *x, const int n)
         add_product(&sum[5], a, x[5]);
 }
 
-// The weights of a step; `part`: the even or the odd columns of BF16. n columns when these are the
-// last.
+// The weights of a step; `part`: the even or the odd columns of BF16, the first or the second LANES
+// of F16. n columns when these are the last.
 INLINE vec weights_at(const char *w, int64_t n, dsc_dtype dtype, const int part)
 {
     uint16_t last[2 * LANES] = {0};
-    if (dtype != DSC_BF16)
+    if (dtype == DSC_F16)
+        return load_first(w + part * LANES * 2, n - part * LANES, dtype);
+    if (dtype == DSC_F32)
         return load_first(w, n, dtype);
     if (n < 2 * LANES)
         w = memcpy(last, w, (size_t)n * sizeof *last);
@@ -185,6 +187,7 @@ typedef struct part {
     size_t row_bytes;
     const char *next; // what to fetch meanwhile: the part that comes after this one
     int64_t every;    // a line of it for so many of this
+    int64_t share;    // bytes of it that come with a tile
     int64_t cols;
     float *kept; // sums so far, [rows][tokens][LANES]
     bool first, last;
@@ -219,7 +222,7 @@ INLINE void put_totals(float *out, vec sum[][MOST_VECS], const int token, const 
 INLINE void tile(float *out, int64_t out_stride, const part *p, const float *x, dsc_dtype dtype,
                  const int rows, const int tokens)
 {
-    const int64_t size = dtype == DSC_F32 ? 4 : 2, parts = dtype == DSC_BF16 ? 2 : 1;
+    const int64_t size = dtype == DSC_F32 ? 4 : 2, parts = dtype == DSC_F32 ? 1 : 2;
     const int64_t wide = parts * LANES; // columns of a step
     const int64_t steps = 64 / (wide * size);
     const size_t row_bytes = p->row_bytes;
@@ -247,7 +250,7 @@ INLINE void tile(float *out, int64_t out_stride, const part *p, const float *x, 
     }
     if (n) {
         step(sum, w, x, n, dtype, 0, rows, tokens);
-        if (parts == 2)
+        if (dtype == DSC_BF16 || (dtype == DSC_F16 && n > LANES))
             step(sum, w, x, n, dtype, 1, rows, tokens);
     }
     if (!p->last) {
@@ -274,12 +277,10 @@ INLINE void strip(const live_products *p, part now, int64_t row, int64_t col, ds
 {
     const int64_t wide = dtype == DSC_BF16 ? 2 * LANES : LANES, stride = p->out_stride;
     const int64_t padded = (p->cols + wide - 1) / wide * wide;
-    now.every = (p->tokens + TILE_TOKENS - 1) / TILE_TOKENS;
-    const int64_t share = now.cols * (dtype == DSC_F32 ? 4 : 2) / now.every;
     float *out = p->out + row;
     const float *x = p->packed;
     int64_t left = p->tokens;
-    for (; left >= TILE_TOKENS; left -= TILE_TOKENS, now.next += share) {
+    for (; left >= TILE_TOKENS; left -= TILE_TOKENS, now.next += now.share) {
         tile(out, stride, &now, x + col * TILE_TOKENS, dtype, rows, TILE_TOKENS);
         out += TILE_TOKENS * stride;
         x += TILE_TOKENS * padded;
@@ -306,6 +307,8 @@ INLINE void strips(const live_products *p, part now, int64_t from, int64_t to, i
 {
     const int64_t size = dtype == DSC_F32 ? 4 : 2;
     const char *w = (const char *)p->weights + col * size;
+    now.every = (p->tokens + TILE_TOKENS - 1) / TILE_TOKENS;
+    now.share = now.every > 1 ? now.cols * size / now.every : 0;
     for (int64_t row = from, then; row < to; row = then) {
         then = row + (row + TILE_ROWS <= to ? TILE_ROWS : 1);
         now.w = w + row * now.row_bytes;
@@ -321,22 +324,30 @@ INLINE void strips(const live_products *p, part now, int64_t from, int64_t to, i
     }
 }
 
-// A block of columns is cut off only for tokens whose share of it would not stay in the cache.
-INLINE void products_of(const live_products *p, dsc_dtype dtype)
+// Columns that go together: a block is cut off only for tokens whose share of it would not stay in
+// the cache. Divisions take long where rows are short, which are not cut for any number of tokens.
+INLINE int64_t block_of(const live_products *p)
 {
     const int64_t together = p->tokens < TILE_TOKENS ? p->tokens : TILE_TOKENS;
-    const int64_t group = KEPT / p->tokens / TILE_ROWS * TILE_ROWS;
-    const int64_t block = BLOCK / together / 64 * 64;
+    if (p->tokens == 1 || p->tokens > KEPT / TILE_ROWS || p->cols <= BLOCK / TILE_TOKENS / 64 * 64)
+        return p->cols;
+    return BLOCK / together / 64 * 64;
+}
+
+INLINE void products_of(const live_products *p, dsc_dtype dtype)
+{
     _Alignas(64) float kept[KEPT * LANES];
+    const int64_t block = block_of(p);
     part all = {.row_bytes = (size_t)(p->weight_stride * (dtype == DSC_F32 ? 4 : 2)),
                 .cols = p->cols,
                 .kept = kept,
                 .first = true,
                 .last = true};
-    if (p->tokens == 1 || !group || p->cols <= block) {
+    if (p->cols <= block) {
         strips(p, all, 0, p->rows, 0, dtype);
         return;
     }
+    const int64_t group = KEPT / p->tokens / TILE_ROWS * TILE_ROWS;
     for (int64_t from = 0; from < p->rows; from += group)
         for (int64_t col = 0; col < p->cols; col += block) {
             part now = all;
@@ -359,43 +370,50 @@ TARGET static void products(const live_products *p, dsc_dtype dtype)
 
 // --- values of an attention ----------------------------------------------------------------------
 
-enum { MIX_QUERIES = 4, MIX_VECS = 4 };
+enum { MIX_QUERIES = 4, MIX_VECS = LANES > 8 ? 4 : 2 };
 
-// MIX_QUERIES queries or one. A row of the cache holds all heads, of which one is read here: what
-// comes next is not where the processor would look for it.
+// Up to MIX_QUERIES queries. A row of the cache holds all heads, of which one is read here: what
+// comes next is not where the processor would look for it, and the first queries fetch it.
 INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int queries,
                      const int vecs)
 {
     vec sum[MOST_ROWS][MOST_VECS], x[MOST_VECS];
     float *out = m->sum + query * m->sum_stride + d;
-    const float *weight = m->weight + query * m->weight_stride, *value = m->value + d;
+    const int64_t stride = m->weight_stride;
+    const float *weight = m->weight + query * stride, *value = m->value + d;
+    const int64_t ahead = query ? 0 : m->ahead;
     load_some(sum[0], out, vecs);
-    if (queries > 1) {
+    if (queries > 1)
         load_some(sum[1], out + m->sum_stride, vecs);
+    if (queries > 2)
         load_some(sum[2], out + 2 * m->sum_stride, vecs);
+    if (queries > 3)
         load_some(sum[3], out + 3 * m->sum_stride, vecs);
-    }
     for (int64_t i = 0; i < m->count; i++, value += m->value_stride) {
-        const char *next = (const char *)(value + m->ahead);
-        fetch(next);
-        if (vecs * LANES > 16)
-            fetch(next + 64);
-        if (vecs * LANES > 32)
-            fetch(next + 128), fetch(next + 192);
+        if (ahead) {
+            const char *next = (const char *)(value + ahead);
+            fetch(next);
+            if (vecs * LANES > 16)
+                fetch(next + 64);
+            if (vecs * LANES > 32)
+                fetch(next + 128), fetch(next + 192);
+        }
         load_some(x, value, vecs);
         add_products(sum[0], all(weight[i]), x, vecs);
-        if (queries > 1) {
-            add_products(sum[1], all(weight[m->weight_stride + i]), x, vecs);
-            add_products(sum[2], all(weight[2 * m->weight_stride + i]), x, vecs);
-            add_products(sum[3], all(weight[3 * m->weight_stride + i]), x, vecs);
-        }
+        if (queries > 1)
+            add_products(sum[1], all(weight[stride + i]), x, vecs);
+        if (queries > 2)
+            add_products(sum[2], all(weight[2 * stride + i]), x, vecs);
+        if (queries > 3)
+            add_products(sum[3], all(weight[3 * stride + i]), x, vecs);
     }
     store_some(out, sum[0], vecs);
-    if (queries > 1) {
+    if (queries > 1)
         store_some(out + m->sum_stride, sum[1], vecs);
+    if (queries > 2)
         store_some(out + 2 * m->sum_stride, sum[2], vecs);
+    if (queries > 3)
         store_some(out + 3 * m->sum_stride, sum[3], vecs);
-    }
 }
 
 // The last n < LANES numbers of the width.
@@ -414,6 +432,9 @@ INLINE void mix_queries(const live_mixture *m, int64_t query, const int queries)
     int64_t d = 0;
     for (; d + MIX_VECS * LANES <= m->width; d += MIX_VECS * LANES)
         mix_tile(m, query, d, queries, MIX_VECS);
+    if (MIX_VECS > 2)
+        for (; d + 2 * LANES <= m->width; d += 2 * LANES)
+            mix_tile(m, query, d, queries, 2);
     for (; d + LANES <= m->width; d += LANES)
         mix_tile(m, query, d, queries, 1);
     for (int q = 0; q < queries && d < m->width; q++)
@@ -425,7 +446,11 @@ TARGET static void mix(const live_mixture *m)
     int64_t query = 0;
     for (; query + MIX_QUERIES <= m->queries; query += MIX_QUERIES)
         mix_queries(m, query, MIX_QUERIES);
-    for (; query < m->queries; query++)
+    if (m->queries - query == 3)
+        mix_queries(m, query, 3);
+    else if (m->queries - query == 2)
+        mix_queries(m, query, 2);
+    else if (m->queries - query == 1)
         mix_queries(m, query, 1);
 }
 
@@ -473,6 +498,15 @@ TARGET static float exponentials(float *x, int64_t n, float scale)
         sum = plus(sum, load_first(x + i, rest, DSC_F32));
     }
     return total_of(sum);
+}
+
+TARGET static void multiply(float *x, int64_t n, float by)
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        store(x + i, times(load(x + i), all(by)));
+    for (; i < n; i++)
+        x[i] *= by;
 }
 
 // Below -87 the exponential of 87 stands for what would overflow: x times 1e-38.

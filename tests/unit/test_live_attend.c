@@ -130,10 +130,10 @@ static void check_attend(int64_t tokens, int64_t prefix, int64_t window, int64_t
             all = heads + 2 * kv_heads;
     int32_t *position = calloc((size_t)tokens, sizeof *position);
     uint64_t *mask = calloc((size_t)(tokens * words), sizeof *mask);
-    for (int64_t t = 0; t < tokens; t++) { // a tree: sees every second or third one before
+    for (int64_t t = 0; t < tokens; t++) { // a tree: sees some of those before, alone and in runs
         position[t] = (int32_t)(prefix + t / 2);
         for (int64_t bit = 0; bit <= 2 * t; bit++)
-            if (bit == 2 * t || bit % (2 + t % 2) == 0)
+            if (bit == 2 * t || (t % 3 == 2 ? bit % 4 != 3 : bit % (2 + t % 2) == 0))
                 mask[t * words + bit / 64] |= 1ull << (bit % 64);
     }
     live_batch batch = {.tokens = tokens,
@@ -182,6 +182,8 @@ static void test_attend(void **state)
     check_attend(7, 63, 3, 2, 1, 7);
     check_attend(70, 65, 0, 5, 5, 20);
     check_attend(2, 3000, 0, 2, 1, 128);
+    check_attend(9, 100, 0, 6, 3, 32); // more tokens than go together
+    check_attend(11, 90, 37, 14, 2, 64);
 }
 
 static void test_move(void **state)
