@@ -12,7 +12,7 @@ draftscope=$1 demo=$2/live/demo out=$3
 device=${DEVICE:-cpu} figures=${FIGURES:-yes}
 tokens=96   # of each output
 greedy=16   # problems at temperature 0
-sampled=240 # and at temperature 1
+sampled=720 # and at temperature 1, the same 240 three times over
 many=240    # of these in a run of a chain or a tree,
 few=12      # and of several drafts; the runs take turns through all of them
 timed=8     # problems of the runs whose time counts,
@@ -33,17 +33,20 @@ fail() {
 
 # --- what the target writes --------------------------------------------------------------------
 record() { # trace, draft model, prompts, requests, options of live record...
-    trace=$out/$1.dst folder=$2 prompts=$demo/$3.jsonl requests=$4
+    trace=$out/$1.dst folder=$2 prompts=$3.jsonl requests=$4
     shift 4
     $live record $models --draft "$demo/$folder" --method none --prompts "$prompts" \
         --requests "$requests" --max-tokens $tokens --progress never "$@" -o "$trace"
 }
 say "recording"
-record greedy draft problems $greedy --rank-depth 8 --rollouts 20
-record eagle eagle problems $greedy --rank-depth 8
-record medusa medusa problems $greedy --rank-depth 4
-record references draft references 0
-record sampled draft problems $sampled --temperature 1 --statistics 8
+cat "$demo/problems.jsonl" "$demo/problems.jsonl" "$demo/problems.jsonl" >"$out/problems.jsonl"
+record sampled draft "$out/problems" $sampled --temperature 1 --statistics 8 &
+sampling=$!
+record greedy draft "$demo/problems" $greedy --rank-depth 8 --rollouts 20
+record eagle eagle "$demo/problems" $greedy --rank-depth 8
+record medusa medusa "$demo/problems" $greedy --rank-depth 4
+record references draft "$demo/references" 0
+wait $sampling
 
 # --- the methods on the models -----------------------------------------------------------------
 # A job is a file of one command; those of a set run side by side.
@@ -101,7 +104,7 @@ done
 at=0
 turn() { # problems: the next so many at temperature 1, in $some
     [ $((at + $1)) -le $sampled ] || at=0
-    some="--prompts $demo/problems.jsonl --skip $at --requests $1 --temperature 1"
+    some="--prompts $out/problems.jsonl --skip $at --requests $1 --temperature 1"
     at=$((at + $1))
 }
 for length in 1 2 3 4 5 6 7 8; do
