@@ -28,6 +28,7 @@ enum {
     PARTS = 5,    // columns of a model
     WARM_UP = 2,  // passes that are not counted: graphs are captured, caches settle
     IN_A_ROW = 3, // that are, of a cell in a round
+    DRAFTS = 2,   // of one token, between
     WORD = 64
 };
 // As long at least: a processor's clock, lower for the wide arithmetic of large passes, comes back
@@ -161,21 +162,31 @@ static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
     return rc;
 }
 
+static int pass_at(profile *p, bench *n, const int64_t at[3], double *time, dsc_error *err)
+{
+    const live_batch batch = batch_of(p, n, at[0], at[1], at[2]);
+    return pass(n, &batch, time, err);
+}
+
 // The models take turns, as they do in a run, where small ones lose their place in the caches by
 // that; with two passes each, as a step has many drafts and plain decoding nothing but the target.
+// What the target's come behind is drafts of one token, from which a processor has to change over
+// to the wide arithmetic of many.
 static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, int to,
                       dsc_error *err)
 {
     const double start = live_now_s();
     bool settled = false;
+    double unused;
     int rc = DSC_OK, i = from;
     for (int warm = 1; i < to && !rc; warm++) {
         for (int turn = 0; turn < p->models * p->models && !rc; turn++) {
             bench *n = &p->bench[turn / p->models];
             double *time = n->time[turn % p->models] + cell * (size_t)p->o->repeats;
-            const live_batch batch = batch_of(p, n, at[0], at[1], at[2]);
-            rc = pass(n, &batch, &time[i], err);
+            rc = pass_at(p, n, at, &time[i], err);
         }
+        for (int draft = 0; draft < DRAFTS && p->models > 1 && !rc; draft++)
+            rc = pass_at(p, &p->bench[1], (int64_t[]){1, at[1], at[2]}, &unused, err);
         i += settled;
         settled = warm >= WARM_UP && live_now_s() - start >= SETTLE_S;
     }
