@@ -169,7 +169,8 @@ fi
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_old" --tokens 1:8 --context 0:48 \
     --batch 1,2 --repeats 2 -o cost.tsv
 check "a row for each cell" test "$(grep -c '^[0-9]' cost.tsv)" = 24
-for word in target_measured draft_measured device_name 'column target_share' command repeats; do
+for word in target_measured draft_measured device_name 'column target_share' \
+    'column target_again_s' 'column draft_again_s' command repeats; do
     check "the table says $word" grep -q "^# $word" cost.tsv
 done
 "$draftscope" sim llama.dst --method chain --length 3 --cost table:cost.tsv --batch 1,2 --json \
@@ -181,6 +182,7 @@ fi
 good profile --shape "$fixtures/llama/config.json" --random-weights 1 --dtype f32 --tokens 2 \
     --context 5 --repeats 1 -o one.tsv
 check "one cell" test "$(grep -c '^[0-9]' one.tsv)" = 1
+check "one model alone is never behind another" sh -c '! grep -q again_s one.tsv'
 bad 2 'exists' profile --target "$fixtures/llama" -o one.tsv
 bad 2 'learned' profile --target "$fixtures/gpt2" --context 4096 -o x.tsv
 bad 2 'a head is measured in batches of 1' profile --target "$fixtures/llama" \
