@@ -32,18 +32,28 @@
 
 typedef dsc_mass masses;
 
-// Masses of the tokens with target <= at draft, in the rows' own units.
+enum { LANES = DSC_ROW_LANES };
+
+// Masses of the tokens with target <= at draft, in the rows' own units. LANES sums side by side, as
+// in theory/row_sum.h.
 DSC_FOR_EVERY_PROCESSOR
 static masses below_f64(const double *draft, const double *target, size_t vocab, double at)
 {
-    double d = 0, t = 0;
-#pragma omp simd reduction(+ : d, t)
-    for (size_t x = 0; x < vocab; x++) {
-        double in = target[x] <= at * draft[x] ? 1 : 0;
-        d += in * draft[x];
-        t += in * target[x];
+    double d[LANES] = {0}, t[LANES] = {0};
+    size_t x = 0;
+    for (; x + LANES <= vocab; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++) {
+            const double in = target[x + j] <= at * draft[x + j] ? 1. : 0.;
+            d[j] += in * draft[x + j];
+            t[j] += in * target[x + j];
+        }
+    for (; x < vocab; x++) {
+        const double in = target[x] <= at * draft[x] ? 1. : 0.;
+        d[x % LANES] += in * draft[x];
+        t[x % LANES] += in * target[x];
     }
-    return (masses){d, t};
+    return (masses){dsc_add_lanes(d), dsc_add_lanes(t)};
 }
 
 DSC_FOR_EVERY_PROCESSOR
@@ -67,26 +77,29 @@ static masses below(const dsc_otm_rows *r, double at)
                     : below_f32(r->draft_f32, r->target_f32, r->vocab, at);
 }
 
-DSC_FOR_EVERY_PROCESSOR
-static bool any_negative(const double *row, size_t vocab)
-{
-    double count = 0;
-#pragma omp simd reduction(+ : count)
-    for (size_t x = 0; x < vocab; x++)
-        count += row[x] < 0 ? 1. : 0.;
-    return count > 0;
-}
-
 static double element(const double *f64, const float *f32, size_t x)
 {
     return f64 ? f64[x] : (double)f32[x];
 }
 
-// The sum, and whether an element is negative. Sixteen sums side by side (theory/row_sum.h).
+// The sum, as dsc_row_sum adds, and whether an element is negative.
+DSC_FOR_EVERY_PROCESSOR
 static double sum_f64(const double *row, size_t vocab, bool *negative)
 {
-    *negative = any_negative(row, vocab);
-    return dsc_row_sum(row, vocab);
+    double lane[LANES] = {0}, below[LANES] = {0};
+    size_t x = 0;
+    for (; x + LANES <= vocab; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++) {
+            lane[j] += row[x + j];
+            below[j] += row[x + j] < 0 ? 1. : 0.;
+        }
+    for (; x < vocab; x++) {
+        lane[x % LANES] += row[x];
+        below[x % LANES] += row[x] < 0 ? 1. : 0.;
+    }
+    *negative = dsc_add_lanes(below) > 0;
+    return dsc_add_lanes(lane);
 }
 
 static double sum_f32(const float *row, size_t vocab, bool *negative)

@@ -4,7 +4,7 @@
 
 #include "theory/fast_exp.h"
 
-enum { LANES = 16, BLOCK = 128 };
+enum { LANES = DSC_ROW_LANES, BLOCK = 128 };
 
 DSC_FOR_EVERY_PROCESSOR
 static double lane_sum(const double *row, size_t n)
@@ -16,10 +16,7 @@ static double lane_sum(const double *row, size_t n)
             lane[j] += row[i + j];
     for (; i < n; i++)
         lane[i % LANES] += row[i];
-    for (size_t half = LANES / 2; half; half /= 2)
-        for (size_t j = 0; j < half; j++)
-            lane[j] += lane[j + half];
-    return lane[0];
+    return dsc_add_lanes(lane);
 }
 
 double dsc_row_sum(const double *row, size_t n)

@@ -8,6 +8,19 @@
 
 #include <stddef.h>
 
+enum { DSC_ROW_LANES = 16 };
+
+// The sum of the lanes, as dsc_row_sum adds them up; each loop is a vector.
+static inline double dsc_add_lanes(const double *lane)
+{
+    double a[8], b[4];
+    for (size_t j = 0; j < 8; j++)
+        a[j] = lane[j] + lane[j + 8];
+    for (size_t j = 0; j < 4; j++)
+        b[j] = a[j] + a[j + 4];
+    return (b[0] + b[2]) + (b[1] + b[3]);
+}
+
 DSC_API double dsc_row_sum(const double *row, size_t n);
 // The first i with row[0] + .. + row[i] > at; where rounding leaves `at` above all of them, the
 // last one that is not 0 (0 when all are). Of rows [0, n), n >= 1.

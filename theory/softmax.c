@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, LANES = 16 };
+enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, LANES = DSC_ROW_LANES };
 
 // The least of row[0, n), n >= 1. By lanes, since not all compilers make vectors of reductions to
 // the least.
@@ -25,59 +25,56 @@ static float row_least(const float *row, size_t n)
             lane[j] = row[x + j] < lane[j] ? row[x + j] : lane[j];
     for (size_t x = n - n % LANES; x < n; x++)
         least = row[x] < least ? row[x] : least;
-    for (size_t j = 0; j < LANES; j++)
+    for (size_t j = 0; j < LANES / 2; j++)
+        lane[j] = lane[j + LANES / 2] < lane[j] ? lane[j + LANES / 2] : lane[j];
+    for (size_t j = 0; j < LANES / 4; j++)
+        lane[j] = lane[j + LANES / 4] < lane[j] ? lane[j + LANES / 4] : lane[j];
+    for (size_t j = 0; j < LANES / 4; j++)
         least = lane[j] < least ? lane[j] : least;
     return least;
 }
 
-// Exponentials of a block, times a factor.
+// Whether exponentials need no bounds down to a logit.
+static bool is_shallow(const dsc_softmax *s, float least)
+{
+    return ((double)least - s->most) * s->by > -LEAST;
+}
+
+// Exponentials times a factor, of tokens below `least` times 0.
 DSC_FOR_EVERY_PROCESSOR
-static void scaled_exponentials(const float *logit, size_t n, double most, double by, bool shallow,
+static void scaled_exponentials(const float *logit, size_t n, const dsc_softmax *s, float least,
                                 double factor, double *out)
 {
-    if (shallow)
+    const double most = s->most, by = s->by;
+    if (s->shallow)
 #pragma omp simd
         for (size_t i = 0; i < n; i++)
-            out[i] = dsc_fast_exp_within(((double)logit[i] - most) * by) * factor;
+            out[i] = dsc_fast_exp_within(((double)logit[i] - most) * by) *
+                     (logit[i] >= least ? factor : 0.);
     else
 #pragma omp simd
         for (size_t i = 0; i < n; i++)
-            out[i] = dsc_fast_exp_below(((double)logit[i] - most) * by) * factor;
-}
-
-// Those of tokens below `least` become 0.
-DSC_FOR_EVERY_PROCESSOR
-static void drop_below(const float *logit, size_t n, float least, double *out)
-{
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        out[i] *= logit[i] >= least ? 1. : 0.;
-}
-
-// Drops what the law does of block b.
-static void drop(const dsc_softmax *s, size_t b, double *out)
-{
-    const size_t first = b * BLOCK, n = dsc_softmax_in_block(s, b);
-    const size_t tied = s->last < first ? 0 : s->last - first < n ? s->last - first + 1 : n;
-    drop_below(s->logit + first, tied, s->least, out);
-    drop_below(s->logit + first + tied, n - tied, nextafterf(s->least, INFINITY), out + tied);
+            out[i] = dsc_fast_exp_below(((double)logit[i] - most) * by) *
+                     (logit[i] >= least ? factor : 0.);
 }
 
 // The exponentials of block b, times a factor, and how many these are.
 static size_t exponentials_of(const dsc_softmax *s, size_t b, double factor, double *out)
 {
-    const size_t n = dsc_softmax_in_block(s, b);
-    scaled_exponentials(s->logit + b * BLOCK, n, s->most, s->by, s->shallow, factor, out);
-    if (s->least > -INFINITY)
-        drop(s, b, out);
+    const size_t first = b * BLOCK, n = dsc_softmax_in_block(s, b);
+    const size_t tied = s->last < first ? 0 : s->last - first < n ? s->last - first + 1 : n;
+    const float *logit = s->logit + first;
+    if (tied)
+        scaled_exponentials(logit, tied, s, s->least, factor, out);
+    if (tied < n)
+        scaled_exponentials(logit + tied, n - tied, s, nextafterf(s->least, INFINITY), factor,
+                            out + tied);
     return n;
 }
 
-// Adds the exponentials of x[0, n) to LANES sums, in an order that does not depend on the width of
-// vectors.
+// The sum of the exponentials of x[0, n), in an order that does not depend on the width of vectors.
 DSC_FOR_EVERY_PROCESSOR
-static void add_exponentials(const float *x, size_t n, double most, double by, bool shallow,
-                             double *sum)
+static double add_exponentials(const float *x, size_t n, double most, double by, bool shallow)
 {
     double lane[LANES] = {0};
     size_t i = 0;
@@ -92,28 +89,58 @@ static void add_exponentials(const float *x, size_t n, double most, double by, b
             lane[j] += dsc_fast_exp_below(((double)x[i + j] - most) * by);
     for (; i < n; i++)
         lane[i % LANES] += dsc_fast_exp_below(((double)x[i] - most) * by);
-    memcpy(sum, lane, sizeof lane);
+    return dsc_add_lanes(lane);
 }
 
-// Sums of the exponentials of all blocks; returns the sum of all.
-static double sum_blocks(const dsc_softmax *s, double *block)
+// The same, which also writes them into out[n]; of tokens below `least` they are 0.
+DSC_FOR_EVERY_PROCESSOR
+static double write_exponentials(const float *x, size_t n, const dsc_softmax *s, float least,
+                                 bool shallow, double *out)
 {
-    double sum = 0;
-    for (size_t first = 0; first < s->vocab; first += BLOCK) {
-        const size_t n = s->vocab - first < BLOCK ? s->vocab - first : BLOCK;
-        double lane[LANES];
-        add_exponentials(s->logit + first, n, s->most, s->by, s->shallow, lane);
-        for (size_t half = LANES / 2; half; half /= 2)
-            for (size_t j = 0; j < half; j++)
-                lane[j] += lane[j + half];
-        block[first / BLOCK] = lane[0];
-        sum += lane[0];
+    const double most = s->most, by = s->by;
+    double lane[LANES] = {0};
+    size_t i = 0;
+    if (shallow)
+        for (; i + LANES <= n; i += LANES)
+#pragma omp simd
+            for (size_t j = 0; j < LANES; j++) {
+                const double all = dsc_fast_exp_within(((double)x[i + j] - most) * by);
+                const double e = all * (x[i + j] >= least ? 1. : 0.);
+                out[i + j] = e;
+                lane[j] += e;
+            }
+    for (; i + LANES <= n; i += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++) {
+            const double all = dsc_fast_exp_below(((double)x[i + j] - most) * by);
+            const double e = all * (x[i + j] >= least ? 1. : 0.);
+            out[i + j] = e;
+            lane[j] += e;
+        }
+    for (; i < n; i++) {
+        out[i] = x[i] >= least ? dsc_fast_exp_below(((double)x[i] - most) * by) : 0;
+        lane[i % LANES] += out[i];
     }
-    return sum;
+    return dsc_add_lanes(lane);
 }
 
-static dsc_softmax without_sums(const float *logit, size_t vocab, float most, float least,
-                                double temperature, double *block)
+// Sums of the exponentials of all blocks.
+static void sum_blocks(dsc_softmax *s, double *block)
+{
+    s->shallow = true;
+    s->sum = 0;
+    for (size_t b = 0; b < dsc_softmax_blocks(s->vocab); b++) {
+        const float *x = s->logit + b * BLOCK;
+        const size_t n = dsc_softmax_in_block(s, b);
+        const bool shallow = is_shallow(s, row_least(x, n));
+        block[b] = add_exponentials(x, n, s->most, s->by, shallow);
+        s->sum += block[b];
+        s->shallow = s->shallow && shallow;
+    }
+}
+
+static dsc_softmax without_sums(const float *logit, size_t vocab, float most, double temperature,
+                                double *block)
 {
     // What is not the likeliest is nothing at a temperature that has no reciprocal; 0 times it is.
     const double by = fmin(1 / temperature, 1e300);
@@ -122,7 +149,6 @@ static dsc_softmax without_sums(const float *logit, size_t vocab, float most, fl
                          .vocab = vocab,
                          .most = (double)most,
                          .by = by,
-                         .shallow = ((double)least - (double)most) * by > -LEAST,
                          .least = -INFINITY,
                          .last = vocab};
 }
@@ -130,8 +156,8 @@ static dsc_softmax without_sums(const float *logit, size_t vocab, float most, fl
 void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float most,
                        double temperature, double *block)
 {
-    *s = without_sums(logit, vocab, most, row_least(logit, vocab), temperature, block);
-    s->sum = sum_blocks(s, block);
+    *s = without_sums(logit, vocab, most, temperature, block);
+    sum_blocks(s, block);
 }
 
 // --- filters -------------------------------------------------------------------------------------
@@ -147,64 +173,28 @@ static void sum_listed(dsc_softmax *s, const dsc_logit *few, size_t n, double *b
     }
 }
 
-// The exponentials of what is kept into room[vocab], and their sums: of blocks, or, as long as
-// top-p is to drop more, in bins. Blocks of which nothing is kept are passed over.
-static void write_kept(dsc_softmax *s, double *block, double *room, dsc_softmax_bins *bins)
+// The exponentials of what is kept into room[vocab], and their sums; some of them into a sample,
+// unless that is NULL. Blocks of which nothing is kept are passed over.
+static void write_kept(dsc_softmax *s, double *block, double *room, dsc_softmax_sample *sample)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
-    s->sum = 0;
+    s->shallow = true;
     for (size_t b = 0; b < blocks; b++) {
+        const float *x = s->logit + b * BLOCK;
         double *e = room + b * BLOCK;
         const size_t n = dsc_softmax_in_block(s, b);
+        const bool shallow = is_shallow(s, row_least(x, n));
+        s->shallow = s->shallow && shallow;
         block[b] = 0;
-        if (s->least > -INFINITY && !dsc_any_from(s->logit + b * BLOCK, n, s->least)) {
+        if (s->least > -INFINITY && !dsc_any_from(x, n, s->least)) {
             memset(e, 0, n * sizeof *e);
             continue;
         }
-        exponentials_of(s, b, 1, e);
-        if (bins)
-            dsc_softmax_fill_bins(bins, s, b * BLOCK, n, e);
-        else
-            block[b] = dsc_row_sum(e, n);
-        s->sum += block[b];
+        block[b] = write_exponentials(x, n, s, s->least, shallow, e);
+        if (sample)
+            dsc_softmax_sample_add(sample, s, b, e);
     }
-    if (bins)
-        s->sum = dsc_row_sum(bins->weight, DSC_SOFTMAX_BINS + DSC_SOFTMAX_DEEP);
-}
-
-// The sum of the exponentials of tokens [0, n) that are not below `least`, as dsc_row_sum adds.
-DSC_FOR_EVERY_PROCESSOR
-static void add_from(const float *logit, size_t n, float least, const double *e, double *sum)
-{
-    double lane[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-#pragma omp simd
-        for (size_t j = 0; j < LANES; j++)
-            lane[j] += logit[i + j] >= least ? e[i + j] : 0;
-    for (; i < n; i++)
-        lane[i % LANES] += logit[i] >= least ? e[i] : 0;
-    memcpy(sum, lane, sizeof lane);
-}
-
-// Sums without what is not kept any more.
-static void drop_more(dsc_softmax *s, double *block, double *room)
-{
-    const size_t blocks = dsc_softmax_blocks(s->vocab);
-    const float above = nextafterf(s->least, INFINITY);
-    s->sum = 0;
-    for (size_t b = 0; b < blocks; b++) {
-        const size_t first = b * BLOCK, n = dsc_softmax_in_block(s, b);
-        double lane[LANES];
-        if (s->last >= first && s->last - first < n)
-            drop(s, b, room + first);
-        add_from(s->logit + first, n, s->last < first ? above : s->least, room + first, lane);
-        for (size_t half = LANES / 2; half; half /= 2)
-            for (size_t j = 0; j < half; j++)
-                lane[j] += lane[j + half];
-        block[b] = lane[0];
-        s->sum += lane[0];
-    }
+    s->sum = dsc_row_sum(block, blocks);
 }
 
 void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab, float most,
@@ -212,10 +202,9 @@ void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab
                                 double *room)
 {
     dsc_logit few[DSC_SOFTMAX_FEW];
-    dsc_softmax_bins bins;
-    const float least = row_least(logit, vocab);
+    dsc_softmax_sample sample;
     size_t n = 0;
-    *s = without_sums(logit, vocab, most, least, temperature, block);
+    *s = without_sums(logit, vocab, most, temperature, block);
     if (top_k < vocab)
         n = dsc_softmax_keep_count(s, top_k, block, room, few);
     if (n) {
@@ -225,12 +214,10 @@ void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab
         return;
     }
     if (top_p < 1)
-        dsc_softmax_begin_bins(&bins, s, least, top_p);
-    write_kept(s, block, room, top_p < 1 ? &bins : NULL);
-    if (top_p < 1) {
-        dsc_softmax_keep_weight(s, room, &bins, top_p * s->sum);
-        drop_more(s, block, room);
-    }
+        dsc_softmax_sample_begin(&sample, s, top_p);
+    write_kept(s, block, room, top_p < 1 ? &sample : NULL);
+    if (top_p < 1)
+        dsc_softmax_keep_weight(s, room, &sample, top_p * s->sum, block);
 }
 
 // --- tokens --------------------------------------------------------------------------------------

@@ -2,25 +2,25 @@
 // What is kept are the first tokens in an order: the likeliest first, of equals the lower id. Where
 // that order is cut is found without sorting or moving anything before a few hundred tokens are
 // left. Few tokens by count are among those from the count-th largest maximum of a block on, which
-// are few more; the weight of all tokens goes into bins by depth, of which one holds the cut. Where
-// this leaves too many, counting and weighing what is above a logit, which vectors do, narrows them
-// down.
+// are few more; where the weight reaches a share is guessed from a sample, and one pass lists the
+// tokens thereabouts and adds up those above. Where this leaves too many, or was wrong, counting
+// and weighing what is above a logit, which vectors do, narrows them down.
 #include "theory/softmax_filter.h"
 
 #include "theory/fast_exp.h"
 #include "theory/first_tokens.h"
+#include "theory/row_sum.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 enum {
     FEW = DSC_SOFTMAX_FEW,
-    BINS = DSC_SOFTMAX_BINS,
+    LIST = 1024, // tokens about a guess
     BLOCK = DSC_SOFTMAX_BLOCK,
-    GROUP = 64, // tokens that are passed over together
-    LANES = 16
+    GROUP = 32, // tokens that are passed over together
+    LANES = DSC_ROW_LANES
 };
 
 // --- passes over the row -------------------------------------------------------------------------
@@ -65,14 +65,24 @@ static uint32_t count_from(const float *row, size_t n, float at, float *above, f
     return count;
 }
 
-DSC_FOR_EVERY_PROCESSOR
-static double weigh_from(const float *logit, const double *weight, size_t n, float at)
+// The sum of the weights of those at least `at`, as dsc_row_sum adds.
+static inline double add_from(const float *row, const double *weight, size_t n, float at)
 {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t x = 0; x < n; x++)
-        sum += logit[x] >= at ? weight[x] : 0;
-    return sum;
+    double lane[LANES] = {0};
+    size_t x = 0;
+    for (; x + LANES <= n; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] += row[x + j] >= at ? weight[x + j] : 0;
+    for (; x < n; x++)
+        lane[x % LANES] += row[x] >= at ? weight[x] : 0;
+    return dsc_add_lanes(lane);
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static double weigh_from(const float *row, const double *weight, size_t n, float at)
+{
+    return add_from(row, weight, n, at);
 }
 
 DSC_FOR_EVERY_PROCESSOR
@@ -348,111 +358,135 @@ size_t dsc_softmax_keep_listed(dsc_softmax *s, dsc_logit *few, size_t n, double 
     return kept;
 }
 
-void dsc_softmax_begin_bins(dsc_softmax_bins *b, const dsc_softmax *s, float least, double top_p)
+// A bit for each of GROUP logits that is not below `low`, but below `high`.
+static inline uint32_t mark_between(const float *x, float low, float high)
 {
-    // What is deeper than the second of these is less than top-p leaves out.
-    const double depth = s->most - (double)least,
-                 useful = log((double)s->vocab / fmax(1 - top_p, 1e-15)) / s->by;
-    memset(b, 0, sizeof *b);
-    b->scale = (float)fmin(BINS / fmin(depth, useful), (double)FLT_MAX);
-}
-
-// The bins of tokens [0, n).
-DSC_FOR_EVERY_PROCESSOR
-static void find_bins(const float *logit, size_t n, float most, float scale, int32_t *bin)
-{
-    enum { DEEP = DSC_SOFTMAX_DEEP };
+    static const uint32_t one[LANES] = {1u << 0,  1u << 1,  1u << 2,  1u << 3, 1u << 4,  1u << 5,
+                                        1u << 6,  1u << 7,  1u << 8,  1u << 9, 1u << 10, 1u << 11,
+                                        1u << 12, 1u << 13, 1u << 14, 1u << 15};
+    uint32_t bit[LANES], in = 0;
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        const float depth = (most - logit[i]) * scale;
-        bin[i] = depth < BINS ? (int32_t)depth : BINS + (int32_t)(i % DEEP);
-    }
+    for (size_t j = 0; j < LANES; j++)
+        bit[j] = ((x[j] >= low ? one[j] : 0) & (x[j] < high ? one[j] : 0)) |
+                 ((x[j + LANES] >= low ? one[j] << LANES : 0) &
+                  (x[j + LANES] < high ? one[j] << LANES : 0));
+    for (size_t j = 0; j < LANES; j++)
+        in |= bit[j];
+    return in;
 }
 
-void dsc_softmax_fill_bins(dsc_softmax_bins *b, const dsc_softmax *s, size_t first, size_t n,
-                           const double *weight)
-{
-    int32_t bin[BLOCK];
-    find_bins(s->logit + first, n, (float)s->most, b->scale, bin);
-    for (size_t i = 0; i < n; i++)
-        b->weight[bin[i]] += weight[i];
-}
+// What is on the sides of a bracket of the cut.
+typedef struct sides {
+    double above, between; // weight
+    size_t n;              // tokens between, or LIST + 1: there are more, and no sums
+    dsc_logit list[LIST];  // they
+} sides;
 
+// Adds up what is above a bracket, also by blocks, and lists what is in it.
 DSC_FOR_EVERY_PROCESSOR
-static int32_t count_equal(const int32_t *row, size_t n, int32_t wanted)
+static void divide(const search *f, float low, float high, double *block, sides *out)
 {
-    int32_t count = 0;
-#pragma omp simd reduction(+ : count)
-    for (size_t i = 0; i < n; i++)
-        count += row[i] == wanted ? 1 : 0;
-    return count;
-}
-
-// Adds the tokens of a bin among [first, first + in) to few[n], up to FEW in all; returns how many
-// these are, or FEW + 1: there are more.
-static size_t add_of_bin(const search *f, const int32_t *bin, size_t first, size_t in,
-                         int32_t wanted, dsc_logit *few, size_t n)
-{
-    enum { PART = 32 };
-    const float *logit = f->law->logit + first;
-    for (size_t from = 0; from < in; from += PART) {
-        const size_t end = in - from < PART ? in : from + PART;
-        if (!count_equal(bin + from, end - from, wanted))
-            continue;
-        for (size_t i = from; i < end; i++) {
-            if (bin[i] != wanted || !(logit[i] >= f->law->least))
-                continue;
-            if (n == FEW)
-                return FEW + 1;
-            few[n++] = (dsc_logit){(double)logit[i], f->weight[first + i], first + i};
+    const float *logit = f->law->logit;
+    const size_t vocab = f->law->vocab;
+    double above = 0, between = 0;
+    size_t n = 0;
+    for (size_t x = 0; x < vocab && n <= LIST; x += GROUP) {
+        const size_t in_group = vocab - x < GROUP ? vocab - x : GROUP;
+        float rest[GROUP];
+        if (x % BLOCK == 0) {
+            const size_t in = vocab - x < BLOCK ? vocab - x : BLOCK;
+            above += block[x / BLOCK] = add_from(logit + x, f->weight + x, in, high);
+        }
+        for (size_t i = 0; i < GROUP && in_group < GROUP; i++)
+            rest[i] = i < in_group ? logit[x + i] : INFINITY;
+        uint32_t in = mark_between(in_group < GROUP ? rest : logit + x, low, high);
+        for (; in && n <= LIST; in &= in - 1, n++) {
+            const size_t token = x + (size_t)__builtin_ctz(in);
+            out->list[n < LIST ? n : 0] =
+                (dsc_logit){(double)logit[token], f->weight[token], token};
+            between += f->weight[token];
         }
     }
-    return n;
+    out->above = above;
+    out->between = between;
+    out->n = n;
 }
 
-// The tokens of the bin that the cut is in, up to FEW, else 0; *before: the weight of those above.
-static size_t list_bin(const search *f, const dsc_softmax_bins *b, double *before, dsc_logit *few)
+// Cuts where a sample of the tokens says, if that is found to be right.
+static bool cut_by_sample(const search *f, dsc_softmax *s, const dsc_softmax_sample *sample,
+                          double *block)
 {
-    const dsc_softmax *s = f->law;
-    int32_t wanted = 0, bin[BLOCK];
-    size_t n = 0;
-    double sum = 0;
-    for (; wanted < BINS && sum + b->weight[wanted] < f->enough; wanted++)
-        sum += b->weight[wanted];
-    *before = sum;
-    for (size_t first = 0; first < s->vocab && wanted < BINS && n <= FEW; first += BLOCK) {
-        const size_t in = dsc_softmax_in_block(s, first / BLOCK);
-        find_bins(s->logit + first, in, (float)s->most, b->scale, bin);
-        if (count_equal(bin, in, wanted))
-            n = add_of_bin(f, bin, first, in, wanted, few, n);
+    enum { TRIES = 5 };
+    sides d;
+    dsc_softmax_known known = {-INFINITY, 0};
+    double before = INFINITY; // tokens of the last guess
+    for (int i = 0; i < TRIES; i++) {
+        const dsc_softmax_guess g = dsc_softmax_sample_guess(sample, f->total - f->enough, known);
+        if (g.tokens > LIST / 2) {
+            if (g.tokens > before / 2) // many are about equal
+                return false;
+            before = g.tokens;
+            known = (dsc_softmax_known){g.at,
+                                        f->total - weigh_from(s->logit, f->weight, s->vocab, g.at)};
+            continue;
+        }
+        divide(f, g.low > s->least ? g.low : s->least, g.high, block, &d);
+        if (d.n > LIST)
+            return false;
+        if (d.above < f->enough && d.above + d.between >= f->enough) {
+            const size_t kept = dsc_softmax_keep_listed(s, d.list, d.n, f->enough - d.above);
+            for (size_t j = 0; j < kept; j++)
+                block[d.list[j].token / BLOCK] += d.list[j].weight;
+            return true;
+        }
+        known = d.above < f->enough ? (dsc_softmax_known){g.low, f->total - d.above - d.between}
+                                    : (dsc_softmax_known){g.high, f->total - d.above};
     }
-    return n <= FEW ? n : 0;
+    return false;
 }
 
-void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, const dsc_softmax_bins *bins,
-                             double enough)
+// The sums of blocks, of what is kept.
+static void sum_kept(const dsc_softmax *s, const double *weight, double *block)
 {
-    const search f = {.law = s, .weight = weight, .enough = enough, .total = s->sum};
+    for (size_t first = 0; first < s->vocab; first += BLOCK) {
+        const size_t n = dsc_softmax_in_block(s, first / BLOCK);
+        const size_t tied = s->last < first ? 0 : s->last - first < n ? s->last - first + 1 : n;
+        const float above = nextafterf(s->least, INFINITY);
+        block[first / BLOCK] =
+            weigh_from(s->logit + first, weight + first, tied, s->least) +
+            weigh_from(s->logit + first + tied, weight + first + tied, n - tied, above);
+    }
+}
+
+// Where a sample does not tell.
+static void cut_by_search(const search *f, dsc_softmax *s)
+{
     dsc_logit few[FEW];
-    double before;
-    size_t n = list_bin(&f, bins, &before, few);
-    if (n) {
-        dsc_softmax_keep_listed(s, few, n, enough - before);
-        return;
-    }
     const uint32_t count = count_between(s->logit, s->vocab, s->least, INFINITY);
-    cut low = {s->least, -INFINITY, count, s->sum, 0}, high = above_all(s);
-    narrow(&f, &low, &high);
+    cut low = {s->least, -INFINITY, count, f->total, 0}, high = above_all(s);
+    narrow(f, &low, &high);
     s->least = low.at;
     if (low.count - high.count <= FEW) {
-        n = gather(&f, low.at, high.at, few);
-        dsc_softmax_keep_listed(s, few, n, enough - high.weight);
+        const size_t n = gather(f, low.at, high.at, few);
+        dsc_softmax_keep_listed(s, few, n, f->enough - high.weight);
         return;
     }
     double sum = high.weight;
-    for (size_t x = 0; x < s->vocab && sum < enough; x++)
+    for (size_t x = 0; x < s->vocab && sum < f->enough; x++)
         if (s->logit[x] >= low.at && s->logit[x] < high.at) {
-            sum += weight[x];
+            sum += f->weight[x];
             s->last = x;
         }
+}
+
+void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_sample *sample,
+                             double enough, double *block)
+{
+    const search f = {.law = s, .weight = weight, .enough = enough, .total = s->sum};
+    dsc_softmax_sample_end(sample);
+    if (!cut_by_sample(&f, s, sample, block)) {
+        cut_by_search(&f, s);
+        sum_kept(s, weight, block);
+    }
+    s->sum = dsc_row_sum(block, dsc_softmax_blocks(s->vocab));
 }

@@ -5,19 +5,9 @@
 
 #include "theory/first_tokens.h"
 #include "theory/softmax.h"
+#include "theory/softmax_sample.h"
 
-enum {
-    DSC_SOFTMAX_FEW = 256,   // tokens that are looked at one by one
-    DSC_SOFTMAX_BINS = 1024, // of depths below the likeliest token
-    DSC_SOFTMAX_DEEP = 16,   // bins for what is deeper, taken in turn: an addition to the sum that
-                             // the one before it went to would wait for it
-};
-
-// The weight of the tokens by their depth: token x is in bin (most - logit[x]) scale.
-typedef struct dsc_softmax_bins {
-    float scale;
-    double weight[DSC_SOFTMAX_BINS + DSC_SOFTMAX_DEEP];
-} dsc_softmax_bins;
+enum { DSC_SOFTMAX_FEW = 256 }; // tokens that are looked at one by one
 
 // The `count` likeliest, 1 <= count < vocab, with all that are as likely as the last of them.
 // Returns how many these are when they could be listed in few[DSC_SOFTMAX_FEW], with their
@@ -28,16 +18,11 @@ size_t dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *block, doubl
 // these are, and moves them to the front.
 size_t dsc_softmax_keep_listed(dsc_softmax *s, dsc_logit *few, size_t n, double enough);
 
-// No weights yet; `least` is the least logit, of a law of which top-p will keep top_p.
-void dsc_softmax_begin_bins(dsc_softmax_bins *b, const dsc_softmax *s, float least, double top_p);
-// Adds those of tokens [first, first + n), n <= DSC_SOFTMAX_BLOCK: weight[n].
-void dsc_softmax_fill_bins(dsc_softmax_bins *b, const dsc_softmax *s, size_t first, size_t n,
-                           const double *weight);
 // Of what is kept, s->sum in all, the first tokens until they have `enough` of it: the likeliest
-// first, of equals the lower id. weight[vocab]: the exponentials of what is kept, else 0; bins: of
-// all of these.
-void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, const dsc_softmax_bins *bins,
-                             double enough);
+// first, of equals the lower id; then s->sum and block[] are of these. weight[vocab]: the
+// exponentials of what is kept, else 0; `sample` is of these.
+void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_sample *sample,
+                             double enough, double *block);
 
 // Whether one of row[0, n) is at least so large.
 bool dsc_any_from(const float *row, size_t n, float least);

@@ -7,8 +7,11 @@
 #include "sim/verify/walk.h"
 
 #include "theory/fast_exp.h"
+#include "theory/row_sum.h"
 
 #include <math.h>
+
+enum { LANES = DSC_ROW_LANES }; // sums side by side, as in theory/row_sum.h
 
 // Draft mass of the tokens with rho draft < target, target mass of the others.
 typedef struct masses {
@@ -18,14 +21,21 @@ typedef struct masses {
 DSC_FOR_EVERY_PROCESSOR
 static masses masses_at(const double *draft, const double *target, double rho, size_t n)
 {
-    double d = 0, t = 0;
-#pragma omp simd reduction(+ : d, t)
-    for (size_t x = 0; x < n; x++) {
+    double d[LANES] = {0}, t[LANES] = {0};
+    size_t x = 0;
+    for (; x + LANES <= n; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++) {
+            const double in = rho * draft[x + j] < target[x + j] ? 1. : 0.;
+            d[j] += in * draft[x + j];
+            t[j] += (1 - in) * target[x + j];
+        }
+    for (; x < n; x++) {
         const double in = rho * draft[x] < target[x] ? 1. : 0.;
-        d += in * draft[x];
-        t += (1 - in) * target[x];
+        d[x % LANES] += in * draft[x];
+        t[x % LANES] += (1 - in) * target[x];
     }
-    return (masses){d, t};
+    return (masses){dsc_add_lanes(d), dsc_add_lanes(t)};
 }
 
 // sum min(draft, target/rho), as long as the same tokens are on the same sides.
@@ -98,19 +108,16 @@ static double least_rho(const dsc_position *at, double *beta)
     return high;
 }
 
-// target - min(draft, target/rho) factor, where that is more than 0; returns the sum.
+// target - min(draft, target/rho) factor, where that is more than 0.
 DSC_FOR_EVERY_PROCESSOR
-static double fill_residual(const double *draft, const double *target, double rho, double factor,
-                            size_t n, double *out)
+static void fill_residual(const double *draft, const double *target, double rho, double factor,
+                          size_t n, double *out)
 {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
+#pragma omp simd
     for (size_t x = 0; x < n; x++) {
         const double t = target[x] / rho, d = draft[x], left = target[x] - (d < t ? d : t) * factor;
         out[x] = left > 0 ? left : 0;
-        sum += out[x];
     }
-    return sum;
 }
 
 // The first candidate that is accepted, or -1.
@@ -135,16 +142,16 @@ static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error
     *chosen = accepted(at, rho);
     if (*chosen >= 0)
         return DSC_OK;
-    double accept = beta < 1 ? -expm1(at->count * log1p(-beta)) : 1, sum;
+    double accept = beta < 1 ? -expm1(at->count * log1p(-beta)) : 1;
     double factor = beta > 0 ? accept / beta : 0;
     void *p = r->residual;
     int rc = dsc_grow(&p, &r->residual_capacity, at->vocab, sizeof *r->residual, err);
     r->residual = p;
     if (rc)
         return rc;
-    sum = fill_residual(at->draft, at->target, rho, factor, at->vocab, r->residual);
-    *token = dsc_draw(sum > 0 ? r->residual : at->target, at->vocab,
-                      dsc_position_uniform(at, (uint32_t)at->count));
+    fill_residual(at->draft, at->target, rho, factor, at->vocab, r->residual);
+    *token = dsc_draw_rest(r->residual, at->target, at->vocab,
+                           dsc_position_uniform(at, (uint32_t)at->count));
     return DSC_OK;
 }
 

@@ -15,40 +15,43 @@
 
 #include <string.h>
 
-// What is left of a law: kept unnormalised, with its sum.
+// What is left of a law: unnormalised, with its sum. The row is the law itself until something is
+// taken from it, then room[vocab].
 typedef struct rest {
-    double *row;
-    double sum;
+    const double *row;
+    double *room, sum;
 } rest;
 
-static int copy(double **row, size_t *capacity, const double *from, size_t vocab, dsc_error *err)
-{
-    void *p = *row;
-    int rc = dsc_grow(&p, capacity, vocab, sizeof **row, err);
-    *row = p;
-    if (!rc)
-        memcpy(*row, from, vocab * sizeof **row);
-    return rc;
-}
+enum { LANES = DSC_ROW_LANES }; // sums side by side, as in theory/row_sum.h
 
-// (row - draft)+, both times a factor; returns the sum.
+// (row - draft)+, both times a factor, into `out`, which may be `row`; returns the sum.
 DSC_FOR_EVERY_PROCESSOR
-static double subtract_row(double *row, double by, const double *draft, double draft_by, size_t n)
+static double subtract_row(const double *row, double by, const double *draft, double draft_by,
+                           size_t n, double *out)
 {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t x = 0; x < n; x++) {
+    double lane[LANES] = {0};
+    size_t x = 0;
+    for (; x + LANES <= n; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++) {
+            const double left = row[x + j] * by - draft[x + j] * draft_by;
+            const double more = left * (left > 0 ? 1. : 0.);
+            out[x + j] = more;
+            lane[j] += more;
+        }
+    for (; x < n; x++) {
         const double left = row[x] * by - draft[x] * draft_by;
-        row[x] = left * (left > 0 ? 1. : 0.);
-        sum += row[x];
+        out[x] = left * (left > 0 ? 1. : 0.);
+        lane[x % LANES] += out[x];
     }
-    return sum;
+    return dsc_add_lanes(lane);
 }
 
 // (r - draft_i)+, both as laws.
 static void subtract(rest *r, const double *draft, double draft_sum, size_t vocab)
 {
-    r->sum = subtract_row(r->row, 1 / r->sum, draft, 1 / draft_sum, vocab);
+    r->sum = subtract_row(r->row, 1 / r->sum, draft, 1 / draft_sum, vocab, r->room);
+    r->row = r->room;
 }
 
 static void strike_off(double *row, double *sum, size_t vocab, int32_t token)
@@ -62,10 +65,16 @@ static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error
     dsc_verify_room *room = at->in->room;
     bool distinct = at->in->draft->law == DSC_DRAFT_DISTINCT;
     double draft_sum = 1;
-    int rc = copy(&room->residual, &room->residual_capacity, at->target, at->vocab, err);
-    rest r = {room->residual, 1};
+    void *p = room->residual;
+    int rc = dsc_grow(&p, &room->residual_capacity, at->vocab, sizeof *room->residual, err);
+    room->residual = p;
+    rest r = {at->target, room->residual, 1};
     double *draft = room->draft; // at->draft, which may be changed: the row is read anew each time
     *chosen = -1;
+    if (!rc && !at->draft) {
+        memcpy(r.room, r.row, at->vocab * sizeof *r.room);
+        r.row = r.room;
+    }
     for (int i = 0; i < at->count && !rc && r.sum > 0; i++) {
         int32_t x = at->token[i];
         double law = at->draft ? draft[x] / draft_sum : 1;
@@ -76,16 +85,18 @@ static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error
         if (at->draft)
             subtract(&r, draft, draft_sum, at->vocab);
         else
-            strike_off(r.row, &r.sum, at->vocab, x);
+            strike_off(r.room, &r.sum, at->vocab, x);
         if (distinct)
             strike_off(draft, &draft_sum, at->vocab, x);
         if (distinct && !(draft_sum > 0))
             break; // that was all the draft model knows
     }
-    if (!rc)
-        *token = dsc_draw(r.sum > 0 ? r.row : at->target, at->vocab,
-                          dsc_position_uniform(at, (uint32_t)at->count));
-    return rc;
+    if (rc)
+        return rc;
+    const double u = dsc_position_uniform(at, (uint32_t)at->count);
+    *token = r.sum > 0 ? (int32_t)dsc_row_find(r.row, at->vocab, u * r.sum)
+                       : dsc_draw(at->target, at->vocab, u);
+    return DSC_OK;
 }
 
 static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)

@@ -114,16 +114,28 @@ int32_t dsc_draw(const double *weight, size_t count, double u)
     return (int32_t)dsc_row_find(weight, count, u * dsc_row_sum(weight, count));
 }
 
+int32_t dsc_draw_rest(const double *rest, const double *law, size_t count, double u)
+{
+    const double sum = dsc_row_sum(rest, count);
+    return sum > 0 ? (int32_t)dsc_row_find(rest, count, u * sum) : dsc_draw(law, count, u);
+}
+
+static int law_at(dsc_model *m, int32_t node, dsc_dist *law, dsc_error *err)
+{
+    int rc = m->type->law ? m->type->law(m, node, law, err)
+                          : dsc_fail(err, DSC_EABSENT, "model %s has no laws", m->type->name);
+    if (!rc && law->unlisted > 0)
+        rc = dsc_fail(err, DSC_EABSENT, "model %s does not list all tokens of its laws",
+                      m->type->name);
+    return rc;
+}
+
 int dsc_walk_law(dsc_model *m, int32_t node, double **row, size_t *capacity, size_t *vocab,
                  dsc_error *err)
 {
     dsc_dist law;
     void *p = *row;
-    int rc = m->type->law ? m->type->law(m, node, &law, err)
-                          : dsc_fail(err, DSC_EABSENT, "model %s has no laws", m->type->name);
-    if (!rc && law.unlisted > 0)
-        rc = dsc_fail(err, DSC_EABSENT, "model %s does not list all tokens of its laws",
-                      m->type->name);
+    int rc = law_at(m, node, &law, err);
     if (!rc)
         rc = dsc_grow(&p, capacity, (size_t)law.vocab_size, sizeof **row, err);
     *row = p;
@@ -142,11 +154,31 @@ static int laws_at(const dsc_walk *w, dsc_position *at, dsc_error *err)
     int rc = dsc_walk_law(m->target, node, &r->target, &r->target_capacity, &at->vocab, err);
     at->target = r->target;
     at->draft = NULL;
-    if (!rc && w->candidates && w->draft->law != DSC_DRAFT_CHOSEN) {
+    if (!rc && w->draft->law != DSC_DRAFT_CHOSEN) {
         rc = dsc_walk_law(dsc_models_drafter(m, w->draft), node, &r->draft, &r->draft_capacity,
                           &at->vocab, err);
         at->draft = r->draft;
     }
+    return rc;
+}
+
+// A draw from the target's law. One of logits need not be written out for it.
+static int draw_at(const dsc_walk *w, const dsc_position *at, int32_t *token, dsc_error *err)
+{
+    dsc_verify_room *r = w->room;
+    dsc_model *m = at->in->models->target;
+    const double u = dsc_position_uniform(at, 0);
+    size_t vocab;
+    dsc_dist law;
+    int rc = law_at(m, dsc_walk_node(w), &law, err);
+    if (!rc && law.logits) {
+        *token = dsc_dist_sample(&law, u);
+        return DSC_OK;
+    }
+    if (!rc)
+        rc = dsc_walk_law(m, dsc_walk_node(w), &r->target, &r->target_capacity, &vocab, err);
+    if (!rc)
+        *token = dsc_draw(r->target, vocab, u);
     return rc;
 }
 
@@ -162,13 +194,9 @@ int dsc_walk_verify(const dsc_verify_input *in, dsc_choose choose, dsc_verdict *
                            .count = (int)w.candidates};
         int chosen = -1;
         int32_t token;
-        rc = laws_at(&w, &at, err);
-        if (rc)
-            return rc;
-        if (at.count)
+        rc = at.count ? laws_at(&w, &at, err) : draw_at(&w, &at, &token, err);
+        if (!rc && at.count)
             rc = choose(&at, &chosen, &token, err);
-        else
-            token = dsc_draw(at.target, at.vocab, dsc_position_uniform(&at, 0));
         if (rc)
             return rc;
         if (chosen >= 0)

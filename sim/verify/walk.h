@@ -55,6 +55,8 @@ int dsc_walk_verify(const dsc_verify_input *in, dsc_choose choose, dsc_verdict *
 
 // The token at u in [0, 1) when x has the weight weight[x] >= 0; `weight` has a positive sum.
 int32_t dsc_draw(const double *weight, size_t count, double u);
+// The same of what is left of a law, or, where rounding left nothing, of the law.
+int32_t dsc_draw_rest(const double *rest, const double *law, size_t count, double u);
 
 // Laws as dense rows in the room; `law` of the draft model or the target after `node`. DSC_EABSENT
 // when it is not known token by token.

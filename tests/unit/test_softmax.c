@@ -347,6 +347,96 @@ static void views_keep_what_filters_keep(void **state)
         }
 }
 
+// Rows against a guess from a sample (theory/softmax_sample.c): in order, of few values, with all
+// weight, or all that matters about the cut, where the sample looks or where it does not.
+enum { AGAINST = 14 };
+
+static bool is_sampled(size_t x)
+{
+    return x % DSC_SOFTMAX_BLOCK / 8 == x / DSC_SOFTMAX_BLOCK * 5 % 16;
+}
+
+static float make_logits_against(float *logit, size_t vocab, int kind)
+{
+    float most = -INFINITY;
+    for (size_t x = 0; x < vocab; x++) {
+        const double u = uniform(8, x), at = (double)x / (double)vocab;
+        const double z = sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * uniform(9, x));
+        const double kinds[AGAINST] = {-8 * at,
+                                       8 * at,
+                                       u < .4 ? 1 : 0,
+                                       -3,
+                                       x == vocab / 2 ? 500 : z,
+                                       is_sampled(x) ? 5 + z : z,
+                                       is_sampled(x) ? z : 5 + z,
+                                       is_sampled(x) ? -30 : -8 * at,
+                                       is_sampled(x) ? z : -INFINITY,
+                                       is_sampled(x) ? -INFINITY : z,
+                                       x < vocab / 2 ? -INFINITY : 3 * z,
+                                       -1.3 * log((double)x + 1) + .3 * z,
+                                       x == 77 % vocab ? 9 : .01 * z,
+                                       -1e-6 * floor(3 * u)};
+        logit[x] = (float)kinds[kind];
+        most = logit[x] > most ? logit[x] : most;
+    }
+    return most;
+}
+
+// Tokens are kept that are the first in their order and enough, and not without the last of them;
+// sums are of these.
+static void check_cut(const float *logit, size_t vocab, float most, double temperature,
+                      size_t top_k, double top_p)
+{
+    static double block[LARGE], of_k[LARGE], room[LARGE];
+    dsc_softmax s;
+    long double total = 0, kept = 0, last = 0;
+    dsc_softmax_begin_filtered(&s, logit, vocab, most, temperature, top_k, top_p, block, room);
+    dsc_softmax k = s; // of top-k alone
+    if (top_k < vocab)
+        dsc_softmax_begin_filtered(&k, logit, vocab, most, temperature, top_k, 1, of_k, room);
+    else
+        k.least = -INFINITY;
+    for (size_t first = 0; first < vocab; first += DSC_SOFTMAX_BLOCK) {
+        long double here = 0;
+        for (size_t x = first; x < vocab && x < first + DSC_SOFTMAX_BLOCK; x++) {
+            const double depth = ((double)most - (double)logit[x]) / temperature;
+            const long double e = depth < 640 ? expl(-(long double)depth) : 0;
+            total += dsc_softmax_keeps(&k, x) ? e : 0;
+            here += dsc_softmax_keeps(&s, x) ? e : 0;
+            assert_true(!dsc_softmax_keeps(&s, x) || dsc_softmax_keeps(&k, x));
+            if (x == s.last && logit[x] == s.least)
+                last = e;
+        }
+        assert_close(s.block[first / DSC_SOFTMAX_BLOCK], (double)here, 1e-14 * s.sum);
+        kept += here;
+    }
+    assert_close(s.sum, (double)kept, 1e-14 * s.sum);
+    assert_true(s.last < vocab && logit[s.last] == s.least);
+    assert_true(kept >= top_p * total * (1 - 1e-14L));
+    assert_true(kept - last < top_p * total * (1 + 1e-14L));
+}
+
+static void guesses_are_held_against_the_row(void **state)
+{
+    static float logit[LARGE];
+    static const size_t vocabs[] = {1, 100, 1025, MOST, LARGE};
+    static const double p[] = {1e-9, 0.1, 0.5, 0.9, 0.99, 1 - 1e-6, 1 - 1e-12};
+    static const double temperatures[] = {0.01, 0.3, 1, 7, 100};
+    (void)state;
+    for (int v = 0; v < 5; v++)
+        for (int kind = 0; kind < AGAINST; kind++) {
+            const float most = make_logits_against(logit, vocabs[v], kind);
+            if (!(most > -INFINITY))
+                continue;
+            for (int t = 0; t < 5; t++)
+                for (int i = 0; i < 7; i++) {
+                    check_cut(logit, vocabs[v], most, temperatures[t], vocabs[v], p[i]);
+                    if (vocabs[v] == LARGE)
+                        check_cut(logit, LARGE, most, temperatures[t], 3000, p[i]);
+                }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +448,7 @@ int main(void)
         cmocka_unit_test(rows_are_searched_to_their_ends),
         cmocka_unit_test(filters_are_those_of_sorting),
         cmocka_unit_test(views_keep_what_filters_keep),
+        cmocka_unit_test(guesses_are_held_against_the_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
