@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, LANES = DSC_ROW_LANES };
+enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, SMALL = 4096, LANES = DSC_ROW_LANES };
 
 // The least of row[0, n), n >= 1. By lanes, since not all compilers make vectors of reductions to
 // the least.
@@ -140,7 +140,7 @@ static void sum_blocks(dsc_softmax *s, double *block)
 }
 
 static dsc_softmax without_sums(const float *logit, size_t vocab, float most, double temperature,
-                                double *block)
+                                const double *block)
 {
     // What is not the likeliest is nothing at a temperature that has no reciprocal; 0 times it is.
     const double by = fmin(1 / temperature, 1e300);
@@ -197,6 +197,15 @@ static void write_kept(dsc_softmax *s, double *block, double *room, dsc_softmax_
     s->sum = dsc_row_sum(block, blocks);
 }
 
+// A sample of a row that has been written.
+static void sample_row(dsc_softmax_sample *sample, const dsc_softmax *s, double top_p,
+                       const double *weight)
+{
+    dsc_softmax_sample_begin(sample, s, top_p);
+    for (size_t b = 0; b < dsc_softmax_blocks(s->vocab); b++)
+        dsc_softmax_sample_add(sample, s, b, weight + b * BLOCK);
+}
+
 void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab, float most,
                                 double temperature, size_t top_k, double top_p, double *block,
                                 double *room)
@@ -206,18 +215,26 @@ void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab
     size_t n = 0;
     *s = without_sums(logit, vocab, most, temperature, block);
     if (top_k < vocab)
-        n = dsc_softmax_keep_count(s, top_k, block, room, few);
+        n = dsc_softmax_keep_count(s, top_k, room, few);
     if (n) {
         sum_listed(s, few, n, block);
         if (top_p < 1)
             sum_listed(s, few, dsc_softmax_keep_listed(s, few, n, top_p * s->sum), block);
         return;
     }
-    if (top_p < 1)
+    const bool sampled = top_p < 1 && vocab > SMALL;
+    if (sampled)
         dsc_softmax_sample_begin(&sample, s, top_p);
-    write_kept(s, block, room, top_p < 1 ? &sample : NULL);
-    if (top_p < 1)
+    write_kept(s, block, room, sampled ? &sample : NULL);
+    if (top_p < 1 && !sampled)
+        n = dsc_softmax_keep_heavy(s, room, top_p, few);
+    if (n)
+        sum_listed(s, few, n, block);
+    else if (top_p < 1) {
+        if (!sampled)
+            sample_row(&sample, s, top_p, room);
         dsc_softmax_keep_weight(s, room, &sample, top_p * s->sum, block);
+    }
 }
 
 // --- tokens --------------------------------------------------------------------------------------

@@ -201,41 +201,49 @@ static void narrow(const search *f, cut *low, cut *high)
     }
 }
 
-// Whether one of row[0, n) is at least `least` and below `below`.
-static inline bool any_between(const float *row, size_t n, float least, float below)
+// A bit for each of GROUP logits that is not below `low`, but below `high`.
+static inline uint32_t mark_between(const float *x, float low, float high)
 {
-    int32_t lane[LANES] = {0}, any = 0;
-    for (size_t x = 0; x + LANES <= n; x += LANES)
+    static const uint32_t one[LANES] = {1u << 0,  1u << 1,  1u << 2,  1u << 3, 1u << 4,  1u << 5,
+                                        1u << 6,  1u << 7,  1u << 8,  1u << 9, 1u << 10, 1u << 11,
+                                        1u << 12, 1u << 13, 1u << 14, 1u << 15};
+    uint32_t bit[LANES], in = 0;
 #pragma omp simd
-        for (size_t j = 0; j < LANES; j++)
-            lane[j] |= (row[x + j] >= least ? 1 : 0) & (row[x + j] < below ? 1 : 0);
-    for (size_t x = n - n % LANES; x < n; x++)
-        any |= row[x] >= least && row[x] < below;
     for (size_t j = 0; j < LANES; j++)
-        any |= lane[j];
-    return any;
+        bit[j] = ((x[j] >= low ? one[j] : 0) & (x[j] < high ? one[j] : 0)) |
+                 ((x[j + LANES] >= low ? one[j] << LANES : 0) &
+                  (x[j + LANES] < high ? one[j] << LANES : 0));
+    for (size_t j = 0; j < LANES; j++)
+        in |= bit[j];
+    return in;
 }
 
-// The tokens from one logit on and below another, up to FEW of them; returns how many, or FEW + 1:
-// there are more.
+// The same of tokens x, x + 1, ... of a row.
+static inline uint32_t marks_at(const float *logit, size_t vocab, size_t x, float low, float high)
+{
+    float rest[GROUP];
+    if (vocab - x >= GROUP)
+        return mark_between(logit + x, low, high);
+    for (size_t i = 0; i < GROUP; i++)
+        rest[i] = i < vocab - x ? logit[x + i] : INFINITY;
+    return mark_between(rest, low, high);
+}
+
+// Adds tokens [first, end) from one logit on and below another to out[n], up to FEW in all; returns
+// how many these are, or FEW + 1: there are more. `first`: a multiple of GROUP, `end` as well or
+// the row's.
 DSC_FOR_EVERY_PROCESSOR
-static size_t gather(const search *f, float least, float below, dsc_logit *out)
+static size_t gather(const search *f, size_t first, size_t end, float least, float below,
+                     dsc_logit *out, size_t n)
 {
     const float *logit = f->law->logit;
-    const size_t vocab = f->law->vocab;
-    size_t n = 0;
-    for (size_t first = 0; first < vocab; first += GROUP) {
-        const size_t end = vocab - first < GROUP ? vocab : first + GROUP;
-        if (!any_between(logit + first, end - first, least, below))
-            continue;
-        for (size_t x = first; x < end; x++) {
-            if (!(logit[x] >= least && logit[x] < below))
-                continue;
-            if (n == FEW)
-                return FEW + 1;
-            out[n++] = (dsc_logit){(double)logit[x], f->weight ? f->weight[x] : 0, x};
+    for (size_t x = first; x < end && n <= FEW; x += GROUP)
+        for (uint32_t in = marks_at(logit, end, x, least, below); in && n <= FEW; in &= in - 1) {
+            const size_t token = x + (size_t)__builtin_ctz(in);
+            if (n < FEW)
+                out[n] = (dsc_logit){(double)logit[token], f->weight ? f->weight[token] : 0, token};
+            n++;
         }
-    }
     return n;
 }
 
@@ -246,11 +254,12 @@ static cut above_all(const dsc_softmax *s)
     return (cut){nextafterf((float)s->most, INFINITY), (float)s->most, 0, 0, 0};
 }
 
+// The largest of each `part` of row[0, n), a multiple of LANES.
 DSC_FOR_EVERY_PROCESSOR
-static void find_maxima(const float *row, size_t n, double *block)
+static void find_maxima(const float *row, size_t n, size_t part, double *out)
 {
-    for (size_t first = 0; first < n; first += BLOCK) {
-        const size_t end = n - first < BLOCK ? n : first + BLOCK;
+    for (size_t first = 0; first < n; first += part) {
+        const size_t end = n - first < part ? n : first + part;
         float lane[LANES], most = row[first];
         size_t x = first;
         for (size_t j = 0; j < LANES; j++)
@@ -261,9 +270,10 @@ static void find_maxima(const float *row, size_t n, double *block)
                 lane[j] = row[x + j] > lane[j] ? row[x + j] : lane[j];
         for (; x < end; x++)
             most = row[x] > most ? row[x] : most;
-        for (size_t j = 0; j < LANES; j++)
-            most = lane[j] > most ? lane[j] : most;
-        block[first / BLOCK] = (double)most;
+        for (size_t half = LANES / 2; half; half /= 2)
+            for (size_t j = 0; j < half; j++)
+                lane[j] = lane[j + half] > lane[j] ? lane[j + half] : lane[j];
+        out[first / part] = (double)(lane[0] > most ? lane[0] : most);
     }
 }
 
@@ -293,35 +303,33 @@ static double nth_largest(double *l, size_t n, size_t count)
     return l[low];
 }
 
-// The tokens from the count-th largest maximum of a block on, among which are the first `count`.
-static size_t list_largest(const dsc_softmax *s, size_t count, double *block, double *room,
-                           dsc_logit *few)
+// The tokens from the count-th largest maximum of parts of the row on, among which are the first
+// `count`. Parts are short enough for twice as many as are wanted.
+static size_t list_largest(const dsc_softmax *s, size_t count, double *room, dsc_logit *few)
 {
-    const size_t blocks = dsc_softmax_blocks(s->vocab);
-    size_t n = 0;
-    if (count > blocks || count > FEW)
+    const search f = {.law = s};
+    size_t part = BLOCK, n = 0;
+    while (part > GROUP && s->vocab / part < 2 * count)
+        part /= 2;
+    const size_t parts = (s->vocab + part - 1) / part;
+    double *most = room, *copy = room + parts;
+    if (count > parts || count > FEW || 2 * parts > s->vocab)
         return 0;
-    find_maxima(s->logit, s->vocab, block);
-    memcpy(room, block, blocks * sizeof *room);
-    const float least = (float)nth_largest(room, blocks, count);
-    for (size_t b = 0; b < blocks; b++) {
-        const size_t first = b * BLOCK, end = first + dsc_softmax_in_block(s, b);
-        for (size_t x = first; x < end && (float)block[b] >= least; x++) {
-            if (!(s->logit[x] >= least))
-                continue;
-            if (n == FEW)
-                return 0;
-            few[n++] = (dsc_logit){(double)s->logit[x], 0, x};
-        }
+    find_maxima(s->logit, s->vocab, part, most);
+    memcpy(copy, most, parts * sizeof *copy);
+    const float least = (float)nth_largest(copy, parts, count);
+    for (size_t b = 0; b < parts && n <= FEW; b++) {
+        const size_t first = b * part, end = s->vocab - first < part ? s->vocab : first + part;
+        if ((float)most[b] >= least)
+            n = gather(&f, first, end, least, INFINITY, few, n);
     }
-    return n;
+    return n <= FEW ? n : 0;
 }
 
-size_t dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *block, double *room,
-                              dsc_logit *few)
+size_t dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_logit *few)
 {
     const search f = {.law = s, .count = count};
-    size_t n = list_largest(s, count, block, room, few), before = 0, kept = 0;
+    size_t n = list_largest(s, count, room, few), before = 0, kept = 0;
     const bool listed = n > 0;
     if (!listed) {
         cut low = {-INFINITY, -INFINITY, s->vocab, 0, 0}, high = above_all(s);
@@ -329,7 +337,7 @@ size_t dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *block, doubl
         s->least = low.at;
         if (low.count - high.count > FEW) // they are equal
             return 0;
-        n = gather(&f, low.at, high.at, few);
+        n = gather(&f, 0, s->vocab, low.at, high.at, few, 0);
         before = high.count;
     }
     dsc_first_tokens(few, n, count - before, INFINITY);
@@ -358,21 +366,31 @@ size_t dsc_softmax_keep_listed(dsc_softmax *s, dsc_logit *few, size_t n, double 
     return kept;
 }
 
-// A bit for each of GROUP logits that is not below `low`, but below `high`.
-static inline uint32_t mark_between(const float *x, float low, float high)
+// Tokens of less than w have less than n w together, if they are n. So when top-p leaves out that
+// much, it leaves out all of them; without these there are fewer, and w can be larger.
+size_t dsc_softmax_keep_heavy(dsc_softmax *s, const double *weight, double top_p, dsc_logit *few)
 {
-    static const uint32_t one[LANES] = {1u << 0,  1u << 1,  1u << 2,  1u << 3, 1u << 4,  1u << 5,
-                                        1u << 6,  1u << 7,  1u << 8,  1u << 9, 1u << 10, 1u << 11,
-                                        1u << 12, 1u << 13, 1u << 14, 1u << 15};
-    uint32_t bit[LANES], in = 0;
-#pragma omp simd
-    for (size_t j = 0; j < LANES; j++)
-        bit[j] = ((x[j] >= low ? one[j] : 0) & (x[j] < high ? one[j] : 0)) |
-                 ((x[j + LANES] >= low ? one[j] << LANES : 0) &
-                  (x[j + LANES] < high ? one[j] << LANES : 0));
-    for (size_t j = 0; j < LANES; j++)
-        in |= bit[j];
-    return in;
+    enum { PASSES = 8 };
+    const search f = {.law = s, .weight = weight};
+    const double left_out = (1 - top_p) * s->sum * (1 - 1e-6); // whatever sums are rounded to
+    double above = s->sum;
+    size_t n = s->vocab;
+    if (1 - top_p < 1e-6)
+        return 0;
+    for (int i = 0; i < PASSES; i++) {
+        const double spare = left_out - (s->sum - above), w = spare / (double)n;
+        const float least = fmaxf((float)(s->most + log(w) / s->by), s->least);
+        const size_t heavy = count_between(s->logit, s->vocab, least, INFINITY);
+        if (heavy <= FEW) {
+            n = gather(&f, 0, s->vocab, least, INFINITY, few, 0);
+            return n <= FEW ? dsc_softmax_keep_listed(s, few, n, top_p * s->sum) : 0;
+        }
+        if (heavy > n / 4 * 3)
+            return 0;
+        n = heavy;
+        above = weigh_from(s->logit, weight, s->vocab, least);
+    }
+    return 0;
 }
 
 // What is on the sides of a bracket of the cut.
@@ -391,15 +409,11 @@ static void divide(const search *f, float low, float high, double *block, sides 
     double above = 0, between = 0;
     size_t n = 0;
     for (size_t x = 0; x < vocab && n <= LIST; x += GROUP) {
-        const size_t in_group = vocab - x < GROUP ? vocab - x : GROUP;
-        float rest[GROUP];
         if (x % BLOCK == 0) {
             const size_t in = vocab - x < BLOCK ? vocab - x : BLOCK;
             above += block[x / BLOCK] = add_from(logit + x, f->weight + x, in, high);
         }
-        for (size_t i = 0; i < GROUP && in_group < GROUP; i++)
-            rest[i] = i < in_group ? logit[x + i] : INFINITY;
-        uint32_t in = mark_between(in_group < GROUP ? rest : logit + x, low, high);
+        uint32_t in = marks_at(logit, vocab, x, low, high);
         for (; in && n <= LIST; in &= in - 1, n++) {
             const size_t token = x + (size_t)__builtin_ctz(in);
             out->list[n < LIST ? n : 0] =
@@ -467,7 +481,7 @@ static void cut_by_search(const search *f, dsc_softmax *s)
     narrow(f, &low, &high);
     s->least = low.at;
     if (low.count - high.count <= FEW) {
-        const size_t n = gather(f, low.at, high.at, few);
+        const size_t n = gather(f, 0, s->vocab, low.at, high.at, few, 0);
         dsc_softmax_keep_listed(s, few, n, f->enough - high.weight);
         return;
     }
