@@ -33,6 +33,20 @@ typedef struct live_cache {
     int64_t layers, sequences, slots, width; // width: kv_heads * head
 } live_cache;
 
+// What is drawn from rows of logits (theory/softmax.h).
+typedef struct live_sampling {
+    double temperature; // 0: the likeliest
+    int64_t top_k;      // 0: all
+    double top_p;       // 1: all
+} live_sampling;
+
+// What top-k and top-p keep of a row of logits, as in dsc_softmax: the tokens above `least`, and of
+// those at it the first up to `last`.
+typedef struct live_kept {
+    float least; // -inf: all
+    int32_t last;
+} live_kept;
+
 // One forward pass, in host memory; valid until the pass has ended. `tokens` of them in each of
 // `sequences` sequences, which are alike but for their tokens (more than one: `live profile` only):
 // rows of activations are sequence by sequence.
@@ -49,6 +63,9 @@ typedef struct live_batch {
     const int32_t *output; // [outputs] rows of the activations whose logits are wanted
     int64_t outputs;
     const int32_t *feature; // [tokens] rows of the features that an EAGLE head is fed, or NULL
+    // temperature > 0: rows of logits are summed up for draws from it (summarize); NULL: they are
+    // not.
+    const live_sampling *law;
 } live_batch;
 
 // Lists of a batch that rows are gathered and scattered by.
@@ -84,6 +101,9 @@ typedef struct live_backend_type {
     int (*download)(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err);
     // Within the device, in order with the passes.
     int (*copy)(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err);
+    // Memory of the host that the device copies to without a detour (pinned); zeroed. DSC_ENOMEM.
+    int (*alloc_host)(live_backend *b, void **out, size_t bytes, dsc_error *err);
+    void (*free_host)(live_backend *b, void *p); // NULL allowed
     // count numbers of `dtype`, uniform in [-limit, limit): a function of (seed, stream, index).
     int (*fill)(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
                 uint64_t stream, double limit, dsc_error *err);
@@ -138,6 +158,18 @@ typedef struct live_backend_type {
     // largest, and by how much it leads the second (0 when vocab is 1); NaN in the row: token -1.
     int (*select)(live_backend *b, int32_t *token, float *margin, const float *logits, int64_t rows,
                   int64_t vocab, dsc_error *err);
+    // Of each of `rows` rows of logits, whose likeliest tokens are token[rows] on the device (-1:
+    // the row is left out, as is one whose largest logit is infinite), for the law of the batch:
+    // what it keeps, and by blocks of DSC_SOFTMAX_BLOCK tokens, into sum[rows][blocks] the
+    // exponentials e^((logit - most) / temperature) of what is kept and into peak[rows][blocks] the
+    // largest logit, kept or not. All on the device. A row that is left out keeps all, with sums
+    // and peaks of 0. DSC_EUSAGE: the batch has no law.
+    int (*summarize)(live_backend *b, live_kept *kept, double *sum, float *peak,
+                     const int32_t *token, const float *logits, int64_t rows, int64_t vocab,
+                     dsc_error *err);
+    // To host memory from alloc_host, in order with the pass; it is there after `wait`. Also
+    // outside of a pass.
+    int (*fetch)(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err);
 
     // --- between passes -----------------------------------------------------------------------
     // Tokens in slots from[0, count) (ascending, from[i] >= to + i) move to slots to, to + 1, ...,

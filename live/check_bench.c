@@ -179,6 +179,66 @@ static void one_select(bench *x, void *user, int i)
                "select");
 }
 
+typedef struct rows_of_logits {
+    const float *logits;
+    const int32_t *token;
+    live_kept *kept;
+    double *sum;
+    float *peak;
+    int64_t rows;
+} rows_of_logits;
+
+static void one_summarize(bench *x, void *user, int i)
+{
+    rows_of_logits *l = user;
+    live_backend *b = x->c->device;
+    (void)i;
+    check_call(x->c,
+               b->type->summarize(b, l->kept, l->sum, l->peak, l->token, l->logits, l->rows, VOCAB,
+                                  &x->c->error),
+               "summarize");
+}
+
+// Of nearly flat rows, of which top-p keeps most: the most that there is to read.
+static void bench_laws(bench *x)
+{
+    enum { MOST = 16, BLOCKS = (VOCAB + 127) / 128, REPEATS = 64 };
+    static const struct {
+        const char *name;
+        live_sampling law;
+    } laws[] = {{"all", {1, 0, 1}}, {"top-k 50", {1, 50, 1}}, {"top-p .9", {1, 0, .9}}};
+    static const int64_t rows[] = {1, 4, 8, MOST};
+    live_backend *b = x->c->device;
+    int32_t *token = device_memory(x, DSC_F32, MOST);
+    rows_of_logits l = {.logits = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB),
+                        .token = token,
+                        .kept = device_memory(x, DSC_F32, 2 * MOST),
+                        .sum = device_memory(x, DSC_F32, 2 * MOST * BLOCKS),
+                        .peak = device_memory(x, DSC_F32, MOST * BLOCKS)};
+    check_pass first = check_pass_new(x->c, MOST, 1, 0, 0, false, 9);
+    bool replayed;
+    check_call(x->c, b->type->begin(b, &l, &first.batch, &replayed, &x->c->error), "begin");
+    check_call(x->c, b->type->select(b, token, l.peak, l.logits, MOST, VOCAB, &x->c->error),
+               "select");
+    check_call(x->c, b->type->end(b, &x->c->error), "end");
+    check_pass_free(&first);
+    for (int i = 0; i < 12; i++) {
+        char shape[64];
+        check_pass p = check_pass_new(x->c, rows[i % 4], 1, 0, 0, false, 9);
+        l.rows = rows[i % 4];
+        p.batch.law = &laws[i / 4].law;
+        snprintf(shape, sizeof shape, "F32 %" PRId64 " of %s", l.rows, laws[i / 4].name);
+        line(x, "summarize", shape, &p.batch, REPEATS, one_summarize, &l,
+             4. * (double)(l.rows * VOCAB), 0);
+        check_pass_free(&p);
+    }
+    b->type->free(b, token);
+    b->type->free(b, (void *)(uintptr_t)l.logits);
+    b->type->free(b, l.kept);
+    b->type->free(b, l.sum);
+    b->type->free(b, l.peak);
+}
+
 static void bench_layer(bench *x, dsc_dtype dtype)
 {
     enum { LAYERS = 16, SLOTS = 8448, MOST = 128, REPEATS = 64 };
@@ -241,4 +301,5 @@ void check_bench(check *c)
     printf("op,shape,us,GB/s,share,TFLOP/s\n");
     bench_products(&x, DSC_BF16);
     bench_layer(&x, DSC_BF16);
+    bench_laws(&x);
 }

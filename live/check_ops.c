@@ -296,6 +296,7 @@ int main(int argc, char **argv)
     } else {
         check_rows(&c);
         check_products(&c);
+        check_laws(&c);
         check_attention(&c);
         check_passes(&c);
         check_invariance(&c, invariant);

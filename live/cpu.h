@@ -82,4 +82,9 @@ int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, ds
 int live_cpu_select(live_backend *b, int32_t *token, float *margin, const float *logits,
                     int64_t rows, int64_t vocab, dsc_error *err);
 
+// cpu_laws.c
+int live_cpu_summarize(live_backend *b, live_kept *kept, double *sum, float *peak,
+                       const int32_t *token, const float *logits, int64_t rows, int64_t vocab,
+                       dsc_error *err);
+
 #endif

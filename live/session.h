@@ -9,13 +9,6 @@
 #include "sim/model.h"
 #include "traces/trace.h"
 
-// How tokens are drawn: in the order of HF transformers.
-typedef struct live_sampling {
-    double temperature; // 0: the likeliest
-    int64_t top_k;      // 0: all
-    double top_p;       // 1: all
-} live_sampling;
-
 // Wall time in passes, and how many.
 typedef struct live_times {
     double prefill_s; // of the prompt, all but its last token

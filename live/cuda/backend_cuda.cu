@@ -141,17 +141,23 @@ static int cuda_wait(live_backend *b, dsc_error *err)
                   : cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", err);
 }
 
+static int copy_async(live_cuda *c, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                      dsc_error *err)
+{
+    c->follows = false;
+    if (bytes == 0)
+        return DSC_OK;
+    return cuda_check(c, cudaMemcpyAsync(to, from, bytes, kind, c->stream), "cudaMemcpyAsync", err);
+}
+
 static int transfer(live_backend *b, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                     dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
     int failed = cuda_use_idle(c, err);
-    c->follows = false;
-    if (failed || bytes == 0)
-        return failed;
-    failed =
-        cuda_check(c, cudaMemcpyAsync(to, from, bytes, kind, c->stream), "cudaMemcpyAsync", err);
-    return failed ? failed : cuda_wait(b, err);
+    if (!failed)
+        failed = copy_async(c, to, from, bytes, kind, err);
+    return failed || bytes == 0 ? failed : cuda_wait(b, err);
 }
 
 static int cuda_upload(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
@@ -168,11 +174,39 @@ static int cuda_copy(live_backend *b, void *to, const void *from, size_t bytes, 
 {
     live_cuda *c = cuda_of(b);
     const int failed = cuda_use(c, err);
-    c->follows = false;
-    if (failed || bytes == 0)
-        return failed;
-    return cuda_check(c, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, c->stream),
-                      "cudaMemcpyAsync", err);
+    return failed ? failed : copy_async(c, to, from, bytes, cudaMemcpyDeviceToDevice, err);
+}
+
+static int cuda_fetch(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    const int failed = cuda_use(c, err);
+    return failed ? failed : copy_async(c, to, from, bytes, cudaMemcpyDeviceToHost, err);
+}
+
+static int cuda_alloc_host(live_backend *b, void **out, size_t bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    *out = NULL;
+    const size_t some = bytes ? bytes : 1;
+    int failed = cuda_use_idle(c, err);
+    if (!failed)
+        failed = cuda_check(c, cudaMallocHost(out, some), "cudaMallocHost", err);
+    if (failed)
+        *out = NULL;
+    else
+        memset(*out, 0, some);
+    return failed;
+}
+
+static void cuda_free_host(live_backend *b, void *p)
+{
+    live_cuda *c = cuda_of(b);
+    if (!p || cuda_use_idle(c, NULL))
+        return;
+    forget_graphs(c); // one of them may write to it
+    cudaStreamSynchronize(c->stream);
+    cudaFreeHost(p);
 }
 
 static dsc_dtype cuda_cache_dtype(dsc_dtype weights)
@@ -213,11 +247,15 @@ static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, c
 {
     size_t at = 0;
     const int32_t prefix = (int32_t)batch->prefix;
+    cuda_law law = {};
+    if (batch->law) // of a temperature that has no reciprocal: as in theory/softmax.c
+        law = {fmin(1 / batch->law->temperature, 1e300), batch->law->top_p, batch->law->top_k};
     pass->tokens = batch->tokens;
     pass->sequences = batch->sequences;
     pass->outputs = batch->outputs;
     pass->words = batch->mask ? batch->words : 0;
     pass->mask = pack(host, device, &at, batch->mask, batch->tokens * batch->words);
+    pass->law = pack(host, device, &at, batch->law ? &law : NULL, 1);
     pass->prefix = pack(host, device, &at, &prefix, 1);
     pass->token = pack(host, device, &at, batch->token, batch->tokens * batch->sequences);
     pass->position = pack(host, device, &at, batch->position, batch->tokens);
@@ -281,7 +319,7 @@ static cuda_graph *find_graph(live_cuda *c, const void *owner, const live_batch 
         cuda_graph *g = &c->graph[i];
         if (g->owner == owner && g->tokens == batch->tokens && g->sequences == batch->sequences &&
             g->outputs == batch->outputs && g->words == batch->words &&
-            g->features == (batch->feature != NULL))
+            g->features == (batch->feature != NULL) && g->laws == cuda_laws_of(batch->law))
             return g;
     }
     return NULL;
@@ -299,6 +337,7 @@ static cuda_graph *new_graph(live_cuda *c, const void *owner, const live_batch *
     g->outputs = batch->outputs;
     g->words = batch->words;
     g->features = batch->feature != NULL;
+    g->laws = cuda_laws_of(batch->law);
     return g;
 }
 
@@ -396,11 +435,11 @@ static void cuda_close(live_backend *b)
 }
 
 static const live_backend_type cuda_type = {
-    "cuda",    cuda_alloc,  cuda_free,        cuda_upload, cuda_download,
-    cuda_copy, cuda_fill,   cuda_cache_dtype, cuda_memory, cuda_begin,
-    cuda_end,  cuda_wait,   cuda_embed,       cuda_gather, cuda_scatter,
-    cuda_norm, cuda_matmul, cuda_rotate,      cuda_attend, cuda_activate,
-    cuda_add,  cuda_select, cuda_move,        cuda_probe,  cuda_close,
+    "cuda",          cuda_alloc,     cuda_free,   cuda_upload,      cuda_download, cuda_copy,
+    cuda_alloc_host, cuda_free_host, cuda_fill,   cuda_cache_dtype, cuda_memory,   cuda_begin,
+    cuda_end,        cuda_wait,      cuda_embed,  cuda_gather,      cuda_scatter,  cuda_norm,
+    cuda_matmul,     cuda_rotate,    cuda_attend, cuda_activate,    cuda_add,      cuda_select,
+    cuda_summarize,  cuda_fetch,     cuda_move,   cuda_probe,       cuda_close,
 };
 
 // Stream, cuBLAS with a workspace of its own (one that cuBLAS allocated itself could not be

@@ -39,9 +39,17 @@ enum {
     CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS: what it recommends for compute capability 9.0
 };
 
+// The law of a pass (live_sampling).
+typedef struct cuda_law {
+    double by; // 1 / temperature
+    double top_p;
+    int64_t top_k;
+} cuda_law;
+
 // The lists of the current pass on the device.
 typedef struct cuda_pass {
     const uint64_t *mask;  // [tokens][words]
+    const cuda_law *law;   // [1] or NULL
     const int32_t *prefix; // [1]
     const int32_t *token, *position, *slot, *output, *feature;
     int64_t tokens, sequences, outputs, words;
@@ -52,8 +60,19 @@ typedef enum cuda_scratch_use {
     CUDA_ACTIVATIONS, // in the weights' dtype, for cuBLAS
     CUDA_PRODUCTS,    // of fixed shape, of an invariant backend
     CUDA_PARTIALS,    // of the attention
+    CUDA_LAWS,        // of what top-k and top-p keep
     CUDA_SCRATCHES,
 } cuda_scratch_use;
+
+// What is done for a law depends on whether it leaves out tokens.
+typedef enum cuda_laws { CUDA_NO_LAW, CUDA_ALL_TOKENS, CUDA_FILTERED } cuda_laws;
+
+static inline cuda_laws cuda_laws_of(const live_sampling *law)
+{
+    return !law                                 ? CUDA_NO_LAW
+           : law->top_k > 0 || law->top_p < 1.0 ? CUDA_FILTERED
+                                                : CUDA_ALL_TOKENS;
+}
 
 // A pass that was seen: first it runs as it comes (kernels are loaded and scratch memory grows),
 // then it is captured, then replayed.
@@ -61,6 +80,7 @@ typedef struct cuda_graph {
     const void *owner;
     int64_t tokens, sequences, outputs, words;
     bool features;
+    cuda_laws laws;
     int64_t vocab, learned; // rows of the embeddings of tokens and positions; 0: none
     cudaGraphExec_t exec;   // NULL: seen once
 } cuda_graph;
@@ -137,6 +157,12 @@ int cuda_attend(live_backend *b, float *out, const float *qkv, const live_attent
                 const live_cache *cache, int64_t layer, dsc_error *err); // attend.cu
 int cuda_select(live_backend *b, int32_t *token, float *margin, const float *logits, int64_t rows,
                 int64_t vocab, dsc_error *err); // select.cu
+int cuda_summarize(live_backend *b, live_kept *kept, double *sum, float *peak, const int32_t *token,
+                   const float *logits, int64_t rows, int64_t vocab,
+                   dsc_error *err); // summarize.cu
+// Into peak as cuda_summarize, and into kept of the rows that are not left out.
+int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, const float *logits,
+             int64_t rows, int64_t vocab, dsc_error *err); // cut.cu
 int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
               uint64_t stream, double limit, dsc_error *err); // memory.cu
 int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,

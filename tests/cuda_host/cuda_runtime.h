@@ -65,12 +65,14 @@ struct thread {
     ucontext_t context;
     wait_for waits;
     int turn; // of the exchanges of its warp
+    int poll; // of the votes of its block
 };
 
 static const size_t stack_bytes = 64 << 10;
 static std::vector<thread> threads;
 static std::vector<std::vector<char>> stacks;
 static std::vector<uint64_t> exchange; // [2][threads]: what lanes offer, by the parity of the turn
+static int votes[3];                   // of a poll, of the one before it and of the next
 static ucontext_t scheduler;
 static int current;
 static std::function<void()> body;
@@ -110,11 +112,12 @@ static void run_block(int count)
     while ((int)stacks.size() < count)
         stacks.emplace_back(stack_bytes);
     threads.resize((size_t)count);
+    memset(votes, 0, sizeof votes);
     exchange.assign(2 * (size_t)count, 0);
     for (int t = 0; t < count; t++) {
         thread &h = threads[(size_t)t];
         h.waits = NOTHING;
-        h.turn = 0;
+        h.turn = h.poll = 0;
         getcontext(&h.context);
         h.context.uc_stack.ss_sp = stacks[(size_t)t].data();
         h.context.uc_stack.ss_size = stack_bytes;
@@ -177,6 +180,19 @@ template <typename T> static inline T __shfl_xor_sync(unsigned mask, T x, int st
 {
     return emulated::shuffle(mask, x, (emulated::current % 32) ^ step);
 }
+template <typename T> static inline T __shfl_up_sync(unsigned mask, T x, int step)
+{
+    const int lane = emulated::current % 32;
+    return emulated::shuffle(mask, x, lane < step ? lane : lane - step);
+}
+static inline int __syncthreads_count(bool vote)
+{
+    const int poll = emulated::threads[(size_t)emulated::current].poll++;
+    emulated::votes[(poll + 1) % 3] = 0; // that of two polls before, which all have read
+    emulated::votes[poll % 3] += vote;
+    emulated::pause(emulated::BLOCK);
+    return emulated::votes[poll % 3];
+}
 static inline unsigned __ballot_sync(unsigned mask, bool vote)
 {
     unsigned all = 0;
@@ -197,6 +213,10 @@ static inline int __ffsll(long long x)
 {
     return __builtin_ffsll(x);
 }
+static inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
 static inline int __popcll(unsigned long long x)
 {
     return __builtin_popcountll(x);
@@ -210,6 +230,29 @@ static inline float __uint_as_float(unsigned x)
     float f;
     memcpy(&f, &x, sizeof f);
     return f;
+}
+
+static inline unsigned __float_as_uint(float f)
+{
+    unsigned x;
+    memcpy(&x, &f, sizeof x);
+    return x;
+}
+
+// Threads run one after the other.
+template <typename T> static inline T emulated_add(T *p, T x)
+{
+    const T before = *p;
+    *p += x;
+    return before;
+}
+static inline unsigned atomicAdd(unsigned *p, unsigned x)
+{
+    return emulated_add(p, x);
+}
+static inline unsigned long long atomicAdd(unsigned long long *p, unsigned long long x)
+{
+    return emulated_add(p, x);
 }
 
 // --- the runtime -----------------------------------------------------------------------------
@@ -274,6 +317,8 @@ static inline cudaError_t cudaFree(void *p)
 static inline cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
     *p = malloc(bytes);
+    if (*p)
+        memset(*p, 0xff, bytes);
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 static inline cudaError_t cudaFreeHost(void *p)

@@ -6,6 +6,7 @@
 #include <cmath>
 
 using std::isnan;
+using std::min;
 
 size_t emulated_memory = (size_t)1 << 30;
 size_t emulated_used;
@@ -13,9 +14,11 @@ int emulated_replays;
 
 #include "live/cuda/attend.cu"
 #include "live/cuda/backend_cuda.cu"
+#include "live/cuda/cut.cu"
 #include "live/cuda/matmul.cu"
 #include "live/cuda/memory.cu"
 #include "live/cuda/probe.cu"
 #include "live/cuda/rotate.cu"
 #include "live/cuda/rows.cu"
 #include "live/cuda/select.cu"
+#include "live/cuda/summarize.cu"

@@ -304,6 +304,86 @@ static void test_select(void **state)
     assert_true(margin[1] == 0);
 }
 
+// The exponentials of what top-k and top-p leave of a row, else 0; by comparing all with all.
+static void weigh(const float *x, int n, const live_sampling *law, float most, double *weight)
+{
+    double total = 0, e[300];
+    for (int i = 0; i < n; i++) {
+        int above = 0;
+        for (int j = 0; j < n; j++)
+            above += x[j] > x[i];
+        const bool counted = !(law->top_k > 0 && above >= law->top_k);
+        e[i] = counted ? exp(((double)x[i] - (double)most) / law->temperature) : 0;
+        total += e[i];
+    }
+    for (int i = 0; i < n; i++) {
+        double before = 0;
+        for (int j = 0; j < n; j++)
+            before += x[j] > x[i] || (x[j] >= x[i] && j < i) ? e[j] : 0;
+        weight[i] = before < law->top_p * total ? e[i] : 0;
+    }
+}
+
+static void check_summary(const float *x, int n, const live_sampling *law, float most,
+                          const live_kept *kept, const double *sum, const float *peak)
+{
+    double weight[300], expected[3] = {0};
+    float largest[3] = {-INFINITY, -INFINITY, -INFINITY};
+    weigh(x, n, law, most, weight);
+    for (int i = 0; i < n; i++) {
+        const bool keeps = x[i] > kept->least || (x[i] >= kept->least && i <= kept->last);
+        if (x[i] > -INFINITY)
+            assert_int_equal(keeps, weight[i] > 0);
+        expected[i / 128] += weight[i];
+        largest[i / 128] = fmaxf(largest[i / 128], x[i]);
+    }
+    for (int b = 0; b < 3; b++) {
+        assert_true(fabs(sum[b] - expected[b]) < 1e-12 * (expected[b] + 1));
+        assert_memory_equal(&peak[b], &largest[b], sizeof *peak);
+    }
+}
+
+static void test_summarize(void **state)
+{
+    (void)state;
+    enum { VOCAB = 300, BLOCKS = 3, ROWS = 4 };
+    const live_sampling laws[] = {{1, 0, 1},   {.5, 0, .9},   {2, 7, 1},
+                                  {1, 40, .6}, {1, VOCAB, 1}, {.1, 1, 1}};
+    dsc_error err;
+    float *x = numbers(ROWS * VOCAB, 77), peak[ROWS * BLOCKS];
+    double sum[ROWS * BLOCKS];
+    int32_t token[ROWS];
+    live_kept kept[ROWS];
+    bool replayed;
+    for (int i = 0; i < ROWS * VOCAB; i++)
+        x[i] = i / VOCAB == 1 ? rintf(3 * x[i]) : 5 * x[i]; // one row of many equals
+    x[2 * VOCAB + 5] = NAN;
+    x[3 * VOCAB + 131] = -INFINITY;
+    assert_ok(backend->type->select(backend, token, peak, x, ROWS, VOCAB, &err), err);
+    assert_int_equal(token[2], -1);
+    for (size_t l = 0; l < sizeof laws / sizeof *laws; l++) {
+        const live_batch batch = {.law = &laws[l]};
+        assert_ok(backend->type->begin(backend, x, &batch, &replayed, &err), err);
+        assert_ok(backend->type->summarize(backend, kept, sum, peak, token, x, ROWS, VOCAB, &err),
+                  err);
+        assert_ok(backend->type->end(backend, &err), err);
+        for (int r = 0; r < ROWS; r++)
+            if (r != 2)
+                check_summary(x + r * VOCAB, VOCAB, &laws[l], x[r * VOCAB + token[r]], &kept[r],
+                              sum + r * BLOCKS, peak + r * BLOCKS);
+        for (int b = 2 * BLOCKS; b < 3 * BLOCKS; b++)
+            assert_true(!(sum[b] < 0 || sum[b] > 0) && !(peak[b] < 0 || peak[b] > 0));
+        assert_true(kept[2].least <= -INFINITY && kept[2].last >= VOCAB - 1);
+    }
+    const live_batch batch = {0};
+    assert_ok(backend->type->begin(backend, x, &batch, &replayed, &err), err);
+    assert_int_equal(
+        backend->type->summarize(backend, kept, sum, peak, token, x, ROWS, VOCAB, &err),
+        DSC_EUSAGE);
+    assert_ok(backend->type->end(backend, &err), err);
+    drop(x);
+}
+
 static void test_lists(void **state)
 {
     (void)state;
@@ -457,12 +537,12 @@ static void test_probe(void **state)
 int main(void)
 {
     static const struct CMUnitTest each[] = {
-        cmocka_unit_test(test_half),          cmocka_unit_test(test_fill),
-        cmocka_unit_test(test_memory),        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_matmul_bits),   cmocka_unit_test(test_norm),
-        cmocka_unit_test(test_activate),      cmocka_unit_test(test_select),
-        cmocka_unit_test(test_lists),         cmocka_unit_test(test_exponentials),
-        cmocka_unit_test(test_kernels_agree),
+        cmocka_unit_test(test_half),         cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_matmul_bits),  cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_activate),     cmocka_unit_test(test_select),
+        cmocka_unit_test(test_summarize),    cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_exponentials), cmocka_unit_test(test_kernels_agree),
     };
     static const struct CMUnitTest once[] = {
         cmocka_unit_test(test_open),
