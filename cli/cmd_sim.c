@@ -290,8 +290,9 @@ static int read_cost(context *c, const dsc_option_value *value, dsc_cost *cost, 
 }
 
 // What a person would not guess: which engine, and how well the cost fits.
-static void print_notes(const context *c, const dsc_run_options *run)
+static void print_notes(const context *c, const dsc_trace *trace, const dsc_run_options *run)
 {
+    cli_note_laws(trace, c->config->drafter, &c->engine);
     if (c->per_request)
         return;
     if (c->engine.expected)
@@ -318,7 +319,7 @@ static int prepare(context *c, const dsc_trace *trace, dsc_run_options *run,
     if (!rc)
         rc = dsc_run_choose(trace, c->config, 1, run, &c->engine, err);
     if (!rc)
-        print_notes(c, run);
+        print_notes(c, trace, run);
     if (!rc)
         rc = dsc_bootstrap_init(&c->bootstrap, RESAMPLES, run->seed, err);
     if (!rc)

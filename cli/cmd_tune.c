@@ -183,6 +183,8 @@ static int note_engine(dsc_table *t, const dsc_trace *trace, const dsc_space *sp
     int rc = dsc_run_choose(trace, &last, 1, run, &engine, err);
     dsc_config_fini(&last);
     snprintf(key, sizeof key, "engine_%s", space->drafter->name);
+    if (!rc)
+        cli_note_laws(trace, space->drafter, &engine);
     if (!rc && engine.expected)
         rc = dsc_table_comment(t, key, engine.why, err);
     snprintf(key, sizeof key, "note_%s", space->drafter->name);

@@ -2,6 +2,7 @@
 #include "cli/simulate.h"
 #include "cli/workload.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,4 +63,26 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
     }
     free(list);
     return rc;
+}
+
+bool cli_reads_ranks(const dsc_engine_choice *engine)
+{
+    return strncmp(engine->reads, "draft_rank", 10) == 0 ||
+           strcmp(engine->reads, "draft_argmax") == 0;
+}
+
+void cli_note_laws(const dsc_trace *trace, const dsc_drafter_type *method,
+                   const dsc_engine_choice *engine)
+{
+    if (!trace || !engine->expected || cli_reads_ranks(engine))
+        return;
+    json_t *origin = json_loads(dsc_trace_get_info(trace)->provenance, 0, NULL);
+    json_t *written = json_object_get(origin, "temperature");
+    json_t *laws = json_object_get(origin, "laws_temperature");
+    if (json_is_number(written) && json_is_number(laws) && json_number_value(written) == 0)
+        fprintf(stderr,
+                "draftscope: note: %s: the trace was recorded at temperature 0, its laws are those "
+                "of temperature %g: a greedy live run has other counts\n",
+                method->name, json_number_value(laws));
+    json_decref(origin);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sim and sweep share: what they say about the trace they run on.
+// What sim, sweep and tune share: what they say about the trace they run on.
 #ifndef DSC_CLI_SIMULATE_H
 #define DSC_CLI_SIMULATE_H
 
 #include "cli/method.h"
 #include "sim/language.h"
+#include "sim/run.h"
 
 // Says on stderr, once, what a user would otherwise have to guess from a column of zeros: the
 // chosen references do not occur in the trace or, where that is NULL, in what the model `target` is
@@ -13,5 +14,11 @@
 int cli_note_missing_references(const dsc_trace *trace, const dsc_language *target,
                                 const dsc_drafter_type *drafter, const dsc_option_value *value,
                                 dsc_error *err);
+// Whether what is expected comes from the draft model's recorded ranks, and not from probabilities.
+bool cli_reads_ranks(const dsc_engine_choice *engine);
+// Says on stderr that a live recording was greedy and its laws are those of another temperature,
+// when they are what `method` is expected by. `trace` may be NULL.
+void cli_note_laws(const dsc_trace *trace, const dsc_drafter_type *method,
+                   const dsc_engine_choice *engine);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the simulator says of a configuration that was run live, and what it costs.
+#include "cli/simulate.h"
 #include "cli/validate_live.h"
 #include "sim/price.h"
 #include "sim/run.h"
@@ -50,13 +51,6 @@ static int take(void *user, const dsc_request *q, const dsc_counts *counts, dsc_
     return DSC_OK;
 }
 
-// Whether the engine reads which tokens a draft model says, not with what probability.
-static bool reads_ranks(const dsc_engine_choice *engine)
-{
-    return strncmp(engine->reads, "draft_rank", 10) == 0 ||
-           strcmp(engine->reads, "draft_argmax") == 0;
-}
-
 // Whether what was recorded says something of this line.
 static bool applies(validate_prediction *p, const validate_line *l, const dsc_engine_choice *engine)
 {
@@ -65,7 +59,7 @@ static bool applies(validate_prediction *p, const validate_line *l, const dsc_en
     if (l->temperature > 0 && (l->rule->greedy || !l->rule->lossless))
         unknown(p, "above temperature 0 this rule does not write what the target would, which is "
                    "what was recorded");
-    else if (l->temperature == 0 && engine->expected && !reads_ranks(engine))
+    else if (l->temperature == 0 && engine->expected && !cli_reads_ranks(engine))
         unknown(p, "at temperature 0 the probabilities that are recorded are those of temperature "
                    "1, by which nothing was drawn");
     else
@@ -126,7 +120,7 @@ static int simulate(validate_prediction *p, const dsc_trace *trace, const valida
     p->known = true;
     p->ends_unknown = engine.expected || engine.recorded;
     // Acceptances of a forced run may be drawn by what was recorded.
-    p->exact = l->trace_hash ? !engine.expected || reads_ranks(&engine) : l->temperature == 0;
+    p->exact = l->trace_hash ? !engine.expected || cli_reads_ranks(&engine) : l->temperature == 0;
     put_source(p, &engine);
     return DSC_OK;
 }

@@ -70,6 +70,16 @@ if [ -d "$demo/target" ]; then
         "$draftscope"
 fi
 
+# Of a greedy recording the laws are those of another temperature: who replays draws is told.
+"$draftscope" sim llama.dst --method spectr --drafts 2 --rule kseq >sim.out 2>err
+check "laws that nothing was drawn from" grep -q 'note: spectr: .* temperature 0, .* temperature 1' err
+"$draftscope" sim llama.dst --method chain --length 3 >sim.out 2>err
+check "ranks are those of the run" sh -c '! grep -q note err'
+good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method chain --length 2 \
+    --prompts ids.jsonl --max-tokens 12 --temperature .8 --statistics 2 -o drawn.dst
+"$draftscope" sim drawn.dst --method spectr --drafts 2 --rule kseq >sim.out 2>err
+check "laws that were drawn from" sh -c '! grep -q note err'
+
 # --- what is recorded --------------------------------------------------------------------------
 
 info() { # TRACE FIELD
@@ -114,6 +124,8 @@ good run --target "$fixtures/llama_old" --method llma --references all --k 4 --f
 cp out forced.json
 "$draftscope" sim llama.dst --method llma --references all --k 4 --json >sim.json 2>err
 same "forced and simulated" forced.json sim.json
+bad 2 'outputs are as recorded' run --target "$fixtures/llama_old" --method none --force llama.dst \
+    --max-tokens 5
 "$draftscope" trace synth --model markov:300 --requests 3 --max-tokens 9 -o other.dst
 bad 4 'is not in the target' run --target "$fixtures/llama_old" --method none --json \
     --force other.dst
