@@ -81,13 +81,32 @@ static int write_table(const dsc_table *t, dsc_outfile *f, dsc_error *err)
     return dsc_outfile_commit(f, err);
 }
 
-// What was measured before an interruption is a grid by fewer repeats, or of fewer tokens.
+// What was measured before an interruption, or before memory ran out, is a grid by fewer repeats,
+// or of fewer tokens.
+static int keep(const dsc_table *t, int rc, const char *path, dsc_outfile *f, dsc_error *err)
+{
+    dsc_error late;
+    if (!t->rows)
+        return rc == DSC_EINTERRUPT ? dsc_fail(err, rc, "interrupted: nothing was written") : rc;
+    const int written = write_table(t, f, &late);
+    if (written) {
+        *err = late;
+        return written;
+    }
+    const double most = dsc_table_real(t, t->rows - 1, 0);
+    if (rc == DSC_EINTERRUPT)
+        return dsc_fail(err, rc, "interrupted: passes of up to %.0f tokens are in %.500s", most,
+                        path);
+    err->status = DSC_EABSENT; // of the device, as in a run
+    return dsc_error_prefix(err, DSC_EABSENT, "passes of up to %.0f tokens are in %.500s", most,
+                            path);
+}
+
 static int measure(const live_pair *p, const live_grid *g, const dsc_option_value *value,
                    const dsc_option_value *models, dsc_outfile *f, dsc_error *err)
 {
     cli_progress progress;
     dsc_table t = {0};
-    dsc_error late = {0};
     live_profile_options o = {.target = p->weights[LIVE_TARGET],
                               .draft = p->weights[LIVE_DRAFT],
                               .grid = *g,
@@ -100,18 +119,10 @@ static int measure(const live_pair *p, const live_grid *g, const dsc_option_valu
     if (!rc)
         rc = live_profile(&t, &o, err);
     cli_progress_end(&progress);
-    const bool kept = rc == DSC_EINTERRUPT && t.rows > 0;
-    if (!rc || kept) {
-        const int written = write_table(&t, f, &late);
-        if (written)
-            *err = late;
-        else if (kept)
-            dsc_fail(err, rc, "interrupted: passes of up to %.0f tokens are in %.500s",
-                     dsc_table_real(&t, t.rows - 1, 0), value[OUT].text);
-        rc = written ? written : rc;
-    } else if (rc == DSC_EINTERRUPT) {
-        dsc_fail(err, rc, "interrupted: nothing was written");
-    }
+    if (!rc)
+        rc = write_table(&t, f, err);
+    else if (rc == DSC_EINTERRUPT || rc == DSC_ENOMEM)
+        rc = keep(&t, rc, value[OUT].text, f, err);
     dsc_table_fini(&t);
     return rc;
 }

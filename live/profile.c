@@ -479,7 +479,8 @@ int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
         dsc_error late = {0};
         rc = measure_all(&p, &repeats, &cells, err);
         const int written = write_rows(&p, t, repeats, cells, &late);
-        if (written) {
+        if (written) { // a part of a grid is none
+            dsc_table_fini(t);
             rc = written;
             *err = late;
         }

@@ -26,10 +26,10 @@ typedef struct live_profile_options {
 
 // Fills *t: comment lines with what the device was measured to do, columns, and a row for each
 // cell, sorted as the cost table wants it. Passes are run before any is timed. Memory is
-// checked before anything is. DSC_EINTERRUPT: progress asked to stop; *t then has the grid by the
-// rounds that are complete or, in the first, the rows of all `tokens` that are: a full grid too.
-// DSC_ENOMEM, DSC_EUSAGE: a grid beyond what the model can do (learned positions, heads in
-// batches).
+// checked before anything is. DSC_EINTERRUPT: progress asked to stop; DSC_ENOMEM: in a pass. *t
+// then has the grid by the rounds that are complete or, in the first, the rows of all `tokens` that
+// are: a full grid too. DSC_ENOMEM before the passes or behind them: no rows. DSC_EUSAGE: a grid
+// beyond what the model can do (learned positions, heads in batches).
 int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err);
 
 // "1:128", "0,512:4096:512": as lists of an INT option (dsc_option_list), but for ranges without a

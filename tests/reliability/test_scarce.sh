@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Memory that runs out at any moment of a live run and of a recording (scarce.c): one line says so.
-# In a request the exit status is 3 and what was finished by then is printed and kept; it is 1 before
-# the first request and behind the last.
+# Memory that runs out at any moment of a live run, of a recording and of a profile (scarce.c): one
+# line says so. In a request the exit status is 3 and what was finished by then is printed and kept; it
+# is 1 before the first request and behind the last. Likewise in the passes of a profile.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
 scarce=${SCARCE:-${draftscope%/*}/tests/reliability/scarce_live}
@@ -20,6 +20,7 @@ awk 'BEGIN { for (i = 1; i <= 4; i++) {
     print "]]}" } }' >prompts.jsonl
 models="--target $fixtures/llama --draft $fixtures/llama --prompts prompts.jsonl --max-tokens 16
     --threads 1 --device cpu --progress never"
+least=4
 
 value() { # FIELD of `out`
     sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" out
@@ -36,7 +37,7 @@ each() { # command and method: calls `verdict N`
         verdict
     done
     check "$1: without it, all goes well: exit $code" test "$code" = 0
-    check "$1: $in_run of $((n - 1)) are in the run" test "$in_run" -ge 4
+    check "$1: $in_run of $((n - 1)) are in the run" test "$in_run" -ge "$least"
 }
 one_line() {
     test "$(wc -l <err)" = 1 && grep -q '^draftscope: .*memory' err
@@ -80,5 +81,27 @@ verdict() {
     [ $code = 0 ] || check "record, $n: one line, not: $(cat err)" one_line
 }
 each record --method chain --length 3 -o kept.dst
+
+# --- live profile ------------------------------------------------------------------------------
+
+verdict() {
+    case $code in
+    0 | 1) check "profile, $n: a table without a failure" test $code = 0 -o ! -e kept.tsv ;;
+    3)
+        in_run=$((in_run + 1))
+        check "profile, $n: says what is kept: $(cat err)" \
+            grep -q 'passes of up to [1-8] tokens are in kept.tsv: .*memory' err
+        most=$(sed -n 's/.*passes of up to \([0-9]*\) tokens.*/\1/p' err)
+        rows=$(grep -c '^[0-9]' kept.tsv)
+        check "profile, $n: a full grid of up to $most tokens" sh -c '[ $(($2 % 2)) = 0 ] &&
+            tail -n 1 kept.tsv | grep -q "^$1.16.1"' sh "$most" "$rows"
+        ;;
+    *) not_ok "profile, $n: exit $code ($(cat err))" ;;
+    esac
+    [ $code = 0 ] || check "profile, $n: one line, not: $(cat err)" one_line
+}
+least=1 # a pass of more tokens than those before
+models="--target $fixtures/llama --threads 1 --device cpu --progress never"
+each profile --tokens 1,2,4,8 --context 0,16 --repeats 1 -o kept.tsv
 
 summary
