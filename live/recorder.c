@@ -4,6 +4,7 @@
 // along a chain, so its positions are asked one at a time, each behind the target's features; and
 // at each the output's tokens are drafted, one level a pass, for what it would say deeper.
 #include "live/recorder.h"
+#include "live/clock.h"
 
 #include "sim/reduce_columns.h"
 
@@ -14,6 +15,8 @@
 #include <string.h>
 
 enum { SHARD_TOKENS = 1 << 14, CHUNK = 32 }; // tokens of a shard; positions of a pass
+// A shard is cut after so many seconds, too: models may take hours for its tokens.
+static const double SHARD_S = 60;
 
 // The rows of one side, of the request.
 typedef struct kept_rows {
@@ -42,6 +45,7 @@ struct live_recorder {
     int32_t vocab;    // of both
     int64_t requests; // written
     int64_t excluded;
+    double cut_s; // when a shard was last cut for its age
     kept_steps steps;
     double draft_s, target_s; // in passes when the last step ended
     dsc_draft draft;
@@ -407,7 +411,11 @@ int live_recorder_add(live_recorder *r, dsc_request_input *q, dsc_error *err)
     put_columns(r, q);
     rc = dsc_trace_writer_add(r->writer, q, err);
     r->requests += !rc;
-    return rc;
+    const double now = live_now_s();
+    if (rc || now - r->cut_s < SHARD_S)
+        return rc;
+    r->cut_s = now;
+    return dsc_trace_writer_cut(r->writer, err);
 }
 
 int64_t live_recorder_excluded(const live_recorder *r)
@@ -517,6 +525,7 @@ int live_recorder_new(live_recorder **out, const live_record *o, dsc_error *err)
         return rc;
     live_recorder *r = p;
     r->o = *o;
+    r->cut_s = live_now_s();
     rc = check_draft(r, err);
     r->models.target = live_session_model(o->target);
     if (r->o.rows == DSC_ROWS_LISTED && r->o.top > r->vocab)

@@ -289,6 +289,8 @@ DSC_API int dsc_trace_writer_append(dsc_trace_writer **out, const char *path,
 // writer can go on. DSC_EIO: a shard, the former perhaps, could not be written; all that is left is
 // to abort, which then leaves NAME.dst.tmp with the shards that were finished.
 DSC_API int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err);
+// Cuts the shard where it is, if it holds a request. DSC_EIO as above.
+DSC_API int dsc_trace_writer_cut(dsc_trace_writer *w, dsc_error *err);
 // Writes the last shard and the manifest, syncs, and gives the folder its final name. `provenance`
 // (a JSON object) replaces the one given at open when not NULL. Frees w, also on failure: then the
 // final name is what it was before (free, or the former trace), and what could not be written or

@@ -526,6 +526,13 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
     return is_full(w) ? cut_shard(w, err) : DSC_OK;
 }
 
+int dsc_trace_writer_cut(dsc_trace_writer *w, dsc_error *err)
+{
+    if (w->failed.status)
+        return dsc_fail(err, w->failed.status, "%s", w->failed.message);
+    return w->now->entry.requests ? cut_shard(w, err) : DSC_OK;
+}
+
 // --- finishing ---------------------------------------------------------------------------------
 
 static int settle_provenance(dsc_trace_writer *w, const char *provenance, dsc_error *err)

@@ -46,6 +46,28 @@ static bool nothing_beside(const char *name)
     return !exists(path);
 }
 
+// A shard is cut where it is asked for, and none without a request; what was cut can be read while
+// the writer goes on.
+static void shards_are_cut_on_request(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_trace_writer *w;
+    const dsc_trace_info info = sample_info(true, true);
+    expect_ok(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, false, 1 << 20, &err), &err);
+    expect_ok(dsc_trace_writer_cut(w, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        expect_ok(dsc_trace_writer_add(w, &samples[i], &err), &err);
+        expect_ok(dsc_trace_writer_cut(w, &err), &err);
+        expect_ok(dsc_trace_writer_cut(w, &err), &err);
+    }
+    assert_in_range(requests_of("a.dst.tmp"), 1, 2); // the second may still be on its way
+    expect_ok(dsc_trace_writer_commit(w, NULL, &err), &err);
+    assert_int_equal(requests_of("a.dst"), 2);
+    assert_true(exists("a.dst/shard-00001.safetensors"));
+    assert_false(exists("a.dst/shard-00002.safetensors"));
+}
+
 // --- names and what is there already -------------------------------------------------------------
 
 static void existing_trace(void **state)
@@ -444,6 +466,7 @@ static void ids_of_many_requests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(shards_are_cut_on_request),
         TEST(existing_trace),
         TEST(foreign_targets_are_left_alone),
         TEST(names_of_shards_are_known_exactly),
