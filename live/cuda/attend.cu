@@ -16,6 +16,7 @@ enum {
     ATTEND_SPLIT = 256,     // places of a split: 8 chunks, two for each warp
     ATTEND_LONG_PASS = 128, // from here on tokens alone fill the device: no splits
     ATTEND_INVARIANT = 128, // tokens of a launch of an invariant backend
+    ATTEND_PARTS = 1 << 28, // bytes of partial results of a launch, but for those of one token
 };
 
 typedef struct attend_job {
@@ -363,6 +364,18 @@ static void (*kernel_for(int64_t head, int64_t queries, int *rows))(attend_job, 
     return *rows == 4 ? attend_kernel<T, 4, 2> : attend_kernel<T, 16, 2>;
 }
 
+// Partial results of a token, in all sequences: its cache's splits, as longer texts replay the
+// pass.
+static int64_t parts_of(const live_cuda *c, const attend_job *j)
+{
+    return c->pass.sequences * j->heads * j->splits;
+}
+
+static size_t part_bytes(const attend_job *j)
+{
+    return sizeof *j->sums + (size_t)j->head * sizeof *j->part;
+}
+
 static int attend_tokens(live_cuda *c, attend_job *j, int64_t first, int64_t count, dsc_dtype dtype,
                          dsc_error *err)
 {
@@ -376,10 +389,8 @@ static int attend_tokens(live_cuda *c, attend_job *j, int64_t first, int64_t cou
     j->tokens = count;
     if (j->splits > 1) {
         void *room = NULL;
-        const size_t parts = (size_t)(count * sequences * j->heads * j->splits);
-        const int failed =
-            cuda_scratch(c, CUDA_PARTIALS,
-                         parts * (sizeof *j->sums + (size_t)j->head * sizeof *j->part), &room, err);
+        const size_t parts = (size_t)(count * parts_of(c, j));
+        const int failed = cuda_scratch(c, CUDA_PARTIALS, parts * part_bytes(j), &room, err);
         if (failed)
             return failed;
         j->sums = (float2 *)room;
@@ -421,7 +432,10 @@ int cuda_attend(live_backend *b, float *out, const float *qkv, const live_attent
     const int64_t tokens = c->pass.tokens;
     const bool unsplit = tokens > ATTEND_LONG_PASS && !b->invariant;
     j.splits = unsplit ? 1 : cuda_blocks(cache->slots, ATTEND_SPLIT);
-    const int64_t each = b->invariant ? (int64_t)ATTEND_INVARIANT : tokens;
+    int64_t each = b->invariant ? (int64_t)ATTEND_INVARIANT : tokens;
+    const int64_t fit = ATTEND_PARTS / (parts_of(c, &j) * (int64_t)part_bytes(&j));
+    if (j.splits > 1 && each > fit)
+        each = fit > 1 ? fit : 1;
     for (int64_t first = 0; first < tokens && !failed; first += each)
         failed = attend_tokens(c, &j, first, tokens - first < each ? tokens - first : each,
                                cache->dtype, err);
