@@ -445,6 +445,8 @@ static int check_words(const dsc_option_value *value, size_t words, dsc_error *e
                         ways ? "several" : "none of them");
     if (value[FORCE_DRAFT].given && !value[REPLAY].given)
         return dsc_fail(err, DSC_EUSAGE, "--force-draft: --force NAME.dst expected with it");
+    if (value[MAX_TOKENS].given && value[REPLAY].given)
+        return dsc_fail(err, DSC_EUSAGE, "--max-tokens: with --force outputs are as recorded");
     return value[PROMPT].given ? cli_check_positionals(words, 1, -1, "-p: a prompt", err)
                                : cli_check_positionals(words, 0, 0, "no argument without -p", err);
 }

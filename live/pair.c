@@ -114,6 +114,11 @@ static int read_names(named name[LIVE_SIDES], const dsc_option_value *value, dsc
                             "--%s: a shape has no weights: --random-weights SEED expected",
                             live_pair_options[shape[s]].name);
     }
+    const int random[] = {LIVE_PAIR_RANDOM_WEIGHTS, LIVE_PAIR_DTYPE};
+    for (size_t i = 0; i < sizeof random / sizeof *random; i++)
+        if (value[random[i]].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
+            return dsc_fail(err, DSC_EUSAGE, "--%s: of a shape: --shape or --draft-shape expected",
+                            live_pair_options[random[i]].name);
     return DSC_OK;
 }
 

@@ -158,6 +158,9 @@ is divergences 0.0
 bad 2 "--random-weights" run --shape ./shape.json --method none --prompts ids.jsonl
 bad 4 "different vocabularies" run --shape ./shape.json --draft-shape ./wide.json \
     --random-weights 3 --method chain --prompts ids.jsonl
+bad 2 "--random-weights: of a shape" run --target "$llama" --random-weights 3 --method none \
+    --prompts ids.jsonl
+bad 2 "--dtype: of a shape" run --target "$llama" --dtype f32 --method none --prompts ids.jsonl
 good list
 check "list: the processors" grep -q '^  cpu  ' out
 good list --json
