@@ -228,16 +228,15 @@ static int record_all(context *c, dsc_error *err)
 
 // --- the trace -----------------------------------------------------------------------------------
 
-// Requests that are finished are kept, when the run was interrupted or the device was full.
+// Requests that are finished are kept, whatever ended the run, but that they could not be written.
 static int finish(context *c, int rc, dsc_error *err)
 {
     const int64_t n = live_recorder_requests(c->recorder);
     const int64_t excluded = live_recorder_excluded(c->recorder);
-    const bool stopped = rc == DSC_EINTERRUPT || rc == DSC_EABSENT;
     dsc_error second;
     int late = DSC_OK;
     cli_progress_end(&c->progress);
-    if (!rc || (stopped && n > 0))
+    if (!rc || (n > 0 && rc != DSC_EIO))
         late = live_recorder_commit(c->recorder, &second);
     if (late) {
         *err = second;

@@ -385,7 +385,7 @@ static int finish(context *c, int rc, dsc_error *err)
     dsc_error second;
     int late = DSC_OK;
     cli_progress_end(&c->progress);
-    if (rc && rc != DSC_EINTERRUPT && rc != DSC_EABSENT)
+    if (rc == DSC_EIO || (rc && rc != DSC_EINTERRUPT && rc != DSC_EABSENT && !c->done))
         return rc;
     if (c->output.stream)
         late = dsc_outfile_commit(&c->output, &second);
