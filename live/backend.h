@@ -113,7 +113,8 @@ typedef struct live_backend_type {
     // --- a pass -------------------------------------------------------------------------------
     // Starts a pass. *replayed: the device already knows the pass of (owner, shape of the batch)
     // and runs it with the new lists (CUDA graphs); no operation follows then, only `end`. `owner`
-    // stands for a fixed sequence of operations on fixed addresses.
+    // stands for a fixed sequence of operations on fixed addresses. A pass in which an operation
+    // failed is not ended: the device forgets it.
     int (*begin)(live_backend *b, const void *owner, const live_batch *batch, bool *replayed,
                  dsc_error *err);
     int (*end)(live_backend *b, dsc_error *err);

@@ -20,7 +20,7 @@ static int64_t gates(const live_config *c)
 }
 
 // Numbers in the buffers of a room, in the order of the pointers.
-enum { STATE, NORMED, QKV, MIXED, UP, ACTED, FEATURE, PICKED, LOGITS, BEST, MARGIN, BUFFERS };
+enum { STATE, NORMED, QKV, MIXED, UP, ACTED, FEATURE, PICKED, LOGITS, SAID, BUFFERS };
 
 static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_t outputs,
                        int64_t size[BUFFERS])
@@ -35,7 +35,29 @@ static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_
     size[FEATURE] = rows * c->hidden;
     size[PICKED] = outputs * c->hidden;
     size[LOGITS] = outputs * vocab;
-    size[BEST] = size[MARGIN] = outputs;
+    size[SAID] = (int64_t)(live_said_at(NULL, outputs, vocab, true).bytes / sizeof(float)) + 1;
+}
+
+// The next part of `count` of `size` bytes each, at *bytes, which moves on.
+static void *part(void *base, size_t *bytes, int64_t count, size_t size)
+{
+    const size_t at = *bytes;
+    *bytes += (size_t)count * size;
+    return base ? (char *)base + at : NULL;
+}
+
+live_said live_said_at(void *base, int64_t outputs, int64_t vocab, bool law)
+{
+    const int64_t blocks = (int64_t)dsc_softmax_blocks((size_t)vocab);
+    live_said s = {0};
+    if (law) { // the largest numbers first, so that all are aligned
+        s.sum = part(base, &s.bytes, outputs * blocks, sizeof *s.sum);
+        s.kept = part(base, &s.bytes, outputs, sizeof *s.kept);
+        s.peak = part(base, &s.bytes, outputs * blocks, sizeof *s.peak);
+    }
+    s.best = part(base, &s.bytes, outputs, sizeof *s.best);
+    s.margin = part(base, &s.bytes, outputs, sizeof *s.margin);
+    return s;
 }
 
 double live_room_bytes(const live_config *c, int64_t rows, int64_t outputs)
@@ -58,9 +80,12 @@ int live_room_new(live_room *out, const live_weights *w, int64_t rows, int64_t o
     room_sizes(&w->config, w->config.vocab, rows, outputs, size);
     for (int i = 0; i < BUFFERS && !rc; i++)
         rc = b->type->alloc(b, &p[i], (size_t)larger(size[i], 1) * sizeof(float), err);
+    void *heard = NULL;
+    if (!rc)
+        rc = b->type->alloc_host(b, &heard, (size_t)size[SAID] * sizeof(float), err);
     *out =
         (live_room){b,        rows,       outputs,   p[STATE],  p[NORMED], p[QKV],  p[MIXED], p[UP],
-                    p[ACTED], p[FEATURE], p[PICKED], p[LOGITS], NULL,      p[BEST], p[MARGIN]};
+                    p[ACTED], p[FEATURE], p[PICKED], p[LOGITS], NULL,      p[SAID], heard};
     if (rc)
         live_room_free(out);
     return rc;
@@ -70,10 +95,11 @@ void live_room_free(live_room *r)
 {
     if (!r->backend)
         return;
-    void *const p[] = {r->state,   r->normed, r->qkv,    r->mixed, r->up,    r->acted,
-                       r->feature, r->picked, r->logits, r->best,  r->margin};
+    void *const p[] = {r->state, r->normed,  r->qkv,    r->mixed,  r->up,
+                       r->acted, r->feature, r->picked, r->logits, r->said};
     for (size_t i = 0; i < sizeof p / sizeof *p; i++)
         r->backend->type->free(r->backend, p[i]);
+    r->backend->type->free_host(r->backend, r->heard);
     *r = (live_room){0};
 }
 
@@ -202,6 +228,18 @@ static float *logits_of(const live_room *r)
     return r->into ? r->into : r->logits;
 }
 
+// What is to be said of rows of logits, to the host.
+static int conclude(const pass *p, int64_t rows, int64_t vocab, dsc_error *err)
+{
+    const live_room *r = p->room;
+    const float *logits = logits_of(r);
+    const live_said s = live_said_at(r->said, rows, vocab, p->batch->law);
+    int rc = p->op->select(p->b, s.best, s.margin, logits, rows, vocab, err);
+    if (!rc && p->batch->law)
+        rc = p->op->summarize(p->b, s.kept, s.sum, s.peak, s.best, logits, rows, vocab, err);
+    return rc ? rc : p->op->fetch(p->b, r->heard, r->said, s.bytes, err);
+}
+
 // Keeps the last hidden states and makes logits of those that are asked for.
 static int finish(const pass *p, const live_matrix *head, const float *last, float *features,
                   dsc_error *err)
@@ -218,8 +256,7 @@ static int finish(const pass *p, const live_matrix *head, const float *last, flo
     rc = p->op->gather(p->b, r->picked, width, last, width, width, LIVE_OUTPUTS, err);
     if (!rc)
         rc = p->op->matmul(p->b, logits, head, NULL, r->picked, batch->outputs, false, err);
-    return rc ? rc
-              : p->op->select(p->b, r->best, r->margin, logits, batch->outputs, head->rows, err);
+    return rc ? rc : conclude(p, batch->outputs, head->rows, err);
 }
 
 static int model_operations(const pass *p, float *features, dsc_error *err)
@@ -277,28 +314,20 @@ static int medusa_operations(const pass *p, const float *source, dsc_error *err)
         if (!rc)
             rc = multiply(p, logits_of(r) + h * c->vocab, &head->out, NULL, r->feature, false, err);
     }
-    return rc ? rc
-              : p->op->select(p->b, r->best, r->margin, logits_of(r), c->medusa_heads, c->vocab,
-                              err);
-}
-
-// A pass that could not be asked for to its end is ended all the same.
-static int ended(const pass *p, int rc, dsc_error *err)
-{
-    dsc_error later;
-    int end = p->op->end(p->b, rc ? &later : err);
-    return rc ? rc : end;
+    return rc ? rc : conclude(p, c->medusa_heads, c->vocab, err);
 }
 
 int live_model_pass(const live_weights *w, live_cache *cache, live_room *room, float *features,
                     const live_batch *batch, dsc_error *err)
 {
     const pass p = pass_of(w, cache, room, batch);
+    // Passes that keep the last hidden states are others than those that do not: two owners.
+    const void *owner = features ? (const void *)&room->feature : room;
     bool replayed;
-    int rc = p.op->begin(p.b, room, batch, &replayed, err);
-    if (rc)
-        return rc;
-    return ended(&p, replayed ? DSC_OK : model_operations(&p, features, err), err);
+    int rc = p.op->begin(p.b, owner, batch, &replayed, err);
+    if (!rc && !replayed)
+        rc = model_operations(&p, features, err);
+    return rc ? rc : p.op->end(p.b, err);
 }
 
 int live_eagle_pass(const live_weights *w, const live_weights *target, live_cache *cache,
@@ -310,9 +339,9 @@ int live_eagle_pass(const live_weights *w, const live_weights *target, live_cach
     const void *owner = source == features ? (const void *)&room->feature : room;
     bool replayed;
     int rc = p.op->begin(p.b, owner, batch, &replayed, err);
-    if (rc)
-        return rc;
-    return ended(&p, replayed ? DSC_OK : eagle_operations(&p, target, source, features, err), err);
+    if (!rc && !replayed)
+        rc = eagle_operations(&p, target, source, features, err);
+    return rc ? rc : p.op->end(p.b, err);
 }
 
 int live_medusa_pass(const live_weights *w, live_room *room, const float *source,
@@ -321,7 +350,7 @@ int live_medusa_pass(const live_weights *w, live_room *room, const float *source
     const pass p = pass_of(w, NULL, room, batch);
     bool replayed;
     int rc = p.op->begin(p.b, room, batch, &replayed, err);
-    if (rc)
-        return rc;
-    return ended(&p, replayed ? DSC_OK : medusa_operations(&p, source, err), err);
+    if (!rc && !replayed)
+        rc = medusa_operations(&p, source, err);
+    return rc ? rc : p.op->end(p.b, err);
 }

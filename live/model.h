@@ -4,6 +4,7 @@
 #define DSC_LIVE_MODEL_H
 
 #include "live/weights.h"
+#include "theory/softmax.h"
 
 // Room for the activations of one model's passes, on its device. All addresses are fixed, so that
 // a device may record a pass and replay it.
@@ -19,9 +20,23 @@ typedef struct live_room {
     float *picked;         // [outputs][hidden] those whose logits are wanted
     float *logits;         // [outputs][vocab]
     float *into;           // where they go instead; NULL: there
-    int32_t *best;         // [outputs] the likeliest token
-    float *margin;         // [outputs] by how much it leads
+    void *said, *heard;    // on the device and, after the pass, here: see live_said
 } live_room;
+
+// What a pass says of its rows of logits, in one piece so that one copy brings it to the host.
+typedef struct live_said {
+    // Where the batch had a law (live_backend_type.summarize), else NULL; blocks of
+    // DSC_SOFTMAX_BLOCK tokens.
+    double *sum;     // [outputs][blocks]
+    live_kept *kept; // [outputs]
+    float *peak;     // [outputs][blocks]
+    int32_t *best;   // [outputs] the likeliest token; -1: the row is not of numbers
+    float *margin;   // [outputs] by how much it leads
+    size_t bytes;
+} live_said;
+
+// The parts of what lies at `base`, after a pass with so many outputs.
+live_said live_said_at(void *base, int64_t outputs, int64_t vocab, bool law);
 
 int live_room_new(live_room *out, const live_weights *w, int64_t rows, int64_t outputs,
                   dsc_error *err);
@@ -34,8 +49,8 @@ int live_cache_new(live_cache *out, const live_weights *w, int64_t sequences, in
 void live_cache_free(live_cache *c, live_backend *b);
 
 // One pass of a whole model: embeds the tokens, runs the blocks, writes keys and values to the
-// cache, and leaves logits, the likeliest tokens and their margins of the batch's outputs in the
-// room. `features`, when not NULL, is [slots][hidden]: the last hidden states go to the rows of
+// cache, and leaves logits of the batch's outputs, and what is said of them, in the room.
+// `features`, when not NULL, is [slots][hidden]: the last hidden states go to the rows of
 // their slots. Returns when the work is asked for; live_backend_type.wait waits for it.
 int live_model_pass(const live_weights *w, live_cache *cache, live_room *room, float *features,
                     const live_batch *batch, dsc_error *err);

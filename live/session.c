@@ -31,8 +31,10 @@ static int allocate_lists(live_session *s, dsc_error *err)
                 {&s->margin, rows, sizeof *s->margin},
                 {&s->soft, rows, sizeof *s->soft},
                 {&s->block, rows * dsc_softmax_blocks(vocab), sizeof *s->block},
+                {&s->peak, s->b->on_host ? 0 : rows * dsc_softmax_blocks(vocab), sizeof *s->peak},
+                {&s->held, (size_t)s->places, sizeof *s->held},
+                {&s->there, (size_t)s->places * block_words(vocab), sizeof *s->there},
                 {&s->exponential, vocab, sizeof *s->exponential},
-                {&s->logit, vocab, sizeof *s->logit},
                 {&s->token, bits, sizeof *s->token},
                 {&s->position, bits, sizeof *s->position},
                 {&s->at, bits, sizeof *s->at},
@@ -45,6 +47,8 @@ static int allocate_lists(live_session *s, dsc_error *err)
         rc = dsc_alloc(&p, want[i].count, want[i].size, err);
         memcpy(want[i].list, &p, sizeof p); // whatever it points to
     }
+    for (int64_t i = 0; i < s->places && !rc; i++)
+        s->held[i] = -1;
     return rc;
 }
 
@@ -113,6 +117,8 @@ int live_session_new(live_session **out, const live_weights *w, live_session *ta
     s->lead = w->config.family == LIVE_EAGLE;
     s->most = nodes + 2 > PREFILL ? nodes + 2 : PREFILL;
     s->slots = context + nodes + 1;
+    s->places = s->b->on_host ? 0 : kept_rows(&w->config, nodes);
+    s->places = s->places > PLACES ? PLACES : s->places;
     rc = check_target(s, err);
     if (!rc)
         rc = check_memory(s, err);
@@ -126,12 +132,14 @@ int live_session_new(live_session **out, const live_weights *w, live_session *ta
         rc = keep_features(s, err);
     if (!rc && s->target)
         rc = keep_features(s->target, err);
-    void *logits = NULL;
+    void *logits = NULL, *logit = NULL;
+    const size_t row = (size_t)w->config.vocab * sizeof *s->logits;
     if (!rc)
-        rc = s->b->type->alloc(
-            s->b, &logits,
-            (size_t)(kept_rows(&w->config, nodes) * w->config.vocab) * sizeof *s->logits, err);
+        rc = s->b->type->alloc(s->b, &logits, (size_t)kept_rows(&w->config, nodes) * row, err);
     s->logits = logits;
+    if (!rc && !s->b->on_host)
+        rc = s->b->type->alloc_host(s->b, &logit, (size_t)s->places * row, err);
+    s->logit = logit;
     if (rc) {
         live_session_free(s);
         *out = NULL;
@@ -150,10 +158,11 @@ void live_session_free(live_session *s)
     live_cache_free(&s->cache, s->b);
     s->b->type->free(s->b, s->features);
     s->b->type->free(s->b, s->logits);
-    void *const lists[] = {s->text,        s->node_token, s->parent, s->slot,     s->depth,
-                           s->row,         s->best,       s->margin, s->soft,     s->block,
-                           s->exponential, s->logit,      s->token,  s->position, s->at,
-                           s->output,      s->feature,    s->mask,   s->margins};
+    s->b->type->free_host(s->b, s->logit);
+    void *const lists[] = {
+        s->text,     s->node_token, s->parent,      s->slot,   s->depth,   s->row,   s->best,
+        s->margin,   s->soft,       s->block,       s->peak,   s->held,    s->there, s->token,
+        s->position, s->at,         s->exponential, s->output, s->feature, s->mask,  s->margins};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]);
     free(s);
@@ -191,6 +200,8 @@ int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
     if (rc)
         return rc;
     s->sampling = *sampling;
+    if (s->asked != LAW_RAW) // whoever asked for that does so again
+        s->asked = sampling->temperature > 0 ? LAW_DRAWN_FROM : LAW_NONE;
     memcpy(s->text, prompt.id, (size_t)prompt.count * sizeof *s->text);
     s->prompt = prompt.count;
     s->base = (dsc_model){.type = &live_session_type,
@@ -238,10 +249,11 @@ static int force_pass(live_session *s, int64_t count, dsc_error *err)
     for (int64_t i = 0; i < count; i++)
         if (s->cached + i >= s->prompt - 1)
             s->output[batch.outputs++] = (int32_t)i;
+    batch.law = NULL; // whole rows are wanted
     s->rows = 0;
     int rc = live_session_run(s, &batch, true, &s->times.prefill_s, err);
     s->cached += count;
-    return rc ? rc : live_session_keep_rows(s, batch.outputs, err);
+    return rc ? rc : live_session_keep_rows(s, &batch, err);
 }
 
 int live_session_force(live_session *s, dsc_token_view prompt, dsc_token_view output,

@@ -37,7 +37,7 @@ static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
     if (rc)
         return rc;
     if (s->best[row] < 0)
-        return dsc_fail(err, DSC_ECHECK, "the model's logits are not numbers, at position %" PRId64,
+        return dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
                         text_length(s));
     int64_t depth = 0;
     for (int32_t n = node; n >= 0; n = s->parent[n])
@@ -46,14 +46,67 @@ static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
     return DSC_OK;
 }
 
+// Logits [first, end) of a row to its place.
+static int fetch_part(live_session *s, int32_t row, size_t first, size_t end, dsc_error *err)
+{
+    const size_t vocab = (size_t)s->w->config.vocab;
+    return s->b->type->fetch(s->b, live_session_place(s, row) + first,
+                             s->logits + (size_t)row * vocab + first,
+                             (end - first) * sizeof *s->logit, err);
+}
+
+// Blocks of a row in a list, or all (NULL), but for those that are there already.
+static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
+                        dsc_error *err)
+{
+    const size_t vocab = (size_t)s->w->config.vocab, words = block_words(vocab);
+    int32_t *held = &s->held[row % s->places];
+    uint64_t *there = s->there + (size_t)(row % s->places) * words;
+    size_t absent = 0;
+    int rc = DSC_OK;
+    if (*held != row)
+        memset(there, 0, words * sizeof *there);
+    *held = row;
+    for (size_t i = 0; i < count && !rc; i++) {
+        const size_t b = block ? block[i] : i, first = b * DSC_SOFTMAX_BLOCK;
+        const size_t end = vocab - first < DSC_SOFTMAX_BLOCK ? vocab : first + DSC_SOFTMAX_BLOCK;
+        if (there[b / WORD] >> b % WORD & 1)
+            continue;
+        there[b / WORD] |= (uint64_t)1 << b % WORD;
+        absent++;
+        if (block)
+            rc = fetch_part(s, row, first, end, err);
+    }
+    if (!rc && absent && !block)
+        rc = fetch_part(s, row, 0, vocab, err);
+    if (!rc && absent)
+        rc = s->b->type->wait(s->b, err);
+    if (rc)
+        *held = -1;
+    return rc;
+}
+
+// For a law that asks for its logits and cannot fail: whoever asks next is told.
+static void bring(void *user, const size_t *block, size_t count)
+{
+    const live_law *l = user;
+    live_session *s = l->session;
+    if (!s->unheard)
+        s->unheard = fetch_blocks(s, (int32_t)(l - s->soft), block, count, &s->unheard_error);
+}
+
+static int told(live_session *s, dsc_error *err)
+{
+    if (s->unheard)
+        *err = s->unheard_error;
+    return s->unheard;
+}
+
 int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab;
-    const float *device = s->logits + (size_t)row * vocab;
-    *logits = s->b->on_host ? device : s->logit;
-    return s->b->on_host
-               ? DSC_OK
-               : s->b->type->download(s->b, s->logit, device, vocab * sizeof *s->logit, err);
+    *logits = s->b->on_host ? s->logits + (size_t)row * vocab : live_session_place(s, row);
+    return s->b->on_host ? DSC_OK : fetch_blocks(s, row, NULL, dsc_softmax_blocks(vocab), err);
 }
 
 int live_session_logits(live_session *s, int32_t node, const float **logits, dsc_error *err)
@@ -63,11 +116,16 @@ int live_session_logits(live_session *s, int32_t node, const float **logits, dsc
     return rc ? rc : live_session_fetch(s, row, logits, err);
 }
 
-// Adds up a row's exponentials; top-k and top-p see what they leave out.
-static void begin_law(live_session *s, int32_t row, bool raw, const float *logits)
+static const live_sampling raw = {1, 0, 1};
+
+const live_sampling *live_session_law(const live_session *s)
 {
-    static const live_sampling own = {1, 0, 1};
-    const live_sampling *how = raw ? &own : &s->sampling;
+    return s->b->on_host || s->asked == LAW_NONE ? NULL : s->asked == LAW_RAW ? &raw : &s->sampling;
+}
+
+// Adds up a row's exponentials; top-k and top-p see what they leave out.
+static void begin_law(live_session *s, int32_t row, const live_sampling *how, const float *logits)
+{
     const size_t vocab = (size_t)s->w->config.vocab;
     const size_t top_k = how->top_k > 0 && (size_t)how->top_k < vocab ? (size_t)how->top_k : vocab;
     const float most = logits[s->best[row]];
@@ -80,24 +138,38 @@ static void begin_law(live_session *s, int32_t row, bool raw, const float *logit
         dsc_softmax_begin(out, logits, vocab, most, how->temperature, block);
 }
 
-// The law of a row. What was added up over the row for it is kept as long as the row is.
-static int fill_law(live_session *s, int32_t row, bool raw, dsc_dist *out, dsc_error *err)
+// Adds up the law of a row here, which the device has not done or not of this law. From the next
+// pass on it does.
+static int add_up(live_session *s, int32_t row, live_law_kind kind, dsc_error *err)
 {
-    const float *logits;
     live_law *l = &s->soft[row];
+    const float *logits;
     int rc = live_session_fetch(s, row, &logits, err);
-    if (!rc && (s->best[row] < 0 || !isfinite(logits[s->best[row]])))
-        rc = dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
-                      text_length(s));
-    *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab};
     if (rc)
         return rc;
-    if (l->of != (raw ? LAW_RAW : LAW_DRAWN_FROM))
-        begin_law(s, row, raw, logits);
-    l->softmax.logit = logits; // where other rows may have been in between
-    l->of = raw ? LAW_RAW : LAW_DRAWN_FROM;
-    out->logits = &l->softmax;
+    if (!isfinite(logits[s->best[row]]))
+        return dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
+                        text_length(s));
+    begin_law(s, row, kind == LAW_RAW ? &raw : &s->sampling, logits);
+    l->of = s->asked = kind;
     return DSC_OK;
+}
+
+// The law of a row. What was added up over the row for it is kept as long as the row is.
+static int fill_law(live_session *s, int32_t row, live_law_kind kind, dsc_dist *out, dsc_error *err)
+{
+    live_law *l = &s->soft[row];
+    *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .logits = &l->softmax};
+    int rc = told(s, err);
+    if (!rc && s->best[row] < 0)
+        rc = dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
+                      text_length(s));
+    if (!rc && l->of != kind)
+        rc = add_up(s, row, kind, err);
+    l->session = s;
+    l->softmax.bring = s->b->on_host ? NULL : bring;
+    l->softmax.user = l;
+    return rc;
 }
 
 static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
@@ -107,7 +179,7 @@ static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
     int32_t row;
     int rc = find_row(s, node, &row, err);
     if (rc || s->sampling.temperature > 0)
-        return rc ? rc : fill_law(s, row, false, out, err);
+        return rc ? rc : fill_law(s, row, LAW_DRAWN_FROM, out, err);
     s->law_token = s->best[row];
     *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .levels = 1};
     out->level[0] = (dsc_dist_level){&s->law_token, &certain, NULL, 1, 0};
@@ -119,7 +191,7 @@ static int untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
     live_session *s = (live_session *)m;
     int32_t row;
     int rc = find_row(s, node, &row, err);
-    return rc ? rc : fill_law(s, row, true, out, err);
+    return rc ? rc : fill_law(s, row, LAW_RAW, out, err);
 }
 
 // --- commit --------------------------------------------------------------------------------------
@@ -184,8 +256,9 @@ static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
 {
     live_session *s = (live_session *)m;
     bool over = m->ended;
-    if (!n) // a step that tested nothing: what was scored is still behind the same text
-        return DSC_OK;
+    int rc = told(s, err);
+    if (rc || !n) // a step that tested nothing: what was scored is still behind the same text
+        return rc;
     for (size_t i = 0; i < n; i++) {
         if (over)
             return dsc_fail(err, DSC_ECHECK, "a token was emitted after the end of the output");
@@ -198,7 +271,7 @@ static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
     const int64_t count = (int64_t)n, before = text_length(s);
     int32_t *path = s->position;
     int64_t depth = is_medusa(s) ? 0 : find_path(s, token, count, path);
-    int rc = keep_margins(s, count, path, depth, err);
+    rc = keep_margins(s, count, path, depth, err);
     // The last token is fed again, so that what follows it is known. A head's tree is dropped: its
     // own features are not the target's.
     int64_t kept = is_eagle(s) ? 0 : depth < count ? depth : count - 1;

@@ -88,6 +88,7 @@ live_batch live_session_batch(const live_session *s)
                         .mask = s->mask,
                         .words = s->words,
                         .output = s->output,
+                        .law = live_session_law(s),
                         .feature = is_eagle(s) || is_medusa(s) ? s->feature : NULL};
 }
 
@@ -106,21 +107,50 @@ int live_session_catch_up(live_session *s, int64_t end, double *clock, dsc_error
     return rc;
 }
 
-int live_session_keep_rows(live_session *s, int64_t count, dsc_error *err)
+// The laws that the device has added up.
+static void keep_laws(live_session *s, const live_batch *batch, const live_said *said)
 {
-    const size_t vocab = (size_t)s->w->config.vocab, n = (size_t)count;
-    const live_backend_type *op = s->b->type;
-    int rc = s->room.into ? DSC_OK
-                          : op->copy(s->b, s->logits + (size_t)s->rows * vocab, s->room.logits,
-                                     n * vocab * sizeof(float), err);
-    if (!rc)
-        rc = op->download(s->b, s->best + s->rows, s->room.best, n * sizeof *s->best, err);
-    if (!rc)
-        rc = op->download(s->b, s->margin + s->rows, s->room.margin, n * sizeof *s->margin, err);
-    for (int64_t i = 0; i < count; i++)
-        s->soft[s->rows + i].of = LAW_NOT_ASKED;
-    s->rows += count;
-    return rc;
+    const size_t vocab = (size_t)s->w->config.vocab, blocks = dsc_softmax_blocks(vocab);
+    const size_t n = (size_t)batch->outputs, first = (size_t)s->rows;
+    memcpy(s->block + first * blocks, said->sum, n * blocks * sizeof *s->block);
+    memcpy(s->peak + first * blocks, said->peak, n * blocks * sizeof *s->peak);
+    for (size_t i = 0; i < n; i++) {
+        live_law *l = &s->soft[first + i];
+        const float *peak = s->peak + (first + i) * blocks;
+        const int32_t best = said->best[i];
+        if (best < 0)
+            continue;
+        dsc_softmax_resume(&l->softmax, live_session_place(s, (int64_t)(first + i)), vocab,
+                           peak[best / DSC_SOFTMAX_BLOCK], batch->law->temperature,
+                           said->kept[i].least, (size_t)said->kept[i].last,
+                           s->block + (first + i) * blocks);
+        l->softmax.peak = peak;
+        if (l->softmax.sum > 0) // else it was left out, and who asks is told why
+            l->of = batch->law == &s->sampling ? LAW_DRAWN_FROM : LAW_RAW;
+    }
+}
+
+int live_session_keep_rows(live_session *s, const live_batch *batch, dsc_error *err)
+{
+    const size_t vocab = (size_t)s->w->config.vocab, n = (size_t)batch->outputs;
+    const live_said said =
+        live_said_at(s->room.heard, batch->outputs, s->w->config.vocab, batch->law);
+    int rc = s->room.into || !n ? DSC_OK
+                                : s->b->type->copy(s->b, s->logits + (size_t)s->rows * vocab,
+                                                   s->room.logits, n * vocab * sizeof(float), err);
+    if (rc)
+        return rc;
+    memcpy(s->best + s->rows, said.best, n * sizeof *s->best);
+    memcpy(s->margin + s->rows, said.margin, n * sizeof *s->margin);
+    for (size_t i = 0; i < n; i++)
+        s->soft[(size_t)s->rows + i].of = LAW_NONE;
+    if (batch->law)
+        keep_laws(s, batch, &said);
+    for (int64_t i = 0; i < s->places; i++)
+        if (s->held[i] >= s->rows) // it was another one
+            s->held[i] = -1;
+    s->rows += batch->outputs;
+    return DSC_OK;
 }
 
 // Medusa's heads see the target's last feature and nothing of the draft: one pass for all depths.
@@ -139,7 +169,7 @@ static int score_heads(live_session *s, dsc_error *err)
     s->root_row = 0;
     s->times.passes++;
     s->times.pass_tokens++;
-    return rc ? rc : live_session_keep_rows(s, batch.outputs, err);
+    return rc ? rc : live_session_keep_rows(s, &batch, err);
 }
 
 // One pass over what is left of the text and the first `end` nodes, as far as they are new.
@@ -163,7 +193,7 @@ static int score_pass(live_session *s, int64_t end, dsc_error *err)
     if (fresh)
         s->root_row = s->rows;
     s->cached = text_length(s);
-    return rc ? rc : live_session_keep_rows(s, batch.outputs, err);
+    return rc ? rc : live_session_keep_rows(s, &batch, err);
 }
 
 int live_session_settle(live_session *s, dsc_error *err)

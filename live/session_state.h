@@ -8,11 +8,20 @@
 #include "live/background.h"
 #include "live/session.h"
 
-enum { PREFILL = 256, FORCED = 32, WORD = 64 }; // tokens in a pass over a prompt, over an output
+enum {
+    PREFILL = 256, // tokens in a pass over a prompt
+    FORCED = 32,   // over an output
+    WORD = 64,
+    PLACES = 16 // rows of logits on the host, at most
+};
 
-// What is known of the law of a row of logits.
+// Of which law of a row of logits: the one that tokens are drawn from, or before the temperature.
+typedef enum live_law_kind { LAW_NONE, LAW_DRAWN_FROM, LAW_RAW } live_law_kind;
+
+// What is known of it.
 typedef struct live_law {
-    enum { LAW_NOT_ASKED, LAW_DRAWN_FROM, LAW_RAW } of; // raw: before the temperature
+    live_law_kind of;
+    live_session *session;
     dsc_softmax softmax;
 } live_law;
 
@@ -46,7 +55,16 @@ struct live_session {
 
     live_law *soft;      // [rows]
     double *block;       // [rows][dsc_softmax_blocks] theirs
-    float *logit;        // [vocab] a row, where the device's memory cannot be read
+    float *peak;         // [rows][dsc_softmax_blocks] where the device adds them up
+    live_law_kind asked; // which law the device is to add up; LAW_NONE: nobody has asked for one
+    // Rows, or some of their blocks, where the device's memory cannot be read: row r in place
+    // r % places.
+    int64_t places;
+    float *logit;    // [places][vocab]
+    int32_t *held;   // [places] which row; -1: none
+    uint64_t *there; // [places][blocks / WORD, rounded up] a bit for each block of that row
+    int unheard;     // the status of a copy to it that failed, for the next who can be told
+    dsc_error unheard_error;
     double *exponential; // [vocab] scratch of laws that leave out tokens
     int32_t law_token;   // of the law at temperature 0, as it was asked for last
 
@@ -58,6 +76,12 @@ struct live_session {
     live_background *background;
     bool started;
 };
+
+// Words of a bit for each block of a row of logits.
+static inline size_t block_words(size_t vocab)
+{
+    return (dsc_softmax_blocks(vocab) + WORD - 1) / WORD;
+}
 
 static inline bool is_medusa(const live_session *s)
 {
@@ -86,8 +110,8 @@ void live_session_list_text(live_session *s, live_batch *batch, int64_t count);
 // target's features, else its own.
 int live_session_run(live_session *s, const live_batch *batch, bool from_target, double *clock,
                      dsc_error *err);
-// Keeps the logits of the pass that has just been run.
-int live_session_keep_rows(live_session *s, int64_t count, dsc_error *err);
+// Keeps the logits of the batch that has just been run, and what was said of them.
+int live_session_keep_rows(live_session *s, const live_batch *batch, dsc_error *err);
 // The text's tokens up to `end` into the cache, no logits.
 int live_session_catch_up(live_session *s, int64_t end, double *clock, dsc_error *err);
 // Waits for a pass in the background.
@@ -97,6 +121,14 @@ int live_session_start(dsc_model *m, const dsc_draft *d, dsc_error *err);
 
 // --- answers (session_answer.c) ------------------------------------------------------------------
 
+// Where a row of logits is on the host, when it is.
+static inline float *live_session_place(const live_session *s, int64_t row)
+{
+    return s->logit + (size_t)(row % s->places) * (size_t)s->w->config.vocab;
+}
+
+// How rows of logits are summed up by the device: NULL, not.
+const live_sampling *live_session_law(const live_session *s);
 // A row of logits to the host, until another one is fetched or a pass is run.
 int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err);
 // Forgets the draft.

@@ -110,48 +110,102 @@ static int any_above(const double *row, int32_t n, double x)
 }
 
 DSC_FOR_EVERY_PROCESSOR
-static void below_most(const dsc_softmax *s, double *row)
+static void below_most(const dsc_softmax *s, size_t first, size_t end, double *row)
 {
 #pragma omp simd
-    for (size_t x = 0; x < s->vocab; x++)
+    for (size_t x = first; x < end; x++)
         row[x] = (double)s->logit[x] - s->most;
 }
 
-// The row that tokens are ordered by, the law or logits; returns what a token with a probability is
-// above.
-static double fill_order(const dsc_dist *d, double *row)
+// What tokens [first, end) are ordered by, of a law that is logits; -inf: has no probability.
+static void fill_order(const dsc_softmax *s, size_t first, size_t end, double *row)
 {
-    if (d->dense || !d->logits) {
-        dsc_dist_fill(d, row);
-        return 0;
-    }
-    below_most(d->logits, row);
-    for (int32_t x = 0; x < d->vocab_size && d->logits->least > -INFINITY; x++)
-        if (!dsc_softmax_keeps(d->logits, (size_t)x))
+    below_most(s, first, end, row);
+    for (size_t x = first; x < end && s->least > -INFINITY; x++)
+        if (!dsc_softmax_keeps(s, x))
             row[x] = -INFINITY;
-    return -DSC_SOFTMAX_LEAST / d->logits->by;
+}
+
+// The first ones in an order: the largest first, of equals the lowest.
+typedef struct first_ones {
+    size_t k, n;
+    double bar; // what others must be above
+    int32_t *index;
+} first_ones;
+
+static void offer(first_ones *f, const double *row, int32_t first, int32_t end)
+{
+    enum { BLOCK = 64 }; // passed over together when none of them is among the first k
+    for (; first < end && f->k; first += BLOCK) {
+        const int32_t until = end - first < BLOCK ? end : first + BLOCK;
+        if (!any_above(row + first, until - first, f->bar))
+            continue;
+        for (int32_t x = first; x < until; x++) {
+            if (!(row[x] > f->bar))
+                continue;
+            size_t at = f->n < f->k ? f->n++ : f->n - 1;
+            for (; at > 0 && row[f->index[at - 1]] < row[x]; at--)
+                f->index[at] = f->index[at - 1];
+            f->index[at] = x;
+            if (f->n == f->k)
+                f->bar = row[f->index[f->n - 1]];
+        }
+    }
+}
+
+// The k likeliest tokens are in blocks whose largest logit is among the k largest of these.
+static double least_peak(const dsc_softmax *s, size_t k, double *row, int32_t *room)
+{
+    const size_t blocks = dsc_softmax_blocks(s->vocab);
+    first_ones f = {.k = k, .bar = -INFINITY, .index = room};
+    for (size_t b = 0; b < blocks; b++)
+        row[b] = (double)s->peak[b];
+    offer(&f, row, 0, (int32_t)blocks);
+    return f.n == k ? f.bar : -INFINITY;
+}
+
+static void offer_blocks(const dsc_softmax *s, const size_t *block, size_t count, double *row,
+                         first_ones *f)
+{
+    dsc_softmax_bring(s, block, count);
+    for (size_t i = 0; i < count; i++) {
+        const size_t first = block[i] * DSC_SOFTMAX_BLOCK;
+        const size_t end = first + dsc_softmax_in_block(s, block[i]);
+        fill_order(s, first, end, row);
+        offer(f, row, (int32_t)first, (int32_t)end);
+    }
+}
+
+static size_t top_of_logits(const dsc_softmax *s, size_t k, double *row, int32_t *token)
+{
+    enum { TOGETHER = 64 }; // blocks that are brought at once
+    const size_t blocks = dsc_softmax_blocks(s->vocab);
+    first_ones f = {.k = k, .bar = -DSC_SOFTMAX_LEAST / s->by, .index = token};
+    if (!s->peak || k >= blocks) {
+        dsc_softmax_bring(s, NULL, blocks);
+        fill_order(s, 0, s->vocab, row);
+        offer(&f, row, 0, (int32_t)s->vocab);
+        return f.n;
+    }
+    const double least = least_peak(s, k, row, token);
+    size_t block[TOGETHER], n = 0;
+    for (size_t b = 0; b < blocks && k; b++) {
+        if ((double)s->peak[b] >= least)
+            block[n++] = b;
+        if (n == TOGETHER || b + 1 == blocks) {
+            offer_blocks(s, block, n, row, &f);
+            n = 0;
+        }
+    }
+    return f.n;
 }
 
 size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token)
 {
-    enum { BLOCK = 64 }; // passed over together when none of them is among the first k
-    const int32_t vocab = d->vocab_size;
-    size_t n = 0;
-    double bar = fill_order(d, row);
-    for (int32_t first = 0; first < vocab && k; first += BLOCK) {
-        const int32_t end = vocab - first < BLOCK ? vocab : first + BLOCK;
-        if (!any_above(row + first, end - first, bar))
-            continue;
-        for (int32_t x = first; x < end; x++) {
-            if (!(row[x] > bar))
-                continue;
-            size_t at = n < k ? n++ : n - 1;
-            for (; at > 0 && row[token[at - 1]] < row[x]; at--)
-                token[at] = token[at - 1];
-            token[at] = x;
-            if (n == k)
-                bar = row[token[n - 1]];
-        }
-    }
-    return n;
+    first_ones f = {.k = k, .index = token};
+    if (!d->dense && d->logits)
+        return top_of_logits(d->logits, k, row, token);
+    dsc_dist_fill(d, row);
+    offer(&f, row, 0, d->vocab_size);
+    return f.n;
 }

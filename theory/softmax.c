@@ -160,6 +160,16 @@ void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float m
     sum_blocks(s, block);
 }
 
+void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float most,
+                        double temperature, float least, size_t last, const double *block)
+{
+    *s = without_sums(logit, vocab, most, temperature, block);
+    s->least = least;
+    s->last = last;
+    for (size_t b = 0; b < dsc_softmax_blocks(vocab); b++)
+        s->sum += block[b];
+}
+
 // --- filters -------------------------------------------------------------------------------------
 
 // The sums of a list of tokens.
@@ -241,6 +251,7 @@ void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab
 
 double dsc_softmax_probability(const dsc_softmax *s, size_t token)
 {
+    dsc_softmax_bring(s, &(size_t){token / BLOCK}, 1);
     const double e = dsc_fast_exp_below(((double)s->logit[token] - s->most) * s->by);
     return dsc_softmax_keeps(s, token) ? e * (1 / s->sum) : 0;
 }
@@ -248,6 +259,7 @@ double dsc_softmax_probability(const dsc_softmax *s, size_t token)
 void dsc_softmax_fill(const dsc_softmax *s, double *law)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
+    dsc_softmax_bring(s, NULL, blocks);
     for (size_t b = 0; b < blocks; b++)
         if (s->block[b] > 0)
             exponentials_of(s, b, 1 / s->sum, law + b * BLOCK);
@@ -270,6 +282,7 @@ size_t dsc_softmax_draw(const dsc_softmax *s, double u)
         if (at < upto)
             break;
     }
+    dsc_softmax_bring(s, &block, 1);
     const size_t n = exponentials_of(s, block, 1, e);
     return block * BLOCK + dsc_row_find(e, n, at - before);
 }

@@ -29,6 +29,11 @@ typedef struct dsc_softmax {
     // `last`. Others have the probability 0.
     float least; // -inf: all are kept
     size_t last;
+    // Of logits that lie elsewhere: brings those of the blocks in a list (NULL: of all) to where
+    // `logit` says; called before any of them is read. NULL: they are all there.
+    void (*bring)(void *user, const size_t *block, size_t count);
+    void *user;
+    const float *peak; // [dsc_softmax_blocks] the largest logit of each block; NULL: not known
 } dsc_softmax;
 
 static inline bool dsc_softmax_keeps(const dsc_softmax *s, size_t token)
@@ -42,11 +47,18 @@ static inline size_t dsc_softmax_blocks(size_t vocab)
     return (vocab + DSC_SOFTMAX_BLOCK - 1) / DSC_SOFTMAX_BLOCK;
 }
 
+// Logits of the blocks in a list, or of all (NULL), can be read from now on.
+static inline void dsc_softmax_bring(const dsc_softmax *s, const size_t *block, size_t count)
+{
+    if (s->bring)
+        s->bring(s->user, block, count);
+}
+
 // Tokens of block b: all but the last have as many.
 static inline size_t dsc_softmax_in_block(const dsc_softmax *s, size_t b)
 {
     const size_t left = s->vocab - b * DSC_SOFTMAX_BLOCK;
-    return left < DSC_SOFTMAX_BLOCK ? left : DSC_SOFTMAX_BLOCK;
+    return left < DSC_SOFTMAX_BLOCK ? left : (size_t)DSC_SOFTMAX_BLOCK;
 }
 
 // The pass. block[dsc_softmax_blocks(vocab)] and the logits must live as long as the law does;
@@ -59,6 +71,11 @@ DSC_API void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab,
 DSC_API void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab,
                                         float most, double temperature, size_t top_k, double top_p,
                                         double *block, double *room);
+
+// The same, of a row that somebody else has added up: block[dsc_softmax_blocks(vocab)], over the
+// tokens that least and last keep. The logits may come later (s->bring, which the caller sets).
+DSC_API void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float most,
+                                double temperature, float least, size_t last, const double *block);
 
 DSC_API double dsc_softmax_probability(const dsc_softmax *s, size_t token);
 // All of them, into law[vocab].

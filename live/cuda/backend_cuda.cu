@@ -355,7 +355,7 @@ static int cuda_begin(live_backend *b, const void *owner, const live_batch *batc
     cuda_graph *g = NULL;
     if (batch->tokens * batch->sequences <= CUDA_CAPTURED_ROWS)
         g = find_graph(c, owner, batch);
-    if (g && g->exec && g->vocab)
+    if (g && g->vocab)
         failed = cuda_check_tokens(batch, g->vocab, g->learned, err);
     if (!failed)
         failed = upload_lists(c, batch, err);
@@ -442,6 +442,11 @@ static const live_backend_type cuda_type = {
     cuda_summarize,  cuda_fetch,     cuda_move,   cuda_probe,       cuda_close,
 };
 
+// What the kernels were compiled for.
+static __global__ void no_kernel()
+{
+}
+
 // Stream, cuBLAS with a workspace of its own (one that cuBLAS allocated itself could not be
 // captured) and products in which sums of halves stay F32.
 static int prepare(live_cuda *c, dsc_error *err)
@@ -455,7 +460,13 @@ static int prepare(live_cuda *c, dsc_error *err)
         return failed;
     snprintf(c->base.device, sizeof c->base.device, "cuda:%d %.48s", c->ordinal, properties.name);
     c->processors = properties.multiProcessorCount;
-    c->overlap = properties.major >= 9;
+    // Kernels compiled for less do not wait for those before them (cuda_wait_previous).
+    cudaFuncAttributes compiled;
+    failed =
+        cuda_check(c, cudaFuncGetAttributes(&compiled, no_kernel), "cudaFuncGetAttributes", err);
+    if (failed)
+        return failed;
+    c->overlap = properties.major >= 9 && compiled.ptxVersion >= 90;
     if (properties.major < 8)
         return dsc_fail(err, DSC_EABSENT, "%s: compute capability %d.%d; at least 8.0 is needed",
                         c->base.device, properties.major, properties.minor);
@@ -506,13 +517,16 @@ extern "C" bool live_cuda_describe(int device, char *line, size_t bytes)
 
 extern "C" int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err)
 {
-    int n = 0;
+    int n = 0, driver = 0;
     *out = NULL;
     const cudaError_t e = cudaGetDeviceCount(&n);
     if (e != cudaSuccess || n == 0) {
+        cudaDriverGetVersion(&driver); // 0 when there is none
         cudaGetLastError();
         return dsc_fail(err, DSC_EABSENT, "cuda: no device: %s",
-                        e != cudaSuccess ? cudaGetErrorString(e) : "none is visible");
+                        !driver            ? "there is no driver"
+                        : e != cudaSuccess ? cudaGetErrorString(e)
+                                           : "none is visible");
     }
     if (device < 0 || device >= n)
         return dsc_fail(err, DSC_EABSENT, "cuda:%d: no such device; there %s %d, from cuda:0",

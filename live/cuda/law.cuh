@@ -6,10 +6,7 @@
 #include "live/cuda/cuda.cuh"
 
 extern "C" {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wextra" // C++ would have enum constants cast
 #include "theory/softmax.h"
-#pragma GCC diagnostic pop
 }
 
 enum {

@@ -18,8 +18,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <vector>
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #define __global__
@@ -62,7 +64,8 @@ namespace emulated
 enum wait_for { NOTHING, WARP, BLOCK, THE_END };
 
 struct thread {
-    ucontext_t context;
+    jmp_buf at;
+    bool begun;
     wait_for waits;
     int turn; // of the exchanges of its warp
     int poll; // of the votes of its block
@@ -73,9 +76,10 @@ static std::vector<thread> threads;
 static std::vector<std::vector<char>> stacks;
 static std::vector<uint64_t> exchange; // [2][threads]: what lanes offer, by the parity of the turn
 static int votes[3];                   // of a poll, of the one before it and of the next
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static int current;
 static std::function<void()> body;
+static std::mutex busy; // streams of different threads take turns
 
 [[noreturn]] static inline void stop(const char *what)
 {
@@ -84,17 +88,41 @@ static std::function<void()> body;
     abort();
 }
 
-static void run_thread()
-{
-    body();
-    threads[(size_t)current].waits = THE_END;
-    swapcontext(&threads[(size_t)current].context, &scheduler);
-}
-
+// To the scheduler, until it resumes the thread.
 static inline void pause(wait_for what)
 {
     threads[(size_t)current].waits = what;
-    swapcontext(&threads[(size_t)current].context, &scheduler);
+    if (!_setjmp(threads[(size_t)current].at))
+        _longjmp(scheduler, 1);
+}
+
+// One block after the other.
+static void run_thread()
+{
+    for (;;) {
+        body();
+        pause(THE_END);
+    }
+}
+
+// Contexts are for beginning only: changing from one to another asks the kernel each time.
+static void resume(int t)
+{
+    thread &h = threads[(size_t)t];
+    current = t;
+    threadIdx.x = (unsigned)t;
+    if (_setjmp(scheduler))
+        return;
+    if (h.begun)
+        _longjmp(h.at, 1);
+    h.begun = true;
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stacks[(size_t)t].data();
+    context.uc_stack.ss_size = stack_bytes;
+    context.uc_link = nullptr;
+    makecontext(&context, run_thread, 0);
+    setcontext(&context);
 }
 
 // Lets threads [from, to) go on when all of them wait for `what`.
@@ -111,18 +139,14 @@ static void run_block(int count)
 {
     while ((int)stacks.size() < count)
         stacks.emplace_back(stack_bytes);
-    threads.resize((size_t)count);
+    if ((int)threads.size() < count)
+        threads.resize((size_t)count);
     memset(votes, 0, sizeof votes);
-    exchange.assign(2 * (size_t)count, 0);
+    exchange.assign(2 * threads.size(), 0);
     for (int t = 0; t < count; t++) {
         thread &h = threads[(size_t)t];
         h.waits = NOTHING;
         h.turn = h.poll = 0;
-        getcontext(&h.context);
-        h.context.uc_stack.ss_sp = stacks[(size_t)t].data();
-        h.context.uc_stack.ss_size = stack_bytes;
-        h.context.uc_link = nullptr;
-        makecontext(&h.context, run_thread, 0);
     }
     // Every other block runs its threads from the last to the first: what reads before it has been
     // written in one order does not in the other.
@@ -135,9 +159,7 @@ static void run_block(int count)
             if (threads[(size_t)t].waits != NOTHING)
                 continue;
             moved = true;
-            current = t;
-            threadIdx.x = (unsigned)t;
-            swapcontext(&scheduler, &threads[(size_t)t].context);
+            resume(t);
             ended += threads[(size_t)t].waits == THE_END;
         }
         if (!moved)
@@ -354,6 +376,7 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
         block.x == 0 || block.x > 1024)
         return cudaErrorInvalidValue;
     return emulated_do(c->stream, [=]() {
+        const std::lock_guard<std::mutex> turn(emulated::busy);
         gridDim = grid;
         blockDim = block;
         emulated::body = [=]() { kernel(args...); };
@@ -439,6 +462,20 @@ static inline cudaError_t cudaEventSynchronize(cudaEvent_t)
 static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t)
 {
     *ms = 1.0f; // not a time
+    return cudaSuccess;
+}
+static inline cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+struct cudaFuncAttributes {
+    int ptxVersion;
+};
+template <typename F>
+static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, F)
+{
+    a->ptxVersion = 90;
     return cudaSuccess;
 }
 static inline cudaError_t cudaGetDeviceCount(int *n)

@@ -8,14 +8,16 @@ usage() {
     cat <<'END'
 Usage: run.sh [--out DIR] [--device cuda[:N]] [--only LIST] [--dry-run]
   --out DIR      results.json and a log per check (gpu-results)
-  --device D     cuda; cpu tries the script, with models of a few million parameters in `forced`
-  --only LIST    of ops, bench, fixtures, lossless, sanitizer, profile, forced, validate; with
-                 commas
+  --device D     cuda; cpu tries the script, with models of a few million parameters in `selection`
+                 and `forced`
+  --only LIST    of ops, bench, fixtures, draws, lossless, sanitizer, profile, selection, forced,
+                 validate; with commas
   --dry-run      say what would be run, and write results.json all the same
 END
 }
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
-out=gpu-results device=cuda only=ops,bench,fixtures,lossless,sanitizer,profile,forced,validate dry=no
+out=gpu-results device=cuda dry=no
+only=ops,bench,fixtures,draws,lossless,sanitizer,profile,selection,forced,validate
 while [ $# -gt 0 ]; do
     case $1 in
     --out | --device | --only)
@@ -146,6 +148,13 @@ if wanted fixtures && need fixtures "$bin/test_fixtures" "$fixtures"; then
     run fixtures 40 "$bin/test_fixtures" --device "$device" "$fixtures"
 fi
 
+# Every method with every rule: what is drawn here against a CPU, and its law.
+for program in test_live_device test_live_rules; do
+    if wanted draws && need draws-$program "$bin/$program"; then
+        run draws-$program 40 "$bin/$program" --device "$device"
+    fi
+done
+
 # Every method on the demo models, greedy: `--baseline` decodes plainly in the same call, and the
 # two must not differ ("divergences" counts them) when a token's result is the same in every pass.
 lossless() {
@@ -238,15 +247,50 @@ write_shapes() {
     cpu)
         config target.json LlamaForCausalLM 256 896 6 8 2 2048 false
         config draft.json LlamaForCausalLM 128 448 2 8 2 2048 true
+        config small.json LlamaForCausalLM 64 224 1 4 2 2048 true
         config head.json EagleForCausalLM 256 896 1 8 2 2048 false
         ;;
     *)
         config target.json LlamaForCausalLM 4096 14336 32 32 8 128256 false
         config draft.json LlamaForCausalLM 2048 8192 16 32 8 128256 true
+        config small.json LlamaForCausalLM 512 2048 4 8 2 128256 true
         config head.json EagleForCausalLM 4096 14336 1 32 8 128256 false
         ;;
     esac
 }
+# What of a step is neither a pass of the target nor of the draft model, at 1 G parameters and 128 k
+# tokens of random weights, whose flat laws are the longest to cut: 5 % at most.
+select_share() { # name, how tokens are drawn
+    answer=$out/$1.json
+    shift
+    printf '{"prompt": [1, 5, 25, 125, 625]}\n' >"$out/ids.jsonl"
+    "$bin/draftscope-live" run --device "$device" --shape "$out/draft.json" \
+        --draft-shape "$out/small.json" --random-weights 1 --dtype bf16 --method chain --length 4 \
+        --prompts "$out/ids.jsonl" --max-tokens 256 "$@" --json >"$answer" || return
+    awk '
+        { gsub(/[",:]/, " ") }
+        { for (i = 1; i < NF; i++) if ($i ~ /^(draft|verify|select)_s$/) s[$i] = $(i + 1) }
+        END {
+            share = 100 * s["select_s"] / (s["draft_s"] + s["verify_s"] + s["select_s"])
+            printf "selection %.2f %% of a step: draft %g s, verify %g s, select %g s\n", share,
+                s["draft_s"], s["verify_s"], s["select_s"]
+            exit !(share <= 5)
+        }' "$answer"
+}
+if wanted selection; then
+    write_shapes
+    for how in greedy drawn top-k top-p; do
+        case $how in
+        greedy) set -- ;;
+        drawn) set -- --temperature 1 ;;
+        top-k) set -- --temperature 1 --top-k 50 ;;
+        top-p) set -- --temperature 1 --top-p .9 ;;
+        esac
+        need "selection-$how" "$bin/draftscope-live" || continue
+        run "selection-$how" 20 select_share "selection-$how" "$@"
+    done
+fi
+
 # The speed-up as a line of the log, which results.json has the end of.
 say_speedup() { # table
     grep -v '^#' "$1" | awk -F '\t' '

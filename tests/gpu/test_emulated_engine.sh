@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The engine on a device, with the CUDA backend compiled for the host (tests/cuda_host): logits are
+# those of transformers, and every method with every rule draws what it draws on a CPU.
+[ -x tests/cuda_host/test_live_device ] || {
+    echo "skipped: needs cmocka"
+    exit 77
+}
+tests/cuda_host/test_fixtures --device cuda &&
+    DSC_TEST_QUICK=yes tests/cuda_host/test_live_device --device cuda

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laws whose sums somebody else has added up and whose logits come when they are asked for: they
+// say what the same law here says, and ask for no more than they need.
+#include "tests/close.h"
+
+#include "base/rng.h"
+#include "sim/dist.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 5000, BLOCK = DSC_SOFTMAX_BLOCK, BLOCKS = (MOST + BLOCK - 1) / BLOCK };
+
+// A row that lies elsewhere and what has come of it.
+typedef struct elsewhere {
+    size_t vocab;
+    float row[MOST], here[MOST], peak[BLOCKS], most;
+    double block[BLOCKS], room[MOST];
+    bool came[BLOCKS];
+    int calls;
+    dsc_softmax own, law; // all here; not here
+} elsewhere;
+
+static size_t end_of(const elsewhere *e, size_t b)
+{
+    return (b + 1) * BLOCK < e->vocab ? (b + 1) * BLOCK : e->vocab;
+}
+
+static void bring(void *user, const size_t *block, size_t count)
+{
+    elsewhere *e = user;
+    e->calls++;
+    for (size_t i = 0; i < count; i++) {
+        const size_t b = block ? block[i] : i, first = b * BLOCK;
+        memcpy(e->here + first, e->row + first, (end_of(e, b) - first) * sizeof *e->here);
+        e->came[b] = true;
+    }
+}
+
+static void nothing_here(elsewhere *e)
+{
+    memset(e->here, -1, sizeof e->here); // not numbers
+    memset(e->came, 0, sizeof e->came);
+    e->calls = 0;
+}
+
+static size_t many_came(const elsewhere *e)
+{
+    size_t n = 0;
+    for (size_t b = 0; b < BLOCKS; b++)
+        n += e->came[b];
+    return n;
+}
+
+// Logits with ties and -inf by the seed, and the law that top-k and top-p leave of them.
+static void make(elsewhere *e, size_t vocab, uint64_t seed, size_t top_k, double top_p)
+{
+    e->vocab = vocab;
+    e->most = -INFINITY;
+    for (size_t x = 0; x < vocab; x++) {
+        const double u = dsc_rng_uniform(seed, x, 0, DSC_RNG_FAMILY);
+        e->row[x] = (float)(seed % 3 == 1 ? round(20 * u) : 30 * u);
+        if (seed % 4 == 2 && x % 5 == 1)
+            e->row[x] = -INFINITY;
+        e->most = e->row[x] > e->most ? e->row[x] : e->most;
+    }
+    for (size_t b = 0; b < dsc_softmax_blocks(vocab); b++) {
+        e->peak[b] = -INFINITY;
+        for (size_t x = b * BLOCK; x < end_of(e, b); x++)
+            e->peak[b] = e->row[x] > e->peak[b] ? e->row[x] : e->peak[b];
+    }
+    dsc_softmax_begin_filtered(&e->own, e->row, vocab, e->most, 2, top_k, top_p, e->block, e->room);
+    dsc_softmax_resume(&e->law, e->here, vocab, e->most, 2, e->own.least, e->own.last, e->block);
+    e->law.bring = bring;
+    e->law.user = e;
+    e->law.peak = e->peak;
+    nothing_here(e);
+}
+
+static const size_t sizes[] = {1, 2, 127, 128, 129, 1000, MOST};
+static const struct {
+    size_t top_k;
+    double top_p;
+} filters[] = {{MOST, 1}, {50, 1}, {MOST, 0.9}, {300, 0.5}};
+
+#define FOR_LAWS(e)                                                                                \
+    for (size_t i_ = 0; i_ < sizeof sizes / sizeof *sizes; i_++)                                   \
+        for (size_t f_ = 0; f_ < sizeof filters / sizeof *filters; f_++)                           \
+            for (uint64_t seed_ = 0; seed_ < 12; seed_++)                                          \
+                if (make(e, sizes[i_], seed_, filters[f_].top_k, filters[f_].top_p), true)
+
+static void probabilities_ask_for_one_block(void **state)
+{
+    static elsewhere e;
+    (void)state;
+    FOR_LAWS(&e)
+    {
+        assert_close(e.law.sum, e.own.sum, 1e-13 * e.own.sum);
+        for (size_t x = 0; x < e.vocab; x += e.vocab / 9 + 1) {
+            const double right = dsc_softmax_probability(&e.own, x);
+            nothing_here(&e);
+            assert_close(dsc_softmax_probability(&e.law, x), right, 1e-13 * right);
+            assert_true(many_came(&e) == 1 && e.came[x / BLOCK]);
+        }
+    }
+}
+
+static void draws_ask_for_one_block(void **state)
+{
+    static elsewhere e;
+    (void)state;
+    FOR_LAWS(&e)
+    {
+        for (uint64_t i = 0; i < 20; i++) {
+            const double u = dsc_rng_uniform(99, i, 0, DSC_RNG_FAMILY);
+            const size_t right = dsc_softmax_draw(&e.own, u);
+            nothing_here(&e);
+            assert_int_equal(dsc_softmax_draw(&e.law, u), right);
+            assert_true(many_came(&e) == 1 && e.came[right / BLOCK]);
+        }
+    }
+}
+
+static void whole_laws_ask_once(void **state)
+{
+    static elsewhere e;
+    static double right[MOST], law[MOST];
+    (void)state;
+    FOR_LAWS(&e)
+    {
+        dsc_softmax_fill(&e.own, right);
+        dsc_softmax_fill(&e.law, law);
+        assert_int_equal(e.calls, 1);
+        for (size_t x = 0; x < e.vocab; x++)
+            assert_close(law[x], right[x], 1e-13 * right[x]);
+    }
+}
+
+// Of blocks whose largest logit is among the k largest of these; with the peaks unknown, of all.
+static void the_likeliest_ask_for_blocks_with_high_peaks(void **state)
+{
+    static elsewhere e;
+    static double row[MOST];
+    static int32_t right[MOST], token[MOST];
+    (void)state;
+    FOR_LAWS(&e)
+    {
+        const dsc_dist own = {.vocab_size = (int32_t)e.vocab, .logits = &e.own};
+        const dsc_dist law = {.vocab_size = (int32_t)e.vocab, .logits = &e.law};
+        for (size_t k = 0; k <= e.vocab && k < 200; k = 2 * k + 1) {
+            const size_t n = dsc_dist_top(&own, k, row, right);
+            for (int known = 0; known < 2; known++) {
+                nothing_here(&e);
+                e.law.peak = known ? e.peak : NULL;
+                assert_int_equal(dsc_dist_top(&law, k, row, token), n);
+                assert_memory_equal(token, right, n * sizeof *token);
+            }
+            // With distinct peaks no more than k come, and they come at once.
+            if (seed_ % 3 != 1 && k && k < dsc_softmax_blocks(e.vocab))
+                assert_true(many_came(&e) <= k && e.calls <= 1 + (int)(e.vocab / (64 * BLOCK)));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(probabilities_ask_for_one_block),
+        cmocka_unit_test(draws_ask_for_one_block),
+        cmocka_unit_test(whole_laws_ask_once),
+        cmocka_unit_test(the_likeliest_ask_for_blocks_with_high_peaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
