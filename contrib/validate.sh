@@ -58,7 +58,7 @@ job() { # set, options of live run...
     mkdir -p "$out/jobs/$set_of"
     name=$set_of-$(printf '%04d' $count)
     cat >"$out/jobs/$set_of/$name" <<END
-$live run $models --max-tokens $tokens --progress never --json $* \\
+$live run $models --progress never --json $* \\
     >$out/runs/$name.json 2>$out/runs/$name.err || echo "$*" >>$out/failed
 END
 }
@@ -70,7 +70,7 @@ start() { # set, jobs at a time: their lines come to the end of OUT/SET.jsonl
     done >>"$out/$1.jsonl"
 }
 
-some="--prompts $demo/problems.jsonl --requests $greedy"
+some="--max-tokens $tokens --prompts $demo/problems.jsonl --requests $greedy"
 for length in 1 2 3 4 5 6 7 8; do
     job greedy --method chain --length $length $with_draft $some
 done
@@ -98,13 +98,14 @@ done
 job eagle --method tree --tree eagle --draft "$demo/eagle" $some
 job medusa --method tree --tree medusa --draft "$demo/medusa" $some
 for k in 4 8 16; do
-    job references --method llma --k $k --prompts "$demo/references.jsonl"
+    job references --method llma --k $k --max-tokens $tokens --prompts "$demo/references.jsonl"
 done
 
 at=0
 turn() { # problems: the next so many at temperature 1, in $some
     [ $((at + $1)) -le $sampled ] || at=0
     some="--prompts $out/problems.jsonl --skip $at --requests $1 --temperature 1"
+    some="$some --max-tokens $tokens"
     at=$((at + $1))
 }
 for length in 1 2 3 4 5 6 7 8; do
@@ -125,7 +126,7 @@ for rule in kseq otm multiround; do
     done
 done
 
-some="--prompts $demo/problems.jsonl --requests $timed --baseline"
+some="--max-tokens $tokens --prompts $demo/problems.jsonl --requests $timed --baseline"
 for length in 1 2 4 6 8; do
     job timed --method chain --length $length $with_draft $some
 done
