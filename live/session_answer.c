@@ -29,6 +29,12 @@ static int find_row(const live_session *s, int32_t node, int32_t *row, dsc_error
     return DSC_OK;
 }
 
+static int not_numbers(const live_session *s, dsc_error *err)
+{
+    return dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
+                    text_length(s));
+}
+
 static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
 {
     live_session *s = (live_session *)m;
@@ -37,8 +43,7 @@ static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
     if (rc)
         return rc;
     if (s->best[row] < 0)
-        return dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
-                        text_length(s));
+        return not_numbers(s, err);
     int64_t depth = 0;
     for (int32_t n = node; n >= 0; n = s->parent[n])
         depth++;
@@ -148,8 +153,7 @@ static int add_up(live_session *s, int32_t row, live_law_kind kind, dsc_error *e
     if (rc)
         return rc;
     if (!isfinite(logits[s->best[row]]))
-        return dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
-                        text_length(s));
+        return not_numbers(s, err);
     begin_law(s, row, kind == LAW_RAW ? &raw : &s->sampling, logits);
     l->of = s->asked = kind;
     return DSC_OK;
@@ -162,8 +166,7 @@ static int fill_law(live_session *s, int32_t row, live_law_kind kind, dsc_dist *
     *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .logits = &l->softmax};
     int rc = told(s, err);
     if (!rc && s->best[row] < 0)
-        rc = dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
-                      text_length(s));
+        rc = not_numbers(s, err);
     if (!rc && l->of != kind)
         rc = add_up(s, row, kind, err);
     l->session = s;
