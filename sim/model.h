@@ -6,6 +6,7 @@
 
 #include "sim/dist.h"
 #include "sim/draft.h"
+#include "theory/meeting.h"
 
 typedef struct dsc_model dsc_model;
 
@@ -39,6 +40,15 @@ typedef struct dsc_model_type {
     // The k likeliest tokens of that law into token[k], the likeliest first, of equals the lowest;
     // *count: how many there are. NULL: as `untempered` has them.
     int (*top)(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count, dsc_error *err);
+    // After score: this model's law of the token after `node`, where it is better met with that of
+    // `draft` (NULL: met alone) where they lie than written out as rows; *meeting, until the next
+    // call, and the masses of token[count], of this model into target_of[count] and of `draft` into
+    // draft_of[count]. All nodes of the draft are likely to be asked about. *meeting NULL: write
+    // them out. A failure that `meeting` meets is told by the next call that can tell, at the
+    // latest by commit. NULL: there is nothing to be gained here.
+    int (*meet)(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
+                const int32_t *token, size_t count, dsc_meeting **meeting, double *draft_of,
+                double *target_of, dsc_error *err);
     // Appends the tokens of one step to the committed output.
     int (*commit)(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 } dsc_model_type;

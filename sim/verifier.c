@@ -34,6 +34,9 @@ void dsc_verify_room_fini(dsc_verify_room *r)
     free(r->draft);
     free(r->target);
     free(r->residual);
+    free(r->draft_of);
+    free(r->target_of);
+    free(r->rest);
     free(r->live);
     free(r->candidate);
     free(r->token);

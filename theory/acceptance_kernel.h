@@ -9,7 +9,7 @@
 #ifndef DSC_THEORY_ACCEPTANCE_KERNEL_H
 #define DSC_THEORY_ACCEPTANCE_KERNEL_H
 
-#include "base/status.h"
+#include "theory/meeting.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,10 +27,6 @@ enum {
     DSC_ROWS_AHEAD = 512, // tokens that are being read are best fetched so much earlier
     DSC_SLOTS = DSC_INNER_CELLS + 2 * DSC_SINKS,
 };
-
-typedef struct dsc_mass {
-    double draft, target;
-} dsc_mass;
 
 typedef struct dsc_rows_kernel {
     const char *name;

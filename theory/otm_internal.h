@@ -11,7 +11,9 @@ typedef struct dsc_otm_rows {
     const double *draft, *target; // [vocab], or NULL and
     const float *draft_f32, *target_f32;
     size_t vocab;
-    dsc_rows_curve *curve; // or NULL; then the others are not looked at
+    // Or one of these; then the others are not looked at.
+    dsc_rows_curve *curve;
+    dsc_meeting *meeting; // of laws
 } dsc_otm_rows;
 
 typedef struct dsc_otm_fit {

@@ -34,28 +34,7 @@ typedef dsc_mass masses;
 
 enum { LANES = DSC_ROW_LANES };
 
-// Masses of the tokens with target <= at draft, in the rows' own units. LANES sums side by side, as
-// in theory/row_sum.h.
-DSC_FOR_EVERY_PROCESSOR
-static masses below_f64(const double *draft, const double *target, size_t vocab, double at)
-{
-    double d[LANES] = {0}, t[LANES] = {0};
-    size_t x = 0;
-    for (; x + LANES <= vocab; x += LANES)
-#pragma omp simd
-        for (size_t j = 0; j < LANES; j++) {
-            const double in = target[x + j] <= at * draft[x + j] ? 1. : 0.;
-            d[j] += in * draft[x + j];
-            t[j] += in * target[x + j];
-        }
-    for (; x < vocab; x++) {
-        const double in = target[x] <= at * draft[x] ? 1. : 0.;
-        d[x % LANES] += in * draft[x];
-        t[x % LANES] += in * target[x];
-    }
-    return (masses){dsc_add_lanes(d), dsc_add_lanes(t)};
-}
-
+// Masses of the tokens with target <= at draft, in the rows' own units.
 DSC_FOR_EVERY_PROCESSOR
 static masses below_f32(const float *draft, const float *target, size_t vocab, double at)
 {
@@ -71,10 +50,15 @@ static masses below_f32(const float *draft, const float *target, size_t vocab, d
 
 static masses below(const dsc_otm_rows *r, double at)
 {
+    dsc_rows_meeting rows;
     if (r->curve)
         return dsc_rows_curve_below(r->curve, at);
-    return r->draft ? below_f64(r->draft, r->target, r->vocab, at)
-                    : below_f32(r->draft_f32, r->target_f32, r->vocab, at);
+    if (r->meeting)
+        return r->meeting->type->below(r->meeting, at);
+    if (!r->draft)
+        return below_f32(r->draft_f32, r->target_f32, r->vocab, at);
+    dsc_rows_meeting_set(&rows, r->draft, r->target, r->vocab, NULL);
+    return rows.base.type->below(&rows.base, at);
 }
 
 static double element(const double *f64, const float *f32, size_t x)
@@ -232,6 +216,10 @@ static int sum_rows(thresholds *h, dsc_error *err)
         h->target_sum = r->curve->cells.target_sum;
         return DSC_OK;
     }
+    if (r->meeting) {
+        h->draft_sum = h->target_sum = 1;
+        return DSC_OK;
+    }
     int rc = sum_row("draft row", r->draft, r->draft_f32, r->vocab, &h->draft_sum, err);
     return rc ? rc : sum_row("target row", r->target, r->target_f32, r->vocab, &h->target_sum, err);
 }
@@ -239,7 +227,10 @@ static int sum_rows(thresholds *h, dsc_error *err)
 int dsc_otm_levels(dsc_otm_fit *f, const dsc_otm_rows *rows, int k, dsc_error *err)
 {
     thresholds h = {.rows = rows, .k = k};
-    size_t count, vocab = rows->curve ? rows->curve->vocab : rows->vocab;
+    const size_t vocab = rows->curve     ? rows->curve->vocab
+                         : rows->meeting ? rows->meeting->vocab
+                                         : rows->vocab;
+    size_t count;
     double mass, most, least;
     if (!vocab || k < 1 || k > 64)
         return dsc_fail(err, DSC_EUSAGE, "%d drafts of %zu tokens: 1 to 64 drafts expected", k,

@@ -61,6 +61,20 @@ int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double 
     return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
 }
 
+int dsc_otm_sampler_build_meeting(dsc_otm_sampler *s, dsc_meeting *m, int k, dsc_error *err)
+{
+    dsc_otm_rows rows = {.meeting = m};
+    dsc_otm_fit rough;
+    if (m->type->sketch) { // what the levels will ask for is looked up at once
+        m->type->sketch(m);
+        int rc = dsc_otm_levels(&rough, &rows, k, err);
+        m->type->look_up(m);
+        if (rc)
+            return rc;
+    }
+    return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
+}
+
 int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const float *target,
                               size_t vocab, int k, dsc_error *err)
 {
@@ -151,71 +165,33 @@ double dsc_otm_sampler_residual(const dsc_otm_sampler *s, double draft_x, double
 }
 
 // What is accepted of a token per mass of it is linear in its ratio between the levels and constant
-// beyond the last: from[j] <= ratio: at[j] + slope[j] (ratio - from[j]).
-typedef struct lines {
-    size_t n;
-    double from[DSC_RACE_LEVELS], at[DSC_RACE_LEVELS], slope[DSC_RACE_LEVELS];
-} lines;
-
-static lines lines_of(const dsc_race *r)
+// beyond the last.
+void dsc_otm_sampler_rest(const dsc_otm_sampler *s, dsc_rest *out)
 {
-    lines l = {.n = r->levels};
+    const dsc_race *r = &s->fit.race;
+    *out = (dsc_rest){.lines = 1};
+    if (!(r->accept < 1))
+        return; // nothing is left, whatever rounding says
+    out->lines = r->levels;
     for (size_t j = 0; j < r->levels; j++) {
-        l.from[j] = r->level[j].ratio;
-        l.at[j] = r->level[j].flow * r->level[j].kept;
+        const dsc_race_level *l = &r->level[j], *next = l + 1;
+        const double at = l->flow * l->kept;
+        double slope = 0;
+        if (j + 1 < r->levels)
+            slope = (next->flow * next->kept - at) / (next->ratio - l->ratio);
+        out->from[j] = l->ratio;
+        out->keep[j] = 1 - slope;
+        out->take[j] = at - slope * l->ratio;
     }
-    for (size_t j = 0; j + 1 < r->levels; j++)
-        l.slope[j] = (l.at[j + 1] - l.at[j]) / (l.from[j + 1] - l.from[j]);
-    return l;
-}
-
-enum { CHUNK = 128 };
-
-// target - flow of n <= CHUNK tokens; returns the sum. The rows' elements times a factor are laws.
-DSC_FOR_EVERY_PROCESSOR
-static double subtract_flow(const lines *l, const double *draft, double draft_by,
-                            const double *target, double target_by, size_t n, double *out)
-{
-    double ratio[CHUNK], sum = 0;
-    int64_t line[CHUNK] = {0};
-    const double last = l->from[l->n - 1], factor = target_by / draft_by;
-#pragma omp simd
-    for (size_t x = 0; x < n; x++) {
-        const double r = target[x] / (draft[x] > 0 ? draft[x] : 1) * factor;
-        ratio[x] = r < last ? r : last;
-    }
-    for (size_t j = 1; j < l->n; j++) {
-        const double from = l->from[j];
-#pragma omp simd
-        for (size_t x = 0; x < n; x++)
-            line[x] += ratio[x] >= from ? 1 : 0;
-    }
-#pragma omp simd reduction(+ : sum)
-    for (size_t x = 0; x < n; x++) {
-        const int64_t j = line[x];
-        const double flow =
-            draft[x] * draft_by * (l->at[j] + l->slope[j] * (ratio[x] - l->from[j]));
-        const double left = target[x] * target_by - flow;
-        out[x] = left * (left > 0 ? 1. : 0.);
-        sum += out[x];
-    }
-    return sum;
 }
 
 double dsc_otm_sampler_residuals(const dsc_otm_sampler *s, const double *draft,
                                  const double *target, size_t vocab, double *residual)
 {
-    const lines l = lines_of(&s->fit.race);
-    const double draft_by = 1 / s->fit.draft_sum, target_by = 1 / s->fit.target_sum;
-    double sum = 0;
-    if (!(s->fit.race.accept < 1)) {
-        memset(residual, 0, vocab * sizeof *residual);
-        return 0;
-    }
-    for (size_t x = 0; x < vocab; x += CHUNK)
-        sum += subtract_flow(&l, draft + x, draft_by, target + x, target_by,
-                             vocab - x < CHUNK ? vocab - x : CHUNK, residual + x);
-    return sum;
+    dsc_rest r;
+    dsc_otm_sampler_rest(s, &r);
+    return dsc_rest_fill(&r, draft, 1 / s->fit.draft_sum, target, 1 / s->fit.target_sum, vocab,
+                         residual);
 }
 
 double dsc_otm_sampler_given(const dsc_otm_sampler *s, double draft_y, double target_y)

@@ -9,6 +9,7 @@
 #define DSC_THEORY_OTM_SAMPLER_H
 
 #include "base/memory.h"
+#include "theory/meeting.h"
 
 typedef struct dsc_otm_sampler dsc_otm_sampler;
 
@@ -23,6 +24,10 @@ DSC_API int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const
                                   size_t vocab, int k, dsc_error *err);
 DSC_API int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const float *target,
                                       size_t vocab, int k, dsc_error *err);
+
+// The same of two laws wherever they lie, whose sums are 1 up to rounding.
+DSC_API int dsc_otm_sampler_build_meeting(dsc_otm_sampler *s, dsc_meeting *m, int k,
+                                          dsc_error *err);
 
 DSC_API int dsc_otm_sampler_drafts(const dsc_otm_sampler *s);    // k
 DSC_API double dsc_otm_sampler_alpha(const dsc_otm_sampler *s);  // alpha_k, the bound
@@ -47,7 +52,9 @@ DSC_API void dsc_otm_sampler_law(const dsc_otm_sampler *s, const double *draft,
 // The law to draw from after a rejection, (target - flow) normalised, at one token; 0 when
 // nothing is ever rejected.
 DSC_API double dsc_otm_sampler_residual(const dsc_otm_sampler *s, double draft_x, double target_x);
-// Of whole rows, up to a factor: into residual[vocab]; returns the sum.
+// The same, up to a factor, of all tokens of a meeting (nothing, when nothing is ever rejected);
+DSC_API void dsc_otm_sampler_rest(const dsc_otm_sampler *s, dsc_rest *out);
+// or of the rows that were given to build: into residual[vocab]; returns the sum.
 DSC_API double dsc_otm_sampler_residuals(const dsc_otm_sampler *s, const double *draft,
                                          const double *target, size_t vocab, double *residual);
 

@@ -5,56 +5,43 @@
 
 #include "theory/block_verify.h"
 
-#include <math.h>
-
-// A position's laws, the draft's as a row too when its candidate was chosen.
-static int laws_after(const dsc_verify_input *in, int32_t node, bool proposed, size_t *vocab,
-                      dsc_error *err)
+// The laws after i tokens of the draft, where the next one is a candidate if there is one.
+static int meet_after(dsc_position *at, const dsc_verify_input *in, uint32_t i, dsc_error *err)
 {
-    dsc_verify_room *r = in->room;
     const dsc_draft *d = in->draft;
-    int rc = dsc_walk_law(in->models->target, node, &r->target, &r->target_capacity, vocab, err);
-    if (rc || !proposed)
-        return rc;
-    if (d->law != DSC_DRAFT_CHOSEN)
-        return dsc_walk_law(dsc_models_drafter(in->models, d), node, &r->draft, &r->draft_capacity,
-                            vocab, err);
-    void *p = r->draft;
-    rc = dsc_grow(&p, &r->draft_capacity, *vocab, sizeof *r->draft, err);
-    r->draft = p;
-    for (size_t x = 0; x < *vocab && !rc; x++)
-        r->draft[x] = (int32_t)x == d->token[node + 1];
-    return rc;
+    const bool proposed = i < d->proposed;
+    *at = (dsc_position){.in = in,
+                         .depth = i,
+                         .token = d->token + i,
+                         .count = proposed,
+                         .drawn = proposed && d->law != DSC_DRAFT_CHOSEN};
+    return dsc_position_meet(at, (int32_t)i - 1, err);
 }
 
 // sum over x of (p target - draft)+.
-static double left_of(const dsc_verify_room *r, double p, size_t vocab)
+static double left_of(dsc_position *at, double p)
 {
-    double left = 0;
-    for (size_t x = 0; x < vocab; x++)
-        left += fmax(p * r->target[x] - r->draft[x], 0);
-    return left;
+    if (!(p > 0))
+        return 0;
+    return at->drawn ? p * dsc_meeting_curve(at->laws, 1 / p) : p * (1 - at->target_of[0]);
 }
 
 // Draws the token after `tau` accepted drafts; p is p_tau.
-static int close_block(const dsc_verify_input *in, uint32_t tau, uint32_t length, double p,
-                       int32_t *token, dsc_error *err)
+static int close_block(const dsc_verify_input *in, uint32_t tau, double p, int32_t *token,
+                       dsc_error *err)
 {
-    dsc_verify_room *r = in->room;
-    size_t vocab;
-    int rc = laws_after(in, (int32_t)tau - 1, tau < length, &vocab, err);
-    void *room = r->residual;
-    if (!rc)
-        rc = dsc_grow(&room, &r->residual_capacity, vocab, sizeof *r->residual, err);
-    r->residual = room;
+    dsc_position at;
+    dsc_rest rest = {.lines = 1, .keep = {p}};
+    int rc = meet_after(&at, in, tau, err);
     if (rc)
         return rc;
-    double sum = 0;
-    if (tau < length)
-        dsc_block_residual(p, r->draft, r->target, vocab, r->residual);
-    for (size_t x = 0; x < vocab && tau < length; x++)
-        sum += r->residual[x];
-    *token = dsc_draw(sum > 0 ? r->residual : r->target, vocab, dsc_verify_uniform(in, tau, 1));
+    if (at.drawn && p > 0)
+        rest = (dsc_rest){.lines = 2, .from = {0, 1 / p}, .keep = {0, p}, .take = {0, 1}};
+    else if (at.count) {
+        rest.own = 1;
+        rest.token = at.token;
+    }
+    *token = dsc_position_draw(&at, &rest, dsc_verify_uniform(in, tau, 1));
     return DSC_OK;
 }
 
@@ -66,20 +53,18 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     int rc = DSC_OK;
     dsc_verdict_clear(out);
     for (uint32_t i = 0; i <= length && !rc; i++) { // p is p_i, and X_1 .. X_i are behind
-        size_t vocab;
+        dsc_position at;
         double coin = p;
         if (i < length) {
-            rc = laws_after(in, (int32_t)i - 1, true, &vocab, err);
-            coin = rc ? 0 : dsc_block_coin(p, left_of(in->room, p, vocab));
+            rc = meet_after(&at, in, i, err);
+            coin = rc ? 0 : dsc_block_coin(p, left_of(&at, p));
         }
         if (i > 0 && !rc && dsc_verify_uniform(in, i, 0) < coin) {
             tau = i;
             p_tau = p;
         }
-        if (i < length && !rc) {
-            int32_t x = d->token[i];
-            p = dsc_block_ratio(p, in->room->draft[x], in->room->target[x]);
-        }
+        if (i < length && !rc)
+            p = dsc_block_ratio(p, at.draft_of[0], at.target_of[0]);
     }
     for (uint32_t i = 0; i < tau && !rc; i++) {
         int32_t x = d->token[i];
@@ -91,7 +76,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     if (!rc && tau == length && d->unscored)
         return DSC_OK; // nobody asked what follows
     if (!rc)
-        rc = close_block(in, tau, length, p_tau, &token, err);
+        rc = close_block(in, tau, p_tau, &token, err);
     return rc ? rc : dsc_verdict_close(out, token, err);
 }
 

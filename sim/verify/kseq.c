@@ -6,40 +6,17 @@
 // so the upper end of its bracket is taken.
 #include "sim/verify/walk.h"
 
-#include "theory/fast_exp.h"
-#include "theory/row_sum.h"
-
 #include <math.h>
 
-enum { LANES = DSC_ROW_LANES }; // sums side by side, as in theory/row_sum.h
-
 // Draft mass of the tokens with rho draft < target, target mass of the others.
-typedef struct masses {
-    double draft, target;
-} masses;
-
-DSC_FOR_EVERY_PROCESSOR
-static masses masses_at(const double *draft, const double *target, double rho, size_t n)
+static dsc_mass masses_at(dsc_meeting *laws, double rho)
 {
-    double d[LANES] = {0}, t[LANES] = {0};
-    size_t x = 0;
-    for (; x + LANES <= n; x += LANES)
-#pragma omp simd
-        for (size_t j = 0; j < LANES; j++) {
-            const double in = rho * draft[x + j] < target[x + j] ? 1. : 0.;
-            d[j] += in * draft[x + j];
-            t[j] += (1 - in) * target[x + j];
-        }
-    for (; x < n; x++) {
-        const double in = rho * draft[x] < target[x] ? 1. : 0.;
-        d[x % LANES] += in * draft[x];
-        t[x % LANES] += (1 - in) * target[x];
-    }
-    return (masses){dsc_add_lanes(d), dsc_add_lanes(t)};
+    const dsc_mass below = laws->type->below(laws, rho);
+    return (dsc_mass){1 - below.draft, below.target};
 }
 
 // sum min(draft, target/rho), as long as the same tokens are on the same sides.
-static double beta_of(const masses *m, double rho)
+static double beta_of(const dsc_mass *m, double rho)
 {
     return fmin(m->draft + m->target / rho, 1);
 }
@@ -53,7 +30,7 @@ static double excess(double beta, double rho, int k)
 
 // Where `excess` would be 0 between low and high if tokens stayed on their sides, on the valid end:
 // the Illinois variant of false position. A value outside (low, high) when it would not be.
-static double root(const masses *m, double low, double high, int k)
+static double root(const dsc_mass *m, double low, double high, int k)
 {
     double f_low = excess(beta_of(m, low), low, k), f_high = excess(beta_of(m, high), high, k);
     if (!(f_low > 0 && f_high <= 0))
@@ -76,13 +53,12 @@ static double root(const masses *m, double low, double high, int k)
     return high;
 }
 
-// The least valid rho on [1, k], from above. Newton's method on a function of smooth pieces: a pass
-// over the rows tells the piece, whose root is tried next; it is right when it has the same piece.
-static double least_rho(const dsc_position *at, double *beta)
+// The least valid rho on [1, k], from above. Newton's method on a function of smooth pieces: the
+// masses tell the piece, whose root is tried next; it is right when it has the same piece.
+static double least_rho(dsc_meeting *laws, int k, double *beta)
 {
-    const int k = at->count;
     double low = 1, high = k;
-    masses m = masses_at(at->draft, at->target, low, at->vocab), end = m;
+    dsc_mass m = masses_at(laws, low), end = m;
     *beta = beta_of(&m, low);
     if (!(excess(*beta, low, k) > 0)) // one draft, equal laws, or laws apart
         return low;
@@ -90,7 +66,7 @@ static double least_rho(const dsc_position *at, double *beta)
         double rho = root(&m, low, high, k);
         if (!(rho > low && rho < high))
             rho = 0.5 * (low + high);
-        const masses here = masses_at(at->draft, at->target, rho, at->vocab);
+        const dsc_mass here = masses_at(laws, rho);
         const bool same = here.draft == m.draft && here.target == m.target;
         m = here;
         if (excess(beta_of(&m, rho), rho, k) > 0)
@@ -103,55 +79,43 @@ static double least_rho(const dsc_position *at, double *beta)
         }
     }
     if (high == k)
-        end = masses_at(at->draft, at->target, high, at->vocab);
+        end = masses_at(laws, high);
     *beta = beta_of(&end, high);
     return high;
-}
-
-// target - min(draft, target/rho) factor, where that is more than 0.
-DSC_FOR_EVERY_PROCESSOR
-static void fill_residual(const double *draft, const double *target, double rho, double factor,
-                          size_t n, double *out)
-{
-#pragma omp simd
-    for (size_t x = 0; x < n; x++) {
-        const double t = target[x] / rho, d = draft[x], left = target[x] - (d < t ? d : t) * factor;
-        out[x] = left > 0 ? left : 0;
-    }
 }
 
 // The first candidate that is accepted, or -1.
 static int accepted(const dsc_position *at, double rho)
 {
-    for (int i = 0; i < at->count; i++) {
-        int32_t x = at->token[i];
-        if (dsc_position_uniform(at, (uint32_t)i) * rho * at->draft[x] < at->target[x])
+    for (int i = 0; i < at->count; i++)
+        if (dsc_position_uniform(at, (uint32_t)i) * rho * at->draft_of[i] < at->target_of[i])
             return i;
-    }
     return -1;
 }
 
-static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
+static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
-    dsc_verify_room *r = at->in->room;
+    const int k = at->count;
     double rho, beta;
-    *chosen = accepted(at, at->count); // whatever rho is, it is not more
+    (void)err;
+    *chosen = accepted(at, k); // whatever rho is, it is not more
     if (*chosen >= 0 && *chosen == accepted(at, 1))
         return DSC_OK;
-    rho = least_rho(at, &beta);
+    if (at->laws->type->sketch) {
+        at->laws->type->sketch(at->laws);
+        least_rho(at->laws, k, &beta);
+        at->laws->type->look_up(at->laws);
+    }
+    rho = least_rho(at->laws, k, &beta);
     *chosen = accepted(at, rho);
     if (*chosen >= 0)
         return DSC_OK;
-    double accept = beta < 1 ? -expm1(at->count * log1p(-beta)) : 1;
-    double factor = beta > 0 ? accept / beta : 0;
-    void *p = r->residual;
-    int rc = dsc_grow(&p, &r->residual_capacity, at->vocab, sizeof *r->residual, err);
-    r->residual = p;
-    if (rc)
-        return rc;
-    fill_residual(at->draft, at->target, rho, factor, at->vocab, r->residual);
-    *token = dsc_draw_rest(r->residual, at->target, at->vocab,
-                           dsc_position_uniform(at, (uint32_t)at->count));
+    // target - min(draft, target/rho) factor
+    const double accept = beta < 1 ? -expm1(k * log1p(-beta)) : 1;
+    const double factor = beta > 0 ? accept / beta : 0;
+    const dsc_rest rest = {
+        .lines = 2, .from = {0, rho}, .keep = {1 - factor / rho, 1}, .take = {0, factor}};
+    *token = dsc_position_draw(at, &rest, dsc_position_uniform(at, (uint32_t)k));
     return DSC_OK;
 }
 

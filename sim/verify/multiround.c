@@ -8,94 +8,114 @@
 //   and the rest is normalised;
 //   chosen candidates (n-gram trees, lookahead's guesses): draft_i is of the token x_i alone, so
 //   that x is accepted with probability r_i(x), or struck off r_i.
+//
+// Times what their sums have been, what is left after any number of rounds is (target - c draft)+
+// with one number c, but for the tokens that were tried, whose rest is their own: chosen ones have
+// none, and what the rounds after theirs take from others, ones without replacement keep. A round
+// adds (sum of what is left) / (mass of the draft's that is not tried) to c.
 #include "sim/verify/walk.h"
 
-#include "theory/fast_exp.h"
-#include "theory/row_sum.h"
+#include <math.h>
 
-#include <string.h>
+// What is left of the target.
+typedef struct remains {
+    double c, sum;
+    double untried; // mass of the draft's tokens that were not tried, for ones without replacement
+    const int32_t *token;
+    double *own; // [count] of the tokens that were tried
+    size_t count;
+} remains;
 
-// What is left of a law: unnormalised, with its sum. The row is the law itself until something is
-// taken from it, then room[vocab].
-typedef struct rest {
-    const double *row;
-    double *room, sum;
-} rest;
+// Below that, what is left of 1 after subtractions is added up anew.
+static const double PRECISE = 0x1p-10;
 
-enum { LANES = DSC_ROW_LANES }; // sums side by side, as in theory/row_sum.h
-
-// (row - draft)+, both times a factor, into `out`, which may be `row`; returns the sum.
-DSC_FOR_EVERY_PROCESSOR
-static double subtract_row(const double *row, double by, const double *draft, double draft_by,
-                           size_t n, double *out)
+static double rest_of(const remains *r, int32_t token, double draft, double target)
 {
-    double lane[LANES] = {0};
-    size_t x = 0;
-    for (; x + LANES <= n; x += LANES)
-#pragma omp simd
-        for (size_t j = 0; j < LANES; j++) {
-            const double left = row[x + j] * by - draft[x + j] * draft_by;
-            const double more = left * (left > 0 ? 1. : 0.);
-            out[x + j] = more;
-            lane[j] += more;
-        }
-    for (; x < n; x++) {
-        const double left = row[x] * by - draft[x] * draft_by;
-        out[x] = left * (left > 0 ? 1. : 0.);
-        lane[x % LANES] += out[x];
+    for (size_t i = 0; i < r->count; i++)
+        if (r->token[i] == token)
+            return r->own[i];
+    return fmax(target - r->c * draft, 0);
+}
+
+static dsc_rest all_of(const remains *r)
+{
+    dsc_rest rest;
+    dsc_rest_above(&rest, r->c);
+    rest.own = r->count;
+    rest.token = r->token;
+    rest.rest = r->own;
+    return rest;
+}
+
+static double add_up(const remains *r, dsc_meeting *laws)
+{
+    const dsc_rest rest = all_of(r);
+    return laws->type->rest(laws, &rest, 0, NULL);
+}
+
+static double add_up_untried(const remains *r, dsc_meeting *laws)
+{
+    const dsc_rest untried = {.lines = 1, .take = {-1}, .own = r->count, .token = r->token};
+    return laws->type->rest(laws, &untried, 0, NULL);
+}
+
+// After the i-th candidate, the first i of which are in r->own, was rejected.
+static void take_round(remains *r, dsc_position *at, size_t i)
+{
+    if (!at->drawn) {
+        r->sum -= at->target_of[i];
+        r->own[r->count++] = 0;
+        if (r->sum < PRECISE)
+            r->sum = add_up(r, at->laws);
+        return;
     }
-    return dsc_add_lanes(lane);
+    r->c += r->sum / r->untried;
+    r->sum = dsc_meeting_curve(at->laws, r->c);
+    if (at->in->draft->law != DSC_DRAFT_DISTINCT)
+        return;
+    for (size_t j = 0; j < i; j++)
+        r->sum += r->own[j] - fmax(at->target_of[j] - r->c * at->draft_of[j], 0);
+    r->sum = fmax(r->sum, 0);
+    r->own[r->count++] = fmax(at->target_of[i] - r->c * at->draft_of[i], 0);
+    r->untried -= at->draft_of[i];
+    if (r->untried < PRECISE)
+        r->untried = add_up_untried(r, at->laws);
 }
 
-// (r - draft_i)+, both as laws.
-static void subtract(rest *r, const double *draft, double draft_sum, size_t vocab)
+// The first candidate that is accepted, or -1.
+static int accepted(remains *r, dsc_position *at)
 {
-    r->sum = subtract_row(r->row, 1 / r->sum, draft, 1 / draft_sum, vocab, r->room);
-    r->row = r->room;
+    for (int i = 0; i < at->count && r->sum > 0 && r->untried > 0; i++) {
+        const double law = at->draft_of[i] / r->untried;
+        const double left = rest_of(r, at->token[i], at->draft_of[i], at->target_of[i]);
+        if (dsc_position_uniform(at, (uint32_t)i) * law * r->sum < left)
+            return i;
+        take_round(r, at, (size_t)i);
+    }
+    return -1;
 }
 
-static void strike_off(double *row, double *sum, size_t vocab, int32_t token)
-{
-    row[token] = 0;
-    *sum = dsc_row_sum(row, vocab); // anew: what is left may be small
-}
-
-static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
+static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     dsc_verify_room *room = at->in->room;
-    bool distinct = at->in->draft->law == DSC_DRAFT_DISTINCT;
-    double draft_sum = 1;
-    void *p = room->residual;
-    int rc = dsc_grow(&p, &room->residual_capacity, at->vocab, sizeof *room->residual, err);
-    room->residual = p;
-    rest r = {at->target, room->residual, 1};
-    double *draft = room->draft; // at->draft, which may be changed: the row is read anew each time
-    *chosen = -1;
-    if (!rc && !at->draft) {
-        memcpy(r.room, r.row, at->vocab * sizeof *r.room);
-        r.row = r.room;
-    }
-    for (int i = 0; i < at->count && !rc && r.sum > 0; i++) {
-        int32_t x = at->token[i];
-        double law = at->draft ? draft[x] / draft_sum : 1;
-        if (dsc_position_uniform(at, (uint32_t)i) * law * r.sum < r.row[x]) {
-            *chosen = i;
-            return DSC_OK;
-        }
-        if (at->draft)
-            subtract(&r, draft, draft_sum, at->vocab);
-        else
-            strike_off(r.room, &r.sum, at->vocab, x);
-        if (distinct)
-            strike_off(draft, &draft_sum, at->vocab, x);
-        if (distinct && !(draft_sum > 0))
-            break; // that was all the draft model knows
-    }
+    void *p = room->rest;
+    int rc = dsc_grow(&p, &room->rest_capacity, (size_t)at->count, sizeof *room->rest, err);
+    room->rest = p;
     if (rc)
         return rc;
-    const double u = dsc_position_uniform(at, (uint32_t)at->count);
-    *token = r.sum > 0 ? (int32_t)dsc_row_find(r.row, at->vocab, u * r.sum)
-                       : dsc_draw(at->target, at->vocab, u);
+    const remains whole = {.sum = 1, .untried = 1, .token = at->token, .own = room->rest};
+    remains r = whole;
+    if (at->drawn && at->laws->type->sketch) {
+        at->laws->type->sketch(at->laws);
+        accepted(&r, at);
+        at->laws->type->look_up(at->laws);
+        r = whole;
+    }
+    *chosen = accepted(&r, at);
+    if (*chosen >= 0)
+        return DSC_OK;
+    const dsc_rest rest = all_of(&r);
+    *token = dsc_position_draw(at, &rest, dsc_position_uniform(at, (uint32_t)at->count));
     return DSC_OK;
 }
 

@@ -5,37 +5,28 @@
 
 #include "theory/acceptance.h"
 
-static int choose(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
+static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     dsc_verify_room *r = at->in->room;
-    double draft[DSC_MAX_DRAFTS], target[DSC_MAX_DRAFTS], uniform[2 * DSC_MAX_DRAFTS + 2];
+    double uniform[2 * DSC_MAX_DRAFTS + 2];
+    dsc_rest rest;
     int k = at->count;
     if (k > DSC_MAX_DRAFTS)
         return dsc_fail(err, DSC_EUSAGE, "rule otm: %d drafts at one position, at most %d", k,
                         DSC_MAX_DRAFTS);
     int rc = r->otm ? DSC_OK : dsc_otm_sampler_new(&r->otm, err);
     if (!rc)
-        rc = dsc_otm_sampler_build(r->otm, at->draft, at->target, at->vocab, k, err);
+        rc = dsc_otm_sampler_build_meeting(r->otm, at->laws, k, err);
     if (rc)
         return rc;
-    for (int i = 0; i < k; i++) {
-        draft[i] = at->draft[at->token[i]];
-        target[i] = at->target[at->token[i]];
-    }
     for (int i = 0; i < 2 * k + 2; i++)
         uniform[i] = dsc_position_uniform(at, (uint32_t)i);
-    *chosen = dsc_otm_sampler_choose(r->otm, draft, target, uniform);
+    *chosen = dsc_otm_sampler_choose(r->otm, at->draft_of, at->target_of, uniform);
     if (*chosen >= 0)
         return DSC_OK;
-    void *p = r->residual;
-    rc = dsc_grow(&p, &r->residual_capacity, at->vocab, sizeof *r->residual, err);
-    r->residual = p;
-    const double sum =
-        rc ? 0 : dsc_otm_sampler_residuals(r->otm, at->draft, at->target, at->vocab, r->residual);
-    if (!rc)
-        *token = dsc_draw(sum > 0 ? r->residual : at->target, at->vocab,
-                          dsc_position_uniform(at, 2 * (uint32_t)k + 2));
-    return rc;
+    dsc_otm_sampler_rest(r->otm, &rest);
+    *token = dsc_position_draw(at, &rest, dsc_position_uniform(at, 2 * (uint32_t)k + 2));
+    return DSC_OK;
 }
 
 static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)

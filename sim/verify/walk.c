@@ -114,12 +114,6 @@ int32_t dsc_draw(const double *weight, size_t count, double u)
     return (int32_t)dsc_row_find(weight, count, u * dsc_row_sum(weight, count));
 }
 
-int32_t dsc_draw_rest(const double *rest, const double *law, size_t count, double u)
-{
-    const double sum = dsc_row_sum(rest, count);
-    return sum > 0 ? (int32_t)dsc_row_find(rest, count, u * sum) : dsc_draw(law, count, u);
-}
-
 static int law_at(dsc_model *m, int32_t node, dsc_dist *law, dsc_error *err)
 {
     int rc = m->type->law ? m->type->law(m, node, law, err)
@@ -130,15 +124,21 @@ static int law_at(dsc_model *m, int32_t node, dsc_dist *law, dsc_error *err)
     return rc;
 }
 
+static int grow_row(double **row, size_t *capacity, size_t count, dsc_error *err)
+{
+    void *p = *row;
+    int rc = dsc_grow(&p, capacity, count, sizeof **row, err);
+    *row = p;
+    return rc;
+}
+
 int dsc_walk_law(dsc_model *m, int32_t node, double **row, size_t *capacity, size_t *vocab,
                  dsc_error *err)
 {
     dsc_dist law;
-    void *p = *row;
     int rc = law_at(m, node, &law, err);
     if (!rc)
-        rc = dsc_grow(&p, capacity, (size_t)law.vocab_size, sizeof **row, err);
-    *row = p;
+        rc = grow_row(row, capacity, (size_t)law.vocab_size, err);
     if (rc)
         return rc;
     *vocab = (size_t)law.vocab_size;
@@ -146,20 +146,56 @@ int dsc_walk_law(dsc_model *m, int32_t node, double **row, size_t *capacity, siz
     return DSC_OK;
 }
 
-static int laws_at(const dsc_walk *w, dsc_position *at, dsc_error *err)
+// The laws written out as rows.
+static int write_laws(dsc_position *at, dsc_model *draft, int32_t node, dsc_error *err)
 {
-    dsc_verify_room *r = w->room;
-    const dsc_models *m = at->in->models;
-    int32_t node = dsc_walk_node(w);
-    int rc = dsc_walk_law(m->target, node, &r->target, &r->target_capacity, &at->vocab, err);
-    at->target = r->target;
-    at->draft = NULL;
-    if (!rc && w->draft->law != DSC_DRAFT_CHOSEN) {
-        rc = dsc_walk_law(dsc_models_drafter(m, w->draft), node, &r->draft, &r->draft_capacity,
-                          &at->vocab, err);
-        at->draft = r->draft;
-    }
-    return rc;
+    dsc_verify_room *r = at->in->room;
+    size_t vocab;
+    int rc =
+        dsc_walk_law(at->in->models->target, node, &r->target, &r->target_capacity, &vocab, err);
+    if (!rc && draft)
+        rc = dsc_walk_law(draft, node, &r->draft, &r->draft_capacity, &vocab, err);
+    if (!rc)
+        rc = grow_row(&r->residual, &r->residual_capacity, vocab, err);
+    if (rc)
+        return rc;
+    for (int i = 0; i < at->count; i++)
+        r->target_of[i] = r->target[at->token[i]];
+    for (int i = 0; i < at->count && draft; i++)
+        r->draft_of[i] = r->draft[at->token[i]];
+    dsc_rows_meeting_set(&at->rows, draft ? r->draft : NULL, r->target, vocab, r->residual);
+    at->laws = &at->rows.base;
+    return DSC_OK;
+}
+
+int dsc_position_meet(dsc_position *at, int32_t node, dsc_error *err)
+{
+    const dsc_verify_input *in = at->in;
+    dsc_verify_room *r = in->room;
+    dsc_model *target = in->models->target;
+    dsc_model *draft = at->drawn ? dsc_models_drafter(in->models, in->draft) : NULL;
+    const size_t count = (size_t)at->count;
+    int rc = grow_row(&r->draft_of, &r->draft_of_capacity, count, err);
+    if (!rc)
+        rc = grow_row(&r->target_of, &r->target_of_capacity, count, err);
+    at->laws = NULL;
+    at->draft_of = r->draft_of;
+    at->target_of = r->target_of;
+    for (int i = 0; i < at->count && !rc; i++)
+        r->draft_of[i] = 1; // when each was drawn from a law of itself alone
+    if (!rc && target->type->meet)
+        rc = target->type->meet(target, draft, in->draft, node, at->token, count, &at->laws,
+                                r->draft_of, r->target_of, err);
+    return rc || at->laws ? rc : write_laws(at, draft, node, err);
+}
+
+int32_t dsc_position_draw(dsc_position *at, const dsc_rest *rest, double u)
+{
+    const dsc_rest all = {.lines = 1, .keep = {1}};
+    int32_t token = 0;
+    if (!(at->laws->type->rest(at->laws, rest, u, &token) > 0))
+        at->laws->type->rest(at->laws, &all, u, &token);
+    return token;
 }
 
 // A draw from the target's law. One of logits need not be written out for it.
@@ -191,10 +227,11 @@ int dsc_walk_verify(const dsc_verify_input *in, dsc_choose choose, dsc_verdict *
         dsc_position at = {.in = in,
                            .depth = (uint32_t)out->accepted,
                            .token = w.room->token,
-                           .count = (int)w.candidates};
+                           .count = (int)w.candidates,
+                           .drawn = in->draft->law != DSC_DRAFT_CHOSEN};
         int chosen = -1;
         int32_t token;
-        rc = at.count ? laws_at(&w, &at, err) : draw_at(&w, &at, &token, err);
+        rc = at.count ? dsc_position_meet(&at, dsc_walk_node(&w), err) : draw_at(&w, &at, &token, err);
         if (!rc && at.count)
             rc = choose(&at, &chosen, &token, err);
         if (rc)

@@ -30,14 +30,17 @@ bool dsc_walk_scored(const dsc_walk *w);
 
 // --- one position --------------------------------------------------------------------------
 
+// A law of the target and that of the draft model which the candidates were drawn from, if they
+// were.
 typedef struct dsc_position {
     const dsc_verify_input *in;
     uint32_t depth;       // accepted so far
-    const double *target; // [vocab] the target's law
-    const double *draft;  // [vocab] the law of each candidate; NULL: of one token each (CHOSEN)
-    size_t vocab;
     const int32_t *token; // [count] the candidates in order
-    int count;            // >= 1
+    int count;
+    bool drawn;                         // else each candidate's law is of itself alone (CHOSEN)
+    const double *draft_of, *target_of; // [count] their masses
+    dsc_meeting *laws;
+    dsc_rows_meeting rows; // of laws that were written out
 } dsc_position;
 
 // Uniform number `index` < 4096 of the position.
@@ -45,7 +48,7 @@ double dsc_position_uniform(const dsc_position *at, uint32_t index);
 double dsc_verify_uniform(const dsc_verify_input *in, uint32_t depth, uint32_t index);
 
 // Decides a position: sets *chosen to an index of token[], or to -1 and *token to the correction.
-typedef int (*dsc_choose)(const dsc_position *at, int *chosen, int32_t *token, dsc_error *err);
+typedef int (*dsc_choose)(dsc_position *at, int *chosen, int32_t *token, dsc_error *err);
 
 // Verifies a whole draft, position by position. After the draft's last token the bonus is drawn
 // from the target's law. A token that ends the output is the last of the step, whoever proposed it,
@@ -53,13 +56,16 @@ typedef int (*dsc_choose)(const dsc_position *at, int *chosen, int32_t *token, d
 int dsc_walk_verify(const dsc_verify_input *in, dsc_choose choose, dsc_verdict *out,
                     dsc_error *err);
 
+// Fills in the laws after a node, and the candidates' masses. DSC_EABSENT when a law is not known
+// token by token.
+int dsc_position_meet(dsc_position *at, int32_t node, dsc_error *err);
+// A token from what is left of the target's law, or, where rounding left nothing, from that law.
+int32_t dsc_position_draw(dsc_position *at, const dsc_rest *rest, double u);
+
 // The token at u in [0, 1) when x has the weight weight[x] >= 0; `weight` has a positive sum.
 int32_t dsc_draw(const double *weight, size_t count, double u);
-// The same of what is left of a law, or, where rounding left nothing, of the law.
-int32_t dsc_draw_rest(const double *rest, const double *law, size_t count, double u);
-
-// Laws as dense rows in the room; `law` of the draft model or the target after `node`. DSC_EABSENT
-// when it is not known token by token.
+// A law as a dense row in the room; of the draft model or the target after `node`. DSC_EABSENT when
+// it is not known token by token.
 int dsc_walk_law(dsc_model *m, int32_t node, double **row, size_t *capacity, size_t *vocab,
                  dsc_error *err);
 
