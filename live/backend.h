@@ -10,6 +10,8 @@
 #define DSC_LIVE_BACKEND_H
 
 #include "live/config.h"
+#include "live/slots.h"
+#include "theory/meeting.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,6 +48,38 @@ typedef struct live_kept {
     float least; // -inf: all
     int32_t last;
 } live_kept;
+
+// A row of logits on the device and the law that it stands for: token x has the mass scale
+// e^((logit - most) by) when it is kept, which is 0 below e^-DSC_SOFTMAX_LEAST.
+typedef struct live_law_row {
+    const float *logits; // NULL: no token has any
+    double most, by, scale;
+    live_kept kept;
+} live_law_row;
+
+// The laws of one next token.
+typedef struct live_laws {
+    live_law_row draft, target;
+} live_laws;
+
+// Their masses and tokens by slots (live/slots.h), of tokens that have any.
+typedef struct live_masses {
+    uint64_t draft[LIVE_MASS_SLOTS], target[LIVE_MASS_SLOTS]; // units
+    uint32_t count[LIVE_MASS_SLOTS];
+} live_masses;
+
+// A token whose masses are wanted, in laws number `laws`.
+typedef struct live_ask {
+    int32_t token, laws;
+} live_ask;
+
+// What a rule leaves of a target's law, and a token of it.
+typedef struct live_left {
+    double sum;
+    int32_t token; // -1: nothing is left
+} live_left;
+
+enum { LIVE_OWN = 64 }; // tokens with a rest of their own, at most
 
 // One forward pass, in host memory; valid until the pass has ended. `tokens` of them in each of
 // `sequences` sequences, which are alike but for their tokens (more than one: `live profile` only):
@@ -171,6 +205,19 @@ typedef struct live_backend_type {
     // To host memory from alloc_host, in order with the pass; it is there after `wait`. Also
     // outside of a pass.
     int (*fetch)(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err);
+
+    // --- where two laws meet, between passes; to host memory from alloc_host, there after `wait`
+    // The masses of `pairs` pairs of laws into masses[pairs] (NULL: not wanted), those of some
+    // tokens into asked[asks].
+    int (*compare)(live_backend *b, live_masses *masses, dsc_mass *asked, const live_laws *laws,
+                   int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab, dsc_error *err);
+    // The masses of all tokens in some slots, bit s of wanted[LIVE_MASS_SLOTS / 64], into
+    // out[count] in any order; there are so many (live_masses.count).
+    int (*list)(live_backend *b, dsc_mass *out, const live_laws *laws, const uint64_t *wanted,
+                int64_t count, int64_t vocab, dsc_error *err);
+    // A rest with at most LIVE_OWN own tokens: its sum, and the token at u in [0, 1).
+    int (*leave)(live_backend *b, live_left *out, const live_laws *laws, const dsc_rest *rest,
+                 double u, int64_t vocab, dsc_error *err);
 
     // --- between passes -----------------------------------------------------------------------
     // Tokens in slots from[0, count) (ascending, from[i] >= to + i) move to slots to, to + 1, ...,

@@ -297,6 +297,7 @@ int main(int argc, char **argv)
         check_rows(&c);
         check_products(&c);
         check_laws(&c);
+        check_meeting(&c);
         check_attention(&c);
         check_passes(&c);
         check_invariance(&c, invariant);

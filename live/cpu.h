@@ -87,4 +87,13 @@ int live_cpu_summarize(live_backend *b, live_kept *kept, double *sum, float *pea
                        const int32_t *token, const float *logits, int64_t rows, int64_t vocab,
                        dsc_error *err);
 
+// cpu_meeting.c
+int live_cpu_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_laws *laws,
+                     int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab,
+                     dsc_error *err);
+int live_cpu_list(live_backend *b, dsc_mass *out, const live_laws *laws, const uint64_t *wanted,
+                  int64_t count, int64_t vocab, dsc_error *err);
+int live_cpu_leave(live_backend *b, live_left *out, const live_laws *laws, const dsc_rest *rest,
+                   double u, int64_t vocab, dsc_error *err);
+
 #endif

@@ -154,6 +154,7 @@ void live_session_free(live_session *s)
     dsc_error unheard;
     live_session_settle(s, &unheard);
     live_background_free(s->background);
+    live_meetings_free(s->meetings, s->b);
     live_room_free(&s->room);
     live_cache_free(&s->cache, s->b);
     s->b->type->free(s->b, s->features);

@@ -175,6 +175,21 @@ static int fill_law(live_session *s, int32_t row, live_law_kind kind, dsc_dist *
     return rc;
 }
 
+int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **law,
+                         const float **logits, dsc_error *err)
+{
+    int32_t row;
+    dsc_dist dist;
+    int rc = find_row(s, node, &row, err);
+    if (!rc)
+        rc = fill_law(s, row, LAW_DRAWN_FROM, &dist, err);
+    if (rc)
+        return rc;
+    *law = dist.logits;
+    *logits = s->logits + (size_t)row * (size_t)s->w->config.vocab;
+    return DSC_OK;
+}
+
 static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
 {
     static const double certain = 1;
@@ -250,6 +265,7 @@ static int keep_margins(live_session *s, int64_t n, const int32_t *path, int64_t
 
 void live_session_drop(live_session *s)
 {
+    live_meetings_forget(s->meetings);
     s->taken = s->scored = s->rows = 0;
     s->root_row = -1;
     s->used = text_length(s) - s->lead;
@@ -300,4 +316,5 @@ const dsc_model_type live_session_type = {.name = "live",
                                           .next = next,
                                           .law = law,
                                           .untempered = untempered,
+                                          .meet = live_session_meet,
                                           .commit = commit};

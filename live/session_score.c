@@ -149,6 +149,7 @@ int live_session_keep_rows(live_session *s, const live_batch *batch, dsc_error *
     for (int64_t i = 0; i < s->places; i++)
         if (s->held[i] >= s->rows) // it was another one
             s->held[i] = -1;
+    live_meetings_forget(s->meetings);
     s->rows += batch->outputs;
     return DSC_OK;
 }

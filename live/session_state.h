@@ -25,6 +25,8 @@ typedef struct live_law {
     dsc_softmax softmax;
 } live_law;
 
+typedef struct live_meetings live_meetings; // session_meet.c
+
 struct live_session {
     dsc_model base;
     const live_weights *w;
@@ -72,6 +74,8 @@ struct live_session {
     int32_t *token, *position, *at, *output, *feature;
     uint64_t *mask;
     int64_t most, words;
+
+    live_meetings *meetings; // with another session's laws; NULL: none yet
 
     live_background *background;
     bool started;
@@ -131,7 +135,19 @@ static inline float *live_session_place(const live_session *s, int64_t row)
 const live_sampling *live_session_law(const live_session *s);
 // A row of logits to the host, until another one is fetched or a pass is run.
 int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err);
+// The law that tokens after a node are drawn from, which holds until another pass is run.
+int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **law,
+                         const float **logits, dsc_error *err);
 // Forgets the draft.
 void live_session_drop(live_session *s);
+
+// --- meetings (session_meet.c) -------------------------------------------------------------------
+
+int live_session_meet(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
+                      const int32_t *token, size_t count, dsc_meeting **meeting, double *draft_of,
+                      double *target_of, dsc_error *err);
+// What was compared is another draft's, or of other rows.
+void live_meetings_forget(live_meetings *m); // NULL allowed
+void live_meetings_free(live_meetings *m, live_backend *b);
 
 #endif

@@ -110,6 +110,13 @@ int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, d
 
 // --- memory ------------------------------------------------------------------------------------
 
+int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err)
+{
+    c->follows = false;
+    return bytes ? cuda_check(c, cudaMemsetAsync(p, 0, bytes, c->stream), "cudaMemsetAsync", err)
+                 : DSC_OK;
+}
+
 static int cuda_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
@@ -117,10 +124,7 @@ static int cuda_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
     *out = NULL;
     if (!failed)
         failed = device_alloc(c, out, bytes, err);
-    c->follows = false;
-    if (!failed && bytes)
-        failed = cuda_check(c, cudaMemsetAsync(*out, 0, bytes, c->stream), "cudaMemsetAsync", err);
-    return failed;
+    return failed ? failed : cuda_clear(c, *out, bytes, err);
 }
 
 static void cuda_free(live_backend *b, void *p)
@@ -435,11 +439,12 @@ static void cuda_close(live_backend *b)
 }
 
 static const live_backend_type cuda_type = {
-    "cuda",          cuda_alloc,     cuda_free,   cuda_upload,      cuda_download, cuda_copy,
-    cuda_alloc_host, cuda_free_host, cuda_fill,   cuda_cache_dtype, cuda_memory,   cuda_begin,
-    cuda_end,        cuda_wait,      cuda_embed,  cuda_gather,      cuda_scatter,  cuda_norm,
-    cuda_matmul,     cuda_rotate,    cuda_attend, cuda_activate,    cuda_add,      cuda_select,
-    cuda_summarize,  cuda_fetch,     cuda_move,   cuda_probe,       cuda_close,
+    "cuda",          cuda_alloc,     cuda_free,    cuda_upload,      cuda_download, cuda_copy,
+    cuda_alloc_host, cuda_free_host, cuda_fill,    cuda_cache_dtype, cuda_memory,   cuda_begin,
+    cuda_end,        cuda_wait,      cuda_embed,   cuda_gather,      cuda_scatter,  cuda_norm,
+    cuda_matmul,     cuda_rotate,    cuda_attend,  cuda_activate,    cuda_add,      cuda_select,
+    cuda_summarize,  cuda_fetch,     cuda_compare, cuda_list,        cuda_leave,    cuda_move,
+    cuda_probe,      cuda_close,
 };
 
 // What the kernels were compiled for.

@@ -61,6 +61,7 @@ typedef enum cuda_scratch_use {
     CUDA_PRODUCTS,    // of fixed shape, of an invariant backend
     CUDA_PARTIALS,    // of the attention
     CUDA_LAWS,        // of what top-k and top-p keep
+    CUDA_MEETING,     // of laws that meet
     CUDA_SCRATCHES,
 } cuda_scratch_use;
 
@@ -134,6 +135,9 @@ int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, d
 // At least `bytes` of scratch memory. Growing waits for the stream and forgets all graphs.
 int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err);
 
+// Sets memory of the device to 0, in order.
+int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err);
+
 // Operations, in the files named.
 int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
                const live_matrix *positions, dsc_error *err); // rows.cu
@@ -163,6 +167,13 @@ int cuda_summarize(live_backend *b, live_kept *kept, double *sum, float *peak, c
 // Into peak as cuda_summarize, and into kept of the rows that are not left out.
 int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, const float *logits,
              int64_t rows, int64_t vocab, dsc_error *err); // cut.cu
+int cuda_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_laws *laws,
+                 int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab,
+                 dsc_error *err); // meet.cu
+int cuda_list(live_backend *b, dsc_mass *out, const live_laws *laws, const uint64_t *wanted,
+              int64_t count, int64_t vocab, dsc_error *err);
+int cuda_leave(live_backend *b, live_left *out, const live_laws *laws, const dsc_rest *rest,
+               double u, int64_t vocab, dsc_error *err);
 int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
               uint64_t stream, double limit, dsc_error *err); // memory.cu
 int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,

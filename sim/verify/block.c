@@ -5,16 +5,15 @@
 
 #include "theory/block_verify.h"
 
-// The laws after i tokens of the draft, where the next one is a candidate if there is one.
+// The laws after i tokens of the draft, where the next one is the candidate.
 static int meet_after(dsc_position *at, const dsc_verify_input *in, uint32_t i, dsc_error *err)
 {
     const dsc_draft *d = in->draft;
-    const bool proposed = i < d->proposed;
     *at = (dsc_position){.in = in,
                          .depth = i,
                          .token = d->token + i,
-                         .count = proposed,
-                         .drawn = proposed && d->law != DSC_DRAFT_CHOSEN};
+                         .count = 1,
+                         .drawn = d->law != DSC_DRAFT_CHOSEN};
     return dsc_position_meet(at, (int32_t)i - 1, err);
 }
 
@@ -30,18 +29,20 @@ static double left_of(dsc_position *at, double p)
 static int close_block(const dsc_verify_input *in, uint32_t tau, double p, int32_t *token,
                        dsc_error *err)
 {
+    const double u = dsc_verify_uniform(in, tau, 1);
     dsc_position at;
-    dsc_rest rest = {.lines = 1, .keep = {p}};
+    if (tau == in->draft->proposed)
+        return dsc_verify_draw(in, (int32_t)tau - 1, u, token, err);
     int rc = meet_after(&at, in, tau, err);
     if (rc)
         return rc;
-    if (at.drawn && p > 0)
-        rest = (dsc_rest){.lines = 2, .from = {0, 1 / p}, .keep = {0, p}, .take = {0, 1}};
-    else if (at.count) {
+    dsc_rest rest = {.lines = 1, .keep = {p}};
+    if (!at.drawn) {
         rest.own = 1;
         rest.token = at.token;
-    }
-    *token = dsc_position_draw(&at, &rest, dsc_verify_uniform(in, tau, 1));
+    } else if (p > 0)
+        rest = (dsc_rest){.lines = 2, .from = {0, 1 / p}, .keep = {0, p}, .take = {0, 1}};
+    *token = dsc_position_draw(&at, &rest, u);
     return DSC_OK;
 }
 

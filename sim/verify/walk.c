@@ -198,21 +198,21 @@ int32_t dsc_position_draw(dsc_position *at, const dsc_rest *rest, double u)
     return token;
 }
 
-// A draw from the target's law. One of logits need not be written out for it.
-static int draw_at(const dsc_walk *w, const dsc_position *at, int32_t *token, dsc_error *err)
+// A law of logits need not be written out for it.
+int dsc_verify_draw(const dsc_verify_input *in, int32_t node, double u, int32_t *token,
+                    dsc_error *err)
 {
-    dsc_verify_room *r = w->room;
-    dsc_model *m = at->in->models->target;
-    const double u = dsc_position_uniform(at, 0);
+    dsc_verify_room *r = in->room;
+    dsc_model *m = in->models->target;
     size_t vocab;
     dsc_dist law;
-    int rc = law_at(m, dsc_walk_node(w), &law, err);
+    int rc = law_at(m, node, &law, err);
     if (!rc && law.logits) {
         *token = dsc_dist_sample(&law, u);
         return DSC_OK;
     }
     if (!rc)
-        rc = dsc_walk_law(m, dsc_walk_node(w), &r->target, &r->target_capacity, &vocab, err);
+        rc = dsc_walk_law(m, node, &r->target, &r->target_capacity, &vocab, err);
     if (!rc)
         *token = dsc_draw(r->target, vocab, u);
     return rc;
@@ -231,7 +231,9 @@ int dsc_walk_verify(const dsc_verify_input *in, dsc_choose choose, dsc_verdict *
                            .drawn = in->draft->law != DSC_DRAFT_CHOSEN};
         int chosen = -1;
         int32_t token;
-        rc = at.count ? dsc_position_meet(&at, dsc_walk_node(&w), err) : draw_at(&w, &at, &token, err);
+        rc = at.count ? dsc_position_meet(&at, dsc_walk_node(&w), err)
+                      : dsc_verify_draw(in, dsc_walk_node(&w), dsc_position_uniform(&at, 0), &token,
+                                        err);
         if (!rc && at.count)
             rc = choose(&at, &chosen, &token, err);
         if (rc)

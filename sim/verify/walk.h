@@ -62,6 +62,9 @@ int dsc_position_meet(dsc_position *at, int32_t node, dsc_error *err);
 // A token from what is left of the target's law, or, where rounding left nothing, from that law.
 int32_t dsc_position_draw(dsc_position *at, const dsc_rest *rest, double u);
 
+// The token after `node`, at u in [0, 1) of the target's law.
+int dsc_verify_draw(const dsc_verify_input *in, int32_t node, double u, int32_t *token,
+                    dsc_error *err);
 // The token at u in [0, 1) when x has the weight weight[x] >= 0; `weight` has a positive sum.
 int32_t dsc_draw(const double *weight, size_t count, double u);
 // A law as a dense row in the room; of the draft model or the target after `node`. DSC_EABSENT when

@@ -16,6 +16,7 @@ int emulated_replays;
 #include "live/cuda/backend_cuda.cu"
 #include "live/cuda/cut.cu"
 #include "live/cuda/matmul.cu"
+#include "live/cuda/meet.cu"
 #include "live/cuda/memory.cu"
 #include "live/cuda/probe.cu"
 #include "live/cuda/rotate.cu"
