@@ -92,36 +92,36 @@ static double add_exponentials(const float *x, size_t n, double most, double by,
     return dsc_add_lanes(lane);
 }
 
-// The same, which also writes them into out[n]; of tokens below `least` they are 0.
+// The same, which also writes them into out[n].
 DSC_FOR_EVERY_PROCESSOR
-static double write_exponentials(const float *x, size_t n, const dsc_softmax *s, float least,
-                                 bool shallow, double *out)
+static double write_exponentials(const float *x, size_t n, double most, double by, bool shallow,
+                                 double *out)
 {
-    const double most = s->most, by = s->by;
     double lane[LANES] = {0};
     size_t i = 0;
     if (shallow)
         for (; i + LANES <= n; i += LANES)
 #pragma omp simd
-            for (size_t j = 0; j < LANES; j++) {
-                const double all = dsc_fast_exp_within(((double)x[i + j] - most) * by);
-                const double e = all * (x[i + j] >= least ? 1. : 0.);
-                out[i + j] = e;
-                lane[j] += e;
-            }
+            for (size_t j = 0; j < LANES; j++)
+                lane[j] += out[i + j] = dsc_fast_exp_within(((double)x[i + j] - most) * by);
     for (; i + LANES <= n; i += LANES)
 #pragma omp simd
-        for (size_t j = 0; j < LANES; j++) {
-            const double all = dsc_fast_exp_below(((double)x[i + j] - most) * by);
-            const double e = all * (x[i + j] >= least ? 1. : 0.);
-            out[i + j] = e;
-            lane[j] += e;
-        }
-    for (; i < n; i++) {
-        out[i] = x[i] >= least ? dsc_fast_exp_below(((double)x[i] - most) * by) : 0;
-        lane[i % LANES] += out[i];
-    }
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] += out[i + j] = dsc_fast_exp_below(((double)x[i + j] - most) * by);
+    for (; i < n; i++)
+        lane[i % LANES] += out[i] = dsc_fast_exp_below(((double)x[i] - most) * by);
     return dsc_add_lanes(lane);
+}
+
+// Makes weights of tokens below `least` 0 and adds up the others. Apart from writing them, which no
+// compiler makes a vector of where it also chooses.
+DSC_FOR_EVERY_PROCESSOR
+static double drop_below(const float *x, size_t n, float least, double *weight)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        weight[i] *= x[i] >= least ? 1. : 0.;
+    return dsc_row_sum(weight, n);
 }
 
 // Sums of the exponentials of all blocks.
@@ -200,7 +200,9 @@ static void write_kept(dsc_softmax *s, double *block, double *room, dsc_softmax_
             memset(e, 0, n * sizeof *e);
             continue;
         }
-        block[b] = write_exponentials(x, n, s, s->least, shallow, e);
+        block[b] = write_exponentials(x, n, s->most, s->by, shallow, e);
+        if (s->least > -INFINITY)
+            block[b] = drop_below(x, n, s->least, e);
         if (sample)
             dsc_softmax_sample_add(sample, s, b, e);
     }
