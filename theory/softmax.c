@@ -173,14 +173,12 @@ void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float 
 // --- filters -------------------------------------------------------------------------------------
 
 // The sums of a list of tokens.
-static void sum_listed(dsc_softmax *s, const dsc_logit *few, size_t n, double *block)
+static void sum_listed(dsc_softmax *s, const dsc_softmax_list *list, double *block)
 {
-    memset(block, 0, dsc_softmax_blocks(s->vocab) * sizeof *block);
-    s->sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        block[few[i].token / BLOCK] += few[i].weight;
-        s->sum += few[i].weight;
-    }
+    const size_t blocks = dsc_softmax_blocks(s->vocab);
+    memset(block, 0, blocks * sizeof *block);
+    dsc_softmax_add_listed(s, list, block);
+    s->sum = dsc_row_sum(block, blocks);
 }
 
 // The exponentials of what is kept into room[vocab], and their sums; some of them into a sample,
@@ -209,44 +207,27 @@ static void write_kept(dsc_softmax *s, double *block, double *room, dsc_softmax_
     s->sum = dsc_row_sum(block, blocks);
 }
 
-// A sample of a row that has been written.
-static void sample_row(dsc_softmax_sample *sample, const dsc_softmax *s, double top_p,
-                       const double *weight)
-{
-    dsc_softmax_sample_begin(sample, s, top_p);
-    for (size_t b = 0; b < dsc_softmax_blocks(s->vocab); b++)
-        dsc_softmax_sample_add(sample, s, b, weight + b * BLOCK);
-}
-
 void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab, float most,
                                 double temperature, size_t top_k, double top_p, double *block,
                                 double *room)
 {
-    dsc_logit few[DSC_SOFTMAX_FEW];
+    dsc_softmax_list list;
     dsc_softmax_sample sample;
-    size_t n = 0;
     *s = without_sums(logit, vocab, most, temperature, block);
-    if (top_k < vocab)
-        n = dsc_softmax_keep_count(s, top_k, room, few);
-    if (n) {
-        sum_listed(s, few, n, block);
-        if (top_p < 1)
-            sum_listed(s, few, dsc_softmax_keep_listed(s, few, n, top_p * s->sum), block);
+    if (top_k < vocab && dsc_softmax_keep_count(s, top_k, room, &list)) {
+        sum_listed(s, &list, block);
+        if (top_p < 1) {
+            dsc_softmax_keep_listed(s, &list, top_p * s->sum, s->least);
+            sum_listed(s, &list, block);
+        }
         return;
     }
     const bool sampled = top_p < 1 && vocab > SMALL;
     if (sampled)
         dsc_softmax_sample_begin(&sample, s, top_p);
     write_kept(s, block, room, sampled ? &sample : NULL);
-    if (top_p < 1 && !sampled)
-        n = dsc_softmax_keep_heavy(s, room, top_p, few);
-    if (n)
-        sum_listed(s, few, n, block);
-    else if (top_p < 1) {
-        if (!sampled)
-            sample_row(&sample, s, top_p, room);
-        dsc_softmax_keep_weight(s, room, &sample, top_p * s->sum, block);
-    }
+    if (top_p < 1)
+        dsc_softmax_keep_weight(s, room, sampled ? &sample : NULL, top_p * s->sum, block);
 }
 
 // --- tokens --------------------------------------------------------------------------------------

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is kept are the first tokens in an order: the likeliest first, of equals the lower id. Where
-// that order is cut is found without sorting or moving anything before a few hundred tokens are
-// left. Few tokens by count are among those from the count-th largest maximum of a block on, which
-// are few more; where the weight reaches a share is guessed from a sample, and one pass lists the
-// tokens thereabouts and adds up those above. Where this leaves too many, or was wrong, counting
-// and weighing what is above a logit, which vectors do, narrows them down.
+// that order is cut is found without sorting or moving anything before some hundred tokens are left
+// (theory/softmax_list.h). Few tokens by count are among those from the count-th largest maximum of
+// a block or class on, which are few more. Where the weight reaches a share is found by quarters in
+// a short row and guessed from a sample of a long one, and one pass lists the tokens thereabouts
+// and adds up those above. Where this leaves too many, or was wrong, counting and weighing what is
+// above a logit, which vectors do, narrows them down.
 #include "theory/softmax_filter.h"
 
 #include "theory/fast_exp.h"
-#include "theory/first_tokens.h"
 #include "theory/row_sum.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    FEW = DSC_SOFTMAX_FEW,
-    LIST = 1024, // tokens about a guess
+    FEW = 256, // tokens that are looked at one by one
+    LIST = DSC_SOFTMAX_LIST,
     BLOCK = DSC_SOFTMAX_BLOCK,
     GROUP = 32, // tokens that are passed over together
     LANES = DSC_ROW_LANES
@@ -130,22 +130,6 @@ static bool suffices(const search *f, const cut *c)
     return f->weight ? c->weight >= f->enough : c->count >= f->count;
 }
 
-// Floats in their order, as integers.
-static int32_t key_of(float x)
-{
-    int32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits < 0 ? bits ^ INT32_MAX : bits;
-}
-
-static float float_of(int32_t key)
-{
-    const int32_t bits = key < 0 ? key ^ INT32_MAX : key;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 // What grows about as the logit of the cut falls, and is 0 where the wanted cut is: the logarithm
 // of a count, or of what is left below.
 static double height(const search *f, const cut *c)
@@ -161,7 +145,7 @@ static double height(const search *f, const cut *c)
 static float probe(const search *f, const cut *low, const cut *high, int i)
 {
     enum { PATIENCE = 20 };
-    const int32_t from = key_of(low->at), to = key_of(high->below);
+    const int32_t from = dsc_key_of(low->at), to = dsc_key_of(high->below);
     double at = (double)high->at;
     if (low->at > -INFINITY)
         at -= (at - (double)low->at) * high->height / (high->height - low->height);
@@ -172,10 +156,10 @@ static float probe(const search *f, const cut *low, const cut *high, int i)
         at = f->law->most - ldexp(depth, i) / f->law->by;
     }
     const float x = (float)at;
-    int64_t key = isnan(x) ? from : key_of(x);
+    int64_t key = isnan(x) ? from : dsc_key_of(x);
     if (i >= PATIENCE || !(key > from && key <= to))
         key = to - ((int64_t)to - from) / 2;
-    return float_of((int32_t)key);
+    return dsc_float_of((int32_t)key);
 }
 
 // Cuts with the wanted one between them, *low or above: few tokens lie between, or equal ones.
@@ -229,22 +213,23 @@ static inline uint32_t marks_at(const float *logit, size_t vocab, size_t x, floa
     return mark_between(rest, low, high);
 }
 
-// Adds tokens [first, end) from one logit on and below another to out[n], up to FEW in all; returns
-// how many these are, or FEW + 1: there are more. `first`: a multiple of GROUP, `end` as well or
-// the row's.
+// Adds tokens [first, end) from one logit on and below another to a list. `first`: a multiple of
+// GROUP, `end` as well or the row's.
 DSC_FOR_EVERY_PROCESSOR
-static size_t gather(const search *f, size_t first, size_t end, float least, float below,
-                     dsc_logit *out, size_t n)
+static void gather(const search *f, size_t first, size_t end, float least, float below,
+                   dsc_softmax_list *out)
 {
     const float *logit = f->law->logit;
-    for (size_t x = first; x < end && n <= FEW; x += GROUP)
-        for (uint32_t in = marks_at(logit, end, x, least, below); in && n <= FEW; in &= in - 1) {
-            const size_t token = x + (size_t)__builtin_ctz(in);
-            if (n < FEW)
-                out[n] = (dsc_logit){(double)logit[token], f->weight ? f->weight[token] : 0, token};
+    size_t n = out->n;
+    for (size_t x = first; x < end && n <= LIST; x += GROUP)
+        for (uint32_t in = marks_at(logit, end, x, least, below); in && n <= LIST; in &= in - 1) {
+            const size_t token = x + (size_t)__builtin_ctz(in), at = n < LIST ? n : 0;
+            out->value[at] = (double)logit[token];
+            out->weight[at] = f->weight ? f->weight[token] : 0;
+            out->token[at] = (uint32_t)token;
             n++;
         }
-    return n;
+    out->n = n;
 }
 
 // --- top-k ---------------------------------------------------------------------------------------
@@ -277,127 +262,110 @@ static void find_maxima(const float *row, size_t n, size_t part, double *out)
     }
 }
 
-// The count-th largest of l[0, n), which it reorders (Hoare 1961).
-static double nth_largest(double *l, size_t n, size_t count)
+// The largest of each class of row[0, n): of the tokens x, x + classes, ... Classes: a multiple of
+// LANES.
+DSC_FOR_EVERY_PROCESSOR
+static void find_class_maxima(const float *row, size_t n, size_t classes, double *out)
 {
-    size_t low = 0, high = n; // it is among l[low .. high - 1]
-    while (high - low > 1) {
-        const double pivot = l[low + (high - low - 1) / 2];
-        size_t i = low, j = high - 1;
-        for (;;) {
-            while (l[i] > pivot)
-                i++;
-            while (l[j] < pivot)
-                j--;
-            if (i >= j)
-                break;
-            const double x = l[i];
-            l[i++] = l[j];
-            l[j--] = x;
-        }
-        if (count <= j + 1)
-            high = j + 1;
-        else
-            low = j + 1;
+    for (size_t first = 0; first < classes; first += LANES) {
+        float lane[LANES];
+        size_t x = first;
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] = -INFINITY;
+        for (; x + LANES <= n; x += classes)
+#pragma omp simd
+            for (size_t j = 0; j < LANES; j++)
+                lane[j] = row[x + j] > lane[j] ? row[x + j] : lane[j];
+        for (size_t j = 0; x + j < n; j++)
+            lane[j] = row[x + j] > lane[j] ? row[x + j] : lane[j];
+        for (size_t j = 0; j < LANES; j++)
+            out[first + j] = (double)lane[j];
     }
-    return l[low];
 }
 
 // The tokens from the count-th largest maximum of parts of the row on, among which are the first
-// `count`. Parts are short enough for twice as many as are wanted.
-static size_t list_largest(const dsc_softmax *s, size_t count, double *room, dsc_logit *few)
+// `count`. Of a long row only the parts with such a maximum are read again.
+static void list_largest(const dsc_softmax *s, size_t count, double *most, dsc_softmax_list *out)
 {
     const search f = {.law = s};
-    size_t part = BLOCK, n = 0;
-    while (part > GROUP && s->vocab / part < 2 * count)
-        part /= 2;
-    const size_t parts = (s->vocab + part - 1) / part;
-    double *most = room, *copy = room + parts;
-    if (count > parts || count > FEW || 2 * parts > s->vocab)
-        return 0;
-    find_maxima(s->logit, s->vocab, part, most);
-    memcpy(copy, most, parts * sizeof *copy);
-    const float least = (float)nth_largest(copy, parts, count);
-    for (size_t b = 0; b < parts && n <= FEW; b++) {
-        const size_t first = b * part, end = s->vocab - first < part ? s->vocab : first + part;
-        if ((float)most[b] >= least)
-            n = gather(&f, first, end, least, INFINITY, few, n);
+    const float highest = (float)s->most;
+    const size_t vocab = s->vocab, parts = (vocab + BLOCK - 1) / BLOCK;
+    out->n = 0;
+    if (parts >= 2 * count) {
+        find_maxima(s->logit, vocab, BLOCK, most);
+        const float least = dsc_nth_largest(most, parts, count, highest);
+        for (size_t b = 0; b < parts && out->n <= LIST; b++)
+            if (most[b] >= (double)least)
+                gather(&f, b * BLOCK, b * BLOCK + dsc_softmax_in_block(s, b), least, INFINITY, out);
+        return;
     }
-    return n <= FEW ? n : 0;
+    size_t classes = 4 * LANES;
+    while (classes < 2 * count)
+        classes *= 2;
+    if (classes > vocab / 2 || count > LIST / 2)
+        return;
+    find_class_maxima(s->logit, vocab, classes, most);
+    gather(&f, 0, vocab, dsc_nth_largest(most, classes, count, highest), INFINITY, out);
 }
 
-size_t dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_logit *few)
+// Leaves in a list what is not below `least`, with exponentials.
+DSC_FOR_EVERY_PROCESSOR
+static void keep_from(dsc_softmax_list *l, double least, double most, double by)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        l->value[kept] = l->value[i];
+        l->token[kept] = l->token[i];
+        kept += l->value[i] >= least ? 1 : 0;
+    }
+    l->n = kept;
+#pragma omp simd
+    for (size_t i = 0; i < kept; i++)
+        l->weight[i] = dsc_fast_exp_below((l->value[i] - most) * by);
+}
+
+bool dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_softmax_list *list)
 {
     const search f = {.law = s, .count = count};
-    size_t n = list_largest(s, count, room, few), before = 0, kept = 0;
-    const bool listed = n > 0;
+    list_largest(s, count, room, list);
+    const bool listed = list->n > 0 && list->n <= LIST;
+    cut low = {-INFINITY, -INFINITY, s->vocab, 0, 0}, high = above_all(s);
     if (!listed) {
-        cut low = {-INFINITY, -INFINITY, s->vocab, 0, 0}, high = above_all(s);
         narrow(&f, &low, &high);
         s->least = low.at;
         if (low.count - high.count > FEW) // they are equal
-            return 0;
-        n = gather(&f, 0, s->vocab, low.at, high.at, few, 0);
-        before = high.count;
+            return false;
+        list->n = 0;
+        gather(&f, 0, s->vocab, low.at, high.at, list);
     }
-    dsc_first_tokens(few, n, count - before, INFINITY);
-    double least = few[0].value;
-    for (size_t i = 1; i < count - before; i++)
-        least = few[i].value < least ? few[i].value : least;
-    s->least = (float)least;
-    for (size_t i = 0; i < n && listed; i++)
-        if (few[i].value >= least) {
-            few[i].weight = dsc_fast_exp_below((few[i].value - s->most) * s->by);
-            dsc_logit_swap(&few[i], &few[kept++]);
-        }
-    return kept;
+    s->least = dsc_nth_largest(list->value, list->n, count - high.count, (float)s->most);
+    if (listed)
+        keep_from(list, (double)s->least, s->most, s->by);
+    return listed;
 }
 
 // --- top-p ---------------------------------------------------------------------------------------
 
-size_t dsc_softmax_keep_listed(dsc_softmax *s, dsc_logit *few, size_t n, double enough)
+void dsc_softmax_keep_listed(dsc_softmax *s, const dsc_softmax_list *list, double enough, float low)
 {
-    const size_t kept = dsc_first_tokens(few, n, n, enough);
-    const dsc_logit *last = &few[0];
-    for (size_t i = 1; i < kept; i++)
-        last = dsc_logit_before(last, &few[i]) ? &few[i] : last;
-    s->least = (float)last->value;
-    s->last = last->token;
-    return kept;
+    const size_t last = dsc_softmax_list_last(list, enough, low, (float)s->most);
+    s->least = (float)list->value[last];
+    s->last = list->token[last];
 }
 
-// Tokens of less than w have less than n w together, if they are n. So when top-p leaves out that
-// much, it leaves out all of them; without these there are fewer, and w can be larger.
-size_t dsc_softmax_keep_heavy(dsc_softmax *s, const double *weight, double top_p, dsc_logit *few)
+void dsc_softmax_add_listed(const dsc_softmax *s, const dsc_softmax_list *list, double *block)
 {
-    enum { PASSES = 8 };
-    const search f = {.law = s, .weight = weight};
-    const double left_out = (1 - top_p) * s->sum * (1 - 1e-6); // whatever sums are rounded to
-    double above = s->sum;
-    size_t n = s->vocab;
-    if (1 - top_p < 1e-6)
-        return 0;
-    for (int i = 0; i < PASSES; i++) {
-        const double spare = left_out - (s->sum - above), w = spare / (double)n;
-        const float least = fmaxf((float)(s->most + log(w) / s->by), s->least);
-        const size_t heavy = count_between(s->logit, s->vocab, least, INFINITY);
-        if (heavy <= FEW) {
-            n = gather(&f, 0, s->vocab, least, INFINITY, few, 0);
-            return n <= FEW ? dsc_softmax_keep_listed(s, few, n, top_p * s->sum) : 0;
-        }
-        if (heavy > n / 4 * 3)
-            return 0;
-        n = heavy;
-        above = weigh_from(s->logit, weight, s->vocab, least);
+    for (size_t i = 0; i < list->n; i++) {
+        const double x = list->value[i], least = (double)s->least;
+        const bool kept = x > least || (x >= least && list->token[i] <= s->last);
+        block[list->token[i] / BLOCK] += kept ? list->weight[i] : 0;
     }
-    return 0;
 }
 
 // What is on the sides of a bracket of the cut.
 typedef struct sides {
     double above, between; // weight
-    size_t n;              // tokens between, or LIST + 1: there are more, and no sums
-    dsc_logit list[LIST];  // they
+    dsc_softmax_list list; // tokens between; if there are more, no sums
 } sides;
 
 // Adds up what is above a bracket, also by blocks, and lists what is in it.
@@ -415,15 +383,28 @@ static void divide(const search *f, float low, float high, double *block, sides 
         }
         uint32_t in = marks_at(logit, vocab, x, low, high);
         for (; in && n <= LIST; in &= in - 1, n++) {
-            const size_t token = x + (size_t)__builtin_ctz(in);
-            out->list[n < LIST ? n : 0] =
-                (dsc_logit){(double)logit[token], f->weight[token], token};
+            const size_t token = x + (size_t)__builtin_ctz(in), at = n < LIST ? n : 0;
+            out->list.value[at] = (double)logit[token];
+            out->list.weight[at] = f->weight[token];
+            out->list.token[at] = (uint32_t)token;
             between += f->weight[token];
         }
     }
     out->above = above;
     out->between = between;
-    out->n = n;
+    out->list.n = n;
+}
+
+// Cuts a bracket, if the cut is in there.
+static bool cut_between(const search *f, dsc_softmax *s, float low, float high, double *block,
+                        sides *d)
+{
+    divide(f, low, high, block, d);
+    if (d->list.n > LIST || !(d->above < f->enough && d->above + d->between >= f->enough))
+        return false;
+    dsc_softmax_keep_listed(s, &d->list, f->enough - d->above, low);
+    dsc_softmax_add_listed(s, &d->list, block);
+    return true;
 }
 
 // Cuts where a sample of the tokens says, if that is found to be right.
@@ -444,19 +425,74 @@ static bool cut_by_sample(const search *f, dsc_softmax *s, const dsc_softmax_sam
                                         f->total - weigh_from(s->logit, f->weight, s->vocab, g.at)};
             continue;
         }
-        divide(f, g.low > s->least ? g.low : s->least, g.high, block, &d);
-        if (d.n > LIST)
-            return false;
-        if (d.above < f->enough && d.above + d.between >= f->enough) {
-            const size_t kept = dsc_softmax_keep_listed(s, d.list, d.n, f->enough - d.above);
-            for (size_t j = 0; j < kept; j++)
-                block[d.list[j].token / BLOCK] += d.list[j].weight;
+        const float low = g.low > s->least ? g.low : s->least;
+        if (cut_between(f, s, low, g.high, block, &d))
             return true;
-        }
+        if (d.list.n > LIST)
+            return false;
         known = d.above < f->enough ? (dsc_softmax_known){g.low, f->total - d.above - d.between}
                                     : (dsc_softmax_known){g.high, f->total - d.above};
     }
     return false;
+}
+
+// How many tokens have at least a weight, and their sum; of three weights, as an addition waits for
+// the one before it.
+typedef struct upper {
+    double at, sum;
+    int64_t count;
+} upper;
+
+DSC_FOR_EVERY_PROCESSOR
+static void sum_from(const double *weight, size_t n, upper *part)
+{
+    const double a = part[0].at, b = part[1].at, c = part[2].at;
+    double sum_a = 0, sum_b = 0, sum_c = 0;
+    int64_t count_a = 0, count_b = 0, count_c = 0;
+#pragma omp simd reduction(+ : sum_a, sum_b, sum_c, count_a, count_b, count_c)
+    for (size_t i = 0; i < n; i++) {
+        sum_a += weight[i] >= a ? weight[i] : 0;
+        sum_b += weight[i] >= b ? weight[i] : 0;
+        sum_c += weight[i] >= c ? weight[i] : 0;
+        count_a += weight[i] >= a ? 1 : 0;
+        count_b += weight[i] >= b ? 1 : 0;
+        count_c += weight[i] >= c ? 1 : 0;
+    }
+    part[0].sum = sum_a, part[0].count = count_a;
+    part[1].sum = sum_b, part[1].count = count_b;
+    part[2].sum = sum_c, part[2].count = count_c;
+}
+
+// Cuts a short row: by quarters, until few tokens are left between. Tokens of less than w have less
+// than n w together, if they are n; so where top-p leaves out that much, it leaves out all of them.
+static bool cut_by_quarters(const search *f, dsc_softmax *s, double *block)
+{
+    enum { BETWEEN = 128 };
+    sides d;
+    const double w = (f->total - f->enough) * (1 - 1e-6) / (double)s->vocab;
+    float low = w > 0 ? fmaxf((float)(s->most + log(w) / s->by), s->least) : s->least;
+    float high = nextafterf((float)s->most, INFINITY);
+    int64_t above = 0, from_low = count_between(s->logit, s->vocab, low, INFINITY);
+    while (from_low - above > BETWEEN) {
+        const float middle = dsc_middle_of(low, high);
+        const float at[] = {dsc_middle_of(low, middle), middle, dsc_middle_of(middle, high)};
+        upper part[3];
+        if (!(middle > low))
+            return false;
+        for (int i = 0; i < 3; i++)
+            part[i].at = dsc_fast_exp_below(((double)at[i] - s->most) * s->by);
+        sum_from(f->weight, s->vocab, part);
+        for (int i = 2; i >= 0 && high > at[i]; i--)
+            if (part[i].sum < f->enough) {
+                high = at[i];
+                above = part[i].count;
+            } else {
+                low = at[i];
+                from_low = part[i].count;
+                break;
+            }
+    }
+    return cut_between(f, s, low, high, block, &d);
 }
 
 // The sums of blocks, of what is kept.
@@ -475,14 +511,15 @@ static void sum_kept(const dsc_softmax *s, const double *weight, double *block)
 // Where a sample does not tell.
 static void cut_by_search(const search *f, dsc_softmax *s)
 {
-    dsc_logit few[FEW];
+    dsc_softmax_list list;
     const uint32_t count = count_between(s->logit, s->vocab, s->least, INFINITY);
     cut low = {s->least, -INFINITY, count, f->total, 0}, high = above_all(s);
     narrow(f, &low, &high);
     s->least = low.at;
     if (low.count - high.count <= FEW) {
-        const size_t n = gather(f, 0, s->vocab, low.at, high.at, few, 0);
-        dsc_softmax_keep_listed(s, few, n, f->enough - high.weight);
+        list.n = 0;
+        gather(f, 0, s->vocab, low.at, high.at, &list);
+        dsc_softmax_keep_listed(s, &list, f->enough - high.weight, low.at);
         return;
     }
     double sum = high.weight;
@@ -497,8 +534,9 @@ void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_s
                              double enough, double *block)
 {
     const search f = {.law = s, .weight = weight, .enough = enough, .total = s->sum};
-    dsc_softmax_sample_end(sample);
-    if (!cut_by_sample(&f, s, sample, block)) {
+    if (sample)
+        dsc_softmax_sample_end(sample);
+    if (!(sample ? cut_by_sample(&f, s, sample, block) : cut_by_quarters(&f, s, block))) {
         cut_by_search(&f, s);
         sum_kept(s, weight, block);
     }

@@ -3,27 +3,23 @@
 #ifndef DSC_THEORY_SOFTMAX_FILTER_H
 #define DSC_THEORY_SOFTMAX_FILTER_H
 
-#include "theory/first_tokens.h"
 #include "theory/softmax.h"
+#include "theory/softmax_list.h"
 #include "theory/softmax_sample.h"
 
-enum { DSC_SOFTMAX_FEW = 256 }; // tokens that are looked at one by one
-
 // The `count` likeliest, 1 <= count < vocab, with all that are as likely as the last of them.
-// Returns how many these are when they could be listed in few[DSC_SOFTMAX_FEW], with their
-// exponentials and in no order, else 0. room[vocab]: scratch.
-size_t dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_logit *few);
-// Of a list of all tokens that are kept the first until they have `enough` weight; returns how many
-// these are, and moves them to the front.
-size_t dsc_softmax_keep_listed(dsc_softmax *s, dsc_logit *few, size_t n, double enough);
+// Returns whether they could be listed, with their exponentials. room[vocab]: scratch.
+bool dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_softmax_list *list);
+// Of a list of all tokens from the logit `low` on, or of all of these that are below another, the
+// first until they have `enough` weight.
+void dsc_softmax_keep_listed(dsc_softmax *s, const dsc_softmax_list *list, double enough,
+                             float low);
+// Adds what is kept of a list to the sums of blocks.
+void dsc_softmax_add_listed(const dsc_softmax *s, const dsc_softmax_list *list, double *block);
 
-// Of what is kept, s->sum in all, the first tokens until they have top_p of it, if it is soon found
-// that they are among few; returns how many and lists them in few[DSC_SOFTMAX_FEW], else 0.
-// weight[vocab]: the exponentials of what is kept, else 0.
-size_t dsc_softmax_keep_heavy(dsc_softmax *s, const double *weight, double top_p, dsc_logit *few);
 // Of what is kept, s->sum in all, the first tokens until they have `enough` of it: the likeliest
 // first, of equals the lower id; then s->sum and block[] are of these. weight[vocab]: the
-// exponentials of what is kept, else 0; `sample` is of these.
+// exponentials of what is kept, else 0; `sample` is of these, NULL for a short row.
 void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_sample *sample,
                              double enough, double *block);
 
