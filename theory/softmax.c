@@ -11,6 +11,8 @@
 
 enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, SMALL = 4096, LANES = DSC_ROW_LANES };
 
+enum { CHUNK = 16 * BLOCK }; // tokens that stay in the nearest cache while they are gone through
+
 // The least of row[0, n), n >= 1. By lanes, since not all compilers make vectors of reductions to
 // the least.
 DSC_FOR_EVERY_PROCESSOR
@@ -72,45 +74,59 @@ static size_t exponentials_of(const dsc_softmax *s, size_t b, double factor, dou
     return n;
 }
 
-// The sum of the exponentials of x[0, n), in an order that does not depend on the width of vectors.
+// The sums of the exponentials of x[0, n), by blocks, in an order that does not depend on the width
+// of vectors.
 DSC_FOR_EVERY_PROCESSOR
-static double add_exponentials(const float *x, size_t n, double most, double by, bool shallow)
+static void add_exponentials(const float *x, size_t n, double most, double by, bool shallow,
+                             double *block)
 {
-    double lane[LANES] = {0};
-    size_t i = 0;
-    if (shallow)
-        for (; i + LANES <= n; i += LANES)
-#pragma omp simd
-            for (size_t j = 0; j < LANES; j++)
-                lane[j] += dsc_fast_exp_within(((double)x[i + j] - most) * by);
-    for (; i + LANES <= n; i += LANES)
+    for (const float *end = x + n; x < end; x += BLOCK) {
+        const size_t in = end - x < BLOCK ? (size_t)(end - x) : BLOCK;
+        double lane[LANES];
+        size_t i = 0;
 #pragma omp simd
         for (size_t j = 0; j < LANES; j++)
-            lane[j] += dsc_fast_exp_below(((double)x[i + j] - most) * by);
-    for (; i < n; i++)
-        lane[i % LANES] += dsc_fast_exp_below(((double)x[i] - most) * by);
-    return dsc_add_lanes(lane);
+            lane[j] = 0;
+        if (shallow)
+            for (; i + LANES <= in; i += LANES)
+#pragma omp simd
+                for (size_t j = 0; j < LANES; j++)
+                    lane[j] += dsc_fast_exp_within(((double)x[i + j] - most) * by);
+        for (; i + LANES <= in; i += LANES)
+#pragma omp simd
+            for (size_t j = 0; j < LANES; j++)
+                lane[j] += dsc_fast_exp_below(((double)x[i + j] - most) * by);
+        for (; i < in; i++)
+            lane[i % LANES] += dsc_fast_exp_below(((double)x[i] - most) * by);
+        *block++ = dsc_add_lanes(lane);
+    }
 }
 
 // The same, which also writes them into out[n].
 DSC_FOR_EVERY_PROCESSOR
-static double write_exponentials(const float *x, size_t n, double most, double by, bool shallow,
-                                 double *out)
+static void write_exponentials(const float *x, size_t n, double most, double by, bool shallow,
+                               double *out, double *block)
 {
-    double lane[LANES] = {0};
-    size_t i = 0;
-    if (shallow)
-        for (; i + LANES <= n; i += LANES)
-#pragma omp simd
-            for (size_t j = 0; j < LANES; j++)
-                lane[j] += out[i + j] = dsc_fast_exp_within(((double)x[i + j] - most) * by);
-    for (; i + LANES <= n; i += LANES)
+    for (const float *end = x + n; x < end; x += BLOCK, out += BLOCK) {
+        const size_t in = end - x < BLOCK ? (size_t)(end - x) : BLOCK;
+        double lane[LANES];
+        size_t i = 0;
 #pragma omp simd
         for (size_t j = 0; j < LANES; j++)
-            lane[j] += out[i + j] = dsc_fast_exp_below(((double)x[i + j] - most) * by);
-    for (; i < n; i++)
-        lane[i % LANES] += out[i] = dsc_fast_exp_below(((double)x[i] - most) * by);
-    return dsc_add_lanes(lane);
+            lane[j] = 0;
+        if (shallow)
+            for (; i + LANES <= in; i += LANES)
+#pragma omp simd
+                for (size_t j = 0; j < LANES; j++)
+                    lane[j] += out[i + j] = dsc_fast_exp_within(((double)x[i + j] - most) * by);
+        for (; i + LANES <= in; i += LANES)
+#pragma omp simd
+            for (size_t j = 0; j < LANES; j++)
+                lane[j] += out[i + j] = dsc_fast_exp_below(((double)x[i + j] - most) * by);
+        for (; i < in; i++)
+            lane[i % LANES] += out[i] = dsc_fast_exp_below(((double)x[i] - most) * by);
+        *block++ = dsc_add_lanes(lane);
+    }
 }
 
 // Makes weights of tokens below `least` 0 and adds up the others. Apart from writing them, which no
@@ -127,16 +143,18 @@ static double drop_below(const float *x, size_t n, float least, double *weight)
 // Sums of the exponentials of all blocks.
 static void sum_blocks(dsc_softmax *s, double *block)
 {
+    const size_t blocks = dsc_softmax_blocks(s->vocab);
     s->shallow = true;
     s->sum = 0;
-    for (size_t b = 0; b < dsc_softmax_blocks(s->vocab); b++) {
-        const float *x = s->logit + b * BLOCK;
-        const size_t n = dsc_softmax_in_block(s, b);
+    for (size_t first = 0; first < s->vocab; first += CHUNK) {
+        const float *x = s->logit + first;
+        const size_t n = s->vocab - first < CHUNK ? s->vocab - first : CHUNK;
         const bool shallow = is_shallow(s, row_least(x, n));
-        block[b] = add_exponentials(x, n, s->most, s->by, shallow);
-        s->sum += block[b];
+        add_exponentials(x, n, s->most, s->by, shallow, block + first / BLOCK);
         s->shallow = s->shallow && shallow;
     }
+    for (size_t b = 0; b < blocks; b++)
+        s->sum += block[b];
 }
 
 static dsc_softmax without_sums(const float *logit, size_t vocab, float most, double temperature,
@@ -185,24 +203,25 @@ static void sum_listed(dsc_softmax *s, const dsc_softmax_list *list, double *blo
 // unless that is NULL. Blocks of which nothing is kept are passed over.
 static void write_kept(dsc_softmax *s, double *block, double *room, dsc_softmax_sample *sample)
 {
-    const size_t blocks = dsc_softmax_blocks(s->vocab);
+    const bool all = !(s->least > -INFINITY);
+    const size_t blocks = dsc_softmax_blocks(s->vocab), step = all ? CHUNK : BLOCK;
     s->shallow = true;
-    for (size_t b = 0; b < blocks; b++) {
-        const float *x = s->logit + b * BLOCK;
-        double *e = room + b * BLOCK;
-        const size_t n = dsc_softmax_in_block(s, b);
+    for (size_t first = 0; first < s->vocab; first += step) {
+        const float *x = s->logit + first;
+        double *e = room + first, *sum = block + first / BLOCK;
+        const size_t n = s->vocab - first < step ? s->vocab - first : step;
         const bool shallow = is_shallow(s, row_least(x, n));
         s->shallow = s->shallow && shallow;
-        block[b] = 0;
-        if (s->least > -INFINITY && !dsc_any_from(x, n, s->least)) {
+        *sum = 0;
+        if (!all && !dsc_any_from(x, n, s->least)) {
             memset(e, 0, n * sizeof *e);
             continue;
         }
-        block[b] = write_exponentials(x, n, s->most, s->by, shallow, e);
-        if (s->least > -INFINITY)
-            block[b] = drop_below(x, n, s->least, e);
-        if (sample)
-            dsc_softmax_sample_add(sample, s, b, e);
+        write_exponentials(x, n, s->most, s->by, shallow, e, sum);
+        if (!all)
+            *sum = drop_below(x, n, s->least, e);
+        for (size_t at = first; at < first + n && sample; at += BLOCK)
+            dsc_softmax_sample_add(sample, s, at / BLOCK, room + at);
     }
     s->sum = dsc_row_sum(block, blocks);
 }
