@@ -15,18 +15,17 @@ static inline double dsc_fast_exp_within(double x)
     int64_t bits;
     double scale;
     double shifted = x * 0x1.71547652b82fep0 + shift, n = shifted - shift;
-    double r = x - n * high - n * low, p = 1. / 479001600;
-    p = p * r + 1. / 39916800;
-    p = p * r + 1. / 3628800;
-    p = p * r + 1. / 362880;
-    p = p * r + 1. / 40320;
-    p = p * r + 1. / 5040;
-    p = p * r + 1. / 720;
-    p = p * r + 1. / 120;
-    p = p * r + 1. / 24;
-    p = p * r + 1. / 6;
-    p = p * r + 1. / 2;
-    p = 1 + (r + r * r * p); // the sums that round most come last
+    double r = x - n * high - n * low, q = r * r, p = 1. / 479001600, o = 1. / 39916800;
+    p = p * q + 1. / 3628800;
+    o = o * q + 1. / 362880;
+    p = p * q + 1. / 40320;
+    o = o * q + 1. / 5040;
+    p = p * q + 1. / 720;
+    o = o * q + 1. / 120;
+    p = p * q + 1. / 24;
+    o = o * q + 1. / 6;
+    p = p * q + 1. / 2 + r * o;
+    p = 1 + (r + q * p); // the sums that round most come last
     memcpy(&bits, &shifted, sizeof bits);
     bits = (int64_t)(((uint64_t)bits + 1023) << 52);
     memcpy(&scale, &bits, sizeof scale);
