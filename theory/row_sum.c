@@ -9,8 +9,9 @@ enum { LANES = DSC_ROW_LANES, BLOCK = 128 };
 DSC_FOR_EVERY_PROCESSOR
 static double lane_sum(const double *row, size_t n)
 {
-    double lane[LANES] = {0};
+    double lane[LANES];
     size_t i = 0;
+    dsc_clear_lanes(lane);
     for (; i + LANES <= n; i += LANES)
         for (size_t j = 0; j < LANES; j++)
             lane[j] += row[i + j];

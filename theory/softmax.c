@@ -84,9 +84,7 @@ static void add_exponentials(const float *x, size_t n, double most, double by, b
         const size_t in = end - x < BLOCK ? (size_t)(end - x) : BLOCK;
         double lane[LANES];
         size_t i = 0;
-#pragma omp simd
-        for (size_t j = 0; j < LANES; j++)
-            lane[j] = 0;
+        dsc_clear_lanes(lane);
         if (shallow)
             for (; i + LANES <= in; i += LANES)
 #pragma omp simd
@@ -111,9 +109,7 @@ static void write_exponentials(const float *x, size_t n, double most, double by,
         const size_t in = end - x < BLOCK ? (size_t)(end - x) : BLOCK;
         double lane[LANES];
         size_t i = 0;
-#pragma omp simd
-        for (size_t j = 0; j < LANES; j++)
-            lane[j] = 0;
+        dsc_clear_lanes(lane);
         if (shallow)
             for (; i + LANES <= in; i += LANES)
 #pragma omp simd

@@ -68,8 +68,9 @@ static uint32_t count_from(const float *row, size_t n, float at, float *above, f
 // The sum of the weights of those at least `at`, as dsc_row_sum adds.
 static inline double add_from(const float *row, const double *weight, size_t n, float at)
 {
-    double lane[LANES] = {0};
+    double lane[LANES];
     size_t x = 0;
+    dsc_clear_lanes(lane);
     for (; x + LANES <= n; x += LANES)
 #pragma omp simd
         for (size_t j = 0; j < LANES; j++)
@@ -467,7 +468,7 @@ static void sum_from(const double *weight, size_t n, upper *part)
 // than n w together, if they are n; so where top-p leaves out that much, it leaves out all of them.
 static bool cut_by_quarters(const search *f, dsc_softmax *s, double *block)
 {
-    enum { BETWEEN = 128 };
+    enum { BETWEEN = 32 };
     sides d;
     const double w = (f->total - f->enough) * (1 - 1e-6) / (double)s->vocab;
     float low = w > 0 ? fmaxf((float)(s->most + log(w) / s->by), s->least) : s->least;

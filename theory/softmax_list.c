@@ -2,10 +2,11 @@
 #include "theory/softmax_list.h"
 
 #include "theory/fast_exp.h"
+#include "theory/row_sum.h"
 
 #include <math.h>
 
-enum { LANES = 16 };
+enum { LANES = DSC_ROW_LANES };
 
 static inline size_t count_from(const double *value, size_t n, double at)
 {
@@ -63,8 +64,10 @@ float dsc_nth_largest(const double *value, size_t n, size_t count, float high)
 DSC_FOR_EVERY_PROCESSOR
 static double weigh_from(const dsc_softmax_list *l, double at, size_t *count)
 {
-    double lane[LANES] = {0}, many[LANES] = {0}, weight = 0, tokens = 0;
+    double lane[LANES], many[LANES];
     size_t i = 0;
+    dsc_clear_lanes(lane);
+    dsc_clear_lanes(many);
     for (; i + LANES <= l->n; i += LANES)
 #pragma omp simd
         for (size_t j = 0; j < LANES; j++) {
@@ -77,12 +80,8 @@ static double weigh_from(const dsc_softmax_list *l, double at, size_t *count)
         lane[j] += in * l->weight[i];
         many[j] += in;
     }
-    for (size_t j = 0; j < LANES; j++) {
-        weight += lane[j];
-        tokens += many[j];
-    }
-    *count = (size_t)tokens;
-    return weight;
+    *count = (size_t)dsc_add_lanes(many);
+    return dsc_add_lanes(lane);
 }
 
 typedef struct bracket {
