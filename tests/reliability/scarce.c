@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that runs out once: linked into a program, it fails the N-th allocation of at least LARGE
-// bytes, N of the environment's DSC_SCARCE, and leaves the file `scarce` to say that it did. Stands
-// in for malloc, as far as the C library and the sanitizers allow.
+// Memory that runs out once: linked into a program, and with DSC_SCARCE in the environment, it runs
+// the program again and again, each time in a process and a folder of its own, 1, 2, 3 ... In the
+// N-th one the N-th allocation of at least LARGE bytes fails, and the file `scarce` says so. The
+// first run that needs fewer is the last. Beside it are `out`, `err` and the exit status, `code`.
+// Processes fork before main: loading the libraries takes longer than what is tested. Stands in for
+// malloc, as far as the C library and the sanitizers allow.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -30,11 +36,11 @@ void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
 static _Atomic long taken;
+static long which; // 0: none fails
 
 static int fails(size_t size)
 {
-    const char *which = size < LARGE ? NULL : getenv("DSC_SCARCE");
-    if (!which || atomic_fetch_add(&taken, 1) + 1 != atol(which))
+    if (size < LARGE || !which || atomic_fetch_add(&taken, 1) + 1 != which)
         return 0;
     int file = open("scarce", O_WRONLY | O_CREAT, 0600);
     if (file >= 0)
@@ -58,5 +64,49 @@ void *realloc(void *p, size_t size)
 void *aligned_alloc(size_t alignment, size_t size)
 {
     return fails(size) ? NULL : __libc_memalign(alignment, size);
+}
+
+// In the folder of run n, whose output goes to files: what main finds.
+static void enter(long n)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%ld", n);
+    if (mkdir(name, 0700) || chdir(name) || !freopen("out", "w", stdout) ||
+        !freopen("err", "w", stderr))
+        _exit(99);
+    which = n;
+}
+
+// Whether memory ran out in run n, once its process has ended.
+static int ran_out(long n, int status)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%ld/code", n);
+    FILE *f = fopen(name, "w");
+    if (!f)
+        _exit(99);
+    fprintf(f, "%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    if (fclose(f))
+        _exit(99);
+    snprintf(name, sizeof name, "%ld/scarce", n);
+    return !access(name, F_OK);
+}
+
+static __attribute__((constructor)) void run_each(void)
+{
+    if (!getenv("DSC_SCARCE"))
+        return;
+    for (long n = 1;; n++) {
+        int status;
+        pid_t child = fork();
+        if (!child) {
+            enter(n);
+            return; // to main
+        }
+        if (child < 0 || waitpid(child, &status, 0) != child)
+            _exit(99);
+        if (!ran_out(n, status))
+            _exit(0);
+    }
 }
 #endif

@@ -7,8 +7,8 @@
 set -u
 scarce=${SCARCE:-${draftscope%/*}/tests/reliability/scarce_live}
 fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
-DSC_SCARCE=1 "$scarce" list >out 2>err </dev/null
-if ! [ -e scarce ]; then
+DSC_SCARCE=yes "$scarce" list </dev/null
+if ! [ -e 1/scarce ]; then
     echo "nothing stands in for malloc here: skipped"
     exit 77
 fi
@@ -18,7 +18,7 @@ awk 'BEGIN { for (i = 1; i <= 4; i++) {
     printf "{\"prompt\": [1"; for (j = 0; j < 8 * i; j++) printf ", %d", 3 + j * i % 60
     printf "], \"references\": [[5"; for (j = 0; j < 200 * i * i; j++) printf ", %d", 3 + j * 7 % 61
     print "]]}" } }' >prompts.jsonl
-models="--target $fixtures/llama --draft $fixtures/llama --prompts prompts.jsonl --max-tokens 16
+models="--target $fixtures/llama --draft $fixtures/llama --prompts ../prompts.jsonl --max-tokens 16
     --threads 1 --device cpu --progress never"
 least=4
 
@@ -26,16 +26,18 @@ value() { # FIELD of `out`
     sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" out
 }
 # One allocation after the other fails.
-each() { # command and method: calls `verdict N`
+each() { # command and method: calls `verdict` in the folder of each run, 1, 2, 3 ...
+    rm -rf [1-9]*
+    # shellcheck disable=SC2086
+    DSC_SCARCE=yes "$scarce" "$@" $models </dev/null
     n=0 in_run=0
     while n=$((n + 1)); do
-        rm -rf scarce kept*
-        # shellcheck disable=SC2086
-        DSC_SCARCE=$n "$scarce" "$@" $models >out 2>err </dev/null
-        code=$?
+        cd "$work/$n" || exit 99
+        code=$(cat code)
         [ -e scarce ] || break
         verdict
     done
+    cd "$work" || exit 99
     check "$1: without it, all goes well: exit $code" test "$code" = 0
     check "$1: $in_run of $((n - 1)) are in the run" test "$in_run" -ge "$least"
 }
