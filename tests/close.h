@@ -29,8 +29,8 @@
             fail_msg("%s: %s", #call, (err).message);                                              \
     } while (0)
 
-// How many of so many draws, requests or files: all, or a part where DSC_TEST_QUICK is set, as CI
-// sets it under sanitizers, where the same code takes ten times as long.
+// How many of so many draws, requests, files or pictures: all, or a part where DSC_TEST_QUICK is
+// set, as CI sets it after its first build; under sanitizers the same code takes ten times as long.
 static inline int quick_part(int all, int part)
 {
     const char *quick = getenv("DSC_TEST_QUICK");
