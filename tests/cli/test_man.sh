@@ -1,8 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The manual pages say what the program says: every option, value, default, result field, command,
-# method, figure, tensor and exit code is on its page and nothing else is; the examples run; mandoc
-# and groff have no complaint (where they are installed).
+# method, figure, tensor and exit code is on its page and nothing else is; mandoc and groff have no
+# complaint (where they are installed). None of it depends on the compiler: skipped with DSC_TEST_QUICK.
+# The examples are test_examples.sh's.
+if [ "${DSC_TEST_QUICK-}" ]; then
+    echo "skipped: DSC_TEST_QUICK is set"
+    exit 77
+fi
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
 LC_ALL=C
@@ -353,40 +358,6 @@ if [ -w /dev/full ]; then
 else
     skip "exit 1 on a full disk" "no /dev/full"
 fi
-
-# --- examples ----------------------------------------------------------------------------------
-
-mkdir bin
-printf '#!/bin/sh\nexec "$DRAFTSCOPE" "$@"\n' >bin/draftscope
-chmod +x bin/draftscope
-for path in "$man_dir"/*.[157]; do
-    page=${path##*/}
-    awk '/^\.SH / { inside = $2 == "EXAMPLES" } /^\.EE/ { code = 0 } inside && code
-        /^\.EX/ { code = 1 }' "$path" |
-        sed -e 's/\\-/-/g' -e 's/\\(aq/'\''/g' -e 's/\\(dq/"/g' -e 's/\\&//g' -e 's/\\e/\\/g' >"$page.sh"
-    if grep -q 'draftscope \(plot\|report\)' "$page.sh" && ! command -v gnuplot >/dev/null; then
-        skip "$page: the examples run" "no gnuplot"
-        continue
-    fi
-    if grep -q 'draftscope live' "$page.sh" && ! [ "$live" ]; then
-        skip "$page: the examples run" "no draftscope-live"
-        continue
-    fi
-    mkdir "run-$page"
-    ln -s "$top/live" "run-$page/live"
-    ln -s "$top/traces" "run-$page/traces"
-    ln -s "$top/tests" "run-$page/tests"
-    check "$page: the examples run" \
-        sh -c 'cd "run-$1" && PATH=$2/bin:$PATH && sh -eu "../$1.sh" >"../$1.out" 2>&1 ||
-            { cat "../$1.out"; false; }' sh "$page" "$work"
-    # What a page shows of their output, as lines between .nf and .fi.
-    awk '/^\.SH / { inside = $2 == "EXAMPLES" } /^\.fi/ { shown = 0 } inside && shown
-        /^\.nf/ { shown = 1 }' "$path" | sed -e 's/\\-/-/g' -e 's/\\&//g' | tr -s ' \t' ' ' >shown
-    tr -s ' \t' ' ' <"$page.out" >printed
-    while read -r line; do
-        check "$page: '$line' is what is printed" grep -qF -e "$line" printed
-    done <shown
-done
 
 # --- the pages themselves ----------------------------------------------------------------------
 
