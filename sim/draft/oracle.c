@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A drafter that knows the target: k right tokens every time. The upper end of every table.
-// Of a recorded output it knows where it ends and drafts no further than the token before the last;
-// of a target that is a model it is another copy, so that no draw of it is rejected.
+// It knows where an output ends and drafts no further than the token before the last, which is the
+// target's own; of a target that is a model it is another copy, so that no draw of it is rejected.
 #include "sim/draft/ask.h"
 
 typedef struct state {
@@ -35,14 +35,26 @@ static int64_t right_tokens(int64_t count, int64_t position)
     return count - 1 - position;
 }
 
+// Likeliest tokens up to the one before the last; of drawn ones an end token too, for whether the
+// output ends there is part of what is drawn.
 static int ask(const state *s, int64_t length, dsc_draft *draft, dsc_error *err)
 {
+    const dsc_model *target = s->in.models->target;
+    const int64_t room = right_tokens(target->limit, length), n = room < s->k ? room : s->k;
     bool ends = false;
     int rc = DSC_OK;
     draft->law = s->in.law;
-    draft->started = s->k > 0;
-    for (int64_t i = 0; i < s->k && !ends && !rc; i++)
-        rc = dsc_ask_next(&s->in, length, (int32_t)i - 1, draft, &ends, err);
+    for (int64_t i = 0; i < n && !ends && !rc; i++) {
+        const int32_t parent = (int32_t)i - 1;
+        int32_t token;
+        rc = dsc_ask_score(&s->in, 1, draft, err);
+        if (!rc)
+            rc = dsc_ask_token(&s->in, length, parent, (uint32_t)draft->count, &token, err);
+        ends = !rc && dsc_model_is_end(target, token);
+        if (!rc && !(ends && draft->law == DSC_DRAFT_CHOSEN))
+            rc = dsc_draft_append_chain(draft, parent, &token, 1, err);
+    }
+    draft->started = draft->count > 0;
     draft->draft_calls = draft->draft_call_tokens = 0; // it knows
     return rc;
 }

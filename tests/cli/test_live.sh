@@ -101,15 +101,26 @@ check "one seed, one output" cmp -s one.jsonl.tokens again.jsonl.tokens
 check "another seed, another output" sh -c '! cmp -s one.jsonl.tokens other.jsonl.tokens'
 
 # What is written can be imported, with its references, and simulated: the same counts.
-good run --target "$llama" --method llma --n 1 --k 4 --prompts ids.jsonl --max-tokens 24 --json \
-    -o run.jsonl $threads
-calls=$(field target_calls) accepted=$(field num_accepted_tokens) drafted=$(field num_draft_tokens)
-check "the output is imported" "$draftscope" trace import run.jsonl --vocab-size 67 -o run.dst \
-    --progress never
-"$draftscope" sim run.dst --method llma --n 1 --k 4 --json >out
-is target_calls "$calls"
-is num_accepted_tokens "$accepted"
-is num_draft_tokens "$drafted"
+same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
+    model=$1 most=$2
+    shift 2
+    good run --target "$model" --prompts ids.jsonl --max-tokens "$most" --json -o run.jsonl \
+        --overwrite $threads --method "$@"
+    calls=$(field target_calls) accepted=$(field num_accepted_tokens)
+    drafts=$(field num_drafts) drafted=$(field num_draft_tokens)
+    check "the output is imported" "$draftscope" trace import run.jsonl --vocab-size 67 -o run.dst \
+        --force --progress never
+    "$draftscope" sim run.dst --json --method "$@" >out
+    is target_calls "$calls"
+    is num_accepted_tokens "$accepted"
+    is num_drafts "$drafts"
+    is num_draft_tokens "$drafted"
+}
+same_as_sim "$llama" 24 llma --n 1 --k 4
+for most in 1 2 22 23 24; do
+    same_as_sim "$llama" $most oracle --k 5
+    is acceptance_rate "$([ $most = 1 ] && echo null || echo 1.0)"
+done
 good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o run.jsonl --overwrite
 bad 2 "run.jsonl exists already (--overwrite" run --target "$llama" --method none --prompts ids.jsonl \
     -o run.jsonl
@@ -132,6 +143,8 @@ for method in none chain oracle pld lookahead tree ouroboros pearl; do
     check "$method: ends with token $end" cmp -s wanted got
     check "$method: says so" grep -q '"finish_reason":"stop"' ends.jsonl
 done
+same_as_sim ends 24 oracle --k 3
+is acceptance_rate 1.0
 
 # The fields of sim, under their names, and those of the clock.
 "$draftscope" sim run.dst --method llma --json | tr ',{' '\n\n' | sed -n 's/^ *"\([a-z0-9_]*\)": .*/\1/p' |
