@@ -117,6 +117,8 @@ static int measure(const live_pair *p, const live_grid *g, const dsc_option_valu
     cli_progress_init(&progress, value[PROGRESS].integer, "cells");
     cli_catch_signals();
     if (!rc)
+        rc = dsc_outfile_open(f, value[OUT].text, value[FORCE].given, err);
+    if (!rc)
         rc = live_profile(&t, &o, err);
     cli_progress_end(&progress);
     if (!rc)
@@ -137,6 +139,7 @@ static int profile(const dsc_option_value *value, const dsc_option_value *models
     int rc = read_grid(&grid, &list, value, err);
     if (!rc)
         rc = dsc_outfile_open(&file, value[OUT].text, value[FORCE].given, err);
+    dsc_outfile_abort(&file); // it can be written; nothing is there while models are loaded
     if (!rc)
         rc = live_pair_read(&pair, models, &want, err);
     if (!rc)

@@ -369,7 +369,10 @@ static int prepare(context *c, dsc_error *err)
         fprintf(stderr, "draftscope: note: %s\n", c->pair.note);
     if (!rc)
         rc = live_pair_sessions(&c->pair, &c->config, c->prompts.longest + c->run.max_tokens, err);
-    return rc ? rc : open_recorder(c, err);
+    if (rc)
+        return rc;
+    cli_catch_signals(); // from here on there is something to clean up
+    return open_recorder(c, err);
 }
 
 static void context_fini(context *c)
@@ -416,10 +419,8 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = prepare(&c, err);
     cli_progress_init(&c.progress, rc ? 1 : value[PROGRESS].integer, "requests");
-    if (!rc) {
-        cli_catch_signals();
+    if (!rc)
         rc = finish(&c, record_all(&c, err), err);
-    }
     context_fini(&c);
     return rc;
 }

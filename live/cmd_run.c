@@ -519,6 +519,7 @@ static int prepare(context *c, const dsc_option_value *pair, char **word, size_t
     c->report.texts = greedy || (c->rule && c->rule->greedy);
     if (!rc && c->value[OUTPUT].text)
         rc = open_output(c, err);
+    dsc_outfile_abort(&c->output); // it can be written; nothing is there while models are loaded
     if (!rc)
         rc = live_pair_read(&c->pair, pair, &want, err);
     if (!rc)
@@ -595,7 +596,10 @@ static int run(int argc, char **argv, dsc_error *err)
                           value[JSON].given ? value[PROGRESS].integer : CLI_PROGRESS_NEVER,
                           "requests");
         cli_catch_signals();
-        rc = finish(&c, run_all(&c, err), err);
+        if (value[OUTPUT].text)
+            rc = open_output(&c, err);
+        if (!rc)
+            rc = finish(&c, run_all(&c, err), err);
     }
     context_fini(&c);
     return rc;

@@ -270,6 +270,26 @@ check "exit 130" test $? = 130
 check "what was done is on disk" test "$(wc -l <part.jsonl)" = "$(field requests)"
 check "some of it" test "$(field requests)" -ge 1 -a "$(field requests)" -lt 4000
 
+# While models are read nothing is there that somebody would have to remove. The prompts say when.
+mkfifo wait
+for command in run record; do
+    "$draftscope" live $command --target "$llama" --method none --prompts wait -o early.dst $threads \
+        >out 2>err &
+    victim=$!
+    { : >opened && exec sleep 600; } >wait &
+    writer=$! tries=0
+    while [ $tries -lt 600 ] && ! [ -e opened ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    kill -TERM $victim
+    wait $victim
+    check "$command: ended by SIGTERM while it read" test $? = 143
+    kill $writer
+    rm opened
+    check "$command: nothing is left" sh -c '! ls -d early.dst*'
+done
+
 # --- the demo models ---------------------------------------------------------------------------
 if [ -d "$demo/target" ]; then
     question='Question: Tom has 3 apples and buys 4 more. How many apples does he have?
