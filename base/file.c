@@ -130,6 +130,15 @@ int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, ds
     return DSC_OK;
 }
 
+int dsc_check_regular(const char *path, dsc_error *err)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
+    return S_ISREG(st.st_mode) ? DSC_OK
+                               : dsc_fail(err, DSC_EINPUT, "%s: not a regular file", path);
+}
+
 int dsc_map_file(void **map, size_t *bytes, const char *path, size_t least, const char *kind,
                  dsc_error *err)
 {

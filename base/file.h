@@ -29,6 +29,10 @@ DSC_API int dsc_sync_folder(const char *path, dsc_error *err);
 DSC_API int dsc_read_file(char **out, size_t *length, const char *path, size_t limit,
                           dsc_error *err);
 
+// DSC_OK for a regular file, which has an end; DSC_EINPUT when it is missing or something else, as
+// a FIFO, which would be waited for.
+DSC_API int dsc_check_regular(const char *path, dsc_error *err);
+
 // Maps a whole regular file for reading: *map [*bytes], undone by munmap. DSC_EINPUT when it is
 // missing, not a regular file, or shorter than `least` >= 1 bytes (`kind`: "a .npy file", for that
 // sentence); DSC_ENOMEM when it cannot be addressed.

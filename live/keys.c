@@ -12,7 +12,9 @@ int live_keys_load(json_t **out, const char *path, size_t limit, dsc_error *err)
     size_t length;
     json_error_t e;
     *out = NULL;
-    int rc = dsc_read_file(&text, &length, path, limit, err);
+    int rc = dsc_check_regular(path, err);
+    if (!rc)
+        rc = dsc_read_file(&text, &length, path, limit, err);
     if (rc)
         return rc;
     json_t *j = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);

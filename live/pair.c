@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/pair.h"
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "live/vocabulary.h"
 
@@ -159,7 +160,10 @@ static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *er
     dsc_buffer path = {0};
     *out = NULL;
     int rc = folder ? dsc_buffer_printf(&path, err, "%s/tokenizer.json", folder) : DSC_OK;
-    if (!rc && folder && access(path.data, F_OK) == 0)
+    const bool there = !rc && folder && access(path.data, F_OK) == 0;
+    if (there)
+        rc = dsc_check_regular(path.data, err);
+    if (there && !rc)
         rc = dsc_tokenizer_load(out, path.data, err);
     dsc_buffer_fini(&path);
     return rc;

@@ -271,7 +271,9 @@ static int read_manifest(dsc_trace *t, const char *path, dsc_error *err)
     char *text = NULL;
     size_t length;
     json_error_t e;
-    int rc = dsc_read_file(&text, &length, path, DSC_MANIFEST_MAX, err);
+    int rc = dsc_check_regular(path, err);
+    if (!rc)
+        rc = dsc_read_file(&text, &length, path, DSC_MANIFEST_MAX, err);
     if (rc)
         return rc;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);

@@ -573,6 +573,10 @@ static void outputs_appear_whole_or_not_at_all(void **state)
     assert_string_equal(text, "whole");
     free(text);
     assert_int_equal(dsc_read_file(&text, &n, path, 4, &e), DSC_EINPUT);
+    assert_ok(dsc_check_regular(path, &e), e);
+    assert_int_equal(dsc_check_regular(folder, &e), DSC_EINPUT);
+    assert_int_equal(dsc_check_regular(in_folder("absent"), &e), DSC_EINPUT);
+    assert_non_null(strstr(e.message, "No such file"));
     assert_int_equal(dsc_outfile_open(&f, path, false, &e), DSC_EUSAGE);
     assert_non_null(strstr(e.message, "--force"));
     assert_int_equal(dsc_outfile_open(&f, folder, true, &e), DSC_EUSAGE);
