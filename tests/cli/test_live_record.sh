@@ -176,6 +176,33 @@ else
     echo "no sleep(1) for parts of a second: killing is left out"
 fi
 
+# --- logits that are no numbers any more -------------------------------------------------------
+
+# A checkpoint that divides zero by zero behind token 66: its embedding is zero, and so is the norm's
+# epsilon.
+mkdir zero
+sed 's/"rms_norm_eps": [0-9.e-]*/"rms_norm_eps": 0/' "$fixtures/llama/config.json" >zero/config.json
+model=$fixtures/llama/model.safetensors
+header=$(od -A n -t u8 -N 8 "$model" | tr -d ' ')
+begin=$(dd if="$model" bs=1 skip=8 count="$header" 2>/dev/null |
+    sed -n 's/.*"model.embed_tokens.weight":{"dtype":"F32","shape":\[67,32\],"data_offsets":\[\([0-9]*\),.*/\1/p')
+cp "$model" zero/model.safetensors
+chmod u+w zero/model.safetensors
+dd if=/dev/zero of=zero/model.safetensors bs=1 seek=$((8 + header + begin + 66 * 128)) count=128 \
+    conv=notrunc 2>err
+for token in 10 20 66 30; do
+    echo "{\"prompt\": [1, $token, 7]}"
+done >zero.jsonl
+bad 4 'zero.jsonl:3: ' run --target zero --method none --prompts zero.jsonl --max-tokens 8 --json \
+    -o zero.out.jsonl
+check "the line says what: $(cat err)" grep -q 'not numbers\|not a number' err
+check "finished requests are counted" grep -q '"requests": 2' out
+check "and kept" test "$(wc -l <zero.out.jsonl)" = 2
+bad 4 'zero.jsonl:3: ' record --target zero --method none --prompts zero.jsonl --max-tokens 8 \
+    -o zero.dst
+check "a good trace" "$draftscope" trace verify zero.dst
+check "of the finished requests" test "$(info zero.dst requests)" = 2
+
 # --- a cost table ------------------------------------------------------------------------------
 
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_old" --tokens 1:8 --context 0:48 \
