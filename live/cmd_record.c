@@ -28,6 +28,7 @@ enum {
     PROGRESS,
     OPTIONS
 };
+static const double SHARD_S = 60;
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
@@ -311,6 +312,7 @@ static int read_record(context *c, dsc_error *err)
     o->rank_depth = (int32_t)v[RANK_DEPTH].integer;
     o->rollout = (int32_t)v[ROLLOUTS].integer;
     o->overlaps = c->config.drafter->overlaps;
+    o->shard_s = SHARD_S;
     o->nodes = live_record_nodes(o);
     return read_rows(o, v[ROWS].text, err);
 }

@@ -15,8 +15,6 @@
 #include <string.h>
 
 enum { SHARD_TOKENS = 1 << 14, CHUNK = 32 }; // tokens of a shard; positions of a pass
-// A shard is cut after so many seconds, too: models may take hours for its tokens.
-static const double SHARD_S = 60;
 
 // The rows of one side, of the request.
 typedef struct kept_rows {
@@ -412,7 +410,7 @@ int live_recorder_add(live_recorder *r, dsc_request_input *q, dsc_error *err)
     rc = dsc_trace_writer_add(r->writer, q, err);
     r->requests += !rc;
     const double now = live_now_s();
-    if (rc || now - r->cut_s < SHARD_S)
+    if (rc || now - r->cut_s < r->o.shard_s)
         return rc;
     r->cut_s = now;
     return dsc_trace_writer_cut(r->writer, err);

@@ -27,6 +27,7 @@ typedef struct live_record {
     dsc_rows_kind rows;     // of both models
     int64_t top;            // LISTED: tokens of a row
     int32_t rollout;        // tokens that the draft model writes on from each position; 0: none
+    double shard_s;         // a request ends its shard when that is so old: models may be slow
     int64_t nodes;          // of a draft that the sessions have room for: live_record_nodes
     bool overlaps;          // dsc_drafter_type.overlaps: steps do not add up to the output
     const char *provenance; // JSON object, or NULL

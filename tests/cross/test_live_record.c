@@ -9,6 +9,8 @@
 #include "tests/unit/model_fixture.h"
 #include "theory/law.h"
 
+#include <time.h>
+
 enum { VOCAB = 6, PROMPT = 4, MOST = 48, NODES = 12, CONTEXT = PROMPT + MOST };
 
 typedef struct rig {
@@ -94,6 +96,7 @@ typedef struct job {
     const dsc_verifier_type *rule;
     int64_t length, requests;
     live_record record; // what is wanted of the recording
+    long wait_ms;       // before each request
     int64_t *calls;     // [requests] target calls of each, or NULL
     int64_t histogram[2 * NODES];
     dsc_counts counts;
@@ -134,6 +137,7 @@ static void record(rig *r, job *j, const char *path)
         int32_t prompt[PROMPT], output[MOST];
         char id[24];
         make_prompt(i, prompt);
+        nanosleep(&(struct timespec){.tv_nsec = j->wait_ms * 1000000}, NULL);
         const dsc_request request = {.index = i, .prompt = {prompt, PROMPT}};
         const dsc_models models = begin(r, request.prompt);
         const int64_t before = j->counts.target_calls;
@@ -197,7 +201,7 @@ static void same_counts(live_family family, uint64_t draft, int64_t length)
              .rule = &dsc_verifier_greedy,
              .length = length,
              .requests = 6,
-             .record = {.K = 1, .rank_depth = (int32_t)length, .force = true}};
+             .record = {.shard_s = 1e9, .K = 1, .rank_depth = (int32_t)length, .force = true}};
     rig_init(&r, family, draft, 0);
     record(&r, &j, path);
     dsc_trace *t = open_trace(path);
@@ -270,7 +274,7 @@ static void test_expectation(void **state)
                  .rule = pair[i].rule,
                  .length = 3,
                  .requests = REQUESTS,
-                 .record = {.K = i < 2 ? 1 : 2, .rank_depth = 1, .force = true},
+                 .record = {.shard_s = 1e9, .K = i < 2 ? 1 : 2, .rank_depth = 1, .force = true},
                  .calls = calls};
         rig_init(&r, LIVE_LLAMA, 2, 1);
         record(&r, &j, path);
@@ -284,6 +288,30 @@ static void test_expectation(void **state)
         assert_true(error > 0 && error < .3);
         assert_true(fabs(mean) < 4 * error);
         dsc_results_fini(&s);
+        dsc_trace_close(t);
+        rig_fini(&r);
+    }
+}
+
+// --- shards --------------------------------------------------------------------------------------
+
+// Requests that take long end a shard each; others share one.
+static void test_shards(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        rig r;
+        const char *path = in_scratch("shards.dst");
+        job j = {.method = &dsc_drafter_chain,
+                 .rule = &dsc_verifier_greedy,
+                 .length = 2,
+                 .requests = 3,
+                 .record = {.K = 1, .rank_depth = 1, .force = true, .shard_s = slow ? .02 : 1e9},
+                 .wait_ms = slow ? 25 : 0};
+        rig_init(&r, LIVE_LLAMA, 2, 0);
+        record(&r, &j, path);
+        dsc_trace *t = open_trace(path);
+        assert_int_equal(dsc_trace_shards(t), slow ? 3 : 1);
         dsc_trace_close(t);
         rig_fini(&r);
     }
@@ -309,7 +337,11 @@ static void test_reduced(void **state)
                  .rule = sampled ? &dsc_verifier_single : &dsc_verifier_greedy,
                  .length = 3,
                  .requests = 3,
-                 .record = {.K = K, .rank_depth = DEPTH, .rows = DSC_ROWS_DENSE, .force = true}};
+                 .record = {.shard_s = 1e9,
+                            .K = K,
+                            .rank_depth = DEPTH,
+                            .rows = DSC_ROWS_DENSE,
+                            .force = true}};
         rig_init(&r, LIVE_LLAMA, 3, sampled ? .7 : 0);
         record(&r, &j, path);
         dsc_trace *a = open_trace(path), *b;
@@ -369,11 +401,12 @@ static void test_target_alone(void **state)
     rig r;
     dsc_error err = {0};
     const char *path = in_scratch("alone.dst");
-    job j = {.method = &dsc_drafter_none,
-             .rule = &dsc_verifier_single,
-             .length = 0,
-             .requests = 2,
-             .record = {.K = 4, .rank_depth = 1, .rows = DSC_ROWS_LISTED, .top = TOP}};
+    job j = {
+        .method = &dsc_drafter_none,
+        .rule = &dsc_verifier_single,
+        .length = 0,
+        .requests = 2,
+        .record = {.shard_s = 1e9, .K = 4, .rank_depth = 1, .rows = DSC_ROWS_LISTED, .top = TOP}};
     rig_init(&r, LIVE_LLAMA, 0, .5);
     record(&r, &j, path);
     dsc_trace *t = open_trace(path);
@@ -421,7 +454,7 @@ static void rollouts(live_family family, int32_t G)
              .rule = &dsc_verifier_greedy,
              .length = G,
              .requests = 4,
-             .record = {.K = 1, .rank_depth = 1, .rollout = G, .force = true}};
+             .record = {.shard_s = 1e9, .K = 1, .rank_depth = 1, .rollout = G, .force = true}};
     rig_init(&r, family, 3, 0);
     record(&r, &j, path);
     dsc_trace *t = open_trace(path);
@@ -508,7 +541,7 @@ static void test_forced(void **state)
              .rule = &dsc_verifier_greedy,
              .length = 6,
              .requests = 5,
-             .record = {.K = 1, .rank_depth = 1}};
+             .record = {.shard_s = 1e9, .K = 1, .rank_depth = 1}};
     rig_init(&r, LIVE_LLAMA, 0, 1);
     job plain = j;
     plain.method = &dsc_drafter_none;
@@ -643,7 +676,7 @@ static void test_forced_draft(void **state)
              .rule = &dsc_verifier_greedy,
              .length = 4,
              .requests = 6,
-             .record = {.K = 2, .rank_depth = 4, .force = true}};
+             .record = {.shard_s = 1e9, .K = 2, .rank_depth = 4, .force = true}};
     forced_draft(LIVE_LLAMA, &j, 0, true);
     forced_draft(LIVE_EAGLE, &j, 0, true);
     j.method = &dsc_drafter_spectr;
@@ -694,10 +727,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_chain_counts), SCRATCH_TEST(test_head_counts),
-        SCRATCH_TEST(test_expectation),  SCRATCH_TEST(test_reduced),
-        SCRATCH_TEST(test_target_alone), SCRATCH_TEST(test_rollouts),
-        SCRATCH_TEST(test_excluded),     SCRATCH_TEST(test_forced),
-        SCRATCH_TEST(test_forced_draft), cmocka_unit_test(test_stand_in),
+        SCRATCH_TEST(test_expectation),  SCRATCH_TEST(test_shards),
+        SCRATCH_TEST(test_reduced),      SCRATCH_TEST(test_target_alone),
+        SCRATCH_TEST(test_rollouts),     SCRATCH_TEST(test_excluded),
+        SCRATCH_TEST(test_forced),       SCRATCH_TEST(test_forced_draft),
+        cmocka_unit_test(test_stand_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
