@@ -60,14 +60,15 @@ static int fetch_part(live_session *s, int32_t row, size_t first, size_t end, ds
                              (end - first) * sizeof *s->logit, err);
 }
 
-// Blocks of a row in a list, or all (NULL), but for those that are there already.
-static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
-                        dsc_error *err)
+// Asks for blocks of a row in a list, or for all (NULL), but for those that are there already.
+// *absent counts them: they are there after `wait`.
+static int ask_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
+                      size_t *absent, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab, words = block_words(vocab);
     int32_t *held = &s->held[row % s->places];
     uint64_t *there = s->there + (size_t)(row % s->places) * words;
-    size_t absent = 0;
+    const size_t before = *absent;
     int rc = DSC_OK;
     if (*held != row)
         memset(there, 0, words * sizeof *there);
@@ -78,17 +79,31 @@ static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_
         if (there[b / WORD] >> b % WORD & 1)
             continue;
         there[b / WORD] |= (uint64_t)1 << b % WORD;
-        absent++;
+        ++*absent;
         if (block)
             rc = fetch_part(s, row, first, end, err);
     }
-    if (!rc && absent && !block)
+    if (!rc && *absent > before && !block)
         rc = fetch_part(s, row, 0, vocab, err);
+    return rc;
+}
+
+// Nothing is held when asking or waiting for it failed.
+static int wait_blocks(live_session *s, int rc, size_t absent, dsc_error *err)
+{
     if (!rc && absent)
         rc = s->b->type->wait(s->b, err);
-    if (rc)
-        *held = -1;
+    for (int64_t i = 0; i < s->places && rc; i++)
+        s->held[i] = -1;
     return rc;
+}
+
+static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
+                        dsc_error *err)
+{
+    size_t absent = 0;
+    int rc = ask_blocks(s, row, block, count, &absent, err);
+    return wait_blocks(s, rc, absent, err);
 }
 
 // For a law that asks for its logits and cannot fail: whoever asks next is told.
@@ -204,6 +219,27 @@ static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
     return DSC_OK;
 }
 
+// One block of a row for each draw, and one wait for all of them.
+static int foresee(dsc_model *m, const int32_t *node, const double *u, size_t n, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    size_t absent = 0;
+    int rc = DSC_OK;
+    if (s->b->on_host || !(s->sampling.temperature > 0))
+        return DSC_OK;
+    for (size_t i = 0; i < n && !rc; i++) {
+        int32_t row;
+        dsc_dist law;
+        rc = find_row(s, node[i], &row, err);
+        if (!rc)
+            rc = fill_law(s, row, LAW_DRAWN_FROM, &law, err);
+        if (!rc)
+            rc = ask_blocks(s, row, &(size_t){dsc_softmax_block_at(law.logits, u[i])}, 1, &absent,
+                            err);
+    }
+    return wait_blocks(s, rc, absent, err);
+}
+
 static int untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
 {
     live_session *s = (live_session *)m;
@@ -315,6 +351,7 @@ const dsc_model_type live_session_type = {.name = "live",
                                           .start = live_session_start,
                                           .next = next,
                                           .law = law,
+                                          .foresee = foresee,
                                           .untempered = untempered,
                                           .meet = live_session_meet,
                                           .commit = commit};

@@ -34,7 +34,10 @@ typedef struct dsc_model_type {
     // After score: the exact law of the token after `node`, for rules that draw. The view lives
     // until the next call for this model. DSC_EABSENT as for next. NULL: this model has no laws.
     int (*law)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
-    // The same before the temperature: how a model that is not drawn from orders its candidates and
+    // Draws from such laws are to come, at u[i] in [0, 1) after node[i], i < n: what they read of
+    // laws that lie elsewhere is brought together. A hint. NULL: it would be of no use.
+    int (*foresee)(dsc_model *m, const int32_t *node, const double *u, size_t n, dsc_error *err);
+    // The law before the temperature: how a model that is not drawn from orders its candidates and
     // how sure of them it is, at temperature 0 too. NULL: as law.
     int (*untempered)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
     // The k likeliest tokens of that law into token[k], the likeliest first, of equals the lowest;

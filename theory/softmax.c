@@ -265,21 +265,36 @@ void dsc_softmax_fill(const dsc_softmax *s, double *law)
             memset(law + b * BLOCK, 0, dsc_softmax_in_block(s, b) * sizeof *law);
 }
 
-size_t dsc_softmax_draw(const dsc_softmax *s, double u)
+// The block that a draw falls into, and what comes before it.
+static size_t block_at(const dsc_softmax *s, double at, double *before)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
-    const double at = u * s->sum;
-    double before = 0, upto = 0, e[BLOCK];
+    double upto = 0;
     size_t block = 0; // rounding may leave `at` above all of them: then the last that has any
+    *before = 0;
     for (size_t b = 0; b < blocks; b++) {
         if (!(s->block[b] > 0))
             continue;
         block = b;
-        before = upto;
+        *before = upto;
         upto += s->block[b];
         if (at < upto)
             break;
     }
+    return block;
+}
+
+size_t dsc_softmax_block_at(const dsc_softmax *s, double u)
+{
+    double before;
+    return block_at(s, u * s->sum, &before);
+}
+
+size_t dsc_softmax_draw(const dsc_softmax *s, double u)
+{
+    const double at = u * s->sum;
+    double before, e[BLOCK];
+    const size_t block = block_at(s, at, &before);
     dsc_softmax_bring(s, &block, 1);
     const size_t n = exponentials_of(s, block, 1, e);
     return block * BLOCK + dsc_row_find(e, n, at - before);

@@ -81,6 +81,8 @@ DSC_API double dsc_softmax_probability(const dsc_softmax *s, size_t token);
 // All of them, into law[vocab].
 DSC_API void dsc_softmax_fill(const dsc_softmax *s, double *law);
 // The first token whose running sum of probabilities, in the order of tokens, exceeds u in [0, 1).
+// It reads one block of logits:
+DSC_API size_t dsc_softmax_block_at(const dsc_softmax *s, double u);
 DSC_API size_t dsc_softmax_draw(const dsc_softmax *s, double u);
 
 #endif

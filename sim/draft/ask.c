@@ -46,6 +46,24 @@ int dsc_ask_token(const dsc_drafter_input *in, int64_t length, int32_t node, uin
     return rc;
 }
 
+int dsc_foresee_end(dsc_foresight *f, const dsc_drafter_input *in, dsc_error *err)
+{
+    dsc_model *m = in->models->draft;
+    const size_t n = f->n;
+    f->n = 0;
+    return n ? m->type->foresee(m, f->node, f->u, n, err) : DSC_OK;
+}
+
+int dsc_foresee(dsc_foresight *f, const dsc_drafter_input *in, int64_t length, int32_t node,
+                uint32_t index, dsc_error *err)
+{
+    if (!in->models->draft->type->foresee || in->law == DSC_DRAFT_CHOSEN)
+        return DSC_OK;
+    f->node[f->n] = node;
+    f->u[f->n++] = dsc_draft_uniform(in, length, index);
+    return f->n < DSC_FORESEEN ? DSC_OK : dsc_foresee_end(f, in, err);
+}
+
 int dsc_ask_append(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
                    bool *ends, dsc_error *err)
 {

@@ -20,6 +20,17 @@ int dsc_ask_token(const dsc_drafter_input *in, int64_t length, int32_t node, uin
 // The draft model's law there: the one that it is drawn from, or, for CHOSEN tokens, the one before
 // the temperature.
 int dsc_ask_law(const dsc_drafter_input *in, int32_t node, dsc_dist *out, dsc_error *err);
+// Draws below nodes of a scored draft that are to come, all together: what they need of laws that
+// lie elsewhere comes in one go (dsc_model_type.foresee). Zero-initialise; `end` after the last.
+enum { DSC_FORESEEN = 64 };
+typedef struct dsc_foresight {
+    int32_t node[DSC_FORESEEN];
+    double u[DSC_FORESEEN];
+    size_t n;
+} dsc_foresight;
+int dsc_foresee(dsc_foresight *f, const dsc_drafter_input *in, int64_t length, int32_t node,
+                uint32_t index, dsc_error *err);
+int dsc_foresee_end(dsc_foresight *f, const dsc_drafter_input *in, dsc_error *err);
 // A child below `node` of a scored draft; draws are keyed by the child's number in the draft.
 int dsc_ask_append(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
                    bool *ends, dsc_error *err);

@@ -71,14 +71,16 @@ static void write_out(dsc_grow_tree *g, draws *d)
         d->left += g->row[x];
 }
 
+enum { TRY_BITS = 5 }; // of the index of a draw: the try, behind the number of the child
+
 // A draw from the law given that it is none of those before: by rejection while these leave enough
 // of it, else from what is left, written out. Which of the two depends on nothing but the draws
 // before and on tries in vain, so both draw from the same law. -1: nothing is left.
 static int32_t draw_other(dsc_grow_tree *g, draws *d, int64_t length, int child)
 {
-    enum { TRIES = 31 };
+    enum { TRIES = (1 << TRY_BITS) - 1 };
     static const double most = 0.9;
-    uint32_t index = (uint32_t)child << 5;
+    uint32_t index = (uint32_t)child << TRY_BITS;
     for (uint32_t i = 0; i < TRIES && d->mass < most; i++) {
         int32_t x = dsc_dist_sample(d->law, dsc_draft_uniform(&g->in, length, index | i));
         if (!drawn(g, d, x))
@@ -188,6 +190,19 @@ static int64_t open_parents(const dsc_grow_tree *g, int first, int *end)
     return open;
 }
 
+// The first draw of every child on the level [first, end).
+static int foresee_level(dsc_grow_tree *g, int first, int end, int64_t length, dsc_error *err)
+{
+    dsc_foresight f = {.n = 0};
+    int rc = DSC_OK;
+    for (int i = first; i < end && !rc; i++) {
+        const int32_t node = g->node[g->tree->parent[i]];
+        if (node != CLOSED)
+            rc = dsc_foresee(&f, &g->in, length, node, (uint32_t)i << TRY_BITS, err);
+    }
+    return rc ? rc : dsc_foresee_end(&f, &g->in, err);
+}
+
 int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                           dsc_error *err)
 {
@@ -207,6 +222,8 @@ int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, ds
         if (!open)
             break;
         rc = dsc_ask_score(&g->in, i > 1 ? open : fresh > 0 ? fresh : 1, draft, err);
+        if (!rc)
+            rc = foresee_level(g, i, level_end, length, err);
         for (int end; i < level_end && !rc; i = end) {
             end = end_of_siblings(t, i);
             if (g->node[t->parent[i]] != CLOSED)

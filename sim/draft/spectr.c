@@ -39,11 +39,25 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     return rc;
 }
 
+enum { ENDED = -2 };
+
+// One more token of every sequence that has not ended; their draws are keyed by their numbers in
+// the draft.
+static int foresee_all(state *s, int64_t length, const dsc_draft *draft, dsc_error *err)
+{
+    dsc_foresight f = {.n = 0};
+    uint32_t index = (uint32_t)draft->count;
+    int rc = DSC_OK;
+    for (int64_t k = 0; k < s->in.parameter[DRAFTS] && !rc; k++)
+        if (s->tip[k] != ENDED)
+            rc = dsc_foresee(&f, &s->in, length, s->tip[k], index++, err);
+    return rc ? rc : dsc_foresee_end(&f, &s->in, err);
+}
+
 // One pass of the draft model writes the next token of every sequence.
 static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
-    enum { ENDED = -2 };
     state *s = memory;
     (void)output;
     int64_t drafts = s->in.parameter[DRAFTS], open = drafts;
@@ -54,6 +68,8 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
         s->tip[k] = -1;
     for (int64_t i = 0; i < s->in.parameter[LENGTH] && open && !rc; i++) {
         rc = dsc_ask_score(&s->in, open, draft, err);
+        if (!rc)
+            rc = foresee_all(s, length, draft, err);
         for (int64_t k = 0; k < drafts && !rc; k++) {
             bool ends;
             if (s->tip[k] == ENDED)

@@ -265,7 +265,7 @@ select_share() { # name, how tokens are drawn
     shift
     printf '{"prompt": [1, 5, 25, 125, 625]}\n' >"$out/ids.jsonl"
     "$bin/draftscope-live" run --device "$device" --shape "$out/draft.json" \
-        --draft-shape "$out/small.json" --random-weights 1 --dtype bf16 --method chain --length 4 \
+        --draft-shape "$out/small.json" --random-weights 1 --dtype bf16 --length 4 \
         --prompts "$out/ids.jsonl" --max-tokens 256 "$@" --json >"$answer" || return
     awk '
         { gsub(/[",:]/, " ") }
@@ -279,12 +279,14 @@ select_share() { # name, how tokens are drawn
 }
 if wanted selection; then
     write_shapes
-    for how in greedy drawn top-k top-p; do
+    for how in greedy drawn top-k top-p block kseq otm multiround; do
         case $how in
-        greedy) set -- ;;
-        drawn) set -- --temperature 1 ;;
-        top-k) set -- --temperature 1 --top-k 50 ;;
-        top-p) set -- --temperature 1 --top-p .9 ;;
+        greedy) set -- --method chain ;;
+        drawn) set -- --method chain --temperature 1 ;;
+        top-k) set -- --method chain --temperature 1 --top-k 50 ;;
+        top-p) set -- --method chain --temperature 1 --top-p .9 ;;
+        block) set -- --method chain --rule block --temperature 1 ;;
+        *) set -- --method spectr --drafts 4 --rule $how --temperature 1 ;;
         esac
         need "selection-$how" "$bin/draftscope-live" || continue
         run "selection-$how" 20 select_share "selection-$how" "$@"
