@@ -37,7 +37,8 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
                         "method %s asks how sure the draft model is, off the output too: a "
                         "recorded trace does not know (use --draft)",
                         drafter->name);
-    if (fit->ranks_only && drafter->laws && !(drafter->laws & DSC_DRAFT_CHOSEN))
+    if (fit->ranks_only && !fit->drew_likeliest && drafter->laws &&
+        !(drafter->laws & DSC_DRAFT_CHOSEN))
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s draws from the draft model's laws: step by step that needs a "
                         "model (--draft), on a trace the expect engine",

@@ -19,10 +19,11 @@ DSC_API void dsc_loop_fini(dsc_loop *loop);
 
 // What a method and a rule need of the models, and whether they fit.
 typedef struct dsc_fit {
-    bool draft, middle; // there is such a model
-    bool laws;          // the target's law is known everywhere
-    bool off_path;      // the target answers off its recorded output
-    bool ranks_only;    // the draft model is a recording: it orders its candidates, without laws
+    bool draft, middle;  // there is such a model
+    bool laws;           // the target's law is known everywhere
+    bool off_path;       // the target answers off its recorded output
+    bool ranks_only;     // the draft model is a recording: it orders its candidates, without laws
+    bool drew_likeliest; // and its draws were of a greedy run
 } dsc_fit;
 
 // How the method drafts for the rule (dsc_drafter_input.law). DSC_EUSAGE: they do not fit each

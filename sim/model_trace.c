@@ -215,11 +215,25 @@ static int draft_top(dsc_model *base, int32_t node, size_t k, int32_t *token, si
     return rc;
 }
 
+// Of a greedy run, which drew from laws of one token each.
+static int draft_law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    static const double certain = 1;
+    dsc_model_trace *m = (dsc_model_trace *)base;
+    dsc_next n;
+    int rc = draft_next(base, node, &n, err);
+    m->drawn = n.token;
+    *out = (dsc_dist){.vocab_size = m->tokens, .levels = 1};
+    out->level[0] = (dsc_dist_level){&m->drawn, &certain, NULL, 1, 0};
+    return rc;
+}
+
 static const dsc_model_type draft_type = {
     .name = "recorded draft",
     .on_path_only = true,
     .score = draft_score,
     .next = draft_next,
+    .law = draft_law,
     .top = draft_top,
     .commit = commit,
 };

@@ -40,6 +40,7 @@ typedef struct dsc_model_trace {
     int32_t rank_depth, tokens; // of the draft's ranks; the vocabulary they are of
     int head;                   // dsc_recorded_run.head
     int32_t also_ends;          // base.more_ends
+    int32_t drawn;              // the token of the law asked for last
 } dsc_model_trace;              // zero-initialise
 
 // Starts on one recorded output; the view must outlive the use. An empty output has ended already.
@@ -48,9 +49,9 @@ DSC_API void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded);
 // sums. What a row does not list is the law's `unlisted` mass. The request's shard must stay open.
 DSC_API void dsc_model_trace_begin_rows(dsc_model_trace *m, const dsc_request *request,
                                         dsc_model_side side, int32_t vocab_size);
-// The draft model that was recorded with the output: `next` and `top`, no laws. DSC_EUSAGE when it
-// is asked deeper in a draft than ranks were recorded, which a head's deeper ones do not follow
-// from. The request's shard must stay open.
+// The draft model that was recorded with the output: `next` and `top`, and `law` as at temperature
+// 0, of its likeliest token alone. DSC_EUSAGE when it is asked deeper in a draft than ranks were
+// recorded, which a head's deeper ones do not follow from. The request's shard must stay open.
 DSC_API void dsc_model_trace_begin_draft(dsc_model_trace *m, const dsc_request *request,
                                          const dsc_trace_info *info, const dsc_recorded_run *run);
 // After dsc_model_trace_begin: which tokens end an output, and how long it could have been, where

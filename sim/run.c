@@ -331,6 +331,17 @@ static int find_recorded_draft(job *j, dsc_error *err)
     return DSC_OK;
 }
 
+// Whether a method that draws drew the draft model's likeliest tokens, because the run that was
+// recorded was greedy: these are known.
+static bool drew_likeliest(const job *j)
+{
+    const dsc_drafter_type *d = j->config[0].drafter;
+    const dsc_trace_info *info = j->info;
+    return info && d->laws & DSC_DRAFT_IID && !(d->laws & DSC_DRAFT_CHOSEN) && j->rule->greedy &&
+           (info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]) &&
+           dsc_trace_recorded_run(info).temperature == 0;
+}
+
 // Which engine, and how it drafts.
 static int choose_engine(job *j, dsc_error *err)
 {
@@ -338,7 +349,9 @@ static int choose_engine(job *j, dsc_error *err)
     const dsc_workload *l = j->workload;
     bool recorded = !(l && l->target), loop = j->options->engine == DSC_ENGINE_LOOP;
     bool walk = recorded && walks(drafter, j->rule);
-    bool sum = recorded && !(l && l->draft) && dsc_rule_replays(drafter, j->rule);
+    bool likeliest = recorded && !(l && l->draft) && drew_likeliest(j);
+    bool sum = recorded && !(l && l->draft) && dsc_rule_replays(drafter, j->rule) &&
+               (!likeliest || j->options->engine == DSC_ENGINE_EXPECT);
     if (j->options->engine == DSC_ENGINE_EXPECT && !walk && !sum)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",
@@ -359,7 +372,8 @@ static int choose_engine(job *j, dsc_error *err)
                          .middle = l && l->middle,
                          .laws = l && l->target,
                          .off_path = l && l->target,
-                         .ranks_only = j->recorded_draft};
+                         .ranks_only = j->recorded_draft,
+                         .drew_likeliest = likeliest};
     return rc ? rc : dsc_pair_law(&j->law, drafter, j->rule, &fit, err);
 }
 

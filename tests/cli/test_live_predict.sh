@@ -85,10 +85,13 @@ exact draft.dst draft --method pearl --post-verify off
 exact draft.dst draft --method pearl --window 3 --pre-verify off --post-verify off
 exact draft.dst draft --method tree
 nearly draft.dst draft --method sequoia
+exact draft.dst draft --method spectr --drafts 3 --length 5 # draws of a greedy run are the likeliest
+exact draft.dst draft --method spectr-tree
 exact eagle.dst eagle --method tree
 exact eagle.dst eagle --method sequoia --depth 6
 exact eagle.dst eagle --method chain --length 4
 exact eagle.dst eagle --method hf-dynamic --most 8
+exact eagle.dst eagle --method spectr --drafts 2 --length 4
 exact eagle.dst eagle --method pearl
 exact eagle.dst eagle --method pearl --pre-verify off
 exact medusa.dst medusa --method chain --length 4
@@ -113,6 +116,17 @@ both draft.dst draft --method chain --length 7
 # shellcheck disable=SC2086
 same "chain, expected" $kept
 
+# Draws from laws of temperature 1 are expected where that is asked for; no greedy run makes them.
+both draft.dst draft --method spectr --length 4
+"$draftscope" sim draft.dst --json --method spectr --length 4 >sim.json 2>err
+# shellcheck disable=SC2086
+same "spectr, as it ran" $kept $drafted
+if grep -q 'note: spectr' err; then not_ok "spectr: $(cat err)"; else ok; fi
+"$draftscope" sim draft.dst --json --method spectr --length 4 --engine expect >sim.json 2>err
+if grep -q 'note: spectr: .* temperature 0, .* temperature 1' err; then ok; else
+    not_ok "spectr expected: $(cat err)"
+fi
+
 # A trace that was cut has no more ends of its own: its drafts end where it does.
 "$draftscope" trace cut draft.dst --requests 1:3 -o part.dst >out 2>err || not_ok "cut: $(cat err)"
 "$draftscope" sim part.dst --method tree >out 2>err || not_ok "tree on part of a trace: $(cat err)"
@@ -127,7 +141,6 @@ refused 'with --rank-depth 9' eagle.dst --method chain --length 9
 refused 'how sure the draft model is' draft.dst --method threshold
 refused '--middle SPEC' draft.dst --method cascade
 refused 'use --model' draft.dst --method ouroboros
-refused 'draws from the draft' draft.dst --method spectr-tree --engine loop
 
 # --- the rule of a trace that was drawn --------------------------------------------------------
 
@@ -145,6 +158,7 @@ rule_is() {
 }
 live record draft --max-tokens $most --temperature 1 --seed 5 --method chain --statistics 4 \
     -o drawn.dst
+refused 'draws from the draft' drawn.dst --method spectr-tree --rule greedy --engine loop
 says 'rule: single, as the trace was written at temperature 1' --method chain
 rule_is single
 says 'rule: kseq, as' --method spectr
