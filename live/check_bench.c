@@ -3,7 +3,8 @@
 // CSV. Each is asked for many times in one pass, which the device replays (a graph), so that times
 // are those of the work and not of asking for it. Matrices are taken in turn out of more than any
 // cache holds. `share` is of the read bandwidth that is measured first. Products of 4 and of 5 rows
-// are made by different kernels.
+// are made by different kernels. What rules ask where laws meet is waited for each time, as they
+// do.
 #include "live/check_ops.h"
 #include "live/clock.h"
 
@@ -239,6 +240,109 @@ static void bench_laws(bench *x)
     b->type->free(b, l.peak);
 }
 
+// --- where laws meet -----------------------------------------------------------------------------
+
+typedef struct meeting {
+    live_laws laws[16];
+    live_ask ask[16];
+    live_masses *masses;
+    dsc_mass *mass;
+    live_left *left;
+    uint64_t wanted[LIVE_MASS_SLOTS / 64];
+    dsc_rest rest;
+    int64_t count; // of laws, or of tokens
+} meeting;
+
+static int one_compare(bench *x, meeting *m)
+{
+    live_backend *b = x->c->device;
+    return b->type->compare(b, m->masses, m->mass, m->laws, m->count, m->ask, m->count, VOCAB,
+                            &x->c->error);
+}
+
+static int one_list(bench *x, meeting *m)
+{
+    live_backend *b = x->c->device;
+    return b->type->list(b, m->mass, m->laws, m->wanted, m->count, VOCAB, &x->c->error);
+}
+
+static int one_leave(bench *x, meeting *m)
+{
+    live_backend *b = x->c->device;
+    return b->type->leave(b, m->left, m->laws, &m->rest, .5, VOCAB, &x->c->error);
+}
+
+// Each with a wait behind it, as rules ask; `rows` of F32 are read.
+static void ask_line(bench *x, const char *op, const char *shape, double rows,
+                     int (*ask)(bench *x, meeting *m), meeting *m)
+{
+    live_backend *b = x->c->device;
+    double seconds[ROUNDS];
+    for (int n = 0; n < WARM + ROUNDS; n++) {
+        const double start = live_now_s();
+        check_call(x->c, ask(x, m), op);
+        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        if (n >= WARM)
+            seconds[n - WARM] = live_now_s() - start;
+    }
+    qsort(seconds, ROUNDS, sizeof *seconds, by_size);
+    const double s = seconds[ROUNDS / 2], bytes = 4 * rows * VOCAB;
+    printf("%s,%s,%.3f,%.1f,%.3f,%.2f\n", op, shape, s * 1e6, bytes / s * 1e-9,
+           bytes / s / x->read_bytes_s, 0.);
+    fflush(stdout);
+}
+
+// Laws that agree but for a few per cent, all in a few slots, and laws that do not.
+static void bench_meeting(bench *x)
+{
+    enum { MOST = 16 };
+    static const struct {
+        const char *name;
+        double spread;
+    } kind[] = {{"near", .1}, {"apart", 4}};
+    live_backend *b = x->c->device;
+    meeting m = {.count = 0};
+    void *host[3] = {NULL, NULL, NULL};
+    const size_t bytes[3] = {MOST * sizeof *m.masses, VOCAB * sizeof *m.mass, sizeof *m.left};
+    for (int i = 0; i < 3; i++)
+        check_call(x->c, b->type->alloc_host(b, &host[i], bytes[i], &x->c->error), "alloc_host");
+    m.masses = host[0];
+    m.mass = host[1];
+    m.left = host[2];
+    float *draft = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB);
+    float *target = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB);
+    for (int k = 0; k < 2; k++) {
+        const double spread = kind[k].spread;
+        check_call(
+            x->c,
+            b->type->fill(b, target, DSC_F32, (int64_t)MOST * VOCAB, 2, 0, spread, &x->c->error),
+            "fill");
+        for (int i = 0; i < MOST; i++) {
+            const live_kept all = {-INFINITY, VOCAB};
+            m.laws[i] = (live_laws){{draft + (int64_t)i * VOCAB, .1, 1, 1. / VOCAB, all},
+                                    {target + (int64_t)i * VOCAB, spread, 1, 1. / VOCAB, all}};
+            m.ask[i] = (live_ask){i, i};
+        }
+        for (m.count = 1; m.count <= MOST; m.count *= 4) {
+            char shape[64];
+            snprintf(shape, sizeof shape, "%" PRId64 " pairs %s", m.count, kind[k].name);
+            ask_line(x, "compare", shape, 2. * (double)m.count, one_compare, &m);
+        }
+        // One slot in the middle of the ratios.
+        const int slot = live_slot_of_ratio(exp(.1 - spread));
+        m.wanted[slot / 64] = (uint64_t)1 << slot % 64;
+        m.count = m.masses[0].count[slot];
+        ask_line(x, "list", kind[k].name, 2, one_list, &m);
+        m.wanted[slot / 64] = 0;
+        dsc_rest_above(&m.rest, exp(.1 - spread));
+        ask_line(x, "leave", kind[k].name, 2, one_leave, &m);
+    }
+    b->type->free(b, draft);
+    b->type->free(b, target);
+    for (int i = 0; i < 3; i++)
+        b->type->free_host(b, host[i]);
+}
+
 static void bench_layer(bench *x, dsc_dtype dtype)
 {
     enum { LAYERS = 16, SLOTS = 8448, MOST = 128, REPEATS = 64 };
@@ -302,4 +406,5 @@ void check_bench(check *c)
     bench_products(&x, DSC_BF16);
     bench_layer(&x, DSC_BF16);
     bench_laws(&x);
+    bench_meeting(&x);
 }

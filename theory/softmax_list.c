@@ -62,7 +62,7 @@ float dsc_nth_largest(const double *value, size_t n, size_t count, float high)
 }
 
 DSC_FOR_EVERY_PROCESSOR
-static double weigh_from(const dsc_softmax_list *l, double at, size_t *count)
+static double weigh_listed(const dsc_softmax_list *l, double at, size_t *count)
 {
     double lane[LANES], many[LANES];
     size_t i = 0;
@@ -99,7 +99,7 @@ static void narrow(const dsc_softmax_list *l, double enough, bracket *b)
         size_t count;
         if (!(middle > b->low))
             break;
-        const double weight = weigh_from(l, (double)middle, &count);
+        const double weight = weigh_listed(l, (double)middle, &count);
         if (weight >= enough || count - b->above == b->in) { // all, whatever sums are rounded to
             b->low = middle;
             b->in = count - b->above;
