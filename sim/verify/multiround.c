@@ -26,7 +26,7 @@ typedef struct remains {
     size_t count;
 } remains;
 
-// Below that, what is left of 1 after subtractions is added up anew.
+// Below that, what is left of 1 after subtractions is added up anew, token by token.
 static const double PRECISE = 0x1p-10;
 
 static double rest_of(const remains *r, int32_t token, double draft, double target)
@@ -70,13 +70,19 @@ static void take_round(remains *r, dsc_position *at, size_t i)
         return;
     }
     r->c += r->sum / r->untried;
-    r->sum = dsc_meeting_curve(at->laws, r->c);
-    if (at->in->draft->law != DSC_DRAFT_DISTINCT)
+    if (at->in->draft->law != DSC_DRAFT_DISTINCT) {
+        r->sum = dsc_meeting_curve(at->laws, r->c);
         return;
-    for (size_t j = 0; j < i; j++)
-        r->sum += r->own[j] - fmax(at->target_of[j] - r->c * at->draft_of[j], 0);
-    r->sum = fmax(r->sum, 0);
+    }
     r->own[r->count++] = fmax(at->target_of[i] - r->c * at->draft_of[i], 0);
+    if (r->c * PRECISE > 1) // the curve is a difference, of which one side comes times c
+        r->sum = add_up(r, at->laws);
+    else {
+        r->sum = dsc_meeting_curve(at->laws, r->c);
+        for (size_t j = 0; j < i; j++)
+            r->sum += r->own[j] - fmax(at->target_of[j] - r->c * at->draft_of[j], 0);
+        r->sum = fmax(r->sum, 0);
+    }
     r->untried -= at->draft_of[i];
     if (r->untried < PRECISE)
         r->untried = add_up_untried(r, at->laws);
