@@ -10,7 +10,7 @@
 #define DSC_LIVE_BACKEND_H
 
 #include "live/config.h"
-#include "live/slots.h"
+#include "theory/ratio_slot.h"
 #include "theory/meeting.h"
 
 #ifdef __cplusplus
@@ -62,10 +62,10 @@ typedef struct live_laws {
     live_law_row draft, target;
 } live_laws;
 
-// Their masses and tokens by slots (live/slots.h), of tokens that have any.
+// Their masses and tokens by slots (theory/ratio_slot.h), of tokens that have any.
 typedef struct live_masses {
-    uint64_t draft[LIVE_MASS_SLOTS], target[LIVE_MASS_SLOTS]; // units
-    uint32_t count[LIVE_MASS_SLOTS];
+    uint64_t draft[DSC_RATIO_SLOTS], target[DSC_RATIO_SLOTS]; // units
+    uint32_t count[DSC_RATIO_SLOTS];
 } live_masses;
 
 // A token whose masses are wanted, in laws number `laws`.
@@ -211,7 +211,7 @@ typedef struct live_backend_type {
     // tokens into asked[asks].
     int (*compare)(live_backend *b, live_masses *masses, dsc_mass *asked, const live_laws *laws,
                    int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab, dsc_error *err);
-    // The masses of all tokens in some slots, bit s of wanted[LIVE_MASS_SLOTS / 64], into
+    // The masses of all tokens in some slots, bit s of wanted[DSC_RATIO_SLOTS / 64], into
     // out[count] in any order; there are so many (live_masses.count).
     int (*list)(live_backend *b, dsc_mass *out, const live_laws *laws, const uint64_t *wanted,
                 int64_t count, int64_t vocab, dsc_error *err);

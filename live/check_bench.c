@@ -248,7 +248,7 @@ typedef struct meeting {
     live_masses *masses;
     dsc_mass *mass;
     live_left *left;
-    uint64_t wanted[LIVE_MASS_SLOTS / 64];
+    uint64_t wanted[DSC_RATIO_SLOTS / 64];
     dsc_rest rest;
     int64_t count; // of laws, or of tokens
 } meeting;
@@ -329,7 +329,7 @@ static void bench_meeting(bench *x)
             ask_line(x, "compare", shape, 2. * (double)m.count, one_compare, &m);
         }
         // One slot in the middle of the ratios.
-        const int slot = live_slot_of_ratio(exp(.1 - spread));
+        const int slot = dsc_ratio_slot(exp(.1 - spread));
         m.wanted[slot / 64] = (uint64_t)1 << slot % 64;
         m.count = m.masses[0].count[slot];
         ask_line(x, "list", kind[k].name, 2, one_list, &m);

@@ -154,9 +154,9 @@ static bool untouched(const void *p, size_t bytes)
 static double masses_error(const live_masses *a, const live_masses *b, int64_t *others)
 {
     double error = 0;
-    for (int s = 0; s < LIVE_MASS_SLOTS; s++) {
-        const dsc_mass one = {live_mass_of(a->draft[s]), live_mass_of(a->target[s])};
-        const dsc_mass two = {live_mass_of(b->draft[s]), live_mass_of(b->target[s])};
+    for (int s = 0; s < DSC_RATIO_SLOTS; s++) {
+        const dsc_mass one = {dsc_mass_of(a->draft[s]), dsc_mass_of(a->target[s])};
+        const dsc_mass two = {dsc_mass_of(b->draft[s]), dsc_mass_of(b->target[s])};
         error = fmax(error, difference(one, two));
         *others += a->count[s] != b->count[s];
     }
@@ -207,10 +207,10 @@ static int by_mass(const void *a, const void *b)
 // By their sums, and one by one when sorted: masses that are nearly equal may change places.
 static void listing(check *c, meeting *m, int pair, uint32_t part)
 {
-    uint64_t wanted[LIVE_MASS_SLOTS / 64] = {0};
+    uint64_t wanted[DSC_RATIO_SLOTS / 64] = {0};
     size_t count = 0;
     double error = 0;
-    for (int s = 0; s < LIVE_MASS_SLOTS; s++)
+    for (int s = 0; s < DSC_RATIO_SLOTS; s++)
         if (check_draw(c, part) == 0) {
             wanted[s / 64] |= (uint64_t)1 << s % 64;
             count += m->masses[0][pair].count[s];

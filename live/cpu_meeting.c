@@ -31,9 +31,9 @@ static void add_up(live_masses *out, const live_laws *l, int64_t vocab)
         const dsc_mass m = masses_of(l, x);
         if (!(m.draft > 0 || m.target > 0))
             continue;
-        const int slot = live_slot_of(m.draft, m.target);
-        out->draft[slot] += live_mass_units(m.draft);
-        out->target[slot] += live_mass_units(m.target);
+        const int slot = dsc_ratio_slot_of(m.draft, m.target);
+        out->draft[slot] += dsc_mass_units(m.draft);
+        out->target[slot] += dsc_mass_units(m.target);
         out->count[slot]++;
     }
 }
@@ -61,7 +61,7 @@ int live_cpu_list(live_backend *b, dsc_mass *out, const live_laws *laws, const u
         const dsc_mass m = masses_of(laws, x);
         if (!(m.draft > 0 || m.target > 0))
             continue;
-        const int slot = live_slot_of(m.draft, m.target);
+        const int slot = dsc_ratio_slot_of(m.draft, m.target);
         if (wanted[slot / 64] >> slot % 64 & 1)
             out[n++] = m;
     }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOT_WORDS = LIVE_MASS_SLOTS / WORD };
+enum { SLOT_WORDS = DSC_RATIO_SLOTS / WORD };
 
 struct live_meetings {
     dsc_meeting base;
@@ -29,10 +29,10 @@ struct live_meetings {
 
     // The pair that is asked about: tokens of the slots that were looked up, slot by slot.
     int64_t at; // -1: none
-    dsc_mass upto[LIVE_MASS_SLOTS + 1];
+    dsc_mass upto[DSC_RATIO_SLOTS + 1];
     uint64_t listed[SLOT_WORDS], wanted[SLOT_WORDS];
     bool sketch;
-    uint32_t begin[LIVE_MASS_SLOTS]; // of listed slots
+    uint32_t begin[DSC_RATIO_SLOTS]; // of listed slots
     dsc_mass *found;                 // [vocab] in the host's memory for the device
     dsc_mass *token;                 // [vocab]
     uint32_t tokens;
@@ -187,10 +187,10 @@ static void choose_pair(live_meetings *m, int64_t pair)
     memset(m->listed, 0, sizeof m->listed);
     memset(m->wanted, 0, sizeof m->wanted);
     m->upto[0] = (dsc_mass){0, 0};
-    for (int s = 0; s < LIVE_MASS_SLOTS && m->drawn; s++) {
+    for (int s = 0; s < DSC_RATIO_SLOTS && m->drawn; s++) {
         draft += l->draft[s];
         target += l->target[s];
-        m->upto[s + 1] = (dsc_mass){live_mass_of(draft), live_mass_of(target)};
+        m->upto[s + 1] = (dsc_mass){dsc_mass_of(draft), dsc_mass_of(target)};
     }
 }
 
@@ -211,9 +211,9 @@ static void look_up(dsc_meeting *base)
     const live_masses *l = &m->masses[m->at];
     live_backend *b = m->target->b;
     dsc_error err;
-    uint32_t count = 0, end[LIVE_MASS_SLOTS];
+    uint32_t count = 0, end[DSC_RATIO_SLOTS];
     m->sketch = false;
-    for (int s = 0; s < LIVE_MASS_SLOTS; s++) {
+    for (int s = 0; s < DSC_RATIO_SLOTS; s++) {
         if (!has(m->wanted, s))
             continue;
         m->begin[s] = end[s] = m->tokens + count;
@@ -226,7 +226,7 @@ static void look_up(dsc_meeting *base)
     if (!rc && count)
         rc = b->type->wait(b, &err);
     for (uint32_t i = 0; i < count && !rc; i++) {
-        const int s = live_slot_of(m->found[i].draft, m->found[i].target);
+        const int s = dsc_ratio_slot_of(m->found[i].draft, m->found[i].target);
         if (!has(m->wanted, s) || end[s] == m->begin[s] + l->count[s])
             rc = dsc_fail(&err, DSC_ECHECK, "%s: a slot has other tokens than it had before",
                           b->device);
@@ -240,9 +240,11 @@ static void look_up(dsc_meeting *base)
     fail(m, rc, &err);
 }
 
-static void sketch(dsc_meeting *base)
+static bool sketch(dsc_meeting *base, int questions)
 {
+    (void)questions;
     ((live_meetings *)base)->sketch = true;
+    return true;
 }
 
 // Of a listed slot's tokens those with target <= at draft, in units.
@@ -252,17 +254,17 @@ static dsc_mass below_in(const live_meetings *m, int slot, double at)
     uint64_t draft = 0, target = 0;
     for (uint32_t i = 0; i < m->masses[m->at].count[slot]; i++) {
         const bool in = token[i].target <= at * token[i].draft;
-        draft += in ? live_mass_units(token[i].draft) : 0;
-        target += in ? live_mass_units(token[i].target) : 0;
+        draft += in ? dsc_mass_units(token[i].draft) : 0;
+        target += in ? dsc_mass_units(token[i].target) : 0;
     }
-    return (dsc_mass){live_mass_of(draft), live_mass_of(target)};
+    return (dsc_mass){dsc_mass_of(draft), dsc_mass_of(target)};
 }
 
 // As if its tokens were evenly spread over a slot.
 static dsc_mass estimate_in(const live_meetings *m, int slot, double at)
 {
-    const double low = slot > 1 ? live_slot_begin(slot) : 0;
-    const double high = slot + 1 < LIVE_MASS_SLOTS ? live_slot_begin(slot + 1) : 2 * low;
+    const double low = slot > 1 ? dsc_ratio_slot_begin(slot) : 0;
+    const double high = slot + 1 < DSC_RATIO_SLOTS ? dsc_ratio_slot_begin(slot + 1) : 2 * low;
     const double share = fmin((at - low) / (high - low), 1);
     const dsc_mass *upto = &m->upto[slot];
     return (dsc_mass){share * (upto[1].draft - upto[0].draft),
@@ -274,7 +276,7 @@ static dsc_mass below(dsc_meeting *base, double at)
     live_meetings *m = (live_meetings *)base;
     if (!(at > 0))
         return m->upto[1];
-    const int slot = live_slot_of_ratio(at);
+    const int slot = dsc_ratio_slot(at);
     if (!has(m->listed, slot)) {
         add(m->wanted, slot);
         if (!m->sketch)
@@ -298,8 +300,7 @@ static double rest(dsc_meeting *base, const dsc_rest *r, double u, int32_t *toke
     return rc ? 0 : m->left->sum;
 }
 
-static const dsc_meeting_type drawn_type = {below, sketch, look_up, rest},
-                              chosen_type = {.below = below, .rest = rest};
+static const dsc_meeting_type type = {below, sketch, look_up, rest};
 
 // --- the model's answer --------------------------------------------------------------------------
 
@@ -341,7 +342,7 @@ int live_session_meet(dsc_model *model, dsc_model *draft_model, const dsc_draft 
             draft_of[c] = m->asked[i].draft;
     }
     choose_pair(m, pair);
-    m->base = (dsc_meeting){draft ? &drawn_type : &chosen_type, (size_t)s->w->config.vocab};
+    m->base = (dsc_meeting){&type, (size_t)s->w->config.vocab};
     *meeting = &m->base;
     return DSC_OK;
 }

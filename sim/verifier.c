@@ -42,6 +42,7 @@ void dsc_verify_room_fini(dsc_verify_room *r)
     free(r->token);
     free(r->first);
     free(r->sibling);
+    dsc_rows_order_fini(&r->order);
     dsc_otm_sampler_free(r->otm);
     *r = (dsc_verify_room){0};
 }

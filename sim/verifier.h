@@ -14,6 +14,7 @@ typedef struct dsc_verify_room {
     size_t draft_capacity, target_capacity, residual_capacity;
     double *draft_of, *target_of, *rest; // masses of the candidates; what is left of them
     size_t draft_of_capacity, target_of_capacity, rest_capacity;
+    dsc_rows_order order;
     int32_t *live, *candidate, *token; // nodes of the draft; tokens of the candidates
     size_t live_capacity, candidate_capacity, token_capacity;
     int32_t *first, *sibling; // children of node j - 1: first[j], then by sibling; -1: no more

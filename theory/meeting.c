@@ -5,6 +5,8 @@
 #include "theory/row_sum.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { LANES = DSC_ROW_LANES }; // sums side by side, as in theory/row_sum.h
 
@@ -30,9 +32,98 @@ static dsc_mass masses_below(const double *draft, const double *target, size_t v
     return (dsc_mass){dsc_add_lanes(d), dsc_add_lanes(t)};
 }
 
+// --- order ---------------------------------------------------------------------------------------
+
+int dsc_rows_order_reserve(dsc_rows_order *o, size_t vocab, dsc_error *err)
+{
+    void *p = o->slot;
+    int rc = dsc_grow(&p, &o->slot_capacity, vocab, sizeof *o->slot, err);
+    o->slot = p;
+    p = o->token;
+    if (!rc)
+        rc = dsc_grow(&p, &o->token_capacity, vocab, sizeof *o->token, err);
+    o->token = p;
+    return rc;
+}
+
+void dsc_rows_order_fini(dsc_rows_order *o)
+{
+    free(o->slot);
+    free(o->token);
+    *o = (dsc_rows_order){.slot = NULL};
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static void divide_rows(const double *draft, const double *target, size_t n, double *ratio)
+{
+#pragma omp simd
+    for (size_t x = 0; x < n; x++)
+        ratio[x] = target[x] / draft[x];
+}
+
+// Slots of all tokens, how many each has, and their masses.
+static void find_slots(dsc_rows_meeting *m, uint32_t *count, dsc_mass *mass)
+{
+    enum { AT_ONCE = 256 };
+    double ratio[AT_ONCE];
+    for (size_t first = 0; first < m->base.vocab; first += AT_ONCE) {
+        const size_t left = m->base.vocab - first, n = left < AT_ONCE ? left : AT_ONCE;
+        divide_rows(m->draft + first, m->target + first, n, ratio);
+        for (size_t i = 0; i < n; i++) {
+            const double d = m->draft[first + i], t = m->target[first + i];
+            const int slot = t > 0 && d > 0 ? dsc_ratio_slot(ratio[i]) : dsc_ratio_slot_of(d, t);
+            m->order->slot[first + i] = (uint16_t)slot;
+            count[slot]++;
+            mass[slot].draft += d;
+            mass[slot].target += t;
+        }
+    }
+}
+
+// A question costs a pass over both rows, the order about as much as eight.
+static bool order_rows(dsc_meeting *base, int questions)
+{
+    enum { WORTH_IT = 10 };
+    dsc_rows_meeting *m = (dsc_rows_meeting *)base;
+    dsc_rows_order *o = m->order;
+    uint32_t count[DSC_RATIO_SLOTS] = {0}, end[DSC_RATIO_SLOTS];
+    dsc_mass mass[DSC_RATIO_SLOTS] = {{0, 0}};
+    if (!o || !m->draft || m->ordered || questions < WORTH_IT)
+        return false;
+    find_slots(m, count, mass);
+    o->begin[0] = 0;
+    o->upto[0] = (dsc_mass){0, 0};
+    for (int s = 0; s < DSC_RATIO_SLOTS; s++) {
+        end[s] = o->begin[s];
+        o->begin[s + 1] = o->begin[s] + count[s];
+        o->upto[s + 1] =
+            (dsc_mass){o->upto[s].draft + mass[s].draft, o->upto[s].target + mass[s].target};
+    }
+    for (size_t x = 0; x < base->vocab; x++)
+        o->token[end[o->slot[x]]++] = (dsc_mass){m->draft[x], m->target[x]};
+    m->ordered = true;
+    return false;
+}
+
+static dsc_mass below_ordered(const dsc_rows_order *o, double at)
+{
+    if (!(at > 0))
+        return o->upto[1];
+    const int slot = dsc_ratio_slot(at);
+    dsc_mass sum = {0, 0};
+    for (uint32_t i = o->begin[slot]; i < o->begin[slot + 1]; i++) {
+        const double in = o->token[i].target <= at * o->token[i].draft ? 1. : 0.;
+        sum.draft += in * o->token[i].draft;
+        sum.target += in * o->token[i].target;
+    }
+    return (dsc_mass){o->upto[slot].draft + sum.draft, o->upto[slot].target + sum.target};
+}
+
 static dsc_mass below(dsc_meeting *m, double at)
 {
     const dsc_rows_meeting *r = (const dsc_rows_meeting *)m;
+    if (r->ordered)
+        return below_ordered(r->order, at);
     return r->draft ? masses_below(r->draft, r->target, m->vocab, at) : (dsc_mass){0, 0};
 }
 
@@ -134,10 +225,10 @@ static double rest(dsc_meeting *m, const dsc_rest *r, double u, int32_t *token)
     return sum;
 }
 
-static const dsc_meeting_type rows_type = {.below = below, .rest = rest};
+static const dsc_meeting_type rows_type = {.below = below, .sketch = order_rows, .rest = rest};
 
 void dsc_rows_meeting_set(dsc_rows_meeting *m, const double *draft, const double *target,
                           size_t vocab, double *room)
 {
-    *m = (dsc_rows_meeting){{&rows_type, vocab}, draft, target, room};
+    *m = (dsc_rows_meeting){{&rows_type, vocab}, draft, target, room, NULL, false};
 }

@@ -7,8 +7,10 @@
 #ifndef DSC_THEORY_MEETING_H
 #define DSC_THEORY_MEETING_H
 
-#include "base/status.h"
+#include "base/memory.h"
+#include "theory/ratio_slot.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,9 +35,9 @@ typedef struct dsc_meeting dsc_meeting;
 typedef struct dsc_meeting_type {
     // Masses of the tokens with target <= at draft, at >= 0.
     dsc_mass (*below)(dsc_meeting *m, double at);
-    // From the one to the other `below` may estimate; it remembers what it was asked for, and all
-    // of that is looked up at once. NULL: what it says is exact at no cost of that kind.
-    void (*sketch)(dsc_meeting *m);
+    // So many questions are to come. true: until look_up, `below` estimates; it remembers what it
+    // was asked for, and all of that is looked up at once. false: it is exact, and now no dearer.
+    bool (*sketch)(dsc_meeting *m, int questions);
     void (*look_up)(dsc_meeting *m);
     // The sum of the rest; and, unless that is 0 or token NULL, into *token the one at u in [0, 1):
     // the first whose running sum exceeds u times the sum.
@@ -47,13 +49,29 @@ struct dsc_meeting {
     size_t vocab;
 };
 
+// Tokens by the slots of their ratios (theory/ratio_slot.h), for many questions. Zero-initialise.
+typedef struct dsc_rows_order {
+    uint16_t *slot;  // [vocab]
+    dsc_mass *token; // [vocab], slot by slot
+    size_t slot_capacity, token_capacity;
+    dsc_mass upto[DSC_RATIO_SLOTS + 1];  // masses of the slots below
+    uint32_t begin[DSC_RATIO_SLOTS + 1]; // of the slots' tokens
+} dsc_rows_order;
+
+// Room for so many tokens. DSC_ENOMEM.
+DSC_API int dsc_rows_order_reserve(dsc_rows_order *o, size_t vocab, dsc_error *err);
+DSC_API void dsc_rows_order_fini(dsc_rows_order *o);
+
 // Of rows in memory.
 typedef struct dsc_rows_meeting {
     dsc_meeting base;
     const double *draft, *target; // [vocab] laws; draft NULL: nothing was drawn
     double *room;                 // [vocab] scratch of `rest`
+    dsc_rows_order *order;        // room to order them, or NULL
+    bool ordered;
 } dsc_rows_meeting;
 
+// `order` is NULL then; the caller may set it.
 DSC_API void dsc_rows_meeting_set(dsc_rows_meeting *m, const double *draft, const double *target,
                                   size_t vocab, double *room);
 

@@ -61,12 +61,13 @@ int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double 
     return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
 }
 
+enum { QUESTIONS = 32 }; // of the levels of a model's laws, or some more
+
 int dsc_otm_sampler_build_meeting(dsc_otm_sampler *s, dsc_meeting *m, int k, dsc_error *err)
 {
     dsc_otm_rows rows = {.meeting = m};
     dsc_otm_fit rough;
-    if (m->type->sketch) { // what the levels will ask for is looked up at once
-        m->type->sketch(m);
+    if (m->type->sketch(m, QUESTIONS)) { // what the levels will ask for is looked up at once
         int rc = dsc_otm_levels(&rough, &rows, k, err);
         m->type->look_up(m);
         if (rc)

@@ -15,7 +15,7 @@ enum {
     MEET_THREADS = 256,
     MEET_EACH = 8,
     MEET_CHUNK = MEET_THREADS * MEET_EACH, // tokens of a block of threads
-    MEET_WORDS = LIVE_MASS_SLOTS / 64,
+    MEET_WORDS = DSC_RATIO_SLOTS / 64,
 };
 
 typedef struct meet_laws {
@@ -61,7 +61,7 @@ static __device__ __forceinline__ unsigned long long meet_warp_sum(unsigned long
 
 // In shared memory only numbers of 32 bits are added in one step.
 typedef struct meet_sum {
-    uint32_t low[LIVE_MASS_SLOTS], high[LIVE_MASS_SLOTS];
+    uint32_t low[DSC_RATIO_SLOTS], high[DSC_RATIO_SLOTS];
 } meet_sum;
 
 // What an addition carries is known from what was there before it.
@@ -85,7 +85,7 @@ static __global__ void compare_kernel(live_masses *out, meet_laws all, int64_t v
 {
     cuda_wait_previous();
     __shared__ meet_sum draft, target;
-    __shared__ uint32_t count[LIVE_MASS_SLOTS];
+    __shared__ uint32_t count[DSC_RATIO_SLOTS];
     const live_laws *const l = &all.laws[blockIdx.y];
     const int64_t first = (int64_t)blockIdx.x * MEET_CHUNK + threadIdx.x;
     double d[MEET_EACH], t[MEET_EACH];
@@ -95,16 +95,16 @@ static __global__ void compare_kernel(live_masses *out, meet_laws all, int64_t v
         d[i] = x < vocab ? meet_mass(&l->draft, x) : 0.0;
         t[i] = x < vocab ? meet_mass(&l->target, x) : 0.0;
     }
-    for (int i = threadIdx.x; i < LIVE_MASS_SLOTS; i += MEET_THREADS)
+    for (int i = threadIdx.x; i < DSC_RATIO_SLOTS; i += MEET_THREADS)
         draft.low[i] = draft.high[i] = target.low[i] = target.high[i] = count[i] = 0;
     __syncthreads();
     // Threads that add to one slot wait for each other, and top-p leaves many tokens in one law.
     unsigned long long alone[2] = {0, 0}, alones = 0;
 #pragma unroll
     for (int i = 0; i < MEET_EACH; i++) {
-        const unsigned long long units[2] = {live_mass_units(d[i]), live_mass_units(t[i])};
+        const unsigned long long units[2] = {dsc_mass_units(d[i]), dsc_mass_units(t[i])};
         if (d[i] > 0.0 && t[i] > 0.0) {
-            const int slot = live_slot_of(d[i], t[i]);
+            const int slot = dsc_ratio_slot_of(d[i], t[i]);
             meet_add(&draft, slot, units[0]);
             meet_add(&target, slot, units[1]);
             atomicAdd(&count[slot], 1u);
@@ -119,13 +119,13 @@ static __global__ void compare_kernel(live_masses *out, meet_laws all, int64_t v
     alones = meet_warp_sum(alones);
     if (threadIdx.x % CUDA_LANES == 0 && alones) {
         meet_add(&draft, 0, alone[0]);
-        meet_add(&target, LIVE_MASS_SLOTS - 1, alone[1]);
+        meet_add(&target, DSC_RATIO_SLOTS - 1, alone[1]);
         atomicAdd(&count[0], (uint32_t)(alones >> 32));
-        atomicAdd(&count[LIVE_MASS_SLOTS - 1], (uint32_t)alones);
+        atomicAdd(&count[DSC_RATIO_SLOTS - 1], (uint32_t)alones);
     }
     __syncthreads();
     live_masses *const to = out + blockIdx.y;
-    for (int i = threadIdx.x; i < LIVE_MASS_SLOTS; i += MEET_THREADS) {
+    for (int i = threadIdx.x; i < DSC_RATIO_SLOTS; i += MEET_THREADS) {
         if (count[i] == 0)
             continue;
         atomicAdd((unsigned long long *)&to->draft[i], meet_read(&draft, i));
@@ -209,7 +209,7 @@ static __global__ void list_kernel(dsc_mass *out, uint32_t *listed, live_laws l,
         const int64_t x = first + i * MEET_THREADS;
         d[i] = x < vocab ? meet_mass(&l.draft, x) : 0.0;
         t[i] = x < vocab ? meet_mass(&l.target, x) : 0.0;
-        const int slot = live_slot_of(d[i], t[i]);
+        const int slot = dsc_ratio_slot_of(d[i], t[i]);
         if (!(d[i] > 0.0 || t[i] > 0.0) || !(wanted.word[slot / 64] >> slot % 64 & 1))
             d[i] = -1.0;
         else

@@ -93,6 +93,8 @@ static int accepted(const dsc_position *at, double rho)
     return -1;
 }
 
+enum { QUESTIONS = 5 }; // of least_rho, more or less
+
 static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     const int k = at->count;
@@ -101,8 +103,7 @@ static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
     *chosen = accepted(at, k); // whatever rho is, it is not more
     if (*chosen >= 0 && *chosen == accepted(at, 1))
         return DSC_OK;
-    if (at->laws->type->sketch) {
-        at->laws->type->sketch(at->laws);
+    if (at->laws->type->sketch(at->laws, QUESTIONS)) {
         least_rho(at->laws, k, &beta);
         at->laws->type->look_up(at->laws);
     }

@@ -111,8 +111,7 @@ static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
         return rc;
     const remains whole = {.sum = 1, .untried = 1, .token = at->token, .own = room->rest};
     remains r = whole;
-    if (at->drawn && at->laws->type->sketch) {
-        at->laws->type->sketch(at->laws);
+    if (at->drawn && at->laws->type->sketch(at->laws, at->count)) {
         accepted(&r, at);
         at->laws->type->look_up(at->laws);
         r = whole;

@@ -157,6 +157,8 @@ static int write_laws(dsc_position *at, dsc_model *draft, int32_t node, dsc_erro
         rc = dsc_walk_law(draft, node, &r->draft, &r->draft_capacity, &vocab, err);
     if (!rc)
         rc = grow_row(&r->residual, &r->residual_capacity, vocab, err);
+    if (!rc && draft)
+        rc = dsc_rows_order_reserve(&r->order, vocab, err);
     if (rc)
         return rc;
     for (int i = 0; i < at->count; i++)
@@ -164,6 +166,7 @@ static int write_laws(dsc_position *at, dsc_model *draft, int32_t node, dsc_erro
     for (int i = 0; i < at->count && draft; i++)
         r->draft_of[i] = r->draft[at->token[i]];
     dsc_rows_meeting_set(&at->rows, draft ? r->draft : NULL, r->target, vocab, r->residual);
+    at->rows.order = draft ? &r->order : NULL;
     at->laws = &at->rows.base;
     return DSC_OK;
 }

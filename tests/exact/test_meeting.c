@@ -31,6 +31,7 @@ enum { RATIOS = sizeof ratios / sizeof *ratios };
 
 static void masses_and_curve_are_sums_over_tokens(void **state)
 {
+    dsc_rows_order order = {.slot = NULL};
     (void)state;
     for (int n = 0; n < PAIR_SHAPES * SIZES; n++) {
         static laws l;
@@ -51,9 +52,21 @@ static void masses_and_curve_are_sums_over_tokens(void **state)
             assert_close(below.target, all.target, 1e-14);
             assert_close(dsc_meeting_curve(m, ratios[i]), dsc_curve_w(&c, ratios[i]),
                          1e-14 * (1 + ratios[i]));
+            // The same of rows that were put in order.
+            dsc_rows_meeting ordered = l.meeting;
+            assert_ok(dsc_rows_order_reserve(&order, l.vocab, &e), e);
+            ordered.order = &order;
+            assert_false(m->type->sketch(&ordered.base, 1));
+            assert_false(ordered.ordered);
+            assert_false(m->type->sketch(&ordered.base, 1000));
+            assert_true(ordered.ordered);
+            const dsc_mass again = m->type->below(&ordered.base, ratios[i]);
+            assert_close(again.draft, all.draft, 1e-14);
+            assert_close(again.target, all.target, 1e-14);
         }
         dsc_curve_fini(&c);
     }
+    dsc_rows_order_fini(&order);
 }
 
 // A rest of so many lines; with tokens of their own.
