@@ -10,7 +10,6 @@
 #define DSC_LIVE_BACKEND_H
 
 #include "live/config.h"
-#include "theory/ratio_slot.h"
 #include "theory/meeting.h"
 
 #ifdef __cplusplus

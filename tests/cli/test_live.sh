@@ -270,6 +270,15 @@ check "exit 3 without draftscope-live" test $code = 3 -o $code = 0 # 0: one is i
 check "and one line" sh -c '! test -s err || grep -q "there is no draftscope-live" err'
 
 # --- interrupted -------------------------------------------------------------------------------
+
+# Until the command succeeds, half a minute at most.
+wait_until() {
+    tries=0
+    while [ $tries -lt 600 ] && ! "$@"; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+}
 i=0
 while [ $i -lt 4000 ]; do
     echo '{"prompt": [1, 2, 3, 4]}'
@@ -278,11 +287,7 @@ done >many.jsonl
 "$draftscope" live run --shape ./shape.json --random-weights 1 --method pld --prompts many.jsonl \
     --max-tokens 100 --json --progress json -o part.jsonl $threads >out 2>err &
 victim=$!
-tries=0
-while [ $tries -lt 600 ] && ! grep -q "done" err; do
-    sleep 0.05
-    tries=$((tries + 1))
-done
+wait_until grep -q "done" err
 kill -INT $victim
 wait $victim
 check "exit 130" test $? = 130
@@ -296,11 +301,8 @@ for command in run record; do
         >out 2>err &
     victim=$!
     { : >opened && exec sleep 600; } >wait &
-    writer=$! tries=0
-    while [ $tries -lt 600 ] && ! [ -e opened ]; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
+    writer=$!
+    wait_until [ -e opened ]
     kill -TERM $victim
     wait $victim
     check "$command: ended by SIGTERM while it read" test $? = 143
