@@ -40,6 +40,43 @@ int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, d
     return DSC_OK;
 }
 
+// --- launching ---------------------------------------------------------------------------------
+
+static int allow_shared(live_cuda *c, const char *name, const void *kernel, size_t bytes,
+                        dsc_error *err)
+{
+    int i = 0;
+    while (i < c->alloweds && c->allowed[i].kernel != kernel)
+        i++;
+    if (i < c->alloweds && bytes <= c->allowed[i].bytes)
+        return DSC_OK;
+    if (bytes > c->shared_bytes)
+        return dsc_fail(err, DSC_EABSENT,
+                        "%s: %s: %zu bytes of shared memory are needed; a block has %zu at most",
+                        c->base.device, name, bytes, c->shared_bytes);
+    const int failed = cuda_check(
+        c, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+        name, err);
+    if (failed || i == CUDA_SHARED_KERNELS) // one more than are remembered is allowed each time
+        return failed;
+    c->allowed[i] = {kernel, bytes};
+    c->alloweds = i < c->alloweds ? c->alloweds : i + 1;
+    return DSC_OK;
+}
+
+int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
+                      size_t shared_bytes, dsc_error *err)
+{
+    if (grid.x < 1 || grid.y < 1 || grid.z < 1 || grid.x > INT32_MAX || grid.y > UINT16_MAX ||
+        grid.z > UINT16_MAX)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%s: %s: a grid of %lld x %lld x %lld blocks; CUDA launches at most "
+                        "2147483647 x 65535 x 65535",
+                        c->base.device, name, (long long)grid.x, (long long)grid.y,
+                        (long long)grid.z);
+    return shared_bytes > CUDA_SHARED ? allow_shared(c, name, kernel, shared_bytes, err) : DSC_OK;
+}
+
 // --- the device --------------------------------------------------------------------------------
 
 int cuda_use(const live_cuda *c, dsc_error *err)
@@ -465,6 +502,7 @@ static int prepare(live_cuda *c, dsc_error *err)
         return failed;
     snprintf(c->base.device, sizeof c->base.device, "cuda:%d %.48s", c->ordinal, properties.name);
     c->processors = properties.multiProcessorCount;
+    c->shared_bytes = properties.sharedMemPerBlockOptin;
     // Kernels compiled for less do not wait for those before them (cuda_wait_previous).
     cudaFuncAttributes compiled;
     failed =

@@ -37,6 +37,8 @@ enum {
     CUDA_STAGES = 4,           // uploads of lists that may be under way
     CUDA_INVARIANT_ROWS = 128, // of every product of an invariant backend
     CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS: what it recommends for compute capability 9.0
+    CUDA_SHARED = 48 << 10,    // bytes of shared memory that a launch may ask for without more ado
+    CUDA_SHARED_KERNELS = 64,  // kernels that have asked for more and are remembered
 };
 
 // The law of a pass (live_sampling).
@@ -92,12 +94,19 @@ typedef struct cuda_stage {
     cudaEvent_t copied;
 } cuda_stage;
 
+// A kernel that has been allowed more than CUDA_SHARED bytes of dynamic shared memory.
+typedef struct cuda_allowance {
+    const void *kernel;
+    size_t bytes;
+} cuda_allowance;
+
 typedef struct live_cuda {
     live_backend base;
     int ordinal;
-    int processors; // streaming multiprocessors
-    bool overlap;   // programmatic dependent launch
-    bool follows;   // the last work of the stream is a kernel of ours
+    int processors;      // streaming multiprocessors
+    size_t shared_bytes; // of shared memory, at most, of a block
+    bool overlap;        // programmatic dependent launch
+    bool follows;        // the last work of the stream is a kernel of ours
     cudaStream_t stream;
     cublasHandle_t blas;
     void *workspace;
@@ -116,6 +125,8 @@ typedef struct live_cuda {
     size_t scratch_bytes[CUDA_SCRATCHES];
     cuda_graph graph[CUDA_GRAPHS];
     int graphs;
+    cuda_allowance allowed[CUDA_SHARED_KERNELS];
+    int alloweds;
 } live_cuda;
 
 static inline live_cuda *cuda_of(live_backend *b)
@@ -192,22 +203,52 @@ static inline int cuda_threads(int64_t width, int64_t each)
     return (int)(n < 1024 ? n : 1024);
 }
 
-// kernel<<<grid, threads>>>(args...) on the backend's stream.
+// The blocks of a launch. Unlike a dim3 it holds any count, so that cuda_launch can refuse one that
+// is too large before it is cut to 32 bits.
+struct cuda_grid {
+    int64_t x, y, z;
+    cuda_grid(int64_t nx, int64_t ny = 1, int64_t nz = 1) : x(nx), y(ny), z(nz)
+    {
+    }
+    cuda_grid(dim3 g) : x(g.x), y(g.y), z(g.z)
+    {
+    }
+};
+
+// Fails unless CUDA can launch `kernel` with so many blocks, and with so much dynamic shared memory
+// a block, which it must be told of once when there is much.
+int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
+                      size_t shared_bytes, dsc_error *err);
+
+// kernel<<<grid, threads, shared_bytes>>>(args...) on the backend's stream; the kernel finds its
+// dynamic shared memory by cuda_dynamic_shared().
 template <typename... P, typename... A>
-int cuda_launch(live_cuda *c, const char *name, void (*kernel)(P...), dim3 grid, int threads,
-                dsc_error *err, A... args)
+int cuda_launch_shared(live_cuda *c, const char *name, void (*kernel)(P...), cuda_grid grid,
+                       int threads, size_t shared_bytes, dsc_error *err, A... args)
 {
+    const int failed = cuda_check_launch(c, name, (const void *)kernel, grid, shared_bytes, err);
+    if (failed)
+        return failed;
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
+    config.gridDim = dim3((unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z);
     config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared_bytes;
     config.stream = c->stream;
     config.attrs = &attribute;
     config.numAttrs = c->overlap && c->follows ? 1 : 0;
     c->follows = true;
     return cuda_check(c, cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...), name, err);
+}
+
+// The same without dynamic shared memory.
+template <typename... P, typename... A>
+int cuda_launch(live_cuda *c, const char *name, void (*kernel)(P...), cuda_grid grid, int threads,
+                dsc_error *err, A... args)
+{
+    return cuda_launch_shared(c, name, kernel, grid, threads, 0, err, args...);
 }
 
 // --- on the device --------------------------------------------------------------------------
@@ -217,6 +258,17 @@ __device__ __forceinline__ void cuda_wait_previous()
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize();
     cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+// The dynamic shared memory of the block, 128-byte aligned: cuda_launch_shared says how much.
+__device__ __forceinline__ void *cuda_dynamic_shared()
+{
+#ifdef __CUDACC__
+    extern __shared__ __align__(128) unsigned char cuda_shared_memory[];
+    return cuda_shared_memory;
+#else
+    return emulated::dynamic_shared;
 #endif
 }
 

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -79,7 +80,8 @@ static int votes[3];                   // of a poll, of the one before it and of
 static jmp_buf scheduler;
 static int current;
 static std::function<void()> body;
-static std::mutex busy; // streams of different threads take turns
+static std::mutex busy;      // streams of different threads take turns
+static void *dynamic_shared; // of the launch: a block of the heap, so that a sanitizer sees its end
 
 [[noreturn]] static inline void stop(const char *what)
 {
@@ -304,6 +306,7 @@ struct cudaLaunchAttribute {
 };
 struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
     cudaStream_t stream;
     cudaLaunchAttribute *attrs;
     int numAttrs;
@@ -311,7 +314,7 @@ struct cudaLaunchConfig_t {
 struct cudaDeviceProp {
     char name[32];
     int major, minor, multiProcessorCount;
-    size_t totalGlobalMem;
+    size_t totalGlobalMem, sharedMemPerBlockOptin;
 };
 
 // Allocations up to here succeed; a test may lower it.
@@ -371,23 +374,52 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
 {
     return emulated_do(s, [=]() { memcpy(to, from, bytes); });
 }
+
+// Dynamic shared memory that a block may have, and that each kernel may have: 48 KB at first.
+static const size_t emulated_shared_most = 227 << 10, emulated_shared_first = 48 << 10;
+static std::map<const void *, size_t> emulated_shared_of;
+enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+static inline cudaError_t cudaFuncSetAttribute(const void *kernel, int, int bytes)
+{
+    if (bytes < 0 || (size_t)bytes > emulated_shared_most)
+        return cudaErrorInvalidValue;
+    const std::lock_guard<std::mutex> turn(emulated::busy);
+    emulated_shared_of[kernel] = (size_t)bytes;
+    return cudaSuccess;
+}
+static inline bool emulated_shared_fits(const void *kernel, size_t bytes)
+{
+    const std::lock_guard<std::mutex> turn(emulated::busy);
+    const auto found = emulated_shared_of.find(kernel);
+    return bytes <= (found == emulated_shared_of.end() ? emulated_shared_first : found->second);
+}
+
 template <typename... P, typename... A>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...),
                                              A... args)
 {
     const dim3 grid = c->gridDim, block = c->blockDim;
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
-        block.x == 0 || block.x > 1024)
+    const size_t shared = c->dynamicSmemBytes;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > INT32_MAX || grid.y > 65535 ||
+        grid.z > 65535 || block.x == 0 || block.x > 1024 ||
+        !emulated_shared_fits((const void *)kernel, shared))
         return cudaErrorInvalidValue;
     return emulated_do(c->stream, [=]() {
         const std::lock_guard<std::mutex> turn(emulated::busy);
         gridDim = grid;
         blockDim = block;
         emulated::body = [=]() { kernel(args...); };
+        if (shared && posix_memalign(&emulated::dynamic_shared, 128, shared))
+            emulated::stop("no memory");
         for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
             for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
-                for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++)
+                for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) {
+                    if (shared)
+                        memset(emulated::dynamic_shared, 0xff, shared); // not a number, in each
                     emulated::run_block((int)block.x);
+                }
+        free(emulated::dynamic_shared);
+        emulated::dynamic_shared = nullptr;
     });
 }
 
@@ -476,8 +508,7 @@ static inline cudaError_t cudaDriverGetVersion(int *version)
 struct cudaFuncAttributes {
     int ptxVersion;
 };
-template <typename F>
-static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, F)
+template <typename F> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, F)
 {
     a->ptxVersion = 90;
     return cudaSuccess;
@@ -501,7 +532,7 @@ static inline const char *cudaGetErrorString(cudaError_t e)
 }
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
 {
-    *p = {"emulated", 9, 0, 2, emulated_memory};
+    *p = {"emulated", 9, 0, 2, emulated_memory, emulated_shared_most};
     return cudaSuccess;
 }
 static inline cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
