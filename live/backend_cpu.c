@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 
-#include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -100,7 +99,6 @@ int live_backend_cpu(live_backend **out, int threads, bool invariant, dsc_error 
         (live_backend){.type = &type, .threads = threads, .invariant = invariant, .on_host = true};
     snprintf(c->base.device, sizeof c->base.device, "cpu");
     c->kernel = live_cpu_kernel_choose();
-    openblas_set_num_threads(1); // the blocks of a product are shared out here
     *out = &c->base;
     return DSC_OK;
 }

@@ -2,6 +2,7 @@
 // draftscope live list: where models can run, which, and what was built in.
 #include "live/backend.h"
 #include "live/live.h"
+#include "live/openblas.h"
 
 #include <string.h>
 
@@ -38,7 +39,6 @@ static const line lines[] = {
 #else
     {"feature", "cuda", "not built in (configure --with-cuda=DIR)"},
 #endif
-    {"feature", "openblas", "products of many rows on a CPU"},
 #ifdef _OPENMP
     {"feature", "openmp", "several threads on a CPU"},
 #endif
@@ -105,6 +105,10 @@ static int make(dsc_table *t, dsc_error *err)
         rc = add_devices(t, err);
     for (size_t i = 0; i < sizeof lines / sizeof *lines && !rc; i++)
         rc = add(t, lines[i], err);
+    char blas[128];
+    snprintf(blas, sizeof blas, "multiplies many rows on a CPU (%s)", live_openblas_name());
+    if (!rc)
+        rc = add(t, (line){"feature", "openblas", blas}, err);
     return rc ? rc : add_shapes(t, err);
 }
 

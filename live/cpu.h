@@ -5,6 +5,7 @@
 
 #include "live/backend.h"
 #include "live/cpu_kernel.h"
+#include "live/openblas.h"
 
 // Memory that grows and is used again.
 typedef struct cpu_scratch {
@@ -15,6 +16,7 @@ typedef struct cpu_scratch {
 typedef struct cpu_backend {
     live_backend base;
     const live_cpu_kernel *kernel;
+    live_openblas blas;      // opened by the first product of many rows
     const live_batch *batch; // of the pass, or NULL
     // Cosines and sines of the pass's rotations, [tokens][rotated / 2] each, for these frequencies.
     cpu_scratch angles;

@@ -3,7 +3,6 @@
 // them (live/cpu_kernel.h). Many rows: OpenBLAS, which falls off a cliff for few.
 #include "live/cpu.h"
 
-#include <cblas.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -87,9 +86,7 @@ static void wide_block(const cpu_backend *c, float *out, const live_matrix *w, c
                                  w->dtype, cols);
             b = widened, stride = cols;
         }
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)rows, (blasint)n,
-                    (blasint)cols, 1, in + col, (blasint)w->cols, b, (blasint)stride, col ? 1 : 0,
-                    out, (blasint)n);
+        live_openblas_multiply(&c->blas, out, in + col, w->cols, b, stride, rows, n, cols, col > 0);
     }
 }
 
@@ -99,7 +96,9 @@ static int wide(cpu_backend *c, float *out, const live_matrix *w, const float *b
     const int64_t blocks = (w->rows + WIDE_ROWS - 1) / WIDE_ROWS;
     const size_t sums = (size_t)rows * WIDE_ROWS, each = sums + (size_t)WIDE_ROWS * WIDE_COLS;
     const int threads = c->base.threads;
-    int rc = live_cpu_scratch(&c->work, (size_t)threads * each * sizeof(float), err);
+    int rc = c->blas.sgemm ? DSC_OK : live_openblas_open(&c->blas, err);
+    if (!rc)
+        rc = live_cpu_scratch(&c->work, (size_t)threads * each * sizeof(float), err);
     if (rc)
         return rc;
 #pragma omp parallel num_threads(threads)
