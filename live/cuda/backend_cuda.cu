@@ -11,19 +11,16 @@
 
 int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *err)
 {
+    size_t available = 0, total = 0;
     if (e == cudaSuccess)
         return DSC_OK;
     cudaGetLastError(); // forgotten by CUDA, unless the device is beyond use
-    return dsc_fail(err, e == cudaErrorMemoryAllocation ? DSC_ENOMEM : DSC_EABSENT, "%s: %s: %s",
-                    c->base.device, call, cudaGetErrorString(e));
-}
-
-int cuda_check_blas(const live_cuda *c, cublasStatus_t e, const char *call, dsc_error *err)
-{
-    if (e == CUBLAS_STATUS_SUCCESS)
-        return DSC_OK;
-    return dsc_fail(err, e == CUBLAS_STATUS_ALLOC_FAILED ? DSC_ENOMEM : DSC_EABSENT, "%s: %s: %s",
-                    c->base.device, call, cublasGetStatusString(e));
+    if (e != cudaErrorMemoryAllocation)
+        return dsc_fail(err, DSC_EABSENT, "%s: %s: %s", c->base.device, call,
+                        cudaGetErrorString(e));
+    cudaMemGetInfo(&available, &total);
+    return dsc_fail(err, DSC_ENOMEM, "%s: %s: out of memory: %zu of %zu bytes are free",
+                    c->base.device, call, available, total);
 }
 
 int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err)
@@ -93,56 +90,88 @@ int cuda_use_idle(live_cuda *c, dsc_error *err)
         if (graph)
             cudaGraphDestroy(graph);
         cudaGetLastError();
+        c->current->ran = false; // what it needs must be found out again
+        c->current = NULL;
         c->capturing = c->follows = false;
         c->lost = true;
     }
     return failed;
 }
 
-// All graphs, because something they refer to moves. Waits for those that run.
-static void forget_graphs(live_cuda *c)
+static void forget_graph(live_cuda *c, cuda_graph *g)
 {
-    if (c->graphs)
-        cudaStreamSynchronize(c->stream);
-    for (int i = 0; i < c->graphs; i++)
-        if (c->graph[i].exec)
-            cudaGraphExecDestroy(c->graph[i].exec);
-    c->graphs = 0;
-    c->current = NULL;
+    if (g->exec) {
+        cudaStreamSynchronize(c->stream); // it may be running
+        cudaGraphExecDestroy(g->exec);
+    }
+    if (c->current == g)
+        c->current = NULL;
+    memset(g, 0, sizeof *g);
 }
 
-static int device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err)
+// All graphs, because memory that any of them may refer to moves or goes.
+static void forget_graphs(live_cuda *c)
 {
-    *out = NULL;
-    const cudaError_t e = cudaMalloc(out, bytes ? bytes : 1);
-    if (e != cudaErrorMemoryAllocation)
-        return cuda_check(c, e, "cudaMalloc", err);
-    size_t free_bytes = 0, total = 0;
-    cudaGetLastError();
-    cudaMemGetInfo(&free_bytes, &total);
-    *out = NULL;
-    return dsc_fail(err, DSC_ENOMEM, "%s: out of memory: %zu bytes wanted, %zu of %zu free",
-                    c->base.device, bytes, free_bytes, total);
+    for (int i = 0; i < CUDA_GRAPHS; i++)
+        forget_graph(c, &c->graph[i]);
+}
+
+int cuda_device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err)
+{
+    char call[64];
+    snprintf(call, sizeof call, "cudaMalloc of %zu bytes", bytes);
+    const int failed = cuda_check(c, cudaMalloc(out, bytes ? bytes : 1), call, err);
+    if (failed)
+        *out = NULL;
+    return failed;
+}
+
+// Bytes of scratch memory at first. 128 rows of activations are of up to 65536 16-bit numbers, as
+// many products of a vocabulary of up to 196608 tokens; the rest is several times what 128 tokens
+// of an 8B model need.
+static const size_t first_scratch[CUDA_SCRATCHES] = {
+    (size_t)16 << 20, // CUDA_ACTIVATIONS
+    (size_t)96 << 20, // CUDA_PRODUCTS
+    (size_t)64 << 20, // CUDA_PARTIALS
+    (size_t)8 << 20,  // CUDA_LAWS
+    (size_t)8 << 20,  // CUDA_MEETING
+};
+
+static int grow_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, dsc_error *err)
+{
+    size_t more = 2 * c->scratch_bytes[use];
+    more = more > first_scratch[use] ? more : first_scratch[use];
+    more = more > bytes ? more : bytes;
+    for (int i = 0; i < CUDA_GRAPHS; i++)
+        if (c->graph[i].scratch >> use & 1)
+            forget_graph(c, &c->graph[i]);
+    cudaStreamSynchronize(c->stream);
+    cudaFree(c->scratch[use]);
+    c->scratch[use] = NULL;
+    c->scratch_bytes[use] = 0;
+    int failed = cuda_device_alloc(c, &c->scratch[use], more, err);
+    if (failed && more > bytes) { // memory is short: only what is needed
+        more = bytes;
+        failed = cuda_device_alloc(c, &c->scratch[use], more, err);
+    }
+    if (!failed)
+        c->scratch_bytes[use] = more;
+    return failed;
 }
 
 int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err)
 {
+    int failed = DSC_OK;
+    if (c->capturing)
+        c->current->scratch |= 1u << use;
     if (bytes > c->scratch_bytes[use]) {
         if (c->capturing) // the same pass has run before, so there is enough
             return dsc_fail(err, DSC_ENOMEM, "%s: %zu bytes more wanted in a captured pass",
                             c->base.device, bytes);
-        forget_graphs(c);
-        cudaStreamSynchronize(c->stream);
-        cudaFree(c->scratch[use]);
-        c->scratch[use] = NULL;
-        c->scratch_bytes[use] = 0;
-        const int failed = device_alloc(c, &c->scratch[use], bytes, err);
-        if (failed)
-            return failed;
-        c->scratch_bytes[use] = bytes;
+        failed = grow_scratch(c, use, bytes, err);
     }
     *out = c->scratch[use];
-    return DSC_OK;
+    return failed;
 }
 
 // --- memory ------------------------------------------------------------------------------------
@@ -160,7 +189,7 @@ static int cuda_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
     int failed = cuda_use_idle(c, err);
     *out = NULL;
     if (!failed)
-        failed = device_alloc(c, out, bytes, err);
+        failed = cuda_device_alloc(c, out, bytes, err);
     return failed ? failed : cuda_clear(c, *out, bytes, err);
 }
 
@@ -306,6 +335,12 @@ static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, c
     return at;
 }
 
+// Bytes that lists of so many are given.
+static size_t lists_room(size_t bytes)
+{
+    return bytes < CUDA_LISTS / 2 ? (size_t)CUDA_LISTS : 2 * bytes;
+}
+
 static int reserve_stage(live_cuda *c, cuda_stage *s, size_t bytes, dsc_error *err)
 {
     int failed = DSC_OK;
@@ -320,9 +355,9 @@ static int reserve_stage(live_cuda *c, cuda_stage *s, size_t bytes, dsc_error *e
         cudaFreeHost(s->host);
     s->host = NULL;
     s->bytes = 0;
-    failed = cuda_check(c, cudaMallocHost(&s->host, 2 * bytes), "cudaMallocHost", err);
+    failed = cuda_check(c, cudaMallocHost(&s->host, lists_room(bytes)), "cudaMallocHost", err);
     if (!failed)
-        s->bytes = 2 * bytes;
+        s->bytes = lists_room(bytes);
     return failed;
 }
 
@@ -336,9 +371,9 @@ static int upload_lists(live_cuda *c, const live_batch *batch, dsc_error *err)
         cudaFree(c->lists);
         c->lists = NULL;
         c->lists_bytes = 0;
-        failed = device_alloc(c, &c->lists, 2 * bytes, err);
+        failed = cuda_device_alloc(c, &c->lists, lists_room(bytes), err);
         if (!failed)
-            c->lists_bytes = 2 * bytes;
+            c->lists_bytes = lists_room(bytes);
     }
     cuda_stage *s = &c->stage[c->next_stage];
     c->next_stage = (c->next_stage + 1) % CUDA_STAGES;
@@ -356,11 +391,12 @@ static int upload_lists(live_cuda *c, const live_batch *batch, dsc_error *err)
 
 static cuda_graph *find_graph(live_cuda *c, const void *owner, const live_batch *batch)
 {
-    for (int i = 0; i < c->graphs; i++) {
+    for (int i = 0; i < CUDA_GRAPHS; i++) {
         cuda_graph *g = &c->graph[i];
-        if (g->owner == owner && g->tokens == batch->tokens && g->sequences == batch->sequences &&
-            g->outputs == batch->outputs && g->words == batch->words &&
-            g->features == (batch->feature != NULL) && g->laws == cuda_laws_of(batch->law))
+        if (g->used && g->owner == owner && g->tokens == batch->tokens &&
+            g->sequences == batch->sequences && g->outputs == batch->outputs &&
+            g->words == batch->words && g->features == (batch->feature != NULL) &&
+            g->laws == cuda_laws_of(batch->law))
             return g;
     }
     return NULL;
@@ -368,10 +404,11 @@ static cuda_graph *find_graph(live_cuda *c, const void *owner, const live_batch 
 
 static cuda_graph *new_graph(live_cuda *c, const void *owner, const live_batch *batch)
 {
-    if (c->graphs == CUDA_GRAPHS)
-        forget_graphs(c);
-    cuda_graph *g = &c->graph[c->graphs++];
-    memset(g, 0, sizeof *g);
+    cuda_graph *g = c->graph;
+    for (int i = 1; i < CUDA_GRAPHS; i++) // a free place, or the one used longest ago
+        g = c->graph[i].used < g->used ? &c->graph[i] : g;
+    forget_graph(c, g);
+    g->used = c->passes;
     g->owner = owner;
     g->tokens = batch->tokens;
     g->sequences = batch->sequences;
@@ -389,6 +426,7 @@ static int cuda_begin(live_backend *b, const void *owner, const live_batch *batc
     *replayed = false;
     int failed = cuda_use_idle(c, err);
     c->lost = c->follows = false;
+    c->passes++;
     c->batch = batch;
     c->current = NULL;
     if (failed)
@@ -403,8 +441,11 @@ static int cuda_begin(live_backend *b, const void *owner, const live_batch *batc
     if (failed || batch->tokens * batch->sequences > CUDA_CAPTURED_ROWS)
         return failed;
     g = find_graph(c, owner, batch); // the upload may have made all be forgotten
-    if (!g) {
-        c->current = new_graph(c, owner, batch); // runs as it comes this time
+    if (!g)
+        g = new_graph(c, owner, batch);
+    g->used = c->passes;
+    if (!g->ran) { // runs as it comes this time
+        c->current = g;
         return DSC_OK;
     }
     if (g->exec) {
@@ -416,6 +457,7 @@ static int cuda_begin(live_backend *b, const void *owner, const live_batch *batc
                         "cudaStreamBeginCapture", err);
     c->capturing = !failed;
     c->current = failed ? NULL : g;
+    g->scratch = 0;
     return failed;
 }
 
@@ -427,6 +469,9 @@ static int cuda_end(live_backend *b, dsc_error *err)
     if (c->lost)
         return dsc_fail(err, DSC_EUSAGE, "%s: a pass was interrupted by work outside of it",
                         b->device);
+    cuda_graph *const g = c->current;
+    if (g)
+        g->ran = !c->capturing;
     if (!c->capturing)
         return DSC_OK;
     cudaGraph_t graph = NULL;
@@ -440,9 +485,10 @@ static int cuda_end(live_backend *b, dsc_error *err)
         failed = cuda_check(c, cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate", err);
     if (graph)
         cudaGraphDestroy(graph);
-    if (failed)
+    if (failed) // the next pass of this shape runs as it comes
         return failed;
-    c->current->exec = exec;
+    g->ran = true;
+    g->exec = exec;
     return cuda_check(c, cudaGraphLaunch(exec, c->stream), "cudaGraphLaunch", err);
 }
 
@@ -457,9 +503,7 @@ static void cuda_close(live_backend *b)
         if (c->stream)
             cudaStreamSynchronize(c->stream);
         forget_graphs(c);
-        if (c->blas)
-            cublasDestroy(c->blas);
-        cudaFree(c->workspace);
+        cuda_close_blas(c);
         cudaFree(c->lists);
         for (int i = 0; i < CUDA_SCRATCHES; i++)
             cudaFree(c->scratch[i]);
@@ -484,16 +528,36 @@ static const live_backend_type cuda_type = {
     cuda_probe,      cuda_close,
 };
 
-// What the kernels were compiled for.
+// Stands for all kernels, which are compiled for the same devices.
 static __global__ void no_kernel()
 {
 }
 
-// Stream, cuBLAS with a workspace of its own (one that cuBLAS allocated itself could not be
-// captured) and products in which sums of halves stay F32.
+// The kernels can run on the device; *compiled: what for.
+static int check_kernels(live_cuda *c, const cudaDeviceProp *device, cudaFuncAttributes *compiled,
+                         dsc_error *err)
+{
+    static const int built[] = {__CUDA_ARCH_LIST__};
+    const cudaError_t e = cudaFuncGetAttributes(compiled, no_kernel);
+    if (e != cudaErrorNoKernelImageForDevice && e != cudaErrorInvalidDeviceFunction)
+        return cuda_check(c, e, "cudaFuncGetAttributes", err);
+    char list[128] = "";
+    size_t at = 0;
+    cudaGetLastError();
+    for (size_t i = 0; i < sizeof built / sizeof *built && at < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%d.%d", i ? ", " : "",
+                               built[i] / 100, built[i] / 10 % 10);
+    return dsc_fail(err, DSC_EABSENT,
+                    "%s: compute capability %d.%d, but the kernels were built for %s: configure "
+                    "with CUDA_ARCH=\"-gencode arch=compute_%d%d,code=sm_%d%d\"",
+                    c->base.device, device->major, device->minor, list, device->major,
+                    device->minor, device->major, device->minor);
+}
+
 static int prepare(live_cuda *c, dsc_error *err)
 {
     cudaDeviceProp properties;
+    cudaFuncAttributes compiled;
     int failed = cuda_use(c, err);
     if (!failed)
         failed = cuda_check(c, cudaGetDeviceProperties(&properties, c->ordinal),
@@ -503,35 +567,16 @@ static int prepare(live_cuda *c, dsc_error *err)
     snprintf(c->base.device, sizeof c->base.device, "cuda:%d %.48s", c->ordinal, properties.name);
     c->processors = properties.multiProcessorCount;
     c->shared_bytes = properties.sharedMemPerBlockOptin;
-    // Kernels compiled for less do not wait for those before them (cuda_wait_previous).
-    cudaFuncAttributes compiled;
-    failed =
-        cuda_check(c, cudaFuncGetAttributes(&compiled, no_kernel), "cudaFuncGetAttributes", err);
-    if (failed)
-        return failed;
-    c->overlap = properties.major >= 9 && compiled.ptxVersion >= 90;
     if (properties.major < 8)
         return dsc_fail(err, DSC_EABSENT, "%s: compute capability %d.%d; at least 8.0 is needed",
                         c->base.device, properties.major, properties.minor);
-    failed = cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
-                        "cudaStreamCreateWithFlags", err);
-    if (!failed)
-        failed = cuda_check_blas(c, cublasCreate(&c->blas), "cublasCreate", err);
-    if (!failed)
-        failed = device_alloc(c, &c->workspace, CUDA_WORKSPACE, err);
-    if (!failed) // before the workspace, which it resets
-        failed = cuda_check_blas(c, cublasSetStream(c->blas, c->stream), "cublasSetStream", err);
-    if (!failed)
-        failed = cuda_check_blas(c, cublasSetWorkspace(c->blas, c->workspace, CUDA_WORKSPACE),
-                                 "cublasSetWorkspace", err);
-    if (!failed)
-        failed = cuda_check_blas(
-            c,
-            cublasSetMathMode(c->blas,
-                              (cublasMath_t)(CUBLAS_DEFAULT_MATH |
-                                             CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
-            "cublasSetMathMode", err);
-    return failed;
+    failed = check_kernels(c, &properties, &compiled, err);
+    if (failed)
+        return failed;
+    // Kernels compiled for less do not wait for those before them (cuda_wait_previous).
+    c->overlap = properties.major >= 9 && compiled.ptxVersion >= 90;
+    return cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
+                      "cudaStreamCreateWithFlags", err);
 }
 
 extern "C" int live_cuda_devices(void)
@@ -558,19 +603,31 @@ extern "C" bool live_cuda_describe(int device, char *line, size_t bytes)
     return true;
 }
 
+// Why CUDA counts no device.
+static int no_device(cudaError_t e, dsc_error *err)
+{
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver); // 0 when there is none
+    cudaRuntimeGetVersion(&runtime);
+    cudaGetLastError();
+    if (driver && e == cudaErrorInsufficientDriver)
+        return dsc_fail(err, DSC_EABSENT,
+                        "cuda: no device: the driver supports CUDA %d.%d < %d.%d, which this "
+                        "program was built with: update the NVIDIA driver",
+                        driver / 1000, driver / 10 % 100, runtime / 1000, runtime / 10 % 100);
+    return dsc_fail(err, DSC_EABSENT, "cuda: no device: %s",
+                    !driver            ? "there is no driver"
+                    : e != cudaSuccess ? cudaGetErrorString(e)
+                                       : "none is visible");
+}
+
 extern "C" int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err)
 {
-    int n = 0, driver = 0;
+    int n = 0;
     *out = NULL;
     const cudaError_t e = cudaGetDeviceCount(&n);
-    if (e != cudaSuccess || n == 0) {
-        cudaDriverGetVersion(&driver); // 0 when there is none
-        cudaGetLastError();
-        return dsc_fail(err, DSC_EABSENT, "cuda: no device: %s",
-                        !driver            ? "there is no driver"
-                        : e != cudaSuccess ? cudaGetErrorString(e)
-                                           : "none is visible");
-    }
+    if (e != cudaSuccess || n == 0)
+        return no_device(e, err);
     if (device < 0 || device >= n)
         return dsc_fail(err, DSC_EABSENT, "cuda:%d: no such device; there %s %d, from cuda:0",
                         device, n == 1 ? "is" : "are", n);

@@ -31,10 +31,11 @@ extern "C" {
 }
 
 enum {
-    CUDA_LANES = 32,           // threads of a warp
-    CUDA_CAPTURED_ROWS = 128,  // passes of more rows are not captured
-    CUDA_GRAPHS = 256,         // kept at most
-    CUDA_STAGES = 4,           // uploads of lists that may be under way
+    CUDA_LANES = 32,          // threads of a warp
+    CUDA_CAPTURED_ROWS = 128, // passes of more rows are not captured
+    CUDA_GRAPHS = 256,        // kept at most: a new one takes the place of the one used longest ago
+    CUDA_LISTS = 64 << 10,    // bytes of a pass's lists that there is room for at first
+    CUDA_STAGES = 4,          // uploads of lists that may be under way
     CUDA_INVARIANT_ROWS = 128, // of every product of an invariant backend
     CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS: what it recommends for compute capability 9.0
     CUDA_SHARED = 48 << 10,    // bytes of shared memory that a launch may ask for without more ado
@@ -57,7 +58,8 @@ typedef struct cuda_pass {
     int64_t tokens, sequences, outputs, words;
 } cuda_pass;
 
-// Memory that operations work in; it grows and never shrinks.
+// Memory that operations work in. It begins large enough for captured passes of most models, at
+// least doubles when it grows, and never shrinks. Growing forgets the graphs that work in it.
 typedef enum cuda_scratch_use {
     CUDA_ACTIVATIONS, // in the weights' dtype, for cuBLAS
     CUDA_PRODUCTS,    // of fixed shape, of an invariant backend
@@ -77,15 +79,18 @@ static inline cuda_laws cuda_laws_of(const live_sampling *law)
                                                 : CUDA_ALL_TOKENS;
 }
 
-// A pass that was seen: first it runs as it comes (kernels are loaded and scratch memory grows),
-// then it is captured, then replayed.
+// A pass that was seen: first it runs as it comes (kernels and cuBLAS are loaded and scratch memory
+// grows), then it is captured, then replayed. A failure takes it back to the beginning.
 typedef struct cuda_graph {
+    uint64_t used; // when: the number of its last pass; 0: the place is free
     const void *owner;
     int64_t tokens, sequences, outputs, words;
     bool features;
     cuda_laws laws;
     int64_t vocab, learned; // rows of the embeddings of tokens and positions; 0: none
-    cudaGraphExec_t exec;   // NULL: seen once
+    bool ran;               // as it came, to its end
+    unsigned scratch;       // bit u: the captured pass works in cuda_scratch_use u
+    cudaGraphExec_t exec;   // NULL: not captured yet
 } cuda_graph;
 
 typedef struct cuda_stage {
@@ -108,8 +113,7 @@ typedef struct live_cuda {
     bool overlap;        // programmatic dependent launch
     bool follows;        // the last work of the stream is a kernel of ours
     cudaStream_t stream;
-    cublasHandle_t blas;
-    void *workspace;
+    struct cuda_blas *blas; // NULL until a product needs it (blas.cu)
 
     cuda_pass pass;
     const live_batch *batch; // of the pass, or NULL
@@ -124,7 +128,7 @@ typedef struct live_cuda {
     void *scratch[CUDA_SCRATCHES];
     size_t scratch_bytes[CUDA_SCRATCHES];
     cuda_graph graph[CUDA_GRAPHS];
-    int graphs;
+    uint64_t passes; // begun
     cuda_allowance allowed[CUDA_SHARED_KERNELS];
     int alloweds;
 } live_cuda;
@@ -136,14 +140,15 @@ static inline live_cuda *cuda_of(live_backend *b)
 
 // 0, or the failure recorded: "cuda:0: CALL: what CUDA says".
 int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *err);
-int cuda_check_blas(const live_cuda *c, cublasStatus_t e, const char *call, dsc_error *err);
 // Makes the backend's device the thread's.
 int cuda_use(const live_cuda *c, dsc_error *err);
 // The same, outside a pass: a capture that was not ended (an operation failed) is thrown away.
 int cuda_use_idle(live_cuda *c, dsc_error *err);
 // Every token is in an embedding of `vocab` rows, every position in one of `learned` (0: any).
 int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err);
-// At least `bytes` of scratch memory. Growing waits for the stream and forgets all graphs.
+// Memory of the device, not cleared; when it is short the message says how much there is.
+int cuda_device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err);
+// At least `bytes` of scratch memory. Growing waits for the stream.
 int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err);
 
 // Sets memory of the device to 0, in order.
@@ -165,7 +170,8 @@ int cuda_matmul(live_backend *b, float *out, const live_matrix *w, const float *
                 const float *in, int64_t rows, bool add, dsc_error *err); // matmul.cu
 // out[rows][w->rows] = in times w transposed + beta out, `in` in w's dtype; by cuBLAS.
 int cuda_gemm(live_cuda *c, float *out, const live_matrix *w, const void *in, int64_t rows,
-              float beta, dsc_error *err);
+              float beta, dsc_error *err); // blas.cu
+void cuda_close_blas(live_cuda *c);
 int cuda_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
                 const live_cache *cache, int64_t layer, dsc_error *err); // rotate.cu
 int cuda_attend(live_backend *b, float *out, const float *qkv, const live_attention *a,

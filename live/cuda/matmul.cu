@@ -8,8 +8,6 @@
 // are missing being zeros: the same shape is the same cuBLAS kernel, and none of them mixes rows.
 #include "live/cuda/cuda.cuh"
 
-#include <limits.h>
-
 enum {
     SKINNY_ROWS = 4, // up to so many rows by the kernel here; `check_ops --bench` shows both
     SKINNY_WARPS = 8,
@@ -167,29 +165,6 @@ static int epilogue(live_cuda *c, float *out, const float *more, const float *bi
     return cuda_launch(c, "matmul: epilogue", epilogue_kernel,
                        dim3((unsigned)cuda_blocks(rows * n, 256)), 256, err, out, more, bias, add,
                        rows * n, n);
-}
-
-int cuda_gemm(live_cuda *c, float *out, const live_matrix *w, const void *in, int64_t rows,
-              float beta, dsc_error *err)
-{
-    const cudaDataType_t type = w->dtype == DSC_F32   ? CUDA_R_32F
-                                : w->dtype == DSC_F16 ? CUDA_R_16F
-                                                      : CUDA_R_16BF;
-    // Pedantic: F32 is multiplied as such, not in TF32.
-    const cublasComputeType_t compute =
-        w->dtype == DSC_F32 ? CUBLAS_COMPUTE_32F_PEDANTIC : CUBLAS_COMPUTE_32F;
-    const float alpha = 1.0f;
-    if (w->rows > INT_MAX || w->cols > INT_MAX || rows > INT_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "%s: a product of %lld x %lld x %lld; cuBLAS takes int",
-                        c->base.device, (long long)rows, (long long)w->rows, (long long)w->cols);
-    c->follows = false;
-    // cuBLAS counts in columns: out is n x rows there, w is k x n, in is k x rows.
-    return cuda_check_blas(c,
-                           cublasGemmEx(c->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)w->rows, (int)rows,
-                                        (int)w->cols, &alpha, w->data, type, (int)w->cols, in, type,
-                                        (int)w->cols, &beta, out, CUDA_R_32F, (int)w->rows, compute,
-                                        CUBLAS_GEMM_DEFAULT),
-                           "cublasGemmEx", err);
 }
 
 static int invariant(live_cuda *c, float *out, const live_matrix *w, const float *bias,

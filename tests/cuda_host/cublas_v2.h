@@ -5,6 +5,10 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 
+// Products are loops here. The library's functions are found by their names, as in the real one.
+#define CUBLAS_VER_MAJOR 13
+#define live_library_open emulated_library_open
+
 typedef int cublasStatus_t;
 enum { CUBLAS_STATUS_SUCCESS = 0, CUBLAS_STATUS_ALLOC_FAILED = 3, CUBLAS_STATUS_INVALID_VALUE = 7 };
 enum cublasMath_t {
@@ -14,14 +18,16 @@ enum cublasMath_t {
 enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T };
 enum cudaDataType_t { CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF };
 enum cublasComputeType_t { CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_PEDANTIC };
-enum { CUBLAS_GEMM_DEFAULT = -1 };
+enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
 struct emulated_blas {
     cudaStream_t stream;
 };
 typedef emulated_blas *cublasHandle_t;
 
+extern int emulated_handles; // handles made so far
 static inline cublasStatus_t cublasCreate(cublasHandle_t *h)
 {
+    emulated_handles++;
     *h = new emulated_blas{nullptr};
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -58,16 +64,16 @@ static inline float emulated_number(const void *p, cudaDataType_t type, int64_t 
 // C (m x n, by columns) = alpha * A transposed * B + beta * C.
 static inline cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta,
                                           cublasOperation_t tb, int m, int n, int k,
-                                          const float *alpha, const void *a, cudaDataType_t ta_type,
+                                          const void *alpha, const void *a, cudaDataType_t ta_type,
                                           int lda, const void *b, cudaDataType_t tb_type, int ldb,
-                                          const float *beta, void *c, cudaDataType_t tc_type,
-                                          int ldc, cublasComputeType_t compute, int)
+                                          const void *beta, void *c, cudaDataType_t tc_type,
+                                          int ldc, cublasComputeType_t compute, cublasGemmAlgo_t)
 {
     if (ta != CUBLAS_OP_T || tb != CUBLAS_OP_N || tc_type != CUDA_R_32F || ta_type != tb_type ||
         lda < k || ldb < k || ldc < m || m < 1 || n < 1 || k < 1 ||
         (compute == CUBLAS_COMPUTE_32F_PEDANTIC) != (ta_type == CUDA_R_32F))
         return CUBLAS_STATUS_INVALID_VALUE;
-    const float al = *alpha, be = *beta;
+    const float al = *(const float *)alpha, be = *(const float *)beta;
     emulated_do(h->stream, [=]() {
         for (int64_t col = 0; col < n; col++)
             for (int64_t row = 0; row < m; row++) {

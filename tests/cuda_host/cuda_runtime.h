@@ -286,7 +286,17 @@ static inline unsigned long long atomicAdd(unsigned long long *p, unsigned long 
 // --- the runtime -----------------------------------------------------------------------------
 
 typedef int cudaError_t;
-enum { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2 };
+enum {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorInvalidDeviceFunction = 98,
+    cudaErrorNoDevice = 100,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorStreamCaptureInvalidated = 901,
+};
+#define __CUDA_ARCH_LIST__ 800, 900
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaStreamCaptureModeThreadLocal };
 enum { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
@@ -317,13 +327,25 @@ struct cudaDeviceProp {
     size_t totalGlobalMem, sharedMemPerBlockOptin;
 };
 
-// Allocations up to here succeed; a test may lower it.
-extern size_t emulated_memory;
+// What a test may change.
+extern size_t emulated_memory; // allocations up to here succeed
 extern size_t emulated_used;
+extern long emulated_short;         // the allocation with this number fails; 0: none
+extern int emulated_devices;        // visible ones
+extern int emulated_driver;         // the driver's CUDA, 12040 for 12.4; 0: there is no driver
+extern int emulated_capability;     // of the device, 90 for 9.0
+extern bool emulated_no_kernels;    // for the device
+extern int emulated_capture_errors; // captures from now on that end with an error
+enum { EMULATED_RUNTIME = 13000 };
 
+static inline bool emulated_allocates(size_t bytes)
+{
+    return bytes <= emulated_memory - emulated_used &&
+           !(emulated_short > 0 && --emulated_short == 0);
+}
 static inline cudaError_t cudaMalloc(void **p, size_t bytes)
 {
-    if (bytes > emulated_memory - emulated_used)
+    if (!emulated_allocates(bytes))
         return cudaErrorMemoryAllocation;
     size_t *block = (size_t *)aligned_alloc(256, (bytes + 256 + 255) / 256 * 256);
     if (!block)
@@ -345,7 +367,7 @@ static inline cudaError_t cudaFree(void *p)
 }
 static inline cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
-    *p = malloc(bytes);
+    *p = emulated_allocates(0) ? malloc(bytes) : nullptr;
     if (*p)
         memset(*p, 0xff, bytes);
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
@@ -432,7 +454,12 @@ static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
     *g = s->capture;
     s->capture = nullptr;
-    return cudaSuccess;
+    if (emulated_capture_errors == 0)
+        return cudaSuccess;
+    emulated_capture_errors--;
+    delete *g;
+    *g = nullptr;
+    return cudaErrorStreamCaptureInvalidated;
 }
 static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *e, cudaGraph_t g, int)
 {
@@ -502,7 +529,12 @@ static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent
 }
 static inline cudaError_t cudaDriverGetVersion(int *version)
 {
-    *version = 13000;
+    *version = emulated_driver;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = EMULATED_RUNTIME;
     return cudaSuccess;
 }
 struct cudaFuncAttributes {
@@ -511,12 +543,15 @@ struct cudaFuncAttributes {
 template <typename F> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, F)
 {
     a->ptxVersion = 90;
-    return cudaSuccess;
+    return emulated_no_kernels ? cudaErrorNoKernelImageForDevice : cudaSuccess;
 }
 static inline cudaError_t cudaGetDeviceCount(int *n)
 {
-    *n = 1;
-    return cudaSuccess;
+    *n = 0;
+    if (emulated_driver < EMULATED_RUNTIME / 1000 * 1000) // a driver runs what is older, or minor
+        return cudaErrorInsufficientDriver;
+    *n = emulated_devices;
+    return *n ? cudaSuccess : cudaErrorNoDevice;
 }
 static inline cudaError_t cudaSetDevice(int)
 {
@@ -528,11 +563,15 @@ static inline cudaError_t cudaGetLastError()
 }
 static inline const char *cudaGetErrorString(cudaError_t e)
 {
-    return e == cudaErrorMemoryAllocation ? "out of memory" : "invalid argument";
+    return e == cudaErrorMemoryAllocation           ? "out of memory"
+           : e == cudaErrorNoDevice                 ? "no CUDA-capable device is detected"
+           : e == cudaErrorStreamCaptureInvalidated ? "capture was invalidated"
+                                                    : "invalid argument";
 }
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
 {
-    *p = {"emulated", 9, 0, 2, emulated_memory, emulated_shared_most};
+    *p = {"emulated", emulated_capability / 10, emulated_capability % 10,
+          2,          emulated_memory,          emulated_shared_most};
     return cudaSuccess;
 }
 static inline cudaError_t cudaMemGetInfo(size_t *available, size_t *total)

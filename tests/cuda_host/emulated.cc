@@ -10,10 +10,16 @@ using std::min;
 
 size_t emulated_memory = (size_t)1 << 30;
 size_t emulated_used;
-int emulated_replays;
+long emulated_short;
+int emulated_devices = 1, emulated_driver = 13000, emulated_capability = 90;
+int emulated_replays, emulated_capture_errors, emulated_handles;
+bool emulated_no_kernels, emulated_no_blas;
+
+#define CUDA_FOLDER ""
 
 #include "live/cuda/attend.cu"
 #include "live/cuda/backend_cuda.cu"
+#include "live/cuda/blas.cu"
 #include "live/cuda/cut.cu"
 #include "live/cuda/matmul.cu"
 #include "live/cuda/meet.cu"
@@ -23,3 +29,33 @@ int emulated_replays;
 #include "live/cuda/rows.cu"
 #include "live/cuda/select.cu"
 #include "live/cuda/summarize.cu"
+
+// In place of dlopen and dlsym for cuBLAS (cublas_v2.h); a library that is missing is looked for.
+#undef live_library_open
+extern "C" int live_library_open(const live_library *library, const live_symbol *symbol,
+                                 size_t symbols, dsc_error *err);
+extern "C" int emulated_library_open(const live_library *library, const live_symbol *symbol,
+                                     size_t symbols, dsc_error *err)
+{
+    static const struct {
+        const char *name;
+        void *function;
+    } known[] = {
+        {"cublasCreate", (void *)cublasCreate},
+        {"cublasDestroy", (void *)cublasDestroy},
+        {"cublasSetStream", (void *)cublasSetStream},
+        {"cublasSetWorkspace", (void *)cublasSetWorkspace},
+        {"cublasSetMathMode", (void *)cublasSetMathMode},
+        {"cublasGetStatusString", (void *)cublasGetStatusString},
+        {"cublasGemmEx", (void *)cublasGemmEx},
+    };
+    live_library none = *library;
+    none.file = "libcublas.so.none";
+    if (emulated_no_blas)
+        return live_library_open(&none, symbol, symbols, err);
+    for (size_t i = 0; i < symbols; i++)
+        for (const auto &k : known)
+            if (!strcmp(k.name, symbol[i].name))
+                memcpy(symbol[i].pointer, &k.function, sizeof k.function);
+    return DSC_OK;
+}
