@@ -270,7 +270,9 @@ static __device__ __forceinline__ double meet_left(const live_laws *l, const mee
     int j = 0;
     while (j + 1 < r->lines && r->from[j + 1] * d <= t)
         j++;
-    return fmax(r->keep[j] * t - r->take[j] * d, 0.0);
+    // Two rounded products: with a fused one, equal products would leave a rounding error, where the
+    // rule leaves exactly nothing.
+    return fmax(__dmul_rn(r->keep[j], t) - __dmul_rn(r->take[j], d), 0.0);
 }
 
 // By blocks of tokens, as in summarize.cu.

@@ -253,6 +253,10 @@ static inline float __fmul_rn(float a, float b)
 {
     return a * b;
 }
+static inline double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
 static inline float __uint_as_float(unsigned x)
 {
     float f;
