@@ -444,20 +444,20 @@ static int cuda_begin(live_backend *b, const void *owner, const live_batch *batc
     if (!g)
         g = new_graph(c, owner, batch);
     g->used = c->passes;
-    if (!g->ran) { // runs as it comes this time
-        c->current = g;
-        return DSC_OK;
-    }
     if (g->exec) {
         *replayed = true;
         return cuda_check(c, cudaGraphLaunch(g->exec, c->stream), "cudaGraphLaunch", err);
+    }
+    g->scratch = 0;
+    if (!g->ran) { // runs as it comes this time
+        c->current = g;
+        return DSC_OK;
     }
     // Other threads may do with their devices what they like meanwhile.
     failed = cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
                         "cudaStreamBeginCapture", err);
     c->capturing = !failed;
     c->current = failed ? NULL : g;
-    g->scratch = 0;
     return failed;
 }
 

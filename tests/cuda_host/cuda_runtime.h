@@ -334,7 +334,7 @@ struct cudaDeviceProp {
 // What a test may change.
 extern size_t emulated_memory; // allocations up to here succeed
 extern size_t emulated_used;
-extern long emulated_short;         // the allocation with this number fails; 0: none
+extern long emulated_allocations;   // so many more succeed; negative: any number
 extern int emulated_devices;        // visible ones
 extern int emulated_driver;         // the driver's CUDA, 12040 for 12.4; 0: there is no driver
 extern int emulated_capability;     // of the device, 90 for 9.0
@@ -344,8 +344,10 @@ enum { EMULATED_RUNTIME = 13000 };
 
 static inline bool emulated_allocates(size_t bytes)
 {
-    return bytes <= emulated_memory - emulated_used &&
-           !(emulated_short > 0 && --emulated_short == 0);
+    if (bytes > emulated_memory - emulated_used || emulated_allocations == 0)
+        return false;
+    emulated_allocations -= emulated_allocations > 0;
+    return true;
 }
 static inline cudaError_t cudaMalloc(void **p, size_t bytes)
 {

@@ -10,7 +10,7 @@ using std::min;
 
 size_t emulated_memory = (size_t)1 << 30;
 size_t emulated_used;
-long emulated_short;
+long emulated_allocations = -1;
 int emulated_devices = 1, emulated_driver = 13000, emulated_capability = 90;
 int emulated_replays, emulated_capture_errors, emulated_handles;
 bool emulated_no_kernels, emulated_no_blas;
@@ -29,6 +29,13 @@ bool emulated_no_kernels, emulated_no_blas;
 #include "live/cuda/rows.cu"
 #include "live/cuda/select.cu"
 #include "live/cuda/summarize.cu"
+
+// Asks for scratch memory as an operation does.
+extern "C" int emulated_scratch(live_backend *b, int use, size_t bytes, dsc_error *err)
+{
+    void *p = nullptr;
+    return cuda_scratch(cuda_of(b), (cuda_scratch_use)use, bytes, &p, err);
+}
 
 // In place of dlopen and dlsym for cuBLAS (cublas_v2.h); a library that is missing is looked for.
 #undef live_library_open

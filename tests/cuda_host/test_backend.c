@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend where a device lacks something, and the life of its graphs, on the emulated
+// device: what is reported, what is recovered from, which passes are replayed.
+#include "tests/close.h"
+
+#include "tests/cuda_host/emulated.h"
+
+#include <string.h>
+
+enum { WIDTH = 8, ACTIVATIONS = 0, MEETING = 4 }; // cuda_scratch_use
+
+static const size_t MEGABYTE = (size_t)1 << 20;
+
+static void settings(void)
+{
+    emulated_memory = 1024 * MEGABYTE;
+    emulated_allocations = -1;
+    emulated_devices = 1;
+    emulated_driver = 13000;
+    emulated_capability = 90;
+    emulated_no_kernels = emulated_no_blas = false;
+    emulated_capture_errors = 0;
+}
+
+// --- opening -------------------------------------------------------------------------------------
+
+static void refused(const char *device, const char *words)
+{
+    live_backend *b = NULL;
+    dsc_error err = {0};
+    const int rc = live_backend_open(&b, device, 1, false, &err);
+    if (rc != DSC_EABSENT || b || !strstr(err.message, words))
+        fail_msg("%s: status %d, \"%s\" is not in \"%s\"", device, rc, words, err.message);
+    settings();
+}
+
+static void test_what_is_not_here_is_named(void **state)
+{
+    (void)state;
+    emulated_driver = 0;
+    refused("cuda", "no device: there is no driver");
+    emulated_driver = 12040;
+    refused("cuda", "CUDA 12.4 < 13.0");
+    emulated_devices = 0;
+    refused("cuda", "no CUDA-capable device");
+    refused("cuda:7", "no such device; there is 1, from cuda:0");
+    emulated_capability = 75;
+    refused("cuda", "compute capability 7.5; at least 8.0 is needed");
+    emulated_capability = 120;
+    emulated_no_kernels = true;
+    refused("cuda", "compute capability 12.0, but the kernels were built for 8.0, 9.0: configure");
+    assert_int_equal(emulated_used, 0);
+}
+
+// --- passes --------------------------------------------------------------------------------------
+
+typedef struct bench {
+    live_backend *b;
+    float *out, *in; // [WIDTH] on the device
+    int32_t zero[WIDTH];
+    dsc_error err;
+} bench;
+
+static bench open_bench(void)
+{
+    bench t = {0};
+    void *p;
+    const float ones[WIDTH] = {1, 1, 1, 1, 1, 1, 1, 1};
+    settings();
+    assert_ok(live_backend_open(&t.b, "cuda", 1, false, &t.err), t.err);
+    assert_ok(t.b->type->alloc(t.b, &p, sizeof ones, &t.err), t.err);
+    t.out = p;
+    assert_ok(t.b->type->alloc(t.b, &p, sizeof ones, &t.err), t.err);
+    t.in = p;
+    assert_ok(t.b->type->upload(t.b, t.in, ones, sizeof ones, &t.err), t.err);
+    return t;
+}
+
+static void close_bench(bench *t)
+{
+    t->b->type->free(t->b, t->out);
+    t->b->type->free(t->b, t->in);
+    t->b->type->close(t->b);
+    assert_int_equal(emulated_used, 0);
+}
+
+// A pass of one token that adds `in` to `out`; with scratch memory when there are bytes. The status
+// of what fails first; *replayed: it was.
+static int pass(bench *t, const void *owner, int use, size_t bytes, bool *replayed)
+{
+    const live_batch batch = {
+        .tokens = 1, .sequences = 1, .token = t->zero, .position = t->zero, .slot = t->zero};
+    int rc = t->b->type->begin(t->b, owner, &batch, replayed, &t->err);
+    if (!rc && !*replayed && bytes)
+        rc = emulated_scratch(t->b, use, bytes, &t->err);
+    if (!rc && !*replayed)
+        rc = t->b->type->add(t->b, t->out, t->in, WIDTH, &t->err);
+    return rc ? rc : t->b->type->end(t->b, &t->err);
+}
+
+static bool replayed(bench *t, const void *owner, int use, size_t bytes)
+{
+    bool is = false;
+    assert_ok(pass(t, owner, use, bytes, &is), t->err);
+    return is;
+}
+
+// What passes have added up.
+static float sum(bench *t)
+{
+    float out[WIDTH];
+    assert_ok(t->b->type->download(t->b, out, t->out, sizeof out, &t->err), t->err);
+    return out[WIDTH - 1];
+}
+
+static void test_the_graph_used_longest_ago_goes(void **state)
+{
+    enum { KEPT = 256 };
+    static const char owner[KEPT + 1];
+    (void)state;
+    bench t = open_bench();
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < KEPT; i++)
+            assert_false(replayed(&t, owner + i, 0, 0));
+    for (int i = 0; i < KEPT; i++)
+        assert_true(replayed(&t, owner + i, 0, 0));
+    assert_true(replayed(&t, owner, 0, 0));
+    assert_false(replayed(&t, owner + KEPT, 0, 0)); // in the place of the second one
+    for (int i = 2; i < KEPT; i++)
+        assert_true(replayed(&t, owner + i, 0, 0));
+    assert_true(replayed(&t, owner, 0, 0));
+    assert_false(replayed(&t, owner + 1, 0, 0));
+    assert_true(sum(&t) == 4 * KEPT + 2);
+    close_bench(&t);
+}
+
+static void test_scratch_that_grows_forgets_what_works_in_it(void **state)
+{
+    static const char one, other;
+    (void)state;
+    bench t = open_bench();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(replayed(&t, &one, ACTIVATIONS, 100), i == 2);
+        assert_int_equal(replayed(&t, &other, 0, 0), i == 2);
+    }
+    // 16 MB at first; then twice as much, though a byte more would do.
+    const size_t before = emulated_used;
+    assert_ok(emulated_scratch(t.b, ACTIVATIONS, 16 * MEGABYTE, &t.err), t.err);
+    assert_ok(emulated_scratch(t.b, MEETING, 64 * MEGABYTE, &t.err), t.err);
+    assert_int_equal(emulated_used, before + 64 * MEGABYTE);
+    assert_true(replayed(&t, &one, ACTIVATIONS, 100));
+    assert_ok(emulated_scratch(t.b, ACTIVATIONS, 16 * MEGABYTE + 1, &t.err), t.err);
+    assert_int_equal(emulated_used, before + 80 * MEGABYTE);
+    assert_true(replayed(&t, &other, 0, 0));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(replayed(&t, &one, ACTIVATIONS, 100), i == 2);
+    // Where memory is short it grows by what is needed, or not at all.
+    emulated_memory = emulated_used + 10 * MEGABYTE;
+    assert_ok(emulated_scratch(t.b, ACTIVATIONS, 40 * MEGABYTE, &t.err), t.err);
+    assert_int_equal(emulated_used, before + 88 * MEGABYTE);
+    assert_int_equal(emulated_scratch(t.b, ACTIVATIONS, 400 * MEGABYTE, &t.err), DSC_ENOMEM);
+    assert_non_null(strstr(t.err.message, "cudaMalloc of 419430400 bytes: out of memory: "));
+    assert_false(replayed(&t, &one, ACTIVATIONS, 100));
+    close_bench(&t);
+}
+
+static void test_a_pass_that_fails_begins_again(void **state)
+{
+    static const char first, captured, ended;
+    bool is = false;
+    (void)state;
+    bench t = open_bench();
+    // As it comes: it does so again, and is captured after it has ended.
+    assert_int_equal(pass(&t, &first, ACTIVATIONS, 2048 * MEGABYTE, &is), DSC_ENOMEM);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(replayed(&t, &first, ACTIVATIONS, 100), i == 2);
+    // While it is captured.
+    assert_false(replayed(&t, &captured, 0, 0));
+    assert_int_equal(pass(&t, &captured, ACTIVATIONS, 17 * MEGABYTE, &is), DSC_ENOMEM);
+    assert_non_null(strstr(t.err.message, "captured"));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(replayed(&t, &captured, ACTIVATIONS, 17 * MEGABYTE), i == 2);
+    // Where the capture ends.
+    assert_false(replayed(&t, &ended, 0, 0));
+    emulated_capture_errors = 1;
+    assert_int_equal(pass(&t, &ended, 0, 0, &is), DSC_EABSENT);
+    assert_non_null(strstr(t.err.message, "cudaStreamEndCapture: "));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(replayed(&t, &ended, 0, 0), i == 2);
+    assert_true(sum(&t) == 11); // nothing of the passes that failed
+    close_bench(&t);
+}
+
+// --- products ------------------------------------------------------------------------------------
+
+static void test_cublas_is_loaded_by_a_product(void **state)
+{
+    enum { ROWS = 300 };
+    void *in, *out;
+    float first[WIDTH];
+    (void)state;
+    const int before = emulated_handles;
+    bench t = open_bench();
+    live_matrix w = {NULL, DSC_F32, WIDTH, WIDTH};
+    assert_ok(t.b->type->alloc(t.b, &w.data, WIDTH * WIDTH * sizeof(float), &t.err), t.err);
+    assert_ok(t.b->type->alloc(t.b, &in, ROWS * WIDTH * sizeof(float), &t.err), t.err);
+    assert_ok(t.b->type->alloc(t.b, &out, ROWS * WIDTH * sizeof(float), &t.err), t.err);
+    for (int i = 0; i < WIDTH; i++)
+        assert_ok(t.b->type->copy(t.b, (float *)w.data + i * WIDTH, t.in, sizeof first, &t.err),
+                  t.err);
+    assert_ok(t.b->type->copy(t.b, in, t.in, sizeof first, &t.err), t.err);
+    assert_ok(t.b->type->matmul(t.b, out, &w, NULL, in, 1, false, &t.err), t.err);
+    assert_int_equal(emulated_handles, before);
+    emulated_no_blas = true;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(t.b->type->matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err),
+                         DSC_EABSENT);
+        assert_non_null(strstr(t.err.message, "cuBLAS cannot be loaded: libcublas.so.none"));
+        assert_non_null(strstr(t.err.message, "LD_LIBRARY_PATH"));
+        assert_non_null(strstr(t.err.message, "install cuBLAS of CUDA 13"));
+    }
+    emulated_no_blas = false;
+    emulated_memory = emulated_used + MEGABYTE;
+    assert_int_equal(t.b->type->matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err), DSC_ENOMEM);
+    emulated_memory = 1024 * MEGABYTE;
+    for (int again = 0; again < 2; again++)
+        assert_ok(t.b->type->matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err), t.err);
+    assert_int_equal(emulated_handles, before + 2); // that without a workspace, and one
+    assert_ok(t.b->type->download(t.b, first, out, sizeof first, &t.err), t.err);
+    assert_true(first[WIDTH - 1] == WIDTH);
+    t.b->type->free(t.b, w.data);
+    t.b->type->free(t.b, in);
+    t.b->type->free(t.b, out);
+    close_bench(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_not_here_is_named),
+        cmocka_unit_test(test_the_graph_used_longest_ago_goes),
+        cmocka_unit_test(test_scratch_that_grows_forgets_what_works_in_it),
+        cmocka_unit_test(test_a_pass_that_fails_begins_again),
+        cmocka_unit_test(test_cublas_is_loaded_by_a_product),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
