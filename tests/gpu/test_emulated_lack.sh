@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# draftscope-live on the emulated device (tests/cuda_host/settings.c) that lacks something: exit code
+# 3 and one line with the figure. What a run, a recording or a profile has finished by then is kept.
+build=$(pwd)
+. "${top_srcdir:-.}/tests/cli/common.sh"
+set -u
+live=${EMULATED_LIVE:-$build/tests/cuda_host/emulated_live}
+program() {
+    "$live" "$@"
+}
+lacks() { # SETTINGS, 'words', arguments...
+    EMULATED=$1
+    export EMULATED
+    shift
+    bad 3 "$@"
+    unset EMULATED
+}
+
+# The second prompt is long enough for an attention in parts, which needs memory of its own.
+awk 'BEGIN { printf "{\"prompt\": [1, 5, 9, 13]}\n{\"prompt\": [1"
+    for (i = 0; i < 600; i++) printf ", %d", 3 + i * 7 % 60
+    print "]}" }' >prompts.jsonl
+cat >shape.json <<'END'
+{"model_type": "llama", "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1,
+ "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 67, "rms_norm_eps": 1e-5,
+ "max_position_embeddings": 1024, "hidden_act": "silu", "tie_word_embeddings": false}
+END
+models="--shape ./shape.json --random-weights 3 --dtype f32 --prompts prompts.jsonl --max-tokens 4"
+plain="--method none $models --device cuda --progress never"
+
+# --- before the first request ----------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+{
+    good run $plain
+    lacks driver=0 "there is no driver" run $plain
+    lacks driver=12040 "CUDA 12.4 < 13.0" run $plain
+    lacks devices=0 "no CUDA-capable device" run $plain
+    lacks capability=75 "compute capability 7.5; at least 8.0 is needed" run $plain
+    lacks "capability=120 no_kernels=1" "the kernels were built for 8.0, 9.0" run $plain
+    lacks memory=10000 "the weights need" run $plain
+    lacks memory=10000 "has 1e-05 GB free of 1e-05" record $plain -o never.dst
+    lacks memory=100000 "GB are free" run $plain
+    lacks no_blas=1 "cuBLAS cannot be loaded: libcublas.so.none" run $plain
+    # A device that CUDA does not see is no reason to stop when nothing was asked of it.
+    EMULATED=driver=12040
+    export EMULATED
+    good list
+    good run --method none $models
+    unset EMULATED
+}
+
+# --- in mid-run --------------------------------------------------------------------------------------
+
+# Of memory that runs out after the first, second ... allocation: the first request is kept when the
+# second one fails.
+n=0 second=0
+while n=$((n + 1)) && [ $n -lt 500 ]; do
+    # shellcheck disable=SC2086
+    EMULATED=allocations=$n "$live" run $plain --json -o kept.jsonl --overwrite >out 2>err
+    code=$?
+    [ $code != 3 ] && break
+    check "run, $n: one line, not $(cat err)" test "$(wc -l <err)" = 1
+    check "run, $n: with the figures: $(cat err)" grep -q 'out of memory: [0-9]* of [0-9]* bytes' err
+    if grep -q 'prompts.jsonl:2: ' err; then
+        second=$n
+        check "run, $n: the first request is kept" test "$(wc -l <kept.jsonl)" = 1
+    fi
+done
+check "run: without it, all goes well" test "$code" = 0
+check "run: memory ran out in the second request" test "$second" -gt 0
+# shellcheck disable=SC2086
+lacks "allocations=$second" "prompts.jsonl:2: " record $plain -o kept.dst
+check "record: the first request is kept" sh -c '"$1" trace verify kept.dst | grep -q "ok, 1 requests"' \
+    sh "$draftscope"
+summary
