@@ -108,6 +108,7 @@ typedef struct live_attention {
     int64_t heads, kv_heads, head;
     double scale;   // of the products
     int64_t window; // 0: all
+    bool stored;    // the result is in the cache's dtype, as products read it, and not in F32
 } live_attention;
 
 typedef struct live_rotation {
@@ -116,6 +117,27 @@ typedef struct live_rotation {
     const float *q_norm, *k_norm; // [head] RMS weights on the device, or NULL
     double epsilon;
 } live_rotation;
+
+// A product with a weight matrix and what comes right before and after it, in one operation, since
+// a device can do all of it on the way:
+//     out = act(norm(in) w^T + bias)    or    out += norm(in) w^T + bias
+// in[rows][w->cols], out[rows][w->rows]; with LIVE_SILU_GATE, out[rows][w->rows / 2] from the gates
+// (first half of w's rows) and as many ups. in and out do not overlap. Sums are in F32 or better.
+typedef struct live_product {
+    const live_matrix *w;
+    const float *bias; // [w->rows] or NULL
+    const float *norm,
+        *norm_bias; // [w->cols]; norm NULL: the input as it is; norm_bias may be NULL
+    live_norm norm_kind;
+    double norm_epsilon;
+    bool activate; // by `activation`; not together with `add`
+    live_activation activation;
+    bool add;
+    dsc_dtype in_dtype, out_dtype; // F32 or a dtype that live_backend_type.cache_dtype returns
+    // Room of the caller, which a device may leave unused.
+    void *normed; // [rows][w->cols] F32, when there is a norm
+    float *wide;  // [rows][w->rows], when there is an activation
+} live_product;
 
 // What a device can do, measured (live_backend_type.probe).
 typedef struct live_probe {
@@ -169,24 +191,20 @@ typedef struct live_backend_type {
     int (*norm)(live_backend *b, float *out, const float *in, const float *weight,
                 const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
                 dsc_error *err);
-    // out[rows][w->rows] = in[rows][w->cols] times w transposed, + bias[w->rows] or NULL, + out
-    // when `add`. in and out do not overlap. Sums are in F32 or better.
-    int (*matmul)(live_backend *b, float *out, const live_matrix *w, const float *bias,
-                  const float *in, int64_t rows, bool add, dsc_error *err);
+    // in[rows], out[rows] as live_product has it.
+    int (*product)(live_backend *b, void *out, const void *in, int64_t rows, const live_product *p,
+                   dsc_error *err);
     // qkv[rows][(heads + 2 kv_heads) * head]: norms and rotates queries and keys (pairs (i, i +
     // rotated / 2)), leaves the queries in place and writes keys and values to the slots of
     // `layer`.
     int (*rotate)(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
                   const live_cache *cache, int64_t layer, dsc_error *err);
-    // out[rows][heads * head] from the queries in qkv and the cache, softmax over what the batch
-    // lets each token see. With a window a token at position p sees only the slots > p - window of
-    // the prefix (whose slots are positions); the mask has it in already.
-    int (*attend)(live_backend *b, float *out, const float *qkv, const live_attention *a,
+    // out[rows][heads * head], of F32 unless it is stored, from the queries in qkv and the cache,
+    // softmax over what the batch lets each token see. With a window a token at position p sees
+    // only the slots > p - window of the prefix (whose slots are positions); the mask has it in
+    // already.
+    int (*attend)(live_backend *b, void *out, const float *qkv, const live_attention *a,
                   const live_cache *cache, int64_t layer, dsc_error *err);
-    // LIVE_SILU_GATE: in[rows][2 width], gate then up; else in[rows][width]. out may not be in for
-    // LIVE_SILU_GATE.
-    int (*activate)(live_backend *b, float *out, const float *in, live_activation kind,
-                    int64_t rows, int64_t width, dsc_error *err);
     int (*add)(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);
     // Of each of `rows` rows of logits, into token[rows] and margin[rows] on the device: the first
     // largest, and by how much it leads the second (0 when vocab is 1); NaN in the row: token -1.
@@ -232,8 +250,11 @@ struct live_backend {
     const live_backend_type *type;
     char device[64]; // "cpu", "cuda:0 NVIDIA H200"
     int threads;     // of a CPU; may be changed between passes
-    bool invariant;  // a row's result does not depend on the other rows of a pass
-    bool on_host;    // what `alloc` gives can be read as it is, after `wait`
+    // Bytes of weights that a product may ask for while the operation before it still runs; 0:
+    // none.
+    int64_t prefetch_bytes;
+    bool invariant; // a row's result does not depend on the other rows of a pass
+    bool on_host;   // what `alloc` gives can be read as it is, after `wait`
 };
 
 // `device`: "auto" (cuda when there is one), "cpu", "cuda", "cuda:N". threads >= 1: of the CPU's
@@ -243,6 +264,18 @@ int live_backend_open(live_backend **out, const char *device, int threads, bool 
                       dsc_error *err);
 int live_backend_cpu(live_backend **out, int threads, bool invariant, dsc_error *err);
 int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err);
+// out[rows][w->rows] = in[rows][w->cols] times w transposed, + bias[w->rows] or NULL, + out when
+// `add`, all in F32.
+static inline int live_matmul(live_backend *b, float *out, const live_matrix *w, const float *bias,
+                              const float *in, int64_t rows, bool add, dsc_error *err)
+{
+    live_product p = {};
+    p.w = w;
+    p.bias = bias;
+    p.add = add;
+    p.in_dtype = p.out_dtype = DSC_F32;
+    return b->type->product(b, out, in, rows, &p, err);
+}
 int live_cuda_devices(void); // 0: none, or built without
 // Line i of `live list`: name, memory. false: there is none.
 bool live_cuda_describe(int device, char *line, size_t bytes);

@@ -70,7 +70,7 @@ static void rotate(check *c, dsc_dtype dtype, head_shape h, int64_t rotated, boo
         const float *weight = side ? norm.device : norm.cpu;
         const live_rotation r = {side ? freq.device : freq.cpu, rotated, normed ? weight : NULL,
                                  normed ? weight + h.head : NULL, 1e-6};
-        const live_attention a = {h.heads, h.kv_heads, h.head, 1, 0};
+        const live_attention a = {h.heads, h.kv_heads, h.head, 1, 0, false};
         check_call(c,
                    b->type->rotate(b, side ? qkv.device : qkv.cpu, &r, &a,
                                    side ? &x.device : &x.cpu, 1, &c->error),
@@ -155,7 +155,7 @@ static void attend(check *c, dsc_dtype dtype, scene s)
     check_twin_fill(c, &qkv, 0, qkv.count, DSC_F32, 4);
     check_begin(c, &p.batch);
     const live_attention a = {s.h.heads, s.h.kv_heads, s.h.head, 1 / sqrt((double)s.h.head),
-                              s.window};
+                              s.window,  false};
     check_call(c, c->cpu->type->attend(c->cpu, out.cpu, qkv.cpu, &a, &x.cpu, 1, &c->error),
                "attend");
     check_call(
@@ -257,7 +257,7 @@ static void replays(check *c, int64_t tokens, bool expected)
             live_backend *b = side ? c->device : c->cpu;
             const live_matrix m = {side ? table.device : table.cpu, DSC_F32, vocab, width};
             const live_rotation r = {side ? freq.device : freq.cpu, h.head, NULL, NULL, 0};
-            const live_attention a = {h.heads, h.kv_heads, h.head, .25, 0};
+            const live_attention a = {h.heads, h.kv_heads, h.head, .25, 0, false};
             const live_cache *cache = side ? &x.device : &x.cpu;
             float *into = side ? qkv.device : qkv.cpu;
             bool replayed = false;
@@ -368,7 +368,7 @@ static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t
     twin tree = check_twin(c, tokens * mixed, DSC_F32, DSC_F32);
     twin alone = check_twin(c, mixed, DSC_F32, DSC_F32);
     check_twin_fill(c, &qkv, 0, qkv.count, DSC_F32, 4);
-    const live_attention a = {h.heads, h.kv_heads, h.head, 1 / sqrt((double)h.head), 0};
+    const live_attention a = {h.heads, h.kv_heads, h.head, 1 / sqrt((double)h.head), 0, false};
     check_begin(c, &p.batch);
     check_call(c, b->type->attend(b, tree.device, qkv.device, &a, &x.device, 1, &c->error),
                "attend");
@@ -439,15 +439,15 @@ static void invariant_product(check *c, dsc_dtype dtype, int64_t rows)
     if (!all)
         check_call(c, dsc_fail(&c->error, DSC_ENOMEM, "out of memory"), "invariance");
     check_begin(c, &p.batch);
-    check_call(c, b->type->matmul(b, out.device, &m, NULL, in.device, rows, false, &c->error),
+    check_call(c, live_matmul(b, out.device, &m, NULL, in.device, rows, false, &c->error),
                "matmul");
     check_end(c);
     check_twin_numbers(c, &out, true, all);
     for (int64_t i = 0; i < rows; i += 1 + rows / 7) {
         check_begin(c, &p.batch);
         check_call(c,
-                   b->type->matmul(b, one.device, &m, NULL, (const float *)in.device + i * K, 1,
-                                   false, &c->error),
+                   live_matmul(b, one.device, &m, NULL, (const float *)in.device + i * K, 1, false,
+                               &c->error),
                    "matmul");
         check_end(c);
         check_twin_numbers(c, &one, true, alone);

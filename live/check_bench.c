@@ -77,10 +77,10 @@ static void one_product(bench *x, void *user, int i)
 {
     products *p = user;
     live_backend *b = x->c->device;
-    check_call(x->c,
-               b->type->matmul(b, p->out, &p->matrix[i % p->count], NULL, p->in, p->rows, false,
-                               &x->c->error),
-               "matmul");
+    check_call(
+        x->c,
+        live_matmul(b, p->out, &p->matrix[i % p->count], NULL, p->in, p->rows, false, &x->c->error),
+        "matmul");
 }
 
 static void bench_products(bench *x, dsc_dtype dtype)
@@ -159,16 +159,6 @@ static void one_norm(bench *x, void *user, int i)
                b->type->norm(b, l->out, l->qkv, l->weight, NULL, LIVE_RMS_NORM, 1e-5, l->tokens,
                              HIDDEN, &x->c->error),
                "norm");
-}
-
-static void one_activate(bench *x, void *user, int i)
-{
-    layer *l = user;
-    live_backend *b = x->c->device;
-    (void)i;
-    check_call(x->c,
-               b->type->activate(b, l->out, l->qkv, LIVE_SILU_GATE, l->tokens, FEED, &x->c->error),
-               "activate");
 }
 
 static void one_select(bench *x, void *user, int i)
@@ -379,7 +369,6 @@ static void bench_layer(bench *x, dsc_dtype dtype)
         line(x, "rotate", shape, &p.batch, REPEATS, one_rotate, &l,
              8. * n * (HEADS + 2 * KV_HEADS) * HEAD, 0);
         line(x, "norm", shape, &p.batch, REPEATS, one_norm, &l, 8. * n * HIDDEN, 0);
-        line(x, "activate", shape, &p.batch, REPEATS, one_activate, &l, 12. * n * FEED, 0);
         line(x, "select", shape, &p.batch, REPEATS, one_select, &l, 4. * n * VOCAB, 0);
         check_pass_free(&p);
     }

@@ -69,8 +69,9 @@ static uint16_t narrow(float x, dsc_dtype dtype)
     if (isnan(x))
         return 0x7fff;
     const uint16_t sign = (uint16_t)(u >> 16 & 0x8000);
-    int exponent;
-    frexpf(x, &exponent);
+    int exponent = -13; // of zero and of subnormal numbers
+    if (x != 0)
+        frexpf(x, &exponent);
     exponent = exponent < -13 ? -13 : exponent;
     return sign | (uint16_t)(ldexpf(fabsf(x), 11 - exponent) + (float)((exponent + 13) * 1024));
 }

@@ -60,10 +60,14 @@ int live_cpu_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error 
 int live_cpu_matmul(live_backend *b, float *out, const live_matrix *w, const float *bias,
                     const float *in, int64_t rows, bool add, dsc_error *err);
 
+// cpu_rows.c: norm, product, activation, one after the other.
+int live_cpu_product(live_backend *b, void *out, const void *in, int64_t rows,
+                     const live_product *p, dsc_error *err);
+
 // cpu_attend.c
 int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
                     const live_cache *cache, int64_t layer, dsc_error *err);
-int live_cpu_attend(live_backend *b, float *out, const float *qkv, const live_attention *a,
+int live_cpu_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
                     const live_cache *cache, int64_t layer, dsc_error *err);
 int live_cpu_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,
                   int64_t to, dsc_error *err);
@@ -78,6 +82,8 @@ int live_cpu_scatter(live_backend *b, float *out, const float *in, int64_t width
 int live_cpu_norm(live_backend *b, float *out, const float *in, const float *weight,
                   const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
                   dsc_error *err);
+// LIVE_SILU_GATE: in[rows][2 width], gate then up; else in[rows][width]. out may not be in for
+// LIVE_SILU_GATE.
 int live_cpu_activate(live_backend *b, float *out, const float *in, live_activation kind,
                       int64_t rows, int64_t width, dsc_error *err);
 int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);

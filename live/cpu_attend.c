@@ -332,7 +332,7 @@ static void attend_group(const cpu_backend *c, float *out, const float *qkv,
                    rows_of(&g, head, t), (size_t)together * sizeof *out);
 }
 
-int live_cpu_attend(live_backend *b, float *out, const float *qkv, const live_attention *a,
+int live_cpu_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
                     const live_cache *cache, int64_t layer, dsc_error *err)
 {
     cpu_backend *c = cpu_of(b);

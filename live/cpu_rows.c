@@ -132,6 +132,29 @@ int live_cpu_activate(live_backend *b, float *out, const float *in, live_activat
     return DSC_OK;
 }
 
+int live_cpu_product(live_backend *b, void *out, const void *in, int64_t rows,
+                     const live_product *p, dsc_error *err)
+{
+    const int64_t gates = p->activate && p->activation == LIVE_SILU_GATE ? 2 : 1;
+    if (p->in_dtype != DSC_F32 || p->out_dtype != DSC_F32)
+        return dsc_fail(err, DSC_EUSAGE, "product: activations in %s; a CPU keeps them in F32",
+                        dsc_dtype_name(p->in_dtype != DSC_F32 ? p->in_dtype : p->out_dtype));
+    if (p->activate && p->add)
+        return dsc_fail(err, DSC_EUSAGE, "product: an activation and a sum exclude each other");
+    int rc = DSC_OK;
+    if (p->norm) {
+        rc = live_cpu_norm(b, p->normed, in, p->norm, p->norm_bias, p->norm_kind, p->norm_epsilon,
+                           rows, p->w->cols, err);
+        in = p->normed;
+    }
+    float *product = p->activate ? p->wide : out;
+    if (!rc)
+        rc = live_cpu_matmul(b, product, p->w, p->bias, in, rows, p->add, err);
+    if (!rc && p->activate)
+        rc = live_cpu_activate(b, out, product, p->activation, rows, p->w->rows / gates, err);
+    return rc;
+}
+
 int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err)
 {
     (void)err;

@@ -30,7 +30,7 @@ static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_
     size[NORMED] = rows * c->hidden * (c->family == LIVE_EAGLE ? 2 : 1);
     size[QKV] = blocks ? rows * (c->heads + 2 * c->kv_heads) * c->head : 0;
     size[MIXED] = blocks ? rows * c->heads * c->head : 0;
-    size[UP] = blocks ? rows * gates(c) * c->feed_forward : 0;
+    size[UP] = rows * (blocks ? gates(c) * c->feed_forward : c->hidden);
     size[ACTED] = blocks ? rows * c->feed_forward : 0;
     size[FEATURE] = rows * c->hidden;
     size[PICKED] = outputs * c->hidden;
@@ -162,17 +162,35 @@ static pass pass_of(const live_weights *w, live_cache *cache, live_room *room,
                   cache, room,       batch,      batch->tokens * batch->sequences};
 }
 
-static int norm(const pass *p, const float *in, const float *weight, const float *bias, float *out,
-                dsc_error *err)
+// What products read that an operation of the pass has made for them is in the cache's dtype.
+static dsc_dtype stored(const pass *p, const live_matrix *w)
 {
-    return p->op->norm(p->b, out, in, weight, bias, p->c->norm, p->c->norm_epsilon, p->rows,
-                       p->c->hidden, err);
+    return p->op->cache_dtype(w->dtype);
 }
 
-static int multiply(const pass *p, float *out, const live_matrix *m, const float *bias,
-                    const float *in, bool add, dsc_error *err)
+// rows of `in`, F32, after the norm of the given weights (NULL: as they are), times w.
+static live_product normed_product(const pass *p, const live_matrix *w, const float *bias,
+                                   const float *norm, const float *norm_bias)
 {
-    return p->op->matmul(p->b, out, m, bias, in, p->rows, add, err);
+    return (live_product){.w = w,
+                          .bias = bias,
+                          .norm = norm,
+                          .norm_bias = norm_bias,
+                          .norm_kind = p->c->norm,
+                          .norm_epsilon = p->c->norm_epsilon,
+                          .in_dtype = DSC_F32,
+                          .out_dtype = DSC_F32,
+                          .normed = p->room->normed,
+                          .wide = p->room->up};
+}
+
+// state += in w^T + bias.
+static int project(const pass *p, const live_matrix *w, const float *bias, const void *in,
+                   dsc_dtype in_dtype, dsc_error *err)
+{
+    const live_product add = {
+        .w = w, .bias = bias, .add = true, .in_dtype = in_dtype, .out_dtype = DSC_F32};
+    return p->op->product(p->b, p->room->state, in, p->rows, &add, err);
 }
 
 // Queries, keys and values of the block's input, and what they mix, added to the residual stream.
@@ -181,38 +199,37 @@ static int attention(const pass *p, int64_t i, dsc_error *err)
     const live_layer *l = &p->w->layer[i];
     const live_config *c = p->c;
     const live_room *r = p->room;
-    const live_attention a = {c->heads, c->kv_heads, c->head, 1 / sqrt((double)c->head), c->window};
+    const live_attention a = {c->heads,  c->kv_heads, c->head, 1 / sqrt((double)c->head),
+                              c->window, true};
     const live_rotation turn = {p->w->inv_freq, c->rotated, l->q_norm, l->k_norm, c->norm_epsilon};
     int rc = p->op->rotate(p->b, r->qkv, &turn, &a, p->cache, i, err);
     if (!rc)
         rc = p->op->attend(p->b, r->mixed, r->qkv, &a, p->cache, i, err);
-    return rc ? rc : multiply(p, r->state, &l->out, l->out_bias, r->mixed, true, err);
+    return rc ? rc : project(p, &l->out, l->out_bias, r->mixed, p->cache->dtype, err);
 }
 
 static int widen(const pass *p, const live_layer *l, dsc_error *err)
 {
-    int rc = norm(p, p->room->state, l->norm2, l->norm2_bias, p->room->normed, err);
-    return rc ? rc : multiply(p, p->room->up, &l->up, l->up_bias, p->room->normed, false, err);
+    live_product up = normed_product(p, &l->up, l->up_bias, l->norm2, l->norm2_bias);
+    up.activate = true;
+    up.activation = p->c->activation;
+    up.out_dtype = stored(p, &l->down);
+    return p->op->product(p->b, p->room->acted, p->room->state, p->rows, &up, err);
 }
 
 static int block(const pass *p, int64_t i, dsc_error *err)
 {
     const live_layer *l = &p->w->layer[i];
     const live_room *r = p->room;
-    const float *in = l->norm1 ? r->normed : r->state;
-    int rc = l->norm1 ? norm(p, r->state, l->norm1, l->norm1_bias, r->normed, err) : DSC_OK;
-    if (!rc)
-        rc = multiply(p, r->qkv, &l->qkv, l->qkv_bias, in, false, err);
+    const live_product qkv = normed_product(p, &l->qkv, l->qkv_bias, l->norm1, l->norm1_bias);
+    int rc = p->op->product(p->b, r->qkv, r->state, p->rows, &qkv, err);
     if (!rc && p->c->parallel) // of the same input
         rc = widen(p, l, err);
     if (!rc)
         rc = attention(p, i, err);
     if (!rc && !p->c->parallel)
         rc = widen(p, l, err);
-    if (!rc)
-        rc = p->op->activate(p->b, r->acted, r->up, p->c->activation, p->rows, p->c->feed_forward,
-                             err);
-    return rc ? rc : multiply(p, r->state, &l->down, l->down_bias, r->acted, true, err);
+    return rc ? rc : project(p, &l->down, l->down_bias, r->acted, stored(p, &l->down), err);
 }
 
 static int blocks(const pass *p, dsc_error *err)
@@ -255,7 +272,7 @@ static int finish(const pass *p, const live_matrix *head, const float *last, flo
     float *logits = logits_of(r);
     rc = p->op->gather(p->b, r->picked, width, last, width, width, LIVE_OUTPUTS, err);
     if (!rc)
-        rc = p->op->matmul(p->b, logits, head, NULL, r->picked, batch->outputs, false, err);
+        rc = live_matmul(p->b, logits, head, NULL, r->picked, batch->outputs, false, err);
     return rc ? rc : conclude(p, batch->outputs, head->rows, err);
 }
 
@@ -268,7 +285,8 @@ static int model_operations(const pass *p, float *features, dsc_error *err)
     if (!rc)
         rc = blocks(p, err);
     if (!rc)
-        rc = norm(p, r->state, w->norm, w->norm_bias, r->feature, err);
+        rc = p->op->norm(p->b, r->feature, r->state, w->norm, w->norm_bias, p->c->norm,
+                         p->c->norm_epsilon, p->rows, p->c->hidden, err);
     return rc ? rc : finish(p, &w->head, r->feature, features, err);
 }
 
@@ -283,7 +301,8 @@ static int eagle_operations(const pass *p, const live_weights *target, const flo
         rc = p->op->gather(p->b, r->normed + width, 2 * width, source, width, width, LIVE_FEATURES,
                            err);
     if (!rc)
-        rc = multiply(p, r->state, &p->w->join, p->w->join_bias, r->normed, false, err);
+        rc = live_matmul(p->b, r->state, &p->w->join, p->w->join_bias, r->normed, p->rows, false,
+                         err);
     if (!rc)
         rc = blocks(p, err);
     return rc ? rc : finish(p, &target->head, r->state, features, err);
@@ -304,15 +323,17 @@ static int medusa_operations(const pass *p, const float *source, dsc_error *err)
             live_matrix linear = head->linear;
             linear.data = (char *)linear.data + (size_t)i * bytes;
             linear.rows = width;
-            rc = multiply(p, r->normed, &linear, head->linear_bias + i * width, r->feature, false,
-                          err);
-            if (!rc)
-                rc = p->op->activate(p->b, r->normed, r->normed, LIVE_SILU, 1, width, err);
+            live_product turn =
+                normed_product(p, &linear, head->linear_bias + i * width, NULL, NULL);
+            turn.activate = true;
+            turn.activation = LIVE_SILU;
+            rc = p->op->product(p->b, r->normed, r->feature, 1, &turn, err);
             if (!rc)
                 rc = p->op->add(p->b, r->feature, r->normed, width, err);
         }
         if (!rc)
-            rc = multiply(p, logits_of(r) + h * c->vocab, &head->out, NULL, r->feature, false, err);
+            rc = live_matmul(p->b, logits_of(r) + h * c->vocab, &head->out, NULL, r->feature,
+                             p->rows, false, err);
     }
     return rc ? rc : conclude(p, c->medusa_heads, c->vocab, err);
 }

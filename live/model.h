@@ -14,8 +14,9 @@ typedef struct live_room {
     float *state;          // [rows][hidden] the residual stream
     float *normed;         // [rows][max(hidden, 2 hidden for EAGLE)]
     float *qkv;            // [rows][(heads + 2 kv_heads) * head]
-    float *mixed;          // [rows][heads * head]
-    float *up, *acted;     // [rows][2 feed_forward], [rows][feed_forward]
+    void *mixed;           // [rows][heads * head] in the cache's dtype
+    float *up;             // [rows][2 feed_forward], of Medusa heads [rows][hidden]
+    void *acted;           // [rows][feed_forward] in the cache's dtype
     float *feature;        // [rows][hidden] the last hidden states, after the final norm
     float *picked;         // [outputs][hidden] those whose logits are wanted
     float *logits;         // [outputs][vocab]

@@ -20,9 +20,10 @@ enum {
 };
 
 typedef struct attend_job {
-    float *out;       // [rows][heads * head]
+    void *out;        // [rows][heads * head] in `dtype`
     const float *qkv; // [rows][(heads + 2 kv_heads) * head]
     const void *k, *v;
+    dsc_dtype dtype; // of out
     int64_t heads, kv_heads, group, head, slots, window;
     int64_t first_token, tokens; // of each sequence: those that this launch serves
     float scale;
@@ -316,7 +317,7 @@ static __global__ void __launch_bounds__(ATTEND_WARPS *CUDA_LANES)
         const int64_t head = kv_head * j.group + f % j.group, token = f / j.group;
         if (j.splits == 1) {
             const int64_t row = sequence * pass.tokens + j.first_token + token;
-            j.out[(row * j.heads + head) * j.head + d] = merged[r][d] / sum[r];
+            cuda_store(j.out, j.dtype, (row * j.heads + head) * j.head + d, merged[r][d] / sum[r]);
         } else {
             const int64_t row = sequence * j.tokens + token;
             const int64_t p = (row * j.heads + head) * j.splits + blockIdx.y;
@@ -349,7 +350,8 @@ static __global__ void merge_kernel(attend_job j, cuda_pass pass)
             total = fmaf(sums[s].y, by, total);
             out = fmaf(part[s * j.head + d], by, out);
         }
-        j.out[((sequence * pass.tokens + token) * j.heads + head) * j.head + d] = out / total;
+        cuda_store(j.out, j.dtype, ((sequence * pass.tokens + token) * j.heads + head) * j.head + d,
+                   out / total);
     }
 }
 
@@ -407,7 +409,7 @@ static int attend_tokens(live_cuda *c, attend_job *j, int64_t first, int64_t cou
                        err, *j, c->pass);
 }
 
-int cuda_attend(live_backend *b, float *out, const float *qkv, const live_attention *a,
+int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
                 const live_cache *cache, int64_t layer, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
@@ -419,6 +421,7 @@ int cuda_attend(live_backend *b, float *out, const float *qkv, const live_attent
                         b->device, (long long)a->head);
     attend_job j = {};
     j.out = out;
+    j.dtype = a->stored ? cache->dtype : DSC_F32;
     j.qkv = qkv;
     j.k = cache->k[layer];
     j.v = cache->v[layer];

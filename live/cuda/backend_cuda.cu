@@ -504,6 +504,7 @@ static void cuda_close(live_backend *b)
             cudaStreamSynchronize(c->stream);
         forget_graphs(c);
         cuda_close_blas(c);
+        cudaFree(c->arrivals);
         cudaFree(c->lists);
         for (int i = 0; i < CUDA_SCRATCHES; i++)
             cudaFree(c->scratch[i]);
@@ -520,12 +521,12 @@ static void cuda_close(live_backend *b)
 }
 
 static const live_backend_type cuda_type = {
-    "cuda",          cuda_alloc,     cuda_free,    cuda_upload,      cuda_download, cuda_copy,
-    cuda_alloc_host, cuda_free_host, cuda_fill,    cuda_cache_dtype, cuda_memory,   cuda_begin,
-    cuda_end,        cuda_wait,      cuda_embed,   cuda_gather,      cuda_scatter,  cuda_norm,
-    cuda_matmul,     cuda_rotate,    cuda_attend,  cuda_activate,    cuda_add,      cuda_select,
-    cuda_summarize,  cuda_fetch,     cuda_compare, cuda_list,        cuda_leave,    cuda_move,
-    cuda_probe,      cuda_close,
+    "cuda",          cuda_alloc,     cuda_free,   cuda_upload,      cuda_download, cuda_copy,
+    cuda_alloc_host, cuda_free_host, cuda_fill,   cuda_cache_dtype, cuda_memory,   cuda_begin,
+    cuda_end,        cuda_wait,      cuda_embed,  cuda_gather,      cuda_scatter,  cuda_norm,
+    cuda_product,    cuda_rotate,    cuda_attend, cuda_add,         cuda_select,   cuda_summarize,
+    cuda_fetch,      cuda_compare,   cuda_list,   cuda_leave,       cuda_move,     cuda_probe,
+    cuda_close,
 };
 
 // Stands for all kernels, which are compiled for the same devices.
@@ -575,8 +576,13 @@ static int prepare(live_cuda *c, dsc_error *err)
         return failed;
     // Kernels compiled for less do not wait for those before them (cuda_wait_previous).
     c->overlap = properties.major >= 9 && compiled.ptxVersion >= 90;
-    return cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
-                      "cudaStreamCreateWithFlags", err);
+    failed = cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
+                        "cudaStreamCreateWithFlags", err);
+    void *arrivals = NULL;
+    if (!failed)
+        failed = cuda_device_alloc(c, &arrivals, CUDA_ARRIVALS * sizeof *c->arrivals, err);
+    c->arrivals = (unsigned *)arrivals;
+    return failed ? failed : cuda_clear(c, arrivals, CUDA_ARRIVALS * sizeof *c->arrivals, err);
 }
 
 extern "C" int live_cuda_devices(void)
@@ -639,6 +645,7 @@ extern "C" int live_backend_cuda(live_backend **out, int device, bool invariant,
     c->base.type = &cuda_type;
     c->base.threads = 1;
     c->base.invariant = invariant;
+    c->base.prefetch_bytes = CUDA_PREFETCH;
     c->ordinal = device;
     snprintf(c->base.device, sizeof c->base.device, "cuda:%d", device);
     failed = prepare(c, err);

@@ -38,6 +38,8 @@ enum {
     CUDA_STAGES = 4,          // uploads of lists that may be under way
     CUDA_INVARIANT_ROWS = 128, // of every product of an invariant backend
     CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS: what it recommends for compute capability 9.0
+    CUDA_ARRIVALS = 4096,      // groups of blocks of a launch that wait for their last one
+    CUDA_PREFETCH = 16 << 20,  // bytes of weights; more push each other out of the L2 cache
     CUDA_SHARED = 48 << 10,    // bytes of shared memory that a launch may ask for without more ado
     CUDA_SHARED_KERNELS = 64,  // kernels that have asked for more and are remembered
 };
@@ -64,6 +66,7 @@ typedef enum cuda_scratch_use {
     CUDA_ACTIVATIONS, // in the weights' dtype, for cuBLAS
     CUDA_PRODUCTS,    // of fixed shape, of an invariant backend
     CUDA_PARTIALS,    // of the attention
+    CUDA_SUMS,        // of products whose k is split among blocks
     CUDA_LAWS,        // of what top-k and top-p keep
     CUDA_MEETING,     // of laws that meet
     CUDA_SCRATCHES,
@@ -114,6 +117,7 @@ typedef struct live_cuda {
     bool follows;        // the last work of the stream is a kernel of ours
     cudaStream_t stream;
     struct cuda_blas *blas; // NULL until a product needs it (blas.cu)
+    unsigned *arrivals;     // [CUDA_ARRIVALS] blocks of a group that have come; 0 between kernels
 
     cuda_pass pass;
     const live_batch *batch; // of the pass, or NULL
@@ -163,18 +167,20 @@ int cuda_scatter(live_backend *b, float *out, const float *in, int64_t width, li
                  dsc_error *err);
 int cuda_norm(live_backend *b, float *out, const float *in, const float *weight, const float *bias,
               live_norm kind, double epsilon, int64_t rows, int64_t width, dsc_error *err);
-int cuda_activate(live_backend *b, float *out, const float *in, live_activation kind, int64_t rows,
-                  int64_t width, dsc_error *err);
 int cuda_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);
-int cuda_matmul(live_backend *b, float *out, const live_matrix *w, const float *bias,
-                const float *in, int64_t rows, bool add, dsc_error *err); // matmul.cu
+int cuda_product(live_backend *b, void *out, const void *in, int64_t rows, const live_product *p,
+                 dsc_error *err); // product.cu
+// cuda_norm with a result in `dtype`.
+int cuda_norm_to(live_cuda *c, void *out, dsc_dtype dtype, const float *in, const float *weight,
+                 const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
+                 dsc_error *err); // rows.cu
 // out[rows][w->rows] = in times w transposed + beta out, `in` in w's dtype; by cuBLAS.
 int cuda_gemm(live_cuda *c, float *out, const live_matrix *w, const void *in, int64_t rows,
               float beta, dsc_error *err); // blas.cu
 void cuda_close_blas(live_cuda *c);
 int cuda_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
                 const live_cache *cache, int64_t layer, dsc_error *err); // rotate.cu
-int cuda_attend(live_backend *b, float *out, const float *qkv, const live_attention *a,
+int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
                 const live_cache *cache, int64_t layer, dsc_error *err); // attend.cu
 int cuda_select(live_backend *b, int32_t *token, float *margin, const float *logits, int64_t rows,
                 int64_t vocab, dsc_error *err); // select.cu
@@ -314,6 +320,17 @@ __device__ __forceinline__ float cuda_element(const void *p, dsc_dtype dtype, in
     if (dtype == DSC_F16)
         return __half2float(((const __half *)p)[i]);
     return __bfloat162float(((const __nv_bfloat16 *)p)[i]);
+}
+
+// Element i of such an array, rounded.
+__device__ __forceinline__ void cuda_store(void *out, dsc_dtype dtype, int64_t i, float x)
+{
+    if (dtype == DSC_F32)
+        ((float *)out)[i] = x;
+    else if (dtype == DSC_F16)
+        ((__half *)out)[i] = cuda_round<__half>(x);
+    else
+        ((__nv_bfloat16 *)out)[i] = cuda_round<__nv_bfloat16>(x);
 }
 
 // Eight numbers from a 16-byte aligned address, in one load (F32: two).

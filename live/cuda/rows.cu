@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on rows of activations: embed, gather, scatter, norm, activate, add. They move a few
+// Operations on rows of activations: embed, gather, scatter, norm, add. They move a few
 // hundred kilobytes at most while a forward pass reads the weights' gigabytes, so what they cost is
 // latency: each is one launch, without a second pass over global memory where it can be avoided.
 #include "live/cuda/cuda.cuh"
@@ -99,12 +99,11 @@ int cuda_scatter(live_backend *b, float *out, const float *in, int64_t width, li
 // A block per row, about 4 numbers a thread. The row is read from global memory once and then from
 // the L1 cache. The layer norm's variance is that of the differences from the mean (two passes), as
 // the one-pass formula cancels. `out` may be `in`: each number is read and written by one thread.
-static __global__ void norm_kernel(float *out, const float *in, const float *weight,
+static __global__ void norm_kernel(void *out, dsc_dtype dtype, const float *in, const float *weight,
                                    const float *bias, bool centred, float epsilon, int64_t width)
 {
     cuda_wait_previous();
     const float *x = in + blockIdx.x * width;
-    float *o = out + blockIdx.x * width;
     float mean = 0.0f;
     if (centred) {
         float sum = 0.0f;
@@ -118,8 +117,18 @@ static __global__ void norm_kernel(float *out, const float *in, const float *wei
     const float scale = 1.0f / sqrtf(cuda_block_sum(square) / (float)width + epsilon);
     for (int64_t i = threadIdx.x; i < width; i += blockDim.x) {
         const float y = (x[i] - mean) * scale * weight[i];
-        o[i] = bias ? y + bias[i] : y;
+        cuda_store(out, dtype, blockIdx.x * width + i, bias ? y + bias[i] : y);
     }
+}
+
+int cuda_norm_to(live_cuda *c, void *out, dsc_dtype dtype, const float *in, const float *weight,
+                 const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
+                 dsc_error *err)
+{
+    return rows == 0
+               ? DSC_OK
+               : cuda_launch(c, "norm", norm_kernel, rows, cuda_threads(width, 4), err, out, dtype,
+                             in, weight, bias, kind == LIVE_LAYER_NORM, (float)epsilon, width);
 }
 
 int cuda_norm(live_backend *b, float *out, const float *in, const float *weight, const float *bias,
@@ -127,48 +136,9 @@ int cuda_norm(live_backend *b, float *out, const float *in, const float *weight,
 {
     live_cuda *c = cuda_of(b);
     const int failed = cuda_use(c, err);
-    if (failed || rows == 0)
-        return failed;
-    return cuda_launch(c, "norm", norm_kernel, dim3((unsigned)rows), cuda_threads(width, 4), err,
-                       out, in, weight, bias, kind == LIVE_LAYER_NORM, (float)epsilon, width);
-}
-
-static __device__ __forceinline__ float activation(float x, live_activation kind)
-{
-    if (kind == LIVE_GELU)
-        return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
-    if (kind == LIVE_GELU_TANH) // sqrt(2 / pi)
-        return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
-    return x / (1.0f + expf(-x));
-}
-
-// A thread per number of the result.
-static __global__ void activate_kernel(float *out, const float *in, live_activation kind,
-                                       int64_t count, int64_t width)
-{
-    cuda_wait_previous();
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count)
-        return;
-    if (kind == LIVE_SILU_GATE) {
-        const int64_t row = i / width, col = i % width;
-        const float *x = in + row * 2 * width + col;
-        out[i] = activation(x[0], LIVE_SILU) * x[width];
-    } else {
-        out[i] = activation(in[i], kind);
-    }
-}
-
-int cuda_activate(live_backend *b, float *out, const float *in, live_activation kind, int64_t rows,
-                  int64_t width, dsc_error *err)
-{
-    live_cuda *c = cuda_of(b);
-    const int failed = cuda_use(c, err);
-    const int64_t count = rows * width;
-    if (failed || count == 0)
-        return failed;
-    return cuda_launch(c, "activate", activate_kernel, dim3((unsigned)cuda_blocks(count, 256)), 256,
-                       err, out, in, kind, count, width);
+    return failed
+               ? failed
+               : cuda_norm_to(c, out, DSC_F32, in, weight, bias, kind, epsilon, rows, width, err);
 }
 
 // A thread per number.

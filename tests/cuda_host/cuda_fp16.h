@@ -28,8 +28,9 @@ static inline __half __float2half_rn(float x)
     const unsigned short sign = std::signbit(x) ? 0x8000 : 0;
     if (x != x)
         return {0x7fff};
-    int exponent = 0;
-    std::frexp(x, &exponent); // |x| in [2^(exponent - 1), 2^exponent)
+    int exponent = -13; // of zero and of subnormal numbers
+    if (x != 0.0f)
+        std::frexp(x, &exponent); // |x| in [2^(exponent - 1), 2^exponent)
     exponent = std::max(exponent, -13);
     // In units of the last place, to the nearest even one; a carry moves into the exponent.
     const float units = std::nearbyint(std::ldexp(std::fabs(x), 11 - exponent));

@@ -26,11 +26,12 @@
 #include <ucontext.h>
 
 #define __global__
+#define __host__
 #define __device__
 #define __forceinline__ inline
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 
 struct float2 {
     float x, y;
@@ -186,6 +187,15 @@ template <typename T> static inline T shuffle(unsigned mask, T mine, int lane)
     memcpy(&theirs, &exchange[(size_t)turn * half + (size_t)(first + lane % 32)], sizeof theirs);
     return theirs;
 }
+
+// What all lanes of the thread's warp offer.
+static inline void offers(uint64_t (&all)[32], uint64_t mine)
+{
+    const size_t half = threads.size();
+    const int turn = threads[(size_t)current].turn % 2;
+    shuffle(0xffffffffu, mine, 0);
+    memcpy(all, &exchange[(size_t)turn * half + (size_t)(current / 32 * 32)], sizeof all);
+}
 } // namespace emulated
 
 static inline void __syncthreads()
@@ -220,12 +230,12 @@ static inline int __syncthreads_count(bool vote)
 static inline unsigned __ballot_sync(unsigned mask, bool vote)
 {
     unsigned all = 0;
-    const int first = emulated::current / 32 * 32;
-    const size_t half = emulated::threads.size();
-    const int turn = emulated::threads[(size_t)emulated::current].turn % 2;
-    emulated::shuffle(mask, (uint64_t)vote, 0);
+    uint64_t votes[32];
+    if (mask != 0xffffffffu)
+        emulated::stop("a part of a warp");
+    emulated::offers(votes, vote);
     for (int lane = 0; lane < 32; lane++)
-        all |= (unsigned)emulated::exchange[(size_t)turn * half + (size_t)(first + lane)] << lane;
+        all |= (unsigned)votes[lane] << lane;
     return all;
 }
 
@@ -262,6 +272,14 @@ static inline float __uint_as_float(unsigned x)
     float f;
     memcpy(&f, &x, sizeof f);
     return f;
+}
+
+static inline void __threadfence()
+{
+}
+template <typename T> static inline T __ldcg(const T *p)
+{
+    return *p;
 }
 
 static inline unsigned __float_as_uint(float f)

@@ -3,6 +3,8 @@
 // real one. See cuda_runtime.h in this folder.
 #include "cuda_runtime.h"
 
+#include "mma.h"
+
 #include <cmath>
 
 using std::isnan;
@@ -21,14 +23,16 @@ bool emulated_no_kernels, emulated_no_blas;
 #include "live/cuda/backend_cuda.cu"
 #include "live/cuda/blas.cu"
 #include "live/cuda/cut.cu"
-#include "live/cuda/matmul.cu"
 #include "live/cuda/meet.cu"
 #include "live/cuda/memory.cu"
 #include "live/cuda/probe.cu"
+#include "live/cuda/product.cu"
 #include "live/cuda/rotate.cu"
 #include "live/cuda/rows.cu"
 #include "live/cuda/select.cu"
+#include "live/cuda/skinny.cu"
 #include "live/cuda/summarize.cu"
+#include "live/cuda/tensor.cu"
 
 // Asks for scratch memory as an operation does.
 extern "C" int emulated_scratch(live_backend *b, int use, size_t bytes, dsc_error *err)

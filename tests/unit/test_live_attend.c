@@ -56,7 +56,7 @@ static void check_rotate(int64_t heads, int64_t kv_heads, int64_t head, int64_t 
     float *freq = numbers(rotated / 2 + 1, 2), *qn = numbers(head, 3), *kn = numbers(head, 4);
     double want[256];
     live_cache cache = cache_new(2, SEQUENCES, SLOTS, kv_heads * head);
-    live_attention a = {heads, kv_heads, head, 1, 0};
+    live_attention a = {heads, kv_heads, head, 1, 0, false};
     live_rotation r = {freq, rotated, norms ? qn : NULL, norms ? kn : NULL, 1e-6};
     begin(&batch);
     assert_ok(backend->type->rotate(backend, qkv, &r, &a, &cache, 1, &err), err);
@@ -151,7 +151,7 @@ static void check_attend(int64_t tokens, int64_t prefix, int64_t window, int64_t
             ((float *)cache.v[0])[s * slots * cache.width + i] =
                 (float)uniform(30 + (uint64_t)s, i);
         }
-    live_attention a = {heads, kv_heads, head, 3 / sqrt((double)head), window};
+    live_attention a = {heads, kv_heads, head, 3 / sqrt((double)head), window, false};
     int64_t rows = tokens * SEQUENCES;
     float *qkv = numbers(rows * all * head, 1), *out = poison(rows * heads * head);
     double want[256];
@@ -245,7 +245,7 @@ static void pass(model *m, const live_batch *batch, float *logits)
 {
     const live_backend_type *t = backend->type;
     const int64_t n = batch->tokens;
-    const live_attention a = {HEADS, 1, HEAD, 1 / sqrt(HEAD), 0};
+    const live_attention a = {HEADS, 1, HEAD, 1 / sqrt(HEAD), 0, false};
     const live_rotation r = {m->inv_freq, HEAD, m->norm, m->norm, 1e-6};
     dsc_error err;
     float *state = poison(n * HIDDEN), *normed = poison(n * HIDDEN),
@@ -257,18 +257,18 @@ static void pass(model *m, const live_batch *batch, float *logits)
         assert_ok(
             t->norm(backend, normed, state, m->norm, NULL, LIVE_RMS_NORM, 1e-6, n, HIDDEN, &err),
             err);
-        assert_ok(t->matmul(backend, qkv, &m->qkv, NULL, normed, n, false, &err), err);
+        assert_ok(live_matmul(backend, qkv, &m->qkv, NULL, normed, n, false, &err), err);
         assert_ok(t->rotate(backend, qkv, &r, &a, &m->cache, layer, &err), err);
         assert_ok(t->attend(backend, mixed, qkv, &a, &m->cache, layer, &err), err);
-        assert_ok(t->matmul(backend, state, &m->out, NULL, mixed, n, true, &err), err);
+        assert_ok(live_matmul(backend, state, &m->out, NULL, mixed, n, true, &err), err);
         assert_ok(t->norm(backend, normed, state, m->norm, m->norm, LIVE_LAYER_NORM, 1e-6, n,
                           HIDDEN, &err),
                   err);
-        assert_ok(t->matmul(backend, up, &m->up, NULL, normed, n, false, &err), err);
-        assert_ok(t->activate(backend, acted, up, LIVE_SILU_GATE, n, FEED, &err), err);
-        assert_ok(t->matmul(backend, state, &m->down, NULL, acted, n, true, &err), err);
+        assert_ok(live_matmul(backend, up, &m->up, NULL, normed, n, false, &err), err);
+        assert_ok(live_cpu_activate(backend, acted, up, LIVE_SILU_GATE, n, FEED, &err), err);
+        assert_ok(live_matmul(backend, state, &m->down, NULL, acted, n, true, &err), err);
     }
-    assert_ok(t->matmul(backend, logits, &m->embed, NULL, state, n, false, &err), err);
+    assert_ok(live_matmul(backend, logits, &m->embed, NULL, state, n, false, &err), err);
     end();
     drop(state), drop(normed), drop(qkv), drop(mixed), drop(up), drop(acted);
 }

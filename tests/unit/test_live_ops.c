@@ -126,7 +126,7 @@ static void check_product(int64_t rows, int64_t outs, int64_t cols, dsc_dtype dt
     live_matrix w = matrix(outs, cols, dtype, 1);
     float *in = numbers(rows * cols, 2), *b = numbers(outs, 3);
     float *out = add ? numbers(rows * outs, 4) : poison(rows * outs);
-    assert_ok(backend->type->matmul(backend, out, &w, bias ? b : NULL, in, rows, add, &err), err);
+    assert_ok(live_matmul(backend, out, &w, bias ? b : NULL, in, rows, add, &err), err);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < outs; j++) {
             double want = (bias ? b[j] : 0) + (add ? (float)uniform(4, i * outs + j) : 0);
@@ -161,9 +161,8 @@ static void test_matmul(void **state)
     dsc_error err;
     float one = 1, out = 1;
     live_matrix none = {&one, DSC_F32, 0, 1}, wrong = {&one, DSC_I8, 1, 1};
-    assert_ok(backend->type->matmul(backend, &out, &none, NULL, &one, 1, false, &err), err);
-    assert_int_equal(backend->type->matmul(backend, &out, &wrong, NULL, &one, 1, false, &err),
-                     DSC_EUSAGE);
+    assert_ok(live_matmul(backend, &out, &none, NULL, &one, 1, false, &err), err);
+    assert_int_equal(live_matmul(backend, &out, &wrong, NULL, &one, 1, false, &err), DSC_EUSAGE);
 }
 
 // Row i of a product of few rows, or of any number when the backend is invariant, has the bits that
@@ -183,23 +182,23 @@ static void test_matmul_bits(void **state)
               *out = poison(MOST * outs);
         backend->threads = 1;
         for (int64_t i = 0; i < MOST; i++)
-            assert_ok(backend->type->matmul(backend, alone + i * outs, &w, NULL, in + i * cols, 1,
-                                            false, &err),
-                      err);
+            assert_ok(
+                live_matmul(backend, alone + i * outs, &w, NULL, in + i * cols, 1, false, &err),
+                err);
         backend->threads = 3;
         for (int64_t rows = 1; rows < LIVE_BLAS_ROWS; rows += rows < 50 ? 1 : 11) {
-            assert_ok(backend->type->matmul(backend, out, &w, NULL, in, rows, false, &err), err);
+            assert_ok(live_matmul(backend, out, &w, NULL, in, rows, false, &err), err);
             same_bits(out, alone, rows * outs);
         }
         backend->invariant = true;
-        assert_ok(backend->type->matmul(backend, out, &w, NULL, in, MOST, false, &err), err);
+        assert_ok(live_matmul(backend, out, &w, NULL, in, MOST, false, &err), err);
         same_bits(out, alone, MOST * outs);
         backend->invariant = false;
         // Through OpenBLAS: not the same bits, but the same with any number of threads.
         float *again = poison(MOST * outs);
-        assert_ok(backend->type->matmul(backend, out, &w, NULL, in, MOST, false, &err), err);
+        assert_ok(live_matmul(backend, out, &w, NULL, in, MOST, false, &err), err);
         backend->threads = 1;
-        assert_ok(backend->type->matmul(backend, again, &w, NULL, in, MOST, false, &err), err);
+        assert_ok(live_matmul(backend, again, &w, NULL, in, MOST, false, &err), err);
         same_bits(out, again, MOST * outs);
         backend->threads = 2;
         drop(w.data), drop(in), drop(alone), drop(out), drop(again);
@@ -258,7 +257,7 @@ static void test_activate(void **state)
             float *in = numbers(rows * stride, 1), *out = poison(rows * n);
             for (int64_t i = 0; i < rows * stride; i++)
                 in[i] *= i % 5 ? 8 : 120; // also where an exponential would overflow
-            assert_ok(backend->type->activate(backend, out, in, kind, rows, n, &err), err);
+            assert_ok(live_cpu_activate(backend, out, in, kind, rows, n, &err), err);
             for (int64_t i = 0; i < rows * n; i++) {
                 const float *row = in + i / n * stride;
                 double want =
@@ -266,7 +265,7 @@ static void test_activate(void **state)
                 assert_close(out[i], want, 3e-7 * fabs(want) + 2e-6);
             }
             in[0] = NAN;
-            assert_ok(backend->type->activate(backend, out, in, kind, 1, n, &err), err);
+            assert_ok(live_cpu_activate(backend, out, in, kind, 1, n, &err), err);
             assert_true(isnan(out[0]));
             drop(in), drop(out);
         }
