@@ -22,6 +22,12 @@ enum {
     SKINNY_GROUP = SKINNY_VECTORS * CUDA_LANES, // vectors of a row that a warp reads at once
 };
 
+// Blocks that a multiprocessor holds at once.
+template <typename T> static constexpr int skinny_beside(int64_t rows)
+{
+    return rows == 1 && sizeof(T) == 2 ? 2 : 1;
+}
+
 // Numbers in 16 bytes.
 template <typename T> static constexpr int skinny_each = 16 / (int)sizeof(T);
 
@@ -132,26 +138,23 @@ static __device__ __forceinline__ void skinny_pair(const weights_job &j, int64_t
 
 // sum[e][r] = row e of the pair . row r of the activations, in every lane. A lane adds up its
 // vectors in two chains, those of even and of odd number, then lanes join by halves: the order
-// depends on k only.
+// depends on k only. Behind the end of a row its last vector is read again: it meets zeros.
 template <typename T, int ROWS>
 static __device__ __forceinline__ void skinny_sums(float (&sum)[SKINNY_PAIR][ROWS],
-                                                   const uint4 *first, const uint4 *second,
-                                                   const uint4 *shared, int64_t vectors,
-                                                   int64_t padded)
+                                                   const uint4 *const (&row)[SKINNY_PAIR],
+                                                   const uint4 *shared, int vectors, int padded)
 {
     constexpr int each = skinny_each<T>;
-    const int lane = threadIdx.x % CUDA_LANES;
-    const uint4 *const row[SKINNY_PAIR] = {first, second};
     float chain[SKINNY_PAIR][ROWS][2] = {};
-    for (int64_t base = lane; base < padded; base += SKINNY_GROUP) {
+    for (int base = threadIdx.x % CUDA_LANES; base < padded; base += SKINNY_GROUP) {
         uint4 raw[SKINNY_PAIR][SKINNY_VECTORS];
 #pragma unroll
-        for (int i = 0; i < SKINNY_VECTORS; i++)
+        for (int i = 0; i < SKINNY_VECTORS; i++) {
+            const int at = base + i * CUDA_LANES;
 #pragma unroll
-            for (int e = 0; e < SKINNY_PAIR; e++) {
-                const int64_t at = base + i * CUDA_LANES;
-                raw[e][i] = at < vectors ? weights_load(row[e] + at) : uint4{};
-            }
+            for (int e = 0; e < SKINNY_PAIR; e++)
+                raw[e][i] = weights_load(row[e] + (at < vectors ? at : vectors - 1));
+        }
 #pragma unroll
         for (int i = 0; i < SKINNY_VECTORS; i++) {
             float w[SKINNY_PAIR][each];
@@ -178,12 +181,13 @@ static __device__ __forceinline__ void skinny_sums(float (&sum)[SKINNY_PAIR][ROW
 }
 
 template <typename T, int ROWS>
-static __global__ void __launch_bounds__(SKINNY_WARPS *CUDA_LANES, ROWS == 1 ? 2 : 1)
+static __global__ void __launch_bounds__(SKINNY_WARPS *CUDA_LANES, skinny_beside<T>(ROWS))
     skinny_kernel(weights_job j)
 {
     const int lane = threadIdx.x % CUDA_LANES;
     const int64_t step = (int64_t)gridDim.x * SKINNY_WARPS;
-    const int64_t pairs = (j.n + 1) / 2, vectors = j.k / skinny_each<T>;
+    const int64_t pairs = (j.n + 1) / 2;
+    const int vectors = (int)(j.k / skinny_each<T>), padded = (int)skinny_padded<T>(j.k);
     int64_t p = (int64_t)blockIdx.x * SKINNY_WARPS + threadIdx.x / CUDA_LANES, first, second;
     if (p < pairs) {
         skinny_pair(j, p, first, second);
@@ -198,9 +202,10 @@ static __global__ void __launch_bounds__(SKINNY_WARPS *CUDA_LANES, ROWS == 1 ? 2
     for (; p < pairs; p += step) {
         float sum[SKINNY_PAIR][ROWS];
         skinny_pair(j, p, first, second);
-        skinny_sums<T, ROWS>(sum, (const uint4 *)((const T *)j.w + first * j.k),
-                             (const uint4 *)((const T *)j.w + second * j.k), shared, vectors,
-                             skinny_padded<T>(j.k));
+        const uint4 *const row[SKINNY_PAIR] = {
+            weights_fixed((const uint4 *)j.w + first * vectors),
+            weights_fixed((const uint4 *)j.w + second * vectors)};
+        skinny_sums<T, ROWS>(sum, row, shared, vectors, padded);
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             if (lane == 2 * r)
@@ -223,7 +228,7 @@ static int skinny_rows(live_cuda *c, const weights_job *job, bool *done, dsc_err
         return DSC_OK;
     *done = true;
     // As many blocks as run at once, two of 16 warps where their registers and memory allow it.
-    const int64_t beside = j.rows == 1 && 2 * bytes + 2048 <= c->shared_bytes ? 2 : 1;
+    const int64_t beside = 2 * bytes + 2048 <= c->shared_bytes ? skinny_beside<T>(j.rows) : 1;
     const int64_t wanted = cuda_blocks((j.n + 1) / 2, SKINNY_WARPS);
     const int64_t blocks = wanted < beside * c->processors ? wanted : beside * c->processors;
     const int64_t warps = blocks * SKINNY_WARPS, row = j.k * (int64_t)sizeof(T);

@@ -137,15 +137,6 @@ static __device__ __forceinline__ void tensor_step(float (&sum)[TILES][4][4],
     }
 }
 
-// The compiler takes the address as it is, and does not make it anew at each use.
-static __device__ __forceinline__ const uint4 *tensor_fixed(const uint4 *p)
-{
-#ifdef __CUDACC__
-    asm volatile("" : "+l"(p));
-#endif
-    return p;
-}
-
 // What a thread copies of each chunk of activations: vector threadIdx % 16 of every sixteenth row.
 // Behind the last row that is read again, since its sums are not used; behind the end of k there
 // are zeros, which weights of any kind may be multiplied by.
@@ -156,7 +147,7 @@ template <int TILES> struct tensor_copies {
 
     __device__ __forceinline__ tensor_copies(const tensor_job &t, int first)
     {
-        from = tensor_fixed((const uint4 *)t.j.in);
+        from = weights_fixed((const uint4 *)t.j.in);
         row = threadIdx.x / TENSOR_VECTORS;
         last = (int)t.j.rows - 1;
         vectors = (int)(t.j.k / 8);
@@ -190,7 +181,7 @@ static __device__ __forceinline__ void tensor_rows(const uint4 *(&row)[4], const
     for (int r = 0; r < 4; r++) {
         int64_t at = column + g + r % 2 * 8 + (j.gated ? 0 : r / 2 * 16);
         at = (at < width ? at : width - 1) + (j.gated && r / 2 ? width : 0);
-        row[r] = tensor_fixed((const uint4 *)j.w + at * (j.k / 8));
+        row[r] = weights_fixed((const uint4 *)j.w + at * (j.k / 8));
     }
 }
 

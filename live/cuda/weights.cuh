@@ -74,6 +74,15 @@ static __device__ __forceinline__ void weights_prefetch(const void *p)
 #endif
 }
 
+// The compiler takes the address as it is, and does not make it anew at each use.
+static __device__ __forceinline__ const uint4 *weights_fixed(const uint4 *p)
+{
+#ifdef __CUDACC__
+    asm volatile("" : "+l"(p));
+#endif
+    return p;
+}
+
 // Products of a few rows (skinny.cu); DSC_OK and *done when they are of a shape that the kernel is
 // made for.
 int cuda_skinny(live_cuda *c, const weights_job *j, dsc_dtype dtype, bool *done, dsc_error *err);
