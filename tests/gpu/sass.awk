@@ -55,12 +55,10 @@ function plain(name) {
 # Numbers of the general registers in `text`, each taken as `wide` of them (at least two when it
 # says .64), after what `list` has.
 function registers(list, text, wide,    n, count, i) {
-    while (match(text, /[A-Z]*R[0-9]+/)) {
-        n = substr(text, RSTART, RLENGTH)
+    gsub(/UR[0-9]+/, "", text) # uniform registers
+    while (match(text, /R[0-9]+/)) {
+        n = substr(text, RSTART + 1, RLENGTH - 1) + 0
         text = substr(text, RSTART + RLENGTH)
-        if (n !~ /^R/) # uniform registers, UR4
-            continue
-        n = substr(n, 2) + 0
         count = wide > 1 ? wide : substr(text, 1, 3) == ".64" ? 2 : 1
         for (i = 0; i < count; i++)
             list = list " " n + i

@@ -51,7 +51,7 @@ command -v "${NVDISASM_PATH:-nvdisasm}" >/dev/null || skip "no nvdisasm on PATH 
 for filter in cu++filt c++filt; do
     command -v $filter >/dev/null && break
 done
-command -v $filter >/dev/null || skip "no cu++filt and no c++filt on PATH"
+command -v "$filter" >/dev/null || skip "no cu++filt and no c++filt on PATH"
 
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
