@@ -12,8 +12,8 @@
 # together; a load whose result is consumed before the next load is issued counts alone.
 #
 # A loop is what lies between the target of a backward branch and the branch. After an unconditional
-# jump nothing is in flight: what runs next came from elsewhere. A kernel whose loops have none of the
-# loads that are asked for is taken as one straight line.
+# jump nothing is in flight: what runs next came from elsewhere. A kernel whose loops have none of
+# the loads that are asked for is taken as one straight line.
 
 # ---- text to numbers -----------------------------------------------------------------------------
 

@@ -6,10 +6,10 @@
 #
 #   sass.sh [--arch sm_90] [--table] [--expect FILE] [BUILD | FILE.o | FILE.cubin | FILE.cu]...
 #
-# BUILD is a build folder (default: the current one), whose live/cuda/*.lo name the objects. A kernel
-# file whose object is not there, or has no code for the architecture, is compiled. --table prints
-# the table of README.md in place of the verdicts. The exit code is 0, 1 when an expectation is
-# broken, 2 for usage, 77 without cuobjdump, nvdisasm or a demangler.
+# BUILD is a build folder (default: the current one), whose live/cuda/*.lo name the objects. A
+# kernel file whose object is not there, or has no code for the architecture, is compiled. --table
+# prints the table of README.md in place of the verdicts. The exit code is 0, 1 when an expectation
+# is broken, 2 for usage, 77 without cuobjdump, nvdisasm or a demangler.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 top=$(cd "$here/../.." && pwd) || exit 99
@@ -92,10 +92,9 @@ object_of() { # build folder, kernel file
 }
 
 if [ $table = 1 ]; then
-    cat <<'EOF'
-| kernel | registers | spills, stack bytes | shared bytes | loads in flight x bytes | grouped loads | loads | cp.async | MMA | FFMA | prefetches | loop |
-|---|---|---|---|---|---|---|---|---|---|---|---|
-EOF
+    printf '| %s ' kernel registers 'spills, stack bytes' 'shared bytes' \
+        'loads in flight x bytes' 'grouped loads' loads cp.async MMA FFMA prefetches loop
+    printf '|\n|---|---|---|---|---|---|---|---|---|---|---|---|\n'
 fi
 for path; do
     if [ -d "$path" ]; then
