@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_ops --bench: how long the operations of a model of 8 G parameters take on the device, as
-// CSV. Each is asked for many times in one pass, which the device replays (a graph), so that times
-// are those of the work and not of asking for it. Matrices are taken in turn out of more than any
+// CSV, all of them or the sections that are named. Each is asked for many times in one pass, which
+// the device replays (a graph), so that times are those of the work and not of asking for it: the
+// first pass runs as it comes, the second is captured, the third is replayed, and only those after
+// it are timed. Matrices are taken in turn out of more than any
 // cache holds. `share` is of the read bandwidth that is measured first. Products of 4 and of 5 rows
 // are made by different kernels. What rules ask where laws meet is waited for each time, as they
 // do.
@@ -12,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WARM = 3, ROUNDS = 7 };
 
@@ -83,8 +86,9 @@ static void one_product(bench *x, void *user, int i)
         "matmul");
 }
 
-static void bench_products(bench *x, dsc_dtype dtype)
+static void bench_products(bench *x)
 {
+    const dsc_dtype dtype = DSC_BF16;
     static const int64_t shapes[][2] = {
         {6144, 4096}, {4096, 4096}, {28672, 4096}, {4096, 14336}, {128256, 4096}};
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 8, 16, 32, 64, 128};
@@ -116,19 +120,22 @@ static void bench_products(bench *x, dsc_dtype dtype)
     }
 }
 
-// --- the operations between them, of one layer
-// -----------------------------------------------------
+// --- the operations of one layer between them ----------------------------------------------------
+
+enum { HEADS = 32, KV_HEADS = 8, HEAD = 128, HIDDEN = 4096, FEED = 14336, VOCAB = 128256 };
+enum { LAYERS = 16, SLOTS = 8448, MOST_TOKENS = 128, REPEATS = 64 };
+static const int64_t layer_tokens[] = {1, 4, 16, 64, MOST_TOKENS};
+enum { LAYER_TOKENS = sizeof layer_tokens / sizeof *layer_tokens };
 
 typedef struct layer {
     float *qkv, *out, *weight, *freq;
     int32_t *token;
+    void *k[LAYERS], *v[LAYERS];
     live_cache cache;
     live_attention attention;
     live_rotation rotation;
     int64_t tokens;
 } layer;
-
-enum { HEADS = 32, KV_HEADS = 8, HEAD = 128, HIDDEN = 4096, FEED = 14336, VOCAB = 128256 };
 
 static void one_attend(bench *x, void *user, int i)
 {
@@ -193,7 +200,7 @@ static void one_summarize(bench *x, void *user, int i)
 // Of nearly flat rows, of which top-p keeps most: the most that there is to read.
 static void bench_laws(bench *x)
 {
-    enum { MOST = 16, BLOCKS = (VOCAB + 127) / 128, REPEATS = 64 };
+    enum { MOST = 16, BLOCKS = (VOCAB + 127) / 128 };
     static const struct {
         const char *name;
         live_sampling law;
@@ -333,57 +340,118 @@ static void bench_meeting(bench *x)
         b->type->free_host(b, host[i]);
 }
 
-static void bench_layer(bench *x, dsc_dtype dtype)
+// `caches`: how many layers have keys and values.
+static void layer_new(bench *x, layer *l, dsc_dtype kept, int caches)
 {
-    enum { LAYERS = 16, SLOTS = 8448, MOST = 128, REPEATS = 64 };
-    static const int64_t tokens[] = {1, 4, 16, 64, 128}, contexts[] = {128, 512, 2048, 8192};
-    live_backend *b = x->c->device;
-    const dsc_dtype kept = b->type->cache_dtype(dtype);
-    void *k[LAYERS], *v[LAYERS];
-    for (int i = 0; i < LAYERS; i++) {
-        k[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
-        v[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
+    *l = (layer){.qkv = device_memory(x, DSC_F32, (int64_t)MOST_TOKENS * VOCAB),
+                 .out = device_memory(x, DSC_F32, (int64_t)MOST_TOKENS * FEED),
+                 .weight = device_memory(x, DSC_F32, HIDDEN),
+                 .freq = device_memory(x, DSC_F32, HEAD / 2),
+                 .token = device_memory(x, DSC_F32, MOST_TOKENS),
+                 .cache = {l->k, l->v, kept, caches, 1, SLOTS, KV_HEADS * HEAD},
+                 .attention = {HEADS, KV_HEADS, HEAD, .0884, 0}};
+    l->rotation = (live_rotation){l->freq, HEAD, NULL, NULL, 0};
+    for (int i = 0; i < caches; i++) {
+        l->k[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
+        l->v[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
     }
-    layer l = {.qkv = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB),
-               .out = device_memory(x, DSC_F32, (int64_t)MOST * FEED),
-               .weight = device_memory(x, DSC_F32, HIDDEN),
-               .freq = device_memory(x, DSC_F32, HEAD / 2),
-               .token = device_memory(x, DSC_F32, MOST),
-               .cache = {k, v, kept, LAYERS, 1, SLOTS, KV_HEADS * HEAD},
-               .attention = {HEADS, KV_HEADS, HEAD, .0884, 0}};
-    l.rotation = (live_rotation){l.freq, HEAD, NULL, NULL, 0};
-    for (int t = 0; t < 5; t++) {
-        const double n = (double)(l.tokens = tokens[t]);
+}
+
+static void layer_free(bench *x, layer *l)
+{
+    live_backend *b = x->c->device;
+    for (int i = 0; i < l->cache.layers; i++) {
+        b->type->free(b, l->k[i]);
+        b->type->free(b, l->v[i]);
+    }
+    b->type->free(b, l->qkv);
+    b->type->free(b, l->out);
+    b->type->free(b, l->weight);
+    b->type->free(b, l->freq);
+    b->type->free(b, l->token);
+}
+
+static void bench_attention(bench *x)
+{
+    static const int64_t contexts[] = {128, 192, 512, 2048, 8192};
+    enum { CONTEXTS = sizeof contexts / sizeof *contexts };
+    const dsc_dtype kept = x->c->device->type->cache_dtype(DSC_BF16);
+    layer l;
+    layer_new(x, &l, kept, LAYERS);
+    for (int i = 0; i < LAYER_TOKENS * CONTEXTS; i++) {
+        const int64_t tokens = l.tokens = layer_tokens[i / CONTEXTS];
+        const int64_t context = contexts[i % CONTEXTS];
         char shape[64];
-        for (int i = 0; i < 4; i++) {
-            check_pass p = check_pass_new(x->c, tokens[t], 1, contexts[i], 0, false, 9);
-            snprintf(shape, sizeof shape, "%s %" PRId64 " behind %" PRId64, dsc_dtype_name(kept),
-                     tokens[t], contexts[i]);
-            line(x, "attend", shape, &p.batch, REPEATS, one_attend, &l,
-                 2. * (double)contexts[i] * KV_HEADS * HEAD * (double)dsc_dtype_bytes(kept),
-                 4. * n * (double)contexts[i] * HEADS * HEAD);
-            check_pass_free(&p);
-        }
-        check_pass p = check_pass_new(x->c, tokens[t], 1, 512, 0, false, 9);
-        snprintf(shape, sizeof shape, "F32 %" PRId64, tokens[t]);
+        check_pass p = check_pass_new(x->c, tokens, 1, context, 0, false, 9);
+        snprintf(shape, sizeof shape, "%s %" PRId64 " behind %" PRId64, dsc_dtype_name(kept),
+                 tokens, context);
+        line(x, "attend", shape, &p.batch, REPEATS, one_attend, &l,
+             2. * (double)context * KV_HEADS * HEAD * (double)dsc_dtype_bytes(kept),
+             4. * (double)(tokens * context) * HEADS * HEAD);
+        check_pass_free(&p);
+    }
+    layer_free(x, &l);
+}
+
+static void bench_rows(bench *x)
+{
+    layer l;
+    layer_new(x, &l, x->c->device->type->cache_dtype(DSC_BF16), LAYERS);
+    for (int t = 0; t < LAYER_TOKENS; t++) {
+        const double n = (double)(l.tokens = layer_tokens[t]);
+        char shape[64];
+        check_pass p = check_pass_new(x->c, l.tokens, 1, 512, 0, false, 9);
+        snprintf(shape, sizeof shape, "F32 %" PRId64, l.tokens);
         line(x, "rotate", shape, &p.batch, REPEATS, one_rotate, &l,
              8. * n * (HEADS + 2 * KV_HEADS) * HEAD, 0);
         line(x, "norm", shape, &p.batch, REPEATS, one_norm, &l, 8. * n * HIDDEN, 0);
         line(x, "select", shape, &p.batch, REPEATS, one_select, &l, 4. * n * VOCAB, 0);
         check_pass_free(&p);
     }
-    for (int i = 0; i < LAYERS; i++) {
-        b->type->free(b, k[i]);
-        b->type->free(b, v[i]);
-    }
-    b->type->free(b, l.qkv);
-    b->type->free(b, l.out);
-    b->type->free(b, l.weight);
-    b->type->free(b, l.freq);
-    b->type->free(b, l.token);
+    layer_free(x, &l);
 }
 
-void check_bench(check *c)
+// --- the sections --------------------------------------------------------------------------------
+
+static const struct {
+    const char *name;
+    void (*run)(bench *x);
+} sections[] = {{"products", bench_products},
+                {"attention", bench_attention},
+                {"rows", bench_rows},
+                {"sampling", bench_laws},
+                {"overlap", bench_meeting}};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+// Whether the first word of a list with commas is the name of this section.
+static bool is_section(const char *word, int section)
+{
+    const size_t length = strcspn(word, ",");
+    return length == strlen(sections[section].name) &&
+           !strncmp(word, sections[section].name, length);
+}
+
+static bool names(const char *list, int section)
+{
+    const char *word = list;
+    while (!is_section(word, section) && word[strcspn(word, ",")])
+        word += strcspn(word, ",") + 1;
+    return is_section(word, section);
+}
+
+bool check_bench_sections(const char *list)
+{
+    for (const char *word = list;; word++) {
+        int section = 0;
+        while (section < SECTIONS && !is_section(word, section))
+            section++;
+        word += strcspn(word, ",");
+        if (section == SECTIONS || !*word)
+            return section < SECTIONS;
+    }
+}
+
+void check_bench(check *c, const char *list)
 {
     bench x = {.c = c};
     live_probe probe;
@@ -392,8 +460,7 @@ void check_bench(check *c)
     printf("# reads %.1f GB/s, multiplies %.1f TFLOP/s of BF16\n", probe.read_bytes_s * 1e-9,
            probe.flops_s * 1e-12);
     printf("op,shape,us,GB/s,share,TFLOP/s\n");
-    bench_products(&x, DSC_BF16);
-    bench_layer(&x, DSC_BF16);
-    bench_laws(&x);
-    bench_meeting(&x);
+    for (int i = 0; i < SECTIONS; i++)
+        if (!*list || names(list, i))
+            sections[i].run(&x);
 }

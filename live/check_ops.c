@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_ops [--device cuda[:N]] [--quick] [--bench]: every operation of a device against the CPU's.
-// Exit code 0: all agree; 1: some do not; 77: there is no such device.
+// check_ops [--device cuda[:N]] [--quick] [--bench[=LIST]]: every operation of a device against the
+// CPU's. Exit code 0: all agree; 1: some do not; 2: usage; 3: the device's memory does not suffice;
+// 77: there is no such device.
 #include "live/check_ops.h"
 
 #include "base/memory.h"
@@ -17,7 +18,7 @@ void check_call(check *c, int status, const char *what)
     if (!status)
         return;
     fprintf(stderr, "check_ops: %s: %s\n", what, c->error.message);
-    exit(1);
+    exit(status == DSC_ENOMEM || status == DSC_EABSENT ? 3 : 1);
 }
 
 void check_line(check *c, bool good, double error, double tolerance, const char *format, ...)
@@ -260,31 +261,99 @@ void check_end(check *c)
 
 // --- the program ---------------------------------------------------------------------------------
 
-static int usage(void)
+typedef struct options {
+    const char *device, *sections; // sections: of the benchmark; "": all; NULL: the checks are run
+    bool open;                     // nothing is checked but that the device can be used
+} options;
+
+static const char usage[] =
+    "Usage: check_ops [--device cuda[:N]|cpu] [--quick] [--bench[=LIST]] [--prefetch-mb N] "
+    "[--open]\n"
+    "  --quick          leaves out the larger shapes and vocabularies\n"
+    "  --bench[=LIST]   measures times instead; LIST is any of\n"
+    "                   " BENCH_SECTIONS ", with commas between\n"
+    "  --prefetch-mb N  a product requests at most N MB of weights before its inputs are ready;\n"
+    "                   0 turns that off\n"
+    "  --open           opens the device and prints its memory and how fast it reads\n";
+
+// A number >= 0 and nothing after it.
+static bool read_megabytes(const char *text, double *out)
 {
-    fputs("Usage: check_ops [--device cuda[:N]] [--quick] [--bench]\n", stderr);
-    return 2;
+    char *end;
+    *out = strtod(text, &end);
+    return end > text && !*end && *out >= 0 && isfinite(*out);
+}
+
+static bool wrong(const char *option, const char *expected)
+{
+    fprintf(stderr, "check_ops: %s: expected %s\n", option, expected);
+    return false;
+}
+
+// The option at argv[*at]; *at becomes that of its value.
+static bool read_option(char **argv, int *at, check *c, options *o)
+{
+    const char *name = argv[*at], *value = argv[*at + 1];
+    const bool takes_value = !strcmp(name, "--device") || !strcmp(name, "--prefetch-mb");
+    if (takes_value && !value)
+        return wrong(name, "a value behind it");
+    *at += takes_value;
+    if (!strcmp(name, "--device"))
+        o->device = value;
+    else if (!strcmp(name, "--prefetch-mb"))
+        return read_megabytes(value, &c->prefetch_mb) ||
+               wrong(name, "a number of megabytes, 0 or more");
+    else if (!strcmp(name, "--quick"))
+        c->quick = true;
+    else if (!strcmp(name, "--open"))
+        o->open = true;
+    else if (!strcmp(name, "--bench"))
+        o->sections = "";
+    else if (!strncmp(name, "--bench=", 8))
+        return check_bench_sections(o->sections = name + 8) ||
+               wrong(name, "any of " BENCH_SECTIONS ", with commas between");
+    else
+        return wrong(name, "one of the options that --help lists");
+    return true;
+}
+
+// That a product runs shows more than that the device answers: a program without code for it, or a
+// library that is missing, fails here.
+static void check_open(check *c)
+{
+    double available = 0, total = 0;
+    live_probe probe;
+    check_call(c, c->device->type->memory(c->device, &available, &total, &c->error), "memory");
+    check_call(c, c->device->type->probe(c->device, DSC_F32, &probe, &c->error), "probe");
+    printf("%s: %.1f of %.1f GB are free, reads %.1f GB/s\n", c->device->device, available * 1e-9,
+           total * 1e-9, probe.read_bytes_s * 1e-9);
+}
+
+static void check_all(check *c, live_backend *invariant)
+{
+    check_rows(c);
+    check_products(c);
+    check_laws(c);
+    check_meeting(c);
+    check_attention(c);
+    check_passes(c);
+    check_invariance(c, invariant);
+    printf("%" PRId64 " passed, %" PRId64 " failed\n", c->passed, c->failed);
 }
 
 int main(int argc, char **argv)
 {
-    const char *device = "cuda";
-    check c = {.draws = 1};
-    bool bench = false;
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--device") && i + 1 < argc)
-            device = argv[++i];
-        else if (!strcmp(argv[i], "--quick"))
-            c.quick = true;
-        else if (!strcmp(argv[i], "--bench"))
-            bench = true;
-        else
-            return usage();
-    }
+    check c = {.draws = 1, .prefetch_mb = -1};
+    options o = {.device = "cuda"};
+    if (argc == 2 && !strcmp(argv[1], "--help"))
+        return fputs(usage, stdout) == EOF || fflush(stdout) ? 1 : 0;
+    for (int i = 1; i < argc; i++)
+        if (!read_option(argv, &i, &c, &o))
+            return 2;
     live_backend *invariant = NULL;
-    int status = live_backend_open(&c.device, device, 2, false, &c.error);
+    int status = live_backend_open(&c.device, o.device, 2, false, &c.error);
     if (!status)
-        status = live_backend_open(&invariant, device, 2, true, &c.error);
+        status = live_backend_open(&invariant, o.device, 2, true, &c.error);
     if (!status)
         status = live_backend_cpu(&c.cpu, 2, false, &c.error);
     if (status) {
@@ -292,18 +361,12 @@ int main(int argc, char **argv)
         return status == DSC_EABSENT ? 77 : dsc_exit_code(status);
     }
     printf("# %s against the CPU\n", c.device->device);
-    if (bench) {
-        check_bench(&c);
-    } else {
-        check_rows(&c);
-        check_products(&c);
-        check_laws(&c);
-        check_meeting(&c);
-        check_attention(&c);
-        check_passes(&c);
-        check_invariance(&c, invariant);
-        printf("%" PRId64 " passed, %" PRId64 " failed\n", c.passed, c.failed);
-    }
+    if (o.open)
+        check_open(&c);
+    else if (o.sections)
+        check_bench(&c, o.sections);
+    else
+        check_all(&c, invariant);
     c.device->type->close(c.device);
     invariant->type->close(invariant);
     c.cpu->type->close(c.cpu);

@@ -10,6 +10,8 @@
 typedef struct check {
     live_backend *cpu, *device;
     bool quick; // without the larger shapes
+    double
+        prefetch_mb; // of weights that a product requests ahead of time; < 0: the device's choice
     int64_t passed, failed;
     uint64_t draws; // of this run, for lists
     dsc_error error;
@@ -61,6 +63,12 @@ void check_meeting(check *c);   // compare, list, leave
 void check_attention(check *c); // rotate, attend, move
 void check_passes(check *c);    // passes that are replayed, memory
 void check_invariance(check *c, live_backend *invariant);
-void check_bench(check *c);
+// The sections of the benchmark: products of matrices; attention; the other operations of a layer;
+// cutting and drawing from logits; where a draft and a target distribution overlap.
+#define BENCH_SECTIONS "products, attention, rows, sampling, overlap"
+// Whether every word of a list with commas is one of them.
+bool check_bench_sections(const char *list);
+// Runs the sections of the list, all of them when it is empty.
+void check_bench(check *c, const char *sections);
 
 #endif
