@@ -22,8 +22,8 @@ static const dsc_option options[OPTIONS] = {
      .max = 1 << 12, .list = true, .help = "sequences in a pass; a:b as for --tokens"},
     {.name = "repeats", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "9", .min = 1,
      .max = 100000,
-     .help = "times that each pass is measured, in rounds of three: the mean of the rounds' "
-             "medians"},
+     .help = "times that each pass is measured, in rounds of three after three that are not "
+             "counted: the result is the mean of the rounds' medians"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.tsv",
      .help = "the table: what draftscope sim --cost table:FILE reads"},
     CLI_OPTION_FORCE,

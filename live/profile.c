@@ -26,7 +26,7 @@
 enum {
     MODELS = 2,
     PARTS = 5,    // columns of a model
-    WARM_UP = 2,  // passes that are not counted: graphs are captured, caches settle
+    WARM_UP = 3,  // passes of a cell that are not counted, in every round: see take_turns
     IN_A_ROW = 3, // that are, of a cell in a round
     DRAFTS = 2,   // of one token, between
     WORD = 64
@@ -172,6 +172,11 @@ static int pass_at(profile *p, bench *n, const int64_t at[3], double *time, dsc_
 // that; with two passes each, as a step has many drafts and plain decoding nothing but the target.
 // What the target's come behind is drafts of one token, from which a processor has to change over
 // to the wide arithmetic of many.
+// A GPU runs the first pass of a shape as it comes, captures the second in a graph and replays the
+// third, which uploads the graph; so the fourth is the first that costs what all later ones do. A
+// cell that needs more scratch memory makes the GPU forget its graphs, those of the other model
+// too. That happens in the first of the warm passes of that cell, since all models take part in it,
+// and the passes of every cell are warmed again in every round.
 static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, int to,
                       dsc_error *err)
 {

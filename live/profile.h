@@ -25,8 +25,8 @@ typedef struct live_profile_options {
 } live_profile_options;
 
 // Fills *t: comment lines with what the device was measured to do, columns, and a row for each
-// cell, sorted as the cost table wants it. Passes are run before any is timed. Memory is
-// checked before anything is. DSC_EINTERRUPT: progress asked to stop; DSC_ENOMEM: in a pass. *t
+// cell, sorted as the cost table wants it. Each pass is run three times before it is timed. Memory
+// is checked before anything is. DSC_EINTERRUPT: progress asked to stop; DSC_ENOMEM: in a pass. *t
 // then has the grid by the rounds that are complete or, in the first, the rows of all `tokens` that
 // are: a full grid too. DSC_ENOMEM before the passes or behind them: no rows. DSC_EUSAGE: a grid
 // beyond what the model can do (learned positions, heads in batches).
