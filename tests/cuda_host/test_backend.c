@@ -209,11 +209,11 @@ static void test_cublas_is_loaded_by_a_product(void **state)
         assert_ok(t.b->type->copy(t.b, (float *)w.data + i * WIDTH, t.in, sizeof first, &t.err),
                   t.err);
     assert_ok(t.b->type->copy(t.b, in, t.in, sizeof first, &t.err), t.err);
-    assert_ok(t.b->type->matmul(t.b, out, &w, NULL, in, 1, false, &t.err), t.err);
+    assert_ok(live_matmul(t.b, out, &w, NULL, in, 1, false, &t.err), t.err);
     assert_int_equal(emulated_handles, before);
     emulated_no_blas = true;
     for (int again = 0; again < 2; again++) {
-        assert_int_equal(t.b->type->matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err),
+        assert_int_equal(live_matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err),
                          DSC_EABSENT);
         assert_non_null(strstr(t.err.message, "cuBLAS cannot be loaded: libcublas.so.none"));
         assert_non_null(strstr(t.err.message, "LD_LIBRARY_PATH"));
@@ -221,10 +221,10 @@ static void test_cublas_is_loaded_by_a_product(void **state)
     }
     emulated_no_blas = false;
     emulated_memory = emulated_used + MEGABYTE;
-    assert_int_equal(t.b->type->matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err), DSC_ENOMEM);
+    assert_int_equal(live_matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err), DSC_ENOMEM);
     emulated_memory = 1024 * MEGABYTE;
     for (int again = 0; again < 2; again++)
-        assert_ok(t.b->type->matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err), t.err);
+        assert_ok(live_matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err), t.err);
     assert_int_equal(emulated_handles, before + 2); // that without a workspace, and one
     assert_ok(t.b->type->download(t.b, first, out, sizeof first, &t.err), t.err);
     assert_true(first[WIDTH - 1] == WIDTH);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make gpu-bundle: what tests/gpu/run.sh needs on a machine with a GPU and CUDA 13 but neither
-# compiler nor packages: programs, their shared libraries other than CUDA's and the C library,
-# fixtures, demo models, scripts. Usage: bundle.sh SOURCE BUILD OUT.tar.gz PROGRAM...
+# make gpu-bundle: what tests/gpu/run.sh needs on a machine with a GPU and cuBLAS of CUDA 13 but
+# neither compiler nor packages: programs, their shared libraries other than CUDA's and the C library,
+# OpenBLAS, which a program may open by name only when it is needed, fixtures, demo models, scripts. Usage: bundle.sh SOURCE BUILD OUT.tar.gz PROGRAM...
 set -eu
 source=$1 build=$2 out=$3
 shift 3
@@ -27,6 +27,18 @@ for program; do
     strip -S "$root/bin/$(basename "$program")"
     ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
 done | sort -u >"$work/libraries"
+if ! grep -q '/libopenblas' "$work/libraries"; then
+    openblas=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p | sed -n 's|.*libopenblas\.so\.0 .*=> ||p' |
+        head -n 1)
+    [ -n "$openblas" ] || {
+        echo "bundle: libopenblas.so.0 was not found in the loader's cache: run ldconfig" >&2
+        exit 1
+    }
+    {
+        echo "$openblas"
+        ldd "$openblas" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
+    } | sort -u - "$work/libraries" -o "$work/libraries"
+fi
 # CUDA's are on the other machine, and the C library's parts go together with its loader.
 grep -vE '/(libcu|libnv|libc\.|libm\.|libmvec|libdl\.|librt\.|libpthread\.|ld-linux)' \
     "$work/libraries" >"$work/taken" || true
@@ -34,7 +46,10 @@ while read -r library; do
     cp -L "$library" "$root/lib/"
 done <"$work/taken"
 
-cp "$source/tests/gpu/run.sh" "$source/tests/gpu/README.md" "$source/contrib/validate.sh" "$root/"
+for script in run.sh checks.sh results.sh libraries.sh README.md; do
+    cp "$source/tests/gpu/$script" "$root/"
+done
+cp "$source/contrib/validate.sh" "$root/"
 # Outputs to be forced on models of random weights: LLMA's development set in Llama 2's tokens, where
 # it is, else the sample.
 data=${DSC_TEST_DATA:-}

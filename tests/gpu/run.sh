@@ -1,381 +1,317 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The checks that need a GPU, from a bundle of `make gpu-bundle`: unpack it, run this script in it.
-# What is not there (a device, a program, a model, compute-sanitizer) is reported as absent; a check
-# that fails does not stop the others. Exit code: 0 all that was asked for passed, 1 some failed, 77
-# there is no device, 2 usage.
+# The checks that need a GPU, from a bundle of `make gpu-bundle`: unpack it, run this script in it. The
+# most valuable come first; results are on disk after each of them, whatever happens to the rest.
+# checks.sh has what each check runs, results.sh what is written, libraries.sh where CUDA's are.
 usage() {
     cat <<'END'
-Usage: run.sh [--out DIR] [--device cuda[:N]] [--only LIST] [--dry-run]
-  --out DIR      results.json and a log per check (gpu-results)
-  --device D     cuda; cpu tries the script, with models of a few million parameters in `selection`
-                 and `forced`
-  --only LIST    of ops, bench, fixtures, draws, lossless, sanitizer, profile, selection, forced,
-                 validate; with commas
-  --dry-run      say what would be run, and write results.json all the same
+Usage: run.sh [--out DIR] [--archive FILE.tar.gz] [--device cuda[:N]] [--minutes N] [--only LIST]
+              [--skip-passed FILE|DIR] [--dry-run] [--list]
+  --out DIR            is where results.json, logs and tables are written (gpu-results).
+  --archive FILE       packs them into one file, anew after every check.
+  --device D           is the device; cpu tries the script itself with small models (cuda).
+  --minutes N          ends the run in time: a check that would take longer than what is left is
+                       recorded as not run.
+  --only LIST          names checks, groups (ops for ops-quick and ops-full) or steps (1 to 4).
+  --skip-passed FILE   leaves out what passed in an earlier call: its archive, its results.json or
+                       the folder of that.
+  --dry-run            prints the commands and writes results.json, and runs nothing.
+  --list               lists the checks in their order, with the minutes they are expected to take.
+Exit codes: 0 nothing that was run has failed; 1 a check failed or was stopped at its limit, or
+results could not be written; 2 usage; 3 the device, a library or every program is not on this
+machine; 128 + n after signal n.
 END
 }
+
+# step, check, expected seconds, limit in seconds. What is expected was reckoned from the passes of each
+# check on an H200 and not measured; it only decides what still fits into --minutes.
+plan() {
+    cat <<'END'
+1 ops-quick 15 120
+1 bench 40 240
+1 profile-llama-3-8b-short 40 240
+1 fixtures 15 120
+1 lossless-chain 10 90
+1 lossless-tree 10 90
+1 ops-full 90 300
+2 forced-eagle 80 300
+2 forced-spectr 110 400
+2 forced-llama-2-7b 50 240
+2 selection-greedy 15 90
+2 selection-top-p 15 90
+3 sanitizer-memcheck 120 400
+3 sanitizer-racecheck 180 500
+3 draws-device 30 240
+3 draws-rules 60 300
+3 forced-pearl 80 300
+3 lossless-pearl 10 90
+3 bench-no-prefetch 25 180
+3 lossless-spectr 10 90
+3 lossless-lookahead 10 90
+3 lossless-ouroboros 10 90
+3 lossless-llma 10 90
+3 selection-drawn 15 90
+3 selection-top-k 15 90
+3 selection-block 15 90
+3 selection-kseq 15 90
+3 selection-otm 15 90
+3 selection-multiround 15 90
+3 profile-llama-3-8b 60 300
+3 profile-deepseek-coder-1.3b 40 240
+3 forced-llama-2-7b-all 150 500
+3 sanitizer-synccheck 120 400
+3 sanitizer-initcheck 120 400
+3 sanitizer-live 60 300
+4 profile-llama-2-13b 80 360
+4 forced-llama-2-13b-all 220 580
+4 validate 480 590
+END
+}
+list_plan() {
+    plan | awk '
+        BEGIN { print "step  check                         minutes  limit  minutes so far" }
+        {
+            sum += $3
+            printf "%-5d %-29s %7.1f %6.1f %15.1f\n", $1, $2, $3 / 60, $4 / 60, sum / 60
+        }'
+}
+
+now() {
+    date -u +%Y-%m-%dT%H:%M:%SZ
+}
+fail_usage() {
+    echo "run.sh: $*" >&2
+    exit 2
+}
+
+# --- options -----------------------------------------------------------------------------------
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
-out=gpu-results device=cuda dry=no
-only=ops,bench,fixtures,draws,lossless,sanitizer,profile,selection,forced,validate
+out=gpu-results archive='' device=cuda minutes='' only='' skip='' dry=false
 while [ $# -gt 0 ]; do
     case $1 in
-    --out | --device | --only)
-        [ $# -gt 1 ] || {
-            usage >&2
-            exit 2
-        }
+    --out | --archive | --device | --minutes | --only | --skip-passed)
+        [ $# -gt 1 ] || fail_usage "$1 needs a value; --help lists the options"
         case $1 in
         --out) out=$2 ;;
+        --archive) archive=$2 ;;
         --device) device=$2 ;;
+        --minutes) minutes=$2 ;;
         --only) only=$2 ;;
+        --skip-passed) skip=$2 ;;
         esac
         shift
         ;;
-    --dry-run) dry=yes ;;
-    --help)
-        usage
+    --dry-run) dry=true ;;
+    --list | --help)
+        case $1 in
+        --list) list_plan ;;
+        --help) usage ;;
+        esac
         exit 0
         ;;
-    *)
-        usage >&2
-        exit 2
-        ;;
+    *) fail_usage "$1 is no option of this script; --help lists the options" ;;
     esac
     shift
 done
-bin=$here/bin
-fixtures=$here/tests/oracle/fixtures
-demo=$here/live/demo
-LD_LIBRARY_PATH=$here/lib:${CUDA_HOME:-/usr/local/cuda}/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LD_LIBRARY_PATH
-mkdir -p "$out" || exit 2
-out=$(cd "$out" && pwd) || exit 2
-passed=0 failed=0 absent=0
-checks=$out/checks.part
-: >"$checks"
+case $device in
+cpu | cuda | cuda:[0-9] | cuda:[0-9][0-9]) ;;
+*) fail_usage "--device $device: cuda, cuda:N or cpu is expected" ;;
+esac
+if [ -n "$minutes" ]; then
+    echo "$minutes" | grep -Eq '^(0|[1-9][0-9]*)(\.[0-9]+)?$' ||
+        fail_usage "--minutes $minutes: a number of minutes is expected"
+fi
 
-# --- JSON --------------------------------------------------------------------------------------
-# A string: quotes and backslashes escaped, control characters left out.
-text() {
-    printf '"%s"' "$(printf %s "$1" | tr -d '\000-\037' | sed 's/\\/\\\\/g; s/"/\\"/g')"
-}
-# The lines of a file as an array of strings, the last $2 at most.
-lines() {
-    [ -s "$1" ] || {
-        printf '[]'
-        return
+# chosen CHECK STEP WORD: whether a word of --only means this check.
+chosen() {
+    [ "$3" = "$1" ] || [ "$3" = "$2" ] || {
+        [ "$3" = "${1%%-*}" ] && ! plan | grep -q "^[0-9] $3 "
     }
-    tail -n "$2" "$1" | tr -d '\000-\011\013-\037' |
-        sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/",/; $s/,$//' | tr '\n' ' ' |
-        sed 's/^/[/; s/ *$/]/'
 }
-# name, outcome, exit code or "null", seconds, log or "", command
-record() {
-    case $2 in
-    passed) passed=$((passed + 1)) ;;
-    failed) failed=$((failed + 1)) ;;
-    absent) absent=$((absent + 1)) ;;
-    esac
-    [ -s "$checks" ] && printf ',\n' >>"$checks"
-    {
-        printf '    {"check": %s, "outcome": %s, "exit_code": %s, "seconds": %s, "command": %s' \
-            "$(text "$1")" "$(text "$2")" "$3" "$4" "$(text "$6")"
-        printf ', "output": %s}' "$(lines "${5:-/dev/null}" "${7:-12}")"
-    } >>"$checks"
-    printf '%-8s %s\n' "$2" "$1"
-}
-
-# --- running -----------------------------------------------------------------------------------
-wanted() {
-    case ,$only, in
-    *,"$1",*) return 0 ;;
-    esac
+wanted() { # check, step
+    [ -n "$only" ] || return 0
+    for word in $(echo "$only" | tr ',' ' '); do
+        ! chosen "$1" "$2" "$word" || return 0
+    done
     return 1
 }
-# run NAME LINES COMMAND...: records the outcome; the log is $out/NAME.log. Exit code 77: absent.
-run() {
-    name=$1 keep=$2
-    shift 2
-    log=$out/$name.log
-    if [ $dry = yes ]; then
-        record "$name" "not run" null 0 "" "$*"
-        return 0
-    fi
-    # 3: a program says that there is no such device
-    start=$(date +%s)
-    "$@" >"$log" 2>&1
-    code=$?
-    seconds=$(($(date +%s) - start))
-    case $code in
-    0) outcome=passed ;;
-    77 | 3) outcome=absent ;;
-    *) outcome=failed ;;
-    esac
-    record "$name" $outcome $code $seconds "$log" "$*" "$keep"
-    [ $outcome = passed ]
-}
-# need NAME FILE...: records the check as absent unless all files are there.
-need() {
-    name=$1
-    shift
-    for file; do
-        if [ ! -e "$file" ]; then
-            record "$name" absent null 0 "" "no ${file#"$here"/}"
-            return 1
-        fi
-    done
-}
-
-gpu=absent driver=absent memory=absent
-if command -v nvidia-smi >/dev/null 2>&1; then
-    smi=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null |
-        head -n 1)
-    if [ -n "$smi" ]; then
-        gpu=${smi%%,*} driver=$(echo "$smi" | cut -d, -f2 | sed 's/^ *//')
-        memory=$(echo "$smi" | cut -d, -f3 | sed 's/^ *//')
-    fi
-fi
-
-# --- the checks --------------------------------------------------------------------------------
-if wanted ops && need ops "$bin/check_ops"; then
-    run ops 40 "$bin/check_ops" --device "$device"
-fi
-if wanted bench && need bench "$bin/check_ops"; then
-    run bench 400 "$bin/check_ops" --device "$device" --bench
-fi
-if wanted fixtures && need fixtures "$bin/test_fixtures" "$fixtures"; then
-    run fixtures 40 "$bin/test_fixtures" --device "$device" "$fixtures"
-fi
-
-# Every method with every rule: what is drawn here against a CPU, and its law.
-for program in test_live_device test_live_rules; do
-    if wanted draws && need draws-$program "$bin/$program"; then
-        run draws-$program 40 "$bin/$program" --device "$device"
-    fi
+for word in $(echo "$only" | tr ',' ' '); do
+    plan | while read -r step check rest; do
+        ! chosen "$check" "$step" "$word" || echo "$check"
+    done | grep -q . || fail_usage "--only $word: --list lists the checks"
 done
 
-# Every method on the demo models, greedy: `--baseline` decodes plainly in the same call, and the
-# two must not differ ("divergences" counts them) when a token's result is the same in every pass.
-lossless() {
-    method=$1
-    shift
-    "$bin/draftscope-live" run --device "$device" --batch-invariant --target "$demo/target" \
-        --method "$method" "$@" --prompts "$prompts" --max-tokens 64 --baseline --json || return
+# --- the folder, the machine -------------------------------------------------------------------
+command -v timeout >/dev/null || {
+    echo "run.sh: timeout was not found: install the coreutils" >&2
+    exit 3
 }
-no_divergence() {
-    lossless "$@" >"$out/lossless.json"
+mkdir -p "$out" || exit 2
+out=$(cd "$out" && pwd) || exit 2
+if [ -n "$archive" ]; then
+    mkdir -p "$(dirname "$archive")" || exit 2
+    archive=$(cd "$(dirname "$archive")" && pwd)/$(basename "$archive")
+fi
+state=$out/.run
+rm -rf "$state" && mkdir "$state" && : >"$state/checks" || exit 2
+# shellcheck source=tests/gpu/results.sh
+. "$here/results.sh"
+# shellcheck source=tests/gpu/libraries.sh
+. "$here/libraries.sh"
+started=$(now) stopped_by='' not_written='' library_path=''
+began=$(date +%s)
+ends=
+[ -z "$minutes" ] || ends=$(awk "BEGIN { printf \"%d\", $began + 60 * $minutes }")
+
+gpu=absent driver=absent memory=absent driver_cuda=absent
+ask_driver() {
+    command -v nvidia-smi >/dev/null 2>&1 || return 0
+    smi=$(timeout 30 nvidia-smi --query-gpu=name,driver_version,memory.total \
+        --format=csv,noheader 2>/dev/null | head -n 1)
+    [ -n "$smi" ] || return 0
+    gpu=${smi%%,*} driver=$(echo "$smi" | cut -d, -f2 | sed 's/^ *//')
+    memory=$(echo "$smi" | cut -d, -f3 | sed 's/^ *//')
+    driver_cuda=$(timeout 30 nvidia-smi 2>/dev/null |
+        sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -n 1)
+}
+ask_driver
+programs=$(cat "$here"/bin/* 2>/dev/null | sha256sum | cut -c 1-64)
+if [ -n "$skip" ]; then
+    read_earlier "$skip" || fail_usage "--skip-passed $skip: a results.json or an archive is expected"
+fi
+
+# --- running -----------------------------------------------------------------------------------
+child='' current=''
+stop() { # signal, its number
+    trap '' HUP INT TERM
+    stopped_by=$1
+    if [ -n "$child" ]; then
+        kill -TERM "$child" 2>/dev/null
+        wait "$child"
+    fi
+    if [ -n "$current" ]; then
+        record "$current" interrupted "The script was stopped by $1 while this check ran." null \
+            $(($(date +%s) - start)) "$limit" "$out/$current.log"
+    fi
+    save false ''
+    rm -rf "$state"
+    echo "run.sh: stopped by $1; results so far are in $out/results.json" >&2
+    exit $((128 + $2))
+}
+trap 'stop HUP 1' HUP
+trap 'stop INT 2' INT
+trap 'stop TERM 15' TERM
+
+# The last line of a log that says something.
+last_line() {
+    grep -av '^\$ ' "$1" | grep -a '[^[:space:]]' | tail -n 1 | cut -c 1-400
+}
+# attempt CHECK LIMIT: runs it in a process group of its own and sets $code, $seconds, $outcome and
+# $reason. A signal is only seen while the shell waits, hence the background.
+attempt() {
+    current=$1 limit=$2 log=$out/$1.log
+    start=$(date +%s)
+    save false "$1"
+    timeout -k 10 "$limit" sh "$here/checks.sh" "$1" "$out" "$device" >"$log" 2>&1 &
+    child=$!
+    wait "$child"
     code=$?
-    cat "$out/lossless.json"
-    [ $code = 0 ] || return $code
-    grep -Eq '"divergences": *0(\.0*)?[,}]' "$out/lossless.json"
-}
-if wanted lossless; then
-    prompts=$demo/prompts.jsonl
-    if [ ! -e "$prompts" ]; then
-        prompts=$out/prompts.jsonl
-        printf '{"prompt": "%s"}\n' 'Tom has 3 apples and buys 4 more.' 'The train leaves at' \
-            'Once there was' >"$prompts"
-    fi
-    for method in chain spectr tree lookahead ouroboros pearl llma; do
-        need "lossless-$method" "$bin/draftscope-live" "$demo/target" "$demo/draft" || continue
-        case $method in
-        lookahead | llma) run "lossless-$method" 40 no_divergence $method ;;
-        tree)
-            need "lossless-$method" "$demo/eagle" || continue
-            run "lossless-$method" 40 no_divergence $method --draft "$demo/eagle"
-            ;;
-        *) run "lossless-$method" 40 no_divergence $method --draft "$demo/draft" ;;
-        esac
-    done
-fi
-
-# compute-sanitizer is slow: the smaller shapes, and one run of the demo models.
-if wanted sanitizer; then
-    sanitizer=$(command -v compute-sanitizer) ||
-        sanitizer=${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer
-    for tool in memcheck racecheck synccheck initcheck; do
-        need "sanitizer-$tool" "$sanitizer" "$bin/check_ops" || continue
-        run "sanitizer-$tool" 20 "$sanitizer" --tool $tool --error-exitcode 9 "$bin/check_ops" \
-            --device "$device" --quick
-    done
-    if need sanitizer-live "$sanitizer" "$bin/draftscope-live" "$demo/target" "$demo/draft"; then
-        run sanitizer-live 20 "$sanitizer" --tool memcheck --error-exitcode 9 \
-            "$bin/draftscope-live" run --device "$device" --target "$demo/target" \
-            --draft "$demo/draft" --method chain -p "Tom has" --max-tokens 8
-    fi
-fi
-
-# Models of random weights: a pass's time, by its tokens and the context in front of it.
-if wanted profile; then
-    for shape in deepseek-coder-1.3b llama-3-8b llama-2-13b; do
-        need "profile-$shape" "$bin/draftscope-live" || continue
-        run "profile-$shape" 400 "$bin/draftscope-live" profile --device "$device" --shape $shape \
-            --random-weights 1 --dtype bf16 --tokens 1,2,4,8,16,32,64,128 \
-            --context 0,512,4096,8192 -o "$out/$shape.tsv" || continue
-    done
-fi
-
-# LLMA's Section 3.2, on models of random weights: the steps that the simulator takes on recorded
-# answers, timed; the speed-up for every copy length within 5 % of what the simulator makes of a
-# measured table.
-forced() { # shape
-    results=$out/llma-$1.jsonl cost=$out/llma-$1.cost.tsv
-    rm -f "$results" "$cost"
-    "$bin/draftscope-live" profile --device "$device" --shape "$1" --random-weights 1 --dtype bf16 \
-        --tokens 1:24 --context 0:2048 -o "$cost" || return
-    for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        "$bin/draftscope-live" run --device "$device" --shape "$1" --random-weights 1 --dtype bf16 \
-            --method llma --n 1 --k $k --force "$here/rag.dst" --requests 4 --baseline --json \
-            >>"$results" || return
-    done
-    "$bin/draftscope" validate --trace "$here/rag.dst" --live "$results" --cost "table:$cost" \
-        --speedup-tolerance 5 -o "$out/llma-$1.tsv" --force
-}
-
-# Drafts that were recorded, with models of the shapes that papers have: Llama 3 8B with an EAGLE-1 head
-# and with Llama 3.2 1B, of random weights. They make the passes, what is accepted is recorded.
-config() { # FILE, architecture, hidden, feed forward, layers, heads, key heads, tokens, tied
-    cat >"$out/$1" <<END
-{"architectures": ["$2"], "model_type": "llama", "hidden_size": $3, "intermediate_size": $4,
- "num_hidden_layers": $5, "num_attention_heads": $6, "num_key_value_heads": $7, "vocab_size": $8,
- "tie_word_embeddings": $9, "rope_theta": 500000.0, "max_position_embeddings": 8192}
-END
-}
-write_shapes() {
-    case $device in
-    cpu)
-        config target.json LlamaForCausalLM 256 896 6 8 2 2048 false
-        config draft.json LlamaForCausalLM 128 448 2 8 2 2048 true
-        config small.json LlamaForCausalLM 64 224 1 4 2 2048 true
-        config head.json EagleForCausalLM 256 896 1 8 2 2048 false
+    child=''
+    seconds=$(($(date +%s) - start))
+    shorten "$log"
+    reason=$(last_line "$log")
+    case $code in
+    0) outcome=passed reason='' ;;
+    3 | 77) outcome=absent ;;
+    124 | 137)
+        outcome=failed
+        if [ $code = 124 ] || [ $seconds -ge "$limit" ]; then
+            outcome="timed out" reason="It was stopped after $limit s, its limit."
+        fi
         ;;
-    *)
-        config target.json LlamaForCausalLM 4096 14336 32 32 8 128256 false
-        config draft.json LlamaForCausalLM 2048 8192 16 32 8 128256 true
-        config small.json LlamaForCausalLM 512 2048 4 8 2 128256 true
-        config head.json EagleForCausalLM 4096 14336 1 32 8 128256 false
-        ;;
+    *) outcome=failed reason="Exit code $code${reason:+: $reason}" ;;
     esac
 }
-# What of a step is neither a pass of the target nor of the draft model, at 1 G parameters and 128 k
-# tokens of random weights, whose flat laws are the longest to cut: 5 % at most.
-select_share() { # name, how tokens are drawn
-    answer=$out/$1.json
-    shift
-    printf '{"prompt": [1, 5, 25, 125, 625]}\n' >"$out/ids.jsonl"
-    "$bin/draftscope-live" run --device "$device" --shape "$out/draft.json" \
-        --draft-shape "$out/small.json" --random-weights 1 --dtype bf16 --length 4 \
-        --prompts "$out/ids.jsonl" --max-tokens 256 "$@" --json >"$answer" || return
-    awk '
-        { gsub(/[",:]/, " ") }
-        { for (i = 1; i < NF; i++) if ($i ~ /^(draft|verify|select)_s$/) s[$i] = $(i + 1) }
-        END {
-            share = 100 * s["select_s"] / (s["draft_s"] + s["verify_s"] + s["select_s"])
-            printf "selection %.2f %% of a step: draft %g s, verify %g s, select %g s\n", share,
-                s["draft_s"], s["verify_s"], s["select_s"]
-            exit !(share <= 5)
-        }' "$answer"
+finish() { # of an attempt
+    record "$current" "$outcome" "$reason" $code $seconds "$limit" "$log"
+    current=''
+    save false ''
 }
-if wanted selection; then
-    write_shapes
-    for how in greedy drawn top-k top-p block kseq otm multiround; do
-        case $how in
-        greedy) set -- --method chain ;;
-        drawn) set -- --method chain --temperature 1 ;;
-        top-k) set -- --method chain --temperature 1 --top-k 50 ;;
-        top-p) set -- --method chain --temperature 1 --top-p .9 ;;
-        block) set -- --method chain --rule block --temperature 1 ;;
-        *) set -- --method spectr --drafts 4 --rule $how --temperature 1 ;;
+
+# run CHECK EXPECTED LIMIT
+run() {
+    if when=$(passed_earlier "$1"); then
+        record "$1" "passed earlier" "It passed in the run of $when." null 0 null ""
+    elif [ $dry = true ]; then
+        sh "$here/checks.sh" "$1" "$out" "$device" dry >"$state/log" 2>&1
+        case $? in
+        0) reason="This is a dry run." ;;
+        *) reason="This is a dry run. $(last_line "$state/log")" ;;
         esac
-        need "selection-$how" "$bin/draftscope-live" || continue
-        run "selection-$how" 20 select_share "selection-$how" "$@"
-    done
-fi
+        record "$1" "not run" "$reason" null 0 "$3" "$state/log"
+    else
+        most=$3
+        if [ -n "$ends" ]; then
+            left=$((ends - $(date +%s) - 5)) # for writing what is found
+            if [ $left -lt "$2" ]; then
+                record "$1" "not run" "Out of time: it takes about $2 s, and $((left > 0 ? left : 0)) \
+s were left." null 0 "$3" ""
+                return
+            fi
+            [ "$most" -le $left ] || most=$left
+        fi
+        attempt "$1" "$most"
+        finish
+    fi
+}
 
-# The speed-up as a line of the log, which results.json has the end of.
-say_speedup() { # table
-    grep -v '^#' "$1" | awk -F '\t' '
-        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        $at["quantity"] == "speedup" {
-            printf "speedup of %s: predicted %.4f, measured %.4f, error %.2f %%, tolerance %s: %s\n",
-                $at["method"], $at["predicted"], $at["measured"], $at["error_percent"],
-                $at["tolerance"], $at["verdict"]
-        }'
+# --- what must be on the machine ---------------------------------------------------------------
+# give_up CHECK LINE: nothing else would run.
+give_up() {
+    record "$1" absent "$2" null 0 null ""
+    save true ''
+    rm -rf "$state"
+    echo "run.sh: $2" >&2
+    exit 3
 }
-# Passes are measured, the speed-up predicted from them and the trace, and held against that of so
-# many runs, each with a seed of its own.
-# shellcheck disable=SC2086 # $models and $some are lists of words
-drafted() { # name, trace, draft's shape, runs, method and its options
-    stem=$out/$1 trace=$here/$2 with=$3 runs=$4
-    shift 4
-    results=$stem.jsonl cost=$stem.cost.tsv table=$stem.tsv
-    rm -f "$results" "$cost" "$table"
-    models="--device $device --shape $out/target.json --draft-shape $out/$with --random-weights 1"
-    models="$models --dtype bf16" some=
-    if [ "$device" = cpu ]; then
-        models="$models --threads 1" some="--requests 2" runs=2
-    fi
-    case $stem in # PEARL's two models are to work side by side: on two GPUs where there are two
-    */forced-pearl) models="$models $second" ;;
-    esac
-    "$bin/draftscope-live" profile $models --tokens 1,2,3,4,5,6,8,12,16,17,24,26,32 \
-        --context 0:256 -o "$cost" || return
-    ran=0
-    while [ $ran -lt "$runs" ]; do
-        "$bin/draftscope-live" run $models --force "$trace" --force-draft $some --seed $ran \
-            --baseline --json "$@" >>"$results" || return
-        ran=$((ran + 1))
-    done
-    "$bin/draftscope" validate --trace "$trace" --live "$results" --cost "table:$cost" \
-        --speedup-tolerance 5 -o "$table" --force
-    judged=$?
-    [ ! -s "$table" ] || say_speedup "$table"
-    return $judged
-}
-if wanted forced; then
-    write_shapes
-    second=
-    if [ "$device" = cuda ] && [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" -gt 1 ]; then
-        second="--draft-device cuda:1"
-    fi
-    for method in eagle spectr pearl; do
-        case $method in
-        eagle) set -- eagle.dst head.json 3 --method tree --tree eagle ;;
-        spectr) set -- drawn.dst draft.json 9 --method spectr --drafts 4 --length 4 --rule kseq ;;
-        pearl) set -- greedy.dst draft.json 3 --method pearl --window 4 ;;
+# A program that is not there is reported by the checks that need it.
+preflight() {
+    ls "$here"/bin/* >/dev/null 2>&1 || give_up libraries "There are no programs in $here/bin."
+    find_libraries || give_up libraries "$(say_missing)"
+    record libraries passed "" null 0 null ""
+    for check in list open; do
+        case $check in
+        list) [ -e "$here/bin/draftscope-live" ] || continue ;;
+        open) [ -e "$here/bin/check_ops" ] || continue ;;
         esac
-        need "forced-$method" "$bin/draftscope-live" "$bin/draftscope" "$here/$1" || continue
-        run "forced-$method" 40 drafted "forced-$method" "$@"
+        attempt $check 120
+        [ "$outcome" = passed ] ||
+            give_up $check "$device cannot be used: ${reason:-exit code $code}"
+        finish
     done
-    shapes="llama-2-7b llama-2-13b"
-    [ "$device" != cpu ] || shapes=
-    for shape in $shapes; do
-        need "forced-$shape" "$bin/draftscope-live" "$bin/draftscope" "$here/rag.dst" || continue
-        run "forced-$shape" 40 forced "$shape"
-    done
-fi
-
-# All methods on the demo models against their predictions.
-predicted() {
-    DEVICE=$device FIGURES=no sh "$here/validate.sh" "$bin/draftscope" "$here" "$out/validate"
 }
-if wanted validate && need validate "$bin/draftscope" "$here/validate.sh" "$demo/problems.jsonl"; then
-    run validate 60 predicted
+if [ $dry = true ]; then
+    find_libraries || record libraries absent "$(say_missing)" null 0 null ""
+else
+    preflight
 fi
+ready=$(count passed) # which is not a result of a check
 
-# --- results.json ------------------------------------------------------------------------------
-{
-    printf '{\n  "date": %s,\n' "$(text "$(date -u +%Y-%m-%dT%H:%M:%SZ)")"
-    printf '  "gpu": %s,\n  "driver": %s,\n' "$(text "$gpu")" "$(text "$driver")"
-    printf '  "memory": %s,\n  "device": %s,\n' "$(text "$memory")" "$(text "$device")"
-    printf '  "dry_run": %s,\n' "$([ $dry = yes ] && echo true || echo false)"
-    printf '  "passed": %d,\n  "failed": %d,\n  "absent": %d,\n' $passed $failed $absent
-    printf '  "checks": [\n'
-    cat "$checks"
-    printf '\n  ]\n}\n'
-} >"$out/results.json.part" && mv "$out/results.json.part" "$out/results.json"
-rm -f "$checks" "$out/lossless.json"
-echo "$passed passed, $failed failed, $absent absent: $out/results.json"
-[ $failed = 0 ] || exit 1
-[ $dry = yes ] || [ $passed -gt 0 ] || exit 77
+# --- all checks --------------------------------------------------------------------------------
+plan >"$state/plan"
+while read -r step check expected most; do
+    if wanted "$check" "$step"; then
+        run "$check" "$expected" "$most" </dev/null
+    fi
+done <"$state/plan"
+save true ''
+ran=$(count passed "passed earlier") failed=$(count failed "timed out")
+echo "$ran passed, $failed failed, $(count absent) absent, $(count "not run") not run:" \
+    "$out/results.json"
+rm -rf "$state"
+if [ -n "$not_written" ]; then
+    echo "run.sh: $not_written could not be written" >&2
+    exit 1
+fi
+[ "$failed" = 0 ] || exit 1
+[ $dry = true ] || [ "$ran" -gt "$ready" ] || exit 3
