@@ -182,7 +182,7 @@ void check_products(check *c)
     const int64_t rows[] = {1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 47, 64, 65, 130};
     // Rows of weights around tiles and columns around vectors, chunks and splits of k; the last
     // ones for a device or a full run.
-    const int64_t shapes[][2] = {{1, 1},     {6, 7},      {34, 40},    {64, 96},     {67, 250},
+    const int64_t shapes[][2] = {{1, 1},     {6, 7},      {34, 40},    {35, 64},     {67, 250},
                                  {258, 136}, {100, 2056}, {1026, 192}, {1024, 1024}, {4096, 4096}};
     enum { ROWS = sizeof rows / sizeof *rows, SHAPES = 10 };
     for (int d = 0; d < DTYPES; d++)
