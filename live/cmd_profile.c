@@ -126,7 +126,7 @@ static int measure(const live_pair *p, const live_grid *g, const dsc_option_valu
     else if (rc == DSC_EINTERRUPT || rc == DSC_ENOMEM)
         rc = keep(&t, rc, value[OUT].text, f, err);
     dsc_table_fini(&t);
-    return rc;
+    return live_pair_failed(p, rc, err);
 }
 
 static int profile(const dsc_option_value *value, const dsc_option_value *models, dsc_error *err)

@@ -43,18 +43,7 @@ static int dispatch(int argc, char **argv, dsc_error *err)
                             err);
 }
 
-// Memory that a device or this machine does not have is not here (exit code 3), whether it runs out
-// before the first request or later.
-static int run_command(int argc, char **argv, dsc_error *err)
-{
-    const int rc = dispatch(argc, argv, err);
-    if (rc != DSC_ENOMEM)
-        return rc;
-    err->status = DSC_EABSENT;
-    return DSC_EABSENT;
-}
-
 int main(int argc, char **argv)
 {
-    return cli_main("draftscope live", run_command, argc, argv);
+    return cli_main("draftscope live", dispatch, argc, argv);
 }

@@ -286,6 +286,14 @@ static int load(live_pair *p, int side, const named *name, const dsc_option_valu
 
 // --- a pair --------------------------------------------------------------------------------------
 
+int live_pair_failed(const live_pair *p, int rc, dsc_error *err)
+{
+    bool gpu = false;
+    for (int s = 0; s < LIVE_SIDES; s++)
+        gpu |= p->backend[s] && !p->backend[s]->on_host;
+    return rc == DSC_ENOMEM && gpu ? (err->status = DSC_EABSENT) : rc;
+}
+
 int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want *want,
                    dsc_error *err)
 {
@@ -307,7 +315,7 @@ int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want 
         p->backend[LIVE_DRAFT] = p->backend[LIVE_TARGET];
         p->weights[LIVE_DRAFT] = p->weights[LIVE_TARGET];
     }
-    return rc;
+    return live_pair_failed(p, rc, err);
 }
 
 // Nodes of a draft in a model's passes, at most. A chain that a model writes is no longer than the
@@ -369,7 +377,7 @@ int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, 
                                   s == LIVE_TARGET ? NULL : p->session[LIVE_TARGET], context,
                                   nodes > p->least_nodes ? nodes : p->least_nodes, err);
     }
-    return rc;
+    return live_pair_failed(p, rc, err);
 }
 
 int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err)

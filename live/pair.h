@@ -72,6 +72,9 @@ int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want 
 // Then opens devices, and loads or makes weights. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
 int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want *want,
                    dsc_error *err);
+// The status of a failure before the first request. Memory that a GPU lacks is a device that is not
+// here (DSC_EABSENT), as in the middle of a run; memory that this machine lacks stays DSC_ENOMEM.
+int live_pair_failed(const live_pair *p, int rc, dsc_error *err);
 // A Medusa head knows one place behind the text. DSC_EUSAGE: longer drafts than there are heads.
 int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_error *err);
 // The longest text that fits, of prompt and output, when the method is `config`'s: --context, or

@@ -376,7 +376,7 @@ static int check_bench(const profile *p, const bench *n, dsc_error *err)
     int rc = n->b->type->memory(n->b, &spare, &all, err);
     if (!rc && need > spare)
         rc = dsc_fail(err, DSC_ENOMEM,
-                      "%" PRId64 " sequences of %" PRId64 " tokens need %.1f GB on %s, %.1f GB are "
+                      "%" PRId64 " sequences of %" PRId64 " tokens need %.3g GB on %s, %.3g GB are "
                       "free",
                       p->batch, longest, need * 1e-9, n->b->device, spare * 1e-9);
     return rc;

@@ -62,7 +62,7 @@ static int check_memory(const live_session *s, dsc_error *err)
     int rc = s->b->type->memory(s->b, &spare, &all, err);
     if (!rc && need > spare)
         rc = dsc_fail(err, DSC_ENOMEM,
-                      "a context of %" PRId64 " tokens needs %.1f GB on %s, %.1f GB are free",
+                      "a context of %" PRId64 " tokens needs %.3g GB on %s, %.3g GB are free",
                       s->context, need * 1e-9, s->b->device, spare * 1e-9);
     return rc;
 }

@@ -182,6 +182,8 @@ check "list: shapes" grep -q '"kind": "shape", "name": "llama-2-7b"' out
 if command -v ldd >/dev/null; then
     ldd "${draftscope%/*}/draftscope-live" >libraries
     check "no GSL" sh -c '! grep -q libgsl libraries'
+    # They are loaded when they are needed: starting costs more than most commands else.
+    check "neither OpenBLAS nor CUDA" sh -c '! grep -Eq "libopenblas[^ ]*\.so|libcu" libraries'
 fi
 
 # --- what is refused ---------------------------------------------------------------------------

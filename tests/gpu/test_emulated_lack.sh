@@ -42,6 +42,8 @@ plain="--method none $models --device cuda --progress never"
     lacks memory=10000 "the weights need" run $plain
     lacks memory=10000 "has 1e-05 GB free of 1e-05" record $plain -o never.dst
     lacks memory=100000 "GB are free" run $plain
+    lacks memory=100000 "GB are free" profile --shape ./shape.json --random-weights 3 --tokens 1 \
+        --context 900 --batch 9 --device cuda --progress never -o never.tsv
     lacks no_blas=1 "cuBLAS cannot be loaded: libcublas.so.none" run $plain
     # A device that CUDA does not see is no reason to stop when nothing was asked of it.
     EMULATED=driver=12040
