@@ -270,8 +270,8 @@ static __device__ __forceinline__ double meet_left(const live_laws *l, const mee
     int j = 0;
     while (j + 1 < r->lines && r->from[j + 1] * d <= t)
         j++;
-    // Two rounded products: with a fused one, equal products would leave a rounding error, where the
-    // rule leaves exactly nothing.
+    // Each product is rounded: a fused one would leave the other's rounding error where the two are
+    // equal and the rule leaves exactly nothing.
     return fmax(__dmul_rn(r->keep[j], t) - __dmul_rn(r->take[j], d), 0.0);
 }
 
