@@ -3,10 +3,10 @@
 // CSV, all of them or the sections that are named. Each is asked for many times in one pass, which
 // the device replays (a graph), so that times are those of the work and not of asking for it: the
 // first pass runs as it comes, the second is captured, the third is replayed, and only those after
-// it are timed. Matrices are taken in turn out of more than any
-// cache holds. `share` is of the read bandwidth that is measured first. Products of 4 and of 5 rows
-// are made by different kernels. What rules ask where laws meet is waited for each time, as they
-// do.
+// it are timed. Matrices are taken in turn out of more than any cache holds, and products have the
+// norm, activation and sum that they have in a model. `share` is of the read bandwidth that is
+// measured first. Products of 4 and of 5, and of 64 and of 128 rows are made by different kernels.
+// What rules ask where laws meet is waited for each time, as they do.
 #include "live/check_ops.h"
 #include "live/clock.h"
 
@@ -70,9 +70,10 @@ static void *device_memory(bench *x, dsc_dtype dtype, int64_t count)
 // --- products ------------------------------------------------------------------------------------
 
 typedef struct products {
+    live_product form; // but for the matrix
     live_matrix *matrix;
     int count;
-    float *out, *in;
+    void *out, *in;
     int64_t rows;
 } products;
 
@@ -80,43 +81,81 @@ static void one_product(bench *x, void *user, int i)
 {
     products *p = user;
     live_backend *b = x->c->device;
-    check_call(
-        x->c,
-        live_matmul(b, p->out, &p->matrix[i % p->count], NULL, p->in, p->rows, false, &x->c->error),
-        "matmul");
+    live_product one = p->form;
+    one.w = &p->matrix[i % p->count];
+    check_call(x->c, b->type->product(b, p->out, p->in, p->rows, &one, &x->c->error), "product");
+}
+
+// The products of a layer of Llama 3 8B, and that with its output matrix.
+static const struct {
+    const char *name;
+    int64_t n, k;
+    bool normed, gated, add;
+} bench_shapes[] = {
+    {"norm+QKV", 6144, 4096, true, false, false},
+    {"output+sum", 4096, 4096, false, false, true},
+    {"norm+gate+up+SiLU", 28672, 4096, true, true, false},
+    {"down+sum", 4096, 14336, false, false, true},
+    {"logits", 128256, 4096, false, false, false},
+};
+enum { BENCH_SHAPES = 5, BENCH_ROWS = 128 };
+
+static products products_new(bench *x, int shape, dsc_dtype dtype, live_matrix *matrix, int count)
+{
+    const int64_t n = bench_shapes[shape].n, k = bench_shapes[shape].k;
+    const bool normed = bench_shapes[shape].normed, gated = bench_shapes[shape].gated;
+    const dsc_dtype stored = x->c->device->type->cache_dtype(dtype);
+    products p = {.matrix = matrix, .count = count};
+    for (int i = 0; i < count; i++)
+        matrix[i] = (live_matrix){device_memory(x, dtype, n * k), dtype, n, k};
+    p.form = (live_product){.norm = normed ? device_memory(x, DSC_F32, k) : NULL,
+                            .norm_kind = LIVE_RMS_NORM,
+                            .norm_epsilon = 1e-5,
+                            .activate = gated,
+                            .activation = LIVE_SILU_GATE,
+                            .add = bench_shapes[shape].add,
+                            .in_dtype = bench_shapes[shape].add ? stored : DSC_F32,
+                            .out_dtype = gated ? stored : DSC_F32,
+                            .normed = device_memory(x, DSC_F32, BENCH_ROWS * k),
+                            .wide = device_memory(x, DSC_F32, BENCH_ROWS * n)};
+    p.in = device_memory(x, p.form.in_dtype, BENCH_ROWS * k);
+    p.out = device_memory(x, DSC_F32, BENCH_ROWS * n);
+    return p;
+}
+
+static void products_free(bench *x, products *p)
+{
+    live_backend *b = x->c->device;
+    for (int i = 0; i < p->count; i++)
+        b->type->free(b, p->matrix[i].data);
+    b->type->free(b, (void *)p->form.norm);
+    b->type->free(b, p->form.normed);
+    b->type->free(b, p->form.wide);
+    b->type->free(b, p->in);
+    b->type->free(b, p->out);
 }
 
 static void bench_products(bench *x)
 {
     const dsc_dtype dtype = DSC_BF16;
-    static const int64_t shapes[][2] = {
-        {6144, 4096}, {4096, 4096}, {28672, 4096}, {4096, 14336}, {128256, 4096}};
-    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 8, 16, 32, 64, 128};
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 8, 16, 32, 64, BENCH_ROWS};
     enum { MOST = 24 };
-    live_backend *b = x->c->device;
-    for (int s = 0; s < 5; s++) {
-        const int64_t n = shapes[s][0], k = shapes[s][1];
+    for (int s = 0; s < BENCH_SHAPES; s++) {
+        const int64_t n = bench_shapes[s].n, k = bench_shapes[s].k;
         const double bytes = (double)(n * k) * (double)dsc_dtype_bytes(dtype);
         live_matrix matrix[MOST];
-        products p = {.matrix = matrix, .count = (int)fmin(MOST, 1 + 6e8 / bytes)};
-        for (int i = 0; i < p.count; i++)
-            matrix[i] = (live_matrix){device_memory(x, dtype, n * k), dtype, n, k};
-        p.in = device_memory(x, DSC_F32, 128 * k);
-        p.out = device_memory(x, DSC_F32, 128 * n);
-        for (int r = 0; r < 11; r++) {
-            char shape[96];
+        products p = products_new(x, s, dtype, matrix, (int)fmin(MOST, 1 + 6e8 / bytes));
+        for (int r = 0; r < (int)(sizeof rows / sizeof *rows); r++) {
+            char shape[128];
             check_pass pass = check_pass_new(x->c, rows[r], 1, 0, 0, false, 9);
             p.rows = rows[r];
-            snprintf(shape, sizeof shape, "%s %" PRId64 " x %" PRId64 " x %" PRId64,
-                     dsc_dtype_name(dtype), rows[r], n, k);
-            line(x, "matmul", shape, &pass.batch, 2 * p.count, one_product, &p, bytes,
+            snprintf(shape, sizeof shape, "%s %" PRId64 " x %" PRId64 " x %" PRId64 " %s",
+                     dsc_dtype_name(dtype), rows[r], n, k, bench_shapes[s].name);
+            line(x, "product", shape, &pass.batch, 2 * p.count, one_product, &p, bytes,
                  2. * (double)(rows[r] * n * k));
             check_pass_free(&pass);
         }
-        for (int i = 0; i < p.count; i++)
-            b->type->free(b, matrix[i].data);
-        b->type->free(b, p.in);
-        b->type->free(b, p.out);
+        products_free(x, &p);
     }
 }
 

@@ -360,6 +360,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "check_ops: %s\n", c.error.message);
         return status == DSC_EABSENT ? 77 : dsc_exit_code(status);
     }
+    if (c.prefetch_mb >= 0)
+        c.device->prefetch_bytes = (int64_t)(c.prefetch_mb * 1e6);
     printf("# %s against the CPU\n", c.device->device);
     if (o.open)
         check_open(&c);
