@@ -33,15 +33,16 @@ function assume() {
     blas_memory = given(blas_memory, .85)   # of the achievable bandwidth, by cuBLAS
     cores = given(cores, 66.9e12)           # F32 operations/s of the ordinary cores, nominal
     busy = given(busy, .6)                  # of it, by attention
+    issue = given(issue, .75)               # of the instructions that could be issued, by GEMV
     gap_us = given(gap_us, .8)              # between two kernels, with programmatic launches
     blas_gap_us = given(blas_gap_us, 1.3)   # between two kernels, without them
     latency_us = given(latency_us, .35)     # of one dependent trip to memory
     host_us = given(host_us, 8)             # launch of the graph, wait for its end
     skinny_rows = given(skinny_rows, 4)     # activation rows up to which the GEMV kernel serves
     tile_rows = given(tile_rows, 64)        # and up to which the tensor-core kernel does
-    skinny_block = given(skinny_block, 16)  # weight rows of a block of the GEMV kernel
+    skinny_warps = given(skinny_warps, 16)  # of a block of it, each with two weight rows at a time
     tile_block = given(tile_block, 128)     # weight rows of a block of the tensor-core kernel
-    processors = given(processors, 132)     # blocks that a product has at least, by splits of K
+    processors = given(processors, 132)     # of the device
     queries = given(queries, 16)            # queries of a block of attention
     places = given(places, 128)             # places of a split of attention
     model = model == "" ? "Llama 3 8B" : model # of the tables by kernel
@@ -63,16 +64,18 @@ function assumptions() {
         blas, blas_memory
     printf "| ordinary cores, F32, nominal; share of it | %.1f TFLOP/s, %.2f | NVIDIA's data " \
         "sheet; assumed |\n", cores * 1e-12, busy
+    printf "| share of the instructions that could be issued, by the GEMV kernel | %.2f | assumed |\n", \
+        issue
     printf "| gap between kernels, programmatic launch | %.2f us | assumed |\n", gap_us
     printf "| gap between kernels in a graph, without it | %.2f us | 1.3 us on an H100 [3] " \
         "|\n", blas_gap_us
     printf "| a dependent trip to memory | %.2f us | 687 cycles at 1.98 GHz on the GH200 [1] " \
         "|\n", latency_us
     printf "| launch of the graph and wait | %.0f us | assumed |\n", host_us
-    printf "| GEMV kernel | up to %d rows, %d weight rows a block | design |\n", skinny_rows, \
-        skinny_block
-    printf "| tensor-core kernel | up to %d rows, %d weight rows a block, K split until %d " \
-        "blocks | design |\n", tile_rows, tile_block, processors
+    printf "| GEMV kernel | up to %d rows; at most two blocks a processor for one row, one for " \
+        "more | design |\n", skinny_rows
+    printf "| tensor-core kernel | up to %d rows, %d weight rows a block, K split until there are " \
+        "two blocks a processor | design |\n", tile_rows, tile_block
     printf "| attention | %d queries a block, %d places a split | design |\n\n", queries, places
 }
 
@@ -84,6 +87,10 @@ function ceiling(x) {
 
 function most(a, b) {
     return a > b ? a : b
+}
+
+function least(a, b) {
+    return a < b ? a : b
 }
 
 # One kernel of the pass, launched `times` times: bytes read from memory and written to it, bytes
@@ -110,20 +117,29 @@ function spill(bytes) {
     return bytes > l2_bytes ? bytes : 0
 }
 
-# rows x k times the transpose of n x k weights into rows x n of F32.
-function product(name, times, rows, n, k,    weights, blocks, splits, from_l2) {
+# rows x k times the transpose of n x k weights into rows x n. `stored`: the bytes of a number of
+# the input, 2 as attention and activations leave it, or 8 of a row that is normed on the way (F32,
+# and the norm's weights).
+#
+# The GEMV kernel reads activations into shared memory once per block, and issues for each weight one
+# instruction that unpacks it, one FMA per row, and half a one per row that unpacks the activation
+# that two weight rows share. The tensor-core kernel makes tiles of 16, 32 or 64 rows.
+function product(name, times, rows, n, k, stored,    weights, blocks, splits, from_l2, tile) {
     weights = 2 * n * k
     weights_bytes += times * weights
-    if (rows <= skinny_rows) { # F32 activations, read by each block
-        from_l2 = weights + n / skinny_block * rows * k * 4
+    if (rows <= skinny_rows) {
+        blocks = least(ceiling(n / 2 / skinny_warps), processors * (rows == 1 ? 2 : 1))
+        from_l2 = weights + blocks * rows * k * stored
         kernel(name ", GEMV", times, weights, spill(4 * rows * n), from_l2, 2 * rows * n * k, \
-               cores * busy, 1)
+               cores * issue * rows / (1.5 * rows + 1), 2)
     } else if (rows <= tile_rows) { # bf16 activations; partial sums are written and read in L2
+        tile = rows <= 16 ? 16 : rows <= 32 ? 32 : 64
         blocks = ceiling(n / tile_block)
-        splits = ceiling(processors / blocks)
-        from_l2 = weights * (1 + rows / tile_block) + (splits > 1 ? 8 * splits * rows * n : 0)
+        splits = least(int(2 * processors / blocks), least(int(k / 16 / rows), int(k / 512)))
+        splits = most(splits, 1)
+        from_l2 = weights * (1 + tile / tile_block) + (splits > 1 ? 8 * splits * tile * n : 0)
         kernel(name ", tensor cores", times, weights, spill(4 * rows * n), from_l2, \
-               2 * ceiling(rows / 8) * 8 * n * k, tensor * mma, splits > 1 ? 3 : 1)
+               2 * tile * n * k, tensor * mma, splits > 1 ? 4 : 2)
     } else {
         by_blas = 1
         kernel(name ", cuBLAS", times, weights, spill(4 * rows * n), \
@@ -170,17 +186,17 @@ function pass(name, rows, behind,    layers, hidden, ff, heads, kv, head, vocab,
     elementwise("embedding", 1, 4 * rows * hidden, 2 * rows * hidden)
     if (rows > skinny_rows)
         elementwise("norm", 2 * layers, 6 * rows * hidden, 0)
-    product("queries, keys, values", layers, rows, wide, hidden)
+    product("queries, keys, values", layers, rows, wide, hidden, 8)
     elementwise("rotate and append", layers, 8 * rows * wide, 4 * rows * kv * head)
     attention(layers, rows, behind, heads, kv, head)
-    product("attention output", layers, rows, hidden, heads * head)
-    product("gate and up", layers, rows, 2 * ff, hidden)
+    product("attention output", layers, rows, hidden, heads * head, 2)
+    product("gate and up", layers, rows, 2 * ff, hidden, 8)
     if (rows > tile_rows)
         elementwise("activation", layers, 10 * rows * ff, 0)
-    product("down", layers, rows, hidden, ff)
+    product("down", layers, rows, hidden, ff, 2)
     elementwise("last norm", 1, 8 * rows * hidden, 0)
     elementwise("gather", 1, 8 * rows * hidden, 0)
-    product("logits", 1, rows, vocab, hidden)
+    product("logits", 1, rows, vocab, hidden, 4)
     elementwise("select", 1, 4 * rows * vocab, 0)
     elementwise("copy to the host", 1, 8 * rows, 8 * rows)
     return total_us
@@ -267,6 +283,10 @@ function by_assumption(    old) {
     busy = .3
     changed("attention at 0.3 of the ordinary cores' peak")
     busy = old
+    old = issue
+    issue = .5
+    changed("GEMV kernel issues half of the instructions that could be")
+    issue = old
 }
 
 BEGIN { FS = "\t" }
