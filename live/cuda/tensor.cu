@@ -11,8 +11,9 @@
 // they serve two steps of the tensor cores: pairs (8 t, 8 t + 1) and (8 t + 2, 8 t + 3) in the
 // first, the other two in the second.
 //
-// A block of 8 warps makes 128 columns of the output, i.e. rows of w, and all rows of it. A warp
-// has 32 of the columns (16 gates and their 16 ups where the product is gated) and every other
+// A block of 8 warps makes 128 columns of the output, i.e. rows of w, and all rows of it; one of 16
+// warps 256 columns, where there are many rows and columns: activations are read half as often. A
+// warp has 32 of the columns (16 gates and their 16 ups where the product is gated) and every other
 // 64 numbers of k; the two halves of k are added up through shared memory. Each lane keeps 8 loads
 // of 16 bytes of weights under way, or 16 where there are registers for them (to 16 rows).
 // Activations arrive by cp.async, three chunks of 128 numbers ahead.
@@ -26,19 +27,24 @@
 #include "live/cuda/weights.cuh"
 
 enum {
-    TENSOR_WARPS = 8,
     TENSOR_HALVES = 2,                          // of k, among the warps of a block
-    TENSOR_TEAM = TENSOR_WARPS / TENSOR_HALVES, // warps along the columns
     TENSOR_COLUMNS = 32,                        // of a warp
-    TENSOR_TILE = TENSOR_TEAM * TENSOR_COLUMNS, // of a block
     TENSOR_STEP = 64,                           // numbers of k of a warp in a chunk
     TENSOR_CHUNK = TENSOR_STEP * TENSOR_HALVES, // numbers of k in shared memory at once
     TENSOR_VECTORS = TENSOR_CHUNK / 8,          // of 16 bytes, in a row of a chunk
     TENSOR_PITCH = TENSOR_VECTORS + 4,          // from row to row: eight lanes share no bank
     TENSOR_AHEAD = 4,                           // chunks in shared memory
-    TENSOR_SUMS = TENSOR_TILE + 8,              // numbers from row to row of a block's sums
-    TENSOR_QUADS = TENSOR_TILE / 4,             // vectors of four sums in such a row
     TENSOR_SPLIT_LEAST = 512,                   // numbers of k of a split
+};
+
+// A block of WARPS warps.
+template <int WARPS> struct tensor_block {
+    static constexpr int threads = WARPS * CUDA_LANES;
+    static constexpr int team = WARPS / TENSOR_HALVES;      // warps along the columns
+    static constexpr int tile = team * TENSOR_COLUMNS;      // columns
+    static constexpr int pitch = tile + 8;                  // from row to row of its sums
+    static constexpr int quads = tile / 4;                  // vectors of four sums in such a row
+    static constexpr int copied = threads / TENSOR_VECTORS; // rows of activations copied at once
 };
 
 // c += a b on the tensor cores of a warp (PTX ISA, mma.m16n8k16): lane = 4 g + t has rows g and g +
@@ -102,7 +108,7 @@ template <int LEFT> static __device__ __forceinline__ void tensor_arrived()
 typedef struct tensor_job {
     weights_job j;
     int64_t splits, chunks; // chunks of k of a split
-    float4 *part;           // [tiles][splits][16 TILES][TENSOR_TILE / 4]
+    float4 *part;           // [tiles][splits][16 TILES][quads of a row]
     unsigned *arrived;      // [tiles] blocks that have left their sums; 0 before and after
 } tensor_job;
 
@@ -137,11 +143,11 @@ static __device__ __forceinline__ void tensor_step(float (&sum)[TILES][4][4],
     }
 }
 
-// What a thread copies of each chunk of activations: vector threadIdx % 16 of every sixteenth row.
+// What a thread copies of each chunk of activations: vector threadIdx % 16 of some rows.
 // Behind the last row that is read again, since its sums are not used; behind the end of k there
 // are zeros, which weights of any kind may be multiplied by.
-template <int TILES> struct tensor_copies {
-    static constexpr int step = TENSOR_WARPS * CUDA_LANES / TENSOR_VECTORS; // rows
+template <int TILES, int WARPS> struct tensor_copies {
+    static constexpr int step = tensor_block<WARPS>::copied;
     const uint4 *from;
     int row, last, to, vector, vectors;
 
@@ -162,7 +168,7 @@ template <int TILES> struct tensor_copies {
         uint4 *const place = shared + chunk % TENSOR_AHEAD * (TILES * 16 * TENSOR_PITCH) + to;
         if (there)
 #pragma unroll
-            for (int i = 0; i < TILES; i++) {
+            for (int i = 0; i < TILES * 16 / step; i++) {
                 const int at = row + i * step < last ? row + i * step : last;
                 tensor_copy(place + i * step * TENSOR_PITCH,
                             from + (v < vectors ? at * vectors + v : 0), v < vectors);
@@ -187,14 +193,15 @@ static __device__ __forceinline__ void tensor_rows(const uint4 *(&row)[4], const
 
 // A warp's half of the block's k. RING pieces of 32 numbers of weights are in registers or on the
 // way; each is asked for again, RING pieces later in k, as soon as it has been used.
-template <typename T, int TILES, int RING>
+template <typename T, int TILES, int WARPS, int RING>
 static __device__ __forceinline__ void tensor_sums(const tensor_job &t, float (&sum)[TILES][4][4],
                                                    int64_t column, int first, uint4 *shared)
 {
     constexpr int pieces = TENSOR_STEP / 32, span = RING / pieces; // of a chunk; chunks in the ring
-    const int lane = threadIdx.x % CUDA_LANES, half = threadIdx.x / (TENSOR_TEAM * CUDA_LANES);
+    const int lane = threadIdx.x % CUDA_LANES,
+              half = threadIdx.x / (tensor_block<WARPS>::threads / TENSOR_HALVES);
     const int last = (int)(t.j.k / 8) - 1, chunks = (int)t.chunks;
-    const tensor_copies<TILES> copies(t, first);
+    const tensor_copies<TILES, WARPS> copies(t, first);
     // A lane's place in a chunk: vector t of the warp's half, of row g in shared memory. Behind the
     // end of k the last vector is read again: it meets zeros.
     const int at = half * (TENSOR_STEP / 8) + lane % 4, own = lane / 4 * TENSOR_PITCH + at;
@@ -235,27 +242,28 @@ static __device__ __forceinline__ void tensor_sums(const tensor_job &t, float (&
 }
 
 // --- the sums of a block
-// --------------------------------------------------------------------------- In shared memory, [16
-// TILES][TENSOR_TILE], TENSOR_SUMS numbers a row; gates in the first half of the columns and ups in
-// the second where the product is gated.
+// --------------------------------------------------------------------------- In shared memory, a
+// row for each of 16 TILES rows of activations, block::pitch numbers apart; gates in the first half
+// of the columns and ups in the second where the product is gated.
 
 // Adds up the two halves of k.
-template <int TILES>
+template <int TILES, int WARPS>
 static __device__ void tensor_join(const float (&sum)[TILES][4][4], float *shared, bool gated)
 {
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
-    const int team = warp % TENSOR_TEAM, g = lane / 4, t = lane % 4;
+    using block = tensor_block<WARPS>;
+    const int team = warp % block::team, g = lane / 4, t = lane % 4;
     for (int half = TENSOR_HALVES - 1; half >= 0; half--) {
         __syncthreads(); // activations have been read, or the other half has been written
-        if (warp / TENSOR_TEAM != half)
+        if (warp / block::team != half)
             continue;
 #pragma unroll
         for (int r = 0; r < 4; r++) {
-            const int column = gated ? r / 2 * (TENSOR_TILE / 2) + team * 16 + r % 2 * 8 + 2 * t
+            const int column = gated ? r / 2 * (block::tile / 2) + team * 16 + r % 2 * 8 + 2 * t
                                      : team * TENSOR_COLUMNS + r * 8 + 2 * t;
 #pragma unroll
             for (int i = 0; i < 2 * TILES; i++) {
-                float2 *s = (float2 *)(shared + (i * 8 + g) * TENSOR_SUMS + column);
+                float2 *s = (float2 *)(shared + (i * 8 + g) * block::pitch + column);
                 float2 both = {sum[i / 2][r][i % 2 * 2], sum[i / 2][r][i % 2 * 2 + 1]};
                 if (half == 0)
                     both.x += s->x, both.y += s->y;
@@ -267,13 +275,15 @@ static __device__ void tensor_join(const float (&sum)[TILES][4][4], float *share
 }
 
 // Leaves a block's sums in scratch memory; true in all threads of the block that comes last.
+template <int WARPS>
 static __device__ bool tensor_leave(const tensor_job &t, const float *shared, int rows)
 {
+    using block = tensor_block<WARPS>;
     __shared__ unsigned before;
     const int64_t tile = blockIdx.x;
-    float4 *part = t.part + (tile * t.splits + blockIdx.y) * rows * TENSOR_QUADS;
-    for (int i = threadIdx.x; i < rows * TENSOR_QUADS; i += blockDim.x)
-        part[i] = *(const float4 *)&shared[i / TENSOR_QUADS * TENSOR_SUMS + i % TENSOR_QUADS * 4];
+    float4 *part = t.part + (tile * t.splits + blockIdx.y) * rows * block::quads;
+    for (int i = threadIdx.x; i < rows * block::quads; i += blockDim.x)
+        part[i] = *(const float4 *)&shared[i / block::quads * block::pitch + i % block::quads * 4];
     __threadfence(); // sums are seen before the count is
     __syncthreads();
     if (threadIdx.x == 0)
@@ -288,9 +298,11 @@ static __device__ bool tensor_leave(const tensor_job &t, const float *shared, in
 }
 
 // Adds up what all splits have left of a tile, in their order, into shared memory.
+template <int WARPS>
 static __device__ void tensor_gather(const tensor_job &t, float *shared, int rows)
 {
-    const int each = rows * TENSOR_QUADS;
+    using block = tensor_block<WARPS>;
+    const int each = rows * block::quads;
     const float4 *part = t.part + (int64_t)blockIdx.x * t.splits * each;
     for (int i = threadIdx.x; i < each; i += blockDim.x) {
         float4 s = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -299,69 +311,80 @@ static __device__ void tensor_gather(const tensor_job &t, float *shared, int row
             const float4 p = __ldcg(part + split * each + i);
             s.x += p.x, s.y += p.y, s.z += p.z, s.w += p.w;
         }
-        *(float4 *)&shared[i / TENSOR_QUADS * TENSOR_SUMS + i % TENSOR_QUADS * 4] = s;
+        *(float4 *)&shared[i / block::quads * block::pitch + i % block::quads * 4] = s;
     }
     __syncthreads();
 }
 
+template <int WARPS>
 static __device__ void tensor_put(const weights_job &j, const float *shared, int64_t first)
 {
-    const int columns = j.gated ? TENSOR_TILE / 2 : TENSOR_TILE;
+    using block = tensor_block<WARPS>;
+    const int columns = j.gated ? block::tile / 2 : block::tile;
     const int64_t width = j.gated ? j.n / 2 : j.n;
     const int left = (int)(width - first < columns ? width - first : columns);
     for (int i = threadIdx.x; i < (int)j.rows * columns; i += blockDim.x) {
         const int row = i / columns, column = i % columns;
-        const float *s = shared + row * TENSOR_SUMS + column;
+        const float *s = shared + row * block::pitch + column;
         if (column < left)
-            weights_put(j, row, first + column, s[0], j.gated ? s[TENSOR_TILE / 2] : 0.0f);
+            weights_put(j, row, first + column, s[0], j.gated ? s[block::tile / 2] : 0.0f);
     }
 }
 
-// A block per (128 rows of w, split of k); TILES times 16 rows of activations.
-template <typename T, int TILES>
-static __global__ void __launch_bounds__(TENSOR_WARPS *CUDA_LANES, 2) tensor_kernel(tensor_job t)
+// A block per (16 WARPS rows of w, split of k); TILES times 16 rows of activations.
+template <typename T, int TILES, int WARPS>
+static __global__ void __launch_bounds__(tensor_block<WARPS>::threads, WARPS > 8 ? 1 : 2)
+    tensor_kernel(tensor_job t)
 {
-    const int64_t width = t.j.gated ? TENSOR_TILE / 2 : TENSOR_TILE, first = blockIdx.x * width;
-    const int team = threadIdx.x / CUDA_LANES % TENSOR_TEAM;
+    using block = tensor_block<WARPS>;
+    const int64_t width = t.j.gated ? block::tile / 2 : block::tile, first = blockIdx.x * width;
+    const int team = threadIdx.x / CUDA_LANES % block::team;
     void *const shared = cuda_dynamic_shared();
     float *const sums = (float *)shared;
     float sum[TILES][4][4] = {};
-    tensor_sums<T, TILES, (TILES > 1 ? 2 : 4)>(t, sum, first + team * (width / TENSOR_TEAM),
-                                               (int)(blockIdx.y * t.chunks), (uint4 *)shared);
-    tensor_join<TILES>(sum, sums, t.j.gated);
+    tensor_sums<T, TILES, WARPS, (TILES > 1 ? 2 : 4)>(t, sum, first + team * (width / block::team),
+                                                      (int)(blockIdx.y * t.chunks),
+                                                      (uint4 *)shared);
+    tensor_join<TILES, WARPS>(sum, sums, t.j.gated);
     if (t.splits > 1) {
-        if (!tensor_leave(t, sums, TILES * 16))
+        if (!tensor_leave<WARPS>(t, sums, TILES * 16))
             return;
-        tensor_gather(t, sums, TILES * 16);
+        tensor_gather<WARPS>(t, sums, TILES * 16);
     }
-    tensor_put(t.j, sums, first);
+    tensor_put<WARPS>(t.j, sums, first);
 }
 
 // --- launching ---------------------------------------------------------------------------------
 
-// How k is split: so that each multiprocessor has two blocks, but not into splits whose sums are
-// more than a quarter of the weights that they stand for.
-static void tensor_split(const live_cuda *c, tensor_job *t, int64_t blocks)
+// How k is split: so that each multiprocessor has 16 warps, but not into splits whose sums are more
+// than a quarter of the weights that they stand for.
+static void tensor_split(const live_cuda *c, tensor_job *t, int64_t blocks, int64_t beside)
 {
     const int64_t all = cuda_blocks(t->j.k, TENSOR_CHUNK);
     const int64_t most = t->j.k / (16 * t->j.rows), least = t->j.k / TENSOR_SPLIT_LEAST;
-    int64_t splits = blocks <= CUDA_ARRIVALS ? 2 * c->processors / blocks : 1;
+    int64_t splits = blocks <= CUDA_ARRIVALS ? beside * c->processors / blocks : 1;
     splits = splits < most ? splits : most;
     splits = splits < least ? splits : least;
     t->chunks = cuda_blocks(all, splits > 1 ? splits : 1);
     t->splits = cuda_blocks(all, t->chunks);
 }
 
-template <typename T, int TILES>
+// Blocks along the columns.
+template <int WARPS> static int64_t tensor_blocks(const weights_job *j)
+{
+    return cuda_blocks(j->n, tensor_block<WARPS>::tile);
+}
+
+template <typename T, int TILES, int WARPS>
 static int tensor_tiles(live_cuda *c, const weights_job *job, dsc_error *err)
 {
+    using block = tensor_block<WARPS>;
     tensor_job t = {};
     t.j = *job;
-    const int64_t width = t.j.gated ? TENSOR_TILE / 2 : TENSOR_TILE;
-    const int64_t blocks = cuda_blocks(t.j.gated ? t.j.n / 2 : t.j.n, width);
-    tensor_split(c, &t, blocks);
+    const int64_t blocks = tensor_blocks<WARPS>(job);
+    tensor_split(c, &t, blocks, WARPS > 8 ? 1 : 2);
     if (t.splits > 1) {
-        const size_t sums = (size_t)(blocks * t.splits * TILES * 16 * TENSOR_QUADS);
+        const size_t sums = (size_t)(blocks * t.splits * TILES * 16 * block::quads);
         void *room = NULL;
         const int failed = cuda_scratch(c, CUDA_SUMS, sums * sizeof(float4), &room, err);
         if (failed)
@@ -369,20 +392,24 @@ static int tensor_tiles(live_cuda *c, const weights_job *job, dsc_error *err)
         t.part = (float4 *)room;
         t.arrived = c->arrivals;
     }
-    const int64_t rows = blocks * t.splits * TENSOR_TILE, row = t.j.k * 2 / t.splits;
+    const int64_t rows = blocks * t.splits * block::tile, row = t.j.k * 2 / t.splits;
     const int64_t fair = c->base.prefetch_bytes / rows;
     t.j.prefetch = fair < row ? fair : row;
     const size_t chunks = TENSOR_AHEAD * TILES * 16 * TENSOR_PITCH * sizeof(uint4);
-    const size_t sums = TILES * 16 * TENSOR_SUMS * sizeof(float);
-    return cuda_launch_shared(c, "product", tensor_kernel<T, TILES>, cuda_grid(blocks, t.splits),
-                              TENSOR_WARPS * CUDA_LANES, chunks > sums ? chunks : sums, err, t);
+    const size_t sums = TILES * 16 * block::pitch * sizeof(float);
+    return cuda_launch_shared(c, "product", tensor_kernel<T, TILES, WARPS>,
+                              cuda_grid(blocks, t.splits), block::threads,
+                              chunks > sums ? chunks : sums, err, t);
 }
 
 template <typename T> static int tensor_of(live_cuda *c, const weights_job *j, dsc_error *err)
 {
-    return j->rows <= 16   ? tensor_tiles<T, 1>(c, j, err)
-           : j->rows <= 32 ? tensor_tiles<T, 2>(c, j, err)
-                           : tensor_tiles<T, 4>(c, j, err);
+    if (j->rows <= 16)
+        return tensor_tiles<T, 1, 8>(c, j, err);
+    if (j->rows <= 32)
+        return tensor_tiles<T, 2, 8>(c, j, err);
+    return tensor_blocks<16>(j) * 4 >= c->processors * 3 ? tensor_tiles<T, 4, 16>(c, j, err)
+                                                         : tensor_tiles<T, 4, 8>(c, j, err);
 }
 
 int cuda_tensor(live_cuda *c, const weights_job *j, dsc_dtype dtype, bool *done, dsc_error *err)

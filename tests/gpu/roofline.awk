@@ -74,8 +74,9 @@ function assumptions() {
     printf "| launch of the graph and wait | %.0f us | assumed |\n", host_us
     printf "| GEMV kernel | up to %d rows; at most two blocks a processor for one row, one for " \
         "more | design |\n", skinny_rows
-    printf "| tensor-core kernel | up to %d rows, %d weight rows a block, K split until there are " \
-        "two blocks a processor | design |\n", tile_rows, tile_block
+    printf "| tensor-core kernel | up to %d rows; %d weight rows a block, twice as many from 33 rows " \
+        "on where these are enough blocks; K split until there are two blocks a processor | design " \
+        "|\n", tile_rows, tile_block
     printf "| attention | %d queries a block, %d places a split | design |\n\n", queries, places
 }
 
@@ -124,7 +125,7 @@ function spill(bytes) {
 # The GEMV kernel reads activations into shared memory once per block, and issues for each weight one
 # instruction that unpacks it, one FMA per row, and half a one per row that unpacks the activation
 # that two weight rows share. The tensor-core kernel makes tiles of 16, 32 or 64 rows.
-function product(name, times, rows, n, k, stored,    weights, blocks, splits, from_l2, tile) {
+function product(name, times, rows, n, k, stored,    weights, blocks, splits, from_l2, tile, wide) {
     weights = 2 * n * k
     weights_bytes += times * weights
     if (rows <= skinny_rows) {
@@ -134,10 +135,12 @@ function product(name, times, rows, n, k, stored,    weights, blocks, splits, fr
                cores * issue * rows / (1.5 * rows + 1), 2)
     } else if (rows <= tile_rows) { # bf16 activations; partial sums are written and read in L2
         tile = rows <= 16 ? 16 : rows <= 32 ? 32 : 64
-        blocks = ceiling(n / tile_block)
-        splits = least(int(2 * processors / blocks), least(int(k / 16 / rows), int(k / 512)))
+        wide = tile_block * (tile > 32 && n / 2 / tile_block >= .75 * processors ? 2 : 1)
+        blocks = ceiling(n / wide)
+        splits = least(int(2 * tile_block / wide * processors / blocks), \
+                       least(int(k / 16 / rows), int(k / 512)))
         splits = most(splits, 1)
-        from_l2 = weights * (1 + tile / tile_block) + (splits > 1 ? 8 * splits * tile * n : 0)
+        from_l2 = weights * (1 + tile / wide) + (splits > 1 ? 8 * splits * tile * n : 0)
         kernel(name ", tensor cores", times, weights, spill(4 * rows * n), from_l2, \
                2 * tile * n * k, tensor * mma, splits > 1 ? 4 : 2)
     } else {
