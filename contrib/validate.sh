@@ -5,6 +5,7 @@
 # and compares. Exit code 1 when a prediction does not hold.
 # Usage: validate.sh PROGRAM SOURCE_ROOT OUTPUT_FOLDER
 # DEVICE: where the models are (cpu). FIGURES=no: neither figures nor a page, where gnuplot is not.
+# QUICK=yes: a third of the sampled requests and of the repeats.
 # Options of live commands are lists of words:
 # shellcheck disable=SC2086
 set -eu
@@ -17,6 +18,9 @@ many=240    # of these in a run of a chain or a tree,
 few=12      # and of several drafts; the runs take turns through all of them
 timed=8     # problems of the runs whose time counts,
 repeats=15  # so many times, with a table of passes measured before each
+if [ "${QUICK:-no}" = yes ]; then
+    sampled=240 many=80 few=4 repeats=5
+fi
 live="$draftscope live" models="--device $device --threads 1 --target $demo/target"
 with_draft="--draft $demo/draft"
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # make gpu-bundle: what tests/gpu/run.sh needs on a machine with a GPU and cuBLAS of CUDA 13 but
-# neither compiler nor packages: programs, their shared libraries other than CUDA's and the C library,
-# OpenBLAS, which a program may open by name only when it is needed, fixtures, demo models, scripts. Usage: bundle.sh SOURCE BUILD OUT.tar.gz PROGRAM...
+# neither compiler nor packages: programs, their shared libraries other than CUDA's and the C
+# library, OpenBLAS, which a program may open by name only when it is needed, fixtures, demo models,
+# scripts. Usage: bundle.sh SOURCE BUILD OUT.tar.gz PROGRAM...
 set -eu
 source=$1 build=$2 out=$3
 shift 3
@@ -50,15 +51,17 @@ for script in run.sh checks.sh results.sh libraries.sh README.md; do
     cp "$source/tests/gpu/$script" "$root/"
 done
 cp "$source/contrib/validate.sh" "$root/"
-# Outputs to be forced on models of random weights: LLMA's development set in Llama 2's tokens, where
-# it is, else the sample.
+# Outputs to be forced on models of random weights: LLMA's development set in Llama 2's tokens,
+# where it is, else the sample.
 data=${DSC_TEST_DATA:-}
 if [ -n "$data" ] && [ -e "$data/llma/rag.jsonl" ] && [ -e "$data/tokenizers/llama2.json" ]; then
     set -- "$data/tokenizers/llama2.json" "$data/llma/rag.jsonl"
 else
     set -- "$source/traces/sample/tokenizer.json" "$source/traces/sample/rag.jsonl"
 fi
-"$build/draftscope" trace import --tokenizer "$1" "$2" -o "$root/rag.dst" --progress never
+if [ -e "$root/bin/draftscope" ]; then
+    "$build/draftscope" trace import --tokenizer "$1" "$2" -o "$root/rag.dst" --progress never
+fi
 # Drafts to be forced on models of random weights: what the demo models say of a few prompts.
 record() { # trace, draft model, options
     trace=$root/$1.dst draft=$source/live/demo/$2
@@ -67,7 +70,7 @@ record() { # trace, draft model, options
         --draft "$draft" --method none --prompts "$source/live/demo/prompts.jsonl" --requests 6 \
         --max-tokens 96 --progress never "$@" -o "$trace"
 }
-if [ -d "$source/live/demo/target" ] && [ -x "$build/draftscope-live" ]; then
+if [ -d "$source/live/demo/target" ] && [ -e "$root/bin/draftscope-live" ]; then
     record greedy draft --statistics 1 --rank-depth 8 --rollouts 8
     record eagle eagle --statistics 1 --rank-depth 8
     record drawn draft --statistics 4 --temperature 1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One check of run.sh. Usage: checks.sh CHECK OUT DEVICE [dry]
-# Each command is printed with "$ " before it is run; with `dry` it is printed only. Exit codes: 0 the
-# check passed, 3 or 77 something that it needs is not on this machine, anything else it failed.
+# Each command is printed with "$ " before it is run; with `dry` it is printed only. Exit codes: 0
+# the check passed, 3 or 77 something that it needs is not on this machine, anything else it failed.
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 check=$1 out=$2 device=$3 dry=${4:-}
 cd "$here" || exit 2
@@ -34,7 +34,7 @@ config() { # FILE, architecture, hidden, feed forward, layers, heads, key heads,
  "tie_word_embeddings": $9, "rope_theta": 500000.0, "max_position_embeddings": 8192}
 END
 }
-# Llama 3 8B with an EAGLE-1 head and with Llama 3.2 1B; on a CPU models of a few million parameters.
+# Llama 3 8B with an EAGLE-1 head and with Llama 3.2 1B; on a CPU a few million parameters each.
 write_shapes() {
     if on_cpu; then
         config target.json LlamaForCausalLM 256 896 6 8 2 2048 false
@@ -75,8 +75,8 @@ draws() { # device: draws of the device against a CPU's; rules: every method wit
     try "bin/test_live_$1" --device "$device"
 }
 
-# A method on the demo models, greedy: `--baseline` decodes plainly in the same call, and the two must
-# not differ ("divergences" counts them) when a token's result is the same in every pass.
+# A method on the demo models, greedy: `--baseline` decodes plainly in the same call, and the two
+# must not differ ("divergences" counts them) when a token's result is the same in every pass.
 lossless() { # method
     need $live $demo/target $demo/draft
     prompts=$demo/prompts.jsonl answer=$out/lossless-$1.json
@@ -160,18 +160,20 @@ llma() { # shape, copy lengths
     name=llma-$1 shape=$1
     shift
     need $live bin/draftscope rag.dst
+    widths=1:24 requests=4
     if on_cpu; then
         write_shapes
-        shape=$out/llama-2.json
+        shape=$out/llama-2.json widths=1,8,24 requests=1
+        set -- "$1"
     fi
     results=$out/$name.jsonl cost=$out/$name.cost.tsv
     rm -f "$results" "$cost" "$out/$name.tsv"
     try $live profile --device "$device" --shape "$shape" --random-weights 1 --dtype bf16 \
-        --tokens 1:24 --context 0:2048 --progress never -o "$cost" || return
+        --tokens $widths --context 0:2048 --progress never -o "$cost" || return
     for k; do
         try $live run --device "$device" --shape "$shape" --random-weights 1 --dtype bf16 \
-            --method llma --n 1 --k "$k" --force rag.dst --requests 4 --baseline --json \
-            --progress never >>"$results" || return
+            --method llma --n 1 --k "$k" --force rag.dst --requests $requests --baseline \
+            --json --progress never >>"$results" || return
     done
     judge rag.dst "$name"
 }
@@ -191,9 +193,10 @@ say_speedup() { # table
     grep -v '^#' "$1" | awk -F '\t' '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["quantity"] == "speedup" {
-            printf "speedup of %s: predicted %.4f, measured %.4f, error %.2f %%, tolerance %s: %s\n",
-                $at["method"], $at["predicted"], $at["measured"], $at["error_percent"],
-                $at["tolerance"], $at["verdict"]
+            printf "speedup of %s (%s): predicted %.4f, measured %.4f, ", $at["method"],
+                $at["parameters"], $at["predicted"], $at["measured"]
+            printf "error %.2f %%, tolerance %s: %s\n", $at["error_percent"], $at["tolerance"],
+                $at["verdict"]
         }'
 }
 
@@ -271,16 +274,18 @@ selection() { # how tokens are drawn
                 exit 1
             }
             share = 100 * s["select_s"] / step
-            printf "selection %.2f %% of a step (5 %% at most): draft %g s, verify %g s, select %g s\n",
-                share, s["draft_s"], s["verify_s"], s["select_s"]
+            printf "selection %.2f %% of a step (5 %% at most): ", share
+            printf "draft %g s, verify %g s, select %g s\n", s["draft_s"], s["verify_s"],
+                s["select_s"]
             exit !(share <= 5)
         }' "$answer"
 }
 
-# All methods on the demo models against their predictions.
+# All methods on the demo models against their predictions, with fewer requests than `make validate`
+# has: the machine may be lent for ten minutes at a time.
 validate() {
     need bin/draftscope $live validate.sh $demo/problems.jsonl
-    DEVICE=$device FIGURES=no try sh validate.sh bin/draftscope "$here" "$out/validate"
+    DEVICE=$device FIGURES=no QUICK=yes try sh validate.sh bin/draftscope "$here" "$out/validate"
     judged=$?
     for table in "$out"/validate/*.tsv; do # where the archive takes them from
         [ ! -e "$table" ] || cp "$table" "$out/validate-${table##*/}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where the libraries are that the programs of a bundle need but do not bring along: for run.sh, which
-# sets $here and $device and sources this file.
+# Where the libraries are that the programs of a bundle need but do not bring along: for run.sh,
+# which sets $here and $device and sources this file.
 # shellcheck shell=sh disable=SC2154
 
 # Opened by name while a program runs, so that ldd does not list them.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# results.json and the archive of run.sh, which sources this file. Both are complete files at all times:
-# they are written beside and renamed. run.sh sets $out, $archive, $state (a folder of its own) and
-# what write_results prints.
+# results.json and the archive of run.sh, which sources this file. Both are complete files at all
+# times: they are written beside and renamed. run.sh sets $out, $archive, $state (a folder of its
+# own) and what write_results prints.
 # shellcheck shell=sh disable=SC2154
 
 # --- JSON --------------------------------------------------------------------------------------
@@ -13,13 +13,17 @@ plain() {
 text() {
     printf '"%s"' "$(printf '%s\n' "$1" | tr '\n' ' ' | plain | sed 's/ *$//')"
 }
+text_or_null() {
+    [ -n "$1" ] && text "$1" || printf null
+}
 # Lines as an array of strings.
 array() {
-    plain | sed 's/^/"/; s/$/"/; $!s/$/, /' | tr -d '\n' | sed 's/^/[/; s/$/]/' | grep . || printf '[]'
+    plain | sed 's/^/"/; s/$/"/; $!s/$/, /' | tr -d '\n' | sed 's/^/[/; s/$/]/' | grep . ||
+        printf '[]'
 }
 
-# record CHECK OUTCOME REASON EXIT_CODE SECONDS LIMIT LOG: one line of $state/checks, added in one piece.
-# Exit code and limit are "null" where there is none; the log may be "".
+# record CHECK OUTCOME REASON EXIT_CODE SECONDS LIMIT LOG: one line of $state/checks, added in one
+# piece. Exit code and limit are "null" where there is none; the log may be "".
 record() {
     record_log=${7:-/dev/null}
     {
@@ -47,11 +51,12 @@ count() {
 write_results() {
     {
         printf '{\n  "started": %s,\n  "written": %s,\n' "$(text "$started")" "$(text "$(now)")"
-        printf '  "finished": %s,\n  "running": %s,\n' "$1" "$([ -n "$2" ] && text "$2" || echo null)"
-        printf '  "stopped_by": %s,\n' "$([ -n "$stopped_by" ] && text "$stopped_by" || echo null)"
+        printf '  "finished": %s,\n  "running": %s,\n' "$1" "$(text_or_null "$2")"
+        printf '  "stopped_by": %s,\n' "$(text_or_null "$stopped_by")"
         printf '  "gpu": %s,\n  "driver": %s,\n' "$(text "$gpu")" "$(text "$driver")"
-        printf '  "driver_cuda": %s,\n  "memory": %s,\n' "$(text "$driver_cuda")" "$(text "$memory")"
-        printf '  "device": %s,\n  "programs": %s,\n' "$(text "$device")" "$(text "$programs")"
+        printf '  "driver_cuda": %s,\n' "$(text "$driver_cuda")"
+        printf '  "memory": %s,\n  "device": %s,\n' "$(text "$memory")" "$(text "$device")"
+        printf '  "programs": %s,\n' "$(text "$programs")"
         printf '  "library_path": %s,\n' "$(text "$library_path")"
         printf '  "dry_run": %s,\n  "minutes": %s,\n' "$dry" "${minutes:-null}"
         printf '  "passed": %d,\n  "passed_earlier": %d,\n' "$(count passed)" \
@@ -93,11 +98,13 @@ shorten() { # log
 }
 
 # --- results of an earlier call ----------------------------------------------------------------
-# read_earlier FILE: a results.json, its folder, or an archive. Leaves "CHECK DATE" lines of what passed
-# in $state/earlier when it was with the same programs on the same device.
+# read_earlier FILE: a results.json, its folder, or an archive. Leaves "CHECK DATE" lines of what
+# passed in $state/earlier when it was with the same programs on the same device.
 read_earlier() {
     case $1 in
-    *.tgz | *.tar.gz) tar -xzOf "$1" --wildcards '*/results.json' >"$state/earlier.json" || return ;;
+    *.tgz | *.tar.gz)
+        tar -xzOf "$1" --wildcards '*/results.json' >"$state/earlier.json" || return
+        ;;
     *)
         file=$1
         [ ! -d "$1" ] || file=$1/results.json

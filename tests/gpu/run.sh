@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The checks that need a GPU, from a bundle of `make gpu-bundle`: unpack it, run this script in it. The
-# most valuable come first; results are on disk after each of them, whatever happens to the rest.
-# checks.sh has what each check runs, results.sh what is written, libraries.sh where CUDA's are.
+# The checks that need a GPU, from a bundle of `make gpu-bundle`: unpack it, run this script in it.
+# The most valuable come first, and results are on disk after each of them. checks.sh has the commands
+# of each check, results.sh writes results.json and the archive, libraries.sh finds CUDA's libraries.
 usage() {
     cat <<'END'
 Usage: run.sh [--out DIR] [--archive FILE.tar.gz] [--device cuda[:N]] [--minutes N] [--only LIST]
@@ -23,8 +23,8 @@ machine; 128 + n after signal n.
 END
 }
 
-# step, check, expected seconds, limit in seconds. What is expected was reckoned from the passes of each
-# check on an H200 and not measured; it only decides what still fits into --minutes.
+# step, check, expected seconds, limit in seconds. What is expected was reckoned from the passes of
+# each check on an H200 and not measured; it only decides what still fits into --minutes.
 plan() {
     cat <<'END'
 1 ops-quick 15 120
@@ -177,7 +177,8 @@ ask_driver() {
 ask_driver
 programs=$(cat "$here"/bin/* 2>/dev/null | sha256sum | cut -c 1-64)
 if [ -n "$skip" ]; then
-    read_earlier "$skip" || fail_usage "--skip-passed $skip: a results.json or an archive is expected"
+    read_earlier "$skip" ||
+        fail_usage "--skip-passed $skip: a results.json or an archive is expected"
 fi
 
 # --- running -----------------------------------------------------------------------------------
@@ -253,9 +254,10 @@ run() {
         most=$3
         if [ -n "$ends" ]; then
             left=$((ends - $(date +%s) - 5)) # for writing what is found
+            [ $left -gt 0 ] || left=0
             if [ $left -lt "$2" ]; then
-                record "$1" "not run" "Out of time: it takes about $2 s, and $((left > 0 ? left : 0)) \
-s were left." null 0 "$3" ""
+                reason="Out of time: it takes about $2 s, and $left s were left."
+                record "$1" "not run" "$reason" null 0 "$3" ""
                 return
             fi
             [ "$most" -le $left ] || most=$left
