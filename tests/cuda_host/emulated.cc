@@ -41,6 +41,25 @@ extern "C" int emulated_scratch(live_backend *b, int use, size_t bytes, dsc_erro
     return cuda_scratch(cuda_of(b), (cuda_scratch_use)use, bytes, &p, err);
 }
 
+// Each block: out[b][i] = count - 1 - i, by way of dynamic shared memory.
+static __global__ void reverse_kernel(float *out, int count)
+{
+    float *const all = (float *)cuda_dynamic_shared();
+    cuda_wait_previous();
+    for (int i = threadIdx.x; i < count; i += blockDim.x)
+        all[i] = (float)i;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += blockDim.x)
+        out[blockIdx.x * (unsigned)count + i] = all[count - 1 - i];
+}
+
+extern "C" int emulated_reverse(live_backend *b, float *out, int count, int64_t blocks,
+                                dsc_error *err)
+{
+    return cuda_launch_shared(cuda_of(b), "reverse", reverse_kernel, blocks, 64,
+                              (size_t)count * sizeof(float), err, out, count);
+}
+
 // In place of dlopen and dlsym for cuBLAS (cublas_v2.h); a library that is missing is looked for.
 #undef live_library_open
 extern "C" int live_library_open(const live_library *library, const live_symbol *symbol,

@@ -19,5 +19,7 @@ extern int emulated_replays;        // graphs launched so far
 
 // Asks for scratch memory, as an operation does; `use` is a cuda_scratch_use.
 int emulated_scratch(live_backend *b, int use, size_t bytes, dsc_error *err);
+// out[block][i] = count - 1 - i, by way of count numbers of dynamic shared memory.
+int emulated_reverse(live_backend *b, float *out, int count, int64_t blocks, dsc_error *err);
 
 #endif

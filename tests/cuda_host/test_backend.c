@@ -234,6 +234,33 @@ static void test_cublas_is_loaded_by_a_product(void **state)
     close_bench(&t);
 }
 
+// --- launches ------------------------------------------------------------------------------------
+
+static void test_a_launch_has_limits(void **state)
+{
+    // Without more ado; with; less again; all that a block has.
+    static const int counts[] = {100, 20000, 300, (227 << 10) / 4};
+    static float out[2 * (227 << 8)];
+    void *p;
+    (void)state;
+    bench t = open_bench();
+    assert_ok(t.b->type->alloc(t.b, &p, sizeof out, &t.err), t.err);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const int n = counts[i];
+        assert_ok(emulated_reverse(t.b, p, n, 2, &t.err), t.err);
+        assert_ok(t.b->type->download(t.b, out, p, sizeof out, &t.err), t.err);
+        for (int k = 0; k < 2 * n; k++)
+            assert_true(out[k] == (float)(n - 1 - k % n));
+    }
+    assert_int_equal(emulated_reverse(t.b, p, (227 << 8) + 1, 2, &t.err), DSC_EABSENT);
+    assert_non_null(strstr(t.err.message, "232452 bytes of shared memory are needed; a block has "
+                                          "232448 at most"));
+    assert_int_equal(emulated_reverse(t.b, p, 1, ((int64_t)1 << 32) + 1, &t.err), DSC_EUSAGE);
+    assert_non_null(strstr(t.err.message, "reverse: a grid of 4294967297 x 1 x 1 blocks"));
+    t.b->type->free(t.b, p);
+    close_bench(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_scratch_that_grows_forgets_what_works_in_it),
         cmocka_unit_test(test_a_pass_that_fails_begins_again),
         cmocka_unit_test(test_cublas_is_loaded_by_a_product),
+        cmocka_unit_test(test_a_launch_has_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
