@@ -1,53 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over the cache, split over the context (Dao et al. 2023, "Flash-Decoding"), with the
-// mask of a tree: one kernel goes over the keys and leaves a partial result per split, a second one
-// merges them.
+// mask of a tree, in one launch: each block goes over the keys and values of one split, and the
+// last block of a group to arrive merges what all of them have left.
 //
-// What a token sees is a list: the slots of the prefix, then the slots of its mask in ascending
-// order. Place i of the list is position i of the token's text, so the list is the same whether the
-// token is decoded alone or in a tree, whatever slots lie between. The list is cut into chunks of
-// 32 places and the chunks into splits; a chunk is one step of an online softmax, and the order of
-// all sums follows from the places alone. So a token's result does not depend on the other tokens
-// of its pass: splits, chunks and places in which it sees nothing change no bit of it.
+// The list. What a token sees is a list: the slots of the prefix, then the slots of its mask in
+// ascending order. Place i of the list is position i of the token's text, so the list is the same
+// whether the token is decoded alone or in a tree, whatever slots lie between. The list is cut into
+// splits and these into chunks of 32 places, by places alone; chunk c of a split belongs to warp
+// c % 4, a chunk is one step of an online softmax, and warps and splits are merged in their order.
+// So the order of all sums follows from the places, never from the number of tokens or from which
+// block arrives first: a token's result does not depend on the other tokens of its pass, and
+// splits, chunks and places in which it sees nothing change no bit of it.
+//
+// The splits. A pass is captured once and replayed for longer texts, so the grid covers the whole
+// cache while the cut may depend on the place only: splits of 128 places before place 4096, of 256
+// before 8192, and of 512 from there on. At short contexts a split is one chunk for each of the
+// four warps, so each further 128 places occupy another multiprocessor and the time grows with the
+// bytes, not in steps; eight key heads fill 128 multiprocessors from 2048 places on, and beyond
+// 4096 the larger splits keep the merge short (a split costs the merge head + 2 numbers for each
+// query, a 128th to a 1024th of what it reads). A cache of 131072 slots has 288 splits in place of
+// 1024; a block whose split begins after the text, or ends before the window, returns before it
+// waits for the previous kernel, so it costs its launch only and overlaps with that kernel.
+//
+// The merge. A group is the blocks with the same queries. All of its blocks know how many of them
+// have work; each one writes its partial result, orders it before an atomic increment of the
+// group's counter, and the block that finds the others counted merges. The increment wraps to 0, so
+// the counters are ready for the next launch. Partial results are read past the L1 cache.
 #include "live/cuda/cuda.cuh"
 
 enum {
     ATTEND_WARPS = 4,
-    ATTEND_SPLIT = 256,     // places of a split: 8 chunks, two for each warp
-    ATTEND_LONG_PASS = 128, // from here on tokens alone fill the device: no splits
-    ATTEND_INVARIANT = 128, // tokens of a launch of an invariant backend
-    ATTEND_PARTS = 1 << 28, // bytes of partial results of a launch, but for those of one token
+    ATTEND_SPLIT = 128,         // places of a short split: a chunk for each warp
+    ATTEND_SHORT = 4096,        // places before which splits are short
+    ATTEND_LONG = 8192,         // places from which on they are four times as long; else twice
+    ATTEND_LONG_PASS = 128,     // from here on tokens alone fill the device: no splits
+    ATTEND_INVARIANT = 128,     // tokens of a launch of an invariant backend
+    ATTEND_PARTS = 1 << 28,     // bytes of partial results of a launch, but for those of one token
+    ATTEND_PREFETCH = 64 << 10, // bytes that a block brings into L2 before it waits; 0: none
+    ATTEND_DEPTH = 65535,       // blocks along y and z, at most (CUDA C++ Programming Guide)
 };
 
 typedef struct attend_job {
-    void *out;        // [rows][heads * head] in `dtype`
+    void *out; // [rows][heads * head] in `dtype`
+    dsc_dtype dtype;
     const float *qkv; // [rows][(heads + 2 kv_heads) * head]
     const void *k, *v;
-    dsc_dtype dtype; // of out
-    int64_t heads, kv_heads, group, head, slots, window;
-    int64_t first_token, tokens; // of each sequence: those that this launch serves
+    int heads, kv_heads, group, head;
+    int64_t slots, window;
+    int first_token, tokens; // of each sequence: those that this launch serves
     float scale;
-    int64_t splits; // 1: no partial results
-    float *part;    // [tokens of all sequences][heads][splits][head]
-    float2 *sums;   // [...][splits]: largest score, sum of exponentials
+    int splits;        // of the whole cache; 1: no partial results
+    int prefetch;      // bytes of a block's keys and values; 0: none
+    float *part;       // [tokens of all sequences][heads][splits][head]
+    float2 *sums;      // [...][splits]: largest score, sum of exponentials
+    unsigned *arrived; // [groups], 0 between launches
 } attend_job;
 
-// What a token sees.
+// --- splits --------------------------------------------------------------------------------------
+
+// The first place of split s.
+static __host__ __device__ int64_t split_begin(int64_t s)
+{
+    const int64_t middle = ATTEND_SHORT / ATTEND_SPLIT; // the first split of twice the length
+    const int64_t last = middle + (ATTEND_LONG - ATTEND_SHORT) / (2 * ATTEND_SPLIT);
+    return s < middle ? s * ATTEND_SPLIT
+           : s < last ? ATTEND_SHORT + (s - middle) * 2 * ATTEND_SPLIT
+                      : ATTEND_LONG + (s - last) * 4 * ATTEND_SPLIT;
+}
+
+// The split that a place lies in.
+static __host__ __device__ int64_t split_of(int64_t place)
+{
+    const int64_t middle = ATTEND_SHORT / ATTEND_SPLIT;
+    const int64_t last = middle + (ATTEND_LONG - ATTEND_SHORT) / (2 * ATTEND_SPLIT);
+    return place < ATTEND_SHORT  ? place / ATTEND_SPLIT
+           : place < ATTEND_LONG ? middle + (place - ATTEND_SHORT) / (2 * ATTEND_SPLIT)
+                                 : last + (place - ATTEND_LONG) / (4 * ATTEND_SPLIT);
+}
+
+// --- what a token sees ---------------------------------------------------------------------------
+
 typedef struct sight {
     const uint64_t *mask;
-    int64_t tail;   // the place where its mask begins
-    int64_t length; // places
-    int64_t low;    // places up to here are behind the window
-    int64_t shared; // leading places whose slot has the same number
+    int tail;   // the place where its mask begins
+    int length; // places
+    int low;    // places up to here are before the window; -1: none
+    int shared; // leading places whose slot has the same number
 } sight;
 
 static __device__ sight look(const attend_job &j, const cuda_pass &pass, int64_t token)
 {
     sight s;
     s.mask = pass.mask + token * pass.words;
-    const int64_t prefix = *pass.prefix, position = pass.position[token];
-    int64_t seen = 0, run = 0;
-    for (int64_t w = 0; w < pass.words; w++) {
+    const int prefix = *pass.prefix, position = pass.position[token];
+    int seen = 0, run = 0;
+    for (int w = 0; w < (int)pass.words; w++) {
         const uint64_t bits = s.mask[w];
         if (run == w * 64)
             run += ~bits ? __ffsll((long long)~bits) - 1 : 64;
@@ -59,16 +106,16 @@ static __device__ sight look(const attend_job &j, const cuda_pass &pass, int64_t
     if (position + 1 - seen > prefix && position < j.slots)
         s.tail = position + 1 - seen;
     s.length = s.tail + seen;
-    s.low = j.window > 0 ? position - j.window : -1;
+    s.low = j.window > 0 && position >= j.window ? (int)(position - j.window) : -1;
     s.shared = s.tail == prefix ? prefix + run : prefix;
     return s;
 }
 
-// The slot of a place of the list, place >= prefix.
-static __device__ int64_t slot_of(const sight &s, int64_t place, int64_t prefix, int64_t words)
+// The slot of a place of the list, tail <= place < length.
+static __device__ int slot_of(const sight &s, int place, int prefix, int words)
 {
-    int left = (int)(place - s.tail); // set bits before the one that is looked for
-    for (int64_t w = 0; w < words; w++) {
+    int left = place - s.tail; // set bits before the one that is looked for
+    for (int w = 0; w < words; w++) {
         uint64_t bits = s.mask[w];
         const int count = __popcll(bits);
         if (left < count) {
@@ -81,289 +128,609 @@ static __device__ int64_t slot_of(const sight &s, int64_t place, int64_t prefix,
     return 0; // not reached: place < s.length
 }
 
-// Numbers [i, i + 8) of a row of `head`; zeros behind it.
-template <typename T>
-static __device__ __forceinline__ void load_some(float (&v)[8], const T *row, int64_t i,
-                                                 int64_t head)
+// The queries of a block and the places that it goes over. The queries of a key head are numbered
+// token by token: query f is head f % group of token f / group.
+typedef struct attend_block {
+    int kv_head, sequence;
+    int from, rows;          // queries [from, from + rows)
+    int token0, tokens;      // of the launch
+    int prefix;              // places
+    int shared, low;         // the least of its tokens
+    int first_split, splits; // [first_split, splits): those in which one of its tokens sees a place
+    int begin, end;          // places of the block's own split
+} attend_block;
+
+// From the lists alone, which are on the device before the first kernel of a pass begins.
+template <int ROWS>
+static __device__ attend_block block_of(const attend_job &j, const cuda_pass &pass,
+                                        sight (&sights)[ROWS])
 {
-    if (head % 8 == 0) {
-        cuda_load8(v, row + i);
+    attend_block b;
+    b.kv_head = (int)(blockIdx.z % (unsigned)j.kv_heads);
+    b.sequence = (int)(blockIdx.z / (unsigned)j.kv_heads);
+    b.from = (int)blockIdx.x * ROWS;
+    b.rows = min(j.tokens * j.group - b.from, ROWS);
+    b.token0 = b.from / j.group;
+    b.tokens = (b.from + b.rows - 1) / j.group - b.token0 + 1;
+    b.prefix = *pass.prefix;
+    if ((int)threadIdx.x < b.tokens)
+        sights[threadIdx.x] = look(j, pass, j.first_token + b.token0 + (int)threadIdx.x);
+    __syncthreads();
+    int length = 0, first = INT32_MAX;
+    b.shared = b.low = INT32_MAX;
+    for (int t = 0; t < b.tokens; t++) {
+        const sight &s = sights[t];
+        length = max(length, s.length);
+        b.shared = min(b.shared, s.shared);
+        b.low = min(b.low, s.low);
+        first = min(first, min(s.low + 1, s.tail));
+    }
+    const bool whole = j.splits == 1;
+    b.first_split = whole ? 0 : (int)split_of(first);
+    b.splits = whole ? 1 : (int)split_of(length - 1) + 1;
+    b.begin = whole ? 0 : (int)split_begin(blockIdx.y);
+    b.end = whole ? length : min((int)split_begin(blockIdx.y + 1), length);
+    return b;
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+// N numbers side by side, read in as few loads as their bytes allow.
+template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) numbers {
+    T x[N];
+};
+
+// N numbers of dtype T as memory holds them, in registers until they are used.
+template <typename T, int N> struct raw_numbers {
+    numbers<uint32_t, N * sizeof(T) / 4> word;
+};
+
+// Number e, known at compile time, as F32.
+template <int N>
+static __device__ __forceinline__ float number_of(const raw_numbers<float, N> &raw, int e)
+{
+    return __uint_as_float(raw.word.x[e]);
+}
+template <int N>
+static __device__ __forceinline__ float number_of(const raw_numbers<__nv_bfloat16, N> &raw, int e)
+{
+    const uint32_t two = raw.word.x[e / 2];
+    return __uint_as_float(e % 2 ? two & 0xffff0000u : two << 16);
+}
+template <int N>
+static __device__ __forceinline__ float number_of(const raw_numbers<__half, N> &raw, int e)
+{
+    const uint32_t two = raw.word.x[e / 2];
+    return __half2float(__ushort_as_half((unsigned short)(e % 2 ? two >> 16 : two & 0xffffu)));
+}
+
+// What head size and dtype make of a kernel; HEAD 0: a size that is known at run time, up to 256.
+template <typename T, int HEAD> struct attend_shape {
+    static const int width = HEAD ? HEAD : 256;
+    // A lane's numbers of an output and of a value: all 32 lanes', but 24 of them for 96.
+    static const int share = width <= 64 ? 2 : width <= 128 ? 4 : 8;
+    // Units of 8 numbers of each of four keys that a lane reads before it uses them: 8 loads of 16
+    // bytes, 12 for 96.
+    static const int units = !HEAD || sizeof(T) == 4 ? 1 : HEAD == 96 ? 3 : 2;
+    // Values that a lane reads before it uses them: 128 bytes, 8 to 16 loads.
+    static const int values = share * sizeof(T) <= 8 ? 16 : 128 / (share * (int)sizeof(T));
+};
+
+// Numbers [i, i + N) of a row of `head`, zeros after it. A head size that is a multiple of 8 keeps
+// all rows aligned; HEAD is a multiple of N.
+template <int HEAD, int N, typename T>
+static __device__ __forceinline__ raw_numbers<T, N> read_some(const T *row, int i, int head)
+{
+    raw_numbers<T, N> raw;
+    if (HEAD || (head % 8 == 0 && i < head)) {
+        raw.word = *(const numbers<uint32_t, N * sizeof(T) / 4> *)(row + i);
     } else {
+        numbers<T, N> some;
 #pragma unroll
-        for (int e = 0; e < 8; e++)
-            v[e] = i + e < head ? cuda_float(row[i + e]) : 0.0f;
+        for (int e = 0; e < N; e++)
+            some.x[e] = i + e < head ? row[i + e] : cuda_round<T>(0.0f);
+        memcpy(&raw, &some, sizeof raw);
+    }
+    return raw;
+}
+
+// A row of `bytes` into L2. Nothing is read by this, so it is harmless before cuda_wait_previous,
+// even of slots that a kernel in front of this one writes.
+static __device__ __forceinline__ void prefetch_row(const void *row, int bytes)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(row), "r"(bytes));
+#else
+    (void)row, (void)bytes;
+#endif
+}
+
+// The leading places of the block's split that are in the prefix, a place per thread. Blocks with
+// other queries read the same keys; one of them asks.
+static __device__ void prefetch_split(const attend_job &j, const attend_block &b, const char *k,
+                                      const char *v, int row_bytes)
+{
+    if (blockIdx.x != 0)
+        return;
+    const int begin = max(b.begin, b.low + 1), end = min(b.end, b.prefix);
+    const int count = min(end - begin, j.prefetch / (2 * row_bytes));
+    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) {
+        const int64_t at = (int64_t)(begin + i) * j.kv_heads * row_bytes;
+        prefetch_row(k + at, row_bytes);
+        prefetch_row(v + at, row_bytes);
     }
 }
 
-// Numbers [i, i + N) of a row of `head`: a lane's share of a value.
-template <typename T, int N>
-static __device__ __forceinline__ void load_share(float (&v)[N], const T *row, int64_t i,
-                                                  int64_t head)
-{
-    if (sizeof(T) == 2 && N == 8 && head == CUDA_LANES * N) {
-        float all[8];
-        cuda_load8(all, row + i);
-#pragma unroll
-        for (int e = 0; e < N; e++)
-            v[e] = all[e];
-    } else if (sizeof(T) == 2 && N == 4 && head == CUDA_LANES * N) {
-        const uint2 raw = *(const uint2 *)(row + i);
-        const T *t = (const T *)&raw;
-#pragma unroll
-        for (int e = 0; e < N; e++)
-            v[e] = cuda_float(t[e]);
-    } else {
-#pragma unroll
-        for (int e = 0; e < N; e++)
-            v[e] = i + e < head ? cuda_float(row[i + e]) : 0.0f;
-    }
-}
+// --- a warp's work -------------------------------------------------------------------------------
 
-// A warp's state of the online softmax: ROWS queries; a lane holds N numbers of each output, and of
+// A warp's state of the online softmax: ROWS queries; a lane holds its share of each output, and of
 // row = lane the largest score and the sum of exponentials so far.
-template <int ROWS, int N> struct softmax {
-    float out[ROWS][N];
+template <typename T, int ROWS, int HEAD> struct attend_warp {
+    typedef attend_shape<T, HEAD> shape;
+    const T *k, *v; // of the block's key head: slot 0
+    int64_t stride; // from slot to slot
+    int head;
+    const float (*query)[shape::width]; // [ROWS]
+    float (*weight)[CUDA_LANES];        // [ROWS]
+    int *slot;                          // [CUDA_LANES], of the chunk
+    float out[ROWS][shape::share];
     float most, sum;
 };
 
-// One chunk: lane i of a warp stands for a key, `slot`, visible to row r when `seen` and either in
-// the mask (`masked`) or above row r's window. Rows [first, last) take part. Scores: a lane makes
-// the products of its key with all rows, so that a key is read once. Outputs: a lane makes its N
-// numbers of all rows, and the 32 values are read in turn, each by the whole warp.
-template <typename T, int ROWS, int N>
-static __device__ __forceinline__ void attend_chunk(softmax<ROWS, N> &s, const attend_job &j,
-                                                    const float (*query)[CUDA_LANES * N],
-                                                    float (*weight)[CUDA_LANES], const T *k,
-                                                    const T *v, int64_t slot, int64_t place,
-                                                    bool seen, bool masked, const int64_t *low,
-                                                    int64_t least_low, int first, int last)
+// Products of a chunk's keys with rows [first, last), the lane's part of them: lanes 4 q .. 4 q + 3
+// share keys 4 q .. 4 q + 3, and each lane multiplies every fourth unit of 8 numbers of all four.
+// So four lanes read 64 bytes side by side (BF16), and a query that was read once serves four keys.
+template <typename T, int ROWS, int HEAD>
+static __device__ __forceinline__ void multiply_keys(float (&part)[ROWS][4],
+                                                     const attend_warp<T, ROWS, HEAD> &w, int first,
+                                                     int last)
+{
+    enum { UNITS = attend_shape<T, HEAD>::units };
+    const int head = HEAD ? HEAD : w.head;
+    const int lane = threadIdx.x % CUDA_LANES, mine = lane % 4 * 8;
+    const numbers<int, 4> slot = *(const numbers<int, 4> *)(w.slot + lane / 4 * 4);
+    const T *key[4];
+#pragma unroll
+    for (int n = 0; n < 4; n++)
+        key[n] = w.k + slot.x[n] * w.stride;
+#pragma unroll(HEAD * sizeof(T) <= 256 ? 4 : 1) // a longer key: a smaller kernel
+    for (int from = 0; from < head; from += UNITS * 32) {
+        raw_numbers<T, 8> raw[UNITS][4];
+#pragma unroll
+        for (int u = 0; u < UNITS; u++)
+#pragma unroll
+            for (int n = 0; n < 4; n++)
+                raw[u][n] = read_some<HEAD, 8>(key[n], from + u * 32 + mine, head);
+#pragma unroll
+        for (int u = 0; u < UNITS; u++)
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                if (r < first || r >= last)
+                    continue;
+                const float *query = &w.query[r][from + u * 32 + mine];
+                const numbers<float, 8> q = *(const numbers<float, 8> *)query;
+#pragma unroll
+                for (int e = 0; e < 8; e++)
+#pragma unroll
+                    for (int n = 0; n < 4; n++)
+                        part[r][n] = fmaf(q.x[e], number_of(raw[u][n], e), part[r][n]);
+            }
+    }
+}
+
+// The score of the lane's own key: of the parts that four lanes hold of four keys, each lane adds
+// up those of one, (own + that of lane ^ 2) + (the same of lane ^ 1).
+static __device__ __forceinline__ float add_parts(const float (&part)[4])
 {
     const unsigned everyone = 0xffffffffu;
     const int lane = threadIdx.x % CUDA_LANES;
-    const int64_t stride = j.kv_heads * j.head;
-    const bool any = seen && (masked || place > least_low);
-    const unsigned who = __ballot_sync(everyone, any);
-    if (!who)
-        return;
-    // Lanes without a key read one that is seen: what memory holds elsewhere may not be a number.
-    const int64_t other = __shfl_sync(everyone, (long long)slot, __ffs((int)who) - 1);
-    slot = any ? slot : other;
+    const bool upper = lane & 2, odd = lane & 1;
+    float a = upper ? part[2] : part[0], b = upper ? part[3] : part[1];
+    a += __shfl_xor_sync(everyone, upper ? part[0] : part[2], 2);
+    b += __shfl_xor_sync(everyone, upper ? part[1] : part[3], 2);
+    return (odd ? b : a) + __shfl_xor_sync(everyone, odd ? a : b, 1);
+}
 
-    float score[ROWS] = {};
-    const T *key = k + slot * stride;
-#pragma unroll 2
-    for (int64_t i = 0; i < j.head; i += 8) {
-        float x[8];
-        load_some(x, key, i, j.head);
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            if (r < first || r >= last)
-                continue;
-            const float4 a = *(const float4 *)&query[r][i], b = *(const float4 *)&query[r][i + 4];
-            float t = score[r];
-            t = fmaf(a.x, x[0], t), t = fmaf(a.y, x[1], t);
-            t = fmaf(a.z, x[2], t), t = fmaf(a.w, x[3], t);
-            t = fmaf(b.x, x[4], t), t = fmaf(b.y, x[5], t);
-            t = fmaf(b.z, x[6], t), t = fmaf(b.w, x[7], t);
-            score[r] = t;
-        }
+// A step of the online softmax for one row: `visible` is false in all lanes for a row that does not
+// take part, and then nothing changes.
+template <typename T, int ROWS, int HEAD>
+static __device__ __forceinline__ void soften(attend_warp<T, ROWS, HEAD> &w, int r, float x,
+                                              bool visible)
+{
+    const int lane = threadIdx.x % CUDA_LANES;
+    x = visible ? x : -INFINITY;
+    const float before = __shfl_sync(0xffffffffu, w.most, r);
+    const float most = fmaxf(before, cuda_warp_max(x));
+    const float e = visible ? expf(x - most) : 0.0f;
+    const float shrink = before == most ? 1.0f : expf(before - most);
+    const float total = cuda_warp_sum(e);
+    if (lane == r) {
+        w.sum = fmaf(w.sum, shrink, total);
+        w.most = most;
     }
+#pragma unroll
+    for (int i = 0; i < attend_shape<T, HEAD>::share; i++)
+        w.out[r][i] *= shrink;
+    w.weight[r][lane] = e;
+}
+
+// The lane's share of `values` of the chunk's values, from the one numbered `from`.
+template <typename T, int ROWS, int HEAD, int N, int VALUES>
+static __device__ __forceinline__ void read_values(raw_numbers<T, N> (&raw)[VALUES],
+                                                   const attend_warp<T, ROWS, HEAD> &w, int from)
+{
+    const int lane = threadIdx.x % CUDA_LANES;
+    // Lanes after the head read what lane 0 reads; their sums are not used.
+    const int at = !HEAD || lane * N < HEAD ? lane * N : 0;
+#pragma unroll
+    for (int n = 0; n < VALUES; n += 4) {
+        const numbers<int, 4> slot = *(const numbers<int, 4> *)(w.slot + from + n);
+#pragma unroll
+        for (int m = 0; m < 4; m++)
+            raw[n + m] = read_some<HEAD, N>(w.v + slot.x[m] * w.stride, at, w.head);
+    }
+}
+
+// Adds those values, by their weights, to the outputs of rows [first, last).
+template <typename T, int ROWS, int HEAD, int N, int VALUES>
+static __device__ __forceinline__ void mix_values(attend_warp<T, ROWS, HEAD> &w,
+                                                  const raw_numbers<T, N> (&raw)[VALUES], int from,
+                                                  int first, int last)
+{
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         if (r < first || r >= last)
             continue;
-        const bool visible = seen && (masked || place > low[r]);
-        const float x = visible ? __fmul_rn(score[r], j.scale) : -INFINITY;
-        const float before = __shfl_sync(everyone, s.most, r);
-        const float most = fmaxf(before, cuda_warp_max(x));
-        const float e = visible ? expf(x - (most == -INFINITY ? 0.0f : most)) : 0.0f;
-        const float shrink = before == most ? 1.0f : expf(before - most);
-        const float total = cuda_warp_sum(e);
-        if (lane == r) {
-            s.sum = fmaf(s.sum, shrink, total);
-            s.most = most;
-        }
 #pragma unroll
-        for (int i = 0; i < N; i++)
-            s.out[r][i] *= shrink;
-        weight[r][lane] = e;
-    }
-    __syncwarp();
-#pragma unroll 1
-    for (int from = 0; from < CUDA_LANES; from += 4) {
-        float x[4][N];
-#pragma unroll
-        for (int n = 0; n < 4; n++)
-            load_share(x[n], v + __shfl_sync(everyone, (long long)slot, from + n) * stride,
-                       (int64_t)lane * N, j.head);
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            if (r < first || r >= last)
-                continue;
-            const float4 w = *(const float4 *)&weight[r][from];
+        for (int n = 0; n < VALUES; n += 4) {
+            const float4 by = *(const float4 *)&w.weight[r][from + n];
 #pragma unroll
             for (int i = 0; i < N; i++) {
-                float t = s.out[r][i];
-                t = fmaf(w.x, x[0][i], t), t = fmaf(w.y, x[1][i], t);
-                t = fmaf(w.z, x[2][i], t), t = fmaf(w.w, x[3][i], t);
-                s.out[r][i] = t;
+                float t = w.out[r][i];
+                t = fmaf(by.x, number_of(raw[n], i), t);
+                t = fmaf(by.y, number_of(raw[n + 1], i), t);
+                t = fmaf(by.z, number_of(raw[n + 2], i), t);
+                t = fmaf(by.w, number_of(raw[n + 3], i), t);
+                w.out[r][i] = t;
             }
         }
     }
-    __syncwarp(); // weights are read before the next chunk writes them
 }
 
-// A block per (ROWS queries that share a key head, split, key head and sequence). The queries of a
-// key head are numbered token by token: query f is head f % group of token f / group. Chunks go to
-// the warps in turn. While all queries of the block see the same slots (the prefix, and what their
-// masks begin with alike) they share a chunk; then each token has its own.
+// What a chunk is to the lane that stands for one of its keys, and which rows take part.
+typedef struct attend_key {
+    int place, slot;
+    bool seen, masked; // visible to row r when seen and either in the mask or above r's window
+    int low;           // the least window of the rows
+    int first, last;   // rows
+} attend_key;
+
+// One chunk. Values are on their way while the scores become weights, and each group of them while
+// the one before it is used.
+template <typename T, int ROWS, int HEAD>
+static __device__ __forceinline__ void attend_chunk(attend_warp<T, ROWS, HEAD> &w,
+                                                    const attend_key &key, const int (&low)[ROWS],
+                                                    float scale)
+{
+    enum { N = attend_shape<T, HEAD>::share, VALUES = attend_shape<T, HEAD>::values };
+    const unsigned everyone = 0xffffffffu;
+    const int lane = threadIdx.x % CUDA_LANES;
+    const bool any = key.seen && (key.masked || key.place > key.low);
+    const unsigned who = __ballot_sync(everyone, any);
+    if (!who)
+        return;
+    // Lanes without a key read one that is seen: what memory holds elsewhere may not be a number.
+    const int other = __shfl_sync(everyone, key.slot, __ffs((int)who) - 1);
+    w.slot[lane] = any ? key.slot : other;
+    __syncwarp();
+    float part[ROWS][4] = {};
+    multiply_keys(part, w, key.first, key.last);
+    raw_numbers<T, N> raw[VALUES];
+    read_values(raw, w, 0);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+        soften(w, r, __fmul_rn(add_parts(part[r]), scale),
+               key.seen && (key.masked || key.place > low[r]) && r >= key.first && r < key.last);
+    __syncwarp();
+#pragma unroll 2
+    for (int from = 0; from < CUDA_LANES; from += VALUES) {
+        raw_numbers<T, N> next[VALUES];
+        if (from + VALUES < CUDA_LANES)
+            read_values(next, w, from + VALUES);
+        mix_values(w, raw, from, key.first, key.last);
+        if (from + VALUES < CUDA_LANES)
+#pragma unroll
+            for (int n = 0; n < VALUES; n++)
+                raw[n] = next[n];
+    }
+    __syncwarp(); // slots and weights are read before the next chunk writes them
+}
+
+// The chunks of a warp. While all queries of the block see the same slots (the prefix, and what
+// their masks begin with alike) they share a chunk; then each token has its own.
+template <typename T, int ROWS, int HEAD>
+static __device__ __forceinline__ void attend_places(attend_warp<T, ROWS, HEAD> &w,
+                                                     const attend_job &j, const attend_block &b,
+                                                     const sight (&sights)[ROWS],
+                                                     const int (&low)[ROWS], int words)
+{
+    const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
+    for (int base = b.begin + warp * CUDA_LANES; base < b.end; base += ATTEND_WARPS * CUDA_LANES) {
+        const bool together = base + CUDA_LANES <= b.shared;
+        for (int t = 0; t < (together ? 1 : b.tokens); t++) {
+            const sight &own = sights[t];
+            if (base >= own.length)
+                continue;
+            attend_key key;
+            key.place = base + lane;
+            key.masked = key.place >= own.tail && key.place < own.length;
+            key.seen = key.masked || key.place < b.prefix;
+            key.slot =
+                key.masked && !together ? slot_of(own, key.place, b.prefix, words) : key.place;
+            key.low = together ? b.low : own.low;
+            const int r0 = (b.token0 + t) * j.group - b.from, r1 = r0 + j.group;
+            key.first = together ? 0 : max(r0, 0);
+            key.last = together ? b.rows : min(r1, b.rows);
+            attend_chunk(w, key, low, j.scale);
+        }
+    }
+}
+
+// --- merging -------------------------------------------------------------------------------------
+
+// A block's shared memory.
+template <int ROWS, int WIDTH> struct alignas(16) attend_room {
+    float query[ROWS][WIDTH], out[ATTEND_WARPS][ROWS][WIDTH];
+    float weight[ATTEND_WARPS][ROWS][CUDA_LANES];
+    float most[ATTEND_WARPS][ROWS], sum[ATTEND_WARPS][ROWS];
+    float2 sums[ROWS]; // of all warps: largest score, sum of exponentials
+    int slot[ATTEND_WARPS][CUDA_LANES];
+    int low[ROWS];
+    sight sights[ROWS]; // of the tokens in the block, in order
+    bool last;          // the block that merges
+};
+
+// All outputs are written here. i: number of out[rows][heads * head].
+static __device__ __forceinline__ void write_output(const attend_job &j, int64_t i, float x)
+{
+    cuda_store(j.out, j.dtype, i, x);
+}
+
+// Query r of the block as a row of out[rows][heads][head].
+static __device__ __forceinline__ int64_t output_row(const attend_job &j, const attend_block &b,
+                                                     int tokens, int r)
+{
+    const int f = b.from + r, head = b.kv_head * j.group + f % j.group;
+    const int64_t row = (int64_t)b.sequence * tokens + j.first_token + f / j.group;
+    return row * j.heads + head;
+}
+
+// The same among the partial results of the launch.
+static __device__ __forceinline__ int64_t part_row(const attend_job &j, const attend_block &b,
+                                                   int r)
+{
+    const int f = b.from + r, head = b.kv_head * j.group + f % j.group;
+    return ((int64_t)b.sequence * j.tokens + f / j.group) * j.heads + head;
+}
+
+// The warps' outputs become the block's, relative to the largest score: the result when the text
+// has no other splits, else a partial result. Of a row that sees nothing here all sums are 0.
+template <int ROWS, int WIDTH>
+static __device__ void merge_warps(attend_room<ROWS, WIDTH> &room, const attend_job &j,
+                                   const attend_block &b, int tokens)
+{
+    __syncthreads();
+    if ((int)threadIdx.x < ROWS) {
+        const int r = (int)threadIdx.x;
+        float most = -INFINITY, sum = 0.0f;
+        for (int w = 0; w < ATTEND_WARPS; w++)
+            most = fmaxf(most, room.most[w][r]);
+        for (int w = 0; w < ATTEND_WARPS; w++) {
+            const float by = room.most[w][r] == most ? 1.0f : expf(room.most[w][r] - most);
+            room.most[w][r] = by;
+            sum = fmaf(room.sum[w][r], by, sum);
+        }
+        room.sums[r] = make_float2(most, sum);
+    }
+    __syncthreads();
+    const bool alone = b.splits - b.first_split == 1;
+    for (int r = 0; r < b.rows; r++) {
+        const int64_t p = part_row(j, b, r) * j.splits + blockIdx.y;
+        for (int d = (int)threadIdx.x; d < j.head; d += (int)blockDim.x) {
+            float x = 0.0f;
+#pragma unroll
+            for (int w = 0; w < ATTEND_WARPS; w++)
+                x = fmaf(room.out[w][r][d], room.most[w][r], x);
+            if (alone)
+                write_output(j, output_row(j, b, tokens, r) * j.head + d, x / room.sums[r].y);
+            else
+                j.part[p * j.head + d] = x;
+        }
+        if (!alone && threadIdx.x == 0)
+            j.sums[p] = room.sums[r];
+    }
+}
+
+// Whether all other blocks of the group have written their partial results, which may be read then.
+// The barrier orders what the block's threads have written before thread 0, whose fence orders it
+// before the count; the second fence and barrier do the reverse for those who read.
+static __device__ bool last_of_group(bool &last, const attend_job &j, const attend_block &b)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const unsigned others = (unsigned)(b.splits - b.first_split - 1);
+        __threadfence();
+        last = atomicInc(&j.arrived[blockIdx.z * gridDim.x + blockIdx.x], others) == others;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+// Numbers [i, i + N) of a partial result, past the L1 cache.
+template <int HEAD, int N>
+static __device__ __forceinline__ void read_part(float (&x)[N], const float *part, int i, int head)
+{
+#pragma unroll
+    for (int e = 0; e < N; e++)
+        x[e] = 0.0f;
+    if (HEAD && N % 4 == 0 && i < HEAD) {
+#pragma unroll
+        for (int e = 0; e + 4 <= N; e += 4) {
+            const float4 four = __ldcg((const float4 *)(part + i + e));
+            x[e] = four.x, x[e + 1] = four.y, x[e + 2] = four.z, x[e + 3] = four.w;
+        }
+    } else if (HEAD && N == 2) {
+        const float2 two = __ldcg((const float2 *)(part + i));
+        x[0] = two.x, x[N - 1] = two.y;
+    } else {
+#pragma unroll
+        for (int e = 0; e < N; e++)
+            if (i + e < head)
+                x[e] = __ldcg(part + i + e);
+    }
+}
+
+// A warp for each query: out = sum of the splits' outputs over the sum of their sums, each relative
+// to its largest score, 32 splits at a time. A lane has its share of the output, and the factor of
+// one split. Reads the partial results once; only the splits in which the query's token sees a
+// place that counts for its own block alone, so its sums do not depend on the block.
+template <typename T, int ROWS, int HEAD>
+static __device__ void merge_splits(const attend_job &j, const attend_block &b,
+                                    const sight (&sights)[ROWS], int tokens)
+{
+    enum { N = attend_shape<T, HEAD>::share };
+    const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
+    const int head = HEAD ? HEAD : j.head;
+    for (int r = warp; r < b.rows; r += ATTEND_WARPS) {
+        const sight &own = sights[(b.from + r) / j.group - b.token0];
+        const int end = (int)split_of(own.length - 1) + 1;
+        const float2 *sums = j.sums + part_row(j, b, r) * j.splits;
+        const float *part = j.part + part_row(j, b, r) * j.splits * head;
+        float most = -INFINITY, total = 0.0f, out[N] = {};
+        for (int s = b.first_split + lane; s < end; s += CUDA_LANES)
+            most = fmaxf(most, __ldcg(&sums[s]).x);
+        most = cuda_warp_max(most);
+        for (int from = b.first_split / CUDA_LANES * CUDA_LANES; from < end; from += CUDA_LANES) {
+            const bool mine = from + lane >= b.first_split && from + lane < end;
+            const float2 sum = mine ? __ldcg(&sums[from + lane]) : make_float2(-INFINITY, 0.0f);
+            const float factor = sum.x == most ? 1.0f : expf(sum.x - most);
+            total = fmaf(sum.y, factor, total);
+            for (int s = 0; s < CUDA_LANES && from + s < end; s += 8) {
+                float x[8][N]; // of splits that are not there: another one's, whose factor is 0
+#pragma unroll
+                for (int n = 0; n < 8; n++) {
+                    const int64_t which = min(max(from + s + n, b.first_split), end - 1);
+                    read_part<HEAD>(x[n], part + which * head, lane * N, head);
+                }
+#pragma unroll
+                for (int n = 0; n < 8; n++) {
+                    const float by = __shfl_sync(0xffffffffu, factor, s + n);
+#pragma unroll
+                    for (int i = 0; i < N; i++)
+                        out[i] = fmaf(x[n][i], by, out[i]);
+                }
+            }
+        }
+        total = cuda_warp_sum(total);
+        const int64_t at = output_row(j, b, tokens, r) * head + lane * N;
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            if (lane * N + i < head)
+                write_output(j, at + i, out[i] / total);
+    }
+}
+
+// --- the kernel ----------------------------------------------------------------------------------
+
+// The block's queries, zeros after a head and in rows that are not there; and each row's window.
+template <int ROWS, int WIDTH>
+static __device__ void read_queries(attend_room<ROWS, WIDTH> &room, const attend_job &j,
+                                    const attend_block &b, int tokens)
+{
+    const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
+    for (int r = warp; r < ROWS; r += ATTEND_WARPS) {
+        const int f = b.from + r;
+        const int64_t row = (int64_t)b.sequence * tokens + j.first_token + f / j.group;
+        const int head = b.kv_head * j.group + f % j.group;
+        const float *q = j.qkv + (row * (j.heads + 2 * j.kv_heads) + head) * j.head;
+#pragma unroll
+        for (int i = lane; i < WIDTH; i += CUDA_LANES)
+            room.query[r][i] = r < b.rows && i < j.head ? q[i] : 0.0f;
+        if (lane == 0)
+            room.low[r] = r < b.rows ? room.sights[f / j.group - b.token0].low : INT32_MAX;
+    }
+    __syncthreads();
+}
+
+// A block per (ROWS queries that share a key head, split, key head and sequence).
 //
 // Reads the keys and values of what is seen once per ROWS queries: for one token, once, 2 * length
 // * kv_heads * head numbers, the bound. Does 4 * head operations per pair of query and place on the
 // ordinary cores; from some 16 tokens on that is more than the reading.
-template <typename T, int ROWS, int N>
+template <typename T, int ROWS, int HEAD>
 static __global__ void __launch_bounds__(ATTEND_WARPS *CUDA_LANES)
     attend_kernel(attend_job j, cuda_pass pass)
 {
-    cuda_wait_previous();
-    __shared__ __align__(16) float query[ROWS][CUDA_LANES * N], merged[ROWS][CUDA_LANES * N];
-    __shared__ __align__(16) float weight[ATTEND_WARPS][ROWS][CUDA_LANES];
-    __shared__ float most[ROWS], sum[ROWS];
-    __shared__ int64_t low[ROWS];
-    __shared__ sight sights[ROWS]; // of the tokens in the block, in order
+    typedef attend_shape<T, HEAD> shape;
+    __shared__ attend_room<ROWS, shape::width> room;
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
-    const int64_t kv_head = blockIdx.z % j.kv_heads, sequence = blockIdx.z / j.kv_heads;
-    const int64_t from = (int64_t)blockIdx.x * ROWS, queries = j.tokens * j.group;
-    const int rows = (int)(queries - from < ROWS ? queries - from : ROWS);
-    const int64_t token0 = from / j.group; // of the launch
-    const int here = (int)((from + rows - 1) / j.group - token0) + 1;
-    const int64_t prefix = *pass.prefix;
-    const int64_t all_heads = j.heads + 2 * j.kv_heads;
-
-    if ((int)threadIdx.x < here)
-        sights[threadIdx.x] = look(j, pass, j.first_token + token0 + threadIdx.x);
-    __syncthreads();
-    int64_t length = 0, shared = INT64_MAX, least_low = INT64_MAX;
-    for (int t = 0; t < here; t++) {
-        const sight &s = sights[t];
-        length = s.length > length ? s.length : length;
-        shared = s.shared < shared ? s.shared : shared;
-        least_low = s.low < least_low ? s.low : least_low;
-    }
-    const int64_t begin = j.splits > 1 ? (int64_t)blockIdx.y * ATTEND_SPLIT : 0;
-    if (begin >= length) // the whole block
+    const int tokens = (int)pass.tokens;
+    const attend_block b = block_of(j, pass, room.sights);
+    if (b.begin >= b.end || (int)blockIdx.y < b.first_split) // the whole block
         return;
-    const int64_t end =
-        j.splits > 1 && begin + ATTEND_SPLIT < length ? begin + ATTEND_SPLIT : length;
-    for (int r = warp; r < ROWS; r += ATTEND_WARPS) {
-        const int64_t f = from + r, row = sequence * pass.tokens + j.first_token + f / j.group;
-        const float *q = j.qkv + (row * all_heads + kv_head * j.group + f % j.group) * j.head;
-        for (int i = lane; i < CUDA_LANES * N; i += CUDA_LANES)
-            query[r][i] = r < rows && i < j.head ? q[i] : 0.0f;
-        if (lane == 0)
-            low[r] = r < rows ? sights[f / j.group - token0].low : INT64_MAX;
-    }
-    __syncthreads();
-
-    const int64_t start = (sequence * j.slots * j.kv_heads + kv_head) * j.head;
-    const T *k = (const T *)j.k + start, *v = (const T *)j.v + start;
-    softmax<ROWS, N> s = {};
-    s.most = -INFINITY;
-    for (int64_t base = begin + warp * CUDA_LANES; base < end; base += ATTEND_WARPS * CUDA_LANES) {
-        const int64_t place = base + lane;
-        const bool together = base + CUDA_LANES <= shared;
-        for (int t = 0; t < (together ? 1 : here); t++) {
-            const sight &own = sights[t];
-            if (base >= own.length)
-                continue;
-            const bool masked = place >= own.tail && place < own.length;
-            const bool seen = masked || place < prefix;
-            const int64_t slot =
-                masked && !together ? slot_of(own, place, prefix, pass.words) : place;
-            const int64_t r0 = (token0 + t) * j.group - from, r1 = r0 + j.group;
-            attend_chunk<T, ROWS, N>(s, j, query, weight[warp], k, v, slot, place, seen, masked,
-                                     low, together ? least_low : own.low,
-                                     together || r0 < 0 ? 0 : (int)r0,
-                                     together || r1 > rows ? rows : (int)r1);
-        }
-    }
-
-    for (int w = 0; w < ATTEND_WARPS; w++) { // in order, so that the sums are always the same
-        if (warp == w) {
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) {
-                const float mine = __shfl_sync(0xffffffffu, s.most, r);
-                const float my_sum = __shfl_sync(0xffffffffu, s.sum, r);
-                const float other = w ? most[r] : -INFINITY, other_sum = w ? sum[r] : 0.0f;
-                const float top = fmaxf(mine, other);
-                const float a = other == top ? 1.0f : expf(other - top);
-                const float b = mine == top ? 1.0f : expf(mine - top);
-#pragma unroll
-                for (int i = 0; i < N; i++) {
-                    float *m = &merged[r][lane * N + i];
-                    *m = fmaf(s.out[r][i], b, w ? *m * a : 0.0f);
-                }
-                __syncwarp(); // all have read most[r] and sum[r]
-                if (lane == 0) {
-                    sum[r] = fmaf(my_sum, b, other_sum * a);
-                    most[r] = top;
-                }
-            }
-        }
-        __syncthreads();
-    }
-    for (int64_t i = threadIdx.x; i < rows * j.head; i += blockDim.x) {
-        const int64_t r = i / j.head, d = i % j.head, f = from + r;
-        const int64_t head = kv_head * j.group + f % j.group, token = f / j.group;
-        if (j.splits == 1) {
-            const int64_t row = sequence * pass.tokens + j.first_token + token;
-            cuda_store(j.out, j.dtype, (row * j.heads + head) * j.head + d, merged[r][d] / sum[r]);
-        } else {
-            const int64_t row = sequence * j.tokens + token;
-            const int64_t p = (row * j.heads + head) * j.splits + blockIdx.y;
-            j.part[p * j.head + d] = merged[r][d];
-            if (d == 0)
-                j.sums[p] = make_float2(most[r], sum[r]);
-        }
-    }
-}
-
-// A block per (row, head), a thread per number: out = sum of the splits' outputs over the sum of
-// their sums, each relative to its largest score. Reads what attend_kernel wrote, once; only the
-// splits that the token's text reaches.
-static __global__ void merge_kernel(attend_job j, cuda_pass pass)
-{
+    attend_warp<T, ROWS, HEAD> w = {};
+    const int64_t start = ((int64_t)b.sequence * j.slots * j.kv_heads + b.kv_head) * j.head;
+    w.k = (const T *)j.k + start;
+    w.v = (const T *)j.v + start;
+    w.stride = (int64_t)j.kv_heads * j.head;
+    w.head = j.head;
+    w.query = room.query;
+    w.weight = room.weight[warp];
+    w.slot = room.slot[warp];
+    w.most = -INFINITY;
+    if (j.prefetch)
+        prefetch_split(j, b, (const char *)w.k, (const char *)w.v, j.head * (int)sizeof(T));
     cuda_wait_previous();
-    const int64_t row = blockIdx.x / j.heads, head = blockIdx.x % j.heads;
-    const int64_t sequence = row / j.tokens, token = j.first_token + row % j.tokens;
-    const int64_t splits = (look(j, pass, token).length + ATTEND_SPLIT - 1) / ATTEND_SPLIT;
-    const float2 *sums = j.sums + (int64_t)blockIdx.x * j.splits;
-    const float *part = j.part + (int64_t)blockIdx.x * j.splits * j.head;
-    float top = -INFINITY;
-    for (int64_t s = 0; s < splits; s++)
-        top = fmaxf(top, sums[s].x);
-    for (int64_t d = threadIdx.x; d < j.head; d += blockDim.x) {
-        float total = 0.0f, out = 0.0f;
-#pragma unroll 4
-        for (int64_t s = 0; s < splits; s++) {
-            const float by = sums[s].x == top ? 1.0f : expf(sums[s].x - top);
-            total = fmaf(sums[s].y, by, total);
-            out = fmaf(part[s * j.head + d], by, out);
-        }
-        cuda_store(j.out, j.dtype, ((sequence * pass.tokens + token) * j.heads + head) * j.head + d,
-                   out / total);
+    read_queries(room, j, b, tokens);
+    attend_places(w, j, b, room.sights, room.low, (int)pass.words);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+        for (int i = 0; i < shape::share; i++)
+            if (lane * shape::share + i < shape::width)
+                room.out[warp][r][lane * shape::share + i] = w.out[r][i];
+    if (lane < ROWS) {
+        room.most[warp][lane] = w.most;
+        room.sum[warp][lane] = w.sum;
     }
+    merge_warps(room, j, b, tokens);
+    if (b.splits - b.first_split > 1 && last_of_group(room.last, j, b))
+        merge_splits<T, ROWS, HEAD>(j, b, room.sights, tokens);
 }
 
-template <typename T>
-static void (*kernel_for(int64_t head, int64_t queries, int *rows))(attend_job, cuda_pass)
+// --- launching -----------------------------------------------------------------------------------
+
+typedef void (*attend_function)(attend_job, cuda_pass);
+
+template <typename T, int HEAD> static attend_function kernel_of(int rows)
 {
-    *rows = queries <= 4 ? 4 : head > 128 ? 8 : 16;
-    if (head > 128)
-        return *rows == 4 ? attend_kernel<T, 4, 8> : attend_kernel<T, 8, 8>;
-    if (head > 64)
-        return *rows == 4 ? attend_kernel<T, 4, 4> : attend_kernel<T, 16, 4>;
-    return *rows == 4 ? attend_kernel<T, 4, 2> : attend_kernel<T, 16, 2>;
+    return rows == 4 ? attend_kernel<T, 4, HEAD> : attend_kernel<T, 8, HEAD>;
+}
+
+template <typename T> static attend_function kernel_for(int64_t head, int rows)
+{
+    return head == 64    ? kernel_of<T, 64>(rows)
+           : head == 96  ? kernel_of<T, 96>(rows)
+           : head == 128 ? kernel_of<T, 128>(rows)
+           : head == 256 ? kernel_of<T, 256>(rows)
+                         : attend_kernel<T, 4, 0>;
+}
+
+// Queries that a block of that kernel serves.
+static int rows_for(int64_t head, int64_t queries)
+{
+    return queries > 4 && (head == 64 || head == 96 || head == 128 || head == 256) ? 8 : 4;
 }
 
 // Partial results of a token, in all sequences: its cache's splits, as longer texts replay the
@@ -378,63 +745,90 @@ static size_t part_bytes(const attend_job *j)
     return sizeof *j->sums + (size_t)j->head * sizeof *j->part;
 }
 
+// Scratch memory of a launch of `groups` groups.
+static int reserve(live_cuda *c, attend_job *j, int64_t groups, dsc_error *err)
+{
+    void *room = NULL;
+    const size_t parts = (size_t)(j->tokens * parts_of(c, j));
+    const size_t aligned = (parts + 1) / 2 * 2; // so that outputs are read 16 bytes at a time
+    int failed = cuda_scratch(c, CUDA_PARTIALS,
+                              aligned * sizeof *j->sums + parts * (size_t)j->head * sizeof *j->part,
+                              &room, err);
+    if (!failed)
+        failed = cuda_counters(c, groups, &j->arrived, err);
+    j->sums = (float2 *)room;
+    j->part = (float *)(j->sums + aligned);
+    return failed;
+}
+
 static int attend_tokens(live_cuda *c, attend_job *j, int64_t first, int64_t count, dsc_dtype dtype,
                          dsc_error *err)
 {
-    int rows = 0;
-    const int64_t queries = count * j->group, sequences = c->pass.sequences;
-    void (*kernel)(attend_job, cuda_pass) =
-        dtype == DSC_F32   ? kernel_for<float>(j->head, queries, &rows)
-        : dtype == DSC_F16 ? kernel_for<__half>(j->head, queries, &rows)
-                           : kernel_for<__nv_bfloat16>(j->head, queries, &rows);
-    j->first_token = first;
-    j->tokens = count;
+    const int64_t queries = count * j->group;
+    const int rows = rows_for(j->head, queries);
+    const attend_function kernel = dtype == DSC_F32   ? kernel_for<float>(j->head, rows)
+                                   : dtype == DSC_F16 ? kernel_for<__half>(j->head, rows)
+                                                      : kernel_for<__nv_bfloat16>(j->head, rows);
+    const dim3 grid((unsigned)cuda_blocks(queries, rows), (unsigned)j->splits,
+                    (unsigned)(c->pass.sequences * j->kv_heads));
+    j->first_token = (int)first;
+    j->tokens = (int)count;
     if (j->splits > 1) {
-        void *room = NULL;
-        const size_t parts = (size_t)(count * parts_of(c, j));
-        const int failed = cuda_scratch(c, CUDA_PARTIALS, parts * part_bytes(j), &room, err);
+        const int failed = reserve(c, j, (int64_t)grid.x * grid.z, err);
         if (failed)
             return failed;
-        j->sums = (float2 *)room;
-        j->part = (float *)(j->sums + parts);
     }
-    const dim3 grid((unsigned)cuda_blocks(queries, rows), (unsigned)j->splits,
-                    (unsigned)(sequences * (j->heads / j->group)));
-    const int failed =
-        cuda_launch(c, "attend", kernel, grid, ATTEND_WARPS * CUDA_LANES, err, *j, c->pass);
-    if (failed || j->splits == 1)
-        return failed;
-    return cuda_launch(c, "attend: merge", merge_kernel,
-                       dim3((unsigned)(count * sequences * j->heads)), cuda_threads(j->head, 1),
-                       err, *j, c->pass);
+    return cuda_launch(c, "attend", kernel, grid, ATTEND_WARPS * CUDA_LANES, err, *j, c->pass);
+}
+
+// What no grid has room for.
+static int check_shape(const live_cuda *c, const live_attention *a, int64_t splits, dsc_error *err)
+{
+    if (a->head > 256)
+        return dsc_fail(err, DSC_EABSENT, "%s: attention heads of %lld numbers; at most 256",
+                        c->base.device, (long long)a->head);
+    if (c->pass.sequences * a->kv_heads > ATTEND_DEPTH)
+        return dsc_fail(err, DSC_EABSENT,
+                        "%s: attention of %lld sequences with %lld key heads each; the device "
+                        "takes at most %d key heads in a pass, %lld sequences",
+                        c->base.device, (long long)c->pass.sequences, (long long)a->kv_heads,
+                        ATTEND_DEPTH, (long long)(ATTEND_DEPTH / a->kv_heads));
+    if (splits > ATTEND_DEPTH)
+        return dsc_fail(err, DSC_EABSENT,
+                        "%s: attention over a cache of %lld splits; the device takes at most %d, "
+                        "%lld slots",
+                        c->base.device, (long long)splits, ATTEND_DEPTH,
+                        (long long)split_begin(ATTEND_DEPTH));
+    return DSC_OK;
 }
 
 int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
                 const live_cache *cache, int64_t layer, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
+    const int64_t tokens = c->pass.tokens, splits = split_of(cache->slots - 1) + 1;
     int failed = cuda_use(c, err);
+    if (!failed)
+        failed = check_shape(c, a, splits, err);
     if (failed)
         return failed;
-    if (a->head > 256)
-        return dsc_fail(err, DSC_EABSENT, "%s: attention heads of %lld numbers; at most 256",
-                        b->device, (long long)a->head);
     attend_job j = {};
     j.out = out;
     j.dtype = a->stored ? cache->dtype : DSC_F32;
     j.qkv = qkv;
     j.k = cache->k[layer];
     j.v = cache->v[layer];
-    j.heads = a->heads;
-    j.kv_heads = a->kv_heads;
-    j.group = a->heads / a->kv_heads;
-    j.head = a->head;
+    j.heads = (int)a->heads;
+    j.kv_heads = (int)a->kv_heads;
+    j.group = (int)(a->heads / a->kv_heads);
+    j.head = (int)a->head;
     j.slots = cache->slots;
     j.window = a->window;
     j.scale = (float)a->scale;
-    const int64_t tokens = c->pass.tokens;
-    const bool unsplit = tokens > ATTEND_LONG_PASS && !b->invariant;
-    j.splits = unsplit ? 1 : cuda_blocks(cache->slots, ATTEND_SPLIT);
+    j.splits = tokens > ATTEND_LONG_PASS && !b->invariant ? 1 : (int)splits;
+    // Bulk prefetches take multiples of 16 bytes; long passes have no time to wait for.
+    if (j.splits > 1 && a->head % 8 == 0)
+        j.prefetch = ATTEND_PREFETCH;
     int64_t each = b->invariant ? (int64_t)ATTEND_INVARIANT : tokens;
     const int64_t fit = ATTEND_PARTS / (parts_of(c, &j) * (int64_t)part_bytes(&j));
     if (j.splits > 1 && each > fit)

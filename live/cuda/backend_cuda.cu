@@ -133,6 +133,8 @@ static const size_t first_scratch[CUDA_SCRATCHES] = {
     (size_t)16 << 20, // CUDA_ACTIVATIONS
     (size_t)96 << 20, // CUDA_PRODUCTS
     (size_t)64 << 20, // CUDA_PARTIALS
+    (size_t)8 << 20,  // CUDA_SUMS
+    (size_t)64 << 10, // CUDA_ARRIVALS
     (size_t)8 << 20,  // CUDA_LAWS
     (size_t)8 << 20,  // CUDA_MEETING
 };
@@ -171,6 +173,17 @@ int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, d
         failed = grow_scratch(c, use, bytes, err);
     }
     *out = c->scratch[use];
+    return failed;
+}
+
+int cuda_counters(live_cuda *c, int64_t count, unsigned **out, dsc_error *err)
+{
+    const size_t before = c->scratch_bytes[CUDA_ARRIVALS];
+    void *room = NULL;
+    int failed = cuda_scratch(c, CUDA_ARRIVALS, (size_t)count * sizeof **out, &room, err);
+    if (!failed && c->scratch_bytes[CUDA_ARRIVALS] != before)
+        failed = cuda_clear(c, room, c->scratch_bytes[CUDA_ARRIVALS], err);
+    *out = (unsigned *)room;
     return failed;
 }
 
@@ -504,7 +517,6 @@ static void cuda_close(live_backend *b)
             cudaStreamSynchronize(c->stream);
         forget_graphs(c);
         cuda_close_blas(c);
-        cudaFree(c->arrivals);
         cudaFree(c->lists);
         for (int i = 0; i < CUDA_SCRATCHES; i++)
             cudaFree(c->scratch[i]);
@@ -576,13 +588,8 @@ static int prepare(live_cuda *c, dsc_error *err)
         return failed;
     // Kernels compiled for less do not wait for those before them (cuda_wait_previous).
     c->overlap = properties.major >= 9 && compiled.ptxVersion >= 90;
-    failed = cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
-                        "cudaStreamCreateWithFlags", err);
-    void *arrivals = NULL;
-    if (!failed)
-        failed = cuda_device_alloc(c, &arrivals, CUDA_ARRIVALS * sizeof *c->arrivals, err);
-    c->arrivals = (unsigned *)arrivals;
-    return failed ? failed : cuda_clear(c, arrivals, CUDA_ARRIVALS * sizeof *c->arrivals, err);
+    return cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
+                      "cudaStreamCreateWithFlags", err);
 }
 
 extern "C" int live_cuda_devices(void)

@@ -38,7 +38,6 @@ enum {
     CUDA_STAGES = 4,          // uploads of lists that may be under way
     CUDA_INVARIANT_ROWS = 128, // of every product of an invariant backend
     CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS: what it recommends for compute capability 9.0
-    CUDA_ARRIVALS = 4096,      // groups of blocks of a launch that wait for their last one
     CUDA_PREFETCH = 16 << 20,  // bytes of weights; more push each other out of the L2 cache
     CUDA_SHARED = 48 << 10,    // bytes of shared memory that a launch may ask for without more ado
     CUDA_SHARED_KERNELS = 64,  // kernels that have asked for more and are remembered
@@ -67,6 +66,7 @@ typedef enum cuda_scratch_use {
     CUDA_PRODUCTS,    // of fixed shape, of an invariant backend
     CUDA_PARTIALS,    // of the attention
     CUDA_SUMS,        // of products whose k is split among blocks
+    CUDA_ARRIVALS,    // of blocks that wait for the last of a group: counters, 0 between launches
     CUDA_LAWS,        // of what top-k and top-p keep
     CUDA_MEETING,     // of laws that meet
     CUDA_SCRATCHES,
@@ -117,7 +117,6 @@ typedef struct live_cuda {
     bool follows;        // the last work of the stream is a kernel of ours
     cudaStream_t stream;
     struct cuda_blas *blas; // NULL until a product needs it (blas.cu)
-    unsigned *arrivals;     // [CUDA_ARRIVALS] blocks of a group that have come; 0 between kernels
 
     cuda_pass pass;
     const live_batch *batch; // of the pass, or NULL
@@ -154,6 +153,10 @@ int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, d
 int cuda_device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err);
 // At least `bytes` of scratch memory. Growing waits for the stream.
 int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err);
+
+// Counters for `count` groups of blocks, which are 0; a kernel that uses them leaves them so
+// (atomicInc up to the number of blocks).
+int cuda_counters(live_cuda *c, int64_t count, unsigned **out, dsc_error *err);
 
 // Sets memory of the device to 0, in order.
 int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err);

@@ -109,7 +109,7 @@ typedef struct tensor_job {
     weights_job j;
     int64_t splits, chunks; // chunks of k of a split
     float4 *part;           // [tiles][splits][16 TILES][quads of a row]
-    unsigned *arrived;      // [tiles] blocks that have left their sums; 0 before and after
+    unsigned *arrived;      // [tiles] blocks that have left their sums
 } tensor_job;
 
 // The weights of 32 numbers of k: row g of each 8 of a warp's columns.
@@ -279,22 +279,20 @@ template <int WARPS>
 static __device__ bool tensor_leave(const tensor_job &t, const float *shared, int rows)
 {
     using block = tensor_block<WARPS>;
-    __shared__ unsigned before;
+    __shared__ bool last;
     const int64_t tile = blockIdx.x;
     float4 *part = t.part + (tile * t.splits + blockIdx.y) * rows * block::quads;
     for (int i = threadIdx.x; i < rows * block::quads; i += blockDim.x)
         part[i] = *(const float4 *)&shared[i / block::quads * block::pitch + i % block::quads * 4];
-    __threadfence(); // sums are seen before the count is
     __syncthreads();
-    if (threadIdx.x == 0)
-        before = atomicAdd(&t.arrived[tile], 1u);
+    if (threadIdx.x == 0) { // between the block's sums and the others' that may be read then
+        const unsigned others = (unsigned)t.splits - 1;
+        __threadfence();
+        last = atomicInc(&t.arrived[tile], others) == others;
+        __threadfence();
+    }
     __syncthreads();
-    if (before + 1 < t.splits)
-        return false;
-    if (threadIdx.x == 0)
-        t.arrived[tile] = 0; // for the next launch
-    __threadfence();
-    return true;
+    return last;
 }
 
 // Adds up what all splits have left of a tile, in their order, into shared memory.
@@ -362,7 +360,7 @@ static void tensor_split(const live_cuda *c, tensor_job *t, int64_t blocks, int6
 {
     const int64_t all = cuda_blocks(t->j.k, TENSOR_CHUNK);
     const int64_t most = t->j.k / (16 * t->j.rows), least = t->j.k / TENSOR_SPLIT_LEAST;
-    int64_t splits = blocks <= CUDA_ARRIVALS ? beside * c->processors / blocks : 1;
+    int64_t splits = beside * c->processors / blocks;
     splits = splits < most ? splits : most;
     splits = splits < least ? splits : least;
     t->chunks = cuda_blocks(all, splits > 1 ? splits : 1);
@@ -386,11 +384,12 @@ static int tensor_tiles(live_cuda *c, const weights_job *job, dsc_error *err)
     if (t.splits > 1) {
         const size_t sums = (size_t)(blocks * t.splits * TILES * 16 * block::quads);
         void *room = NULL;
-        const int failed = cuda_scratch(c, CUDA_SUMS, sums * sizeof(float4), &room, err);
+        int failed = cuda_scratch(c, CUDA_SUMS, sums * sizeof(float4), &room, err);
+        if (!failed)
+            failed = cuda_counters(c, blocks, &t.arrived, err);
         if (failed)
             return failed;
         t.part = (float4 *)room;
-        t.arrived = c->arrivals;
     }
     const int64_t rows = blocks * t.splits * block::tile, row = t.j.k * 2 / t.splits;
     const int64_t fair = c->base.prefetch_bytes / rows;

@@ -28,6 +28,7 @@
 #define __global__
 #define __host__
 #define __device__
+#define __host__
 #define __forceinline__ inline
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
@@ -304,6 +305,21 @@ static inline unsigned long long atomicAdd(unsigned long long *p, unsigned long 
 {
     return emulated_add(p, x);
 }
+
+static inline unsigned atomicInc(unsigned *p, unsigned most)
+{
+    const unsigned before = *p;
+    *p = before >= most ? 0 : before + 1;
+    return before;
+}
+static inline void __threadfence()
+{
+}
+template <typename T> static inline T __ldcg(const T *p)
+{
+    return *p;
+}
+using std::max;
 
 // --- the runtime -----------------------------------------------------------------------------
 
