@@ -196,6 +196,43 @@ static void attentions(check *c)
                 attend(c, dtypes[d], scenes[s]);
 }
 
+// Head sizes that kernels know, multiples of 8 and others, times groups; a tree across the place
+// where a device may split the context.
+static void shaped_attentions(check *c)
+{
+    const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
+    const int64_t heads[] = {1, 8, 12, 64, 80, 96, 128, 200, 256}, groups[] = {1, 3, 7, 8};
+    for (int h = 0; h < 9; h++)
+        for (int g = 0; g < 4; g++)
+            for (int d = 0; d < 3; d++) {
+                const int64_t kv_heads = 1 + (h + g) % 3, prefix = c->quick ? 20 : 124;
+                const head_shape shape = {kv_heads * groups[g], kv_heads, heads[h]};
+                if (!c->quick || (d == (h + g) % 3 && (g == h % 4 || heads[h] == 96)))
+                    attend(c, dtypes[d], (scene){shape, 3, 1 + g % 2, prefix, 0, 160, true});
+            }
+}
+
+// Texts that end before, at and after the places where the CUDA backend cuts the context
+// (live/cuda/attend.cuh), numbers of tokens, and windows that leave out whole splits.
+static void long_attentions(check *c)
+{
+    const int64_t cuts[] = {128, 256, 4096, 4352, 8192, 8704};
+    for (int i = 0; i < 6; i++)
+        for (int64_t length = cuts[i] - 1; length <= cuts[i] + 1; length++)
+            if (!c->quick || length > cuts[i] || i == 0)
+                attend(c, DSC_BF16, (scene){{2, 1, 8}, 1, 1, length - 1, 0, cuts[i] + 600, false});
+    for (int64_t tokens = 1; tokens <= 130; tokens += c->quick ? 43 : 1)
+        attend(c, DSC_F16, (scene){{3, 1, 8}, tokens, 1, 250 - tokens, 0, 512, tokens % 2});
+    attend(c, DSC_F32, (scene){{4, 2, 16}, 5, 1, 700, 100, 900, true});
+    attend(c, DSC_BF16, (scene){{3, 1, 64}, 2, 1, 300, 40, 9000, false});
+    if (c->quick)
+        return;
+    attend(c, DSC_F32, (scene){{2, 1, 16}, 9, 1, 8300, 4200, 8400, true});
+    attend(c, DSC_BF16, (scene){{2, 2, 8}, 1, 1, 300, 0, 131072, false});
+    attend(c, DSC_BF16, (scene){{2, 1, 8}, 3, 1, 131000, 0, 131072, true});
+    attend(c, DSC_F16, (scene){{4, 1, 64}, 1, 1, 131071, 0, 131072, false});
+}
+
 // --- move ----------------------------------------------------------------------------------------
 
 static void moves(check *c)
@@ -230,13 +267,16 @@ void check_attention(check *c)
 {
     rotations(c);
     attentions(c);
+    shaped_attentions(c);
+    long_attentions(c);
     moves(c);
 }
 
 // --- passes that are replayed --------------------------------------------------------------------
 
-// A text that grows: passes of one shape with other tokens, slots and prefixes each time.
-static void replays(check *c, int64_t tokens, bool expected)
+// A text that grows: passes of one shape with other tokens, slots and prefixes each time. The first
+// `start` slots are written before; the last pass is that of a shorter text.
+static void replays(check *c, int64_t tokens, int64_t start, bool expected)
 {
     enum { PASSES = 6 };
     const head_shape h = {4, 2, 16};
@@ -251,8 +291,12 @@ static void replays(check *c, int64_t tokens, bool expected)
     twin freq = check_twin(c, 8, DSC_F32, DSC_F32);
     check_twin_fill(c, &table, 0, table.count, DSC_F32, 1);
     check_twin_fill(c, &freq, 0, 8, DSC_F32, 1);
+    check_twin_fill(c, &x.k[1], 0, start * x.cpu.width, DSC_F32, 1);
+    check_twin_fill(c, &x.v[1], 0, start * x.cpu.width, DSC_F32, 1);
     for (int n = 0; n < PASSES; n++) {
-        check_pass p = check_pass_new(c, tokens, 1, n * tokens, 0, false, vocab);
+        const int64_t prefix = n < PASSES - 1 ? start + n * tokens : start / 2;
+        check_pass p = check_pass_new(c, tokens, 1, prefix, 0, false, vocab);
+        p.batch.outputs = 1; // else their number would be drawn, and the shape with it
         for (int side = 0; side < 2; side++) {
             live_backend *b = side ? c->device : c->cpu;
             const live_matrix m = {side ? table.device : table.cpu, DSC_F32, vocab, width};
@@ -277,7 +321,8 @@ static void replays(check *c, int64_t tokens, bool expected)
         check_pass_free(&p);
     }
     check_line(c, worst <= 1e-5 && (replayed_passes > 0) == expected, worst, 1e-5,
-               "%d passes of %" PRId64 " tokens, %d replayed", PASSES, tokens, replayed_passes);
+               "%d passes of %" PRId64 " tokens behind %" PRId64 " and more, %d replayed", PASSES,
+               tokens, start, replayed_passes);
     caches_free(c, &x);
     check_twin_free(c, &table);
     check_twin_free(c, &qkv);
@@ -342,25 +387,50 @@ static void refusals(check *c)
     check_pass_free(&p);
 }
 
+// More key heads than a grid of CUDA's has blocks: refused, and nothing is launched.
+static void crowd(check *c)
+{
+    live_backend *b = c->device;
+    const int64_t sequences = 32768;
+    check_pass p = check_pass_new(c, 1, sequences, 0, 0, false, 9);
+    void *none[1] = {NULL};
+    const live_cache cache = {none, none, DSC_F32, 1, sequences, 16, 16};
+    const live_attention a = {2, 2, 8, 1, 0, false};
+    dsc_error error = {0};
+    bool replayed = false;
+    check_call(c, b->type->begin(b, &p, &p.batch, &replayed, &c->error), "begin");
+    const int status = b->type->attend(b, NULL, NULL, &a, &cache, 0, &error);
+    check_call(c, b->type->end(b, &c->error), "end");
+    check_line(c, status == DSC_EABSENT && strstr(error.message, "65535"), 0, 0,
+               "a batch of 65536 key heads: \"%s\"", error.message);
+    check_pass_free(&p);
+}
+
 void check_passes(check *c)
 {
-    replays(c, 1, !!strncmp(c->device->device, "cpu", 3));
-    replays(c, 5, !!strncmp(c->device->device, "cpu", 3));
-    replays(c, 140, false);
+    const bool expected = !!strncmp(c->device->device, "cpu", 3);
+    replays(c, 1, 0, expected);
+    replays(c, 5, 0, expected);
+    replays(c, 1, 126, expected); // texts of 127 to 131, and 64
+    replays(c, 12, 232, expected);
+    replays(c, 140, 0, false);
     memory(c);
     refusals(c);
+    if (expected)
+        crowd(c);
 }
 
 // --- results that do not depend on other tokens --------------------------------------------------
 
 // A tree in one pass, and each of its tokens alone behind its path: the same bits.
-static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t prefix)
+static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t prefix,
+                                int64_t window)
 {
-    const int64_t tokens = 12, all = h.heads + 2 * h.kv_heads, slots = 700;
+    const int64_t tokens = 12, all = h.heads + 2 * h.kv_heads, slots = prefix + 180;
     const int64_t width = h.kv_heads * h.head, row = all * h.head, mixed = h.heads * h.head;
     const size_t size = dsc_dtype_bytes(c->device->type->cache_dtype(dtype));
     live_backend *b = c->device;
-    check_pass p = check_pass_new(c, tokens, 1, prefix, 0, true, 9);
+    check_pass p = check_pass_new(c, tokens, 1, prefix, window, true, 9);
     caches x;
     caches_new(c, &x, dtype, 2, slots, width);
     fill_seen(c, &x, &p, dtype);
@@ -368,7 +438,7 @@ static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t
     twin tree = check_twin(c, tokens * mixed, DSC_F32, DSC_F32);
     twin alone = check_twin(c, mixed, DSC_F32, DSC_F32);
     check_twin_fill(c, &qkv, 0, qkv.count, DSC_F32, 4);
-    const live_attention a = {h.heads, h.kv_heads, h.head, 1 / sqrt((double)h.head), 0, false};
+    const live_attention a = {h.heads, h.kv_heads, h.head, 1 / sqrt((double)h.head), window, false};
     check_begin(c, &p.batch);
     check_call(c, b->type->attend(b, tree.device, qkv.device, &a, &x.device, 1, &c->error),
                "attend");
@@ -382,7 +452,7 @@ static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t
     for (int64_t i = 0; i < tokens; i++) {
         // Sequence 1 gets the prefix and the path of token i without gaps; it is used as a cache of
         // one sequence.
-        check_pass one = check_pass_new(c, 1, 1, p.position[i], 0, false, 9);
+        check_pass one = check_pass_new(c, 1, 1, p.position[i], window, false, 9);
         caches path = x;
         for (int kind = 0; kind < 2; kind++) {
             char *from = kind ? x.v[1].device : x.k[1].device;
@@ -412,8 +482,8 @@ static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t
     }
     check_line(c, wrong == 0, wrong, 0,
                "attend %s, %" PRId64 "/%" PRId64 " heads of %" PRId64 " behind %" PRId64
-               ": a tree and its tokens alone, bit for bit",
-               dsc_dtype_name(dtype), h.heads, h.kv_heads, h.head, prefix);
+               ", window %" PRId64 ": a tree and its tokens alone, bit for bit",
+               dsc_dtype_name(dtype), h.heads, h.kv_heads, h.head, prefix, window);
     free(of_tree);
     free(of_one);
     caches_free(c, &x);
@@ -527,21 +597,26 @@ static void invariant_products(check *c)
 
 void check_invariance(check *c, live_backend *invariant)
 {
-    const head_shape shapes[] = {{4, 2, 16}, {4, 1, 128}, {14, 2, 64}};
+    const head_shape shapes[] = {{4, 2, 16}, {4, 1, 128}, {14, 2, 64},
+                                 {3, 1, 96}, {6, 2, 80},  {2, 2, 256}};
     const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
     live_backend *usual = c->device;
     c->device = invariant;
     invariant_products(c);
     for (int round = 0; round < 2; round++) {
         c->device = round ? invariant : usual;
-        for (int s = 0; s < 3; s++) {
-            invariant_attention(c, dtypes[s], shapes[s], 29);
-            invariant_attention(c, dtypes[s], shapes[s], 520);
+        for (int s = 0; s < (c->quick ? 4 : 6); s++) {
+            if (s < 3)
+                invariant_attention(c, dtypes[s], shapes[s], 29, 0);
+            invariant_attention(c, dtypes[s % 3], shapes[s], s < 3 ? 520 : 124, 0);
             if (c->quick)
                 continue;
-            invariant_attention(c, dtypes[s], shapes[s], 0);
-            invariant_attention(c, dtypes[s], shapes[s], 250);
+            invariant_attention(c, dtypes[s % 3], shapes[s], 0, 0);
+            invariant_attention(c, dtypes[s % 3], shapes[s], 250, s % 2 ? 130 : 0);
         }
+        invariant_attention(c, DSC_F32, shapes[0], 380, 126);
+        if (!c->quick)
+            invariant_attention(c, DSC_BF16, shapes[0], 4090, 0);
     }
     c->device = usual;
 }

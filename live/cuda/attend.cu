@@ -1,177 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over the cache, split over the context (Dao et al. 2023, "Flash-Decoding"), with the
 // mask of a tree, in one launch: each block goes over the keys and values of one split, and the
-// last block of a group to arrive merges what all of them have left.
+// last block of a group to arrive merges what all of them have left. attend.cuh says what a split
+// is and why results do not depend on the other tokens of a pass.
 //
-// The list. What a token sees is a list: the slots of the prefix, then the slots of its mask in
-// ascending order. Place i of the list is position i of the token's text, so the list is the same
-// whether the token is decoded alone or in a tree, whatever slots lie between. The list is cut into
-// splits and these into chunks of 32 places, by places alone; chunk c of a split belongs to warp
-// c % 4, a chunk is one step of an online softmax, and warps and splits are merged in their order.
-// So the order of all sums follows from the places, never from the number of tokens or from which
-// block arrives first: a token's result does not depend on the other tokens of its pass, and
-// splits, chunks and places in which it sees nothing change no bit of it.
-//
-// The splits. A pass is captured once and replayed for longer texts, so the grid covers the whole
-// cache while the cut may depend on the place only: splits of 128 places before place 4096, of 256
-// before 8192, and of 512 from there on. At short contexts a split is one chunk for each of the
-// four warps, so each further 128 places occupy another multiprocessor and the time grows with the
-// bytes, not in steps; eight key heads fill 128 multiprocessors from 2048 places on, and beyond
-// 4096 the larger splits keep the merge short (a split costs the merge head + 2 numbers for each
-// query, a 128th to a 1024th of what it reads). A cache of 131072 slots has 288 splits in place of
-// 1024; a block whose split begins after the text, or ends before the window, returns before it
-// waits for the previous kernel, so it costs its launch only and overlaps with that kernel.
+// Reading. Decoding is bound by the bytes of keys and values, so what matters is how many of them
+// are on their way: a lane has 8 to 12 loads of 16 bytes of keys under way, then 8 to 16 loads of
+// values, more of these while it uses the ones before. Head sizes 64, 96, 128 and 256 are constants
+// of their kernels; one more kernel takes all others up to 256.
 //
 // The merge. A group is the blocks with the same queries. All of its blocks know how many of them
 // have work; each one writes its partial result, orders it before an atomic increment of the
 // group's counter, and the block that finds the others counted merges. The increment wraps to 0, so
 // the counters are ready for the next launch. Partial results are read past the L1 cache.
-#include "live/cuda/cuda.cuh"
+#include "live/cuda/attend.cuh"
 
 enum {
-    ATTEND_WARPS = 4,
-    ATTEND_SPLIT = 128,         // places of a short split: a chunk for each warp
-    ATTEND_SHORT = 4096,        // places before which splits are short
-    ATTEND_LONG = 8192,         // places from which on they are four times as long; else twice
     ATTEND_LONG_PASS = 128,     // from here on tokens alone fill the device: no splits
     ATTEND_INVARIANT = 128,     // tokens of a launch of an invariant backend
     ATTEND_PARTS = 1 << 28,     // bytes of partial results of a launch, but for those of one token
     ATTEND_PREFETCH = 64 << 10, // bytes that a block brings into L2 before it waits; 0: none
     ATTEND_DEPTH = 65535,       // blocks along y and z, at most (CUDA C++ Programming Guide)
 };
-
-typedef struct attend_job {
-    void *out; // [rows][heads * head] in `dtype`
-    dsc_dtype dtype;
-    const float *qkv; // [rows][(heads + 2 kv_heads) * head]
-    const void *k, *v;
-    int heads, kv_heads, group, head;
-    int64_t slots, window;
-    int first_token, tokens; // of each sequence: those that this launch serves
-    float scale;
-    int splits;        // of the whole cache; 1: no partial results
-    int prefetch;      // bytes of a block's keys and values; 0: none
-    float *part;       // [tokens of all sequences][heads][splits][head]
-    float2 *sums;      // [...][splits]: largest score, sum of exponentials
-    unsigned *arrived; // [groups], 0 between launches
-} attend_job;
-
-// --- splits --------------------------------------------------------------------------------------
-
-// The first place of split s.
-static __host__ __device__ int64_t split_begin(int64_t s)
-{
-    const int64_t middle = ATTEND_SHORT / ATTEND_SPLIT; // the first split of twice the length
-    const int64_t last = middle + (ATTEND_LONG - ATTEND_SHORT) / (2 * ATTEND_SPLIT);
-    return s < middle ? s * ATTEND_SPLIT
-           : s < last ? ATTEND_SHORT + (s - middle) * 2 * ATTEND_SPLIT
-                      : ATTEND_LONG + (s - last) * 4 * ATTEND_SPLIT;
-}
-
-// The split that a place lies in.
-static __host__ __device__ int64_t split_of(int64_t place)
-{
-    const int64_t middle = ATTEND_SHORT / ATTEND_SPLIT;
-    const int64_t last = middle + (ATTEND_LONG - ATTEND_SHORT) / (2 * ATTEND_SPLIT);
-    return place < ATTEND_SHORT  ? place / ATTEND_SPLIT
-           : place < ATTEND_LONG ? middle + (place - ATTEND_SHORT) / (2 * ATTEND_SPLIT)
-                                 : last + (place - ATTEND_LONG) / (4 * ATTEND_SPLIT);
-}
-
-// --- what a token sees ---------------------------------------------------------------------------
-
-typedef struct sight {
-    const uint64_t *mask;
-    int tail;   // the place where its mask begins
-    int length; // places
-    int low;    // places up to here are before the window; -1: none
-    int shared; // leading places whose slot has the same number
-} sight;
-
-static __device__ sight look(const attend_job &j, const cuda_pass &pass, int64_t token)
-{
-    sight s;
-    s.mask = pass.mask + token * pass.words;
-    const int prefix = *pass.prefix, position = pass.position[token];
-    int seen = 0, run = 0;
-    for (int w = 0; w < (int)pass.words; w++) {
-        const uint64_t bits = s.mask[w];
-        if (run == w * 64)
-            run += ~bits ? __ffsll((long long)~bits) - 1 : 64;
-        seen += __popcll(bits);
-    }
-    // A window may have taken slots out of the mask; the last place is the token's position then
-    // too, so far as the cache reaches.
-    s.tail = prefix;
-    if (position + 1 - seen > prefix && position < j.slots)
-        s.tail = position + 1 - seen;
-    s.length = s.tail + seen;
-    s.low = j.window > 0 && position >= j.window ? (int)(position - j.window) : -1;
-    s.shared = s.tail == prefix ? prefix + run : prefix;
-    return s;
-}
-
-// The slot of a place of the list, tail <= place < length.
-static __device__ int slot_of(const sight &s, int place, int prefix, int words)
-{
-    int left = place - s.tail; // set bits before the one that is looked for
-    for (int w = 0; w < words; w++) {
-        uint64_t bits = s.mask[w];
-        const int count = __popcll(bits);
-        if (left < count) {
-            for (; left > 0; left--)
-                bits &= bits - 1;
-            return prefix + w * 64 + __ffsll((long long)bits) - 1;
-        }
-        left -= count;
-    }
-    return 0; // not reached: place < s.length
-}
-
-// The queries of a block and the places that it goes over. The queries of a key head are numbered
-// token by token: query f is head f % group of token f / group.
-typedef struct attend_block {
-    int kv_head, sequence;
-    int from, rows;          // queries [from, from + rows)
-    int token0, tokens;      // of the launch
-    int prefix;              // places
-    int shared, low;         // the least of its tokens
-    int first_split, splits; // [first_split, splits): those in which one of its tokens sees a place
-    int begin, end;          // places of the block's own split
-} attend_block;
-
-// From the lists alone, which are on the device before the first kernel of a pass begins.
-template <int ROWS>
-static __device__ attend_block block_of(const attend_job &j, const cuda_pass &pass,
-                                        sight (&sights)[ROWS])
-{
-    attend_block b;
-    b.kv_head = (int)(blockIdx.z % (unsigned)j.kv_heads);
-    b.sequence = (int)(blockIdx.z / (unsigned)j.kv_heads);
-    b.from = (int)blockIdx.x * ROWS;
-    b.rows = min(j.tokens * j.group - b.from, ROWS);
-    b.token0 = b.from / j.group;
-    b.tokens = (b.from + b.rows - 1) / j.group - b.token0 + 1;
-    b.prefix = *pass.prefix;
-    if ((int)threadIdx.x < b.tokens)
-        sights[threadIdx.x] = look(j, pass, j.first_token + b.token0 + (int)threadIdx.x);
-    __syncthreads();
-    int length = 0, first = INT32_MAX;
-    b.shared = b.low = INT32_MAX;
-    for (int t = 0; t < b.tokens; t++) {
-        const sight &s = sights[t];
-        length = max(length, s.length);
-        b.shared = min(b.shared, s.shared);
-        b.low = min(b.low, s.low);
-        first = min(first, min(s.low + 1, s.tail));
-    }
-    const bool whole = j.splits == 1;
-    b.first_split = whole ? 0 : (int)split_of(first);
-    b.splits = whole ? 1 : (int)split_of(length - 1) + 1;
-    b.begin = whole ? 0 : (int)split_begin(blockIdx.y);
-    b.end = whole ? length : min((int)split_begin(blockIdx.y + 1), length);
-    return b;
-}
 
 // --- reading -------------------------------------------------------------------------------------
 
@@ -216,22 +66,32 @@ template <typename T, int HEAD> struct attend_shape {
     static const int values = share * sizeof(T) <= 8 ? 16 : 128 / (share * (int)sizeof(T));
 };
 
-// Numbers [i, i + N) of a row of `head`, zeros after it. A head size that is a multiple of 8 keeps
-// all rows aligned; HEAD is a multiple of N.
-template <int HEAD, int N, typename T>
-static __device__ __forceinline__ raw_numbers<T, N> read_some(const T *row, int i, int head)
+// Numbers [i, i + N) of COUNT rows of `head` numbers, zeros after a row, all on their way before
+// one is used: no load may move down past the barrier to where it is needed, nor waits for it. HEAD
+// is a multiple of N; a size that is a multiple of 8 keeps all rows aligned.
+template <int HEAD, int N, int COUNT, typename T>
+static __device__ __forceinline__ void read_rows(raw_numbers<T, N> (&raw)[COUNT],
+                                                 const T *const (&row)[COUNT], int i, int head)
 {
-    raw_numbers<T, N> raw;
-    if (HEAD || (head % 8 == 0 && i < head)) {
-        raw.word = *(const numbers<uint32_t, N * sizeof(T) / 4> *)(row + i);
-    } else {
-        numbers<T, N> some;
+    enum { WORDS = N * sizeof(T) / 4 };
+    if (HEAD || head % 8 == 0) {
 #pragma unroll
-        for (int e = 0; e < N; e++)
-            some.x[e] = i + e < head ? row[i + e] : cuda_round<T>(0.0f);
-        memcpy(&raw, &some, sizeof raw);
+        for (int n = 0; n < COUNT; n++) {
+            raw[n].word = {};
+            if (HEAD || i < head)
+                raw[n].word = *(const numbers<uint32_t, WORDS> *)(row[n] + i);
+        }
+    } else {
+#pragma unroll
+        for (int n = 0; n < COUNT; n++) {
+            numbers<T, N> some;
+#pragma unroll
+            for (int e = 0; e < N; e++)
+                some.x[e] = i + e < head ? row[n][i + e] : cuda_round<T>(0.0f);
+            memcpy(&raw[n], &some, sizeof some);
+        }
     }
-    return raw;
+    __syncwarp();
 }
 
 // A row of `bytes` into L2. Nothing is read by this, so it is harmless before cuda_wait_previous,
@@ -263,48 +123,44 @@ static __device__ void prefetch_split(const attend_job &j, const attend_block &b
 
 // --- a warp's work -------------------------------------------------------------------------------
 
-// A warp's state of the online softmax: ROWS queries; a lane holds its share of each output, and of
-// row = lane the largest score and the sum of exponentials so far.
-template <typename T, int ROWS, int HEAD> struct attend_warp {
+// A warp's state of the online softmax: ATTEND_ROWS queries; a lane holds its share of each output,
+// and of row = lane the largest score and the sum of exponentials so far.
+template <typename T, int HEAD> struct attend_warp {
     typedef attend_shape<T, HEAD> shape;
     const T *k, *v; // of the block's key head: slot 0
     int64_t stride; // from slot to slot
     int head;
-    const float (*query)[shape::width]; // [ROWS]
-    float (*weight)[CUDA_LANES];        // [ROWS]
+    const float (*query)[shape::width]; // [ATTEND_ROWS]
+    float (*weight)[CUDA_LANES];        // [ATTEND_ROWS]
     int *slot;                          // [CUDA_LANES], of the chunk
-    float out[ROWS][shape::share];
+    float out[ATTEND_ROWS][shape::share];
     float most, sum;
 };
 
 // Products of a chunk's keys with rows [first, last), the lane's part of them: lanes 4 q .. 4 q + 3
 // share keys 4 q .. 4 q + 3, and each lane multiplies every fourth unit of 8 numbers of all four.
 // So four lanes read 64 bytes side by side (BF16), and a query that was read once serves four keys.
-template <typename T, int ROWS, int HEAD>
-static __device__ __forceinline__ void multiply_keys(float (&part)[ROWS][4],
-                                                     const attend_warp<T, ROWS, HEAD> &w, int first,
+template <typename T, int HEAD>
+static __device__ __forceinline__ void multiply_keys(float (&part)[ATTEND_ROWS][4],
+                                                     const attend_warp<T, HEAD> &w, int first,
                                                      int last)
 {
     enum { UNITS = attend_shape<T, HEAD>::units };
     const int head = HEAD ? HEAD : w.head;
     const int lane = threadIdx.x % CUDA_LANES, mine = lane % 4 * 8;
     const numbers<int, 4> slot = *(const numbers<int, 4> *)(w.slot + lane / 4 * 4);
-    const T *key[4];
+    const T *key[UNITS * 4];
 #pragma unroll
-    for (int n = 0; n < 4; n++)
-        key[n] = w.k + slot.x[n] * w.stride;
+    for (int n = 0; n < UNITS * 4; n++)
+        key[n] = w.k + slot.x[n % 4] * w.stride + n / 4 * 32;
 #pragma unroll(HEAD * sizeof(T) <= 256 ? 4 : 1) // a longer key: a smaller kernel
     for (int from = 0; from < head; from += UNITS * 32) {
-        raw_numbers<T, 8> raw[UNITS][4];
+        raw_numbers<T, 8> raw[UNITS * 4];
+        read_rows<HEAD>(raw, key, from + mine, head);
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
 #pragma unroll
-            for (int n = 0; n < 4; n++)
-                raw[u][n] = read_some<HEAD, 8>(key[n], from + u * 32 + mine, head);
-#pragma unroll
-        for (int u = 0; u < UNITS; u++)
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) {
+            for (int r = 0; r < ATTEND_ROWS; r++) {
                 if (r < first || r >= last)
                     continue;
                 const float *query = &w.query[r][from + u * 32 + mine];
@@ -313,7 +169,7 @@ static __device__ __forceinline__ void multiply_keys(float (&part)[ROWS][4],
                 for (int e = 0; e < 8; e++)
 #pragma unroll
                     for (int n = 0; n < 4; n++)
-                        part[r][n] = fmaf(q.x[e], number_of(raw[u][n], e), part[r][n]);
+                        part[r][n] = fmaf(q.x[e], number_of(raw[u * 4 + n], e), part[r][n]);
             }
     }
 }
@@ -333,9 +189,8 @@ static __device__ __forceinline__ float add_parts(const float (&part)[4])
 
 // A step of the online softmax for one row: `visible` is false in all lanes for a row that does not
 // take part, and then nothing changes.
-template <typename T, int ROWS, int HEAD>
-static __device__ __forceinline__ void soften(attend_warp<T, ROWS, HEAD> &w, int r, float x,
-                                              bool visible)
+template <typename T, int HEAD>
+static __device__ __forceinline__ void soften(attend_warp<T, HEAD> &w, int r, float x, bool visible)
 {
     const int lane = threadIdx.x % CUDA_LANES;
     x = visible ? x : -INFINITY;
@@ -355,30 +210,32 @@ static __device__ __forceinline__ void soften(attend_warp<T, ROWS, HEAD> &w, int
 }
 
 // The lane's share of `values` of the chunk's values, from the one numbered `from`.
-template <typename T, int ROWS, int HEAD, int N, int VALUES>
+template <typename T, int HEAD, int N, int VALUES>
 static __device__ __forceinline__ void read_values(raw_numbers<T, N> (&raw)[VALUES],
-                                                   const attend_warp<T, ROWS, HEAD> &w, int from)
+                                                   const attend_warp<T, HEAD> &w, int from)
 {
     const int lane = threadIdx.x % CUDA_LANES;
     // Lanes after the head read what lane 0 reads; their sums are not used.
     const int at = !HEAD || lane * N < HEAD ? lane * N : 0;
+    const T *value[VALUES];
 #pragma unroll
     for (int n = 0; n < VALUES; n += 4) {
         const numbers<int, 4> slot = *(const numbers<int, 4> *)(w.slot + from + n);
 #pragma unroll
         for (int m = 0; m < 4; m++)
-            raw[n + m] = read_some<HEAD, N>(w.v + slot.x[m] * w.stride, at, w.head);
+            value[n + m] = w.v + slot.x[m] * w.stride;
     }
+    read_rows<HEAD>(raw, value, at, w.head);
 }
 
 // Adds those values, by their weights, to the outputs of rows [first, last).
-template <typename T, int ROWS, int HEAD, int N, int VALUES>
-static __device__ __forceinline__ void mix_values(attend_warp<T, ROWS, HEAD> &w,
+template <typename T, int HEAD, int N, int VALUES>
+static __device__ __forceinline__ void mix_values(attend_warp<T, HEAD> &w,
                                                   const raw_numbers<T, N> (&raw)[VALUES], int from,
                                                   int first, int last)
 {
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < ATTEND_ROWS; r++) {
         if (r < first || r >= last)
             continue;
 #pragma unroll
@@ -407,10 +264,9 @@ typedef struct attend_key {
 
 // One chunk. Values are on their way while the scores become weights, and each group of them while
 // the one before it is used.
-template <typename T, int ROWS, int HEAD>
-static __device__ __forceinline__ void attend_chunk(attend_warp<T, ROWS, HEAD> &w,
-                                                    const attend_key &key, const int (&low)[ROWS],
-                                                    float scale)
+template <typename T, int HEAD>
+static __device__ __forceinline__ void attend_chunk(attend_warp<T, HEAD> &w, const attend_key &key,
+                                                    const int (&low)[ATTEND_ROWS], float scale)
 {
     enum { N = attend_shape<T, HEAD>::share, VALUES = attend_shape<T, HEAD>::values };
     const unsigned everyone = 0xffffffffu;
@@ -423,14 +279,20 @@ static __device__ __forceinline__ void attend_chunk(attend_warp<T, ROWS, HEAD> &
     const int other = __shfl_sync(everyone, key.slot, __ffs((int)who) - 1);
     w.slot[lane] = any ? key.slot : other;
     __syncwarp();
-    float part[ROWS][4] = {};
+    float part[ATTEND_ROWS][4] = {};
     multiply_keys(part, w, key.first, key.last);
     raw_numbers<T, N> raw[VALUES];
     read_values(raw, w, 0);
 #pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        soften(w, r, __fmul_rn(add_parts(part[r]), scale),
-               key.seen && (key.masked || key.place > low[r]) && r >= key.first && r < key.last);
+    for (int half = 0; half < ATTEND_ROWS; half += 4) { // the reductions of four rows at once
+        if (half >= key.last || half + 4 <= key.first)
+            continue;
+#pragma unroll
+        for (int r = half; r < half + 4; r++)
+            soften(w, r, __fmul_rn(add_parts(part[r]), scale),
+                   key.seen && (key.masked || key.place > low[r]) && r >= key.first &&
+                       r < key.last);
+    }
     __syncwarp();
 #pragma unroll 2
     for (int from = 0; from < CUDA_LANES; from += VALUES) {
@@ -448,11 +310,11 @@ static __device__ __forceinline__ void attend_chunk(attend_warp<T, ROWS, HEAD> &
 
 // The chunks of a warp. While all queries of the block see the same slots (the prefix, and what
 // their masks begin with alike) they share a chunk; then each token has its own.
-template <typename T, int ROWS, int HEAD>
-static __device__ __forceinline__ void attend_places(attend_warp<T, ROWS, HEAD> &w,
-                                                     const attend_job &j, const attend_block &b,
-                                                     const sight (&sights)[ROWS],
-                                                     const int (&low)[ROWS], int words)
+template <typename T, int HEAD>
+static __device__ __forceinline__ void attend_places(attend_warp<T, HEAD> &w, const attend_job &j,
+                                                     const attend_block &b,
+                                                     const sight (&sights)[ATTEND_ROWS],
+                                                     const int (&low)[ATTEND_ROWS], int words)
 {
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
     for (int base = b.begin + warp * CUDA_LANES; base < b.end; base += ATTEND_WARPS * CUDA_LANES) {
@@ -479,15 +341,15 @@ static __device__ __forceinline__ void attend_places(attend_warp<T, ROWS, HEAD> 
 // --- merging -------------------------------------------------------------------------------------
 
 // A block's shared memory.
-template <int ROWS, int WIDTH> struct alignas(16) attend_room {
-    float query[ROWS][WIDTH], out[ATTEND_WARPS][ROWS][WIDTH];
-    float weight[ATTEND_WARPS][ROWS][CUDA_LANES];
-    float most[ATTEND_WARPS][ROWS], sum[ATTEND_WARPS][ROWS];
-    float2 sums[ROWS]; // of all warps: largest score, sum of exponentials
+template <int WIDTH> struct alignas(16) attend_room {
+    float query[ATTEND_ROWS][WIDTH], out[ATTEND_WARPS][ATTEND_ROWS][WIDTH];
+    float weight[ATTEND_WARPS][ATTEND_ROWS][CUDA_LANES];
+    float most[ATTEND_WARPS][ATTEND_ROWS], sum[ATTEND_WARPS][ATTEND_ROWS];
+    float2 sums[ATTEND_ROWS]; // of all warps: largest score, sum of exponentials
     int slot[ATTEND_WARPS][CUDA_LANES];
-    int low[ROWS];
-    sight sights[ROWS]; // of the tokens in the block, in order
-    bool last;          // the block that merges
+    int low[ATTEND_ROWS];
+    sight sights[ATTEND_ROWS]; // of the tokens in the block, in order
+    bool last;                 // the block that merges
 };
 
 // All outputs are written here. i: number of out[rows][heads * head].
@@ -515,12 +377,12 @@ static __device__ __forceinline__ int64_t part_row(const attend_job &j, const at
 
 // The warps' outputs become the block's, relative to the largest score: the result when the text
 // has no other splits, else a partial result. Of a row that sees nothing here all sums are 0.
-template <int ROWS, int WIDTH>
-static __device__ void merge_warps(attend_room<ROWS, WIDTH> &room, const attend_job &j,
+template <int WIDTH>
+static __device__ void merge_warps(attend_room<WIDTH> &room, const attend_job &j,
                                    const attend_block &b, int tokens)
 {
     __syncthreads();
-    if ((int)threadIdx.x < ROWS) {
+    if ((int)threadIdx.x < ATTEND_ROWS) {
         const int r = (int)threadIdx.x;
         float most = -INFINITY, sum = 0.0f;
         for (int w = 0; w < ATTEND_WARPS; w++)
@@ -571,23 +433,19 @@ static __device__ bool last_of_group(bool &last, const attend_job &j, const atte
 template <int HEAD, int N>
 static __device__ __forceinline__ void read_part(float (&x)[N], const float *part, int i, int head)
 {
-#pragma unroll
-    for (int e = 0; e < N; e++)
-        x[e] = 0.0f;
-    if (HEAD && N % 4 == 0 && i < HEAD) {
-#pragma unroll
-        for (int e = 0; e + 4 <= N; e += 4) {
-            const float4 four = __ldcg((const float4 *)(part + i + e));
-            x[e] = four.x, x[e + 1] = four.y, x[e + 2] = four.z, x[e + 3] = four.w;
-        }
-    } else if (HEAD && N == 2) {
+    if (HEAD && N == 2) {
         const float2 two = __ldcg((const float2 *)(part + i));
-        x[0] = two.x, x[N - 1] = two.y;
+        x[0] = two.x, x[1] = two.y;
+    } else if (HEAD) {
+#pragma unroll
+        for (int e = 0; e < N; e += 4) {
+            const float4 four = __ldcg((const float4 *)(part + i + e));
+            x[e] = four.x, x[e + 1] = four.y, x[(e + 2) % N] = four.z, x[(e + 3) % N] = four.w;
+        }
     } else {
 #pragma unroll
         for (int e = 0; e < N; e++)
-            if (i + e < head)
-                x[e] = __ldcg(part + i + e);
+            x[e] = i + e < head ? __ldcg(part + i + e) : 0.0f;
     }
 }
 
@@ -595,13 +453,14 @@ static __device__ __forceinline__ void read_part(float (&x)[N], const float *par
 // to its largest score, 32 splits at a time. A lane has its share of the output, and the factor of
 // one split. Reads the partial results once; only the splits in which the query's token sees a
 // place that counts for its own block alone, so its sums do not depend on the block.
-template <typename T, int ROWS, int HEAD>
+template <typename T, int HEAD>
 static __device__ void merge_splits(const attend_job &j, const attend_block &b,
-                                    const sight (&sights)[ROWS], int tokens)
+                                    const sight (&sights)[ATTEND_ROWS], int tokens)
 {
     enum { N = attend_shape<T, HEAD>::share };
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
     const int head = HEAD ? HEAD : j.head;
+    const int at = !HEAD || lane * N < HEAD ? lane * N : 0;
     for (int r = warp; r < b.rows; r += ATTEND_WARPS) {
         const sight &own = sights[(b.from + r) / j.group - b.token0];
         const int end = (int)split_of(own.length - 1) + 1;
@@ -621,7 +480,7 @@ static __device__ void merge_splits(const attend_job &j, const attend_block &b,
 #pragma unroll
                 for (int n = 0; n < 8; n++) {
                     const int64_t which = min(max(from + s + n, b.first_split), end - 1);
-                    read_part<HEAD>(x[n], part + which * head, lane * N, head);
+                    read_part<HEAD>(x[n], part + which * head, at, head);
                 }
 #pragma unroll
                 for (int n = 0; n < 8; n++) {
@@ -633,23 +492,23 @@ static __device__ void merge_splits(const attend_job &j, const attend_block &b,
             }
         }
         total = cuda_warp_sum(total);
-        const int64_t at = output_row(j, b, tokens, r) * head + lane * N;
+        const int64_t to = output_row(j, b, tokens, r) * head + lane * N;
 #pragma unroll
         for (int i = 0; i < N; i++)
             if (lane * N + i < head)
-                write_output(j, at + i, out[i] / total);
+                write_output(j, to + i, out[i] / total);
     }
 }
 
 // --- the kernel ----------------------------------------------------------------------------------
 
 // The block's queries, zeros after a head and in rows that are not there; and each row's window.
-template <int ROWS, int WIDTH>
-static __device__ void read_queries(attend_room<ROWS, WIDTH> &room, const attend_job &j,
+template <int WIDTH>
+static __device__ void read_queries(attend_room<WIDTH> &room, const attend_job &j,
                                     const attend_block &b, int tokens)
 {
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
-    for (int r = warp; r < ROWS; r += ATTEND_WARPS) {
+    for (int r = warp; r < ATTEND_ROWS; r += ATTEND_WARPS) {
         const int f = b.from + r;
         const int64_t row = (int64_t)b.sequence * tokens + j.first_token + f / j.group;
         const int head = b.kv_head * j.group + f % j.group;
@@ -663,23 +522,24 @@ static __device__ void read_queries(attend_room<ROWS, WIDTH> &room, const attend
     __syncthreads();
 }
 
-// A block per (ROWS queries that share a key head, split, key head and sequence).
+// A block per (ATTEND_ROWS queries that share a key head, split, key head and sequence).
 //
-// Reads the keys and values of what is seen once per ROWS queries: for one token, once, 2 * length
+// Reads the keys and values of what is seen once per ATTEND_ROWS queries: for one token, once, 2 *
+// length
 // * kv_heads * head numbers, the bound. Does 4 * head operations per pair of query and place on the
 // ordinary cores; from some 16 tokens on that is more than the reading.
-template <typename T, int ROWS, int HEAD>
-static __global__ void __launch_bounds__(ATTEND_WARPS *CUDA_LANES)
+template <typename T, int HEAD>
+static __global__ void __launch_bounds__(ATTEND_WARPS *CUDA_LANES, HEAD &&HEAD <= 128 ? 3 : 2)
     attend_kernel(attend_job j, cuda_pass pass)
 {
     typedef attend_shape<T, HEAD> shape;
-    __shared__ attend_room<ROWS, shape::width> room;
+    __shared__ attend_room<shape::width> room;
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
     const int tokens = (int)pass.tokens;
-    const attend_block b = block_of(j, pass, room.sights);
-    if (b.begin >= b.end || (int)blockIdx.y < b.first_split) // the whole block
+    attend_block b;
+    if (!find_block(b, j, pass, room.sights)) // the whole block
         return;
-    attend_warp<T, ROWS, HEAD> w = {};
+    attend_warp<T, HEAD> w = {};
     const int64_t start = ((int64_t)b.sequence * j.slots * j.kv_heads + b.kv_head) * j.head;
     w.k = (const T *)j.k + start;
     w.v = (const T *)j.v + start;
@@ -695,42 +555,31 @@ static __global__ void __launch_bounds__(ATTEND_WARPS *CUDA_LANES)
     read_queries(room, j, b, tokens);
     attend_places(w, j, b, room.sights, room.low, (int)pass.words);
 #pragma unroll
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < ATTEND_ROWS; r++)
 #pragma unroll
         for (int i = 0; i < shape::share; i++)
             if (lane * shape::share + i < shape::width)
                 room.out[warp][r][lane * shape::share + i] = w.out[r][i];
-    if (lane < ROWS) {
+    if (lane < ATTEND_ROWS) {
         room.most[warp][lane] = w.most;
         room.sum[warp][lane] = w.sum;
     }
     merge_warps(room, j, b, tokens);
     if (b.splits - b.first_split > 1 && last_of_group(room.last, j, b))
-        merge_splits<T, ROWS, HEAD>(j, b, room.sights, tokens);
+        merge_splits<T, HEAD>(j, b, room.sights, tokens);
 }
 
 // --- launching -----------------------------------------------------------------------------------
 
 typedef void (*attend_function)(attend_job, cuda_pass);
 
-template <typename T, int HEAD> static attend_function kernel_of(int rows)
+template <typename T> static attend_function kernel_for(int64_t head)
 {
-    return rows == 4 ? attend_kernel<T, 4, HEAD> : attend_kernel<T, 8, HEAD>;
-}
-
-template <typename T> static attend_function kernel_for(int64_t head, int rows)
-{
-    return head == 64    ? kernel_of<T, 64>(rows)
-           : head == 96  ? kernel_of<T, 96>(rows)
-           : head == 128 ? kernel_of<T, 128>(rows)
-           : head == 256 ? kernel_of<T, 256>(rows)
-                         : attend_kernel<T, 4, 0>;
-}
-
-// Queries that a block of that kernel serves.
-static int rows_for(int64_t head, int64_t queries)
-{
-    return queries > 4 && (head == 64 || head == 96 || head == 128 || head == 256) ? 8 : 4;
+    return head == 64    ? attend_kernel<T, 64>
+           : head == 96  ? attend_kernel<T, 96>
+           : head == 128 ? attend_kernel<T, 128>
+           : head == 256 ? attend_kernel<T, 256>
+                         : attend_kernel<T, 0>;
 }
 
 // Partial results of a token, in all sequences: its cache's splits, as longer texts replay the
@@ -764,12 +613,10 @@ static int reserve(live_cuda *c, attend_job *j, int64_t groups, dsc_error *err)
 static int attend_tokens(live_cuda *c, attend_job *j, int64_t first, int64_t count, dsc_dtype dtype,
                          dsc_error *err)
 {
-    const int64_t queries = count * j->group;
-    const int rows = rows_for(j->head, queries);
-    const attend_function kernel = dtype == DSC_F32   ? kernel_for<float>(j->head, rows)
-                                   : dtype == DSC_F16 ? kernel_for<__half>(j->head, rows)
-                                                      : kernel_for<__nv_bfloat16>(j->head, rows);
-    const dim3 grid((unsigned)cuda_blocks(queries, rows), (unsigned)j->splits,
+    const attend_function kernel = dtype == DSC_F32   ? kernel_for<float>(j->head)
+                                   : dtype == DSC_F16 ? kernel_for<__half>(j->head)
+                                                      : kernel_for<__nv_bfloat16>(j->head);
+    const dim3 grid((unsigned)cuda_blocks(count * j->group, ATTEND_ROWS), (unsigned)j->splits,
                     (unsigned)(c->pass.sequences * j->kv_heads));
     j->first_token = (int)first;
     j->tokens = (int)count;

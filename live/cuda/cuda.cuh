@@ -9,8 +9,9 @@
 //
 // Overlap. From compute capability 9.0 on a kernel that follows another one of ours is launched
 // before that one has ended (programmatic dependent launch), which hides the latency of the launch.
-// Each kernel begins with cuda_wait_previous() and touches nothing but weights before; so a kernel
-// that has ended implies that everything before it has. What is not ours (cuBLAS, copies) and what
+// Each kernel begins with cuda_wait_previous() and touches nothing before but weights and the lists
+// of the pass, which are there before its first kernel; so a kernel that has ended implies that
+// everything before it has (blocks without work may return early when others of the grid wait). What is not ours (cuBLAS, copies) and what
 // follows it is launched in the ordinary way.
 #ifndef DSC_LIVE_CUDA_CUH
 #define DSC_LIVE_CUDA_CUH

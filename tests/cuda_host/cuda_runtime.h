@@ -174,6 +174,23 @@ static void run_block(int count)
     }
 }
 
+// Every other grid runs its blocks from the last to the first: which of them ends last is not known
+// on a device either. Dynamic shared memory is not a number, in each.
+static void run_grid(dim3 grid, int count, size_t shared)
+{
+    static bool backwards;
+    backwards = !backwards;
+    const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    for (uint64_t i = 0; i < blocks; i++) {
+        const uint64_t b = backwards ? blocks - 1 - i : i;
+        blockIdx = dim3((unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
+                        (unsigned)(b / grid.x / grid.y));
+        if (shared)
+            memset(dynamic_shared, 0xff, shared);
+        run_block(count);
+    }
+}
+
 // What `lane` of the thread's warp offers.
 template <typename T> static inline T shuffle(unsigned mask, T mine, int lane)
 {
@@ -473,13 +490,7 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
         emulated::body = [=]() { kernel(args...); };
         if (shared && posix_memalign(&emulated::dynamic_shared, 128, shared))
             emulated::stop("no memory");
-        for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
-            for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
-                for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++) {
-                    if (shared)
-                        memset(emulated::dynamic_shared, 0xff, shared); // not a number, in each
-                    emulated::run_block((int)block.x);
-                }
+        emulated::run_grid(grid, (int)block.x, shared);
         free(emulated::dynamic_shared);
         emulated::dynamic_shared = nullptr;
     });
