@@ -229,8 +229,8 @@ static void long_attentions(check *c)
         return;
     attend(c, DSC_F32, (scene){{2, 1, 16}, 9, 1, 8300, 4200, 8400, true});
     attend(c, DSC_BF16, (scene){{2, 2, 8}, 1, 1, 300, 0, 131072, false});
-    attend(c, DSC_BF16, (scene){{2, 1, 8}, 3, 1, 131000, 0, 131072, true});
-    attend(c, DSC_F16, (scene){{4, 1, 64}, 1, 1, 131071, 0, 131072, false});
+    attend(c, DSC_BF16, (scene){{2, 1, 8}, 3, 1, 60000, 0, 131072, true});
+    attend(c, DSC_F16, (scene){{4, 1, 64}, 1, 1, 131071, 4000, 131072, false});
 }
 
 // --- move ----------------------------------------------------------------------------------------
