@@ -250,8 +250,8 @@ struct live_backend {
     const live_backend_type *type;
     char device[64]; // "cpu", "cuda:0 NVIDIA H200"
     int threads;     // of a CPU; may be changed between passes
-    // Bytes of weights that a product may ask for while the operation before it still runs; 0:
-    // none.
+    // Bytes of weights that a product may request while the operation before it still runs; 0:
+    // none, and no keys and values by attention either.
     int64_t prefetch_bytes;
     bool invariant; // a row's result does not depend on the other rows of a pass
     bool on_host;   // what `alloc` gives can be read as it is, after `wait`

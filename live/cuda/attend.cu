@@ -674,7 +674,7 @@ int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attenti
     j.scale = (float)a->scale;
     j.splits = tokens > ATTEND_LONG_PASS && !b->invariant ? 1 : (int)splits;
     // Bulk prefetches take multiples of 16 bytes; long passes have no time to wait for.
-    if (j.splits > 1 && a->head % 8 == 0)
+    if (j.splits > 1 && a->head % 8 == 0 && b->prefetch_bytes > 0)
         j.prefetch = ATTEND_PREFETCH;
     int64_t each = b->invariant ? (int64_t)ATTEND_INVARIANT : tokens;
     const int64_t fit = ATTEND_PARTS / (parts_of(c, &j) * (int64_t)part_bytes(&j));

@@ -292,14 +292,6 @@ static inline float __uint_as_float(unsigned x)
     return f;
 }
 
-static inline void __threadfence()
-{
-}
-template <typename T> static inline T __ldcg(const T *p)
-{
-    return *p;
-}
-
 static inline unsigned __float_as_uint(float f)
 {
     unsigned x;

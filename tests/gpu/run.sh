@@ -208,7 +208,8 @@ last_line() {
     grep -av '^\$ ' "$1" | grep -a '[^[:space:]]' | tail -n 1 | cut -c 1-400
 }
 # attempt CHECK LIMIT: runs it in a process group of its own and sets $code, $seconds, $outcome and
-# $reason. A signal is only seen while the shell waits, hence the background.
+# $reason. A signal is only seen while the shell waits, hence the background. $because says where the
+# limit comes from.
 attempt() {
     current=$1 limit=$2 log=$out/$1.log
     start=$(date +%s)
@@ -227,7 +228,7 @@ attempt() {
     124 | 137)
         outcome=failed
         if [ $code = 124 ] || [ $seconds -ge "$limit" ]; then
-            outcome="timed out" reason="It was stopped after $limit s, its limit."
+            outcome="timed out" reason="It was stopped after $limit s, $because."
         fi
         ;;
     *) outcome=failed reason="Exit code $code${reason:+: $reason}" ;;
@@ -251,7 +252,7 @@ run() {
         esac
         record "$1" "not run" "$reason" null 0 "$3" "$state/log"
     else
-        most=$3
+        most=$3 because="its limit"
         if [ -n "$ends" ]; then
             left=$((ends - $(date +%s) - 5)) # for writing what is found
             [ $left -gt 0 ] || left=0
@@ -260,7 +261,7 @@ run() {
                 record "$1" "not run" "$reason" null 0 "$3" ""
                 return
             fi
-            [ "$most" -le $left ] || most=$left
+            [ "$most" -le $left ] || most=$left because="as --minutes $minutes were nearly over"
         fi
         attempt "$1" "$most"
         finish
@@ -281,6 +282,7 @@ preflight() {
     ls "$here"/bin/* >/dev/null 2>&1 || give_up libraries "There are no programs in $here/bin."
     find_libraries || give_up libraries "$(say_missing)"
     record libraries passed "" null 0 null ""
+    because="its limit"
     for check in list open; do
         case $check in
         list) [ -e "$here/bin/draftscope-live" ] || continue ;;
