@@ -24,8 +24,8 @@ typedef struct live_products {
     int64_t weight_stride, rows;
     const float *packed; // [tokens][cols] as `pack` leaves it
     int64_t tokens, cols;
-    // What comes next begins so many numbers behind the weights: it is fetched meanwhile. 0: the
-    // rows that follow.
+    // The weights needed next begin so many numbers after these and are fetched meanwhile. 0: the
+    // rows that follow these.
     int64_t ahead;
 } live_products;
 

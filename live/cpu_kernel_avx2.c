@@ -136,6 +136,11 @@ OP void fetch(const char *address)
     _mm_prefetch(address, _MM_HINT_T0);
 }
 
+OP void fetch_far(const char *address)
+{
+    _mm_prefetch(address, _MM_HINT_T1);
+}
+
 #include "live/cpu_kernel_loops.h"
 
 static bool supported(void)

@@ -181,6 +181,11 @@ OP void fetch(const char *address)
     __builtin_prefetch(address);
 }
 
+OP void fetch_far(const char *address)
+{
+    __builtin_prefetch(address, 0, 2);
+}
+
 #include "live/cpu_kernel_loops.h"
 
 static bool supported(void)
