@@ -31,12 +31,51 @@ static void put(float *out, int64_t width, const float *bias, float *sums, int64
 // kept before they are put.
 enum { SKINNY_ROWS = 48, SKINNY_TOKENS = 48 };
 
+// A matrix of fewer bytes is multiplied by one thread: reading it takes about as long as a few
+// threads need to start and to meet. This is independent of the number of tokens, so that a pass
+// over fewer tokens never runs on fewer threads than a pass over more.
+enum { SHARED_BYTES = 1 << 18 };
+
+// The work of one product that all threads share; each takes consecutive rows of the weights.
+typedef struct skinny_job {
+    const cpu_backend *c;
+    float *out; // [rows][w->rows]
+    const live_matrix *w;
+    const float *bias, *packed;
+    int64_t rows;
+    size_t group; // numbers of SKINNY_TOKENS packed tokens
+    bool add;
+} skinny_job;
+
+// Weight rows [first, first + n), SKINNY_ROWS at most, for all tokens.
+static void skinny_block(const skinny_job *j, int64_t first, int64_t n)
+{
+    const live_matrix *w = j->w;
+    const size_t row_bytes = (size_t)w->cols * dsc_dtype_bytes(w->dtype);
+    float sums[SKINNY_TOKENS * SKINNY_ROWS];
+    for (int64_t row = 0, i = 0; row < j->rows; row += SKINNY_TOKENS, i++) {
+        live_products p = {.out = sums,
+                           .out_stride = n,
+                           .weights = (const char *)w->data + (size_t)first * row_bytes,
+                           .weight_stride = w->cols,
+                           .rows = n,
+                           .packed = j->packed + (size_t)i * j->group,
+                           .tokens = j->rows - row < SKINNY_TOKENS ? j->rows - row : SKINNY_TOKENS,
+                           .cols = w->cols};
+        j->c->kernel->products(&p, w->dtype);
+        put(j->out + row * w->rows + first, w->rows, j->bias ? j->bias + first : NULL, sums,
+            p.tokens, n, j->add);
+    }
+}
+
 static int skinny(cpu_backend *c, float *out, const live_matrix *w, const float *bias,
                   const float *in, int64_t rows, bool add, dsc_error *err)
 {
-    const int64_t blocks = (w->rows + SKINNY_ROWS - 1) / SKINNY_ROWS;
-    const size_t row_bytes = (size_t)w->cols * dsc_dtype_bytes(w->dtype);
     const size_t group = live_packed_size(SKINNY_TOKENS, w->cols);
+    const int64_t bytes = w->rows * w->cols * (int64_t)dsc_dtype_bytes(w->dtype);
+    const int threads = bytes < SHARED_BYTES ? 1 : c->base.threads;
+    // Multiples of 4 rows, which the kernels take together.
+    const int64_t share = ((w->rows + threads - 1) / threads + 3) / 4 * 4;
     int rc = live_cpu_scratch(&c->work, live_packed_size(rows, w->cols) * sizeof(float), err);
     if (rc)
         return rc;
@@ -44,25 +83,12 @@ static int skinny(cpu_backend *c, float *out, const live_matrix *w, const float 
     for (int64_t row = 0, i = 0; row < rows; row += SKINNY_TOKENS, i++)
         c->kernel->pack(packed + (size_t)i * group, in + row * w->cols, w->cols,
                         rows - row < SKINNY_TOKENS ? rows - row : SKINNY_TOKENS, w->cols, w->dtype);
-#pragma omp parallel for schedule(static)                                                          \
-    num_threads(cpu_threads(&c->base, rows * w->rows * w->cols / 4))
-    for (int64_t block = 0; block < blocks; block++) {
-        float sums[SKINNY_TOKENS * SKINNY_ROWS];
-        int64_t first = block * SKINNY_ROWS, n = w->rows - first;
-        n = n < SKINNY_ROWS ? n : SKINNY_ROWS;
-        for (int64_t row = 0, i = 0; row < rows; row += SKINNY_TOKENS, i++) {
-            live_products p = {.out = sums,
-                               .out_stride = n,
-                               .weights = (const char *)w->data + (size_t)first * row_bytes,
-                               .weight_stride = w->cols,
-                               .rows = n,
-                               .packed = packed + (size_t)i * group,
-                               .tokens = rows - row < SKINNY_TOKENS ? rows - row : SKINNY_TOKENS,
-                               .cols = w->cols};
-            c->kernel->products(&p, w->dtype);
-            put(out + row * w->rows + first, w->rows, bias ? bias + first : NULL, sums, p.tokens, n,
-                add);
-        }
+    const skinny_job job = {c, out, w, bias, packed, rows, group, add};
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int t = 0; t < threads; t++) {
+        const int64_t end = (t + 1) * share < w->rows ? (t + 1) * share : w->rows;
+        for (int64_t first = t * share; first < end; first += SKINNY_ROWS)
+            skinny_block(&job, first, end - first < SKINNY_ROWS ? end - first : SKINNY_ROWS);
     }
     return DSC_OK;
 }
