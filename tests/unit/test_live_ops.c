@@ -171,8 +171,8 @@ static void test_matmul_bits(void **state)
 {
     (void)state;
     enum { MOST = LIVE_BLAS_ROWS + 3 };
-    // The second in several blocks of columns.
-    static const int64_t shapes[][2] = {{397, 203}, {39, 1605}};
+    // The first is shared among threads in every dtype; the second is in several blocks of columns.
+    static const int64_t shapes[][2] = {{701, 203}, {39, 1605}};
     static const dsc_dtype dtypes[] = {DSC_F32, DSC_BF16, DSC_F16};
     dsc_error err;
     for (size_t d = 0; d < 6; d++) {
