@@ -28,6 +28,8 @@ typedef union head {
 // and takes memory when it is written to.
 static head *map_large(size_t bytes)
 {
+    // Whole huge pages, or a matrix of 1 or 3 MB would have its end, or all of it, in small ones.
+    bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     size_t mapped = bytes + HUGE_PAGE;
     char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED)
