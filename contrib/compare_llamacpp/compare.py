@@ -150,14 +150,13 @@ def run_llama(folder, threads, context, tokens):
         model = lc.Llama(folder + "/model.gguf", n_ctx=context + tokens + 8, n_threads=threads,
                          n_threads_batch=threads, n_gpu_layers=0, verbose=False)
     ctx, batch = model.ctx, lc.llama_batch_init(max(context, 1), 0, 1)
-    data = batch
 
     def decode(ids, first):
-        data.n_tokens = len(ids)
+        batch.n_tokens = len(ids)
         for i, token in enumerate(ids):
-            data.token[i], data.pos[i] = token, first + i
-            data.n_seq_id[i], data.seq_id[i][0] = 1, 0
-            data.logits[i] = i == len(ids) - 1
+            batch.token[i], batch.pos[i] = token, first + i
+            batch.n_seq_id[i], batch.seq_id[i][0] = 1, 0
+            batch.logits[i] = i == len(ids) - 1
         if lc.llama_decode(ctx, data):
             sys.exit("llama_decode failed")
         logits = np.ctypeslib.as_array(lc.llama_get_logits_ith(ctx, -1), shape=(VOCAB,))
