@@ -157,7 +157,7 @@ def run_llama(folder, threads, context, tokens):
             batch.token[i], batch.pos[i] = token, first + i
             batch.n_seq_id[i], batch.seq_id[i][0] = 1, 0
             batch.logits[i] = i == len(ids) - 1
-        if lc.llama_decode(ctx, data):
+        if lc.llama_decode(ctx, batch):
             sys.exit("llama_decode failed")
         logits = np.ctypeslib.as_array(lc.llama_get_logits_ith(ctx, -1), shape=(VOCAB,))
         return int(logits.argmax())
