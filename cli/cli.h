@@ -5,7 +5,7 @@
 
 #include "base/option.h"
 #include "base/table.h"
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 typedef struct cli_command {
     const char *name, *summary;

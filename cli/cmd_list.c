@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope list: what there is to choose from.
 #include "cli/cli.h"
-#include "plots/figure.h"
-#include "sim/cost.h"
+#include "plots/figure/figure.h"
+#include "sim/cost/cost.h"
+#include "sim/cost/hardware.h"
 #include "sim/drafter.h"
-#include "sim/hardware.h"
-#include "sim/model_spec.h"
+#include "sim/model/model_spec.h"
 #include "sim/verifier.h"
-#include "traces/import.h"
-#include "traces/totals.h"
+#include "traces/import/import.h"
+#include "traces/import/totals.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope merge: the shards of a sweep, added up.
 #include "cli/cli.h"
-#include "sim/merge.h"
+#include "sim/sweep/merge.h"
 
 enum { OUT, PROGRESS, FORCE, OPTIONS };
 // clang-format off

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope plot: one figure of a result table.
 #include "cli/cli.h"
-#include "plots/figure.h"
-#include "plots/join.h"
+#include "plots/draw/join.h"
+#include "plots/figure/figure.h"
 
 #include <stdlib.h>
 #include <string.h>

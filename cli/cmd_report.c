@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope report: one self-contained page of result tables, or LaTeX.
 #include "cli/cli.h"
-#include "plots/report.h"
+#include "plots/report/report.h"
 
 enum { OUT, LATEX, TITLE, FORCE, OPTIONS };
 // clang-format off

@@ -4,10 +4,10 @@
 #include "base/statistics.h"
 #include "cli/simulate.h"
 #include "cli/workload.h"
-#include "sim/cost.h"
-#include "sim/result.h"
-#include "sim/run.h"
-#include "sim/timeline.h"
+#include "sim/cost/cost.h"
+#include "sim/run/result.h"
+#include "sim/run/run.h"
+#include "sim/run/timeline.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

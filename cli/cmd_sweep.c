@@ -2,7 +2,7 @@
 // draftscope sweep: a grid of configurations over a trace, into a table.
 #include "cli/simulate.h"
 #include "cli/workload.h"
-#include "sim/sweep.h"
+#include "sim/sweep/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

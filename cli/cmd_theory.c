@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope theory: the literature's formulas, on laws, rates and shapes.
-#include "cli/theory.h"
+#include "cli/theory/theory.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope trace: import, synth, info, reduce, verify, export.
-#include "cli/trace.h"
+#include "cli/trace/trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

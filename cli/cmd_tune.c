@@ -2,7 +2,7 @@
 // draftscope tune: the best configuration for a trace or a model, and how sure that is.
 #include "base/file.h"
 #include "cli/simulate.h"
-#include "cli/tune.h"
+#include "cli/tune/tune.h"
 #include "cli/workload.h"
 
 #include <inttypes.h>

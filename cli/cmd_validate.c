@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope validate: predictions beside what others measured or derived (--published), and beside
 // what was measured here (--live).
-#include "cli/theory.h"
-#include "cli/validate.h"
-#include "cli/validate_live.h"
+#include "cli/theory/theory.h"
+#include "cli/validate/validate.h"
+#include "cli/validate/validate_live.h"
 
 #include <stdlib.h>
 #include <string.h>

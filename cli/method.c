@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/method.h"
 
-#include "sim/result.h"
+#include "sim/run/result.h"
 
 #include <string.h>
 

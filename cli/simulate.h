@@ -4,8 +4,8 @@
 #define DSC_CLI_SIMULATE_H
 
 #include "cli/method.h"
-#include "sim/language.h"
-#include "sim/run.h"
+#include "sim/model/language.h"
+#include "sim/run/run.h"
 
 // Says on stderr, once, what a user would otherwise have to guess from a column of zeros: the
 // chosen references do not occur in the trace or, where that is NULL, in what the model `target` is

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/workload.h"
 
-#include "sim/expect_rule.h"
+#include "sim/expect/expect_rule.h"
 #include "sim/loop.h"
-#include "sim/model_spec.h"
-#include "traces/recorded_run.h"
+#include "sim/model/model_spec.h"
+#include "traces/trace/recorded_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

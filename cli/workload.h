@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 #include "sim/drafter.h"
+#include "sim/model/workload.h"
 #include "sim/verifier.h"
-#include "sim/workload.h"
 
 enum {
     CLI_WORKLOAD_MODEL,

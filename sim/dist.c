@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/dist.h"
 
-#include "theory/fast_exp.h"
-#include "theory/row_sum.h"
+#include "theory/rows/fast_exp.h"
+#include "theory/rows/row_sum.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef DSC_SIM_DIST_H
 #define DSC_SIM_DIST_H
 
-#include "theory/softmax.h"
+#include "theory/rows/softmax.h"
 
 #include <stdint.h>
 

@@ -8,7 +8,7 @@
 #include "sim/counts.h"
 #include "sim/model.h"
 #include "sim/verdict.h"
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 enum { DSC_MAX_PARAMETERS = 16 };
 

@@ -6,7 +6,7 @@
 
 #include "sim/dist.h"
 #include "sim/draft.h"
-#include "theory/meeting.h"
+#include "theory/rows/meeting.h"
 
 typedef struct dsc_model dsc_model;
 

@@ -5,7 +5,7 @@
 top=${top_srcdir:-.}
 cd "$top" || exit 99
 failed=0 passed=0
-for f in base/*.[ch] theory/*.[ch] traces/*.[ch] sim/*.[ch] sim/*/*.[ch] plots/*.[ch] cli/*.[ch] live/*.[ch] live/*/*.cu live/*/*.[ch] \
+for f in $(find base theory traces sim plots cli live -name '*.[ch]' -o -name '*.cu' | sort) \
     tests/*.[ch] tests/*/*.[ch]; do
     [ -f "$f" ] || continue
     bad=$(awk -v f="$f" '

@@ -4,10 +4,10 @@
 #include "theory/law.h"
 
 #include "base/rng.h"
-#include "theory/fast_exp.h"
-#include "theory/first_tokens.h"
-#include "theory/row_sum.h"
-#include "theory/softmax.h"
+#include "theory/rows/fast_exp.h"
+#include "theory/rows/first_tokens.h"
+#include "theory/rows/row_sum.h"
+#include "theory/rows/softmax.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -20,8 +20,8 @@
 // transport problem of that size, is solved by otm_race.c. (Derived for this library.)
 #include "theory/otm_internal.h"
 
-#include "theory/fast_exp.h"
-#include "theory/row_sum.h"
+#include "theory/rows/fast_exp.h"
+#include "theory/rows/row_sum.h"
 
 #include <math.h>
 #include <string.h>

@@ -29,7 +29,7 @@
 // one.
 #include "theory/otm_race.h"
 
-#include "theory/fast_exp.h"
+#include "theory/rows/fast_exp.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 // at most the target's mass token by token, and what is missing is drawn from the residual.
 #include "theory/otm_sampler.h"
 
-#include "theory/fast_exp.h"
 #include "theory/otm_internal.h"
+#include "theory/rows/fast_exp.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #define DSC_THEORY_OTM_SAMPLER_H
 
 #include "base/memory.h"
-#include "theory/meeting.h"
+#include "theory/rows/meeting.h"
 
 typedef struct dsc_otm_sampler dsc_otm_sampler;
 

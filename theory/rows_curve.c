@@ -3,7 +3,7 @@
 // for the rounding of sums: a token is below or it is not.
 #include "theory/rows_curve.h"
 
-#include "theory/fast_exp.h"
+#include "theory/rows/fast_exp.h"
 
 #include <math.h>
 #include <stdlib.h>

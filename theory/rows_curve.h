@@ -12,7 +12,7 @@
 #define DSC_THEORY_ROWS_CURVE_H
 
 #include "theory/acceptance_cells.h"
-#include "theory/log_row.h"
+#include "theory/rows/log_row.h"
 
 enum { DSC_WANTED = 512 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is left of two rows once the output token y is known: the numbers from which every lossless
 // rule on i.i.d. drafts can be replayed, conditionally on y, for k = 1..K drafts. They are the
-// columns kseq, multiround and otm of a trace (traces/trace.h).
+// columns kseq, multiround and otm of a trace (traces/trace/trace.h).
 #ifndef DSC_THEORY_SUFFICIENT_H
 #define DSC_THEORY_SUFFICIENT_H
 
 #include "base/memory.h"
-#include "theory/log_row.h"
+#include "theory/rows/log_row.h"
 
 // Memory, kept between positions (one per thread).
 typedef struct dsc_sufficient_work dsc_sufficient_work;

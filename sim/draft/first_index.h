@@ -7,7 +7,7 @@
 #ifndef DSC_SIM_DRAFT_FIRST_INDEX_H
 #define DSC_SIM_DRAFT_FIRST_INDEX_H
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 enum { DSC_FIRST_MOST = 16 };
 

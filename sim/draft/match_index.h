@@ -10,7 +10,7 @@
 #ifndef DSC_SIM_DRAFT_MATCH_INDEX_H
 #define DSC_SIM_DRAFT_MATCH_INDEX_H
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 typedef struct dsc_match_index {
     int32_t *text; // [count] reference tokens; -1 before, between and after references

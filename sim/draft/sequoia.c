@@ -4,7 +4,7 @@
 // replacement. The default acceptances are the first ten of the 32 that its program ships; what
 // they leave is never drafted.
 #include "sim/draft/grow_tree.h"
-#include "sim/tree_file.h"
+#include "sim/draft/tree_file.h"
 
 #include <stdlib.h>
 

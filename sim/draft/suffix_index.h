@@ -10,7 +10,7 @@
 #ifndef DSC_SIM_DRAFT_SUFFIX_INDEX_H
 #define DSC_SIM_DRAFT_SUFFIX_INDEX_H
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 typedef struct dsc_suffix_state {
     int32_t length; // of its longest string

@@ -7,7 +7,7 @@
 // Of Medusa it is the shape alone: Medusa's heads do not see each other's tokens and need one pass
 // for all of them, a draft model does and needs one for each level.
 #include "sim/draft/grow_tree.h"
-#include "sim/tree_file.h"
+#include "sim/draft/tree_file.h"
 
 #include <stdlib.h>
 

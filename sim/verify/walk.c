@@ -2,7 +2,7 @@
 #include "sim/verify/walk.h"
 
 #include "base/rng.h"
-#include "theory/row_sum.h"
+#include "theory/rows/row_sum.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 //
 // Usage: bench_expect [POSITIONS]; prints CSV, the best of 40 rounds. Columns are made up:
 // acceptance rates of 0.5 to 1.
-#include "sim/expect_rule.h"
+#include "sim/expect/expect_rule.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 // in which one and two threads, or what else is compared, take turns.
 #include "base/file.h"
 #include "base/memory.h"
-#include "traces/import_record.h"
+#include "traces/import/import_record.h"
 
 #include <errno.h>
 #include <fcntl.h>

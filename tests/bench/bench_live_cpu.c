@@ -11,7 +11,7 @@
 // is the median of the ratios within a round. `over_wider` is t(n) over the least time of any
 // larger n. With one thread times are processor time, which other programs disturb less; with
 // two, wall time.
-#include "live/cpu.h"
+#include "live/device/cpu.h"
 
 #include <cblas.h>
 #include <math.h>

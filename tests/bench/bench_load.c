@@ -6,9 +6,9 @@
 // Usage: bench_load FOLDER [ROUNDS [cpu|cuda]]; CSV on stdout. The folder should be larger than the
 // buffers of the disk, 2 GB or more. Both are done in turn, wall time; `cpu_s` is processor time
 // of all threads.
-#include "live/checkpoint.h"
-#include "live/clock.h"
-#include "live/weights.h"
+#include "live/device/clock.h"
+#include "live/model/checkpoint.h"
+#include "live/model/weights.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 // CSV on stdout, the best of the rounds: method, rule, requests, output tokens, seconds, millions
 // per second, block efficiency. Without arguments: the GSM8K training problems of the test data
 // folder ($DSC_TEST_DATA, default ../shared/data beside the source), as bytes; exit 77 when absent.
-#include "sim/model_spec.h"
-#include "sim/run.h"
+#include "sim/model/model_spec.h"
+#include "sim/run/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 // arguments: the GSM8K training problems of the test data folder ($DSC_TEST_DATA, default
 // ../shared/data beside the source), as bytes; exit 77 when it is absent.
 #include "base/rng.h"
-#include "sim/model_ngram.h"
+#include "sim/model/model_ngram.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
 //
 // Usage: bench_replay [TRACE] [ROUNDS]; prints CSV; grid_ratio is the grid's time over the row's.
 // Without a trace it makes some, of at least 0.5 M output tokens; they are mapped and warm.
-#include "sim/expect.h"
-#include "sim/run.h"
+#include "sim/expect/expect.h"
+#include "sim/run/run.h"
 #include "tests/bench/llma_baseline.h"
-#include "traces/import.h"
+#include "traces/import/import.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 // folder ($DSC_TEST_DATA, default ../shared/data beside the source); exit 77 when it is absent.
 #include "base/file.h"
 #include "base/memory.h"
-#include "traces/tokenizer.h"
+#include "traces/tokenizer/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

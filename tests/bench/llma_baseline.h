@@ -5,7 +5,7 @@
 #ifndef DSC_TESTS_BENCH_LLMA_BASELINE_H
 #define DSC_TESTS_BENCH_LLMA_BASELINE_H
 
-#include "traces/trace.h"
+#include "traces/trace/trace.h"
 
 typedef struct baseline_counts {
     int64_t calls, drafts, draft_tokens, accepted;

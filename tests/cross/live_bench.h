@@ -5,7 +5,7 @@
 
 #include "tests/default_config.h"
 
-#include "live/session.h"
+#include "live/session/session.h"
 
 enum { NODES = 1024, BENCH_PROMPT = 64 };     // tokens of a prompt, at most
 enum { TARGET, DRAFT, MIDDLE, COPY, MODELS }; // COPY: the target again, for methods that know it

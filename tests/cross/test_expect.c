@@ -4,9 +4,9 @@
 // must hold of expectations whatever the trace.
 #include "tests/unit/model_fixture.h"
 
-#include "sim/reduce.h"
-#include "sim/run.h"
-#include "sim/synth.h"
+#include "sim/model/synth.h"
+#include "sim/reduce/reduce.h"
+#include "sim/run/run.h"
 
 enum { TOKENS = 40, DRAFTS = 4, LENGTH = 6 };
 

@@ -4,7 +4,7 @@
 // test_fixtures [--device cpu|cuda[:i]] [FOLDER]
 #include "tests/close.h"
 
-#include "live/session.h"
+#include "live/session/session.h"
 
 #include <dirent.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 // first of them, the grid of fewer tokens.
 #include "tests/close.h"
 
-#include "live/config.h"
-#include "live/profile.h"
+#include "live/model/config.h"
+#include "live/program/profile.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run of models, and what the simulator makes of its recording: two roads to the same counts. The
 // models are tiny, of random weights and few tokens, so that drafts agree now and then by chance.
-#include "live/forced.h"
-#include "live/recorder.h"
-#include "sim/reduce.h"
-#include "sim/run.h"
+#include "live/program/recorder.h"
+#include "live/session/forced.h"
+#include "sim/reduce/reduce.h"
+#include "sim/run/run.h"
 #include "tests/default_config.h"
 #include "tests/unit/model_fixture.h"
 #include "theory/law.h"

@@ -6,9 +6,9 @@
 #include "tests/unit/trace_fixture.h"
 
 #include "base/rng.h"
-#include "sim/model_spec.h"
-#include "sim/shard_table.h"
-#include "sim/sweep.h"
+#include "sim/model/model_spec.h"
+#include "sim/sweep/shard_table.h"
+#include "sim/sweep/sweep.h"
 
 enum { REQUESTS = 23, PROMPT = 40, OUTPUT = 30 };
 

@@ -3,9 +3,9 @@
 // straightforward implementation of LLMA must agree to the last count.
 #include "tests/close.h"
 
-#include "sim/expect.h"
+#include "sim/expect/expect.h"
 #include "sim/loop.h"
-#include "sim/model_trace.h"
+#include "sim/model/model_trace.h"
 #include "tests/bench/llma_baseline.h"
 
 #include <string.h>

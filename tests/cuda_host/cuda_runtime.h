@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of CUDA as live/cuda/ uses, on the host, so that its kernels and their launching are
-// tested on machines without a device. A block's threads are contexts that run one after the other
-// until each reaches a barrier, a vote or a shuffle; blocks run one after the other. Device memory
-// is the host's, so that a sanitizer sees every access. What CUDA leaves undefined ends the program
-// with a message: a thread that has returned while its warp or block waits, threads waiting for
-// different things.
+// As much of CUDA as live/device/cuda/ uses, on the host, so that its kernels and their launching
+// are tested on machines without a device. A block's threads are contexts that run one after the
+// other until each reaches a barrier, a vote or a shuffle; blocks run one after the other. Device
+// memory is the host's, so that a sanitizer sees every access. What CUDA leaves undefined ends the
+// program with a message: a thread that has returned while its warp or block waits, threads waiting
+// for different things.
 //
 // Not shown: what depends on blocks or warps really running at once, on memory that is not seen
 // alike by all, and all figures of speed. Products are plain loops in place of cuBLAS.

@@ -3,7 +3,7 @@
 #ifndef DSC_TESTS_EMULATED_H
 #define DSC_TESTS_EMULATED_H
 
-#include "live/backend.h"
+#include "live/device/backend.h"
 
 extern size_t emulated_memory;      // bytes; allocations up to here succeed
 extern size_t emulated_used;        // bytes

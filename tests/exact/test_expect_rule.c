@@ -4,7 +4,7 @@
 // is used here, only the rules as they are defined.
 #include "tests/close.h"
 
-#include "sim/expect_rule.h"
+#include "sim/expect/expect_rule.h"
 #include "theory/block_verify.h"
 #include "theory/kseq.h"
 #include "theory/multiround.h"

@@ -5,7 +5,7 @@
 
 #include "tests/exact/pairs.h"
 #include "theory/curve.h"
-#include "theory/meeting.h"
+#include "theory/rows/meeting.h"
 
 #include <string.h>
 

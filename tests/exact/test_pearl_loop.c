@@ -7,14 +7,14 @@
 // alike, so that a ratio of their sums has the standard error of a ratio of means.
 #include "tests/close.h"
 
-#include "sim/cost.h"
+#include "sim/cost/cost.h"
+#include "sim/cost/price.h"
 #include "sim/loop.h"
-#include "sim/model_iid.h"
-#include "sim/model_markov.h"
-#include "sim/model_spec.h"
-#include "sim/model_synthetic.h"
-#include "sim/price.h"
-#include "sim/timeline.h"
+#include "sim/model/model_iid.h"
+#include "sim/model/model_markov.h"
+#include "sim/model/model_spec.h"
+#include "sim/model/model_synthetic.h"
+#include "sim/run/timeline.h"
 #include "theory/pearl.h"
 
 #include <string.h>

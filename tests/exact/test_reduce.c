@@ -6,7 +6,7 @@
 #include "tests/exact/pairs.h"
 #include "tests/unit/trace_fixture.h"
 
-#include "sim/reduce.h"
+#include "sim/reduce/reduce.h"
 #include "theory/kseq.h"
 #include "theory/multiround.h"
 #include "theory/otm_sampler.h"

@@ -3,7 +3,7 @@
 // whatever the width of the vectors, the lengths beside a length, and how far drafts reach.
 #include "tests/close.h"
 
-#include "sim/renewal_width.h"
+#include "sim/expect/renewal_width.h"
 
 #include <string.h>
 

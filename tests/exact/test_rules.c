@@ -5,10 +5,10 @@
 #include "tests/default_config.h"
 
 #include "sim/loop.h"
-#include "sim/model_markov.h"
-#include "sim/model_spec.h"
-#include "sim/model_synthetic.h"
-#include "sim/workload.h"
+#include "sim/model/model_markov.h"
+#include "sim/model/model_spec.h"
+#include "sim/model/model_synthetic.h"
+#include "sim/model/workload.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 // Rows of numbers. Input: a byte that chooses the kind of file, the file.
 #include "base/memory.h"
 #include "tests/fuzz/fuzz.h"
-#include "traces/array.h"
+#include "traces/files/array.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 // What a checkpoint says of itself. Input: a byte (bit 0: with shards), config.json, NUL,
 // generation_config.json (none: no such file), NUL, the index (with shards, which are two of two
 // tensors each).
-#include "live/checkpoint.h"
+#include "live/model/checkpoint.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost models: tables of measured times, rooflines of a config.json. Input: a byte (0 a table, 1 a
 // roofline), the file.
-#include "sim/price.h"
+#include "sim/cost/price.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 // chooses (bit 0: the bytes tokenizer, 1: as the source's code, 2: bad lines left out, 3: the file
 // of questions comes first and ends with 0xff), the file.
 #include "tests/fuzz/fuzz.h"
-#include "traces/import.h"
+#include "traces/import/import.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of plain, gzip and zstd files. Input: the file.
 #include "tests/fuzz/fuzz.h"
-#include "traces/input.h"
+#include "traces/files/input.h"
 
 #include <string.h>
 

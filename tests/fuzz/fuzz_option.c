@@ -2,7 +2,7 @@
 // Options, ranges, lists, costs. Input: a byte that chooses (bit 0: ranges and lists), then the
 // words of a command line, each ended by a NUL.
 #include "base/option.h"
-#include "sim/cost.h"
+#include "sim/cost/cost.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

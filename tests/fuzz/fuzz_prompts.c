@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prompts of live runs. Input: a byte (bit 0: the bytes tokenizer, bit 1: a vocabulary that is
 // smaller than its), the file.
-#include "live/prompts.h"
+#include "live/program/prompts.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // safetensors. Input: the file.
 #include "tests/fuzz/fuzz.h"
-#include "traces/safetensors.h"
+#include "traces/files/safetensors.h"
 
 FUZZ_TARGET(safetensors)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of counts that `sweep --shard` writes, as `merge` reads them. Input: files with 0xff
 // between them.
-#include "sim/merge.h"
+#include "sim/sweep/merge.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

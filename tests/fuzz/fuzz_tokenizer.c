@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tokenizer.json, and texts with what was loaded. Input: the file, a NUL, the text.
 #include "tests/fuzz/fuzz.h"
-#include "traces/tokenizer.h"
+#include "traces/tokenizer/tokenizer.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 // 0: prometheus, 1: leave bad ones out, 2: probe), then files with 0xff between them, which is in
 // no UTF-8 text.
 #include "tests/fuzz/fuzz.h"
-#include "traces/totals.h"
+#include "traces/import/totals.h"
 
 #include <stdio.h>
 

@@ -2,9 +2,9 @@
 // Traces. Input: a byte that chooses (bit 0: the hashes are made to fit, so that the checks behind
 // them are met), the manifest, a NUL, the first shard.
 #include "tests/fuzz/fuzz.h"
-#include "traces/import.h"
-#include "traces/trace_copy.h"
-#include "traces/trace_internal.h"
+#include "traces/import/import.h"
+#include "traces/trace/trace_copy.h"
+#include "traces/trace/trace_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

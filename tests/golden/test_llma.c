@@ -4,8 +4,8 @@
 #include "tests/close.h"
 
 #include "base/table.h"
-#include "sim/run.h"
-#include "traces/import.h"
+#include "sim/run/run.h"
+#include "traces/import/import.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #
 #   sass.sh [--arch sm_90] [--table] [--expect FILE] [BUILD | FILE.o | FILE.cubin | FILE.cu]...
 #
-# BUILD is a build folder (default: the current one), whose live/cuda/*.lo name the objects. A
+# BUILD is a build folder (default: the current one), whose live/device/cuda/*.lo name the objects. A
 # kernel file whose object is not there, or has no code for the architecture, is compiled. --table
 # prints the table of README.md in place of the verdicts. The exit code is 0, 1 when an expectation
 # is broken, 2 for usage, 77 without cuobjdump, nvdisasm or a demangler.
@@ -83,8 +83,8 @@ files_of() { # the kernel files of the table, for the architecture
 }
 # libtool's .lo names the object that it stands for.
 object_of() { # build folder, kernel file
-    sed -n "s/^[non_]*pic_object='\(.*\.o\)'/\1/p" "$1/live/cuda/$2.lo" 2>/dev/null |
-        sed "s|^|$1/live/cuda/|" | head -n 1
+    sed -n "s/^[non_]*pic_object='\(.*\.o\)'/\1/p" "$1/live/device/cuda/$2.lo" 2>/dev/null |
+        sed "s|^|$1/live/device/cuda/|" | head -n 1
 }
 [ -n "$(files_of)" ] || {
     echo "not ok - $expect: no row for $arch"
@@ -101,7 +101,7 @@ for path; do
         for name in $(files_of); do
             object=$(object_of "$path" "$name")
             if [ ! -e "$object" ] || ! dump "$object"; then
-                compile "$top/live/cuda/$name.cu"
+                compile "$top/live/device/cuda/$name.cu"
                 dump "$object" || failed=1
             fi
             judge "$name"

@@ -226,8 +226,8 @@ unpack() { # programs: a bundle in $u
         tar -xf "$work/b.tar.gz" -C "$work/u"
     u=$work/u/draftscope-gpu
 }
-if [ -x "$build/live/check_ops" ]; then
-    unpack live/check_ops
+if [ -x "$build/tests/ops/check_ops" ]; then
+    unpack tests/ops/check_ops
     ok $? "a bundle of check_ops"
     [ -e "$u/lib/libopenblas.so.0" ] &&
         [ -z "$(find "$u/lib" -name 'libcu*' -o -name 'libgsl*' -o -name 'libc.*')" ]
@@ -240,7 +240,7 @@ fi
 
 # On the processors; what a machine under load measures is of no matter here.
 if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ]; then
-    unpack live/check_ops draftscope-live draftscope
+    unpack tests/ops/check_ops draftscope-live draftscope
     ok $? "a bundle with recorded drafts"
     "$u/run.sh" --out "$work/r15" --device cpu --minutes 2 --archive "$work/r15.tgz" \
         --only ops-quick,profile-llama-3-8b-short,lossless-chain,validate >"$work/log" 2>&1

@@ -3,11 +3,11 @@
 // brackets without end, lines without end, headers that declare more than there is. Each is read
 // in a child of its own, whose memory is measured.
 #include "base/table.h"
-#include "sim/corpus.h"
+#include "sim/model/corpus.h"
 #include "tests/unit/trace_fixture.h"
-#include "traces/array.h"
-#include "traces/import.h"
-#include "traces/totals.h"
+#include "traces/files/array.h"
+#include "traces/import/import.h"
+#include "traces/import/totals.h"
 
 #include <sys/wait.h>
 #include <time.h>

@@ -6,9 +6,9 @@
 #include "base/table.h"
 #include "tests/close.h"
 #include "tests/unit/trace_fixture.h"
-#include "traces/array.h"
-#include "traces/import.h"
-#include "traces/totals.h"
+#include "traces/files/array.h"
+#include "traces/import/import.h"
+#include "traces/import/totals.h"
 
 #include <math.h>
 #include <zlib.h>

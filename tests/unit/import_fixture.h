@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "traces/import.h"
+#include "traces/import/import.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef DSC_TESTS_LIVE_FIXTURE_H
 #define DSC_TESTS_LIVE_FIXTURE_H
 
-#include "live/weights.h"
+#include "live/model/weights.h"
 #include "tests/close.h"
 
 #include <ftw.h>

@@ -6,7 +6,7 @@
 #include "tests/close.h"
 
 #include "base/rng.h"
-#include "live/cpu.h"
+#include "live/device/cpu.h"
 
 #include <string.h>
 

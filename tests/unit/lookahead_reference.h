@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "sim/loop.h"
-#include "sim/model_synthetic.h"
+#include "sim/model/model_synthetic.h"
 
 enum { REF_TEXT = 4096, REF_WIDE = 64, REF_DEEP = 16, REF_PHRASES = 1 << 15, REF_LIST = 64 };
 

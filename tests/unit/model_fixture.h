@@ -9,7 +9,7 @@
 
 #include "tests/close.h"
 
-#include "sim/model_spec.h"
+#include "sim/model/model_spec.h"
 
 #include <ftw.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef DSC_TESTS_PLOT_CHECK_H
 #define DSC_TESTS_PLOT_CHECK_H
 
-#include "plots/figure.h"
-#include "plots/text.h"
+#include "plots/draw/text.h"
+#include "plots/figure/figure.h"
 #include "tests/close.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #define DSC_TESTS_PLOT_FIXTURE_H
 
 #include "base/table.h"
-#include "plots/figure.h"
+#include "plots/figure/figure.h"
 #include "tests/close.h"
 
 #include <dirent.h>

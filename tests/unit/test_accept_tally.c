@@ -4,7 +4,7 @@
 #include "tests/close.h"
 
 #include "base/rng.h"
-#include "traces/accept_tally.h"
+#include "traces/trace/accept_tally.h"
 
 #include <math.h>
 

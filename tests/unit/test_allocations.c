@@ -5,8 +5,8 @@
 #include "tests/default_config.h"
 
 #include "sim/loop.h"
-#include "sim/model_spec.h"
-#include "sim/model_synthetic.h"
+#include "sim/model/model_spec.h"
+#include "sim/model/model_synthetic.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

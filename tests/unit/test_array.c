@@ -3,7 +3,7 @@
 // and every way in which a file can be wrong, refused by name; no file makes the reader crash.
 #include "tests/unit/trace_fixture.h"
 
-#include "traces/array.h"
+#include "traces/files/array.h"
 
 #include <math.h>
 #include <sys/resource.h>

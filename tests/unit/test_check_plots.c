@@ -5,7 +5,7 @@
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
-#include "plots/join.h"
+#include "plots/draw/join.h"
 
 #include <math.h>
 

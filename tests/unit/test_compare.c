@@ -3,7 +3,7 @@
 // standard normal variate where both are drawn from one law, equal counts leave no error, and a
 // difference is found.
 #include "base/rng.h"
-#include "sim/compare.h"
+#include "sim/tune/compare.h"
 #include "tests/close.h"
 
 #include <math.h>

@@ -5,9 +5,9 @@
 #include "tests/unit/trace_fixture.h"
 
 #include "base/statistics.h"
-#include "sim/hardware.h"
-#include "sim/price.h"
-#include "sim/width_law.h"
+#include "sim/cost/hardware.h"
+#include "sim/cost/price.h"
+#include "sim/cost/width_law.h"
 
 #include <jansson.h>
 #include <string.h>

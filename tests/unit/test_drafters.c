@@ -3,10 +3,10 @@
 // what a pass costs, and tokens per step against closed forms on laws that no context changes.
 #include "tests/close.h"
 
+#include "sim/draft/tree_file.h"
 #include "sim/loop.h"
-#include "sim/model_markov.h"
-#include "sim/model_synthetic.h"
-#include "sim/tree_file.h"
+#include "sim/model/model_markov.h"
+#include "sim/model/model_synthetic.h"
 #include "theory/multiround_wor.h"
 
 #include <string.h>

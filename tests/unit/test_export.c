@@ -5,7 +5,7 @@
 #include "tests/unit/import_fixture.h"
 
 #include "base/file.h"
-#include "traces/array.h"
+#include "traces/files/array.h"
 
 #include <dirent.h>
 #include <math.h>

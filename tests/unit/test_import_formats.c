@@ -5,7 +5,7 @@
 #include "tests/unit/import_fixture.h"
 
 #include "tests/close.h"
-#include "traces/totals.h"
+#include "traces/import/totals.h"
 
 static char path[4][512]; // of data files
 

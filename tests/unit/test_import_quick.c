@@ -6,8 +6,8 @@
 #include "base/sha256_kernel.h"
 #include "tests/close.h"
 #include "tests/unit/import_fixture.h"
-#include "traces/import_quick.h"
-#include "traces/tokenizer_internal.h"
+#include "traces/import/import_quick.h"
+#include "traces/tokenizer/tokenizer_internal.h"
 
 enum { RESULT = 1200 };
 enum { STRICT = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, NO_LIMIT = 1 << 24 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines out of plain, gzip and zstd files, whole, damaged and hostile.
-#include "traces/input.h"
+#include "traces/files/input.h"
 
 #include "base/memory.h"
 

@@ -2,7 +2,7 @@
 // config.json in its spellings; expected angles are those of transformers 5.23.
 #include "tests/unit/live_fixture.h"
 
-#include "live/rope.h"
+#include "live/model/rope.h"
 
 static live_config read_ok(const fixture *f, const char *json)
 {

@@ -3,9 +3,9 @@
 // is OpenBLAS that multiplies many rows, from the first such product on and not before.
 #include "tests/close.h"
 
-#include "live/backend.h"
-#include "live/library.h"
-#include "live/openblas.h"
+#include "live/device/backend.h"
+#include "live/device/library.h"
+#include "live/device/openblas.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 // a checkpoint is named. The numbers of a tensor are known by its name and their place in it.
 #include "tests/unit/live_fixture.h"
 
-#include "live/numbers.h"
-#include "live/vocabulary.h"
+#include "live/model/numbers.h"
+#include "live/model/vocabulary.h"
 
 // --- making checkpoints ------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
 
 #include "sim/draft/phrase_pool.h"
 #include "sim/draft/window.h"
-#include "sim/model_markov.h"
+#include "sim/model/model_markov.h"
 
 // --- the pool ------------------------------------------------------------------------------------
 

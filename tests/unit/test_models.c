@@ -6,10 +6,10 @@
 
 #include "base/rng.h"
 #include "sim/loop.h"
-#include "sim/model_iid.h"
-#include "sim/model_markov.h"
-#include "sim/model_ngram.h"
-#include "sim/model_synthetic.h"
+#include "sim/model/model_iid.h"
+#include "sim/model/model_markov.h"
+#include "sim/model/model_ngram.h"
+#include "sim/model/model_synthetic.h"
 #include "theory/curve.h"
 #include "theory/single.h"
 
@@ -56,7 +56,7 @@ static int64_t recount(const dsc_corpus *c, int64_t hold, const int32_t *context
     return n;
 }
 
-// The equations of sim/model_ngram.h, term by term.
+// The equations of sim/model/model_ngram.h, term by term.
 static double brute_force(const dsc_corpus *c, const dsc_ngram_options *o, const int32_t *recent,
                           int64_t count, int32_t x)
 {

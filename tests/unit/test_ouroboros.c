@@ -3,8 +3,8 @@
 // order of its ablation; requests that leave phrases to the next ones, and the orders they come in.
 #include "lookahead_reference.h"
 
-#include "sim/model_markov.h"
-#include "sim/run.h"
+#include "sim/model/model_markov.h"
+#include "sim/run/run.h"
 
 // --- step by step --------------------------------------------------------------------------------
 

@@ -5,10 +5,10 @@
 #include "tests/unit/plot_fixture.h"
 
 #include "base/file.h"
-#include "plots/figure.h"
-#include "plots/gnuplot.h"
-#include "plots/select.h"
-#include "plots/style.h"
+#include "plots/draw/gnuplot.h"
+#include "plots/draw/select.h"
+#include "plots/draw/style.h"
+#include "plots/figure/figure.h"
 
 #include <signal.h>
 

@@ -2,7 +2,7 @@
 // What a trace says of the draft model that was recorded with it, and of the run that wrote it.
 #include "tests/close.h"
 
-#include "sim/model_trace.h"
+#include "sim/model/model_trace.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
 #include "tests/exact/pairs.h"
 #include "tests/unit/trace_fixture.h"
 
-#include "sim/reduce.h"
-#include "theory/fast_exp.h"
-#include "theory/log_row.h"
+#include "sim/reduce/reduce.h"
+#include "theory/rows/fast_exp.h"
+#include "theory/rows/log_row.h"
 
 enum { V = 300, N = 40 };
 static dsc_error e;

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
-#include "plots/report.h"
+#include "plots/report/report.h"
 
 static void write_grid(const char *path, const char *semantics, const char *cost)
 {

@@ -4,8 +4,8 @@
 #include "tests/unit/plot_fixture.h"
 
 #include "base/file.h"
-#include "plots/report.h"
-#include "plots/report_page.h"
+#include "plots/report/report.h"
+#include "plots/report/report_page.h"
 
 static int write_latex(const char *in, const char *out, const char *title, bool force,
                        dsc_error *err)

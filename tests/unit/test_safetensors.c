@@ -3,8 +3,8 @@
 // name; no file at all makes the reader crash (run under ASan and UBSan as well).
 #include "tests/unit/trace_fixture.h"
 
-#include "traces/safetensors.h"
-#include "traces/safetensors_internal.h"
+#include "traces/files/safetensors.h"
+#include "traces/files/safetensors_internal.h"
 
 static void put_le64(char *bytes, uint64_t n)
 {

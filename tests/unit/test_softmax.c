@@ -6,9 +6,9 @@
 
 #include "base/rng.h"
 #include "sim/dist.h"
-#include "theory/fast_exp.h"
 #include "theory/law.h"
-#include "theory/row_sum.h"
+#include "theory/rows/fast_exp.h"
+#include "theory/rows/row_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -347,8 +347,8 @@ static void views_keep_what_filters_keep(void **state)
         }
 }
 
-// Rows against a guess from a sample (theory/softmax_sample.c): in order, of few values, with all
-// weight, or all that matters about the cut, where the sample looks or where it does not.
+// Rows against a guess from a sample (theory/rows/softmax_sample.c): in order, of few values, with
+// all weight, or all that matters about the cut, where the sample looks or where it does not.
 enum { AGAINST = 14 };
 
 static bool is_sampled(size_t x)

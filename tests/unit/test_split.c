@@ -2,8 +2,8 @@
 // Divisions of a sweep, grids in words, and the tables of shards.
 #include "tests/close.h"
 
-#include "sim/shard_table.h"
-#include "sim/sweep.h"
+#include "sim/sweep/shard_table.h"
+#include "sim/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "model_fixture.h"
 
 #include "base/rng.h"
-#include "sim/model_trace.h"
-#include "sim/synth.h"
+#include "sim/model/model_trace.h"
+#include "sim/model/synth.h"
 
 static const char corpus_text[] = "the cat sat on the mat\nthe dog sat on the log\n"
                                   "a cat and a dog met on the mat\nthe log sat on a mat\n"

@@ -4,7 +4,7 @@
 #include "tests/close.h"
 
 #include "base/file.h"
-#include "traces/tokenizer.h"
+#include "traces/tokenizer/tokenizer.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 // by itself and all together; each way in which it can be wrong is refused by the writer, by the
 // reader or by the verifier.
 #include "tests/unit/trace_fixture.h"
-#include "traces/trace_copy.h"
+#include "traces/trace/trace_copy.h"
 
 #include "tests/close.h"
 #include "theory/kseq.h"

@@ -2,7 +2,7 @@
 // Cut: which requests stay, and what stays of each; steps against an account of who wrote each
 // token.
 #include "tests/unit/trace_fixture.h"
-#include "traces/trace_cut.h"
+#include "traces/trace/trace_cut.h"
 
 static char notes[500]; // of the last call
 

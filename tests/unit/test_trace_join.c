@@ -2,7 +2,7 @@
 // Merge and append: the result is what one writer would have written of all requests; traces that
 // do not fit are refused by name; what an append or a failed run leaves behind.
 #include "tests/unit/trace_fixture.h"
-#include "traces/trace_join.h"
+#include "traces/trace/trace_join.h"
 
 static char notes[2000]; // of the last call, a line each
 

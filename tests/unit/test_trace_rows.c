@@ -2,7 +2,7 @@
 // Rows in traces: what is written comes back, as lists and dense, of one model or both; each way in
 // which rows can be wrong is refused by the writer, by the reader or by the verifier.
 #include "tests/unit/trace_fixture.h"
-#include "traces/trace_copy.h"
+#include "traces/trace/trace_copy.h"
 
 #include "tests/close.h"
 

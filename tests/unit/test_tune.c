@@ -5,9 +5,9 @@
 
 #include "base/rng.h"
 #include "base/statistics.h"
-#include "cli/tune.h"
-#include "sim/bootstrap.h"
-#include "sim/tune.h"
+#include "cli/tune/tune.h"
+#include "sim/tune/bootstrap.h"
+#include "sim/tune/tune.h"
 
 // --- searches ----------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "traces/trace_internal.h"
+#include "traces/trace/trace_internal.h"
 
 #include <ftw.h>
 #include <stdio.h>

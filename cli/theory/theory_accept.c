@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope theory accept: how often each rule accepts one of k drafts, for pairs of laws.
+#include "cli/theory/theory.h"
+#include "cli/theory/theory_quantities.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { K, SUMMARY, COMPLETE, THREADS, PROGRESS, JSON, OUT, FORCE, OPTIONS };
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "k", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:8", .min = 1,
+     .max = DSC_MAX_DRAFTS, .list = true, .help = "drafts per position, as in 1:16 or 1,2,4,8"},
+    {.name = "summary", .kind = DSC_OPTION_FLAG,
+     .help = "means over all pairs, a line for each k, of single, multiround, kseq, kseq_rho and "
+             "otm; acceptances within 2e-6"},
+    {.name = "complete", .kind = DSC_OPTION_FLAG,
+     .help = "with --summary: all columns, exactly; takes far longer"},
+    CLI_OPTION_THREADS,
+    CLI_OPTION_PROGRESS,
+    CLI_OPTION_JSON,
+    CLI_OPTION_OUT,
+    CLI_OPTION_FORCE,
+};
+static const dsc_column head_columns[] = {
+    {"pair", DSC_CELL_TEXT, "draft law and target law"},
+    {"positions", DSC_CELL_INT, "with --summary: pairs the means are over"},
+    {"k", DSC_CELL_INT, "drafts per position"},
+};
+// clang-format on
+enum { PAIR, POSITIONS, DRAFTS, HEAD };
+
+static const char usage[] = "theory accept LAWS [--k LIST] [OPTIONS]";
+static const char about[] =
+    "How often k draft tokens at one position are accepted under each rule, and the optimum. LAWS "
+    "are a family (--bernoulli, --uniform, --zipf), rows of files (--draft and --target), or rows "
+    "recorded in a trace (--trace with --request, or with --summary). What is known as a range "
+    "only (rows with an unlisted tail; multi-round without replacement of many tokens) is nan or "
+    "null in its column, and columns NAME_low and NAME_high at the end of the table hold the "
+    "range. What is known to 1e-10 counts as a number.";
+
+enum { MOST_ROWS = 1000000 }; // of the table
+
+// What is asked for.
+typedef struct request {
+    int *k; // [count] ascending in the order given
+    size_t count;
+    bool summary, quick; // quick: only what one pass over the rows gives
+    int threads;
+    cli_progress progress;
+    bool show_progress;
+} request;
+
+// What came out: for each result (a pair; with --summary one) CLI_QUANTITIES ranges for each k.
+typedef struct results {
+    char **label; // [results]
+    dsc_interval *x;
+    size_t count, label_capacity, x_capacity;
+} results;
+
+// One pair on its way through a thread.
+typedef struct job {
+    cli_pair pair;
+    dsc_interval *x; // [k][CLI_QUANTITIES]
+    dsc_acceptance_work *work;
+    dsc_error err;
+    int rc;
+} job;
+
+// --- results -----------------------------------------------------------------------------------
+
+static void results_fini(results *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        free(r->label[i]);
+    free(r->label);
+    free(r->x);
+}
+
+// A result named `label`, its numbers copied from x.
+static int add_result(results *r, const char *label, const dsc_interval *x, size_t values,
+                      dsc_error *err)
+{
+    void *p = r->label;
+    int rc = dsc_grow(&p, &r->label_capacity, r->count + 1, sizeof *r->label, err);
+    r->label = p;
+    p = r->x;
+    if (!rc)
+        rc = dsc_grow(&p, &r->x_capacity, (r->count + 1) * values, sizeof *r->x, err);
+    r->x = p;
+    if (!rc)
+        rc = dsc_strndup(&r->label[r->count], label, strlen(label), err);
+    if (!rc)
+        memcpy(r->x + r->count++ * values, x, values * sizeof *x);
+    return rc;
+}
+
+// Adds to the sums, which become means at the end.
+static void add_to_sums(dsc_interval *sum, const dsc_interval *x, size_t values)
+{
+    for (size_t i = 0; i < values; i++) {
+        sum[i].low += x[i].low;
+        sum[i].high += x[i].high;
+    }
+}
+
+// --- computing -----------------------------------------------------------------------------------
+
+static void free_jobs(job *j, size_t count)
+{
+    for (size_t i = 0; j && i < count; i++) {
+        cli_pair_fini(&j[i].pair);
+        dsc_acceptance_work_free(j[i].work);
+        free(j[i].x);
+    }
+    free(j);
+}
+
+static int make_jobs(job **out, size_t count, size_t values, dsc_error *err)
+{
+    int rc = dsc_alloc((void **)out, count, sizeof **out, err);
+    for (size_t i = 0; i < count && !rc; i++) {
+        rc = dsc_alloc((void **)&(*out)[i].x, values, sizeof *(*out)[i].x, err);
+        if (!rc)
+            rc = dsc_acceptance_work_new(&(*out)[i].work, err);
+    }
+    return rc;
+}
+
+static void work_on(const request *q, job *j)
+{
+    for (size_t i = 0; i < q->count * CLI_QUANTITIES; i++)
+        j->x[i] = (dsc_interval){NAN, NAN};
+    j->rc = q->quick ? cli_quick_quantities(&j->pair, q->k, q->count, j->x, j->work, &j->err)
+                     : cli_quantities(&j->pair, q->k, q->count, j->x, &j->err);
+}
+
+// Reads as many pairs from `first` on as go into a batch: some for each thread, fewer when they are
+// long.
+static int read_batch(const request *q, cli_rows *rows, int64_t first, job *j, size_t most,
+                      size_t *count, dsc_error *err)
+{
+    int64_t enough = q->quick ? 1 << 22 : 1 << 17; // some tenths of a second between progress
+    int64_t tokens = 0, all = cli_rows_count(rows);
+    int rc = DSC_OK;
+    for (*count = 0; *count < most && first + (int64_t)*count < all && !rc; ++*count) {
+        if (tokens >= enough && *count >= (size_t)q->threads)
+            break;
+        rc = cli_rows_read(rows, first + (int64_t)*count, &j[*count].pair, err);
+        tokens += j[*count].pair.whole ? j[*count].pair.vocab : 0;
+    }
+    return rc;
+}
+
+static int take_batch(const request *q, const job *j, size_t count, results *out, dsc_error *err)
+{
+    size_t values = q->count * CLI_QUANTITIES;
+    int rc = DSC_OK;
+    for (size_t i = 0; i < count && !rc; i++) {
+        if (j[i].rc)
+            rc = dsc_fail(err, j[i].rc, "%s: %s", j[i].pair.label, j[i].err.message);
+        else if (q->summary)
+            add_to_sums(out->x, j[i].x, values);
+        else
+            rc = add_result(out, j[i].pair.label, j[i].x, values, err);
+    }
+    return rc;
+}
+
+// All pairs, in batches: reading and adding up go in order, so that no result depends on threads.
+static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
+{
+    size_t most = (size_t)q->threads * 64, count;
+    int64_t all = cli_rows_count(rows);
+    job *j = NULL;
+    most = (int64_t)most > all ? (size_t)all : most;
+    int rc = make_jobs(&j, most, q->count * CLI_QUANTITIES, err);
+    for (int64_t done = 0; done < all && !rc; done += (int64_t)count) {
+        rc = read_batch(q, rows, done, j, most, &count, err);
+        if (rc)
+            break;
+#pragma omp parallel for schedule(dynamic) num_threads(q->threads) if (count > 1)
+        for (size_t i = 0; i < count; i++)
+            if (!cli_signal())
+                work_on(q, &j[i]);
+        if (cli_signal())
+            rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted: nothing was written");
+        if (!rc)
+            rc = take_batch(q, j, count, out, err);
+        if (!rc && q->show_progress)
+            cli_progress_step(&q->progress, done + (int64_t)count, all);
+    }
+    free_jobs(j, most);
+    return rc;
+}
+
+static int summarise(request *q, cli_rows *rows, results *out, dsc_error *err)
+{
+    size_t values = q->count * CLI_QUANTITIES;
+    char label[64];
+    int64_t all = cli_rows_count(rows);
+    dsc_interval *zero;
+    int rc = dsc_alloc((void **)&zero, values, sizeof *zero, err);
+    if (rc)
+        return rc;
+    snprintf(label, sizeof label, "mean of %" PRId64 " position%s", all, all == 1 ? "" : "s");
+    rc = add_result(out, label, zero, values, err);
+    free(zero);
+    if (!rc)
+        rc = compute(q, rows, out, err);
+    for (size_t i = 0; i < values && !rc; i++) {
+        out->x[i].low /= (double)all;
+        out->x[i].high /= (double)all;
+    }
+    return rc;
+}
+
+// --- the table -----------------------------------------------------------------------------------
+
+static bool is_number(const dsc_interval *x)
+{
+    return x->high - x->low <= 1e-10;
+}
+
+static bool is_shown(const request *q, int quantity)
+{
+    return !q->quick || cli_quantity_is_quick(quantity);
+}
+
+// Whether a quantity is a range in any row.
+static bool has_ranges(const results *r, size_t rows, int quantity)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const dsc_interval *x = &r->x[i * CLI_QUANTITIES + (size_t)quantity];
+        if (!isnan(x->low) && !is_number(x))
+            return true;
+    }
+    return false;
+}
+
+static int add_range_columns(dsc_table *t, int quantity, dsc_error *err)
+{
+    static const char *const end[2] = {"low", "high"};
+    int rc = DSC_OK;
+    for (int i = 0; i < 2 && !rc; i++) {
+        char name[64], help[64];
+        snprintf(name, sizeof name, "%s_%s", cli_quantity[quantity].name, end[i]);
+        snprintf(help, sizeof help, "%s is at %s this", cli_quantity[quantity].name,
+                 i ? "most" : "least");
+        rc = dsc_table_add_column(t, name, DSC_CELL_REAL, help, err);
+    }
+    return rc;
+}
+
+static int add_columns(dsc_table *t, const request *q, const bool *range, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int c = 0; c < HEAD && !rc; c++)
+        if (c != POSITIONS || q->summary)
+            rc = cli_theory_columns(t, &head_columns[c], 1, err);
+    for (int i = 0; i < CLI_QUANTITIES && !rc; i++)
+        if (is_shown(q, i))
+            rc = cli_theory_columns(t, &cli_quantity[i], 1, err);
+    for (int i = 0; i < CLI_QUANTITIES && !rc; i++)
+        if (range[i])
+            rc = add_range_columns(t, i, err);
+    return rc;
+}
+
+static int add_row(dsc_table *t, const request *q, const bool *range, const char *label,
+                   int64_t positions, int k, const dsc_interval *x, dsc_error *err)
+{
+    dsc_cell cell[HEAD + 3 * CLI_QUANTITIES];
+    size_t n = 0;
+    cell[n++] = (dsc_cell){.type = DSC_CELL_TEXT, .text = label};
+    if (q->summary)
+        cell[n++] = (dsc_cell){.type = DSC_CELL_INT, .i = positions};
+    cell[n++] = (dsc_cell){.type = DSC_CELL_INT, .i = k};
+    for (int i = 0; i < CLI_QUANTITIES; i++)
+        if (is_shown(q, i))
+            cell[n++] = (dsc_cell){.type = DSC_CELL_REAL,
+                                   .r = is_number(&x[i]) ? (x[i].low + x[i].high) / 2 : NAN};
+    for (int i = 0; i < CLI_QUANTITIES; i++)
+        if (range[i]) {
+            cell[n++] = (dsc_cell){.type = DSC_CELL_REAL, .r = x[i].low};
+            cell[n++] = (dsc_cell){.type = DSC_CELL_REAL, .r = x[i].high};
+        }
+    return dsc_table_add_row(t, cell, err);
+}
+
+static int tabulate(const request *q, const results *r, int64_t positions, dsc_table *t,
+                    dsc_error *err)
+{
+    bool range[CLI_QUANTITIES];
+    for (int i = 0; i < CLI_QUANTITIES; i++)
+        range[i] = is_shown(q, i) && has_ranges(r, r->count * q->count, i);
+    int rc = add_columns(t, q, range, err);
+    for (size_t i = 0; i < r->count * q->count && !rc; i++)
+        rc = add_row(t, q, range, r->label[i / q->count], positions, q->k[i % q->count],
+                     r->x + i * CLI_QUANTITIES, err);
+    return rc;
+}
+
+// --- the command -------------------------------------------------------------------------------
+
+static void print_help(void)
+{
+    const cli_help_section section[] = {{"Laws", cli_rows_options, CLI_ROWS_OPTIONS},
+                                        {"Options", options, OPTIONS}};
+    dsc_column column[HEAD + CLI_QUANTITIES];
+    memcpy(column, head_columns, sizeof head_columns);
+    memcpy(column + HEAD, cli_quantity, sizeof cli_quantity);
+    cli_print_help(usage, about, section, 2);
+    cli_print_fields("Columns", column, HEAD + CLI_QUANTITIES);
+    cli_print_fields("Formulas", cli_formula, cli_formulas);
+}
+
+static int make_request(request *q, const dsc_option_value *value, int64_t pairs, dsc_error *err)
+{
+    int64_t *list = NULL;
+    int rc = dsc_option_list(&options[K], value[K].text, &list, &q->count, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&q->k, q->count, sizeof *q->k, err);
+    for (size_t i = 0; i < q->count && !rc; i++)
+        q->k[i] = (int)list[i];
+    free(list);
+    q->summary = value[SUMMARY].given;
+    q->quick = q->summary && !value[COMPLETE].given;
+    q->threads = cli_threads(value[THREADS].integer);
+    q->show_progress = q->summary || pairs > 16 || value[PROGRESS].integer;
+    cli_progress_init(&q->progress, value[PROGRESS].integer, "positions");
+    if (!rc && !q->summary && pairs > MOST_ROWS / (int64_t)q->count)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "%" PRId64 " pairs and %zu values of k make more than %d lines: give "
+                      "--summary, or choose rows",
+                      pairs, q->count, MOST_ROWS);
+    return rc;
+}
+
+// What cli_theory_write would say at the end of a long run.
+static int check_out(const char *out, bool force, dsc_error *err)
+{
+    if (force || strcmp(out, "-") == 0 || access(out, F_OK))
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", out);
+}
+
+static int accept(cli_rows *rows, const dsc_option_value *value, dsc_error *err)
+{
+    request q = {0};
+    results r = {0};
+    dsc_table t = {0};
+    int rc = check_out(value[OUT].text, value[FORCE].given, err);
+    if (!rc)
+        rc = make_request(&q, value, cli_rows_count(rows), err);
+    cli_catch_signals();
+    if (!rc)
+        rc = q.summary ? summarise(&q, rows, &r, err) : compute(&q, rows, &r, err);
+    cli_progress_end(&q.progress);
+    if (!rc)
+        rc = cli_theory_comments(&t, err);
+    if (!rc)
+        rc = cli_rows_comments(rows, &t, err);
+    if (!rc)
+        rc = tabulate(&q, &r, cli_rows_count(rows), &t, err);
+    if (!rc)
+        rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
+    dsc_table_fini(&t);
+    results_fini(&r);
+    free(q.k);
+    return rc;
+}
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    if (cli_asks_help(argc, argv)) {
+        print_help();
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS], laws[CLI_ROWS_OPTIONS];
+    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
+                             {cli_rows_options, CLI_ROWS_OPTIONS, laws, false, NULL}};
+    size_t words;
+    cli_rows *rows;
+    int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 0, 0, "options only", err);
+    if (!rc && value[COMPLETE].given && !value[SUMMARY].given)
+        rc = dsc_fail(err, DSC_EUSAGE, "--complete goes with --summary; without, all is computed");
+    if (!rc)
+        rc = cli_rows_open(&rows, laws, value[SUMMARY].given, err);
+    if (rc)
+        return rc;
+    rc = accept(rows, value, err);
+    cli_rows_close(rows);
+    return rc;
+}
+
+const cli_command cli_theory_accept = {"accept", "acceptance of k drafts, rule by rule, and bounds",
+                                       run};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands on closed forms share: acceptance as rates, hazards or counts, lists of costs,
+// lists of numbers that may repeat, and the end of every one of them.
+#ifndef DSC_CLI_THEORY_CLOSED_H
+#define DSC_CLI_THEORY_CLOSED_H
+
+#include "cli/theory/theory.h"
+#include "theory/block.h"
+
+#include <math.h>
+
+// clang-format off
+#define CLI_OPTION_ALPHA                                                                           \
+    {                                                                                              \
+        .name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,        \
+        .list = true, .help = "acceptance rates, as in .5:.95:.05"                                 \
+    }
+#define CLI_OPTION_HAZARD                                                                          \
+    {                                                                                              \
+        .name = "hazard", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",                         \
+        .help = "instead: acceptance of each position after those before it"                       \
+    }
+#define CLI_OPTION_HISTOGRAM                                                                       \
+    {                                                                                              \
+        .name = "histogram", .kind = DSC_OPTION_TEXT, .metavar = "N0,N1,...",                      \
+        .help = "instead: rounds that accepted 0, 1, ..., all draft tokens"                        \
+    }
+#define CLI_OPTION_DRAFT_COST                                                                      \
+    {                                                                                              \
+        .name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = ".05",        \
+        .least = 0, .most = 1e6, .list = true,                                                     \
+        .help = "time of a draft token over that of a target call"                                 \
+    }
+#define CLI_OPTION_TARGET_SLOPE                                                                    \
+    {                                                                                              \
+        .name = "target-slope", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = "0",        \
+        .least = 0, .most = 1e6, .list = true,                                                     \
+        .help = "added to a target call by each further token in it"                               \
+    }
+// clang-format on
+
+// Numbers in [least, most], joined by commas, which may repeat (unlike those of a list option,
+// which stand for different settings); a:b:step is a range. *out owned by the caller. DSC_EUSAGE.
+int cli_theory_vector(const char *option, const char *text, double least, double most, double **out,
+                      size_t *count, dsc_error *err);
+
+// How drafts are accepted: rates, one after the other, or one vector of hazards.
+typedef struct cli_laws {
+    double *alpha;
+    double *hazard; // NULL: the rates
+    size_t count;   // of rates, or 1
+    int hazards;
+} cli_laws; // zero-initialise; cli_laws_fini frees
+
+// DSC_EUSAGE unless exactly one of the three options is given.
+int cli_laws_init(cli_laws *l, const dsc_option_value *alpha, const dsc_option_value *hazard,
+                  const dsc_option_value *histogram, dsc_error *err);
+void cli_laws_fini(cli_laws *l);
+dsc_block_law cli_laws_at(const cli_laws *l, size_t i);
+
+// The rate at which drafts of all the hazards' positions would accept as many under i.i.d.
+double cli_laws_iid(const cli_laws *l);
+
+// Every combination of the two cost options; *out owned by the caller.
+int cli_theory_costs(const dsc_option_value *draft, const dsc_option_value *slope,
+                     dsc_block_cost **out, size_t *count, dsc_error *err);
+
+// Parses options without arguments. *done: --help was asked for and is printed.
+int cli_theory_begin(const cli_theory_help *h, int argc, char **argv, dsc_option_value *value,
+                     bool *done, dsc_error *err);
+
+#endif

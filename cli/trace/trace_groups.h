@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What draftscope trace info counts: over all requests, and over those with one value of a metadata
+// field.
+#ifndef DSC_CLI_TRACE_GROUPS_H
+#define DSC_CLI_TRACE_GROUPS_H
+
+#include "traces/trace/accept_tally.h"
+#include "traces/trace/trace.h"
+
+#include <jansson.h>
+
+typedef struct trace_group {
+    char *value; // of the metadata field; NULL: all requests
+    int64_t requests, output_tokens;
+    dsc_accept_tally steps, drafter[DSC_DRAFTERS_MAX];
+    double entropy[DSC_SIDES]; // nats, sums over the output positions
+    // What the source counted and measured, of the requests whose metadata say both.
+    int64_t source_tokens;
+    double source_s;
+} trace_group;
+
+typedef struct trace_groups {
+    const char *by;     // metadata field, or NULL
+    trace_group *group; // [count]; the first is of all requests, the others in order of appearance
+    size_t count, capacity;
+} trace_groups;
+
+int trace_groups_init(trace_groups *g, const char *by, dsc_error *err);
+int trace_groups_add(trace_groups *g, const dsc_trace_info *info, const dsc_request *q,
+                     dsc_error *err);
+void trace_groups_fini(trace_groups *g);
+
+// Puts the fields of one group into an object.
+void trace_group_describe(const trace_group *g, const dsc_trace_info *info, json_t *to);
+// The same for every value of the metadata field: {"VALUE": {...}}.
+json_t *trace_groups_describe(const trace_groups *g, const dsc_trace_info *info);
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope trace info: requests, tokens, lengths, what is recorded, tokenizer, hashes.
+#include "base/statistics.h"
+#include "cli/trace/trace.h"
+#include "cli/trace/trace_groups.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BY, JSON, OPTIONS };
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "KEY",
+     .help = "also the statistics of the requests with each value of a metadata field (category)"},
+    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "one JSON object"},
+};
+// clang-format on
+
+enum { RECORDED = 64 }; // more names than there are
+
+// Lengths of all requests, in tokens, and what the shards hold.
+typedef struct lengths {
+    double *prompt, *output, *reference; // [requests]; reference: all references of a request
+    size_t n;
+    int64_t turns; // references that are earlier turns
+    trace_groups groups;
+    int64_t bytes[RECORDED]; // of what is recorded, in the order of dsc_trace_recorded
+    int64_t unknown;         // tensors that are left unread
+} lengths;
+
+static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int64_t s = 0; s < dsc_trace_shards(t) && !rc; s++) {
+        dsc_shard *shard;
+        rc = dsc_shard_open(&shard, t, s, err);
+        for (int i = 0; !rc && dsc_trace_recorded(dsc_trace_get_info(t), i); i++)
+            l->bytes[i] += dsc_shard_recorded_bytes(shard, i);
+        l->unknown += rc ? 0 : dsc_shard_unknown(shard);
+        for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
+            dsc_request q;
+            dsc_shard_request(shard, i, &q);
+            l->prompt[l->n] = (double)q.prompt.count;
+            l->output[l->n] = (double)q.output.count;
+            l->reference[l->n++] =
+                (double)(q.reference_offset[q.references] - q.reference_offset[0]);
+            rc = trace_groups_add(&l->groups, dsc_trace_get_info(t), &q, err);
+            for (int64_t r = 0; r < q.references; r++)
+                l->turns += q.reference_kind[r] == DSC_REFERENCE_TURN;
+        }
+        dsc_shard_close(shard);
+    }
+    return rc;
+}
+
+static int measure(const dsc_trace *t, const char *by, lengths *l, dsc_error *err)
+{
+    double **array[] = {&l->prompt, &l->output, &l->reference};
+    *l = (lengths){0};
+    int rc = trace_groups_init(&l->groups, by, err);
+    for (size_t a = 0; a < 3 && !rc; a++) {
+        void *p;
+        rc = dsc_alloc(&p, (size_t)dsc_trace_get_info(t)->requests, sizeof(double), err);
+        *array[a] = p;
+    }
+    return rc ? rc : collect(t, l, err);
+}
+
+// To one decimal, as lengths are quoted; the totals beside them are exact.
+static json_t *rounded_or_null(double x)
+{
+    return isnan(x) ? json_null() : json_real(round(10 * x) / 10);
+}
+
+static void put_lengths(json_t *o, const char *what, double *x, size_t n)
+{
+    static const char *const part[] = {"mean", "median", "p90", "max"};
+    dsc_summary s = dsc_summarise(x, n);
+    const double value[] = {s.mean, s.median, s.p90, s.max};
+    for (size_t i = 0; i < 4; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s_%s_tokens", part[i], what);
+        json_object_set_new(o, key, rounded_or_null(value[i]));
+    }
+}
+
+// Everything there is to say, in the order it is printed.
+static json_t *describe(const dsc_trace *t, lengths *l, const char *parameters)
+{
+    const dsc_trace_info *i = dsc_trace_get_info(t);
+    json_t *o = json_object(), *recorded = json_array(), *bytes = json_object();
+    json_object_set_new(o, "trace", json_string(dsc_trace_path(t)));
+    json_object_set_new(o, "schema", json_integer(DSC_TRACE_SCHEMA));
+    json_object_set_new(o, "format", json_string(i->format));
+    json_object_set_new(o, "semantics", json_string(i->semantics));
+    json_object_set_new(o, "tokenizer", json_string(i->tokenizer_name));
+    json_object_set_new(o, "tokenizer_sha256", json_string(i->tokenizer_sha256));
+    json_object_set_new(o, "vocab_size", json_integer(i->vocab_size));
+    json_object_set_new(o, "eos_token",
+                        i->eos_token < 0 ? json_null() : json_integer(i->eos_token));
+    json_object_set_new(o, "recorded", recorded);
+    json_object_set_new(o, "recorded_bytes", bytes);
+    const char *name;
+    for (int r = 0; (name = dsc_trace_recorded(i, r)); r++) {
+        json_array_append_new(recorded, json_string(name));
+        json_object_set_new(bytes, name, json_integer(l->bytes[r]));
+    }
+    json_object_set_new(o, "parameters", json_loads(parameters, 0, NULL));
+    json_object_set_new(o, "unknown_tensors", json_integer(l->unknown));
+    json_object_set_new(o, "shards", json_integer(dsc_trace_shards(t)));
+    json_object_set_new(o, "requests", json_integer(i->requests));
+    json_object_set_new(o, "prompt_tokens", json_integer(i->prompt_tokens));
+    json_object_set_new(o, "output_tokens", json_integer(i->output_tokens));
+    json_object_set_new(o, "reference_tokens", json_integer(i->reference_tokens));
+    json_object_set_new(o, "steps",
+                        i->steps ? json_integer(l->groups.group->steps.steps) : json_null());
+    json_object_set_new(o, "documents", json_integer(i->references - l->turns));
+    json_object_set_new(o, "turns", json_integer(l->turns));
+    put_lengths(o, "prompt", l->prompt, l->n);
+    put_lengths(o, "output", l->output, l->n);
+    put_lengths(o, "reference", l->reference, l->n);
+    trace_group_describe(l->groups.group, i, o);
+    if (l->groups.by)
+        json_object_set_new(o, "groups", trace_groups_describe(&l->groups, i));
+    json_object_set_new(o, "hash", json_string(i->hash));
+    json_object_set_new(o, "provenance", json_loads(i->provenance ? i->provenance : "{}", 0, NULL));
+    return o;
+}
+
+// A line per group: of lists, the first elements say most.
+static void print_groups(const json_t *groups)
+{
+    static const char *const column[] = {"requests",        "output_tokens",
+                                         "steps",           "block_efficiency",
+                                         "autocorrelation", "source_tokens_per_s"};
+    const char *value;
+    json_t *group;
+    puts("groups");
+    json_object_foreach((json_t *)groups, value, group)
+    {
+        printf("  %-22s", *value ? value : "(none)");
+        for (size_t c = 0; c < sizeof column / sizeof *column; c++) {
+            const json_t *v = json_object_get(group, column[c]);
+            if (json_is_number(v))
+                printf("%s%s %.7g", c ? ", " : "", column[c], json_number_value(v));
+        }
+        putchar('\n');
+    }
+}
+
+static void print_text(const json_t *o)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach((json_t *)o, key, v)
+    {
+        if (strcmp(key, "groups") == 0) {
+            print_groups(v);
+            continue;
+        }
+        printf("%-25s", key);
+        if (json_is_string(v))
+            puts(json_string_value(v));
+        else if (json_is_integer(v))
+            printf("%" JSON_INTEGER_FORMAT "\n", json_integer_value(v));
+        else if (json_is_real(v))
+            printf("%.7g\n", json_real_value(v));
+        else if (json_is_null(v))
+            puts("unknown");
+        else {
+            json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(7));
+            putchar('\n');
+        }
+    }
+}
+
+int cli_trace_info(int argc, char **argv, dsc_error *err)
+{
+    const cli_help_section help[] = {{"Options", options, OPTIONS}};
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help(
+            "trace info TRACE [--by KEY] [--json]",
+            "What a trace holds: requests, tokens, lengths per request (BOS and end tokens "
+            "counted), what is recorded, tokenizer, hash, provenance; of recorded steps and accept "
+            "lengths also block efficiency, hazards and autocorrelation.",
+            help, 1);
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS];
+    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    size_t words;
+    dsc_trace *t;
+    lengths l;
+    char *parameters = NULL;
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 1, 1, "one trace", err);
+    if (rc)
+        return rc;
+    rc = dsc_trace_open(&t, argv[0], err);
+    if (rc)
+        return rc;
+    rc = measure(t, value[BY].text, &l, err);
+    if (!rc)
+        rc = dsc_trace_parameters(&parameters, dsc_trace_get_info(t), err);
+    if (!rc) {
+        json_t *o = describe(t, &l, parameters);
+        if (value[JSON].given) {
+            json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+            putchar('\n');
+        } else {
+            print_text(o);
+        }
+        json_decref(o);
+    }
+    free(parameters);
+    trace_groups_fini(&l.groups);
+    free(l.prompt);
+    free(l.output);
+    free(l.reference);
+    dsc_trace_close(t);
+    return rc;
+}

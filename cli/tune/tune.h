@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What draftscope tune found, as comments, rows, lines for an engine, and text.
+#ifndef DSC_CLI_TUNE_H
+#define DSC_CLI_TUNE_H
+
+#include "cli/cli.h"
+#include "cli/tune/tune_engine.h"
+#include "sim/tune/tune.h"
+
+enum {
+    CLI_TUNE_BATCH,
+    CLI_TUNE_RANK,
+    CLI_TUNE_METHOD,
+    CLI_TUNE_RULE,
+    CLI_TUNE_PARAMETERS,
+    CLI_TUNE_DEV,
+    CLI_TUNE_TEST,
+    CLI_TUNE_TEST_LOW,
+    CLI_TUNE_TEST_HIGH,
+    CLI_TUNE_RATIO,
+    CLI_TUNE_RATIO_LOW,
+    CLI_TUNE_RATIO_HIGH,
+    CLI_TUNE_TOLD_APART,
+    CLI_TUNE_DRAFTED,
+    CLI_TUNE_COLUMNS
+};
+extern const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS];
+
+// As named on the command line.
+typedef struct cli_tune_naming {
+    const char *objective, *search, *engine;
+} cli_tune_naming;
+
+// standing[price] in all of these is the ranking for that price (dsc_tune_rank).
+
+// Comments: how it was searched, and for each price the best and what is like it.
+int cli_tune_describe(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing,
+                      const cli_tune_naming *name, dsc_error *err);
+// Lines for the engine name->engine; a comment for each of them.
+int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *found, dsc_standing *const *standing,
+                          cli_engine engine, const cli_tune_naming *name, dsc_error *err);
+int cli_tune_comment_lines(dsc_table *t, const char *lines, dsc_error *err);
+
+// The columns, and the first `top` rows of each price (0: all).
+int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
+                  dsc_error *err);
+void cli_tune_write(const dsc_table *t, bool jsonl, FILE *f);
+// For a person, on stdout: comments [first, end), the rows in columns, the lines (may be NULL).
+void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *lines);
+
+#endif

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tune/tune.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int comment(dsc_table *t, dsc_error *err, const char *key, const char *format, ...)
+    DSC_PRINTF(4, 5);
+
+static int comment(dsc_table *t, dsc_error *err, const char *key, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return dsc_table_comment(t, key, text, err);
+}
+
+// "llma n=2 k=16"
+static int name_trial(dsc_buffer *b, const dsc_trial *x, dsc_error *err)
+{
+    dsc_config c = dsc_space_at(x->space, x->point);
+    int rc = dsc_buffer_printf(b, err, "%s ", x->space->drafter->name);
+    return rc ? rc : dsc_space_words(b, x->space, &c, err);
+}
+
+// Of keys of comments: which batch size they are about, where there are several.
+static const char *price_tail(const dsc_tune *tune, size_t price, char tail[32])
+{
+    *tail = '\0';
+    if (tune->options.prices > 1)
+        snprintf(tail, 32, "_batch_%" PRId64, tune->options.price[price].batch);
+    return tail;
+}
+
+// How the search went, behind the number of configurations.
+static int search_words(dsc_buffer *b, dsc_search_kind kind, const dsc_tune_report *x,
+                        dsc_error *err)
+{
+    const dsc_space *s = x->space;
+    size_t at = x->search.at;
+    int rc = DSC_OK;
+    if (kind == DSC_SEARCH_COORDINATE) {
+        at = 0;
+        for (size_t a = 0; a < s->axes; a++)
+            at = at * s->axis_count[a] + s->axis_start[a];
+        rc = dsc_buffer_printf(b, err, ", %zu round%s from ", x->search.rounds,
+                               x->search.rounds == 1 ? "" : "s");
+    } else if (kind == DSC_SEARCH_GOLDEN && x->search.shape == DSC_SHAPE_DIP) {
+        rc =
+            dsc_buffer_puts(b, "; not one peak, a better one may have been missed: a dip at ", err);
+    } else if (kind == DSC_SEARCH_GOLDEN && x->search.shape == DSC_SHAPE_FLAT) {
+        rc = dsc_buffer_puts(b, "; the search went below where it is level: at ", err);
+    } else {
+        return DSC_OK;
+    }
+    const dsc_config c = dsc_space_at(s, at);
+    return rc ? rc : dsc_space_words(b, s, &c, err);
+}
+
+static int describe_search(dsc_table *t, const dsc_tune *tune, const dsc_tune_report *x,
+                           dsc_error *err)
+{
+    char key[64], tail[32];
+    dsc_buffer how = {0};
+    snprintf(key, sizeof key, "tried_%s%s", x->space->drafter->name,
+             price_tail(tune, x->price, tail));
+    int rc = search_words(&how, tune->options.search, x, err);
+    if (!rc)
+        rc = comment(t, err, key, "%zu of %zu configurations%s", x->tried, x->space->total,
+                     how.data ? how.data : "");
+    dsc_buffer_fini(&how);
+    return rc;
+}
+
+static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_naming *name,
+                        dsc_error *err)
+{
+    int rc = comment(t, err, "objective", "%s, more is better", name->objective);
+    if (!rc && tune->options.split > 0)
+        rc = comment(t, err, "split", "chosen on %zu requests (dev), reported on %zu others (test)",
+                     tune->dev, tune->test);
+    else if (!rc)
+        rc = comment(t, err, "split",
+                     "none: chosen and reported on the same %zu requests, so that what is "
+                     "reported of the best is too high",
+                     tune->dev);
+    if (!rc)
+        rc = dsc_table_comment(t, "search", name->search, err);
+    for (size_t i = 0; i < tune->reports && !rc; i++)
+        rc = describe_search(t, tune, &tune->report[i], err);
+    if (!rc && tune->refused)
+        rc = comment(t, err, "refused", "%zu combinations, the first: %s", tune->refused,
+                     tune->why_refused);
+    if (!rc)
+        rc = comment(t, err, "resamples", "%d of the test requests (Poisson bootstrap), 95 %%",
+                     tune->options.resamples);
+    if (!rc && tune->test < 30)
+        rc = comment(t, err, "note",
+                     "with as few as %zu test requests the intervals are too narrow", tune->test);
+    return rc;
+}
+
+// The best and those that cannot be told apart from it.
+typedef struct alike {
+    size_t count;    // without the best
+    size_t cheapest; // the one that drafts least
+    size_t better;   // of those that can be told apart: better on the test set
+} alike;
+
+static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
+{
+    alike a = {0};
+    for (size_t i = 1; i < tune->trials; i++) {
+        a.better += s[i].told_apart && s[i].ratio > 1;
+        if (s[i].told_apart || isnan(s[i].test))
+            continue;
+        a.count++;
+        const dsc_trial *x = &tune->trial[s[i].trial], *y = &tune->trial[s[a.cheapest].trial];
+        double less = dsc_trial_drafted(x) - dsc_trial_drafted(y);
+        if (less < 0 || (less == 0 && x->draft_calls < y->draft_calls))
+            a.cheapest = i;
+    }
+    return a;
+}
+
+static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing *s,
+                          const char *tail, dsc_error *err)
+{
+    char key[64];
+    size_t others = tune->trials - 1;
+    const alike a = find_alike(tune, s);
+    const dsc_trial *cheapest = &tune->trial[s[a.cheapest].trial], *best = &tune->trial[s[0].trial];
+    dsc_buffer name = {0};
+    int rc = name_trial(&name, cheapest, err);
+    snprintf(key, sizeof key, "alike%s", tail);
+    if (!rc && others)
+        rc = comment(t, err, key,
+                     "%zu of %zu others cannot be told apart from the best; each is compared at "
+                     "95 %%: of %zu equal ones about %.1f would be told apart by chance",
+                     a.count, others, others, 0.05 * (double)others);
+    snprintf(key, sizeof key, "better%s", tail);
+    if (!rc && a.better)
+        rc = comment(t, err, key, "%zu of the others are better on test, and told apart", a.better);
+    snprintf(key, sizeof key, "cheapest%s", tail);
+    if (!rc && a.cheapest)
+        rc = comment(t, err, key,
+                     "%s: of those it drafts least, %.3f tokens per output token (the best %.3f); "
+                     "%.4f on test",
+                     name.data, dsc_trial_drafted(cheapest), dsc_trial_drafted(best),
+                     s[a.cheapest].test);
+    dsc_buffer_fini(&name);
+    return rc;
+}
+
+// How far ahead the best is of the mean of all that was tried, on both sets: what is common to all
+// of them on a set (it may be of harder requests) has no part in it.
+static int describe_optimism(dsc_table *t, const dsc_tune *tune, const dsc_standing *s,
+                             const char *tail, dsc_error *err)
+{
+    double dev = 0, test = 0, n = 0;
+    char key[64];
+    for (size_t i = 0; i < tune->trials; i++)
+        if (!isnan(s[i].dev) && !isnan(s[i].test)) {
+            dev += s[i].dev;
+            test += s[i].test;
+            n++;
+        }
+    snprintf(key, sizeof key, "optimism%s", tail);
+    return comment(t, err, key,
+                   "%+.4f: %.4f on dev, %.4f on test; ahead of the mean of all tried by %.2f %% on "
+                   "dev, %.2f %% on test",
+                   s[0].dev - s[0].test, s[0].dev, s[0].test, 100 * (n * s[0].dev / dev - 1),
+                   100 * (n * s[0].test / test - 1));
+}
+
+static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                         dsc_error *err)
+{
+    char tail[32], key[64];
+    dsc_buffer best = {0};
+    price_tail(tune, price, tail);
+    int rc = name_trial(&best, &tune->trial[s[0].trial], err);
+    snprintf(key, sizeof key, "best%s", tail);
+    if (!rc)
+        rc = comment(t, err, key, "%s: %.4f%s (95 %%: %.4f to %.4f)", best.data, s[0].test,
+                     tune->options.split > 0 ? " on test" : "", s[0].low, s[0].high);
+    dsc_buffer_fini(&best);
+    if (!rc && tune->options.split > 0 && tune->trials > 1)
+        rc = describe_optimism(t, tune, s, tail, err);
+    return rc ? rc : describe_alike(t, tune, s, tail, err);
+}
+
+int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *standing,
+                      const cli_tune_naming *name, dsc_error *err)
+{
+    int rc = describe_all(t, tune, name, err);
+    for (size_t p = 0; p < tune->options.prices && !rc; p++)
+        rc = describe_best(t, tune, p, standing[p], err);
+    return rc;
+}
+
+// --- engine lines ------------------------------------------------------------------------------
+
+// The best that the engine can be told, and a remark when that is not the best of all.
+static int engine_choice(dsc_buffer *out, const dsc_tune *tune, const dsc_standing *s,
+                         cli_engine engine, const char *name, dsc_config *config,
+                         cli_engine_choice *choice, dsc_error *err)
+{
+    const char *why = NULL;
+    size_t i = 0;
+    for (; i < tune->trials; i++) {
+        const dsc_trial *x = &tune->trial[s[i].trial];
+        *config = dsc_space_at(x->space, x->point);
+        const char *lacks = cli_engine_lacks(engine, config);
+        if (!lacks)
+            break;
+        why = why ? why : lacks;
+    }
+    dsc_buffer best = {0};
+    int rc = name_trial(&best, &tune->trial[s[0].trial], err);
+    if (!rc && i == tune->trials)
+        rc = dsc_buffer_printf(out, err, "# %s cannot be told any of these; of the best, %s: %s\n",
+                               name, best.data, why);
+    else if (!rc && i)
+        rc = dsc_buffer_printf(out, err,
+                               "# %s cannot be told the best, %s: %s; this is number %zu\n", name,
+                               best.data, why, i + 1);
+    dsc_buffer_fini(&best);
+    *choice = (cli_engine_choice){config, NULL, 0};
+    if (i < tune->trials)
+        choice->rule = tune->trial[s[i].trial].rule;
+    return rc;
+}
+
+int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *tune, dsc_standing *const *standing,
+                          cli_engine engine, const cli_tune_naming *name, dsc_error *err)
+{
+    void *configs = NULL, *choices = NULL;
+    size_t n = tune->options.prices, kept = 0;
+    int rc = dsc_alloc(&configs, n, sizeof(dsc_config), err);
+    if (!rc)
+        rc = dsc_alloc(&choices, n, sizeof(cli_engine_choice), err);
+    dsc_config *config = configs;
+    cli_engine_choice *choice = choices;
+    for (size_t p = 0; p < n && !rc; p++) {
+        rc = engine_choice(out, tune, standing[p], engine, name->engine, &config[p], &choice[kept],
+                           err);
+        choice[kept].batch = tune->options.price[p].batch;
+        kept += choice[kept].rule != NULL;
+    }
+    if (!rc)
+        rc = cli_engine_lines(out, engine, choice, kept, err);
+    free(configs);
+    free(choices);
+    return rc;
+}
+
+// A comment for each line.
+int cli_tune_comment_lines(dsc_table *t, const char *lines, dsc_error *err)
+{
+    int rc = DSC_OK, number = 1;
+    for (const char *p = lines; p && *p && !rc; p += strcspn(p, "\n") + 1) {
+        char key[32], *line;
+        rc = dsc_strndup(&line, p, strcspn(p, "\n"), err);
+        snprintf(key, sizeof key, "engine_line_%d", number++);
+        if (!rc)
+            rc = dsc_table_comment(t, key, line, err);
+        free(line);
+    }
+    return rc;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tune/tune.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
+    {"batch", DSC_CELL_INT, "sequences in a batch"},
+    {"rank", DSC_CELL_INT, "1: the best on the requests to choose on"},
+    {"method", DSC_CELL_TEXT, "name of the method"},
+    {"rule", DSC_CELL_TEXT, "verification rule"},
+    {"parameters", DSC_CELL_TEXT, "those given by --over; the others have their defaults"},
+    {"dev", DSC_CELL_REAL, "the objective on the requests to choose on: of the best, too high"},
+    {"test", DSC_CELL_REAL, "the objective on the other requests"},
+    {"test_low", DSC_CELL_REAL, "lower end of the 95 % interval of test (bootstrap over requests)"},
+    {"test_high", DSC_CELL_REAL, "upper end of it"},
+    {"ratio", DSC_CELL_REAL, "test over that of the best"},
+    {"ratio_low", DSC_CELL_REAL,
+     "lower end of the 95 % interval of ratio, both in the same resamples"},
+    {"ratio_high", DSC_CELL_REAL, "upper end of it"},
+    {"told_apart", DSC_CELL_TEXT, "yes: that interval does not hold 1"},
+    {"drafted_per_token", DSC_CELL_REAL,
+     "draft tokens given to the target per output token, of all requests"},
+};
+
+static dsc_cell real(double r)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = r};
+}
+
+static dsc_cell text(const char *s)
+{
+    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
+}
+
+static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                    int64_t top, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; i < tune->trials && (!top || (int64_t)i < top) && !rc; i++) {
+        const dsc_trial *x = &tune->trial[s[i].trial];
+        dsc_config c = dsc_space_at(x->space, x->point);
+        dsc_buffer words = {0};
+        rc = dsc_space_words(&words, x->space, &c, err);
+        const dsc_cell row[CLI_TUNE_COLUMNS] = {
+            {.type = DSC_CELL_INT, .i = tune->options.price[price].batch},
+            {.type = DSC_CELL_INT, .i = (int64_t)i + 1},
+            text(x->space->drafter->name),
+            text(x->rule->name),
+            text(words.data),
+            real(s[i].dev),
+            real(s[i].test),
+            real(s[i].low),
+            real(s[i].high),
+            real(s[i].ratio),
+            real(s[i].ratio_low),
+            real(s[i].ratio_high),
+            text(s[i].told_apart ? "yes" : "no"),
+            real(dsc_trial_drafted(x))};
+        if (!rc)
+            rc = dsc_table_add_row(t, row, err);
+        dsc_buffer_fini(&words);
+    }
+    return rc;
+}
+
+int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
+                  dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < CLI_TUNE_COLUMNS && !rc; c++)
+        rc = dsc_table_add_column(t, cli_tune_columns[c].name, cli_tune_columns[c].type,
+                                  cli_tune_columns[c].help, err);
+    for (size_t p = 0; p < found->options.prices && !rc; p++)
+        rc = add_rows(t, found, p, standing[p], top, err);
+    return rc;
+}
+
+void cli_tune_write(const dsc_table *t, bool jsonl, FILE *f)
+{
+    if (jsonl)
+        dsc_table_write_jsonl_head(t, f);
+    else
+        dsc_table_write_tsv_head(t, f);
+    for (size_t i = 0; i < t->rows; i++)
+        if (jsonl)
+            dsc_table_write_jsonl_row(t, i, f);
+        else
+            dsc_table_write_tsv_row(t, i, f);
+}
+
+static int longest(const dsc_table *t, size_t column)
+{
+    size_t n = strlen(cli_tune_columns[column].name);
+    for (size_t i = 0; i < t->rows; i++) {
+        size_t m = strlen(dsc_table_at(t, i, column)->text);
+        n = m > n ? m : n;
+    }
+    return (int)n;
+}
+
+static void print_row(const dsc_table *t, size_t i, int method, int rule, int words)
+{
+    double x[CLI_TUNE_DRAFTED + 1];
+    for (size_t c = CLI_TUNE_DEV; c <= CLI_TUNE_RATIO_HIGH; c++)
+        x[c] = dsc_table_real(t, i, c);
+    printf("%4" PRId64 "  %-*s  %-*s  %-*s  %9.4f  %9.4f  %9.4f to %-9.4f  %6.4f  %6.4f to %-6.4f  "
+           "%s\n",
+           dsc_table_at(t, i, CLI_TUNE_RANK)->i, method, dsc_table_at(t, i, CLI_TUNE_METHOD)->text,
+           rule, dsc_table_at(t, i, CLI_TUNE_RULE)->text, words,
+           dsc_table_at(t, i, CLI_TUNE_PARAMETERS)->text, x[CLI_TUNE_DEV], x[CLI_TUNE_TEST],
+           x[CLI_TUNE_TEST_LOW], x[CLI_TUNE_TEST_HIGH], x[CLI_TUNE_RATIO], x[CLI_TUNE_RATIO_LOW],
+           x[CLI_TUNE_RATIO_HIGH], dsc_table_at(t, i, CLI_TUNE_TOLD_APART)->text);
+}
+
+void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *lines)
+{
+    int method = longest(t, CLI_TUNE_METHOD), rule = longest(t, CLI_TUNE_RULE),
+        words = longest(t, CLI_TUNE_PARAMETERS);
+    for (size_t i = first; i < end; i++)
+        printf("%-17s %s\n", t->key[i], t->value[i]);
+    for (size_t i = 0; i < t->rows; i++) {
+        if (dsc_table_at(t, i, CLI_TUNE_RANK)->i == 1)
+            printf("\nbatch size %" PRId64 "\n"
+                   "rank  %-*s  %-*s  %-*s        dev       test       95 %% of test        "
+                   "ratio   95 %% of ratio    told apart\n",
+                   dsc_table_at(t, i, CLI_TUNE_BATCH)->i, method, "method", rule, "rule", words,
+                   "parameters");
+        print_row(t, i, method, rule, words);
+    }
+    if (lines)
+        printf("\n%s", lines);
+}

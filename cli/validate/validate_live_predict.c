@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the simulator says of a configuration that was run live, and what it costs.
+#include "cli/simulate.h"
+#include "cli/validate/validate_live.h"
+#include "sim/cost/price.h"
+#include "sim/run/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void unknown(validate_prediction *p, const char *why)
+{
+    p->known = false;
+    snprintf(p->why, sizeof p->why, "%s", why);
+}
+
+void validate_prediction_fini(validate_prediction *p)
+{
+    validate_requests_fini(&p->requests);
+    *p = (validate_prediction){0};
+}
+
+// --- the simulator -------------------------------------------------------------------------------
+
+// Where the counts of each request go.
+typedef struct taker {
+    validate_requests *out;
+    int64_t first, requests;
+} taker;
+
+static int take(void *user, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
+{
+    taker *t = user;
+    validate_requests *out = t->out;
+    const dsc_expected x = dsc_counts_real(counts);
+    const size_t i = (size_t)(q->index - t->first), length = (size_t)counts->histogram_length;
+    int rc = out->histogram
+                 ? DSC_OK
+                 : validate_requests_init(out, (size_t)t->requests, length, VALIDATE_COUNTS, err);
+    if (rc)
+        return rc;
+    out->list[VALIDATE_OUTPUT_TOKENS][i] = (double)counts->output_tokens;
+    out->list[VALIDATE_TARGET_CALLS][i] = x.target_calls;
+    out->list[VALIDATE_DRAFT_TOKENS][i] = x.num_draft_tokens;
+    out->list[VALIDATE_ACCEPTED_TOKENS][i] = x.num_accepted_tokens;
+    out->list[VALIDATE_DRAFT_CALLS][i] = x.draft_calls;
+    for (size_t m = 0; m < length; m++)
+        out->histogram[i * length + m] =
+            x.histogram ? x.histogram[m] : (double)counts->histogram[m];
+    return DSC_OK;
+}
+
+// Whether what was recorded says something of this line.
+static bool applies(validate_prediction *p, const validate_line *l, const dsc_engine_choice *engine)
+{
+    if (l->trace_hash)
+        return true;
+    if (l->temperature > 0 && (l->rule->greedy || !l->rule->lossless))
+        unknown(p, "above temperature 0 this rule does not write what the target would, which is "
+                   "what was recorded");
+    else if (l->temperature == 0 && engine->expected && !cli_reads_ranks(engine))
+        unknown(p, "at temperature 0 the probabilities that are recorded are those of temperature "
+                   "1, by which nothing was drawn");
+    else
+        return true;
+    return false;
+}
+
+static void put_source(validate_prediction *p, const dsc_engine_choice *engine)
+{
+    if (engine->expected)
+        snprintf(p->source, sizeof p->source, "expect: %s", engine->reads);
+    else
+        snprintf(p->source, sizeof p->source, "%s",
+                 engine->engine == DSC_ENGINE_EXPECT ? "expect: output"
+                 : engine->recorded                  ? "loop: draft_rank"
+                                                     : "loop");
+}
+
+// Greedily, the loop knows where a recorded draft ended; where it does not apply, expectations do.
+static dsc_engine engine_of(const dsc_trace *trace, const validate_line *l)
+{
+    const dsc_run_options loop = {.engine = DSC_ENGINE_LOOP, .rule = l->rule, .threads = 1};
+    dsc_engine_choice choice;
+    dsc_error unheard;
+    return l->config.drafter->needs_draft && l->rule->greedy &&
+                   !dsc_run_choose(trace, &l->config, 1, &loop, &choice, &unheard)
+               ? DSC_ENGINE_LOOP
+               : DSC_ENGINE_AUTO;
+}
+
+static dsc_run_options options_of(const dsc_trace *trace, const validate_line *l, int threads)
+{
+    static const dsc_workload none = {0};
+    return (dsc_run_options){.engine = engine_of(trace, l),
+                             .rule = l->rule,
+                             .workload = &none,
+                             .threads = threads,
+                             .seed = (uint64_t)l->seed,
+                             .first_request = l->first_request,
+                             .end_request = l->first_request + (int64_t)l->requests.requests};
+}
+
+// Counts of each request into p->requests, and their sum into *results.
+static int simulate(validate_prediction *p, const dsc_trace *trace, const validate_line *l,
+                    int threads, dsc_results *results, dsc_error *err)
+{
+    dsc_engine_choice engine;
+    taker t = {&p->requests, l->first_request, (int64_t)l->requests.requests};
+    dsc_run_options run = options_of(trace, l, threads);
+    int rc = dsc_run_choose(trace, &l->config, 1, &run, &engine, err);
+    if (rc || !applies(p, l, &engine))
+        return rc;
+    run.request = take;
+    run.user = &t;
+    rc = dsc_run(trace, &l->config, 1, &run, results, err);
+    if (rc)
+        return rc;
+    p->known = true;
+    p->ends_unknown = engine.expected || engine.recorded;
+    // Acceptances of a forced run may be drawn by what was recorded.
+    p->exact = l->trace_hash ? !engine.expected || cli_reads_ranks(&engine) : l->temperature == 0;
+    put_source(p, &engine);
+    return DSC_OK;
+}
+
+// The same with the widths of passes, for a cost that needs each. A walk along the output knows
+// sums only, so it is walked step by step; drafts that are certain go on under a lossless rule
+// while they say what was recorded, as under `greedy`.
+static int simulate_widths(const dsc_trace *trace, const validate_line *l, int threads,
+                           dsc_results *results, dsc_error *err)
+{
+    dsc_engine_choice engine;
+    dsc_results wide = {0};
+    dsc_run_options run = options_of(trace, l, threads);
+    int rc = dsc_run_choose(trace, &l->config, 1, &run, &engine, err);
+    if (rc || engine.expected)
+        return rc;
+    if (engine.engine == DSC_ENGINE_EXPECT)
+        run.rule = &dsc_verifier_greedy;
+    run.widths = true;
+    rc = dsc_run(trace, &l->config, 1, &run, &wide, err);
+    if (rc)
+        return rc;
+    dsc_results_fini(results);
+    *results = wide;
+    return DSC_OK;
+}
+
+// --- prices --------------------------------------------------------------------------------------
+
+static void price(validate_prediction *p, const dsc_cost *cost, const dsc_counts *counts)
+{
+    const dsc_expected x = dsc_counts_real(counts);
+    dsc_price out;
+    dsc_error why;
+    p->draft_s_per_call = p->verify_s_per_call = p->speedup = NAN;
+    if (!cost)
+        return;
+    if (dsc_price_run(&out, cost, counts, 1, &why)) {
+        snprintf(p->cost_note, sizeof p->cost_note, "%s", why.message);
+        return;
+    }
+    p->draft_s_per_call = x.draft_calls > 0 ? out.draft_s / x.draft_calls : (double)NAN;
+    p->verify_s_per_call = x.target_calls > 0 ? out.verify_s / x.target_calls : (double)NAN;
+    p->speedup = out.speedup;
+}
+
+static int copy(validate_requests *to, const validate_requests *from, dsc_error *err)
+{
+    int rc =
+        validate_requests_init(to, from->requests, from->histogram_length, VALIDATE_COUNTS, err);
+    for (int i = 0; i < VALIDATE_COUNTS && !rc; i++)
+        memcpy(to->list[i], from->list[i], from->requests * sizeof(double));
+    if (!rc)
+        memcpy(to->histogram, from->histogram,
+               from->requests * from->histogram_length * sizeof(double));
+    return rc;
+}
+
+int validate_predict(validate_prediction *p, const dsc_trace *trace, const validate_line *line,
+                     const validate_line *forced, const dsc_cost *cost, int threads, dsc_error *err)
+{
+    dsc_results results = {0};
+    dsc_error why;
+    *p = (validate_prediction){.known = false};
+    int rc = simulate(p, trace, line, threads, &results, &why);
+    if (rc && rc != DSC_EUSAGE) {
+        *err = why;
+        return rc;
+    }
+    if (rc)
+        unknown(p, why.message);
+    rc = DSC_OK;
+    if (p->known && cost && !cost->type->linear)
+        rc = simulate_widths(trace, line, threads, &results, err);
+    if (!rc && p->known) {
+        price(p, cost, &results.counts[0]);
+    } else if (!rc && forced) {
+        rc = copy(&p->requests, &forced->requests, err);
+        p->known = !rc;
+        p->exact = line->temperature == 0;
+        p->ends_unknown = true; // the target's end tokens are those of the record
+        snprintf(p->source, sizeof p->source, "forced run");
+        price(p, cost, &forced->counts);
+    } else if (!rc) {
+        p->measured_counts = true;
+        price(p, cost, &line->counts);
+    }
+    dsc_results_fini(&results);
+    return rc;
+}

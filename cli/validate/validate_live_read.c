@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of `draftscope live run --json`, read. A field that is not known is left alone, one that is
+// missing is named.
+#include "base/file.h"
+#include "cli/validate/validate_live.h"
+#include "sim/run/result.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t MAX_BYTES = (size_t)1 << 30;
+enum { SCHEMA = 1 };
+
+const char *const validate_sides[VALIDATE_SIDES] = {"target", "draft", "middle"};
+
+// --- requests ------------------------------------------------------------------------------------
+
+int validate_requests_init(validate_requests *r, size_t requests, size_t histogram_length,
+                           int lists, dsc_error *err)
+{
+    *r = (validate_requests){.requests = requests, .histogram_length = histogram_length};
+    int rc = DSC_OK;
+    for (int l = 0; l < lists && !rc; l++) {
+        void *mem = NULL;
+        rc = dsc_alloc(&mem, requests, sizeof(double), err);
+        r->list[l] = mem;
+    }
+    void *mem = NULL;
+    if (!rc)
+        rc = dsc_alloc(&mem, requests, histogram_length * sizeof(double), err);
+    r->histogram = mem;
+    return rc;
+}
+
+void validate_requests_fini(validate_requests *r)
+{
+    for (int l = 0; l < VALIDATE_LISTS; l++)
+        free(r->list[l]);
+    free(r->histogram);
+    *r = (validate_requests){0};
+}
+
+// --- fields --------------------------------------------------------------------------------------
+
+static int get(json_t **out, json_t *root, const char *name, dsc_error *err)
+{
+    *out = json_object_get(root, name);
+    return *out ? DSC_OK : dsc_fail(err, DSC_EINPUT, "there is no field '%s'", name);
+}
+
+static int get_integer(int64_t *out, json_t *root, const char *name, dsc_error *err)
+{
+    json_t *x;
+    int rc = get(&x, root, name, err);
+    if (!rc && (!json_is_integer(x) || json_integer_value(x) < 0))
+        rc = dsc_fail(err, DSC_EINPUT, "'%s' is not an integer from 0 on", name);
+    *out = rc ? 0 : json_integer_value(x);
+    return rc;
+}
+
+static int get_real(double *out, json_t *root, const char *name, dsc_error *err)
+{
+    json_t *x;
+    int rc = get(&x, root, name, err);
+    if (!rc && (!json_is_number(x) || json_number_value(x) < 0))
+        rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a number from 0 on", name);
+    *out = rc ? 0 : json_number_value(x);
+    return rc;
+}
+
+static int get_text(const char **out, json_t *root, const char *name, dsc_error *err)
+{
+    json_t *x;
+    int rc = get(&x, root, name, err);
+    if (!rc && !json_is_string(x))
+        rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a string", name);
+    *out = rc ? "" : json_string_value(x);
+    return rc;
+}
+
+// A list of `length` numbers from 0 on.
+static int get_list(double *out, size_t length, json_t *root, const char *name, dsc_error *err)
+{
+    json_t *x;
+    int rc = get(&x, root, name, err);
+    if (!rc && json_array_size(x) != length)
+        rc = dsc_fail(err, DSC_EINPUT, "'%s' has %zu numbers, not %zu", name, json_array_size(x),
+                      length);
+    for (size_t i = 0; i < length && !rc; i++) {
+        json_t *e = json_array_get(x, i);
+        out[i] = json_number_value(e);
+        if (!json_is_number(e) || !(out[i] >= 0))
+            rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a list of numbers from 0 on", name);
+    }
+    return rc;
+}
+
+// --- parts of a line -----------------------------------------------------------------------------
+
+static int read_parameter(validate_line *l, size_t o, dsc_error *err)
+{
+    const dsc_option *option = &l->config.drafter->option[o];
+    const char *word;
+    char name[DSC_PARAMETER_NAME];
+    int rc;
+    dsc_parameter_name(option, name);
+    switch (option->kind) {
+    case DSC_OPTION_INT: {
+        json_t *x;
+        rc = get(&x, l->root, name, err);
+        l->config.parameter[o] = rc ? 0 : json_integer_value(x);
+        if (!rc && (!json_is_integer(x) || l->config.parameter[o] < option->min ||
+                    l->config.parameter[o] > option->max))
+            rc = dsc_fail(err, DSC_EINPUT, "'%s' is not an integer from %" PRId64 " to %" PRId64,
+                          name, option->min, option->max);
+        return rc;
+    }
+    case DSC_OPTION_REAL: {
+        json_t *x;
+        rc = get(&x, l->root, name, err);
+        l->config.real[o] = rc ? 0 : json_number_value(x);
+        if (!rc && (!json_is_number(x) || !(l->config.real[o] >= option->least) ||
+                    !(l->config.real[o] <= option->most)))
+            rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a number from %g to %g", name,
+                          option->least, option->most);
+        return rc;
+    }
+    case DSC_OPTION_TEXT:
+        rc = get_text(&word, l->root, name, err);
+        l->config.text[o] = *word ? word : NULL;
+        return rc;
+    default:
+        rc = get_text(&word, l->root, name, err);
+        return rc ? rc : dsc_option_single(option, word, &l->config.parameter[o], err);
+    }
+}
+
+static int read_config(validate_line *l, dsc_error *err)
+{
+    const char *method, *rule;
+    int rc = get_text(&method, l->root, "method", err);
+    if (!rc)
+        rc = get_text(&rule, l->root, "rule", err);
+    if (!rc && !(l->config.drafter = dsc_drafter_find(method, err)))
+        rc = DSC_EINPUT;
+    if (!rc && !(l->rule = dsc_verifier_find(rule, err)))
+        rc = DSC_EINPUT;
+    for (size_t o = 0; !rc && o < l->config.drafter->option_count; o++)
+        rc = read_parameter(l, o, err);
+    return rc ? rc : dsc_config_prepare(&l->config, err);
+}
+
+static int read_sampling(validate_line *l, dsc_error *err)
+{
+    const char *device;
+    int64_t invariant;
+    json_t *forced = json_object_get(l->root, "trace_hash");
+    json_t *divergences = json_object_get(l->root, "divergences");
+    int rc = get_real(&l->temperature, l->root, "temperature", err);
+    if (!rc)
+        rc = get_integer(&l->top_k, l->root, "top_k", err);
+    if (!rc)
+        rc = get_real(&l->top_p, l->root, "top_p", err);
+    if (!rc)
+        rc = get_integer(&l->seed, l->root, "seed", err);
+    if (!rc)
+        rc = get_integer(&l->max_tokens, l->root, "max_tokens", err);
+    if (!rc)
+        rc = get_text(&device, l->root, "device", err);
+    if (!rc)
+        rc = get_integer(&invariant, l->root, "batch_invariant", err);
+    if (!rc)
+        rc = get_integer(&l->first_request, l->root, "first_request", err);
+    if (!rc)
+        rc = get_text(&l->prompts_sha256, l->root, "prompts_sha256", err);
+    if (!rc)
+        rc = get_text(&l->outputs_sha256, l->root, "outputs_sha256", err);
+    if (rc)
+        return rc;
+    l->same_rounding = invariant || strcmp(device, "cpu") == 0;
+    l->trace_hash = json_string_value(forced);
+    l->divergences = json_is_number(divergences) ? json_number_value(divergences) : (double)NAN;
+    return DSC_OK;
+}
+
+static int read_models(validate_line *l, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int s = 0; s < VALIDATE_SIDES && !rc; s++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_config_sha256", validate_sides[s]);
+        if (s && !json_object_get(l->root, name))
+            continue;
+        rc = get_text(&l->model[s].config_sha256, l->root, name, err);
+        snprintf(name, sizeof name, "%s_weights_sha256", validate_sides[s]);
+        if (!rc)
+            rc = get_text(&l->model[s].weights_sha256, l->root, name, err);
+    }
+    return rc;
+}
+
+static int read_requests(validate_line *l, dsc_error *err)
+{
+    static const char *const names[VALIDATE_LISTS] = {
+        "request_output_tokens",    "request_target_calls",
+        "request_num_draft_tokens", "request_num_accepted_tokens",
+        "request_draft_calls",      "request_time_s",
+        "request_prefill_s",        "request_output_nll",
+        "request_output_entropy",   "request_baseline_output_tokens",
+        "request_baseline_time_s",  "request_baseline_prefill_s"};
+    validate_requests *r = &l->requests;
+    json_t *histogram;
+    int64_t n = 0;
+    int rc = get_integer(&n, l->root, "requests", err);
+    if (!rc && n < 1)
+        rc = dsc_fail(err, DSC_EINPUT, "there is no request in it");
+    if (!rc)
+        rc = get(&histogram, l->root, "request_accept_histogram", err);
+    if (rc)
+        return rc;
+    const size_t all = json_array_size(histogram), length = all / (size_t)n;
+    if (!length || all % (size_t)n)
+        return dsc_fail(err, DSC_EINPUT,
+                        "'request_accept_histogram' has %zu numbers, not as many for each of "
+                        "%" PRId64 " requests",
+                        all, n);
+    l->baseline = json_object_get(l->root, names[VALIDATE_PLAIN_TIME]) != NULL;
+    const int lists = l->baseline ? VALIDATE_LISTS : VALIDATE_PLAIN_TOKENS;
+    const bool drawn = l->temperature > 0 && !l->trace_hash;
+    rc = validate_requests_init(r, (size_t)n, length, lists, err);
+    for (int i = 0; i < lists && !rc; i++)
+        if ((i != VALIDATE_NLL && i != VALIDATE_ENTROPY) || drawn)
+            rc = get_list(r->list[i], r->requests, l->root, names[i], err);
+    return rc ? rc : get_list(r->histogram, all, l->root, "request_accept_histogram", err);
+}
+
+// A list of counts that need not be there, into the memory behind the others.
+static int read_cells(int64_t **out, int64_t *length, json_t *list, int64_t *room, const char *name,
+                      dsc_error *err)
+{
+    *length = (int64_t)json_array_size(list);
+    *out = *length ? room : NULL;
+    for (int64_t i = 0; i < *length; i++) {
+        json_t *e = json_array_get(list, (size_t)i);
+        room[i] = json_integer_value(e);
+        if (!json_is_integer(e) || room[i] < 0)
+            return dsc_fail(err, DSC_EINPUT, "'%s' is not a list of counts", name);
+    }
+    return DSC_OK;
+}
+
+// Totals, with the widths of the passes.
+static int read_counts(validate_line *l, dsc_error *err)
+{
+    dsc_counts *c = &l->counts;
+    const struct {
+        const char *name;
+        int64_t *to;
+    } total[] = {{"requests", &c->requests},
+                 {"output_tokens", &c->output_tokens},
+                 {"target_calls", &c->target_calls},
+                 {"num_drafts", &c->num_drafts},
+                 {"num_draft_tokens", &c->num_draft_tokens},
+                 {"num_accepted_tokens", &c->num_accepted_tokens},
+                 {"draft_calls", &c->draft_calls},
+                 {"draft_call_tokens", &c->draft_call_tokens},
+                 {"target_call_tokens", &c->target_call_tokens},
+                 {"target_call_context", &c->target_call_context},
+                 {"output_context", &c->output_context}};
+    static const char *const lists[] = {"accept_histogram", "width_histogram", "overlap_histogram"};
+    json_t *list[3];
+    size_t cells = 1;
+    void *mem;
+    for (int i = 0; i < 3; i++) {
+        list[i] = json_object_get(l->root, lists[i]);
+        cells += json_array_size(list[i]);
+    }
+    int rc = dsc_alloc(&mem, cells, sizeof(int64_t), err);
+    if (rc)
+        return rc;
+    int64_t *room = mem, squares = 0;
+    c->histogram = room;
+    rc = read_cells(&c->histogram, &c->histogram_length, list[0], room, lists[0], err);
+    c->histogram = room; // owned, also when there is none
+    if (!rc)
+        rc = read_cells(&c->width, &c->width_length, list[1], room + c->histogram_length, lists[1],
+                        err);
+    if (!rc)
+        rc = read_cells(&c->overlap, &squares, list[2],
+                        room + c->histogram_length + c->width_length, lists[2], err);
+    c->overlap_length = (int64_t)llround(sqrt((double)squares));
+    if (!rc && c->overlap_length * c->overlap_length != squares)
+        rc = dsc_fail(err, DSC_EINPUT, "'%s' is not square", lists[2]);
+    for (size_t i = 0; i < sizeof total / sizeof *total && !rc; i++)
+        rc = get_integer(total[i].to, l->root, total[i].name, err);
+    if (!rc)
+        rc = get_real(&l->draft_s, l->root, "draft_s", err);
+    return rc ? rc : get_real(&l->verify_s, l->root, "verify_s", err);
+}
+
+// --- a file --------------------------------------------------------------------------------------
+
+static int read_line(validate_line *l, const char *text, dsc_error *err)
+{
+    json_error_t e;
+    int64_t schema = 0, interrupted = 0;
+    l->root = json_loads(text, JSON_REJECT_DUPLICATES, &e);
+    if (!json_is_object(l->root))
+        return dsc_fail(err, DSC_EINPUT, "not a line of live run --json: %s",
+                        l->root ? "no object" : e.text);
+    if (json_object_get(l->root, "output") && json_object_get(l->root, "prompt"))
+        return dsc_fail(err, DSC_EINPUT,
+                        "a text, as live run --output writes: live run --json prints the results");
+    int rc = get_integer(&schema, l->root, "schema", err);
+    if (!rc && schema != SCHEMA)
+        rc = dsc_fail(err, DSC_EINPUT, "schema %" PRId64 ": this version reads %d", schema, SCHEMA);
+    if (!rc)
+        rc = get_integer(&interrupted, l->root, "interrupted", err);
+    if (!rc && interrupted)
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "this run was interrupted: leave the line out, or run it to its end");
+    if (!rc)
+        rc = read_config(l, err);
+    if (!rc)
+        rc = read_sampling(l, err);
+    if (!rc)
+        rc = read_models(l, err);
+    if (!rc)
+        rc = read_requests(l, err);
+    return rc ? rc : read_counts(l, err);
+}
+
+static int add_line(validate_results *r, size_t number, const char *text, dsc_error *err)
+{
+    void *list = r->line;
+    int rc = dsc_grow(&list, &r->capacity, r->count + 1, sizeof *r->line, err);
+    r->line = list;
+    if (rc)
+        return rc;
+    validate_line *l = &r->line[r->count++]; // freed with the others, whatever becomes of it
+    *l = (validate_line){.number = number};
+    rc = read_line(l, text, err);
+    if (rc && rc != DSC_ENOMEM)
+        rc = err->status = DSC_EINPUT; // what an option refuses is a file's fault here
+    return rc ? dsc_error_prefix(err, rc, "%s:%zu", r->path, number) : DSC_OK;
+}
+
+int validate_results_read(validate_results *r, const char *path, dsc_error *err)
+{
+    char *text, *rest;
+    size_t length, number = 0;
+    *r = (validate_results){.path = path};
+    int rc = dsc_read_file(&text, &length, path, MAX_BYTES, err);
+    if (rc)
+        return rc;
+    rest = text;
+    for (char *line; !rc && (line = strsep(&rest, "\n"));) {
+        number++;
+        if (line[strspn(line, " \t\r")])
+            rc = add_line(r, number, line, err);
+    }
+    free(text);
+    if (!rc && !r->count)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: empty: lines of live run --json expected", path);
+    return rc;
+}
+
+void validate_results_fini(validate_results *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        validate_line *l = &r->line[i];
+        dsc_config_fini(&l->config);
+        validate_requests_fini(&l->requests);
+        free(l->counts.histogram);
+        json_decref(l->root);
+    }
+    free(r->line);
+    *r = (validate_results){0};
+}
+
+// --- configurations ------------------------------------------------------------------------------
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+bool validate_same(const validate_line *a, const validate_line *b)
+{
+    const dsc_drafter_type *d = a->config.drafter;
+    bool same = d == b->config.drafter && a->rule == b->rule && a->temperature == b->temperature &&
+                a->requests.requests == b->requests.requests &&
+                a->first_request == b->first_request && !a->trace_hash == !b->trace_hash;
+    for (size_t o = 0; same && o < d->option_count; o++)
+        same = a->config.parameter[o] == b->config.parameter[o] &&
+               a->config.real[o] == b->config.real[o] &&
+               same_text(a->config.text[o], b->config.text[o]);
+    return same;
+}
+
+// The value of a parameter as an option takes it, and whether it is the default.
+static bool parameter_text(const dsc_config *config, size_t o, char *out, size_t size)
+{
+    const dsc_option *option = &config->drafter->option[o];
+    char number[DSC_NUMBER_TEXT];
+    switch (option->kind) {
+    case DSC_OPTION_TEXT:
+        snprintf(out, size, "%s", config->text[o] ? config->text[o] : "");
+        return same_text(out, option->initial);
+    case DSC_OPTION_REAL:
+        dsc_number_text(config->real[o], number);
+        snprintf(out, size, "%s", number);
+        return option->initial && strtod(option->initial, NULL) == config->real[o];
+    default:
+        dsc_option_text(option, config->parameter[o], out, size);
+        return option->initial && strcmp(out, option->initial) == 0;
+    }
+}
+
+int validate_parameters(char **out, const dsc_config *config, dsc_error *err)
+{
+    const dsc_drafter_type *d = config->drafter;
+    dsc_buffer b = {0};
+    char value[256];
+    size_t shown = d->option_count;
+    int rc = dsc_buffer_puts(&b, "", err);
+    for (size_t o = 0; o < d->option_count && !rc; o++)
+        if (!parameter_text(config, o, value, sizeof value))
+            rc = dsc_buffer_printf(&b, err, "%s%s=%s", b.length ? " " : "", d->option[o].name,
+                                   value);
+    for (size_t o = d->option_count; o-- > 0;)
+        if (d->option[o].length || strcmp(d->option[o].name, "length") == 0)
+            shown = o;
+    if (!rc && !b.length && d->option_count) {
+        shown = shown < d->option_count ? shown : 0;
+        parameter_text(config, shown, value, sizeof value);
+        rc = dsc_buffer_printf(&b, err, "%s=%s", d->option[shown].name, value);
+    }
+    if (!rc && !b.length)
+        rc = dsc_buffer_puts(&b, "-", err);
+    *out = b.data;
+    return rc;
+}

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/validate/validate_live_rows.h"
+#include "base/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// clang-format off
+enum { METHOD, RULE, PARAMETERS, TEMPERATURE, QUANTITY, AT, PREDICTED, MEASURED, ERROR, PERCENT, SE,
+       Z, TOLERANCE, VERDICT, SOURCE, NOTE, COLUMNS };
+const dsc_column validate_live_columns[COLUMNS] = {
+    {"method", DSC_CELL_TEXT, "drafting method"},
+    {"rule", DSC_CELL_TEXT, "verification rule"},
+    {"parameters", DSC_CELL_TEXT, "those that are not at their default; all: pooled"},
+    {"temperature", DSC_CELL_REAL, "of the run"},
+    {"quantity", DSC_CELL_TEXT,
+     "acceptance_rate; block_efficiency; accept_share, of the target's calls that accepted so many "
+     "draft tokens; accept_distance, the largest difference of its cumulated sums; "
+     "output_nll, -ln of the target's probability per token that was drawn, predicted by the "
+     "entropies of the laws; draft_s_per_call and verify_s_per_call, seconds of a pass; speedup, "
+     "prompts left out; outputs and divergences: greedy texts"},
+    {"at", DSC_CELL_REAL, "of accept_share: accepted tokens; nan: none"},
+    {"predicted", DSC_CELL_REAL, "by the simulator"},
+    {"measured", DSC_CELL_REAL, "live; of seconds and speed-ups the median of the runs"},
+    {"error", DSC_CELL_REAL, "predicted - measured"},
+    {"error_percent", DSC_CELL_REAL, "the same of what was measured"},
+    {"se", DSC_CELL_REAL, "standard error of error, by resampling requests; 0: nothing was drawn"},
+    {"z", DSC_CELL_REAL, "error / se"},
+    {"tolerance", DSC_CELL_TEXT,
+     "of z, or of error_percent with a %; equal: of counts that nothing was drawn for; shown: not "
+     "judged"},
+    {"verdict", DSC_CELL_TEXT, "pass, fail, shown or not predicted"},
+    {"source", DSC_CELL_TEXT,
+     "what the prediction was read from: expect: COLUMNS of the trace; loop; forced run; measured "
+     "counts; entropy; trace"},
+    {"note", DSC_CELL_TEXT, "what has to be known about it; -: nothing"},
+};
+// clang-format on
+const size_t validate_live_column_count = COLUMNS;
+
+// --- rows ----------------------------------------------------------------------------------------
+
+typedef enum verdict { PASS, FAIL, SHOWN, NOT_PREDICTED, VERDICTS } verdict;
+static const char *const verdicts[VERDICTS] = {"pass", "fail", "shown", "not predicted"};
+
+typedef struct row {
+    const char *quantity;
+    double at;
+    dsc_comparison x;
+    const char *tolerance;
+    verdict verdict;
+    const char *source, *note; // NULL: -
+} row;
+
+static dsc_cell text(const char *s)
+{
+    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s && *s ? s : "-"};
+}
+
+static dsc_cell real(double x)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
+}
+
+static int put(validate_comparison *c, const validate_group *g, const char *parameters,
+               const row *r, dsc_error *err)
+{
+    const dsc_comparison *x = &r->x;
+    const dsc_cell cell[COLUMNS] = {
+        [METHOD] = text(g->first->config.drafter->name),
+        [RULE] = text(g->first->rule->name),
+        [PARAMETERS] = text(parameters),
+        [TEMPERATURE] = real(g->first->temperature),
+        [QUANTITY] = text(r->quantity),
+        [AT] = real(r->at),
+        [PREDICTED] = real(x->predicted),
+        [MEASURED] = real(x->measured),
+        [ERROR] = real(x->error),
+        [PERCENT] = real(x->measured > 0 ? 100 * x->error / x->measured : (double)NAN),
+        [SE] = real(x->se),
+        [Z] = real(x->z),
+        [TOLERANCE] = text(r->tolerance),
+        [VERDICT] = text(verdicts[r->verdict]),
+        [SOURCE] = text(r->source),
+        [NOTE] = text(r->note)};
+    return dsc_table_add_row(c->table, cell, err);
+}
+
+static dsc_comparison difference(double predicted, double measured)
+{
+    return (dsc_comparison){predicted, measured, predicted - measured, NAN, NAN};
+}
+
+// --- counts --------------------------------------------------------------------------------------
+
+static dsc_resampling resampling(const validate_comparison *c, size_t requests)
+{
+    return (dsc_resampling){.request = c->request,
+                            .requests = requests,
+                            .resamples = (int)(c->value[VALIDATE_BOOTSTRAP].integer & ~3),
+                            .seed = (uint64_t)c->value[VALIDATE_SEED].integer,
+                            .threads = 1};
+}
+
+enum { TOLERANCE_TEXT = 64 };
+
+// By what a difference of draws is judged.
+static void judge_drawn(const validate_comparison *c, size_t requests, row *r,
+                        char tolerance[TOLERANCE_TEXT])
+{
+    const double limit =
+        dsc_error_limit(c->value[VALIDATE_Z].real, requests, c->drawn ? c->drawn : 1);
+    snprintf(tolerance, TOLERANCE_TEXT, "|z| <= %.3g", limit);
+    r->tolerance = tolerance;
+    r->verdict = isnan(r->x.z) ? SHOWN : fabs(r->x.z) <= limit ? PASS : FAIL;
+    r->note = isnan(r->x.z) ? "one request has no standard error" : NULL;
+}
+
+// Of counts: nothing is drawn where texts are the same and greedy.
+static void judge_counts(const validate_comparison *c, const validate_group *g, row *r,
+                         char tolerance[TOLERANCE_TEXT])
+{
+    judge_drawn(c, g->measured.requests, r, tolerance);
+    if (!g->predicted.exact || !g->first->outputs_equal)
+        return;
+    snprintf(tolerance, TOLERANCE_TEXT, "equal");
+    r->verdict = dsc_compare_equal(r->x.predicted, r->x.measured) ? PASS : FAIL;
+    r->note = NULL;
+}
+
+// Within the tolerance, or not to be told from it by so few requests.
+static void judge_share(const validate_comparison *c, row *r, char tolerance[TOLERANCE_TEXT])
+{
+    const double limit = c->value[VALIDATE_POOLED].real, z = c->value[VALIDATE_Z].real;
+    const bool within = 100 * fabs(r->x.error) <= limit * r->x.measured;
+    snprintf(tolerance, TOLERANCE_TEXT, "%g %% or |z| <= %g", limit, z);
+    r->tolerance = tolerance;
+    r->verdict = within || fabs(r->x.z) <= z ? PASS : isnan(r->x.z) ? SHOWN : FAIL;
+}
+
+static int put_ratio(validate_comparison *c, const validate_group *g, const char *quantity, int top,
+                     int bottom, dsc_error *err)
+{
+    const validate_requests *p = &g->predicted.requests, *m = &g->measured;
+    const dsc_resampling how = resampling(c, m->requests);
+    const dsc_ratio measured = {m->list[top], m->list[bottom]};
+    char tolerance[TOLERANCE_TEXT];
+    row r = {.quantity = quantity, .at = NAN, .source = g->predicted.source};
+    if (!g->predicted.known) {
+        r.x = difference(NAN, dsc_ratio_value(&measured, how.request, how.requests));
+        r.verdict = NOT_PREDICTED;
+        r.tolerance = "shown";
+        r.note = g->predicted.why;
+        return put(c, g, g->parameters, &r, err);
+    }
+    const dsc_ratio predicted = {p->list[top], p->list[bottom]};
+    int rc = dsc_compare_ratios(&how, &predicted, &measured, &r.x, err);
+    if (rc)
+        return rc;
+    if (isnan(r.x.predicted) && isnan(r.x.measured)) // nothing was drafted
+        return DSC_OK;
+    judge_counts(c, g, &r, tolerance);
+    if (r.verdict == FAIL && g->predicted.ends_unknown && bottom == VALIDATE_DRAFT_TOKENS) {
+        judge_share(c, &r, tolerance);
+        r.note = "a trace does not say that a draft, off the output, would have ended early";
+    }
+    return put(c, g, g->parameters, &r, err);
+}
+
+// Histograms of both with one length; *out owned.
+int validate_widen(double **out, const validate_requests *r, size_t length, dsc_error *err)
+{
+    void *mem;
+    const size_t own = r->histogram_length < length ? r->histogram_length : length;
+    int rc = dsc_alloc(&mem, r->requests, length * sizeof(double), err);
+    *out = rc ? NULL : mem;
+    for (size_t i = 0; i < r->requests && !rc; i++)
+        memcpy(*out + i * length, r->histogram + i * r->histogram_length, own * sizeof(double));
+    return rc;
+}
+
+// Up to the last accepted length that has calls.
+static size_t used_length(const validate_requests *r)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < r->requests; i++)
+        for (size_t m = length; m < r->histogram_length; m++)
+            if (r->histogram[i * r->histogram_length + m] > 0)
+                length = m + 1;
+    return length;
+}
+
+static double share(const double *histogram, size_t requests, size_t length, size_t at)
+{
+    double these = 0, all = 0;
+    for (size_t i = 0; i < requests * length; i++) {
+        all += histogram[i];
+        these += i % length == at ? histogram[i] : 0;
+    }
+    return these / all;
+}
+
+static int put_law(validate_comparison *c, const validate_group *g, dsc_error *err)
+{
+    const size_t a = used_length(&g->predicted.requests), b = used_length(&g->measured);
+    const size_t length = a > b ? a : b, n = g->measured.requests;
+    const dsc_resampling how = resampling(c, n);
+    double *predicted = NULL, *measured = NULL;
+    char tolerance[TOLERANCE_TEXT];
+    row r = {.source = g->predicted.source};
+    int rc = validate_widen(&predicted, &g->predicted.requests, length, err);
+    if (!rc)
+        rc = validate_widen(&measured, &g->measured, length, err);
+    for (size_t m = 0; m < length && !rc; m++) {
+        r.quantity = "accept_share";
+        r.at = (double)m;
+        r.tolerance = "shown";
+        r.verdict = SHOWN;
+        r.x = difference(share(predicted, n, length, m), share(measured, n, length, m));
+        rc = put(c, g, g->parameters, &r, err);
+    }
+    r.quantity = "accept_distance";
+    r.at = NAN;
+    if (!rc)
+        rc = dsc_compare_laws(&how, predicted, measured, length, &r.x, err);
+    if (!rc) {
+        judge_counts(c, g, &r, tolerance);
+        rc = put(c, g, g->parameters, &r, err);
+    }
+    free(predicted);
+    free(measured);
+    return rc;
+}
+
+// --- texts ---------------------------------------------------------------------------------------
+
+// At temperature 0 every method writes what the target alone does. Where passes of different widths
+// round differently, on a GPU, the likeliest of two tokens may be the other one: shown there.
+static int put_texts(validate_comparison *c, const validate_group *g, dsc_error *err)
+{
+    bool equal = true, exact = true;
+    double divergences = NAN;
+    for (size_t i = 0; i < g->lines; i++) {
+        equal = equal && g->line[i]->outputs_equal;
+        exact = exact && g->line[i]->same_rounding;
+        divergences = fmax(divergences, g->line[i]->divergences); // of NaN the other
+    }
+    const char *note = exact ? NULL : "passes of different widths round differently here";
+    const row outputs = {.quantity = "outputs",
+                         .at = NAN,
+                         .x = difference(1, equal),
+                         .tolerance = exact ? "equal" : "shown",
+                         .verdict = !exact  ? SHOWN
+                                    : equal ? PASS
+                                            : FAIL,
+                         .source = "trace",
+                         .note = equal  ? NULL
+                                 : note ? note
+                                        : "1: those of the trace; 0: others"};
+    const row parted = {.quantity = "divergences",
+                        .at = NAN,
+                        .x = difference(0, divergences),
+                        .tolerance = exact ? "equal" : "shown",
+                        .verdict = !exact            ? SHOWN
+                                   : divergences > 0 ? FAIL
+                                                     : PASS,
+                        .source = "trace",
+                        .note = note};
+    if (g->first->temperature > 0 || g->first->trace_hash || !g->first->rule->lossless)
+        return DSC_OK;
+    int rc = put(c, g, g->parameters, &outputs, err);
+    return rc || isnan(divergences) ? rc : put(c, g, g->parameters, &parted, err);
+}
+
+// --- times ---------------------------------------------------------------------------------------
+
+static double sum(const double *x, size_t n)
+{
+    double s = 0;
+    for (size_t i = 0; i < n; i++)
+        s += x[i];
+    return s;
+}
+
+// Tokens per second beside plain decoding's, the passes over prompts left out on both sides: they
+// are the same work, and no price of drafts and passes has them.
+static double measured_speedup(const validate_line *l)
+{
+    const validate_requests *r = &l->requests;
+    const size_t n = r->requests;
+    if (!l->baseline)
+        return NAN;
+    const double time = sum(r->list[VALIDATE_TIME], n) - sum(r->list[VALIDATE_PREFILL], n);
+    const double plain =
+        sum(r->list[VALIDATE_PLAIN_TIME], n) - sum(r->list[VALIDATE_PLAIN_PREFILL], n);
+    const double tokens = sum(r->list[VALIDATE_OUTPUT_TOKENS], n);
+    const double plain_tokens = sum(r->list[VALIDATE_PLAIN_TOKENS], n);
+    return time > 0 && plain > 0 && plain_tokens > 0 ? tokens / time * plain / plain_tokens
+                                                     : (double)NAN;
+}
+
+static double draft_s(const validate_line *l)
+{
+    return l->counts.draft_calls ? l->draft_s / (double)l->counts.draft_calls : (double)NAN;
+}
+
+static double verify_s(const validate_line *l)
+{
+    return l->counts.target_calls ? l->verify_s / (double)l->counts.target_calls : (double)NAN;
+}
+
+// The median over the lines of a configuration that have it.
+static int median(const validate_group *g, double (*of)(const validate_line *), double *out,
+                  dsc_error *err)
+{
+    void *mem;
+    size_t n = 0;
+    int rc = dsc_alloc(&mem, g->lines, sizeof(double), err);
+    if (rc)
+        return rc;
+    double *x = mem;
+    for (size_t i = 0; i < g->lines; i++) {
+        x[n] = of(g->line[i]);
+        n += !isnan(x[n]);
+    }
+    *out = dsc_median(x, n);
+    free(x);
+    return DSC_OK;
+}
+
+static int put_time(validate_comparison *c, const validate_group *g, const char *quantity,
+                    double predicted, double (*of)(const validate_line *), double limit,
+                    dsc_error *err)
+{
+    const validate_prediction *p = &g->predicted;
+    char tolerance[32], note[64];
+    double measured;
+    int rc = median(g, of, &measured, err);
+    if (rc || isnan(measured)) // no such passes, no baseline
+        return rc;
+    const dsc_comparison x = difference(predicted, measured);
+    const bool known = !isnan(predicted), within = 100 * fabs(x.error) <= limit * measured;
+    snprintf(tolerance, sizeof tolerance, "%g %%", limit);
+    snprintf(note, sizeof note, "median of %zu runs", g->lines);
+    const row r = {.quantity = quantity,
+                   .at = NAN,
+                   .x = x,
+                   .tolerance = tolerance,
+                   .verdict = !known   ? NOT_PREDICTED
+                              : within ? PASS
+                                       : FAIL,
+                   .source = p->measured_counts ? "measured counts" : p->source,
+                   .note = !known         ? p->cost_note
+                           : g->lines > 1 ? note
+                                          : NULL};
+    return put(c, g, g->parameters, &r, err);
+}
+
+static int put_times(validate_comparison *c, const validate_group *g, dsc_error *err)
+{
+    const validate_prediction *p = &g->predicted;
+    const double seconds = c->value[VALIDATE_SECONDS].real;
+    if (!c->costs)
+        return DSC_OK;
+    int rc = put_time(c, g, "draft_s_per_call", p->draft_s_per_call, draft_s, seconds, err);
+    if (!rc)
+        rc = put_time(c, g, "verify_s_per_call", p->verify_s_per_call, verify_s, seconds, err);
+    return rc ? rc
+              : put_time(c, g, "speedup", p->speedup, measured_speedup,
+                         c->value[VALIDATE_SPEEDUP].real, err);
+}
+
+// --- a configuration -----------------------------------------------------------------------------
+
+// Above temperature 0 the outputs of a lossless rule are drawn from the target's laws: in the mean
+// a token's -ln p is the entropy of its law. Nothing of the trace is needed for that.
+static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_error *err)
+{
+    const validate_requests *m = &g->measured;
+    const dsc_resampling how = resampling(c, m->requests);
+    const double *tokens = m->list[VALIDATE_OUTPUT_TOKENS];
+    const dsc_ratio predicted = {m->list[VALIDATE_ENTROPY], tokens};
+    const dsc_ratio measured = {m->list[VALIDATE_NLL], tokens};
+    char tolerance[TOLERANCE_TEXT];
+    row r = {.quantity = "output_nll", .at = NAN, .source = "entropy"};
+    if (!g->first->requests.list[VALIDATE_NLL] || g->first->trace_hash ||
+        !g->first->rule->lossless || g->first->rule->greedy)
+        return DSC_OK;
+    int rc = dsc_compare_ratios(&how, &predicted, &measured, &r.x, err);
+    if (rc)
+        return rc;
+    judge_drawn(c, m->requests, &r, tolerance);
+    return put(c, g, g->parameters, &r, err);
+}
+
+int validate_put_group(validate_comparison *c, const validate_group *g, dsc_error *err)
+{
+    int rc =
+        put_ratio(c, g, "acceptance_rate", VALIDATE_ACCEPTED_TOKENS, VALIDATE_DRAFT_TOKENS, err);
+    if (!rc)
+        rc =
+            put_ratio(c, g, "block_efficiency", VALIDATE_OUTPUT_TOKENS, VALIDATE_TARGET_CALLS, err);
+    if (!rc && g->predicted.known)
+        rc = put_law(c, g, err);
+    if (!rc)
+        rc = put_likelihood(c, g, err);
+    if (!rc)
+        rc = put_texts(c, g, err);
+    return rc ? rc : put_times(c, g, err);
+}
+
+// --- pooled --------------------------------------------------------------------------------------
+
+bool validate_pools(const validate_group *a, const validate_group *b)
+{
+    return a->predicted.known && b->predicted.known && !a->first->trace_hash &&
+           !b->first->trace_hash && a->first->config.drafter == b->first->config.drafter &&
+           a->first->rule == b->first->rule;
+}
+
+// Whether chance alone reaches the tolerance.
+static void note_power(const validate_comparison *c, row *r, char note[96])
+{
+    const double limit = c->value[VALIDATE_POOLED].real, z = c->value[VALIDATE_Z].real;
+    if (!(100 * z * r->x.se > limit * r->x.measured))
+        return;
+    snprintf(note, 96, "se %.2g %%: too few requests to tell %g %%", 100 * r->x.se / r->x.measured,
+             limit);
+    r->note = note;
+}
+
+int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err)
+{
+    const validate_group *g = &c->group[first];
+    validate_requests p = {0}, m = {0};
+    char tolerance[TOLERANCE_TEXT], note[96];
+    size_t n = 0;
+    for (size_t i = first; i < c->groups; i++)
+        if (validate_pools(g, &c->group[i]) && validate_end(c->group[i].first) > n)
+            n = validate_end(c->group[i].first);
+    int rc = validate_requests_init(&p, n, 1, VALIDATE_COUNTS, err);
+    if (!rc)
+        rc = validate_requests_init(&m, n, 1, VALIDATE_COUNTS, err);
+    for (size_t i = first; i < c->groups && !rc; i++) {
+        const validate_group *x = &c->group[i];
+        const size_t at = (size_t)x->first->first_request;
+        for (size_t q = 0; validate_pools(g, x) && q < x->measured.requests; q++)
+            for (int l = VALIDATE_OUTPUT_TOKENS; l <= VALIDATE_TARGET_CALLS; l++) {
+                p.list[l][at + q] += x->predicted.requests.list[l][q] * (double)x->seeds;
+                m.list[l][at + q] += x->measured.list[l][q];
+            }
+    }
+    row r = {.quantity = "block_efficiency", .at = NAN, .source = g->predicted.source};
+    const dsc_resampling how = resampling(c, n);
+    const dsc_ratio predicted = {p.list[VALIDATE_OUTPUT_TOKENS], p.list[VALIDATE_TARGET_CALLS]};
+    const dsc_ratio measured = {m.list[VALIDATE_OUTPUT_TOKENS], m.list[VALIDATE_TARGET_CALLS]};
+    if (!rc)
+        rc = dsc_compare_ratios(&how, &predicted, &measured, &r.x, err);
+    if (!rc) {
+        judge_share(c, &r, tolerance);
+        note_power(c, &r, note);
+        rc = put(c, g, "all", &r, err);
+    }
+    validate_requests_fini(&p);
+    validate_requests_fini(&m);
+    return rc;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// LLMA (Yang et al. 2023): its RAG development set, replayed; and the speed-ups of its Table 3 by
+// one cost ratio, a further token in a call over a call, that is fitted on the 7B model.
+#include "cli/validate/validate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct workspace {
+    char *scratch, *path; // the imported trace
+    dsc_trace *trace;
+    double slope; // of a call's time by its tokens
+} workspace;
+
+static int replay(const workspace *w, double k, const char *semantics, validate_outcome *o,
+                  dsc_error *err)
+{
+    char words[128];
+    snprintf(words, sizeof words, "{} --method llma --n 1 --k %.0f --semantics %s", k, semantics);
+    return validate_simulate(words, w->path, o, err);
+}
+
+// tokens/(calls + slope x draft tokens) = speedup.
+static int fit_slope(workspace *w, const validate_row *row, dsc_error *err)
+{
+    double k, speedup;
+    validate_outcome o;
+    int rc = validate_given(row, "7B, retrieval", "k", NAN, &k, err);
+    if (!rc)
+        rc = validate_given(row, "7B, retrieval", "speedup", k, &speedup, err);
+    if (!rc)
+        rc = replay(w, k, "paper", &o, err);
+    if (!rc)
+        w->slope = (o.output_tokens / speedup - o.target_calls) / o.num_draft_tokens;
+    return rc;
+}
+
+static int predict_figure(validate_figure *f, const validate_row *row, const workspace *w,
+                          dsc_error *err)
+{
+    const dsc_trace_info *info = dsc_trace_get_info(w->trace);
+    validate_outcome o;
+    if (validate_is(f, "prompt_tokens") || validate_is(f, "output_tokens")) {
+        bool prompt = f->quantity[0] == 'p';
+        f->predicted =
+            (double)(prompt ? info->prompt_tokens : info->output_tokens) / (double)info->requests;
+        return DSC_OK;
+    }
+    if (!(f->at >= 1 && f->at <= 1000))
+        return DSC_OK;
+    if (strcmp(f->where, "13B, cache") == 0) // the same steps at the same cost ratio
+        return validate_given(row, "7B, cache", "speedup", f->at, &f->predicted, err);
+    int rc = replay(w, f->at, strstr(f->where, "code") ? "code" : "paper", &o, err);
+    if (rc)
+        return rc;
+    if (validate_is(f, "triggers"))
+        f->predicted = o.num_drafts / o.requests;
+    else if (validate_is(f, "accepted"))
+        f->predicted = o.num_accepted_tokens / o.requests;
+    else if (validate_is(f, "steps"))
+        f->predicted = o.target_calls / o.requests;
+    else if (validate_is(f, "speedup"))
+        f->predicted = o.output_tokens / (o.target_calls + w->slope * o.num_draft_tokens);
+    return DSC_OK;
+}
+
+static int predict(validate_row *row, dsc_error *err)
+{
+    static const validate_import rag = {
+        .format = "llma", .file = "llma/rag.jsonl", .tokenizer = "tokenizers/llama2.json"};
+    workspace w = {0};
+    int rc = validate_scratch_open(&w.scratch, err);
+    if (!rc)
+        rc = validate_import_trace(row, w.scratch, &rag, &w.trace, err);
+    if (!rc)
+        rc = validate_path(&w.path, w.scratch, "trace.dst", err);
+    if (!rc)
+        rc = fit_slope(&w, row, err);
+    for (size_t i = 0; i < row->count && !rc; i++)
+        if (row->figure[i].kind != VALIDATE_GIVEN)
+            rc = predict_figure(&row->figure[i], row, &w, err);
+    dsc_trace_close(w.trace);
+    free(w.path);
+    validate_scratch_close(w.scratch);
+    return rc;
+}
+
+const validate_row_type validate_llma = {
+    "llma", "LLMA, Tables 1, 3 and 4 and its RAG development set (--data)", true, predict};

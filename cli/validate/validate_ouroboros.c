@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ouroboros (Zhao et al. 2024): the order of speculative decoding, lookahead decoding and Ouroboros
+// with the draft lengths, windows and phrases of its Table 11, and the order of its ablation, on
+// texts that two n-gram models write; and Eq. (5) between two of its tables.
+//
+// The target's n-grams are of 10 bytes, the draft's of 5, both decoded greedily: so long that a
+// target writes what reads like its corpus, so short that a draft is wrong now and then. Every
+// second text of the corpus is kept for prompts, and each prompt is used once.
+#include "cli/validate/validate.h"
+#include "sim/model/corpus.h"
+#include "theory/ouroboros.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WORDS = 1024, REQUESTS_MOST = 20 };
+
+// A row at work: how many prompts there are, and draft time over target time.
+typedef struct bench {
+    const validate_row *row;
+    int64_t requests;
+    double cost;
+} bench;
+
+typedef struct shape {
+    double length, window, phrase;
+} shape;
+
+// NAME_length, NAME_window and NAME_phrase of a case; what a method does not have is not asked for.
+static int read_shape(shape *s, const validate_row *row, const char *where, const char *name,
+                      bool drafts, bool phrases, dsc_error *err)
+{
+    char key[64];
+    int rc = DSC_OK;
+    *s = (shape){0};
+    if (drafts) {
+        snprintf(key, sizeof key, "%s_length", name);
+        rc = validate_given(row, where, key, NAN, &s->length, err);
+    }
+    if (!rc && phrases) {
+        snprintf(key, sizeof key, "%s_window", name);
+        rc = validate_given(row, where, key, NAN, &s->window, err);
+    }
+    if (!rc && phrases) {
+        snprintf(key, sizeof key, "%s_phrase", name);
+        rc = validate_given(row, where, key, NAN, &s->phrase, err);
+    }
+    return rc;
+}
+
+// --- block efficiency, Table 12 ---------------------------------------------------------------
+
+// `sim` with these options of a method on the pair.
+static int simulate(const bench *b, const char *method, validate_outcome *o, dsc_error *err)
+{
+    char words[WORDS];
+    snprintf(
+        words, sizeof words,
+        "--model ngram:{},order=10,hold=2 --draft ngram:{},order=5,hold=2 --temperature 0 "
+        "--requests %lld --prompt-tokens 64 --max-tokens 256 --cost linear:1,0,%.6f --method %s",
+        (long long)b->requests, b->cost, method);
+    return validate_simulate(words, b->row->corpus, o, err);
+}
+
+// A phrase is a token and the beta that follow it: n-grams of beta + 1.
+static int predict_method(validate_figure *f, const bench *b, dsc_error *err)
+{
+    const char *method = f->quantity;
+    char words[WORDS / 2] = "none";
+    shape s;
+    validate_outcome o;
+    bool looks_ahead = strcmp(method, "lookahead") == 0, whole = strcmp(method, "ouroboros") == 0;
+    int rc = strcmp(method, "plain") == 0 ? DSC_OK
+                                          : read_shape(&s, b->row, f->where, method, !looks_ahead,
+                                                       looks_ahead || whole, err);
+    if (looks_ahead && !rc)
+        snprintf(words, sizeof words, "lookahead --window %.0f --guesses %.0f --level %.0f",
+                 s.window, s.window, s.phrase + 1);
+    else if (whole && !rc)
+        snprintf(words, sizeof words,
+                 "ouroboros --length %.0f --window %.0f --level %.0f --phrases 3", s.length,
+                 s.window, s.phrase + 1);
+    else if (strcmp(method, "speculative") == 0 && !rc)
+        snprintf(words, sizeof words, "chain --length %.0f", s.length);
+    if (!rc)
+        rc = simulate(b, words, &o, err);
+    if (!rc)
+        f->predicted = o.block_efficiency;
+    return rc;
+}
+
+// --- the ablation, Table 4 --------------------------------------------------------------------
+
+// Parts switched on one after the other. Time is that of the calls: a draft call costs what its
+// model has layers for one of the target's.
+static const struct {
+    const char *quantity, *words;
+} parts[] = {
+    {"baseline", "--draft-lookahead off --phrases 0 --from-verification off --reuse off"},
+    {"+ accelerating drafting", "--phrases 0 --from-verification off --reuse off"},
+    {"+ lengthening drafts", "--phrases 3 --from-verification off --reuse off"},
+    {"+ phrases from verification", "--phrases 3 --reuse off"},
+    {"+ phrases from history", "--phrases 3"},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+// Draft time over target time, per call.
+static int read_cost(const validate_row *row, double *cost, dsc_error *err)
+{
+    double draft, target;
+    int rc = validate_given(row, "Yi 34B/6B", "draft_layers", NAN, &draft, err);
+    if (!rc)
+        rc = validate_given(row, "Yi 34B/6B", "target_layers", NAN, &target, err);
+    if (!rc && !(draft > 0 && target > 0))
+        rc = dsc_fail(err, DSC_EINPUT, "%s: layers are not positive", row->path);
+    if (!rc)
+        *cost = draft / target;
+    return rc;
+}
+
+static int predict_part(validate_figure *f, const bench *b, dsc_error *err)
+{
+    char words[WORDS / 2];
+    shape s;
+    validate_outcome o;
+    size_t p = 0;
+    while (p < PARTS && strcmp(f->quantity, parts[p].quantity) != 0)
+        p++;
+    if (p == PARTS)
+        return DSC_OK;
+    int rc = read_shape(&s, b->row, f->where, "ouroboros", true, true, err);
+    if (rc)
+        return rc;
+    snprintf(words, sizeof words, "ouroboros --length %.0f --window %.0f --level %.0f %s", s.length,
+             s.window, s.phrase + 1, parts[p].words);
+    rc = simulate(b, words, &o, err);
+    if (!rc)
+        f->predicted = o.speedup;
+    return rc;
+}
+
+// --- Eq. (5) from Table 12 to Table 2 ---------------------------------------------------------
+
+static int predict_speed(validate_figure *f, const bench *b, dsc_error *err)
+{
+    const validate_row *row = b->row;
+    double plain, efficiency, length;
+    int rc = validate_given(row, f->where, "plain_tokens_per_s", NAN, &plain, err);
+    if (!rc)
+        rc = validate_given(row, f->where, "speculative_block_efficiency", NAN, &efficiency, err);
+    if (!rc)
+        rc = validate_given(row, f->where, "speculative_length", NAN, &length, err);
+    if (!rc)
+        f->predicted =
+            plain * dsc_ouroboros_speedup(
+                        &(dsc_ouroboros){.length = (int)length, .per_forward = 1, .draft = b->cost},
+                        efficiency - 1);
+    return rc;
+}
+
+// --- the row ----------------------------------------------------------------------------------
+
+static int count_prompts(bench *b, dsc_error *err)
+{
+    dsc_tokenizer *bytes = NULL;
+    dsc_corpus corpus = {0};
+    int rc = dsc_tokenizer_load(&bytes, "bytes", err);
+    if (!rc)
+        rc = dsc_corpus_read(&corpus, b->row->corpus, bytes, err);
+    if (!rc) // of one text none is kept, and the run says so
+        b->requests = corpus.count / 2 < 1               ? 1
+                      : corpus.count / 2 < REQUESTS_MOST ? corpus.count / 2
+                                                         : REQUESTS_MOST;
+    dsc_corpus_fini(&corpus);
+    dsc_tokenizer_free(bytes);
+    return rc;
+}
+
+static int predict(validate_row *row, dsc_error *err)
+{
+    bench b = {.row = row};
+    int rc = read_cost(row, &b.cost, err);
+    if (!rc)
+        rc = count_prompts(&b, err);
+    for (size_t i = 0; i < row->count && !rc; i++) {
+        validate_figure *f = &row->figure[i];
+        if (f->kind == VALIDATE_GIVEN)
+            continue;
+        if (strcmp(f->source, "Table 12") == 0)
+            rc = predict_method(f, &b, err);
+        else if (strcmp(f->source, "Table 4") == 0)
+            rc = predict_part(f, &b, err);
+        else if (validate_is(f, "speculative_tokens_per_s"))
+            rc = predict_speed(f, &b, err);
+    }
+    return rc;
+}
+
+const validate_row_type validate_ouroboros = {
+    "ouroboros", "Ouroboros, Tables 2, 4 and 12: order of methods and of the ablation", false,
+    predict};

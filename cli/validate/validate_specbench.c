@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spec-Bench (Xia et al. 2024), logs of Vicuna-7B: what they say of acceptance, and the speed-up on
+// each task from step times that were fitted on the other five. The time of a turn is taken for
+//
+//   fixed + prefill x prompt tokens + call x target calls + attention x target calls x context,
+//
+// robust least squares with weights 1/time, since errors of steps add up.
+#include "base/statistics.h"
+#include "cli/validate/validate.h"
+#include "traces/trace/accept_tally.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TERMS = 4, TASKS = 6, ALL = TASKS };
+
+// The eight categories of MT-bench, which come as their own, are the first task.
+static const char *const tasks[TASKS + 1] = {
+    "MT-bench", "translation", "summarization", "question answering", "math", "retrieval", "all"};
+static const char *const categories[TASKS] = {NULL, "translation",    "summarization",
+                                              "qa", "math_reasoning", "rag"};
+
+typedef struct turn {
+    int task;
+    double term[TERMS], tokens, time_s;
+} turn;
+
+typedef struct log_file {
+    const char *name; // of the file, and of the cases
+    dsc_accept_tally tally[TASKS + 1];
+    turn *turn; // [count]
+    size_t count, capacity;
+} log_file;
+
+// --- reading ----------------------------------------------------------------------------------
+
+static int task_of(const json_t *metadata)
+{
+    const char *category = json_string_value(json_object_get(metadata, "category"));
+    for (int t = 1; t < TASKS && category; t++)
+        if (strcmp(category, categories[t]) == 0)
+            return t;
+    return 0;
+}
+
+// The turns of a request. How its prompt tokens divide over the questions is not recorded: evenly.
+static int add_turns(log_file *log, int task, const json_t *metadata, double prompt_tokens,
+                     dsc_error *err)
+{
+    const json_t *calls = json_object_get(metadata, "decoding_steps"),
+                 *tokens = json_object_get(metadata, "new_tokens"),
+                 *time = json_object_get(metadata, "wall_time");
+    size_t n = json_array_size(calls);
+    if (!n || json_array_size(tokens) != n || json_array_size(time) != n)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: decoding_steps, new_tokens and wall_time are not lists of one length",
+                        log->name);
+    void *turns = log->turn;
+    int rc = dsc_grow(&turns, &log->capacity, log->count + n, sizeof *log->turn, err);
+    log->turn = turns;
+    double written = 0;
+    for (size_t i = 0; i < n && !rc; i++) {
+        double c = json_number_value(json_array_get(calls, i)),
+               w = json_number_value(json_array_get(tokens, i)),
+               s = json_number_value(json_array_get(time, i)),
+               prompt = prompt_tokens * (double)(i + 1) / (double)n + written;
+        if (!(s > 0))
+            return dsc_fail(err, DSC_EINPUT, "%s: a wall_time is not positive", log->name);
+        log->turn[log->count++] = (turn){task, {1, prompt, c, c * (prompt + w / 2)}, w, s};
+        written += w;
+    }
+    return rc;
+}
+
+static int add_request(log_file *log, const dsc_request *q, dsc_error *err)
+{
+    json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
+    int task = task_of(metadata), of[2] = {task, ALL};
+    int rc = add_turns(log, task, metadata, (double)q->prompt.count, err);
+    for (int t = 0; t < 2; t++) {
+        dsc_accept_tally_begin(&log->tally[of[t]]);
+        for (int64_t i = 0; i < q->steps.count && !rc; i++)
+            rc = dsc_accept_tally_add(&log->tally[of[t]], q->steps.accepted[i],
+                                      q->steps.drafted ? q->steps.drafted[i] : -1, err);
+    }
+    json_decref(metadata);
+    return rc;
+}
+
+static int read_trace(log_file *log, const dsc_trace *trace, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc; s++) {
+        dsc_shard *shard;
+        rc = dsc_shard_open(&shard, trace, s, err);
+        if (rc)
+            break;
+        for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
+            dsc_request q;
+            dsc_shard_request(shard, i, &q);
+            rc = add_request(log, &q, err);
+        }
+        dsc_shard_close(shard);
+    }
+    return rc;
+}
+
+static int read_log(log_file *log, const char *name, const validate_row *row, dsc_error *err)
+{
+    char file[64], *scratch;
+    dsc_trace *trace = NULL;
+    snprintf(file, sizeof file, "specbench/%s.jsonl", name);
+    const validate_import answers = {.format = "specbench",
+                                     .file = file,
+                                     .tokenizer = "tokenizers/llama2.json",
+                                     .questions = "specbench/questions.jsonl"};
+    *log = (log_file){.name = name};
+    int rc = validate_scratch_open(&scratch, err);
+    if (!rc)
+        rc = validate_import_trace(row, scratch, &answers, &trace, err);
+    if (!rc)
+        rc = read_trace(log, trace, err);
+    dsc_trace_close(trace);
+    validate_scratch_close(scratch);
+    return rc;
+}
+
+static void free_log(log_file *log)
+{
+    for (int t = 0; t <= TASKS; t++)
+        dsc_accept_tally_fini(&log->tally[t]);
+    free(log->turn);
+}
+
+// --- step times -------------------------------------------------------------------------------
+
+// Tokens per second on a task, from the turns of all others. The error of a turn's time grows with
+// the root of it.
+static int held_out_speed(const log_file *log, int task, double *speed, dsc_error *err)
+{
+    void *rows, *times = NULL;
+    double x[TERMS], scale, tokens = 0, time_s = 0;
+    size_t n = 0;
+    int rc = dsc_alloc(&rows, log->count * TERMS, sizeof(double), err);
+    if (!rc)
+        rc = dsc_alloc(&times, log->count, sizeof(double), err);
+    double *term = rows, *y = times;
+    for (size_t i = 0; i < log->count && !rc; i++) {
+        const turn *t = &log->turn[i];
+        double root = sqrt(t->time_s);
+        if (t->task == task)
+            continue;
+        for (int r = 0; r < TERMS; r++)
+            term[n * TERMS + (size_t)r] = t->term[r] / root;
+        y[n++] = root;
+    }
+    if (!rc && n < TERMS)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: too few turns to fit their times", log->name);
+    if (!rc)
+        rc = dsc_fit_robust(term, TERMS, y, n, x, &scale, err);
+    for (size_t i = 0; i < log->count && !rc; i++)
+        if (log->turn[i].task == task) {
+            tokens += log->turn[i].tokens;
+            for (int r = 0; r < TERMS; r++)
+                time_s += x[r] * log->turn[i].term[r];
+        }
+    *speed = tokens / time_s;
+    free(rows);
+    free(times);
+    return rc;
+}
+
+static double logged_speed(const log_file *log)
+{
+    double tokens = 0, time_s = 0;
+    for (size_t i = 0; i < log->count; i++) {
+        tokens += log->turn[i].tokens;
+        time_s += log->turn[i].time_s;
+    }
+    return tokens / time_s;
+}
+
+// --- figures ----------------------------------------------------------------------------------
+
+enum { VANILLA, SPS, EAGLE, LOGS };
+static const char *const files[LOGS] = {"vanilla", "sps-68m", "eagle"};
+static const char *const names[LOGS] = {"vanilla", "SpS", "EAGLE"};
+
+// "EAGLE, translation": the log and the task.
+static bool find_case(const char *where, int *log, int *task)
+{
+    for (*log = 0; *log < LOGS; ++*log) {
+        size_t n = strlen(names[*log]);
+        if (strncmp(where, names[*log], n) != 0 || strncmp(where + n, ", ", 2) != 0)
+            continue;
+        for (*task = 0; *task <= TASKS; ++*task)
+            if (strcmp(where + n + 2, tasks[*task]) == 0)
+                return true;
+    }
+    return false;
+}
+
+static int predict_figure(validate_figure *f, const log_file log[LOGS], dsc_error *err)
+{
+    double speed, plain;
+    int l, task;
+    int64_t reached;
+    if (f->kind == VALIDATE_GIVEN || !find_case(f->where, &l, &task))
+        return DSC_OK;
+    const dsc_accept_tally *tally = &log[l].tally[task];
+    if (validate_is(f, "block_efficiency"))
+        f->predicted = dsc_accept_tally_block_efficiency(tally);
+    else if (validate_is(f, "hazard") && f->at >= 1 && f->at < 1000)
+        f->predicted = dsc_accept_tally_hazard(tally, (int32_t)f->at, &reached);
+    else if (validate_is(f, "autocorrelation"))
+        f->predicted = dsc_accept_tally_autocorrelation(tally);
+    else if (validate_is(f, "tokens_per_s") && task == ALL)
+        f->predicted = logged_speed(&log[l]);
+    if (!validate_is(f, "speedup") || task == ALL)
+        return DSC_OK;
+    int rc = held_out_speed(&log[l], task, &speed, err);
+    if (!rc)
+        rc = held_out_speed(&log[VANILLA], task, &plain, err);
+    if (!rc)
+        f->predicted = speed / plain;
+    return rc;
+}
+
+static int predict(validate_row *row, dsc_error *err)
+{
+    log_file log[LOGS] = {{0}};
+    int rc = DSC_OK;
+    for (int l = 0; l < LOGS && !rc; l++)
+        rc = read_log(&log[l], files[l], row, err);
+    for (size_t i = 0; i < row->count && !rc; i++)
+        rc = predict_figure(&row->figure[i], log, err);
+    for (int l = 0; l < LOGS; l++)
+        free_log(&log[l]);
+    return rc;
+}
+
+const validate_row_type validate_specbench = {
+    "specbench", "Spec-Bench logs: acceptance, and speed-up by held-out task (--data)", true,
+    predict};

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which device a word means.
+#include "live/device/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef HAVE_CUDA
+int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err)
+{
+    (void)device;
+    (void)invariant;
+    *out = NULL;
+    return dsc_fail(err, DSC_EABSENT, "no CUDA here: built without it (configure --with-cuda)");
+}
+
+int live_cuda_devices(void)
+{
+    return 0;
+}
+
+bool live_cuda_describe(int device, char *line, size_t bytes)
+{
+    (void)device;
+    (void)line;
+    (void)bytes;
+    return false;
+}
+#endif
+
+// N of "cuda:N"; -1: that is no number of a device.
+static int device_number(const char *text)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return -1;
+    long n = strtol(text, &end, 10);
+    return *end || n > 9999 ? -1 : (int)n;
+}
+
+int live_backend_open(live_backend **out, const char *device, int threads, bool invariant,
+                      dsc_error *err)
+{
+    *out = NULL;
+    if (!strcmp(device, "cpu") || (!strcmp(device, "auto") && !live_cuda_devices()))
+        return live_backend_cpu(out, threads, invariant, err);
+    if (!strcmp(device, "cuda") || !strcmp(device, "auto"))
+        return live_backend_cuda(out, 0, invariant, err);
+    int n = !strncmp(device, "cuda:", 5) ? device_number(device + 5) : -1;
+    if (n < 0)
+        return dsc_fail(err, DSC_EUSAGE, "device '%.40s': auto, cpu, cuda or cuda:N", device);
+    return live_backend_cuda(out, n, invariant, err);
+}

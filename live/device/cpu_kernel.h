@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Internal: the inner loops of the CPU backend, written once (cpu_kernel_loops.h) over vectors of
+// 4, 8 or 16 floats and chosen at run time. All are in F32.
+//
+// A result is computed in an order of operations that depends on the width of the vectors and on
+// nothing else: not on how many rows or tokens there are beside it, nor on where it stands among
+// them. The backend's promise that a token scored alone and in a tree has the same bits rests on
+// this.
+#ifndef DSC_LIVE_CPU_KERNEL_H
+#define DSC_LIVE_CPU_KERNEL_H
+
+#include "traces/files/safetensors.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// out[token * out_stride + row] = weights[row] . token, for all of rows x tokens; strides in
+// numbers.
+typedef struct live_products {
+    float *out;
+    int64_t out_stride;
+    const void *weights; // F32, BF16 or F16
+    int64_t weight_stride, rows;
+    const float *packed; // [tokens][cols] as `pack` leaves it
+    int64_t tokens, cols;
+    // The weights needed next begin so many numbers after these and are fetched meanwhile. 0: the
+    // rows that follow these.
+    int64_t ahead;
+} live_products;
+
+// sum[query * sum_stride + d] += sum over i of weight[query * weight_stride + i] * value[i][d], i
+// ascending.
+typedef struct live_mixture {
+    float *sum;
+    int64_t sum_stride;
+    const float *weight;
+    int64_t weight_stride, queries;
+    const float *value;
+    int64_t value_stride, count, width;
+    int64_t ahead; // what comes next begins so many numbers behind the values
+} live_mixture;
+
+typedef struct live_cpu_kernel {
+    const char *name;
+    bool (*supported)(void); // by this processor
+    // in[tokens][cols], rows in_stride apart, as `products` wants it for weights of this dtype:
+    // live_packed_size numbers.
+    void (*pack)(float *to, const float *in, int64_t in_stride, int64_t tokens, int64_t cols,
+                 dsc_dtype weights);
+    void (*products)(const live_products *p, dsc_dtype dtype);
+    void (*mix)(const live_mixture *m);
+    // x[n] = e^(x * scale - largest x * scale), in error by 1e-7 of itself; returns their sum.
+    // Below e^-87 of the largest they are that.
+    float (*exponentials)(float *x, int64_t n, float scale);
+    void (*multiply)(float *x, int64_t n, float by);
+    // out[n] = x / (1 + e^-x) * factor; factor may be NULL.
+    void (*silu)(float *out, const float *x, const float *factor, int64_t n);
+    // out[n] = x (1 + erf(x / root 2)) / 2, or with the hyperbolic tangent in its place.
+    void (*gelu)(float *out, const float *x, bool by_tanh, int64_t n);
+    void (*widen)(float *out, const void *in, dsc_dtype dtype, int64_t n);
+    float (*total)(const float *x, int64_t n); // reads memory as fast as it comes; for live_probe
+} live_cpu_kernel;
+
+extern const live_cpu_kernel live_cpu_kernel_c;
+#if defined(__x86_64__) && defined(__GNUC__)
+#define LIVE_X86 1
+extern const live_cpu_kernel live_cpu_kernel_avx2, live_cpu_kernel_avx512;
+#endif
+
+static inline size_t live_packed_size(int64_t tokens, int64_t cols)
+{
+    enum { WIDEST = 32 };
+    return (size_t)(tokens * ((cols + WIDEST - 1) / WIDEST * WIDEST));
+}
+
+// Fastest first; ends with NULL. The last one is supported everywhere.
+extern const live_cpu_kernel *const live_cpu_kernels[];
+const live_cpu_kernel *live_cpu_kernel_choose(void);
+
+// One number as stored; exact.
+float live_from_bf16(uint16_t bits);
+float live_from_f16(uint16_t bits);
+// The nearest number, ties to even; beyond the largest: infinite.
+uint16_t live_to_bf16(float x);
+uint16_t live_to_f16(float x);
+
+#endif

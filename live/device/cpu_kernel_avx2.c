@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of live/device/cpu_kernel.h, 8 floats at a time.
+#include "live/device/cpu_kernel.h"
+
+#ifdef LIVE_X86
+
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#define TARGET __attribute__((target("avx2,fma,f16c")))
+#define OP TARGET __attribute__((always_inline)) static inline
+#define LANES 8
+#define TILE_ROWS 4
+#define TILE_TOKENS 3
+
+typedef __m256 vec;
+
+OP vec zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
+OP vec all(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+OP vec load(const float *x)
+{
+    return _mm256_loadu_ps(x);
+}
+
+OP void store(float *out, vec x)
+{
+    _mm256_storeu_ps(out, x);
+}
+
+OP vec load_bf16(const uint16_t *x)
+{
+    __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+}
+
+OP vec load_bf16_even(const uint16_t *x)
+{
+    __m256i both = _mm256_loadu_si256((const __m256i *)x);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
+}
+
+OP vec load_bf16_odd(const uint16_t *x)
+{
+    __m256i both = _mm256_loadu_si256((const __m256i *)x);
+    return _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32((int)0xffff0000)));
+}
+
+OP vec load_f16(const uint16_t *x)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x));
+}
+
+OP vec fma3(vec x, vec y, vec z)
+{
+    return _mm256_fmadd_ps(x, y, z);
+}
+
+// In place, which compilers left to themselves do not keep to where registers are short.
+OP void add_product(vec *sum, vec x, vec y)
+{
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "x"(y));
+}
+
+OP void hold(vec *x)
+{
+    __asm__("" : "+x"(*x));
+}
+
+OP vec plus(vec x, vec y)
+{
+    return _mm256_add_ps(x, y);
+}
+
+OP vec minus(vec x, vec y)
+{
+    return _mm256_sub_ps(x, y);
+}
+
+OP vec times(vec x, vec y)
+{
+    return _mm256_mul_ps(x, y);
+}
+
+OP vec over(vec x, vec y)
+{
+    return _mm256_div_ps(x, y);
+}
+
+OP vec largest(vec x, vec y)
+{
+    return _mm256_max_ps(x, y);
+}
+
+// Of four at once, in the order in which each alone is added up: upper half to lower half.
+OP void totals_of(float *out, vec a, vec b, vec c, vec d)
+{
+    vec ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    vec cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
+    vec s = _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+    s = _mm256_add_ps(s, _mm256_movehdup_ps(s)); // a, -, c, -, b, -, d, -
+    _mm_storeu_ps(out, _mm_blend_ps(_mm256_castps256_ps128(s),
+                                    _mm_moveldup_ps(_mm256_extractf128_ps(s, 1)), 10));
+}
+
+OP float total_of(vec x)
+{
+    float total[4];
+    totals_of(total, x, x, x, x);
+    return total[0];
+}
+
+OP float largest_of(vec x)
+{
+    __m128 s = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+}
+
+OP vec power(vec shifted)
+{
+    __m256i n = _mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(127));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(n, 23));
+}
+
+OP void fetch(const char *address)
+{
+    _mm_prefetch(address, _MM_HINT_T0);
+}
+
+OP void fetch_far(const char *address)
+{
+    _mm_prefetch(address, _MM_HINT_T1);
+}
+
+#include "live/device/cpu_kernel_loops.h"
+
+static bool supported(void)
+{
+    // Processors with AVX2 that lack F16C there are none; compilers' name for it is recent.
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+const live_cpu_kernel live_cpu_kernel_avx2 = {
+    "avx2", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total};
+
+#else
+typedef int live_no_avx2; // a file must not be empty
+#endif

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of the CPU backend, random numbers in it, and what the processor can do with it.
+#include "live/device/cpu.h"
+#include "live/device/clock.h"
+
+#include "base/rng.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ALIGN = 64, HUGE_PAGE = 2 << 20, FEW = 1 << 20 };
+
+// In front of every block.
+typedef union head {
+    struct {
+        void *start;
+        size_t mapped; // bytes to unmap, 0: to free
+    };
+    char room[ALIGN];
+} head;
+
+// A mapping on a huge page's boundary: weights are read from one end to the other, and with small
+// pages every 4 KiB costs a look-up and a new start of the processor's prefetching. It comes zeroed
+// and takes memory when it is written to.
+static head *map_large(size_t bytes)
+{
+    // Whole huge pages, or a matrix of 1 or 3 MB would have its end, or all of it, in small ones.
+    bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    size_t mapped = bytes + HUGE_PAGE;
+    char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED)
+        return NULL;
+    uintptr_t aligned = ((uintptr_t)start + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    head *h = (head *)(start + (aligned - (uintptr_t)start));
+    madvise(h, bytes, MADV_HUGEPAGE); // advice: not to be had is no error
+    h->start = start;
+    h->mapped = mapped;
+    return h;
+}
+
+int live_cpu_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
+{
+    (void)b;
+    head *h = NULL;
+    *out = NULL;
+    if (bytes < SIZE_MAX / 2) {
+        size_t with_head = (bytes + sizeof *h + ALIGN - 1) / ALIGN * ALIGN;
+        if (with_head >= FEW)
+            h = map_large(with_head);
+        else if ((h = aligned_alloc(ALIGN, with_head))) {
+            memset(h, 0, with_head);
+            h->start = h;
+        }
+    }
+    if (!h)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory: %zu bytes on the CPU", bytes);
+    *out = h + 1;
+    return DSC_OK;
+}
+
+void live_cpu_free(live_backend *b, void *p)
+{
+    (void)b;
+    if (!p)
+        return;
+    head *h = (head *)p - 1;
+    if (h->mapped)
+        munmap(h->start, h->mapped);
+    else
+        free(h->start);
+}
+
+int live_cpu_copy(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    (void)b;
+    (void)err;
+    if (bytes)
+        memmove(to, from, bytes);
+    return DSC_OK;
+}
+
+int live_cpu_scratch(cpu_scratch *s, size_t bytes, dsc_error *err)
+{
+    if (bytes <= s->bytes)
+        return DSC_OK;
+    // By half at the least: a cache that fills asks for a little more with every token.
+    void *data;
+    const size_t more = s->bytes + s->bytes / 2;
+    bytes = bytes > more ? bytes : more;
+    live_cpu_free(NULL, s->data);
+    *s = (cpu_scratch){0};
+    int rc = live_cpu_alloc(NULL, &data, bytes, err);
+    if (rc)
+        return rc;
+    *s = (cpu_scratch){data, bytes};
+    return DSC_OK;
+}
+
+// Number i is made of word i % 4 of the Philox counter (stream, i / 4, DSC_RNG_WEIGHTS): its upper
+// 24 bits, as a signed number of steps of 2^-23, times the limit as a float, rounded to nearest;
+// then to the dtype. Every step but these two is exact, so that any device gets the same bits.
+static void fill_part(void *p, dsc_dtype dtype, int64_t from, int64_t to, uint64_t seed,
+                      uint64_t stream, float limit)
+{
+    uint32_t word[4];
+    for (int64_t i = from; i < to; i++) {
+        if (i == from || i % 4 == 0)
+            dsc_rng_words(seed, stream, (uint32_t)(i / 4), DSC_RNG_WEIGHTS, word);
+        int32_t step = (int32_t)(word[i % 4] >> 8) - (1 << 23);
+        float x = (float)step * 0x1p-23f * limit;
+        if (dtype == DSC_F32)
+            ((float *)p)[i] = x;
+        else
+            ((uint16_t *)p)[i] = dtype == DSC_BF16 ? live_to_bf16(x) : live_to_f16(x);
+    }
+}
+
+int live_cpu_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
+                  uint64_t stream, double limit, dsc_error *err)
+{
+    enum { BLOCK = 1 << 16 };
+    if (count > (int64_t)UINT32_MAX * 4)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "fill: %" PRId64 " random numbers, at most 2^34 are told"
+                        " apart",
+                        count);
+    if (dtype != DSC_F32 && dtype != DSC_BF16 && dtype != DSC_F16)
+        return dsc_fail(err, DSC_EUSAGE, "fill: %s instead of F32, BF16 or F16",
+                        dsc_dtype_name(dtype));
+#pragma omp parallel for schedule(static) num_threads(cpu_threads(b, count))
+    for (int64_t from = 0; from < count; from += BLOCK)
+        fill_part(p, dtype, from, from + BLOCK < count ? from + BLOCK : count, seed, stream,
+                  (float)limit);
+    return DSC_OK;
+}
+
+int live_cpu_memory(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err)
+{
+    (void)b;
+    char line[256];
+    unsigned long long kib;
+    int found = 0;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "MemTotal: %llu kB", &kib) == 1) {
+            *total_bytes = 1024. * (double)kib;
+            found |= 1;
+        } else if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) {
+            *free_bytes = 1024. * (double)kib;
+            found |= 2;
+        }
+    }
+    if (f)
+        fclose(f);
+    if (found != 3)
+        return dsc_fail(err, DSC_EABSENT, "/proc/meminfo does not say how much memory is free");
+    return DSC_OK;
+}
+
+enum { TRIES = 7 };
+
+// The best of a few tries: what disturbs them only ever makes them slower.
+static int probe_read(live_backend *b, double *bytes_s, dsc_error *err)
+{
+    enum { BLOCK = 1 << 18 }; // numbers
+    double free_bytes, total_bytes, best_s = INFINITY;
+    int rc = live_cpu_memory(b, &free_bytes, &total_bytes, err);
+    if (rc)
+        return rc;
+    int64_t blocks = 256; // 256 MiB
+    while (blocks > 16 && (double)blocks * BLOCK * sizeof(float) > free_bytes / 4)
+        blocks /= 2;
+    void *p;
+    rc = live_cpu_alloc(b, &p, (size_t)blocks * BLOCK * sizeof(float), err);
+    if (rc)
+        return rc;
+    const float *x = memset(p, 0, (size_t)blocks * BLOCK * sizeof(float));
+    float sum = 0;
+    for (int i = 0; i < TRIES; i++) {
+        double start = live_now_s();
+#pragma omp parallel for schedule(static) num_threads(b->threads) reduction(+ : sum)
+        for (int64_t block = 0; block < blocks; block++)
+            sum += cpu_of(b)->kernel->total(x + block * BLOCK, BLOCK);
+        double s = live_now_s() - start;
+        best_s = s < best_s ? s : best_s;
+    }
+    live_cpu_free(b, p);
+    if (!(sum == 0)) // what the zeros add up to; also what keeps the loop
+        return dsc_fail(err, DSC_ECHECK, "probe: zeros add up to %g", (double)sum);
+    *bytes_s = (double)blocks * BLOCK * sizeof(float) / best_s;
+    return DSC_OK;
+}
+
+static int probe_products(live_backend *b, dsc_dtype dtype, double *flops_s, dsc_error *err)
+{
+    enum { ROWS = 512, COLS = 1024 };
+    live_matrix w = {.dtype = dtype, .rows = COLS, .cols = COLS};
+    void *in = NULL, *out = NULL;
+    double best_s = INFINITY;
+    int rc = live_cpu_alloc(b, &w.data, (size_t)COLS * COLS * dsc_dtype_bytes(dtype), err);
+    if (!rc)
+        rc = live_cpu_alloc(b, &in, (size_t)ROWS * COLS * sizeof(float), err);
+    if (!rc)
+        rc = live_cpu_alloc(b, &out, (size_t)ROWS * COLS * sizeof(float), err);
+    if (!rc)
+        rc = live_cpu_fill(b, w.data, dtype, (int64_t)COLS * COLS, 1, 0, 1, err);
+    if (!rc)
+        rc = live_cpu_fill(b, in, DSC_F32, (int64_t)ROWS * COLS, 1, 1, 1, err);
+    for (int i = 0; i < TRIES && !rc; i++) {
+        double start = live_now_s();
+        rc = live_cpu_matmul(b, out, &w, NULL, in, ROWS, false, err);
+        double s = live_now_s() - start;
+        best_s = s < best_s ? s : best_s;
+    }
+    live_cpu_free(b, w.data);
+    live_cpu_free(b, in);
+    live_cpu_free(b, out);
+    *flops_s = 2. * ROWS * COLS * COLS / best_s;
+    return rc;
+}
+
+int live_cpu_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error *err)
+{
+    int rc = probe_read(b, &out->read_bytes_s, err);
+    return rc ? rc : probe_products(b, dtype, &out->flops_s, err);
+}

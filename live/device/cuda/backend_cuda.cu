@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend: the device, its memory, and passes captured in graphs and replayed. The
+// operations are in the other files of this folder; cuda.cuh says how they work together.
+#include "live/device/cuda/cuda.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// --- failures ----------------------------------------------------------------------------------
+
+int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *err)
+{
+    size_t available = 0, total = 0;
+    if (e == cudaSuccess)
+        return DSC_OK;
+    cudaGetLastError(); // forgotten by CUDA, unless the device is beyond use
+    if (e != cudaErrorMemoryAllocation)
+        return dsc_fail(err, DSC_EABSENT, "%s: %s: %s", c->base.device, call,
+                        cudaGetErrorString(e));
+    cudaMemGetInfo(&available, &total);
+    return dsc_fail(err, DSC_ENOMEM, "%s: %s: out of memory: %zu of %zu bytes are free",
+                    c->base.device, call, available, total);
+}
+
+int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err)
+{
+    for (int64_t i = 0; i < batch->tokens * batch->sequences; i++)
+        if (batch->token[i] < 0 || batch->token[i] >= vocab)
+            return dsc_fail(err, DSC_EUSAGE, "token %d is not in the embedding of %lld",
+                            (int)batch->token[i], (long long)vocab);
+    for (int64_t i = 0; learned && i < batch->tokens; i++)
+        if (batch->position[i] < 0 || batch->position[i] >= learned)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "position %d is not among the %lld that the model has learned",
+                            (int)batch->position[i], (long long)learned);
+    return DSC_OK;
+}
+
+// --- launching ---------------------------------------------------------------------------------
+
+static int allow_shared(live_cuda *c, const char *name, const void *kernel, size_t bytes,
+                        dsc_error *err)
+{
+    int i = 0;
+    while (i < c->alloweds && c->allowed[i].kernel != kernel)
+        i++;
+    if (i < c->alloweds && bytes <= c->allowed[i].bytes)
+        return DSC_OK;
+    if (bytes > c->shared_bytes)
+        return dsc_fail(err, DSC_EABSENT,
+                        "%s: %s: %zu bytes of shared memory are needed; a block has %zu at most",
+                        c->base.device, name, bytes, c->shared_bytes);
+    const int failed = cuda_check(
+        c, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+        name, err);
+    if (failed || i == CUDA_SHARED_KERNELS) // one more than are remembered is allowed each time
+        return failed;
+    c->allowed[i] = {kernel, bytes};
+    c->alloweds = i < c->alloweds ? c->alloweds : i + 1;
+    return DSC_OK;
+}
+
+int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
+                      size_t shared_bytes, dsc_error *err)
+{
+    if (grid.x < 1 || grid.y < 1 || grid.z < 1 || grid.x > INT32_MAX || grid.y > UINT16_MAX ||
+        grid.z > UINT16_MAX)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%s: %s: a grid of %lld x %lld x %lld blocks; CUDA launches at most "
+                        "2147483647 x 65535 x 65535",
+                        c->base.device, name, (long long)grid.x, (long long)grid.y,
+                        (long long)grid.z);
+    return shared_bytes > CUDA_SHARED ? allow_shared(c, name, kernel, shared_bytes, err) : DSC_OK;
+}
+
+// --- the device --------------------------------------------------------------------------------
+
+int cuda_use(const live_cuda *c, dsc_error *err)
+{
+    return cuda_check(c, cudaSetDevice(c->ordinal), "cudaSetDevice", err);
+}
+
+int cuda_use_idle(live_cuda *c, dsc_error *err)
+{
+    const int failed = cuda_use(c, err);
+    if (!failed && c->capturing) {
+        cudaGraph_t graph = NULL;
+        cudaStreamEndCapture(c->stream, &graph); // an error of the capture itself: of no interest
+        if (graph)
+            cudaGraphDestroy(graph);
+        cudaGetLastError();
+        c->current->ran = false; // what it needs must be found out again
+        c->current = NULL;
+        c->capturing = c->follows = false;
+        c->lost = true;
+    }
+    return failed;
+}
+
+static void forget_graph(live_cuda *c, cuda_graph *g)
+{
+    if (g->exec) {
+        cudaStreamSynchronize(c->stream); // it may be running
+        cudaGraphExecDestroy(g->exec);
+    }
+    if (c->current == g)
+        c->current = NULL;
+    memset(g, 0, sizeof *g);
+}
+
+// All graphs, because memory that any of them may refer to moves or goes.
+static void forget_graphs(live_cuda *c)
+{
+    for (int i = 0; i < CUDA_GRAPHS; i++)
+        forget_graph(c, &c->graph[i]);
+}
+
+int cuda_device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err)
+{
+    char call[64];
+    snprintf(call, sizeof call, "cudaMalloc of %zu bytes", bytes);
+    const int failed = cuda_check(c, cudaMalloc(out, bytes ? bytes : 1), call, err);
+    if (failed)
+        *out = NULL;
+    return failed;
+}
+
+// Bytes of scratch memory at first. 128 rows of activations are of up to 65536 16-bit numbers, as
+// many products of a vocabulary of up to 196608 tokens; the rest is several times what 128 tokens
+// of an 8B model need.
+static const size_t first_scratch[CUDA_SCRATCHES] = {
+    (size_t)16 << 20, // CUDA_ACTIVATIONS
+    (size_t)96 << 20, // CUDA_PRODUCTS
+    (size_t)64 << 20, // CUDA_PARTIALS
+    (size_t)8 << 20,  // CUDA_SUMS
+    (size_t)64 << 10, // CUDA_ARRIVALS
+    (size_t)8 << 20,  // CUDA_LAWS
+    (size_t)8 << 20,  // CUDA_MEETING
+};
+
+static int grow_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, dsc_error *err)
+{
+    size_t more = 2 * c->scratch_bytes[use];
+    more = more > first_scratch[use] ? more : first_scratch[use];
+    more = more > bytes ? more : bytes;
+    for (int i = 0; i < CUDA_GRAPHS; i++)
+        if (c->graph[i].scratch >> use & 1)
+            forget_graph(c, &c->graph[i]);
+    cudaStreamSynchronize(c->stream);
+    cudaFree(c->scratch[use]);
+    c->scratch[use] = NULL;
+    c->scratch_bytes[use] = 0;
+    int failed = cuda_device_alloc(c, &c->scratch[use], more, err);
+    if (failed && more > bytes) { // memory is short: only what is needed
+        more = bytes;
+        failed = cuda_device_alloc(c, &c->scratch[use], more, err);
+    }
+    if (!failed)
+        c->scratch_bytes[use] = more;
+    return failed;
+}
+
+int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err)
+{
+    int failed = DSC_OK;
+    if (c->capturing)
+        c->current->scratch |= 1u << use;
+    if (bytes > c->scratch_bytes[use]) {
+        if (c->capturing) // the same pass has run before, so there is enough
+            return dsc_fail(err, DSC_ENOMEM, "%s: %zu bytes more wanted in a captured pass",
+                            c->base.device, bytes);
+        failed = grow_scratch(c, use, bytes, err);
+    }
+    *out = c->scratch[use];
+    return failed;
+}
+
+int cuda_counters(live_cuda *c, int64_t count, unsigned **out, dsc_error *err)
+{
+    const size_t before = c->scratch_bytes[CUDA_ARRIVALS];
+    void *room = NULL;
+    int failed = cuda_scratch(c, CUDA_ARRIVALS, (size_t)count * sizeof **out, &room, err);
+    if (!failed && c->scratch_bytes[CUDA_ARRIVALS] != before)
+        failed = cuda_clear(c, room, c->scratch_bytes[CUDA_ARRIVALS], err);
+    *out = (unsigned *)room;
+    return failed;
+}
+
+// --- memory ------------------------------------------------------------------------------------
+
+int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err)
+{
+    c->follows = false;
+    return bytes ? cuda_check(c, cudaMemsetAsync(p, 0, bytes, c->stream), "cudaMemsetAsync", err)
+                 : DSC_OK;
+}
+
+static int cuda_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    int failed = cuda_use_idle(c, err);
+    *out = NULL;
+    if (!failed)
+        failed = cuda_device_alloc(c, out, bytes, err);
+    return failed ? failed : cuda_clear(c, *out, bytes, err);
+}
+
+static void cuda_free(live_backend *b, void *p)
+{
+    live_cuda *c = cuda_of(b);
+    if (!p || cuda_use_idle(c, NULL))
+        return;
+    forget_graphs(c); // one of them may refer to it
+    cudaStreamSynchronize(c->stream);
+    cudaFree(p);
+}
+
+static int cuda_wait(live_backend *b, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    const int failed = cuda_use_idle(c, err);
+    return failed ? failed
+                  : cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize", err);
+}
+
+static int copy_async(live_cuda *c, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                      dsc_error *err)
+{
+    c->follows = false;
+    if (bytes == 0)
+        return DSC_OK;
+    return cuda_check(c, cudaMemcpyAsync(to, from, bytes, kind, c->stream), "cudaMemcpyAsync", err);
+}
+
+static int transfer(live_backend *b, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                    dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    int failed = cuda_use_idle(c, err);
+    if (!failed)
+        failed = copy_async(c, to, from, bytes, kind, err);
+    return failed || bytes == 0 ? failed : cuda_wait(b, err);
+}
+
+static int cuda_upload(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    return transfer(b, to, from, bytes, cudaMemcpyHostToDevice, err);
+}
+
+static int cuda_download(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    return transfer(b, to, from, bytes, cudaMemcpyDeviceToHost, err);
+}
+
+static int cuda_copy(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    const int failed = cuda_use(c, err);
+    return failed ? failed : copy_async(c, to, from, bytes, cudaMemcpyDeviceToDevice, err);
+}
+
+static int cuda_fetch(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    const int failed = cuda_use(c, err);
+    return failed ? failed : copy_async(c, to, from, bytes, cudaMemcpyDeviceToHost, err);
+}
+
+static int cuda_alloc_host(live_backend *b, void **out, size_t bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    *out = NULL;
+    const size_t some = bytes ? bytes : 1;
+    int failed = cuda_use_idle(c, err);
+    if (!failed)
+        failed = cuda_check(c, cudaMallocHost(out, some), "cudaMallocHost", err);
+    if (failed)
+        *out = NULL;
+    else
+        memset(*out, 0, some);
+    return failed;
+}
+
+static void cuda_free_host(live_backend *b, void *p)
+{
+    live_cuda *c = cuda_of(b);
+    if (!p || cuda_use_idle(c, NULL))
+        return;
+    forget_graphs(c); // one of them may write to it
+    cudaStreamSynchronize(c->stream);
+    cudaFreeHost(p);
+}
+
+static dsc_dtype cuda_cache_dtype(dsc_dtype weights)
+{
+    return weights;
+}
+
+static int cuda_memory(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    size_t available = 0, total = 0;
+    int failed = cuda_use(c, err);
+    if (!failed)
+        failed = cuda_check(c, cudaMemGetInfo(&available, &total), "cudaMemGetInfo", err);
+    *free_bytes = (double)available;
+    *total_bytes = (double)total;
+    return failed;
+}
+
+// --- passes ------------------------------------------------------------------------------------
+
+// Writes `count` numbers of a list at *at, which moves on, and says where they will be on the
+// device; NULL when there is no list.
+template <typename T>
+static const T *pack(char *host, const char *device, size_t *at, const T *list, int64_t count)
+{
+    const size_t begin = *at;
+    if (!list)
+        return NULL;
+    if (host)
+        memcpy(host + begin, list, (size_t)count * sizeof *list);
+    *at += (size_t)count * sizeof *list;
+    return (const T *)(device + begin);
+}
+
+// Packs the lists into `host` (NULL: only counts) and returns their bytes.
+static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, const char *device)
+{
+    size_t at = 0;
+    const int32_t prefix = (int32_t)batch->prefix;
+    cuda_law law = {};
+    if (batch->law) // of a temperature that has no reciprocal: as in theory/rows/softmax.c
+        law = {fmin(1 / batch->law->temperature, 1e300), batch->law->top_p, batch->law->top_k};
+    pass->tokens = batch->tokens;
+    pass->sequences = batch->sequences;
+    pass->outputs = batch->outputs;
+    pass->words = batch->mask ? batch->words : 0;
+    pass->mask = pack(host, device, &at, batch->mask, batch->tokens * batch->words);
+    pass->law = pack(host, device, &at, batch->law ? &law : NULL, 1);
+    pass->prefix = pack(host, device, &at, &prefix, 1);
+    pass->token = pack(host, device, &at, batch->token, batch->tokens * batch->sequences);
+    pass->position = pack(host, device, &at, batch->position, batch->tokens);
+    pass->slot = pack(host, device, &at, batch->slot, batch->tokens);
+    pass->output = pack(host, device, &at, batch->output, batch->outputs);
+    pass->feature = pack(host, device, &at, batch->feature, batch->tokens);
+    return at;
+}
+
+// Bytes that lists of so many are given.
+static size_t lists_room(size_t bytes)
+{
+    return bytes < CUDA_LISTS / 2 ? (size_t)CUDA_LISTS : 2 * bytes;
+}
+
+static int reserve_stage(live_cuda *c, cuda_stage *s, size_t bytes, dsc_error *err)
+{
+    int failed = DSC_OK;
+    if (!s->copied)
+        failed = cuda_check(c, cudaEventCreateWithFlags(&s->copied, cudaEventDisableTiming),
+                            "cudaEventCreateWithFlags", err);
+    if (!failed) // of four passes ago
+        failed = cuda_check(c, cudaEventSynchronize(s->copied), "cudaEventSynchronize", err);
+    if (failed || bytes <= s->bytes)
+        return failed;
+    if (s->host)
+        cudaFreeHost(s->host);
+    s->host = NULL;
+    s->bytes = 0;
+    failed = cuda_check(c, cudaMallocHost(&s->host, lists_room(bytes)), "cudaMallocHost", err);
+    if (!failed)
+        s->bytes = lists_room(bytes);
+    return failed;
+}
+
+static int upload_lists(live_cuda *c, const live_batch *batch, dsc_error *err)
+{
+    const size_t bytes = pack_lists(&c->pass, batch, NULL, NULL);
+    int failed = DSC_OK;
+    if (bytes > c->lists_bytes) {
+        forget_graphs(c);
+        cudaStreamSynchronize(c->stream);
+        cudaFree(c->lists);
+        c->lists = NULL;
+        c->lists_bytes = 0;
+        failed = cuda_device_alloc(c, &c->lists, lists_room(bytes), err);
+        if (!failed)
+            c->lists_bytes = lists_room(bytes);
+    }
+    cuda_stage *s = &c->stage[c->next_stage];
+    c->next_stage = (c->next_stage + 1) % CUDA_STAGES;
+    if (!failed)
+        failed = reserve_stage(c, s, bytes, err);
+    if (failed)
+        return failed;
+    pack_lists(&c->pass, batch, (char *)s->host, (const char *)c->lists);
+    failed =
+        cuda_check(c, cudaMemcpyAsync(c->lists, s->host, bytes, cudaMemcpyHostToDevice, c->stream),
+                   "cudaMemcpyAsync", err);
+    return failed ? failed
+                  : cuda_check(c, cudaEventRecord(s->copied, c->stream), "cudaEventRecord", err);
+}
+
+static cuda_graph *find_graph(live_cuda *c, const void *owner, const live_batch *batch)
+{
+    for (int i = 0; i < CUDA_GRAPHS; i++) {
+        cuda_graph *g = &c->graph[i];
+        if (g->used && g->owner == owner && g->tokens == batch->tokens &&
+            g->sequences == batch->sequences && g->outputs == batch->outputs &&
+            g->words == batch->words && g->features == (batch->feature != NULL) &&
+            g->laws == cuda_laws_of(batch->law))
+            return g;
+    }
+    return NULL;
+}
+
+static cuda_graph *new_graph(live_cuda *c, const void *owner, const live_batch *batch)
+{
+    cuda_graph *g = c->graph;
+    for (int i = 1; i < CUDA_GRAPHS; i++) // a free place, or the one used longest ago
+        g = c->graph[i].used < g->used ? &c->graph[i] : g;
+    forget_graph(c, g);
+    g->used = c->passes;
+    g->owner = owner;
+    g->tokens = batch->tokens;
+    g->sequences = batch->sequences;
+    g->outputs = batch->outputs;
+    g->words = batch->words;
+    g->features = batch->feature != NULL;
+    g->laws = cuda_laws_of(batch->law);
+    return g;
+}
+
+static int cuda_begin(live_backend *b, const void *owner, const live_batch *batch, bool *replayed,
+                      dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    *replayed = false;
+    int failed = cuda_use_idle(c, err);
+    c->lost = c->follows = false;
+    c->passes++;
+    c->batch = batch;
+    c->current = NULL;
+    if (failed)
+        return failed;
+    cuda_graph *g = NULL;
+    if (batch->tokens * batch->sequences <= CUDA_CAPTURED_ROWS)
+        g = find_graph(c, owner, batch);
+    if (g && g->vocab)
+        failed = cuda_check_tokens(batch, g->vocab, g->learned, err);
+    if (!failed)
+        failed = upload_lists(c, batch, err);
+    if (failed || batch->tokens * batch->sequences > CUDA_CAPTURED_ROWS)
+        return failed;
+    g = find_graph(c, owner, batch); // the upload may have made all be forgotten
+    if (!g)
+        g = new_graph(c, owner, batch);
+    g->used = c->passes;
+    if (g->exec) {
+        *replayed = true;
+        return cuda_check(c, cudaGraphLaunch(g->exec, c->stream), "cudaGraphLaunch", err);
+    }
+    g->scratch = 0;
+    if (!g->ran) { // runs as it comes this time
+        c->current = g;
+        return DSC_OK;
+    }
+    // Other threads may do with their devices what they like meanwhile.
+    failed = cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
+                        "cudaStreamBeginCapture", err);
+    c->capturing = !failed;
+    c->current = failed ? NULL : g;
+    return failed;
+}
+
+static int cuda_end(live_backend *b, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    c->batch = NULL;
+    c->follows = c->follows && !c->capturing;
+    if (c->lost)
+        return dsc_fail(err, DSC_EUSAGE, "%s: a pass was interrupted by work outside of it",
+                        b->device);
+    cuda_graph *const g = c->current;
+    if (g)
+        g->ran = !c->capturing;
+    if (!c->capturing)
+        return DSC_OK;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    int failed = cuda_use(c, err);
+    c->capturing = false;
+    if (!failed)
+        failed =
+            cuda_check(c, cudaStreamEndCapture(c->stream, &graph), "cudaStreamEndCapture", err);
+    if (!failed)
+        failed = cuda_check(c, cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate", err);
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (failed) // the next pass of this shape runs as it comes
+        return failed;
+    g->ran = true;
+    g->exec = exec;
+    return cuda_check(c, cudaGraphLaunch(exec, c->stream), "cudaGraphLaunch", err);
+}
+
+// --- opening and closing -----------------------------------------------------------------------
+
+static void cuda_close(live_backend *b)
+{
+    if (!b)
+        return;
+    live_cuda *c = cuda_of(b);
+    if (!cuda_use_idle(c, NULL)) {
+        if (c->stream)
+            cudaStreamSynchronize(c->stream);
+        forget_graphs(c);
+        cuda_close_blas(c);
+        cudaFree(c->lists);
+        for (int i = 0; i < CUDA_SCRATCHES; i++)
+            cudaFree(c->scratch[i]);
+        for (int i = 0; i < CUDA_STAGES; i++) {
+            if (c->stage[i].copied)
+                cudaEventDestroy(c->stage[i].copied);
+            if (c->stage[i].host)
+                cudaFreeHost(c->stage[i].host);
+        }
+        if (c->stream)
+            cudaStreamDestroy(c->stream);
+    }
+    free(c);
+}
+
+static const live_backend_type cuda_type = {
+    "cuda",          cuda_alloc,     cuda_free,   cuda_upload,      cuda_download, cuda_copy,
+    cuda_alloc_host, cuda_free_host, cuda_fill,   cuda_cache_dtype, cuda_memory,   cuda_begin,
+    cuda_end,        cuda_wait,      cuda_embed,  cuda_gather,      cuda_scatter,  cuda_norm,
+    cuda_product,    cuda_rotate,    cuda_attend, cuda_add,         cuda_select,   cuda_summarize,
+    cuda_fetch,      cuda_compare,   cuda_list,   cuda_leave,       cuda_move,     cuda_probe,
+    cuda_close,
+};
+
+// Stands for all kernels, which are compiled for the same devices.
+static __global__ void no_kernel()
+{
+}
+
+// The kernels can run on the device; *compiled: what for.
+static int check_kernels(live_cuda *c, const cudaDeviceProp *device, cudaFuncAttributes *compiled,
+                         dsc_error *err)
+{
+    static const int built[] = {__CUDA_ARCH_LIST__};
+    const cudaError_t e = cudaFuncGetAttributes(compiled, no_kernel);
+    if (e != cudaErrorNoKernelImageForDevice && e != cudaErrorInvalidDeviceFunction)
+        return cuda_check(c, e, "cudaFuncGetAttributes", err);
+    char list[128] = "";
+    size_t at = 0;
+    cudaGetLastError();
+    for (size_t i = 0; i < sizeof built / sizeof *built && at < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%d.%d", i ? ", " : "",
+                               built[i] / 100, built[i] / 10 % 10);
+    return dsc_fail(err, DSC_EABSENT,
+                    "%s: compute capability %d.%d, but the kernels were built for %s: configure "
+                    "with CUDA_ARCH=\"-gencode arch=compute_%d%d,code=sm_%d%d\"",
+                    c->base.device, device->major, device->minor, list, device->major,
+                    device->minor, device->major, device->minor);
+}
+
+static int prepare(live_cuda *c, dsc_error *err)
+{
+    cudaDeviceProp properties;
+    cudaFuncAttributes compiled;
+    int failed = cuda_use(c, err);
+    if (!failed)
+        failed = cuda_check(c, cudaGetDeviceProperties(&properties, c->ordinal),
+                            "cudaGetDeviceProperties", err);
+    if (failed)
+        return failed;
+    snprintf(c->base.device, sizeof c->base.device, "cuda:%d %.48s", c->ordinal, properties.name);
+    c->processors = properties.multiProcessorCount;
+    c->shared_bytes = properties.sharedMemPerBlockOptin;
+    if (properties.major < 8)
+        return dsc_fail(err, DSC_EABSENT, "%s: compute capability %d.%d; at least 8.0 is needed",
+                        c->base.device, properties.major, properties.minor);
+    failed = check_kernels(c, &properties, &compiled, err);
+    if (failed)
+        return failed;
+    // Kernels compiled for less do not wait for those before them (cuda_wait_previous).
+    c->overlap = properties.major >= 9 && compiled.ptxVersion >= 90;
+    return cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
+                      "cudaStreamCreateWithFlags", err);
+}
+
+extern "C" int live_cuda_devices(void)
+{
+    int n = 0;
+    if (cudaGetDeviceCount(&n) == cudaSuccess)
+        return n;
+    cudaGetLastError();
+    return 0;
+}
+
+extern "C" bool live_cuda_describe(int device, char *line, size_t bytes)
+{
+    cudaDeviceProp p;
+    if (device < 0 || device >= live_cuda_devices())
+        return false;
+    if (cudaGetDeviceProperties(&p, device) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    snprintf(line, bytes, "cuda:%d %s, %.1f GB, compute capability %d.%d, %d multiprocessors",
+             device, p.name, (double)p.totalGlobalMem * 1e-9, p.major, p.minor,
+             p.multiProcessorCount);
+    return true;
+}
+
+// Why CUDA counts no device.
+static int no_device(cudaError_t e, dsc_error *err)
+{
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver); // 0 when there is none
+    cudaRuntimeGetVersion(&runtime);
+    cudaGetLastError();
+    if (driver && e == cudaErrorInsufficientDriver)
+        return dsc_fail(err, DSC_EABSENT,
+                        "cuda: no device: the driver supports CUDA %d.%d < %d.%d, which this "
+                        "program was built with: update the NVIDIA driver",
+                        driver / 1000, driver / 10 % 100, runtime / 1000, runtime / 10 % 100);
+    return dsc_fail(err, DSC_EABSENT, "cuda: no device: %s",
+                    !driver            ? "there is no driver"
+                    : e != cudaSuccess ? cudaGetErrorString(e)
+                                       : "none is visible");
+}
+
+extern "C" int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err)
+{
+    int n = 0;
+    *out = NULL;
+    const cudaError_t e = cudaGetDeviceCount(&n);
+    if (e != cudaSuccess || n == 0)
+        return no_device(e, err);
+    if (device < 0 || device >= n)
+        return dsc_fail(err, DSC_EABSENT, "cuda:%d: no such device; there %s %d, from cuda:0",
+                        device, n == 1 ? "is" : "are", n);
+    void *memory = NULL;
+    int failed = dsc_alloc(&memory, 1, sizeof(live_cuda), err);
+    if (failed)
+        return failed;
+    live_cuda *c = (live_cuda *)memory;
+    c->base.type = &cuda_type;
+    c->base.threads = 1;
+    c->base.invariant = invariant;
+    c->base.prefetch_bytes = CUDA_PREFETCH;
+    c->ordinal = device;
+    snprintf(c->base.device, sizeof c->base.device, "cuda:%d", device);
+    failed = prepare(c, err);
+    if (failed)
+        cuda_close(&c->base);
+    else
+        *out = &c->base;
+    return failed;
+}

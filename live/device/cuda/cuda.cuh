@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the CUDA backend share: its state, launching with errors checked, and the few
+// device functions that every kernel needs.
+//
+// Passes. The lists of a pass (tokens, slots, mask, ...) lie at fixed places on the device, packed
+// in one block that `begin` uploads in one copy; kernels read them there, and also how long the
+// text is. What a kernel is launched with depends on the shape of a pass only, so a pass that was
+// captured in a graph once is replayed for longer texts and other tokens.
+//
+// Overlap. From compute capability 9.0 on a kernel that follows another one of ours is launched
+// before that one has ended (programmatic dependent launch), which hides the latency of the launch.
+// Each kernel begins with cuda_wait_previous() and touches nothing before but weights and the lists
+// of the pass, which are there before its first kernel; so a kernel that has ended implies that
+// everything before it has (blocks without work may return early when others of the grid wait). What is not ours (cuBLAS, copies) and what
+// follows it is launched in the ordinary way.
+#ifndef DSC_LIVE_CUDA_CUH
+#define DSC_LIVE_CUDA_CUH
+
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+#include "base/memory.h"
+#include "live/device/backend.h"
+}
+
+enum {
+    CUDA_LANES = 32,          // threads of a warp
+    CUDA_CAPTURED_ROWS = 128, // passes of more rows are not captured
+    CUDA_GRAPHS = 256,        // kept at most: a new one takes the place of the one used longest ago
+    CUDA_LISTS = 64 << 10,    // bytes of a pass's lists that there is room for at first
+    CUDA_STAGES = 4,          // uploads of lists that may be under way
+    CUDA_INVARIANT_ROWS = 128, // of every product of an invariant backend
+    CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS: what it recommends for compute capability 9.0
+    CUDA_PREFETCH = 16 << 20,  // bytes of weights; more push each other out of the L2 cache
+    CUDA_SHARED = 48 << 10,    // bytes of shared memory that a launch may ask for without more ado
+    CUDA_SHARED_KERNELS = 64,  // kernels that have asked for more and are remembered
+};
+
+// The law of a pass (live_sampling).
+typedef struct cuda_law {
+    double by; // 1 / temperature
+    double top_p;
+    int64_t top_k;
+} cuda_law;
+
+// The lists of the current pass on the device.
+typedef struct cuda_pass {
+    const uint64_t *mask;  // [tokens][words]
+    const cuda_law *law;   // [1] or NULL
+    const int32_t *prefix; // [1]
+    const int32_t *token, *position, *slot, *output, *feature;
+    int64_t tokens, sequences, outputs, words;
+} cuda_pass;
+
+// Memory that operations work in. It begins large enough for captured passes of most models, at
+// least doubles when it grows, and never shrinks. Growing forgets the graphs that work in it.
+typedef enum cuda_scratch_use {
+    CUDA_ACTIVATIONS, // in the weights' dtype, for cuBLAS
+    CUDA_PRODUCTS,    // of fixed shape, of an invariant backend
+    CUDA_PARTIALS,    // of the attention
+    CUDA_SUMS,        // of products whose k is split among blocks
+    CUDA_ARRIVALS,    // of blocks that wait for the last of a group: counters, 0 between launches
+    CUDA_LAWS,        // of what top-k and top-p keep
+    CUDA_MEETING,     // of laws that meet
+    CUDA_SCRATCHES,
+} cuda_scratch_use;
+
+// What is done for a law depends on whether it leaves out tokens.
+typedef enum cuda_laws { CUDA_NO_LAW, CUDA_ALL_TOKENS, CUDA_FILTERED } cuda_laws;
+
+static inline cuda_laws cuda_laws_of(const live_sampling *law)
+{
+    return !law                                 ? CUDA_NO_LAW
+           : law->top_k > 0 || law->top_p < 1.0 ? CUDA_FILTERED
+                                                : CUDA_ALL_TOKENS;
+}
+
+// A pass that was seen: first it runs as it comes (kernels and cuBLAS are loaded and scratch memory
+// grows), then it is captured, then replayed. A failure takes it back to the beginning.
+typedef struct cuda_graph {
+    uint64_t used; // when: the number of its last pass; 0: the place is free
+    const void *owner;
+    int64_t tokens, sequences, outputs, words;
+    bool features;
+    cuda_laws laws;
+    int64_t vocab, learned; // rows of the embeddings of tokens and positions; 0: none
+    bool ran;               // as it came, to its end
+    unsigned scratch;       // bit u: the captured pass works in cuda_scratch_use u
+    cudaGraphExec_t exec;   // NULL: not captured yet
+} cuda_graph;
+
+typedef struct cuda_stage {
+    void *host; // pinned
+    size_t bytes;
+    cudaEvent_t copied;
+} cuda_stage;
+
+// A kernel that has been allowed more than CUDA_SHARED bytes of dynamic shared memory.
+typedef struct cuda_allowance {
+    const void *kernel;
+    size_t bytes;
+} cuda_allowance;
+
+typedef struct live_cuda {
+    live_backend base;
+    int ordinal;
+    int processors;      // streaming multiprocessors
+    size_t shared_bytes; // of shared memory, at most, of a block
+    bool overlap;        // programmatic dependent launch
+    bool follows;        // the last work of the stream is a kernel of ours
+    cudaStream_t stream;
+    struct cuda_blas *blas; // NULL until a product needs it (blas.cu)
+
+    cuda_pass pass;
+    const live_batch *batch; // of the pass, or NULL
+    cuda_graph *current;     // of the pass; NULL when it is not to be captured
+    bool capturing;
+    bool lost; // the pass was being captured when something else was asked for
+
+    void *lists;
+    size_t lists_bytes;
+    cuda_stage stage[CUDA_STAGES];
+    int next_stage;
+    void *scratch[CUDA_SCRATCHES];
+    size_t scratch_bytes[CUDA_SCRATCHES];
+    cuda_graph graph[CUDA_GRAPHS];
+    uint64_t passes; // begun
+    cuda_allowance allowed[CUDA_SHARED_KERNELS];
+    int alloweds;
+} live_cuda;
+
+static inline live_cuda *cuda_of(live_backend *b)
+{
+    return (live_cuda *)b;
+}
+
+// 0, or the failure recorded: "cuda:0: CALL: what CUDA says".
+int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *err);
+// Makes the backend's device the thread's.
+int cuda_use(const live_cuda *c, dsc_error *err);
+// The same, outside a pass: a capture that was not ended (an operation failed) is thrown away.
+int cuda_use_idle(live_cuda *c, dsc_error *err);
+// Every token is in an embedding of `vocab` rows, every position in one of `learned` (0: any).
+int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err);
+// Memory of the device, not cleared; when it is short the message says how much there is.
+int cuda_device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err);
+// At least `bytes` of scratch memory. Growing waits for the stream.
+int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err);
+
+// Counters for `count` groups of blocks, which are 0; a kernel that uses them leaves them so
+// (atomicInc up to the number of blocks).
+int cuda_counters(live_cuda *c, int64_t count, unsigned **out, dsc_error *err);
+
+// Sets memory of the device to 0, in order.
+int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err);
+
+// Operations, in the files named.
+int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
+               const live_matrix *positions, dsc_error *err); // rows.cu
+int cuda_gather(live_backend *b, float *out, int64_t out_stride, const float *in, int64_t in_stride,
+                int64_t width, live_index list, dsc_error *err);
+int cuda_scatter(live_backend *b, float *out, const float *in, int64_t width, live_index list,
+                 dsc_error *err);
+int cuda_norm(live_backend *b, float *out, const float *in, const float *weight, const float *bias,
+              live_norm kind, double epsilon, int64_t rows, int64_t width, dsc_error *err);
+int cuda_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);
+int cuda_product(live_backend *b, void *out, const void *in, int64_t rows, const live_product *p,
+                 dsc_error *err); // product.cu
+// cuda_norm with a result in `dtype`.
+int cuda_norm_to(live_cuda *c, void *out, dsc_dtype dtype, const float *in, const float *weight,
+                 const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
+                 dsc_error *err); // rows.cu
+// out[rows][w->rows] = in times w transposed + beta out, `in` in w's dtype; by cuBLAS.
+int cuda_gemm(live_cuda *c, float *out, const live_matrix *w, const void *in, int64_t rows,
+              float beta, dsc_error *err); // blas.cu
+void cuda_close_blas(live_cuda *c);
+int cuda_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
+                const live_cache *cache, int64_t layer, dsc_error *err); // rotate.cu
+int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
+                const live_cache *cache, int64_t layer, dsc_error *err); // attend.cu
+int cuda_select(live_backend *b, int32_t *token, float *margin, const float *logits, int64_t rows,
+                int64_t vocab, dsc_error *err); // select.cu
+int cuda_summarize(live_backend *b, live_kept *kept, double *sum, float *peak, const int32_t *token,
+                   const float *logits, int64_t rows, int64_t vocab,
+                   dsc_error *err); // summarize.cu
+// Into peak as cuda_summarize, and into kept of the rows that are not left out.
+int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, const float *logits,
+             int64_t rows, int64_t vocab, dsc_error *err); // cut.cu
+int cuda_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_laws *laws,
+                 int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab,
+                 dsc_error *err); // meet.cu
+int cuda_list(live_backend *b, dsc_mass *out, const live_laws *laws, const uint64_t *wanted,
+              int64_t count, int64_t vocab, dsc_error *err);
+int cuda_leave(live_backend *b, live_left *out, const live_laws *laws, const dsc_rest *rest,
+               double u, int64_t vocab, dsc_error *err);
+int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
+              uint64_t stream, double limit, dsc_error *err); // memory.cu
+int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,
+              int64_t to, dsc_error *err);
+int cuda_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error *err); // probe.cu
+
+static inline int64_t cuda_blocks(int64_t count, int64_t each)
+{
+    return (count + each - 1) / each;
+}
+
+// Threads of a block that goes over `width` numbers, `each` per thread: whole warps, 1024 at most.
+static inline int cuda_threads(int64_t width, int64_t each)
+{
+    int64_t n = cuda_blocks(cuda_blocks(width, each), CUDA_LANES) * CUDA_LANES;
+    return (int)(n < 1024 ? n : 1024);
+}
+
+// The blocks of a launch. Unlike a dim3 it holds any count, so that cuda_launch can refuse one that
+// is too large before it is cut to 32 bits.
+struct cuda_grid {
+    int64_t x, y, z;
+    cuda_grid(int64_t nx, int64_t ny = 1, int64_t nz = 1) : x(nx), y(ny), z(nz)
+    {
+    }
+    cuda_grid(dim3 g) : x(g.x), y(g.y), z(g.z)
+    {
+    }
+};
+
+// Fails unless CUDA can launch `kernel` with so many blocks, and with so much dynamic shared memory
+// a block, which it must be told of once when there is much.
+int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
+                      size_t shared_bytes, dsc_error *err);
+
+// kernel<<<grid, threads, shared_bytes>>>(args...) on the backend's stream; the kernel finds its
+// dynamic shared memory by cuda_dynamic_shared().
+template <typename... P, typename... A>
+int cuda_launch_shared(live_cuda *c, const char *name, void (*kernel)(P...), cuda_grid grid,
+                       int threads, size_t shared_bytes, dsc_error *err, A... args)
+{
+    const int failed = cuda_check_launch(c, name, (const void *)kernel, grid, shared_bytes, err);
+    if (failed)
+        return failed;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z);
+    config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = c->stream;
+    config.attrs = &attribute;
+    config.numAttrs = c->overlap && c->follows ? 1 : 0;
+    c->follows = true;
+    return cuda_check(c, cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...), name, err);
+}
+
+// The same without dynamic shared memory.
+template <typename... P, typename... A>
+int cuda_launch(live_cuda *c, const char *name, void (*kernel)(P...), cuda_grid grid, int threads,
+                dsc_error *err, A... args)
+{
+    return cuda_launch_shared(c, name, kernel, grid, threads, 0, err, args...);
+}
+
+// --- on the device --------------------------------------------------------------------------
+
+__device__ __forceinline__ void cuda_wait_previous()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+// The dynamic shared memory of the block, 128-byte aligned: cuda_launch_shared says how much.
+__device__ __forceinline__ void *cuda_dynamic_shared()
+{
+#ifdef __CUDACC__
+    extern __shared__ __align__(128) unsigned char cuda_shared_memory[];
+    return cuda_shared_memory;
+#else
+    return emulated::dynamic_shared;
+#endif
+}
+
+__device__ __forceinline__ float cuda_float(float x)
+{
+    return x;
+}
+__device__ __forceinline__ float cuda_float(__half x)
+{
+    return __half2float(x);
+}
+__device__ __forceinline__ float cuda_float(__nv_bfloat16 x)
+{
+    return __bfloat162float(x);
+}
+
+// To the nearest, ties to even.
+template <typename T> __device__ __forceinline__ T cuda_round(float x);
+template <> __device__ __forceinline__ float cuda_round<float>(float x)
+{
+    return x;
+}
+template <> __device__ __forceinline__ __half cuda_round<__half>(float x)
+{
+    return __float2half_rn(x);
+}
+template <> __device__ __forceinline__ __nv_bfloat16 cuda_round<__nv_bfloat16>(float x)
+{
+    return __float2bfloat16_rn(x);
+}
+
+// Element i of an array whose dtype is known at run time.
+__device__ __forceinline__ float cuda_element(const void *p, dsc_dtype dtype, int64_t i)
+{
+    if (dtype == DSC_F32)
+        return ((const float *)p)[i];
+    if (dtype == DSC_F16)
+        return __half2float(((const __half *)p)[i]);
+    return __bfloat162float(((const __nv_bfloat16 *)p)[i]);
+}
+
+// Element i of such an array, rounded.
+__device__ __forceinline__ void cuda_store(void *out, dsc_dtype dtype, int64_t i, float x)
+{
+    if (dtype == DSC_F32)
+        ((float *)out)[i] = x;
+    else if (dtype == DSC_F16)
+        ((__half *)out)[i] = cuda_round<__half>(x);
+    else
+        ((__nv_bfloat16 *)out)[i] = cuda_round<__nv_bfloat16>(x);
+}
+
+// Eight numbers from a 16-byte aligned address, in one load (F32: two).
+__device__ __forceinline__ void cuda_unpack(float (&v)[8], uint4 w, __nv_bfloat16)
+{
+    const uint32_t u[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        v[2 * i] = __uint_as_float(u[i] << 16);
+        v[2 * i + 1] = __uint_as_float(u[i] & 0xffff0000u);
+    }
+}
+__device__ __forceinline__ void cuda_unpack(float (&v)[8], uint4 w, __half)
+{
+    const uint32_t u[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        v[2 * i] = __half2float(__ushort_as_half((unsigned short)(u[i] & 0xffffu)));
+        v[2 * i + 1] = __half2float(__ushort_as_half((unsigned short)(u[i] >> 16)));
+    }
+}
+template <typename T> __device__ __forceinline__ void cuda_load8(float (&v)[8], const T *p)
+{
+    cuda_unpack(v, *(const uint4 *)p, T());
+}
+template <> __device__ __forceinline__ void cuda_load8<float>(float (&v)[8], const float *p)
+{
+    const float4 a = ((const float4 *)p)[0], b = ((const float4 *)p)[1];
+    v[0] = a.x, v[1] = a.y, v[2] = a.z, v[3] = a.w;
+    v[4] = b.x, v[5] = b.y, v[6] = b.z, v[7] = b.w;
+}
+
+// Over a warp; every lane gets the result, in the same order of operations.
+__device__ __forceinline__ float cuda_warp_sum(float x)
+{
+#pragma unroll
+    for (int step = CUDA_LANES / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+__device__ __forceinline__ float cuda_warp_max(float x)
+{
+#pragma unroll
+    for (int step = CUDA_LANES / 2; step > 0; step /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+    return x;
+}
+
+// Over a block of at most 1024 threads, whole warps; every thread gets the result.
+__device__ __forceinline__ float cuda_block_sum(float x)
+{
+    __shared__ float part[CUDA_LANES];
+    const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
+    const int warps = blockDim.x / CUDA_LANES;
+    x = cuda_warp_sum(x);
+    __syncthreads(); // `part` may still be read from the sum before
+    if (lane == 0)
+        part[warp] = x;
+    __syncthreads();
+    return cuda_warp_sum(lane < warps ? part[lane] : 0.0f);
+}
+
+#endif

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: Apache-2.0
+// What top-k and top-p keep of rows of logits: the first tokens in an order, the likeliest first,
+// of equals the lower id. The exponentials of all tokens go into bins by depth; the bin with the
+// cut is found by a scan and its tokens are sorted. Where a bin holds too many, it is divided
+// further, by the floats there are between its ends. All sums are of integers, so they do not
+// depend on the order in which threads come to them.
+//
+// Four kernels follow one another, each of them less than 1 us to begin. Of 1 to 8 rows of 128 k,
+// which the L2 cache holds: the first two read a row with 63 blocks of threads, 2 us for latency
+// and 3 us with some 30 additions to bins by each thread. Then one block per row: scan and ends of
+// the bin 2 us; its tokens 1 to 5 us, as blocks of tokens with lower peaks are not read; sorting
+// 1024 of them 55 steps of 20 to 30 ns. The sums take 2 us (summarize.cu). A row that has to be
+// divided takes 5 to 10 us more each time.
+#include "live/device/cuda/law.cuh"
+
+#include <float.h>
+
+enum {
+    CUT_BINS = 1024,         // as many as the threads of a row
+    CUT_DEEP = CUT_BINS - 1, // the last one, of all that is deeper than the others
+    CUT_LISTED = CUT_BINS,   // tokens that are sorted, at most
+    CUT_UNIT = 62,           // weights are counted in 2^-62 of the likeliest token's
+    CUT_TOGETHER = 4,        // blocks of tokens that a warp has under way
+    CUT_LOGITS = 64,         // bins for top-k reach so deep at least
+};
+
+// --- amounts -------------------------------------------------------------------------------------
+
+// Of some tokens: how many, and their weight, high 2^32 + low units.
+typedef struct amount {
+    unsigned long long low, high;
+    uint32_t count;
+} amount;
+
+static __device__ __forceinline__ amount amount_sum(amount a, amount b)
+{
+    const amount sum = {a.low + b.low, a.high + b.high, a.count + b.count};
+    return sum;
+}
+
+// Of what b is a part of.
+static __device__ __forceinline__ amount amount_rest(amount a, amount b)
+{
+    const amount rest = {a.low - b.low, a.high - b.high, a.count - b.count};
+    return rest;
+}
+
+static __device__ __forceinline__ amount amount_times(amount a, uint32_t times)
+{
+    const amount product = {a.low * times, a.high * times, a.count * times};
+    return product;
+}
+
+static __device__ __forceinline__ double amount_weight(amount a)
+{
+    return (double)a.high * 0x1p-30 + (double)a.low * 0x1p-62; // 32 - CUT_UNIT, -CUT_UNIT
+}
+
+static __device__ __forceinline__ amount amount_of(const law_row *r, float x, bool weighted)
+{
+    const unsigned long long w =
+        weighted ? (unsigned long long)(law_weight(r, x) * (double)(1ull << CUT_UNIT)) : 0;
+    const amount a = {w & 0xffffffffu, w >> 32, 1};
+    return a;
+}
+
+// From `step` lanes below; lanes that have none there get their own.
+static __device__ __forceinline__ amount amount_from(amount a, int step)
+{
+    a.low = __shfl_up_sync(0xffffffffu, a.low, step);
+    a.high = __shfl_up_sync(0xffffffffu, a.high, step);
+    a.count = __shfl_up_sync(0xffffffffu, a.count, step);
+    return a;
+}
+
+// The sum of this lane's and those below.
+static __device__ __forceinline__ amount scan_warp(amount a)
+{
+    const int lane = threadIdx.x % CUDA_LANES;
+#pragma unroll
+    for (int step = 1; step < CUDA_LANES; step *= 2) {
+        const amount below = amount_from(a, step);
+        a = lane >= step ? amount_sum(a, below) : a;
+    }
+    return a;
+}
+
+// The sum of this thread's and those of all threads below.
+static __device__ amount scan_block(amount a)
+{
+    __shared__ amount part[CUDA_LANES];
+    const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
+    const int warps = blockDim.x / CUDA_LANES;
+    const amount none = {};
+    a = scan_warp(a);
+    __syncthreads(); // `part` may still be read from the scan before
+    if (lane == CUDA_LANES - 1)
+        part[warp] = a;
+    __syncthreads();
+    if (warp == 0)
+        part[lane] = scan_warp(lane < warps ? part[lane] : none);
+    __syncthreads();
+    return warp > 0 ? amount_sum(part[warp - 1], a) : a;
+}
+
+// --- bins ----------------------------------------------------------------------------------------
+
+// On the device, of a row, beside the scale of its bins.
+typedef struct row_bins {
+    unsigned long long low[CUT_BINS], high[CUT_BINS];
+    uint32_t count[CUT_BINS];
+    float scale;
+    uint32_t unused;
+} row_bins;
+
+// In shared memory, where only numbers of 32 bits are added in one step: weights in three parts.
+typedef struct block_bins {
+    uint32_t count[CUT_BINS], part[3][CUT_BINS];
+} block_bins;
+
+static __device__ __forceinline__ void bins_clear(block_bins *b)
+{
+    for (int i = threadIdx.x; i < CUT_BINS; i += blockDim.x)
+        b->count[i] = b->part[0][i] = b->part[1][i] = b->part[2][i] = 0;
+}
+
+// What an addition carries is known from what was there before it.
+static __device__ __forceinline__ void bins_add(block_bins *b, int bin, amount a)
+{
+    atomicAdd(&b->count[bin], a.count);
+    const uint32_t first = (uint32_t)a.low;
+    unsigned long long more = a.high + (a.low >> 32);
+    if (first)
+        more += atomicAdd(&b->part[0][bin], first) > UINT32_MAX - first ? 1 : 0;
+    const uint32_t second = (uint32_t)more;
+    more >>= 32;
+    if (second)
+        more += atomicAdd(&b->part[1][bin], second) > UINT32_MAX - second ? 1 : 0;
+    if (more)
+        atomicAdd(&b->part[2][bin], (uint32_t)more);
+}
+
+static __device__ __forceinline__ amount bins_read(const block_bins *b, int bin)
+{
+    const amount a = {b->part[0][bin], b->part[1][bin] | (unsigned long long)b->part[2][bin] << 32,
+                      b->count[bin]};
+    return a;
+}
+
+// Bins of one depth each, so that the deepest token there is, or what matters for top-p, is in the
+// last but one: what is deeper than `useful` is less than top-p leaves out. Every warp finds it.
+static __device__ float bins_scale(const law_row *r, const float *least, int64_t chunks,
+                                   int64_t vocab, const cuda_law *law)
+{
+    float x = INFINITY;
+    for (int64_t i = threadIdx.x % CUDA_LANES; i < chunks; i += CUDA_LANES)
+        x = fminf(x, least[i]);
+    x = -cuda_warp_max(-x);
+    const double depth = (double)r->most - (double)x;
+    double useful = log((double)vocab / fmax(1.0 - law->top_p, 1e-15)) / r->by;
+    if (law->top_k > 0)
+        useful = fmax(useful, (double)CUT_LOGITS);
+    return (float)fmin((CUT_DEEP - .5) / fmin(depth, useful), (double)FLT_MAX);
+}
+
+static __device__ __forceinline__ int bin_of(float most, float scale, float x)
+{
+    const float depth = (most - x) * scale;
+    return depth < (float)CUT_DEEP ? (int)depth : CUT_DEEP;
+}
+
+// --- places --------------------------------------------------------------------------------------
+
+// Floats in the order of tokens: the larger first. Zeros are equal.
+static __device__ __forceinline__ uint32_t place_of(float x)
+{
+    const uint32_t bits = __float_as_uint(x + 0.0f);
+    return bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
+}
+
+static __device__ __forceinline__ float place_logit(uint32_t place)
+{
+    return __uint_as_float(place & 0x80000000u ? place : ~place & 0x7fffffffu);
+}
+
+// The first place of a bin or of one behind it. A warp asks at 32 places at once.
+static __device__ uint32_t bin_begin(float most, float scale, int bin)
+{
+    const uint32_t lane = threadIdx.x % CUDA_LANES;
+    uint32_t from = place_of(most), n = place_of(-INFINITY) + 1 - from; // it is in [from, from + n]
+    while (n > 0) {
+        const uint32_t each = n / CUDA_LANES + 1, at = lane * each + each - 1;
+        const bool before = at < n && bin_of(most, scale, place_logit(from + at)) < bin;
+        const uint32_t passed = (uint32_t)__ffs((int)~__ballot_sync(0xffffffffu, before)) - 1;
+        from += passed * each;
+        n = min(each - 1, n - passed * each);
+    }
+    return from;
+}
+
+// --- passes over all tokens ----------------------------------------------------------------------
+
+// Peaks, as in summarize.cu; of each chunk the least logit; and nothing is in the bins yet.
+static __global__ void peaks_kernel(float *peak, float *least, row_bins *bins, const int32_t *token,
+                                    const float *logits, int64_t vocab, int64_t blocks,
+                                    const cuda_law *law)
+{
+    cuda_wait_previous();
+    __shared__ float part[LAW_THREADS / CUDA_LANES];
+    const int64_t row = blockIdx.y;
+    const int64_t b = (int64_t)blockIdx.x * LAW_BLOCKS + threadIdx.x / LAW_LANES;
+    uint32_t *const word = (uint32_t *)(bins + row);
+    for (size_t i = (size_t)blockIdx.x * LAW_THREADS + threadIdx.x; i < sizeof *bins / sizeof *word;
+         i += (size_t)gridDim.x * LAW_THREADS)
+        word[i] = 0;
+    law_row r;
+    if (!law_of(&r, row, token, logits, vocab, law))
+        return;
+    float v[LAW_EACH], low = INFINITY;
+    law_load(v, r.x, b, vocab, NAN); // neither the least nor the largest
+#pragma unroll
+    for (int i = 0; i < LAW_EACH; i++)
+        low = fminf(low, v[i]);
+    low = -cuda_warp_max(-low);
+    const float most = law_peak(v);
+    if (b < blocks && threadIdx.x % LAW_LANES == 0)
+        peak[row * blocks + b] = most;
+    if (threadIdx.x % CUDA_LANES == 0)
+        part[threadIdx.x / CUDA_LANES] = low;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int i = 1; i < LAW_THREADS / CUDA_LANES; i++)
+            low = fminf(low, part[i]);
+        least[row * gridDim.x + blockIdx.x] = low;
+    }
+}
+
+// The amounts of all tokens into the bins; weights when top-p is on.
+static __global__ void bins_kernel(row_bins *bins, const float *least, const int32_t *token,
+                                   const float *logits, int64_t vocab, const cuda_law *law)
+{
+    cuda_wait_previous();
+    __shared__ block_bins mine;
+    const int64_t row = blockIdx.y, first = (int64_t)blockIdx.x * LAW_CHUNK + threadIdx.x;
+    law_row r;
+    if (!law_of(&r, row, token, logits, vocab, law))
+        return;
+    const bool weighted = law->top_p < 1.0;
+    float v[LAW_EACH];
+#pragma unroll
+    for (int i = 0; i < LAW_EACH; i++)
+        v[i] = first + i * LAW_THREADS < vocab ? r.x[first + i * LAW_THREADS] : NAN;
+    const float scale = bins_scale(&r, least + row * gridDim.x, gridDim.x, vocab, law);
+    bins_clear(&mine);
+    __syncthreads();
+    amount deep = {};
+#pragma unroll
+    for (int i = 0; i < LAW_EACH; i++) {
+        if (isnan(v[i]))
+            continue;
+        const amount a = amount_of(&r, v[i], weighted);
+        const int bin = bin_of(r.most, scale, v[i]);
+        if (bin == CUT_DEEP)
+            deep = amount_sum(deep, a);
+        else
+            bins_add(&mine, bin, a);
+    }
+    // Threads that add to one bin wait for each other; most tokens of many laws are deep.
+    if (__ballot_sync(0xffffffffu, deep.count > 0)) {
+        deep = scan_warp(deep);
+        if (threadIdx.x % CUDA_LANES == CUDA_LANES - 1)
+            bins_add(&mine, CUT_DEEP, deep);
+    }
+    __syncthreads();
+    row_bins *const out = bins + row;
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        out->scale = scale;
+    for (int i = threadIdx.x; i < CUT_BINS; i += LAW_THREADS) {
+        const amount a = bins_read(&mine, i);
+        if (a.count == 0)
+            continue;
+        atomicAdd(&out->count[i], a.count);
+        if (weighted) {
+            atomicAdd(&out->low[i], a.low);
+            atomicAdd(&out->high[i], a.high);
+        }
+    }
+}
+
+// --- the cut of a row ----------------------------------------------------------------------------
+
+// So many tokens, or, when that is 0, so much weight, are to be kept.
+typedef struct wanted {
+    uint32_t count;
+    double weight;
+} wanted;
+
+static __device__ __forceinline__ bool reached(amount a, const wanted *w)
+{
+    return w->count ? a.count >= w->count : amount_weight(a) >= w->weight;
+}
+
+// Places [from, to], with the cut among them: what is above them, and what is in them.
+typedef struct stretch {
+    uint32_t from, to;
+    amount above, in;
+} stretch;
+
+// What a block of threads finds.
+typedef struct found {
+    uint32_t place; // of the last token that is kept
+    int32_t token;
+    uint32_t bin;
+    amount above, in; // of the bin; `above` of a cut: all that is kept, with what equals the last
+} found;
+
+typedef struct row_job {
+    law_row r;
+    const float *peak;
+    int64_t vocab, blocks;
+    bool weighted;
+} row_job;
+
+// visit(place, token) for each token whose place is in [from, to]: a warp per block of tokens.
+template <typename F>
+static __device__ __forceinline__ void each_within(const row_job *j, uint32_t from, uint32_t to,
+                                                   F visit)
+{
+    const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
+    const int warps = blockDim.x / CUDA_LANES;
+    for (int64_t first = warp; first < j->blocks; first += warps * CUT_TOGETHER) {
+        float v[CUT_TOGETHER][LAW_BLOCK / CUDA_LANES];
+#pragma unroll
+        for (int k = 0; k < CUT_TOGETHER; k++) {
+            const int64_t b = first + k * warps;
+            const bool any = b < j->blocks && place_of(j->peak[b]) <= to;
+#pragma unroll
+            for (int i = 0; i < LAW_BLOCK / CUDA_LANES; i++) {
+                const int64_t at = b * LAW_BLOCK + i * CUDA_LANES + lane;
+                v[k][i] = any && at < j->vocab ? j->r.x[at] : NAN;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < CUT_TOGETHER; k++)
+#pragma unroll
+            for (int i = 0; i < LAW_BLOCK / CUDA_LANES; i++) {
+                const uint32_t place = place_of(v[k][i]);
+                if (!isnan(v[k][i]) && place >= from && place <= to)
+                    visit(place,
+                          (int32_t)((first + k * warps) * LAW_BLOCK + i * CUDA_LANES + lane));
+            }
+    }
+}
+
+// The bin in which what is wanted is reached, of bins [blockDim.x] of which this thread has `mine`
+// and `upto` all up to it; `above` is what comes before the bins.
+static __device__ void find_bin(found *f, amount above, amount upto, amount mine, const wanted *w)
+{
+    upto = amount_sum(above, upto);
+    const amount before = amount_rest(upto, mine);
+    __syncthreads(); // *f may still be read
+    if (reached(upto, w) && !reached(before, w)) {
+        f->bin = threadIdx.x;
+        f->above = before;
+        f->in = mine;
+    }
+    __syncthreads();
+}
+
+// Divides a stretch into bins of equally many places and takes that with the cut.
+static __device__ void divide(stretch *s, const row_job *j, const wanted *w, found *f,
+                              block_bins *bins)
+{
+    const uint32_t from = s->from;
+    int shift = 0;
+    while ((s->to - from) >> shift >= CUT_BINS)
+        shift++;
+    __syncthreads(); // the bins may still be read
+    bins_clear(bins);
+    __syncthreads();
+    each_within(j, from, s->to, [&](uint32_t place, int32_t) {
+        bins_add(bins, (int)((place - from) >> shift),
+                 amount_of(&j->r, place_logit(place), j->weighted));
+    });
+    __syncthreads();
+    const amount mine = bins_read(bins, threadIdx.x);
+    find_bin(f, s->above, scan_block(mine), mine, w);
+    s->from = from + (f->bin << shift);
+    s->to = min(s->to, s->from + ((1u << shift) - 1));
+    s->above = f->above;
+    s->in = f->in;
+}
+
+// Sorts list[n], at most as many as there are threads (Batcher 1968). Returns when all is done.
+static __device__ void sort_list(unsigned long long *list, int n)
+{
+    int size = 1;
+    while (size < n)
+        size *= 2;
+    const int i = threadIdx.x;
+    if (i >= n && i < size)
+        list[i] = ~0ull;
+    for (int run = 2; run <= size; run *= 2)
+        for (int step = run / 2; step > 0; step /= 2) {
+            __syncthreads();
+            const int other = i ^ step;
+            if (i >= size || other < i)
+                continue;
+            const unsigned long long a = list[i], b = list[other];
+            if ((a > b) == ((i & run) == 0)) {
+                list[i] = b;
+                list[other] = a;
+            }
+        }
+    __syncthreads();
+}
+
+// The cut of a stretch of few tokens, into *f.
+static __device__ void cut_listed(const stretch *s, const row_job *j, const wanted *w, found *f,
+                                  unsigned long long *list)
+{
+    __shared__ uint32_t listed;
+    if (threadIdx.x == 0)
+        listed = 0;
+    __syncthreads();
+    each_within(j, s->from, s->to, [&](uint32_t place, int32_t token) {
+        list[atomicAdd(&listed, 1u)] = (unsigned long long)place << 32 | (uint32_t)token;
+    });
+    __syncthreads();
+    const uint32_t n = listed, i = threadIdx.x;
+    sort_list(list, (int)n);
+    const uint32_t place = i < n ? (uint32_t)(list[i] >> 32) : 0;
+    const amount none = {}, mine = i < n ? amount_of(&j->r, place_logit(place), j->weighted) : none;
+    const amount upto = amount_sum(s->above, scan_block(mine));
+    if (i < n && reached(upto, w) && !reached(amount_rest(upto, mine), w)) {
+        f->place = place;
+        f->token = (int32_t)(uint32_t)list[i];
+    }
+    __syncthreads();
+    if (i < n && place == f->place && (i + 1 == n || (uint32_t)(list[i + 1] >> 32) != place))
+        f->above = upto;
+    __syncthreads();
+}
+
+// The m-th of the tokens at a place, m >= 1, in the order of their ids, into f->token.
+static __device__ void find_equal(const row_job *j, uint32_t place, uint32_t m, found *f)
+{
+    enum { EACH = 8 };
+    const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
+    __shared__ uint32_t part[CUDA_LANES];
+    uint32_t before = 0;
+    for (int64_t first = 0; before < m && first < j->vocab; first += EACH * blockDim.x) {
+        bool equal[EACH];
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            const int64_t at = first + i * blockDim.x + threadIdx.x;
+            equal[i] = at < j->vocab && place_of(j->r.x[at]) == place;
+        }
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            const uint32_t count = (uint32_t)__syncthreads_count(equal[i]);
+            if (before < m && before + count >= m) {
+                const uint32_t in_warp = __ballot_sync(0xffffffffu, equal[i]);
+                uint32_t mine = before + (uint32_t)__popc(in_warp & ((2u << lane) - 1));
+                if (lane == 0)
+                    part[warp] = (uint32_t)__popc(in_warp);
+                __syncthreads();
+                for (int other = 0; other < warp; other++)
+                    mine += part[other];
+                if (equal[i] && mine == m)
+                    f->token = (int32_t)(first + i * blockDim.x + threadIdx.x);
+            }
+            before += count;
+        }
+    }
+    __syncthreads();
+}
+
+// The cut among many tokens that are equal.
+static __device__ void cut_equal(const stretch *s, const row_job *j, const wanted *w, found *f)
+{
+    const amount one = amount_of(&j->r, place_logit(s->from), j->weighted);
+    uint32_t low = 1, m = s->in.count; // so many of them are enough
+    while (low < m) {
+        const uint32_t middle = low + (m - low) / 2;
+        if (reached(amount_sum(s->above, amount_times(one, middle)), w))
+            m = middle;
+        else
+            low = middle + 1;
+    }
+    if (threadIdx.x == 0) {
+        f->place = s->from;
+        f->above = amount_sum(s->above, s->in);
+    }
+    if (w->count) // all that are equal are kept
+        __syncthreads();
+    else
+        find_equal(j, s->from, m, f);
+}
+
+// The cut where what is wanted is reached, of bins as they are given to find_bin.
+static __device__ void cut(found *f, amount upto, amount mine, float scale, const row_job *j,
+                           const wanted *w)
+{
+    __shared__ union {
+        block_bins bins;
+        unsigned long long list[CUT_LISTED];
+    } room;
+    __shared__ uint32_t begin[2]; // of the bin and of the next
+    const int warp = threadIdx.x / CUDA_LANES;
+    const amount none = {};
+    find_bin(f, none, upto, mine, w);
+    if (warp < 2) {
+        const uint32_t place = bin_begin(j->r.most, scale, (int)f->bin + warp);
+        if (threadIdx.x % CUDA_LANES == 0)
+            begin[warp] = place;
+    }
+    __syncthreads();
+    stretch s = {begin[0], begin[1] - 1, f->above, f->in};
+    while (s.in.count > CUT_LISTED && s.from < s.to)
+        divide(&s, j, w, f, &room.bins);
+    __syncthreads(); // *f and the room may still be read
+    if (s.in.count <= CUT_LISTED)
+        cut_listed(&s, j, w, f, room.list);
+    else
+        cut_equal(&s, j, w, f);
+}
+
+// A block per row.
+static __global__ void __launch_bounds__(CUT_BINS)
+    cut_kernel(live_kept *kept, const float *peak, const row_bins *bins, const int32_t *token,
+               const float *logits, int64_t vocab, int64_t blocks, const cuda_law *law)
+{
+    cuda_wait_previous();
+    __shared__ found f;
+    __shared__ double total;
+    const int64_t row = blockIdx.x;
+    row_job j = {{}, peak + row * blocks, vocab, blocks, law->top_p < 1.0};
+    if (!law_of(&j.r, row, token, logits, vocab, law))
+        return;
+    const row_bins *const b = bins + row;
+    const float scale = b->scale;
+    const int i = threadIdx.x;
+    const amount mine = {b->low[i], b->high[i], b->count[i]}, upto = scan_block(mine);
+    live_kept keep = {-INFINITY, (int32_t)vocab};
+    if (i == CUT_BINS - 1)
+        total = amount_weight(upto);
+    __syncthreads();
+    double all = total;
+    if (law->top_k > 0 && law->top_k < vocab) {
+        const wanted w = {(uint32_t)law->top_k, 0.0};
+        cut(&f, upto, mine, scale, &j, &w);
+        all = amount_weight(f.above);
+        keep.least = place_logit(f.place);
+    }
+    if (j.weighted) { // which what top-k keeps is enough for
+        const wanted w = {0, law->top_p * all};
+        cut(&f, upto, mine, scale, &j, &w);
+        keep.least = place_logit(f.place);
+        keep.last = f.token;
+    }
+    if (i == 0)
+        kept[row] = keep;
+}
+
+int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, const float *logits,
+             int64_t rows, int64_t vocab, dsc_error *err)
+{
+    const int64_t blocks = cuda_blocks(vocab, LAW_BLOCK), chunks = cuda_blocks(vocab, LAW_CHUNK);
+    const dim3 grid((unsigned)chunks, (unsigned)rows);
+    const cuda_law *const law = c->pass.law;
+    void *scratch;
+    int failed = cuda_scratch(c, CUDA_LAWS,
+                              (size_t)rows * (sizeof(row_bins) + (size_t)chunks * sizeof(float)),
+                              &scratch, err);
+    if (failed)
+        return failed;
+    row_bins *const bins = (row_bins *)scratch;
+    float *const least = (float *)(bins + rows);
+    failed = cuda_launch(c, "peaks", peaks_kernel, grid, LAW_THREADS, err, peak, least, bins, token,
+                         logits, vocab, blocks, law);
+    if (!failed)
+        failed = cuda_launch(c, "bins", bins_kernel, grid, LAW_THREADS, err, bins, least, token,
+                             logits, vocab, law);
+    return failed ? failed
+                  : cuda_launch(c, "cut", cut_kernel, dim3((unsigned)rows), CUT_BINS, err, kept,
+                                peak, bins, token, logits, vocab, blocks, law);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of products share: reading weights, which are used once, and activations, which
+// are used again; and what is done with a sum when it is ready.
+#ifndef DSC_LIVE_CUDA_WEIGHTS_CUH
+#define DSC_LIVE_CUDA_WEIGHTS_CUH
+
+#include "live/device/cuda/cuda.cuh"
+
+// A product as kernels see it: out = act(in w^T + bias), or out += in w^T + bias. `gated`: w has
+// the gates in its first n / 2 rows and as many ups behind them, and out is n / 2 wide.
+typedef struct weights_job {
+    void *out;
+    const void *w, *in;
+    const float *bias;             // [n] or NULL
+    const float *norm, *norm_bias; // [k]: rows of `in` are normed first (skinny.cu only), or NULL
+    float epsilon;
+    dsc_dtype in_dtype, out_dtype;
+    live_activation activation;
+    bool activate, gated, add, centred;
+    int64_t rows, n, k;
+    int64_t prefetch; // bytes of a row of weights that a warp asks for before anything else
+} weights_job;
+
+static __device__ __forceinline__ float weights_activated(float x, live_activation kind)
+{
+    if (kind == LIVE_GELU)
+        return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+    if (kind == LIVE_GELU_TANH) // sqrt(2 / pi)
+        return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+    return x / (1.0f + expf(-x));
+}
+
+// Puts the sum of row `row` of the input with row `col` of w in its place; `up`: the sum with row
+// n / 2 + col, when the product is gated.
+static __device__ __forceinline__ void weights_put(const weights_job &j, int64_t row, int64_t col,
+                                                   float sum, float up)
+{
+    const int64_t width = j.gated ? j.n / 2 : j.n;
+    if (j.bias) {
+        sum += j.bias[col];
+        up += j.gated ? j.bias[width + col] : 0.0f;
+    }
+    if (j.activate)
+        sum = weights_activated(sum, j.activation) * (j.gated ? up : 1.0f);
+    const int64_t at = row * width + col;
+    cuda_store(j.out, j.out_dtype, at, j.add ? ((const float *)j.out)[at] + sum : sum);
+}
+
+// 16 bytes of weights, each of which is read once: past the L1 cache, and first to leave the L2
+// cache, in which activations are to stay. Nothing writes weights while passes run, so they may be
+// read before cuda_wait_previous.
+static __device__ __forceinline__ uint4 weights_load(const void *p)
+{
+#ifdef __CUDACC__
+    uint4 v;
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p), "l"(policy));
+    return v;
+#else
+    return *(const uint4 *)p;
+#endif
+}
+
+// Asks for the 128 bytes about p to be brought into the L2 cache.
+static __device__ __forceinline__ void weights_prefetch(const void *p)
+{
+#ifdef __CUDACC__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#else
+    (void)p;
+#endif
+}
+
+// The compiler takes the address as it is, and does not make it anew at each use.
+static __device__ __forceinline__ const uint4 *weights_fixed(const uint4 *p)
+{
+#ifdef __CUDACC__
+    asm volatile("" : "+l"(p));
+#endif
+    return p;
+}
+
+// Products of a few rows (skinny.cu); DSC_OK and *done when they are of a shape that the kernel is
+// made for.
+int cuda_skinny(live_cuda *c, const weights_job *j, dsc_dtype dtype, bool *done, dsc_error *err);
+// Of 16-bit weights with up to CUDA_TENSOR_ROWS rows, on the tensor cores (tensor.cu). `in` is in
+// the weights' dtype.
+enum { CUDA_TENSOR_ROWS = 64 };
+int cuda_tensor(live_cuda *c, const weights_job *j, dsc_dtype dtype, bool *done, dsc_error *err);
+
+#endif

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: Apache-2.0
+// config.json of the architectures here, with the defaults of transformers' configuration classes.
+#include "live/model/config.h"
+
+#include "base/memory.h"
+#include "live/model/checkpoint.h"
+#include "live/model/keys.h"
+#include "live/model/rope.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+// LARGEST keeps products of two sizes far below 2^63.
+enum { LONGEST_FILE = 1 << 20, LARGEST = 10000000, MOST_LAYERS = 1000, MOST_HEADS = 100000 };
+enum { MOST_MEDUSA_HEADS = 64, MOST_MEDUSA_LAYERS = 16 };
+
+typedef struct architecture {
+    const char *model_type;
+    live_family family;
+    // What a key that is missing means.
+    int64_t positions, kv_heads, head, window; // kv_heads 0: heads; head 0: hidden / heads
+    int64_t begin, end;                        // -1: none
+    // What sets Llama's relatives apart.
+    bool qkv_bias, qk_norm; // always there
+    bool bias_keys;         // attention_bias
+    bool mixed_window;      // use_sliding_window, max_window_layers
+} architecture;
+
+// clang-format off
+static const architecture architectures[] = {
+    {"llama",    LIVE_LLAMA, 2048,   0,  0,   0,    1, 2, .bias_keys = true},
+    {"mistral",  LIVE_LLAMA, 131072, 8,  0,   4096, 1, .end = 2},
+    {"qwen2",    LIVE_LLAMA, 32768,  32, 0,   4096, -1, -1, .qkv_bias = true, .mixed_window = true},
+    {"qwen3",    LIVE_LLAMA, 32768,  32, 128, 4096, -1, -1, .bias_keys = true, .qk_norm = true,
+     .mixed_window = true},
+    {"gpt2",     LIVE_GPT2,  1024,   0,  0,   0,    50256, .end = 50256},
+    {"gpt_neox", LIVE_NEOX,  2048,   0,  0,   0,    0, .end = 2},
+};
+// clang-format on
+enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
+
+// --- what is not implemented -------------------------------------------------------------------
+
+// Keys of models that share a model_type with one that is here, and what they ask for.
+static const struct {
+    const char *key, *what;
+} refused[] = {
+    {"quantization_config", "quantized weights"},
+    {"compression_config", "compressed weights"},
+    {"num_local_experts", "a mixture of experts"},
+    {"num_experts", "a mixture of experts"},
+    {"n_routed_experts", "a mixture of experts"},
+    {"kv_lora_rank", "latent attention"},
+    {"no_rope_layers", "layers without rotation"},
+    {"attn_logit_softcapping", "capped attention"},
+    {"final_logit_softcapping", "capped logits"},
+    {"logit_scale", "scaled logits"},
+    {"scale_attn_by_inverse_layer_idx", "attention scaled by the layer"},
+    {"is_encoder_decoder", "an encoder"},
+    {"add_cross_attention", "attention to an encoder"},
+    {"alibi", "attention biased by distance"},
+};
+
+static int check_features(const live_keys *k, dsc_error *err)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        json_t *x = live_key(k, refused[i].key, NULL);
+        if (x && !json_is_false(x) && !(json_is_integer(x) && json_integer_value(x) == 0))
+            return dsc_fail(err, DSC_EINPUT, "%s: '%s': %s: not implemented", k->path,
+                            refused[i].key, refused[i].what);
+    }
+    return DSC_OK;
+}
+
+// transformers 5 lists the attention of each layer. *listed: it does, and all layers slide or none.
+static int read_layer_types(const live_keys *k, bool *listed, bool *sliding, dsc_error *err)
+{
+    json_t *types = live_key(k, "layer_types", NULL), *type;
+    size_t i, sliders = 0, count = json_array_size(types);
+    *listed = count > 0;
+    json_array_foreach(types, i, type)
+    {
+        const char *text = json_string_value(type);
+        if (!text || (strcmp(text, "full_attention") && strcmp(text, "sliding_attention")))
+            return dsc_fail(err, DSC_EINPUT, "%s: 'layer_types[%zu]' \"%.40s\" is not implemented",
+                            k->path, i, text ? text : "(not a string)");
+        sliders += *text == 's';
+    }
+    *sliding = sliders > 0;
+    if (sliders > 0 && sliders < count)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: 'layer_types': %zu of %zu layers have sliding attention: a mixture is "
+                        "not implemented",
+                        k->path, sliders, count);
+    return DSC_OK;
+}
+
+static int read_window(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+{
+    int64_t window = 0, first = 0;
+    bool use = true, listed = false, sliding = false;
+    if (!a->window)
+        return DSC_OK;
+    if (!json_is_null(json_object_get(k->object, "sliding_window"))) {
+        int rc = live_key_count(k, "sliding_window", NULL, 1, INT32_MAX, a->window, &window, err);
+        if (rc)
+            return rc;
+    }
+    if (!a->mixed_window) {
+        c->window = window;
+        return DSC_OK;
+    }
+    int rc = live_key_flag(k, "use_sliding_window", false, &use, err);
+    if (!rc)
+        rc = read_layer_types(k, &listed, &sliding, err);
+    if (!rc)
+        rc = live_key_count(k, "max_window_layers", NULL, 0, LARGEST, 28, &first, err);
+    if (rc || !use || !window)
+        return rc;
+    if (!listed && first > 0 && first < c->layers)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: 'max_window_layers': sliding attention from layer %" PRId64
+                        " on: a mixture is not implemented",
+                        k->path, first);
+    c->window = (listed ? sliding : first == 0) ? window : 0;
+    return DSC_OK;
+}
+
+// --- common keys -------------------------------------------------------------------------------
+
+static int read_dtype(live_config *c, const live_keys *k, dsc_error *err)
+{
+    const char *text;
+    int rc = live_key_text(k, "dtype", "torch_dtype", "float32", &text, err);
+    if (rc)
+        return rc;
+    const char *name = strncmp(text, "torch.", 6) == 0 ? text + 6 : text;
+    if (strcmp(name, "float32") == 0)
+        c->dtype = DSC_F32;
+    else if (strcmp(name, "float16") == 0)
+        c->dtype = DSC_F16;
+    else if (strcmp(name, "bfloat16") == 0)
+        c->dtype = DSC_BF16;
+    else
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: 'dtype' \"%.40s\" is not implemented (float32, float16 and bfloat16 "
+                        "are)",
+                        k->path, text);
+    return DSC_OK;
+}
+
+static int read_activation(live_config *c, const live_keys *k, const char *name, dsc_error *err)
+{
+    static const struct {
+        const char *name;
+        live_activation kind;
+    } known[] = {{"silu", LIVE_SILU_GATE},      {"swish", LIVE_SILU_GATE},
+                 {"gelu", LIVE_GELU},           {"gelu_new", LIVE_GELU_TANH},
+                 {"gelu_fast", LIVE_GELU_TANH}, {"gelu_pytorch_tanh", LIVE_GELU_TANH}};
+    bool gated = c->family == LIVE_LLAMA;
+    const char *absent = gated ? "silu" : c->family == LIVE_GPT2 ? "gelu_new" : "gelu", *text;
+    int rc = live_key_text(k, name, NULL, absent, &text, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(text, known[i].name) == 0 && gated == (known[i].kind == LIVE_SILU_GATE)) {
+            c->activation = known[i].kind;
+            return DSC_OK;
+        }
+    return dsc_fail(err, DSC_EINPUT, "%s: '%s' \"%.40s\" is not implemented for %s (%s)", k->path,
+                    name, text, c->model_type,
+                    gated ? "silu is" : "gelu, gelu_new, gelu_fast and gelu_pytorch_tanh are");
+}
+
+static int put_token(const live_keys *k, const char *name, json_t *x, int64_t vocab, int32_t *out,
+                     dsc_error *err)
+{
+    json_int_t id = json_integer_value(x);
+    if (!json_is_integer(x) || id < 0 || id >= vocab)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: '%s' must be a token from 0 to %" PRId64 " (or a list of such)",
+                        k->path, name, vocab - 1);
+    *out = (int32_t)id;
+    return DSC_OK;
+}
+
+// bos_token_id and eos_token_id, where they are; null: there is none.
+static int read_tokens(live_config *c, const live_keys *k, dsc_error *err)
+{
+    json_t *begin = json_object_get(k->object, "bos_token_id");
+    json_t *end = json_object_get(k->object, "eos_token_id"), *x;
+    int rc = DSC_OK;
+    size_t i;
+    if (begin)
+        c->begin = -1;
+    if (begin && !json_is_null(begin))
+        rc = put_token(k, "bos_token_id", begin, c->vocab, &c->begin, err);
+    if (end)
+        c->ends = 0;
+    if (rc || !end || json_is_null(end))
+        return rc;
+    if (!json_is_array(end)) {
+        c->ends = 1;
+        return put_token(k, "eos_token_id", end, c->vocab, &c->end[0], err);
+    }
+    if (json_array_size(end) > LIVE_MAX_ENDS)
+        return dsc_fail(err, DSC_EINPUT, "%s: 'eos_token_id' lists %zu tokens, the limit is %d",
+                        k->path, json_array_size(end), LIVE_MAX_ENDS);
+    json_array_foreach(end, i, x) if (!rc) rc =
+        put_token(k, "eos_token_id", x, c->vocab, &c->end[c->ends++], err);
+    return rc;
+}
+
+// Sizes that every decoder has, under either spelling.
+static int read_sizes(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+{
+    int rc = live_key_count(k, "hidden_size", "n_embd", 1, LARGEST, 0, &c->hidden, err);
+    if (!rc)
+        rc = live_key_count(k, "num_hidden_layers", "n_layer", 1, MOST_LAYERS, 0, &c->layers, err);
+    if (!rc)
+        rc = live_key_count(k, "num_attention_heads", "n_head", 1, MOST_HEADS, 0, &c->heads, err);
+    if (!rc)
+        rc = live_key_count(k, "vocab_size", NULL, 1, LARGEST, 0, &c->vocab, err);
+    if (!rc)
+        rc = live_key_count(k, "max_position_embeddings", "n_positions", 1, LARGEST, a->positions,
+                            &c->positions, err);
+    if (!rc)
+        rc = live_key_count(k, "intermediate_size", "n_inner", 1, LARGEST,
+                            a->family == LIVE_GPT2 ? 4 * c->hidden : 0, &c->feed_forward, err);
+    return rc;
+}
+
+// GPT-2 and GPT-NeoX share no keys and have heads of hidden / heads numbers.
+static int read_heads(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+{
+    bool llama = a->family == LIVE_LLAMA;
+    bool null = json_is_null(json_object_get(k->object, "num_key_value_heads"));
+    bool head_given = llama && (a->head || live_key(k, "head_dim", NULL));
+    c->kv_heads = c->heads;
+    c->head = c->hidden / c->heads;
+    if (!head_given && c->hidden % c->heads)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: hidden_size %" PRId64 " is no multiple of %" PRId64 " heads", k->path,
+                        c->hidden, c->heads);
+    if (!llama)
+        return DSC_OK;
+    int rc = live_key_count(k, "num_key_value_heads", NULL, 1, MOST_HEADS,
+                            a->kv_heads && !null ? a->kv_heads : c->heads, &c->kv_heads, err);
+    if (!rc)
+        rc = live_key_count(k, "head_dim", NULL, 1, MOST_HEADS, a->head ? a->head : c->head,
+                            &c->head, err);
+    if (!rc && (c->kv_heads > c->heads || c->heads % c->kv_heads))
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: %" PRId64 " attention heads do not share %" PRId64
+                        " key and value heads evenly",
+                        k->path, c->heads, c->kv_heads);
+    return rc;
+}
+
+// --- one architecture each ---------------------------------------------------------------------
+
+static int read_llama(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+{
+    bool attention_bias = false;
+    int rc = read_heads(c, a, k, err);
+    if (!rc)
+        rc = live_key_real(k, "rms_norm_eps", NULL, 0, 1, 1e-6, &c->norm_epsilon, err);
+    if (!rc)
+        rc = read_activation(c, k, "hidden_act", err);
+    if (!rc && a->bias_keys)
+        rc = live_key_flag(k, "attention_bias", false, &attention_bias, err);
+    if (!rc && strcmp(a->model_type, "llama") == 0)
+        rc = live_key_flag(k, "mlp_bias", false, &c->feed_bias, err);
+    if (!rc)
+        rc = live_key_flag(k, "tie_word_embeddings", false, &c->tied, err);
+    if (!rc)
+        rc = read_window(c, a, k, err);
+    c->norm = LIVE_RMS_NORM;
+    c->qkv_bias = a->qkv_bias || attention_bias;
+    c->out_bias = attention_bias;
+    c->qk_norm = a->qk_norm;
+    return rc ? rc : live_rope_read(c, k, 1, err);
+}
+
+static int read_gpt2(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+{
+    bool scaled;
+    int rc = read_heads(c, a, k, err);
+    if (!rc)
+        rc = live_key_real(k, "layer_norm_epsilon", NULL, 0, 1, 1e-5, &c->norm_epsilon, err);
+    if (!rc)
+        rc = read_activation(c, k, "activation_function", err);
+    if (!rc)
+        rc = live_key_flag(k, "scale_attn_weights", true, &scaled, err);
+    if (!rc && !scaled)
+        return dsc_fail(err, DSC_EINPUT, "%s: 'scale_attn_weights' false is not implemented",
+                        k->path);
+    c->norm = LIVE_LAYER_NORM;
+    c->qkv_bias = c->out_bias = c->feed_bias = true;
+    c->learned_positions = true;
+    return rc ? rc : live_key_flag(k, "tie_word_embeddings", true, &c->tied, err);
+}
+
+static int read_neox(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+{
+    int rc = read_heads(c, a, k, err);
+    if (!rc)
+        rc = live_key_real(k, "layer_norm_eps", NULL, 0, 1, 1e-5, &c->norm_epsilon, err);
+    if (!rc)
+        rc = read_activation(c, k, "hidden_act", err);
+    if (!rc)
+        rc = live_key_flag(k, "use_parallel_residual", true, &c->parallel, err);
+    if (!rc)
+        rc = live_key_flag(k, "attention_bias", true, &c->qkv_bias, err);
+    if (!rc)
+        rc = live_key_flag(k, "tie_word_embeddings", false, &c->tied, err);
+    c->norm = LIVE_LAYER_NORM;
+    c->out_bias = c->qkv_bias;
+    c->feed_bias = true;
+    return rc ? rc : live_rope_read(c, k, .25, err);
+}
+
+// Medusa-1's config.json has no sizes of the model; live_config_read takes them from the tensors.
+static int read_medusa(live_config *c, const live_keys *k, dsc_error *err)
+{
+    c->family = LIVE_MEDUSA;
+    c->activation = LIVE_SILU;
+    strcpy(c->model_type, "medusa");
+    int rc =
+        live_key_count(k, "medusa_num_heads", NULL, 1, MOST_MEDUSA_HEADS, 0, &c->medusa_heads, err);
+    if (!rc)
+        rc = live_key_count(k, "medusa_num_layers", NULL, 1, MOST_MEDUSA_LAYERS, 1,
+                            &c->medusa_layers, err);
+    if (!rc && live_key(k, "hidden_size", NULL))
+        rc = live_key_count(k, "hidden_size", NULL, 1, LARGEST, 0, &c->hidden, err);
+    if (!rc && live_key(k, "vocab_size", NULL))
+        rc = live_key_count(k, "vocab_size", NULL, 1, LARGEST, 0, &c->vocab, err);
+    return rc ? rc : read_dtype(c, k, err);
+}
+
+// An EAGLE-1 head is one or more Llama blocks with neither norm at the ends; `fc` joins embedding
+// and feature, with a bias unless "bias" says that there is none.
+static int become_eagle(live_config *c, const live_keys *k, dsc_error *err)
+{
+    bool bias = c->qkv_bias;
+    if (c->family != LIVE_LLAMA || c->qk_norm || c->window)
+        return dsc_fail(err, DSC_EINPUT, "%s: an EAGLE head of a %s block is not implemented",
+                        k->path, c->model_type);
+    c->family = LIVE_EAGLE;
+    c->normed = false;
+    c->tied = false;
+    int rc = live_key_flag(k, "qkv_bias", bias, &c->qkv_bias, err);
+    return rc ? rc : live_key_flag(k, "bias", true, &c->fc_bias, err);
+}
+
+// "EagleModel", say; EAGLE-3's heads are another architecture.
+static int find_eagle(const live_keys *k, bool *eagle, dsc_error *err)
+{
+    json_t *names = live_key(k, "architectures", NULL), *x;
+    size_t i;
+    *eagle = false;
+    json_array_foreach(names, i, x)
+    {
+        const char *name = json_string_value(x);
+        if (!name || !strcasestr(name, "eagle"))
+            continue;
+        if (strcasestr(name, "eagle3"))
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: 'architectures' \"%.60s\": EAGLE-3 heads are not "
+                            "implemented (EAGLE-1's are)",
+                            k->path, name);
+        *eagle = true;
+    }
+    return DSC_OK;
+}
+
+static int unknown_type(const live_keys *k, const char *type, dsc_error *err)
+{
+    char list[200];
+    size_t at = 0;
+    for (size_t i = 0; i < ARCHITECTURES; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s, ", architectures[i].model_type);
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: 'model_type' %s%.40s%s is not one of %sEAGLE-1 and Medusa-1 heads",
+                    k->path, type ? "\"" : "", type ? type : "(missing)", type ? "\"" : "", list);
+}
+
+// A head's config.json may leave out what a Llama's must have: model_type.
+static int read_config(live_config *c, const live_keys *k, dsc_error *err)
+{
+    const char *type;
+    bool eagle;
+    *c = (live_config){.begin = -1, .normed = true};
+    int rc = check_features(k, err);
+    if (!rc && live_key(k, "medusa_num_heads", NULL))
+        return read_medusa(c, k, err);
+    if (!rc)
+        rc = find_eagle(k, &eagle, err);
+    if (!rc)
+        rc = live_key_text(k, "model_type", NULL, eagle ? "llama" : NULL, &type, err);
+    if (rc)
+        return rc;
+    if (type && strcasecmp(type, "eagle") == 0) {
+        eagle = true;
+        type = "llama";
+    }
+    const architecture *a = NULL;
+    for (size_t i = 0; i < ARCHITECTURES; i++)
+        if (type && strcmp(type, architectures[i].model_type) == 0)
+            a = &architectures[i];
+    if (!a)
+        return unknown_type(k, type, err);
+    c->family = a->family;
+    snprintf(c->model_type, sizeof c->model_type, "%s", a->model_type);
+    rc = read_sizes(c, a, k, err);
+    if (!rc)
+        rc = a->family == LIVE_GPT2   ? read_gpt2(c, a, k, err)
+             : a->family == LIVE_NEOX ? read_neox(c, a, k, err)
+                                      : read_llama(c, a, k, err);
+    if (!rc)
+        rc = read_dtype(c, k, err);
+    if (rc)
+        return rc;
+    c->begin = a->begin < c->vocab ? (int32_t)a->begin : -1;
+    c->ends = a->end >= 0 && a->end < c->vocab;
+    c->end[0] = (int32_t)a->end;
+    rc = read_tokens(c, k, err);
+    return !rc && eagle ? become_eagle(c, k, err) : rc;
+}
+
+// --- folders -----------------------------------------------------------------------------------
+
+// What only the tensors tell: whether a block with an `fc` is an EAGLE head, whether that has an
+// embedding, and Medusa's sizes.
+static int ask_tensors(live_config *c, const live_keys *k, const char *folder, dsc_error *err)
+{
+    live_checkpoint *cp;
+    int rc = live_checkpoint_open(&cp, folder, err);
+    if (rc)
+        return rc;
+    if (c->family == LIVE_MEDUSA) {
+        rc = live_checkpoint_medusa(cp, c, err);
+        if (!rc && (c->hidden > LARGEST || c->vocab > LARGEST))
+            rc = dsc_fail(err, DSC_EINPUT,
+                          "%s: a head has %" PRId64 " x %" PRId64
+                          " numbers, the limit is %d each way",
+                          folder, c->vocab, c->hidden, LARGEST);
+    } else {
+        bool fc = live_checkpoint_find(cp, "fc.weight", NULL) != NULL;
+        bool bias = live_checkpoint_find(cp, "fc.bias", NULL) != NULL;
+        if (c->family != LIVE_EAGLE && fc)
+            rc = become_eagle(c, k, err);
+        if (!rc && c->family == LIVE_EAGLE && !live_key(k, "bias", NULL))
+            c->fc_bias = bias;
+        if (!rc && c->family == LIVE_EAGLE)
+            c->own_embedding = live_checkpoint_embeds(cp);
+    }
+    live_checkpoint_close(cp);
+    return rc;
+}
+
+static int read_generation(live_config *c, const char *folder, dsc_error *err)
+{
+    dsc_buffer path = {0};
+    int rc = dsc_buffer_printf(&path, err, "%s/generation_config.json", folder);
+    if (!rc && access(path.data, F_OK) == 0) {
+        live_keys k = {path.data, "", NULL};
+        rc = live_keys_load(&k.object, path.data, LONGEST_FILE, err);
+        // Only what it says replaces what config.json said.
+        if (!rc && !live_key(&k, "bos_token_id", NULL))
+            json_object_del(k.object, "bos_token_id");
+        if (!rc && !live_key(&k, "eos_token_id", NULL))
+            json_object_del(k.object, "eos_token_id");
+        if (!rc)
+            rc = read_tokens(c, &k, err);
+        json_decref(k.object);
+    }
+    dsc_buffer_fini(&path);
+    return rc;
+}
+
+int live_config_read(live_config *out, const char *folder, dsc_error *err)
+{
+    dsc_buffer path = {0};
+    live_keys k = {NULL, "", NULL};
+    int rc = dsc_buffer_printf(&path, err, "%s/config.json", folder);
+    k.path = path.data;
+    if (!rc)
+        rc = live_keys_load(&k.object, path.data, LONGEST_FILE, err);
+    if (!rc)
+        rc = read_config(out, &k, err);
+    bool head = out->family == LIVE_MEDUSA || out->family == LIVE_EAGLE;
+    if (!rc && !head)
+        rc = read_generation(out, folder, err);
+    if (!rc && ((out->family == LIVE_MEDUSA && (!out->hidden || !out->vocab)) ||
+                ((head || (out->family == LIVE_LLAMA && out->layers == 1)) &&
+                 live_checkpoint_present(folder))))
+        rc = ask_tensors(out, &k, folder, err);
+    json_decref(k.object);
+    dsc_buffer_fini(&path);
+    return rc;
+}
+
+// --- shapes ------------------------------------------------------------------------------------
+
+static int of_preset(live_config *c, const char *text, dsc_error *err)
+{
+    dsc_model_shape s;
+    int rc = dsc_model_shape_find(&s, text, err);
+    if (rc)
+        return rc;
+    if (s.kind == DSC_MODEL_T5)
+        return dsc_fail(err, DSC_EUSAGE, "shape '%s': T5 has an encoder: not implemented", text);
+    *c = (live_config){
+        .family = LIVE_LLAMA,
+        .layers = s.layers,
+        .hidden = s.hidden,
+        .feed_forward = s.feed_forward,
+        .heads = s.heads,
+        .kv_heads = s.kv_heads,
+        .head = s.head,
+        .vocab = s.vocab,
+        .positions = 8192,
+        .dtype = DSC_BF16,
+        .norm_epsilon = 1e-5,
+        .qkv_bias = s.kind == DSC_MODEL_QWEN2,
+        .tied = s.tied,
+        .rotated = s.head,
+        .rope_theta = 10000,
+        .begin = -1,
+        .normed = true,
+    };
+    strcpy(c->model_type, s.kind == DSC_MODEL_QWEN2 ? "qwen2" : "llama");
+    return DSC_OK;
+}
+
+int live_config_of_shape(live_config *out, const char *text, dsc_error *err)
+{
+    size_t n = strlen(text);
+    if (!strchr(text, '/') && (n <= 5 || strcmp(text + n - 5, ".json") != 0))
+        return of_preset(out, text, err);
+    live_keys k = {text, "", NULL};
+    int rc = live_keys_load(&k.object, text, LONGEST_FILE, err);
+    if (!rc)
+        rc = read_config(out, &k, err);
+    if (!rc && (!out->hidden || !out->vocab))
+        rc = dsc_fail(err, DSC_EINPUT, "%s: 'hidden_size' or 'vocab_size' is missing", text);
+    json_decref(k.object);
+    return rc;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a checkpoint's config.json says, as one description of a decoder block that covers every
+// architecture here, so that the forward pass (live/model/model.c) is written once.
+#ifndef DSC_LIVE_CONFIG_H
+#define DSC_LIVE_CONFIG_H
+
+#include "sim/cost/model_shape.h"
+#include "traces/files/safetensors.h"
+
+#include <stdbool.h>
+
+typedef enum live_family {
+    LIVE_LLAMA, // also Mistral, Qwen2, Qwen3: names of the tensors as Llama's
+    LIVE_GPT2,
+    LIVE_NEOX,   // GPT-NeoX, Pythia
+    LIVE_EAGLE,  // EAGLE-1 head: joins embedding and feature, one Llama block, no norm around it
+    LIVE_MEDUSA, // Medusa-1 heads: no blocks
+} live_family;
+
+typedef enum live_norm { LIVE_RMS_NORM, LIVE_LAYER_NORM } live_norm;
+
+typedef enum live_activation {
+    LIVE_SILU_GATE, // silu(gate) * up
+    LIVE_GELU,      // x/2 (1 + erf(x / sqrt 2))
+    LIVE_GELU_TANH, // its tanh approximation (gelu_new)
+    LIVE_SILU,
+} live_activation;
+
+enum { LIVE_MAX_ENDS = 8, LIVE_NAME = 32 };
+
+// How rotary angles are scaled (rope_scaling).
+typedef enum live_rope { LIVE_ROPE_PLAIN, LIVE_ROPE_LINEAR, LIVE_ROPE_LLAMA3 } live_rope;
+
+typedef struct live_config {
+    live_family family;
+    char model_type[LIVE_NAME]; // "llama", "qwen3", ...
+    int64_t layers, hidden, feed_forward;
+    int64_t heads, kv_heads, head; // head: numbers in one
+    int64_t vocab;
+    int64_t positions; // the longest context that it was made for
+    int64_t window;    // sliding attention sees so many tokens, itself included; 0: all
+    dsc_dtype dtype;   // of the weights as stored: F32, F16, BF16
+    live_norm norm;
+    double norm_epsilon;
+    live_activation activation;
+    bool parallel; // attention and feed-forward read the same input (NeoX)
+    bool qkv_bias, out_bias, feed_bias;
+    bool qk_norm;           // RMS norm of each query and key head (Qwen3)
+    bool tied;              // the output matrix is the input embedding
+    bool learned_positions; // an embedding of positions instead of rotation (GPT-2)
+    int64_t rotated;        // numbers of a head that are rotated; 0: none
+    double rope_theta;
+    live_rope rope;
+    double rope_factor, rope_low, rope_high; // Llama-3: low_freq_factor, high_freq_factor
+    int64_t rope_original;                   // original_max_position_embeddings
+    int64_t medusa_heads, medusa_layers;
+    bool fc_bias;               // EAGLE
+    bool own_embedding;         // of an EAGLE head; false: the target's
+    int32_t begin;              // bos_token_id, or -1
+    int32_t end[LIVE_MAX_ENDS]; // eos_token_id, of generation_config.json where there is one
+    int ends;
+    bool normed; // false: no norm before the first block's attention and none after
+                 // the last block (EAGLE)
+} live_config;
+
+// Reads FOLDER/config.json, and generation_config.json where there is one. Old and new spellings
+// (n_embd and hidden_size, torch_dtype and dtype, rope_scaling and rope_parameters). DSC_EINPUT
+// names file and key: missing, of the wrong kind, out of range, or a feature that is not
+// implemented (named; never ignored); an architecture that is not here lists those that are.
+int live_config_read(live_config *out, const char *folder, dsc_error *err);
+
+// A preset of sim/cost/model_shape.h, or a config.json by its path, for random weights.
+int live_config_of_shape(live_config *out, const char *text, dsc_error *err);
+
+// Bytes of the weights, and of the keys and values of one token.
+double live_config_weight_bytes(const live_config *c, dsc_dtype dtype);
+double live_config_cache_bytes(const live_config *c, dsc_dtype dtype);
+
+// inv_freq[rotated / 2]: the angle that a position turns each pair of numbers by, scaled.
+void live_config_rope(const live_config *c, float *inv_freq);
+
+#endif

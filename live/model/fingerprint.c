@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/model/fingerprint.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { END = 4096 }; // bytes of a tensor at either end
+
+static int by_size(const void *pa, const void *pb)
+{
+    const uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+    return a < b ? -1 : a > b;
+}
+
+static int by_name(const void *pa, const void *pb)
+{
+    const dsc_tensor *const *a = pa, *const *b = pb;
+    return strcmp((*a)->name, (*b)->name);
+}
+
+static void add_tensor(dsc_sha256 *s, const dsc_tensor *t)
+{
+    const unsigned char *data = t->data;
+    const size_t bytes = (size_t)(t->end - t->begin), head = bytes <= 2 * END ? bytes : END;
+    const char *dtype = dsc_dtype_name(t->dtype);
+    const int64_t rank = t->rank;
+    dsc_sha256_update(s, t->name, strlen(t->name) + 1); // the NUL ends it
+    dsc_sha256_update(s, dtype, strlen(dtype) + 1);
+    dsc_sha256_update(s, &rank, sizeof rank);
+    dsc_sha256_update(s, t->shape, (size_t)rank * sizeof *t->shape);
+    dsc_sha256_update(s, data, head);
+    if (bytes > head)
+        dsc_sha256_update(s, data + bytes - END, END);
+}
+
+// Tensors and sizes of all files into arrays that have room for them.
+static void list(const live_checkpoint *c, const dsc_tensor **tensor, uint64_t *size)
+{
+    size_t n = 0;
+    for (size_t f = 0; f < live_checkpoint_shards(c); f++) {
+        const dsc_safetensors *file = live_checkpoint_file(c, f);
+        size[f] = dsc_safetensors_bytes(file);
+        for (size_t i = 0; i < dsc_safetensors_count(file); i++)
+            tensor[n++] = dsc_safetensors_at(file, i);
+    }
+    qsort(size, live_checkpoint_shards(c), sizeof *size, by_size);
+    qsort(tensor, n, sizeof *tensor, by_name); // no name is in two files
+}
+
+int live_fingerprint_files(const live_checkpoint *c, char hex[DSC_SHA256_HEX], dsc_error *err)
+{
+    const size_t files = live_checkpoint_shards(c);
+    void *tensor = NULL, *size = NULL;
+    size_t tensors = 0;
+    for (size_t f = 0; f < files; f++)
+        tensors += dsc_safetensors_count(live_checkpoint_file(c, f));
+    int rc = dsc_alloc(&tensor, tensors, sizeof(dsc_tensor *), err);
+    if (!rc)
+        rc = dsc_alloc(&size, files, sizeof(uint64_t), err);
+    if (!rc) {
+        const dsc_tensor **of = tensor;
+        dsc_sha256 s;
+        dsc_sha256_init(&s);
+        list(c, of, size);
+        dsc_sha256_update(&s, size, files * sizeof(uint64_t));
+        for (size_t i = 0; i < tensors; i++)
+            add_tensor(&s, of[i]);
+        dsc_sha256_final(&s, hex);
+    }
+    free(tensor);
+    free(size);
+    return rc;
+}
+
+void live_fingerprint_random(const live_config *c, dsc_dtype dtype, uint64_t seed,
+                             char hex[DSC_SHA256_HEX])
+{
+    char text[512];
+    const int n =
+        snprintf(text, sizeof text,
+                 "random %" PRIu64 " %s family %d layers %" PRId64 " hidden %" PRId64
+                 " feed_forward %" PRId64 " heads %" PRId64 " kv_heads %" PRId64 " head %" PRId64
+                 " vocab %" PRId64 " positions %" PRId64 " activation %d tied %d biases %d%d%d "
+                 "qk_norm %d",
+                 seed, dsc_dtype_name(dtype), (int)c->family, c->layers, c->hidden, c->feed_forward,
+                 c->heads, c->kv_heads, c->head, c->vocab, c->positions, (int)c->activation,
+                 c->tied, c->qkv_bias, c->out_bias, c->feed_bias, c->qk_norm);
+    dsc_sha256 s;
+    dsc_sha256_init(&s);
+    dsc_sha256_update(&s, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    dsc_sha256_final(&s, hex);
+}

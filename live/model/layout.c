@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/model/layout.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+// --- building ----------------------------------------------------------------------------------
+
+// State of the builder: errors are kept, so that a model reads as a list of its arrays.
+typedef struct builder {
+    live_layout *l;
+    const live_config *c;
+    int64_t i; // the layer or head
+    int rc;
+    dsc_error *err;
+} builder;
+
+static void add_place(builder *b, live_place p)
+{
+    void *list = b->l->place;
+    if (!b->rc)
+        b->rc = dsc_grow(&list, &b->l->place_capacity, b->l->places + 1, sizeof p, b->err);
+    b->l->place = list;
+    if (b->rc)
+        return;
+    p.part = b->l->parts;
+    b->l->place[b->l->places++] = p;
+}
+
+// The next rows of the last place.
+static void add_part(builder *b, live_module m, int64_t j, int64_t rows, live_order order)
+{
+    void *list = b->l->part;
+    if (!b->rc)
+        b->rc = dsc_grow(&list, &b->l->part_capacity, b->l->parts + 1, sizeof *b->l->part, b->err);
+    b->l->part = list;
+    if (b->rc)
+        return;
+    live_place *p = &b->l->place[b->l->places - 1];
+    const live_part *last = p->parts ? &b->l->part[b->l->parts - 1] : NULL;
+    b->l->part[b->l->parts++] = (live_part){.module = m,
+                                            .bias = p->kind == LIVE_SHIFT,
+                                            .i = b->i,
+                                            .j = j,
+                                            .row = last ? last->row + last->rows : 0,
+                                            .rows = rows,
+                                            .order = order};
+    p->parts++;
+}
+
+static void matrix(builder *b, live_matrix *to, live_kind kind, live_module m, int64_t rows,
+                   int64_t cols, live_order order)
+{
+    add_place(b, (live_place){.matrix = to, .kind = kind, .rows = rows, .cols = cols});
+    add_part(b, m, 0, rows, order);
+}
+
+static void vector(builder *b, float **to, live_kind kind, live_module m, int64_t rows,
+                   live_order order)
+{
+    add_place(b, (live_place){.vector = to, .kind = kind, .rows = rows, .cols = 1});
+    add_part(b, m, 0, rows, order);
+}
+
+static void norm(builder *b, float **scale, float **shift, live_module m)
+{
+    vector(b, scale, LIVE_SCALE, m, b->c->hidden, LIVE_ROWS);
+    if (b->c->norm == LIVE_LAYER_NORM)
+        vector(b, shift, LIVE_SHIFT, m, b->c->hidden, LIVE_ROWS);
+}
+
+// Parts of the last place: queries, keys and values, in one tensor or in three.
+static void qkv_parts(builder *b)
+{
+    const live_config *c = b->c;
+    int64_t queries = c->heads * c->head, keys = c->kv_heads * c->head;
+    if (live_name_known(c->family, LIVE_QKV)) {
+        bool turned = c->family == LIVE_GPT2 && !b->l->place[b->l->places - 1].vector;
+        add_part(b, LIVE_QKV, 0, queries + 2 * keys,
+                 c->family == LIVE_NEOX ? LIVE_INTERLEAVED
+                 : turned               ? LIVE_TRANSPOSED
+                                        : LIVE_ROWS);
+        return;
+    }
+    add_part(b, LIVE_QUERY, 0, queries, LIVE_ROWS);
+    add_part(b, LIVE_KEY, 0, keys, LIVE_ROWS);
+    add_part(b, LIVE_VALUE, 0, keys, LIVE_ROWS);
+}
+
+static void attention(builder *b, live_layer *l, live_order order)
+{
+    const live_config *c = b->c;
+    int64_t inner = c->heads * c->head, fused = inner + 2 * c->kv_heads * c->head;
+    add_place(b, (live_place){.matrix = &l->qkv, .rows = fused, .cols = c->hidden});
+    if (!b->rc)
+        qkv_parts(b);
+    if (c->qkv_bias) {
+        add_place(
+            b, (live_place){.vector = &l->qkv_bias, .kind = LIVE_SHIFT, .rows = fused, .cols = 1});
+        if (!b->rc)
+            qkv_parts(b);
+    }
+    if (c->qk_norm) {
+        vector(b, &l->q_norm, LIVE_SCALE, LIVE_QUERY_NORM, c->head, LIVE_ROWS);
+        vector(b, &l->k_norm, LIVE_SCALE, LIVE_KEY_NORM, c->head, LIVE_ROWS);
+    }
+    matrix(b, &l->out, LIVE_RESIDUAL, LIVE_ATTENTION_OUT, c->hidden, inner, order);
+    if (c->out_bias)
+        vector(b, &l->out_bias, LIVE_SHIFT, LIVE_ATTENTION_OUT, c->hidden, LIVE_ROWS);
+}
+
+static void feed_forward(builder *b, live_layer *l, live_order order)
+{
+    const live_config *c = b->c;
+    bool gated = c->activation == LIVE_SILU_GATE;
+    int64_t rows = gated ? 2 * c->feed_forward : c->feed_forward;
+    for (int bias = 0; bias <= c->feed_bias; bias++) {
+        live_place p = {.rows = rows, .cols = c->hidden};
+        if (bias)
+            p = (live_place){.vector = &l->up_bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1};
+        else
+            p.matrix = &l->up;
+        add_place(b, p);
+        if (gated)
+            add_part(b, LIVE_GATE, 0, c->feed_forward, LIVE_ROWS);
+        add_part(b, LIVE_UP, 0, c->feed_forward, bias ? LIVE_ROWS : order);
+    }
+    matrix(b, &l->down, LIVE_RESIDUAL, LIVE_DOWN, c->hidden, c->feed_forward, order);
+    if (c->feed_bias)
+        vector(b, &l->down_bias, LIVE_SHIFT, LIVE_DOWN, c->hidden, LIVE_ROWS);
+}
+
+static void medusa(builder *b, live_medusa_head *h)
+{
+    const live_config *c = b->c;
+    int64_t rows = c->medusa_layers * c->hidden;
+    add_place(b, (live_place){
+                     .matrix = &h->linear, .kind = LIVE_RESIDUAL, .rows = rows, .cols = c->hidden});
+    for (int64_t j = 0; j < c->medusa_layers && !b->rc; j++)
+        add_part(b, LIVE_MEDUSA_LINEAR, j, c->hidden, LIVE_ROWS);
+    add_place(b,
+              (live_place){.vector = &h->linear_bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1});
+    for (int64_t j = 0; j < c->medusa_layers && !b->rc; j++)
+        add_part(b, LIVE_MEDUSA_LINEAR, j, c->hidden, LIVE_ROWS);
+    add_place(b, (live_place){.matrix = &h->out, .rows = c->vocab, .cols = c->hidden});
+    add_part(b, LIVE_MEDUSA_OUT, c->medusa_layers, c->vocab, LIVE_ROWS);
+}
+
+static void whole_model(builder *b, live_weights *w)
+{
+    const live_config *c = b->c;
+    live_order order = c->family == LIVE_GPT2 ? LIVE_TRANSPOSED : LIVE_ROWS;
+    bool complete = c->family != LIVE_EAGLE && c->family != LIVE_MEDUSA;
+    if (complete || c->own_embedding)
+        matrix(b, &w->embed, c->tied ? LIVE_WEIGHT : LIVE_EMBEDDING, LIVE_EMBED, c->vocab,
+               c->hidden, LIVE_ROWS);
+    if (c->learned_positions)
+        matrix(b, &w->positions, LIVE_EMBEDDING, LIVE_POSITIONS, c->positions, c->hidden,
+               LIVE_ROWS);
+    if (c->family == LIVE_EAGLE) {
+        matrix(b, &w->join, LIVE_WEIGHT, LIVE_JOIN, c->hidden, 2 * c->hidden, LIVE_ROWS);
+        if (c->fc_bias)
+            vector(b, &w->join_bias, LIVE_SHIFT, LIVE_JOIN, c->hidden, LIVE_ROWS);
+    }
+    for (b->i = 0; b->i < c->layers; b->i++) {
+        live_layer *l = &w->layer[b->i];
+        if (c->normed || b->i > 0)
+            norm(b, &l->norm1, &l->norm1_bias, LIVE_NORM1);
+        attention(b, l, order);
+        norm(b, &l->norm2, &l->norm2_bias, LIVE_NORM2);
+        feed_forward(b, l, order);
+    }
+    for (b->i = 0; b->i < c->medusa_heads; b->i++)
+        medusa(b, &w->medusa[b->i]);
+    b->i = 0;
+    if (!complete)
+        return;
+    norm(b, &w->norm, &w->norm_bias, LIVE_FINAL_NORM);
+    if (!c->tied)
+        matrix(b, &w->head, LIVE_WEIGHT, LIVE_HEAD, c->vocab, c->hidden, LIVE_ROWS);
+}
+
+int live_layout_new(live_layout *out, live_weights *w, dsc_error *err)
+{
+    void *p;
+    *out = (live_layout){0};
+    int rc = dsc_alloc(&p, (size_t)w->config.layers, sizeof *w->layer, err);
+    if (rc)
+        return rc;
+    w->layer = p;
+    rc = dsc_alloc(&p, (size_t)w->config.medusa_heads, sizeof *w->medusa, err);
+    if (rc)
+        return rc;
+    w->medusa = p;
+    builder b = {.l = out, .c = &w->config, .err = err};
+    whole_model(&b, w);
+    return b.rc;
+}
+
+void live_layout_free(live_layout *l)
+{
+    free(l->place);
+    free(l->part);
+    *l = (live_layout){0};
+}
+
+// --- memory of the device ----------------------------------------------------------------------
+
+static double place_bytes(const live_place *p)
+{
+    dsc_dtype t = p->vector ? DSC_F32 : p->matrix->dtype;
+    return (double)p->rows * (double)p->cols * (double)dsc_dtype_bytes(t);
+}
+
+static int check_memory(const live_weights *w, dsc_error *err)
+{
+    double available, total;
+    int rc = w->backend->type->memory(w->backend, &available, &total, err);
+    if (!rc && w->bytes > available)
+        return dsc_fail(err, DSC_ENOMEM, "the weights need %.3g GB, %s has %.3g GB free of %.3g",
+                        w->bytes / 1e9, w->backend->device, available / 1e9, total / 1e9);
+    return rc;
+}
+
+static int upload_rope(live_weights *w, dsc_error *err)
+{
+    void *host, *device;
+    size_t count = (size_t)w->config.rotated / 2;
+    if (!count)
+        return DSC_OK;
+    int rc = dsc_alloc(&host, count, sizeof(float), err);
+    if (rc)
+        return rc;
+    live_config_rope(&w->config, host);
+    rc = w->backend->type->alloc(w->backend, &device, count * sizeof(float), err);
+    if (!rc) {
+        w->inv_freq = device;
+        rc = w->backend->type->upload(w->backend, device, host, count * sizeof(float), err);
+    }
+    free(host);
+    return rc;
+}
+
+int live_layout_alloc(const live_layout *l, live_weights *w, dsc_error *err)
+{
+    live_backend *b = w->backend;
+    w->bytes = 4.0 * (double)(w->config.rotated / 2);
+    for (size_t i = 0; i < l->places; i++)
+        w->bytes += place_bytes(&l->place[i]);
+    int rc = check_memory(w, err);
+    for (size_t i = 0; i < l->places && !rc; i++) {
+        live_place *p = &l->place[i];
+        void *data = NULL;
+        rc = b->type->alloc(b, &data, (size_t)place_bytes(p), err);
+        if (p->vector) {
+            *p->vector = data;
+        } else {
+            p->matrix->data = data;
+            p->matrix->rows = p->rows;
+            p->matrix->cols = p->cols;
+        }
+    }
+    if (w->config.tied)
+        w->head = w->embed;
+    return rc ? rc : upload_rope(w, err);
+}
+
+double live_config_weight_bytes(const live_config *c, dsc_dtype dtype)
+{
+    live_weights w = {.config = *c};
+    live_layout l;
+    double bytes = 4.0 * (double)(c->rotated / 2);
+    if (live_layout_new(&l, &w, NULL) == DSC_OK)
+        for (size_t i = 0; i < l.places; i++) {
+            if (l.place[i].matrix)
+                l.place[i].matrix->dtype = dtype;
+            bytes += place_bytes(&l.place[i]);
+        }
+    live_layout_free(&l);
+    free(w.layer);
+    free(w.medusa);
+    return bytes;
+}
+
+double live_config_cache_bytes(const live_config *c, dsc_dtype dtype)
+{
+    return 2.0 * (double)(c->layers * c->kv_heads * c->head) * (double)dsc_dtype_bytes(dtype);
+}

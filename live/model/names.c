@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/model/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+// '#' stands for the layer; of Medusa's, for head and block.
+static const char *const llama[LIVE_MODULES] = {
+    [LIVE_EMBED] = "embed_tokens",
+    [LIVE_FINAL_NORM] = "norm",
+    [LIVE_HEAD] = "lm_head",
+    [LIVE_JOIN] = "fc",
+    [LIVE_NORM1] = "layers.#.input_layernorm",
+    [LIVE_QUERY] = "layers.#.self_attn.q_proj",
+    [LIVE_KEY] = "layers.#.self_attn.k_proj",
+    [LIVE_VALUE] = "layers.#.self_attn.v_proj",
+    [LIVE_QUERY_NORM] = "layers.#.self_attn.q_norm",
+    [LIVE_KEY_NORM] = "layers.#.self_attn.k_norm",
+    [LIVE_ATTENTION_OUT] = "layers.#.self_attn.o_proj",
+    [LIVE_NORM2] = "layers.#.post_attention_layernorm",
+    [LIVE_GATE] = "layers.#.mlp.gate_proj",
+    [LIVE_UP] = "layers.#.mlp.up_proj",
+    [LIVE_DOWN] = "layers.#.mlp.down_proj",
+};
+static const char *const gpt2[LIVE_MODULES] = {
+    [LIVE_EMBED] = "wte",
+    [LIVE_POSITIONS] = "wpe",
+    [LIVE_FINAL_NORM] = "ln_f",
+    [LIVE_HEAD] = "lm_head",
+    [LIVE_NORM1] = "h.#.ln_1",
+    [LIVE_QKV] = "h.#.attn.c_attn",
+    [LIVE_ATTENTION_OUT] = "h.#.attn.c_proj",
+    [LIVE_NORM2] = "h.#.ln_2",
+    [LIVE_UP] = "h.#.mlp.c_fc",
+    [LIVE_DOWN] = "h.#.mlp.c_proj",
+};
+static const char *const neox[LIVE_MODULES] = {
+    [LIVE_EMBED] = "embed_in",
+    [LIVE_FINAL_NORM] = "final_layer_norm",
+    [LIVE_HEAD] = "embed_out",
+    [LIVE_NORM1] = "layers.#.input_layernorm",
+    [LIVE_QKV] = "layers.#.attention.query_key_value",
+    [LIVE_ATTENTION_OUT] = "layers.#.attention.dense",
+    [LIVE_NORM2] = "layers.#.post_attention_layernorm",
+    [LIVE_UP] = "layers.#.mlp.dense_h_to_4h",
+    [LIVE_DOWN] = "layers.#.mlp.dense_4h_to_h",
+};
+static const char *const medusa[LIVE_MODULES] = {
+    [LIVE_MEDUSA_LINEAR] = "#.#.linear",
+    [LIVE_MEDUSA_OUT] = "#.#",
+};
+
+// Prefixes that are in use, the usual one first, and a tensor that shows which it is.
+static const struct {
+    const char *const *names;
+    const char *prefix[3];
+    live_module sign;
+} families[] = {
+    [LIVE_LLAMA] = {llama, {"model.", "", NULL}, LIVE_EMBED},
+    [LIVE_GPT2] = {gpt2, {"transformer.", "", NULL}, LIVE_EMBED},
+    [LIVE_NEOX] = {neox, {"gpt_neox.", "", NULL}, LIVE_EMBED},
+    [LIVE_EAGLE] = {llama, {"", "model.", NULL}, LIVE_JOIN},
+    [LIVE_MEDUSA] = {medusa, {"", "medusa_head.", NULL}, LIVE_MEDUSA_LINEAR},
+};
+
+bool live_name_known(live_family family, live_module m)
+{
+    return families[family].names[m] != NULL;
+}
+
+void live_name(char out[LIVE_TENSOR_NAME], live_family family, const char *prefix, live_module m,
+               bool bias, int64_t i, int64_t j)
+{
+    const char *pattern = families[family].names[m];
+    size_t at = (size_t)snprintf(out, LIVE_TENSOR_NAME, "%s", m == LIVE_HEAD ? "" : prefix);
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '#') {
+            at += (size_t)snprintf(out + at, LIVE_TENSOR_NAME - at, "%" PRId64, i);
+            i = j;
+        } else {
+            out[at++] = *p;
+        }
+    }
+    snprintf(out + at, LIVE_TENSOR_NAME - at, "%s", bias ? ".bias" : ".weight");
+}
+
+const char *live_name_prefix(live_family family, const live_checkpoint *c)
+{
+    char name[LIVE_TENSOR_NAME];
+    const char *const *prefix = families[family].prefix;
+    for (; *prefix; prefix++) {
+        live_name(name, family, *prefix, families[family].sign, false, 0, 0);
+        if (live_checkpoint_find(c, name, NULL))
+            return *prefix;
+    }
+    return families[family].prefix[0]; // what is missing is then named as usual
+}
+
+bool live_name_computed(const char *name)
+{
+    static const char *const suffixes[] = {".rotary_emb.inv_freq", ".attn.bias",
+                                           ".attn.masked_bias", ".attention.bias",
+                                           ".attention.masked_bias"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t m = strlen(suffixes[i]);
+        if (n > m && strcmp(name + n - m, suffixes[i]) == 0)
+            return true;
+    }
+    return false;
+}

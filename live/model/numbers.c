@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/model/numbers.h"
+
+#include <math.h>
+#include <string.h>
+
+// The exponent's bits, in every number of a 64-bit word. A number is not finite when all of them
+// are set, which is when adding the lowest carries into the sign's place.
+static uint64_t exponent_of(dsc_dtype t)
+{
+    return t == DSC_F32    ? 0x7f8000007f800000u
+           : t == DSC_BF16 ? 0x7f807f807f807f80u
+                           : 0x7c007c007c007c00u;
+}
+
+static uint64_t sign_of(dsc_dtype t)
+{
+    return t == DSC_F32 ? 0x8000000080000000u : 0x8000800080008000u;
+}
+
+static uint64_t bits_of(const void *data, dsc_dtype t, size_t i)
+{
+    uint32_t word;
+    uint16_t half;
+    if (t == DSC_F32) {
+        memcpy(&word, (const char *)data + 4 * i, 4);
+        return word;
+    }
+    memcpy(&half, (const char *)data + 2 * i, 2);
+    return half;
+}
+
+static bool is_finite(const void *data, dsc_dtype t, size_t i)
+{
+    uint64_t exponent = exponent_of(t) & (t == DSC_F32 ? 0xffffffffu : 0xffffu);
+    return (bits_of(data, t, i) & exponent) != exponent;
+}
+
+bool live_is_nan(const void *data, dsc_dtype t, size_t i)
+{
+    uint64_t exponent = exponent_of(t) & (t == DSC_F32 ? 0x7fffffffu : 0x7fffu);
+    uint64_t magnitude = bits_of(data, t, i) & (t == DSC_F32 ? 0x7fffffffu : 0x7fffu);
+    return magnitude > exponent;
+}
+
+#ifdef HAVE_TARGET_CLONES
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+// How many of `words` are finite throughout, in blocks: short of all of them when one is not.
+static size_t WIDE finite_words(const char *data, size_t words, uint64_t exponent, uint64_t sign)
+{
+    enum { BLOCK = 64 }; // a loop of a fixed length, to become vectors
+    const uint64_t lowest = exponent & ~(exponent << 1);
+    size_t i = 0;
+    for (; i + BLOCK <= words; i += BLOCK) {
+        uint64_t carry = 0, word;
+        for (size_t k = 0; k < BLOCK; k++) {
+            memcpy(&word, data + 8 * (i + k), sizeof word);
+            carry |= (word & exponent) + lowest;
+        }
+        if (carry & sign)
+            break;
+    }
+    return i;
+}
+
+bool live_all_finite(const void *data, dsc_dtype t, size_t count, size_t *bad)
+{
+    const size_t per_word = t == DSC_F32 ? 2 : 4;
+    size_t i = finite_words(data, count / per_word, exponent_of(t), sign_of(t)) * per_word;
+    for (; i < count; i++)
+        if (!is_finite(data, t, i)) {
+            *bad = i;
+            return false;
+        }
+    return true;
+}
+
+static float from_half(uint16_t h)
+{
+    int exponent = h >> 10 & 31, mantissa = h & 1023;
+    float magnitude =
+        exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
+    return h & 0x8000 ? -magnitude : magnitude;
+}
+
+void live_to_float(float *out, const void *in, dsc_dtype t, size_t count)
+{
+    if (t == DSC_F32) {
+        memcpy(out, in, count * sizeof *out);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint16_t half = (uint16_t)bits_of(in, t, i);
+        uint32_t word = (uint32_t)half << 16;
+        if (t == DSC_F16)
+            out[i] = from_half(half);
+        else
+            memcpy(&out[i], &word, sizeof word);
+    }
+}
+
+void live_transpose(void *out, const void *in, size_t rows, size_t cols, size_t bytes)
+{
+    enum { TILE = 32 }; // both tiles fit the first-level cache
+    char *to = out;
+    const char *from = in;
+    for (size_t r = 0; r < rows; r += TILE)
+        for (size_t c = 0; c < cols; c += TILE)
+            for (size_t i = r; i < rows && i < r + TILE; i++)
+                for (size_t j = c; j < cols && j < c + TILE; j++)
+                    memcpy(to + (j * rows + i) * bytes, from + (i * cols + j) * bytes, bytes);
+}

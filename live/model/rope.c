@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rotary position embeddings (Su et al., arXiv:2104.09864): pair i of a head's `rotated` numbers is
+// turned by position * theta^(-2i / rotated). Longer contexts by slower angles: all of them
+// (linear: Chen et al., arXiv:2306.15595), or the slow ones only (llama3: as published with
+// Llama 3.1).
+#include "live/model/rope.h"
+
+#include <math.h>
+#include <string.h>
+
+static int read_llama3(live_config *c, const live_keys *k, int64_t original, dsc_error *err)
+{
+    c->rope = LIVE_ROPE_LLAMA3;
+    int rc = live_key_real(k, "factor", NULL, 1e-3, 1e6, 0, &c->rope_factor, err);
+    if (!rc)
+        rc = live_key_real(k, "low_freq_factor", NULL, 1e-3, 1e6, 0, &c->rope_low, err);
+    if (!rc)
+        rc = live_key_real(k, "high_freq_factor", NULL, 1e-3, 1e6, 0, &c->rope_high, err);
+    if (!rc)
+        rc = live_key_count(k, "original_max_position_embeddings", NULL, 1, INT32_MAX, original,
+                            &c->rope_original, err);
+    if (!rc && c->rope_high <= c->rope_low)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: '%shigh_freq_factor' %g must be above low_freq_factor %g", k->path,
+                        k->where, c->rope_high, c->rope_low);
+    return rc;
+}
+
+static int read_scaling(live_config *c, const live_keys *k, int64_t original, dsc_error *err)
+{
+    const char *type;
+    int rc = live_key_text(k, "rope_type", "type", "default", &type, err);
+    if (rc)
+        return rc;
+    if (strcmp(type, "default") == 0)
+        return DSC_OK;
+    if (strcmp(type, "linear") == 0) {
+        c->rope = LIVE_ROPE_LINEAR;
+        return live_key_real(k, "factor", NULL, 1e-3, 1e6, 0, &c->rope_factor, err);
+    }
+    if (strcmp(type, "llama3") == 0)
+        return read_llama3(c, k, original, err);
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: '%srope_type' \"%.40s\" is not implemented (default, linear and llama3 "
+                    "are)",
+                    k->path, k->where, type);
+}
+
+// The object that describes the rotation: rope_scaling of transformers 4, rope_parameters of 5.
+static int find_object(live_keys *rope, const live_keys *k, dsc_error *err)
+{
+    const char *name;
+    json_t *value;
+    bool old = live_key(k, "rope_scaling", NULL) != NULL;
+    *rope = (live_keys){k->path, old ? "rope_scaling." : "rope_parameters.",
+                        live_key(k, old ? "rope_scaling" : "rope_parameters", NULL)};
+    if (rope->object && !json_is_object(rope->object))
+        return dsc_fail(err, DSC_EINPUT, "%s: '%.*s' is not an object", k->path,
+                        (int)strlen(rope->where) - 1, rope->where);
+    json_object_foreach(rope->object, name, value)
+    {
+        if (json_is_object(value))
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: '%s%.40s': rotations that differ between layers are not "
+                            "implemented",
+                            k->path, rope->where, name);
+    }
+    return DSC_OK;
+}
+
+int live_rope_read(live_config *c, const live_keys *k, double share, dsc_error *err)
+{
+    live_keys rope;
+    int64_t original = 0;
+    int rc = find_object(&rope, k, err);
+    if (!rc)
+        rc = live_key_real(k, "rope_theta", "rotary_emb_base", 1, 1e15, 10000, &c->rope_theta, err);
+    if (!rc)
+        rc = live_key_real(&rope, "rope_theta", NULL, 1, 1e15, c->rope_theta, &c->rope_theta, err);
+    if (!rc)
+        rc = live_key_real(k, "partial_rotary_factor", "rotary_pct", 1e-6, 1, share, &share, err);
+    if (!rc)
+        rc = live_key_real(&rope, "partial_rotary_factor", NULL, 1e-6, 1, share, &share, err);
+    if (!rc)
+        rc = live_key_count(k, "original_max_position_embeddings", NULL, 1, INT32_MAX, c->positions,
+                            &original, err);
+    if (!rc && rope.object)
+        rc = read_scaling(c, &rope, original, err);
+    if (rc)
+        return rc;
+    c->rotated = (int64_t)((double)c->head * share);
+    if (share < 1 && c->family != LIVE_NEOX)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: partial_rotary_factor %g: rotating a part of a head is implemented "
+                        "for gpt_neox only",
+                        k->path, share);
+    if (c->rotated < 2 || c->rotated % 2)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: %lld of the %lld numbers of a head are rotated; they must be pairs",
+                        k->path, (long long)c->rotated, (long long)c->head);
+    return DSC_OK;
+}
+
+// In float and in the order of transformers' modeling_rope_utils.py: at position 8192 the last bit
+// of inv_freq turns a pair by up to 5e-4 radians.
+void live_config_rope(const live_config *c, float *inv_freq)
+{
+    const float pi2 = (float)(2 * M_PI), factor = (float)c->rope_factor;
+    const float low = (float)c->rope_low, high = (float)c->rope_high;
+    const double original = (double)c->rope_original;
+    for (int64_t i = 0; i < c->rotated / 2; i++) {
+        float exponent = (float)(2 * i) / (float)c->rotated;
+        float f = 1.0f / (float)pow((double)(float)c->rope_theta, (double)exponent);
+        if (c->rope == LIVE_ROPE_LINEAR)
+            f /= factor;
+        if (c->rope == LIVE_ROPE_LLAMA3) {
+            float wavelength = pi2 / f;
+            if (wavelength > (float)(original / c->rope_low)) {
+                f /= factor;
+            } else if (!(wavelength < (float)(original / c->rope_high))) {
+                float smooth = ((float)original / wavelength - low) / (high - low);
+                f = (1 - smooth) * f / factor + smooth * f;
+            }
+        }
+        inv_freq[i] = f;
+    }
+}

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights from a folder: what each array is made of is known from live/model/layout.h; the tensors
+// are found and checked by the headers, then read once, in the order of the files.
+#include "live/model/weights.h"
+#include "live/device/clock.h"
+
+#include "base/memory.h"
+#include "live/model/fingerprint.h"
+#include "live/model/layout.h"
+#include "live/model/numbers.h"
+#include "live/model/stream.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// live_weights and what it takes to free it.
+typedef struct owned {
+    live_weights w;
+    live_layout layout;
+} owned;
+
+// Where one tensor goes.
+typedef struct job {
+    const dsc_tensor *tensor;
+    const live_part *part;
+    const live_place *place;
+    size_t shard;
+    bool same; // a tied output matrix that is stored, to be compared with the embedding
+} job;
+
+typedef struct loader {
+    const live_config *config;
+    const live_layout *layout;
+    live_backend *backend;
+    live_checkpoint *files;
+    const char *prefix;
+    job *job; // [jobs], in the order of the files
+    size_t jobs;
+    unsigned char *whole; // a tensor that is not copied piece by piece
+    size_t whole_capacity;
+    void *turned; // the same as it goes to the device
+    size_t turned_capacity;
+} loader;
+
+// --- finding tensors ---------------------------------------------------------------------------
+
+static void shape_text(const dsc_tensor *t, char *out, size_t size)
+{
+    size_t at = (size_t)snprintf(out, size, "[");
+    for (int i = 0; i < t->rank; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%" PRId64, i ? ", " : "", t->shape[i]);
+    snprintf(out + at, size - at, "]");
+}
+
+static int check_shape(const char *path, const dsc_tensor *t, int rank, int64_t rows, int64_t cols,
+                       dsc_error *err)
+{
+    char is[200];
+    if (t->rank == rank && t->shape[0] == rows && (rank == 1 || t->shape[1] == cols))
+        return DSC_OK;
+    shape_text(t, is, sizeof is);
+    if (rank == 1)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: tensor '%s' is %s, config.json asks for [%" PRId64 "]", path, t->name,
+                        is, rows);
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: tensor '%s' is %s, config.json asks for [%" PRId64 ", %" PRId64 "]", path,
+                    t->name, is, rows, cols);
+}
+
+static int check_dtype(const char *path, const dsc_tensor *t, dsc_error *err)
+{
+    if (t->dtype == DSC_F32 || t->dtype == DSC_F16 || t->dtype == DSC_BF16)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: tensor '%s' has dtype %s: not implemented (F32, F16 and BF16 are)", path,
+                    t->name, dsc_dtype_name(t->dtype));
+}
+
+static int find_part(loader *l, const live_place *place, const live_part *part, dsc_error *err)
+{
+    char name[LIVE_TENSOR_NAME];
+    size_t shard = 0;
+    live_name(name, l->config->family, l->prefix, part->module, part->bias, part->i, part->j);
+    const dsc_tensor *t = live_checkpoint_find(l->files, name, &shard);
+    if (!t)
+        return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' is missing (%zu file%s)",
+                        live_checkpoint_path(l->files, 0), name, live_checkpoint_shards(l->files),
+                        live_checkpoint_shards(l->files) > 1 ? "s" : "");
+    const char *path = live_checkpoint_path(l->files, shard);
+    bool turned = part->order == LIVE_TRANSPOSED;
+    int rc = check_shape(path, t, place->vector ? 1 : 2, turned ? place->cols : part->rows,
+                         turned ? part->rows : place->cols, err);
+    if (!rc)
+        rc = check_dtype(path, t, err);
+    if (rc)
+        return rc;
+    bool first = part == &l->layout->part[place->part];
+    if (place->matrix && !first && place->matrix->dtype != t->dtype)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: tensor '%s' has dtype %s, the rows beside it %s: not "
+                        "implemented",
+                        path, name, dsc_dtype_name(t->dtype), dsc_dtype_name(place->matrix->dtype));
+    if (place->matrix)
+        place->matrix->dtype = t->dtype;
+    l->job[l->jobs++] = (job){t, part, place, shard, false};
+    return DSC_OK;
+}
+
+// A tied output matrix that is stored all the same must be the embedding.
+static int find_tied(loader *l, const live_place *embed, dsc_error *err)
+{
+    char name[LIVE_TENSOR_NAME];
+    size_t shard = 0;
+    live_name(name, l->config->family, l->prefix, LIVE_HEAD, false, 0, 0);
+    const dsc_tensor *t = live_checkpoint_find(l->files, name, &shard);
+    if (!t)
+        return DSC_OK;
+    int rc =
+        check_shape(live_checkpoint_path(l->files, shard), t, 2, embed->rows, embed->cols, err);
+    if (!rc && t->dtype != embed->matrix->dtype)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: tensor '%s' has dtype %s, the embedding that config.json ties it to "
+                        "%s",
+                        live_checkpoint_path(l->files, shard), name, dsc_dtype_name(t->dtype),
+                        dsc_dtype_name(embed->matrix->dtype));
+    l->job[l->jobs++] = (job){t, &l->layout->part[embed->part], embed, shard, true};
+    return rc;
+}
+
+// EAGLE-1 has no norm at either end of its blocks; a checkpoint with one is of a later kind.
+static int check_eagle(const loader *l, dsc_error *err)
+{
+    static const live_module absent[] = {LIVE_NORM1, LIVE_FINAL_NORM};
+    char name[LIVE_TENSOR_NAME];
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        live_name(name, LIVE_EAGLE, l->prefix, absent[i], false, 0, 0);
+        if (live_checkpoint_find(l->files, name, NULL))
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: tensor '%s': an EAGLE head with this norm is not implemented "
+                            "(EAGLE-1's have none)",
+                            live_checkpoint_path(l->files, 0), name);
+    }
+    return DSC_OK;
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+    const job *a = pa, *b = pb;
+    if (a->shard != b->shard)
+        return a->shard < b->shard ? -1 : 1;
+    return a->tensor->begin < b->tensor->begin ? -1 : a->tensor->begin > b->tensor->begin;
+}
+
+static int find_tensors(loader *l, dsc_error *err)
+{
+    void *p;
+    int rc = dsc_alloc(&p, l->layout->parts + 1, sizeof *l->job, err);
+    if (rc)
+        return rc;
+    l->job = p;
+    l->prefix = live_name_prefix(l->config->family, l->files);
+    if (l->config->family == LIVE_EAGLE)
+        rc = check_eagle(l, err);
+    for (size_t i = 0; i < l->layout->places && !rc; i++) {
+        const live_place *place = &l->layout->place[i];
+        for (size_t j = 0; j < place->parts && !rc; j++)
+            rc = find_part(l, place, &l->layout->part[place->part + j], err);
+    }
+    if (!rc && l->config->tied)
+        rc = find_tied(l, &l->layout->place[0], err);
+    qsort(l->job, l->jobs, sizeof *l->job, by_place);
+    return rc;
+}
+
+static int compare_tensors(const void *pa, const void *pb)
+{
+    const dsc_tensor *const *a = pa, *const *b = pb;
+    return *a < *b ? -1 : *a > *b;
+}
+
+// Names of the tensors that no job reads, but for those that are computed.
+static int list_unused(const loader *l, char **out, dsc_error *err)
+{
+    void *p;
+    dsc_buffer text = {0};
+    int rc = dsc_alloc(&p, l->jobs, sizeof(dsc_tensor *), err);
+    if (rc)
+        return rc;
+    const dsc_tensor **used = p;
+    for (size_t i = 0; i < l->jobs; i++)
+        used[i] = l->job[i].tensor;
+    qsort(used, l->jobs, sizeof *used, compare_tensors);
+    rc = dsc_buffer_puts(&text, "", err);
+    for (size_t s = 0; s < live_checkpoint_shards(l->files); s++) {
+        const dsc_safetensors *file = live_checkpoint_file(l->files, s);
+        for (size_t i = 0; i < dsc_safetensors_count(file) && !rc; i++) {
+            const dsc_tensor *t = dsc_safetensors_at(file, i);
+            if (!live_name_computed(t->name) &&
+                !bsearch(&t, used, l->jobs, sizeof *used, compare_tensors))
+                rc = dsc_buffer_printf(&text, err, "%s%s", text.length ? ", " : "", t->name);
+        }
+    }
+    free(used);
+    *out = rc ? NULL : text.data;
+    if (rc)
+        dsc_buffer_fini(&text);
+    return rc;
+}
+
+// --- reading -----------------------------------------------------------------------------------
+
+// In the reading thread.
+static int check_finite(void *user, const live_piece *p, dsc_error *err)
+{
+    const loader *l = user;
+    const job *j = &l->job[p->span];
+    const dsc_tensor *t = j->tensor;
+    size_t size = dsc_dtype_bytes(t->dtype), count = p->bytes / size, bad;
+    if (live_all_finite(p->data, t->dtype, count, &bad))
+        return DSC_OK;
+    int64_t at = (int64_t)(p->offset / size + bad);
+    const char *what = live_is_nan(p->data, t->dtype, bad) ? "NaN" : "an infinity";
+    const char *path = live_checkpoint_path(l->files, j->shard);
+    if (t->rank == 1)
+        return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' holds %s at [%" PRId64 "]", path, t->name,
+                        what, at);
+    return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' holds %s at [%" PRId64 ", %" PRId64 "]", path,
+                    t->name, what, at / t->shape[1], at % t->shape[1]);
+}
+
+static unsigned char *device_row(const live_place *p, int64_t row)
+{
+    if (p->vector)
+        return (unsigned char *)(*p->vector + row);
+    size_t bytes = dsc_dtype_bytes(p->matrix->dtype) * (size_t)p->cols;
+    return (unsigned char *)p->matrix->data + (size_t)row * bytes;
+}
+
+// A piece of a tensor whose rows are, heads times, one head of the queries, the keys, the values.
+static int upload_interleaved(loader *l, const job *j, const live_piece *p, dsc_error *err)
+{
+    const live_config *c = l->config;
+    size_t row = dsc_dtype_bytes(j->tensor->dtype) * (size_t)j->place->cols;
+    size_t block = row * (size_t)c->head;
+    for (size_t done = 0; done < p->bytes;) {
+        size_t at = (size_t)p->offset + done, b = at / block, within = at % block;
+        size_t rest = p->bytes - done, n = block - within < rest ? block - within : rest;
+        int64_t to = ((int64_t)(b % 3) * c->heads + (int64_t)(b / 3)) * c->head;
+        int rc = l->backend->type->upload(l->backend, device_row(j->place, to) + within,
+                                          p->data + done, n, err);
+        if (rc)
+            return rc;
+        done += n;
+    }
+    return DSC_OK;
+}
+
+static int gather(loader *l, const job *j, const live_piece *p, dsc_error *err)
+{
+    size_t bytes = (size_t)(j->tensor->end - j->tensor->begin);
+    void *list = l->whole;
+    int rc = dsc_grow(&list, &l->whole_capacity, bytes, 1, err);
+    l->whole = list;
+    if (rc)
+        return rc;
+    memcpy(l->whole + p->offset, p->data, p->bytes);
+    return DSC_OK;
+}
+
+static int room_for_turned(loader *l, size_t bytes, dsc_error *err)
+{
+    return dsc_grow(&l->turned, &l->turned_capacity, bytes, 1, err);
+}
+
+// A vector in F32, NeoX's biases in their new order.
+static int upload_vector(loader *l, const job *j, dsc_error *err)
+{
+    const live_config *c = l->config;
+    size_t count = (size_t)j->part->rows;
+    int rc = room_for_turned(l, 2 * count * sizeof(float), err);
+    if (rc)
+        return rc;
+    float *to = l->turned, *plain = to + count;
+    live_to_float(plain, l->whole, j->tensor->dtype, count);
+    if (j->part->order == LIVE_INTERLEAVED) {
+        size_t head = (size_t)c->head, heads = (size_t)c->heads;
+        for (size_t b = 0; b < 3 * heads; b++)
+            memcpy(to + (b % 3 * heads + b / 3) * head, plain + b * head, head * sizeof *to);
+        plain = to;
+    }
+    return l->backend->type->upload(l->backend, device_row(j->place, j->part->row), plain,
+                                    count * sizeof(float), err);
+}
+
+static int upload_transposed(loader *l, const job *j, dsc_error *err)
+{
+    size_t size = dsc_dtype_bytes(j->tensor->dtype);
+    size_t rows = (size_t)j->part->rows, cols = (size_t)j->place->cols;
+    int rc = room_for_turned(l, rows * cols * size, err);
+    if (rc)
+        return rc;
+    live_transpose(l->turned, l->whole, cols, rows, size);
+    return l->backend->type->upload(l->backend, device_row(j->place, j->part->row), l->turned,
+                                    rows * cols * size, err);
+}
+
+// The stored output matrix against the embedding, both in the mapped files.
+static int compare_tied(const loader *l, const job *j, const live_piece *p, dsc_error *err)
+{
+    char name[LIVE_TENSOR_NAME];
+    live_name(name, l->config->family, l->prefix, LIVE_EMBED, false, 0, 0);
+    const dsc_tensor *embed = live_checkpoint_find(l->files, name, NULL);
+    if (memcmp((const unsigned char *)embed->data + p->offset, p->data, p->bytes) == 0)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: tensor '%s' differs from '%s', and config.json says that they are tied",
+                    live_checkpoint_path(l->files, j->shard), j->tensor->name, name);
+}
+
+static int take_piece(loader *l, const job *j, const live_piece *p, dsc_error *err)
+{
+    if (j->same)
+        return compare_tied(l, j, p, err);
+    bool last = p->offset + p->bytes == j->tensor->end - j->tensor->begin;
+    if (j->place->vector || j->part->order == LIVE_TRANSPOSED) {
+        int rc = gather(l, j, p, err);
+        if (rc || !last)
+            return rc;
+        return j->place->vector ? upload_vector(l, j, err) : upload_transposed(l, j, err);
+    }
+    if (j->part->order == LIVE_INTERLEAVED)
+        return upload_interleaved(l, j, p, err);
+    return l->backend->type->upload(l->backend, device_row(j->place, j->part->row) + p->offset,
+                                    p->data, p->bytes, err);
+}
+
+static int read_tensors(loader *l, double *bytes, dsc_error *err)
+{
+    void *p;
+    live_stream *stream = NULL;
+    int rc = dsc_alloc(&p, l->jobs, sizeof(live_span), err);
+    if (rc)
+        return rc;
+    live_span *span = p;
+    for (size_t i = 0; i < l->jobs; i++) {
+        const dsc_tensor *t = l->job[i].tensor;
+        span[i] = (live_span){live_checkpoint_path(l->files, l->job[i].shard), t->begin, t->end};
+        *bytes += (double)(t->end - t->begin);
+    }
+    rc = live_stream_open(&stream, span, l->jobs, check_finite, l, err);
+    live_piece piece = {0};
+    while (!rc && !(rc = live_stream_next(stream, &piece, err)) && piece.bytes)
+        rc = take_piece(l, &l->job[piece.span], &piece, err);
+    live_stream_close(stream);
+    free(span);
+    return rc;
+}
+
+// --- the whole ---------------------------------------------------------------------------------
+
+static int load(owned *o, const char *folder, char **unused, dsc_error *err)
+{
+    live_weights *w = &o->w;
+    loader l = {.config = &w->config, .layout = &o->layout, .backend = w->backend};
+    int rc = live_config_read(&w->config, folder, err);
+    if (!rc)
+        rc = live_checkpoint_open(&l.files, folder, err);
+    if (!rc)
+        rc = live_layout_new(&o->layout, w, err);
+    if (!rc)
+        rc = find_tensors(&l, err);
+    if (!rc)
+        rc = live_layout_alloc(&o->layout, w, err);
+    if (!rc)
+        rc = read_tensors(&l, &w->file_bytes, err);
+    if (!rc)
+        rc = live_fingerprint_files(l.files, w->fingerprint, err);
+    if (!rc) // of the matrices, whatever config.json says
+        w->config.dtype =
+            w->layer && w->config.layers ? w->layer[0].qkv.dtype : w->medusa[0].linear.dtype;
+    if (!rc && unused)
+        rc = list_unused(&l, unused, err);
+    live_checkpoint_close(l.files);
+    free(l.job);
+    free(l.whole);
+    free(l.turned);
+    return rc;
+}
+
+int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
+                      dsc_error *err)
+{
+    void *p;
+    double start = live_now_s();
+    *out = NULL;
+    if (unused)
+        *unused = NULL;
+    int rc = dsc_alloc(&p, 1, sizeof(owned), err);
+    if (rc)
+        return rc;
+    owned *o = p;
+    o->w.backend = b;
+    rc = load(o, folder, unused, err);
+    o->w.load_s = live_now_s() - start;
+    if (rc)
+        live_weights_free(&o->w);
+    else
+        *out = &o->w;
+    return rc;
+}
+
+// Half-width of the uniform numbers of a matrix. Products keep the variance of their input:
+// 1 / cols each. What is added to the residual stream is scaled down by the number of additions, so
+// that the stream stays of order one however many layers there are.
+static double spread(const live_config *c, const live_place *p)
+{
+    double variance = p->kind == LIVE_EMBEDDING ? 1 : 1 / (double)p->cols;
+    double additions = c->layers ? 2 * (double)c->layers : (double)c->medusa_layers;
+    if (p->kind == LIVE_RESIDUAL)
+        variance /= additions;
+    return sqrt(3 * variance);
+}
+
+static int fill_ones(live_backend *b, float *to, int64_t count, dsc_error *err)
+{
+    void *p;
+    int rc = dsc_alloc(&p, (size_t)count, sizeof(float), err);
+    if (rc)
+        return rc;
+    float *one = p;
+    for (int64_t i = 0; i < count; i++)
+        one[i] = 1;
+    rc = b->type->upload(b, to, one, (size_t)count * sizeof *one, err);
+    free(one);
+    return rc;
+}
+
+static int make(owned *o, dsc_dtype dtype, uint64_t seed, dsc_error *err)
+{
+    live_weights *w = &o->w;
+    live_backend *b = w->backend;
+    int rc = live_layout_new(&o->layout, w, err);
+    for (size_t i = 0; i < o->layout.places && !rc; i++)
+        if (o->layout.place[i].matrix)
+            o->layout.place[i].matrix->dtype = dtype;
+    if (!rc)
+        rc = live_layout_alloc(&o->layout, w, err);
+    for (size_t i = 0; i < o->layout.places && !rc; i++) {
+        const live_place *p = &o->layout.place[i];
+        if (p->matrix)
+            rc = b->type->fill(b, p->matrix->data, dtype, p->rows * p->cols, seed, i,
+                               spread(&w->config, p), err);
+        else if (p->kind == LIVE_SCALE)
+            rc = fill_ones(b, *p->vector, p->rows, err);
+    }
+    return rc;
+}
+
+int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
+                        live_backend *b, dsc_error *err)
+{
+    void *p;
+    double start = live_now_s();
+    *out = NULL;
+    int rc = dsc_alloc(&p, 1, sizeof(owned), err);
+    if (rc)
+        return rc;
+    owned *o = p;
+    o->w.backend = b;
+    o->w.config = *c;
+    o->w.config.dtype = dtype;
+    live_fingerprint_random(c, dtype, seed, o->w.fingerprint);
+    rc = make(o, dtype, seed, err);
+    o->w.load_s = live_now_s() - start;
+    if (rc)
+        live_weights_free(&o->w);
+    else
+        *out = &o->w;
+    return rc;
+}
+
+void live_weights_free(live_weights *w)
+{
+    if (!w)
+        return;
+    owned *o = (owned *)w;
+    live_backend *b = w->backend;
+    for (size_t i = 0; i < o->layout.places; i++) {
+        live_place *p = &o->layout.place[i];
+        b->type->free(b, p->vector ? (void *)*p->vector : p->matrix->data);
+    }
+    b->type->free(b, w->inv_freq);
+    live_layout_free(&o->layout);
+    free(w->layer);
+    free(w->medusa);
+    free(o);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights of a model on a device: loaded from a Hugging Face folder, or random.
+#ifndef DSC_LIVE_WEIGHTS_H
+#define DSC_LIVE_WEIGHTS_H
+
+#include "base/sha256.h"
+#include "live/device/backend.h"
+
+// Matrices that are multiplied by the same input are stored as one, row block behind row block.
+// Vectors (norms, biases) are F32. What an architecture does not have is NULL or of no rows.
+typedef struct live_layer {
+    float *norm1, *norm1_bias; // [hidden] before the attention
+    live_matrix qkv;           // [(heads + 2 kv_heads) * head][hidden]: queries, keys, values
+    float *qkv_bias;
+    float *q_norm, *k_norm; // [head]
+    live_matrix out;        // [hidden][heads * head]
+    float *out_bias;
+    float *norm2, *norm2_bias; // before the feed-forward
+    live_matrix up;            // [2 feed_forward][hidden]: gate, up; or [feed_forward][hidden]
+    float *up_bias;
+    live_matrix down; // [hidden][feed_forward]
+    float *down_bias;
+} live_layer;
+
+typedef struct live_medusa_head {
+    live_matrix linear; // [hidden][hidden], one per residual block, stacked: [layers * hidden]
+    float *linear_bias;
+    live_matrix out; // [vocab][hidden]
+} live_medusa_head;
+
+typedef struct live_weights {
+    live_config config;
+    live_backend *backend;
+    live_matrix embed;     // [vocab][hidden]; no rows: heads that use the target's
+    live_matrix positions; // [positions][hidden], GPT-2
+    live_matrix head;      // [vocab][hidden]; when tied, the same data as embed
+    float *norm, *norm_bias;
+    float *inv_freq;   // [rotated / 2]
+    live_layer *layer; // [config.layers], in host memory
+    live_matrix join;  // EAGLE: [hidden][2 hidden], of (embedding, feature)
+    float *join_bias;
+    live_medusa_head *medusa; // [config.medusa_heads], in host memory
+    double bytes;             // on the device
+    double load_s;            // wall time of loading, the files' bytes below
+    double file_bytes;
+    char fingerprint[DSC_SHA256_HEX]; // live/model/fingerprint.h
+} live_weights;
+
+// Loads FOLDER (model.safetensors, or shards by model.safetensors.index.json) onto the backend.
+// Checked before anything is allocated: that every tensor is there with its shape and a dtype that
+// is implemented, then that the memory suffices; while they are read, that none holds NaN or an
+// infinity (named, with its place). Tensors that are not used are listed in *unused when not NULL
+// (comma-separated, owned by the caller), but for angles and masks, which old checkpoints store.
+// Folders of pickled weights only are refused with the command that converts them. DSC_EINPUT,
+// DSC_ENOMEM (how much is needed and free). config.dtype is that of the stored matrices.
+int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
+                      dsc_error *err);
+// Random ones of a shape: uniform, of the variance that keeps activations of order one; the same
+// for a seed on every device. dtype F32, F16 or BF16.
+int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
+                        live_backend *b, dsc_error *err);
+void live_weights_free(live_weights *w); // NULL allowed
+
+#endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope live list: where models can run, which, and what was built in.
+#include "live/device/backend.h"
+#include "live/device/openblas.h"
+#include "live/program/live.h"
+
+#include <string.h>
+
+enum { JSON, OPTIONS };
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "an object per line"},
+};
+// clang-format on
+static const char about[] =
+    "Lists the devices, the architectures whose checkpoints are read, the dtypes of weights, the "
+    "shapes that --shape knows, and what this program was built with.";
+
+typedef struct line {
+    const char *kind, *name, *what;
+} line;
+
+static const line lines[] = {
+    {"architecture", "llama",
+     "Llama 1 to 3 (rope scaling of Llama 3, linear) and what shares its "
+     "names, TinyLlama, Vicuna, Yi"},
+    {"architecture", "mistral", "Mistral, with sliding windows"},
+    {"architecture", "qwen2", "Qwen 2, 2.5"},
+    {"architecture", "qwen3", "Qwen 3, dense"},
+    {"architecture", "gpt2", "GPT-2"},
+    {"architecture", "gpt_neox", "GPT-NeoX, Pythia"},
+    {"architecture", "eagle", "EAGLE-1 head of a Llama, as a draft model"},
+    {"architecture", "medusa", "Medusa-1 heads, as a draft model"},
+    {"dtype", "bf16", "weights as stored, sums in fp32"},
+    {"dtype", "f16", "likewise"},
+    {"dtype", "f32", "likewise"},
+#ifdef HAVE_CUDA
+    {"feature", "cuda", "built in"},
+#else
+    {"feature", "cuda", "not built in (configure --with-cuda=DIR)"},
+#endif
+#ifdef _OPENMP
+    {"feature", "openmp", "several threads on a CPU"},
+#endif
+};
+
+static int add(dsc_table *t, line l, dsc_error *err)
+{
+    const char *text[] = {l.kind, l.name, l.what};
+    dsc_cell cell[3];
+    for (int c = 0; c < 3; c++)
+        cell[c] = (dsc_cell){.type = DSC_CELL_TEXT, .text = text[c]};
+    return dsc_table_add_row(t, cell, err);
+}
+
+static int add_devices(dsc_table *t, dsc_error *err)
+{
+    live_backend *cpu;
+    char what[128], name[24];
+    double spare, all;
+    int rc = live_backend_cpu(&cpu, cli_threads(0), false, err);
+    if (rc)
+        return rc;
+    rc = cpu->type->memory(cpu, &spare, &all, err);
+    snprintf(what, sizeof what, "%d processors, %.1f GB, %.1f free", cpu->threads, 1e-9 * all,
+             1e-9 * spare);
+    cpu->type->close(cpu);
+    if (!rc)
+        rc = add(t, (line){"device", "cpu", what}, err);
+    for (int d = 0; d < live_cuda_devices() && !rc; d++) {
+        snprintf(name, sizeof name, "cuda:%d", d);
+        if (live_cuda_describe(d, what, sizeof what))
+            rc = add(t, (line){"device", name, what}, err);
+    }
+    return rc;
+}
+
+static int add_shapes(dsc_table *t, dsc_error *err)
+{
+    size_t count;
+    const dsc_model_shape *s = dsc_model_shape_presets(&count);
+    int rc = DSC_OK;
+    for (size_t i = 0; i < count && !rc; i++) {
+        char what[64];
+        if (s[i].kind == DSC_MODEL_T5) // an encoder, too
+            continue;
+        snprintf(what, sizeof what, "%.2f billion parameters",
+                 dsc_model_shape_parameters(&s[i]) / 1e9);
+        rc = add(t, (line){"shape", s[i].name, what}, err);
+    }
+    return rc;
+}
+
+static int make(dsc_table *t, dsc_error *err)
+{
+    static const dsc_column column[] = {
+        {"kind", DSC_CELL_TEXT, "device, architecture, dtype, feature or shape"},
+        {"name", DSC_CELL_TEXT, "as options take it"},
+        {"what", DSC_CELL_TEXT, "what it is"},
+    };
+    int rc = DSC_OK;
+    for (size_t c = 0; c < sizeof column / sizeof *column && !rc; c++)
+        rc = dsc_table_add_column(t, column[c].name, column[c].type, column[c].help, err);
+    if (!rc)
+        rc = add_devices(t, err);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines && !rc; i++)
+        rc = add(t, lines[i], err);
+    char blas[128];
+    snprintf(blas, sizeof blas, "multiplies many rows on a CPU (%s)", live_openblas_name());
+    if (!rc)
+        rc = add(t, (line){"feature", "openblas", blas}, err);
+    return rc ? rc : add_shapes(t, err);
+}
+
+static void print_text(const dsc_table *t)
+{
+    const char *last = "";
+    for (size_t r = 0; r < t->rows; r++) {
+        const char *kind = dsc_table_at(t, r, 0)->text;
+        if (strcmp(kind, last))
+            printf("%s%s\n", r ? "\n" : "", kind);
+        printf("  %-20s%s\n", dsc_table_at(t, r, 1)->text, dsc_table_at(t, r, 2)->text);
+        last = kind;
+    }
+}
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    if (cli_asks_help(argc, argv)) {
+        const cli_help_section help[] = {{"Options", options, OPTIONS}};
+        cli_print_help("live list [--json]", about, help, 1);
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS];
+    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    size_t words;
+    dsc_table t = {0};
+    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 0, 0, "no argument", err);
+    if (!rc)
+        rc = make(&t, err);
+    for (size_t r = 0; r < t.rows && !rc && value[JSON].given; r++)
+        dsc_table_write_jsonl_row(&t, r, stdout);
+    if (!rc && !value[JSON].given)
+        print_text(&t);
+    dsc_table_fini(&t);
+    return rc;
+}
+
+const cli_command live_cmd_list = {"list", "devices, architectures, dtypes, shapes, features", run};

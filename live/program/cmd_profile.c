@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope live profile: the cost table of models on this machine.
+#include "base/file.h"
+#include "live/program/live.h"
+#include "live/program/pair.h"
+#include "live/program/profile.h"
+
+#include <stdlib.h>
+
+enum { TOKENS, CONTEXT, BATCH, REPEATS, OUT, FORCE, PROGRESS, OPTIONS };
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "tokens", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:128", .min = 1,
+     .max = 1 << 16, .list = true,
+     .help = "tokens of each sequence in a pass: values and ranges a:b:step; a:b stands for a, b "
+             "and 2, 3, 4, 6, 8, 12, ... between"},
+    {.name = "context", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "0:1024", .min = 0,
+     .max = 1 << 24, .list = true,
+     .help = "tokens of each sequence before them; a:b stands for a, b and 64, 256, 1024, ... "
+             "between"},
+    {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1", .min = 1,
+     .max = 1 << 12, .list = true, .help = "sequences in a pass; a:b as for --tokens"},
+    {.name = "repeats", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "9", .min = 1,
+     .max = 100000,
+     .help = "times that each pass is measured, in rounds of three after three that are not "
+             "counted: the result is the mean of the rounds' medians"},
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.tsv",
+     .help = "the table: what draftscope sim --cost table:FILE reads"},
+    CLI_OPTION_FORCE,
+    CLI_OPTION_PROGRESS,
+};
+// clang-format on
+static const char usage[] = "live profile --target DIR [--draft DIR] -o FILE.tsv [OPTIONS]";
+static const char about[] =
+    "Measures how long forward passes of a target and a draft model take, by the tokens in them, "
+    "the context and the batch, beside what the device can read and multiply at best: a cost table "
+    "for draftscope sim, sweep and tune, drawn by draftscope plot cost. Interrupted, it keeps the "
+    "tokens that were measured in all contexts and batches.";
+// How tokens are drawn and how long a text may be is of no matter to a pass.
+enum { MODEL_OPTIONS = LIVE_PAIR_TEMPERATURE };
+
+static int on_progress(void *user, int64_t done, int64_t total)
+{
+    return cli_progress_step(user, done, total);
+}
+
+typedef struct lists {
+    int64_t *tokens, *context, *batch;
+} lists;
+
+static int read_grid(live_grid *g, lists *l, const dsc_option_value *value, dsc_error *err)
+{
+    int rc = live_profile_points(&options[TOKENS], value[TOKENS].text, true, &l->tokens,
+                                 &g->tokens_count, err);
+    if (!rc)
+        rc = live_profile_points(&options[CONTEXT], value[CONTEXT].text, false, &l->context,
+                                 &g->context_count, err);
+    if (!rc)
+        rc = live_profile_points(&options[BATCH], value[BATCH].text, true, &l->batch,
+                                 &g->batch_count, err);
+    g->tokens = l->tokens;
+    g->context = l->context;
+    g->batch = l->batch;
+    return rc;
+}
+
+static int add_comments(dsc_table *t, const live_pair *p, const dsc_option_value *models,
+                        dsc_error *err)
+{
+    int rc = dsc_table_comment(t, "draftscope", PACKAGE_VERSION, err);
+    if (!rc)
+        rc = dsc_table_comment(t, "command", cli_command_line(), err);
+    return rc ? rc : live_pair_comments(t, p, models, err);
+}
+
+static int write_table(const dsc_table *t, dsc_outfile *f, dsc_error *err)
+{
+    dsc_table_write_tsv_head(t, f->stream);
+    for (size_t i = 0; i < t->rows; i++)
+        dsc_table_write_tsv_row(t, i, f->stream);
+    return dsc_outfile_commit(f, err);
+}
+
+// What was measured before an interruption, or before memory ran out, is a grid by fewer repeats,
+// or of fewer tokens.
+static int keep(const dsc_table *t, int rc, const char *path, dsc_outfile *f, dsc_error *err)
+{
+    dsc_error late;
+    if (!t->rows)
+        return rc == DSC_EINTERRUPT ? dsc_fail(err, rc, "interrupted: nothing was written") : rc;
+    const int written = write_table(t, f, &late);
+    if (written) {
+        *err = late;
+        return written;
+    }
+    const double most = dsc_table_real(t, t->rows - 1, 0);
+    if (rc == DSC_EINTERRUPT)
+        return dsc_fail(err, rc, "interrupted: passes of up to %.0f tokens are in %.500s", most,
+                        path);
+    err->status = DSC_EABSENT; // of the device, as in a run
+    return dsc_error_prefix(err, DSC_EABSENT, "passes of up to %.0f tokens are in %.500s", most,
+                            path);
+}
+
+static int measure(const live_pair *p, const live_grid *g, const dsc_option_value *value,
+                   const dsc_option_value *models, dsc_outfile *f, dsc_error *err)
+{
+    cli_progress progress;
+    dsc_table t = {0};
+    live_profile_options o = {.target = p->weights[LIVE_TARGET],
+                              .draft = p->weights[LIVE_DRAFT],
+                              .grid = *g,
+                              .repeats = (int)value[REPEATS].integer,
+                              .progress = on_progress,
+                              .user = &progress};
+    int rc = add_comments(&t, p, models, err);
+    cli_progress_init(&progress, value[PROGRESS].integer, "cells");
+    cli_catch_signals();
+    if (!rc)
+        rc = dsc_outfile_open(f, value[OUT].text, value[FORCE].given, err);
+    if (!rc)
+        rc = live_profile(&t, &o, err);
+    cli_progress_end(&progress);
+    if (!rc)
+        rc = write_table(&t, f, err);
+    else if (rc == DSC_EINTERRUPT || rc == DSC_ENOMEM)
+        rc = keep(&t, rc, value[OUT].text, f, err);
+    dsc_table_fini(&t);
+    return live_pair_failed(p, rc, err);
+}
+
+static int profile(const dsc_option_value *value, const dsc_option_value *models, dsc_error *err)
+{
+    const live_want want = {.draft = live_pair_has_draft(models)};
+    live_pair pair = {0};
+    live_grid grid = {0};
+    lists list = {0};
+    dsc_outfile file = {0};
+    int rc = read_grid(&grid, &list, value, err);
+    if (!rc)
+        rc = dsc_outfile_open(&file, value[OUT].text, value[FORCE].given, err);
+    dsc_outfile_abort(&file); // it can be written; nothing is there while models are loaded
+    if (!rc)
+        rc = live_pair_read(&pair, models, &want, err);
+    if (!rc)
+        rc = live_pair_open(&pair, models, &want, err);
+    if (!rc && pair.note)
+        fprintf(stderr, "draftscope: note: %s\n", pair.note);
+    if (!rc)
+        rc = measure(&pair, &grid, value, models, &file, err);
+    dsc_outfile_abort(&file);
+    live_pair_close(&pair);
+    free(list.tokens);
+    free(list.context);
+    free(list.batch);
+    return rc;
+}
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    const cli_help_section help[] = {{"Options", options, OPTIONS},
+                                     {"Models", live_pair_options, MODEL_OPTIONS}};
+    if (cli_asks_help(argc, argv)) {
+        cli_print_help(usage, about, help, 2);
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS], models[LIVE_PAIR_OPTIONS] = {[LIVE_PAIR_TOP_P] = {.real = 1}};
+    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
+                             {live_pair_options, MODEL_OPTIONS, models, false, NULL}};
+    size_t words;
+    int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 0, 0, "no argument", err);
+    if (!rc && models[LIVE_PAIR_MIDDLE].given)
+        rc = dsc_fail(err, DSC_EUSAGE, "--middle: a table has a target and a draft model");
+    if (!rc && (!value[OUT].text || !*value[OUT].text))
+        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE.tsv expected");
+    return rc ? rc : profile(value, models, err);
+}
+
+const cli_command live_cmd_profile = {"profile", "a cost table: how long forward passes take", run};

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope live record: a run as a trace, with what both models say along the outputs.
+#include "base/json_text.h"
+#include "cli/method.h"
+#include "live/program/live.h"
+#include "live/program/provenance.h"
+#include "live/program/recorder.h"
+#include "live/program/run.h"
+#include "traces/import/import_record.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    METHOD,
+    RULE,
+    PROMPTS,
+    REQUESTS,
+    MAX_TOKENS,
+    OUT,
+    DRAFTS,
+    RANK_DEPTH,
+    ROWS,
+    ROLLOUTS,
+    FORCE,
+    SEED,
+    PROGRESS,
+    OPTIONS
+};
+static const double SHARD_S = 60;
+// clang-format off
+static const dsc_option options[OPTIONS] = {
+    {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
+    {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
+     .help = "verification rule (default: as of draftscope live run)"},
+    {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, also .gz and .zst; - is "
+             "standard input"},
+    {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
+     .max = 1000000000, .help = "the first N prompts of the file; 0: all"},
+    {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
+     .max = 1 << 24, .help = "of an output; an end token ends it before"},
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+     .help = "the trace, a folder"},
+    {.name = "statistics", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "8", .min = 1,
+     .max = DSC_STATISTICS_K_MAX,
+     .help = "statistics for 1 to K drafts per position, as of trace reduce --k"},
+    {.name = "rank-depth", .kind = DSC_OPTION_INT, .metavar = "D", .initial = "5", .min = 1,
+     .max = 1024, .help = "ranks of D output tokens from each position on"},
+    {.name = "rows", .kind = DSC_OPTION_TEXT, .metavar = "none|top:M|dense", .initial = "none",
+     .help = "record the laws of both models: their M likeliest tokens, or all"},
+    {.name = "rollouts", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "0", .min = 0,
+     .max = 1024,
+     .help = "record what the draft model writes in G tokens from each position on, and what the "
+             "target says along it"},
+    CLI_OPTION_FORCE,
+    CLI_OPTION_SEED,
+    CLI_OPTION_PROGRESS,
+};
+// clang-format on
+static const char usage[] =
+    "live record --target DIR [--draft DIR] --method NAME --prompts FILE -o NAME.dst [OPTIONS]";
+static const char about[] =
+    "Runs a drafting method on real models and records it: prompts, outputs, steps with their "
+    "times, and what target and draft model say at every output token. With --draft the draft "
+    "model is recorded also when the method does without. Finished requests stay when it is "
+    "interrupted.";
+
+typedef struct context {
+    const dsc_option_value *value;
+    const dsc_option_value *models;
+    live_pair pair;
+    live_prompts prompts;
+    dsc_config config;
+    const dsc_verifier_type *rule;
+    live_run run;
+    live_record record;
+    live_recorder *recorder;
+    cli_progress progress;
+    int32_t *token; // a copy of the output
+    size_t token_capacity;
+    dsc_token_view *reference; // of the request that is written
+    dsc_text_view *reference_text;
+    dsc_reference_kind *kind;
+    size_t reference_capacity, text_capacity, kind_capacity;
+} context;
+
+// --- provenance ----------------------------------------------------------------------------------
+
+static json_t *describe(const context *c, live_side side)
+{
+    live_identity m;
+    if (!live_identify(&m, &c->pair, c->models, side))
+        return NULL;
+    const live_weights *w = c->pair.weights[side];
+    const bool head = w->config.family == LIVE_EAGLE || w->config.family == LIVE_MEDUSA;
+    json_t *o = json_pack("{s:s, s:b, s:s, s:s}", "architecture", m.architecture, "head", head,
+                          "dtype", m.dtype, "device", m.device);
+    json_object_set_new(o, m.folder ? "folder" : "shape",
+                        dsc_json_text(m.folder ? m.folder : m.shape));
+    if (*m.config_sha256)
+        json_object_set_new(o, "config_sha256", json_string(m.config_sha256));
+    json_object_set_new(o, "weights_sha256", json_string(m.weights_sha256));
+    return o;
+}
+
+static char *make_provenance(const context *c)
+{
+    const live_sampling *s = &c->pair.sampling;
+    char prompts[DSC_SHA256_HEX];
+    live_hash_prompts(&c->prompts, prompts);
+    json_t *o = json_pack("{s:s, s:o, s:s, s:s, s:f, s:I, s:f, s:f, s:I, s:I, s:s}", "version",
+                          PACKAGE_VERSION, "command", dsc_json_text(cli_command_line()), "method",
+                          c->config.drafter->name, "rule", c->rule->name, "temperature",
+                          s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
+                          "laws_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
+                          (json_int_t)c->value[SEED].integer, "max_tokens",
+                          (json_int_t)c->value[MAX_TOKENS].integer, "prompts_sha256", prompts);
+    for (int side = 0; side < LIVE_SIDES; side++) {
+        json_t *model = describe(c, (live_side)side);
+        if (model)
+            json_object_set_new(o, live_side_names[side], model);
+    }
+    char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(o);
+    return text;
+}
+
+// --- a request -----------------------------------------------------------------------------------
+
+static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
+{
+    context *c = user;
+    int rc = live_recorder_step(c->recorder, step, err);
+    return !rc && cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : rc;
+}
+
+static int on_position(void *user)
+{
+    (void)user;
+    return cli_signal();
+}
+
+static int grow(context *c, size_t references, size_t tokens, dsc_error *err)
+{
+    void *reference = c->reference, *text = c->reference_text, *kind = c->kind, *token = c->token;
+    int rc = dsc_grow(&reference, &c->reference_capacity, references, sizeof *c->reference, err);
+    if (!rc)
+        rc = dsc_grow(&text, &c->text_capacity, references, sizeof *c->reference_text, err);
+    if (!rc)
+        rc = dsc_grow(&kind, &c->kind_capacity, references, sizeof *c->kind, err);
+    if (!rc)
+        rc = dsc_grow(&token, &c->token_capacity, tokens, sizeof *c->token, err);
+    c->reference = reference;
+    c->reference_text = text;
+    c->kind = kind;
+    c->token = token;
+    return rc;
+}
+
+static dsc_text_view view(const char *text)
+{
+    return (dsc_text_view){text, text ? (int64_t)strlen(text) : 0};
+}
+
+// What was run, as a writer takes it: the output is copied, the recorder uses the session.
+static int make_input(context *c, const live_prompt *p, dsc_request_input *q, dsc_error *err)
+{
+    const dsc_model *m = live_session_model(c->pair.session[LIVE_TARGET]);
+    const size_t references = (size_t)p->references, n = (size_t)m->length;
+    int rc = grow(c, references + 1, n + 1, err);
+    if (rc)
+        return rc;
+    memcpy(c->token, m->output, n * sizeof *c->token);
+    for (size_t r = 0; r < references; r++) {
+        c->reference[r] =
+            (dsc_token_view){p->token + p->prompt + p->offset[r], p->offset[r + 1] - p->offset[r]};
+        c->reference_text[r] = view(p->reference_text[r]);
+        c->kind[r] = (dsc_reference_kind)p->kind[r];
+    }
+    *q = (dsc_request_input){.id = view(p->id),
+                             .prompt = {p->token, p->prompt},
+                             .output = {c->token, m->length},
+                             .prompt_text = view(p->text),
+                             .references = p->references,
+                             .reference = c->reference,
+                             .reference_text = c->reference_text,
+                             .kind = c->kind};
+    return DSC_OK;
+}
+
+static int record_request(context *c, size_t i, dsc_error *err)
+{
+    const dsc_request request = live_prompts_request(&c->prompts, i);
+    dsc_request_input input;
+    dsc_buffer text = {0};
+    live_recorder_begin(c->recorder);
+    int rc = live_run_request(&c->run, &request, err);
+    if (!rc)
+        rc = make_input(c, &c->prompts.item[i], &input, err);
+    if (!rc && c->pair.tokenizer)
+        rc = dsc_import_decode(c->pair.tokenizer, c->token, (size_t)input.output.count, &text, err);
+    if (!rc) {
+        input.output_text = (dsc_text_view){text.data, (int64_t)text.length};
+        rc = live_recorder_add(c->recorder, &input, err);
+    }
+    dsc_buffer_fini(&text);
+    if (!rc || rc == DSC_EINTERRUPT)
+        return rc;
+    char place[512];
+    live_prompts_place(&c->prompts, i, place, sizeof place);
+    if (rc == DSC_ENOMEM) // of the device
+        rc = err->status = DSC_EABSENT;
+    return dsc_error_prefix(err, rc, "%s", place);
+}
+
+static int record_all(context *c, dsc_error *err)
+{
+    const int64_t count = (int64_t)c->prompts.count;
+    int rc = DSC_OK;
+    for (int64_t i = 0; i < count && !rc; i++) {
+        rc = record_request(c, (size_t)i, err);
+        if (!rc && cli_progress_step(&c->progress, i + 1, count) && i + 1 < count)
+            rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    }
+    return rc;
+}
+
+// --- the trace -----------------------------------------------------------------------------------
+
+// Requests that are finished are kept, whatever ended the run, but that they could not be written.
+static int finish(context *c, int rc, dsc_error *err)
+{
+    const int64_t n = live_recorder_requests(c->recorder);
+    const int64_t excluded = live_recorder_excluded(c->recorder);
+    dsc_error second;
+    int late = DSC_OK;
+    cli_progress_end(&c->progress);
+    if (!rc || (n > 0 && rc != DSC_EIO))
+        late = live_recorder_commit(c->recorder, &second);
+    if (late) {
+        *err = second;
+        return late;
+    }
+    if (excluded)
+        fprintf(stderr,
+                "draftscope: note: %" PRId64
+                " output tokens that the target's law excludes (temperature, top-k, top-p): "
+                "recorded with their probability before the cut\n",
+                excluded);
+    if (rc == DSC_EINTERRUPT && n)
+        dsc_fail(err, rc, "interrupted: the first %" PRId64 " requests are in %.500s", n,
+                 c->value[OUT].text);
+    else if (rc == DSC_EINTERRUPT)
+        dsc_fail(err, rc, "interrupted: nothing was written");
+    return rc;
+}
+
+static int open_recorder(context *c, dsc_error *err)
+{
+    const live_pair *p = &c->pair;
+    const live_weights *draft = p->weights[LIVE_DRAFT];
+    const bool own = draft && draft != p->weights[LIVE_TARGET];
+    char *provenance = make_provenance(c);
+    live_record *o = &c->record;
+    if (!provenance)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
+    o->target = p->session[LIVE_TARGET];
+    o->draft = own ? p->session[LIVE_DRAFT] : NULL;
+    o->middle = p->session[LIVE_MIDDLE];
+    o->target_config = &p->weights[LIVE_TARGET]->config;
+    o->draft_config = own ? &draft->config : NULL;
+    o->tokenizer = p->tokenizer;
+    o->sampling = p->sampling;
+    o->provenance = provenance;
+    o->stop = on_position;
+    int rc = live_recorder_new(&c->recorder, o, err);
+    free(provenance);
+    return rc;
+}
+
+// --- before the first request --------------------------------------------------------------------
+
+// none, top:M or dense.
+static int read_rows(live_record *o, const char *text, dsc_error *err)
+{
+    static const dsc_option top = {
+        .name = "rows top", .kind = DSC_OPTION_INT, .min = 1, .max = 1 << 24};
+    o->rows = strcmp(text, "none") == 0    ? DSC_ROWS_NONE
+              : strcmp(text, "dense") == 0 ? DSC_ROWS_DENSE
+                                           : DSC_ROWS_LISTED;
+    if (o->rows != DSC_ROWS_LISTED)
+        return DSC_OK;
+    if (strncmp(text, "top:", 4) != 0)
+        return dsc_fail(err, DSC_EUSAGE, "--rows: none, top:M or dense expected, not '%.100s'",
+                        text);
+    return dsc_option_single(&top, text + 4, &o->top, err);
+}
+
+static int read_record(context *c, dsc_error *err)
+{
+    const dsc_option_value *v = c->value;
+    live_record *o = &c->record;
+    if (!v[PROMPTS].text)
+        return dsc_fail(err, DSC_EUSAGE, "--prompts FILE expected");
+    if (!v[OUT].text || !*v[OUT].text)
+        return dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
+    o->path = v[OUT].text;
+    o->force = v[FORCE].given;
+    o->K = (int)v[DRAFTS].integer;
+    o->rank_depth = (int32_t)v[RANK_DEPTH].integer;
+    o->rollout = (int32_t)v[ROLLOUTS].integer;
+    o->overlaps = c->config.drafter->overlaps;
+    o->shard_s = SHARD_S;
+    o->nodes = live_record_nodes(o);
+    return read_rows(o, v[ROWS].text, err);
+}
+
+static int choose_rule(context *c, dsc_error *err)
+{
+    const char *name = c->value[RULE].text;
+    const bool greedy = c->models[LIVE_PAIR_TEMPERATURE].real == 0;
+    c->rule = name ? dsc_verifier_find(name, err) : dsc_pair_rule(c->config.drafter, greedy);
+    return c->rule ? DSC_OK : DSC_EUSAGE;
+}
+
+static int check_lengths(const context *c, dsc_error *err)
+{
+    const int64_t more = c->run.max_tokens;
+    // Rollouts go on behind the text.
+    const int64_t room = live_pair_room(&c->pair, &c->config) - c->record.rollout;
+    for (size_t i = 0; i < c->prompts.count; i++) {
+        char place[512];
+        if (c->prompts.item[i].prompt + more <= room)
+            continue;
+        live_prompts_place(&c->prompts, i, place, sizeof place);
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: a prompt of %" PRId64 " tokens and --max-tokens %" PRId64
+                        ": the context holds %" PRId64,
+                        place, c->prompts.item[i].prompt, more, room);
+    }
+    return DSC_OK;
+}
+
+// Cheap questions first, the weights then.
+static int prepare(context *c, dsc_error *err)
+{
+    const dsc_option_value *v = c->value;
+    live_want want = live_want_of(c->config.drafter);
+    want.draft |= !want.copy && live_pair_has_draft(c->models);
+    c->pair.least_nodes = c->record.nodes;
+    int rc = choose_rule(c, err);
+    if (!rc)
+        rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, (uint64_t)v[SEED].integer,
+                           v[MAX_TOKENS].integer, false, NULL, err);
+    c->run.step = on_step;
+    c->run.user = c;
+    if (!rc)
+        rc = live_pair_read(&c->pair, c->models, &want, err);
+    if (!rc)
+        rc = live_pair_check_heads(&c->pair, &c->config, err);
+    if (!rc)
+        rc = live_prompts_read(&c->prompts, v[PROMPTS].text, 0, (size_t)v[REQUESTS].integer,
+                               c->pair.tokenizer, c->pair.config[LIVE_TARGET].vocab, err);
+    if (!rc)
+        rc = check_lengths(c, err);
+    if (!rc)
+        rc = live_pair_open(&c->pair, c->models, &want, err);
+    if (!rc && c->pair.note)
+        fprintf(stderr, "draftscope: note: %s\n", c->pair.note);
+    if (!rc)
+        rc = live_pair_sessions(&c->pair, &c->config, c->prompts.longest + c->run.max_tokens, err);
+    if (rc)
+        return rc;
+    cli_catch_signals(); // from here on there is something to clean up
+    return open_recorder(c, err);
+}
+
+static void context_fini(context *c)
+{
+    live_recorder_free(c->recorder);
+    live_run_fini(&c->run);
+    live_prompts_free(&c->prompts);
+    live_pair_close(&c->pair);
+    dsc_config_fini(&c->config);
+    free(c->token);
+    free(c->reference);
+    free(c->reference_text);
+    free(c->kind);
+}
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    if (cli_asks_help(argc, argv)) {
+        const cli_help_section own[] = {{"Options", options, OPTIONS},
+                                        {"Models", live_pair_options, LIVE_PAIR_OPTIONS}};
+        cli_print_method_help(usage, about, own, 2, argc, argv);
+        return DSC_OK;
+    }
+    dsc_option_value value[OPTIONS], models[LIVE_PAIR_OPTIONS], parameter[DSC_MAX_PARAMETERS];
+    context c = {.value = value, .models = models};
+    size_t words;
+    int rc = cli_find_method(argc, argv, &c.config.drafter, err);
+    if (rc)
+        return rc;
+    dsc_option_set sets[] = {
+        {options, OPTIONS, value, false, NULL},
+        {live_pair_options, LIVE_PAIR_OPTIONS, models, false, NULL},
+        {c.config.drafter->option, c.config.drafter->option_count, parameter, false, NULL},
+    };
+    rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
+    if (!rc)
+        rc = cli_check_positionals(words, 0, 0, "no argument", err);
+    if (!rc)
+        live_pair_default_tree(models, c.config.drafter, parameter);
+    if (!rc)
+        rc = cli_config_fill(&c.config, parameter, err);
+    if (!rc)
+        rc = read_record(&c, err);
+    if (!rc)
+        rc = prepare(&c, err);
+    cli_progress_init(&c.progress, rc ? 1 : value[PROGRESS].integer, "requests");
+    if (!rc)
+        rc = finish(&c, record_all(&c, err), err);
+    context_fini(&c);
+    return rc;
+}
+
+const cli_command live_cmd_record = {"record", "a run as a trace, with what both models say", run};

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/program/pair.h"
+
+#include "base/file.h"
+#include "cli/cli.h"
+#include "live/model/vocabulary.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// clang-format off
+const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
+    [LIVE_PAIR_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
+     .help = "the target: a Hugging Face folder with config.json and *.safetensors"},
+    [LIVE_PAIR_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
+     .help = "the draft model: such a folder, or that of an EAGLE-1 head or of Medusa heads made "
+             "for the target"},
+    [LIVE_PAIR_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
+     .help = "the model between draft and target, of a cascade"},
+    [LIVE_PAIR_SHAPE] = {.name = "shape", .kind = DSC_OPTION_TEXT, .metavar = "PRESET|config.json",
+     .help = "instead of --target: random weights of this shape, for timing (see: draftscope live "
+             "list)"},
+    [LIVE_PAIR_DRAFT_SHAPE] = {.name = "draft-shape", .kind = DSC_OPTION_TEXT,
+     .metavar = "PRESET|config.json",
+     .help = "instead of --draft; a config.json may be that of an EAGLE-1 head"},
+    [LIVE_PAIR_RANDOM_WEIGHTS] = {.name = "random-weights", .kind = DSC_OPTION_INT,
+     .metavar = "SEED", .min = 0, .max = INT64_MAX, .help = "seed of the weights of a shape"},
+    [LIVE_PAIR_DTYPE] = {.name = "dtype", .kind = DSC_OPTION_CHOICE, .choices = "bf16|f16|f32",
+     .initial = "bf16", .help = "of random weights; those of a folder are used as they are stored"},
+    [LIVE_PAIR_DEVICE] = {.name = "device", .kind = DSC_OPTION_TEXT,
+     .metavar = "auto|cpu|cuda|cuda:N", .initial = "auto",
+     .help = "where the models are; auto: the first GPU when there is one"},
+    [LIVE_PAIR_DRAFT_DEVICE] = {.name = "draft-device", .kind = DSC_OPTION_TEXT,
+     .metavar = "auto|cpu|cuda|cuda:N", .help = "where draft and middle model are (default: as "
+     "--device)"},
+    [LIVE_PAIR_THREADS] = CLI_OPTION_THREADS,
+    [LIVE_PAIR_BATCH_INVARIANT] = {.name = "batch-invariant", .kind = DSC_OPTION_FLAG,
+     .help = "passes over many tokens round as those over one do; slower"},
+    [LIVE_PAIR_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
+     .initial = "0", .least = 0, .most = 1000,
+     .help = "of target and draft model; 0: the likeliest token"},
+    [LIVE_PAIR_TOP_K] = {.name = "top-k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "0",
+     .min = 0, .max = 1 << 24, .help = "draw from the K likeliest tokens; 0: from all"},
+    [LIVE_PAIR_TOP_P] = {.name = "top-p", .kind = DSC_OPTION_REAL, .metavar = "P", .initial = "1",
+     .least = 1e-9, .most = 1,
+     .help = "draw from the fewest likeliest tokens that have this probability together"},
+    [LIVE_PAIR_CONTEXT] = {.name = "context", .kind = DSC_OPTION_INT, .metavar = "N",
+     .initial = "0", .min = 0, .max = 1 << 24,
+     .help = "tokens of prompt and output that there is room for; 0: as many as are needed"},
+};
+// clang-format on
+
+// A model as the options name it.
+typedef struct named {
+    const char *folder, *shape;
+} named;
+
+static bool is_head(const live_config *c)
+{
+    return c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
+}
+
+live_want live_want_of(const dsc_drafter_type *method)
+{
+    return (live_want){.draft = method->needs_draft,
+                       .middle = method->needs_middle,
+                       .copy = method->sees_output,
+                       .apart = method->overlaps};
+}
+
+static bool is_given(const live_config *c)
+{
+    return c->vocab > 0;
+}
+
+bool live_pair_has_draft(const dsc_option_value *value)
+{
+    return value[LIVE_PAIR_DRAFT].text || value[LIVE_PAIR_DRAFT_SHAPE].text;
+}
+
+void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_type *method,
+                            dsc_option_value *parameter)
+{
+    const char *folder = value[LIVE_PAIR_DRAFT].text;
+    live_config c = {0};
+    dsc_error later; // a folder that cannot be read is reported by live_pair_read
+    size_t i = 0;
+    while (i < method->option_count && strcmp(method->option[i].name, "tree") != 0)
+        i++;
+    if (i == method->option_count || parameter[i].given || !folder ||
+        live_config_read(&c, folder, &later) || c.family != LIVE_MEDUSA)
+        return;
+    parameter[i].text = "medusa";
+    fprintf(stderr, "draftscope: note: Medusa heads: --tree medusa (of other draft models: %s)\n",
+            method->option[i].initial);
+}
+
+// --- what is asked for ---------------------------------------------------------------------------
+
+static int read_names(named name[LIVE_SIDES], const dsc_option_value *value, dsc_error *err)
+{
+    const int folder[] = {LIVE_PAIR_TARGET, LIVE_PAIR_DRAFT, LIVE_PAIR_MIDDLE};
+    const int shape[] = {LIVE_PAIR_SHAPE, LIVE_PAIR_DRAFT_SHAPE};
+    for (int s = 0; s < LIVE_SIDES; s++) {
+        name[s] = (named){.folder = value[folder[s]].text,
+                          .shape = s < LIVE_MIDDLE ? value[shape[s]].text : NULL};
+        const char *a = live_pair_options[folder[s]].name;
+        if (name[s].folder && name[s].shape)
+            return dsc_fail(err, DSC_EUSAGE, "--%s or --%s expected, not both", a,
+                            live_pair_options[shape[s]].name);
+        if (name[s].shape && !value[LIVE_PAIR_RANDOM_WEIGHTS].given)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "--%s: a shape has no weights: --random-weights SEED expected",
+                            live_pair_options[shape[s]].name);
+    }
+    const int random[] = {LIVE_PAIR_RANDOM_WEIGHTS, LIVE_PAIR_DTYPE};
+    for (size_t i = 0; i < sizeof random / sizeof *random; i++)
+        if (value[random[i]].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
+            return dsc_fail(err, DSC_EUSAGE, "--%s: of a shape: --shape or --draft-shape expected",
+                            live_pair_options[random[i]].name);
+    return DSC_OK;
+}
+
+// Leaves out what is not wanted and misses what is.
+static int check_names(named name[LIVE_SIDES], const live_want *want, dsc_error *err)
+{
+    const bool wanted[] = {true, want->draft, want->middle};
+    static const char *const expected[] = {"--target DIR (or --shape PRESET --random-weights SEED)",
+                                           "--draft DIR (or --draft-shape PRESET)", "--middle DIR"};
+    for (int s = 0; s < LIVE_SIDES; s++) {
+        if (!wanted[s])
+            name[s] = (named){0};
+        else if (!name[s].folder && !name[s].shape)
+            return dsc_fail(err, DSC_EUSAGE, "%s expected", expected[s]);
+    }
+    return DSC_OK;
+}
+
+static int read_configs(live_pair *p, const named name[LIVE_SIDES], dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int s = 0; s < LIVE_SIDES && !rc; s++)
+        if (name[s].folder)
+            rc = live_config_read(&p->config[s], name[s].folder, err);
+        else if (name[s].shape)
+            rc = live_config_of_shape(&p->config[s], name[s].shape, err);
+    for (int s = 0; s < LIVE_SIDES && !rc; s += LIVE_MIDDLE)
+        if (is_given(&p->config[s]) && is_head(&p->config[s]))
+            rc = dsc_fail(err, DSC_EUSAGE, "%.200s holds the heads of a model, not a model",
+                          name[s].folder ? name[s].folder : name[s].shape);
+    return rc;
+}
+
+// --- vocabularies --------------------------------------------------------------------------------
+
+static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *err)
+{
+    dsc_buffer path = {0};
+    *out = NULL;
+    int rc = folder ? dsc_buffer_printf(&path, err, "%s/tokenizer.json", folder) : DSC_OK;
+    const bool there = !rc && folder && access(path.data, F_OK) == 0;
+    if (there)
+        rc = dsc_check_regular(path.data, err);
+    if (there && !rc)
+        rc = dsc_tokenizer_load(out, path.data, err);
+    dsc_buffer_fini(&path);
+    return rc;
+}
+
+// Draft tokens are the target's tokens. Of models that differ in padding, the shorter ones count.
+static int match_vocabularies(live_pair *p, const named name[LIVE_SIDES], dsc_error *err)
+{
+    live_config *target = &p->config[LIVE_TARGET];
+    int64_t least = target->vocab;
+    int rc = load_tokenizer(&p->tokenizer, name[LIVE_TARGET].folder, err);
+    for (int s = LIVE_DRAFT; s < LIVE_SIDES && !rc; s++) {
+        const live_config *c = &p->config[s];
+        dsc_tokenizer *own = NULL;
+        if (!is_given(c) || is_head(c))
+            continue;
+        rc = load_tokenizer(&own, name[s].folder, err);
+        if (!rc)
+            rc = live_vocabulary_match(p->tokenizer, own, target->vocab, c->vocab, err);
+        dsc_tokenizer_free(own);
+        least = c->vocab < least ? c->vocab : least;
+    }
+    for (int s = 0; s < LIVE_SIDES; s++)
+        if (p->config[s].vocab > least)
+            p->config[s].vocab = least;
+    return rc;
+}
+
+int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want *want,
+                   dsc_error *err)
+{
+    named name[LIVE_SIDES];
+    int rc = read_names(name, value, err);
+    if (!rc)
+        rc = check_names(name, want, err);
+    if (!rc)
+        rc = read_configs(p, name, err);
+    if (!rc)
+        rc = match_vocabularies(p, name, err);
+    if (!rc && want->copy)
+        p->config[LIVE_DRAFT] = p->config[LIVE_TARGET];
+    p->context = value[LIVE_PAIR_CONTEXT].integer;
+    return rc;
+}
+
+// --- devices and weights -------------------------------------------------------------------------
+
+// Heads are where their target is; other models too, unless they are put elsewhere or work at the
+// same time, which needs a stream of work of their own.
+static int open_backends(live_pair *p, const named name[LIVE_SIDES], const dsc_option_value *value,
+                         const live_want *want, dsc_error *err)
+{
+    const char *device = value[LIVE_PAIR_DEVICE].text, *other = value[LIVE_PAIR_DRAFT_DEVICE].text;
+    const bool invariant = value[LIVE_PAIR_BATCH_INVARIANT].given;
+    const bool head = is_given(&p->config[LIVE_DRAFT]) && is_head(&p->config[LIVE_DRAFT]);
+    const bool elsewhere = other && strcmp(other, device);
+    bool model = name[LIVE_DRAFT].folder || name[LIVE_DRAFT].shape;
+    p->all_threads = cli_threads(value[LIVE_PAIR_THREADS].integer);
+    if (head && elsewhere)
+        return dsc_fail(err, DSC_EUSAGE, "--draft-device: heads are where their target is");
+    int rc = live_backend_open(&p->backend[LIVE_TARGET], device, p->all_threads, invariant, err);
+    live_backend *target = p->backend[LIVE_TARGET], *drafts = target;
+    if (!rc && model && !head && (want->apart || elsewhere))
+        rc = live_backend_open(&drafts, elsewhere ? other : device, p->all_threads, invariant, err);
+    if (rc)
+        return rc;
+    p->backend[LIVE_DRAFT] = model ? drafts : NULL;
+    p->backend[LIVE_MIDDLE] = name[LIVE_MIDDLE].folder ? drafts : NULL;
+    const bool halves = want->apart && drafts != target && p->all_threads > 1 &&
+                        strcmp(drafts->type->name, target->type->name) == 0;
+    p->threads[LIVE_DRAFT] = halves ? p->all_threads / 2 : p->all_threads;
+    p->threads[LIVE_MIDDLE] = p->threads[LIVE_DRAFT];
+    p->threads[LIVE_TARGET] = halves ? p->all_threads - p->all_threads / 2 : p->all_threads;
+    drafts->threads = p->threads[LIVE_DRAFT];
+    return DSC_OK;
+}
+
+static int keep_note(live_pair *p, const char *folder, const char *unused, dsc_error *err)
+{
+    dsc_buffer b = {0};
+    int rc = dsc_buffer_printf(&b, err, "%s%s%s: left out: %s", p->note ? p->note : "",
+                               p->note ? "; " : "", folder, unused);
+    if (rc) {
+        dsc_buffer_fini(&b);
+        return rc;
+    }
+    free(p->note);
+    p->note = b.data;
+    return DSC_OK;
+}
+
+// Rows from `vocab` on are left out.
+static void cut_rows(live_weights *w, int64_t vocab)
+{
+    live_matrix *const of_tokens[] = {&w->embed, &w->head};
+    for (size_t i = 0; i < sizeof of_tokens / sizeof *of_tokens; i++)
+        if (of_tokens[i]->rows > vocab)
+            of_tokens[i]->rows = vocab;
+    for (int64_t h = 0; h < w->config.medusa_heads; h++)
+        w->medusa[h].out.rows = vocab;
+    w->config.vocab = vocab;
+}
+
+static int load(live_pair *p, int side, const named *name, const dsc_option_value *value,
+                dsc_error *err)
+{
+    static const dsc_dtype dtypes[] = {DSC_BF16, DSC_F16, DSC_F32};
+    char *unused = NULL;
+    if (name->shape)
+        return live_weights_random(
+            &p->weights[side], &p->config[side], dtypes[value[LIVE_PAIR_DTYPE].integer],
+            (uint64_t)value[LIVE_PAIR_RANDOM_WEIGHTS].integer + (uint64_t)side, p->backend[side],
+            err);
+    int rc = live_weights_load(&p->weights[side], name->folder, p->backend[side], &unused, err);
+    if (!rc && unused && *unused)
+        rc = keep_note(p, name->folder, unused, err);
+    free(unused);
+    return rc;
+}
+
+// --- a pair --------------------------------------------------------------------------------------
+
+int live_pair_failed(const live_pair *p, int rc, dsc_error *err)
+{
+    bool gpu = false;
+    for (int s = 0; s < LIVE_SIDES; s++)
+        gpu |= p->backend[s] && !p->backend[s]->on_host;
+    return rc == DSC_ENOMEM && gpu ? (err->status = DSC_EABSENT) : rc;
+}
+
+int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want *want,
+                   dsc_error *err)
+{
+    named name[LIVE_SIDES];
+    p->sampling = (live_sampling){value[LIVE_PAIR_TEMPERATURE].real, value[LIVE_PAIR_TOP_K].integer,
+                                  value[LIVE_PAIR_TOP_P].real};
+    int rc = read_names(name, value, err);
+    if (!rc)
+        rc = check_names(name, want, err);
+    if (!rc)
+        rc = open_backends(p, name, value, want, err);
+    for (int s = 0; s < LIVE_SIDES && !rc; s++) {
+        if (p->backend[s])
+            rc = load(p, s, &name[s], value, err);
+        if (!rc && p->weights[s] && p->weights[s]->config.vocab > p->config[s].vocab)
+            cut_rows(p->weights[s], p->config[s].vocab);
+    }
+    if (!rc && want->copy) {
+        p->backend[LIVE_DRAFT] = p->backend[LIVE_TARGET];
+        p->weights[LIVE_DRAFT] = p->weights[LIVE_TARGET];
+    }
+    return live_pair_failed(p, rc, err);
+}
+
+// Nodes of a draft in a model's passes, at most. A chain that a model writes is no longer than the
+// text; a copied one may be.
+static int64_t nodes_of(const dsc_config *config, int side, int64_t text)
+{
+    const dsc_drafter_type *d = config->drafter;
+    const int64_t width =
+        side == LIVE_TARGET ? dsc_config_width(config) : dsc_config_draft_width(config);
+    const bool written = d->needs_draft || d->sees_output;
+    const bool chain = written && !d->branches && !d->width && !d->draft_width;
+    return chain && width - 1 > text ? text : width - 1;
+}
+
+// A table of positions has no more rows; the nodes of a draft may be behind the end of the text.
+static int64_t most_positions(const live_config *c, int64_t nodes)
+{
+    return c->positions - (c->learned_positions ? nodes : 0);
+}
+
+int64_t live_pair_room(const live_pair *p, const dsc_config *config)
+{
+    int64_t room = INT64_MAX;
+    for (int s = 0; s < LIVE_SIDES; s++) {
+        const live_config *c = &p->config[s];
+        if (is_given(c) && !is_head(c)) {
+            const int64_t most = most_positions(c, nodes_of(config, s, c->positions));
+            room = most < room ? most : room;
+        }
+    }
+    return p->context && p->context < room ? p->context : room;
+}
+
+int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_error *err)
+{
+    const live_config *c = &p->config[LIVE_DRAFT];
+    const int64_t most = dsc_config_limit(config);
+    if (!is_given(c) || c->family != LIVE_MEDUSA || most <= c->medusa_heads)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "method %s with drafts of up to %" PRId64 " tokens, and %" PRId64
+                    " Medusa heads: no longer drafts than there are heads",
+                    config->drafter->name, most, c->medusa_heads);
+}
+
+int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, dsc_error *err)
+{
+    const int64_t room = live_pair_room(p, config);
+    const int64_t context = p->context ? p->context : longest;
+    if (context > room || longest > room)
+        return dsc_fail(err, DSC_EUSAGE, "a text of %" PRId64 " tokens: there is room for %" PRId64,
+                        context > longest ? context : longest, room > 0 ? room : 0);
+    p->context = context;
+    int rc = DSC_OK;
+    for (int s = 0; s < LIVE_SIDES && !rc; s++) {
+        const int64_t nodes = nodes_of(config, s, context);
+        if (p->weights[s])
+            rc = live_session_new(&p->session[s], p->weights[s],
+                                  s == LIVE_TARGET ? NULL : p->session[LIVE_TARGET], context,
+                                  nodes > p->least_nodes ? nodes : p->least_nodes, err);
+    }
+    return live_pair_failed(p, rc, err);
+}
+
+int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err)
+{
+    dsc_model **const model[] = {&p->models.target, &p->models.draft, &p->models.middle};
+    int rc = DSC_OK;
+    p->models = (dsc_models){0};
+    for (int s = 0; s < LIVE_SIDES && !rc; s++) {
+        if (!p->session[s])
+            continue;
+        p->backend[s]->threads = p->threads[s];
+        rc = live_session_begin(p->session[s], prompt, limit, &p->sampling, err);
+        *model[s] = live_session_model(p->session[s]);
+    }
+    return rc;
+}
+
+int live_pair_begin_plain(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err)
+{
+    p->backend[LIVE_TARGET]->threads = p->all_threads;
+    p->models = (dsc_models){.target = live_session_model(p->session[LIVE_TARGET])};
+    return live_session_begin(p->session[LIVE_TARGET], prompt, limit, &p->sampling, err);
+}
+
+void live_pair_close(live_pair *p)
+{
+    for (int s = LIVE_SIDES - 1; s >= 0; s--)
+        live_session_free(p->session[s]);
+    for (int s = LIVE_SIDES - 1; s >= 0; s--)
+        if (s == LIVE_TARGET || p->weights[s] != p->weights[LIVE_TARGET])
+            live_weights_free(p->weights[s]);
+    for (int s = LIVE_SIDES - 1; s >= 0; s--) {
+        bool again = !p->backend[s];
+        for (int o = 0; o < s; o++)
+            again |= p->backend[o] == p->backend[s];
+        if (!again)
+            p->backend[s]->type->close(p->backend[s]);
+    }
+    dsc_tokenizer_free(p->tokenizer);
+    free(p->note);
+    *p = (live_pair){0};
+}
+
+int live_pair_comments(dsc_table *t, const live_pair *p, const dsc_option_value *value,
+                       dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int o = 0; o < LIVE_PAIR_OPTIONS && !rc; o++)
+        if (value[o].given)
+            rc = dsc_table_comment(t, live_pair_options[o].name,
+                                   value[o].text ? value[o].text : "yes", err);
+    if (!rc)
+        rc = dsc_table_comment(t, "device_name", p->backend[LIVE_TARGET]->device, err);
+    if (!rc && p->backend[LIVE_DRAFT] && p->backend[LIVE_DRAFT] != p->backend[LIVE_TARGET])
+        rc = dsc_table_comment(t, "draft_device_name", p->backend[LIVE_DRAFT]->device, err);
+    if (!rc)
+        rc = dsc_table_comment(t, "dtype_stored",
+                               dsc_dtype_name(p->weights[LIVE_TARGET]->config.dtype), err);
+    return rc;
+}

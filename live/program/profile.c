@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pass is bounded from below by what it reads and by what it multiplies, as measured by the same
+// program on the same device (Williams, Waterman and Patterson 2009): all matrices and the keys and
+// values of what every sequence sees are read once, and each token is multiplied by the matrices
+// and attends to what it sees,
+//
+//   bound = max(bytes / read_bytes_s, operations / flops_s).
+//
+// Activations and norms are left out: the bound is never too high for it. Caches hold random
+// numbers, not zeros, which some machines are faster with.
+//
+// The grid is measured in rounds, each cell a few times in every round: a machine that is slower
+// for a while, by its clock or by other work, is slower for all cells then, and their ratios stay.
+// Of a round the median counts, which an interruption does not touch; of the rounds the mean, as
+// the tokens per second of a run are means over fast and slow whiles too.
+#include "live/program/profile.h"
+#include "live/device/clock.h"
+
+#include "live/model/model.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MODELS = 2,
+    PARTS = 5,    // columns of a model
+    WARM_UP = 3,  // passes of a cell that are not counted, in every round: see take_turns
+    IN_A_ROW = 3, // that are, of a cell in a round
+    DRAFTS = 2,   // of one token, between
+    WORD = 64
+};
+// As long at least: a processor's clock, lower for the wide arithmetic of large passes, comes back
+// within some milliseconds (a pass of one token right behind some of 64 took half as much again).
+static const double SETTLE_S = 5e-3;
+
+// One model and room for the largest pass of the grid.
+typedef struct bench {
+    const live_weights *w, *target; // target: of a head
+    live_backend *b;
+    live_cache cache;
+    live_room room;
+    float *features; // [slots][hidden] of a head
+    live_probe probe;
+    double *time[2]; // [again][cells][repeats]; again: right behind another one of this model
+    double pass_s, low_s, high_s, again_s, share;
+} bench;
+
+typedef struct profile {
+    const live_profile_options *o;
+    bench bench[MODELS]; // target, draft
+    int models;
+    int64_t tokens, context, batch; // the most of each
+    // Lists of a pass.
+    int32_t *token, *position, *output, *feature;
+    uint64_t *mask;
+    int64_t words;
+} profile;
+
+static bool is_head(const live_config *c)
+{
+    return c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
+}
+
+// Of the matrices as they are on the device.
+static dsc_dtype stored(const live_weights *w)
+{
+    return w->layer ? w->layer[0].qkv.dtype : w->medusa ? w->medusa[0].out.dtype : w->config.dtype;
+}
+
+// --- what a pass comes to ------------------------------------------------------------------------
+
+static double cells_of(const live_matrix *m)
+{
+    return (double)m->rows * (double)m->cols;
+}
+
+// Numbers that every token is multiplied by, and their bytes.
+static double matrix_cells(const bench *n, double *bytes)
+{
+    const live_weights *w = n->w;
+    const live_matrix *head = w->config.family == LIVE_EAGLE ? &n->target->head : &w->head;
+    double cells = cells_of(&w->join), last = w->medusa ? 0 : cells_of(head);
+    for (int64_t i = 0; i < w->config.layers; i++) {
+        const live_layer *l = &w->layer[i];
+        cells += cells_of(&l->qkv) + cells_of(&l->out) + cells_of(&l->up) + cells_of(&l->down);
+    }
+    for (int64_t h = 0; w->medusa && h < w->config.medusa_heads; h++)
+        cells += cells_of(&w->medusa[h].linear) + cells_of(&w->medusa[h].out);
+    *bytes = cells * (double)dsc_dtype_bytes(stored(w)) +
+             last * (double)(w->medusa ? 0 : dsc_dtype_bytes(head->dtype));
+    return cells + last;
+}
+
+static double bound_s(const bench *n, int64_t tokens, int64_t context, int64_t batch)
+{
+    const live_config *c = &n->w->config;
+    const live_cache *k = &n->cache;
+    const double rows = (double)(tokens * batch), seen = (double)(context + tokens - 1);
+    const double within = c->window ? fmin(seen, (double)c->window) : seen;
+    double bytes, flops = 2 * matrix_cells(n, &bytes) * rows;
+    flops += 4 * (double)(c->layers * c->heads * c->head) * rows * within;
+    bytes += 2 * (double)(k->layers * k->width) * (double)dsc_dtype_bytes(k->dtype) *
+             (double)batch * within;
+    return fmax(bytes / n->probe.read_bytes_s, flops / n->probe.flops_s);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// A quantile of sorted x[n], linear between neighbours.
+static double quantile(const double *x, int n, double share)
+{
+    const double at = share * (n - 1);
+    const int i = (int)at, next = i + 1 < n ? i + 1 : i;
+    return x[i] + (at - i) * (x[next] - x[i]);
+}
+
+// --- a cell --------------------------------------------------------------------------------------
+
+static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t context,
+                           int64_t sequences)
+{
+    const bool medusa = n->w->config.family == LIVE_MEDUSA;
+    const int64_t count = medusa ? 1 : tokens;
+    memset(p->mask, 0, (size_t)(p->tokens * p->words) * sizeof *p->mask);
+    for (int64_t i = 0; i < count; i++) {
+        p->position[i] = (int32_t)(context + i);
+        p->feature[i] = (int32_t)(context + i);
+        for (int64_t j = 0; j <= i; j++)
+            p->mask[i * p->words + j / WORD] |= (uint64_t)1 << j % WORD;
+    }
+    return (live_batch){.tokens = count,
+                        .sequences = sequences,
+                        .token = p->token,
+                        .position = p->position,
+                        .slot = p->position,
+                        .prefix = context,
+                        .mask = p->mask,
+                        .words = p->words,
+                        .used = context + count,
+                        .output = p->output,
+                        .outputs = medusa ? n->w->config.medusa_heads : count * sequences,
+                        .feature = is_head(&n->w->config) ? p->feature : NULL};
+}
+
+static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
+{
+    const live_family family = n->w->config.family;
+    const double start = live_now_s();
+    int rc = family == LIVE_EAGLE    ? live_eagle_pass(n->w, n->target, &n->cache, &n->room,
+                                                       n->features, n->features, batch, err)
+             : family == LIVE_MEDUSA ? live_medusa_pass(n->w, &n->room, n->features, batch, err)
+                                     : live_model_pass(n->w, &n->cache, &n->room, NULL, batch, err);
+    if (!rc)
+        rc = n->b->type->wait(n->b, err);
+    *time = live_now_s() - start;
+    return rc;
+}
+
+static int pass_at(profile *p, bench *n, const int64_t at[3], double *time, dsc_error *err)
+{
+    const live_batch batch = batch_of(p, n, at[0], at[1], at[2]);
+    return pass(n, &batch, time, err);
+}
+
+// The models take turns, as they do in a run, where small ones lose their place in the caches by
+// that; with two passes each, as a step has many drafts and plain decoding nothing but the target.
+// What the target's come behind is drafts of one token, from which a processor has to change over
+// to the wide arithmetic of many.
+// A GPU runs the first pass of a shape as it comes, captures the second in a graph and replays the
+// third, which uploads the graph; so the fourth is the first that costs what all later ones do. A
+// cell that needs more scratch memory makes the GPU forget its graphs, those of the other model
+// too. That happens in the first of the warm passes of that cell, since all models take part in it,
+// and the passes of every cell are warmed again in every round.
+static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, int to,
+                      dsc_error *err)
+{
+    const double start = live_now_s();
+    bool settled = false;
+    double unused;
+    int rc = DSC_OK, i = from;
+    for (int warm = 1; i < to && !rc; warm++) {
+        for (int turn = 0; turn < p->models * p->models && !rc; turn++) {
+            bench *n = &p->bench[turn / p->models];
+            double *time = n->time[turn % p->models] + cell * (size_t)p->o->repeats;
+            rc = pass_at(p, n, at, &time[i], err);
+        }
+        for (int draft = 0; draft < DRAFTS && p->models > 1 && !rc; draft++)
+            rc = pass_at(p, &p->bench[1], (int64_t[]){1, at[1], at[2]}, &unused, err);
+        i += settled;
+        settled = warm >= WARM_UP && live_now_s() - start >= SETTLE_S;
+    }
+    return rc;
+}
+
+// The mean over rounds of the median of each; sorts them.
+static double typical(double *time, int repeats)
+{
+    double sum = 0;
+    int rounds = 0;
+    for (int from = 0; from < repeats; from += IN_A_ROW, rounds++) {
+        const int n = from + IN_A_ROW < repeats ? IN_A_ROW : repeats - from;
+        qsort(time + from, (size_t)n, sizeof *time, by_value);
+        sum += quantile(time + from, n, .5);
+    }
+    return sum / rounds;
+}
+
+// What so many repeats of a cell say.
+static void sum_up(const profile *p, bench *n, const int64_t at[3], size_t cell, int repeats)
+{
+    const size_t first = cell * (size_t)p->o->repeats;
+    double *time = n->time[0] + first;
+    n->pass_s = typical(time, repeats);
+    n->again_s = p->models > 1 ? typical(n->time[1] + first, repeats) : n->pass_s;
+    qsort(time, (size_t)repeats, sizeof *time, by_value);
+    n->low_s = quantile(time, repeats, .25);
+    n->high_s = quantile(time, repeats, .75);
+    n->share = bound_s(n, at[0], at[1], at[2]) / n->pass_s;
+}
+
+// --- the table -----------------------------------------------------------------------------------
+
+static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
+{
+    static const dsc_column key[] = {
+        {"tokens", DSC_CELL_INT, "tokens of each sequence in the pass"},
+        {"context", DSC_CELL_INT, "tokens of each sequence before them"},
+        {"batch", DSC_CELL_INT, "sequences in the pass"}};
+    static const char *const part[PARTS] = {"s", "s_low", "s_high", "share", "again_s"};
+    static const char *const help[PARTS] = {
+        "seconds of a pass, mean of the rounds' medians", "first quartile of the repeats",
+        "their third quartile",
+        "share of them that the measured rates would take; above 1: from caches",
+        "seconds of a pass right behind another of this model"};
+    const size_t parts = p->models > 1 ? PARTS : PARTS - 1;
+    int rc = DSC_OK;
+    for (size_t i = 0; i < sizeof key / sizeof *key && !rc; i++)
+        rc = dsc_table_add_column(t, key[i].name, key[i].type, key[i].help, err);
+    for (int m = 0; m < p->models; m++)
+        for (size_t i = 0; i < parts && !rc; i++) {
+            char name[32], text[200];
+            const char *model = m ? "draft" : "target";
+            snprintf(name, sizeof name, "%s_%s", model, part[i]);
+            snprintf(text, sizeof text, "%s: %s", model, help[i]);
+            rc = dsc_table_add_column(t, name, DSC_CELL_REAL, text, err);
+        }
+    return rc;
+}
+
+// at: tokens, context, batch.
+static int add_row(dsc_table *t, profile *p, const int64_t at[3], size_t row, int repeats,
+                   dsc_error *err)
+{
+    dsc_cell cell[3 + PARTS * MODELS];
+    const int parts = p->models > 1 ? PARTS : PARTS - 1;
+    for (int i = 0; i < 3; i++)
+        cell[i] = (dsc_cell){.type = DSC_CELL_INT, .i = at[i]};
+    for (int m = 0; m < p->models; m++) {
+        bench *n = &p->bench[m];
+        sum_up(p, n, at, row, repeats);
+        const double value[] = {n->pass_s, n->low_s, n->high_s, n->share, n->again_s};
+        for (int i = 0; i < parts; i++)
+            cell[3 + parts * m + i] = (dsc_cell){.type = DSC_CELL_REAL, .r = value[i]};
+    }
+    return dsc_table_add_row(t, cell, err);
+}
+
+static int add_comments(dsc_table *t, const profile *p, int repeats, dsc_error *err)
+{
+    char text[256];
+    int rc = DSC_OK;
+    for (int m = 0; m < p->models && !rc; m++) {
+        const bench *n = &p->bench[m];
+        snprintf(text, sizeof text, "%s: reads %.4g GB/s, multiplies %.4g TFLOP/s", n->b->device,
+                 n->probe.read_bytes_s * 1e-9, n->probe.flops_s * 1e-12);
+        rc = dsc_table_comment(t, m ? "draft_measured" : "target_measured", text, err);
+    }
+    snprintf(text, sizeof text,
+             "%d, in rounds over the grid; before every %d at least %d and %g ms are not counted",
+             repeats, IN_A_ROW, WARM_UP, SETTLE_S * 1e3);
+    return rc ? rc : dsc_table_comment(t, "repeats", text, err);
+}
+
+static size_t cells_of_grid(const live_grid *g)
+{
+    return g->tokens_count * g->context_count * g->batch_count;
+}
+
+// A cell: tokens outermost, sequences innermost.
+static void locate(const live_grid *g, size_t cell, int64_t at[3])
+{
+    at[0] = g->tokens[cell / (g->context_count * g->batch_count)];
+    at[1] = g->context[cell / g->batch_count % g->context_count];
+    at[2] = g->batch[cell % g->batch_count];
+}
+
+// Counts what is complete: *repeats of the whole grid, or else *cells of the first round.
+static int measure_all(profile *p, int *repeats, size_t *cells, dsc_error *err)
+{
+    const live_grid *g = &p->o->grid;
+    const size_t all = cells_of_grid(g);
+    const int most = p->o->repeats, rounds = (most + IN_A_ROW - 1) / IN_A_ROW;
+    const int64_t total = (int64_t)all * rounds;
+    int64_t done = 0;
+    int rc = DSC_OK;
+    for (int from = 0; from < most && !rc; from += IN_A_ROW) {
+        const int to = from + IN_A_ROW < most ? from + IN_A_ROW : most;
+        size_t cell = 0;
+        while (cell < all && !rc) {
+            int64_t at[3];
+            locate(g, cell, at);
+            rc = take_turns(p, at, cell, from, to, err);
+            cell += !rc;
+            if (!rc && p->o->progress && p->o->progress(p->o->user, ++done, total) && done < total)
+                rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted");
+        }
+        if (from == 0)
+            *cells = cell;
+        if (cell == all)
+            *repeats = to;
+    }
+    return rc;
+}
+
+// What is in *t is a full grid: of all tokens, or of the first few.
+static int write_rows(profile *p, dsc_table *t, int repeats, size_t cells, dsc_error *err)
+{
+    const live_grid *g = &p->o->grid;
+    const size_t group = g->context_count * g->batch_count;
+    if (!repeats) // the first round is not complete, but cells of it are
+        repeats = p->o->repeats < IN_A_ROW ? p->o->repeats : IN_A_ROW;
+    int rc = add_comments(t, p, repeats, err);
+    if (!rc)
+        rc = add_columns(t, p, err);
+    for (size_t cell = 0; cell < cells / group * group && !rc; cell++) {
+        int64_t at[3];
+        locate(g, cell, at);
+        rc = add_row(t, p, at, cell, repeats, err);
+    }
+    return rc;
+}
+
+// --- room ----------------------------------------------------------------------------------------
+
+static int64_t outputs_of(const profile *p, const bench *n)
+{
+    const live_config *c = &n->w->config;
+    return c->family == LIVE_MEDUSA ? c->medusa_heads : p->tokens * p->batch;
+}
+
+static int check_bench(const profile *p, const bench *n, dsc_error *err)
+{
+    const live_config *c = &n->w->config;
+    const int64_t longest = p->context + p->tokens;
+    const double slots = (double)longest * (double)p->batch;
+    double need = live_room_bytes(c, p->tokens * p->batch, outputs_of(p, n)), spare, all;
+    if (is_head(c) && p->batch > 1)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a draft that is a head is measured in batches of 1, not "
+                        "of %" PRId64,
+                        p->batch);
+    if (c->learned_positions && longest > c->positions)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a context of %" PRId64 " and %" PRId64
+                        " tokens: the model has learned %" PRId64 " positions",
+                        p->context, p->tokens, c->positions);
+    if (longest > INT32_MAX || p->tokens > INT32_MAX / p->batch)
+        return dsc_fail(err, DSC_EUSAGE, "more than %d tokens in a pass or a context", INT32_MAX);
+    need += slots * live_config_cache_bytes(c, n->b->type->cache_dtype(stored(n->w)));
+    int rc = n->b->type->memory(n->b, &spare, &all, err);
+    if (!rc && need > spare)
+        rc = dsc_fail(err, DSC_ENOMEM,
+                      "%" PRId64 " sequences of %" PRId64 " tokens need %.3g GB on %s, %.3g GB are "
+                      "free",
+                      p->batch, longest, need * 1e-9, n->b->device, spare * 1e-9);
+    return rc;
+}
+
+static int fill_cache(const profile *p, const bench *n, dsc_error *err)
+{
+    const live_cache *k = &n->cache;
+    const int64_t cells = k->sequences * k->slots * k->width;
+    int rc = DSC_OK;
+    for (int64_t i = 0; i < k->layers && !rc; i++) {
+        const uint64_t stream = UINT64_C(0x6361636865) << 16 | (uint64_t)(2 * i);
+        rc = n->b->type->fill(n->b, k->k[i], k->dtype, cells, p->o->seed, stream, 1, err);
+        if (!rc)
+            rc = n->b->type->fill(n->b, k->v[i], k->dtype, cells, p->o->seed, stream + 1, 1, err);
+    }
+    return rc;
+}
+
+static int open_bench(profile *p, bench *n, dsc_error *err)
+{
+    const live_config *c = &n->w->config;
+    const int64_t slots = p->context + p->tokens;
+    void *features = NULL, *time;
+    int rc = check_bench(p, n, err);
+    for (int again = 0; again < p->models && !rc; again++) {
+        rc = dsc_alloc(&time, cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, sizeof **n->time,
+                       err);
+        n->time[again] = time;
+    }
+    if (!rc)
+        rc = live_room_new(&n->room, n->w, p->tokens * p->batch, outputs_of(p, n), err);
+    if (!rc && c->layers)
+        rc = live_cache_new(&n->cache, n->w, p->batch, slots, err);
+    if (!rc)
+        rc = fill_cache(p, n, err);
+    if (!rc && is_head(c))
+        rc = n->b->type->alloc(n->b, &features, (size_t)(slots * c->hidden) * sizeof *n->features,
+                               err);
+    n->features = features;
+    if (!rc && features)
+        rc = n->b->type->fill(n->b, features, DSC_F32, slots * c->hidden, p->o->seed, 1, 1, err);
+    return rc ? rc : n->b->type->probe(n->b, stored(n->w), &n->probe, err);
+}
+
+static void close_bench(bench *n)
+{
+    if (!n->b)
+        return;
+    live_room_free(&n->room);
+    live_cache_free(&n->cache, n->b);
+    n->b->type->free(n->b, n->features);
+    free(n->time[0]);
+    free(n->time[1]);
+}
+
+static int make_lists(profile *p, dsc_error *err)
+{
+    const size_t tokens = (size_t)p->tokens, rows = (size_t)(p->tokens * p->batch);
+    int64_t vocab = p->o->target->config.vocab;
+    void *token = NULL, *position = NULL, *output = NULL, *feature = NULL, *mask = NULL;
+    p->words = (p->tokens + WORD - 1) / WORD;
+    int rc = dsc_alloc(&token, rows, sizeof *p->token, err);
+    if (!rc)
+        rc = dsc_alloc(&position, tokens, sizeof *p->position, err);
+    if (!rc)
+        rc = dsc_alloc(&output, rows, sizeof *p->output, err);
+    if (!rc)
+        rc = dsc_alloc(&feature, tokens, sizeof *p->feature, err);
+    if (!rc)
+        rc = dsc_alloc(&mask, tokens * (size_t)p->words, sizeof *p->mask, err);
+    p->token = token;
+    p->position = position;
+    p->output = output;
+    p->feature = feature;
+    p->mask = mask;
+    if (p->models > 1 && p->o->draft->config.vocab < vocab)
+        vocab = p->o->draft->config.vocab;
+    for (size_t i = 0; i < rows && !rc; i++) {
+        p->token[i] = (int32_t)((uint64_t)i * UINT64_C(2654435761) % (uint64_t)vocab);
+        p->output[i] = (int32_t)i;
+    }
+    return rc;
+}
+
+int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
+{
+    const live_grid *g = &o->grid;
+    profile p = {.o = o,
+                 .models = o->draft ? 2 : 1,
+                 .tokens = g->tokens[g->tokens_count - 1],
+                 .context = g->context[g->context_count - 1],
+                 .batch = g->batch[g->batch_count - 1]};
+    int rc = make_lists(&p, err);
+    for (int m = 0; m < p.models && !rc; m++) {
+        bench *n = &p.bench[m];
+        n->w = m ? o->draft : o->target;
+        n->target = o->target;
+        n->b = n->w->backend;
+        rc = open_bench(&p, n, err);
+    }
+    if (!rc) {
+        int repeats = 0;
+        size_t cells = 0;
+        dsc_error late = {0};
+        rc = measure_all(&p, &repeats, &cells, err);
+        const int written = write_rows(&p, t, repeats, cells, &late);
+        if (written) { // a part of a grid is none
+            dsc_table_fini(t);
+            rc = written;
+            *err = late;
+        }
+    }
+    for (int m = 0; m < p.models; m++)
+        close_bench(&p.bench[m]);
+    free(p.token);
+    free(p.position);
+    free(p.output);
+    free(p.feature);
+    free(p.mask);
+    return rc;
+}
+
+// --- points of a range ---------------------------------------------------------------------------
+
+static bool is_point(int64_t x, bool halves)
+{
+    const bool two = (x & (x - 1)) == 0;
+    if (halves)
+        return two || (x % 3 == 0 && ((x / 3) & (x / 3 - 1)) == 0);
+    return two && x >= 64 && (x & INT64_C(0x5555555555555555));
+}
+
+// a:b as the points it stands for.
+static int put_range(dsc_buffer *out, int64_t a, int64_t b, bool halves, dsc_error *err)
+{
+    int rc = dsc_buffer_printf(out, err, "%" PRId64, a);
+    // The points between two powers of two are two at most.
+    for (int64_t two = 1; two < b && !rc; two *= 2)
+        for (int64_t x = two; x < 2 * two && !rc; x += two > 1 ? two / 2 : 1)
+            if (x > a && x < b && is_point(x, halves))
+                rc = dsc_buffer_printf(out, err, ",%" PRId64, x);
+    return rc || a >= b ? rc : dsc_buffer_printf(out, err, ",%" PRId64, b);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+int live_profile_points(const dsc_option *o, const char *text, bool halves, int64_t **out,
+                        size_t *count, dsc_error *err)
+{
+    dsc_buffer list = {0};
+    int rc = DSC_OK;
+    for (const char *item = text; !rc; item++) {
+        const size_t n = strcspn(item, ",");
+        char word[48], *end, *last;
+        snprintf(word, sizeof word, "%.*s", (int)(n < 47 ? n : 47), item);
+        const int64_t a = strtoll(word, &end, 10);
+        const int64_t b = *end == ':' ? strtoll(end + 1, &last, 10) : 0;
+        if (list.length)
+            rc = dsc_buffer_puts(&list, ",", err);
+        if (!rc && *end == ':' && end > word && last > end + 1 && !*last && a >= o->min &&
+            b <= o->max && a <= b)
+            rc = put_range(&list, a, b, halves, err);
+        else if (!rc) // anything else, mistakes too, is as in other lists
+            rc = dsc_buffer_append(&list, item, n, err);
+        item += n;
+        if (!*item)
+            break;
+    }
+    if (!rc)
+        rc = dsc_option_list(o, list.data, out, count, err);
+    dsc_buffer_fini(&list);
+    if (!rc)
+        qsort(*out, *count, sizeof **out, ascending);
+    return rc;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/program/run.h"
+#include "live/device/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void live_measure_add(live_measure *sum, const live_measure *x)
+{
+    sum->time_s += x->time_s;
+    sum->prefill_s += x->prefill_s;
+    sum->draft_s += x->draft_s;
+    sum->verify_s += x->verify_s;
+}
+
+double live_measure_select_s(const live_measure *m, const dsc_config *config)
+{
+    return config->drafter->overlaps ? (double)NAN
+                                     : m->time_s - m->prefill_s - m->draft_s - m->verify_s;
+}
+
+// --- life ----------------------------------------------------------------------------------------
+
+// Longer passes than this are not counted one by one.
+enum { MOST_WIDTHS = 1 << 16 };
+
+int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
+{
+    // The last token of an output is the target's own.
+    const int64_t limit = dsc_config_limit(r->config), room = r->max_tokens - 1;
+    const int64_t most = limit < room ? limit : room > 0 ? room : 0;
+    const int64_t width = dsc_config_width(r->config), widths = width > MOST_WIDTHS ? 0 : width;
+    const int64_t overlaps = r->config->drafter->overlaps ? width : 0;
+    void *histogram;
+    int rc = dsc_alloc(&histogram, (size_t)(most + 1 + widths + overlaps * overlaps),
+                       sizeof *out->histogram, err);
+    if (rc)
+        return rc;
+    *out = dsc_counts_zero(histogram, most);
+    out->width_length = widths;
+    out->width = widths ? out->histogram + most + 1 : NULL; // zero, as allocated
+    out->overlap_length = overlaps;
+    out->overlap = overlaps ? out->histogram + most + 1 + widths : NULL;
+    return DSC_OK;
+}
+
+int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
+                  const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, bool forced,
+                  const live_draft_record *record, dsc_error *err)
+{
+    const dsc_drafter_type *d = config->drafter;
+    const live_want want = live_want_of(d);
+    const dsc_fit fit = {
+        .draft = want.draft || want.copy, .middle = want.middle, .laws = !forced, .off_path = true};
+    *r = (live_run){.pair = pair,
+                    .config = config,
+                    .rule = record ? &dsc_verifier_greedy : rule,
+                    .law = DSC_DRAFT_CHOSEN,
+                    .seed = seed,
+                    .max_tokens = max_tokens,
+                    .forced = forced,
+                    .record = record};
+    int rc = record ? DSC_OK : dsc_pair_law(&r->law, d, rule, &fit, err);
+    if (!rc)
+        rc = live_run_counts(r, &r->counts, err);
+    void *carry = NULL;
+    if (!rc && d->carries && d->carries(config))
+        rc = dsc_alloc(&carry, 1, sizeof *r->carry, err);
+    r->carry = carry;
+    return rc;
+}
+
+void live_run_fini(live_run *r)
+{
+    if (r->carry)
+        dsc_arena_fini(&r->carry->arena);
+    free(r->carry);
+    live_forced_fini(&r->recorded);
+    live_forced_draft_fini(&r->recorded_draft);
+    dsc_loop_fini(&r->loop);
+    dsc_arena_fini(&r->arena);
+    free(r->counts.histogram);
+    *r = (live_run){0};
+}
+
+// --- a request -----------------------------------------------------------------------------------
+
+// Times of all sessions so far.
+static live_measure spent(const live_pair *p)
+{
+    live_measure m = {0};
+    for (int s = 0; s < LIVE_SIDES; s++) {
+        if (!p->session[s])
+            continue;
+        const live_times *t = live_session_times(p->session[s]);
+        m.prefill_s += t->prefill_s;
+        *(s == LIVE_TARGET ? &m.verify_s : &m.draft_s) += t->score_s;
+    }
+    return m;
+}
+
+// Puts the record in front of the sessions that have just begun.
+static int force(live_run *r, const dsc_request *request, int64_t limit, dsc_error *err)
+{
+    live_pair *p = r->pair;
+    const int64_t vocab = p->weights[LIVE_TARGET]->config.vocab;
+    dsc_request cut = *request; // of a rehearsal
+    cut.output.count = limit;
+    int rc =
+        live_forced_begin(&r->recorded, p->session[LIVE_TARGET], vocab, cut.output, r->record, err);
+    p->models.target = live_forced_model(&r->recorded);
+    if (rc || !r->record)
+        return rc;
+    live_forced_draft_begin(&r->recorded_draft, p->session[LIVE_DRAFT], vocab, r->record, &cut,
+                            r->seed);
+    p->models.draft = live_forced_draft_model(&r->recorded_draft);
+    return DSC_OK;
+}
+
+int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
+{
+    live_pair *p = r->pair;
+    const live_measure before = spent(p);
+    const double start = live_now_s();
+    dsc_counts_clear(&r->counts);
+    dsc_arena_reset(&r->arena);
+    int64_t limit = r->max_tokens;
+    if (r->forced && request->output.count < limit) // else it is a rehearsal
+        limit = request->output.count;
+    int rc = r->plain ? live_pair_begin_plain(p, request->prompt, limit, err)
+                      : live_pair_begin(p, request->prompt, limit, err);
+    if (!rc && r->forced)
+        rc = force(r, request, limit, err);
+    const dsc_loop_input in = {.config = r->config,
+                               .rule = r->rule,
+                               .law = r->law,
+                               .models = &p->models,
+                               .request = request,
+                               .seed = r->seed,
+                               .arena = &r->arena,
+                               .carry = r->rehearsal ? NULL : r->carry,
+                               .step = r->step,
+                               .user = r->user};
+    if (!rc)
+        rc = dsc_loop_run(&r->loop, &in, &r->counts, err);
+    const live_measure after = spent(p);
+    r->measure = (live_measure){.time_s = live_now_s() - start,
+                                .prefill_s = after.prefill_s - before.prefill_s,
+                                .draft_s = after.draft_s - before.draft_s,
+                                .verify_s = after.verify_s - before.verify_s};
+    return rc;
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/program/run_detail.h"
+
+#include "traces/trace/token_hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DRAFT_CALL_TOKENS,
+    TARGET_CALL_TOKENS,
+    TARGET_CALL_CONTEXT,
+    OUTPUT_CONTEXT,
+    WIDTHS,
+    OVERLAPS,
+    // Lists of integers, and of seconds; those of the baseline are the last of each.
+    REQUEST_OUTPUT_TOKENS,
+    REQUEST_TARGET_CALLS,
+    REQUEST_DRAFT_TOKENS,
+    REQUEST_ACCEPTED_TOKENS,
+    REQUEST_DRAFT_CALLS,
+    REQUEST_PLAIN_TOKENS,
+    REQUEST_TIME,
+    REQUEST_PREFILL,
+    REQUEST_NLL, // above temperature 0
+    REQUEST_ENTROPY,
+    REQUEST_PLAIN_TIME,
+    REQUEST_PLAIN_PREFILL,
+    REQUEST_HISTOGRAM,
+    SCHEMA,
+    PROGRAM_VERSION,
+    INTERRUPTED,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+    SEED,
+    MAX_TOKENS,
+    DEVICE,
+    THREADS,
+    BATCH_INVARIANT,
+    TRACE_HASH,
+    FORCED_DRAFT,
+    FIRST_REQUEST,
+    PROMPTS_HASH,
+    OUTPUTS_HASH,
+    MODELS, // of each side ARCHITECTURE and what follows
+    FIELDS = MODELS + 4 * LIVE_SIDES
+};
+enum { ARCHITECTURE, DTYPE, CONFIG_HASH, WEIGHTS_HASH, OF_MODEL };
+enum { INTEGERS = REQUEST_TIME - REQUEST_OUTPUT_TOKENS, REALS = REQUEST_HISTOGRAM - REQUEST_TIME };
+// clang-format off
+static const dsc_column fields[FIELDS] = {
+    [DRAFT_CALL_TOKENS] = {"draft_call_tokens", DSC_CELL_INT, "tokens in the draft model's passes"},
+    [TARGET_CALL_TOKENS] = {"target_call_tokens", DSC_CELL_INT,
+     "tokens in the target's passes, the last committed one included"},
+    [TARGET_CALL_CONTEXT] = {"target_call_context", DSC_CELL_INT,
+     "tokens that stand before a draft, summed over the target's passes"},
+    [OUTPUT_CONTEXT] = {"output_context", DSC_CELL_INT,
+     "the same summed over as many passes as there are output tokens"},
+    [WIDTHS] = {"width_histogram", DSC_CELL_LIST, "the target's passes on 1, 2, ... tokens"},
+    [OVERLAPS] = {"overlap_histogram", DSC_CELL_LIST,
+     "where target and draft model overlap: steps with 0, 1, ... passes of the draft model, and of "
+     "each the target's on 1, 2, ... tokens"},
+    [REQUEST_OUTPUT_TOKENS] = {"request_output_tokens", DSC_CELL_LIST, "of each request, in order"},
+    [REQUEST_TARGET_CALLS] = {"request_target_calls", DSC_CELL_LIST, "likewise"},
+    [REQUEST_DRAFT_TOKENS] = {"request_num_draft_tokens", DSC_CELL_LIST, "likewise"},
+    [REQUEST_ACCEPTED_TOKENS] = {"request_num_accepted_tokens", DSC_CELL_LIST, "likewise"},
+    [REQUEST_DRAFT_CALLS] = {"request_draft_calls", DSC_CELL_LIST, "likewise"},
+    [REQUEST_PLAIN_TOKENS] = {"request_baseline_output_tokens", DSC_CELL_LIST,
+     "output tokens of plain decoding (--baseline)"},
+    [REQUEST_TIME] = {"request_time_s", DSC_CELL_LIST, "seconds of each request in all"},
+    [REQUEST_PREFILL] = {"request_prefill_s", DSC_CELL_LIST,
+     "of these in passes over the prompt, of all models"},
+    [REQUEST_NLL] = {"request_output_nll", DSC_CELL_LIST,
+     "above temperature 0: -ln of the probability of each output to the target, by the law that "
+     "its tokens are drawn from"},
+    [REQUEST_ENTROPY] = {"request_output_entropy", DSC_CELL_LIST,
+     "sum of the entropies of these laws, which it is in the mean"},
+    [REQUEST_PLAIN_TIME] = {"request_baseline_time_s", DSC_CELL_LIST,
+     "seconds of plain decoding (--baseline)"},
+    [REQUEST_PLAIN_PREFILL] = {"request_baseline_prefill_s", DSC_CELL_LIST,
+     "of these in the pass over the prompt (--baseline)"},
+    [REQUEST_HISTOGRAM] = {"request_accept_histogram", DSC_CELL_LIST,
+     "accept_histogram of each request, one behind the other, all as long as the longest"},
+    [SCHEMA] = {"schema", DSC_CELL_INT, "of these lines: 1"},
+    [PROGRAM_VERSION] = {"version", DSC_CELL_TEXT, "of the program"},
+    [INTERRUPTED] = {"interrupted", DSC_CELL_INT,
+     "1: stopped before the last request had ended; 0: complete"},
+    [TEMPERATURE] = {"temperature", DSC_CELL_REAL, "as asked for"},
+    [TOP_K] = {"top_k", DSC_CELL_INT, "likewise"},
+    [TOP_P] = {"top_p", DSC_CELL_REAL, "likewise"},
+    [SEED] = {"seed", DSC_CELL_INT, "likewise"},
+    [MAX_TOKENS] = {"max_tokens", DSC_CELL_INT,
+     "likewise; of a forced run the longest recorded output"},
+    [DEVICE] = {"device", DSC_CELL_TEXT, "where the target is"},
+    [THREADS] = {"threads", DSC_CELL_INT, "of the processors"},
+    [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1: with --batch-invariant"},
+    [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "with --force: hash of the trace"},
+    [FORCED_DRAFT] = {"forced_draft", DSC_CELL_INT,
+     "with --force: 1: by the trace's drafts, --force-draft; 0: by the draft model's own"},
+    [FIRST_REQUEST] = {"first_request", DSC_CELL_INT,
+     "of the file or trace: those before it were skipped (--skip)"},
+    [PROMPTS_HASH] = {"prompts_sha256", DSC_CELL_TEXT,
+     "of the prompts' token ids, each prompt's behind their number"},
+    [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT, "the same of the outputs"},
+    [MODELS] =
+    {"target_architecture", DSC_CELL_TEXT, "the target, as its config.json calls it"},
+    {"target_dtype", DSC_CELL_TEXT, "of its weights as stored"},
+    {"target_config_sha256", DSC_CELL_TEXT, "of config.json; empty: random weights"},
+    {"target_weights_sha256", DSC_CELL_TEXT,
+     "of the sizes of the files, and of each tensor's name, dtype, shape, first and last 4 KiB"},
+    {"draft_architecture", DSC_CELL_TEXT, "the draft model, where there is one; likewise"},
+    {"draft_dtype", DSC_CELL_TEXT, "likewise"},
+    {"draft_config_sha256", DSC_CELL_TEXT, "likewise"},
+    {"draft_weights_sha256", DSC_CELL_TEXT, "likewise"},
+    {"middle_architecture", DSC_CELL_TEXT, "the model between them, likewise"},
+    {"middle_dtype", DSC_CELL_TEXT, "likewise"},
+    {"middle_config_sha256", DSC_CELL_TEXT, "likewise"},
+    {"middle_weights_sha256", DSC_CELL_TEXT, "likewise"},
+};
+// clang-format on
+
+const dsc_column *live_detail_fields(size_t *count)
+{
+    *count = FIELDS;
+    return fields;
+}
+
+void live_detail_init(live_detail *d)
+{
+    *d = (live_detail){0};
+    dsc_sha256_init(&d->outputs);
+}
+
+void live_detail_fini(live_detail *d)
+{
+    free(d->request);
+    free(d->histogram);
+    *d = (live_detail){0};
+}
+
+int live_detail_add(live_detail *d, const live_run *run, dsc_token_view output, dsc_error *err)
+{
+    const dsc_counts *c = &run->counts;
+    const live_measure *m = &run->measure;
+    const size_t n = (size_t)c->histogram_length; // the same for all requests
+    void *request = d->request, *histogram = d->histogram;
+    int rc = dsc_grow(&request, &d->capacity, d->requests + 1, sizeof *d->request, err);
+    d->request = request;
+    if (!rc)
+        rc = dsc_grow(&histogram, &d->histogram_capacity, (d->requests + 1) * n,
+                      sizeof *d->histogram, err);
+    d->histogram = histogram;
+    if (rc)
+        return rc;
+    d->histogram_length = n;
+    memcpy(d->histogram + d->requests * n, c->histogram, n * sizeof *d->histogram);
+    d->request[d->requests++] = (live_request_detail){.output_tokens = c->output_tokens,
+                                                      .target_calls = c->target_calls,
+                                                      .num_draft_tokens = c->num_draft_tokens,
+                                                      .num_accepted_tokens = c->num_accepted_tokens,
+                                                      .draft_calls = c->draft_calls,
+                                                      .time_s = m->time_s,
+                                                      .prefill_s = m->prefill_s};
+    dsc_token_hash_add(&d->outputs, output);
+    return DSC_OK;
+}
+
+void live_detail_compare(live_detail *d, const live_measure *plain, int64_t tokens)
+{
+    live_request_detail *q = &d->request[d->requests - 1];
+    q->baseline_output_tokens = tokens;
+    q->baseline_time_s = plain->time_s;
+    q->baseline_prefill_s = plain->prefill_s;
+}
+
+void live_detail_likelihood(live_detail *d, live_likelihood x)
+{
+    d->request[d->requests - 1].likelihood = x;
+    d->likelihood = true;
+}
+
+// --- cells ---------------------------------------------------------------------------------------
+
+static dsc_cell integer(int64_t i)
+{
+    return (dsc_cell){.type = DSC_CELL_INT, .i = i};
+}
+
+static dsc_cell real(double x)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
+}
+
+static dsc_cell text(const char *s)
+{
+    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
+}
+
+// A row under way.
+typedef struct draft_row {
+    dsc_cell cell[FIELDS];
+    bool has[FIELDS];
+    char prompts[DSC_SHA256_HEX], outputs[DSC_SHA256_HEX];
+    live_identity model[LIVE_SIDES];
+    void *integers, *reals, *histogram; // owned
+} draft_row;
+
+static void put(draft_row *r, int field, dsc_cell cell)
+{
+    r->cell[field] = cell;
+    r->has[field] = true;
+}
+
+static void put_list(draft_row *r, int field, const int64_t *list, int64_t count)
+{
+    put(r, field, (dsc_cell){.type = DSC_CELL_LIST, .list = list, .i = count});
+}
+
+static void put_passes(draft_row *r, const dsc_counts *c)
+{
+    int64_t widths = c->width_length;
+    put(r, DRAFT_CALL_TOKENS, integer(c->draft_call_tokens));
+    put(r, TARGET_CALL_TOKENS, integer(c->target_call_tokens));
+    put(r, TARGET_CALL_CONTEXT, integer(c->target_call_context));
+    put(r, OUTPUT_CONTEXT, integer(c->output_context));
+    while (widths > 1 && !c->width[widths - 1])
+        widths--;
+    if (widths)
+        put_list(r, WIDTHS, c->width, widths);
+    if (c->overlap)
+        put_list(r, OVERLAPS, c->overlap, c->overlap_length * c->overlap_length);
+}
+
+// Up to the last length that any of them accepted.
+static void put_histograms(draft_row *r, const live_detail *d)
+{
+    int64_t *out = r->histogram;
+    const size_t n = d->histogram_length;
+    size_t length = 1;
+    for (size_t i = 0; i < d->requests; i++)
+        for (size_t m = length; m < n; m++)
+            if (d->histogram[i * n + m])
+                length = m + 1;
+    for (size_t i = 0; i < d->requests; i++)
+        memcpy(out + i * length, d->histogram + i * n, length * sizeof *out);
+    put_list(r, REQUEST_HISTOGRAM, out, (int64_t)(d->requests * length));
+}
+
+static int put_requests(draft_row *r, const live_detail *d, bool baseline, dsc_error *err)
+{
+    const size_t n = d->requests;
+    int rc = dsc_alloc(&r->integers, n * INTEGERS, sizeof(int64_t), err);
+    if (!rc)
+        rc = dsc_alloc(&r->reals, n * REALS, sizeof(double), err);
+    if (!rc)
+        rc = dsc_alloc(&r->histogram, n * d->histogram_length, sizeof(int64_t), err);
+    if (rc)
+        return rc;
+    int64_t *whole = r->integers;
+    double *seconds = r->reals;
+    for (size_t i = 0; i < n; i++) {
+        const live_request_detail *q = &d->request[i];
+        const int64_t integers[INTEGERS] = {q->output_tokens,    q->target_calls,
+                                            q->num_draft_tokens, q->num_accepted_tokens,
+                                            q->draft_calls,      q->baseline_output_tokens};
+        const double reals[REALS] = {q->time_s,          q->prefill_s,
+                                     q->likelihood.nll,  q->likelihood.entropy,
+                                     q->baseline_time_s, q->baseline_prefill_s};
+        for (size_t f = 0; f < INTEGERS; f++)
+            whole[f * n + i] = integers[f];
+        for (size_t f = 0; f < REALS; f++)
+            seconds[f * n + i] = reals[f];
+    }
+    for (int f = 0; f < INTEGERS; f++)
+        if (baseline || f + REQUEST_OUTPUT_TOKENS != REQUEST_PLAIN_TOKENS)
+            put_list(r, REQUEST_OUTPUT_TOKENS + f, whole + (size_t)f * n, (int64_t)n);
+    for (int f = 0; f < REALS; f++) {
+        const int at = REQUEST_TIME + f;
+        const bool plain = at >= REQUEST_PLAIN_TIME;
+        const bool drawn = at == REQUEST_NLL || at == REQUEST_ENTROPY;
+        if ((!plain || baseline) && (!drawn || d->likelihood))
+            put(r, at,
+                (dsc_cell){
+                    .type = DSC_CELL_LIST, .reals = seconds + (size_t)f * n, .i = (int64_t)n});
+    }
+    put_histograms(r, d);
+    return DSC_OK;
+}
+
+static void put_models(draft_row *r, const live_origin *o)
+{
+    for (int side = 0; side < LIVE_SIDES; side++) {
+        live_identity *m = &r->model[side];
+        const int at = MODELS + side * OF_MODEL;
+        if (!live_identify(m, o->pair, o->models, (live_side)side))
+            continue;
+        put(r, at + ARCHITECTURE, text(m->architecture));
+        put(r, at + DTYPE, text(m->dtype));
+        put(r, at + CONFIG_HASH, text(m->config_sha256));
+        put(r, at + WEIGHTS_HASH, text(m->weights_sha256));
+    }
+}
+
+static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
+{
+    const live_sampling *s = &o->pair->sampling;
+    dsc_sha256 outputs = d->outputs;
+    dsc_sha256_final(&outputs, r->outputs);
+    live_hash_prompts(o->prompts, r->prompts);
+    put(r, SCHEMA, integer(LIVE_RESULT_SCHEMA));
+    put(r, PROGRAM_VERSION, text(PACKAGE_VERSION));
+    put(r, INTERRUPTED, integer(o->interrupted));
+    put(r, TEMPERATURE, real(s->temperature));
+    put(r, TOP_K, integer(s->top_k));
+    put(r, TOP_P, real(s->top_p));
+    put(r, SEED, integer((int64_t)o->seed));
+    put(r, MAX_TOKENS, integer(o->max_tokens));
+    put(r, DEVICE, text(o->pair->backend[LIVE_TARGET]->device));
+    put(r, THREADS, integer(o->pair->all_threads));
+    put(r, BATCH_INVARIANT, integer(o->models[LIVE_PAIR_BATCH_INVARIANT].given));
+    if (o->trace_hash)
+        put(r, TRACE_HASH, text(o->trace_hash));
+    if (o->trace_hash)
+        put(r, FORCED_DRAFT, integer(o->forced_draft));
+    put(r, FIRST_REQUEST, integer(o->prompts->skipped));
+    put(r, PROMPTS_HASH, text(r->prompts));
+    put(r, OUTPUTS_HASH, text(r->outputs));
+    put_models(r, o);
+}
+
+// --- the row -------------------------------------------------------------------------------------
+
+static int append(const draft_row *r, const dsc_table *line, dsc_table *t, dsc_error *err)
+{
+    void *mem;
+    int rc = dsc_alloc(&mem, line->columns + FIELDS, sizeof(dsc_cell), err);
+    if (rc)
+        return rc;
+    dsc_cell *cell = mem;
+    size_t n = 0;
+    for (size_t c = 0; c < line->columns && !rc; c++) {
+        const dsc_column *x = &line->column[c];
+        rc = dsc_table_add_column(t, x->name, x->type, x->help, err);
+        cell[n++] = *dsc_table_at(line, 0, c);
+    }
+    for (int f = 0; f < FIELDS && !rc; f++) {
+        if (!r->has[f])
+            continue;
+        rc = dsc_table_add_column(t, fields[f].name, fields[f].type, fields[f].help, err);
+        cell[n++] = r->cell[f];
+    }
+    if (!rc)
+        rc = dsc_table_add_row(t, cell, err);
+    free(cell);
+    return rc;
+}
+
+int live_detail_extend(const live_detail *d, const live_origin *o, const dsc_table *line,
+                       dsc_table *t, dsc_error *err)
+{
+    draft_row r = {.integers = NULL};
+    int rc = put_requests(&r, d, o->baseline, err);
+    put_passes(&r, o->counts);
+    put_origin(&r, d, o);
+    if (!rc)
+        rc = append(&r, line, t, err);
+    free(r.integers);
+    free(r.reals);
+    free(r.histogram);
+    return rc;
+}

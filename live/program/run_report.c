@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/program/run_report.h"
+
+#include "sim/run/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SPEEDUP,
+    PREFILL,
+    DRAFT,
+    VERIFY,
+    SELECT,
+    TIME,
+    RATE,
+    PLAIN_RATE,
+    DIVERGENCES,
+    REQUESTS,
+    POSITIONS,
+    MARGINS,
+    FIELDS
+};
+// clang-format off
+static const dsc_column fields[FIELDS] = {
+    [SPEEDUP] = {"speedup", DSC_CELL_REAL,
+     "measured: tokens_per_s / baseline_tokens_per_s over the requests that both finished; nan "
+     "without --baseline"},
+    [PREFILL] = {"prefill_s", DSC_CELL_REAL, "seconds in passes over the prompts, of all models"},
+    [DRAFT] = {"draft_s", DSC_CELL_REAL,
+     "seconds in passes of the draft model (and the middle one) over drafts"},
+    [VERIFY] = {"verify_s", DSC_CELL_REAL, "seconds in passes of the target over drafts"},
+    [SELECT] = {"select_s", DSC_CELL_REAL,
+     "seconds outside all passes; nan where draft model and target work at the same time"},
+    [TIME] = {"time_s", DSC_CELL_REAL, "seconds in all, prefill included, loading not"},
+    [RATE] = {"tokens_per_s", DSC_CELL_REAL, "output_tokens / time_s"},
+    [PLAIN_RATE] = {"baseline_tokens_per_s", DSC_CELL_REAL,
+     "the same of plain decoding, each request behind that of the method (--baseline)"},
+    [DIVERGENCES] = {"divergences", DSC_CELL_REAL,
+     "outputs that differ from those of plain decoding (--baseline); nan above temperature 0, "
+     "where both are drawn"},
+    [REQUESTS] = {"divergence_requests", DSC_CELL_LIST, "their requests, from 0"},
+    [POSITIONS] = {"divergence_positions", DSC_CELL_LIST,
+     "the first output token that differs, from 0"},
+    [MARGINS] = {"divergence_margins", DSC_CELL_LIST,
+     "by how much the likeliest token's logit led the second there: next to 0 where rounding "
+     "decides"},
+};
+// clang-format on
+
+const dsc_column *live_report_fields(size_t *count)
+{
+    *count = FIELDS;
+    return fields;
+}
+
+void live_report_fini(live_report *r)
+{
+    free(r->counts.histogram);
+    free(r->divergence);
+    *r = (live_report){0};
+}
+
+void live_report_add(live_report *r, const live_run *run)
+{
+    dsc_counts_add(&r->counts, &run->counts);
+    live_measure_add(&r->measure, &run->measure);
+}
+
+int live_report_compare(live_report *r, int64_t request, const live_output *method,
+                        const live_measure *time, const live_output *plain,
+                        const live_measure *plain_time, dsc_error *err)
+{
+    int64_t same = 0;
+    r->method_s += time->time_s;
+    r->method_tokens += method->count;
+    r->plain_s += plain_time->time_s;
+    r->plain_tokens += plain->count;
+    while (same < method->count && same < plain->count && method->token[same] == plain->token[same])
+        same++;
+    if (!r->texts || (same == method->count && same == plain->count))
+        return DSC_OK;
+    void *p = r->divergence;
+    int rc = dsc_grow(&p, &r->capacity, r->divergences + 1, sizeof *r->divergence, err);
+    r->divergence = p;
+    if (!rc)
+        r->divergence[r->divergences++] = (live_divergence){
+            request, same, same < plain->count ? plain->margin[same] : (double)NAN};
+    return rc;
+}
+
+// --- the table -----------------------------------------------------------------------------------
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
+}
+
+static dsc_cell real(double x)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
+}
+
+// The lists of divergences, into cells whose memory is *mem.
+static int put_divergences(const live_report *r, dsc_cell cell[FIELDS], void **mem, dsc_error *err)
+{
+    const size_t n = r->divergences;
+    int rc = dsc_alloc(mem, 3 * n, sizeof(int64_t), err);
+    if (rc)
+        return rc;
+    int64_t *request = *mem, *position = request + n;
+    double *margin = (double *)(position + n);
+    for (size_t i = 0; i < n; i++) {
+        request[i] = r->divergence[i].request;
+        position[i] = r->divergence[i].position;
+        margin[i] = r->divergence[i].margin;
+    }
+    cell[DIVERGENCES] = real(r->texts ? (double)n : (double)NAN);
+    cell[REQUESTS] = (dsc_cell){.type = DSC_CELL_LIST, .list = request, .i = (int64_t)n};
+    cell[POSITIONS] = (dsc_cell){.type = DSC_CELL_LIST, .list = position, .i = (int64_t)n};
+    cell[MARGINS] = (dsc_cell){.type = DSC_CELL_LIST, .reals = margin, .i = (int64_t)n};
+    return DSC_OK;
+}
+
+static double plain_rate(const live_report *r)
+{
+    return ratio((double)r->plain_tokens, r->plain_s);
+}
+
+static double speedup(const live_report *r)
+{
+    return ratio(ratio((double)r->method_tokens, r->method_s), plain_rate(r));
+}
+
+// Behind the columns and the row of sim's table.
+static int extend(const live_report *r, const dsc_table *sim, dsc_table *t, dsc_error *err)
+{
+    const live_measure *m = &r->measure;
+    const int end = r->baseline ? FIELDS : PLAIN_RATE;
+    dsc_cell own[FIELDS] = {
+        [PREFILL] = real(m->prefill_s),
+        [DRAFT] = real(m->draft_s),
+        [VERIFY] = real(m->verify_s),
+        [SELECT] = real(live_measure_select_s(m, r->config)),
+        [TIME] = real(m->time_s),
+        [RATE] = real(ratio((double)r->counts.output_tokens, m->time_s)),
+        [PLAIN_RATE] = real(plain_rate(r)),
+    };
+    void *lists = NULL, *row = NULL;
+    int rc = put_divergences(r, own, &lists, err);
+    if (!rc)
+        rc = dsc_alloc(&row, sim->columns + FIELDS, sizeof(dsc_cell), err);
+    for (size_t c = 0; c < sim->columns && !rc; c++) {
+        const dsc_column *x = &sim->column[c];
+        const bool measured = strcmp(x->name, fields[SPEEDUP].name) == 0;
+        rc = dsc_table_add_column(t, x->name, x->type, measured ? fields[SPEEDUP].help : x->help,
+                                  err);
+        ((dsc_cell *)row)[c] = *dsc_table_at(sim, 0, c);
+    }
+    for (int f = PREFILL; f < end && !rc; f++) {
+        rc = dsc_table_add_column(t, fields[f].name, fields[f].type, fields[f].help, err);
+        ((dsc_cell *)row)[sim->columns + (size_t)(f - PREFILL)] = own[f];
+    }
+    if (!rc)
+        rc = dsc_table_add_row(t, row, err);
+    free(row);
+    free(lists);
+    return rc;
+}
+
+int live_report_table(const live_report *r, dsc_table *t, dsc_error *err)
+{
+    dsc_table sim = {0};
+    const dsc_result result = {.config = r->config, .rule = r->rule, .counts = &r->counts};
+    int rc = dsc_result_columns(&sim, &r->config->drafter, 1, 0, err);
+    if (!rc)
+        rc = dsc_result_row_timed(&sim, &result, speedup(r), NAN, 0, err);
+    if (!rc)
+        rc = extend(r, &sim, t, err);
+    dsc_table_fini(&sim);
+    return rc;
+}

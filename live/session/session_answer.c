@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session says behind a scored draft, and what it keeps of it.
+#include "live/session/session_state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// --- answers -------------------------------------------------------------------------------------
+
+static int find_row(const live_session *s, int32_t node, int32_t *row, dsc_error *err)
+{
+    const live_config *c = &s->w->config;
+    int64_t depth = 0;
+    if (is_medusa(s)) {
+        for (int32_t n = node; n >= 0; n = s->parent[n])
+            depth++;
+        if (depth >= c->medusa_heads)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "%" PRId64 " Medusa heads: a draft can be %" PRId64 " tokens long",
+                            c->medusa_heads, c->medusa_heads);
+        *row = (int32_t)depth;
+        return DSC_OK;
+    }
+    if (node >= s->scored || (node < 0 && s->root_row < 0))
+        return dsc_fail(err, DSC_ECHECK, "node %" PRId32 " of a draft was not scored", node);
+    *row = node < 0 ? (int32_t)s->root_row : s->row[node];
+    return DSC_OK;
+}
+
+static int not_numbers(const live_session *s, dsc_error *err)
+{
+    return dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
+                    text_length(s));
+}
+
+static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    if (rc)
+        return rc;
+    if (s->best[row] < 0)
+        return not_numbers(s, err);
+    int64_t depth = 0;
+    for (int32_t n = node; n >= 0; n = s->parent[n])
+        depth++;
+    *out = (dsc_next){s->best[row], dsc_model_ends(m, depth, s->best[row])};
+    return DSC_OK;
+}
+
+// Logits [first, end) of a row to its place.
+static int fetch_part(live_session *s, int32_t row, size_t first, size_t end, dsc_error *err)
+{
+    const size_t vocab = (size_t)s->w->config.vocab;
+    return s->b->type->fetch(s->b, live_session_place(s, row) + first,
+                             s->logits + (size_t)row * vocab + first,
+                             (end - first) * sizeof *s->logit, err);
+}
+
+// Asks for blocks of a row in a list, or for all (NULL), but for those that are there already.
+// *absent counts them: they are there after `wait`.
+static int ask_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
+                      size_t *absent, dsc_error *err)
+{
+    const size_t vocab = (size_t)s->w->config.vocab, words = block_words(vocab);
+    int32_t *held = &s->held[row % s->places];
+    uint64_t *there = s->there + (size_t)(row % s->places) * words;
+    const size_t before = *absent;
+    int rc = DSC_OK;
+    if (*held != row)
+        memset(there, 0, words * sizeof *there);
+    *held = row;
+    for (size_t i = 0; i < count && !rc; i++) {
+        const size_t b = block ? block[i] : i, first = b * DSC_SOFTMAX_BLOCK;
+        const size_t end = vocab - first < DSC_SOFTMAX_BLOCK ? vocab : first + DSC_SOFTMAX_BLOCK;
+        if (there[b / WORD] >> b % WORD & 1)
+            continue;
+        there[b / WORD] |= (uint64_t)1 << b % WORD;
+        ++*absent;
+        if (block)
+            rc = fetch_part(s, row, first, end, err);
+    }
+    if (!rc && *absent > before && !block)
+        rc = fetch_part(s, row, 0, vocab, err);
+    return rc;
+}
+
+// Nothing is held when asking or waiting for it failed.
+static int wait_blocks(live_session *s, int rc, size_t absent, dsc_error *err)
+{
+    if (!rc && absent)
+        rc = s->b->type->wait(s->b, err);
+    for (int64_t i = 0; i < s->places && rc; i++)
+        s->held[i] = -1;
+    return rc;
+}
+
+static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
+                        dsc_error *err)
+{
+    size_t absent = 0;
+    int rc = ask_blocks(s, row, block, count, &absent, err);
+    return wait_blocks(s, rc, absent, err);
+}
+
+// For a law that asks for its logits and cannot fail: whoever asks next is told.
+static void bring(void *user, const size_t *block, size_t count)
+{
+    const live_law *l = user;
+    live_session *s = l->session;
+    if (!s->unheard)
+        s->unheard = fetch_blocks(s, (int32_t)(l - s->soft), block, count, &s->unheard_error);
+}
+
+static int told(live_session *s, dsc_error *err)
+{
+    if (s->unheard)
+        *err = s->unheard_error;
+    return s->unheard;
+}
+
+int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err)
+{
+    const size_t vocab = (size_t)s->w->config.vocab;
+    *logits = s->b->on_host ? s->logits + (size_t)row * vocab : live_session_place(s, row);
+    return s->b->on_host ? DSC_OK : fetch_blocks(s, row, NULL, dsc_softmax_blocks(vocab), err);
+}
+
+int live_session_logits(live_session *s, int32_t node, const float **logits, dsc_error *err)
+{
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    return rc ? rc : live_session_fetch(s, row, logits, err);
+}
+
+static const live_sampling raw = {1, 0, 1};
+
+const live_sampling *live_session_law(const live_session *s)
+{
+    return s->b->on_host || s->asked == LAW_NONE ? NULL : s->asked == LAW_RAW ? &raw : &s->sampling;
+}
+
+// Adds up a row's exponentials; top-k and top-p see what they leave out.
+static void begin_law(live_session *s, int32_t row, const live_sampling *how, const float *logits)
+{
+    const size_t vocab = (size_t)s->w->config.vocab;
+    const size_t top_k = how->top_k > 0 && (size_t)how->top_k < vocab ? (size_t)how->top_k : vocab;
+    const float most = logits[s->best[row]];
+    double *block = s->block + (size_t)row * dsc_softmax_blocks(vocab);
+    dsc_softmax *out = &s->soft[row].softmax;
+    if (top_k < vocab || how->top_p < 1)
+        dsc_softmax_begin_filtered(out, logits, vocab, most, how->temperature, top_k, how->top_p,
+                                   block, s->exponential);
+    else
+        dsc_softmax_begin(out, logits, vocab, most, how->temperature, block);
+}
+
+// Adds up the law of a row here, which the device has not done or not of this law. From the next
+// pass on it does.
+static int add_up(live_session *s, int32_t row, live_law_kind kind, dsc_error *err)
+{
+    live_law *l = &s->soft[row];
+    const float *logits;
+    int rc = live_session_fetch(s, row, &logits, err);
+    if (rc)
+        return rc;
+    if (!isfinite(logits[s->best[row]]))
+        return not_numbers(s, err);
+    begin_law(s, row, kind == LAW_RAW ? &raw : &s->sampling, logits);
+    l->of = s->asked = kind;
+    return DSC_OK;
+}
+
+// The law of a row. What was added up over the row for it is kept as long as the row is.
+static int fill_law(live_session *s, int32_t row, live_law_kind kind, dsc_dist *out, dsc_error *err)
+{
+    live_law *l = &s->soft[row];
+    *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .logits = &l->softmax};
+    int rc = told(s, err);
+    if (!rc && s->best[row] < 0)
+        rc = not_numbers(s, err);
+    if (!rc && l->of != kind)
+        rc = add_up(s, row, kind, err);
+    l->session = s;
+    l->softmax.bring = s->b->on_host ? NULL : bring;
+    l->softmax.user = l;
+    return rc;
+}
+
+int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **law,
+                         const float **logits, dsc_error *err)
+{
+    int32_t row;
+    dsc_dist dist;
+    int rc = find_row(s, node, &row, err);
+    if (!rc)
+        rc = fill_law(s, row, LAW_DRAWN_FROM, &dist, err);
+    if (rc)
+        return rc;
+    *law = dist.logits;
+    *logits = s->logits + (size_t)row * (size_t)s->w->config.vocab;
+    return DSC_OK;
+}
+
+static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    static const double certain = 1;
+    live_session *s = (live_session *)m;
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    if (rc || s->sampling.temperature > 0)
+        return rc ? rc : fill_law(s, row, LAW_DRAWN_FROM, out, err);
+    s->law_token = s->best[row];
+    *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .levels = 1};
+    out->level[0] = (dsc_dist_level){&s->law_token, &certain, NULL, 1, 0};
+    return DSC_OK;
+}
+
+// One block of a row for each draw, and one wait for all of them.
+static int foresee(dsc_model *m, const int32_t *node, const double *u, size_t n, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    size_t absent = 0;
+    int rc = DSC_OK;
+    if (s->b->on_host || !(s->sampling.temperature > 0))
+        return DSC_OK;
+    for (size_t i = 0; i < n && !rc; i++) {
+        int32_t row;
+        dsc_dist law;
+        rc = find_row(s, node[i], &row, err);
+        if (!rc)
+            rc = fill_law(s, row, LAW_DRAWN_FROM, &law, err);
+        if (!rc)
+            rc = ask_blocks(s, row, &(size_t){dsc_softmax_block_at(law.logits, u[i])}, 1, &absent,
+                            err);
+    }
+    return wait_blocks(s, rc, absent, err);
+}
+
+static int untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    return rc ? rc : fill_law(s, row, LAW_RAW, out, err);
+}
+
+// --- commit --------------------------------------------------------------------------------------
+
+// The scored nodes that the first tokens of token[0, n) go along, the longest way, into path (room:
+// the list `token` of a pass). Of nodes with the same text any will do.
+static int64_t find_path(const live_session *s, const int32_t *token, int64_t n, int32_t *path)
+{
+    int32_t deepest = -1;
+    int64_t depth = 0;
+    uint8_t *on = (uint8_t *)s->mask; // not in use between passes
+    for (int32_t i = 0; i < s->scored; i++) {
+        const int32_t parent = s->parent[i];
+        on[i] = s->depth[i] <= n && s->node_token[i] == token[s->depth[i] - 1] &&
+                (parent < 0 || on[parent]);
+        if (on[i] && s->depth[i] > depth) {
+            deepest = i;
+            depth = s->depth[i];
+        }
+    }
+    for (int32_t i = deepest; i >= 0; i = s->parent[i])
+        path[s->depth[i] - 1] = i;
+    return depth;
+}
+
+static int move_rows(live_session *s, const int32_t *from, int64_t count, int64_t to,
+                     dsc_error *err)
+{
+    const int64_t width = s->w->config.hidden;
+    int rc = s->b->type->move(s->b, &s->cache, from, count, to, err);
+    for (int64_t i = 0; i < count && s->features && !rc; i++)
+        if (from[i] != to + i)
+            rc =
+                s->b->type->copy(s->b, s->features + (to + i) * width,
+                                 s->features + from[i] * width, (size_t)width * sizeof(float), err);
+    return rc;
+}
+
+// By how much the tokens that come were ahead of others where this model was asked.
+static int keep_margins(live_session *s, int64_t n, const int32_t *path, int64_t depth,
+                        dsc_error *err)
+{
+    void *p = s->margins;
+    int rc =
+        dsc_grow(&p, &s->margins_capacity, (size_t)(s->base.length + n), sizeof *s->margins, err);
+    s->margins = p;
+    for (int64_t i = 0; i < n && !rc; i++) {
+        const int32_t row = i > depth ? -1 : i == 0 ? (int32_t)s->root_row : s->row[path[i - 1]];
+        s->margins[s->base.length + i] = row >= 0 && !is_medusa(s) ? s->margin[row] : NAN;
+    }
+    return rc;
+}
+
+void live_session_drop(live_session *s)
+{
+    live_meetings_forget(s->meetings);
+    s->taken = s->scored = s->rows = 0;
+    s->root_row = -1;
+    s->used = text_length(s) - s->lead;
+}
+
+static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    bool over = m->ended;
+    int rc = told(s, err);
+    if (rc || !n) // a step that tested nothing: what was scored is still behind the same text
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        if (over)
+            return dsc_fail(err, DSC_ECHECK, "a token was emitted after the end of the output");
+        if (token[i] < 0 || token[i] >= s->w->config.vocab)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, token[i],
+                            s->w->config.vocab);
+        over = dsc_model_ends(m, (int64_t)i, token[i]);
+    }
+    const int64_t count = (int64_t)n, before = text_length(s);
+    int32_t *path = s->position;
+    int64_t depth = is_medusa(s) ? 0 : find_path(s, token, count, path);
+    rc = keep_margins(s, count, path, depth, err);
+    // The last token is fed again, so that what follows it is known. A head's tree is dropped: its
+    // own features are not the target's.
+    int64_t kept = is_eagle(s) ? 0 : depth < count ? depth : count - 1;
+    if (s->cached < before || kept < 0)
+        kept = 0;
+    for (int64_t i = 0; i < kept; i++)
+        s->at[i] = s->slot[path[i]];
+    if (!rc && kept > 0)
+        rc = move_rows(s, s->at, kept, before, err);
+    if (rc)
+        return rc;
+    memcpy(s->text + before, token, n * sizeof *token);
+    s->cached += kept;
+    m->length += count;
+    m->ended = over;
+    live_session_drop(s);
+    return DSC_OK;
+}
+
+const dsc_model_type live_session_type = {.name = "live",
+                                          .score = live_session_score,
+                                          .start = live_session_start,
+                                          .next = next,
+                                          .law = law,
+                                          .foresee = foresee,
+                                          .untempered = untempered,
+                                          .meet = live_session_meet,
+                                          .commit = commit};

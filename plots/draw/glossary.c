@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/draw/glossary.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const dsc_term term[] = {
+    {"n", "match length n (tokens)", false},
+    {"k", "copy length k (tokens)", false},
+    {"max_match", "longest match (tokens)", false},
+    {"output_tokens", "output tokens", false},
+    {"target_calls", "target calls", true},
+    {"num_drafts", "drafts (triggers)", true},
+    {"num_draft_tokens", "draft tokens", true},
+    {"num_accepted_tokens", "accepted tokens", false},
+    {"acceptance_rate", "acceptance rate", false},
+    {"block_efficiency", "block efficiency (output tokens per target call)", false},
+    {"speedup", "speed-up over one token per call", false},
+    {"iid_block_efficiency", "block efficiency were acceptances i.i.d.", false},
+    {"tokens_per_s", "tokens per second", false},
+    {"batch", "batch size (sequences)", false},
+    {"drafts", "drafts K (sequences per step)", false},
+    {"length", "draft length L (tokens)", false},
+    {"gamma", "draft length (tokens)", false},
+    {"window", "window (tokens)", false},
+    {"depth", "depth (tokens)", false},
+    {"budget", "budget (tokens in the target call)", false},
+    {"most", "longest draft (tokens)", false},
+    {"tokens", "tokens in the forward pass", false},
+    {"target_s", "time of a target forward (s)", true},
+    {"draft_s", "time of a draft forward (s)", true},
+    {"draft_s_per_call", "drafting (seconds per call)", true},
+    {"verify_s_per_call", "verification (seconds per call)", true},
+    {"accept_histogram", "accepted tokens per call", false},
+    {"single", "acceptance of one draft", false},
+    {"multiround", "acceptance, multi-round rejection", false},
+    {"multiround_wor", "acceptance, multi-round without replacement", false},
+    {"kseq", "acceptance, k-Seq", false},
+    {"otm", "optimal acceptance (OTM)", false},
+    {"otm_wor", "optimal acceptance without replacement", false},
+    {"otm_greedy", "optimal acceptance, greedy draft set", false},
+};
+
+const dsc_term *dsc_term_find(const char *column)
+{
+    for (size_t i = 0; i < sizeof term / sizeof *term; i++)
+        if (!strcmp(term[i].column, column))
+            return &term[i];
+    return NULL;
+}
+
+const char *dsc_term_title(const char *column)
+{
+    const dsc_term *t = dsc_term_find(column);
+    return t ? t->title : column;
+}
+
+void dsc_term_heading(const char *column, char *out, size_t size)
+{
+    const char *title = dsc_term_title(column), *end = strstr(title, " (");
+    if (!end)
+        end = strstr(title, " over ");
+    snprintf(out, size, "%.*s", end ? (int)(end - title) : (int)strlen(title), title);
+    out[0] = (char)toupper((unsigned char)out[0]);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The script goes in as an anonymous file, so nothing is ever written to a pipe: no SIGPIPE, and
+// no deadlock between a child that waits for its reader and a reader that waits for its child.
+#include "plots/draw/gnuplot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum {
+    PICTURE_LIMIT = 256 << 20, // bytes; a figure of ours has under a million
+    COMPLAINT_LIMIT = 1 << 16,
+};
+
+// The caller's own 0, 1, 2 may be closed; our descriptors must not land there, or the child's
+// dup2 calls would overwrite one another.
+static int above_stdio(int fd)
+{
+    if (fd < 0 || fd > 2)
+        return fd;
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    close(fd);
+    return moved;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static int script_file(const char *script, dsc_error *err)
+{
+    int fd = above_stdio(memfd_create("draftscope-gnuplot", MFD_CLOEXEC));
+    if (fd < 0)
+        return dsc_fail_errno(err, DSC_EIO, errno, "cannot make a file for gnuplot");
+    size_t left = strlen(script);
+    while (left) {
+        ssize_t n = write(fd, script, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            int why = errno;
+            close(fd);
+            return dsc_fail_errno(err, DSC_EIO, why, "cannot write gnuplot's script");
+        }
+        script += n;
+        left -= (size_t)n;
+    }
+    lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+// The caller's environment without what changes gnuplot's output. *out: free() it; the strings
+// are the caller's.
+static int child_environment(char ***out, dsc_error *err)
+{
+    size_t n = 0, kept = 0;
+    while (environ && environ[n])
+        n++;
+    int rc = dsc_alloc((void **)out, n + 2, sizeof **out, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        if (strncmp(environ[i], "GNUTERM=", 8) && strncmp(environ[i], "GNUPLOT", 7) &&
+            strncmp(environ[i], "LC_", 3) && strncmp(environ[i], "LANG", 4))
+            (*out)[kept++] = environ[i];
+    if (!rc)
+        (*out)[kept] = (char *)"LC_ALL=C";
+    return rc;
+}
+
+static int spawn(pid_t *pid, int in, int out, int complaints, char **environment)
+{
+    posix_spawn_file_actions_t act;
+    posix_spawnattr_t attr;
+    sigset_t none, standard;
+    sigemptyset(&none);
+    sigemptyset(&standard);
+    sigaddset(&standard, SIGPIPE);
+    int rc = posix_spawn_file_actions_init(&act);
+    if (rc)
+        return rc;
+    if ((rc = posix_spawnattr_init(&attr))) {
+        posix_spawn_file_actions_destroy(&act);
+        return rc;
+    }
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &standard);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_adddup2(&act, in, 0);
+    posix_spawn_file_actions_adddup2(&act, out, 1);
+    posix_spawn_file_actions_adddup2(&act, complaints, 2);
+    static char *const argv[] = {(char *)"gnuplot", (char *)"--default-settings", NULL};
+    rc = posix_spawnp(pid, "gnuplot", &act, &attr, argv, environment);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&act);
+    return rc;
+}
+
+// Appends what the pipe has; false at its end. What lies over the limit is read and dropped.
+static bool drain(int fd, dsc_buffer *b, size_t limit, bool *over, int *rc, dsc_error *err)
+{
+    char chunk[1 << 14];
+    ssize_t n = read(fd, chunk, sizeof chunk);
+    if (n < 0)
+        return errno == EINTR || errno == EAGAIN;
+    size_t room = limit - b->length, take = (size_t)n < room ? (size_t)n : room;
+    *over |= take < (size_t)n;
+    if (n && !*rc)
+        *rc = dsc_buffer_append(b, chunk, take, err);
+    return n > 0;
+}
+
+static int read_both(int out, int complaints, dsc_buffer *picture, dsc_buffer *said, dsc_error *err)
+{
+    struct pollfd p[2] = {{.fd = out, .events = POLLIN}, {.fd = complaints, .events = POLLIN}};
+    int rc = DSC_OK;
+    bool over = false, ignored = false;
+    size_t limit = picture->length + PICTURE_LIMIT;
+    while (p[0].fd >= 0 || p[1].fd >= 0) {
+        if (poll(p, 2, -1) < 0) {
+            if (errno == EINTR || errno == EAGAIN)
+                continue;
+            return dsc_fail_errno(err, DSC_EIO, errno, "cannot read from gnuplot");
+        }
+        if (p[0].revents && !drain(out, picture, limit, &over, &rc, err))
+            p[0].fd = -1;
+        if (p[1].revents && !drain(complaints, said, COMPLAINT_LIMIT, &ignored, &rc, err))
+            p[1].fd = -1;
+    }
+    if (!rc && over)
+        rc = dsc_fail(err, DSC_EIO, "gnuplot wrote more than %d bytes", PICTURE_LIMIT);
+    return rc;
+}
+
+// gnuplot repeats the line it stumbled over, marks the place, and then says "line N: why": the
+// last is what the user wants, warnings are not; anything else it said is the second choice.
+static void quote_complaint(const dsc_buffer *said, char *line, size_t size)
+{
+    const char *at = said->data ? said->data : "", *best = NULL;
+    while (*at) {
+        size_t n = strcspn(at, "\n"), blank = strspn(at, " \t\n");
+        bool warning = memmem(at, n, "warning:", 8);
+        bool found = !warning && memmem(at, n, "line ", 5) && memchr(at, ':', n);
+        if (blank < n && (found || (!best && !warning)))
+            best = at + blank;
+        if (found)
+            break;
+        at += n + (at[n] == '\n');
+    }
+    snprintf(line, size, "%.*s", best ? (int)strcspn(best, "\n") : 0, best ? best : "");
+}
+
+static int judge(pid_t pid, const dsc_buffer *said, bool drew, dsc_error *err)
+{
+    int status = 0;
+    pid_t got;
+    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+        ;
+    // A caller who ignores SIGCHLD leaves us without a status: then the picture must speak.
+    bool failed = got == pid ? !WIFEXITED(status) || WEXITSTATUS(status) : said->length > 0;
+    char why[256];
+    quote_complaint(said, why, sizeof why);
+    if (got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        return dsc_fail(err, DSC_EABSENT, "gnuplot cannot be run: %s", why);
+    if (failed && strstr(why, "terminal type"))
+        return dsc_fail(err, DSC_EABSENT, "this gnuplot lacks a terminal (Debian: gnuplot-nox): %s",
+                        why);
+    if (got == pid && WIFSIGNALED(status))
+        return dsc_fail(err, DSC_EIO, "gnuplot was killed by signal %d", WTERMSIG(status));
+    if (failed)
+        return dsc_fail(err, DSC_EIO, "gnuplot failed: %s", why[0] ? why : "it did not say why");
+    if (!drew)
+        return dsc_fail(err, DSC_EIO, "gnuplot drew nothing%s%s", why[0] ? ": " : "", why);
+    return DSC_OK;
+}
+
+int dsc_gnuplot_run(const char *script, dsc_buffer *picture, dsc_error *err)
+{
+    int out[2] = {-1, -1}, said_fd[2] = {-1, -1};
+    char **environment = NULL;
+    dsc_buffer said = {0};
+    size_t before = picture->length;
+    int in = script_file(script, err), rc = in < 0 ? in : child_environment(&environment, err);
+    if (rc)
+        goto done;
+    if (pipe2(out, O_CLOEXEC) || pipe2(said_fd, O_CLOEXEC)) {
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot make a pipe for gnuplot");
+        goto done;
+    }
+    for (int i = 0; i < 2; i++) {
+        out[i] = above_stdio(out[i]);
+        said_fd[i] = above_stdio(said_fd[i]);
+    }
+    pid_t pid;
+    int why = spawn(&pid, in, out[1], said_fd[1], environment);
+    if (why) {
+        rc = why == ENOENT ? dsc_fail(err, DSC_EABSENT, "gnuplot not found (Debian: gnuplot-nox)")
+                           : dsc_fail_errno(err, DSC_EABSENT, why, "cannot start gnuplot");
+        goto done;
+    }
+    close_fd(&out[1]); // or the reads below would never see the end
+    close_fd(&said_fd[1]);
+    rc = read_both(out[0], said_fd[0], picture, &said, err);
+    close_fd(&out[0]);
+    close_fd(&said_fd[0]);
+    dsc_error verdict = {0};
+    int judged = judge(pid, &said, picture->length > before, &verdict);
+    if (!rc && judged)
+        rc = dsc_fail(err, judged, "%s", verdict.message);
+done:
+    close_fd(&in);
+    for (int i = 0; i < 2; i++) {
+        close_fd(&out[i]);
+        close_fd(&said_fd[i]);
+    }
+    free(environment);
+    dsc_buffer_fini(&said);
+    return rc;
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/draw/join.h"
+
+#include "base/file.h"
+#include "plots/draw/select.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Comments that say what results depend on: rows that differ in them are told apart.
+static const char *const context[] = {"trace_hash", "model",       "draft",
+                                      "middle",     "temperature", "cost"};
+enum { CONTEXTS = sizeof context / sizeof *context, HASH_SHOWN = 12 };
+
+static bool differs(const dsc_table *const *in, size_t n, const char *key)
+{
+    const char *first = dsc_table_get_comment(in[0], key);
+    for (size_t i = 1; i < n; i++) {
+        const char *other = dsc_table_get_comment(in[i], key);
+        if (!first != !other || (first && strcmp(first, other)))
+            return true;
+    }
+    return false;
+}
+
+static int add_comments(dsc_table *out, const dsc_table *const *in, size_t n, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; i < n && !rc; i++)
+        for (size_t c = 0; c < in[i]->comments && !rc; c++) {
+            const char *key = in[i]->key[c];
+            if (differs(in, n, key) ? !strcmp(key, "command") : !i)
+                rc = dsc_table_comment(out, key, in[i]->value[c], err);
+        }
+    return rc;
+}
+
+// The type that holds a column's values in both tables; -1: there is none.
+static int common_type(dsc_cell_type a, dsc_cell_type b)
+{
+    bool a_number = a == DSC_CELL_INT || a == DSC_CELL_REAL;
+    bool b_number = b == DSC_CELL_INT || b == DSC_CELL_REAL;
+    if (a == b)
+        return (int)a;
+    if (a_number && b_number)
+        return DSC_CELL_REAL;
+    // A list of one element is read as a number.
+    if (a == DSC_CELL_LIST || b == DSC_CELL_LIST)
+        return a_number || b_number ? DSC_CELL_LIST : -1;
+    return DSC_CELL_TEXT;
+}
+
+// The column's type over all tables; where it is absent, an integer has no value to stand for
+// that.
+static int column_type(const dsc_table *const *in, size_t n, const char *name, dsc_cell_type *type,
+                       dsc_error *err)
+{
+    int t = -1;
+    bool absent = false;
+    for (size_t i = 0; i < n; i++) {
+        int c = dsc_table_find(in[i], name);
+        if (c < 0) {
+            absent = true;
+            continue;
+        }
+        t = t < 0 ? (int)in[i]->column[c].type
+                  : common_type((dsc_cell_type)t, in[i]->column[c].type);
+        if (t < 0)
+            return dsc_fail(err, DSC_EINPUT,
+                            "column '%.60s' holds lists in one table and texts in another", name);
+    }
+    *type = absent && t == DSC_CELL_INT ? DSC_CELL_REAL : (dsc_cell_type)t;
+    return DSC_OK;
+}
+
+// The columns of one kind that `out` does not have yet.
+static int add_columns(dsc_table *out, const dsc_table *const *in, size_t n, bool parameters,
+                       dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; i < n && !rc; i++)
+        for (size_t c = 0; c < in[i]->columns && !rc; c++) {
+            const dsc_column *column = &in[i]->column[c];
+            dsc_cell_type type = column->type;
+            if (dsc_is_parameter(in[i], c) != parameters || dsc_table_find(out, column->name) >= 0)
+                continue;
+            rc = column_type(in, n, column->name, &type, err);
+            if (!rc)
+                rc = dsc_table_add_column(out, column->name, type, column->help, err);
+        }
+    return rc;
+}
+
+// `from` (NULL: the table lacks the column) as a cell of the given type; what has to be made of it
+// lies in *text or *element.
+static dsc_cell convert(const dsc_cell *from, dsc_cell_type type, dsc_buffer *text, double *element)
+{
+    dsc_cell cell = {.type = type, .r = NAN, .text = ""};
+    dsc_writer w = {.to = text};
+    if (from && from->type == type)
+        return *from;
+    if (from && type == DSC_CELL_REAL)
+        cell.r = from->type == DSC_CELL_INT ? (double)from->i : from->r;
+    if (from && type == DSC_CELL_TEXT) {
+        text->length = 0;
+        dsc_put_cell(&w, from);
+        cell.text = w.rc ? "" : text->data;
+    }
+    if (type == DSC_CELL_LIST && from) {
+        *element = from->type == DSC_CELL_INT ? (double)from->i : from->r;
+        cell.reals = element;
+        cell.i = 1;
+    } else if (type == DSC_CELL_LIST) {
+        *element = 0;
+        cell.reals = element;
+    }
+    return cell;
+}
+
+typedef struct scratch {
+    dsc_cell *cell;   // [columns]
+    dsc_buffer *text; // [columns]
+    double *element;  // [columns]
+} scratch;
+
+static int add_row(dsc_table *out, const dsc_table *in, size_t row, const scratch *s,
+                   dsc_error *err)
+{
+    char hash[HASH_SHOWN + 1];
+    for (size_t c = 0; c < out->columns; c++) {
+        const char *name = out->column[c].name;
+        int from = dsc_table_find(in, name);
+        s->cell[c] = convert(from < 0 ? NULL : dsc_table_at(in, row, (size_t)from),
+                             out->column[c].type, &s->text[c], &s->element[c]);
+        for (size_t i = 0; from < 0 && i < CONTEXTS; i++) {
+            const char *value = dsc_table_get_comment(in, context[i]);
+            if (strcmp(name, context[i]) || !value)
+                continue;
+            if (!i)
+                snprintf(hash, sizeof hash, "%s", value);
+            s->cell[c].text = i ? value : hash;
+        }
+    }
+    return dsc_table_add_row(out, s->cell, err);
+}
+
+static int add_rows(dsc_table *out, const dsc_table *const *in, size_t n, dsc_error *err)
+{
+    scratch s = {0};
+    int rc = dsc_alloc((void **)&s.cell, out->columns, sizeof *s.cell, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&s.text, out->columns, sizeof *s.text, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&s.element, out->columns, sizeof *s.element, err);
+    for (size_t i = 0; i < n; i++)
+        for (size_t r = 0; r < in[i]->rows && !rc; r++)
+            rc = add_row(out, in[i], r, &s, err);
+    for (size_t c = 0; s.text && c < out->columns; c++)
+        dsc_buffer_fini(&s.text[c]);
+    free(s.cell);
+    free(s.text);
+    free(s.element);
+    return rc;
+}
+
+int dsc_join_tables(dsc_table *out, const dsc_table *const *in, size_t n, dsc_error *err)
+{
+    *out = (dsc_table){0};
+    int rc = add_comments(out, in, n, err);
+    if (!rc)
+        rc = add_columns(out, in, n, true, err);
+    for (size_t i = 0; i < CONTEXTS && !rc; i++)
+        if (differs(in, n, context[i]) && dsc_table_find(out, context[i]) < 0)
+            rc = dsc_table_add_column(out, context[i], DSC_CELL_TEXT, NULL, err);
+    if (!rc)
+        rc = add_columns(out, in, n, false, err);
+    if (!rc && out->columns)
+        rc = add_rows(out, in, n, err);
+    if (rc)
+        dsc_table_fini(out);
+    return rc;
+}
+
+enum { MOST_BYTES = 1 << 28 }; // of what may be an object over several lines
+
+// Tables of JSON lines have more than a brace in their first line.
+static bool is_indented(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    bool is = f && fgetc(f) == '{' && fgetc(f) == '\n';
+    if (f)
+        fclose(f);
+    return is;
+}
+
+static int read_one(dsc_table *t, const char *path, dsc_error *err)
+{
+    char *text = NULL;
+    size_t length;
+    if (!is_indented(path))
+        return dsc_table_read(t, path, err);
+    int rc = dsc_read_file(&text, &length, path, MOST_BYTES, err);
+    if (!rc && (rc = dsc_read_trace_info(t, text, err)))
+        dsc_error_prefix(err, rc, "%s", path);
+    free(text);
+    return rc;
+}
+
+int dsc_read_tables(dsc_table *t, const char *const *path, size_t n, dsc_error *err)
+{
+    dsc_table *read;
+    const dsc_table **in = NULL;
+    if (n == 1)
+        return read_one(t, path[0], err);
+    *t = (dsc_table){0};
+    int rc = dsc_alloc((void **)&read, n, sizeof *read, err);
+    if (rc)
+        return rc;
+    rc = dsc_alloc((void **)&in, n, sizeof *in, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        rc = read_one(&read[i], path[i], err);
+        in[i] = &read[i];
+    }
+    if (!rc)
+        rc = dsc_join_tables(t, in, n, err);
+    for (size_t i = 0; i < n; i++)
+        dsc_table_fini(&read[i]);
+    free(read);
+    free(in);
+    return rc;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/draw/label.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
+                       const char *separator)
+{
+    const dsc_cell *cell = dsc_table_at(t, row, c);
+    const char *name = t->column[c].name;
+    if (dsc_is_missing(cell))
+        return false;
+    dsc_put(w, "%s", separator);
+    if (strcmp(name, "method") && strcmp(name, "rule")) // which speak for themselves
+        dsc_put(w, "%s ", name);
+    dsc_put_cell(w, cell);
+    return true;
+}
+
+void dsc_put_method(dsc_writer *w, const dsc_table *t, size_t row)
+{
+    static const char *const name[] = {"method", "rule"};
+    bool any = false;
+    for (int i = 0; i < 2; i++) {
+        int c = dsc_table_find(t, name[i]);
+        if (c >= 0 && t->column[c].type == DSC_CELL_TEXT)
+            any |= dsc_put_parameter(w, t, row, (size_t)c, any ? ", " : "");
+    }
+}
+
+// Whether rows a and b agree in all columns that are marked.
+static bool agree(const dsc_table *t, const bool *marked, size_t a, size_t b)
+{
+    for (size_t c = 0; c < t->columns; c++)
+        if (marked[c] && !dsc_same_cell(dsc_table_at(t, a, c), dsc_table_at(t, b, c)))
+            return false;
+    return true;
+}
+
+static bool is_named(const char *const *list, const char *name)
+{
+    for (size_t i = 0; list && list[i]; i++)
+        if (!strcmp(list[i], name))
+            return true;
+    return false;
+}
+
+// Whether column c tells apart two groups which the marked columns do not.
+static bool tells_apart(const dsc_table *t, const size_t *first, size_t groups, const bool *marked,
+                        size_t c)
+{
+    for (size_t i = 0; i < groups; i++)
+        for (size_t j = 0; j < i; j++)
+            if (!dsc_same_cell(dsc_table_at(t, first[i], c), dsc_table_at(t, first[j], c)) &&
+                agree(t, marked, first[i], first[j]))
+                return true;
+    return false;
+}
+
+// Method and rule where they differ, and from the left what tells apart groups that agree in
+// these.
+static void find_distinct(const dsc_table *t, const size_t *first, size_t groups,
+                          const char *const *skip, bool *marked)
+{
+    static const char *const always[] = {"method", "rule", NULL};
+    bool *none = marked + t->columns;
+    for (size_t c = 0; c < t->columns; c++)
+        marked[c] = is_named(always, t->column[c].name) && dsc_is_parameter(t, c) &&
+                    tells_apart(t, first, groups, none, c);
+    for (size_t c = 0; c < t->columns; c++)
+        if (!marked[c] && dsc_is_parameter(t, c) && !is_named(skip, t->column[c].name))
+            marked[c] = tells_apart(t, first, groups, marked, c);
+}
+
+void dsc_put_distinct(dsc_writer *w, const dsc_table *t, const size_t *first, size_t groups,
+                      size_t which, const char *const *skip)
+{
+    bool *marked = NULL, any = false;
+    if (!w->rc)
+        w->rc = dsc_alloc((void **)&marked, 2 * t->columns, sizeof *marked, w->err);
+    if (w->rc)
+        return;
+    find_distinct(t, first, groups, skip, marked);
+    for (size_t c = 0; c < t->columns; c++)
+        if (marked[c] && !is_named(skip, t->column[c].name))
+            any |= dsc_put_parameter(w, t, first[which], c, any ? ", " : "");
+    free(marked);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/draw/lines.h"
+
+#include "plots/draw/label.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int label_lines(dsc_lines *l, int x, dsc_error *err)
+{
+    const char *const skip[] = {l->selection.table->column[x].name, NULL};
+    dsc_buffer b = {0};
+    dsc_writer w = {.to = &b, .err = err};
+    for (size_t i = 0; i < l->lines; i++) {
+        b.length = 0;
+        dsc_put(&w, "%s", "");
+        dsc_put_distinct(&w, l->selection.table, l->groups.first, l->groups.groups, l->line[i],
+                         skip);
+        if (!w.rc && !b.length)
+            dsc_put_method(&w, l->selection.table, l->groups.first[l->line[i]]);
+        if (w.rc)
+            break;
+        snprintf(l->label[i], DSC_LINE_LABEL, "%s", b.data);
+        l->key[i] = (dsc_key){l->label[i], (int)i};
+    }
+    dsc_buffer_fini(&b);
+    return w.rc;
+}
+
+size_t dsc_best_of(const double *v, size_t n, bool less_is_better)
+{
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(v[i]) &&
+            (best == SIZE_MAX || (less_is_better ? v[i] < v[best] : v[i] > v[best])))
+            best = i;
+    return best;
+}
+
+static int fill_rows(dsc_lines *l, int x, dsc_error *err)
+{
+    const dsc_table *t = l->selection.table;
+    size_t count = 0;
+    int rc = __builtin_mul_overflow(l->nx, l->groups.groups, &count) || count > (size_t)1 << 24
+                 ? dsc_fail(err, DSC_EUSAGE, "%zu lines of %zu points cannot be drawn",
+                            l->groups.groups, l->nx)
+                 : dsc_alloc((void **)&l->row, count, sizeof *l->row, err);
+    for (size_t i = 0; !rc && i < count; i++)
+        l->row[i] = SIZE_MAX;
+    for (size_t i = 0; !rc && i < l->selection.rows; i++) {
+        size_t row = l->selection.row[i], at = 0;
+        double v = dsc_table_real(t, row, (size_t)x);
+        if (!dsc_drawable(v))
+            continue;
+        while (l->x[at] != v)
+            at++;
+        size_t *to = &l->row[l->groups.of[i] * l->nx + at];
+        if (*to != SIZE_MAX)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "rows %zu and %zu are the same configuration (%s = %g)", *to + 1,
+                            row + 1, t->column[x].name, v);
+        *to = row;
+    }
+    return rc;
+}
+
+static double value_at(const dsc_lines *l, size_t group, size_t ix, int column)
+{
+    size_t row = l->row[group * l->nx + ix];
+    double v = row == SIZE_MAX ? NAN : dsc_table_real(l->selection.table, row, (size_t)column);
+    return dsc_drawable(v) ? v : NAN;
+}
+
+// A choice of groups in the making.
+typedef struct choice {
+    bool *keep; // [groups]
+    size_t kept;
+    double *best; // [groups] over all x
+} choice;
+
+static void keep(choice *c, size_t g)
+{
+    if (!c->keep[g] && c->kept < DSC_STYLES) {
+        c->keep[g] = true;
+        c->kept++;
+    }
+}
+
+// The groups that are best somewhere.
+static void keep_best(const dsc_lines *l, dsc_lines_of of, choice *c)
+{
+    size_t n = l->groups.groups;
+    for (size_t g = 0; g < n; g++)
+        c->best[g] = NAN;
+    for (size_t x = 0; x < l->nx; x++) {
+        size_t best = SIZE_MAX;
+        for (size_t g = 0; g < n; g++) {
+            double v = value_at(l, g, x, of.y), other;
+            if (isnan(v))
+                continue;
+            c->best[g] = of.less_is_better ? fmin(c->best[g], v) : fmax(c->best[g], v);
+            other = best == SIZE_MAX ? v : value_at(l, best, x, of.y);
+            if (best == SIZE_MAX || (of.less_is_better ? v < other : v > other))
+                best = g;
+        }
+        if (best != SIZE_MAX)
+            keep(c, best);
+    }
+}
+
+static bool same_texts(const dsc_lines *l, size_t g, size_t h)
+{
+    const dsc_table *t = l->selection.table;
+    for (size_t c = 0; c < t->columns; c++)
+        if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) &&
+            !dsc_same_cell(dsc_table_at(t, l->groups.first[g], c),
+                           dsc_table_at(t, l->groups.first[h], c)))
+            return false;
+    return true;
+}
+
+// The best of each method, rule and choice.
+static void keep_of_each(const dsc_lines *l, dsc_lines_of of, choice *c)
+{
+    for (size_t g = 0; g < l->groups.groups; g++) {
+        bool beaten = isnan(c->best[g]);
+        for (size_t h = 0; h < l->groups.groups && !beaten; h++)
+            beaten = (of.less_is_better ? c->best[h] < c->best[g] : c->best[h] > c->best[g]) &&
+                     same_texts(l, g, h);
+        if (!beaten)
+            keep(c, g);
+    }
+}
+
+// At most DSC_STYLES, in the table's order: those, and others evenly.
+static int choose_lines(dsc_lines *l, dsc_lines_of of, dsc_error *err)
+{
+    size_t n = l->groups.groups, even[DSC_STYLES];
+    choice c = {NULL, 0, NULL};
+    int rc = dsc_alloc((void **)&c.keep, n, sizeof *c.keep, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&c.best, n, sizeof *c.best, err);
+    if (!rc && !of.any) {
+        keep_best(l, of, &c);
+        keep_of_each(l, of, &c);
+    }
+    size_t evenly = rc ? 0 : dsc_thin(n, DSC_STYLES, 0, even);
+    for (size_t i = 0; i < evenly; i++)
+        keep(&c, even[i]);
+    for (size_t g = 0; g < n && !rc; g++)
+        keep(&c, g);
+    for (size_t g = 0; g < n && !rc; g++)
+        if (c.keep[g])
+            l->line[l->lines++] = g;
+    free(c.keep);
+    free(c.best);
+    return rc;
+}
+
+static void put_note(dsc_lines *l, const char *what)
+{
+    int used = 0;
+    size_t dropped = l->selection.dropped;
+    if (l->lines < l->groups.groups)
+        used = snprintf(l->note, sizeof l->note, "%zu of %zu %s drawn", l->lines, l->groups.groups,
+                        what);
+    if (dropped)
+        snprintf(l->note + used, sizeof l->note - (size_t)used,
+                 "%s%zu row%s of other methods left out", used ? "; " : "", dropped,
+                 dropped == 1 ? "" : "s");
+}
+
+// A group without any x has no line.
+static int drop_empty(dsc_lines *l, int x, dsc_error *err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->selection.rows; i++)
+        if (dsc_drawable(dsc_table_real(l->selection.table, l->selection.row[i], (size_t)x)))
+            l->selection.row[kept++] = l->selection.row[i];
+    l->selection.rows = kept;
+    return kept ? DSC_OK
+                : dsc_fail(err, DSC_EUSAGE, "column '%s' has no numbers",
+                           l->selection.table->column[x].name);
+}
+
+int dsc_lines_init(dsc_lines *l, dsc_lines_of of, const dsc_figure_options *o, dsc_error *err)
+{
+    *l = (dsc_lines){0};
+    int rc = dsc_select(&l->selection, of.table, o, NULL, err);
+    if (!rc)
+        rc = drop_empty(l, of.x, err);
+    if (!rc)
+        rc = dsc_group(&l->groups, &l->selection, (int[]){of.x, -1}, err);
+    if (!rc)
+        rc = dsc_distinct(&l->selection, of.x, &l->x, &l->nx, err);
+    if (!rc)
+        rc = fill_rows(l, of.x, err);
+    if (!rc)
+        rc = choose_lines(l, of, err);
+    if (!rc)
+        rc = label_lines(l, of.x, err);
+    if (rc)
+        dsc_lines_fini(l);
+    else
+        put_note(l, of.what);
+    return rc;
+}
+
+void dsc_lines_fini(dsc_lines *l)
+{
+    free(l->x);
+    free(l->row);
+    dsc_groups_fini(&l->groups);
+    dsc_selection_fini(&l->selection);
+    *l = (dsc_lines){0};
+}
+
+int dsc_lines_values(const dsc_lines *l, int column, double **out, dsc_error *err)
+{
+    int rc = dsc_alloc((void **)out, l->lines * l->nx, sizeof **out, err);
+    for (size_t i = 0; !rc && i < l->lines * l->nx; i++)
+        (*out)[i] = value_at(l, l->line[i / l->nx], i % l->nx, column);
+    return rc;
+}
+
+int dsc_lines_data(const dsc_lines *l, const char *x, const char *const *column,
+                   double *const *value, size_t values, dsc_table *data, dsc_error *err)
+{
+    enum { MOST = 8 };
+    int rc = dsc_table_add_column(data, "line", DSC_CELL_TEXT, "what tells the lines apart", err);
+    if (!rc)
+        rc = dsc_table_add_column(data, x, DSC_CELL_REAL, NULL, err);
+    for (size_t j = 0; !rc && j < values; j++)
+        rc = dsc_table_add_column(data, column[j], DSC_CELL_REAL, NULL, err);
+    for (size_t i = 0; !rc && i < l->lines * l->nx; i++) {
+        dsc_cell cell[2 + MOST] = {
+            {.type = DSC_CELL_TEXT, .text = *l->label[i / l->nx] ? l->label[i / l->nx] : "all"},
+            {.type = DSC_CELL_REAL, .r = l->x[i % l->nx]},
+        };
+        bool any = false;
+        for (size_t j = 0; j < values && j < MOST; j++) {
+            cell[2 + j] = (dsc_cell){.type = DSC_CELL_REAL, .r = value[j][i]};
+            any = any || !isnan(value[j][i]);
+        }
+        if (any)
+            rc = dsc_table_add_row(data, cell, err);
+    }
+    return rc;
+}

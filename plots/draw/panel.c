@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/draw/panel.h"
+
+#include <math.h>
+
+typedef struct box {
+    double left, top, right, bottom; // canvas units, y downwards
+} box;
+
+static const double *line_of(const dsc_panels *p, size_t panel, size_t line)
+{
+    return p->panel[panel].y + line * p->nx;
+}
+
+static bool any_finite(const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(v[i]))
+            return true;
+    return false;
+}
+
+// Where the ranges of a line begin in low and high.
+static size_t band_of(const dsc_panels *p, size_t panel, size_t line)
+{
+    return (panel * p->lines + line) * p->nx;
+}
+
+static bool has_band(const dsc_panels *p, size_t panel, size_t line)
+{
+    return p->low && any_finite(p->low + band_of(p, panel, line), p->nx);
+}
+
+// The shared axis of a quantity. The reference line belongs to what must be seen, and must not
+// lie on the frame.
+static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
+{
+    double lo = p->reference_label ? 1 : INFINITY, hi = p->reference_label ? 1 : -INFINITY;
+    for (size_t i = 0; i < p->panels; i++)
+        for (size_t j = 0; p->panel[i].quantity == quantity && j < p->lines * p->nx; j++) {
+            size_t at = band_of(p, i, 0) + j;
+            const double y[] = {p->panel[i].y[j], p->low ? p->low[at] : NAN,
+                                p->high ? p->high[at] : NAN, p->predicted ? p->predicted[at] : NAN};
+            for (size_t n = 0; n < sizeof y / sizeof *y; n++)
+                if (isfinite(y[n]) && (y[n] > 0 || !p->log_y)) {
+                    lo = fmin(lo, y[n]);
+                    hi = fmax(hi, y[n]);
+                }
+        }
+    if (p->log_y)
+        return lo > hi ? dsc_axis_decades(0.1, 1) : dsc_axis_decades(lo, hi);
+    dsc_axis a = lo > hi ? dsc_axis_fit(0, 1, tics) : dsc_axis_fit(lo, hi, tics);
+    if (p->reference_label && a.lo == 1)
+        a.pad = a.step / 3;
+    return a;
+}
+
+static void put_value(dsc_writer *w, const dsc_panels *p, double y)
+{
+    if (p->log_y && y <= 0)
+        dsc_put(w, " NaN"); // unlike a missing value, a gap in the line
+    else if (isfinite(y))
+        dsc_put(w, " %.12g", y);
+    else
+        dsc_put(w, " ?");
+}
+
+// Columns: x, the lines, then low and high of each line when there are ranges, then predictions.
+static void put_data(dsc_writer *w, const dsc_panels *p)
+{
+    for (size_t i = 0; i < p->panels; i++) {
+        dsc_put(w, "$panel%zu << EOD\n", i + 1);
+        for (size_t x = 0; x < p->nx; x++) {
+            dsc_put(w, "%.12g", p->x[x]);
+            for (size_t j = 0; j < p->lines; j++)
+                put_value(w, p, line_of(p, i, j)[x]);
+            for (size_t j = 0; p->low && j < p->lines; j++) {
+                put_value(w, p, p->low[band_of(p, i, j) + x]);
+                put_value(w, p, p->high[band_of(p, i, j) + x]);
+            }
+            for (size_t j = 0; p->predicted && j < p->lines; j++)
+                put_value(w, p, p->predicted[band_of(p, i, j) + x]);
+            dsc_put(w, "\n");
+        }
+        dsc_put(w, "EOD\n");
+    }
+    if (p->best_panel != SIZE_MAX)
+        dsc_put(w, "$best << EOD\n%.12g %.12g\nEOD\n", p->x[p->best_x],
+                line_of(p, p->best_panel, p->best_line)[p->best_x]);
+    dsc_put(w, "set datafile missing '?'\n");
+}
+
+// What stands above the axes of a panel; returns its height.
+static double put_panel_title(dsc_writer *w, const dsc_canvas *c, const dsc_panel *panel,
+                              bool any_group, double x, double y, double width)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    double used = 0;
+    if (any_group) {
+        double h = dsc_put_paragraph(w, c, x, y, width, DSC_FONT_BODY, DSC_INK, dumb ? 1 : 2,
+                                     panel->group);
+        used += h > 0 ? h : c->line_height;
+    }
+    used += dsc_put_paragraph(w, c, x, y + used, width, DSC_FONT_SMALL, DSC_INK_SOFT, dumb ? 1 : 2,
+                              panel->y_label);
+    return used + (dumb ? 0 : 8);
+}
+
+static void put_marks(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
+{
+    for (size_t j = 0; p->mark && j < p->lines; j++) {
+        if (!isfinite(p->mark[j]))
+            continue;
+        dsc_put(w, "set arrow from first %.12g, graph 1 to first %.12g, graph 0.93 nohead ",
+                p->mark[j], p->mark[j]);
+        if (c->terminal == DSC_TERM_DUMB)
+            dsc_put(w, "\n");
+        else
+            dsc_put(w, "lt 1 lw 3 lc rgb '%s'\n", dsc_style_colour(p->key[j].style));
+    }
+}
+
+// The range of line j: a band between its two ends; of a range, not an interval, each end is a
+// line with small points.
+static void put_band(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
+                     size_t j, bool any)
+{
+    size_t low = 2 + p->lines + 2 * j;
+    if (c->terminal != DSC_TERM_DUMB)
+        dsc_put(w,
+                "%s$panel%zu using 1:%zu:%zu with filledcurves fs transparent solid 0.18 noborder "
+                "lc rgb '%s' notitle, \\\n     ",
+                any ? ", \\\n     " : "", panel + 1, low, low + 1,
+                dsc_style_colour(p->key[j].style));
+    else if (any)
+        dsc_put(w, ", \\\n     ");
+    if (p->interval)
+        dsc_put(w, "NaN notitle");
+    for (size_t end = 0; end < 2 && !p->interval; end++) {
+        dsc_put(w, "%s$panel%zu using 1:%zu with linespoints ", end ? ", \\\n     " : "", panel + 1,
+                low + end);
+        dsc_put_line_style(w, c, p->key[j].style, 0.6);
+        dsc_put(w, " notitle");
+    }
+}
+
+static bool has_prediction(const dsc_canvas *c, const dsc_panels *p, size_t panel, size_t line)
+{
+    return p->predicted && c->terminal != DSC_TERM_DUMB &&
+           any_finite(p->predicted + band_of(p, panel, line), p->nx);
+}
+
+static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
+                     double width)
+{
+    // Points closer than this many pixels would hide their line.
+    double scale = width / (double)p->nx < 12 ? 0.7 : 1;
+    bool any = false;
+    dsc_put(w, "plot ");
+    if (p->reference_label) {
+        dsc_put(w, "1 with lines lt %s notitle",
+                c->terminal == DSC_TERM_DUMB ? "0" : "1 lw 1.5 dt (6,4) lc rgb '" DSC_INK_SOFT "'");
+        any = true;
+    }
+    for (size_t j = 0; j < p->lines; j++) {
+        if (has_band(p, panel, j)) {
+            put_band(w, c, p, panel, j, any);
+            any = true;
+        }
+        if (has_prediction(c, p, panel, j)) {
+            dsc_put(w,
+                    "%s$panel%zu using 1:%zu with lines lt 1 lw 1.5 dt (2,3) lc rgb '%s' notitle",
+                    any ? ", \\\n     " : "", panel + 1, 2 + p->lines * (p->low ? 3 : 1) + j,
+                    dsc_style_colour(p->key[j].style));
+            any = true;
+        }
+        if (!any_finite(line_of(p, panel, j), p->nx))
+            continue;
+        dsc_put(w, "%s$panel%zu using 1:%zu with linespoints ", any ? ", \\\n     " : "", panel + 1,
+                j + 2);
+        dsc_put_line_style(w, c, p->key[j].style, scale);
+        dsc_put(w, " notitle");
+        any = true;
+    }
+    if (panel == p->best_panel && c->terminal != DSC_TERM_DUMB) {
+        dsc_put(w, "%s$best using 1:2 with points pt 6 ps 1.8 lw 1.5 lc rgb '" DSC_INK "' notitle",
+                any ? ", \\\n     " : "");
+        any = true;
+    }
+    if (!any)
+        dsc_put(w, "NaN notitle");
+    dsc_put(w, "\n");
+}
+
+// One panel inside `cell`: title, axes, x label when it is the lowest of its column; `room`: the
+// label of some panel of its row needs room.
+static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t i, box cell,
+                      bool any_group, bool room, bool lowest)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    const dsc_panel *panel = &p->panel[i];
+    double below = dumb ? 2 + room : (room ? 2.2 : 1.2) * c->line_height + 6;
+    double rest = cell.bottom - cell.top - below;
+    dsc_axis y = axis_of(p, panel->quantity, dumb ? 5 : rest > 250 ? 7 : 5);
+    box b = cell;
+    b.left += dsc_axis_label_width(c, &y) + (dumb ? 2 : 12);
+    b.top += put_panel_title(w, c, panel, any_group, cell.left, cell.top, cell.right - cell.left);
+    b.bottom -= below;
+    dsc_put_margins(w, c, b.left, b.top, b.right, b.bottom);
+    dsc_check_room(w, c, b.right - b.left, b.bottom - b.top);
+    dsc_put_y_axis(w, &y);
+    dsc_put_x_axis(w, c, p->x, p->nx, p->log_x, b.right - b.left);
+    if (lowest)
+        dsc_put_paragraph(
+            w, c,
+            fmax(cell.left,
+                 (b.left + b.right) / 2 - (double)dsc_text_length(p->x_label) * c->char_width / 2),
+            b.bottom + (dumb ? 2 : 1.2 * c->line_height + 4), cell.right - cell.left, DSC_FONT_BODY,
+            DSC_INK, 1, p->x_label);
+    put_marks(w, c, p);
+    put_plot(w, c, p, i, b.right - b.left);
+    dsc_put(w, "unset label\nunset arrow\n"); // they belong to this plot, not to the next
+}
+
+static double put_panels_heading(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
+{
+    dsc_key key[DSC_STYLES + 3];
+    size_t keys = 0;
+    for (size_t i = 0; i < p->lines; i++)
+        key[keys++] = p->key[i];
+    if (p->reference_label)
+        key[keys++] = (dsc_key){p->reference_label, DSC_KEY_REFERENCE};
+    if (p->predicted && p->predicted_label && c->terminal != DSC_TERM_DUMB)
+        key[keys++] = (dsc_key){p->predicted_label, DSC_KEY_PREDICTED};
+    return dsc_put_heading(w, c, p->title, p->subtitle, p->key_title, key, keys);
+}
+
+void dsc_put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, const dsc_panels *p)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB, any_group = false;
+    dsc_put_terminal(w, c, name);
+    put_data(w, p);
+    dsc_put(w, "set multiplot\n");
+    double margin = dumb ? 1 : 12, gap = dumb ? 2 : 26;
+    double top = put_panels_heading(w, c, p) + (dumb ? 0 : 6);
+    size_t columns = c->narrow ? 1 : p->columns, rows = (p->panels + columns - 1) / columns;
+    double width = (c->width - 2 * margin - gap * ((double)columns - 1)) / (double)columns;
+    double height = (c->height - top - (dumb ? 0 : margin / 2)) / (double)rows;
+    if (dumb)
+        width = floor(width), height = floor(height);
+    for (size_t i = 0; i < p->panels; i++)
+        any_group = any_group || p->panel[i].group[0];
+    for (size_t i = 0; i < p->panels; i++) {
+        size_t row = i / columns, column = i % columns;
+        box cell = {.left = margin + (double)column * (width + gap),
+                    .top = top + (double)row * height};
+        cell.right = cell.left + width;
+        cell.bottom = cell.top + height - (dumb || row + 1 == rows ? 0 : 8);
+        put_panel(w, c, p, i, cell, any_group, (row + 1) * columns + columns > p->panels,
+                  i + columns >= p->panels);
+    }
+    dsc_put(w, "unset multiplot\n");
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/draw/select.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The results every sweep has; a parameter stands left of the first of them.
+static const char *const known_result[] = {
+    "requests",         "output_tokens",        "target_calls",    "draft_calls",      "num_drafts",
+    "num_draft_tokens", "num_accepted_tokens",  "acceptance_rate", "block_efficiency", "speedup",
+    "accept_histogram", "iid_block_efficiency", "tokens_per_s",    "target_s",         "draft_s",
+};
+
+static bool is_identity(const char *name)
+{
+    return !strcmp(name, "request") || !strcmp(name, "id");
+}
+
+bool dsc_is_parameter(const dsc_table *t, size_t c)
+{
+    if (is_identity(t->column[c].name))
+        return false;
+    if (t->column[c].type == DSC_CELL_TEXT || !strcmp(t->column[c].name, "batch"))
+        return true;
+    if (t->column[c].type == DSC_CELL_LIST)
+        return false;
+    for (size_t i = 0; i <= c; i++)
+        for (size_t j = 0; j < sizeof known_result / sizeof *known_result; j++)
+            if (!strcmp(t->column[i].name, known_result[j]))
+                return false;
+    return true;
+}
+
+// "a, b, c" of the table's column names.
+static int refuse_column(const dsc_table *t, const char *who, const char *name, dsc_error *err)
+{
+    dsc_buffer b = {0};
+    dsc_writer w = {.to = &b, .err = err};
+    for (size_t i = 0; i < t->columns; i++)
+        dsc_put(&w, "%s%s", i ? ", " : "", t->column[i].name);
+    int rc = w.rc ? w.rc
+                  : dsc_fail(err, DSC_EUSAGE, "%s needs a column '%s'; the table has: %.600s", who,
+                             name, b.data ? b.data : "none");
+    dsc_buffer_fini(&b);
+    return rc;
+}
+
+int dsc_need_column(const dsc_table *t, const char *who, const char *name, int *column,
+                    dsc_error *err)
+{
+    *column = dsc_table_find(t, name);
+    return *column < 0 ? refuse_column(t, who, name, err) : DSC_OK;
+}
+
+int dsc_need_columns(const dsc_table *t, const char *who, const char *needs, int *column,
+                     dsc_error *err)
+{
+    char name[128];
+    int rc = DSC_OK;
+    while (!rc && *needs) {
+        size_t n = strcspn(needs, " ");
+        snprintf(name, sizeof name, "%.*s", (int)n, needs);
+        rc = dsc_need_column(t, who, name, column++, err);
+        needs += n + strspn(needs + n, " ");
+    }
+    return rc;
+}
+
+static bool cell_is(const dsc_cell *c, const char *value)
+{
+    if (c->type == DSC_CELL_TEXT)
+        return !strcmp(c->text, value);
+    if (c->type == DSC_CELL_LIST)
+        return false;
+    char *end;
+    double v = strtod(value, &end);
+    double x = c->type == DSC_CELL_INT ? (double)c->i : c->r;
+    return end != value && !*end && (v == x || (isnan(v) && isnan(x)));
+}
+
+bool dsc_same_cell(const dsc_cell *a, const dsc_cell *b)
+{
+    if (a->type == DSC_CELL_TEXT)
+        return !strcmp(a->text, b->text);
+    if (a->type == DSC_CELL_INT)
+        return a->i == b->i;
+    return a->r == b->r || (isnan(a->r) && isnan(b->r));
+}
+
+void dsc_put_values(dsc_writer *w, const dsc_table *t, const size_t *row, size_t rows, size_t c)
+{
+    enum { MOST = 12 };
+    size_t shown[MOST], n = 0;
+    for (size_t i = 0; i < rows; i++) {
+        size_t r = row ? row[i] : i, j = 0;
+        while (j < n && !dsc_same_cell(dsc_table_at(t, shown[j], c), dsc_table_at(t, r, c)))
+            j++;
+        if (j < n)
+            continue;
+        dsc_put(w, "%s", n ? ", " : "");
+        if (n == MOST) {
+            dsc_put(w, "...");
+            return;
+        }
+        dsc_put_cell(w, dsc_table_at(t, r, c));
+        shown[n++] = r;
+    }
+}
+
+static int refuse_filter(const dsc_table *t, const dsc_figure_filter *f, size_t column,
+                         dsc_error *err)
+{
+    dsc_buffer b = {0};
+    dsc_writer w = {.to = &b, .err = err};
+    dsc_put_values(&w, t, NULL, t->rows, column);
+    int rc = w.rc ? w.rc
+                  : dsc_fail(err, DSC_EUSAGE,
+                             "no row is left with %s = %s (the table's values of it: %.600s)",
+                             f->column, f->value, b.data ? b.data : "");
+    dsc_buffer_fini(&b);
+    return rc;
+}
+
+static int apply_filters(dsc_selection *s, const dsc_figure_options *o, dsc_error *err)
+{
+    for (size_t i = 0; i < o->filters; i++) {
+        const dsc_figure_filter *f = &o->filter[i];
+        int column = dsc_table_find(s->table, f->column);
+        if (column < 0 || s->table->column[column].type == DSC_CELL_LIST)
+            return refuse_column(s->table, "the filter", f->column, err);
+        size_t kept = 0;
+        for (size_t j = 0; j < s->rows; j++)
+            if (cell_is(dsc_table_at(s->table, s->row[j], (size_t)column), f->value))
+                s->row[kept++] = s->row[j];
+        s->rows = kept;
+        if (!kept)
+            return refuse_filter(s->table, f, (size_t)column, err);
+    }
+    return DSC_OK;
+}
+
+static void keep_method(dsc_selection *s, const dsc_figure_options *o, const char *method)
+{
+    int m = dsc_table_find(s->table, "method");
+    if (m < 0 || s->table->column[m].type != DSC_CELL_TEXT)
+        return;
+    for (size_t i = 0; i < o->filters; i++)
+        if (!strcmp(o->filter[i].column, "method"))
+            return;
+    size_t wanted = 0, none = 0, kept = 0;
+    for (size_t j = 0; j < s->rows; j++) {
+        const char *is = dsc_table_at(s->table, s->row[j], (size_t)m)->text;
+        wanted += method && !strcmp(is, method);
+        none += !strcmp(is, "none");
+    }
+    for (size_t j = 0; j < s->rows; j++) {
+        const char *is = dsc_table_at(s->table, s->row[j], (size_t)m)->text;
+        if (wanted ? !strcmp(is, method) : none == s->rows || strcmp(is, "none"))
+            s->row[kept++] = s->row[j];
+    }
+    s->dropped = s->rows - kept;
+    s->rows = kept;
+}
+
+static int refuse_requests(const dsc_table *t, const dsc_figure_options *o, dsc_error *err)
+{
+    if (dsc_table_find(t, "request") < 0)
+        return DSC_OK;
+    for (size_t i = 0; i < o->filters; i++)
+        if (is_identity(o->filter[i].column))
+            return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "the table has a row per request: draw the table of totals, or "
+                    "filter by request");
+}
+
+int dsc_select(dsc_selection *s, const dsc_table *t, const dsc_figure_options *o,
+               const char *method, dsc_error *err)
+{
+    *s = (dsc_selection){.table = t};
+    if (!t->rows)
+        return dsc_fail(err, DSC_EUSAGE, "the table has no rows: there is nothing to draw");
+    int rc = refuse_requests(t, o, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&s->row, t->rows, sizeof *s->row, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < t->rows; i++)
+        s->row[s->rows++] = i;
+    rc = apply_filters(s, o, err);
+    if (!rc)
+        keep_method(s, o, method);
+    else
+        dsc_selection_fini(s);
+    return rc;
+}
+
+void dsc_selection_fini(dsc_selection *s)
+{
+    free(s->row);
+    *s = (dsc_selection){0};
+}

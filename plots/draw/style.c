@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/draw/style.h"
+
+#include <math.h>
+#include <string.h>
+
+// Okabe and Ito's colours (jfly.uni-koeln.de/color), their yellow left out (too light on white)
+// and a wine red added; ordered so that neighbours differ in lightness as well as in hue. Point
+// types differ too: filled circle, square, up triangle, diamond, down triangle, then hollow.
+static const struct {
+    const char *colour;
+    int point;
+    double size, width;
+} style[DSC_STYLES + 1] = {
+    {"#0072B2", 7, 0.75, 2},  {"#E69F00", 5, 0.7, 2},  {"#009E73", 9, 0.9, 2},
+    {"#000000", 13, 0.75, 2}, {"#D55E00", 11, 0.9, 2}, {"#56B4E9", 6, 0.75, 2},
+    {"#882255", 4, 0.7, 2},   {"#CC79A7", 8, 0.9, 2},  [DSC_STYLE_BOUND] = {"#b4b4b4", 0, 0, 6},
+};
+
+static const char *const terminal_name[] = {"svg", "pdf", "png", "dumb"};
+
+int dsc_canvas_init(dsc_canvas *c, const char *terminal, const dsc_figure_options *o, double width,
+                    double height, dsc_error *err)
+{
+    int t = 0;
+    while (t < 4 && strcmp(terminal, terminal_name[t]))
+        t++;
+    if (t == 4)
+        return dsc_fail(err, DSC_EUSAGE, "no terminal '%s': svg, pdf, png, dumb", terminal);
+    bool dumb = t == DSC_TERM_DUMB;
+    double w = o->width > 0 ? o->width : dumb ? 79 : width;
+    double h = o->height > 0 ? o->height : dumb ? 24 : height;
+    double least_w = dumb ? 40 : 200, least_h = dumb ? 12 : 200, most_w = dumb ? 400 : 4000;
+    double most_h = dumb ? 200 : 4000;
+    if (!(w >= least_w && w <= most_w && h >= least_h && h <= most_h))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a %s figure of %g x %g: width must be in [%g, %g], height in [%g, %g]",
+                        terminal, w, h, least_w, most_w, least_h, most_h);
+    *c = (dsc_canvas){
+        .terminal = (dsc_terminal)t,
+        .width = floor(w),
+        .height = floor(h),
+        // DejaVu Sans, the widest font likely to be substituted, averages 0.53 em over text.
+        .char_width = dumb ? 1 : 0.56 * DSC_FONT_BODY,
+        .line_height = dumb ? 1 : 18,
+        .narrow = !dumb && w < 520,
+    };
+    return DSC_OK;
+}
+
+void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name)
+{
+    switch (c->terminal) {
+    case DSC_TERM_SVG:
+        dsc_put(w,
+                "set terminal svg size %g,%g fixed noenhanced font 'sans-serif,%d' "
+                "name '%s' background '#ffffff' solid\n",
+                c->width, c->height, DSC_FONT_BODY, name);
+        break;
+    case DSC_TERM_PDF: // lengths in inches of 96 pixels; pango takes its points for 4/3 of a real
+                       // one
+        dsc_put(w,
+                "set terminal pdfcairo size %gin,%gin noenhanced font 'sans-serif,%d' "
+                "fontscale 0.5625 linewidth 1 background '#ffffff' solid\n",
+                c->width / 96, c->height / 96, DSC_FONT_BODY);
+        break;
+    case DSC_TERM_PNG: // two device pixels per pixel; the terminal counts type in points
+        dsc_put(w,
+                "set terminal pngcairo size %g,%g noenhanced font 'sans-serif,%d' "
+                "fontscale 1.5 linewidth 2 pointscale 2 background '#ffffff' solid\n",
+                2 * c->width, 2 * c->height, DSC_FONT_BODY);
+        break;
+    case DSC_TERM_DUMB:
+        dsc_put(w, "set terminal dumb mono noenhanced size %g,%g\n", c->width, c->height);
+        break;
+    }
+    dsc_put(w, "set encoding utf8\n"
+               "unset key\n"
+               "set border 3 lw 1 lc rgb '#8a8a8a'\n");
+    if (c->terminal != DSC_TERM_DUMB)
+        dsc_put(w,
+                "set tics nomirror out scale 0.5 font ',%d' textcolor rgb '%s'\n"
+                "set grid ytics back lt 1 lw 1 lc rgb '%s'\n",
+                DSC_FONT_SMALL, DSC_INK, DSC_GRID);
+    else
+        dsc_put(w, "set tics nomirror scale 0\n");
+    if (c->terminal == DSC_TERM_SVG) // whose tic labels lie lower than the cairo terminals'
+        dsc_put(w, "set xtics offset 0,0.4\n");
+}
+
+const char *dsc_style_colour(int i)
+{
+    return style[i].colour;
+}
+
+void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
+{
+    if (c->terminal == DSC_TERM_DUMB)
+        dsc_put(w, "lt %d pt %d", i + 1, i + 1);
+    else
+        dsc_put(w, "lt 1 lc rgb '%s' lw %g pt %d ps %g", style[i].colour, style[i].width,
+                style[i].point, style[i].size * scale);
+}
+
+void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB; // there a position is a character, 0 .. width - 1
+    dsc_put(w, " screen %.6g, screen %.6g", x / (c->width - dumb), 1 - y / (c->height - dumb));
+}
+
+void dsc_put_margins(dsc_writer *w, const dsc_canvas *c, double left, double top, double right,
+                     double bottom)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB; // 0.98: gnuplot rounds rows down
+    dsc_put(w, "set lmargin at screen %.6g\nset rmargin at screen %.6g\n", left / c->width,
+            right / c->width);
+    dsc_put(w, "set tmargin at screen %.6g\nset bmargin at screen %.6g\n",
+            1 - (top + dumb * 0.98) / c->height, 1 - (bottom + dumb * 0.98) / c->height);
+}
+
+void dsc_check_room(dsc_writer *w, const dsc_canvas *c, double width, double height)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    if (!w->rc && (width < (dumb ? 10 : 60) || height < (dumb ? 4 : 50)))
+        w->rc =
+            dsc_fail(w->err, DSC_EUSAGE,
+                     "%g x %g is too small for this figure, give it more: no room is left for axes",
+                     c->width, c->height);
+}
+
+static double font_scale(const dsc_canvas *c, int font)
+{
+    return c->terminal == DSC_TERM_DUMB ? 1 : (double)font / DSC_FONT_BODY;
+}
+
+size_t dsc_characters(const dsc_canvas *c, double width, int font)
+{
+    double n = width / (c->char_width * font_scale(c, font));
+    return n < 1 ? 1 : (size_t)n;
+}
+
+double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y, double width,
+                         int font, const char *colour, int max_lines, const char *text)
+{
+    char line[600];
+    size_t cursor = 0, characters = dsc_characters(c, width, font);
+    double height = c->line_height * font_scale(c, font), used = 0;
+    for (int i = 0; i < max_lines && dsc_text_wrap(text, &cursor, characters, line, sizeof line);
+         i++) {
+        bool cut = i + 1 == max_lines && text[cursor + strspn(text + cursor, " ")];
+        size_t n = strlen(line);
+        if (cut && characters > 1) { // the last character gives way to the ellipsis
+            if (dsc_text_length(line) == characters)
+                while (n > 1 && (line[--n] & 0xc0) == 0x80)
+                    ;
+            memcpy(line + n, "…", sizeof "…");
+        }
+        dsc_put(w, "set label ");
+        dsc_put_quoted(w, line);
+        dsc_put(w, " at");
+        // The anchor is the middle of the line of text; on dumb, the row.
+        dsc_put_at(w, c, x, y + used + (c->terminal == DSC_TERM_DUMB ? 0 : height / 2));
+        dsc_put(w, " left noenhanced");
+        if (c->terminal != DSC_TERM_DUMB)
+            dsc_put(w, " font ',%d' textcolor rgb '%s'", font, colour);
+        dsc_put(w, "\n");
+        used += height;
+    }
+    return used;
+}
+
+// The line of an entry's sample, at height `middle`.
+static void put_key_line(dsc_writer *w, const dsc_canvas *c, int kind, double x, double middle,
+                         double sample)
+{
+    bool tick = kind == DSC_KEY_TICK;
+    dsc_put(w, "set arrow from");
+    dsc_put_at(w, c, tick ? x + sample / 2 : x, tick ? middle - 7 : middle);
+    dsc_put(w, " to");
+    dsc_put_at(w, c, tick ? x + sample / 2 : x + sample, tick ? middle + 7 : middle);
+    if (tick)
+        dsc_put(w, " nohead lt 1 lw 2.5 lc rgb '" DSC_INK "'\n");
+    else if (kind < 0)
+        dsc_put(w, " nohead lt 1 lw 1.5 dt (%s) lc rgb '%s'\n",
+                kind == DSC_KEY_REFERENCE ? "6,4" : "2,3", DSC_INK_SOFT);
+    else
+        dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", style[kind].width, dsc_style_colour(kind));
+}
+
+// A line sample with its point at (x, y .. y + line), and the label to its right.
+static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, double x, double y,
+                          double sample)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB, lone = k->style >= DSC_KEY_POINT;
+    int kind = lone ? k->style - DSC_KEY_POINT : k->style;
+    double middle = dumb ? y : y + c->line_height / 2;
+    if (!dumb && !lone)
+        put_key_line(w, c, kind, x, middle, sample);
+    if (kind >= 0 || dumb) {
+        dsc_put(w, "set label %s at", kind < 0 ? "'- -'" : "''");
+        dsc_put_at(w, c, kind < 0 ? x - 1 : x + sample / 2, middle);
+        if (kind >= 0) {
+            dsc_put(w, " point ");
+            dsc_put_line_style(w, c, kind, 1);
+        }
+        dsc_put(w, "\n");
+    }
+    dsc_put_paragraph(w, c, x + sample + c->char_width, y, c->width, DSC_FONT_BODY, DSC_INK, 1,
+                      k->label);
+}
+
+static double put_key(dsc_writer *w, const dsc_canvas *c, double y, double margin,
+                      const char *key_title, const dsc_key *key, size_t keys)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    double x = margin, start = y, sample = dumb ? 2 : 26;
+    if (key_title) {
+        dsc_put_paragraph(w, c, x, y, c->width, DSC_FONT_BODY, DSC_INK_SOFT, 1, key_title);
+        x += ((double)dsc_text_length(key_title) + 2) * c->char_width;
+    }
+    double indent = x < c->width / 2 ? x : margin; // further rows start below the first entry
+    for (size_t i = 0; i < keys; i++) {
+        if (!*key[i].label) // the only line there is
+            continue;
+        double width = sample + ((double)dsc_text_length(key[i].label) + 1) * c->char_width;
+        if (i && x + width > c->width - margin) {
+            x = indent;
+            y += c->line_height;
+        }
+        put_key_entry(w, c, &key[i], x, y, sample);
+        x += width + (dumb ? 2 : 1.5) * c->char_width; // whole characters
+    }
+    return y + c->line_height - start;
+}
+
+double dsc_put_heading(dsc_writer *w, const dsc_canvas *c, const char *title, const char *subtitle,
+                       const char *key_title, const dsc_key *key, size_t keys)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    double margin = dumb ? 1 : 12, y = dumb ? 0 : 8, room = c->width - 2 * margin;
+    y += dsc_put_paragraph(w, c, margin, y, room, DSC_FONT_TITLE, DSC_INK, dumb ? 1 : 2, title);
+    if (subtitle && *subtitle)
+        y += dsc_put_paragraph(w, c, margin, y, room, DSC_FONT_BODY, DSC_INK_SOFT, dumb ? 1 : 3,
+                               subtitle);
+    if (keys)
+        y += put_key(w, c, y + (dumb ? 0 : 4), margin, key_title, key, keys) + (dumb ? 0 : 4);
+    return y;
+}
+
+dsc_axis dsc_axis_fit(double lo, double hi, int tics)
+{
+    if (!(hi - lo > 1e-9 * fmax(fabs(lo), fabs(hi)))) { // one value, or as good as
+        double room = lo == 0 ? 1 : fabs(lo) / 2;
+        hi = lo + room;
+        lo = lo >= 0 ? fmax(0, lo - room) : lo - room;
+    }
+    static const double nice[] = {1, 2, 2.5, 5, 10};
+    double raw = (hi - lo) / tics, power = pow(10, floor(log10(raw))), step = 10 * power;
+    for (int i = 4; i >= 0; i--)
+        if (nice[i] * power >= raw * (1 - 1e-9))
+            step = nice[i] * power;
+    dsc_axis a = {
+        .lo = floor(lo / step + 1e-9) * step, .hi = ceil(hi / step - 1e-9) * step, .step = step};
+    while (a.decimals < 9 &&
+           fabs(step * pow(10, a.decimals) - round(step * pow(10, a.decimals))) > 1e-6)
+        a.decimals++;
+    return a;
+}
+
+dsc_axis dsc_axis_decades(double lo, double hi)
+{
+    double from = floor(log10(lo) + 1e-9), to = ceil(log10(hi) - 1e-9);
+    if (to <= from)
+        to = from + 1;
+    return (dsc_axis){
+        .lo = pow(10, from), .hi = pow(10, to), .log = true, .decimals = from < 0 ? (int)-from : 0};
+}
+
+// Large numbers are given as powers, small ones with the decimals that tell tics apart.
+static bool is_plain(const dsc_axis *a)
+{
+    return !a->log && fmax(fabs(a->lo), fabs(a->hi)) < 1e7;
+}
+
+void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a)
+{
+    if (a->log)
+        dsc_put(w,
+                "set logscale y 10\nset yrange [%.12g:%.12g]\nset ytics 10\nset mytics default\n",
+                a->lo, a->hi);
+    else
+        dsc_put(w, "unset logscale y\nset yrange [%.12g:%.12g]\nset ytics %.12g,%.12g\n",
+                a->lo - a->pad, a->hi, a->lo, a->step);
+    if (is_plain(a))
+        dsc_put(w, "set format y '%%.%df'\n", a->decimals);
+    else
+        dsc_put(w, "set format y '%%g'\n");
+}
+
+const char *dsc_axis_text(const dsc_axis *a, double v, char text[DSC_AXIS_TEXT])
+{
+    if (is_plain(a))
+        snprintf(text, DSC_AXIS_TEXT, "%.*f", a->decimals, v);
+    else
+        snprintf(text, DSC_AXIS_TEXT, "%g", v);
+    return text;
+}
+
+double dsc_axis_label_width(const dsc_canvas *c, const dsc_axis *a)
+{
+    char text[DSC_AXIS_TEXT];
+    size_t lo = strlen(dsc_axis_text(a, a->lo, text)), hi = strlen(dsc_axis_text(a, a->hi, text));
+    return (double)(lo > hi ? lo : hi) * c->char_width;
+}
+
+// Values such as 1 2 4 8 16 32 crowd the left of a linear axis.
+static bool spreads_by_powers(const double *value, size_t values)
+{
+    return values >= 4 && value[0] > 0 && value[values - 1] / value[0] >= 16 &&
+           value[values / 2] * 3 <= value[values - 1];
+}
+
+// Half the width of the label of x, and a gap.
+static double label_half(const dsc_canvas *c, double x)
+{
+    char text[32];
+    return (snprintf(text, sizeof text, "%g", x) + 1) * c->char_width / 2;
+}
+
+// Tics on the values, those left out whose labels would touch; the last is always there.
+// Returns how many were left out.
+static size_t value_tics(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
+                         double width, bool powers)
+{
+    double lo = value[0], hi = value[values - 1], last = -INFINITY;
+    size_t skipped = 0;
+    const char *comma = "";
+    dsc_put(w, "set xtics (");
+    for (size_t i = 0; i < values; i++) {
+        double at = hi <= lo ? 0.5
+                    : powers ? log(value[i] / lo) / log(hi / lo)
+                             : (value[i] - lo) / (hi - lo);
+        double x = at * width, half = label_half(c, value[i]);
+        if (x - half < last || (i + 1 < values && x + half > width - label_half(c, hi))) {
+            skipped++;
+            continue;
+        }
+        dsc_put(w, "%s'%g' %.12g", comma, value[i], value[i]);
+        comma = ", ";
+        last = x + half;
+    }
+    dsc_put(w, ")\n");
+    return skipped;
+}
+
+void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
+                    bool powers, double width)
+{
+    double lo = value[0], hi = value[values - 1];
+    powers = hi > lo && (powers || spreads_by_powers(value, values));
+    double room = powers ? pow(hi / lo, 0.03) : hi > lo ? (hi - lo) * 0.03 : 1;
+    if (powers)
+        dsc_put(w, "set logscale x 2\nset xrange [%.12g:%.12g]\n", lo / room, hi * room);
+    else
+        dsc_put(w, "unset logscale x\nset xrange [%.12g:%.12g]\n", lo - room, hi + room);
+    width *= 0.94; // between the first and the last value
+    size_t skipped = value_tics(w, c, value, values, width, powers);
+    if (!skipped || powers)
+        return;
+    // Gaps in a regular row of labels look like gaps in the data: round steps instead.
+    double longest = label_half(c, lo) > label_half(c, hi) ? label_half(c, lo) : label_half(c, hi);
+    dsc_axis a = dsc_axis_fit(lo, hi, (int)fmax(2, width / (2 * longest + c->char_width)));
+    double step = lo == floor(lo) && hi == floor(hi) && a.step < 1 ? 1 : a.step;
+    dsc_put(w, "set xtics %.12g\nset format x '%%g'\n", step == 2.5 ? 5 : step);
+}

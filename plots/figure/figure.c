@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/figure/figure.h"
+
+#include "base/file.h"
+#include "plots/draw/gnuplot.h"
+#include "plots/draw/text.h"
+#include "plots/figure/figures.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// clang-format off
+static const dsc_figure_type *const figures[] = {
+    &dsc_figure_methods,
+    &dsc_figure_length,
+    &dsc_figure_rules,
+    &dsc_figure_batch,
+    &dsc_figure_llma_speedup,
+    &dsc_figure_llma_stats,
+    &dsc_figure_heatmap,
+    &dsc_figure_accept_histogram,
+    &dsc_figure_hazard,
+    &dsc_figure_spectr_bernoulli,
+    &dsc_figure_spectr_uniform,
+    &dsc_figure_accept_vs_k,
+    &dsc_figure_speedup_surface,
+    &dsc_figure_pearl_window,
+    &dsc_figure_tree,
+    &dsc_figure_timeline,
+    &dsc_figure_cost,
+    &dsc_figure_predicted,
+    &dsc_figure_errors,
+    &dsc_figure_step_times,
+    NULL,
+};
+// clang-format on
+
+const dsc_figure_type *const *dsc_figures(void)
+{
+    return figures;
+}
+
+const dsc_figure_type *dsc_figure_find(const char *name)
+{
+    for (size_t i = 0; figures[i]; i++)
+        if (!strcmp(figures[i]->name, name))
+            return figures[i];
+    return NULL;
+}
+
+void dsc_drawing_fini(dsc_drawing *d)
+{
+    dsc_buffer_fini(&d->script);
+    dsc_buffer_fini(&d->picture);
+    dsc_buffer_fini(&d->finding);
+    dsc_table_fini(&d->data);
+}
+
+// cairo stamps every PDF with the time, which alone would make two runs differ; the digits are
+// overwritten in place, so no offset in the file moves.
+static void fix_pdf_date(dsc_buffer *pdf)
+{
+    static const char mark[] = "/CreationDate (D:", fixed[] = "19700101000000";
+    char *at = memmem(pdf->data, pdf->length, mark, sizeof mark - 1);
+    if (!at)
+        return;
+    at += sizeof mark - 1;
+    if ((size_t)(pdf->data + pdf->length - at) >= sizeof fixed - 1)
+        memcpy(at, fixed, sizeof fixed - 1);
+}
+
+// The dumb terminal starts a page with a form feed, which clears some screens.
+static void drop_form_feed(dsc_buffer *text)
+{
+    if (text->data[0] == '\f')
+        memmove(text->data, text->data + 1, text->length--);
+}
+
+static int copy_comments(const dsc_table *from, const char *figure, dsc_table *to, dsc_error *err)
+{
+    int rc = dsc_table_comment(to, "figure", figure, err);
+    for (size_t i = 0; !rc && i < from->comments; i++)
+        rc = dsc_table_comment(to, from->key[i], from->value[i], err);
+    return rc;
+}
+
+int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t, const dsc_figure_options *o,
+                    const char *terminal, dsc_drawing *out, dsc_error *err)
+{
+    static const dsc_figure_options defaults;
+    int rc = copy_comments(t, f->name, &out->data, err);
+    if (!rc)
+        rc = f->script(t, o ? o : &defaults, terminal, out, err);
+    if (!rc)
+        rc = dsc_gnuplot_run(out->script.data, &out->picture, err);
+    if (!rc && !strcmp(terminal, "pdf"))
+        fix_pdf_date(&out->picture);
+    if (!rc && !strcmp(terminal, "dumb"))
+        drop_form_feed(&out->picture);
+    if (rc)
+        dsc_drawing_fini(out);
+    return rc;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return a && b && !stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
+enum { PICTURE, SCRIPT, DATA, FILES };
+
+// The three names: out_path, and its stem with .gp and .data.tsv. The caller frees them.
+static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
+{
+    static const char *const extension[FILES] = {"", ".gp", ".data.tsv"};
+    const char *base = strrchr(out_path, '/');
+    base = base ? base + 1 : out_path;
+    const char *dot = strrchr(base, '.');
+    size_t stem = dot && dot != base ? (size_t)(dot - out_path) : strlen(out_path);
+    if (!*base)
+        return dsc_fail(err, DSC_EUSAGE, "'%s' is not a file name", out_path);
+    int rc = dsc_strndup(&path[PICTURE], out_path, strlen(out_path), err);
+    for (int i = SCRIPT; !rc && i < FILES; i++) {
+        dsc_buffer b = {0};
+        rc = dsc_buffer_printf(&b, err, "%.*s%s", (int)stem, out_path, extension[i]);
+        path[i] = b.data;
+        if (!rc && !strcmp(path[i], out_path))
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "%s: the name is needed for what goes beside the picture", out_path);
+    }
+    return rc;
+}
+
+static void write_data(const dsc_table *t, FILE *f)
+{
+    dsc_table_write_tsv_head(t, f);
+    for (size_t i = 0; i < t->rows; i++)
+        dsc_table_write_tsv_row(t, i, f);
+}
+
+// All three are opened before anything is written, so that a refusal leaves nothing behind; the
+// picture takes its name last: where it is, the others are.
+static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_figure_options *o,
+                       bool force, dsc_error *err)
+{
+    dsc_outfile file[FILES] = {{0}};
+    int rc = DSC_OK;
+    for (int i = 0; !rc && i < FILES; i++) {
+        for (size_t j = 0; !rc && o && j < o->inputs; j++)
+            if (same_file(path[i], o->input_path[j]))
+                rc = dsc_fail(err, DSC_EUSAGE, "%s is the table the figure is drawn from", path[i]);
+        if (!rc)
+            rc = dsc_outfile_open(&file[i], path[i], force, err);
+    }
+    if (!rc) {
+        fwrite(d->picture.data, 1, d->picture.length, file[PICTURE].stream);
+        fwrite(d->script.data, 1, d->script.length, file[SCRIPT].stream);
+        write_data(&d->data, file[DATA].stream);
+    }
+    for (int i = FILES - 1; i >= 0; i--)
+        if (!rc)
+            rc = dsc_outfile_commit(&file[i], err);
+    for (int i = 0; i < FILES; i++)
+        dsc_outfile_abort(&file[i]);
+    return rc;
+}
+
+int dsc_figure_render(const dsc_figure_type *f, const dsc_table *t, const dsc_figure_options *o,
+                      const char *terminal, const char *out_path, FILE *stream, bool force,
+                      dsc_error *err)
+{
+    dsc_drawing d = {0};
+    char *path[FILES] = {NULL};
+    int rc = out_path ? make_paths(path, out_path, err) : DSC_OK;
+    if (!rc)
+        rc = dsc_figure_draw(f, t, o, terminal, &d, err);
+    if (!rc && out_path)
+        rc = write_files(&d, path, o, force, err);
+    else if (!rc && fwrite(d.picture.data, 1, d.picture.length, stream) != d.picture.length)
+        rc = dsc_fail(err, DSC_EIO, "cannot write the picture");
+    for (int i = 0; i < FILES; i++)
+        free(path[i]);
+    dsc_drawing_fini(&d);
+    return rc;
+}

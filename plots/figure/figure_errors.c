@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// The errors of predictions by method: a dot per configuration, their mean as a tick, the sum over
+// all of them as a diamond, and the tolerance where it is a percentage. The methods with the
+// largest mean error stand first.
+#include "plots/draw/glossary.h"
+#include "plots/figure/checks.h"
+#include "plots/figure/figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const usual[] = {"block_efficiency", "acceptance_rate", "speedup", NULL};
+
+enum { DOT, FAIL = 4, POOLED = 3, ROW = 44 }; // styles; pixels of a row
+
+typedef struct errors {
+    dsc_checks checks;
+    size_t order[DSC_CHECK_GROUPS]; // groups, top down
+    size_t rows;
+} errors;
+
+// Over the configurations of a group that have an error; NaN: none.
+static double mean_of(const dsc_checks *c, size_t group, size_t quantity)
+{
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < c->checks; i++) {
+        const dsc_check *k = &c->check[i];
+        if (k->group != group || k->quantity != quantity || isnan(k->error))
+            continue;
+        sum += k->error;
+        n++;
+    }
+    return n > 0 ? sum / n : NAN;
+}
+
+// The mean by which groups are sorted: of the first quantity that the group has.
+static double size_of(const dsc_checks *c, size_t group)
+{
+    for (size_t q = 0; q < c->quantities; q++) {
+        double mean = mean_of(c, group, q);
+        if (!isnan(mean))
+            return fabs(mean);
+    }
+    return NAN;
+}
+
+static int sort_groups(errors *e, dsc_error *err)
+{
+    const dsc_checks *c = &e->checks;
+    for (size_t g = 0; g < c->groups; g++) {
+        double size = size_of(c, g);
+        if (isnan(size))
+            continue;
+        size_t at = e->rows++;
+        while (at && size_of(c, e->order[at - 1]) < size) {
+            e->order[at] = e->order[at - 1];
+            at--;
+        }
+        e->order[at] = g;
+    }
+    return e->rows
+               ? DSC_OK
+               : dsc_fail(err, DSC_EUSAGE,
+                          "error-by-method: all measurements are 0: there is no relative error");
+}
+
+static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
+{
+    double percent = dsc_checks_percent(c, quantity, NULL), lo = 0, hi = 0;
+    for (size_t i = 0; i < c->checks + c->pools; i++) {
+        const dsc_check *k = i < c->checks ? &c->check[i] : &c->pooled[i - c->checks];
+        if (k->quantity != quantity)
+            continue;
+        lo = fmin(lo, k->error); // which pass over NaN
+        hi = fmax(hi, k->error);
+    }
+    lo = fmin(lo, -percent);
+    hi = fmax(hi, percent);
+    return lo == 0 && hi == 0 ? dsc_axis_fit(-1, 1, tics) : dsc_axis_fit(lo, hi, tics);
+}
+
+// --- drawing -----------------------------------------------------------------------------------
+
+// $dotsQ: error, height, whether it fails; $meansQ: mean, top, height; $pooledQ: error, height. A
+// unit of height is a row: its name above, its dots spread so that equal errors do not hide each
+// other.
+static void put_data(dsc_writer *w, const errors *e)
+{
+    const dsc_checks *c = &e->checks;
+    for (size_t q = 0; q < c->quantities; q++) {
+        dsc_put(w, "$dots%zu << EOD\n", q + 1);
+        for (size_t r = 0; r < e->rows; r++) {
+            size_t n = 0, at = 0;
+            for (int pass = 0; pass < 2; pass++)
+                for (size_t i = 0; i < c->checks; i++) {
+                    const dsc_check *k = &c->check[i];
+                    if (k->group != e->order[r] || k->quantity != q || isnan(k->error))
+                        continue;
+                    if (!pass)
+                        n++;
+                    else
+                        dsc_put(w, "%.12g %.6g %d\n", k->error,
+                                (double)r + 0.56 + 0.3 * ((double)at++ + 0.5) / (double)n,
+                                k->fails);
+                }
+        }
+        dsc_put(w, "EOD\n$means%zu << EOD\n", q + 1);
+        for (size_t r = 0; r < e->rows; r++)
+            if (!isnan(mean_of(c, e->order[r], q)))
+                dsc_put(w, "%.12g %g %g\n", mean_of(c, e->order[r], q), (double)r + 0.5, 0.42);
+        dsc_put(w, "EOD\n$pooled%zu << EOD\n", q + 1);
+        for (size_t r = 0; r < e->rows; r++)
+            for (size_t i = 0; i < c->pools; i++) {
+                const dsc_check *k = &c->pooled[i];
+                if (k->group == e->order[r] && k->quantity == q && !isnan(k->error))
+                    dsc_put(w, "%.12g %g\n", k->error, (double)r + 0.71);
+            }
+        dsc_put(w, "EOD\n");
+    }
+}
+
+static bool any_pooled(const dsc_checks *c, size_t quantity)
+{
+    for (size_t i = 0; i < c->pools; i++)
+        if (c->pooled[i].quantity == quantity && !isnan(c->pooled[i].error))
+            return true;
+    return false;
+}
+
+static bool any_dot(const dsc_checks *c, size_t quantity, bool fails)
+{
+    for (size_t i = 0; i < c->checks; i++)
+        if (c->check[i].quantity == quantity && c->check[i].fails == fails &&
+            !isnan(c->check[i].error))
+            return true;
+    return false;
+}
+
+static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_checks *checks, size_t q)
+{
+    dsc_put(w, "plot NaN notitle");
+    for (int fails = 0; fails < 2; fails++)
+        if (any_dot(checks, q, fails)) {
+            dsc_put(w, ", \\\n     $dots%zu using ($3 == %d ? $1 : NaN):2 with points ", q + 1,
+                    fails);
+            dsc_put_line_style(w, c, fails ? FAIL : DOT, 0.9);
+            dsc_put(w, " notitle");
+        }
+    if (any_dot(checks, q, false) || any_dot(checks, q, true))
+        dsc_put(
+            w,
+            ", \\\n     $means%zu using 1:2:(0):3 with vectors nohead lt 1 lw 2.5 lc rgb '" DSC_INK
+            "' notitle",
+            q + 1);
+    if (any_pooled(checks, q)) {
+        dsc_put(w, ", \\\n     $pooled%zu using 1:2 with points ", q + 1);
+        dsc_put_line_style(w, c, POOLED, 1.2);
+        dsc_put(w, " notitle");
+    }
+    dsc_put(w, "\n");
+}
+
+static void put_names(dsc_writer *w, const dsc_canvas *c, const errors *e, size_t q, dsc_place box)
+{
+    double slot = (box.bottom - box.top) / (double)e->rows;
+    for (size_t r = 0; r < e->rows; r++) {
+        dsc_buffer text = {0};
+        dsc_writer t = {.to = &text, .err = w->err};
+        double mean = mean_of(&e->checks, e->order[r], q);
+        dsc_put(&t, "%s", e->checks.name[e->order[r]]);
+        if (isnan(mean))
+            dsc_put(&t, ": no number");
+        else
+            dsc_put(&t, mean == 0 ? ": mean 0 %%" : ": mean %+.2g %%", mean);
+        if (!t.rc)
+            dsc_put_paragraph(w, c, box.left, box.top + (double)r * slot, box.right - box.left,
+                              DSC_FONT_SMALL, DSC_INK, 1, text.data);
+        dsc_buffer_fini(&text);
+    }
+}
+
+// The zero line and the tolerance, of each row, not through the names.
+static void put_zero(dsc_writer *w, const dsc_axis *a, size_t rows, double percent)
+{
+    for (size_t r = 0; r < rows; r++) {
+        double top = (double)r + 0.47, bottom = (double)r + 0.95;
+        if (!isnan(percent))
+            dsc_put(w,
+                    "set object %zu rectangle from first %.12g, first %g to first %.12g, first %g "
+                    "behind fs solid 1 noborder fc rgb '#e6e6e6'\n",
+                    r + 1, fmax(a->lo, -percent), top, fmin(a->hi, percent), bottom);
+        dsc_put(w,
+                "set arrow from first 0, first %g to first 0, first %g nohead back lt 1 lw 1.5 dt "
+                "(6,4) lc rgb '" DSC_INK_SOFT "'\n",
+                top, bottom);
+    }
+}
+
+static void put_panel(dsc_writer *w, const dsc_canvas *c, const errors *e, size_t q, dsc_place p)
+{
+    char heading[100], text[160];
+    bool pooled;
+    double percent = dsc_checks_percent(&e->checks, q, &pooled), width = p.right - p.left;
+    dsc_axis a = axis_of(&e->checks, q, width > 400 ? 7 : 4);
+    dsc_term_heading(e->checks.quantity[q], heading, sizeof heading);
+    dsc_place box = {p.left + 12, p.top, p.right - 14, p.bottom - (2.4 * c->line_height + 6)};
+    box.top += dsc_put_paragraph(w, c, p.left, p.top, width, DSC_FONT_BODY, DSC_INK, 1, heading);
+    box.top += 6;
+    dsc_put_margins(w, c, box.left, box.top, box.right, box.bottom);
+    // A method's name and its dots want 32 pixels.
+    dsc_check_room(w, c, box.right - box.left, (box.bottom - box.top) / (double)e->rows * 1.6);
+    dsc_put(w,
+            "set xrange [%.12g:%.12g]\nset xtics %.12g,%.12g\nset yrange [%zu:0]\nunset ytics\n"
+            "set grid noytics xtics back lt 1 lw 1 lc rgb '" DSC_GRID "'\nset border 1\n",
+            a.lo, a.hi, a.lo, a.step, e->rows);
+    dsc_put(w,
+            fmax(fabs(a.lo), fabs(a.hi)) < 1e7 ? "set format x '%%.%df'\n" : "set format x '%%g'\n",
+            a.decimals);
+    put_zero(w, &a, e->rows, percent);
+    put_names(w, c, e, q, box);
+    if (isnan(percent))
+        snprintf(text, sizeof text, "error (%%)");
+    else
+        snprintf(text, sizeof text, "error (%%); band: ±%g%s", percent,
+                 pooled ? " for all together" : "");
+    if (pooled && (double)dsc_text_length(text) * c->char_width > width)
+        snprintf(text, sizeof text, "(%%); all together: ±%g", percent);
+    double half = (double)dsc_text_length(text) * c->char_width / 2;
+    dsc_put_paragraph(w, c, fmax(p.left, (box.left + box.right) / 2 - half),
+                      box.bottom + 1.2 * c->line_height + 4, width, DSC_FONT_BODY, DSC_INK, 1,
+                      text);
+    put_plot(w, c, &e->checks, q);
+    dsc_put(w, "unset label\nunset arrow\nunset object\n");
+}
+
+// In characters, a row of words for each method: dots would lie on each other.
+static void put_dumb(dsc_writer *w, const dsc_canvas *c, const errors *e, double top)
+{
+    const dsc_checks *checks = &e->checks;
+    size_t name = 6;
+    for (size_t r = 0; r < e->rows; r++)
+        name = fmax((double)name, (double)dsc_text_length(checks->name[e->order[r]]));
+    name = fmin((double)name, c->width / 3);
+    double step = floor((c->width - (double)name - 3) / (double)checks->quantities);
+    for (size_t q = 0; q < checks->quantities; q++) {
+        double x = (double)name + 3 + step * (double)q;
+        char text[100];
+        dsc_term_heading(checks->quantity[q], text, sizeof text);
+        dsc_put_paragraph(w, c, x, top + 1, step, DSC_FONT_BODY, DSC_INK, 1, text);
+        for (size_t r = 0; r < e->rows; r++) {
+            double mean = mean_of(checks, e->order[r], q), worst = 0;
+            for (size_t i = 0; i < checks->checks; i++) {
+                const dsc_check *k = &checks->check[i];
+                if (k->group == e->order[r] && k->quantity == q && fabs(k->error) > fabs(worst))
+                    worst = k->error;
+            }
+            snprintf(text, sizeof text, "%+.2g (%+.2g)", mean == 0 ? 0 : mean, worst);
+            if (!isnan(mean))
+                dsc_put_paragraph(w, c, x, top + 2 + (double)r, step, DSC_FONT_BODY, DSC_INK, 1,
+                                  text);
+        }
+    }
+    for (size_t r = 0; r < e->rows; r++)
+        dsc_put_paragraph(w, c, 1, top + 2 + (double)r, (double)name, DSC_FONT_BODY, DSC_INK, 1,
+                          checks->name[e->order[r]]);
+    dsc_put(w, "set xrange [0:1]\nset yrange [0:1]\nunset border\nunset tics\nplot NaN notitle\n");
+}
+
+static void put_subtitle(dsc_writer *w, const errors *e, bool dumb)
+{
+    dsc_put(w, "predicted less measured, in %% of measured; %s",
+            dumb ? "mean (largest)" : "each mark is a configuration");
+    if (e->checks.unpredicted)
+        dsc_put(w, "; %zu measured but not predicted", e->checks.unpredicted);
+}
+
+static size_t make_key(const dsc_checks *checks, bool dumb, dsc_key key[4])
+{
+    size_t keys = 0;
+    bool fails = false, pooled = false;
+    for (size_t q = 0; q < checks->quantities; q++) {
+        fails = fails || any_dot(checks, q, true);
+        pooled = pooled || any_pooled(checks, q);
+    }
+    if (dumb)
+        return 0;
+    key[keys++] = (dsc_key){fails ? "within its tolerance" : "configuration", DOT | DSC_KEY_POINT};
+    if (fails)
+        key[keys++] = (dsc_key){"outside", FAIL | DSC_KEY_POINT};
+    key[keys++] = (dsc_key){"mean", DSC_KEY_TICK};
+    if (pooled)
+        key[keys++] = (dsc_key){"all together", POOLED | DSC_KEY_POINT};
+    return keys;
+}
+
+static int compose(const errors *e, const dsc_figure_options *o, const char *terminal,
+                   dsc_drawing *out, dsc_error *err)
+{
+    dsc_canvas c;
+    const dsc_checks *checks = &e->checks;
+    bool narrow = o->width > 0 && o->width < 520, dumb = !strcmp(terminal, "dumb");
+    double panels = (double)checks->quantities, height = ROW * (double)e->rows + 76;
+    dsc_figure_options mine = *o;
+    if (dumb && !o->height && e->rows > 18)
+        mine.height = (double)e->rows + 6;
+    int rc = dsc_canvas_init(&c, terminal, &mine, fmin(1000, 180 + 360 * panels),
+                             fmax(220, 100 + (narrow ? panels * (height + 8) : height)), err);
+    if (rc)
+        return rc;
+    dsc_key key[4];
+    size_t keys = make_key(checks, dumb, key);
+    dsc_buffer subtitle = {0};
+    dsc_writer sub = {.to = &subtitle, .err = err};
+    put_subtitle(&sub, e, dumb);
+    dsc_writer w = {.to = &out->script, .err = err, .rc = sub.rc};
+    if (!w.rc) {
+        dsc_put_terminal(&w, &c, "errors");
+        put_data(&w, e);
+        double top =
+            dsc_put_heading(&w, &c, o->title ? o->title : "Errors of predictions by method",
+                            subtitle.data, NULL, key, keys);
+        if (dumb && top + 3 + (double)e->rows > c.height)
+            dsc_check_room(&w, &c, 0, 0);
+        else if (dumb)
+            put_dumb(&w, &c, e, top);
+        else
+            dsc_put(&w, "set multiplot\n");
+        for (size_t q = 0; q < checks->quantities && !dumb; q++)
+            put_panel(&w, &c, e, q, dsc_panel_place(&c, top + 6, checks->quantities, q));
+        dsc_put(&w, dumb ? "" : "unset multiplot\n");
+    }
+    dsc_buffer_fini(&subtitle);
+    return w.rc;
+}
+
+static int put_finding(const errors *e, dsc_buffer *to, dsc_error *err)
+{
+    const dsc_checks *c = &e->checks;
+    dsc_writer w = {.to = to, .err = err};
+    dsc_put(&w, "Dot plot%s: errors of predictions, in %% of what was measured, by method.",
+            c->quantities > 1 ? "s" : "");
+    for (size_t q = 0; q < c->quantities; q++) {
+        char heading[100];
+        const char *separator = ", mean: ";
+        dsc_term_heading(c->quantity[q], heading, sizeof heading);
+        dsc_put(&w, " %s: ", heading);
+        dsc_put_check_errors(&w, c, q);
+        for (size_t r = 0; r < e->rows; r++) {
+            double mean = mean_of(c, e->order[r], q);
+            if (isnan(mean))
+                continue;
+            dsc_put(&w, mean == 0 ? "%s%s 0 %%" : "%s%s %+.2g %%", separator, c->name[e->order[r]],
+                    mean);
+            separator = "; ";
+        }
+        dsc_put(&w, ".");
+    }
+    return w.rc;
+}
+
+static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
+                  dsc_drawing *out, dsc_error *err)
+{
+    const char *const own[] = {o->column, NULL};
+    errors e = {.rows = 0};
+    int rc = dsc_checks_init(&e.checks, t, dsc_figure_errors.name, o, o->column ? own : usual,
+                             DSC_CHECK_GROUPS, err);
+    if (!rc)
+        rc = sort_groups(&e, err);
+    if (!rc)
+        rc = compose(&e, o, terminal, out, err);
+    if (!rc)
+        rc = put_finding(&e, &out->finding, err);
+    if (!rc)
+        rc = dsc_checks_data(&e.checks, &out->data, err);
+    dsc_checks_fini(&e.checks);
+    return rc;
+}
+
+static bool fits(const dsc_table *t)
+{
+    return dsc_checks_fit(t, usual);
+}
+
+const dsc_figure_type dsc_figure_errors = {
+    .name = "error-by-method",
+    .summary = "errors of predictions in percent, a dot per configuration, a row per method",
+    .needs = DSC_CHECK_NEEDS,
+    .fits = fits,
+    .script = script,
+};

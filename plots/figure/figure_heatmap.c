@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// One numeric column over two parameters: a coloured cell per configuration, the number in the
+// cell where it fits, the best cell framed.
+#include "plots/draw/glossary.h"
+#include "plots/draw/select.h"
+#include "plots/draw/style.h"
+#include "plots/figure/figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Viridis (van der Walt and Smith, 2015; matplotlib's table at eighths): lightness grows steadily
+// with the value, so it reads the same in grey and to the colour-blind.
+static const unsigned char viridis[9][3] = {
+    {68, 1, 84},    {71, 45, 123}, {59, 82, 139},  {44, 114, 142}, {33, 145, 140},
+    {40, 174, 128}, {94, 201, 98}, {173, 220, 48}, {253, 231, 37},
+};
+
+enum { MOST_CELLS = 20000 };
+
+typedef struct map {
+    dsc_plot_grid grid;
+    const char *column, *x, *y;
+    double *value; // [ny][nx], NaN: no cell
+    double lo, hi;
+    size_t best; // index into value
+    int decimals;
+    char number[32];
+} map;
+
+// sRGB of a value in [lo, hi].
+static void colour_of(const map *m, double v, int rgb[3])
+{
+    double t = m->hi > m->lo ? (v - m->lo) / (m->hi - m->lo) * 8 : 4;
+    int i = t >= 8 ? 7 : t <= 0 ? 0 : (int)t;
+    for (int j = 0; j < 3; j++)
+        rgb[j] = (int)lround(viridis[i][j] + (t - i) * (viridis[i + 1][j] - viridis[i][j]));
+}
+
+// Whether black reads better than white on a colour (relative luminance, WCAG 2.1).
+static bool is_light(const int rgb[3])
+{
+    static const double weight[3] = {0.2126, 0.7152, 0.0722};
+    double y = 0;
+    for (int j = 0; j < 3; j++) {
+        double c = rgb[j] / 255.0;
+        y += weight[j] * (c <= 0.03928 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+    }
+    return y > 0.179;
+}
+
+static const char *format_number(map *m, double v)
+{
+    if (fmax(fabs(m->lo), fabs(m->hi)) < 1e7)
+        snprintf(m->number, sizeof m->number, "%.*f", m->decimals, v);
+    else
+        snprintf(m->number, sizeof m->number, "%.3g", v);
+    return m->number;
+}
+
+static int fill(map *m, const dsc_table *t, int column, dsc_error *err)
+{
+    size_t cells = m->grid.nx * m->grid.ny;
+    int rc = dsc_alloc((void **)&m->value, cells, sizeof *m->value, err);
+    if (rc)
+        return rc;
+    const dsc_term *term = dsc_term_find(m->column);
+    bool whole = true, less = term && term->less_is_better;
+    m->lo = INFINITY, m->hi = -INFINITY;
+    for (size_t i = 0; i < cells; i++) {
+        size_t row = m->grid.at[i];
+        double v = row == SIZE_MAX ? NAN : dsc_table_real(t, row, (size_t)column);
+        m->value[i] = dsc_drawable(v) ? v : NAN;
+        if (!dsc_drawable(v))
+            continue;
+        if (less ? v < m->lo : v > m->hi)
+            m->best = i;
+        m->lo = fmin(m->lo, v);
+        m->hi = fmax(m->hi, v);
+        whole = whole && v == floor(v);
+    }
+    if (m->lo > m->hi)
+        return dsc_fail(err, DSC_EUSAGE, "column '%s' has no finite number to draw", m->column);
+    double size = fmax(fabs(m->lo), fabs(m->hi));
+    m->decimals = whole || size >= 1000 ? 0 : size >= 100 ? 1 : size < 1 ? 3 : 2;
+    return DSC_OK;
+}
+
+static size_t widest(map *m)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < m->grid.nx * m->grid.ny; i++)
+        if (isfinite(m->value[i]) && strlen(format_number(m, m->value[i])) > most)
+            most = strlen(m->number);
+    return most;
+}
+
+// Labels of an axis of cells: every value, or every second, fifth, ... when they would touch.
+static void put_cell_tics(dsc_writer *w, char axis, const double *v, size_t n, double room,
+                          double label)
+{
+    size_t stride = 1, steps[] = {1, 2, 4, 5, 8, 10, 16, 20, 25, 50, 100, 200, 500, 1000};
+    for (size_t i = 0;
+         i < sizeof steps / sizeof *steps && (double)stride * room / (double)n < label; i++)
+        stride = steps[i];
+    const char *comma = "";
+    dsc_put(w, "set %ctics scale 0 (", axis);
+    for (size_t i = 0; i < n; i += stride) {
+        dsc_put(w, "%s'%g' %zu", comma, v[i], i);
+        comma = ", ";
+    }
+    dsc_put(w, ")\n");
+}
+
+// One character for a cell where its number does not fit, on a terminal without colours.
+static const char *shade(map *m, size_t i)
+{
+    static const char *const ramp[] = {".", ":", "-", "=", "+", "*", "#", "%", "@"};
+    double t = m->hi > m->lo ? (m->value[i] - m->lo) / (m->hi - m->lo) : 1;
+    return ramp[(int)(t * 8)];
+}
+
+static void put_cells(dsc_writer *w, const dsc_canvas *c, map *m, bool numbers)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    dsc_put(w, "# x, y, colour (0xRRGGBB), value\n$cells << EOD\n");
+    for (size_t i = 0; i < m->grid.nx * m->grid.ny; i++) {
+        if (!isfinite(m->value[i]))
+            continue;
+        int rgb[3];
+        colour_of(m, m->value[i], rgb);
+        dsc_put(w, "%zu %zu %d %.12g\n", i % m->grid.nx, i / m->grid.nx,
+                rgb[0] << 16 | rgb[1] << 8 | rgb[2], m->value[i]);
+    }
+    dsc_put(w, "EOD\n");
+    for (size_t i = 0; (numbers || dumb) && i < m->grid.nx * m->grid.ny; i++) {
+        bool there = isfinite(m->value[i]);
+        int rgb[3] = {255, 255, 255};
+        if (there)
+            colour_of(m, m->value[i], rgb);
+        const char *text = !there ? "-" : numbers ? format_number(m, m->value[i]) : shade(m, i);
+        dsc_put(w, "set label '%s%s' at %zu, %zu center noenhanced", text,
+                dumb && numbers && i == m->best ? "*" : "", i % m->grid.nx, i / m->grid.nx);
+        if (!dumb)
+            dsc_put(w, " front font ',%d' textcolor rgb '%s'", DSC_FONT_CELL,
+                    is_light(rgb) ? "#000000" : "#ffffff");
+        dsc_put(w, "\n");
+    }
+}
+
+// A scale of 64 steps to the right of the cells, with its own labels.
+static void put_scale(dsc_writer *w, const dsc_canvas *c, map *m, double x, double top,
+                      double bottom)
+{
+    enum { STEPS = 64, WIDTH = 14 };
+    if (c->terminal == DSC_TERM_DUMB || m->hi <= m->lo)
+        return;
+    for (int i = 0; i < STEPS; i++) {
+        int rgb[3];
+        colour_of(m, m->lo + (m->hi - m->lo) * (i + 0.5) / STEPS, rgb);
+        double y = bottom + (top - bottom) * i / STEPS;
+        dsc_put(w, "set object rectangle from");
+        dsc_put_at(w, c, x, y);
+        dsc_put(w, " to");
+        // Half a pixel of overlap: no seams between the steps.
+        dsc_put_at(w, c, x + WIDTH,
+                   bottom + (top - bottom) * (i + 1) / STEPS - (i + 1 < STEPS) * 0.5);
+        dsc_put(w, " fc rgb '#%02x%02x%02x' fs solid noborder\n", rgb[0], rgb[1], rgb[2]);
+    }
+    dsc_axis a = dsc_axis_fit(m->lo, m->hi, 5);
+    for (int i = 0; a.lo + i * a.step <= m->hi + 1e-9 * a.step && i < STEPS; i++) {
+        double v = a.lo + i * a.step;
+        char text[DSC_AXIS_TEXT];
+        if (v < m->lo)
+            continue;
+        dsc_put(w, "set label '- %s' at", dsc_axis_text(&a, v, text));
+        dsc_put_at(w, c, x + WIDTH + 1, bottom + (top - bottom) * (v - m->lo) / (m->hi - m->lo));
+        dsc_put(w, " left font ',%d' textcolor rgb '" DSC_INK "'\n", DSC_FONT_SMALL);
+    }
+}
+
+// inset_*: of the frame around the best cell, in cells.
+static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double inset_x,
+                     double inset_y)
+{
+    double bx = (double)(m->best % m->grid.nx), by = (double)(m->best / m->grid.nx);
+    dsc_put(w, "set xrange [-0.5:%g]\nset yrange [-0.5:%g]\nunset grid\n", (double)m->grid.nx - 0.5,
+            (double)m->grid.ny - 0.5);
+    if (c->terminal == DSC_TERM_DUMB) {
+        dsc_put(w, "plot NaN notitle\n");
+        return;
+    }
+    int rgb[3];
+    colour_of(m, m->value[m->best], rgb);
+    dsc_put(w,
+            "set border 0\n"
+            "$best << EOD\n%g %g %g %g %g %g\nEOD\n",
+            bx, by, bx - 0.5 + inset_x, bx + 0.5 - inset_x, by - 0.5 + inset_y, by + 0.5 - inset_y);
+    dsc_put(w,
+            "plot $cells using 1:2:($1-0.5):($1+0.5):($2-0.5):($2+0.5):3 with boxxyerror "
+            "fs solid 1 border rgb '#ffffff' lc rgb variable notitle, \\\n"
+            "     $best using 1:2:3:4:5:6 with boxxyerror fs empty border rgb '%s' lw 2.5 "
+            "lc rgb '%s' notitle\n",
+            is_light(rgb) ? "#000000" : "#ffffff", is_light(rgb) ? "#000000" : "#ffffff");
+}
+
+static void put_map(dsc_writer *w, const dsc_canvas *c, map *m, const char *title,
+                    const char *subtitle)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    double margin = dumb ? 1 : 12, line = c->line_height;
+    dsc_put_terminal(w, c, "heatmap");
+    double top = dsc_put_heading(w, c, title, subtitle, NULL, NULL, 0) + (dumb ? 0 : 6);
+    char text[64];
+    double tic = 0;
+    for (size_t i = 0; i < m->grid.ny; i++)
+        tic = fmax(tic, snprintf(text, sizeof text, "%g", m->grid.y[i]) * c->char_width);
+    top += dsc_put_paragraph(w, c, margin, top, c->width / 2, DSC_FONT_BODY, DSC_INK, 1, m->y) +
+           (dumb ? 0 : 4);
+    double left = margin + tic + (dumb ? 2 : 10);
+    double right = c->width - margin - (dumb ? 0 : 24 + (double)(widest(m) + 2) * c->char_width);
+    double bottom = c->height - (dumb ? 3 : margin / 2 + 2.4 * line);
+    dsc_put_margins(w, c, left, top, right, bottom);
+    dsc_check_room(w, c, right - left, bottom - top);
+    double half = (double)dsc_text_length(m->x) * c->char_width / 2;
+    dsc_put_paragraph(w, c, fmax(margin, (left + right) / 2 - half), bottom + (dumb ? 2 : line + 4),
+                      c->width, DSC_FONT_BODY, DSC_INK, 1, m->x);
+    double cell_w = (right - left) / (double)m->grid.nx,
+           cell_h = (bottom - top) / (double)m->grid.ny;
+    // A digit is 0.64 em wide, the point half of that; on dumb a best cell has its asterisk.
+    double number = dumb ? (double)widest(m) + 2
+                         : 0.64 * DSC_FONT_CELL * ((double)widest(m) - 0.5 * (m->decimals > 0)) + 3;
+    bool fits = cell_w >= number && cell_h >= (dumb ? 1 : DSC_FONT_CELL + 4);
+    double longest = 0;
+    for (size_t i = 0; i < m->grid.nx; i++)
+        longest =
+            fmax(longest, (snprintf(text, sizeof text, "%g", m->grid.x[i]) + 1) * c->char_width);
+    put_cell_tics(w, 'x', m->grid.x, m->grid.nx, right - left, longest);
+    put_cell_tics(w, 'y', m->grid.y, m->grid.ny, bottom - top, line);
+    put_cells(w, c, m, fits);
+    put_scale(w, c, m, right + 14, top, bottom);
+    put_plot(w, c, m, fmin(1.5 / cell_w, 0.4), fmin(1.5 / cell_h, 0.4));
+}
+
+static int put_finding(map *m, const char *x, const char *y, dsc_buffer *to, dsc_error *err)
+{
+    dsc_writer w = {.to = to, .err = err};
+    const char *lo = format_number(m, m->lo);
+    dsc_put(&w, "Heat map of %s over %s (%g to %g) and %s (%g to %g): from %s", m->column, x,
+            m->grid.x[0], m->grid.x[m->grid.nx - 1], y, m->grid.y[0], m->grid.y[m->grid.ny - 1],
+            lo);
+    dsc_put(&w, " to %s", format_number(m, m->hi));
+    dsc_put(&w, ", best %s at %s = %g, %s = %g.", format_number(m, m->value[m->best]), x,
+            m->grid.x[m->best % m->grid.nx], y, m->grid.y[m->best / m->grid.nx]);
+    return w.rc;
+}
+
+static int put_data(const map *m, const char *x, const char *y, dsc_table *data, dsc_error *err)
+{
+    int rc = dsc_table_add_column(data, x, DSC_CELL_REAL, NULL, err);
+    if (!rc)
+        rc = dsc_table_add_column(data, y, DSC_CELL_REAL, NULL, err);
+    if (!rc)
+        rc = dsc_table_add_column(data, m->column, DSC_CELL_REAL, NULL, err);
+    for (size_t i = 0; !rc && i < m->grid.nx * m->grid.ny; i++) {
+        dsc_cell cell[3] = {{.type = DSC_CELL_REAL, .r = m->grid.x[i % m->grid.nx]},
+                            {.type = DSC_CELL_REAL, .r = m->grid.y[i / m->grid.nx]},
+                            {.type = DSC_CELL_REAL, .r = m->value[i]}};
+        if (m->grid.at[i] != SIZE_MAX)
+            rc = dsc_table_add_row(data, cell, err);
+    }
+    return rc;
+}
+
+static int compose(map *m, const dsc_table *t, const dsc_figure_options *o, const char *x,
+                   const char *y, const char *terminal, dsc_drawing *out, dsc_error *err)
+{
+    dsc_canvas canvas;
+    double width = fmin(1080, fmax(560, 160 + 31 * (double)m->grid.nx));
+    double height = fmin(900, fmax(280, 140 + 30 * (double)m->grid.ny));
+    int rc = dsc_canvas_init(&canvas, terminal, o, width, height, err);
+    if (rc)
+        return rc;
+    dsc_buffer title = {0}, subtitle = {0};
+    dsc_writer wt = {.to = &title, .err = err}, ws = {.to = &subtitle, .err = err};
+    dsc_put(&wt, "%s by %s and %s", dsc_term_title(m->column), x, y);
+    if (title.data && title.data[0] >= 'a' && title.data[0] <= 'z')
+        title.data[0] = (char)(title.data[0] - 'a' + 'A');
+    const char *cost = dsc_table_get_comment(t, "cost");
+    dsc_put(&ws, "best %s at %s = %g, %s = %g (%s)", format_number(m, m->value[m->best]), x,
+            m->grid.x[m->best % m->grid.nx], y, m->grid.y[m->best / m->grid.nx],
+            canvas.terminal == DSC_TERM_DUMB ? "marked * or @; . is the least" : "framed");
+    if (cost && !strcmp(m->column, "speedup"))
+        dsc_put(&ws, "; cost: %s", cost);
+    dsc_writer w = {.to = &out->script, .err = err, .rc = wt.rc ? wt.rc : ws.rc};
+    if (!w.rc)
+        put_map(&w, &canvas, m, o->title ? o->title : title.data, subtitle.data);
+    dsc_buffer_fini(&title);
+    dsc_buffer_fini(&subtitle);
+    rc = w.rc ? w.rc : put_finding(m, x, y, &out->finding, err);
+    return rc ? rc : put_data(m, x, y, &out->data, err);
+}
+
+static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
+                  dsc_drawing *out, dsc_error *err)
+{
+    const char *x = o->x ? o->x : "k", *y = o->y ? o->y : "n";
+    map m = {.column = o->column ? o->column : "speedup",
+             .x = dsc_term_title(x),
+             .y = dsc_term_title(y)};
+    const char *name[3] = {x, y, m.column};
+    int column[3];
+    dsc_selection s = {0};
+    dsc_groups g = {0};
+    int rc = DSC_OK;
+    for (int i = 0; !rc && i < 3; i++) {
+        rc = dsc_need_column(t, "heatmap", name[i], &column[i], err);
+        if (!rc && t->column[column[i]].type != DSC_CELL_INT &&
+            t->column[column[i]].type != DSC_CELL_REAL && t->rows)
+            rc = dsc_fail(err, DSC_EUSAGE, "heatmap: column '%s' is not numeric", name[i]);
+    }
+    if (!rc && (column[0] == column[1] || column[2] == column[0] || column[2] == column[1]))
+        rc = dsc_fail(err, DSC_EUSAGE, "heatmap: %s, %s and %s must be three columns", x, y,
+                      m.column);
+    if (!rc)
+        rc = dsc_select(&s, t, o, "llma", err);
+    if (!rc)
+        rc = dsc_group(&g, &s, (int[]){column[0], column[1]}, err);
+    if (!rc && g.groups > 1)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "a heat map shows one group of rows, the table has %zu: filter "
+                      "by %.600s",
+                      g.groups, g.varying);
+    if (!rc)
+        rc = dsc_plot_grid_init(&m.grid, &s, &g, column[0], column[1], err);
+    if (!rc && m.grid.nx * m.grid.ny > MOST_CELLS)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "a heat map of %zu x %zu cells cannot be read: filter the rows", m.grid.nx,
+                      m.grid.ny);
+    if (!rc)
+        rc = fill(&m, t, column[2], err);
+    if (!rc)
+        rc = compose(&m, t, o, x, y, terminal, out, err);
+    free(m.value);
+    dsc_plot_grid_fini(&m.grid);
+    dsc_groups_fini(&g);
+    dsc_selection_fini(&s);
+    return rc;
+}
+
+const dsc_figure_type dsc_figure_heatmap = {
+    .name = "heatmap",
+    .summary = "any numeric column over two parameters (k and n), the best cell framed",
+    .needs = "k n speedup",
+    .script = script,
+};

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two lanes over time: when the draft model writes and when the target makes a call, from the table
+// of `draftscope sim --timeline`. Calls of the target that reject a token have a colour of their
+// own: after one, a method that drafts ahead (PEARL) has drafted in vain.
+#include "plots/draw/select.h"
+#include "plots/draw/style.h"
+#include "plots/figure/figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DRAFT, TARGET, LANES };
+static const char *const lane_name[LANES] = {"draft", "target"};
+
+// Line styles.
+enum { WRITES, REJECTS, ACCEPTS, KEYS };
+static const dsc_key keys[KEYS] = {{"draft model", WRITES},
+                                   {"target, nothing rejected", ACCEPTS},
+                                   {"target, a token rejected", REJECTS}};
+
+// A row of the table.
+typedef struct work {
+    int lane;
+    double step, start, end, tokens, emitted;
+    bool rejects;
+} work;
+
+typedef struct timeline {
+    work *work; // [count] as in the table
+    size_t count;
+    double *step; // [steps] their numbers, ascending
+    size_t steps;
+    double start, end;     // of all of them
+    double busy[LANES];    // time at work
+    double emitted, calls; // of the target
+    const char *unit;      // of time
+} timeline;
+
+// --- reading -------------------------------------------------------------------------------
+
+static int lane_of(const char *name)
+{
+    return !strcmp(name, lane_name[DRAFT]) ? DRAFT : !strcmp(name, lane_name[TARGET]) ? TARGET : -1;
+}
+
+static int read_work(work *out, const dsc_table *t, size_t row, const int *column, dsc_error *err)
+{
+    double v[7]; // of the columns behind lane
+    bool good = true;
+    for (int c = 0; c < 7; c++) {
+        v[c] = dsc_table_real(t, row, (size_t)column[c + 1]);
+        good = good && v[c] >= 0 && v[c] < 1e15; // false for NaN
+    }
+    *out = (work){.lane = lane_of(dsc_table_at(t, row, (size_t)column[0])->text),
+                  .step = v[0],
+                  .start = v[1],
+                  .end = v[2],
+                  .tokens = v[3],
+                  .emitted = v[6],
+                  .rejects = v[5] < v[4]};
+    if (!good || out->lane < 0 || out->end < out->start)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "timeline: row %zu is no work of a lane (draft or target) from start_s to "
+                        "end_s",
+                        row + 1);
+    return DSC_OK;
+}
+
+static int read_timeline(timeline *l, const dsc_selection *s, const int *column, dsc_error *err)
+{
+    const dsc_table *t = s->table;
+    if (t->column[column[0]].type != DSC_CELL_TEXT)
+        return dsc_fail(err, DSC_EUSAGE, "timeline: column 'lane' holds no names");
+    int rc = dsc_alloc((void **)&l->work, s->rows, sizeof *l->work, err);
+    l->start = INFINITY;
+    for (size_t i = 0; i < s->rows && !rc; i++) {
+        work *w = &l->work[i];
+        rc = read_work(w, t, s->row[i], column, err);
+        if (rc)
+            return rc;
+        l->start = fmin(l->start, w->start);
+        l->end = fmax(l->end, w->end);
+        l->busy[w->lane] += w->end - w->start;
+        l->emitted += w->lane == TARGET ? w->emitted : 0;
+        l->calls += w->lane == TARGET;
+    }
+    if (rc)
+        return rc;
+    l->count = s->rows;
+    const char *cost = dsc_table_get_comment(t, "cost");
+    l->unit = cost && !strcmp(cost, "unit") ? "target calls" : "seconds";
+    if (!(l->end > l->start))
+        return dsc_fail(err, DSC_EUSAGE, "timeline: nothing takes any time");
+    return dsc_distinct(s, column[1], &l->step, &l->steps, err);
+}
+
+// --- drawing -------------------------------------------------------------------------------
+
+typedef struct layout {
+    double left, right, top, lane, pitch; // canvas; height of a lane, distance of two
+    double start, end;                    // time
+    double last;                          // step drawn
+} layout;
+
+static double place(const layout *l, double time)
+{
+    return l->left + (time - l->start) / (l->end - l->start) * (l->right - l->left);
+}
+
+static int style_of(const work *x)
+{
+    return x->lane == DRAFT ? WRITES : x->rejects ? REJECTS : ACCEPTS;
+}
+
+static void put_work(dsc_writer *w, const dsc_canvas *c, const layout *l, const work *x)
+{
+    double from = place(l, x->start), to = place(l, x->end);
+    double y = l->top + x->lane * l->pitch;
+    char text[32];
+    dsc_put(w, "set object rectangle from");
+    dsc_put_at(w, c, from, y);
+    dsc_put(w, " to");
+    dsc_put_at(w, c, to, y + l->lane);
+    dsc_put(w, " fc rgb '%s' fs solid border rgb '#ffffff'\n", dsc_style_colour(style_of(x)));
+    snprintf(text, sizeof text, "%s%.0f", x->lane == TARGET ? "+" : "",
+             x->lane == TARGET ? x->emitted : x->tokens);
+    if ((double)strlen(text) * 0.64 * DSC_FONT_CELL + 2 > to - from)
+        return;
+    dsc_put(w, "set label '%s' at", text);
+    dsc_put_at(w, c, (from + to) / 2, y + l->lane / 2);
+    dsc_put(w, " center front noenhanced font ',%d' textcolor rgb '%s'\n", DSC_FONT_CELL,
+            x->lane == DRAFT ? "#ffffff" : DSC_INK);
+}
+
+static void put_time_axis(dsc_writer *w, const dsc_canvas *c, const layout *l, double y,
+                          const char *unit)
+{
+    dsc_axis a = dsc_axis_fit(l->start, l->end, (int)fmax(2, (l->right - l->left) / 90));
+    for (int i = 0; a.lo + i * a.step <= l->end + 1e-9 * a.step && i < 100; i++) {
+        char text[DSC_AXIS_TEXT];
+        double time = a.lo + i * a.step, x = place(l, time);
+        if (time < l->start - 1e-9 * a.step)
+            continue;
+        dsc_put(w, "set arrow from");
+        dsc_put_at(w, c, x, y - 4);
+        dsc_put(w, " to");
+        dsc_put_at(w, c, x, y);
+        dsc_put(w, " nohead lt 1 lw 1 lc rgb '" DSC_INK_SOFT "'\n");
+        dsc_put(w, "set label '%s' at", dsc_axis_text(&a, time, text));
+        dsc_put_at(w, c, x, y + c->line_height / 2 + 1);
+        dsc_put(w, " center font ',%d' textcolor rgb '" DSC_INK "'\n", DSC_FONT_SMALL);
+    }
+    dsc_put_paragraph(w, c, l->left, y + c->line_height + 2, l->right - l->left, DSC_FONT_SMALL,
+                      DSC_INK_SOFT, 1, unit);
+}
+
+// The first steps, as many as fit with `least` of room each.
+static void fit_steps(layout *l, const timeline *t, double least)
+{
+    size_t n = (size_t)fmax(1, (l->right - l->left) / least);
+    l->last = t->step[(n < t->steps ? n : t->steps) - 1];
+    l->start = t->end;
+    l->end = t->start;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->work[i].step <= l->last) {
+            l->start = fmin(l->start, t->work[i].start);
+            l->end = fmax(l->end, t->work[i].end);
+        }
+    if (!(l->end > l->start)) // steps that take no time
+        l->end = l->start + 1;
+}
+
+static size_t steps_drawn(const layout *l, const timeline *t)
+{
+    size_t n = 0;
+    while (n < t->steps && t->step[n] <= l->last)
+        n++;
+    return n;
+}
+
+// What stands over the figure: how much of the timeline it shows, and what the numbers are.
+static const char *subtitle_of(const layout *l, const timeline *t, bool dumb, char text[200])
+{
+    size_t n = steps_drawn(l, t);
+    int used = snprintf(text, 200, "%zu step%s", n, n == 1 ? "" : "s");
+    if (n < t->steps)
+        used = snprintf(text, 200, "the first %zu of %zu steps", n, t->steps);
+    if (!dumb)
+        snprintf(text + used, 200 - (size_t)used, "; in the lanes: tokens drafted, tokens emitted");
+    return text;
+}
+
+static void put_graph(dsc_writer *w, const dsc_canvas *c, const timeline *t, layout *l,
+                      const char *title)
+{
+    enum { MARGIN = 12 };
+    char text[200];
+    l->left = MARGIN + 7 * c->char_width;
+    l->right = c->width - MARGIN - 8;
+    fit_steps(l, t, 36);
+    dsc_put_terminal(w, c, "timeline");
+    l->top = dsc_put_heading(w, c, title, subtitle_of(l, t, false, text), NULL, keys, KEYS) + 12;
+    double bottom = c->height - MARGIN - 2 * c->line_height;
+    l->pitch = fmin((bottom - l->top) / LANES, 44);
+    l->lane = l->pitch * 0.85;
+    dsc_check_room(w, c, l->right - l->left, bottom - l->top);
+    for (int lane = 0; lane < LANES; lane++)
+        dsc_put_paragraph(w, c, MARGIN, l->top + lane * l->pitch + (l->lane - c->line_height) / 2,
+                          l->left, DSC_FONT_BODY, DSC_INK, 1, lane_name[lane]);
+    put_time_axis(w, c, l, l->top + LANES * l->pitch, t->unit);
+    for (size_t i = 0; i < t->count && !w->rc; i++)
+        if (t->work[i].step <= l->last)
+            put_work(w, c, l, &t->work[i]);
+}
+
+// "[==4=]" and "[##+3#]"; a rejecting call is "[xx+1x]".
+static void draw_work(char *line, const layout *l, const work *x)
+{
+    static const char fill[KEYS] = {[WRITES] = '=', [ACCEPTS] = '#', [REJECTS] = 'x'};
+    size_t from = (size_t)place(l, x->start), to = (size_t)place(l, x->end);
+    char text[32];
+    if (to < from + 2)
+        return;
+    memset(line + from, fill[style_of(x)], to - from);
+    line[from] = '[';
+    line[to - 1] = ']';
+    snprintf(text, sizeof text, "%s%.0f", x->lane == TARGET ? "+" : "",
+             x->lane == TARGET ? x->emitted : x->tokens);
+    size_t n = strlen(text);
+    if (n + 2 <= to - from)
+        memcpy(line + (from + to - n) / 2, text, n);
+}
+
+static void put_text(dsc_writer *w, const dsc_canvas *c, const timeline *t, layout *l,
+                     const char *title)
+{
+    char line[512], subtitle[200];
+    l->left = 7;
+    l->right = c->width - 1;
+    fit_steps(l, t, 5);
+    dsc_put_terminal(w, c, "timeline");
+    double y = dsc_put_heading(w, c, title, subtitle_of(l, t, true, subtitle), NULL, NULL, 0) + 1;
+    for (int lane = 0; lane < LANES && !w->rc; lane++, y += 1) {
+        memset(line, ' ', sizeof line);
+        memcpy(line, lane_name[lane], strlen(lane_name[lane]));
+        for (size_t i = 0; i < t->count; i++)
+            if (t->work[i].lane == lane && t->work[i].step <= l->last)
+                draw_work(line, l, &t->work[i]);
+        size_t end = (size_t)c->width - 1;
+        while (line[end - 1] == ' ')
+            end--;
+        line[end] = '\0';
+        dsc_put_paragraph(w, c, 0, y, c->width, DSC_FONT_BODY, DSC_INK, 1, line);
+    }
+    snprintf(line, sizeof line, "= drafts, # nothing rejected, x a token rejected; %.4g %s",
+             l->end - l->start, t->unit);
+    dsc_put_paragraph(w, c, 0, y + 1, c->width - 1, DSC_FONT_BODY, DSC_INK, 3, line);
+}
+
+// --- words and numbers ---------------------------------------------------------------------
+
+static int put_finding(const timeline *t, dsc_buffer *to, dsc_error *err)
+{
+    dsc_writer w = {.to = to, .err = err};
+    double time = t->end - t->start;
+    dsc_put(&w,
+            "Timeline of %zu step%s: %.0f tokens in %.4g %s, %.3f per target call; the draft model "
+            "is at work %.0f %% of the time, the target %.0f %%.",
+            t->steps, t->steps == 1 ? "" : "s", t->emitted, time, t->unit, t->emitted / t->calls,
+            100 * t->busy[DRAFT] / time, 100 * t->busy[TARGET] / time);
+    return w.rc;
+}
+
+static int put_data(const timeline *t, const layout *l, dsc_table *data, dsc_error *err)
+{
+    static const char *const name[] = {"step", "start_s", "end_s", "tokens", "emitted"};
+    int rc = dsc_table_add_column(data, "lane", DSC_CELL_TEXT, NULL, err);
+    for (int c = 0; c < 5 && !rc; c++)
+        rc = dsc_table_add_column(data, name[c], DSC_CELL_REAL, NULL, err);
+    for (size_t i = 0; i < t->count && !rc; i++) {
+        const work *x = &t->work[i];
+        const dsc_cell cell[6] = {{.type = DSC_CELL_TEXT, .text = lane_name[x->lane]},
+                                  {.type = DSC_CELL_REAL, .r = x->step},
+                                  {.type = DSC_CELL_REAL, .r = x->start},
+                                  {.type = DSC_CELL_REAL, .r = x->end},
+                                  {.type = DSC_CELL_REAL, .r = x->tokens},
+                                  {.type = DSC_CELL_REAL, .r = x->emitted}};
+        if (x->step <= l->last)
+            rc = dsc_table_add_row(data, cell, err);
+    }
+    return rc;
+}
+
+static int compose(const timeline *t, const dsc_figure_options *o, const char *terminal, layout *l,
+                   dsc_drawing *out, dsc_error *err)
+{
+    static const char title[] = "When the models are at work";
+    dsc_canvas canvas;
+    bool narrow = o->width > 0 && o->width < 520;
+    int rc = dsc_canvas_init(&canvas, terminal, o, 1000, narrow ? 260 : 220, err);
+    if (rc)
+        return rc;
+    dsc_writer w = {.to = &out->script, .err = err};
+    if (canvas.terminal == DSC_TERM_DUMB)
+        put_text(&w, &canvas, t, l, o->title ? o->title : title);
+    else
+        put_graph(&w, &canvas, t, l, o->title ? o->title : title);
+    dsc_put(&w, "unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n");
+    return w.rc;
+}
+
+static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
+                  dsc_drawing *out, dsc_error *err)
+{
+    int column[8];
+    dsc_selection s = {0};
+    timeline drawn = {.count = 0};
+    layout l = {0};
+    int rc = dsc_need_columns(t, "timeline", dsc_figure_timeline.needs, column, err);
+    if (!rc)
+        rc = dsc_select(&s, t, o, NULL, err);
+    if (!rc)
+        rc = read_timeline(&drawn, &s, column, err);
+    if (!rc)
+        rc = compose(&drawn, o, terminal, &l, out, err);
+    if (!rc)
+        rc = put_finding(&drawn, &out->finding, err);
+    if (!rc)
+        rc = put_data(&drawn, &l, &out->data, err);
+    free(drawn.work);
+    free(drawn.step);
+    dsc_selection_fini(&s);
+    return rc;
+}
+
+const dsc_figure_type dsc_figure_timeline = {
+    .name = "timeline",
+    .summary = "when draft model and target are at work, step by step (sim --timeline)",
+    .needs = "lane step start_s end_s tokens proposed accepted emitted",
+    .script = script,
+};

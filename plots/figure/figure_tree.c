@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// A draft tree, from the root on the left: a column per depth, a row per leaf, the best candidate
+// of every node straight on. Beside each node the probability that it is accepted, which is also
+// the size of its point; together they are the tokens expected per target call.
+#include "plots/draw/select.h"
+#include "plots/draw/style.h"
+#include "plots/figure/figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_NODES = 1024 };
+
+typedef struct node {
+    int64_t id, parent_id, rank;
+    size_t parent;   // index; of the root: its own
+    size_t depth;    // below the root
+    size_t row;      // from the top
+    size_t last_row; // of its last child; its own without children
+    double probability;
+} node;
+
+typedef struct tree {
+    node *node; // a parent before its children, children of a node in order of rank
+    size_t nodes, rows, depth;
+    double expected;
+} tree;
+
+// --- reading -------------------------------------------------------------------------------
+
+static int by_depth_and_rank(const void *pa, const void *pb)
+{
+    const node *a = pa, *b = pb;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id); // one order, whatever qsort does
+}
+
+// Finds parents among the nodes before; both loops are over at most MOST_NODES.
+static int link_nodes(tree *t, dsc_error *err)
+{
+    for (size_t i = 0; i < t->nodes; i++) {
+        node *n = &t->node[i];
+        size_t j = 0;
+        while (j < i && t->node[j].id != n->parent_id)
+            j++;
+        bool root = i == 0 && n->depth == 0;
+        if (!root && (j == i || t->node[j].depth + 1 != n->depth))
+            return dsc_fail(err, DSC_EUSAGE, "tree: node %lld has no parent in the table",
+                            (long long)n->id);
+        for (size_t k = 0; k < i; k++)
+            if (t->node[k].id == n->id)
+                return dsc_fail(err, DSC_EUSAGE, "tree: node %lld is there twice",
+                                (long long)n->id);
+        n->parent = root ? 0 : j;
+        t->depth = n->depth;
+        t->expected += n->probability;
+    }
+    return DSC_OK;
+}
+
+// Rows in depth-first order. A node's first child shares its row, further ones open rows below.
+static void place(tree *t, size_t i)
+{
+    bool first = true;
+    t->node[i].row = t->node[i].last_row = t->rows;
+    for (size_t j = i + 1; j < t->nodes; j++) {
+        if (t->node[j].parent != i)
+            continue;
+        t->rows += !first;
+        first = false;
+        t->node[i].last_row = t->rows;
+        place(t, j);
+    }
+}
+
+static int read_nodes(tree *t, const dsc_selection *s, const int *column, dsc_error *err)
+{
+    if (s->rows > MOST_NODES)
+        return dsc_fail(err, DSC_EUSAGE, "tree: %zu nodes cannot be drawn, at most %d", s->rows,
+                        MOST_NODES);
+    int rc = dsc_alloc((void **)&t->node, s->rows, sizeof *t->node, err);
+    for (size_t i = 0; i < s->rows && !rc; i++) {
+        double v[5]; // node parent depth rank probability
+        for (int c = 0; c < 5; c++)
+            v[c] = dsc_table_real(s->table, s->row[i], (size_t)column[c]);
+        bool whole = v[2] >= 0 && v[2] <= MOST_NODES;
+        for (int c = 0; c < 4; c++)
+            whole = whole && fabs(v[c]) < 1e9 && v[c] == floor(v[c]); // false for NaN
+        if (!whole || !(v[4] >= 0 && v[4] <= 1))
+            return dsc_fail(err, DSC_EUSAGE,
+                            "tree: row %zu is no node: node, parent, depth and rank are small "
+                            "whole numbers, probability is from 0 to 1",
+                            s->row[i] + 1);
+        t->node[i] = (node){.id = (int64_t)v[0],
+                            .parent_id = (int64_t)v[1],
+                            .rank = (int64_t)v[3],
+                            .depth = (size_t)v[2],
+                            .probability = v[4]};
+    }
+    if (rc)
+        return rc;
+    t->nodes = s->rows;
+    qsort(t->node, t->nodes, sizeof *t->node, by_depth_and_rank);
+    rc = link_nodes(t, err);
+    if (!rc)
+        place(t, 0);
+    t->rows++;
+    return rc;
+}
+
+// --- drawing -------------------------------------------------------------------------------
+
+// "0.600", ".60" or nothing, by the characters there is room for. What would round to zero and is
+// not is "<.001" or "<.01".
+static const char *number(double p, int characters, char text[16])
+{
+    text[0] = '\0';
+    if (characters >= 5 && p > 0 && p < 0.0005)
+        snprintf(text, 16, "<.001");
+    else if (characters >= 5)
+        snprintf(text, 16, "%.3f", p);
+    else if (characters >= 3 && p > 0 && p < 0.005)
+        snprintf(text, 16, "<.01");
+    else if (characters >= 3 && p >= 0.995)
+        snprintf(text, 16, "1.0");
+    else if (characters >= 3)
+        snprintf(text, 16, ".%02d", (int)lround(100 * p));
+    return text;
+}
+
+typedef struct layout {
+    double left, top, column, pitch; // of the root's point; distances of columns and rows
+    double text;                     // width of a number
+    int characters;                  // of a number: 5, 3 or 0
+} layout;
+
+#define DIGIT (0.64 * DSC_FONT_CELL) // width of a character of a number
+
+enum { POINT = 8, GAP = 3, TRUNK = 9 }; // beside a point; around a number; from trunk to point
+
+static void put_line(dsc_writer *w, const dsc_canvas *c, double x1, double y1, double x2, double y2)
+{
+    dsc_put(w, "set arrow from");
+    dsc_put_at(w, c, x1, y1);
+    dsc_put(w, " to");
+    dsc_put_at(w, c, x2, y2);
+    dsc_put(w, " nohead lt 1 lw 1 lc rgb '#8a8a8a'\n");
+}
+
+static void put_node(dsc_writer *w, const dsc_canvas *c, const tree *t, const layout *l, size_t i)
+{
+    const node *n = &t->node[i];
+    char text[16];
+    double x = l->left + (double)n->depth * l->column, y = l->top + (double)n->row * l->pitch;
+    double trunk = x + l->column - TRUNK;
+    bool children = false;
+    for (size_t j = i + 1; j < t->nodes && !children; j++)
+        children = t->node[j].parent == i;
+    number(n->probability, l->characters, text);
+    if (children) { // the line begins behind the number, in one column where it can
+        double width = fmax(l->text, DIGIT * (double)strlen(text));
+        double from = x + (l->characters ? POINT + width + GAP : 3);
+        put_line(w, c, from, y, x + l->column - 3, y);
+        if (n->last_row > n->row)
+            put_line(w, c, trunk, y, trunk, l->top + (double)n->last_row * l->pitch);
+    }
+    if (i && n->row != t->node[n->parent].row)
+        put_line(w, c, x - TRUNK, y, x - 3, y);
+    dsc_put(w, "set label '' at");
+    dsc_put_at(w, c, x, y);
+    dsc_put(w, " point lt 1 lc rgb '%s' pt 7 ps %.3g\n", dsc_style_colour(0),
+            0.35 + 0.75 * sqrt(n->probability));
+    if (!*text)
+        return;
+    dsc_put(w, "set label '%s' at", text);
+    dsc_put_at(w, c, x + POINT, y);
+    dsc_put(w, " left noenhanced font ',%d' textcolor rgb '" DSC_INK "'\n", DSC_FONT_CELL);
+}
+
+static void put_columns(dsc_writer *w, const dsc_canvas *c, const tree *t, const layout *l,
+                        double y)
+{
+    size_t stride = 1;
+    while ((double)stride * l->column < 3 * c->char_width)
+        stride++;
+    for (size_t d = 0; d <= t->depth; d += stride) {
+        dsc_put(w, "set label '%zu' at", d);
+        dsc_put_at(w, c, l->left + (double)d * l->column, y + c->line_height / 2);
+        dsc_put(w, " center font ',%d' textcolor rgb '" DSC_INK "'\n", DSC_FONT_SMALL);
+    }
+}
+
+// Numbers are given in as many digits as there is room for, or not at all.
+static void put_graph(dsc_writer *w, const dsc_canvas *c, const tree *t, const char *title,
+                      const char *subtitle)
+{
+    enum { MARGIN = 12 };
+    double room = c->width - 2 * MARGIN - 6;
+    layout l = {.left = MARGIN + 6};
+    dsc_put_terminal(w, c, "tree");
+    double y = dsc_put_heading(w, c, title, subtitle, NULL, NULL, 0) + 6;
+    y += dsc_put_paragraph(w, c, MARGIN, y, room, DSC_FONT_SMALL, DSC_INK_SOFT, 1,
+                           "depth below the root");
+    for (l.characters = 5; l.characters > 0; l.characters -= 2) {
+        l.text = DIGIT * l.characters;
+        l.column = t->depth ? (room - POINT - l.text) / (double)t->depth : room;
+        if (l.characters != 1 && l.column >= POINT + l.text + GAP + TRUNK + 6)
+            break;
+    }
+    l.characters = l.characters < 3 ? 0 : l.characters;
+    if (!l.characters) {
+        l.text = 0;
+        l.column = t->depth ? (room - POINT) / (double)t->depth : room;
+    }
+    l.top = y + 1.6 * c->line_height;
+    l.pitch = (c->height - MARGIN - l.top) / fmax(1, (double)t->rows - 1);
+    l.pitch = fmin(l.pitch, 24);
+    if (l.pitch < DSC_FONT_CELL + 2)
+        l.characters = 0;
+    put_columns(w, c, t, &l, y);
+    if (!w->rc && (l.pitch < 1 || l.column < TRUNK + 3))
+        w->rc = dsc_fail(w->err, DSC_EUSAGE,
+                         "%g x %g is too small for a tree of %zu rows and depth %zu, give it more",
+                         c->width, c->height, t->rows, t->depth);
+    for (size_t i = 0; i < t->nodes && !w->rc; i++)
+        put_node(w, c, t, &l, i);
+    dsc_put(w, "unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n");
+}
+
+// On a terminal of characters: "1.0-+-.60-+-.36" and, below, the other children of each node.
+static void put_text(dsc_writer *w, const dsc_canvas *c, const tree *t, const char *title,
+                     const char *subtitle)
+{
+    size_t column = t->depth ? (size_t)(c->width - 5) / t->depth : 6;
+    int characters = column >= 6 ? 3 : 0;
+    dsc_put_terminal(w, c, "tree");
+    double top = dsc_put_heading(w, c, title, subtitle, NULL, NULL, 0) + 1;
+    size_t room = (size_t)(c->height - top), shown = t->rows > room ? room - 1 : t->rows;
+    char line[512], text[16];
+    column = column < 12 ? column : 12;
+    if (!w->rc && column < 3)
+        w->rc = dsc_fail(w->err, DSC_EUSAGE, "%g columns are too few for a tree of depth %zu",
+                         c->width, t->depth);
+    for (size_t row = 0; row < shown && !w->rc; row++) {
+        memset(line, ' ', sizeof line);
+        for (size_t i = 0; i < t->nodes; i++) {
+            const node *n = &t->node[i];
+            size_t x = 1 + n->depth * column, trunk = x + column - 2;
+            const char *label = characters ? number(n->probability, characters, text) : "o";
+            if (n->row == row)
+                memcpy(line + x, label, strlen(label));
+            if (n->row == row && i && t->node[n->parent].row != row)
+                memcpy(line + x - 2, "+-", 2);
+            bool on = false; // a child straight on
+            for (size_t j = i + 1; j < t->nodes && n->row == row && !on; j++)
+                on = t->node[j].parent == i;
+            if (on)
+                memset(line + x + strlen(label), '-', column - strlen(label));
+            if (on && n->last_row > row)
+                line[trunk] = '+';
+            if (n->row < row && n->last_row > row && line[trunk] == ' ')
+                line[trunk] = '|';
+        }
+        size_t end = 1 + t->depth * column + 4;
+        while (end > 1 && line[end - 1] == ' ')
+            end--;
+        line[end] = '\0';
+        dsc_put_paragraph(w, c, 1, top + (double)row, c->width - 1, DSC_FONT_BODY, DSC_INK, 1,
+                          line + 1);
+    }
+    if (shown < t->rows) {
+        snprintf(line, sizeof line, "... and %zu more rows", t->rows - shown);
+        dsc_put_paragraph(w, c, 1, top + (double)shown, c->width - 1, DSC_FONT_BODY, DSC_INK, 1,
+                          line);
+    }
+    dsc_put(w, "unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n");
+}
+
+// --- words and numbers ---------------------------------------------------------------------
+
+static int put_finding(const tree *t, dsc_buffer *to, dsc_error *err)
+{
+    dsc_writer w = {.to = to, .err = err};
+    dsc_put(&w,
+            "A draft tree of %zu node%s (the root included) and depth %zu: %.3f tokens are "
+            "expected per target call. Nodes by depth: ",
+            t->nodes, t->nodes == 1 ? "" : "s", t->depth, t->expected);
+    for (size_t d = 0, i = 0; d <= t->depth; d++) {
+        size_t count = 0;
+        for (; i < t->nodes && t->node[i].depth == d; i++)
+            count++;
+        dsc_put(&w, "%s%zu", d ? ", " : "", count);
+    }
+    dsc_put(&w, ".");
+    return w.rc;
+}
+
+static int put_data(const tree *t, dsc_table *data, dsc_error *err)
+{
+    static const char *const name[] = {"node", "parent", "depth", "rank", "row"};
+    int rc = DSC_OK;
+    for (int c = 0; c < 5 && !rc; c++)
+        rc = dsc_table_add_column(data, name[c], DSC_CELL_INT, NULL, err);
+    if (!rc)
+        rc = dsc_table_add_column(data, "probability", DSC_CELL_REAL, NULL, err);
+    for (size_t i = 0; i < t->nodes && !rc; i++) {
+        const node *n = &t->node[i];
+        const dsc_cell cell[6] = {{.type = DSC_CELL_INT, .i = n->id},
+                                  {.type = DSC_CELL_INT, .i = n->parent_id},
+                                  {.type = DSC_CELL_INT, .i = (int64_t)n->depth},
+                                  {.type = DSC_CELL_INT, .i = n->rank},
+                                  {.type = DSC_CELL_INT, .i = (int64_t)n->row},
+                                  {.type = DSC_CELL_REAL, .r = n->probability}};
+        rc = dsc_table_add_row(data, cell, err);
+    }
+    return rc;
+}
+
+static int compose(const tree *t, const dsc_table *table, const dsc_figure_options *o,
+                   const char *terminal, dsc_drawing *out, dsc_error *err)
+{
+    dsc_canvas canvas;
+    char title[80], subtitle[256];
+    bool narrow = o->width > 0 && o->width < 520;
+    // Of the whole tree; a filter leaves a part of it.
+    const char *comment = o->filters ? NULL : dsc_table_get_comment(table, "speedup");
+    double speedup = comment ? strtod(comment, NULL) : NAN;
+    int rc =
+        dsc_canvas_init(&canvas, terminal, o, fmin(1000, fmax(560, 90 * (double)t->depth)),
+                        fmin(4000, fmax(200, (narrow ? 170 : 120) + 18 * (double)t->rows)), err);
+    if (rc)
+        return rc;
+    bool dumb = canvas.terminal == DSC_TERM_DUMB;
+    snprintf(title, sizeof title, "Draft tree of %zu node%s, depth %zu", t->nodes,
+             t->nodes == 1 ? "" : "s", t->depth);
+    int used =
+        snprintf(subtitle, sizeof subtitle, "%.3f tokens expected per target call", t->expected);
+    if (speedup > 0 && speedup < 1e6) // false for NaN
+        used +=
+            snprintf(subtitle + used, sizeof subtitle - (size_t)used, ", speed-up %.2f×", speedup);
+    if (!dumb)
+        snprintf(subtitle + used, sizeof subtitle - (size_t)used,
+                 "; points: probability of being accepted");
+    dsc_writer w = {.to = &out->script, .err = err};
+    if (dumb)
+        put_text(&w, &canvas, t, o->title ? o->title : title, subtitle);
+    else
+        put_graph(&w, &canvas, t, o->title ? o->title : title, subtitle);
+    return w.rc;
+}
+
+static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
+                  dsc_drawing *out, dsc_error *err)
+{
+    int column[5];
+    dsc_selection s = {0};
+    tree drawn = {.nodes = 0};
+    int rc = dsc_need_columns(t, "tree", dsc_figure_tree.needs, column, err);
+    if (!rc)
+        rc = dsc_select(&s, t, o, NULL, err);
+    if (!rc)
+        rc = read_nodes(&drawn, &s, column, err);
+    if (!rc)
+        rc = compose(&drawn, t, o, terminal, out, err);
+    if (!rc)
+        rc = put_finding(&drawn, &out->finding, err);
+    if (!rc)
+        rc = put_data(&drawn, &out->data, err);
+    free(drawn.node);
+    dsc_selection_fini(&s);
+    return rc;
+}
+
+const dsc_figure_type dsc_figure_tree = {
+    .name = "tree",
+    .summary = "a draft tree with the probability that each node is accepted",
+    .needs = "node parent depth rank probability",
+    .script = script,
+};

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report: a summary, a chapter for each kind of result in the order of the story, what is
+// uncertain, and the meanings of the columns.
+#include "plots/report/report.h"
+
+#include "base/file.h"
+#include "plots/report/report_result.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static void put_provenance(dsc_page *p, const dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    dsc_say_block(p, DSC_SUBHEADING, "How it was made");
+    dsc_open(p, DSC_PAIRS);
+    dsc_say_pair(p, "file", DSC_CODE, r->path);
+    dsc_say_pair(p, "SHA-256 of the file", DSC_CODE, r->sha256);
+    for (size_t i = 0; i < t->comments; i++)
+        dsc_say_pair(p, t->key[i], DSC_CODE, t->value[i]);
+    dsc_close(p, DSC_PAIRS);
+}
+
+static bool column_anywhere(const dsc_result_view *r, size_t before, const char *name)
+{
+    for (size_t i = 0; i < before; i++)
+        if (dsc_table_find(&r[i].table, name) >= 0)
+            return true;
+    return false;
+}
+
+static void put_glossary(dsc_page *p, const dsc_result_view *r, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < r[i].table.columns; c++) {
+            const dsc_column *column = &r[i].table.column[c];
+            if (column_anywhere(r, i, column->name))
+                continue;
+            if (!any) {
+                p->type->section(&p->w, "columns");
+                dsc_say_block(p, DSC_CHAPTER, "What the columns mean");
+                dsc_open(p, DSC_PAIRS);
+            }
+            any = true;
+            dsc_say_pair(p, column->name, DSC_VALUE,
+                         column->help ? column->help : "The table does not say.");
+        }
+    if (!any)
+        return;
+    dsc_close(p, DSC_PAIRS);
+    p->type->section(&p->w, NULL);
+}
+
+static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
+{
+    char id[32], name[64];
+    dsc_say_block(p, DSC_SOFT,
+                  "%zu result%s. Speed-ups are over decoding one token per target call, without "
+                  "speculation.",
+                  n, n == 1 ? "" : "s");
+    p->type->section(&p->w, "summary");
+    dsc_say_block(p, DSC_CHAPTER, "Summary");
+    dsc_put_summary(p, r, n);
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].kind != DSC_RESULT_METHODS && r[i].kind != DSC_RESULT_OTHER &&
+            !dsc_has_best(&r[i]))
+            continue; // told in their chapters
+        if (n > 1) {
+            snprintf(id, sizeof id, "result-%zu", i + 1);
+            snprintf(name, sizeof name, "Result %zu: ", i + 1);
+            dsc_buffer b = {0};
+            dsc_writer w = {.to = &b, .err = p->w.err};
+            dsc_put(&w, "%s%s", name, base_name(r[i].path));
+            dsc_open(p, DSC_HEADING);
+            p->type->link(&p->w, id, w.rc ? "" : b.data);
+            dsc_close(p, DSC_HEADING);
+            dsc_buffer_fini(&b);
+        }
+        dsc_put_best(p, &r[i]);
+    }
+    p->type->section(&p->w, NULL);
+}
+
+// Results from `first` on that can be compared with it, in one picture; in_it tells which.
+static int put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_t first,
+                          bool *in_it, dsc_error *err)
+{
+    dsc_result_view all = {0};
+    dsc_buffer heading = {0};
+    dsc_writer w = {.to = &heading, .err = err};
+    const char *separator = "Results ";
+    char id[32];
+    int rc = dsc_result_view_join(&all, r, n, first, in_it, err);
+    for (size_t i = 0; i < n && !rc; i++)
+        if (in_it[i]) {
+            dsc_put(&w, "%s%zu", separator, i + 1);
+            separator = ", ";
+        }
+    dsc_put(&w, " together");
+    rc = rc ? rc : w.rc;
+    size_t before = p->w.to->length;
+    snprintf(id, sizeof id, "together-%zu", first + 1);
+    p->type->section(&p->w, id);
+    size_t empty = p->w.to->length;
+    if (!rc)
+        rc = dsc_put_figures(p, &all, true, heading.data, err);
+    if (p->w.to->length > empty)
+        p->type->section(&p->w, NULL);
+    else
+        p->w.to->length = before;
+    dsc_buffer_fini(&heading);
+    dsc_result_view_fini(&all);
+    return rc;
+}
+
+// What can be seen only when several results stand in one picture.
+static int put_together(dsc_page *p, const dsc_result_view *r, size_t n, dsc_error *err)
+{
+    bool *in_it, *done;
+    int rc = dsc_alloc((void **)&in_it, 2 * n, sizeof *in_it, err);
+    if (rc)
+        return rc;
+    done = in_it + n;
+    for (size_t first = 0; first < n && !rc; first++) {
+        if (done[first])
+            continue;
+        rc = put_those_like(p, r, n, first, in_it, err);
+        for (size_t i = 0; i < n; i++)
+            done[i] = done[i] || in_it[i];
+    }
+    free(in_it);
+    return rc;
+}
+
+static int put_result(dsc_page *p, dsc_result_view *r, size_t number, dsc_error *err)
+{
+    char id[32];
+    snprintf(id, sizeof id, "result-%zu", number);
+    p->type->section(&p->w, id);
+    dsc_say_block(p, DSC_HEADING, "Result %zu: %s", number, base_name(r->path));
+    if (r->kind == DSC_RESULT_TUNED)
+        dsc_put_batches(p, r);
+    if (r->kind == DSC_RESULT_VALIDATED)
+        dsc_put_verdicts(p, r);
+    int rc = dsc_put_figures(p, r, false, "Figures", err);
+    if (rc)
+        return rc;
+    dsc_put_tables(p, r);
+    put_provenance(p, r);
+    p->type->section(&p->w, NULL);
+    return p->w.rc;
+}
+
+static const struct {
+    const char *id, *title;
+} chapter[DSC_RESULT_KINDS] = {
+    [DSC_RESULT_WORKLOAD] = {"workload", "Workload and models"},
+    [DSC_RESULT_METHODS] = {"methods", "Methods compared"},
+    [DSC_RESULT_TUNED] = {"best", "Best configuration by batch size"},
+    [DSC_RESULT_BOUNDS] = {"bounds", "Bounds against what was achieved"},
+    [DSC_RESULT_VALIDATED] = {"validation", "Predicted against measured"},
+    [DSC_RESULT_COSTS] = {"costs", "Cost curves"},
+    [DSC_RESULT_OTHER] = {"other", "Further tables"},
+};
+
+static int put_chapter(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_kind kind,
+                       dsc_error *err)
+{
+    bool any = kind == DSC_RESULT_WORKLOAD || (kind == DSC_RESULT_BOUNDS && dsc_any_bounds(r, n));
+    int rc = DSC_OK;
+    for (size_t i = 0; i < n; i++)
+        any = any || r[i].kind == kind;
+    if (!any)
+        return DSC_OK;
+    p->type->section(&p->w, chapter[kind].id);
+    dsc_say_block(p, DSC_CHAPTER, "%s", chapter[kind].title);
+    if (kind == DSC_RESULT_WORKLOAD)
+        dsc_put_workload(p, r, n);
+    if (kind == DSC_RESULT_METHODS)
+        rc = put_together(p, r, n, err);
+    if (kind == DSC_RESULT_BOUNDS)
+        dsc_put_bounds(p, r, n);
+    for (size_t i = 0; i < n && !rc; i++)
+        if (r[i].kind == kind)
+            rc = put_result(p, &r[i], i + 1, err);
+    p->type->section(&p->w, NULL);
+    return rc;
+}
+
+static int put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *title, dsc_error *err)
+{
+    p->type->begin(&p->w, title);
+    put_summary(p, r, n);
+    for (int kind = 0; kind < DSC_RESULT_KINDS; kind++) {
+        int rc = put_chapter(p, r, n, (dsc_result_kind)kind, err);
+        if (rc)
+            return rc;
+    }
+    p->type->section(&p->w, "uncertain");
+    dsc_say_block(p, DSC_CHAPTER, "What is uncertain");
+    dsc_put_uncertain(p, r, n);
+    p->type->section(&p->w, NULL);
+    put_glossary(p, r, n);
+    p->type->end(&p->w);
+    return p->w.rc;
+}
+
+// --- files -------------------------------------------------------------------------------------
+
+// Where LaTeX goes: the file, and the stem of its pictures' names with their folder.
+typedef struct places {
+    char *page, *folder; // folder with its slash, "" for here
+    char *stem;          // "NAME-", or "" in a folder of its own
+    bool made;           // the folder, by us
+} places;
+
+// The path of picture i.
+static int picture_path(dsc_buffer *to, const places *at, const dsc_page *p, size_t i,
+                        dsc_error *err)
+{
+    dsc_writer w = {.to = to, .err = err};
+    to->length = 0;
+    dsc_put(&w, "%s", at->folder);
+    dsc_put_picture_name(&w, p, i + 1);
+    return w.rc;
+}
+
+// DIR, or NAME.tex, whose pictures are NAME-figure-1.pdf and so on: with a name that LaTeX takes.
+static int find_places(places *at, const char *out_path, dsc_error *err)
+{
+    size_t n = strlen(out_path);
+    dsc_buffer b = {0};
+    int rc;
+    if (n > 4 && !strcmp(out_path + n - 4, ".tex")) {
+        const char *name = base_name(out_path);
+        rc = dsc_strndup(&at->page, out_path, n, err);
+        if (!rc)
+            rc = dsc_strndup(&at->folder, out_path, (size_t)(name - out_path), err);
+        if (!rc)
+            rc = dsc_strndup(&at->stem, name, strlen(name) - 3, err);
+        for (char *s = at->stem; !rc && *s; s++)
+            if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", *s))
+                *s = '-';
+        return rc;
+    }
+    while (n > 1 && out_path[n - 1] == '/')
+        n--;
+    rc = dsc_buffer_printf(&b, err, "%.*s/", (int)n, out_path);
+    at->folder = b.data;
+    b = (dsc_buffer){0};
+    if (!rc)
+        rc = dsc_buffer_printf(&b, err, "%sreport.tex", at->folder);
+    at->page = b.data;
+    return rc ? rc : dsc_strndup(&at->stem, "", 0, err);
+}
+
+// The folder that was asked for; a file is not given one.
+static int make_folder(places *at, dsc_error *err)
+{
+    struct stat st;
+    if (*at->stem || (!stat(at->folder, &st) && S_ISDIR(st.st_mode)))
+        return DSC_OK;
+    at->made = !mkdir(at->folder, 0777);
+    return at->made ? DSC_OK : dsc_fail(err, DSC_EIO, "cannot make the folder %s: %m", at->folder);
+}
+
+// All files are opened before anything is written, so that a refusal leaves nothing behind; the
+// page takes its name last: where it is, the pictures are.
+static int write_files(const dsc_page *p, const char *page_path, const places *at, bool force,
+                       dsc_error *err)
+{
+    size_t pictures = p->type == &dsc_page_latex ? p->figures : 0;
+    dsc_outfile *f;
+    dsc_buffer path = {0};
+    int rc = dsc_alloc((void **)&f, pictures + 1, sizeof *f, err);
+    if (rc)
+        return rc;
+    rc = dsc_outfile_open(&f[pictures], page_path, force, err);
+    for (size_t i = 0; i < pictures && !rc; i++) {
+        rc = picture_path(&path, at, p, i, err);
+        if (!rc)
+            rc = dsc_outfile_open(&f[i], path.data, force, err);
+        if (!rc)
+            fwrite(p->picture[i].data, 1, p->picture[i].length, f[i].stream);
+    }
+    if (!rc)
+        fwrite(p->w.to->data, 1, p->w.to->length, f[pictures].stream);
+    for (size_t i = 0; i <= pictures && !rc; i++)
+        rc = dsc_outfile_commit(&f[i], err);
+    for (size_t i = 0; i <= pictures; i++)
+        dsc_outfile_abort(&f[i]);
+    dsc_buffer_fini(&path);
+    free(f);
+    return rc;
+}
+
+// Refusals before any work is done: dsc_outfile_open would refuse only at the end.
+static int check_output(const char *const *input, size_t n, const char *path, bool force,
+                        dsc_error *err)
+{
+    struct stat out, in;
+    if (!n)
+        return dsc_fail(err, DSC_EUSAGE, "a report needs at least one result table");
+    if (stat(path, &out))
+        return DSC_OK;
+    for (size_t i = 0; i < n; i++)
+        if (!stat(input[i], &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return dsc_fail(err, DSC_EUSAGE, "%s is one of the result tables", path);
+    return force ? DSC_OK
+                 : dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", path);
+}
+
+int dsc_report_write(const char *const *result_paths, size_t n, const char *out_path,
+                     const dsc_report_options *o, dsc_error *err)
+{
+    static const dsc_report_options defaults;
+    dsc_result_view *r = NULL;
+    dsc_buffer page = {0};
+    places at = {0};
+    o = o ? o : &defaults;
+    dsc_page p = {.w = {.to = &page, .err = err},
+                  .type = o->latex ? &dsc_page_latex : &dsc_page_html};
+    int rc = o->latex ? find_places(&at, out_path, err) : DSC_OK;
+    const char *page_path = o->latex ? at.page : out_path;
+    p.stem = at.stem;
+    if (!rc)
+        rc = check_output(result_paths, n, page_path, o->force, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&r, n, sizeof *r, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = dsc_result_view_read(&r[i], result_paths[i], err);
+    if (!rc)
+        rc = put_page(&p, r, n, o->title ? o->title : "Speculative decoding report", err);
+    if (!rc && o->latex)
+        rc = make_folder(&at, err);
+    if (!rc)
+        rc = write_files(&p, page_path, &at, o->force, err);
+    if (rc && at.made)
+        rmdir(at.folder);
+    for (size_t i = 0; r && i < n; i++)
+        dsc_result_view_fini(&r[i]);
+    free(r);
+    free(at.page);
+    free(at.folder);
+    free(at.stem);
+    dsc_page_fini(&p);
+    dsc_buffer_fini(&page);
+    return rc;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts of a trace, from its manifest or from `trace info --json`.
+#include "plots/report/report_result.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int add(dsc_result_view *r, const char *key, const char *value, dsc_error *err)
+{
+    dsc_fact f = {NULL, NULL};
+    if (r->facts == r->fact_capacity) {
+        size_t more = r->fact_capacity ? 2 * r->fact_capacity : 32;
+        dsc_fact *grown = realloc(r->fact, more * sizeof *grown);
+        if (!grown)
+            return dsc_fail(err, DSC_ENOMEM, "out of memory");
+        r->fact = grown;
+        r->fact_capacity = more;
+    }
+    int rc = dsc_strndup(&f.key, key, strlen(key), err);
+    if (!rc)
+        rc = dsc_strndup(&f.value, value, strlen(value), err);
+    if (rc)
+        free(f.key);
+    else
+        r->fact[r->facts++] = f;
+    return rc;
+}
+
+// Objects whose members are facts too, named behind them unless that says nothing.
+static const char *const inner[] = {"totals", "tokenizer", "source", "provenance"};
+
+static int add_scalars(dsc_result_view *r, const json_t *o, const char *of, dsc_error *err)
+{
+    const char *key;
+    json_t *value;
+    int rc = DSC_OK;
+    json_object_foreach((json_t *)o, key, value)
+    {
+        char number[DSC_NUMBER_TEXT], name[128];
+        bool enter = false;
+        if (rc)
+            break;
+        snprintf(name, sizeof name, "%s%s%.100s", of ? of : "", of && *of ? " " : "", key);
+        for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
+            enter = enter || (!of && !strcmp(key, inner[i]) && json_is_object(value));
+        if (json_is_string(value)) {
+            rc = add(r, name, json_string_value(value), err);
+        } else if (json_is_number(value)) {
+            dsc_number_text(json_number_value(value), number);
+            rc = add(r, name, number, err);
+        } else if (enter) {
+            rc = add_scalars(r, value, strcmp(key, "totals") ? key : "", err);
+        }
+    }
+    return rc;
+}
+
+int dsc_read_facts(dsc_result_view *r, const char *json, dsc_error *err)
+{
+    json_error_t e;
+    json_t *o = json_loads(json, JSON_REJECT_DUPLICATES, &e);
+    int rc = json_is_object(o)
+                 ? add_scalars(r, o, NULL, err)
+                 : dsc_fail(err, DSC_EINPUT, "line %d: %s", e.line, o ? "not an object" : e.text);
+    json_decref(o);
+    return rc;
+}
+
+const char *dsc_fact_find(const dsc_result_view *r, const char *key)
+{
+    for (size_t i = 0; i < r->facts; i++)
+        if (!strcmp(r->fact[i].key, key))
+            return r->fact[i].value;
+    return NULL;
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report as LaTeX for plain pdflatex: article with graphicx and booktabs, a PDF per figure
+// beside it. Whatever a table holds is text: nothing of it reaches LaTeX as a command.
+#include "plots/report/report_page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROWS = 40,  // of a table: a page; the rest is in the file
+    CELL = 48,  // characters of a cell
+    BREAK = 16, // characters after which a word may break, for hashes and commands
+};
+
+// --- text ----------------------------------------------------------------------------------------
+
+static const struct {
+    uint32_t code;
+    const char *latex;
+} symbol[] = {
+    {'\\', "\\textbackslash{}"},
+    {'{', "\\{"},
+    {'}', "\\}"},
+    {'$', "\\$"},
+    {'&', "\\&"},
+    {'#', "\\#"},
+    {'%', "\\%"},
+    {'_', "\\_"},
+    {'^', "\\textasciicircum{}"},
+    {'~', "\\textasciitilde{}"},
+    {'<', "$<$"},
+    {'>', "$>$"},
+    {'|', "$|$"},
+    {'"', "''"},
+    {'\'', "'{}"},
+    {'`', "\\`{}"},
+    {'-', "-{}"},
+    {'*', "{*}"},
+    {'[', "{[}"},
+    {']', "{]}"},
+    {0xa0, "~"},
+    {0xa7, "\\S{}"},
+    {0xb0, "$^\\circ$"},
+    {0xb1, "$\\pm$"},
+    {0xb2, "$^2$"},
+    {0xb5, "$\\mu$"},
+    {0xb7, "$\\cdot$"},
+    {0xd7, "$\\times$"},
+    {0xdf, "\\ss{}"},
+    {0xc6, "\\AE{}"},
+    {0xe6, "\\ae{}"},
+    {0xd8, "\\O{}"},
+    {0xf8, "\\o{}"},
+    {0x3b1, "$\\alpha$"},
+    {0x3b3, "$\\gamma$"},
+    {0x3bc, "$\\mu$"},
+    {0x2013, "--"},
+    {0x2014, "---"},
+    {0x2018, "`{}"},
+    {0x2019, "'{}"},
+    {0x201c, "``"},
+    {0x201d, "''"},
+    {0x2026, "\\ldots{}"},
+    {0x2212, "$-$"},
+    {0x2248, "$\\approx$"},
+    {0x2264, "$\\le$"},
+    {0x2265, "$\\ge$"},
+};
+
+// Letters of U+00C0 .. U+00FF: accent and base, two characters each; blanks are others.
+static const char accents[] =
+    "`A'A^A~A\"A    cC`E'E^E\"E`I'I^I\"I  ~N`O'O^O~O\"O    `U'U^U\"U'Y    "
+    "`a'a^a~a\"a    cc`e'e^e\"e`i'i^i\"i  ~n`o'o^o~o\"o    `u'u^u\"u'y  \"y";
+
+static uint32_t decode(const char **s)
+{
+    const unsigned char *at = (const unsigned char *)*s;
+    int n = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    uint32_t code = n == 1 ? at[0] : at[0] & (0x7fu >> n);
+    for (int i = 1; i < n; i++)
+        code = code << 6 | (at[i] & 0x3fu);
+    *s += n;
+    return code;
+}
+
+static void put_code(dsc_writer *w, uint32_t code)
+{
+    for (size_t i = 0; i < sizeof symbol / sizeof *symbol; i++)
+        if (symbol[i].code == code) {
+            dsc_put(w, "%s", symbol[i].latex);
+            return;
+        }
+    if (code < 0x80) {
+        const char c = (char)code;
+        dsc_put_bytes(w, &c, 1);
+    } else if (code >= 0xc0 && code <= 0xff && accents[2 * (code - 0xc0)] != ' ') {
+        const char *a = accents + 2 * (code - 0xc0);
+        dsc_put(w, "\\%c{%c}", a[0], a[1]);
+    } else {
+        dsc_put(w, "{[}U+%04X{]}", code); // what pdflatex has no letter for is named
+    }
+}
+
+static void put_text(dsc_writer *w, const char *text)
+{
+    dsc_buffer clean = {0};
+    dsc_writer c = {.to = &clean, .err = w->err};
+    size_t unbroken = 0;
+    dsc_put(&c, "%s", "");
+    dsc_put_clean(&c, text);
+    if (c.rc && !w->rc)
+        w->rc = c.rc;
+    for (const char *s = clean.data; !w->rc && *s;) {
+        uint32_t code = decode(&s);
+        put_code(w, code);
+        unbroken = code == ' ' ? 0 : unbroken + 1;
+        bool joint = code < 0x80 && strchr("/=,;:_", (int)code) && unbroken > 3;
+        if ((joint || unbroken >= BREAK) && *s && *s != ' ') {
+            dsc_put(w, "\\allowbreak{}");
+            unbroken = 0;
+        }
+    }
+    dsc_buffer_fini(&clean);
+}
+
+// --- pieces --------------------------------------------------------------------------------------
+
+static void put_begin(dsc_writer *w, const char *title)
+{
+    dsc_put(w, "\\documentclass[10pt]{article}\n"
+               "\\usepackage{graphicx}\n\\usepackage{booktabs}\n"
+               "\\setlength{\\textwidth}{6.5in}\\setlength{\\oddsidemargin}{0in}\n"
+               "\\setlength{\\textheight}{9in}\\setlength{\\topmargin}{-0.5in}\n"
+               "\\setlength{\\parindent}{0pt}\\setlength{\\parskip}{4pt plus 2pt}\n"
+               "\\setlength{\\emergencystretch}{3em}\\setlength{\\tabcolsep}{4pt}\n"
+               "\\newsavebox{\\dscbox}\n"
+               "\\newcommand{\\dscfit}[1]{\\sbox{\\dscbox}{#1}\\ifdim\\wd\\dscbox>\\linewidth\n"
+               "  \\resizebox{\\linewidth}{!}{\\usebox{\\dscbox}}\\else\\usebox{\\dscbox}\\fi}\n"
+               "\\raggedbottom\n\\begin{document}\n\\section*{\\LARGE ");
+    put_text(w, title);
+    dsc_put(w, "}\n");
+}
+
+static void put_end(dsc_writer *w)
+{
+    dsc_put(w, "\\end{document}\n");
+}
+
+static void put_section(dsc_writer *w, const char *id)
+{
+    (void)w;
+    (void)id; // there are no links
+}
+
+static void put_link(dsc_writer *w, const char *id, const char *text)
+{
+    (void)id;
+    put_text(w, text);
+}
+
+static void put_merit(dsc_writer *w, const char *label, const char *value)
+{
+    dsc_put(w, "\\textbf{");
+    put_text(w, value);
+    dsc_put(w, "} ");
+    put_text(w, label);
+    dsc_put(w, "\\quad ");
+}
+
+static void put_merits(dsc_writer *w, bool open)
+{
+    dsc_put(w, open ? "\n" : "\n\n");
+}
+
+static void put_cell(dsc_writer *w, const dsc_cell *cell)
+{
+    dsc_buffer b = {0};
+    dsc_writer plain = {.to = &b, .err = w->err};
+    char line[8 * CELL];
+    size_t cursor = 0;
+    dsc_put(&plain, "%s", "");
+    dsc_put_reading(&plain, cell);
+    if (plain.rc) {
+        w->rc = w->rc ? w->rc : plain.rc;
+    } else if (dsc_text_wrap(b.data, &cursor, CELL, line, sizeof line)) {
+        put_text(w, line);
+        if (b.data[cursor])
+            dsc_put(w, "\\ldots{}");
+    }
+    dsc_buffer_fini(&b);
+}
+
+// Lists have no place in a column of this width.
+static bool is_shown(const dsc_table *t, size_t column)
+{
+    return t->column[column].type != DSC_CELL_LIST;
+}
+
+static void put_table(dsc_writer *w, const dsc_page_table *x)
+{
+    const dsc_table *t = x->table;
+    size_t rows = x->rows < ROWS ? x->rows : ROWS, columns = 0;
+    for (size_t c = 0; c < x->columns; c++)
+        columns += is_shown(t, x->column[c]);
+    if (!columns)
+        return;
+    dsc_put(w, "\n\\begin{minipage}{\\linewidth}\\centering\\small ");
+    put_text(w, x->caption);
+    if (rows < x->rows)
+        dsc_put(w, " (%zu of them)", rows);
+    dsc_put(w, "\\\\[2pt]\n\\dscfit{\\footnotesize\\begin{tabular}{");
+    for (size_t c = 0; c < x->columns; c++)
+        if (is_shown(t, x->column[c]))
+            dsc_put(w, t->column[x->column[c]].type == DSC_CELL_TEXT ? "l" : "r");
+    dsc_put(w, "}\n\\toprule\n");
+    for (size_t r = 0; r <= rows; r++) { // the first is the head
+        const char *separator = "";
+        for (size_t c = 0; c < x->columns; c++) {
+            if (!is_shown(t, x->column[c]))
+                continue;
+            dsc_put(w, "%s", separator);
+            separator = " & ";
+            if (r)
+                put_cell(w, dsc_table_at(t, x->row[r - 1], x->column[c]));
+            else
+                put_text(w, t->column[x->column[c]].name);
+        }
+        dsc_put(w, " \\\\\n%s", r ? "" : "\\midrule\n");
+    }
+    dsc_put(w, "\\bottomrule\n\\end{tabular}}\n\\end{minipage}\\par\\medskip\n");
+}
+
+static int put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
+{
+    dsc_buffer *picture;
+    (void)narrow;
+    if (p->w.rc)
+        return p->w.rc;
+    picture = realloc(p->picture, p->figures * sizeof *picture);
+    if (!picture) {
+        p->figures--; // which has no picture
+        return p->w.rc = dsc_fail(p->w.err, DSC_ENOMEM, "out of memory");
+    }
+    p->picture = picture;
+    picture[p->figures - 1] = wide->picture;
+    wide->picture = (dsc_buffer){0};
+    dsc_put(&p->w,
+            "\n\\begin{minipage}{\\linewidth}\\centering\n\\includegraphics[width=0.82\\linewidth,"
+            "height=0.75\\textheight,keepaspectratio]{");
+    dsc_put_picture_name(&p->w, p, p->figures);
+    dsc_put(&p->w, "}\n\n\\raggedright\\small Figure %zu. ", p->figures);
+    put_text(&p->w, wide->finding.data);
+    dsc_put(&p->w, "\n\\end{minipage}\\par\\bigskip\n");
+    return p->w.rc;
+}
+
+const dsc_page_type dsc_page_latex = {
+    .open =
+        {
+            [DSC_CHAPTER] = "\n\\section*{",
+            [DSC_HEADING] = "\n\\subsection*{",
+            [DSC_SUBHEADING] = "\n\\subsubsection*{",
+            [DSC_PARAGRAPH] = "\n",
+            [DSC_SOFT] = "\n{\\small ",
+            [DSC_STRONG] = "\\textbf{",
+            [DSC_BOX] = "\n\\begin{quote}\n",
+            [DSC_LIST] = "\n\\begin{itemize}\\setlength{\\itemsep}{0pt}\n",
+            [DSC_ITEM] = "\\item ",
+            [DSC_PAIRS] =
+                "\n{\\small\\raggedright\\begin{description}\\setlength{\\itemsep}{0pt}\n",
+            [DSC_KEY] = "\\item[{",
+            [DSC_VALUE] = "",
+            [DSC_CODE] = "\\texttt{",
+        },
+    .close =
+        {
+            [DSC_CHAPTER] = "}\n",
+            [DSC_HEADING] = "}\n",
+            [DSC_SUBHEADING] = "}\n",
+            [DSC_PARAGRAPH] = "\n\n",
+            [DSC_SOFT] = "\\par}\n\n",
+            [DSC_STRONG] = "}",
+            [DSC_BOX] = "\\end{quote}\n",
+            [DSC_LIST] = "\\end{itemize}\n",
+            [DSC_ITEM] = "\n",
+            [DSC_PAIRS] = "\\end{description}}\n",
+            [DSC_KEY] = "}] ",
+            [DSC_VALUE] = "\n",
+            [DSC_CODE] = "}\n",
+        },
+    .terminal = "pdf",
+    .width = 720, // its type comes to 7 points
+    .varying = true,
+    .begin = put_begin,
+    .end = put_end,
+    .text = put_text,
+    .section = put_section,
+    .link = put_link,
+    .merit = put_merit,
+    .merits = put_merits,
+    .table = put_table,
+    .figure = put_figure,
+};

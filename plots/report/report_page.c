@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/report/report_page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+void dsc_page_fini(dsc_page *p)
+{
+    for (size_t i = 0; p->picture && i < p->figures; i++)
+        dsc_buffer_fini(&p->picture[i]);
+    free(p->picture);
+    p->picture = NULL;
+}
+
+void dsc_open(dsc_page *p, dsc_block block)
+{
+    dsc_put(&p->w, "%s", p->type->open[block]);
+}
+
+void dsc_close(dsc_page *p, dsc_block block)
+{
+    dsc_put(&p->w, "%s", p->type->close[block]);
+}
+
+static void say(dsc_page *p, const char *format, va_list args)
+{
+    char *text = NULL;
+    if (p->w.rc)
+        return;
+    if (vasprintf(&text, format, args) < 0) {
+        p->w.rc = dsc_fail(p->w.err, DSC_ENOMEM, "out of memory");
+        return;
+    }
+    p->type->text(&p->w, text);
+    free(text);
+}
+
+void dsc_say(dsc_page *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(p, format, args);
+    va_end(args);
+}
+
+void dsc_say_block(dsc_page *p, dsc_block block, const char *format, ...)
+{
+    va_list args;
+    dsc_open(p, block);
+    va_start(args, format);
+    say(p, format, args);
+    va_end(args);
+    dsc_close(p, block);
+}
+
+void dsc_say_pair(dsc_page *p, const char *key, dsc_block value_block, const char *value)
+{
+    dsc_say_block(p, DSC_KEY, "%s", key);
+    dsc_say_block(p, value_block, "%s", value);
+}
+
+void dsc_put_reading(dsc_writer *w, const dsc_cell *c)
+{
+    switch (c->type) {
+    case DSC_CELL_INT: dsc_put(w, "%" PRId64, c->i); break;
+    case DSC_CELL_REAL:
+        if (!isfinite(c->r))
+            dsc_put(w, "%s", isnan(c->r) ? "nan" : c->r > 0 ? "inf" : "-inf");
+        else if (fabs(c->r) >= 1e7 || (c->r != 0 && fabs(c->r) < 1e-3))
+            dsc_put(w, "%.4g", c->r);
+        else
+            dsc_put(w, "%.4f", c->r);
+        break;
+    case DSC_CELL_TEXT: dsc_put(w, "%s", c->text); break;
+    case DSC_CELL_LIST:
+        for (int64_t i = 0; i < c->i && c->reals; i++)
+            dsc_put(w, "%s%.4f", i ? " " : "", c->reals[i]);
+        for (int64_t i = 0; i < c->i && c->list; i++)
+            dsc_put(w, "%s%" PRId64, i ? " " : "", c->list[i]);
+        break;
+    }
+}
+
+void dsc_say_cell(dsc_page *p, const dsc_cell *c)
+{
+    dsc_buffer b = {0};
+    dsc_writer w = {.to = &b, .err = p->w.err};
+    dsc_put_reading(&w, c);
+    if (!w.rc && b.length)
+        dsc_say(p, "%s", b.data);
+    else if (!p->w.rc)
+        p->w.rc = w.rc;
+    dsc_buffer_fini(&b);
+}
+
+void dsc_put_picture_name(dsc_writer *w, const dsc_page *p, size_t number)
+{
+    dsc_put(w, "%sfigure-%zu.pdf", p->stem ? p->stem : "", number);
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plots/report/report_result.h"
+
+#include "base/file.h"
+#include "plots/draw/join.h"
+#include "plots/draw/select.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void dsc_result_view_fini(dsc_result_view *r)
+{
+    dsc_table_fini(&r->table);
+    free(r->ranked);
+    free(r->column);
+    free(r->filter);
+    for (size_t i = 0; i < r->facts; i++) {
+        free(r->fact[i].key);
+        free(r->fact[i].value);
+    }
+    free(r->fact);
+}
+
+double dsc_merit(const dsc_result_view *r, size_t row)
+{
+    double v = r->merit < 0 ? NAN : dsc_table_real(&r->table, row, (size_t)r->merit);
+    return isfinite(v) ? v : -INFINITY;
+}
+
+static int better_first(const void *pa, const void *pb, void *context)
+{
+    size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
+    double x = dsc_merit(context, a), y = dsc_merit(context, b);
+    return x != y ? (x < y) - (x > y) : (a > b) - (a < b);
+}
+
+static int rank(dsc_result_view *r, dsc_error *err)
+{
+    const dsc_table *t = &r->table;
+    r->merit = dsc_table_find(t, "speedup");
+    if (r->merit < 0)
+        r->merit = dsc_table_find(t, "block_efficiency");
+    int rc = dsc_alloc((void **)&r->ranked, t->rows, sizeof *r->ranked, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&r->column, t->columns, sizeof *r->column, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < t->rows; i++)
+        r->ranked[i] = i;
+    qsort_r(r->ranked, t->rows, sizeof *r->ranked, better_first, r);
+    return DSC_OK;
+}
+
+bool dsc_has_best(const dsc_result_view *r)
+{
+    return r->table.rows && dsc_merit(r, r->ranked[0]) > -INFINITY;
+}
+
+bool dsc_varies(const dsc_table *t, size_t column)
+{
+    dsc_buffer first = {0}, other = {0};
+    dsc_writer a = {.to = &first}, b = {.to = &other};
+    bool found = false;
+    for (size_t i = 0; i < t->rows && !found && !a.rc && !b.rc; i++) {
+        dsc_writer *w = i ? &b : &a;
+        w->to->length = 0;
+        dsc_put(w, "%s", "");
+        dsc_put_cell(w, dsc_table_at(t, i, column));
+        found = i && !a.rc && !b.rc && strcmp(first.data, other.data);
+    }
+    dsc_buffer_fini(&first);
+    dsc_buffer_fini(&other);
+    return found;
+}
+
+// Filters that keep the rows like the best one in every text parameter, for figures that show one
+// group at a time.
+static int find_filters(dsc_result_view *r, dsc_error *err)
+{
+    const dsc_table *t = &r->table;
+    int rc = dsc_alloc((void **)&r->filter, t->columns, sizeof *r->filter, err);
+    for (size_t c = 0; !rc && t->rows && c < t->columns; c++)
+        if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) && dsc_varies(t, c))
+            r->filter[r->filters++] =
+                (dsc_figure_filter){t->column[c].name, dsc_table_at(t, r->ranked[0], c)->text};
+    return rc;
+}
+
+static bool has(const dsc_table *t, const char *column)
+{
+    return dsc_table_find(t, column) >= 0;
+}
+
+static dsc_result_kind kind_of(const dsc_table *t)
+{
+    const char *command = dsc_table_get_comment(t, "command");
+    int batch = dsc_table_find(t, "batch");
+    if (has(t, "predicted") && has(t, "verdict"))
+        return DSC_RESULT_VALIDATED;
+    if (has(t, "tokens") && has(t, "target_s"))
+        return DSC_RESULT_COSTS;
+    if (has(t, "hazard_reached"))
+        return DSC_RESULT_WORKLOAD;
+    if (has(t, "told_apart") || (has(t, "speedup") && batch >= 0 && dsc_varies(t, (size_t)batch)))
+        return DSC_RESULT_TUNED;
+    if (has(t, "method") && (has(t, "speedup") || has(t, "block_efficiency")))
+        return DSC_RESULT_METHODS;
+    if ((command && strstr(command, " theory ")) || has(t, "otm") || has(t, "alpha"))
+        return DSC_RESULT_BOUNDS;
+    return has(t, "request") ? DSC_RESULT_METHODS : DSC_RESULT_OTHER;
+}
+
+enum { MOST_BYTES = 1 << 28 }; // of a JSON object
+
+// Whether `path` is a trace (a folder with a manifest) or a JSON object over several lines.
+static int read_json(dsc_result_view *r, const char *path, bool *is, dsc_error *err)
+{
+    dsc_buffer manifest = {0};
+    struct stat st;
+    char *text = NULL;
+    size_t length;
+    int rc = DSC_OK;
+    bool folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+    if (folder)
+        rc = dsc_buffer_printf(&manifest, err, "%s/manifest.json", path);
+    const char *file = folder && !rc ? manifest.data : path;
+    FILE *f = rc ? NULL : fopen(file, "r");
+    *is = folder || (f && fgetc(f) == '{' && fgetc(f) == '\n');
+    if (f)
+        fclose(f);
+    if (*is && !rc)
+        rc = dsc_sha256_file(file, r->sha256, err);
+    if (*is && !rc)
+        rc = dsc_read_file(&text, &length, file, MOST_BYTES, err);
+    if (*is && !rc && (rc = dsc_read_facts(r, text, err)))
+        dsc_error_prefix(err, rc, "%s", file);
+    if (*is && !rc && !folder && dsc_fact_find(r, "trace") &&
+        dsc_read_trace_info(&r->table, text, NULL))
+        r->table = (dsc_table){0}; // a trace without hazards has no rows
+    if (*is && !rc && !dsc_fact_find(r, folder ? "hash" : "trace"))
+        rc = dsc_fail(err, DSC_EINPUT, "%s: neither a manifest of a trace nor trace info --json",
+                      file);
+    free(text);
+    dsc_buffer_fini(&manifest);
+    return rc;
+}
+
+int dsc_result_view_read(dsc_result_view *r, const char *path, dsc_error *err)
+{
+    bool trace = false;
+    r->path = path;
+    int rc = read_json(r, path, &trace, err);
+    if (!rc && !trace)
+        rc = dsc_sha256_file(path, r->sha256, err);
+    if (!rc && !trace)
+        rc = dsc_read_tables(&r->table, &path, 1, err);
+    if (!rc)
+        rc = rank(r, err);
+    if (!rc)
+        r->kind = trace ? DSC_RESULT_WORKLOAD : kind_of(&r->table);
+    return rc ? rc : find_filters(r, err);
+}
+
+static bool is_comparable(const dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    int batch = dsc_table_find(t, "batch");
+    return r->kind == DSC_RESULT_METHODS && t->rows && dsc_table_find(t, "request") < 0 &&
+           dsc_table_find(t, "method") >= 0 && (batch < 0 || !dsc_varies(t, (size_t)batch));
+}
+
+bool dsc_same_comment(const dsc_table *a, const dsc_table *b, const char *key)
+{
+    const char *x = dsc_table_get_comment(a, key), *y = dsc_table_get_comment(b, key);
+    return x && y ? !strcmp(x, y) : x == y;
+}
+
+static bool same_source(const dsc_table *a, const dsc_table *b)
+{
+    return dsc_same_comment(a, b, "trace_hash") && dsc_same_comment(a, b, "model") &&
+           dsc_same_comment(a, b, "draft");
+}
+
+int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n, size_t first,
+                         bool *in_it, dsc_error *err)
+{
+    const dsc_table **table;
+    size_t joined = 0;
+    *r = (dsc_result_view){.path = ""};
+    int rc = dsc_alloc((void **)&table, n, sizeof *table, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        const dsc_table *t = &in[i].table;
+        in_it[i] = i >= first && is_comparable(&in[first]) && is_comparable(&in[i]) &&
+                   same_source(&in[first].table, t);
+        if (in_it[i])
+            table[joined++] = t;
+    }
+    if (!rc && joined > 1)
+        rc = dsc_join_tables(&r->table, table, joined, err);
+    if (!rc)
+        rc = rank(r, err);
+    free(table);
+    return rc ? rc : find_filters(r, err);
+}
+
+size_t dsc_short_columns(dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    size_t n = 0;
+    for (size_t c = 0; c < t->columns; c++)
+        if (t->column[c].type != DSC_CELL_LIST && (t->rows == 1 || dsc_varies(t, c)))
+            r->column[n++] = c;
+    return n;
+}
+
+size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4])
+{
+    const dsc_table *t = &r->table;
+    int k = dsc_table_find(t, "k"), n = dsc_table_find(t, "n");
+    dsc_figure_options o = {.filter = r->filter, .filters = r->filters};
+    dsc_selection s;
+    dsc_groups g;
+    dsc_plot_grid grid;
+    size_t count = 0;
+    if (k < 0 || n < 0 || dsc_select(&s, t, &o, NULL, NULL))
+        return 0;
+    if (!dsc_group(&g, &s, (int[]){k, n}, NULL)) {
+        if (!dsc_plot_grid_init(&grid, &s, &g, k, n, NULL)) {
+            size_t x[2] = {0, grid.nx - 1}, y[2] = {0, grid.ny - 1};
+            for (int i = 0; i < 4 && grid.nx > 1 && grid.ny > 1; i++) {
+                size_t at = dsc_plot_grid_row(&grid, 0, x[i % 2], y[i / 2]);
+                if (at != SIZE_MAX)
+                    row[count++] = at;
+            }
+            dsc_plot_grid_fini(&grid);
+        }
+        dsc_groups_fini(&g);
+    }
+    dsc_selection_fini(&s);
+    return count;
+}

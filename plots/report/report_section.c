@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sections of the report about one result: what is best, figures, rows.
+#include "plots/draw/select.h"
+#include "plots/report/report_result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROWS_SHOWN = 5000, // a page of more is no use; the file is named beside it
+    BEST_SHOWN = 10,
+};
+
+// --- sentences -----------------------------------------------------------------------------
+
+// "n = 1, k = 32, semantics = paper" of the parameters that vary, all of them in a one-row table.
+void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but)
+{
+    const char *comma = "";
+    for (size_t c = 0; c < t->columns; c++) {
+        const dsc_cell *cell = dsc_table_at(t, row, c);
+        if (!dsc_is_parameter(t, c) || (t->rows > 1 && !dsc_varies(t, c)) || dsc_is_missing(cell) ||
+            (but && !strcmp(but, t->column[c].name)))
+            continue;
+        dsc_put(w, "%s%s = ", comma, t->column[c].name);
+        if (cell->type == DSC_CELL_REAL) // a setting, not a result: as it was given
+            dsc_put_cell(w, cell);
+        else
+            dsc_put_reading(w, cell);
+        comma = ", ";
+    }
+    if (!*comma)
+        dsc_put(w, "row %zu", row + 1);
+}
+
+// The smallest k whose merit is within 2 % of the best, all else as in the best row: where longer
+// drafts stop paying.
+static void put_plateau(dsc_page *p, const dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    size_t best = r->ranked[0];
+    int k = dsc_table_find(t, "k");
+    if (k < 0)
+        return;
+    double least = dsc_table_real(t, best, (size_t)k), from = least, at = dsc_merit(r, best);
+    for (size_t i = 0; i < t->rows; i++) {
+        bool alike = true;
+        for (size_t c = 0; alike && c < t->columns; c++) {
+            if ((int)c != k && dsc_is_parameter(t, c))
+                alike = dsc_same_cell(dsc_table_at(t, i, c), dsc_table_at(t, best, c));
+        }
+        double v = dsc_table_real(t, i, (size_t)k);
+        if (alike && dsc_merit(r, i) >= 0.98 * at && v < least)
+            least = v;
+    }
+    if (least < from)
+        dsc_say_block(p, DSC_PARAGRAPH, "k = %g is already within 2 %% of it.", least);
+}
+
+static void put_merit(dsc_page *p, const dsc_table *t, size_t row, const char *column,
+                      const char *unit, const char *label)
+{
+    char value[64];
+    int c = dsc_table_find(t, column);
+    if (c < 0 || !isfinite(dsc_table_real(t, row, (size_t)c)))
+        return;
+    snprintf(value, sizeof value, "%.2f%s", dsc_table_real(t, row, (size_t)c), unit);
+    p->type->merit(&p->w, label, value);
+}
+
+void dsc_put_best(dsc_page *p, const dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    if (!dsc_has_best(r)) {
+        dsc_say_block(p, DSC_SOFT, "%s",
+                      !t->rows ? "The table has no rows."
+                               : "The table has no finite speed-up or block efficiency to rank its "
+                                 "rows by.");
+        return;
+    }
+    size_t best = r->ranked[0];
+    const char *cost = dsc_table_get_comment(t, "cost");
+    bool requests = dsc_table_find(t, "request") >= 0;
+    dsc_buffer b = {0};
+    dsc_writer plain = {.to = &b, .err = p->w.err};
+    dsc_put_configuration(&plain, t, best, NULL);
+    dsc_open(p, DSC_BOX);
+    dsc_open(p, DSC_PARAGRAPH);
+    dsc_say_block(p, DSC_STRONG, "%s: %s", requests ? "Best request" : "Best configuration",
+                  plain.rc ? "" : b.data);
+    dsc_close(p, DSC_PARAGRAPH);
+    dsc_buffer_fini(&b);
+    p->type->merits(&p->w, true);
+    put_merit(p, t, best, "speedup", "×", "speed-up (no speculation = 1)");
+    put_merit(p, t, best, "block_efficiency", "", "output tokens per target call (bonus included)");
+    put_merit(p, t, best, "acceptance_rate", "", "acceptance rate (bonus excluded)");
+    p->type->merits(&p->w, false);
+    put_plateau(p, r);
+    if (cost)
+        dsc_say_block(p, DSC_SOFT, "Cost model: %s. %zu %s%s compared.%s", cost, t->rows,
+                      requests ? "request" : "configuration", t->rows == 1 ? "" : "s",
+                      requests || t->rows == 1
+                          ? ""
+                          : " The best was chosen on these very requests: on others it gains "
+                            "somewhat less.");
+    dsc_close(p, DSC_BOX);
+    if (!p->w.rc)
+        p->w.rc = plain.rc;
+}
+
+// --- figures -------------------------------------------------------------------------------
+
+static bool has_columns(const dsc_table *t, const char *needs)
+{
+    int column[16];
+    return dsc_need_columns(t, "", needs, column, NULL) == DSC_OK;
+}
+
+// Draws for one width; a table of several groups that the figure refuses is narrowed to the best
+// row's group, and *narrowed tells. A figure that compares would have nothing left to compare.
+static int draw(const dsc_page *p, const dsc_result_view *r, const dsc_figure_type *f, double width,
+                dsc_drawing *d, bool *narrowed, dsc_error *err)
+{
+    dsc_figure_options o = {.width = width};
+    int rc = dsc_figure_draw(f, &r->table, &o, p->type->terminal, d, err);
+    *narrowed = rc == DSC_EUSAGE && r->filters && !f->compares;
+    if (*narrowed) {
+        o.filter = r->filter;
+        o.filters = r->filters;
+        rc = dsc_figure_draw(f, &r->table, &o, p->type->terminal, d, err);
+    }
+    return rc;
+}
+
+// Adds to the finding which rows were drawn.
+static int say_narrowed(const dsc_result_view *r, dsc_drawing *d, dsc_error *err)
+{
+    dsc_writer w = {.to = &d->finding, .err = err};
+    for (size_t i = 0; i < r->filters; i++)
+        dsc_put(&w, "%s%s = %s%s", i ? ", " : " Rows with ", r->filter[i].column,
+                r->filter[i].value, i + 1 == r->filters ? "." : "");
+    return w.rc;
+}
+
+static int put_figure(dsc_page *p, const dsc_result_view *r, const dsc_figure_type *f,
+                      dsc_error *err)
+{
+    dsc_drawing wide = {0}, narrow = {0};
+    dsc_error why = {0};
+    bool narrowed;
+    int rc = draw(p, r, f, p->type->width, &wide, &narrowed, &why);
+    if (!rc && p->type->narrow > 0)
+        rc = draw(p, r, f, p->type->narrow, &narrow, &narrowed, &why);
+    if (rc == DSC_EUSAGE) { // a table that this figure cannot show is no fault of the report
+        dsc_say_block(p, DSC_SOFT, "Figure %s is not drawn: %s.", f->name, why.message);
+        rc = DSC_OK;
+    } else if (rc) {
+        rc = dsc_fail(err, rc, "%s", why.message);
+    } else {
+        p->figures++;
+        if (narrowed)
+            rc = say_narrowed(r, &wide, err);
+        if (!rc)
+            rc = p->type->figure(p, &wide, p->type->narrow > 0 ? &narrow : NULL);
+    }
+    dsc_drawing_fini(&wide);
+    dsc_drawing_fini(&narrow);
+    return rc ? rc : p->w.rc;
+}
+
+int dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading,
+                    dsc_error *err)
+{
+    const dsc_table *t = &r->table;
+    bool any = false;
+    int rc = DSC_OK;
+    if (!t->rows || dsc_table_find(t, "request") >= 0)
+        return DSC_OK; // figures compare configurations, not requests
+    for (const dsc_figure_type *const *f = dsc_figures(); *f && !rc; f++) {
+        if (!has_columns(t, (*f)->needs) || (compare && !(*f)->compares) ||
+            ((*f)->fits && !(*f)->fits(t)))
+            continue;
+        if (!any)
+            dsc_say_block(p, compare ? DSC_HEADING : DSC_SUBHEADING, "%s", heading);
+        any = true;
+        rc = put_figure(p, r, *f, err);
+    }
+    return rc;
+}
+
+// --- tables --------------------------------------------------------------------------------
+
+// "In all rows: method = llma, requests = 100."
+static void put_constants(dsc_page *p, const dsc_table *t)
+{
+    bool any = false;
+    for (size_t c = 0; c < t->columns; c++) {
+        if (t->rows < 2 || t->column[c].type == DSC_CELL_LIST || dsc_varies(t, c))
+            continue;
+        if (!any)
+            dsc_open(p, DSC_SOFT);
+        dsc_say(p, "%s%s = ", any ? ", " : "In all rows: ", t->column[c].name);
+        dsc_say_cell(p, dsc_table_at(t, 0, c));
+        any = true;
+    }
+    if (!any)
+        return;
+    dsc_say(p, ".");
+    dsc_close(p, DSC_SOFT);
+}
+
+static void put_whole_table(dsc_page *p, dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    size_t shown = t->rows < ROWS_SHOWN ? t->rows : ROWS_SHOWN, *row = NULL;
+    if (!p->w.rc)
+        p->w.rc = dsc_alloc((void **)&row, shown, sizeof *row, p->w.err);
+    if (p->w.rc)
+        return;
+    for (size_t i = 0; i < shown; i++)
+        row[i] = i;
+    size_t columns = t->columns;
+    if (p->type->varying && t->rows > BEST_SHOWN)
+        columns = dsc_short_columns(r);
+    for (size_t c = 0; columns == t->columns && c < columns; c++)
+        r->column[c] = c;
+    char caption[64], folded[64];
+    snprintf(folded, sizeof folded, "%s %zu rows", shown < t->rows ? "The first" : "All", shown);
+    snprintf(caption, sizeof caption, "%zu of %zu rows, in the file's order", shown, t->rows);
+    p->type->table(&p->w, &(dsc_page_table){t, row, r->column, shown, columns, caption,
+                                            t->rows > BEST_SHOWN ? folded : NULL});
+    free(row);
+}
+
+void dsc_put_tables(dsc_page *p, dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    if (!t->rows)
+        return;
+    dsc_say_block(p, DSC_SUBHEADING, "Rows");
+    if (t->rows > BEST_SHOWN) {
+        size_t columns = dsc_short_columns(r), corner[4], corners = dsc_corner_rows(r, corner);
+        char caption[128];
+        put_constants(p, t);
+        if (dsc_has_best(r)) {
+            snprintf(caption, sizeof caption, "The %d best rows by %s", BEST_SHOWN,
+                     t->column[r->merit].name);
+            p->type->table(&p->w, &(dsc_page_table){t, r->ranked, r->column, BEST_SHOWN, columns,
+                                                    caption, NULL});
+        }
+        if (corners)
+            p->type->table(&p->w, &(dsc_page_table){t, corner, r->column, corners, columns,
+                                                    "The corners of the grid: least and most k "
+                                                    "and n",
+                                                    NULL});
+    }
+    put_whole_table(p, r);
+}

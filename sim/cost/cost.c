@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cost/cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int open_unit(dsc_cost *cost, const char *text, dsc_error *err)
+{
+    (void)text, (void)err;
+    cost->fixed_s = 1;
+    return DSC_OK;
+}
+
+static bool parse_seconds(const char **text, char stop, double *out)
+{
+    char *end;
+    if (!strchr("0123456789.", **text) || !**text)
+        return false;
+    *out = strtod(*text, &end);
+    bool ok = end != *text && *end == stop && isfinite(*out) && *out >= 0;
+    *text = end + (stop != '\0');
+    return ok;
+}
+
+static int open_linear(dsc_cost *cost, const char *text, dsc_error *err)
+{
+    const char *p = text;
+    bool drafts = strchr(p, ',') != strrchr(p, ',');
+    if (parse_seconds(&p, ',', &cost->fixed_s) &&
+        parse_seconds(&p, drafts ? ',' : '\0', &cost->per_token_s) &&
+        (!drafts || parse_seconds(&p, '\0', &cost->draft_s)) &&
+        cost->fixed_s + cost->per_token_s > 0)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--cost: 'linear:%.60s' is not linear:FIXED_S,PER_TOKEN_S[,DRAFT_S] with times "
+                    "in seconds >= 0, the first two not both 0",
+                    text);
+}
+
+const dsc_cost_type dsc_cost_unit = {
+    .name = "unit", .summary = "a target call costs 1", .linear = true, .open = open_unit};
+const dsc_cost_type dsc_cost_linear = {.name = "linear",
+                                       .summary = "a fixed time and one per token in the call",
+                                       .usage = "FIXED_S,PER_TOKEN_S[,DRAFT_S]",
+                                       .linear = true,
+                                       .open = open_linear};
+
+static const dsc_cost_type *const types[] = {&dsc_cost_unit,     &dsc_cost_linear, &dsc_cost_table,
+                                             &dsc_cost_roofline, &dsc_cost_fit,    NULL};
+
+const dsc_cost_type *const *dsc_cost_types(void)
+{
+    return types;
+}
+
+int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
+{
+    size_t name = strcspn(text, ":");
+    *out = (dsc_cost){0};
+    for (const dsc_cost_type *const *t = types; *t; t++) {
+        if (strncmp((*t)->name, text, name) || strlen((*t)->name) != name)
+            continue;
+        if ((text[name] == ':') != ((*t)->usage != NULL))
+            return dsc_fail(err, DSC_EUSAGE, "--cost: '%.60s' is not %s%s%s", text, (*t)->name,
+                            (*t)->usage ? ":" : "", (*t)->usage ? (*t)->usage : "");
+        out->type = *t;
+        return (*t)->open(out, text + name + (text[name] == ':'), err);
+    }
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--cost: '%.60s' is none of unit, linear:..., table:..., roofline:..., fit:...",
+                    text);
+}
+
+void dsc_cost_fini(dsc_cost *cost)
+{
+    if (cost->type && cost->type->close)
+        cost->type->close(cost->model);
+    *cost = (dsc_cost){0};
+}
+
+int dsc_cost_target(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
+{
+    if (!cost->type->linear)
+        return cost->type->target(cost, pass, seconds, err);
+    *seconds = cost->fixed_s + cost->per_token_s * pass.tokens * pass.batch;
+    return DSC_OK;
+}
+
+int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
+{
+    if (!cost->type->linear)
+        return cost->type->draft(cost, pass, seconds, err);
+    *seconds = cost->draft_s;
+    return DSC_OK;
+}
+
+int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double calls, double rows, double *seconds,
+                    dsc_error *err)
+{
+    double first = 0, later = 0;
+    int rc = DSC_OK;
+    pass.again = false;
+    if (rows > 0)
+        rc = dsc_cost_draft(cost, pass, &first, err);
+    pass.again = true;
+    if (!rc && calls > rows)
+        rc = dsc_cost_draft(cost, pass, &later, err);
+    *seconds = rows * first + (calls - rows) * later;
+    return rc;
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/expect/expect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Do two configurations differ in nothing but options that only bound the draft's length?
+static bool same_spans(const dsc_config *a, const dsc_config *b)
+{
+    for (size_t o = 0; o < a->drafter->option_count; o++)
+        if (!a->drafter->option[o].length &&
+            (a->parameter[o] != b->parameter[o] || a->real[o] != b->real[o]))
+            return false;
+    return true;
+}
+
+int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err)
+{
+    void *mem[4] = {0};
+    const size_t size[4] = {sizeof *plan->first, sizeof *plan->start, sizeof *plan->order,
+                            sizeof *plan->limit};
+    *plan = (dsc_plan){.config = config, .count = count};
+    int rc = DSC_OK;
+    for (int i = 0; i < 4 && !rc; i++)
+        rc = dsc_alloc(&mem[i], count + 1, size[i], err);
+    plan->first = mem[0];
+    plan->start = mem[1];
+    plan->order = mem[2];
+    plan->limit = mem[3];
+    if (rc) {
+        dsc_plan_fini(plan);
+        return rc;
+    }
+    // Configurations come in grid order: those of one group are found by going over the rest.
+    size_t placed = 0;
+    for (size_t c = 0; c < count; c++) {
+        int64_t limit = dsc_config_limit(&config[c]);
+        plan->limit[c] = (int32_t)(limit > INT32_MAX ? INT32_MAX : limit);
+        plan->longest = limit > plan->longest ? limit : plan->longest;
+        bool known = false;
+        for (size_t g = 0; g < plan->groups && !known; g++)
+            known = same_spans(&config[c], &config[plan->first[g]]);
+        if (known)
+            continue;
+        plan->first[plan->groups++] = c;
+        for (size_t d = c; d < count; d++)
+            if (same_spans(&config[c], &config[d]))
+                plan->order[placed++] = d;
+        plan->start[plan->groups] = placed;
+    }
+    return DSC_OK;
+}
+
+void dsc_plan_fini(dsc_plan *plan)
+{
+    free(plan->first);
+    free(plan->start);
+    free(plan->order);
+    free(plan->limit);
+    *plan = (dsc_plan){0};
+}
+
+// A stretch of a walk: from position i over the positions where nothing can be accepted, one call
+// each, up to and including the next one where something can be.
+typedef struct stretch {
+    int32_t past;   // the position behind it, before what is accepted there
+    int32_t drafts; // drafts started on it
+    int32_t run;    // draft tokens that can be accepted at its end; 0 at the end of the output
+} stretch;
+
+// Configurations walked side by side: a tile of draft token sums stays in the first-level cache.
+enum { TILE = 32 };
+
+typedef struct track {
+    stretch *from;   // [n + 1]; the last is empty and leads to itself
+    int32_t *tokens; // [n + 1][TILE] draft tokens on the stretch from i, for each limit of the tile
+    int64_t prompt;  // tokens before the output
+} track;
+
+// A stretch is cut short where its draft tokens might not fit in 32 bits.
+static void lay_stretches(stretch *from, const dsc_spans *spans, int32_t n, int64_t longest)
+{
+    int32_t most = (int32_t)(INT32_MAX / (longest > 0 ? longest : 1));
+    stretch s = from[n] = (stretch){n, 0, 0};
+    for (int32_t i = n - 1; i >= 0; i--) {
+        int32_t started = spans->available[i] >= 0;
+        if (spans->run[i] > 0 || i == n - 1 || s.past - i > most)
+            s = (stretch){i + 1, 0, spans->run[i]};
+        s.drafts += started;
+        from[i] = s;
+    }
+}
+
+// Compiled twice and chosen at run time where the tool chain can do that; the plain loop is the
+// specification.
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+lay_tokens(track *t, const dsc_spans *spans, int32_t n, const int32_t limit[TILE])
+{
+    static const int32_t nothing[TILE];
+    memset(t->tokens + (size_t)n * TILE, 0, TILE * sizeof *t->tokens);
+    for (int32_t i = n - 1; i >= 0; i--) {
+        int32_t available = spans->available[i] > 0 ? spans->available[i] : 0;
+        int32_t *row = t->tokens + (size_t)i * TILE;
+        const int32_t *rest = t->from[i].past == i + 1 ? nothing : row + TILE;
+#pragma omp simd
+        for (int l = 0; l < TILE; l++)
+            row[l] = (available < limit[l] ? available : limit[l]) + rest[l];
+    }
+}
+
+// One configuration on its way from the first to the last output token.
+typedef struct walker {
+    int32_t at, limit;
+    const int32_t *tokens; // its lane of track.tokens
+    int64_t *histogram, drafts, draft_tokens, accepted, stretches;
+    uint64_t places; // sum over accepted tokens of 2 x place in the output + 1
+} walker;
+
+static inline void advance(const stretch *from, walker *w)
+{
+    const stretch *s = &from[w->at];
+    int32_t a = s->run < w->limit ? s->run : w->limit;
+    w->drafts += s->drafts;
+    w->draft_tokens += w->tokens[(size_t)w->at * TILE];
+    w->accepted += a;
+    w->stretches++;
+    w->histogram[a]++;
+    w->at = s->past + a;
+    w->places += (uint64_t)(uint32_t)a * (uint32_t)(s->past + w->at); // none is below 0
+}
+
+// Calls that accept nothing are not counted one by one: each output token is either accepted or a
+// call's own. The steps that a walker waited at the end are in the histogram and in `stretches`.
+static void add_walk(const walker *w, int32_t n, int64_t prompt, dsc_counts *counts)
+{
+    int64_t calls = n - w->accepted, places = (int64_t)n * (n - 1) / 2;
+    counts->histogram[0] += calls - w->stretches;
+    counts->requests++;
+    counts->output_tokens += n;
+    counts->target_calls += calls;
+    counts->target_call_tokens += calls + w->draft_tokens;
+    counts->target_call_context += calls * prompt + places - ((int64_t)w->places - w->accepted) / 2;
+    counts->output_context += n * prompt + places;
+    counts->num_drafts += w->drafts;
+    counts->num_draft_tokens += w->draft_tokens;
+    counts->num_accepted_tokens += w->accepted;
+}
+
+static walker set_out(const track *t, size_t lane, int32_t limit, const dsc_counts *counts)
+{
+    return (walker){.limit = limit, .tokens = t->tokens + lane, .histogram = counts->histogram};
+}
+
+// Two at a time: a step waits for the one before it, but not for the other walker's. The one that
+// is first at the end waits there on the last, empty stretch.
+static void walk_pair(const track *t, int32_t n, size_t lane, const int32_t limit[2],
+                      dsc_counts *a_counts, dsc_counts *b_counts)
+{
+    walker a = set_out(t, lane, limit[0], a_counts), b = set_out(t, lane + 1, limit[1], b_counts);
+    while (a.at < n || b.at < n) {
+        advance(t->from, &a);
+        advance(t->from, &b);
+    }
+    add_walk(&a, n, t->prompt, a_counts);
+    add_walk(&b, n, t->prompt, b_counts);
+}
+
+static void walk(const track *t, int32_t n, size_t lane, int32_t limit, dsc_counts *counts)
+{
+    walker w = set_out(t, lane, limit, counts);
+    while (w.at < n)
+        advance(t->from, &w);
+    add_walk(&w, n, t->prompt, counts);
+}
+
+typedef struct scratch {
+    dsc_spans *spans; // [groups]
+    track track;
+} scratch;
+
+static int allocate(const dsc_plan *plan, size_t n, dsc_arena *arena, scratch *s,
+                    dsc_drafter_input **input, dsc_error *err)
+{
+    struct {
+        void *place;
+        size_t count, size;
+    } want[] = {
+        {input, plan->groups, sizeof **input},
+        {&s->spans, plan->groups, sizeof *s->spans},
+        {&s->track.from, n + 1, sizeof *s->track.from},
+        {&s->track.tokens, (n + 1) * TILE, sizeof *s->track.tokens},
+    };
+    int rc = DSC_OK;
+    for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++) {
+        void *p;
+        rc = dsc_arena_alloc(arena, &p, want[i].count, want[i].size, err);
+        memcpy(want[i].place, &p, sizeof p);
+    }
+    return rc;
+}
+
+// Walks all configurations of group g, a tile at a time.
+static void walk_group(const dsc_plan *plan, size_t g, const dsc_spans *spans, int32_t n, track *t,
+                       dsc_counts *counts)
+{
+    lay_stretches(t->from, spans, n, plan->longest);
+    for (size_t first = plan->start[g]; first < plan->start[g + 1]; first += TILE) {
+        size_t lanes = plan->start[g + 1] - first;
+        lanes = lanes < TILE ? lanes : TILE;
+        int32_t limit[TILE] = {0};
+        for (size_t l = 0; l < lanes; l++)
+            limit[l] = plan->limit[plan->order[first + l]];
+        lay_tokens(t, spans, n, limit);
+        size_t l = 0;
+        for (; l + 1 < lanes; l += 2)
+            walk_pair(t, n, l, limit + l, &counts[plan->order[first + l]],
+                      &counts[plan->order[first + l + 1]]);
+        if (l < lanes)
+            walk(t, n, l, limit[l], &counts[plan->order[first + l]]);
+    }
+}
+
+int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
+                   dsc_arena *arena, dsc_counts *counts, dsc_error *err)
+{
+    if (request->output.count > INT32_MAX / 4)
+        return dsc_fail(err, DSC_EINPUT, "an output of more than %d tokens", INT32_MAX / 4);
+    int32_t n = (int32_t)request->output.count;
+    dsc_drafter_input *input;
+    scratch s;
+    int rc = allocate(plan, (size_t)n, arena, &s, &input, err);
+    if (rc)
+        return rc;
+    for (size_t g = 0; g < plan->groups; g++)
+        input[g] = (dsc_drafter_input){.request = request,
+                                       .config = &plan->config[plan->first[g]],
+                                       .parameter = plan->config[plan->first[g]].parameter,
+                                       .seed = seed,
+                                       .arena = arena};
+    rc = plan->config[0].drafter->spans(input, plan->groups, plan->longest, s.spans, err);
+    s.track.prompt = request->prompt.count;
+    for (size_t g = 0; g < plan->groups && !rc; g++)
+        walk_group(plan, g, &s.spans[g], n, &s.track, counts);
+    return rc;
+}

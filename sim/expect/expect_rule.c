@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/expect/expect_rule.h"
+
+#include "sim/expect/renewal.h"
+#include "theory/tree.h"
+#include "traces/trace/recorded_run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How the acceptance of i tokens in a row follows from what is known at each of them.
+typedef enum chance {
+    MATCH,     // the draft is certain: it says the output's token or it does not
+    PRODUCT,   // one draft, token by token: the product of min(1, draft/target)
+    BLOCK,     // one draft, as a whole: the least product of the first j <= i draft/target
+    ANY,       // drafts that are only looked for the output's token: 1 - (1 - product of draft)^k
+    SURVIVORS, // drafts in order, m of which go on: a law over m for each number there were
+    LEVELS     // of a tree: m nodes go on, and the drafts are the children of all of them
+} chance;
+
+struct dsc_rule_group {
+    int drafts; // of each configuration; of a tree, at its deepest level
+    chance chance;
+    size_t first, count;               // in dsc_rule_plan.order; LEVELS: one
+    int levels;                        // of the tree
+    int32_t nodes[DSC_TREE_DEPTH + 1]; // of each level, the root's first; each divides the next
+};
+
+// --- plan ----------------------------------------------------------------------------------------
+
+static bool draws_in_order(const dsc_verifier_type *rule)
+{
+    return dsc_position_column(rule) != NULL;
+}
+
+bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
+{
+    bool several = rule == &dsc_verifier_greedy || draws_in_order(rule);
+    return drafter == &dsc_drafter_spectr || drafter == &dsc_drafter_spectr_tree ? several
+           : drafter == &dsc_drafter_chain
+               ? several || rule == &dsc_verifier_single || rule == &dsc_verifier_block
+               : false;
+}
+
+bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info)
+{
+    dsc_position_source source;
+    dsc_error unheard;
+    const bool draft = info->has_draft_logp || info->rows[DSC_SIDE_DRAFT];
+    const bool target = info->has_target_logp || info->rows[DSC_SIDE_TARGET];
+    return draft && target &&
+           (!draws_in_order(rule) ||
+            dsc_position_source_find(&source, info, rule, 1, &unheard) == DSC_OK);
+}
+
+static bool is_tree(const dsc_drafter_type *drafter)
+{
+    return drafter == &dsc_drafter_spectr_tree;
+}
+
+static void count_levels(dsc_rule_group *g, const dsc_tree *t)
+{
+    g->levels = t->depth;
+    for (int32_t i = 0; i < t->nodes; i++)
+        g->nodes[t->level[i]]++;
+}
+
+static int drafts_of(const dsc_config *config)
+{
+    const dsc_drafter_type *d = config->drafter;
+    if (is_tree(d)) {
+        dsc_rule_group g = {0};
+        count_levels(&g, config->prepared);
+        return g.nodes[g.levels];
+    }
+    for (size_t o = 0; o < d->option_count; o++)
+        if (!strcmp(d->option[o].name, "drafts"))
+            return (int)config->parameter[o];
+    return 1;
+}
+
+static chance chance_of(const dsc_drafter_type *drafter, const dsc_verifier_type *rule, int drafts)
+{
+    if (is_tree(drafter))
+        return LEVELS;
+    if (rule == &dsc_verifier_greedy)
+        return drafter->branches ? ANY : MATCH;
+    return rule == &dsc_verifier_block ? BLOCK : drafts > 1 ? SURVIVORS : PRODUCT;
+}
+
+// By number of drafts, then by length.
+typedef struct place {
+    int drafts;
+    int32_t limit;
+    size_t config;
+} place;
+
+static int by_place(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->drafts != y->drafts)
+        return x->drafts < y->drafts ? -1 : 1;
+    if (x->limit != y->limit)
+        return x->limit < y->limit ? -1 : 1;
+    return (x->config > y->config) - (x->config < y->config);
+}
+
+static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error *err)
+{
+    void *mem;
+    int rc = dsc_alloc(&mem, plan->count, sizeof(place), err);
+    if (rc)
+        return rc;
+    place *p = mem;
+    for (size_t c = 0; c < plan->count; c++) {
+        int64_t limit = dsc_config_limit(&config[c]);
+        p[c] = (place){drafts_of(&config[c]), (int32_t)(limit > INT32_MAX ? INT32_MAX : limit), c};
+    }
+    qsort(p, plan->count, sizeof *p, by_place);
+    for (size_t i = 0; i < plan->count; i++) {
+        plan->order[i] = p[i].config;
+        plan->limit[i] = p[i].limit;
+        if (!i || p[i].drafts != p[i - 1].drafts || is_tree(config->drafter))
+            plan->group[plan->groups++] =
+                (dsc_rule_group){.drafts = p[i].drafts,
+                                 .chance = chance_of(config->drafter, plan->rule, p[i].drafts),
+                                 .first = i};
+        if (is_tree(config->drafter))
+            count_levels(&plan->group[plan->groups - 1], config[p[i].config].prepared);
+        plan->group[plan->groups - 1].count++;
+    }
+    free(mem);
+    return DSC_OK;
+}
+
+static int need(bool has, const dsc_rule_plan *plan, const dsc_drafter_type *drafter,
+                const char *column, dsc_error *err)
+{
+    if (has)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "method %s with rule %s needs column %s of the trace: recorded by draftscope "
+                    "trace synth, trace import of per-token logprobs, or trace reduce of rows%s",
+                    drafter->name, plan->rule->name, column,
+                    plan->rule->greedy ? "; or name a model to ask, --draft SPEC" : "");
+}
+
+// A draft's rank at a depth is known as deep as it was recorded; its argmax as if it were the same
+// at every depth.
+static int check_match(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
+                       const dsc_trace_info *info, dsc_error *err)
+{
+    int32_t longest = plan->limit[plan->count - 1];
+    if (info->has_draft_rank && info->rank_depth >= longest)
+        plan->rank_depth = info->rank_depth;
+    const bool head = dsc_trace_recorded_run(info).head == 1; // its argmax is of a first token
+    if (plan->rank_depth || (info->has_argmax[DSC_SIDE_DRAFT] && (!head || longest <= 1)))
+        return DSC_OK;
+    if (info->has_draft_rank)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "column draft_rank of the trace is %" PRId32 " tokens deep, drafts are of "
+                        "%" PRId32 ": draftscope live record or trace reduce with --rank-depth "
+                        "%" PRId32,
+                        info->rank_depth, longest, longest);
+    return need(false, plan, drafter, "draft_argmax", err);
+}
+
+static int check_columns(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
+                         const dsc_trace_info *info, dsc_error *err)
+{
+    const dsc_rule_group *last = &plan->group[plan->groups - 1]; // that of the most drafts
+    bool draft = info->has_draft_logp || info->rows[DSC_SIDE_DRAFT];
+    bool target = info->has_target_logp || info->rows[DSC_SIDE_TARGET];
+    bool several = last->chance == SURVIVORS || (last->chance == LEVELS && last->drafts > 1);
+    int rc = DSC_OK;
+    if (last->chance == MATCH)
+        return check_match(plan, drafter, info, err);
+    if (several && !plan->rule->greedy)
+        rc = dsc_position_source_find(&plan->laws, info, plan->rule, last->drafts, err);
+    else
+        rc = need(draft, plan, drafter, "draft_logp", err);
+    if (!rc && !plan->rule->greedy && !(several && plan->group[0].drafts > 1))
+        rc = need(target, plan, drafter, "target_logp", err);
+    if (!rc && last->chance == LEVELS && last->drafts > DSC_POSITION_DRAFTS)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "a level of %d drafts: method %s with rule %s is replayed with %d",
+                      last->drafts, drafter->name, plan->rule->name, DSC_POSITION_DRAFTS);
+    if (!rc && last->chance == LEVELS) // whatever they are made of
+        plan->laws.drafts = last->drafts;
+    return rc;
+}
+
+int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t count,
+                       const dsc_verifier_type *rule, const dsc_trace_info *info, dsc_error *err)
+{
+    void *mem[3] = {0};
+    const size_t size[3] = {sizeof *plan->order, sizeof *plan->limit, sizeof *plan->group};
+    *plan = (dsc_rule_plan){.rule = rule, .count = count};
+    int rc = DSC_OK;
+    for (int i = 0; i < 3 && !rc; i++)
+        rc = dsc_alloc(&mem[i], count, size[i], err);
+    plan->order = mem[0];
+    plan->limit = mem[1];
+    plan->group = mem[2];
+    if (!rc)
+        rc = sort_configs(plan, config, err);
+    if (!rc)
+        rc = check_columns(plan, config->drafter, info, err);
+    if (rc)
+        dsc_rule_plan_fini(plan);
+    return rc;
+}
+
+void dsc_rule_plan_fini(dsc_rule_plan *plan)
+{
+    free(plan->order);
+    free(plan->limit);
+    free(plan->group);
+    *plan = (dsc_rule_plan){0};
+}
+
+const char *dsc_rule_plan_reads(const dsc_rule_plan *plan)
+{
+    chance c = plan->group[plan->groups - 1].chance;
+    if (c == MATCH)
+        return plan->rank_depth ? "draft_rank" : "draft_argmax";
+    if (plan->rule->greedy)
+        return "draft_logp";
+    if (!plan->laws.rule)
+        return "draft_logp, target_logp";
+    return plan->laws.recorded ? dsc_position_column(plan->rule) : "draft rows, target rows";
+}
+
+// --- a request -----------------------------------------------------------------------------------
+
+// What is known at one position.
+typedef struct facts {
+    int64_t t;
+    double draft, target, ratio; // probabilities of the output's token; draft/target
+    bool same;                   // the draft's likeliest token is the output's
+    const uint16_t *rank;        // [n][depth], or NULL: `same` holds
+    int64_t depth;
+    const double *law; // of 1, 2, .. drafts (position_laws.h)
+} facts;
+
+// One group's walk, and what is known of the calls that are open, row by row; a row's elements are
+// by how many tokens ago a call began: element i is of the call that began at t + 1 - i, element 0
+// of the one that begins at t + 1. Going on by a token moves the base of all rows one down.
+typedef struct lane_walk {
+    dsc_renewal renewal;
+    int64_t open; // elements 1 .. open
+    double *row;  // [rows][stride]: reach; what else it takes
+    size_t rows, stride, base;
+    size_t all; // the row that says that all go on when a call begins
+} lane_walk;
+
+enum { REACH, OTHER }; // rows; of SURVIVORS and LEVELS OTHER + m - 1: Pr(m go on), m = 1 ..
+
+static double *elements(const lane_walk *w, size_t row)
+{
+    return w->row + row * w->stride + w->base;
+}
+
+static void begin_call(lane_walk *w)
+{
+    for (size_t r = 0; r < w->rows; r++)
+        elements(w, r)[0] = r == REACH || r == w->all;
+}
+
+static void slide(lane_walk *w)
+{
+    if (!w->base) {
+        size_t kept = (size_t)w->open + 1, base = w->stride - kept - 1;
+        for (size_t r = 0; r < w->rows; r++)
+            memmove(elements(w, r) + base, elements(w, r), kept * sizeof *w->row);
+        w->base = base;
+    }
+    w->base--;
+    w->open += w->open < w->renewal.longest;
+}
+
+static int walk_init(lane_walk *w, const dsc_rule_plan *plan, const dsc_rule_group *g, int64_t n,
+                     dsc_arena *arena, dsc_error *err)
+{
+    void *mem;
+    *w = (lane_walk){0};
+    int rc = dsc_renewal_init(&w->renewal, n, plan->limit + g->first, g->count, arena, err);
+    w->rows = g->chance == SURVIVORS || g->chance == LEVELS ? 1 + (size_t)g->drafts : 2;
+    w->all = g->chance == LEVELS ? OTHER : w->rows - 1; // the root of a tree
+    w->stride = 4 * (size_t)w->renewal.longest + 64;
+    if (!rc)
+        rc = dsc_arena_alloc(arena, &mem, w->rows * w->stride, sizeof(double), err);
+    if (rc)
+        return rc;
+    w->row = mem;
+    w->base = w->stride - 1;
+    begin_call(w);
+    return DSC_OK;
+}
+
+#ifdef HAVE_TARGET_CLONES
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
+
+WIDE static void multiply(double *x, int64_t n, double factor)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        x[i] *= factor;
+}
+
+WIDE static void follow_block(double *reach, double *product, int64_t n, double ratio)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        double p = product[i] * ratio;
+        product[i] = p < 1e300 ? p : 1e300; // stays a number to be multiplied
+        reach[i] = reach[i] < p ? reach[i] : p;
+    }
+}
+
+static void follow_any(double *reach, double *product, int64_t n, double draft, int drafts)
+{
+    for (int64_t i = 0; i < n; i++) {
+        product[i] *= draft;
+        reach[i] = product[i] < 1 ? -expm1(drafts * log1p(-product[i])) : 1;
+    }
+}
+
+static void follow_match(lane_walk *w, const facts *f)
+{
+    double *reach = elements(w, REACH);
+    for (int64_t i = 1; i <= w->open; i++) {
+        int64_t start = f->t + 1 - i;
+        bool hit = f->rank ? f->rank[start * f->depth + i - 1] == 0 : f->same;
+        reach[i] = hit ? reach[i] : 0;
+    }
+}
+
+// sum[i] = x[i] factor, or += if `more`.
+WIDE static void accumulate(double *sum, const double *x, int64_t n, double factor, bool more)
+{
+    if (more) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += x[i] * factor;
+    } else {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            sum[i] = x[i] * factor;
+    }
+}
+
+// From m drafts to fewer or as many: in place, the fewest first.
+static void follow_survivors(lane_walk *w, const double *law, int drafts)
+{
+    double *reach = elements(w, REACH) + 1;
+    for (int m = 1; m <= drafts; m++) {
+        double *to = elements(w, OTHER + (size_t)m - 1) + 1;
+        multiply(to, w->open, law[dsc_position_law_at(m) + (size_t)m]);
+        for (int k = m + 1; k <= drafts; k++)
+            accumulate(to, elements(w, OTHER + (size_t)k - 1) + 1, w->open,
+                       law[dsc_position_law_at(k) + (size_t)m], true);
+        accumulate(reach, to, w->open, 1, m > 1);
+    }
+}
+
+// A tree's node is drawn after the node above it: given the text up to a level, all that is drawn
+// there are independent draws from one law, however the nodes of that text came about. A rule that
+// accepts a token goes on with all m nodes that carry it (sim/verify/walk.h), so its candidates are
+// the m K children of these, and what it makes of them, given the output's token, depends on their
+// number and the position alone. So the levels are a Markov chain in m, from the root's m = 1, with
+// the laws of as many drafts for its steps. (Whole sequences, SURVIVORS, are the tree whose nodes
+// below the first level have one child each.)
+static void follow_levels(lane_walk *w, const dsc_rule_group *g, const double *law)
+{
+    double *reach = elements(w, REACH), to[DSC_POSITION_DRAFTS + 1];
+    for (int64_t i = 1; i <= w->open; i++) {
+        const int above = g->nodes[i - 1], below = g->nodes[i], children = below / above;
+        for (int m = 0; m <= below; m++)
+            to[m] = 0;
+        for (int m = 1; m <= above; m++) {
+            const double p = elements(w, OTHER + (size_t)m - 1)[i];
+            const double *step = law + dsc_position_law_at(m * children);
+            for (int k = 1; k <= m * children; k++)
+                to[k] += p * step[k];
+        }
+        reach[i] = 0;
+        for (int m = 1; m <= below; m++) {
+            elements(w, OTHER + (size_t)m - 1)[i] = to[m];
+            reach[i] += to[m];
+        }
+    }
+}
+
+// Token f->t is accepted, or it ends the calls that are open.
+static void follow(lane_walk *w, const dsc_rule_group *g, const facts *f)
+{
+    static const double least = 0x1p-90;
+    slide(w);
+    double *reach = elements(w, REACH), *product = elements(w, OTHER);
+    switch (g->chance) {
+    case MATCH: follow_match(w, f); break;
+    case PRODUCT: multiply(reach + 1, w->open, f->ratio < 1 ? f->ratio : 1); break;
+    case BLOCK: follow_block(reach + 1, product + 1, w->open, f->ratio); break;
+    case ANY: follow_any(reach + 1, product + 1, w->open, f->draft, g->drafts); break;
+    case SURVIVORS: follow_survivors(w, f->law, g->drafts); break;
+    case LEVELS: follow_levels(w, g, f->law); break;
+    }
+    while (w->open > 0 && reach[w->open] < least)
+        w->open--;
+    begin_call(w);
+    dsc_renewal_step(&w->renewal, reach, w->open);
+}
+
+static void add_expected(const dsc_rule_plan *plan, const dsc_rule_group *g, const lane_walk *w,
+                         int64_t n, double prompt, dsc_counts *counts)
+{
+    for (size_t lane = 0; lane < g->count; lane++) {
+        dsc_counts *c = &counts[plan->order[g->first + lane]];
+        dsc_expected *e = c->expected;
+        int32_t limit = plan->limit[g->first + lane];
+        double calls = dsc_renewal_calls(&w->renewal, lane);
+        double tokens = dsc_renewal_tokens(&w->renewal, lane), above = calls;
+        e->target_calls += calls;
+        e->num_drafts += limit > 0 ? calls : 0;
+        double drafted = g->chance == LEVELS ? 0 : tokens * g->drafts; // else add_tree's
+        e->num_draft_tokens += drafted;
+        e->num_accepted_tokens += (double)n - calls;
+        e->target_call_tokens += calls + drafted;
+        e->target_call_context += calls * prompt + dsc_renewal_places(&w->renewal, lane);
+        e->draft_calls += tokens; // a pass writes the next token of every draft
+        e->draft_call_tokens += drafted;
+        for (int64_t i = 0; i < c->histogram_length; i++) {
+            double beyond =
+                i < w->renewal.longest ? dsc_renewal_at_least(&w->renewal, lane, i + 1) : 0;
+            e->histogram[i] += fmax(above - beyond, 0);
+            above = beyond;
+        }
+    }
+}
+
+// Where the last call begins. Of L levels it accepts at most min(L, n - 1) tokens; that it accepts
+// fewer is that one begins so many tokens before the last and reaches it.
+static double last_place(const lane_walk *w, int64_t n)
+{
+    const double *reach = elements(w, REACH);
+    const int64_t most = w->renewal.longest;
+    double left = 1, sum = 0;
+    for (int64_t i = 0; i < most && i <= w->open; i++) {
+        const double p = reach[i] * dsc_renewal_begins(&w->renewal, 0, i);
+        sum += p * (double)(n - 1 - i);
+        left -= p;
+    }
+    return sum + fmax(left, 0) * (double)(n - 1 - most);
+}
+
+// A level is one pass of the draft model, over the nodes above it; the first over what the call
+// before committed (sim/draft/grow_tree.h). Near the end of the output a tree has fewer levels.
+static void add_tree(const dsc_rule_plan *plan, const dsc_rule_group *g, const lane_walk *w,
+                     int64_t n, dsc_counts *counts)
+{
+    dsc_expected *e = counts[plan->order[g->first]].expected;
+    double with = dsc_renewal_calls(&w->renewal, 0), tokens = 0;
+    double draft_call_tokens = 1 + last_place(w, n);
+    for (int64_t d = 1; d <= g->levels && d <= n; d++) { // `with`: calls with d tokens left or more
+        tokens += with * g->nodes[d];
+        draft_call_tokens += d > 1 ? with * g->nodes[d - 1] : 0;
+        if (d < g->levels && d < n)
+            with -= dsc_renewal_begins(&w->renewal, 0, d - 1);
+    }
+    e->num_draft_tokens += tokens;
+    e->target_call_tokens += tokens;
+    e->draft_call_tokens += draft_call_tokens;
+}
+
+// How many of 1, 2, .. draws have something of probability p: binomial laws, each from the one
+// before.
+static void laws_of_draws(double p, int drafts, double *law)
+{
+    law[0] = 1 - p;
+    law[1] = p;
+    for (int k = 2; k <= drafts; k++) {
+        const double *less = law + dsc_position_law_at(k - 1);
+        double *x = law + dsc_position_law_at(k);
+        x[0] = less[0] * (1 - p);
+        for (int m = 1; m < k; m++)
+            x[m] = less[m] * (1 - p) + less[m - 1] * p;
+        x[k] = less[k - 1] * p;
+    }
+}
+
+// What the plan needs to know at position t.
+static int look(const dsc_rule_plan *plan, const dsc_request *q, int64_t t, dsc_position_room *room,
+                double *law, facts *f, dsc_error *err)
+{
+    chance c = plan->group[0].chance; // the first group has the fewest drafts
+    bool greedy = plan->rule->greedy, laws = plan->laws.rule != NULL;
+    bool alone = c == PRODUCT || c == BLOCK || (c == LEVELS && !greedy && !laws);
+    double draft = 0, target = 0;
+    int rc = DSC_OK;
+    *f = (facts){.t = t, .law = law};
+    if (c == MATCH) {
+        f->rank = plan->rank_depth ? q->forced.draft_rank : NULL;
+        f->depth = plan->rank_depth;
+        f->same = !f->rank && q->forced.argmax[DSC_SIDE_DRAFT][t] == q->output.id[t];
+    }
+    if (alone || (greedy && c != MATCH))
+        rc = dsc_position_logp(q, DSC_SIDE_DRAFT, t, &draft, err);
+    if (!rc && alone)
+        rc = dsc_position_logp(q, DSC_SIDE_TARGET, t, &target, err);
+    if (!rc && laws)
+        rc = dsc_position_laws(&plan->laws, q, t, room, law, err);
+    if (greedy)
+        f->draft = exp(draft);
+    else if (alone)
+        f->ratio = exp(draft - target);
+    if (c == LEVELS && greedy)
+        laws_of_draws(f->draft, plan->laws.drafts, law);
+    else if (c == LEVELS && alone)
+        laws_of_draws(fmin(f->ratio, 1), 1, law);
+    return rc;
+}
+
+int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
+                        dsc_position_room *room, dsc_arena *arena, dsc_counts *counts,
+                        dsc_error *err)
+{
+    int64_t n = request->output.count;
+    void *mem, *law;
+    for (size_t c = 0; c < plan->count; c++) {
+        counts[c].requests++;
+        counts[c].output_tokens += n;
+        counts[c].output_context += n * request->prompt.count + n * (n - 1) / 2;
+    }
+    if (!n)
+        return DSC_OK;
+    int rc = dsc_arena_alloc(arena, &mem, plan->groups, sizeof(lane_walk), err);
+    lane_walk *w = mem;
+    if (!rc)
+        rc = dsc_arena_alloc(arena, &law, dsc_position_law_at(plan->laws.drafts + 1),
+                             sizeof(double), err);
+    for (size_t g = 0; g < plan->groups && !rc; g++)
+        rc = walk_init(&w[g], plan, &plan->group[g], n, arena, err);
+    for (int64_t t = 0; t + 1 < n && !rc; t++) {
+        facts f;
+        rc = look(plan, request, t, room, law, &f, err);
+        for (size_t g = 0; g < plan->groups && !rc; g++)
+            follow(&w[g], &plan->group[g], &f);
+    }
+    for (size_t g = 0; g < plan->groups && !rc; g++) {
+        add_expected(plan, &plan->group[g], &w[g], n, (double)request->prompt.count, counts);
+        if (plan->group[g].chance == LEVELS)
+            add_tree(plan, &plan->group[g], &w[g], n, counts);
+    }
+    return rc;
+}

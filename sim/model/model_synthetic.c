@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/model/model_synthetic.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int score(dsc_model *base, const dsc_draft *d, dsc_error *err)
+{
+    (void)err;
+    ((dsc_model_synthetic *)base)->draft = d;
+    return DSC_OK;
+}
+
+// What stands before the token after `node`: the committed text, or, when that ends in drafted
+// tokens, a copy of the last `reach`.
+static dsc_place place_after(dsc_model_synthetic *m, int32_t node)
+{
+    size_t length = m->prompt + (size_t)m->base.length, reach = m->language->reach, at = reach;
+    dsc_place place = {m->text, length, (int64_t)length, 0};
+    if (node < 0)
+        return place;
+    for (; node >= 0; node = m->draft->parent[node]) {
+        if (at > 0)
+            m->recent[--at] = m->draft->token[node];
+        place.depth++;
+    }
+    size_t committed = at < length ? at : length; // of them, in front of the drafted ones
+    if (committed)
+        memcpy(m->recent + at - committed, m->text + length - committed,
+               committed * sizeof *m->text);
+    place.recent = m->recent + at - committed;
+    place.count = reach - at + committed;
+    place.position += place.depth;
+    return place;
+}
+
+static int next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
+{
+    (void)err;
+    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
+    dsc_place at = place_after(m, node);
+    int32_t token = m->language->type->best(m->language, &at);
+    *out = (dsc_next){token, dsc_model_ends(base, at.depth, token)};
+    return DSC_OK;
+}
+
+// law^(1/temperature) over its sum; the largest becomes 1 first, so that nothing overflows.
+static void temper(double *law, size_t vocab, double temperature)
+{
+    double most = 0, sum = 0;
+    for (size_t x = 0; x < vocab; x++)
+        most = fmax(most, law[x]);
+    for (size_t x = 0; x < vocab; x++)
+        sum += law[x] = law[x] > 0 ? exp(log(law[x] / most) / temperature) : 0;
+    for (size_t x = 0; x < vocab; x++)
+        law[x] /= sum;
+}
+
+static int untempered(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    (void)err;
+    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
+    dsc_place at = place_after(m, node);
+    m->language->type->law(m->language, &at, out);
+    return DSC_OK;
+}
+
+static int law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    static const double certain = 1;
+    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
+    const dsc_language *l = m->language;
+    dsc_place at = place_after(m, node);
+    if (m->temperature == 0) {
+        m->best = l->type->best(l, &at);
+        *out = (dsc_dist){.vocab_size = l->vocab_size, .levels = 1};
+        out->level[0] = (dsc_dist_level){&m->best, &certain, NULL, 1, 0};
+        return DSC_OK;
+    }
+    l->type->law(l, &at, out);
+    if (m->temperature == 1)
+        return DSC_OK;
+    void *p = m->row;
+    int rc = dsc_grow(&p, &m->row_capacity, (size_t)l->vocab_size, sizeof *m->row, err);
+    m->row = p;
+    if (rc)
+        return rc;
+    dsc_dist_fill(out, m->row);
+    temper(m->row, (size_t)l->vocab_size, m->temperature);
+    *out = (dsc_dist){.vocab_size = l->vocab_size, .dense = m->row};
+    return DSC_OK;
+}
+
+static int append(dsc_model_synthetic *m, const int32_t *token, size_t n, dsc_error *err)
+{
+    size_t length = m->prompt + (size_t)m->base.length;
+    void *p = m->text;
+    int rc = dsc_grow(&p, &m->text_capacity, length + n, sizeof *m->text, err);
+    m->text = p;
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        if (token[i] < 0 || token[i] >= m->language->vocab_size)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId32, token[i],
+                            m->language->vocab_size);
+        m->text[length + i] = token[i];
+    }
+    return DSC_OK;
+}
+
+static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *err)
+{
+    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
+    bool ended = base->ended;
+    for (size_t i = 0; i < n; i++) {
+        if (ended)
+            return dsc_fail(err, DSC_ECHECK, "a token was emitted after the end of the output");
+        ended = dsc_model_ends(base, (int64_t)i, token[i]);
+    }
+    int rc = append(m, token, n, err);
+    if (rc)
+        return rc;
+    base->output = m->text + m->prompt;
+    base->length += (int64_t)n;
+    base->ended = ended;
+    return DSC_OK;
+}
+
+static const dsc_model_type type = {.name = "synthetic",
+                                    .score = score,
+                                    .next = next,
+                                    .law = law,
+                                    .untempered = untempered,
+                                    .commit = commit};
+
+int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *language,
+                              dsc_token_view prompt, int64_t limit, double temperature,
+                              dsc_error *err)
+{
+    if (!(temperature >= 0) || isinf(temperature))
+        return dsc_fail(err, DSC_EUSAGE, "temperature is %g; it is 0 or more", temperature);
+    m->language = language;
+    m->temperature = temperature;
+    m->draft = NULL;
+    m->prompt = 0;
+    m->base = (dsc_model){
+        .type = &type, .limit = limit, .end_token = language->end_token, .ended = limit <= 0};
+    void *p = m->recent; // one more than the reach: never a null pointer
+    int rc = dsc_grow(&p, &m->recent_capacity, language->reach + 1, sizeof *m->recent, err);
+    m->recent = p;
+    if (!rc)
+        rc = append(m, prompt.id, (size_t)prompt.count, err);
+    m->prompt = (size_t)prompt.count;
+    m->base.output = m->text ? m->text + m->prompt : NULL;
+    return rc;
+}
+
+void dsc_model_synthetic_fini(dsc_model_synthetic *m)
+{
+    free(m->text);
+    free(m->recent);
+    free(m->row);
+    *m = (dsc_model_synthetic){0};
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/model/model_trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+// Marks which nodes lie on the recorded path: the parent does, and the token is the recorded one.
+static int score(dsc_model *base, const dsc_draft *d, dsc_error *err)
+{
+    dsc_model_trace *m = (dsc_model_trace *)base;
+    void *p = m->depth;
+    int rc = dsc_grow(&p, &m->capacity, d->count, sizeof *m->depth, err);
+    m->depth = p;
+    for (size_t j = 0; j < d->count && !rc; j++) {
+        int32_t above = d->parent[j] < 0 ? 0 : m->depth[d->parent[j]];
+        int64_t at = base->length + above;
+        bool on_path = above >= 0 && at < m->recorded.count && m->recorded.id[at] == d->token[j];
+        m->depth[j] = on_path ? above + 1 : -1;
+    }
+    return rc;
+}
+
+// The output position that follows a node on the recorded path.
+static int position_after(dsc_model_trace *m, int32_t node, int64_t *at, dsc_error *err)
+{
+    *at = m->base.length + (node < 0 ? 0 : m->depth[node]);
+    if ((node < 0 || m->depth[node] >= 0) && *at < m->recorded.count)
+        return DSC_OK;
+    m->base.refused++;
+    return dsc_fail(err, DSC_EABSENT,
+                    "the recorded output does not say what follows this draft token");
+}
+
+static int next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
+{
+    dsc_model_trace *m = (dsc_model_trace *)base;
+    int64_t at;
+    int rc = position_after(m, node, &at, err);
+    if (!rc)
+        *out = (dsc_next){m->recorded.id[at], at + 1 == m->recorded.count};
+    return rc;
+}
+
+static int law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    dsc_model_trace *m = (dsc_model_trace *)base;
+    dsc_row row;
+    int64_t at;
+    int rc = position_after(m, node, &at, err);
+    if (rc)
+        return rc;
+    if (!m->vocab_size || !dsc_request_row(&m->request, m->side, at, &row)) {
+        base->refused++;
+        return dsc_fail(err, DSC_EABSENT,
+                        "no rows were recorded: the law at output position %" PRId64 " is unknown",
+                        at);
+    }
+    void *p = m->row;
+    rc = dsc_grow(&p, &m->row_capacity, (size_t)m->vocab_size, sizeof *m->row, err);
+    m->row = p;
+    if (rc)
+        return rc;
+    double unlisted = dsc_row_law(&row, m->vocab_size, m->row), sum = unlisted;
+    for (int32_t x = 0; x < m->vocab_size; x++)
+        sum += m->row[x];
+    for (int32_t x = 0; x < m->vocab_size; x++)
+        m->row[x] /= sum;
+    *out = (dsc_dist){.vocab_size = m->vocab_size, .dense = m->row, .unlisted = unlisted / sum};
+    return DSC_OK;
+}
+
+// The output is the recorded one or the method is not lossless on it: checked token by token.
+static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *err)
+{
+    dsc_model_trace *m = (dsc_model_trace *)base;
+    for (size_t j = 0; j < n; j++) {
+        int64_t at = base->length + (int64_t)j;
+        if (at >= m->recorded.count || token[j] != m->recorded.id[at])
+            return dsc_fail(err, DSC_ECHECK,
+                            "emitted token %d at output position %" PRId64
+                            " is not the recorded one",
+                            token[j], at);
+    }
+    base->length += (int64_t)n;
+    base->ended = base->length == m->recorded.count;
+    return DSC_OK;
+}
+
+static const dsc_model_type type = {
+    .name = "trace",
+    .on_path_only = true,
+    .score = score,
+    .next = next,
+    .law = law,
+    .commit = commit,
+};
+
+void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded)
+{
+    m->base = (dsc_model){.type = &type,
+                          .output = recorded.id,
+                          .limit = recorded.count,
+                          .end_token = -1,
+                          .ended = recorded.count == 0};
+    m->recorded = recorded;
+    m->vocab_size = 0;
+}
+
+void dsc_model_trace_begin_rows(dsc_model_trace *m, const dsc_request *request, dsc_model_side side,
+                                int32_t vocab_size)
+{
+    dsc_model_trace_begin(m, request->output);
+    m->request = *request;
+    m->side = side;
+    m->vocab_size = vocab_size;
+}
+
+// --- the draft ---------------------------------------------------------------------------------
+
+// A token of a rollout, or OTHER where there is none.
+static int32_t rollout_token(const dsc_model_trace *m, dsc_rollout_place place)
+{
+    const int64_t at = m->base.length + place.from;
+    const bool there = place.from >= 0 && place.wrote < m->rollout_length && at < m->recorded.count;
+    return there ? m->request.rollouts.draft[at * m->rollout_length + place.wrote]
+                 : DSC_TOKEN_OTHER;
+}
+
+static dsc_rollout_place place_of(const dsc_model_trace *m, int32_t node)
+{
+    static const dsc_rollout_place root = {0, 0};
+    return node < 0 ? root : m->place[node];
+}
+
+// To a draft model of its own it does not matter where a draft began: its rollout from a position
+// is what it writes behind any draft that is the output up to there.
+static int draft_score(dsc_model *base, const dsc_draft *d, dsc_error *err)
+{
+    static const dsc_rollout_place nowhere = {-1, 0};
+    dsc_model_trace *m = (dsc_model_trace *)base;
+    void *p = m->place;
+    int rc = score(base, d, err);
+    if (!rc)
+        rc = dsc_grow(&p, &m->place_capacity, d->count, sizeof *m->place, err);
+    m->place = p;
+    for (size_t j = 0; j < d->count && !rc; j++) {
+        const dsc_rollout_place above = place_of(m, d->parent[j]);
+        if (m->depth[j] >= 0 && m->head == 0)
+            m->place[j] = (dsc_rollout_place){m->depth[j], 0};
+        else if (d->token[j] >= 0 && rollout_token(m, above) == d->token[j])
+            m->place[j] = (dsc_rollout_place){above.from, above.wrote + 1};
+        else
+            m->place[j] = nowhere;
+    }
+    return rc;
+}
+
+// What is known of the draft model's candidates after a node.
+typedef struct candidates {
+    int64_t rank;        // of the output's token
+    int32_t token, best; // that token; the likeliest one if it is another, or OTHER
+} candidates;
+
+// `ranked`: the rank itself is asked for, not only whether it is 0.
+static int look(const dsc_model_trace *m, int32_t node, bool ranked, candidates *out,
+                dsc_error *err)
+{
+    const int64_t depth = node < 0 ? 0 : m->depth[node], start = m->base.length;
+    const int64_t at = start + depth;
+    const dsc_forced *f = &m->request.forced;
+    const int32_t *argmax = f->argmax[DSC_SIDE_DRAFT];
+    *out = (candidates){INT64_MAX, DSC_TOKEN_OTHER, rollout_token(m, place_of(m, node))};
+    if (depth < 0 || at >= m->recorded.count)
+        return DSC_OK;
+    out->token = m->recorded.id[at];
+    const bool same = depth == 0 || m->head == 0; // as if the draft had begun at `at`
+    if (same && argmax && out->best < 0)
+        out->best = argmax[at];
+    if (depth < m->rank_depth)
+        out->rank = f->draft_rank[start * m->rank_depth + depth];
+    else if (m->rank_depth && same)
+        out->rank = f->draft_rank[at * m->rank_depth];
+    else if (!ranked && out->best >= 0)
+        out->rank = out->best != out->token;
+    else if (!ranked && argmax && m->head != 1)
+        out->rank = argmax[at] != out->token;
+    else
+        return dsc_fail(err, DSC_EUSAGE,
+                        "output position %" PRId64 ": a draft is %" PRId64
+                        " tokens deep, ranks of the draft model are recorded %" PRId32
+                        " deep (draftscope live record or trace reduce with --rank-depth)",
+                        at, depth + 1, m->rank_depth);
+    if (out->best == out->token) // its rank says where it stands
+        out->best = DSC_TOKEN_OTHER;
+    return DSC_OK;
+}
+
+static int draft_next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
+{
+    candidates c;
+    int rc = look((dsc_model_trace *)base, node, false, &c, err);
+    *out = (dsc_next){c.rank ? c.best : c.token, false};
+    return rc;
+}
+
+static int draft_top(dsc_model *base, int32_t node, size_t k, int32_t *token, size_t *count,
+                     dsc_error *err)
+{
+    const dsc_model_trace *m = (const dsc_model_trace *)base;
+    candidates c;
+    int rc = look(m, node, true, &c, err);
+    *count = k < (size_t)m->tokens ? k : (size_t)m->tokens;
+    for (size_t i = 0; i < *count && !rc; i++)
+        token[i] = (int64_t)i == c.rank ? c.token : i ? DSC_TOKEN_OTHER : c.best;
+    return rc;
+}
+
+// Of a greedy run, which drew from laws of one token each.
+static int draft_law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    static const double certain = 1;
+    dsc_model_trace *m = (dsc_model_trace *)base;
+    dsc_next n;
+    int rc = draft_next(base, node, &n, err);
+    m->drawn = n.token;
+    *out = (dsc_dist){.vocab_size = m->tokens, .levels = 1};
+    out->level[0] = (dsc_dist_level){&m->drawn, &certain, NULL, 1, 0};
+    return rc;
+}
+
+static const dsc_model_type draft_type = {
+    .name = "recorded draft",
+    .on_path_only = true,
+    .score = draft_score,
+    .next = draft_next,
+    .law = draft_law,
+    .top = draft_top,
+    .commit = commit,
+};
+
+void dsc_model_trace_begin_draft(dsc_model_trace *m, const dsc_request *request,
+                                 const dsc_trace_info *info, const dsc_recorded_run *run)
+{
+    dsc_model_trace_begin(m, request->output);
+    m->base.type = &draft_type;
+    m->request = *request;
+    m->rank_depth = info->has_draft_rank ? info->rank_depth : 0;
+    m->rollout_length = info->has_rollout[DSC_SIDE_DRAFT] ? info->rollout_length : 0;
+    m->tokens = info->vocab_size;
+    m->head = run->head;
+}
+
+// An output that is shorter than it could have been was ended by its last token, whichever that is.
+void dsc_model_trace_set_ends(dsc_model_trace *m, const dsc_trace_info *info,
+                              const dsc_recorded_run *run)
+{
+    const int64_t n = m->recorded.count;
+    m->base.end_token = m->also_ends = info->eos_token;
+    m->base.more_ends = &m->also_ends;
+    m->base.more = info->eos_token >= 0;
+    if (n && run->max_tokens > n) {
+        m->base.limit = run->max_tokens;
+        m->base.end_token = m->recorded.id[n - 1];
+    }
+}
+
+void dsc_model_trace_fini(dsc_model_trace *m)
+{
+    free(m->depth);
+    free(m->place);
+    free(m->row);
+    *m = (dsc_model_trace){0};
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/model/synth.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "sim/model/workload.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// What one of the models said along the output of a request.
+typedef struct record {
+    dsc_model_synthetic model;
+    double *law;     // [vocab_size] at the position being written
+    int32_t *argmax; // [positions]
+    float *entropy;  // [positions] nats
+    float *logp;     // [positions] of the output's tokens
+    float *tail;     // [positions] of listed rows
+    int64_t *offset; // [positions + 1] of listed rows
+    int32_t *token;  // listed tokens
+    float *row;      // ln of their probabilities, or dense rows
+    size_t argmax_capacity, entropy_capacity, logp_capacity, tail_capacity, offset_capacity,
+        token_capacity, row_capacity;
+    size_t listed;
+} record;
+
+typedef struct synthesis {
+    const dsc_synth *o;
+    record record[DSC_SIDES]; // the draft's is unused without one
+    bool has[DSC_SIDES];
+    dsc_rows_kind kind;
+    int32_t *top;   // [rows] tokens of the row being written, likeliest first
+    double *top_p;  // [rows]
+    dsc_draft none; // every token is a step of its own
+    dsc_dist law;   // the target's, at the position being written
+} synthesis;
+
+// ln p for a column: -inf allowed; rounding may have put a sum above 1.
+static float log_mass(double p)
+{
+    return (float)log(fmin(p, 1));
+}
+
+// --- a position --------------------------------------------------------------------------------
+
+static int grow_position(record *r, int64_t position, dsc_error *err)
+{
+    size_t need = (size_t)position + 1;
+    void *argmax = r->argmax, *entropy = r->entropy, *logp = r->logp, *tail = r->tail,
+         *offset = r->offset;
+    int rc = dsc_grow(&argmax, &r->argmax_capacity, need, sizeof *r->argmax, err);
+    if (!rc)
+        rc = dsc_grow(&entropy, &r->entropy_capacity, need, sizeof *r->entropy, err);
+    if (!rc)
+        rc = dsc_grow(&logp, &r->logp_capacity, need, sizeof *r->logp, err);
+    if (!rc)
+        rc = dsc_grow(&tail, &r->tail_capacity, need, sizeof *r->tail, err);
+    if (!rc)
+        rc = dsc_grow(&offset, &r->offset_capacity, need + 1, sizeof *r->offset, err);
+    r->argmax = argmax;
+    r->entropy = entropy;
+    r->logp = logp;
+    r->tail = tail;
+    r->offset = offset;
+    return rc;
+}
+
+static int grow_row(record *r, size_t need, dsc_error *err)
+{
+    void *token = r->token, *row = r->row;
+    int rc = dsc_grow(&token, &r->token_capacity, need, sizeof *r->token, err);
+    if (!rc)
+        rc = dsc_grow(&row, &r->row_capacity, need, sizeof *r->row, err);
+    r->token = token;
+    r->row = row;
+    return rc;
+}
+
+// Logarithms are what this costs, and the tokens that never occurred all have one probability.
+static void describe(record *r, int32_t vocab, int64_t position)
+{
+    int32_t best = 0;
+    double entropy = 0, last = 0, term = 0;
+    for (int32_t x = 0; x < vocab; x++) {
+        double p = r->law[x];
+        if (p != last)
+            term = p > 0 ? p * log(p) : 0;
+        last = p;
+        entropy -= term;
+        if (p > r->law[best])
+            best = x;
+    }
+    r->argmax[position] = best;
+    r->entropy[position] = (float)fmax(entropy, 0);
+}
+
+// The likeliest tokens of law[vocab] that have a probability, likeliest first, of equals the lowest
+// id first; returns how many, and in *tail the mass of the others.
+static size_t find_top(const double *law, int32_t vocab, int32_t *top, double *top_p, size_t most,
+                       double *tail)
+{
+    size_t n = 0;
+    *tail = 0;
+    for (int32_t x = 0; x < vocab; x++) {
+        if (!(law[x] > 0))
+            continue;
+        if (n == most && !(law[x] > top_p[n - 1])) {
+            *tail += law[x];
+            continue;
+        }
+        if (n == most)
+            *tail += top_p[--n];
+        size_t i = n++;
+        for (; i > 0 && top_p[i - 1] < law[x]; i--) {
+            top_p[i] = top_p[i - 1];
+            top[i] = top[i - 1];
+        }
+        top_p[i] = law[x];
+        top[i] = x;
+    }
+    return n;
+}
+
+static int add_row(synthesis *s, record *r, int64_t position, dsc_error *err)
+{
+    int32_t vocab = s->o->target->vocab_size;
+    size_t n = (size_t)vocab;
+    double tail = 0;
+    if (s->kind == DSC_ROWS_LISTED)
+        n = find_top(r->law, vocab, s->top, s->top_p, (size_t)s->o->rows, &tail);
+    int rc = grow_row(r, r->listed + n, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        bool dense = s->kind == DSC_ROWS_DENSE;
+        r->token[r->listed + i] = dense ? (int32_t)i : s->top[i];
+        r->row[r->listed + i] = log_mass(dense ? r->law[i] : s->top_p[i]);
+    }
+    r->tail[position] = log_mass(tail);
+    r->listed += n;
+    r->offset[position + 1] = (int64_t)r->listed;
+    return DSC_OK;
+}
+
+// Asks both models for the law at the position and writes down what does not depend on the token.
+static int look(synthesis *s, int64_t position, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int side = 0; side < DSC_SIDES && !rc; side++) {
+        record *r = &s->record[side];
+        if (!s->has[side])
+            continue;
+        rc = r->model.base.type->score(&r->model.base, &s->none, err);
+        if (!rc) // the target comes last
+            rc = r->model.base.type->law(&r->model.base, -1, &s->law, err);
+        if (!rc)
+            rc = grow_position(r, position, err);
+        if (rc)
+            return rc;
+        dsc_dist_fill(&s->law, r->law);
+        describe(r, s->law.vocab_size, position);
+        if (s->kind != DSC_ROWS_NONE)
+            rc = add_row(s, r, position, err);
+    }
+    return rc;
+}
+
+// --- a request ---------------------------------------------------------------------------------
+
+static int begin(synthesis *s, int64_t request, dsc_token_view *prompt, dsc_error *err)
+{
+    const dsc_synth *o = s->o;
+    int rc = dsc_workload_prompt(o->target, request, o->prompt_tokens, prompt, err);
+    for (int side = 0; side < DSC_SIDES && !rc; side++) {
+        record *r = &s->record[side];
+        if (!s->has[side])
+            continue;
+        rc = dsc_model_synthetic_begin(&r->model, side == DSC_SIDE_TARGET ? o->target : o->draft,
+                                       *prompt, o->max_tokens, o->temperature, err);
+        r->listed = 0;
+        if (!rc)
+            rc = grow_position(r, 0, err);
+        if (!rc)
+            r->offset[0] = 0;
+    }
+    return rc;
+}
+
+// Draws the next token of the output.
+static int emit(synthesis *s, int64_t request, dsc_error *err)
+{
+    dsc_model *target = &s->record[DSC_SIDE_TARGET].model.base;
+    int64_t position = target->length;
+    int rc = look(s, position, err);
+    if (rc)
+        return rc;
+    double u = dsc_rng_uniform(s->o->seed, (uint64_t)request, (uint32_t)position, DSC_RNG_OUTPUT);
+    int32_t token = dsc_dist_sample(&s->law, u);
+    for (int side = 0; side < DSC_SIDES && !rc; side++) {
+        record *r = &s->record[side];
+        if (!s->has[side])
+            continue;
+        r->logp[position] = log_mass(r->law[token]);
+        rc = r->model.base.type->commit(&r->model.base, &token, 1, err);
+    }
+    return rc;
+}
+
+static dsc_rows rows_of(const synthesis *s, const record *r)
+{
+    if (s->kind == DSC_ROWS_NONE)
+        return (dsc_rows){0};
+    return (dsc_rows){.kind = s->kind,
+                      .offset = r->offset,
+                      .token = r->token,
+                      .logp = r->row,
+                      .tail = r->tail,
+                      .vocab_size = s->o->target->vocab_size};
+}
+
+static int write_request(synthesis *s, dsc_trace_writer *w, int64_t request, dsc_token_view prompt,
+                         dsc_error *err)
+{
+    const record *target = &s->record[DSC_SIDE_TARGET];
+    char id[32];
+    int n = snprintf(id, sizeof id, "%" PRId64, request);
+    dsc_request_input q = {
+        .id = {id, n},
+        .prompt = prompt,
+        .output = {target->model.base.output, target->model.base.length},
+        .target_logp = target->logp,
+        .draft_logp = s->record[DSC_SIDE_DRAFT].logp,
+    };
+    for (int side = 0; side < DSC_SIDES; side++) {
+        const record *r = &s->record[side];
+        if (!s->has[side])
+            continue;
+        q.rows[side] = rows_of(s, r);
+        q.forced.argmax[side] = r->argmax;
+        q.forced.entropy[side] = r->entropy;
+    }
+    return dsc_trace_writer_add(w, &q, err);
+}
+
+// --- all of them -------------------------------------------------------------------------------
+
+static int check(const dsc_synth *o, dsc_error *err)
+{
+    if (o->draft && o->draft->vocab_size != o->target->vocab_size)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the vocabularies differ: %" PRId32 " tokens of the target, %" PRId32
+                        " of the draft",
+                        o->target->vocab_size, o->draft->vocab_size);
+    if (o->requests < 1 || o->max_tokens < 1 || o->max_tokens > INT32_MAX || o->prompt_tokens < 1 ||
+        o->rows < 0)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "requests, tokens of a prompt and of an output are 1 or more, rows are not "
+                        "negative");
+    return DSC_OK;
+}
+
+static int init(synthesis *s, dsc_error *err)
+{
+    size_t vocab = (size_t)s->o->target->vocab_size;
+    size_t rows = s->kind == DSC_ROWS_LISTED ? (size_t)s->o->rows : 0;
+    int rc = dsc_alloc((void **)&s->top, rows, sizeof *s->top, err);
+    if (!rc)
+        rc = dsc_alloc((void **)&s->top_p, rows, sizeof *s->top_p, err);
+    for (int side = 0; side < DSC_SIDES && !rc; side++)
+        rc = dsc_alloc((void **)&s->record[side].law, vocab, sizeof(double), err);
+    return rc;
+}
+
+static void fini(synthesis *s)
+{
+    for (int side = 0; side < DSC_SIDES; side++) {
+        record *r = &s->record[side];
+        dsc_model_synthetic_fini(&r->model);
+        free(r->law);
+        free(r->argmax);
+        free(r->entropy);
+        free(r->logp);
+        free(r->tail);
+        free(r->offset);
+        free(r->token);
+        free(r->row);
+    }
+    free(s->top);
+    free(s->top_p);
+}
+
+static int open_writer(const synthesis *s, dsc_trace_writer **w, const char *path, dsc_error *err)
+{
+    const dsc_language *target = s->o->target;
+    dsc_trace_info info = {
+        .tokenizer_name = target->tokenizer_name ? target->tokenizer_name : "none",
+        .vocab_size = target->vocab_size,
+        .eos_token = target->end_token,
+        .has_target_logp = true,
+        .has_draft_logp = s->has[DSC_SIDE_DRAFT],
+        .format = "synth",
+        .provenance = (char *)s->o->provenance,
+    };
+    for (int side = 0; side < DSC_SIDES; side++) {
+        info.rows[side] = s->has[side] ? s->kind : DSC_ROWS_NONE;
+        info.has_argmax[side] = info.has_entropy[side] = s->has[side];
+    }
+    if (target->tokenizer_sha256)
+        snprintf(info.tokenizer_sha256, sizeof info.tokenizer_sha256, "%s",
+                 target->tokenizer_sha256);
+    return dsc_trace_writer_open(w, path, &info, s->o->force, 0, err);
+}
+
+static int run(synthesis *s, dsc_trace_writer *w, dsc_error *err)
+{
+    const dsc_synth *o = s->o;
+    int rc = DSC_OK;
+    for (int64_t request = 0; request < o->requests && !rc; request++) {
+        dsc_token_view prompt;
+        rc = begin(s, request, &prompt, err);
+        while (!rc && !s->record[DSC_SIDE_TARGET].model.base.ended)
+            rc = emit(s, request, err);
+        if (!rc)
+            rc = write_request(s, w, request, prompt, err);
+        if (!rc && o->progress && o->progress(o->user, request + 1, o->requests))
+            rc = dsc_fail(err, DSC_EINTERRUPT,
+                          "interrupted after %" PRId64 " requests: nothing was written",
+                          request + 1);
+    }
+    return rc;
+}
+
+int dsc_synthesize(const dsc_synth *o, const char *path, dsc_error *err)
+{
+    synthesis s = {.o = o, .has = {[DSC_SIDE_DRAFT] = o->draft != NULL, [DSC_SIDE_TARGET] = true}};
+    dsc_trace_writer *w = NULL;
+    int rc = check(o, err);
+    if (rc)
+        return rc;
+    s.kind = o->rows == 0                       ? DSC_ROWS_NONE
+             : o->rows >= o->target->vocab_size ? DSC_ROWS_DENSE
+                                                : DSC_ROWS_LISTED;
+    rc = init(&s, err);
+    if (!rc)
+        rc = open_writer(&s, &w, path, err);
+    if (!rc)
+        rc = run(&s, w, err);
+    if (!rc) {
+        rc = dsc_trace_writer_commit(w, NULL, err);
+        w = NULL; // freed, also on failure
+    }
+    dsc_trace_writer_abort(w);
+    fini(&s);
+    return rc;
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/run/run.h"
+
+#include "sim/expect/expect.h"
+#include "sim/expect/expect_rule.h"
+#include "sim/loop.h"
+#include "sim/model/model_trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_thread_num(void)
+{
+    return 0;
+}
+#endif
+
+enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
+
+// One thread's scratch.
+typedef struct worker {
+    dsc_arena arena;
+    dsc_loop loop;
+    dsc_model_trace recorded, offered; // the target, the draft model
+    dsc_model_synthetic target, draft, middle;
+    dsc_position_room room;
+    dsc_results results;
+    dsc_error error;
+    int64_t failed; // index of the request that failed, or -1
+} worker;
+
+typedef struct job {
+    const dsc_config *config;
+    size_t count;
+    const dsc_run_options *options;
+    const dsc_verifier_type *rule;
+    const dsc_workload *workload; // NULL: none
+    const dsc_trace_info *info;   // NULL: no trace
+    dsc_draft_law law;            // of the loop
+    dsc_plan plan;                // when `expect`
+    dsc_rule_plan rule_plan;      // when `expected`
+    bool expect;                  // a walk over what would be drafted
+    bool expected;                // expectations
+    bool recorded_draft;          // the loop's draft model is what the trace says of it
+    dsc_recorded_run origin;      // of the trace, then
+    int64_t first, end;           // requests
+    int64_t longest_output;       // tokens
+    worker *worker;               // [threads]
+    dsc_carry *carry;             // [count] NULL: requests are independent
+    dsc_results single; // [requests][count] of each request of a chunk, when that is asked for
+                        // or sums depend on their order
+} job;
+
+static int64_t most_accepted(const job *j, size_t c)
+{
+    int64_t limit = dsc_config_limit(&j->config[c]);
+    int64_t room = j->longest_output > 0 ? j->longest_output - 1 : 0;
+    return limit < room ? limit : room;
+}
+
+static int64_t widest(const job *j, size_t c)
+{
+    return j->options->widths && !j->expect && !j->expected ? dsc_config_width(&j->config[c]) : 0;
+}
+
+static int64_t overlap_length(const job *j, size_t c)
+{
+    return j->config[c].drafter->overlaps && !j->expect && !j->expected
+               ? dsc_config_width(&j->config[c])
+               : 0;
+}
+
+// Cells of the histograms of configuration c.
+static int64_t cells(const job *j, size_t c)
+{
+    int64_t n = overlap_length(j, c);
+    return most_accepted(j, c) + 1 + widest(j, c) + n * n;
+}
+
+// A histogram for each expectation: room as for its counts.
+static int expected_init(dsc_results *r, size_t histograms, dsc_error *err)
+{
+    void *mem;
+    size_t all = r->count * sizeof *r->expected + histograms * sizeof(double);
+    int rc = dsc_alloc(&mem, all, 1, err);
+    r->expected = mem;
+    double *next = (double *)(r->expected + r->count);
+    for (size_t i = 0; i < r->count && !rc; i++) {
+        r->expected[i].histogram = next;
+        next += r->counts[i].histogram_length;
+        r->counts[i].expected = &r->expected[i];
+    }
+    return rc;
+}
+
+// Zero counts for all configurations, so many times one after the other.
+static int results_init(dsc_results *r, const job *j, size_t times, dsc_error *err)
+{
+    void *counts, *histograms;
+    size_t total = 0, count = times * j->count;
+    *r = (dsc_results){.count = count};
+    for (size_t c = 0; c < count; c++)
+        total += (size_t)cells(j, c % j->count);
+    int rc = dsc_alloc(&counts, count, sizeof *r->counts, err);
+    r->counts = counts;
+    if (rc)
+        return rc;
+    rc = dsc_alloc(&histograms, total, sizeof *r->histograms, err);
+    r->histograms = histograms;
+    if (rc)
+        return rc;
+    int64_t *next = r->histograms;
+    for (size_t c = 0; c < count; c++) {
+        dsc_counts *x = &r->counts[c];
+        size_t as = c % j->count;
+        *x = dsc_counts_zero(next, most_accepted(j, as));
+        next += x->histogram_length;
+        x->width_length = widest(j, as);
+        x->width = x->width_length ? next : NULL; // zero, as allocated
+        next += x->width_length;
+        x->overlap_length = overlap_length(j, as);
+        x->overlap = x->overlap_length ? next : NULL;
+        next += x->overlap_length * x->overlap_length;
+    }
+    return j->expected ? expected_init(r, total, err) : DSC_OK;
+}
+
+void dsc_results_fini(dsc_results *r)
+{
+    free(r->counts);
+    free(r->histograms);
+    free(r->expected);
+    *r = (dsc_results){0};
+}
+
+// Begins the models of a request.
+static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_models *m,
+                        dsc_error *err)
+{
+    static const dsc_workload none = {0};
+    const dsc_workload *l = j->workload ? j->workload : &none;
+    int64_t limit = l->target ? l->max_tokens : q->output.count;
+    *m = (dsc_models){.target = &w->recorded.base};
+    int rc = DSC_OK;
+    if (l->target) {
+        rc =
+            dsc_model_synthetic_begin(&w->target, l->target, q->prompt, limit, l->temperature, err);
+        m->target = &w->target.base;
+    } else {
+        dsc_model_trace_begin(&w->recorded, q->output);
+    }
+    if (j->recorded_draft) {
+        dsc_model_trace_set_ends(&w->recorded, j->info, &j->origin);
+        dsc_model_trace_begin_draft(&w->offered, q, j->info, &j->origin);
+        m->draft = &w->offered.base;
+    }
+    bool knows = l->target && j->config[0].drafter->sees_output;
+    const dsc_language *draft = knows ? l->target : l->draft;
+    if (draft && !rc) {
+        rc = dsc_model_synthetic_begin(&w->draft, draft, q->prompt, limit, l->temperature, err);
+        m->draft = &w->draft.base;
+    }
+    if (l->middle && !rc) {
+        rc =
+            dsc_model_synthetic_begin(&w->middle, l->middle, q->prompt, limit, l->temperature, err);
+        m->middle = &w->middle.base;
+    }
+    return rc;
+}
+
+static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts *counts,
+                       dsc_error *err)
+{
+    if (q->output.count > j->longest_output)
+        return dsc_fail(err, DSC_EINPUT,
+                        "an output of %" PRId64 " tokens, the manifest says at most %" PRId64,
+                        q->output.count, j->longest_output);
+    dsc_arena_reset(&w->arena);
+    if (j->expected)
+        return dsc_expect_rule_run(&j->rule_plan, q, &w->room, &w->arena, counts, err);
+    if (j->expect)
+        return dsc_expect_run(&j->plan, q, j->options->seed, &w->arena, counts, err);
+    int rc = DSC_OK;
+    for (size_t c = 0; c < j->count && !rc; c++) {
+        dsc_models models;
+        dsc_arena_reset(&w->arena);
+        rc = begin_models(j, w, q, &models, err);
+        dsc_loop_input in = {.config = &j->config[c],
+                             .rule = j->rule,
+                             .law = j->law,
+                             .models = &models,
+                             .request = q,
+                             .seed = j->options->seed,
+                             .arena = &w->arena,
+                             .carry = j->carry ? &j->carry[c] : NULL,
+                             .step = q->index == j->options->watched ? j->options->step : NULL,
+                             .user = j->options->user};
+        if (!rc)
+            rc = dsc_loop_run(&w->loop, &in, &counts[c], err);
+    }
+    return rc;
+}
+
+// Request i of the shard, or the i-th to come of the workload when there is no shard.
+static int fetch(const job *j, const dsc_shard *shard, int64_t i, dsc_request *q, dsc_error *err)
+{
+    if (shard) {
+        dsc_shard_request(shard, i, q);
+        return DSC_OK;
+    }
+    int64_t r = j->workload->order ? j->workload->order[i] : i;
+    *q = (dsc_request){.index = r};
+    return dsc_workload_prompt(j->workload->target, r, j->workload->prompt_tokens, &q->prompt, err);
+}
+
+static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64_t end)
+{
+    int threads = j->carry ? 1 : j->options->threads;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+    for (int64_t i = first; i < end; i++) {
+        worker *w = &j->worker[omp_get_thread_num()];
+        if (w->failed >= 0)
+            continue;
+        dsc_request q;
+        dsc_counts *own =
+            j->single.counts ? &j->single.counts[(size_t)(i - first) * j->count] : NULL;
+        for (size_t c = 0; own && c < j->count; c++)
+            dsc_counts_clear(&own[c]);
+        if (fetch(j, shard, i, &q, &w->error) ||
+            run_request(j, w, &q, own ? own : w->results.counts, &w->error))
+            w->failed = q.index;
+    }
+}
+
+// The failure of the earliest request, whichever thread met it.
+static int first_failure(const job *j, dsc_error *err)
+{
+    const worker *worst = NULL;
+    for (int t = 0; t < j->options->threads; t++) {
+        const worker *w = &j->worker[t];
+        if (w->failed >= 0 && (!worst || w->failed < worst->failed))
+            worst = w;
+    }
+    if (!worst)
+        return DSC_OK;
+    return dsc_fail(err, worst->error.status, "request %" PRId64 ": %.900s", worst->failed,
+                    worst->error.message);
+}
+
+// Requests from `first` on, before n, that make a chunk: enough work to share, short enough to stop
+// between.
+static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, int64_t n,
+                         int64_t *tokens)
+{
+    int64_t end = first;
+    int64_t most = j->single.counts ? (int64_t)(j->single.count / j->count) : CHUNK_REQUESTS;
+    *tokens = 0;
+    while (end < n && end - first < most && *tokens < CHUNK_TOKENS) {
+        dsc_request q = {0};
+        if (shard)
+            dsc_shard_request(shard, end, &q);
+        end++;
+        *tokens += shard ? q.output.count : j->workload->max_tokens;
+    }
+    return end;
+}
+
+// Requests [begin, n) of the shard.
+static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_t n, int64_t *done,
+                     int64_t total, dsc_error *err)
+{
+    const dsc_run_options *o = j->options;
+    int rc = DSC_OK;
+    for (int64_t first = begin, end; first < n && !rc; first = end) {
+        int64_t tokens;
+        end = chunk_end(j, shard, first, n, &tokens);
+        run_chunk(j, shard, first, end);
+        rc = first_failure(j, err);
+        for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
+            const dsc_counts *own = &j->single.counts[(size_t)(i - first) * j->count];
+            dsc_request q;
+            for (size_t c = 0; c < j->count; c++) // in this order, whatever the threads did
+                dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
+            rc = o->request ? fetch(j, shard, i, &q, err) : DSC_OK;
+            if (!rc && o->request)
+                rc = o->request(o->user, &q, own, err);
+        }
+        *done += tokens;
+        if (!rc && o->progress && o->progress(o->user, *done, total))
+            rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    }
+    return rc;
+}
+
+// Whether a walk over a recorded output is all there is to it. A draft that is certain, given the
+// tokens before it, goes on under a lossless rule exactly while it says what the target said.
+static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
+{
+    return drafter->spans && (rule->greedy || (rule->lossless && rule->laws & DSC_DRAFT_CHOSEN &&
+                                               !(drafter->laws & ~(unsigned)DSC_DRAFT_CHOSEN)));
+}
+
+// Whether a recorded draft model stands in for one: greedily, and only what was recorded.
+static int find_recorded_draft(job *j, dsc_error *err)
+{
+    const dsc_drafter_type *d = j->config[0].drafter;
+    const dsc_trace_info *info = j->info;
+    if (!info || !d->needs_draft || d->needs_middle || d->asks_target || !j->rule->greedy ||
+        !(info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]))
+        return DSC_OK;
+    j->recorded_draft = true;
+    j->origin = dsc_trace_recorded_run(info);
+    for (size_t c = 0; c < j->count && d->branches && d->laws & DSC_DRAFT_CHOSEN; c++) {
+        const int64_t deep = dsc_config_limit(&j->config[c]);
+        if (!info->has_draft_rank)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "method %s needs column draft_rank of the trace (draftscope live "
+                            "record, or trace reduce of rows)",
+                            d->name);
+        if (deep > info->rank_depth && j->origin.head)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "method %s: a tree of %" PRId64 " levels, ranks of the draft model are "
+                            "recorded %" PRId32 " deep (draftscope live record or trace reduce "
+                            "with --rank-depth %" PRId64 ")",
+                            d->name, deep, info->rank_depth, deep);
+    }
+    return DSC_OK;
+}
+
+// Whether a method that draws drew the draft model's likeliest tokens, because the run that was
+// recorded was greedy: these are known.
+static bool drew_likeliest(const job *j)
+{
+    const dsc_drafter_type *d = j->config[0].drafter;
+    const dsc_trace_info *info = j->info;
+    return info && d->laws & DSC_DRAFT_IID && !(d->laws & DSC_DRAFT_CHOSEN) && j->rule->greedy &&
+           (info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]) &&
+           dsc_trace_recorded_run(info).temperature == 0;
+}
+
+// Which engine, and how it drafts.
+static int choose_engine(job *j, dsc_error *err)
+{
+    const dsc_drafter_type *drafter = j->config[0].drafter;
+    const dsc_workload *l = j->workload;
+    bool recorded = !(l && l->target), loop = j->options->engine == DSC_ENGINE_LOOP;
+    bool walk = recorded && walks(drafter, j->rule);
+    bool likeliest = recorded && !(l && l->draft) && drew_likeliest(j);
+    bool sum = recorded && !(l && l->draft) && dsc_rule_replays(drafter, j->rule) &&
+               (!likeliest || j->options->engine == DSC_ENGINE_EXPECT);
+    if (j->options->engine == DSC_ENGINE_EXPECT && !walk && !sum)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s with rule %s has no exact replay here: run it with the loop",
+                        drafter->name, j->rule->name);
+    if (j->options->engine == DSC_ENGINE_EXPECT && walk && j->options->widths)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the exact replay adds up the tokens of all calls, and this cost is not "
+                        "linear in them: run it with the loop");
+    loop |= j->options->step != NULL;
+    j->expect = walk && !loop && !j->options->widths;
+    j->expected = sum && !j->expect && !loop;
+    if (j->expected)
+        return dsc_rule_plan_init(&j->rule_plan, j->config, j->count, j->rule, j->info, err);
+    if (j->expect)
+        return DSC_OK;
+    int rc = recorded && !(l && l->draft) ? find_recorded_draft(j, err) : DSC_OK;
+    const dsc_fit fit = {.draft = (l && l->draft) || j->recorded_draft,
+                         .middle = l && l->middle,
+                         .laws = l && l->target,
+                         .off_path = l && l->target,
+                         .ranks_only = j->recorded_draft,
+                         .drew_likeliest = likeliest};
+    return rc ? rc : dsc_pair_law(&j->law, drafter, j->rule, &fit, err);
+}
+
+static void say_why(const job *j, dsc_engine_choice *out)
+{
+    const char *why = j->expect ? "what is drafted depends on the output alone"
+                      : j->workload && j->workload->target ? "a model writes the output"
+                      : j->recorded_draft ? "the draft model answers with its recorded ranks"
+                      : j->options->widths
+                          ? "the cost is not linear in the tokens of a call: each is counted"
+                          : "step by step, as asked or as needed";
+    out->engine = j->expect || j->expected ? DSC_ENGINE_EXPECT : DSC_ENGINE_LOOP;
+    out->expected = j->expected;
+    out->recorded = j->recorded_draft;
+    snprintf(out->reads, sizeof out->reads, "%s",
+             j->expected ? dsc_rule_plan_reads(&j->rule_plan) : "");
+    if (j->expected)
+        snprintf(out->why, sizeof out->why, "expectations given the recorded output, from %s",
+                 dsc_rule_plan_reads(&j->rule_plan));
+    else
+        snprintf(out->why, sizeof out->why, "%s", why);
+}
+
+// Room for what requests leave to the next ones, if they do.
+static int carry_init(job *j, dsc_error *err)
+{
+    bool any = false;
+    for (size_t c = 0; c < j->count; c++)
+        any |= j->config[c].drafter->carries && j->config[c].drafter->carries(&j->config[c]);
+    void *carry = NULL;
+    int rc = any ? dsc_alloc(&carry, j->count, sizeof *j->carry, err) : DSC_OK;
+    j->carry = carry;
+    return rc;
+}
+
+static int job_init(job *j, dsc_error *err)
+{
+    void *workers;
+    int rc = choose_engine(j, err);
+    if (!rc)
+        rc = carry_init(j, err);
+    if (rc)
+        return rc;
+    rc = j->expect ? dsc_plan_init(&j->plan, j->config, j->count, err) : DSC_OK;
+    if (rc)
+        return rc;
+    rc = dsc_alloc(&workers, (size_t)j->options->threads, sizeof *j->worker, err);
+    j->worker = workers;
+    for (int t = 0; t < j->options->threads && !rc; t++) {
+        j->worker[t].failed = -1;
+        rc = results_init(&j->worker[t].results, j, 1, err);
+    }
+    if (!rc && (j->options->request || j->expected)) {
+        // Long drafts have long histograms: fewer requests at a time bound their memory.
+        int64_t all = 0;
+        for (size_t c = 0; c < j->count; c++)
+            all += cells(j, c);
+        int64_t fit = CHUNK_CELLS / all;
+        fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
+        rc = results_init(&j->single, j, (size_t)fit, err);
+    }
+    return rc;
+}
+
+static void job_fini(job *j)
+{
+    for (int t = 0; j->worker && t < j->options->threads; t++) {
+        worker *w = &j->worker[t];
+        dsc_arena_fini(&w->arena);
+        dsc_loop_fini(&w->loop);
+        dsc_model_trace_fini(&w->recorded);
+        dsc_model_trace_fini(&w->offered);
+        dsc_model_synthetic_fini(&w->target);
+        dsc_model_synthetic_fini(&w->draft);
+        dsc_model_synthetic_fini(&w->middle);
+        dsc_position_room_fini(&w->room);
+        dsc_results_fini(&w->results);
+    }
+    for (size_t c = 0; j->carry && c < j->count; c++)
+        dsc_arena_fini(&j->carry[c].arena);
+    free(j->carry);
+    free(j->worker);
+    dsc_plan_fini(&j->plan);
+    dsc_rule_plan_fini(&j->rule_plan);
+    dsc_results_fini(&j->single);
+}
+
+static int run_all(job *j, const dsc_trace *trace, dsc_error *err)
+{
+    int64_t done = 0;
+    if (!trace)
+        return run_shard(j, NULL, j->first, j->end, &done,
+                         j->workload->requests * j->workload->max_tokens, err);
+    int rc = DSC_OK;
+    for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc; s++) {
+        dsc_shard *shard;
+        int64_t base = dsc_trace_first_request(trace, s), n = dsc_trace_first_request(trace, s + 1);
+        if (n <= j->first || base >= j->end)
+            continue;
+        rc = dsc_shard_open(&shard, trace, s, err);
+        if (!rc)
+            rc = run_shard(j, shard, j->first > base ? j->first - base : 0,
+                           (j->end < n ? j->end : n) - base, &done,
+                           dsc_trace_get_info(trace)->output_tokens, err);
+        dsc_shard_close(shard);
+    }
+    return rc;
+}
+
+static job make_job(const dsc_trace *trace, const dsc_config *config, size_t count,
+                    const dsc_run_options *options)
+{
+    const dsc_trace_info *info = trace ? dsc_trace_get_info(trace) : NULL;
+    const dsc_workload *l = options->workload;
+    return (job){.config = config,
+                 .count = count,
+                 .options = options,
+                 .rule = options->rule ? options->rule : &dsc_verifier_greedy,
+                 .workload = l,
+                 .info = info,
+                 .first = options->first_request,
+                 .end = options->end_request ? options->end_request
+                        : info               ? info->requests
+                                             : l->requests,
+                 .longest_output = info ? info->max_output_tokens : l->max_tokens};
+}
+
+int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
+                   const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err)
+{
+    job j = make_job(trace, config, count, options);
+    int rc = choose_engine(&j, err);
+    if (!rc)
+        say_why(&j, out);
+    dsc_rule_plan_fini(&j.rule_plan);
+    return rc;
+}
+
+int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
+            const dsc_run_options *options, dsc_results *out, dsc_error *err)
+{
+    const dsc_trace_info *info = trace ? dsc_trace_get_info(trace) : NULL;
+    const dsc_workload *l = options->workload;
+    job j = make_job(trace, config, count, options);
+    *out = (dsc_results){0};
+    int rc = l ? dsc_workload_check(l, info ? info->vocab_size : 0, err) : DSC_OK;
+    if (!rc)
+        rc = job_init(&j, err);
+    if (!rc)
+        rc = run_all(&j, trace, err);
+    if (!rc)
+        rc = results_init(out, &j, 1, err);
+    for (int t = 0; t < options->threads && !rc; t++)
+        for (size_t c = 0; c < count; c++)
+            dsc_counts_add(&out->counts[c], &j.worker[t].results.counts[c]);
+    if (rc)
+        dsc_results_fini(out);
+    job_fini(&j);
+    return rc;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/run/timeline.h"
+
+#include <math.h>
+
+dsc_timeline_step dsc_timeline_place(double start_s, bool overlaps, double draft_s, double target_s)
+{
+    dsc_timeline_step s = {.start_s = start_s, .draft_end_s = start_s + draft_s};
+    s.target_start_s = overlaps ? start_s : s.draft_end_s;
+    s.target_end_s = s.target_start_s + target_s;
+    s.end_s = fmax(s.draft_end_s, s.target_end_s);
+    return s;
+}
+
+static const dsc_column columns[] = {
+    {"lane", DSC_CELL_TEXT, "draft or target: the model at work"},
+    {"step", DSC_CELL_INT, "number of the step in the request, from 0"},
+    {"start_s", DSC_CELL_REAL, "when the work begins, by the cost model"},
+    {"end_s", DSC_CELL_REAL, "when it is done"},
+    {"tokens", DSC_CELL_INT, "tokens in the forward passes"},
+    {"proposed", DSC_CELL_INT, "draft tokens the target is to verify in the step"},
+    {"accepted", DSC_CELL_INT, "of them, accepted"},
+    {"emitted", DSC_CELL_INT, "output tokens of the step, the target's own included"},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+int dsc_timeline_columns(dsc_table *t, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int c = 0; c < COLUMNS && !rc; c++)
+        rc = dsc_table_add_column(t, columns[c].name, columns[c].type, columns[c].help, err);
+    return rc;
+}
+
+static dsc_cell integer(int64_t i)
+{
+    return (dsc_cell){.type = DSC_CELL_INT, .i = i};
+}
+
+static int add_row(dsc_table *t, const char *lane, double start_s, double end_s, int64_t tokens,
+                   const dsc_step_record *step, dsc_error *err)
+{
+    const dsc_cell cell[COLUMNS] = {{.type = DSC_CELL_TEXT, .text = lane},
+                                    integer(step->step),
+                                    {.type = DSC_CELL_REAL, .r = start_s},
+                                    {.type = DSC_CELL_REAL, .r = end_s},
+                                    integer(tokens),
+                                    integer(step->draft_tokens),
+                                    integer(step->accepted_tokens),
+                                    integer(step->emitted_tokens)};
+    return dsc_table_add_row(t, cell, err);
+}
+
+int dsc_timeline_add(dsc_table *t, double *now_s, const dsc_cost *cost, const dsc_step_record *step,
+                     dsc_error *err)
+{
+    int64_t calls = step->draft_calls;
+    int64_t each = calls ? (step->draft_call_tokens + calls - 1) / calls : 0; // tokens in a call
+    dsc_pass pass = {(double)each, (double)step->context, 1, false};
+    double draft_s, target_s;
+    int rc = dsc_cost_drafts(cost, pass, (double)calls, calls && !step->overlaps, &draft_s, err);
+    pass.tokens = (double)step->target_call_tokens;
+    pass.again = step->overlaps || !calls;
+    if (!rc)
+        rc = dsc_cost_target(cost, pass, &target_s, err);
+    if (rc)
+        return rc;
+    dsc_timeline_step s = dsc_timeline_place(*now_s, step->overlaps, draft_s, target_s);
+    if (calls)
+        rc = add_row(t, "draft", s.start_s, s.draft_end_s, step->draft_call_tokens, step, err);
+    if (!rc)
+        rc = add_row(t, "target", s.target_start_s, s.target_end_s, step->target_call_tokens, step,
+                     err);
+    *now_s = s.end_s;
+    return rc;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/merge.h"
+
+#include "base/file.h"
+#include "sim/run/result.h"
+#include "sim/sweep/shard_table.h"
+#include "sim/sweep/sweep.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct merge {
+    const char *const *part; // [count] paths
+    size_t count;
+    const dsc_merge_options *options;
+    dsc_shard_reader first; // head of part[0]
+    size_t *by_shard;       // [shards] 1 + index of the part, 0: not seen
+    dsc_table head;         // comments of shard 1
+    dsc_grids grids;
+    dsc_sweep_options sweep; // cost, form
+    dsc_sums sums;
+    int64_t *batch; // owned
+} merge;
+
+static bool may_differ(const char *key)
+{
+    return strcmp(key, "command") == 0 || strcmp(key, "trace") == 0;
+}
+
+// That two tables are of one sweep, divided in one way.
+static int compare_heads(const dsc_shard_reader *a, const dsc_shard_reader *b, dsc_error *err)
+{
+    char x[DSC_SPLIT_TEXT], y[DSC_SPLIT_TEXT];
+    const dsc_table *s = &a->head, *t = &b->head;
+    for (size_t i = 0; i < s->comments; i++) {
+        const char *other = dsc_table_get_comment(t, s->key[i]);
+        if (!other || (!may_differ(s->key[i]) && strcmp(s->value[i], other) != 0))
+            return dsc_fail(err, DSC_EUSAGE, "not one sweep: %s is %.150s in %s, and %.150s in %s",
+                            s->key[i], s->value[i], a->path, other ? other : "not given", b->path);
+    }
+    dsc_split split = b->split;
+    split.shard = a->split.shard;
+    dsc_split_text(&a->split, x);
+    dsc_split_text(&split, y);
+    if (s->comments != t->comments || strcmp(x, y) != 0) {
+        dsc_split_text(&b->split, y);
+        return dsc_fail(err, DSC_EUSAGE, "not one sweep: %s is %s, and %s is %s", a->path, x,
+                        b->path, y);
+    }
+    return DSC_OK;
+}
+
+static int take_head(merge *m, size_t i, dsc_error *err)
+{
+    dsc_shard_reader r;
+    int rc = dsc_shard_reader_open(&r, m->part[i], err);
+    if (!rc)
+        rc = compare_heads(&m->first, &r, err);
+    if (!rc) {
+        size_t *at = &m->by_shard[r.split.shard - 1];
+        if (*at)
+            rc = dsc_fail(err, DSC_EUSAGE, "%s and %s are both shard %" PRId64 "/%" PRId64,
+                          m->part[*at - 1], m->part[i], r.split.shard, r.split.shards);
+        *at = i + 1;
+    }
+    for (size_t c = 0; !rc && r.split.shard == 1 && c < r.head.comments; c++)
+        rc = dsc_table_comment(&m->head, r.head.key[c], r.head.value[c], err);
+    dsc_shard_reader_close(&r);
+    return rc;
+}
+
+static int check_all_there(const merge *m, dsc_error *err)
+{
+    enum { NAMED = 8 };
+    dsc_buffer names = {0};
+    int64_t missing = 0, shards = m->first.split.shards;
+    int rc = DSC_OK;
+    for (int64_t s = 0; s < shards && !rc; s++)
+        if (!m->by_shard[s] && ++missing <= NAMED)
+            rc = dsc_buffer_printf(&names, err, "%s%" PRId64, missing > 1 ? ", " : "", s + 1);
+    if (!rc && missing)
+        rc = dsc_fail(err, DSC_EUSAGE, "missing of %" PRId64 " shards: %s%s", shards, names.data,
+                      missing > NAMED ? " and others" : "");
+    dsc_buffer_fini(&names);
+    return rc;
+}
+
+static int read_heads(merge *m, dsc_error *err)
+{
+    void *seen = NULL;
+    int rc = dsc_shard_reader_open(&m->first, m->part[0], err);
+    if (rc)
+        return rc;
+    const char *version = dsc_table_get_comment(&m->first.head, "draftscope");
+    if (!version || strcmp(version, m->options->version) != 0)
+        return dsc_fail(err, DSC_EUSAGE, "%s was written by version %.60s, this is %s", m->part[0],
+                        version ? version : "unknown", m->options->version);
+    rc = dsc_alloc(&seen, (size_t)m->first.split.shards, sizeof *m->by_shard, err);
+    m->by_shard = seen;
+    for (size_t i = 0; i < m->count && !rc; i++)
+        rc = take_head(m, i, err);
+    return rc ? rc : check_all_there(m, err);
+}
+
+static const dsc_option batches = {
+    .name = "batch", .kind = DSC_OPTION_INT, .min = 1, .max = DSC_MAX_BATCH};
+
+// Grid, rule and cost, as the sweep had them.
+static int prepare(merge *m, dsc_error *err)
+{
+    const char *grid = dsc_table_get_comment(&m->head, "grid"),
+               *cost = dsc_table_get_comment(&m->head, "cost"),
+               *note = dsc_table_get_comment(&m->head, "cost_note"),
+               *batch = dsc_table_get_comment(&m->head, "batch");
+    if (!grid || !cost)
+        return dsc_fail(err, DSC_EINPUT, "%s: no grid or no cost", m->part[0]);
+    m->sweep.jsonl = m->options->jsonl;
+    int rc = dsc_cost_parse(&m->sweep.cost, cost, err);
+    if (!rc && strcmp(note ? note : "", m->sweep.cost.note) != 0)
+        rc = dsc_fail(err, DSC_EINPUT, "its cost %.60s was '%.200s' and is '%.200s'", cost,
+                      note ? note : "", m->sweep.cost.note);
+    if (!rc && batch)
+        rc = dsc_option_list(&batches, batch, &m->batch, &m->sweep.batches, err);
+    m->sweep.batch = m->batch;
+    if (!rc)
+        rc = dsc_grids_parse(&m->grids, grid, err);
+    if (!rc && (int64_t)m->grids.total != m->first.split.configurations)
+        rc = dsc_fail(err, DSC_EINPUT, "a grid of %zu configurations, divided as one of %" PRId64,
+                      m->grids.total, m->first.split.configurations);
+    if (rc)
+        return dsc_error_prefix(err, rc, "%s", m->part[0]);
+    return dsc_sums_init(&m->sums, m->grids.total, err);
+}
+
+static int unfinished(const dsc_shard_reader *r, const dsc_cell_range *cell, dsc_error *err)
+{
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s is unfinished: from configurations %" PRId64 " to %" PRId64
+                    " on requests %" PRId64 " to %" PRId64
+                    " on nothing is there; the command that began it goes on",
+                    r->path, cell->configuration, cell->configuration_end - 1, cell->request,
+                    cell->request_end - 1);
+}
+
+static int add_part(merge *m, const char *path, const int32_t *owner, dsc_error *err)
+{
+    dsc_shard_reader r;
+    bool whole = true;
+    int64_t cells = dsc_split_cells(&m->first.split);
+    int rc = dsc_shard_reader_open(&r, path, err);
+    for (int64_t i = 0; i < cells && !rc; i++) {
+        if (owner[i] != r.split.shard)
+            continue;
+        dsc_cell_range cell = dsc_split_cell(&r.split, i);
+        rc = dsc_shard_reader_cell(&r, &cell, &m->sums, &whole, err);
+        if (!rc && !whole)
+            rc = unfinished(&r, &cell, err);
+    }
+    if (!rc && !dsc_shard_reader_ended(&r))
+        rc = dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": a row behind the last one of this shard",
+                      path, r.line + 1);
+    dsc_shard_reader_close(&r);
+    return rc;
+}
+
+static int add_parts(merge *m, dsc_error *err)
+{
+    const dsc_merge_options *o = m->options;
+    const dsc_counts zero = {0};
+    int32_t *owner;
+    int rc = dsc_split_deal(&m->first.split, &owner, err);
+    for (size_t i = 0; i < m->count && !rc; i++) {
+        rc = add_part(m, m->part[i], owner, err);
+        if (!rc && o->progress && o->progress(o->user, (int64_t)i + 1, (int64_t)m->count))
+            rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    }
+    // Of a trace without requests no row was read.
+    for (size_t c = 0; c < m->sums.count && !rc; c++)
+        rc = dsc_sums_add(&m->sums.counts[c], &zero, err);
+    free(owner);
+    return rc;
+}
+
+static int write_result(merge *m, const char *path, dsc_error *err)
+{
+    enum { ROWS = 1024 };
+    int parts = m->sweep.batches ? DSC_RESULT_BATCH : 0;
+    for (size_t c = 0; c < m->sums.count; c++)
+        parts |= m->sums.counts[c].expected ? DSC_RESULT_EXPECTED : 0;
+    dsc_table head = {0};
+    dsc_outfile out;
+    int rc = dsc_outfile_open(&out, path, m->options->force, err);
+    if (!rc)
+        rc = dsc_sweep_head(&head, &m->grids, &m->head, parts, err);
+    if (!rc && m->options->jsonl)
+        dsc_table_write_jsonl_head(&head, out.stream);
+    else if (!rc)
+        dsc_table_write_tsv_head(&head, out.stream);
+    for (size_t c = 0; c < m->grids.total && !rc; c += ROWS) {
+        size_t left = m->grids.total - c;
+        rc = dsc_sweep_rows(&m->grids, c, left < ROWS ? left : ROWS, m->sums.counts + c, parts,
+                            &m->sweep, out.stream, err);
+    }
+    dsc_table_fini(&head);
+    if (!rc)
+        return dsc_outfile_commit(&out, err);
+    dsc_outfile_abort(&out);
+    return rc;
+}
+
+int dsc_merge(const char *const *part, size_t count, const char *path,
+              const dsc_merge_options *options, dsc_error *err)
+{
+    merge m = {.part = part, .count = count, .options = options};
+    int rc = read_heads(&m, err);
+    if (!rc)
+        rc = prepare(&m, err);
+    if (!rc)
+        rc = add_parts(&m, err);
+    if (!rc)
+        rc = write_result(&m, path, err);
+    dsc_shard_reader_close(&m.first);
+    dsc_table_fini(&m.head);
+    dsc_grids_fini(&m.grids);
+    dsc_sums_fini(&m.sums);
+    dsc_cost_fini(&m.sweep.cost);
+    free(m.by_shard);
+    free(m.batch);
+    return rc;
+}

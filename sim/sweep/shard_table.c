@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/shard_table.h"
+
+#include "base/file.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+// Lists of the counts. A further one is a column, written by dsc_shard_row, read by read_row and
+// added by dsc_sums_add.
+enum { HISTOGRAM, WIDTH, OVERLAP, LISTS };
+_Static_assert(sizeof(dsc_counts) == DSC_COUNTS_TOTALS * sizeof(int64_t) +
+                                         LISTS * (sizeof(int64_t *) + sizeof(int64_t)) +
+                                         sizeof(dsc_expected *),
+               "a list of dsc_counts is not in the tables of shards");
+
+static const dsc_column columns[] = {
+    {"configuration", DSC_CELL_INT, "number in the grid, from 0, the last parameter fastest"},
+    {"request", DSC_CELL_INT, "first request of the block, from 0"},
+    {"totals", DSC_CELL_LIST, "counts over the block, in the order of the program's own record"},
+    {"accept_histogram", DSC_CELL_LIST, "target calls that accepted 0, 1, 2, ... draft tokens"},
+    {"width_histogram", DSC_CELL_LIST,
+     "target calls on 1, 2, 3, ... tokens, where the cost model asks for it"},
+    {"overlap_histogram", DSC_CELL_LIST,
+     "steps by calls of the draft model (0, 1, ...) and tokens of the target (1, 2, ...), of a "
+     "method that drafts while the target verifies: n lines of n numbers"},
+    {"expected", DSC_CELL_LIST,
+     "where the counts are expectations: their totals, in the order of the program's own record, "
+     "and the accept histogram"},
+};
+enum { EXPECTED_TOTALS = offsetof(dsc_expected, histogram) / sizeof(double) };
+enum { COLUMNS = sizeof columns / sizeof *columns, COMMENT_BYTES = 1 << 20 };
+
+int dsc_shard_columns(dsc_table *t, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < COLUMNS && !rc; c++)
+        rc = dsc_table_add_column(t, columns[c].name, columns[c].type, columns[c].help, err);
+    return rc;
+}
+
+// Up to the last number that is not 0.
+static dsc_cell list(const int64_t *number, int64_t length)
+{
+    while (length > 0 && !number[length - 1])
+        length--;
+    return (dsc_cell){.type = DSC_CELL_LIST, .list = number, .i = length};
+}
+
+// Totals, then the histogram; *list owned by the caller.
+static int list_expected(const dsc_counts *counts, double **list, int64_t *length, dsc_error *err)
+{
+    void *mem;
+    size_t n = (size_t)counts->histogram_length;
+    int rc = dsc_alloc(&mem, EXPECTED_TOTALS + n, sizeof(double), err);
+    *list = mem;
+    if (rc)
+        return rc;
+    memcpy(*list, counts->expected, EXPECTED_TOTALS * sizeof(double));
+    memcpy(*list + EXPECTED_TOTALS, counts->expected->histogram, n * sizeof(double));
+    *length = (int64_t)(EXPECTED_TOTALS + n);
+    return DSC_OK;
+}
+
+int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const dsc_counts *counts,
+                  dsc_error *err)
+{
+    int64_t totals[DSC_COUNTS_TOTALS];
+    double *expected = NULL;
+    int64_t expectations = 0;
+    memcpy(totals, counts, sizeof totals);
+    int rc = counts->expected ? list_expected(counts, &expected, &expectations, err) : DSC_OK;
+    if (rc)
+        return rc;
+    const dsc_cell row[COLUMNS] = {
+        {.type = DSC_CELL_INT, .i = configuration},
+        {.type = DSC_CELL_INT, .i = request},
+        {.type = DSC_CELL_LIST, .list = totals, .i = DSC_COUNTS_TOTALS},
+        counts->expected ? (dsc_cell){.type = DSC_CELL_LIST, // zeros: the length is told
+                                      .list = counts->histogram,
+                                      .i = counts->histogram_length}
+                         : list(counts->histogram, counts->histogram_length),
+        list(counts->width, counts->width_length),
+        {.type = DSC_CELL_LIST,
+         .list = counts->overlap,
+         .i = counts->overlap_length * counts->overlap_length},
+        {.type = DSC_CELL_LIST, .reals = expected, .i = expectations},
+    };
+    rc = dsc_table_add_row(t, row, err);
+    free(expected);
+    return rc;
+}
+
+// --- sums --------------------------------------------------------------------------------------
+
+int dsc_sums_init(dsc_sums *s, size_t count, dsc_error *err)
+{
+    void *counts;
+    int rc = dsc_alloc(&counts, count, sizeof *s->counts, err);
+    *s = (dsc_sums){counts, rc ? 0 : count};
+    return rc;
+}
+
+void dsc_sums_fini(dsc_sums *s)
+{
+    for (size_t c = 0; c < s->count; c++) {
+        free(s->counts[c].histogram);
+        free(s->counts[c].width);
+        free(s->counts[c].overlap);
+        free(s->counts[c].expected);
+    }
+    free(s->counts);
+    *s = (dsc_sums){0};
+}
+
+// Makes a list of `*length` numbers as long as `need`, with zeros.
+static int lengthen(int64_t **number, int64_t *length, int64_t need, dsc_error *err)
+{
+    if (need <= *length)
+        return DSC_OK;
+    void *p = *number;
+    size_t capacity = (size_t)*length;
+    int rc = dsc_grow(&p, &capacity, (size_t)need, sizeof **number, err);
+    *number = p;
+    if (rc)
+        return rc;
+    memset(*number + *length, 0, (capacity - (size_t)*length) * sizeof **number);
+    *length = (int64_t)capacity;
+    return DSC_OK;
+}
+
+// One block has all requests of a configuration, so a sum of expectations has one term.
+static int room_for_expected(dsc_counts *sum, dsc_error *err)
+{
+    void *mem;
+    if (sum->expected)
+        return dsc_fail(err, DSC_EINPUT, "expectations of one configuration in two blocks");
+    int rc = dsc_alloc(&mem, 1,
+                       sizeof *sum->expected + (size_t)sum->histogram_length * sizeof(double), err);
+    sum->expected = mem;
+    if (!rc)
+        sum->expected->histogram = (double *)(sum->expected + 1);
+    return rc;
+}
+
+int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
+{
+    // One number at least: a result's histogram is never empty.
+    int64_t least = x->histogram_length ? x->histogram_length : 1;
+    int rc = lengthen(&sum->histogram, &sum->histogram_length, least, err);
+    if (!rc)
+        rc = lengthen(&sum->width, &sum->width_length, x->width_length, err);
+    if (!rc && x->overlap_length && !sum->overlap) { // its size is the configuration's
+        void *overlap;
+        rc = dsc_alloc(&overlap, (size_t)(x->overlap_length * x->overlap_length),
+                       sizeof *x->overlap, err);
+        sum->overlap = overlap;
+        sum->overlap_length = rc ? 0 : x->overlap_length;
+    }
+    if (!rc && x->overlap_length && x->overlap_length != sum->overlap_length)
+        rc = dsc_fail(err, DSC_EINPUT, "overlaps of two sizes for one configuration");
+    if (!rc && x->expected)
+        rc = room_for_expected(sum, err);
+    if (!rc)
+        dsc_counts_add(sum, x);
+    return rc;
+}
+
+// --- reading -----------------------------------------------------------------------------------
+
+// The next line without its end; false behind the last complete one.
+static bool next_line(dsc_shard_reader *r, const char **line, size_t *length)
+{
+    *line = (const char *)r->map + r->at;
+    const char *end = r->at < r->bytes ? memchr(*line, '\n', r->bytes - r->at) : NULL;
+    if (!end)
+        return false;
+    *length = (size_t)(end - *line);
+    r->at += *length + 1;
+    r->line++;
+    return true;
+}
+
+bool dsc_shard_reader_ended(const dsc_shard_reader *r)
+{
+    return r->at == r->bytes;
+}
+
+static int take_comment(dsc_shard_reader *r, char *text, dsc_error *err)
+{
+    char *key = text + 2, *colon = strncmp(text, "# ", 2) ? NULL : strstr(key, ": ");
+    if (!colon)
+        return dsc_fail(err, DSC_EINPUT, "not a comment");
+    *colon = '\0';
+    const char *value = colon + 2;
+    if (strncmp(key, "column ", 7) == 0)
+        return DSC_OK;
+    if (strcmp(key, "split") == 0)
+        return dsc_split_parse(&r->split, value, err);
+    return dsc_table_comment(&r->head, key, value, err);
+}
+
+static bool is_header(const char *line, size_t length)
+{
+    size_t at = 0;
+    for (size_t c = 0; c < COLUMNS; c++) {
+        size_t n = strlen(columns[c].name);
+        bool last = c + 1 == COLUMNS;
+        if (length - at < n || memcmp(line + at, columns[c].name, n) != 0 ||
+            (last ? length - at != n : length - at == n || line[at + n] != '\t'))
+            return false;
+        at += n + 1;
+    }
+    return true;
+}
+
+static int read_head(dsc_shard_reader *r, dsc_error *err)
+{
+    const char *line;
+    size_t length;
+    int rc = DSC_OK;
+    while (!rc && (r->begun = next_line(r, &line, &length)) && length && *line == '#') {
+        char *text = NULL;
+        rc = length > COMMENT_BYTES ? dsc_fail(err, DSC_EINPUT, "a comment without end")
+                                    : dsc_strndup(&text, line, length, err);
+        if (!rc)
+            rc = take_comment(r, text, err);
+        free(text);
+        if (rc)
+            return dsc_error_prefix(err, rc, "%s:%" PRId64, r->path, r->line);
+    }
+    if (!r->begun || !is_header(line, length) || !r->split.shards)
+        return dsc_fail(err, DSC_EINPUT, "%s is not what a sweep with --shard wrote", r->path);
+    return DSC_OK;
+}
+
+int dsc_shard_reader_open(dsc_shard_reader *r, const char *path, dsc_error *err)
+{
+    *r = (dsc_shard_reader){.path = path};
+    int rc = dsc_map_file(&r->map, &r->bytes, path, 1, "a table", err);
+    return rc ? rc : read_head(r, err);
+}
+
+void dsc_shard_reader_close(dsc_shard_reader *r)
+{
+    if (r->map)
+        munmap(r->map, r->bytes);
+    dsc_table_fini(&r->head);
+    free(r->number);
+    free(r->real);
+    *r = (dsc_shard_reader){0};
+}
+
+// Adding up DSC_MAX_CELLS of these does not overflow.
+static const int64_t MOST = INT64_MAX / DSC_MAX_CELLS;
+
+// A number in [*at, end), at least one digit; *at is behind it.
+static bool parse_number(const char **at, const char *end, int64_t *out)
+{
+    const char *p = *at;
+    int64_t x = 0;
+    while (p < end && *p >= '0' && *p <= '9' && x <= MOST)
+        x = 10 * x + (*p++ - '0');
+    bool ok = p > *at && x <= MOST;
+    *at = p;
+    *out = x;
+    return ok;
+}
+
+// Numbers joined by ';' up to a tab or the end, onto r->number[*count...]; *at is behind them.
+static int parse_list(dsc_shard_reader *r, const char **at, const char *end, size_t *count,
+                      dsc_error *err)
+{
+    bool more = *at < end && **at != '\t';
+    while (more) {
+        void *p = r->number;
+        int rc = dsc_grow(&p, &r->capacity, *count + 1, sizeof *r->number, err);
+        r->number = p;
+        if (rc)
+            return rc;
+        if (!parse_number(at, end, &r->number[*count]))
+            return DSC_EINPUT;
+        ++*count;
+        more = *at < end && **at == ';';
+        *at += more;
+    }
+    return DSC_OK;
+}
+
+// The same of numbers >= 0, onto r->real. Behind `end` there is a tab or the end of the line.
+static int parse_reals(dsc_shard_reader *r, const char **at, const char *end, size_t *count,
+                       dsc_error *err)
+{
+    bool more = *at < end && **at != '\t';
+    while (more) {
+        void *p = r->real;
+        int rc = dsc_grow(&p, &r->real_capacity, *count + 1, sizeof *r->real, err);
+        r->real = p;
+        if (rc)
+            return rc;
+        char *behind;
+        double x = **at >= '0' && **at <= '9' ? strtod(*at, &behind) : (double)NAN;
+        if (!isfinite(x) || behind > end)
+            return DSC_EINPUT;
+        *at = behind;
+        r->real[(*count)++] = x;
+        more = *at < end && **at == ';';
+        *at += more;
+    }
+    return DSC_OK;
+}
+
+// Configuration, request, and the totals and lists, behind each other in r->number; end[j] is where
+// list j ends. Expectations are in r->real, *reals of them.
+static int parse_row(dsc_shard_reader *r, const char *line, size_t length, int64_t place[2],
+                     size_t end[1 + LISTS], size_t *reals, dsc_error *err)
+{
+    const char *at = line, *last = line + length;
+    size_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!parse_number(&at, last, &place[i]) || at == last || *at++ != '\t')
+            return DSC_EINPUT;
+    }
+    for (int j = 0; j < 1 + LISTS; j++) {
+        if (j && (at == last || *at++ != '\t'))
+            return DSC_EINPUT;
+        int rc = parse_list(r, &at, last, &n, err);
+        if (rc)
+            return rc;
+        end[j] = n;
+    }
+    *reals = 0;
+    if (at == last || *at++ != '\t')
+        return DSC_EINPUT;
+    int rc = parse_reals(r, &at, last, reals, err);
+    if (rc)
+        return rc;
+    bool complete = !*reals || *reals == EXPECTED_TOTALS + end[1] - end[0];
+    return complete && at == last && end[0] == DSC_COUNTS_TOTALS ? DSC_OK : DSC_EINPUT;
+}
+
+static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_t configuration,
+                    const dsc_cell_range *cell, dsc_sums *sums, dsc_error *err)
+{
+    int64_t place[2];
+    size_t end[1 + LISTS];
+    size_t reals;
+    dsc_counts x = {0};
+    dsc_expected expected;
+    int rc = parse_row(r, line, length, place, end, &reals, err);
+    if (rc == DSC_EINPUT)
+        return dsc_fail(err, rc, "%s:%" PRId64 ": not a row of counts", r->path, r->line);
+    if (rc)
+        return rc;
+    if (place[0] != configuration || place[1] != cell->request)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s:%" PRId64 ": configuration %" PRId64 " and requests from %" PRId64
+                        " on, where %" PRId64 " and %" PRId64 " belong",
+                        r->path, r->line, place[0], place[1], configuration, cell->request);
+    memcpy(&x, r->number, DSC_COUNTS_TOTALS * sizeof *r->number);
+    x.histogram = r->number + end[0];
+    x.histogram_length = (int64_t)(end[1] - end[0]);
+    if (reals) {
+        memcpy(&expected, r->real, EXPECTED_TOTALS * sizeof(double));
+        expected.histogram = r->real + EXPECTED_TOTALS;
+        x.expected = &expected;
+    }
+    x.width = r->number + end[1];
+    x.width_length = (int64_t)(end[2] - end[1]);
+    x.overlap = r->number + end[2];
+    while (x.overlap_length * x.overlap_length < (int64_t)(end[3] - end[2]))
+        x.overlap_length++;
+    if (x.overlap_length * x.overlap_length != (int64_t)(end[3] - end[2]))
+        return dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": %zu overlaps, not a square", r->path,
+                        r->line, end[3] - end[2]);
+    if (x.requests != cell->request_end - cell->request)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s:%" PRId64 ": counts of %" PRId64 " requests, the block has %" PRId64,
+                        r->path, r->line, x.requests, cell->request_end - cell->request);
+    return sums ? dsc_sums_add(&sums->counts[configuration], &x, err) : DSC_OK;
+}
+
+int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, dsc_sums *sums,
+                          bool *whole, dsc_error *err)
+{
+    const char *line;
+    size_t length;
+    int rc = DSC_OK;
+    int64_t c = cell->configuration;
+    while (!rc && c < cell->configuration_end && next_line(r, &line, &length))
+        rc = read_row(r, line, length, c++, cell, sums, err);
+    *whole = c == cell->configuration_end;
+    return rc;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/tune/compare.h"
+
+#include "base/rng.h"
+#include "base/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool dsc_compare_equal(double predicted, double measured)
+{
+    const double scale = fmax(fabs(predicted), fabs(measured));
+    return fabs(predicted - measured) <= DSC_COMPARE_EQUAL * scale;
+}
+
+static double quotient(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
+}
+
+// Weights of all requests in the resamples r .. r + 3: [4][requests].
+static void draw_weights(const dsc_resampling *how, int r, double *weight)
+{
+    for (size_t i = 0; i < how->requests; i++) {
+        uint32_t bits[4];
+        dsc_rng_words(how->seed, (uint64_t)how->request[i], (uint32_t)r, DSC_RNG_BOOTSTRAP, bits);
+        for (size_t j = 0; j < 4; j++)
+            weight[j * how->requests + i] = dsc_poisson_weight(bits[j]);
+    }
+}
+
+static double weighted_ratio(const dsc_resampling *how, const dsc_ratio *row, const double *weight)
+{
+    double top = 0, bottom = 0;
+    for (size_t i = 0; i < how->requests; i++) {
+        top += weight[i] * row->top[how->request[i]];
+        bottom += weight[i] * row->bottom[how->request[i]];
+    }
+    return quotient(top, bottom);
+}
+
+static void judge(dsc_comparison *c, double variance)
+{
+    // What rounding leaves of equal sums is no variance.
+    const double scale = DSC_COMPARE_EQUAL * fmax(fabs(c->predicted), fabs(c->measured));
+    c->se = sqrt(variance);
+    if (c->se <= scale)
+        c->se = 0;
+    if (fabs(c->error) <= scale)
+        c->error = 0;
+    c->z = c->se > 0 ? c->error / c->se : c->error == 0 ? 0 : copysign(INFINITY, c->error);
+}
+
+int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
+                       const dsc_ratio *measured, dsc_comparison *out, dsc_error *err)
+{
+    double sum = 0, squares = 0, n = 0;
+    void *mem = NULL;
+    *out = (dsc_comparison){dsc_ratio_value(predicted, how->request, how->requests),
+                            dsc_ratio_value(measured, how->request, how->requests), 0, NAN, NAN};
+    out->error = out->predicted - out->measured;
+    if (how->requests < 2 || isnan(out->error))
+        return DSC_OK;
+    int rc = dsc_alloc(&mem, 4 * how->requests, sizeof(double), err);
+    if (rc)
+        return rc;
+    double *weight = mem;
+    for (int r = 0; r < how->resamples; r += 4) {
+        draw_weights(how, r, weight);
+        for (size_t j = 0; j < 4; j++) {
+            const double *w = weight + j * how->requests;
+            double x = weighted_ratio(how, predicted, w) - weighted_ratio(how, measured, w);
+            if (isnan(x)) // a resample of few requests may leave out all of them
+                continue;
+            x -= out->error; // small numbers: nothing cancels below
+            sum += x;
+            squares += x * x;
+            n++;
+        }
+    }
+    free(mem);
+    judge(out, n > 1 ? (squares - sum * sum / n) / (n - 1) : (double)NAN);
+    return DSC_OK;
+}
+
+// --- laws ----------------------------------------------------------------------------------------
+
+// The differences of the cumulated shares, [length], by `weight` (NULL: 1 each). false: no counts.
+static bool differences(const dsc_resampling *how, const double *predicted, const double *measured,
+                        size_t length, const double *weight, double *room, double *out)
+{
+    double *p = room, *m = room + length, all_p = 0, all_m = 0;
+    for (size_t x = 0; x < 2 * length; x++)
+        room[x] = 0;
+    for (size_t i = 0; i < how->requests; i++) {
+        const double w = weight ? weight[i] : 1;
+        const size_t at = (size_t)how->request[i] * length;
+        for (size_t x = 0; w > 0 && x < length; x++) {
+            p[x] += w * predicted[at + x];
+            m[x] += w * measured[at + x];
+        }
+    }
+    for (size_t x = 0; x < length; x++) {
+        p[x] = all_p += p[x];
+        m[x] = all_m += m[x];
+    }
+    for (size_t x = 0; x < length; x++)
+        out[x] = p[x] / all_p - m[x] / all_m;
+    return all_p > 0 && all_m > 0;
+}
+
+static double largest(const double *x, const double *centre, size_t length)
+{
+    double most = 0;
+    for (size_t i = 0; i < length; i++)
+        most = fmax(most, fabs(x[i] - (centre ? centre[i] : 0)));
+    return most;
+}
+
+int dsc_compare_laws(const dsc_resampling *how, const double *predicted, const double *measured,
+                     size_t length, dsc_comparison *out, dsc_error *err)
+{
+    double squares = 0, n = 0;
+    void *mem = NULL;
+    *out = (dsc_comparison){NAN, 0, NAN, NAN, NAN};
+    int rc = dsc_alloc(&mem, 4 * how->requests + 4 * length, sizeof(double), err);
+    if (rc)
+        return rc;
+    double *weight = mem, *room = weight + 4 * how->requests, *all = room + 2 * length,
+           *one = all + length;
+    if (differences(how, predicted, measured, length, NULL, room, all))
+        out->predicted = out->error = largest(all, NULL, length);
+    for (int r = 0; r < how->resamples && how->requests > 1 && !isnan(out->error); r += 4) {
+        draw_weights(how, r, weight);
+        for (size_t j = 0; j < 4; j++) {
+            if (!differences(how, predicted, measured, length, weight + j * how->requests, room,
+                             one))
+                continue;
+            const double d = largest(one, all, length);
+            squares += d * d;
+            n++;
+        }
+    }
+    free(mem);
+    if (n > 1) {
+        out->measured = 1; // the scale of a share, for what is too small to be one
+        judge(out, squares / n);
+        out->measured = 0;
+    }
+    return DSC_OK;
+}
+
+static int ascending(const void *pa, const void *pb)
+{
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return (a > b) - (a < b);
+}
+
+double dsc_median(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, ascending);
+    return n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/tune/space.h"
+
+#include "base/table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+// [METHOD.]PARAMETER=VALUES
+typedef struct item {
+    const char *method, *name, *values; // method: NULL when it is for all of them
+    size_t method_length, name_length;
+} item;
+
+static bool split(const char *text, item *out)
+{
+    const char *equals = strchr(text, '='), *dot = strchr(text, '.');
+    *out = (item){.name = text};
+    if (!equals || !equals[1])
+        return false;
+    if (dot && dot < equals) {
+        out->method = text;
+        out->method_length = (size_t)(dot - text);
+        out->name = dot + 1;
+    }
+    out->name_length = (size_t)(equals - out->name);
+    out->values = equals + 1;
+    return out->name_length > 0;
+}
+
+static bool equal(const char *name, const char *text, size_t length)
+{
+    return strlen(name) == length && strncmp(name, text, length) == 0;
+}
+
+// The option of the method that the item names, or -1.
+static int find(const item *x, const dsc_drafter_type *d)
+{
+    if (x->method && !equal(d->name, x->method, x->method_length))
+        return -1;
+    for (size_t o = 0; o < d->option_count; o++)
+        if (equal(d->option[o].name, x->name, x->name_length))
+            return (int)o;
+    return -1;
+}
+
+static int unknown_method(const item *x, const dsc_drafter_type *const *method, size_t methods,
+                          const char *option, dsc_error *err)
+{
+    for (size_t m = 0; m < methods; m++)
+        if (equal(method[m]->name, x->method, x->method_length))
+            return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE, "--%s: %.*s is not one of the methods to be tuned", option,
+                    (int)(x->method_length > 60 ? 60 : x->method_length), x->method);
+}
+
+int dsc_space_check(const char *text, const char *option, const dsc_drafter_type *const *method,
+                    size_t methods, dsc_error *err)
+{
+    enum { MOST = 256 };
+    const char *names[MOST];
+    char word[64];
+    size_t n = 0;
+    item x;
+    if (!split(text, &x))
+        return dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' is not [METHOD.]PARAMETER=%s", option, text,
+                        strcmp(option, "start") ? "LIST" : "VALUE");
+    int rc = x.method ? unknown_method(&x, method, methods, option, err) : DSC_OK;
+    for (size_t m = 0; m < methods && !rc; m++) {
+        if (find(&x, method[m]) >= 0)
+            return DSC_OK;
+        for (size_t o = 0; o < method[m]->option_count && n < MOST; o++)
+            if (!x.method || equal(method[m]->name, x.method, x.method_length))
+                names[n++] = method[m]->option[o].name;
+    }
+    if (rc)
+        return rc;
+    snprintf(word, sizeof word, "%.*s", (int)(x.name_length > 60 ? 60 : x.name_length), x.name);
+    return dsc_unknown_name("parameter", word, names, n, "see: draftscope list methods -v", err);
+}
+
+// --- values ------------------------------------------------------------------------------------
+
+static int read_text(dsc_space *s, size_t o, const char *text, dsc_error *err)
+{
+    void *all = s->text[o];
+    size_t n = s->count[o], capacity = n;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(s->text[o][i], text) == 0)
+            return dsc_fail(err, DSC_EUSAGE, "--over: %s=%.60s is given twice",
+                            s->drafter->option[o].name, text);
+    int rc = dsc_grow(&all, &capacity, n + 1, sizeof(char *), err);
+    s->text[o] = all;
+    if (!rc)
+        s->text[o][s->count[o]++] = text;
+    return rc;
+}
+
+static int read_values(dsc_space *s, size_t o, const char *text, dsc_error *err)
+{
+    const dsc_option *option = &s->drafter->option[o];
+    if (option->kind == DSC_OPTION_TEXT)
+        return read_text(s, o, text, err);
+    if (s->count[o])
+        return dsc_fail(err, DSC_EUSAGE, "--over: %s is given twice", option->name);
+    return option->kind == DSC_OPTION_REAL
+               ? dsc_option_reals(option, text, &s->real[o], &s->count[o], err)
+               : dsc_option_list(option, text, &s->value[o], &s->count[o], err);
+}
+
+// Option o: items that name the method, or else those that do not, or else its default.
+static int read_option(dsc_space *s, size_t o, const char *const *over, size_t overs,
+                       dsc_error *err)
+{
+    bool own = false;
+    item x;
+    int rc = DSC_OK;
+    for (size_t i = 0; i < overs; i++)
+        own |= split(over[i], &x) && x.method && find(&x, s->drafter) == (int)o;
+    for (size_t i = 0; i < overs && !rc; i++)
+        if (split(over[i], &x) && find(&x, s->drafter) == (int)o && (x.method != NULL) == own) {
+            rc = read_values(s, o, x.values, err);
+            s->list[o] = x.values;
+        }
+    if (s->list[o] || rc)
+        return rc;
+    s->list[o] = s->drafter->option[o].initial;
+    return s->list[o] ? read_values(s, o, s->list[o], err) : DSC_OK;
+}
+
+// The options that were given, in the order in which they first were.
+static void note_stated(dsc_space *s, const char *const *over, size_t overs)
+{
+    for (size_t i = 0; i < overs; i++) {
+        item x;
+        int o = split(over[i], &x) ? find(&x, s->drafter) : -1;
+        bool seen = o < 0;
+        for (size_t j = 0; j < s->stated_count; j++)
+            seen |= s->stated[j] == (size_t)o;
+        if (!seen)
+            s->stated[s->stated_count++] = (size_t)o;
+    }
+}
+
+static size_t position(const dsc_space *s, size_t o, const char *text, dsc_error *err)
+{
+    const dsc_option *option = &s->drafter->option[o];
+    int64_t *integer = NULL;
+    double *real = NULL;
+    size_t n = 1, i = s->count[o];
+    if (option->kind == DSC_OPTION_REAL) {
+        if (dsc_option_reals(option, text, &real, &n, err) == DSC_OK && n == 1)
+            for (i = 0; i < s->count[o] && s->real[o][i] != real[0];)
+                i++;
+    } else if (option->kind == DSC_OPTION_TEXT) {
+        for (i = 0; i < s->count[o] && strcmp(s->text[o][i], text);)
+            i++;
+    } else if (dsc_option_list(option, text, &integer, &n, err) == DSC_OK && n == 1) {
+        for (i = 0; i < s->count[o] && s->value[o][i] != integer[0];)
+            i++;
+    }
+    free(integer);
+    free(real);
+    return i;
+}
+
+static int read_start(dsc_space *s, const char *text, dsc_error *err)
+{
+    item x;
+    int o = split(text, &x) ? find(&x, s->drafter) : -1;
+    if (o < 0)
+        return DSC_OK;
+    dsc_error why;
+    size_t at = position(s, (size_t)o, x.values, &why);
+    if (at == s->count[o])
+        return dsc_fail(err, DSC_EUSAGE, "--start: '%.60s' is not a value of --over %s", text,
+                        s->drafter->option[o].name);
+    for (size_t a = 0; a < s->axes; a++)
+        if (s->axis[a] == (size_t)o)
+            s->axis_start[a] = at;
+    return DSC_OK;
+}
+
+static int make_axes(dsc_space *s, dsc_error *err)
+{
+    s->total = 1;
+    for (size_t i = 0; i < s->stated_count; i++) {
+        size_t o = s->stated[i], n = s->count[o];
+        if (n > DSC_MAX_SPACE / s->total)
+            return dsc_fail(err, DSC_EUSAGE, "method %s has more than %d configurations",
+                            s->drafter->name, DSC_MAX_SPACE);
+        s->total *= n;
+        if (n < 2)
+            continue;
+        const char *initial = s->drafter->option[o].initial;
+        dsc_error why;
+        size_t at = initial ? position(s, o, initial, &why) : n;
+        s->axis_start[s->axes] = at < n ? at : (n - 1) / 2;
+        s->axis_count[s->axes] = n;
+        s->axis[s->axes++] = o;
+    }
+    return DSC_OK;
+}
+
+int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter, const char *const *over,
+                   size_t overs, const char *const *start, size_t starts, dsc_error *err)
+{
+    *s = (dsc_space){.drafter = drafter};
+    int rc = DSC_OK;
+    note_stated(s, over, overs);
+    for (size_t o = 0; o < drafter->option_count && !rc; o++)
+        rc = read_option(s, o, over, overs, err);
+    if (rc)
+        rc = dsc_error_prefix(err, rc, "method %s", drafter->name);
+    if (!rc)
+        rc = make_axes(s, err);
+    for (size_t i = 0; i < starts && !rc; i++)
+        rc = read_start(s, start[i], err);
+    if (rc)
+        dsc_space_fini(s);
+    return rc;
+}
+
+void dsc_space_fini(dsc_space *s)
+{
+    for (size_t o = 0; o < DSC_MAX_PARAMETERS; o++) {
+        free(s->value[o]);
+        free(s->real[o]);
+        free(s->text[o]);
+    }
+    *s = (dsc_space){0};
+}
+
+// --- configurations ----------------------------------------------------------------------------
+
+dsc_config dsc_space_at(const dsc_space *s, size_t index)
+{
+    dsc_config c = {.drafter = s->drafter};
+    size_t at[DSC_MAX_PARAMETERS] = {0};
+    for (size_t a = s->axes; a-- > 0; index /= s->axis_count[a])
+        at[s->axis[a]] = index % s->axis_count[a];
+    for (size_t o = 0; o < s->drafter->option_count; o++) {
+        c.parameter[o] = s->value[o] ? s->value[o][at[o]] : 0;
+        c.real[o] = s->real[o] ? s->real[o][at[o]] : 0;
+        c.text[o] = s->text[o] ? s->text[o][at[o]] : NULL;
+    }
+    return c;
+}
+
+int dsc_space_words(dsc_buffer *words, const dsc_space *s, const dsc_config *config, dsc_error *err)
+{
+    int rc = s->stated_count ? DSC_OK : dsc_buffer_puts(words, "defaults", err);
+    for (size_t i = 0; i < s->stated_count && !rc; i++) {
+        size_t o = s->stated[i];
+        const dsc_option *option = &s->drafter->option[o];
+        char text[DSC_NUMBER_TEXT > 64 ? DSC_NUMBER_TEXT : 64];
+        const char *value = text;
+        if (option->kind == DSC_OPTION_TEXT)
+            value = config->text[o];
+        else if (option->kind == DSC_OPTION_REAL)
+            dsc_number_text(config->real[o], text);
+        else
+            dsc_option_text(option, config->parameter[o], text, sizeof text);
+        rc = dsc_buffer_printf(words, err, "%s%s=%s", i ? " " : "", option->name, value);
+    }
+    return rc;
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/tune/tune.h"
+
+#include "base/rng.h"
+#include "sim/tune/bootstrap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// --- which requests ----------------------------------------------------------------------------
+
+typedef struct place {
+    double hash;
+    int64_t request;
+} place;
+
+static int by_hash(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return (x->request > y->request) - (x->request < y->request);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// The requests with the least hashes of (seed, request) are chosen on: as many as asked for,
+// whoever they are.
+static int split_requests(dsc_tune *t, dsc_error *err)
+{
+    void *mem;
+    size_t n = (size_t)t->options.requests;
+    int rc = dsc_alloc(&mem, n, sizeof(place), err);
+    if (rc)
+        return rc;
+    place *p = mem;
+    for (size_t i = 0; i < n; i++)
+        p[i] = (place){dsc_rng_uniform(t->options.seed, i, 0, DSC_RNG_CHOOSE), (int64_t)i};
+    if (t->options.split > 0) {
+        qsort(p, n, sizeof *p, by_hash);
+        double share = round(t->options.split * (double)n);
+        t->dev = share < 1 ? 1 : share > (double)n - 1 ? n - 1 : (size_t)share;
+    }
+    for (size_t i = 0; i < n; i++)
+        t->request[i] = p[i].request;
+    free(p);
+    t->test = n - t->dev;
+    t->test_request = t->request + t->dev;
+    if (!t->dev) {
+        t->dev = n;
+        return DSC_OK;
+    }
+    qsort(t->request, t->dev, sizeof *t->request, by_number);
+    qsort(t->request + t->dev, t->test, sizeof *t->request, by_number);
+    return DSC_OK;
+}
+
+int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err)
+{
+    void *mem;
+    *t = (dsc_tune){.options = *options};
+    if (options->split > 0 && options->requests < 2)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a split takes at least 2 requests: choose and report on all of them "
+                        "(--split 0)");
+    int rc = dsc_alloc(&mem, (size_t)options->requests, sizeof *t->request, err);
+    t->request = mem;
+    if (!rc)
+        rc = split_requests(t, err);
+    if (rc)
+        dsc_tune_fini(t);
+    return rc;
+}
+
+void dsc_tune_fini(dsc_tune *t)
+{
+    for (size_t i = 0; i < t->trials; i++)
+        free(t->trial[i].top);
+    free(t->trial);
+    free(t->report);
+    free(t->request);
+    *t = (dsc_tune){0};
+}
+
+// --- trials ------------------------------------------------------------------------------------
+
+static int check_memory(const dsc_tune *t, size_t trials, dsc_error *err)
+{
+    size_t each = 2 * sizeof(double) * t->options.prices, limit = DSC_TUNE_MOST_BYTES, all;
+    if (__builtin_mul_overflow(each, (size_t)t->options.requests, &all) ||
+        __builtin_mul_overflow(all, trials, &all) || all > limit)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%zu configurations x %zu requests x %zu batch sizes take more than the "
+                        "%zu MiB there are for them: try fewer values or a coordinate search, or "
+                        "cut the trace (draftscope trace cut --sample)",
+                        trials, (size_t)t->options.requests, t->options.prices, limit >> 20);
+    return DSC_OK;
+}
+
+int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **out, dsc_error *err)
+{
+    void *all = t->trial, *sums;
+    size_t n = t->options.prices * (size_t)t->options.requests;
+    int rc = check_memory(t, t->trials + 1, err);
+    if (!rc)
+        rc = dsc_grow(&all, &t->trial_capacity, t->trials + 1, sizeof *t->trial, err);
+    t->trial = all;
+    if (!rc)
+        rc = dsc_alloc(&sums, 2 * n, sizeof(double), err);
+    if (rc)
+        return rc;
+    *out = &t->trial[t->trials++];
+    **out = (dsc_trial){.space = space, .point = point, .top = sums, .bottom = (double *)sums + n};
+    return DSC_OK;
+}
+
+double dsc_trial_drafted(const dsc_trial *x)
+{
+    return x->output_tokens ? x->num_draft_tokens / (double)x->output_tokens : 0;
+}
+
+// A batch is one of requests like this one.
+static int objective_cell(dsc_objective objective, const dsc_tune_price *price, const dsc_counts *c,
+                          double *top, double *bottom, dsc_error *err)
+{
+    if (objective == DSC_OBJECTIVE_BLOCK_EFFICIENCY) {
+        *top = (double)c->output_tokens;
+        *bottom = dsc_counts_real(c).target_calls;
+        return DSC_OK;
+    }
+    if (!c->output_tokens) { // it takes no time
+        *top = *bottom = 0;
+        return DSC_OK;
+    }
+    dsc_price p;
+    int rc = dsc_price_run(&p, price->cost, c, price->batch, err);
+    *top =
+        objective == DSC_OBJECTIVE_SPEEDUP ? p.plain_s : (double)(price->batch * c->output_tokens);
+    *bottom = p.time_s;
+    return rc;
+}
+
+static double objective(const dsc_tune *t, const dsc_trial *x, size_t price, const int64_t *request,
+                        size_t requests)
+{
+    size_t at = price * (size_t)t->options.requests;
+    return dsc_ratio_value(&(dsc_ratio){x->top + at, x->bottom + at}, request, requests);
+}
+
+// --- running them ------------------------------------------------------------------------------
+
+enum { NOT_YET = 0, REFUSED = -1, BLOCK = 1024 };
+
+// The search of one space.
+typedef struct search {
+    dsc_tune *t;
+    const dsc_trace *trace;
+    const dsc_space *space;
+    const dsc_run_options *run;
+    size_t price;
+    int32_t *trial; // [space->total] 1 + the trial of a point, NOT_YET or REFUSED
+    size_t first;   // trial of the configurations being run
+    size_t count;
+    size_t tried, refused;
+} search;
+
+static int on_request(void *user, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
+{
+    const search *s = user;
+    const dsc_tune_options *o = &s->t->options;
+    int rc = DSC_OK;
+    for (size_t c = 0; c < s->count && !rc; c++) {
+        dsc_trial *x = &s->t->trial[s->first + c];
+        const dsc_expected real = dsc_counts_real(&counts[c]);
+        x->output_tokens += counts[c].output_tokens;
+        x->num_draft_tokens += real.num_draft_tokens;
+        x->draft_calls += real.draft_calls;
+        for (size_t p = 0; p < o->prices && !rc; p++) {
+            size_t at = p * (size_t)o->requests + (size_t)q->index;
+            rc = objective_cell(o->objective, &o->price[p], &counts[c], &x->top[at], &x->bottom[at],
+                                err);
+        }
+    }
+    return rc;
+}
+
+static int on_progress(void *user, int64_t done, int64_t total)
+{
+    const search *s = user;
+    int64_t before = (int64_t)s->tried, n = (int64_t)s->count;
+    int64_t all = s->t->options.search == DSC_SEARCH_GRID ? (int64_t)(s->space->total - s->refused)
+                                                          : before + n;
+    return s->run->progress ? s->run->progress(s->run->user, before * total + n * done, all * total)
+                            : 0;
+}
+
+// Runs prepared configurations, whose trials are the last ones.
+static int run_configs(search *s, const dsc_config *config, size_t count, dsc_error *err)
+{
+    dsc_run_options run = *s->run;
+    dsc_results results;
+    run.request = on_request;
+    run.progress = on_progress;
+    run.user = s;
+    s->count = count;
+    s->first = s->t->trials - count;
+    int rc = dsc_run(s->trace, config, count, &run, &results, err);
+    if (rc)
+        return rc;
+    dsc_results_fini(&results);
+    s->tried += count;
+    return DSC_OK;
+}
+
+// Makes the configuration of a point and room for it. One that its method refuses (a shortest match
+// that is longer than the longest) has no value.
+static int try_point(search *s, size_t point, dsc_config *config, size_t *n, dsc_error *err)
+{
+    dsc_trial *x;
+    dsc_error why = {0};
+    dsc_tune *t = s->t;
+    config[*n] = dsc_space_at(s->space, point);
+    int rc = dsc_config_prepare(&config[*n], &why);
+    if (rc == DSC_EUSAGE) {
+        dsc_config_fini(&config[*n]);
+        if (!t->refused++)
+            snprintf(t->why_refused, sizeof t->why_refused, "%.255s", why.message);
+        s->refused++;
+        s->trial[point] = REFUSED;
+        return DSC_OK;
+    }
+    (*n)++;
+    if (rc)
+        return dsc_fail(err, rc, "%s", why.message);
+    rc = dsc_tune_add(t, s->space, point, &x, err);
+    if (rc)
+        return rc;
+    x->rule = s->run->rule ? s->run->rule : &dsc_verifier_greedy;
+    s->trial[point] = (int32_t)t->trials;
+    return DSC_OK;
+}
+
+// Runs those of the points that have not been tried.
+static int try_points(search *s, const size_t *point, size_t n, dsc_error *err)
+{
+    void *mem;
+    int rc = dsc_alloc(&mem, n < BLOCK ? n : BLOCK, sizeof(dsc_config), err);
+    dsc_config *config = mem;
+    for (size_t i = 0; i < n && !rc;) {
+        size_t count = 0;
+        for (; i < n && count < BLOCK && !rc; i++)
+            if (s->trial[point[i]] == NOT_YET)
+                rc = try_point(s, point[i], config, &count, err);
+        if (!rc && count)
+            rc = run_configs(s, config, count, err);
+        for (size_t c = 0; c < count; c++)
+            dsc_config_fini(&config[c]);
+    }
+    free(mem);
+    return rc;
+}
+
+static int evaluate(void *user, const size_t *point, size_t n, double *value, dsc_error *err)
+{
+    search *s = user;
+    const dsc_tune *t = s->t;
+    int rc = try_points(s, point, n, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        int32_t trial = s->trial[point[i]];
+        value[i] = trial == REFUSED
+                       ? (double)NAN
+                       : objective(t, &t->trial[trial - 1], s->price, t->request, t->dev);
+    }
+    return rc;
+}
+
+static int add_report(search *s, const dsc_search_result *result, dsc_error *err)
+{
+    dsc_tune *t = s->t;
+    void *all = t->report;
+    int rc = dsc_grow(&all, &t->report_capacity, t->reports + 1, sizeof *t->report, err);
+    t->report = all;
+    if (!rc)
+        t->report[t->reports++] =
+            (dsc_tune_report){s->space, s->price, *result, s->tried, s->refused};
+    return rc;
+}
+
+static bool ascends(const dsc_space *s, size_t o)
+{
+    dsc_option_kind kind = s->drafter->option[o].kind;
+    bool up = kind == DSC_OPTION_INT || kind == DSC_OPTION_REAL;
+    for (size_t i = 1; i < s->count[o] && up; i++)
+        up = kind == DSC_OPTION_INT ? s->value[o][i] > s->value[o][i - 1]
+                                    : s->real[o][i] > s->real[o][i - 1];
+    return up;
+}
+
+int dsc_tune_check(dsc_search_kind kind, const dsc_space *space, dsc_error *err)
+{
+    if (kind != DSC_SEARCH_GOLDEN || !space->axes)
+        return DSC_OK;
+    if (space->axes > 1)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a golden section takes one parameter with several values, here are %zu of "
+                        "%s: try a coordinate search",
+                        space->axes, space->drafter->name);
+    if (!ascends(space, space->axis[0]))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a golden section takes numbers in ascending order, %s of %s has others",
+                        space->drafter->option[space->axis[0]].name, space->drafter->name);
+    return DSC_OK;
+}
+
+int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
+                 const dsc_run_options *run, dsc_error *err)
+{
+    void *mem;
+    search s = {.t = t, .trace = trace, .space = space, .run = run};
+    const dsc_search how = {.kind = t->options.search,
+                            .axes = space->axes,
+                            .count = space->axis_count,
+                            .start = space->axis_start,
+                            .evaluate = evaluate,
+                            .user = &s};
+    int rc = dsc_tune_check(how.kind, space, err);
+    if (!rc && how.kind == DSC_SEARCH_GRID)
+        rc = check_memory(t, t->trials + space->total, err);
+    if (!rc)
+        rc = dsc_alloc(&mem, space->total, sizeof *s.trial, err);
+    if (rc)
+        return rc;
+    s.trial = mem;
+    for (s.price = 0; s.price < t->options.prices && !rc; s.price++) {
+        dsc_search_result result;
+        rc = dsc_search_run(&how, &result, err);
+        if (!rc)
+            rc = add_report(&s, &result, err);
+    }
+    free(mem);
+    return rc;
+}
+
+// --- ranking -----------------------------------------------------------------------------------
+
+typedef struct order {
+    double dev, drafted;
+    size_t trial;
+} order;
+
+static int by_dev(const void *a, const void *b)
+{
+    const order *x = a, *y = b;
+    bool lost = isnan(x->dev), other = isnan(y->dev);
+    if (lost != other)
+        return lost ? 1 : -1;
+    if (!lost && x->dev != y->dev)
+        return x->dev > y->dev ? -1 : 1;
+    if (x->drafted != y->drafted)
+        return x->drafted < y->drafted ? -1 : 1;
+    return (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+static void stand(const dsc_tune *t, size_t price, const order *by, const dsc_ratio_interval *ci,
+                  dsc_standing *out)
+{
+    // Sums in another order differ in the last digits: that is not a difference.
+    const double same = 1e-9;
+    for (size_t i = 0; i < t->trials; i++) {
+        double test = objective(t, &t->trial[by[i].trial], price, t->test_request, t->test);
+        out[i] = (dsc_standing){.trial = by[i].trial,
+                                .dev = by[i].dev,
+                                .test = test,
+                                .low = ci[i].low,
+                                .high = ci[i].high,
+                                .ratio = i ? test / out[0].test : 1,
+                                .ratio_low = ci[i].relative_low,
+                                .ratio_high = ci[i].relative_high};
+        out[i].told_apart = out[i].ratio_high < 1 - same || out[i].ratio_low > 1 + same;
+    }
+}
+
+int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **out, dsc_error *err)
+{
+    void *by = NULL, *row = NULL, *ci = NULL, *standing = NULL;
+    int rc = dsc_alloc(&by, t->trials, sizeof(order), err);
+    if (!rc)
+        rc = dsc_alloc(&row, t->trials, sizeof(dsc_ratio), err);
+    if (!rc)
+        rc = dsc_alloc(&ci, t->trials, sizeof(dsc_ratio_interval), err);
+    if (!rc)
+        rc = dsc_alloc(&standing, t->trials, sizeof(dsc_standing), err);
+    order *o = by;
+    dsc_ratio *sums = row;
+    for (size_t i = 0; i < t->trials && !rc; i++)
+        o[i] = (order){objective(t, &t->trial[i], price, t->request, t->dev),
+                       dsc_trial_drafted(&t->trial[i]), i};
+    if (!rc && t->trials)
+        qsort(o, t->trials, sizeof *o, by_dev);
+    for (size_t i = 0; i < t->trials && !rc; i++) {
+        const dsc_trial *x = &t->trial[o[i].trial];
+        size_t at = price * (size_t)t->options.requests;
+        sums[i] = (dsc_ratio){x->top + at, x->bottom + at};
+    }
+    const dsc_resampling how = {t->test_request, t->test, t->options.resamples, t->options.seed,
+                                threads};
+    if (!rc && t->trials)
+        rc = dsc_bootstrap_ratios(&how, sums, t->trials, &sums[0], ci, err);
+    if (!rc)
+        stand(t, price, o, ci, standing);
+    free(by);
+    free(row);
+    free(ci);
+    *out = rc ? NULL : standing;
+    if (rc)
+        free(standing);
+    return rc;
+}

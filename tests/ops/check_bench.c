@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+// check_ops --bench: how long the operations of a model of 8 G parameters take on the device, as
+// CSV, all of them or the sections that are named. Each is asked for many times in one pass, which
+// the device replays (a graph), so that times are those of the work and not of asking for it: the
+// first pass runs as it comes, the second is captured, the third is replayed, and only those after
+// it are timed. Matrices are taken in turn out of more than any cache holds, and products have the
+// norm, activation and sum that they have in a model. `share` is of the read bandwidth that is
+// measured first. Products of 4 and of 5, and of 64 and of 128 rows are made by different kernels.
+// What rules ask where laws meet is waited for each time, as they do.
+#include "live/device/clock.h"
+#include "tests/ops/check_ops.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARM = 3, ROUNDS = 7 };
+
+typedef struct bench {
+    check *c;
+    double read_bytes_s;
+    int lines;
+} bench;
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Prints the median time of one of `repeats` calls of `call(user, i)` in a pass.
+static void line(bench *x, const char *op, const char *shape, const live_batch *batch, int repeats,
+                 void (*call)(bench *x, void *user, int i), void *user, double bytes, double flops)
+{
+    static const char owners[512]; // an address for each line
+    const char *owner = &owners[x->lines++ % 512];
+    live_backend *b = x->c->device;
+    double seconds[ROUNDS];
+    for (int n = 0; n < WARM + ROUNDS; n++) {
+        bool replayed;
+        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        const double start = live_now_s();
+        check_call(x->c, b->type->begin(b, owner, batch, &replayed, &x->c->error), "begin");
+        for (int i = 0; i < repeats && !replayed; i++)
+            call(x, user, i);
+        check_call(x->c, b->type->end(b, &x->c->error), "end");
+        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        if (n >= WARM)
+            seconds[n - WARM] = (live_now_s() - start) / repeats;
+    }
+    qsort(seconds, ROUNDS, sizeof *seconds, by_size);
+    const double s = seconds[ROUNDS / 2];
+    printf("%s,%s,%.3f,%.1f,%.3f,%.2f\n", op, shape, s * 1e6, bytes / s * 1e-9,
+           bytes / s / x->read_bytes_s, flops / s * 1e-12);
+    fflush(stdout);
+}
+
+static void *device_memory(bench *x, dsc_dtype dtype, int64_t count)
+{
+    live_backend *b = x->c->device;
+    void *p;
+    check_call(x->c, b->type->alloc(b, &p, (size_t)count * dsc_dtype_bytes(dtype), &x->c->error),
+               "alloc");
+    check_call(x->c, b->type->fill(b, p, dtype, count, 1, 0, .1, &x->c->error), "fill");
+    return p;
+}
+
+// --- products ------------------------------------------------------------------------------------
+
+typedef struct products {
+    live_product form; // but for the matrix
+    live_matrix *matrix;
+    int count;
+    void *out, *in;
+    int64_t rows;
+} products;
+
+static void one_product(bench *x, void *user, int i)
+{
+    products *p = user;
+    live_backend *b = x->c->device;
+    live_product one = p->form;
+    one.w = &p->matrix[i % p->count];
+    check_call(x->c, b->type->product(b, p->out, p->in, p->rows, &one, &x->c->error), "product");
+}
+
+// The products of a layer of Llama 3 8B, and that with its output matrix.
+static const struct {
+    const char *name;
+    int64_t n, k;
+    bool normed, gated, add;
+} bench_shapes[] = {
+    {"norm+QKV", 6144, 4096, true, false, false},
+    {"output+sum", 4096, 4096, false, false, true},
+    {"norm+gate+up+SiLU", 28672, 4096, true, true, false},
+    {"down+sum", 4096, 14336, false, false, true},
+    {"logits", 128256, 4096, false, false, false},
+};
+enum { BENCH_SHAPES = 5, BENCH_ROWS = 128 };
+
+static products products_new(bench *x, int shape, dsc_dtype dtype, live_matrix *matrix, int count)
+{
+    const int64_t n = bench_shapes[shape].n, k = bench_shapes[shape].k;
+    const bool normed = bench_shapes[shape].normed, gated = bench_shapes[shape].gated;
+    const dsc_dtype stored = x->c->device->type->cache_dtype(dtype);
+    products p = {.matrix = matrix, .count = count};
+    for (int i = 0; i < count; i++)
+        matrix[i] = (live_matrix){device_memory(x, dtype, n * k), dtype, n, k};
+    p.form = (live_product){.norm = normed ? device_memory(x, DSC_F32, k) : NULL,
+                            .norm_kind = LIVE_RMS_NORM,
+                            .norm_epsilon = 1e-5,
+                            .activate = gated,
+                            .activation = LIVE_SILU_GATE,
+                            .add = bench_shapes[shape].add,
+                            .in_dtype = bench_shapes[shape].add ? stored : DSC_F32,
+                            .out_dtype = gated ? stored : DSC_F32,
+                            .normed = device_memory(x, DSC_F32, BENCH_ROWS * k),
+                            .wide = device_memory(x, DSC_F32, BENCH_ROWS * n)};
+    p.in = device_memory(x, p.form.in_dtype, BENCH_ROWS * k);
+    p.out = device_memory(x, DSC_F32, BENCH_ROWS * n);
+    return p;
+}
+
+static void products_free(bench *x, products *p)
+{
+    live_backend *b = x->c->device;
+    for (int i = 0; i < p->count; i++)
+        b->type->free(b, p->matrix[i].data);
+    b->type->free(b, (void *)p->form.norm);
+    b->type->free(b, p->form.normed);
+    b->type->free(b, p->form.wide);
+    b->type->free(b, p->in);
+    b->type->free(b, p->out);
+}
+
+static void bench_products(bench *x)
+{
+    const dsc_dtype dtype = DSC_BF16;
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 8, 16, 32, 64, BENCH_ROWS};
+    enum { MOST = 24 };
+    for (int s = 0; s < BENCH_SHAPES; s++) {
+        const int64_t n = bench_shapes[s].n, k = bench_shapes[s].k;
+        const double bytes = (double)(n * k) * (double)dsc_dtype_bytes(dtype);
+        live_matrix matrix[MOST];
+        products p = products_new(x, s, dtype, matrix, (int)fmin(MOST, 1 + 6e8 / bytes));
+        for (int r = 0; r < (int)(sizeof rows / sizeof *rows); r++) {
+            char shape[128];
+            check_pass pass = check_pass_new(x->c, rows[r], 1, 0, 0, false, 9);
+            p.rows = rows[r];
+            snprintf(shape, sizeof shape, "%s %" PRId64 " x %" PRId64 " x %" PRId64 " %s",
+                     dsc_dtype_name(dtype), rows[r], n, k, bench_shapes[s].name);
+            line(x, "product", shape, &pass.batch, 2 * p.count, one_product, &p, bytes,
+                 2. * (double)(rows[r] * n * k));
+            check_pass_free(&pass);
+        }
+        products_free(x, &p);
+    }
+}
+
+// --- the operations of one layer between them ----------------------------------------------------
+
+enum { HEADS = 32, KV_HEADS = 8, HEAD = 128, HIDDEN = 4096, FEED = 14336, VOCAB = 128256 };
+enum { LAYERS = 16, SLOTS = 8448, MOST_TOKENS = 128, REPEATS = 64 };
+static const int64_t layer_tokens[] = {1, 4, 16, 64, MOST_TOKENS};
+enum { LAYER_TOKENS = sizeof layer_tokens / sizeof *layer_tokens };
+
+typedef struct layer {
+    float *qkv, *out, *weight, *freq;
+    int32_t *token;
+    void *k[LAYERS], *v[LAYERS];
+    live_cache cache;
+    live_attention attention;
+    live_rotation rotation;
+    int64_t tokens;
+} layer;
+
+static void one_attend(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    check_call(x->c,
+               b->type->attend(b, l->out, l->qkv, &l->attention, &l->cache, i % l->cache.layers,
+                               &x->c->error),
+               "attend");
+}
+
+static void one_rotate(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    check_call(x->c,
+               b->type->rotate(b, l->qkv, &l->rotation, &l->attention, &l->cache,
+                               i % l->cache.layers, &x->c->error),
+               "rotate");
+}
+
+static void one_norm(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    (void)i;
+    check_call(x->c,
+               b->type->norm(b, l->out, l->qkv, l->weight, NULL, LIVE_RMS_NORM, 1e-5, l->tokens,
+                             HIDDEN, &x->c->error),
+               "norm");
+}
+
+static void one_select(bench *x, void *user, int i)
+{
+    layer *l = user;
+    live_backend *b = x->c->device;
+    (void)i;
+    check_call(x->c, b->type->select(b, l->token, l->out, l->qkv, l->tokens, VOCAB, &x->c->error),
+               "select");
+}
+
+typedef struct rows_of_logits {
+    const float *logits;
+    const int32_t *token;
+    live_kept *kept;
+    double *sum;
+    float *peak;
+    int64_t rows;
+} rows_of_logits;
+
+static void one_summarize(bench *x, void *user, int i)
+{
+    rows_of_logits *l = user;
+    live_backend *b = x->c->device;
+    (void)i;
+    check_call(x->c,
+               b->type->summarize(b, l->kept, l->sum, l->peak, l->token, l->logits, l->rows, VOCAB,
+                                  &x->c->error),
+               "summarize");
+}
+
+// Of nearly flat rows, of which top-p keeps most: the most that there is to read.
+static void bench_laws(bench *x)
+{
+    enum { MOST = 16, BLOCKS = (VOCAB + 127) / 128 };
+    static const struct {
+        const char *name;
+        live_sampling law;
+    } laws[] = {{"all", {1, 0, 1}}, {"top-k 50", {1, 50, 1}}, {"top-p .9", {1, 0, .9}}};
+    static const int64_t rows[] = {1, 4, 8, MOST};
+    live_backend *b = x->c->device;
+    int32_t *token = device_memory(x, DSC_F32, MOST);
+    rows_of_logits l = {.logits = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB),
+                        .token = token,
+                        .kept = device_memory(x, DSC_F32, 2 * MOST),
+                        .sum = device_memory(x, DSC_F32, 2 * MOST * BLOCKS),
+                        .peak = device_memory(x, DSC_F32, MOST * BLOCKS)};
+    check_pass first = check_pass_new(x->c, MOST, 1, 0, 0, false, 9);
+    bool replayed;
+    check_call(x->c, b->type->begin(b, &l, &first.batch, &replayed, &x->c->error), "begin");
+    check_call(x->c, b->type->select(b, token, l.peak, l.logits, MOST, VOCAB, &x->c->error),
+               "select");
+    check_call(x->c, b->type->end(b, &x->c->error), "end");
+    check_pass_free(&first);
+    for (int i = 0; i < 12; i++) {
+        char shape[64];
+        check_pass p = check_pass_new(x->c, rows[i % 4], 1, 0, 0, false, 9);
+        l.rows = rows[i % 4];
+        p.batch.law = &laws[i / 4].law;
+        snprintf(shape, sizeof shape, "F32 %" PRId64 " of %s", l.rows, laws[i / 4].name);
+        line(x, "summarize", shape, &p.batch, REPEATS, one_summarize, &l,
+             4. * (double)(l.rows * VOCAB), 0);
+        check_pass_free(&p);
+    }
+    b->type->free(b, token);
+    b->type->free(b, (void *)(uintptr_t)l.logits);
+    b->type->free(b, l.kept);
+    b->type->free(b, l.sum);
+    b->type->free(b, l.peak);
+}
+
+// --- where laws meet -----------------------------------------------------------------------------
+
+typedef struct meeting {
+    live_laws laws[16];
+    live_ask ask[16];
+    live_masses *masses;
+    dsc_mass *mass;
+    live_left *left;
+    uint64_t wanted[DSC_RATIO_SLOTS / 64];
+    dsc_rest rest;
+    int64_t count; // of laws, or of tokens
+} meeting;
+
+static int one_compare(bench *x, meeting *m)
+{
+    live_backend *b = x->c->device;
+    return b->type->compare(b, m->masses, m->mass, m->laws, m->count, m->ask, m->count, VOCAB,
+                            &x->c->error);
+}
+
+static int one_list(bench *x, meeting *m)
+{
+    live_backend *b = x->c->device;
+    return b->type->list(b, m->mass, m->laws, m->wanted, m->count, VOCAB, &x->c->error);
+}
+
+static int one_leave(bench *x, meeting *m)
+{
+    live_backend *b = x->c->device;
+    return b->type->leave(b, m->left, m->laws, &m->rest, .5, VOCAB, &x->c->error);
+}
+
+// Each with a wait behind it, as rules ask; `rows` of F32 are read.
+static void ask_line(bench *x, const char *op, const char *shape, double rows,
+                     int (*ask)(bench *x, meeting *m), meeting *m)
+{
+    live_backend *b = x->c->device;
+    double seconds[ROUNDS];
+    for (int n = 0; n < WARM + ROUNDS; n++) {
+        const double start = live_now_s();
+        check_call(x->c, ask(x, m), op);
+        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        if (n >= WARM)
+            seconds[n - WARM] = live_now_s() - start;
+    }
+    qsort(seconds, ROUNDS, sizeof *seconds, by_size);
+    const double s = seconds[ROUNDS / 2], bytes = 4 * rows * VOCAB;
+    printf("%s,%s,%.3f,%.1f,%.3f,%.2f\n", op, shape, s * 1e6, bytes / s * 1e-9,
+           bytes / s / x->read_bytes_s, 0.);
+    fflush(stdout);
+}
+
+// Laws that agree but for a few per cent, all in a few slots, and laws that do not.
+static void bench_meeting(bench *x)
+{
+    enum { MOST = 16 };
+    static const struct {
+        const char *name;
+        double spread;
+    } kind[] = {{"near", .1}, {"apart", 4}};
+    live_backend *b = x->c->device;
+    meeting m = {.count = 0};
+    void *host[3] = {NULL, NULL, NULL};
+    const size_t bytes[3] = {MOST * sizeof *m.masses, VOCAB * sizeof *m.mass, sizeof *m.left};
+    for (int i = 0; i < 3; i++)
+        check_call(x->c, b->type->alloc_host(b, &host[i], bytes[i], &x->c->error), "alloc_host");
+    m.masses = host[0];
+    m.mass = host[1];
+    m.left = host[2];
+    float *draft = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB);
+    float *target = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB);
+    for (int k = 0; k < 2; k++) {
+        const double spread = kind[k].spread;
+        check_call(
+            x->c,
+            b->type->fill(b, target, DSC_F32, (int64_t)MOST * VOCAB, 2, 0, spread, &x->c->error),
+            "fill");
+        for (int i = 0; i < MOST; i++) {
+            const live_kept all = {-INFINITY, VOCAB};
+            m.laws[i] = (live_laws){{draft + (int64_t)i * VOCAB, .1, 1, 1. / VOCAB, all},
+                                    {target + (int64_t)i * VOCAB, spread, 1, 1. / VOCAB, all}};
+            m.ask[i] = (live_ask){i, i};
+        }
+        for (m.count = 1; m.count <= MOST; m.count *= 4) {
+            char shape[64];
+            snprintf(shape, sizeof shape, "%" PRId64 " pairs %s", m.count, kind[k].name);
+            ask_line(x, "compare", shape, 2. * (double)m.count, one_compare, &m);
+        }
+        // One slot in the middle of the ratios.
+        const int slot = dsc_ratio_slot(exp(.1 - spread));
+        m.wanted[slot / 64] = (uint64_t)1 << slot % 64;
+        m.count = m.masses[0].count[slot];
+        ask_line(x, "list", kind[k].name, 2, one_list, &m);
+        m.wanted[slot / 64] = 0;
+        dsc_rest_above(&m.rest, exp(.1 - spread));
+        ask_line(x, "leave", kind[k].name, 2, one_leave, &m);
+    }
+    b->type->free(b, draft);
+    b->type->free(b, target);
+    for (int i = 0; i < 3; i++)
+        b->type->free_host(b, host[i]);
+}
+
+// `caches`: how many layers have keys and values.
+static void layer_new(bench *x, layer *l, dsc_dtype kept, int caches)
+{
+    *l = (layer){.qkv = device_memory(x, DSC_F32, (int64_t)MOST_TOKENS * VOCAB),
+                 .out = device_memory(x, DSC_F32, (int64_t)MOST_TOKENS * FEED),
+                 .weight = device_memory(x, DSC_F32, HIDDEN),
+                 .freq = device_memory(x, DSC_F32, HEAD / 2),
+                 .token = device_memory(x, DSC_F32, MOST_TOKENS),
+                 .cache = {l->k, l->v, kept, caches, 1, SLOTS, KV_HEADS * HEAD},
+                 .attention = {HEADS, KV_HEADS, HEAD, .0884, 0}};
+    l->rotation = (live_rotation){l->freq, HEAD, NULL, NULL, 0};
+    for (int i = 0; i < caches; i++) {
+        l->k[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
+        l->v[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
+    }
+}
+
+static void layer_free(bench *x, layer *l)
+{
+    live_backend *b = x->c->device;
+    for (int i = 0; i < l->cache.layers; i++) {
+        b->type->free(b, l->k[i]);
+        b->type->free(b, l->v[i]);
+    }
+    b->type->free(b, l->qkv);
+    b->type->free(b, l->out);
+    b->type->free(b, l->weight);
+    b->type->free(b, l->freq);
+    b->type->free(b, l->token);
+}
+
+static void bench_attention(bench *x)
+{
+    static const int64_t contexts[] = {128, 192, 512, 2048, 8192};
+    enum { CONTEXTS = sizeof contexts / sizeof *contexts };
+    const dsc_dtype kept = x->c->device->type->cache_dtype(DSC_BF16);
+    layer l;
+    layer_new(x, &l, kept, LAYERS);
+    for (int i = 0; i < LAYER_TOKENS * CONTEXTS; i++) {
+        const int64_t tokens = l.tokens = layer_tokens[i / CONTEXTS];
+        const int64_t context = contexts[i % CONTEXTS];
+        char shape[64];
+        check_pass p = check_pass_new(x->c, tokens, 1, context, 0, false, 9);
+        snprintf(shape, sizeof shape, "%s %" PRId64 " behind %" PRId64, dsc_dtype_name(kept),
+                 tokens, context);
+        line(x, "attend", shape, &p.batch, REPEATS, one_attend, &l,
+             2. * (double)context * KV_HEADS * HEAD * (double)dsc_dtype_bytes(kept),
+             4. * (double)(tokens * context) * HEADS * HEAD);
+        check_pass_free(&p);
+    }
+    layer_free(x, &l);
+}
+
+static void bench_rows(bench *x)
+{
+    layer l;
+    layer_new(x, &l, x->c->device->type->cache_dtype(DSC_BF16), LAYERS);
+    for (int t = 0; t < LAYER_TOKENS; t++) {
+        const double n = (double)(l.tokens = layer_tokens[t]);
+        char shape[64];
+        check_pass p = check_pass_new(x->c, l.tokens, 1, 512, 0, false, 9);
+        snprintf(shape, sizeof shape, "F32 %" PRId64, l.tokens);
+        line(x, "rotate", shape, &p.batch, REPEATS, one_rotate, &l,
+             8. * n * (HEADS + 2 * KV_HEADS) * HEAD, 0);
+        line(x, "norm", shape, &p.batch, REPEATS, one_norm, &l, 8. * n * HIDDEN, 0);
+        line(x, "select", shape, &p.batch, REPEATS, one_select, &l, 4. * n * VOCAB, 0);
+        check_pass_free(&p);
+    }
+    layer_free(x, &l);
+}
+
+// --- the sections --------------------------------------------------------------------------------
+
+static const struct {
+    const char *name;
+    void (*run)(bench *x);
+} sections[] = {{"products", bench_products},
+                {"attention", bench_attention},
+                {"rows", bench_rows},
+                {"sampling", bench_laws},
+                {"overlap", bench_meeting}};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+// Whether the first word of a list with commas is the name of this section.
+static bool is_section(const char *word, int section)
+{
+    const size_t length = strcspn(word, ",");
+    return length == strlen(sections[section].name) &&
+           !strncmp(word, sections[section].name, length);
+}
+
+static bool names(const char *list, int section)
+{
+    const char *word = list;
+    while (!is_section(word, section) && word[strcspn(word, ",")])
+        word += strcspn(word, ",") + 1;
+    return is_section(word, section);
+}
+
+bool check_bench_sections(const char *list)
+{
+    for (const char *word = list;; word++) {
+        int section = 0;
+        while (section < SECTIONS && !is_section(word, section))
+            section++;
+        word += strcspn(word, ",");
+        if (section == SECTIONS || !*word)
+            return section < SECTIONS;
+    }
+}
+
+void check_bench(check *c, const char *list)
+{
+    bench x = {.c = c};
+    live_probe probe;
+    check_call(c, c->device->type->probe(c->device, DSC_BF16, &probe, &c->error), "probe");
+    x.read_bytes_s = probe.read_bytes_s;
+    printf("# reads %.1f GB/s, multiplies %.1f TFLOP/s of BF16\n", probe.read_bytes_s * 1e-9,
+           probe.flops_s * 1e-12);
+    printf("op,shape,us,GB/s,share,TFLOP/s\n");
+    for (int i = 0; i < SECTIONS; i++)
+        if (!*list || names(list, i))
+            sections[i].run(&x);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logarithms to laws, block by block; theory/rows/log_row.h.
+//
+// Logarithms of probabilities have a sign or are 0, so their bits without it, taken as integers,
+// fall as they grow: comparisons are made on those, because of a choice between floats compilers
+// make a branch.
+#include "theory/rows/log_row.h"
+
+#include "theory/rows/fast_exp.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { BLOCK = DSC_LOG_ROW_BLOCK, LEAST = 0x42ae0000 }; // bits of 87
+
+// ln p without its sign, as bits.
+static int32_t size_of(float logp)
+{
+    uint32_t bits;
+    memcpy(&bits, &logp, sizeof bits);
+    return (int32_t)(bits & INT32_MAX);
+}
+
+typedef struct tally {
+    int64_t above;       // tokens with size < limit
+    int32_t least, most; // of all sizes
+} tally;
+
+DSC_FOR_EVERY_PROCESSOR
+static void exponentials(const float *logp, size_t n, int32_t limit, float *law, tally *out)
+{
+    int32_t above = 0, least = out->least, most = out->most;
+#pragma omp simd reduction(+ : above) reduction(min : least) reduction(max : most)
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        float x, p;
+        memcpy(&bits, &logp[i], sizeof bits);
+        int32_t size = (int32_t)(bits & INT32_MAX), bounded = size < LEAST ? size : LEAST;
+        bits = (uint32_t)bounded | 0x80000000;
+        memcpy(&x, &bits, sizeof x);
+        p = dsc_fast_expf(x);
+        memcpy(&bits, &p, sizeof bits);
+        bits &= size < LEAST ? UINT32_MAX : 0;
+        memcpy(&p, &bits, sizeof p);
+        law[i] = p;
+        above += size < limit ? 1 : 0;
+        least = size < least ? size : least;
+        most = size > most ? size : most;
+    }
+    out->above += above;
+    out->least = least;
+    out->most = most;
+}
+
+// Sum of p ln p over a block: of floats, 64 at most to a sum.
+DSC_FOR_EVERY_PROCESSOR
+static double sum_p_logp(const float *law, const float *logp, size_t n)
+{
+    enum { LANES = 16 };
+    float lane[LANES] = {0};
+    double sum = 0;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            lane[j] += law[i + j] * (logp[i + j] > -87 ? logp[i + j] : -87);
+    for (; i < n; i++)
+        lane[0] += law[i] * (logp[i] > -87 ? logp[i] : -87);
+    for (int j = 0; j < LANES; j++)
+        sum += (double)lane[j];
+    return sum;
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static double sum_of(const float *law, size_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+        sum += (double)law[i];
+    return sum;
+}
+
+static float logp_at(const dsc_log_row *r, size_t x)
+{
+    if (r->logp)
+        return r->logp[x];
+    uint32_t bits = (uint32_t)r->bf16[x] << 16; // the upper half of a binary32
+    float logp;
+    memcpy(&logp, &bits, sizeof logp);
+    return logp;
+}
+
+static void unpack(const uint16_t *bf16, size_t n, float *logp)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = (uint32_t)bf16[i] << 16;
+        memcpy(&logp[i], &bits, sizeof bits);
+    }
+}
+
+static void start(dsc_log_row *r)
+{
+    r->mass_logp = 0;
+    r->rank_y = 0;
+    r->argmax = 0;
+    r->most = -INFINITY;
+    r->law_most = 0;
+    r->logp_y = logp_at(r, r->y);
+}
+
+size_t dsc_log_row_block(dsc_log_row *r, size_t begin, float *law)
+{
+    size_t n = r->vocab - begin < BLOCK ? r->vocab - begin : BLOCK;
+    float unpacked[BLOCK];
+    const float *logp = r->logp ? r->logp + begin : unpacked;
+    if (!r->logp)
+        unpack(r->bf16 + begin, n, unpacked);
+    if (begin == 0)
+        start(r);
+    // Before y a token that is as likely counts, behind it it does not.
+    size_t before = r->y < begin ? 0 : r->y - begin < n ? r->y - begin : n;
+    int32_t limit = size_of(r->logp_y);
+    tally t = {.least = INT32_MAX};
+    exponentials(logp, before, limit + 1, law, &t);
+    exponentials(logp + before, n - before, limit, law + before, &t);
+    r->mass_logp += sum_p_logp(law, logp, n);
+    r->rank_y += t.above;
+    r->zeros = t.most >= LEAST;
+    if (t.least < size_of(r->most)) {
+        size_t i = 0;
+        while (size_of(logp[i]) != t.least)
+            i++;
+        r->argmax = begin + i;
+        r->most = logp[i];
+        r->law_most = law[i];
+    }
+    return n;
+}
+
+// The likeliest token's rounding is most of the error there is.
+void dsc_log_row_finish(dsc_log_row *r, double sum)
+{
+    r->mass = sum + (exp((double)r->most) - (double)r->law_most);
+}
+
+void dsc_log_row_read(dsc_log_row *r)
+{
+    float law[BLOCK];
+    double sum = 0;
+    for (size_t begin = 0, n; begin < r->vocab; begin += n) {
+        n = dsc_log_row_block(r, begin, law);
+        sum += sum_of(law, n);
+    }
+    dsc_log_row_finish(r, sum);
+}
+
+void dsc_log_row_some(const dsc_log_row *r, const uint32_t *token, size_t count, float *law)
+{
+    tally t = {0};
+    for (size_t i = 0; i < count; i++)
+        law[i] = logp_at(r, token[i]);
+    exponentials(law, count, 0, law, &t);
+}

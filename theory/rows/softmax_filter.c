@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept are the first tokens in an order: the likeliest first, of equals the lower id. Where
+// that order is cut is found without sorting or moving anything before some hundred tokens are left
+// (theory/rows/softmax_list.h). Few tokens by count are among those from the count-th largest
+// maximum of a block or class on, which are few more. Where the weight reaches a share is found by
+// quarters in a short row and guessed from a sample of a long one, and one pass lists the tokens
+// thereabouts and adds up those above. Where this leaves too many, or was wrong, counting and
+// weighing what is above a logit, which vectors do, narrows them down.
+#include "theory/rows/softmax_filter.h"
+
+#include "theory/rows/fast_exp.h"
+#include "theory/rows/row_sum.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    FEW = 256, // tokens that are looked at one by one
+    LIST = DSC_SOFTMAX_LIST,
+    BLOCK = DSC_SOFTMAX_BLOCK,
+    GROUP = 32, // tokens that are passed over together
+    LANES = DSC_ROW_LANES
+};
+
+// --- passes over the row -------------------------------------------------------------------------
+
+// Those of row[0, n) that are at least `at`: how many, and the least of them (*above, unless there
+// is none), and the largest of the others (*below). By lanes, since not all compilers make vectors
+// of reductions to the least.
+DSC_FOR_EVERY_PROCESSOR
+static uint32_t count_from(const float *row, size_t n, float at, float *above, float *below)
+{
+    uint32_t many[LANES] = {0}, count = 0;
+    float least[LANES], most[LANES];
+    for (size_t j = 0; j < LANES; j++) {
+        least[j] = INFINITY;
+        most[j] = -INFINITY;
+    }
+    for (size_t x = 0; x + LANES <= n; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++) {
+            const float value = row[x + j], in = value >= at ? value : INFINITY;
+            const float out = value >= at ? -INFINITY : value;
+            many[j] += value >= at ? 1 : 0;
+            least[j] = in < least[j] ? in : least[j];
+            most[j] = out > most[j] ? out : most[j];
+        }
+    for (size_t x = n - n % LANES; x < n; x++) {
+        const size_t j = x % LANES;
+        if (row[x] >= at) {
+            many[j]++;
+            least[j] = row[x] < least[j] ? row[x] : least[j];
+        } else {
+            most[j] = row[x] > most[j] ? row[x] : most[j];
+        }
+    }
+    *above = INFINITY;
+    *below = -INFINITY;
+    for (size_t j = 0; j < LANES; j++) {
+        count += many[j];
+        *above = least[j] < *above ? least[j] : *above;
+        *below = most[j] > *below ? most[j] : *below;
+    }
+    return count;
+}
+
+// The sum of the weights of those at least `at`, as dsc_row_sum adds.
+static inline double add_from(const float *row, const double *weight, size_t n, float at)
+{
+    double lane[LANES];
+    size_t x = 0;
+    dsc_clear_lanes(lane);
+    for (; x + LANES <= n; x += LANES)
+#pragma omp simd
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] += row[x + j] >= at ? weight[x + j] : 0;
+    for (; x < n; x++)
+        lane[x % LANES] += row[x] >= at ? weight[x] : 0;
+    return dsc_add_lanes(lane);
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static double weigh_from(const float *row, const double *weight, size_t n, float at)
+{
+    return add_from(row, weight, n, at);
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static uint32_t count_between(const float *row, size_t n, float least, float below)
+{
+    uint32_t count = 0;
+#pragma omp simd reduction(+ : count)
+    for (size_t x = 0; x < n; x++)
+        count += (row[x] >= least ? 1 : 0) - (row[x] >= below ? 1 : 0);
+    return count;
+}
+
+bool dsc_any_from(const float *row, size_t n, float least)
+{
+    return count_between(row, n, least, INFINITY) > 0;
+}
+
+// --- the search ----------------------------------------------------------------------------------
+
+typedef struct cut {
+    float at, below; // the tokens from the logit `at` on, where one is; the next one below these
+    size_t count;    // how many
+    double weight;   // the sum of their exponentials, where that matters
+    double height;   // how far below the wanted cut, on a scale of its own
+} cut;
+
+typedef struct search {
+    const dsc_softmax *law;
+    const double *weight; // [vocab] the exponentials of what is kept, or NULL: a count is wanted
+    size_t count;         // this one
+    double enough, total; // else the weight that is wanted, and there is
+} search;
+
+static cut measure(const search *f, float at)
+{
+    const dsc_softmax *s = f->law;
+    cut c;
+    c.count = count_from(s->logit, s->vocab, at, &c.at, &c.below);
+    c.weight = f->weight ? weigh_from(s->logit, f->weight, s->vocab, at) : 0;
+    return c;
+}
+
+static bool suffices(const search *f, const cut *c)
+{
+    return f->weight ? c->weight >= f->enough : c->count >= f->count;
+}
+
+// What grows about as the logit of the cut falls, and is 0 where the wanted cut is: the logarithm
+// of a count, or of what is left below.
+static double height(const search *f, const cut *c)
+{
+    const double least = 1e-15 * f->total;
+    return f->weight ? log(fmax(f->total - f->enough, least) / fmax(f->total - c->weight, least))
+                     : log(fmax((double)c->count, .5) / (double)f->count);
+}
+
+// A logit above the lower cut, which suffices, and not above what is next below the other: where a
+// line through their heights has a 0, or, as laws can be anything, after a while the middle of the
+// floats between them.
+static float probe(const search *f, const cut *low, const cut *high, int i)
+{
+    enum { PATIENCE = 20 };
+    const int32_t from = dsc_key_of(low->at), to = dsc_key_of(high->below);
+    double at = (double)high->at;
+    if (low->at > -INFINITY)
+        at -= (at - (double)low->at) * high->height / (high->height - low->height);
+    else {
+        // What is deeper than the first of these for top-p is less than that leaves out.
+        const double left = fmax(f->total - f->enough, 1e-15 * f->total);
+        const double depth = f->weight ? log((double)f->law->vocab / left) : 4;
+        at = f->law->most - ldexp(depth, i) / f->law->by;
+    }
+    const float x = (float)at;
+    int64_t key = isnan(x) ? from : dsc_key_of(x);
+    if (i >= PATIENCE || !(key > from && key <= to))
+        key = to - ((int64_t)to - from) / 2;
+    return dsc_float_of((int32_t)key);
+}
+
+// Cuts with the wanted one between them, *low or above: few tokens lie between, or equal ones.
+// False position, where the height of an end that stays is halved (the Illinois variant). Every cut
+// that is measured is a new one, as it takes the place of another by the tokens that it lets in.
+static void narrow(const search *f, cut *low, cut *high)
+{
+    int side = 0;
+    low->height = height(f, low);
+    high->height = height(f, high);
+    for (int i = 0; low->count - high->count > FEW && high->below > low->at; i++) {
+        cut c = measure(f, probe(f, low, high, i));
+        c.height = height(f, &c);
+        if (suffices(f, &c)) {
+            *low = c;
+            high->height *= side > 0 ? .5 : 1;
+            side = 1;
+        } else {
+            *high = c;
+            low->height *= side < 0 ? .5 : 1;
+            side = -1;
+        }
+    }
+}
+
+// A bit for each of GROUP logits that is not below `low`, but below `high`.
+static inline uint32_t mark_between(const float *x, float low, float high)
+{
+    static const uint32_t one[LANES] = {1u << 0,  1u << 1,  1u << 2,  1u << 3, 1u << 4,  1u << 5,
+                                        1u << 6,  1u << 7,  1u << 8,  1u << 9, 1u << 10, 1u << 11,
+                                        1u << 12, 1u << 13, 1u << 14, 1u << 15};
+    uint32_t bit[LANES], in = 0;
+#pragma omp simd
+    for (size_t j = 0; j < LANES; j++)
+        bit[j] = ((x[j] >= low ? one[j] : 0) & (x[j] < high ? one[j] : 0)) |
+                 ((x[j + LANES] >= low ? one[j] << LANES : 0) &
+                  (x[j + LANES] < high ? one[j] << LANES : 0));
+    for (size_t j = 0; j < LANES; j++)
+        in |= bit[j];
+    return in;
+}
+
+// The same of tokens x, x + 1, ... of a row.
+static inline uint32_t marks_at(const float *logit, size_t vocab, size_t x, float low, float high)
+{
+    float rest[GROUP];
+    if (vocab - x >= GROUP)
+        return mark_between(logit + x, low, high);
+    for (size_t i = 0; i < GROUP; i++)
+        rest[i] = i < vocab - x ? logit[x + i] : INFINITY;
+    return mark_between(rest, low, high);
+}
+
+// Adds tokens [first, end) from one logit on and below another to a list. `first`: a multiple of
+// GROUP, `end` as well or the row's.
+DSC_FOR_EVERY_PROCESSOR
+static void gather(const search *f, size_t first, size_t end, float least, float below,
+                   dsc_softmax_list *out)
+{
+    const float *logit = f->law->logit;
+    size_t n = out->n;
+    for (size_t x = first; x < end && n <= LIST; x += GROUP)
+        for (uint32_t in = marks_at(logit, end, x, least, below); in && n <= LIST; in &= in - 1) {
+            const size_t token = x + (size_t)__builtin_ctz(in), at = n < LIST ? n : 0;
+            out->value[at] = (double)logit[token];
+            out->weight[at] = f->weight ? f->weight[token] : 0;
+            out->token[at] = (uint32_t)token;
+            n++;
+        }
+    out->n = n;
+}
+
+// --- top-k ---------------------------------------------------------------------------------------
+
+static cut above_all(const dsc_softmax *s)
+{
+    return (cut){nextafterf((float)s->most, INFINITY), (float)s->most, 0, 0, 0};
+}
+
+// The largest of each `part` of row[0, n), a multiple of LANES.
+DSC_FOR_EVERY_PROCESSOR
+static void find_maxima(const float *row, size_t n, size_t part, double *out)
+{
+    for (size_t first = 0; first < n; first += part) {
+        const size_t end = n - first < part ? n : first + part;
+        float lane[LANES], most = row[first];
+        size_t x = first;
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] = most;
+        for (; x + LANES <= end; x += LANES)
+#pragma omp simd
+            for (size_t j = 0; j < LANES; j++)
+                lane[j] = row[x + j] > lane[j] ? row[x + j] : lane[j];
+        for (; x < end; x++)
+            most = row[x] > most ? row[x] : most;
+        for (size_t half = LANES / 2; half; half /= 2)
+            for (size_t j = 0; j < half; j++)
+                lane[j] = lane[j + half] > lane[j] ? lane[j + half] : lane[j];
+        out[first / part] = (double)(lane[0] > most ? lane[0] : most);
+    }
+}
+
+// The largest of each class of row[0, n): of the tokens x, x + classes, ... Classes: a multiple of
+// LANES.
+DSC_FOR_EVERY_PROCESSOR
+static void find_class_maxima(const float *row, size_t n, size_t classes, double *out)
+{
+    for (size_t first = 0; first < classes; first += LANES) {
+        float lane[LANES];
+        size_t x = first;
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] = -INFINITY;
+        for (; x + LANES <= n; x += classes)
+#pragma omp simd
+            for (size_t j = 0; j < LANES; j++)
+                lane[j] = row[x + j] > lane[j] ? row[x + j] : lane[j];
+        for (size_t j = 0; x + j < n; j++)
+            lane[j] = row[x + j] > lane[j] ? row[x + j] : lane[j];
+        for (size_t j = 0; j < LANES; j++)
+            out[first + j] = (double)lane[j];
+    }
+}
+
+// The tokens from the count-th largest maximum of parts of the row on, among which are the first
+// `count`. Of a long row only the parts with such a maximum are read again.
+static void list_largest(const dsc_softmax *s, size_t count, double *most, dsc_softmax_list *out)
+{
+    const search f = {.law = s};
+    const float highest = (float)s->most;
+    const size_t vocab = s->vocab, parts = (vocab + BLOCK - 1) / BLOCK;
+    out->n = 0;
+    if (parts >= 2 * count) {
+        find_maxima(s->logit, vocab, BLOCK, most);
+        const float least = dsc_nth_largest(most, parts, count, highest);
+        for (size_t b = 0; b < parts && out->n <= LIST; b++)
+            if (most[b] >= (double)least)
+                gather(&f, b * BLOCK, b * BLOCK + dsc_softmax_in_block(s, b), least, INFINITY, out);
+        return;
+    }
+    size_t classes = 4 * LANES;
+    while (classes < 2 * count)
+        classes *= 2;
+    if (classes > vocab / 2 || count > LIST / 2)
+        return;
+    find_class_maxima(s->logit, vocab, classes, most);
+    gather(&f, 0, vocab, dsc_nth_largest(most, classes, count, highest), INFINITY, out);
+}
+
+// Leaves in a list what is not below `least`, with exponentials.
+DSC_FOR_EVERY_PROCESSOR
+static void keep_from(dsc_softmax_list *l, double least, double most, double by)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        l->value[kept] = l->value[i];
+        l->token[kept] = l->token[i];
+        kept += l->value[i] >= least ? 1 : 0;
+    }
+    l->n = kept;
+#pragma omp simd
+    for (size_t i = 0; i < kept; i++)
+        l->weight[i] = dsc_fast_exp_below((l->value[i] - most) * by);
+}
+
+bool dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_softmax_list *list)
+{
+    const search f = {.law = s, .count = count};
+    list_largest(s, count, room, list);
+    const bool listed = list->n > 0 && list->n <= LIST;
+    cut low = {-INFINITY, -INFINITY, s->vocab, 0, 0}, high = above_all(s);
+    if (!listed) {
+        narrow(&f, &low, &high);
+        s->least = low.at;
+        if (low.count - high.count > FEW) // they are equal
+            return false;
+        list->n = 0;
+        gather(&f, 0, s->vocab, low.at, high.at, list);
+    }
+    s->least = dsc_nth_largest(list->value, list->n, count - high.count, (float)s->most);
+    if (listed)
+        keep_from(list, (double)s->least, s->most, s->by);
+    return listed;
+}
+
+// --- top-p ---------------------------------------------------------------------------------------
+
+void dsc_softmax_keep_listed(dsc_softmax *s, const dsc_softmax_list *list, double enough, float low)
+{
+    const size_t last = dsc_softmax_list_last(list, enough, low, (float)s->most);
+    s->least = (float)list->value[last];
+    s->last = list->token[last];
+}
+
+void dsc_softmax_add_listed(const dsc_softmax *s, const dsc_softmax_list *list, double *block)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const double x = list->value[i], least = (double)s->least;
+        const bool kept = x > least || (x >= least && list->token[i] <= s->last);
+        block[list->token[i] / BLOCK] += kept ? list->weight[i] : 0;
+    }
+}
+
+// What is on the sides of a bracket of the cut.
+typedef struct sides {
+    double above, between; // weight
+    dsc_softmax_list list; // tokens between; if there are more, no sums
+} sides;
+
+// Adds up what is above a bracket, also by blocks, and lists what is in it.
+DSC_FOR_EVERY_PROCESSOR
+static void divide(const search *f, float low, float high, double *block, sides *out)
+{
+    const float *logit = f->law->logit;
+    const size_t vocab = f->law->vocab;
+    double above = 0, between = 0;
+    size_t n = 0;
+    for (size_t x = 0; x < vocab && n <= LIST; x += GROUP) {
+        if (x % BLOCK == 0) {
+            const size_t in = vocab - x < BLOCK ? vocab - x : BLOCK;
+            above += block[x / BLOCK] = add_from(logit + x, f->weight + x, in, high);
+        }
+        uint32_t in = marks_at(logit, vocab, x, low, high);
+        for (; in && n <= LIST; in &= in - 1, n++) {
+            const size_t token = x + (size_t)__builtin_ctz(in), at = n < LIST ? n : 0;
+            out->list.value[at] = (double)logit[token];
+            out->list.weight[at] = f->weight[token];
+            out->list.token[at] = (uint32_t)token;
+            between += f->weight[token];
+        }
+    }
+    out->above = above;
+    out->between = between;
+    out->list.n = n;
+}
+
+// Cuts a bracket, if the cut is in there.
+static bool cut_between(const search *f, dsc_softmax *s, float low, float high, double *block,
+                        sides *d)
+{
+    divide(f, low, high, block, d);
+    if (d->list.n > LIST || !(d->above < f->enough && d->above + d->between >= f->enough))
+        return false;
+    dsc_softmax_keep_listed(s, &d->list, f->enough - d->above, low);
+    dsc_softmax_add_listed(s, &d->list, block);
+    return true;
+}
+
+// Cuts where a sample of the tokens says, if that is found to be right.
+static bool cut_by_sample(const search *f, dsc_softmax *s, const dsc_softmax_sample *sample,
+                          double *block)
+{
+    enum { TRIES = 5 };
+    sides d;
+    dsc_softmax_known known = {-INFINITY, 0};
+    double before = INFINITY; // tokens of the last guess
+    for (int i = 0; i < TRIES; i++) {
+        const dsc_softmax_guess g = dsc_softmax_sample_guess(sample, f->total - f->enough, known);
+        if (g.tokens > LIST / 2) {
+            if (g.tokens > before / 2) // many are about equal
+                return false;
+            before = g.tokens;
+            known = (dsc_softmax_known){g.at,
+                                        f->total - weigh_from(s->logit, f->weight, s->vocab, g.at)};
+            continue;
+        }
+        const float low = g.low > s->least ? g.low : s->least;
+        if (cut_between(f, s, low, g.high, block, &d))
+            return true;
+        if (d.list.n > LIST)
+            return false;
+        known = d.above < f->enough ? (dsc_softmax_known){g.low, f->total - d.above - d.between}
+                                    : (dsc_softmax_known){g.high, f->total - d.above};
+    }
+    return false;
+}
+
+// How many tokens have at least a weight, and their sum; of three weights, as an addition waits for
+// the one before it.
+typedef struct upper {
+    double at, sum;
+    int64_t count;
+} upper;
+
+DSC_FOR_EVERY_PROCESSOR
+static void sum_from(const double *weight, size_t n, upper *part)
+{
+    const double a = part[0].at, b = part[1].at, c = part[2].at;
+    double sum_a = 0, sum_b = 0, sum_c = 0;
+    int64_t count_a = 0, count_b = 0, count_c = 0;
+#pragma omp simd reduction(+ : sum_a, sum_b, sum_c, count_a, count_b, count_c)
+    for (size_t i = 0; i < n; i++) {
+        sum_a += weight[i] >= a ? weight[i] : 0;
+        sum_b += weight[i] >= b ? weight[i] : 0;
+        sum_c += weight[i] >= c ? weight[i] : 0;
+        count_a += weight[i] >= a ? 1 : 0;
+        count_b += weight[i] >= b ? 1 : 0;
+        count_c += weight[i] >= c ? 1 : 0;
+    }
+    part[0].sum = sum_a, part[0].count = count_a;
+    part[1].sum = sum_b, part[1].count = count_b;
+    part[2].sum = sum_c, part[2].count = count_c;
+}
+
+// Cuts a short row: by quarters, until few tokens are left between. Tokens of less than w have less
+// than n w together, if they are n; so where top-p leaves out that much, it leaves out all of them.
+static bool cut_by_quarters(const search *f, dsc_softmax *s, double *block)
+{
+    enum { BETWEEN = 32 };
+    sides d;
+    const double w = (f->total - f->enough) * (1 - 1e-6) / (double)s->vocab;
+    float low = w > 0 ? fmaxf((float)(s->most + log(w) / s->by), s->least) : s->least;
+    float high = nextafterf((float)s->most, INFINITY);
+    int64_t above = 0, from_low = count_between(s->logit, s->vocab, low, INFINITY);
+    while (from_low - above > BETWEEN) {
+        const float middle = dsc_middle_of(low, high);
+        const float at[] = {dsc_middle_of(low, middle), middle, dsc_middle_of(middle, high)};
+        upper part[3];
+        if (!(middle > low))
+            return false;
+        for (int i = 0; i < 3; i++)
+            part[i].at = dsc_fast_exp_below(((double)at[i] - s->most) * s->by);
+        sum_from(f->weight, s->vocab, part);
+        for (int i = 2; i >= 0 && high > at[i]; i--)
+            if (part[i].sum < f->enough) {
+                high = at[i];
+                above = part[i].count;
+            } else {
+                low = at[i];
+                from_low = part[i].count;
+                break;
+            }
+    }
+    return cut_between(f, s, low, high, block, &d);
+}
+
+// The sums of blocks, of what is kept.
+static void sum_kept(const dsc_softmax *s, const double *weight, double *block)
+{
+    for (size_t first = 0; first < s->vocab; first += BLOCK) {
+        const size_t n = dsc_softmax_in_block(s, first / BLOCK);
+        const size_t tied = s->last < first ? 0 : s->last - first < n ? s->last - first + 1 : n;
+        const float above = nextafterf(s->least, INFINITY);
+        block[first / BLOCK] =
+            weigh_from(s->logit + first, weight + first, tied, s->least) +
+            weigh_from(s->logit + first + tied, weight + first + tied, n - tied, above);
+    }
+}
+
+// Where a sample does not tell.
+static void cut_by_search(const search *f, dsc_softmax *s)
+{
+    dsc_softmax_list list;
+    const uint32_t count = count_between(s->logit, s->vocab, s->least, INFINITY);
+    cut low = {s->least, -INFINITY, count, f->total, 0}, high = above_all(s);
+    narrow(f, &low, &high);
+    s->least = low.at;
+    if (low.count - high.count <= FEW) {
+        list.n = 0;
+        gather(f, 0, s->vocab, low.at, high.at, &list);
+        dsc_softmax_keep_listed(s, &list, f->enough - high.weight, low.at);
+        return;
+    }
+    double sum = high.weight;
+    for (size_t x = 0; x < s->vocab && sum < f->enough; x++)
+        if (s->logit[x] >= low.at && s->logit[x] < high.at) {
+            sum += f->weight[x];
+            s->last = x;
+        }
+}
+
+void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_sample *sample,
+                             double enough, double *block)
+{
+    const search f = {.law = s, .weight = weight, .enough = enough, .total = s->sum};
+    if (sample)
+        dsc_softmax_sample_end(sample);
+    if (!(sample ? cut_by_sample(&f, s, sample, block) : cut_by_quarters(&f, s, block))) {
+        cut_by_search(&f, s);
+        sum_kept(s, weight, block);
+    }
+    s->sum = dsc_row_sum(block, dsc_softmax_blocks(s->vocab));
+}

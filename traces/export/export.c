@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces as text. Written request by request, one shard mapped at a time.
+// JSON lines: what traces/import/import_jsonl.c reads; texts are written beside their tokens, and
+// numbers so that they read back to the same bits. CSV: export_csv.c.
+#include "traces/export/export_internal.h"
+#include "traces/import/import_record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static int put_json(json_t *value, FILE *out, int64_t request, const char *what, dsc_error *err)
+{
+    if (!value)
+        return dsc_fail(err, DSC_EINPUT, "request %lld: its %s cannot be written as JSON",
+                        (long long)request, what);
+    // A failure to write shows in ferror(out), which is looked at once per request.
+    json_dumpf(value, out, JSON_ENCODE_ANY | JSON_COMPACT);
+    json_decref(value);
+    return DSC_OK;
+}
+
+// Token ids are most of the text: formatted by hand, five times as fast as fprintf.
+static void put_tokens(dsc_token_view t, FILE *out)
+{
+    enum { BLOCK = 4096, LONGEST = 12 }; // a comma and -2147483648
+    char block[BLOCK];
+    size_t n = 0;
+    putc('[', out);
+    for (int64_t i = 0; i < t.count; i++) {
+        char digits[LONGEST], *d = digits + LONGEST;
+        uint32_t id = (uint32_t)t.id[i]; // never negative: dsc_shard_open has looked
+        do
+            *--d = (char)('0' + id % 10);
+        while (id /= 10);
+        if (i)
+            *--d = ',';
+        size_t length = (size_t)(digits + LONGEST - d);
+        if (n + length > BLOCK) {
+            fwrite(block, 1, n, out);
+            n = 0;
+        }
+        memcpy(block + n, d, length);
+        n += length;
+    }
+    fwrite(block, 1, n, out);
+    putc(']', out);
+}
+
+// {"text":...,"tokens":[...] without the closing brace. `text` NULL: not recorded.
+static int put_text(const dsc_text_view *text, dsc_token_view tokens, FILE *out, int64_t request,
+                    const char *what, dsc_error *err)
+{
+    int rc = DSC_OK;
+    putc('{', out);
+    if (text) {
+        fputs("\"text\":", out);
+        rc = put_json(json_stringn(text->length ? text->bytes : "", (size_t)text->length), out,
+                      request, what, err);
+        putc(',', out);
+    }
+    fputs("\"tokens\":", out);
+    put_tokens(tokens, out);
+    return rc;
+}
+
+static int put_references(const dsc_request *q, FILE *out, dsc_error *err)
+{
+    int rc = DSC_OK;
+    fputs(",\"references\":[", out);
+    for (int64_t r = 0; !rc && r < q->references; r++) {
+        dsc_text_view text = {0};
+        if (q->reference_text) {
+            const int64_t *at = q->reference_text_offset;
+            text = (dsc_text_view){q->reference_text + at[r], at[r + 1] - at[r]};
+        }
+        if (r)
+            putc(',', out);
+        rc = put_text(q->reference_text ? &text : NULL, dsc_request_reference(q, r), out, q->index,
+                      "reference", err);
+        fprintf(out, ",\"kind\":\"%s\"}",
+                q->reference_kind[r] == DSC_REFERENCE_TURN ? "turn" : "document");
+    }
+    putc(']', out);
+    return rc;
+}
+
+static void put_float(float x, FILE *out) // nine digits tell all floats apart
+{
+    if (x == 0) // "-0" would be read as an integer, which has no sign of zero
+        fputs(signbit(x) ? "-0.0" : "0", out);
+    else
+        fprintf(out, "%.9g", (double)x);
+}
+
+// Numbers of a column from element *at on, as arrays of shape[0] x shape[1] x ...
+static void put_numbers(const dsc_column_type *type, const void *data, int64_t *at, int dimensions,
+                        const int64_t *shape, FILE *out)
+{
+    if (dimensions == 0) {
+        int64_t i = (*at)++;
+        if (type->dtype == DSC_F32 && isinf(((const float *)data)[i]))
+            fputs("null", out);
+        else if (type->dtype == DSC_F32)
+            put_float(((const float *)data)[i], out);
+        else if (type->dtype == DSC_U32)
+            fprintf(out, "%" PRIu32, ((const uint32_t *)data)[i]);
+        else if (type->values == VALUES_RANK && ((const uint16_t *)data)[i] == DSC_RANK_NONE)
+            fputs("null", out);
+        else
+            fprintf(out, "%d", ((const uint16_t *)data)[i]);
+        return;
+    }
+    putc('[', out);
+    for (int64_t i = 0; i < shape[0]; i++) {
+        if (i)
+            putc(',', out);
+        put_numbers(type, data, at, dimensions - 1, shape + 1, out);
+    }
+    putc(']', out);
+}
+
+static void put_column(const dsc_trace_info *info, const dsc_request *q, int column, FILE *out)
+{
+    const dsc_column_type *type = &dsc_columns[column];
+    int64_t shape[3], at = 0;
+    int dimensions = 1 + dsc_column_shape(info, column, shape + 1);
+    shape[0] = type->counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
+    put_numbers(type, dsc_column_get(q, type->view), &at, dimensions, shape, out);
+}
+
+// The columns of one of dsc_json_objects, in braces and with their parameter unless it is the line.
+static void put_object(const dsc_trace_info *info, const dsc_request *q, int object, FILE *out)
+{
+    const dsc_json_object *o = &dsc_json_objects[object];
+    bool open = false;
+    for (const dsc_json_column *j = dsc_json_columns; j->name; j++) {
+        if (j->object != object || !dsc_column_recorded(info, j->column))
+            continue;
+        if (o->name && !open) {
+            fprintf(out, ",\"%s\":{\"%s\":", o->name, o->member);
+            if (o->parameter >= 0)
+                fprintf(out, "%d", (int)dsc_parameter_value(info, o->parameter));
+            else
+                fputs(info->steps == DSC_STEPS_ALIGNED ? "true" : "false", out);
+            open = true;
+        }
+        fprintf(out, ",\"%s\":", j->name);
+        put_column(info, q, j->column, out);
+    }
+    if (open)
+        putc('}', out);
+}
+
+static void put_columns(const dsc_trace_info *info, const dsc_request *q, FILE *out)
+{
+    for (int i = 0; i == 0 || dsc_json_objects[i].name; i++)
+        put_object(info, q, i, out);
+    for (int i = 0; i < info->drafters; i++) {
+        fprintf(out, "%s\"%s\":{\"cap\":%d,\"accepted\":", i ? "," : ",\"accept\":{",
+                info->drafter[i].name, (int)info->drafter[i].cap);
+        put_column(info, q, COL_ACCEPT + i, out);
+        fputs(i + 1 < info->drafters ? "}" : "}}", out);
+    }
+}
+
+// Dense rows as lists of the tokens that have a probability; what is not listed is always said.
+static void put_rows(const dsc_request *q, dsc_model_side side, FILE *out)
+{
+    dsc_row row;
+    fprintf(out, ",\"%s\":[", dsc_rows_name(side, DSC_ROWS_LISTED));
+    for (int64_t j = 0; dsc_request_row(q, side, j, &row); j++) {
+        fputs(j ? ",[" : "[", out);
+        for (int64_t i = 0; i < row.count; i++) {
+            float logp = dsc_row_logp(&row, i);
+            if (isinf(logp))
+                continue;
+            fprintf(out, "[%lld,", (long long)(row.token ? row.token[i] : i));
+            put_float(logp, out);
+            fputs("],", out);
+        }
+        if (isinf(row.tail))
+            fputs("null", out);
+        else
+            put_float(row.tail, out);
+        putc(']', out);
+    }
+    putc(']', out);
+}
+
+static int put_jsonl(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err)
+{
+    bool has_text = info->has_text;
+    fputs("{\"id\":", out);
+    int rc = put_json(json_stringn(q->id.bytes, (size_t)q->id.length), out, q->index, "id", err);
+    fputs(",\"prompt\":", out);
+    if (!rc)
+        rc = put_text(has_text ? &q->prompt_text : NULL, q->prompt, out, q->index, "prompt", err);
+    fputs("},\"output\":", out);
+    if (!rc)
+        rc = put_text(has_text ? &q->output_text : NULL, q->output, out, q->index, "output", err);
+    putc('}', out);
+    if (!rc && q->references)
+        rc = put_references(q, out, err);
+    if (!rc)
+        put_columns(info, q, out);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
+        if (q->rows[side].kind != DSC_ROWS_NONE)
+            put_rows(q, side, out);
+    if (!rc && q->metadata.length) {
+        fputs(",\"metadata\":", out);
+        // Parsed and written again: metadata of another writer may span lines.
+        json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length,
+                                      JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+        rc = put_json(metadata, out, q->index, "metadata", err);
+    }
+    fputs("}\n", out);
+    return rc;
+}
+
+static int begin_jsonl(const dsc_trace_info *info, FILE *out, dsc_error *err)
+{
+    (void)info, (void)out, (void)err;
+    return DSC_OK;
+}
+
+static const dsc_export_format jsonl = {"jsonl", begin_jsonl, put_jsonl};
+
+static const dsc_export_format *find_format(const char *name)
+{
+    if (strcmp(name, jsonl.name) == 0)
+        return &jsonl;
+    for (int i = 0; i < DSC_CSV_FORMATS; i++)
+        if (strcmp(name, dsc_csv_formats[i].name) == 0)
+            return &dsc_csv_formats[i];
+    return NULL;
+}
+
+static int export_shard(const dsc_trace *t, int64_t s, const dsc_export_format *f, FILE *out,
+                        dsc_error *err)
+{
+    dsc_shard *shard;
+    int rc = dsc_shard_open(&shard, t, s, err);
+    if (rc)
+        return rc;
+    const dsc_trace_info *info = dsc_trace_get_info(t);
+    for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
+        dsc_request q;
+        dsc_shard_request(shard, i, &q);
+        rc = f->put(info, &q, out, err);
+        if (!rc && ferror(out)) {
+            errno = 0; // what it was then is lost; another try says it again
+            fflush(out);
+            rc = dsc_fail_errno(err, DSC_EIO, errno ? errno : EIO,
+                                "cannot write the export (request %lld)", (long long)q.index);
+        }
+    }
+    dsc_shard_close(shard);
+    return rc;
+}
+
+int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_error *err)
+{
+    const dsc_export_format *f = find_format(format);
+    if (!f)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "no export format is called '%s' (jsonl, csv, csv-steps, csv-positions)",
+                        format);
+    int rc = f->begin(dsc_trace_get_info(t), out, err);
+    for (int64_t s = 0; !rc && s < dsc_trace_shards(t); s++)
+        rc = export_shard(t, s, f, out, err);
+    if (!rc && (fflush(out) || ferror(out)))
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot write the export");
+    return rc;
+}

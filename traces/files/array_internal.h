@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the readers of the array formats share.
+#ifndef DSC_TRACES_ARRAY_INTERNAL_H
+#define DSC_TRACES_ARRAY_INTERNAL_H
+
+#include "traces/files/array.h"
+#include "traces/files/safetensors.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dsc_array {
+    char *path; // of the file, for messages
+    int64_t rows, columns;
+    unsigned char *map; // the file [bytes]; NULL for safetensors
+    size_t bytes;
+    dsc_safetensors *file; // or NULL
+    // binary: elements in row-major order
+    const unsigned char *data; // NULL: text
+    dsc_dtype dtype;           // F16, BF16, F32 or F64
+    bool big_endian;
+    // text
+    int64_t *start; // [rows] byte where the line of each row begins
+    char separator; // ',', ';', '\t', or ' ' for any run of blanks
+};
+
+// Sets rows and columns from a shape; all but the last dimension are flattened, rank 1 is one row.
+// DSC_EINPUT: rank 0, no elements, more than memory can address. `what` begins the message.
+int dsc_array_shape(dsc_array *a, const char *what, int rank, const int64_t *shape, dsc_error *err);
+
+// Read the mapped file and set all but path, map and bytes.
+int dsc_array_read_npy(dsc_array *a, dsc_error *err);
+int dsc_array_read_csv(dsc_array *a, dsc_error *err);
+
+int dsc_array_csv_row(const dsc_array *a, int64_t i, double *out, dsc_error *err);
+
+#endif

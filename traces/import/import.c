@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: Apache-2.0
+// The import loop: lines of the inputs, through a driver, into a trace. Lines travel in chunks
+// (import_lines.h) through a ring of RING of them. Three things are done with a chunk, each by any
+// thread: it is read, one chunk at a time; its records are made; and these are added to the trace
+// in the order of the input, one chunk at a time; so nothing depends on threads. Shards are written
+// by a thread of the writer's own.
+#include "traces/import/import.h"
+
+#include "base/json_text.h"
+#include "base/option.h"
+#include "traces/files/input.h"
+#include "traces/import/import_lines.h"
+#include "traces/import/import_record.h"
+#include "traces/import/import_source.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_thread_num(void)
+{
+    return 0;
+}
+
+static int omp_get_max_threads(void)
+{
+    return 1;
+}
+#endif
+
+enum {
+    RING = 16,            // chunks under way: more only leave the caches
+    GIANT_BYTES = 1 << 20 // a chunk with a line so long has the memory to itself
+};
+
+// Which chunks of an input are where; by number, modulo the ring. The lock guards all of it.
+typedef struct ring {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t read, begun, taken; // chunks that are read, those of them that are or were made into
+                               // records, and those of these that are in the trace
+    bool made[RING];           // into records, and not yet taken
+    bool reading, taking, end; // `end`: no more are to be read
+    bool alone;                // no other is read until the last one is taken
+} ring;
+
+typedef struct importer {
+    dsc_import_job job;
+    const char *const *paths; // [count]
+    size_t count;
+    void *prepared;          // the driver's
+    bool is_settled;         // driver and prepared are
+    dsc_encoder **encoder;   // [threads]
+    dsc_import_chunk *chunk; // [chunks]
+    size_t chunks;           // RING; one for one thread
+    ring ring;
+    dsc_import_source source; // the input being read
+
+    // Of who adds records, one thread at a time.
+    atomic_bool stopped; // no more records, for the reason in `why`
+    dsc_error why;
+    const char *out_path;
+    dsc_trace_writer *writer; // opened by the first request
+    dsc_trace_info recorded;  // what the first request has, and so all must have
+    int64_t requests, left_out;
+    dsc_token_view *tokens; // [token_capacity] of the references being written
+    dsc_text_view *texts;   // [text_capacity]
+    size_t token_capacity, text_capacity;
+
+    // What the source counted, of the requests that say: to compare with the trace.
+    int64_t counted, recorded_tokens, other_count, trace_tokens;
+    double recorded_s;
+
+    json_t *sources, *notes;       // provenance: one object per input, sentences
+    int64_t done, total, reported; // bytes as stored: of finished inputs, of all or -1
+    char first_bad[512];           // message of the first line left out
+} importer;
+
+static int open_writer(importer *im, const dsc_import_record *r, dsc_error *err)
+{
+    dsc_trace_info info = {
+        .tokenizer_name =
+            (char *)(im->job.tokenizer ? dsc_tokenizer_name(im->job.tokenizer) : "none"),
+        .vocab_size = im->job.options.vocab_size,
+        .eos_token = im->job.eos,
+        .has_text = im->job.tokenizer != NULL,
+        .format = (char *)im->job.driver->name,
+        .semantics = (char *)im->job.options.semantics,
+        .provenance = "{}",
+    };
+    dsc_import_record_describe(r, &info);
+    dsc_recorded_copy(&im->recorded, &info);
+    if (im->job.tokenizer)
+        memcpy(info.tokenizer_sha256, dsc_tokenizer_sha256(im->job.tokenizer), DSC_SHA256_HEX);
+    return dsc_trace_writer_open(&im->writer, im->out_path, &info, im->job.options.force,
+                                 im->job.options.shard_tokens, err);
+}
+
+// --- notes -------------------------------------------------------------------------------------
+
+static int add_note(importer *im, const char *note, dsc_error *err)
+{
+    if (!*note)
+        return DSC_OK;
+    if (im->job.options.note)
+        im->job.options.note(im->job.options.user, note);
+    if (json_array_append_new(im->notes, json_string(note)))
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return DSC_OK;
+}
+
+static void count_recorded(importer *im, const dsc_import_record *r)
+{
+    int64_t tokens = (int64_t)r->output.tokens.count;
+    if (r->recorded_tokens < 0)
+        return;
+    im->counted++;
+    im->recorded_tokens += r->recorded_tokens;
+    im->trace_tokens += tokens;
+    im->other_count += tokens != r->recorded_tokens;
+    im->recorded_s += r->recorded_s;
+}
+
+static int note_recorded(importer *im, dsc_error *err)
+{
+    char note[DSC_IMPORT_NOTE] = "", speed[64] = "";
+    if (im->other_count == 0 && im->recorded_s == 0)
+        return DSC_OK;
+    if (im->recorded_s > 0)
+        snprintf(speed, sizeof speed, " in %.1f s (%.1f tokens/s)", im->recorded_s,
+                 (double)im->recorded_tokens / im->recorded_s);
+    int n = snprintf(note, sizeof note, "the source counted %lld output tokens%s",
+                     (long long)im->recorded_tokens, speed);
+    if (im->other_count)
+        snprintf(note + n, sizeof note - (size_t)n,
+                 "; the texts have %lld, other counts in %lld of %lld requests",
+                 (long long)im->trace_tokens, (long long)im->other_count, (long long)im->counted);
+    return add_note(im, note, err);
+}
+
+// --- records -----------------------------------------------------------------------------------
+
+static dsc_token_view token_view(const dsc_import_text *t)
+{
+    return (dsc_token_view){t->tokens.id, (int64_t)t->tokens.count};
+}
+
+// What depends on the requests before: fields for all or none, and the id of a line that gives
+// none. (That ids are unique is the writer's to check.)
+static int settle_record(importer *im, dsc_import_record *r, dsc_error *err)
+{
+    int rc = im->writer ? dsc_import_record_agrees(r, &im->recorded, err) : DSC_OK;
+    if (!rc && r->id.length == 0)
+        rc = dsc_buffer_printf(&r->id, err, "%lld", (long long)im->requests);
+    if (!rc && !im->writer)
+        rc = open_writer(im, r, err);
+    return rc;
+}
+
+// DSC_EINPUT: nothing was added, the next line may be tried.
+static int add_record(importer *im, dsc_import_record *r, dsc_error *err)
+{
+    void *tokens = im->tokens, *texts = im->texts;
+    int rc = settle_record(im, r, err);
+    if (!rc)
+        rc = dsc_grow(&tokens, &im->token_capacity, r->references, sizeof *im->tokens, err);
+    if (!rc)
+        rc = dsc_grow(&texts, &im->text_capacity, r->references, sizeof *im->texts, err);
+    im->tokens = tokens;
+    im->texts = texts;
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < r->references; i++) {
+        im->tokens[i] = token_view(&r->reference[i]);
+        im->texts[i] = r->reference[i].text;
+    }
+    dsc_request_input q = {
+        .id = {r->id.data, (int64_t)r->id.length},
+        .prompt = token_view(&r->prompt),
+        .output = token_view(&r->output),
+        .prompt_text = r->prompt.text,
+        .output_text = r->output.text,
+        .references = (int64_t)r->references,
+        .reference = im->tokens,
+        .reference_text = im->texts,
+        .kind = r->kind,
+        .metadata = {r->metadata, r->metadata ? (int64_t)strlen(r->metadata) : 0},
+    };
+    dsc_import_record_view(r, &im->recorded, &q);
+    rc = dsc_trace_writer_add(im->writer, &q, err);
+    im->requests += !rc;
+    if (!rc)
+        count_recorded(im, r);
+    return rc;
+}
+
+// --- the loop ----------------------------------------------------------------------------------
+
+// Puts a line that is bad on the list of those left out, or passes its error on.
+static int leave_out(importer *im, int rc, dsc_error *err)
+{
+    if (rc != DSC_EINPUT || !im->job.options.skip_errors)
+        return rc;
+    if (im->left_out++ == 0)
+        snprintf(im->first_bad, sizeof im->first_bad, "%.500s", err->message);
+    if (im->job.options.skipped)
+        im->job.options.skipped(im->job.options.user, err->message);
+    return DSC_OK;
+}
+
+// By the first line that can be parsed: which driver, and what it has to do before it reads one.
+static int prepare_driver(importer *im, const json_t *json, int64_t number, dsc_error *err)
+{
+    dsc_import_job *job = &im->job;
+    char note[DSC_IMPORT_NOTE] = "";
+    int rc = job->driver ? DSC_OK : dsc_import_probe(&job->driver, json, err);
+    if (rc)
+        return dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(im->source.in),
+                                (long long)number);
+    im->is_settled = true;
+    if (job->options.questions && !job->driver->wants_questions)
+        return dsc_fail(err, DSC_EUSAGE, "the format %s has no questions", job->driver->name);
+    if (!job->driver->prepare)
+        return DSC_OK;
+    rc = job->driver->prepare(&im->prepared, im->paths, im->count, &job->options, note, err);
+    job->options.prepared = im->prepared;
+    return rc ? rc : add_note(im, note, err);
+}
+
+static void settle_driver(importer *im, dsc_import_chunk *c)
+{
+    json_t *json;
+    dsc_error why;
+    dsc_import_entry *e = dsc_import_chunk_first(c, &im->job, dsc_input_name(im->source.in), &json);
+    if (e && prepare_driver(im, json, e->number, &why))
+        dsc_import_chunk_end(c, e, &why);
+    if (e)
+        json_decref(json);
+}
+
+static int report_progress(importer *im, int64_t done, bool now, dsc_error *err)
+{
+    enum { EVERY_BYTES = 1 << 20 };
+    if (!im->job.options.progress || (!now && done - im->reported < EVERY_BYTES))
+        return DSC_OK;
+    im->reported = done;
+    if (im->job.options.progress(im->job.options.user, done, im->total))
+        return dsc_fail(err, DSC_EINTERRUPT, "interrupted after %lld requests: nothing was written",
+                        (long long)im->requests);
+    return DSC_OK;
+}
+
+static int add_source(importer *im, const dsc_input *in, dsc_error *err)
+{
+    char hex[DSC_SHA256_HEX];
+    const char *name = dsc_input_name(in), *slash = strrchr(name, '/');
+    dsc_input_sha256(in, hex);
+    json_t *source = json_pack("{s:o, s:I, s:s}", "file", dsc_json_text(slash ? slash + 1 : name),
+                               "bytes", (json_int_t)dsc_input_position(in), "sha256", hex);
+    if (!source || json_array_append_new(im->sources, source))
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return DSC_OK;
+}
+
+// The questions belong to what the trace was made of.
+static int add_questions(importer *im, dsc_error *err)
+{
+    dsc_input *in;
+    dsc_line line = {.bytes = ""};
+    int rc = dsc_input_open(&in, im->job.options.questions, err);
+    while (!rc && line.bytes)
+        rc = dsc_input_line(in, &line, err);
+    if (!rc)
+        rc = add_source(im, in, err);
+    dsc_input_close(in);
+    return rc;
+}
+
+// To be asked by anyone, at the price of some chunks for nothing.
+static bool is_stopped(importer *im)
+{
+    return atomic_load_explicit(&im->stopped, memory_order_relaxed);
+}
+
+// What a line has become goes into the trace or onto the list of those left out.
+static int take_entry(importer *im, dsc_import_entry *e, dsc_error *err)
+{
+    int rc = e->bad ? dsc_fail(err, e->bad->status, "%s", e->bad->message)
+                    : add_record(im, &e->record, err);
+    if (!e->bad && rc == DSC_EINPUT)
+        dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(im->source.in), (long long)e->number);
+    return e->fatal ? rc : leave_out(im, rc, err);
+}
+
+static void take_chunk(importer *im, dsc_import_chunk *c)
+{
+    dsc_error err = {0};
+    int rc = DSC_OK;
+    if (!is_stopped(im)) {
+        for (size_t i = 0; i < c->count && !rc; i++)
+            rc = take_entry(im, &c->entry[i], &err);
+        if (!rc && c->failed.status)
+            rc = dsc_fail(&err, c->failed.status, "%s", c->failed.message);
+        if (!rc)
+            rc = report_progress(im, im->done + c->position, !c->last, &err);
+        if (rc) {
+            im->why = err;
+            atomic_store_explicit(&im->stopped, true, memory_order_relaxed);
+        }
+    }
+    dsc_import_chunk_reset(c);
+}
+
+static void parse_chunk(importer *im, dsc_import_chunk *c)
+{
+    if (!is_stopped(im))
+        dsc_import_chunk_parse(c, &im->job, im->encoder[omp_get_thread_num()],
+                               dsc_input_name(im->source.in));
+}
+
+// The first line that is JSON settles the driver; until then a chunk is alone, and so the settling.
+static void read_chunk(importer *im, dsc_import_chunk *c)
+{
+    bool documents = !im->job.driver || im->job.driver->documents;
+    dsc_import_chunk_read(c, &im->source, documents);
+    if (!im->is_settled)
+        settle_driver(im, c);
+}
+
+typedef enum duty { READ, PARSE, TAKE, REST, LEAVE } duty;
+
+// What is to be done next. Taking first empties the ring, and the records are in the caches of who
+// made them; a chunk for each thread is read in advance, for reading is one at a time.
+static duty choose_duty(const importer *im)
+{
+    const ring *r = &im->ring;
+    size_t waiting = r->read - r->begun, threads = (size_t)im->job.options.threads;
+    bool readable = !r->reading && !r->end && r->read - r->taken < im->chunks &&
+                    !(r->alone && r->taken < r->read);
+    if (!r->taking && r->made[r->taken % im->chunks])
+        return TAKE;
+    if (readable && waiting < threads)
+        return READ;
+    if (waiting)
+        return PARSE;
+    return readable ? READ : r->end && r->taken == r->read && !r->reading ? LEAVE : REST;
+}
+
+// Under the lock, but for the work itself.
+static void do_duty(importer *im, duty what)
+{
+    ring *r = &im->ring;
+    size_t number = what == READ ? r->read : what == PARSE ? r->begun++ : r->taken;
+    dsc_import_chunk *c = &im->chunk[number % im->chunks];
+    r->reading = r->reading || what == READ;
+    r->taking = r->taking || what == TAKE;
+    pthread_mutex_unlock(&r->lock);
+    if (what == READ)
+        read_chunk(im, c);
+    else if (what == PARSE)
+        parse_chunk(im, c);
+    else
+        take_chunk(im, c);
+    pthread_mutex_lock(&r->lock);
+    switch (what) {
+    case READ:
+        r->reading = false;
+        r->read++;
+        r->end = c->last || is_stopped(im);
+        r->alone = !im->is_settled || c->bytes.length > GIANT_BYTES;
+        break;
+    case PARSE: r->made[number % im->chunks] = true; break;
+    default:
+        r->taking = r->made[number % im->chunks] = false;
+        r->taken++;
+        r->end = r->end || is_stopped(im);
+    }
+    pthread_cond_broadcast(&r->changed);
+}
+
+static void work(importer *im)
+{
+    ring *r = &im->ring;
+    duty next;
+    pthread_mutex_lock(&r->lock);
+    while ((next = choose_duty(im)) != LEAVE) {
+        if (next == REST)
+            pthread_cond_wait(&r->changed, &r->lock);
+        else
+            do_duty(im, next);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static int import_lines(importer *im, dsc_error *err)
+{
+    im->ring = (ring){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+#pragma omp parallel num_threads(im->job.options.threads)
+    work(im);
+    if (is_stopped(im))
+        *err = im->why;
+    return im->why.status;
+}
+
+static int import_file(importer *im, const char *path, dsc_error *err)
+{
+    im->source = (dsc_import_source){0};
+    int rc = dsc_input_open(&im->source.in, path, err);
+    if (!rc)
+        rc = import_lines(im, err);
+    if (!rc) {
+        im->done += dsc_input_position(im->source.in);
+        rc = add_source(im, im->source.in, err);
+    }
+    dsc_import_source_fini(&im->source);
+    dsc_input_close(im->source.in);
+    return rc;
+}
+
+static int commit(importer *im, dsc_error *err)
+{
+    if (im->requests == 0 && im->left_out)
+        return dsc_fail(err, DSC_EINPUT,
+                        "no requests: all %lld lines were left out, the first for: %s",
+                        (long long)im->left_out, im->first_bad);
+    if (im->requests == 0)
+        return dsc_fail(err, DSC_EINPUT, "no requests: the input has no lines");
+    const dsc_import_options *o = &im->job.options;
+    int rc = note_recorded(im, err);
+    if (!rc && o->questions)
+        rc = add_questions(im, err);
+    if (rc)
+        return rc;
+    json_t *j =
+        json_pack("{s:o, s:o, s:O, s:I}", "version", dsc_json_text(o->version ? o->version : ""),
+                  "command", dsc_json_text(o->command ? o->command : ""), "sources", im->sources,
+                  "lines_left_out", (json_int_t)im->left_out);
+    if (j && json_array_size(im->notes) && json_object_set(j, "notes", im->notes)) {
+        json_decref(j);
+        j = NULL;
+    }
+    char *provenance = j ? json_dumps(j, JSON_COMPACT) : NULL;
+    json_decref(j);
+    if (!provenance)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    rc = dsc_trace_writer_commit(im->writer, provenance, err);
+    im->writer = NULL; // freed, also on failure
+    free(provenance);
+    return rc;
+}
+
+// --- setting up --------------------------------------------------------------------------------
+
+static int unknown_format(const char *format, dsc_error *err)
+{
+    const char *names[32];
+    size_t n = 0;
+    for (const dsc_import_driver *const *d = dsc_import_drivers(); *d && n < 32; d++)
+        names[n++] = (*d)->name;
+    return dsc_unknown_name("import format", format, names, n, "see: draftscope list formats", err);
+}
+
+static int choose_format(importer *im, dsc_error *err)
+{
+    const char *format = im->job.options.format, *semantics = im->job.options.semantics;
+    if (!semantics)
+        im->job.options.semantics = "paper";
+    else if (strcmp(semantics, "paper") != 0 && strcmp(semantics, "code") != 0)
+        return dsc_fail(err, DSC_EUSAGE, "semantics '%s' is neither paper nor code", semantics);
+    for (const dsc_import_driver *const *d = dsc_import_drivers(); format && *d; d++)
+        if (strcmp((*d)->name, format) == 0)
+            im->job.driver = *d;
+    if (format && !im->job.driver)
+        return unknown_format(format, err);
+    return DSC_OK;
+}
+
+static int choose_vocabulary(importer *im, dsc_error *err)
+{
+    dsc_import_options *o = &im->job.options;
+    im->job.eos = -1;
+    if (!im->job.tokenizer) {
+        if (o->eos)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "the end token '%s' cannot be found without a tokenizer", o->eos);
+        if (o->vocab_size <= 0)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "without a tokenizer the vocabulary size must be given");
+        return DSC_OK;
+    }
+    int32_t size = dsc_tokenizer_vocab_size(im->job.tokenizer);
+    const char *name = dsc_tokenizer_name(im->job.tokenizer);
+    if (o->vocab_size != 0 && o->vocab_size != size)
+        return dsc_fail(err, DSC_EUSAGE, "the vocabulary size is given as %d, tokenizer %s has %d",
+                        o->vocab_size, name, size);
+    o->vocab_size = size;
+    im->job.eos = o->eos ? dsc_tokenizer_find(im->job.tokenizer, o->eos)
+                         : dsc_tokenizer_eos(im->job.tokenizer);
+    if (o->eos && im->job.eos < 0)
+        return dsc_fail(err, DSC_EUSAGE, "tokenizer %s has no token '%s' to end an output with",
+                        name, o->eos);
+    return DSC_OK;
+}
+
+static int allocate(importer *im, dsc_error *err)
+{
+    enum { THREADS_MAX = 256 };
+    int *threads = &im->job.options.threads;
+    void *p;
+    if (*threads < 1)
+        *threads = omp_get_max_threads();
+    *threads = *threads < THREADS_MAX ? *threads : THREADS_MAX;
+    im->chunks = *threads > 1 ? RING : 1;
+    int rc = dsc_alloc(&p, (size_t)*threads, sizeof *im->encoder, err);
+    im->encoder = rc ? NULL : p;
+    for (int i = 0; i < *threads && im->job.tokenizer && !rc; i++)
+        rc = dsc_encoder_new(&im->encoder[i], im->job.tokenizer, err);
+    if (!rc)
+        rc = dsc_alloc(&p, im->chunks, sizeof *im->chunk, err);
+    im->chunk = rc ? NULL : p;
+    if (!rc && (!(im->sources = json_array()) || !(im->notes = json_array())))
+        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return rc;
+}
+
+static void importer_fini(importer *im)
+{
+    dsc_trace_writer_abort(im->writer);
+    for (size_t i = 0; im->chunk && i < im->chunks; i++)
+        dsc_import_chunk_fini(&im->chunk[i]);
+    for (int i = 0; im->encoder && i < im->job.options.threads; i++)
+        dsc_encoder_free(im->encoder[i]);
+    free(im->chunk);
+    free(im->encoder);
+    if (im->job.driver && im->job.driver->finish)
+        im->job.driver->finish(im->prepared);
+    json_decref(im->sources);
+    json_decref(im->notes);
+    free(im->tokens);
+    free(im->texts);
+}
+
+// Finds a missing input now, not after an hour on the one before it.
+static int measure(importer *im, const char *const *paths, size_t count, dsc_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct stat st;
+        bool is_stdin = strcmp(paths[i], "-") == 0;
+        if (!is_stdin && stat(paths[i], &st))
+            return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", paths[i]);
+        if (is_stdin || !S_ISREG(st.st_mode))
+            im->total = -1;
+        else if (im->total >= 0)
+            im->total += st.st_size;
+    }
+    return DSC_OK;
+}
+
+int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *tokenizer,
+               const char *out_path, const dsc_import_options *options, int64_t *left_out,
+               dsc_error *err)
+{
+    importer im = {.job = {.tokenizer = tokenizer, .options = *options},
+                   .paths = paths,
+                   .count = count,
+                   .out_path = out_path};
+    dsc_error local; // skipping needs the messages even when the caller does not
+    err = err ? err : &local;
+    int rc = choose_format(&im, err);
+    if (!rc)
+        rc = choose_vocabulary(&im, err);
+    if (!rc)
+        rc = measure(&im, paths, count, err);
+    if (!rc)
+        rc = allocate(&im, err);
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = import_file(&im, paths[i], err);
+    if (!rc)
+        rc = report_progress(&im, im.done, true, err);
+    if (!rc)
+        rc = commit(&im, err);
+    if (left_out)
+        *left_out = im.left_out;
+    importer_fini(&im);
+    return rc;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accept lengths of every output position, one object per line:
+//   {"id": ..., "prompt_token_ids": [ID, ...], "generated_token_ids": [ID, ...],
+//    "acc_NAME": {"acc_len": [N, ...]}, ...}
+// acc_len[j] is how many tokens the step that starts with output token j writes, the bonus token
+// INCLUDED, so a draft of drafter NAME has N - 1 tokens accepted there. The longest draft is not
+// stored: the cap of a drafter is the largest N - 1 of the whole input (at least 1), for which it
+// is read twice.
+#include "traces/import/import_record.h"
+
+#include "traces/import/import_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char prefix[] = "acc_";
+enum { PREFIX = sizeof prefix - 1, LENGTH_MAX = UINT16_MAX };
+
+// The drafters of the input, by the names of the first line that can be read.
+typedef struct caps {
+    int32_t drafters;
+    dsc_drafter_record drafter[DSC_DRAFTERS_MAX];
+} caps;
+
+static int probe(const json_t *line)
+{
+    return 2 * (json_object_get(line, "prompt_token_ids") != NULL) +
+           2 * (json_object_get(line, "generated_token_ids") != NULL);
+}
+
+// The drafter's name of a field "acc_NAME" that has accept lengths; NULL: another field.
+static const char *drafter_name(const char *key, const json_t *value, const json_t **lengths)
+{
+    *lengths = json_object_get(value, "acc_len");
+    return strncmp(key, prefix, PREFIX) == 0 && *lengths ? key + PREFIX : NULL;
+}
+
+static int read_length(const json_t *lengths, const char *name, size_t j, int64_t *accepted,
+                       dsc_error *err)
+{
+    const json_t *v = json_array_get(lengths, j);
+    if (!json_is_integer(v))
+        return dsc_import_wrong_type(v, "an integer", err, "acc_%.64s.acc_len[%zu]", name, j);
+    *accepted = json_integer_value(v);
+    if (*accepted < 1 || *accepted > LENGTH_MAX + 1)
+        return dsc_fail(err, DSC_EINPUT,
+                        "field 'acc_%.64s.acc_len[%zu]' is %lld, with the bonus token it must be 1 "
+                        "to %d",
+                        name, j, (long long)*accepted, LENGTH_MAX + 1);
+    --*accepted;
+    return DSC_OK;
+}
+
+// --- caps --------------------------------------------------------------------------------------
+
+// The cap of `name`, which is added when there is room; NULL: there is none, or no such name can be
+// (the import itself says so).
+static int32_t *find_cap(caps *c, const char *name)
+{
+    for (int32_t i = 0; i < c->drafters; i++)
+        if (strcmp(c->drafter[i].name, name) == 0)
+            return &c->drafter[i].cap;
+    if (c->drafters == DSC_DRAFTERS_MAX || strlen(name) >= DSC_DRAFTER_NAME_BYTES)
+        return NULL;
+    dsc_drafter_record *d = &c->drafter[c->drafters++];
+    memcpy(d->name, name, strlen(name) + 1);
+    d->cap = 1;
+    return &d->cap;
+}
+
+static void raise_caps(caps *c, const json_t *line)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)line, key, value)
+    {
+        const json_t *lengths;
+        const char *name = drafter_name(key, value, &lengths);
+        int32_t *cap = name ? find_cap(c, name) : NULL;
+        for (size_t j = 0; cap && j < json_array_size(lengths); j++) {
+            int64_t accepted;
+            if (read_length(lengths, name, j, &accepted, NULL) == DSC_OK && accepted > *cap)
+                *cap = (int32_t)accepted;
+        }
+    }
+}
+
+// Lines that cannot be read are left to the import itself.
+static int raise_file(caps *c, const char *path, dsc_error *err)
+{
+    dsc_import_source source = {0};
+    int rc = dsc_input_open(&source.in, path, err);
+    while (!rc) {
+        dsc_line line;
+        json_t *json;
+        rc = dsc_import_source_next(&source, false, &line, err);
+        if (rc == DSC_EINPUT && !dsc_import_source_broken(&source)) {
+            rc = DSC_OK;
+            continue;
+        }
+        if (rc || !line.bytes)
+            break;
+        if (dsc_import_parse(&json, &line, "", NULL) == DSC_OK) {
+            raise_caps(c, json);
+            json_decref(json);
+        }
+    }
+    dsc_import_source_fini(&source);
+    dsc_input_close(source.in);
+    return rc == DSC_EINPUT ? DSC_OK : rc;
+}
+
+static int prepare(void **state, const char *const *paths, size_t count,
+                   const dsc_import_options *options, char note[DSC_IMPORT_NOTE], dsc_error *err)
+{
+    (void)options;
+    caps *c = calloc(1, sizeof *c);
+    int rc = c ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = dsc_import_rereadable(paths[i])
+                 ? raise_file(c, paths[i], err)
+                 : dsc_fail(err, DSC_EUSAGE, "%s: acclen reads its input twice: give it a file",
+                            paths[i]);
+    if (rc) {
+        free(c);
+        return rc;
+    }
+    snprintf(note, DSC_IMPORT_NOTE,
+             "the longest draft of a drafter is not stored: its cap is the most it had accepted");
+    *state = c;
+    return DSC_OK;
+}
+
+// --- a line ------------------------------------------------------------------------------------
+
+static int read_drafter(const json_t *lengths, const char *name, const caps *c,
+                        dsc_import_record *out, dsc_error *err)
+{
+    int32_t cap = 1;
+    int column;
+    size_t n = json_array_size(lengths);
+    void *data;
+    for (int32_t i = 0; i < c->drafters; i++)
+        if (strcmp(c->drafter[i].name, name) == 0)
+            cap = c->drafter[i].cap;
+    if (!json_is_array(lengths))
+        return dsc_import_wrong_type(lengths, "an array", err, "acc_%.64s.acc_len", name);
+    if (n != out->output.tokens.count)
+        return dsc_fail(err, DSC_EINPUT,
+                        "field 'acc_%.64s.acc_len' has %zu numbers, the output has %zu tokens",
+                        name, n, out->output.tokens.count);
+    int rc = dsc_import_add_drafter(out, name, cap, &column, err);
+    if (!rc)
+        rc = dsc_import_column_start(out, column, n, &data, err);
+    for (size_t j = 0; j < n && !rc; j++) {
+        int64_t accepted = 0;
+        rc = read_length(lengths, name, j, &accepted, err);
+        if (!rc)
+            ((uint16_t *)data)[j] = (uint16_t)accepted;
+    }
+    return rc;
+}
+
+static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
+                     dsc_error *err)
+{
+    const json_t *id = json_object_get(line, "id");
+    const char *key;
+    json_t *value;
+    size_t drafters = 0;
+    if (!json_is_object(line))
+        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
+                        dsc_json_type_name(line));
+    int rc = id ? dsc_import_id(out, id, err) : DSC_OK;
+    if (!rc)
+        rc = dsc_import_token_ids(json_object_get(line, "prompt_token_ids"), options->vocab_size,
+                                  "prompt_token_ids", &out->prompt, err);
+    if (!rc)
+        rc = dsc_import_token_ids(json_object_get(line, "generated_token_ids"), options->vocab_size,
+                                  "generated_token_ids", &out->output, err);
+    if (rc)
+        return rc;
+    json_object_foreach((json_t *)line, key, value)
+    {
+        const json_t *lengths;
+        const char *name = drafter_name(key, value, &lengths);
+        drafters += name != NULL;
+        if (name && (rc = read_drafter(lengths, name, options->prepared, out, err)))
+            return rc;
+    }
+    if (drafters == 0)
+        return dsc_fail(err, DSC_EINPUT, "no field 'acc_NAME' with accept lengths 'acc_len'");
+    return DSC_OK;
+}
+
+const dsc_import_driver dsc_import_acclen = {
+    .name = "acclen",
+    .summary = "accept lengths per position: token ids and acc_NAME.acc_len[]",
+    .probe = probe,
+    .read = read_line,
+    .prepare = prepare,
+    .finish = free,
+};

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// AlpacaEval's outputs: a JSON list (or lines) of {"instruction", "input", "output", "generator"}.
+// The prompt is the instruction and, where there is one, the input on the lines below it; no
+// template is put around it, for the file does not say which the model was given.
+#include "traces/import/import_record.h"
+
+static int probe(const json_t *line)
+{
+    // ("output" alone is more likely one of ours that lacks its prompt.)
+    return json_object_get(line, "instruction") ? 2 + 2 * (json_object_get(line, "output") != NULL)
+                                                : 0;
+}
+
+static int build_prompt(const json_t *line, dsc_import_text *prompt, dsc_error *err)
+{
+    dsc_text_view instruction, input;
+    const json_t *further = json_object_get(line, "input");
+    int rc =
+        dsc_import_string(&instruction, json_object_get(line, "instruction"), err, "instruction");
+    prompt->text = instruction;
+    if (rc || !further || json_is_null(further))
+        return rc;
+    rc = dsc_import_string(&input, further, err, "input");
+    if (rc || input.length == 0)
+        return rc;
+    dsc_buffer *b = &prompt->built;
+    rc = dsc_buffer_append(b, instruction.bytes, (size_t)instruction.length, err);
+    if (!rc)
+        rc = dsc_buffer_puts(b, "\n", err);
+    if (!rc)
+        rc = dsc_buffer_append(b, input.bytes, (size_t)input.length, err);
+    prompt->text = (dsc_text_view){b->data, (int64_t)b->length};
+    return rc;
+}
+
+static int fill_metadata(const json_t *line, dsc_import_record *out, dsc_error *err)
+{
+    static const char *const fields[] = {"generator", "dataset"};
+    json_t *metadata = json_object();
+    int rc = metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    for (size_t i = 0; i < sizeof fields / sizeof *fields && !rc; i++) {
+        json_t *value = json_object_get(line, fields[i]);
+        if (value && json_object_set(metadata, fields[i], value))
+            rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
+    }
+    if (!rc)
+        rc = dsc_import_metadata(out, metadata, err);
+    json_decref(metadata);
+    return rc;
+}
+
+static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
+                     dsc_error *err)
+{
+    (void)options;
+    if (!json_is_object(line))
+        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
+                        dsc_json_type_name(line));
+    int rc = build_prompt(line, &out->prompt, err);
+    if (!rc)
+        rc = dsc_import_string(&out->output.text, json_object_get(line, "output"), err, "output");
+    if (!rc)
+        rc = fill_metadata(line, out, err);
+    out->eos = DSC_IMPORT_EOS_IF_KNOWN;
+    return rc;
+}
+
+const dsc_import_driver dsc_import_alpaca = {
+    .name = "alpaca",
+    .summary = "AlpacaEval's outputs: a JSON list of instruction, output, generator",
+    .documents = true,
+    .probe = probe,
+    .read = read_line,
+};

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/import/import_answers.h"
+
+#include "traces/files/input.h"
+
+#include <math.h>
+#include <string.h>
+
+int dsc_answer_check_field(const dsc_answer *a, const char *field, dsc_error *err)
+{
+    const json_t *array = json_object_get(a->choice, field);
+    if (!json_is_array(array))
+        return dsc_import_wrong_type(array, "an array", err, "choices[0].%s", field);
+    if (json_array_size(array) != a->turns)
+        return dsc_fail(err, DSC_EINPUT,
+                        "field 'choices[0].%s' has %zu elements, there are %zu turns", field,
+                        json_array_size(array), a->turns);
+    return DSC_OK;
+}
+
+int dsc_answer_count(const dsc_answer *a, const char *field, size_t turn, int64_t *out,
+                     dsc_error *err)
+{
+    const json_t *v = json_array_get(json_object_get(a->choice, field), turn);
+    if (!json_is_integer(v))
+        return dsc_import_wrong_type(v, "an integer", err, "choices[0].%s[%zu]", field, turn);
+    *out = json_integer_value(v);
+    if (*out < 0 || *out > INT32_MAX)
+        return dsc_fail(err, DSC_EINPUT, "field 'choices[0].%s[%zu]' is %lld, it must be 0 to %d",
+                        field, turn, (long long)*out, INT32_MAX);
+    return DSC_OK;
+}
+
+static int check_times(const dsc_answer *a, dsc_error *err)
+{
+    const json_t *array = json_object_get(a->choice, "wall_time");
+    if (!array)
+        return DSC_OK;
+    int rc = dsc_answer_check_field(a, "wall_time", err);
+    for (size_t i = 0; i < a->turns && !rc; i++) {
+        const json_t *v = json_array_get(array, i);
+        if (!json_is_number(v) || !(json_number_value(v) >= 0))
+            rc = dsc_fail(err, DSC_EINPUT,
+                          "field 'choices[0].wall_time[%zu]' must be a number of seconds", i);
+    }
+    return rc;
+}
+
+int dsc_answer_read(dsc_answer *out, const json_t *line, dsc_error *err)
+{
+    const json_t *choices = json_object_get(line, "choices");
+    if (!json_is_object(line))
+        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
+                        dsc_json_type_name(line));
+    if (!json_is_array(choices))
+        return dsc_import_wrong_type(choices, "an array", err, "choices");
+    if (json_array_size(choices) != 1)
+        return dsc_fail(err, DSC_EINPUT, "field 'choices' has %zu elements, one is expected",
+                        json_array_size(choices));
+    out->choice = json_array_get(choices, 0);
+    const json_t *turns = json_object_get(out->choice, "turns");
+    if (!json_is_array(turns))
+        return dsc_import_wrong_type(turns, "an array of strings", err, "choices[0].turns");
+    out->turns = json_array_size(turns);
+    if (out->turns < 1 || out->turns > DSC_TURNS_MAX)
+        return dsc_fail(err, DSC_EINPUT, "field 'choices[0].turns' has %zu elements, 1 to %d fit",
+                        out->turns, DSC_TURNS_MAX);
+    int rc = dsc_answer_check_field(out, "new_tokens", err);
+    if (!rc)
+        rc = check_times(out, err);
+    out->new_tokens = 0;
+    for (size_t i = 0; i < out->turns && !rc; i++) {
+        rc = dsc_answer_count(out, "new_tokens", i, &out->turn_tokens[i], err);
+        out->new_tokens += rc ? 0 : out->turn_tokens[i];
+    }
+    return rc;
+}
+
+// Appends the strings of `array` to *text, a line end between them. Of an output (`turn_tokens` not
+// NULL) the record learns where its turns are.
+static int join(dsc_import_text *text, const json_t *array, const char *field,
+                dsc_import_record *turns_of, const int64_t *turn_tokens, dsc_error *err)
+{
+    int rc = dsc_buffer_append(&text->built, "", 0, err);
+    for (size_t i = 0; i < json_array_size(array) && !rc; i++) {
+        dsc_text_view turn;
+        rc = dsc_import_string(&turn, json_array_get(array, i), err, "%s[%zu]", field, i);
+        if (!rc && i)
+            rc = dsc_buffer_puts(&text->built, "\n", err);
+        if (!rc && turn_tokens)
+            rc = dsc_import_add_turn(turns_of, text->built.length, (size_t)turn.length,
+                                     turn_tokens[i], true, err);
+        if (!rc)
+            rc = dsc_buffer_append(&text->built, turn.bytes, (size_t)turn.length, err);
+    }
+    text->text = (dsc_text_view){text->built.data, (int64_t)text->built.length};
+    return rc;
+}
+
+static int copy_field(json_t *to, const json_t *from, const char *field, dsc_error *err)
+{
+    json_t *value = json_object_get(from, field);
+    if (value && json_object_set(to, field, value))
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return DSC_OK;
+}
+
+static int fill_metadata(dsc_import_record *record, const json_t *line, const dsc_answer *a,
+                         const char *const *fields, dsc_error *err)
+{
+    static const char *const own[] = {"question_id", "category", "model_id"};
+    json_t *metadata = json_object();
+    int rc = metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    for (size_t i = 0; i < sizeof own / sizeof *own && !rc; i++)
+        rc = copy_field(metadata, line, own[i], err);
+    for (; *fields && !rc; fields++)
+        rc = copy_field(metadata, a->choice, *fields, err);
+    if (!rc)
+        rc = copy_field(metadata, a->choice, "new_tokens", err);
+    if (!rc)
+        rc = copy_field(metadata, a->choice, "wall_time", err);
+    if (!rc)
+        rc = dsc_import_metadata(record, metadata, err);
+    json_decref(metadata);
+    return rc;
+}
+
+// A question's id as the key it is found by. DSC_EINPUT when it is neither string nor integer.
+static int question_key(const json_t *id, char key[DSC_IMPORT_ID_MAX + 1], dsc_error *err)
+{
+    dsc_import_record r = {0};
+    int rc = id ? dsc_import_id(&r, id, err)
+                : dsc_fail(err, DSC_EINPUT, "field 'question_id' is missing");
+    if (!rc) {
+        memcpy(key, r.id.data, r.id.length);
+        key[r.id.length] = '\0';
+    }
+    dsc_import_record_fini(&r);
+    return rc;
+}
+
+int dsc_answer_fill(dsc_import_record *record, const json_t *line, const dsc_answer *a,
+                    const json_t *questions, const char *const *fields, dsc_error *err)
+{
+    char key[DSC_IMPORT_ID_MAX + 1];
+    const json_t *asked = NULL;
+    int rc = question_key(json_object_get(line, "question_id"), key, err);
+    if (!rc)
+        rc = dsc_import_id(record, json_object_get(line, "question_id"), err);
+    if (!rc && questions) {
+        asked = json_object_get(questions, key);
+        if (!asked)
+            rc = dsc_fail(err, DSC_EINPUT, "question %s is not among the questions", key);
+    }
+    if (!rc)
+        rc = join(&record->prompt, asked, "turns", NULL, NULL, err);
+    if (!rc)
+        rc = join(&record->output, json_object_get(a->choice, "turns"), "choices[0].turns", record,
+                  a->turn_tokens, err);
+    const json_t *times = json_object_get(a->choice, "wall_time");
+    for (size_t i = 0; i < json_array_size(times); i++)
+        record->recorded_s += json_number_value(json_array_get(times, i));
+    return rc ? rc : fill_metadata(record, line, a, fields, err);
+}
+
+// --- questions ---------------------------------------------------------------------------------
+
+static int add_question(json_t *questions, const json_t *line, dsc_error *err)
+{
+    char key[DSC_IMPORT_ID_MAX + 1];
+    json_t *turns = json_object_get(line, "turns");
+    if (!json_is_object(line))
+        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
+                        dsc_json_type_name(line));
+    int rc = question_key(json_object_get(line, "question_id"), key, err);
+    if (!rc && !json_is_array(turns))
+        rc = dsc_import_wrong_type(turns, "an array of strings", err, "turns");
+    for (size_t i = 0; i < json_array_size(turns) && !rc; i++) {
+        dsc_text_view text;
+        rc = dsc_import_string(&text, json_array_get(turns, i), err, "turns[%zu]", i);
+    }
+    if (!rc && json_object_get(questions, key))
+        rc = dsc_fail(err, DSC_EINPUT, "question %s is there a second time", key);
+    if (!rc && json_object_set(questions, key, turns))
+        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return rc;
+}
+
+int dsc_questions_load(json_t **out, const char *path, dsc_error *err)
+{
+    dsc_input *in = NULL;
+    *out = json_object();
+    int rc = *out ? dsc_input_open(&in, path, err) : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    while (!rc) {
+        dsc_line line;
+        json_t *json;
+        rc = dsc_input_line(in, &line, err);
+        if (rc || !line.bytes)
+            break;
+        rc = dsc_import_parse(&json, &line, dsc_input_name(in), err);
+        if (rc)
+            break;
+        rc = add_question(*out, json, err);
+        if (rc)
+            dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(in), (long long)line.number);
+        json_decref(json);
+    }
+    dsc_input_close(in);
+    if (rc) {
+        json_decref(*out);
+        *out = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// traces/import/import_lines.h.
+#include "traces/import/import_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CHUNK_BYTES = 128 << 10, // a chunk is full with so much text ...
+    CHUNK_LINES = 256,       // ... or so many lines
+    KEEP_BYTES = 2 * CHUNK_BYTES,
+    KEEP_RECORD_BYTES = 4 * CHUNK_BYTES, // of the records of a chunk
+};
+
+// NULL, and the chunk has failed, for want of memory.
+static dsc_import_entry *add_entry(dsc_import_chunk *c)
+{
+    void *p = c->entry;
+    size_t before = c->capacity;
+    int rc = dsc_grow(&p, &c->capacity, c->count + 1, sizeof *c->entry, &c->failed);
+    c->entry = p;
+    if (rc)
+        return NULL;
+    if (c->capacity > before)
+        memset(c->entry + before, 0, (c->capacity - before) * sizeof *c->entry);
+    dsc_import_entry *e = &c->entry[c->count++];
+    e->number = e->column = 0;
+    e->begin = c->bytes.length;
+    e->length = 0;
+    e->fatal = false;
+    return e;
+}
+
+static void set_bad(dsc_import_chunk *c, dsc_import_entry *e, const dsc_error *why)
+{
+    e->bad = malloc(sizeof *e->bad);
+    if (e->bad) {
+        *e->bad = *why;
+    } else {
+        dsc_fail(&c->failed, DSC_ENOMEM, "out of memory");
+        e->bad = &c->failed;
+    }
+}
+
+void dsc_import_chunk_read(dsc_import_chunk *c, dsc_import_source *source, bool documents)
+{
+    while (!c->last && !c->failed.status && c->bytes.length < CHUNK_BYTES &&
+           c->count < CHUNK_LINES) {
+        dsc_line line;
+        dsc_error why;
+        int bad = dsc_import_source_next(source, documents, &line, &why);
+        c->last = bad ? dsc_import_source_broken(source) : !line.bytes;
+        if (!bad && c->last)
+            break;
+        dsc_import_entry *e = add_entry(c);
+        if (!e)
+            break;
+        e->number = line.number;
+        e->column = line.column;
+        e->fatal = c->last;
+        if (bad) {
+            set_bad(c, e, &why);
+        } else if (dsc_buffer_append(&c->bytes, line.bytes, line.length, &c->failed)) {
+            e->bad = &c->failed;
+        } else {
+            e->length = line.length;
+        }
+    }
+    c->last = c->last || c->failed.status;
+    c->position = dsc_input_position(source->in);
+}
+
+// The JSON value of a line that is not known to be bad.
+static int parse(json_t **out, const dsc_import_chunk *c, const dsc_import_entry *e,
+                 const char *name, dsc_error *err)
+{
+    dsc_line line = {c->bytes.data + e->begin, e->length, e->number, e->column};
+    return dsc_import_parse(out, &line, name, err);
+}
+
+dsc_import_entry *dsc_import_chunk_first(const dsc_import_chunk *c, const dsc_import_job *job,
+                                         const char *name, json_t **json)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        dsc_import_entry *e = &c->entry[i];
+        if (!e->bad && !parse(json, c, e, name, NULL))
+            return e;
+        if (!job->options.skip_errors)
+            break;
+    }
+    return NULL;
+}
+
+static void drop_bad(dsc_import_chunk *c, dsc_import_entry *e)
+{
+    if (e->bad != &c->failed)
+        free(e->bad);
+    e->bad = NULL;
+}
+
+void dsc_import_chunk_end(dsc_import_chunk *c, dsc_import_entry *e, const dsc_error *why)
+{
+    e->fatal = true;
+    for (dsc_import_entry *rest = e + 1; rest < c->entry + c->count; rest++)
+        drop_bad(c, rest);
+    c->count = (size_t)(e - c->entry) + 1;
+    c->last = true;
+    set_bad(c, e, why);
+}
+
+static int make_record(const dsc_import_job *job, dsc_import_entry *e, dsc_encoder *encoder,
+                       const char *name, dsc_error *err)
+{
+    dsc_import_record_reset(&e->record);
+    int rc = job->driver->read(e->json, &job->options, &e->record, err);
+    if (!rc)
+        rc = dsc_import_record_finish(&e->record, job->tokenizer, encoder, job->eos, err);
+    if (rc)
+        dsc_error_prefix(err, rc, "%s:%lld", name, (long long)e->number);
+    return rc;
+}
+
+static void drop_json(dsc_import_entry *e)
+{
+    json_decref(e->json);
+    e->json = NULL;
+}
+
+void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_encoder *encoder,
+                            const char *name)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        dsc_import_entry *e = &c->entry[i];
+        dsc_error why;
+        int bad = e->bad ? DSC_OK : parse(&e->json, c, e, name, &why);
+        if (!bad && !e->bad)
+            bad = make_record(job, e, encoder, name, &why);
+        if (bad) {
+            drop_json(e);
+            set_bad(c, e, &why);
+        }
+        if (e->bad && !job->options.skip_errors)
+            break;
+    }
+}
+
+// The entries are kept, and their records with the memory they have come to, as long as it is
+// little.
+void dsc_import_chunk_reset(dsc_import_chunk *c)
+{
+    size_t room = KEEP_RECORD_BYTES;
+    for (size_t i = 0; i < c->count; i++) {
+        dsc_import_entry *e = &c->entry[i];
+        size_t bytes = dsc_import_record_bytes(&e->record);
+        if (bytes > room)
+            dsc_import_record_fini(&e->record);
+        else
+            room -= bytes;
+        drop_json(e);
+        drop_bad(c, e);
+    }
+    if (c->bytes.capacity > KEEP_BYTES)
+        dsc_buffer_fini(&c->bytes);
+    c->bytes.length = c->count = 0;
+    c->last = false;
+    c->failed.status = DSC_OK;
+}
+
+void dsc_import_chunk_fini(dsc_import_chunk *c)
+{
+    dsc_import_chunk_reset(c);
+    for (size_t i = 0; i < c->capacity; i++)
+        dsc_import_record_fini(&c->entry[i].record);
+    dsc_buffer_fini(&c->bytes);
+    free(c->entry);
+    *c = (dsc_import_chunk){0};
+}

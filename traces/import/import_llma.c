@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The traces of LLMA (Yang et al. 2023, "Inference with Reference"; github.com/microsoft/LMOps,
+// llma/data): JSON lines {"query", "docs": [...], "result": {"text", "finish_reason", ...}}.
+//
+// The prompt is what their decode.py builds; the documents are the references. Their code looks
+// only at the first 768 tokens of a document (semantics "code"), the paper says nothing of it
+// ("paper"). Check: rag.jsonl with the LLaMA tokenizer has 90363 prompt and 11123 output tokens in
+// 100 requests, the 903.6 and 110.2 (+ 1 end token) per request of their Table 1.
+#include "traces/import/import_record.h"
+
+#include <string.h>
+
+enum { DOCUMENT_TOKENS = 768 };
+
+static int probe(const json_t *line)
+{
+    return 2 * (json_object_get(line, "query") != NULL) +
+           2 * (json_object_get(line, "docs") != NULL) +
+           2 * (json_object_get(line, "result") != NULL);
+}
+
+static int read_documents(const json_t *docs, dsc_import_record *out, dsc_error *err)
+{
+    if (!json_is_array(docs))
+        return dsc_import_wrong_type(docs, "an array of strings", err, "docs");
+    for (size_t i = 0; i < json_array_size(docs); i++) {
+        dsc_import_text *reference;
+        int rc = dsc_import_add_reference(out, &reference, err);
+        if (!rc)
+            rc = dsc_import_string(&reference->text, json_array_get(docs, i), err, "docs[%zu]", i);
+        if (rc)
+            return rc;
+    }
+    return DSC_OK;
+}
+
+static int build_prompt(dsc_import_record *out, dsc_text_view query, dsc_error *err)
+{
+    dsc_buffer *b = &out->prompt.built;
+    int rc = dsc_buffer_puts(b, "docs:\n", err);
+    for (size_t i = 0; !rc && i < out->references; i++) {
+        dsc_text_view d = out->reference[i].text;
+        rc = dsc_buffer_append(b, "\n", i > 0, err);
+        if (!rc)
+            rc = dsc_buffer_append(b, d.bytes, (size_t)d.length, err);
+    }
+    if (!rc)
+        rc = dsc_buffer_puts(b, "\nquery: ", err);
+    if (!rc)
+        rc = dsc_buffer_append(b, query.bytes, (size_t)query.length, err);
+    if (!rc)
+        rc = dsc_buffer_puts(b, "\nanswer:", err);
+    out->prompt.text = (dsc_text_view){b->data, (int64_t)b->length};
+    return rc;
+}
+
+static int read_result(const json_t *result, dsc_import_record *out, dsc_error *err)
+{
+    if (!json_is_object(result))
+        return dsc_import_wrong_type(result, "an object", err, "result");
+    int rc =
+        dsc_import_string(&out->output.text, json_object_get(result, "text"), err, "result.text");
+    json_t *reason = json_object_get(result, "finish_reason");
+    if (rc || !reason)
+        return rc;
+    json_t *metadata = json_object();
+    rc = json_object_set(metadata, "finish_reason", reason)
+             ? dsc_fail(err, DSC_ENOMEM, "out of memory")
+             : dsc_import_metadata(out, metadata, err);
+    json_decref(metadata);
+    return rc;
+}
+
+static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
+                     dsc_error *err)
+{
+    if (!json_is_object(line))
+        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
+                        dsc_json_type_name(line));
+    dsc_text_view query;
+    int rc = dsc_import_string(&query, json_object_get(line, "query"), err, "query");
+    if (!rc)
+        rc = read_documents(json_object_get(line, "docs"), out, err);
+    if (!rc)
+        rc = build_prompt(out, query, err);
+    if (!rc)
+        rc = read_result(json_object_get(line, "result"), out, err);
+    const json_t *id = json_object_get(line, "id");
+    if (!rc && (json_is_string(id) || json_is_integer(id)))
+        rc = dsc_import_id(out, id, err);
+    out->eos = DSC_IMPORT_EOS_REQUIRED;
+    if (strcmp(options->semantics, "code") == 0)
+        out->reference_limit = DOCUMENT_TOKENS;
+    return rc;
+}
+
+const dsc_import_driver dsc_import_llma = {
+    .name = "llma",
+    .summary = "LLMA's JSON lines: query, docs[], result.text",
+    .probe = probe,
+    .read = read_line,
+};

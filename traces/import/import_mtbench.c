@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers in MT-bench's form as EAGLE and Medusa write them (import_answers.h): choices[0] has
+// "idxs" beside new_tokens and wall_time, but nothing of the single steps. idxs[t] is the number of
+// the last step of turn t, counted from 0 (`for idx in range(max_steps)` in ea_model.py), so the
+// turn took idxs[t] + 1. No step is recorded: idxs stays in the metadata.
+#include "traces/import/import_answers.h"
+
+static int probe(const json_t *line)
+{
+    const json_t *choice = json_array_get(json_object_get(line, "choices"), 0);
+    return 2 * (json_object_get(line, "question_id") != NULL) +
+           2 * (json_object_get(choice, "turns") != NULL) +
+           (json_object_get(choice, "idxs") != NULL);
+}
+
+static void finish(void *state)
+{
+    json_decref(state);
+}
+
+static int prepare(void **state, const char *const *paths, size_t count,
+                   const dsc_import_options *options, char note[DSC_IMPORT_NOTE], dsc_error *err)
+{
+    (void)paths, (void)count, (void)note;
+    json_t *questions = NULL;
+    int rc = options->questions ? dsc_questions_load(&questions, options->questions, err) : DSC_OK;
+    *state = questions;
+    return rc;
+}
+
+// Steps that write new tokens: one at least, and not more than one each.
+static int check_steps(const dsc_answer *a, dsc_error *err)
+{
+    if (!json_object_get(a->choice, "idxs"))
+        return DSC_OK;
+    int rc = dsc_answer_check_field(a, "idxs", err);
+    for (size_t t = 0; t < a->turns && !rc; t++) {
+        int64_t last;
+        rc = dsc_answer_count(a, "idxs", t, &last, err);
+        // (The token of the prefill may be counted or not, so may a step that was cut to nothing.)
+        if (!rc && last > a->turn_tokens[t])
+            rc = dsc_fail(err, DSC_EINPUT, "turn %zu has %lld steps but only %lld new tokens", t,
+                          (long long)last + 1, (long long)a->turn_tokens[t]);
+    }
+    return rc;
+}
+
+static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
+                     dsc_error *err)
+{
+    static const char *const fields[] = {"idxs", NULL};
+    dsc_answer a;
+    int rc = dsc_answer_read(&a, line, err);
+    if (!rc)
+        rc = check_steps(&a, err);
+    if (!rc)
+        rc = dsc_answer_fill(out, line, &a, options->prepared, fields, err);
+    return rc;
+}
+
+const dsc_import_driver dsc_import_mtbench = {
+    .name = "mtbench",
+    .summary = "MT-bench answers: turns, new_tokens, idxs (--questions FILE)",
+    .probe = probe,
+    .read = read_line,
+    .prepare = prepare,
+    .finish = finish,
+    .wants_questions = true,
+};
+
+const dsc_import_driver dsc_import_eagle = {
+    .name = "eagle",
+    .summary = "the same, as EAGLE writes them",
+    .probe = probe, // never better than mtbench, which is before it in the list
+    .read = read_line,
+    .prepare = prepare,
+    .finish = finish,
+    .wants_questions = true,
+};

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of drivers, and from a line to a JSON value and the driver that can read it.
+#include "traces/import/import_quick.h"
+#include "traces/import/import_record.h"
+
+#include <string.h>
+
+static const dsc_import_driver *const drivers[] = {
+    &dsc_import_llma,  &dsc_import_specbench, &dsc_import_mtbench,
+    &dsc_import_eagle, &dsc_import_alpaca,    &dsc_import_acclen,
+    &dsc_import_vllm,  &dsc_import_jsonl,     NULL};
+
+const dsc_import_driver *const *dsc_import_drivers(void)
+{
+    return drivers;
+}
+
+// A value costs up to 120 bytes in memory, and "[],[],[]," only three in the file.
+enum { VALUES_MAX = 4 << 20 };
+
+static int check_size(const dsc_line *line, const char *name, dsc_error *err)
+{
+    size_t values = 1;
+    bool in_string = false;
+    for (size_t i = 0; i < line->length; i++) {
+        char c = line->bytes[i];
+        if (c == '"')
+            in_string = !in_string;
+        else if (in_string)
+            i += c == '\\';
+        else
+            values += c == ',' || c == '[' || c == '{';
+    }
+    if (values > VALUES_MAX)
+        return dsc_fail(err, DSC_EINPUT, "%s:%lld: more than the limit of %d values in one line",
+                        name, (long long)line->number, VALUES_MAX);
+    return DSC_OK;
+}
+
+int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_error *err)
+{
+    *out = dsc_import_quick(line->bytes, line->length, VALUES_MAX);
+    if (*out)
+        return DSC_OK;
+    int rc = check_size(line, name, err);
+    if (rc)
+        return rc;
+    json_error_t e;
+    // JSON_DECODE_ANY: a line that is no object gets the driver's sentence. JSON_ALLOW_NUL: NUL
+    // inside a string is text like any other.
+    *out = json_loadb(line->bytes, line->length,
+                      JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
+    if (*out)
+        return DSC_OK;
+    if (json_error_code(&e) == json_error_out_of_memory)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    // Jansson's file is our line.
+    char *file = strstr(e.text, "end of file");
+    if (file)
+        memcpy(file + strlen("end of "), "line", 4);
+    int64_t column = e.column + (e.line == 1 ? line->column : 0);
+    return dsc_fail(err, DSC_EINPUT, "%s:%lld:%lld: %s", name,
+                    (long long)(line->number + e.line - 1), (long long)column, e.text);
+}
+
+int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_error *err)
+{
+    char names[256] = "";
+    int best = 0;
+    for (const dsc_import_driver *const *d = drivers; *d; d++) {
+        int score = (*d)->probe(line);
+        if (score > best) {
+            best = score;
+            *out = *d;
+        }
+        size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", (*d)->name);
+    }
+    if (best)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT, "the line fits none of the formats (%s)", names);
+}

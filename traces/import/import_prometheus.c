@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two snapshots of a server's metrics page in Prometheus' text format, the first subtracted from
+// the second (one snapshot: since the server started). Counters, each with or without "_total", of
+// every set of labels by itself:
+//   PREFIX:spec_decode_num_drafts                        drafts verified
+//   PREFIX:spec_decode_num_draft_tokens                  tokens of them
+//   PREFIX:spec_decode_num_accepted_tokens               of those accepted, bonus excluded
+//   PREFIX:spec_decode_num_accepted_tokens_per_pos{position="0"}   drafts whose token 0 was
+// All else on the page is passed over. Source: vllm/v1/spec_decode/metrics.py.
+#include "traces/files/input.h"
+#include "traces/import/totals_internal.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POSITIONS_MAX = 256, SERIES_MAX = 1024, SNAPSHOTS = 2 };
+enum { LABELS_MAX = 2048, LABEL_COUNT_MAX = 32 }; // bytes and number of one sample's labels
+
+typedef enum counter { DRAFTS, DRAFT_TOKENS, ACCEPTED_TOKENS, PER_POSITION, COUNTERS } counter;
+static const char *const counter_name[COUNTERS] = {"drafts", "draft_tokens", "accepted_tokens",
+                                                   "accepted_tokens_per_pos"};
+
+// The counters of one set of labels. -1: not in the snapshot.
+typedef struct series {
+    char *labels; // sorted, without the position
+    int64_t total[SNAPSHOTS][PER_POSITION];
+    int64_t accepted_at[SNAPSHOTS][POSITIONS_MAX];
+} series;
+
+typedef struct page {
+    series *item; // [count]
+    size_t count, capacity;
+    int snapshot;
+} page;
+
+typedef struct sample {
+    counter counter;
+    int64_t position; // of PER_POSITION, else -1
+    char labels[LABELS_MAX];
+    int64_t value;
+} sample;
+
+static int find_series(page *p, const char *labels, series **out, dsc_error *err)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (strcmp(p->item[i].labels, labels) == 0) {
+            *out = &p->item[i];
+            return DSC_OK;
+        }
+    if (p->count == SERIES_MAX)
+        return dsc_fail(err, DSC_EINPUT, "more than the limit of %d sets of labels", SERIES_MAX);
+    void *item = p->item;
+    int rc = dsc_grow(&item, &p->capacity, p->count + 1, sizeof *p->item, err);
+    p->item = item;
+    if (rc)
+        return rc;
+    *out = &p->item[p->count];
+    memset(*out, 0xff, sizeof **out); // all counters -1
+    rc = dsc_strndup(&(*out)->labels, labels, strlen(labels), err);
+    p->count += !rc;
+    return rc;
+}
+
+static int keep_sample(page *p, const sample *x, dsc_error *err)
+{
+    series *s = NULL;
+    int rc = find_series(p, x->labels, &s, err);
+    if (rc)
+        return rc;
+    int64_t *at = x->counter == PER_POSITION ? &s->accepted_at[p->snapshot][x->position]
+                                             : &s->total[p->snapshot][x->counter];
+    if (*at >= 0)
+        return dsc_fail(err, DSC_EINPUT, "the same counter with the same labels a second time");
+    *at = x->value;
+    return DSC_OK;
+}
+
+// --- a line ------------------------------------------------------------------------------------
+
+// Which counter a metric's name means; COUNTERS: none of ours.
+static counter find_counter(const char *name, size_t length)
+{
+    static const char stem[] = "spec_decode_num_", total[] = "_total";
+    for (size_t i = length; i > 0; i--)
+        if (name[i - 1] == ':') {
+            name += i;
+            length -= i;
+            break;
+        }
+    size_t skip = sizeof stem - 1, tail = sizeof total - 1;
+    if (length <= skip || memcmp(name, stem, skip) != 0)
+        return COUNTERS;
+    name += skip;
+    length -= skip;
+    if (length > tail && memcmp(name + length - tail, total, tail) == 0)
+        length -= tail;
+    counter c = 0;
+    while (c < COUNTERS &&
+           (strlen(counter_name[c]) != length || memcmp(counter_name[c], name, length) != 0))
+        c++;
+    return c;
+}
+
+// A label: NAME="VALUE" with \\, \" and \n in it. *at is moved behind it.
+static const char *take_label(char **at)
+{
+    char *start = *at, *p = start;
+    while (isalnum((unsigned char)*p) || *p == '_')
+        p++;
+    if (p == start || p[0] != '=' || p[1] != '"')
+        return NULL;
+    for (p += 2; *p && *p != '"'; p++)
+        if (*p == '\\' && p[1])
+            p++;
+    if (*p != '"')
+        return NULL;
+    *at = p + 1;
+    return start;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int read_position(const char *value, sample *x, dsc_error *err)
+{
+    char *end;
+    long n = strtol(value, &end, 10);
+    if (!isdigit((unsigned char)*value) || *end != '"' || n >= POSITIONS_MAX)
+        return dsc_fail(err, DSC_EINPUT, "position must be a number from 0 to %d",
+                        POSITIONS_MAX - 1);
+    x->position = n;
+    return DSC_OK;
+}
+
+// The labels between { and }, sorted, the position apart. *at: behind '{', moved behind '}'.
+static int read_labels(char **at, sample *x, dsc_error *err)
+{
+    const char *label[LABEL_COUNT_MAX];
+    size_t labels = 0, used = 0;
+    while (**at != '}') {
+        while (**at == ' ')
+            ++*at;
+        const char *start = take_label(at);
+        if (!start || labels == LABEL_COUNT_MAX)
+            return dsc_fail(err, DSC_EINPUT, "labels must be NAME=\"VALUE\", at most %d",
+                            LABEL_COUNT_MAX);
+        bool is_position = strncmp(start, "position=\"", 10) == 0;
+        if (is_position && read_position(start + 10, x, err))
+            return DSC_EINPUT;
+        if (**at != ',' && **at != '}')
+            return dsc_fail(err, DSC_EINPUT, "',' or '}' expected after a label");
+        if (!is_position)
+            label[labels++] = start;
+        bool more = **at == ',';
+        **at = '\0'; // ends this label
+        if (!more)
+            break;
+        ++*at;
+    }
+    ++*at;
+    qsort(label, labels, sizeof *label, by_text);
+    for (size_t i = 0; i < labels; i++)
+        used +=
+            (size_t)snprintf(x->labels + used, LABELS_MAX - used, "%s%s", i ? "," : "", label[i]);
+    return DSC_OK;
+}
+
+static int read_value(const char *text, sample *x, dsc_error *err)
+{
+    char *end;
+    double value = strtod(text, &end);
+    while (*end == ' ' || *end == '\t' || isdigit((unsigned char)*end) || *end == '-')
+        end++; // the time of the sample
+    if (end == text || *end || !(value >= 0) || value > 0x1p53 || value != floor(value))
+        return dsc_fail(err, DSC_EINPUT,
+                        "a count must be a whole number from 0 to 2^53, is '%.60s'", text);
+    x->value = (int64_t)value;
+    return DSC_OK;
+}
+
+// Reads one line of `length` bytes, which it changes. A line that is none of ours is passed over.
+static int read_line(page *p, char *text, size_t length, dsc_error *err)
+{
+    size_t name = strcspn(text, "{ \t");
+    counter c = find_counter(text, name);
+    if (*text == '#' || c == COUNTERS)
+        return DSC_OK;
+    if (length >= LABELS_MAX)
+        return dsc_fail(err, DSC_EINPUT, "a line of %zu bytes, the limit is %d", length,
+                        LABELS_MAX - 1);
+    sample x = {.counter = c, .position = -1};
+    char *at = text + name;
+    int rc = DSC_OK;
+    if (*at == '{') {
+        at++;
+        rc = read_labels(&at, &x, err);
+    }
+    if (!rc)
+        rc = read_value(at + strspn(at, " \t"), &x, err);
+    if (!rc && (c == PER_POSITION) != (x.position >= 0))
+        rc = dsc_fail(err, DSC_EINPUT, "label 'position' %s",
+                      x.position < 0 ? "is missing" : "is not expected here");
+    return rc ? rc : keep_sample(p, &x, err);
+}
+
+static int read_page(page *p, const char *path, dsc_error *err)
+{
+    dsc_input *in;
+    int rc = dsc_input_open(&in, path, err);
+    if (rc)
+        return rc;
+    dsc_buffer text = {0};
+    for (;;) {
+        dsc_line line;
+        rc = dsc_input_line(in, &line, err);
+        if (rc || !line.bytes)
+            break;
+        text.length = 0;
+        rc = dsc_buffer_append(&text, line.bytes, line.length, err);
+        if (!rc)
+            rc = read_line(p, text.data, text.length, err);
+        if (rc) {
+            dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(in), (long long)line.number);
+            break;
+        }
+    }
+    dsc_buffer_fini(&text);
+    dsc_input_close(in);
+    return rc;
+}
+
+// --- the difference ----------------------------------------------------------------------------
+
+// after - before, a counter that the first page does not have being 0 there; -1 when the second has
+// it not. DSC_EINPUT when it fell.
+static int subtract(int64_t before, int64_t after, const char *name, int64_t *out, dsc_error *err)
+{
+    *out = -1;
+    if (after < 0 && before < 0)
+        return DSC_OK;
+    if (after < before)
+        return dsc_fail(err, DSC_EINPUT,
+                        "counter %s fell or is gone: the server was restarted between the two "
+                        "snapshots, or they are in the wrong order",
+                        name);
+    *out = after - (before > 0 ? before : 0);
+    return DSC_OK;
+}
+
+// The histogram behind the counts per position: drafts of which exactly m tokens were accepted.
+static int read_histogram(const int64_t *accepted_at, dsc_totals *t, dsc_error *err)
+{
+    int64_t before = t->drafts;
+    for (size_t d = 0; d + 1 < t->histogram_length; d++) {
+        if (accepted_at[d] < 0)
+            return dsc_fail(err, DSC_EINPUT, "position %zu is missing, later ones are there", d);
+        if (accepted_at[d] > before)
+            return dsc_fail(err, DSC_EINPUT,
+                            "position %zu was accepted %lld times, the one before it %lld times", d,
+                            (long long)accepted_at[d], (long long)before);
+        t->histogram[d] = before - accepted_at[d];
+        before = accepted_at[d];
+    }
+    t->histogram[t->histogram_length - 1] = before;
+    return DSC_OK;
+}
+
+static int add_series(dsc_totals_list *out, const series *s, dsc_error *err)
+{
+    int64_t total[PER_POSITION], accepted_at[POSITIONS_MAX];
+    size_t positions = 0;
+    int rc = DSC_OK;
+    for (counter c = 0; c < PER_POSITION && !rc; c++) {
+        rc = subtract(s->total[0][c], s->total[1][c], counter_name[c], &total[c], err);
+        if (!rc && total[c] < 0)
+            rc =
+                dsc_fail(err, DSC_EINPUT, "counter spec_decode_num_%s is missing", counter_name[c]);
+    }
+    for (size_t d = 0; d < POSITIONS_MAX && !rc; d++) {
+        rc = subtract(s->accepted_at[0][d], s->accepted_at[1][d], counter_name[PER_POSITION],
+                      &accepted_at[d], err);
+        if (accepted_at[d] >= 0)
+            positions = d + 1;
+    }
+    dsc_totals *t;
+    if (!rc)
+        rc = dsc_totals_add(out, *s->labels ? s->labels : "server", positions ? positions + 1 : 0,
+                            &t, err);
+    if (rc)
+        return rc;
+    t->drafts = total[DRAFTS];
+    t->drafted = total[DRAFT_TOKENS];
+    t->accepted = total[ACCEPTED_TOKENS];
+    if (positions)
+        rc = read_histogram(accepted_at, t, err);
+    return rc ? rc : dsc_totals_check(t, err);
+}
+
+static int read_pages(dsc_totals_list *out, const char *const *paths, size_t count,
+                      const dsc_totals_options *options, dsc_error *err)
+{
+    (void)options; // a page is one thing: nothing of it can be left out
+    if (count > SNAPSHOTS)
+        return dsc_fail(err, DSC_EUSAGE, "prometheus wants one or two snapshots, not %zu files",
+                        count);
+    page p = {.snapshot = count == 1 ? 1 : 0};
+    int rc = DSC_OK;
+    for (size_t i = 0; i < count && !rc; i++, p.snapshot++)
+        rc = read_page(&p, paths[i], err);
+    if (!rc && p.count == 0)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: no counter spec_decode_num_*", paths[count - 1]);
+    for (size_t i = 0; i < p.count && !rc; i++) {
+        rc = add_series(out, &p.item[i], err);
+        if (rc)
+            dsc_error_prefix(err, rc, "%s: {%s}", paths[count - 1], p.item[i].labels);
+    }
+    for (size_t i = 0; i < p.count; i++)
+        free(p.item[i].labels);
+    free(p.item);
+    return rc;
+}
+
+// The page begins with a comment, "# HELP ...".
+static bool probe(const char *line, size_t length)
+{
+    return length > 0 && *line == '#';
+}
+
+const dsc_totals_driver dsc_totals_prometheus = {
+    .name = "prometheus",
+    .summary = "two snapshots of a server's metrics page: counters spec_decode_num_* (a table)",
+    .probe = probe,
+    .read = read_pages,
+};

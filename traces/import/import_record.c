@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/import/import_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void text_fini(dsc_import_text *t)
+{
+    dsc_tokens_fini(&t->tokens);
+    dsc_buffer_fini(&t->built);
+}
+
+// Memory is kept, but not that of a giant: one in every slot of the references would add up.
+static void text_reset(dsc_import_text *t)
+{
+    enum { KEEP_TOKENS = 1 << 16, KEEP_BYTES = 1 << 18 };
+    if (t->tokens.capacity > KEEP_TOKENS || t->built.capacity > KEEP_BYTES)
+        text_fini(t);
+    t->text = (dsc_text_view){0};
+    t->has_tokens = false;
+    t->tokens.count = 0;
+    t->built.length = 0;
+}
+
+void dsc_import_record_reset(dsc_import_record *r)
+{
+    text_reset(&r->prompt);
+    text_reset(&r->output);
+    r->id.length = 0;
+    r->references = r->turns = 0;
+    r->recorded_tokens = -1;
+    r->recorded_s = 0;
+    r->reference_limit = SIZE_MAX;
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        dsc_import_rows_reset(&r->row_list[side]);
+    dsc_import_columns_reset(r);
+    r->eos = DSC_IMPORT_EOS_NEVER;
+    free(r->metadata);
+    r->metadata = NULL;
+}
+
+void dsc_import_record_fini(dsc_import_record *r)
+{
+    text_fini(&r->prompt);
+    text_fini(&r->output);
+    for (size_t i = 0; i < r->reference_capacity; i++)
+        text_fini(&r->reference[i]);
+    free(r->reference);
+    free(r->kind);
+    free(r->turn);
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        dsc_import_rows_fini(&r->row_list[side]);
+    dsc_import_columns_fini(r);
+    free(r->metadata);
+    dsc_buffer_fini(&r->id);
+    *r = (dsc_import_record){0};
+}
+
+static size_t text_bytes(const dsc_import_text *t)
+{
+    return t->tokens.capacity * sizeof *t->tokens.id + t->built.capacity;
+}
+
+size_t dsc_import_record_bytes(const dsc_import_record *r)
+{
+    size_t bytes = (r->metadata ? strlen(r->metadata) : 0) + r->id.capacity +
+                   text_bytes(&r->prompt) + text_bytes(&r->output) +
+                   r->reference_capacity * sizeof *r->reference +
+                   r->kind_capacity * sizeof *r->kind + r->turn_capacity * sizeof *r->turn;
+    for (size_t i = 0; i < r->reference_capacity; i++)
+        bytes += text_bytes(&r->reference[i]);
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++) {
+        const dsc_import_rows *rows = &r->row_list[side];
+        bytes += rows->offset_capacity * sizeof *rows->offset +
+                 rows->token_capacity * sizeof *rows->token +
+                 rows->logp_capacity * sizeof *rows->logp +
+                 rows->tail_capacity * sizeof *rows->tail;
+    }
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        bytes += r->column[c].capacity * dsc_dtype_bytes(dsc_columns[c].dtype);
+    return bytes;
+}
+
+const char *dsc_json_type_name(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "an array";
+    case JSON_STRING: return "a string";
+    case JSON_INTEGER:
+    case JSON_REAL: return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE: return "a boolean";
+    default: return "null";
+    }
+}
+
+static int wrong_type(const json_t *value, const char *expected, dsc_error *err, const char *field,
+                      va_list args)
+{
+    char name[256];
+    vsnprintf(name, sizeof name, field, args);
+    if (!value)
+        return dsc_fail(err, DSC_EINPUT, "field '%s' is missing", name);
+    return dsc_fail(err, DSC_EINPUT, "field '%s' must be %s, is %s", name, expected,
+                    dsc_json_type_name(value));
+}
+
+int dsc_import_wrong_type(const json_t *value, const char *expected, dsc_error *err,
+                          const char *field, ...)
+{
+    va_list args;
+    va_start(args, field);
+    int rc = wrong_type(value, expected, err, field, args);
+    va_end(args);
+    return rc;
+}
+
+int dsc_import_string(dsc_text_view *out, const json_t *value, dsc_error *err, const char *field,
+                      ...)
+{
+    int rc = DSC_OK;
+    if (json_is_string(value)) {
+        *out = (dsc_text_view){json_string_value(value), (int64_t)json_string_length(value)};
+    } else {
+        va_list args;
+        va_start(args, field);
+        rc = wrong_type(value, "a string", err, field, args);
+        va_end(args);
+    }
+    return rc;
+}
+
+int dsc_import_token_ids(const json_t *array, int32_t vocab_size, const char *field,
+                         dsc_import_text *out, dsc_error *err)
+{
+    if (!json_is_array(array))
+        return dsc_import_wrong_type(array, "an array of token ids", err, "%s", field);
+    out->has_tokens = true;
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *v = json_array_get(array, i);
+        if (!json_is_integer(v))
+            return dsc_import_wrong_type(v, "a token id (an integer)", err, "%s[%zu]", field, i);
+        json_int_t n = json_integer_value(v);
+        if (n < 0 || n >= vocab_size)
+            return dsc_fail(err, DSC_EINPUT, "field '%s[%zu]' is %lld, token ids here are 0 to %d",
+                            field, i, (long long)n, vocab_size - 1);
+        int32_t id = (int32_t)n;
+        int rc = dsc_tokens_append(&out->tokens, &id, 1, err);
+        if (rc)
+            return rc;
+    }
+    return DSC_OK;
+}
+
+int dsc_import_id(dsc_import_record *r, const json_t *value, dsc_error *err)
+{
+    if (json_is_integer(value))
+        return dsc_buffer_printf(&r->id, err, "%lld", (long long)json_integer_value(value));
+    if (!json_is_string(value))
+        return dsc_import_wrong_type(value, "a string or an integer", err, "id");
+    const char *s = json_string_value(value);
+    size_t n = json_string_length(value);
+    if (n == 0)
+        return dsc_fail(err, DSC_EINPUT, "field 'id' is empty");
+    if (n > DSC_IMPORT_ID_MAX)
+        return dsc_fail(err, DSC_EINPUT, "field 'id' has %zu bytes, the limit is %d", n,
+                        DSC_IMPORT_ID_MAX);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
+            return dsc_fail(err, DSC_EINPUT, "field 'id' has a control character (0x%02x)",
+                            (unsigned char)s[i]);
+    return dsc_buffer_append(&r->id, s, n, err);
+}
+
+int dsc_import_add_reference(dsc_import_record *r, dsc_import_text **out, dsc_error *err)
+{
+    void *text = r->reference, *kind = r->kind;
+    size_t old = r->reference_capacity;
+    int rc = dsc_grow(&text, &r->reference_capacity, r->references + 1, sizeof *r->reference, err);
+    r->reference = text;
+    if (r->reference_capacity > old)
+        memset(r->reference + old, 0, (r->reference_capacity - old) * sizeof *r->reference);
+    if (!rc)
+        rc = dsc_grow(&kind, &r->kind_capacity, r->references + 1, sizeof *r->kind, err);
+    r->kind = kind;
+    if (rc)
+        return rc;
+    r->kind[r->references] = DSC_REFERENCE_DOCUMENT;
+    *out = &r->reference[r->references++];
+    text_reset(*out);
+    return DSC_OK;
+}
+
+int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *err)
+{
+    free(r->metadata);
+    r->metadata = json_dumps(object, JSON_COMPACT);
+    return r->metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+}
+
+// Bytes that are no UTF-8 (a token may end inside a character) become U+FFFD each, so that a
+// trace's text is always UTF-8 and can be exported.
+static int repair_utf8(dsc_buffer *b, dsc_error *err)
+{
+    int64_t length = (int64_t)b->length, done = 0, bad = dsc_bad_utf8(b->data, length);
+    if (bad < 0)
+        return DSC_OK;
+    dsc_buffer fixed = {0};
+    int rc = DSC_OK;
+    for (; !rc && bad >= 0; bad = dsc_bad_utf8(b->data + done, length - done)) {
+        rc = dsc_buffer_append(&fixed, b->data + done, (size_t)bad, err);
+        if (!rc)
+            rc = dsc_buffer_puts(&fixed, "\xef\xbf\xbd", err);
+        done += bad + 1;
+    }
+    if (!rc)
+        rc = dsc_buffer_append(&fixed, b->data + done, (size_t)(length - done), err);
+    dsc_buffer_fini(b);
+    *b = fixed;
+    return rc;
+}
+
+int dsc_import_decode(const dsc_tokenizer *tokenizer, const int32_t *id, size_t count,
+                      dsc_buffer *out, dsc_error *err)
+{
+    int rc = dsc_buffer_append(out, "", 0, err);
+    if (!rc)
+        rc = dsc_decode(tokenizer, id, count, true, out, err);
+    return rc ? rc : repair_utf8(out, err);
+}
+
+static int finish_text(dsc_import_text *t, const dsc_tokenizer *tokenizer, dsc_encoder *encoder,
+                       bool add_special, dsc_error *err)
+{
+    if (!t->has_tokens) {
+        if (!encoder)
+            return dsc_fail(err, DSC_EUSAGE, "text needs a tokenizer (--tokenizer)");
+        return dsc_encode(encoder, t->text.bytes, (size_t)t->text.length, add_special, &t->tokens,
+                          err);
+    }
+    if (t->text.bytes || !tokenizer)
+        return DSC_OK;
+    int rc = dsc_import_decode(tokenizer, t->tokens.id, t->tokens.count, &t->built, err);
+    t->text = (dsc_text_view){t->built.data, (int64_t)t->built.length};
+    return rc;
+}
+
+static int append_eos(dsc_import_record *r, int32_t eos, dsc_error *err)
+{
+    if (r->output.has_tokens || r->eos == DSC_IMPORT_EOS_NEVER)
+        return DSC_OK;
+    if (eos >= 0)
+        return dsc_tokens_append(&r->output.tokens, &eos, 1, err);
+    if (r->eos == DSC_IMPORT_EOS_IF_KNOWN)
+        return DSC_OK;
+    return dsc_fail(
+        err, DSC_EUSAGE,
+        "this format ends every output with the end-of-sequence token, and the tokenizer "
+        "does not say which it is: give it with --eos");
+}
+
+static int check_rows(const dsc_import_record *r, dsc_model_side side, dsc_error *err)
+{
+    const dsc_import_rows *rows = &r->row_list[side];
+    const char *field = dsc_rows_name(side, DSC_ROWS_LISTED);
+    if (rows->given && !r->output.has_tokens)
+        return dsc_fail(err, DSC_EINPUT, "field '%s' needs the output as token ids", field);
+    if (rows->given && rows->rows != r->output.tokens.count)
+        return dsc_fail(err, DSC_EINPUT, "field '%s' has %zu rows, the output has %zu tokens",
+                        field, rows->rows, r->output.tokens.count);
+    return DSC_OK;
+}
+
+int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenizer,
+                             dsc_encoder *encoder, int32_t eos, dsc_error *err)
+{
+    int rc = finish_text(&r->prompt, tokenizer, encoder, true, err);
+    if (rc)
+        return dsc_error_prefix(err, rc, "field 'prompt'");
+    if (r->turns)
+        rc = dsc_import_turns_finish(r, encoder, eos, err);
+    else
+        rc = finish_text(&r->output, tokenizer, encoder, false, err);
+    if (rc)
+        return dsc_error_prefix(err, rc, "field 'output'");
+    rc = append_eos(r, eos, err);
+    for (size_t i = 0; !rc && i < r->references; i++) {
+        dsc_import_text *t = &r->reference[i];
+        rc = finish_text(t, tokenizer, encoder, false, err);
+        if (rc)
+            return dsc_error_prefix(err, rc, "field 'references[%zu]'", i);
+        if (t->tokens.count > r->reference_limit)
+            t->tokens.count = r->reference_limit;
+    }
+    if (!rc)
+        rc = dsc_import_columns_finish(r, err);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
+        rc = check_rows(r, side, err);
+    return rc;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Totals into a result table. With h(m) the drafts of which m tokens were accepted, n their number:
+// the rate at position d is sum_{m >= d} h(m) / n (unconditional: what vLLM and llama.cpp print),
+// the hazard at position d is sum_{m >= d} h(m) / sum_{m >= d-1} h(m) (given that position d - 1
+// was accepted: EAGLE's d-alpha, where every draft is that long).
+// Check: vLLM's rates .740 .473 .309 .187 .099 .057 give block efficiency 1 + their sum = 2.865.
+#include "traces/import/totals.h"
+
+#include "traces/import/import_source.h"
+#include "traces/import/totals_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const dsc_totals_driver *const drivers[] = {&dsc_totals_sglang, &dsc_totals_prometheus,
+                                                   NULL};
+
+const dsc_totals_driver *const *dsc_totals_drivers(void)
+{
+    return drivers;
+}
+
+const dsc_totals_driver *dsc_totals_find(const char *name)
+{
+    for (const dsc_totals_driver *const *d = drivers; *d; d++)
+        if (strcmp((*d)->name, name) == 0)
+            return *d;
+    return NULL;
+}
+
+int dsc_totals_probe(const dsc_totals_driver **out, const char *path, dsc_error *err)
+{
+    *out = NULL;
+    struct stat st;
+    if (strcmp(path, "-") == 0 || stat(path, &st) || !S_ISREG(st.st_mode))
+        return DSC_OK; // cannot be read twice; the import itself reports what is wrong
+    dsc_import_source source = {0};
+    dsc_line line;
+    int rc = dsc_input_open(&source.in, path, err);
+    if (rc)
+        return rc;
+    bool read = dsc_import_source_next(&source, true, &line, NULL) == DSC_OK && line.bytes;
+    for (const dsc_totals_driver *const *d = drivers; read && *d && !*out; d++)
+        if ((*d)->probe(line.bytes, line.length))
+            *out = *d;
+    dsc_import_source_fini(&source);
+    dsc_input_close(source.in);
+    return DSC_OK;
+}
+
+// --- the list ----------------------------------------------------------------------------------
+
+void dsc_totals_drop(dsc_totals_list *list)
+{
+    dsc_totals *t = &list->item[--list->count];
+    free(t->id);
+    free(t->histogram);
+}
+
+void dsc_totals_fini(dsc_totals_list *list)
+{
+    while (list->count)
+        dsc_totals_drop(list);
+    free(list->item);
+    *list = (dsc_totals_list){0};
+}
+
+int dsc_totals_add(dsc_totals_list *list, const char *id, size_t length, dsc_totals **out,
+                   dsc_error *err)
+{
+    dsc_totals t = {NULL, -1, -1, -1, -1, NULL, length};
+    void *item = list->item, *histogram = NULL;
+    int rc = dsc_grow(&item, &list->capacity, list->count + 1, sizeof *list->item, err);
+    list->item = item;
+    if (!rc)
+        rc = dsc_strndup(&t.id, id, strlen(id), err);
+    if (!rc)
+        rc = dsc_alloc(&histogram, length, sizeof *t.histogram, err);
+    if (rc) {
+        free(t.id);
+        return rc;
+    }
+    t.histogram = histogram;
+    *out = &list->item[list->count++];
+    **out = t;
+    return DSC_OK;
+}
+
+static int check_histogram(dsc_totals *t, dsc_error *err)
+{
+    int64_t drafts = 0, accepted = 0;
+    for (size_t m = 0; m < t->histogram_length; m++) {
+        drafts += t->histogram[m];
+        accepted += t->histogram[m] * (int64_t)m;
+    }
+    if (drafts != t->drafts)
+        return dsc_fail(err, DSC_EINPUT, "the histogram adds up to %lld drafts, there were %lld",
+                        (long long)drafts, (long long)t->drafts);
+    if (t->accepted < 0)
+        t->accepted = accepted;
+    if (accepted != t->accepted)
+        return dsc_fail(err, DSC_EINPUT,
+                        "the histogram adds up to %lld accepted tokens (bonus excluded), there "
+                        "were %lld",
+                        (long long)accepted, (long long)t->accepted);
+    return DSC_OK;
+}
+
+int dsc_totals_check(dsc_totals *t, dsc_error *err)
+{
+    int rc = t->histogram_length ? check_histogram(t, err) : DSC_OK;
+    if (!rc && t->accepted >= 0 && t->drafted >= 0 && t->accepted > t->drafted)
+        rc = dsc_fail(err, DSC_EINPUT, "%lld tokens accepted, only %lld drafted",
+                      (long long)t->accepted, (long long)t->drafted);
+    if (rc || t->output_tokens < 0 || t->accepted < 0 || t->drafts == 0)
+        return rc;
+    // Of what the last step wrote, all but one token may have been cut: end token, length limit.
+    int64_t longest = t->histogram_length ? (int64_t)t->histogram_length - 1 : t->accepted;
+    if (t->output_tokens > t->accepted + t->drafts - longest - 1)
+        return DSC_OK; // steps without a draft are counted nowhere: there may be more
+    return dsc_fail(
+        err, DSC_EINPUT,
+        "%lld drafts of which %lld tokens were accepted wrote more than the %lld tokens "
+        "of the output",
+        (long long)t->drafts, (long long)t->accepted, (long long)t->output_tokens);
+}
+
+// --- the table ---------------------------------------------------------------------------------
+
+static const dsc_column columns[] = {
+    {"id", DSC_CELL_TEXT, "the request's id or number, or the labels of the server"},
+    {"output_tokens", DSC_CELL_REAL, "tokens of the output; nan: the source does not say"},
+    {"num_drafts", DSC_CELL_INT, "drafts that were verified, one per step with a draft"},
+    {"num_draft_tokens", DSC_CELL_REAL, "draft tokens given to the target to verify"},
+    {"num_accepted_tokens", DSC_CELL_REAL, "draft tokens accepted, bonus excluded"},
+    {"acceptance_rate", DSC_CELL_REAL,
+     "num_accepted_tokens / num_draft_tokens (ratio of totals, bonus excluded)"},
+    {"block_efficiency", DSC_CELL_REAL,
+     "1 + num_accepted_tokens / num_drafts: tokens per step with a draft, bonus included; where "
+     "the accepted tokens are not given, output_tokens / num_drafts"},
+    {"accept_histogram", DSC_CELL_LIST,
+     "drafts of which 0, 1, 2, ... tokens were accepted; they add up to num_drafts"},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static double ratio(double a, double b)
+{
+    return b != 0 ? a / b : NAN;
+}
+
+static double known(int64_t n)
+{
+    return n >= 0 ? (double)n : NAN;
+}
+
+static double block_efficiency(const dsc_totals *t)
+{
+    double n = (double)t->drafts;
+    return t->accepted >= 0 ? ratio(n + (double)t->accepted, n) : ratio(known(t->output_tokens), n);
+}
+
+static dsc_cell real(double x)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
+}
+
+// Drafts of which at least `depth` tokens were accepted; NaN when unknown.
+static double survivors(const dsc_totals *t, size_t depth)
+{
+    int64_t n = 0;
+    for (size_t m = depth; m < t->histogram_length; m++)
+        n += t->histogram[m];
+    return t->histogram_length ? (double)n : NAN;
+}
+
+static int add_row(dsc_table *out, const dsc_totals *t, size_t depth, dsc_cell *cell,
+                   dsc_error *err)
+{
+    size_t n = 0;
+    cell[n++] = (dsc_cell){.type = DSC_CELL_TEXT, .text = t->id};
+    cell[n++] = real(known(t->output_tokens));
+    cell[n++] = (dsc_cell){.type = DSC_CELL_INT, .i = t->drafts};
+    cell[n++] = real(known(t->drafted));
+    cell[n++] = real(known(t->accepted));
+    cell[n++] = real(ratio(known(t->accepted), known(t->drafted)));
+    cell[n++] = real(block_efficiency(t));
+    cell[n++] =
+        (dsc_cell){.type = DSC_CELL_LIST, .i = (int64_t)t->histogram_length, .list = t->histogram};
+    for (size_t d = 1; d <= depth; d++) {
+        cell[n++] = real(ratio(survivors(t, d), (double)t->drafts));
+        cell[n++] = real(ratio(survivors(t, d), survivors(t, d - 1)));
+    }
+    return dsc_table_add_row(out, cell, err);
+}
+
+static int add_columns(dsc_table *out, size_t depth, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < COLUMNS && !rc; c++)
+        rc = dsc_table_add_column(out, columns[c].name, columns[c].type, columns[c].help, err);
+    for (size_t d = 1; d <= depth && !rc; d++) {
+        char name[32];
+        snprintf(name, sizeof name, "rate_%zu", d);
+        rc = dsc_table_add_column(out, name, DSC_CELL_REAL,
+                                  d > 1 ? NULL
+                                        : "share of the drafts whose token 1, 2, ... was accepted "
+                                          "(unconditional: vLLM's per-position rate)",
+                                  err);
+        snprintf(name, sizeof name, "hazard_%zu", d);
+        if (!rc)
+            rc = dsc_table_add_column(out, name, DSC_CELL_REAL,
+                                      d > 1 ? NULL
+                                            : "share of the drafts whose token 1, 2, ... was "
+                                              "accepted, of those whose token before it was",
+                                      err);
+    }
+    return rc;
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+    return a >= 0 && b >= 0 ? a + b : -1;
+}
+
+// The sum of all items as a further one. What is unknown of one is unknown of all.
+static int add_sum(dsc_totals_list *list, size_t length, dsc_error *err)
+{
+    dsc_totals *all;
+    size_t items = list->count;
+    int rc = dsc_totals_add(list, "all", length, &all, err);
+    if (rc)
+        return rc;
+    all->output_tokens = all->drafts = all->drafted = all->accepted = 0;
+    for (size_t i = 0; i < items; i++) {
+        const dsc_totals *t = &list->item[i];
+        all->output_tokens = sum(all->output_tokens, t->output_tokens);
+        all->drafts += t->drafts;
+        all->drafted = sum(all->drafted, t->drafted);
+        all->accepted = sum(all->accepted, t->accepted);
+        if (t->histogram_length == 0 && t->drafts > 0)
+            all->histogram_length = 0;
+        for (size_t m = 0; m < t->histogram_length && m < all->histogram_length; m++)
+            all->histogram[m] += t->histogram[m];
+    }
+    return DSC_OK;
+}
+
+static int make_table(dsc_table *out, dsc_totals_list *list, dsc_error *err)
+{
+    size_t length = 0;
+    void *cell = NULL;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->item[i].histogram_length > length)
+            length = list->item[i].histogram_length;
+    size_t depth = length ? length - 1 : 0;
+    int rc = list->count > 1 ? add_sum(list, length, err) : DSC_OK;
+    if (!rc)
+        rc = add_columns(out, depth, err);
+    if (!rc)
+        rc = dsc_alloc(&cell, COLUMNS + 2 * depth, sizeof(dsc_cell), err);
+    for (size_t i = 0; i < list->count && !rc; i++)
+        rc = add_row(out, &list->item[i], depth, cell, err);
+    free(cell);
+    return rc;
+}
+
+// --- the import --------------------------------------------------------------------------------
+
+// Counts what the driver leaves out on its way to the caller.
+typedef struct counter {
+    const dsc_totals_options *options;
+    int64_t left_out;
+} counter;
+
+static void count_skipped(void *user, const char *message)
+{
+    counter *c = user;
+    c->left_out++;
+    if (c->options->skipped)
+        c->options->skipped(c->options->user, message);
+}
+
+int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver, const char *const *paths,
+                      size_t count, const dsc_totals_options *options, int64_t *left_out,
+                      dsc_error *err)
+{
+    dsc_totals_list list = {0};
+    counter c = {options, 0};
+    dsc_totals_options counted = {options->skip_errors, count_skipped, &c};
+    dsc_error local; // skipping needs the messages even when the caller does not
+    int rc = driver->read(&list, paths, count, &counted, err ? err : &local);
+    if (!rc && list.count == 0)
+        rc = dsc_fail(err, DSC_EINPUT, "no totals in the input");
+    if (!rc)
+        rc = make_table(out, &list, err);
+    if (left_out)
+        *left_out = c.left_out;
+    dsc_totals_fini(&list);
+    return rc;
+}

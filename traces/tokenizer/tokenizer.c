@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading and naming of tokenizers.
+#include "traces/tokenizer/tokenizer_internal.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_LIMIT = 256 * 1024 * 1024 }; // bytes; the largest in use have 35 MB
+
+int dsc_tokens_append(dsc_tokens *t, const int32_t *id, size_t count, dsc_error *err)
+{
+    if (count > t->capacity - t->count) {
+        size_t need;
+        void *p = t->id;
+        if (__builtin_add_overflow(t->count, count, &need))
+            return dsc_fail(err, DSC_ENOMEM, "too many tokens");
+        int rc = dsc_grow(&p, &t->capacity, need, sizeof *t->id, err);
+        t->id = p;
+        if (rc)
+            return rc;
+    }
+    if (count)
+        memcpy(t->id + t->count, id, count * sizeof *t->id);
+    t->count += count;
+    return DSC_OK;
+}
+
+void dsc_tokens_fini(dsc_tokens *t)
+{
+    free(t->id);
+    *t = (dsc_tokens){0};
+}
+
+int dsc_tok_bad(const tok_reader *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int rc = dsc_vfail(r->err, DSC_EINPUT, format, args);
+    va_end(args);
+    return dsc_error_prefix(r->err, rc, "%s", r->path);
+}
+
+json_t *dsc_tok_member(const json_t *object, const char *key)
+{
+    json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+int dsc_tok_get_bool(const tok_reader *r, const json_t *object, const char *where, const char *key,
+                     int fallback, bool *out)
+{
+    const json_t *value = dsc_tok_member(object, key);
+    *out = value ? json_is_true(value) : fallback == 1;
+    if (value ? !json_is_boolean(value) : fallback < 0)
+        return dsc_tok_bad(r, "%s.%s is not true or false", where, key);
+    return DSC_OK;
+}
+
+int dsc_tok_get_text(const tok_reader *r, const json_t *object, const char *where, const char *key,
+                     tok_text *out)
+{
+    const json_t *value = dsc_tok_member(object, key);
+    *out = (tok_text){0};
+    if (!json_is_string(value))
+        return dsc_tok_bad(r, "%s.%s is not a string", where, key);
+    *out = (tok_text){json_string_value(value), json_string_length(value)};
+    return DSC_OK;
+}
+
+static void find_eos(dsc_tokenizer *t)
+{
+    static const char *const names[] = {"</s>",       "<|endoftext|>", "<|end_of_text|>",
+                                        "<|eot_id|>", "<|im_end|>",    "<eos>"};
+    t->eos = TOK_NONE;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && t->eos == TOK_NONE; i++) {
+        int32_t id = dsc_tok_map_get(&t->added_vocab, names[i], strlen(names[i]));
+        if (id != TOK_NONE && t->special[id])
+            t->eos = id;
+    }
+}
+
+static int load_json(dsc_tokenizer *t, const char *path, dsc_error *err)
+{
+    char *text = NULL;
+    size_t length;
+    int rc = dsc_read_file(&text, &length, path, FILE_LIMIT, err);
+    if (rc)
+        return rc;
+    tok_reader r = {.path = path, .err = err, .t = t};
+    dsc_sha256 sum;
+    dsc_sha256_init(&sum);
+    dsc_sha256_update(&sum, text, length);
+    dsc_sha256_final(&sum, t->sha256);
+    json_error_t e;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
+    free(text);
+    if (!root)
+        return dsc_tok_bad(&r, "line %d, column %d: %s", e.line, e.column, e.text);
+    if (!json_is_object(root))
+        rc = dsc_tok_bad(&r, "not a JSON object");
+    if (!rc)
+        rc = dsc_tok_read_steps(&r, root);
+    if (!rc)
+        rc = dsc_tok_read_model(&r, root);
+    if (!rc)
+        rc = dsc_tok_finders_init(&r);
+    if (!rc)
+        rc = dsc_tok_read_template(&r, root);
+    json_decref(root);
+    if (!rc)
+        find_eos(t);
+    return rc;
+}
+
+// The SHA-256 names what the ids mean, so the built-in tokenizer has the one of its name.
+static void init_bytes(dsc_tokenizer *t)
+{
+    dsc_sha256 sum;
+    t->bytes = true;
+    t->vocab_size = 258;
+    t->eos = 257;
+    dsc_sha256_init(&sum);
+    dsc_sha256_update(&sum, "bytes", 5);
+    dsc_sha256_final(&sum, t->sha256);
+}
+
+int dsc_tokenizer_load(dsc_tokenizer **out, const char *spec, dsc_error *err)
+{
+    void *p;
+    *out = NULL;
+    int rc = dsc_alloc(&p, 1, sizeof(dsc_tokenizer), err);
+    if (rc)
+        return rc;
+    dsc_tokenizer *t = p;
+    const char *slash = strrchr(spec, '/'), *name = slash ? slash + 1 : spec;
+    rc = dsc_strndup(&t->name, name, strlen(name), err);
+    if (!rc && strcmp(spec, "bytes") == 0)
+        init_bytes(t);
+    else if (!rc)
+        rc = load_json(t, spec, err);
+    if (rc)
+        dsc_tokenizer_free(t);
+    else
+        *out = t;
+    return rc;
+}
+
+void dsc_tokenizer_free(dsc_tokenizer *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->added_count; i++)
+        free((char *)t->added[i].pattern.data);
+    free(t->added);
+    free(t->plain.token);
+    free(t->normalized.token);
+    dsc_tok_steps_fini(&t->normalizers);
+    dsc_tok_steps_fini(&t->pre_tokenizers);
+    dsc_tok_steps_fini(&t->decoders);
+    dsc_tokens_fini(&t->prefix);
+    dsc_tokens_fini(&t->suffix);
+    dsc_tok_map_fini(&t->vocab);
+    dsc_tok_map_fini(&t->added_vocab);
+    dsc_tok_map_fini(&t->raw_vocab);
+    dsc_tok_merges_fini(&t->merges);
+    free(t->char_token);
+    free(t->may_join);
+    free(t->token);
+    free(t->special);
+    free(t->pool);
+    free(t->raw_pool);
+    free(t->name);
+    free(t);
+}
+
+const char *dsc_tokenizer_name(const dsc_tokenizer *t)
+{
+    return t->name;
+}
+
+const char *dsc_tokenizer_sha256(const dsc_tokenizer *t)
+{
+    return t->sha256;
+}
+
+int32_t dsc_tokenizer_vocab_size(const dsc_tokenizer *t)
+{
+    return t->vocab_size;
+}
+
+int32_t dsc_tokenizer_find(const dsc_tokenizer *t, const char *content)
+{
+    size_t length = strlen(content);
+    if (t->bytes) {
+        if (strcmp(content, "<s>") == 0)
+            return 256;
+        if (strcmp(content, "</s>") == 0)
+            return 257;
+        return length == 1 ? (unsigned char)content[0] : TOK_NONE;
+    }
+    int32_t id = dsc_tok_map_get(&t->added_vocab, content, length);
+    return id != TOK_NONE ? id : dsc_tok_map_get(&t->vocab, content, length);
+}
+
+const char *dsc_tokenizer_text(const dsc_tokenizer *t, int32_t id, size_t *length)
+{
+    *length = 0;
+    if (t->bytes || id < 0 || id >= t->vocab_size)
+        return NULL;
+    *length = t->token[id].length;
+    return t->token[id].data;
+}
+
+int32_t dsc_tokenizer_eos(const dsc_tokenizer *t)
+{
+    return t->eos;
+}

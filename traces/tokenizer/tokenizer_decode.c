@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens to text. As in the HF library a decoder maps a list of strings, at first one per token,
+// to another list; what the last one leaves is joined.
+#include "traces/tokenizer/tokenizer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tok_list {
+    dsc_buffer bytes;
+    size_t *end; // [count] where each string ends
+    size_t count, capacity;
+} tok_list;
+
+static int close_string(tok_list *l, dsc_error *err)
+{
+    void *p = l->end;
+    int rc = dsc_grow(&p, &l->capacity, l->count + 1, sizeof *l->end, err);
+    l->end = p;
+    if (!rc)
+        l->end[l->count++] = l->bytes.length;
+    return rc;
+}
+
+static int add_string(tok_list *l, const char *s, size_t length, dsc_error *err)
+{
+    int rc = dsc_buffer_append(&l->bytes, s, length, err);
+    return rc ? rc : close_string(l, err);
+}
+
+static tok_text get_string(const tok_list *l, size_t i)
+{
+    size_t start = i ? l->end[i - 1] : 0;
+    return (tok_text){l->bytes.data + start, l->end[i] - start};
+}
+
+static void list_fini(tok_list *l)
+{
+    dsc_buffer_fini(&l->bytes);
+    free(l->end);
+}
+
+static const char replacement[] = "\xEF\xBF\xBD"; // U+FFFD
+
+static int append_lossy(dsc_buffer *out, const char *s, size_t length, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0, n; !rc && i < length; i += n) {
+        n = dsc_tok_utf8_valid(s + i, length - i);
+        rc = dsc_buffer_append(out, s + i, n, err);
+        if (rc || i + n == length)
+            break;
+        rc = dsc_buffer_append(out, replacement, 3, err);
+        n += dsc_tok_utf8_bad(s + i + n, length - i - n);
+    }
+    return rc;
+}
+
+// A string written in the byte-level alphabet becomes its bytes, any other stays.
+static int byte_level(const tok_list *in, tok_list *out, dsc_error *err)
+{
+    dsc_buffer raw = {0};
+    int rc = dsc_buffer_append(&raw, "", 0, err);
+    for (size_t i = 0; !rc && i < in->count; i++) {
+        tok_text s = get_string(in, i);
+        const char *p = s.data, *end = p + s.length;
+        size_t before = raw.length;
+        while (!rc && p < end) {
+            int byte = dsc_tok_char_byte(dsc_tok_next(&p));
+            if (byte < 0) {
+                raw.length = before;
+                rc = dsc_buffer_append(&raw, s.data, s.length, err);
+                break;
+            }
+            char c = (char)byte;
+            rc = dsc_buffer_append(&raw, &c, 1, err);
+        }
+    }
+    if (!rc)
+        rc = append_lossy(&out->bytes, raw.data, raw.length, err);
+    dsc_buffer_fini(&raw);
+    return rc ? rc : close_string(out, err);
+}
+
+static int hex_digit(char c)
+{
+    const char *digits = "0123456789abcdef", *p = strchr(digits, c >= 'A' && c <= 'F' ? c | 32 : c);
+    return c && p ? (int)(p - digits) : -1;
+}
+
+// The byte of a string like <0x0A>, or -1. (Rust's from_str_radix also takes "+A".)
+static int byte_of(tok_text s)
+{
+    if (s.length != 6 || memcmp(s.data, "<0x", 3) != 0 || s.data[5] != '>')
+        return -1;
+    int high = s.data[3] == '+' ? 0 : hex_digit(s.data[3]), low = hex_digit(s.data[4]);
+    return high < 0 || low < 0 ? -1 : 16 * high + low;
+}
+
+// A run of bytes is one string when it is UTF-8 as a whole, else every byte is U+FFFD.
+static int flush_bytes(tok_list *out, dsc_buffer *run, dsc_error *err)
+{
+    int rc = DSC_OK;
+    if (run->length == 0)
+        return DSC_OK;
+    if (dsc_tok_utf8_valid(run->data, run->length) == run->length)
+        rc = add_string(out, run->data, run->length, err);
+    else
+        for (size_t i = 0; !rc && i < run->length; i++)
+            rc = add_string(out, replacement, 3, err);
+    run->length = 0;
+    return rc;
+}
+
+static int byte_fallback(const tok_list *in, tok_list *out, dsc_error *err)
+{
+    dsc_buffer run = {0};
+    int rc = DSC_OK;
+    for (size_t i = 0; !rc && i < in->count; i++) {
+        tok_text s = get_string(in, i);
+        int byte = byte_of(s);
+        char c = (char)byte;
+        if (byte >= 0) {
+            rc = dsc_buffer_append(&run, &c, 1, err);
+            continue;
+        }
+        rc = flush_bytes(out, &run, err);
+        if (!rc)
+            rc = add_string(out, s.data, s.length, err);
+    }
+    if (!rc)
+        rc = flush_bytes(out, &run, err);
+    dsc_buffer_fini(&run);
+    return rc;
+}
+
+static int replace(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
+{
+    tok_matcher *m = NULL;
+    int rc = step->regex ? dsc_tok_matcher_new(&m, err) : DSC_OK;
+    for (size_t i = 0; !rc && i < in->count; i++) {
+        rc = dsc_tok_replace(step, m, get_string(in, i), &out->bytes, err);
+        if (!rc)
+            rc = close_string(out, err);
+    }
+    dsc_tok_matcher_free(m);
+    return rc;
+}
+
+static int strip(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; !rc && i < in->count; i++) {
+        tok_text s = get_string(in, i);
+        size_t n = step->content_length;
+        for (size_t k = 0; k < step->start && s.length >= n; k++) {
+            if (memcmp(s.data, step->content, n) != 0)
+                break;
+            s = (tok_text){s.data + n, s.length - n};
+        }
+        for (size_t k = 0; k < step->stop && s.length >= n; k++) {
+            if (memcmp(s.data + s.length - n, step->content, n) != 0)
+                break;
+            s.length -= n;
+        }
+        rc = add_string(out, s.data, s.length, err);
+    }
+    return rc;
+}
+
+// The marks of the first string vanish (all of them, as in the HF library), others become spaces.
+static int metaspace(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; !rc && i < in->count; i++) {
+        tok_text s = get_string(in, i);
+        bool drop = i == 0 && step->scheme != TOK_NEVER;
+        tok_step as_replace = *step;
+        as_replace.content = drop ? "" : " ";
+        as_replace.content_length = drop ? 0 : 1;
+        rc = dsc_tok_replace(&as_replace, NULL, s, &out->bytes, err);
+        if (!rc)
+            rc = close_string(out, err);
+    }
+    return rc;
+}
+
+static int run_step(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
+{
+    int rc = dsc_buffer_append(&out->bytes, "", 0, err);
+    if (rc)
+        return rc;
+    switch (step->kind) {
+    case TOK_BYTE_LEVEL: return byte_level(in, out, err);
+    case TOK_BYTE_FALLBACK: return byte_fallback(in, out, err);
+    case TOK_REPLACE: return replace(step, in, out, err);
+    case TOK_STRIP: return strip(step, in, out, err);
+    case TOK_METASPACE: return metaspace(step, in, out, err);
+    default: return add_string(out, in->bytes.data, in->bytes.length, err); // Fuse
+    }
+}
+
+static int collect(const dsc_tokenizer *t, const int32_t *id, size_t count, bool skip_special,
+                   tok_list *out, dsc_error *err)
+{
+    int rc = dsc_buffer_append(&out->bytes, "", 0, err);
+    for (size_t i = 0; !rc && i < count; i++) {
+        if (id[i] < 0 || id[i] >= t->vocab_size || (!t->bytes && !t->token[id[i]].data))
+            return dsc_fail(err, DSC_EINPUT, "token %zu: %s has no token of id %d", i, t->name,
+                            id[i]);
+        if (t->bytes) {
+            char c = (char)id[i];
+            if (id[i] < 256)
+                rc = dsc_buffer_append(&out->bytes, &c, 1, err);
+            else if (!skip_special)
+                rc = dsc_buffer_puts(&out->bytes, id[i] == 256 ? "<s>" : "</s>", err);
+        } else if (!(skip_special && t->special[id[i]])) {
+            bool space = !t->has_decoder && out->count;
+            rc = space ? dsc_buffer_append(&out->bytes, " ", 1, err) : DSC_OK;
+            if (!rc)
+                rc = add_string(out, t->token[id[i]].data, t->token[id[i]].length, err);
+        }
+    }
+    return rc;
+}
+
+int dsc_decode(const dsc_tokenizer *t, const int32_t *id, size_t count, bool skip_special,
+               dsc_buffer *out, dsc_error *err)
+{
+    tok_list list[2] = {0};
+    int rc = collect(t, id, count, skip_special, &list[0], err);
+    for (size_t i = 0; !rc && i < t->decoders.count; i++) {
+        tok_list *next = &list[(i + 1) % 2];
+        next->count = next->bytes.length = 0;
+        rc = run_step(&t->decoders.at[i], &list[i % 2], next, err);
+    }
+    if (!rc) {
+        const dsc_buffer *b = &list[t->decoders.count % 2].bytes;
+        rc = dsc_buffer_append(out, b->data, b->length, err);
+    }
+    list_fini(&list[0]);
+    list_fini(&list[1]);
+    return rc;
+}

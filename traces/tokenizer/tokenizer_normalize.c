@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalizers: text to text, before anything is split.
+#include "traces/tokenizer/tokenizer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+static int prepend(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    if (in.length == 0)
+        return DSC_OK;
+    int rc = dsc_buffer_append(out, s->content, s->content_length, err);
+    return rc ? rc : dsc_buffer_append(out, in.data, in.length, err);
+}
+
+#ifdef __SSE2__
+enum { WIDE = sizeof(__m128i) };
+
+// Bytes before the first `byte` among the WIDE at p, or WIDE.
+static inline size_t find_in_wide(const char *p, unsigned char byte)
+{
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+    unsigned found = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)byte)));
+    return (size_t)__builtin_ctz(found | 1u << WIDE);
+}
+#else
+enum { WIDE = 8 };
+
+static inline size_t find_in_wide(const char *p, unsigned char byte)
+{
+    const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    uint64_t x;
+    memcpy(&x, p, 8);
+    x ^= ones * byte;
+    x = (x - ones) & ~x & high; // bit 7 of the zero bytes, and perhaps of some behind the first
+    return x ? (size_t)__builtin_ctzll(x) / 8 : 8;
+}
+#endif
+
+static size_t count_byte(tok_text in, unsigned char byte)
+{
+    const uint64_t ones = 0x0101010101010101u, low = 0x7f7f7f7f7f7f7f7fu;
+    size_t n = 0, i = 0;
+    for (; i + 8 <= in.length; i += 8) {
+        uint64_t x;
+        memcpy(&x, in.data + i, 8);
+        x ^= ones * byte;
+        x = ~(((x & low) + low) | x | low); // bit 7 of the zero bytes
+        n += (x >> 7) * ones >> 56;
+    }
+    for (; i < in.length; i++)
+        n += (unsigned char)in.data[i] == byte;
+    return n;
+}
+
+static bool replaces_byte(const tok_step *s)
+{
+    return s->kind == TOK_REPLACE && !s->regex && s->pattern && s->pattern_length == 1;
+}
+
+// One byte for `content`. WIDE are copied at a time; those behind a match are copied again.
+static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    enum { SHORT = 8 }; // so much is copied of a short content, which is quicker than just enough
+    const char what = s->pattern[0], *p = in.data, *end = p + in.length;
+    const size_t n = s->content_length;
+    const bool is_short = n <= SHORT;
+    char content[SHORT] = "";
+    size_t matches = count_byte(in, (unsigned char)what), room;
+    if (__builtin_mul_overflow(matches, n, &room) ||
+        __builtin_add_overflow(room, out->length + in.length + SHORT + 1, &room))
+        return dsc_fail(err, DSC_ENOMEM, "text too long");
+    void *data = out->data;
+    int rc = dsc_grow(&data, &out->capacity, room, 1, err);
+    out->data = data;
+    if (rc)
+        return rc;
+    memcpy(content, s->content, is_short ? n : 0);
+    char *o = out->data + out->length;
+    while (p < end) {
+        size_t plain = *p != what;
+        if (end - p >= WIDE) {
+            plain = find_in_wide(p, (unsigned char)what);
+            memcpy(o, p, WIDE);
+        } else {
+            *o = *p;
+        }
+        p += plain;
+        o += plain;
+        if (p == end || *p != what)
+            continue;
+        memcpy(o, is_short ? content : s->content, is_short ? SHORT : n);
+        o += n;
+        p++;
+    }
+    *o = '\0';
+    out->length = (size_t)(o - out->data);
+    return DSC_OK;
+}
+
+int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    if (!s->regex && s->pattern && s->pattern_length == 1)
+        return replace_byte(s, in, out, err);
+    tok_scan scan = {.step = s, .matcher = m, .text = in};
+    int rc = DSC_OK, more;
+    while (!rc && (more = dsc_tok_scan(&scan, err)) != 0) {
+        if (more < 0)
+            return more;
+        if (scan.is_match)
+            rc = dsc_buffer_append(out, s->content, s->content_length, err);
+        else
+            rc = dsc_buffer_append(out, in.data + scan.start, scan.end - scan.start, err);
+    }
+    return rc;
+}
+
+// As `prepend`, then `replace`, in one pass: a byte is replaced wherever it stands.
+static int prepend_replaced(const tok_step *s, const tok_step *replace, tok_text in,
+                            dsc_buffer *out, dsc_error *err)
+{
+    if (in.length == 0)
+        return DSC_OK;
+    int rc = replace_byte(replace, (tok_text){s->content, s->content_length}, out, err);
+    return rc ? rc : replace_byte(replace, in, out, err);
+}
+
+static int unicode_form(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    utf8proc_uint8_t *result = NULL;
+    utf8proc_ssize_t n =
+        utf8proc_map((const utf8proc_uint8_t *)in.data, (utf8proc_ssize_t)in.length, &result,
+                     (utf8proc_option_t)(s->form | UTF8PROC_STABLE));
+    if (n < 0)
+        return dsc_fail(err, n == UTF8PROC_ERROR_NOMEM ? DSC_ENOMEM : DSC_EINPUT,
+                        "Unicode normalisation: %s", utf8proc_errmsg(n));
+    int rc = dsc_buffer_append(out, result, (size_t)n, err);
+    free(result);
+    return rc;
+}
+
+static int strip(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+{
+    const char *p = in.data, *end = p + in.length;
+    while (s->start && p < end) {
+        const char *q = p;
+        if (!dsc_tok_is_space(dsc_tok_next(&q)))
+            break;
+        p = q;
+    }
+    while (s->stop && p < end && dsc_tok_is_space(dsc_tok_last(p, (size_t)(end - p))))
+        while ((*--end & 0xC0) == 0x80)
+            ;
+    return dsc_buffer_append(out, p, (size_t)(end - p), err);
+}
+
+static bool is_ascii(tok_text t)
+{
+    for (size_t i = 0; i < t.length; i++)
+        if ((unsigned char)t.data[i] >= 0x80)
+            return false;
+    return true;
+}
+
+int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_buffer buffer[2],
+                      dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; !rc && i < t->normalizers.count; i++) {
+        const tok_step *s = &t->normalizers.at[i];
+        const tok_step *following = i + 1 < t->normalizers.count ? s + 1 : NULL;
+        dsc_buffer *out = &buffer[io->data == buffer[0].data];
+        if (s->kind == TOK_UNICODE_FORM && is_ascii(*io))
+            continue; // every form leaves ASCII as it is
+        out->length = 0;
+        rc = dsc_buffer_append(out, "", 0, err);
+        if (rc)
+            break;
+        switch (s->kind) {
+        case TOK_PREPEND:
+            if (following && replaces_byte(following)) {
+                rc = prepend_replaced(s, following, *io, out, err);
+                i++;
+            } else {
+                rc = prepend(s, *io, out, err);
+            }
+            break;
+        case TOK_REPLACE: rc = dsc_tok_replace(s, m, *io, out, err); break;
+        case TOK_UNICODE_FORM: rc = unicode_form(s, *io, out, err); break;
+        default: rc = strip(s, *io, out, err); break;
+        }
+        *io = (tok_text){out->data, out->length};
+    }
+    return rc;
+}

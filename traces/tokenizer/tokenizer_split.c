@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pre-tokenizers: a text is cut into pieces, each piece cut again by the next step, and what the
+// last step leaves are the words of the model. Every step looks at one piece alone, so the pieces
+// go depth first and no list of them is kept.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // memmem
+#endif
+#include "traces/tokenizer/tokenizer_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// 1 and s->match_*, 0 or an error: the next match at or after s->from.
+static int find_next(tok_scan *s, dsc_error *err)
+{
+    const tok_step *step = s->step;
+    const char *text = s->text.data, *end = text + s->text.length, *p = text + s->from;
+    if (step->regex)
+        return dsc_tok_regex_find(step->regex, s->matcher, text, s->text.length, s->from,
+                                  &s->match_start, &s->match_end, err);
+    if (step->kind == TOK_DIGITS || step->kind == TOK_PUNCTUATION) {
+        while (p < end) {
+            const char *q = p;
+            uint32_t c = dsc_tok_next(&q);
+            if (step->kind == TOK_DIGITS ? dsc_tok_is_numeric(c) : dsc_tok_is_punctuation(c)) {
+                s->match_start = (size_t)(p - text);
+                s->match_end = (size_t)(q - text);
+                return 1;
+            }
+            p = q;
+        }
+        return 0;
+    }
+    p = step->pattern ? memmem(p, (size_t)(end - p), step->pattern, step->pattern_length) : NULL;
+    if (!p)
+        return 0;
+    s->match_start = (size_t)(p - text);
+    s->match_end = s->match_start + step->pattern_length;
+    return 1;
+}
+
+// As Oniguruma's find_iter: an empty match right behind the last match is passed over.
+static int find_match(tok_scan *s, dsc_error *err)
+{
+    while (s->from <= s->text.length) {
+        int found = find_next(s, err);
+        if (found <= 0)
+            return found;
+        if (s->match_start != s->match_end || !s->matched || s->match_end != s->end)
+            return 1;
+        if (s->from == s->text.length)
+            return 0;
+        const char *p = s->text.data + s->from;
+        dsc_tok_next(&p);
+        s->from = (size_t)(p - s->text.data);
+    }
+    return 0;
+}
+
+int dsc_tok_scan(tok_scan *s, dsc_error *err)
+{
+    if (s->held) {
+        s->held = false;
+    } else {
+        if (s->end == s->text.length && (!s->matched || s->from > s->text.length))
+            return 0;
+        int found = s->text.length ? find_match(s, err) : 0;
+        if (found < 0)
+            return found;
+        if (!found) {
+            s->from = s->text.length + 1;
+            s->start = s->end;
+            s->end = s->text.length;
+            s->is_match = false;
+            return s->start < s->end;
+        }
+        if (s->match_start > s->end) { // first what lies before it
+            s->start = s->end;
+            s->end = s->match_start;
+            s->is_match = false;
+            s->held = true;
+            return 1;
+        }
+    }
+    s->start = s->match_start;
+    s->end = s->from = s->match_end;
+    s->is_match = s->matched = true;
+    return 1;
+}
+
+static bool joins(enum tok_behavior behavior, bool is_match, bool last_was_match)
+{
+    switch (behavior) {
+    case TOK_CONTIGUOUS: return is_match == last_was_match;
+    case TOK_MERGED_WITH_PREVIOUS: return is_match && !last_was_match;
+    case TOK_MERGED_WITH_NEXT: return !is_match && last_was_match;
+    default: return false;
+    }
+}
+
+static int pass_on(dsc_encoder *e, size_t step, tok_piece from, size_t start, size_t end,
+                   dsc_error *err)
+{
+    if (start == end)
+        return DSC_OK;
+    tok_piece piece = {.text = {from.text.data + start, end - start},
+                       .after = from.after + from.text.length - end,
+                       .first = from.first && start == 0};
+    if (step + 1 == e->t->pre_tokenizers.count)
+        return dsc_tok_encode_word(e, piece, err);
+    return dsc_tok_split(e, step + 1, piece, err);
+}
+
+// As cut, for a regex that leaves nothing between its matches, each of which is a piece.
+static int cut_tiles(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
+{
+    const tok_regex *regex = e->t->pre_tokenizers.at[step].regex;
+    bool last_step = step + 1 == e->t->pre_tokenizers.count;
+    enum { TILES = 64 };
+    size_t end[TILES], from = 0;
+    int found = 1, rc = DSC_OK;
+    while (found > 0 && !rc) {
+        found = dsc_tok_regex_tile(regex, e->matcher, piece.text.data, piece.text.length, from, end,
+                                   TILES, err);
+        if (last_step && found > 0) {
+            rc = dsc_tok_encode_words(e, piece, from, end, (size_t)found, err);
+            from = end[found - 1];
+            continue;
+        }
+        for (int i = 0; i < found && !rc; from = end[i++])
+            rc = pass_on(e, step, piece, from, end[i], err);
+    }
+    return found < 0 ? found : rc;
+}
+
+static int cut(dsc_encoder *e, size_t step, tok_piece piece, enum tok_behavior behavior,
+               dsc_error *err)
+{
+    const tok_step *s = &e->t->pre_tokenizers.at[step];
+    if (behavior == TOK_ISOLATED && s->regex && dsc_tok_regex_tiles(s->regex))
+        return cut_tiles(e, step, piece, err);
+    tok_scan scan = {.step = s, .matcher = e->matcher, .text = piece.text};
+    size_t start = 0, end = 0; // the piece being built
+    bool any = false, last = false;
+    int rc = DSC_OK, more = 0;
+    while (!rc && (more = dsc_tok_scan(&scan, err)) > 0) {
+        bool is_match = scan.is_match != s->invert;
+        if (any && joins(behavior, is_match, last)) {
+            end = scan.end;
+        } else {
+            if (any && !(behavior == TOK_REMOVED && last))
+                rc = pass_on(e, step, piece, start, end, err);
+            start = scan.start;
+            end = scan.end;
+        }
+        any = true;
+        last = is_match;
+    }
+    if (rc || more < 0)
+        return rc ? rc : more;
+    return any && !(behavior == TOK_REMOVED && last) ? pass_on(e, step, piece, start, end, err)
+                                                     : DSC_OK;
+}
+
+// A copy with `prefix` in front, in the encoder's arena.
+static int prefixed(dsc_encoder *e, tok_piece *io, const char *prefix, size_t n, dsc_error *err)
+{
+    tok_text text = io->text;
+    void *p;
+    int rc = dsc_arena_alloc(&e->arena, &p, n + text.length, 1, err);
+    if (rc)
+        return rc;
+    memcpy(p, prefix, n);
+    memcpy((char *)p + n, text.data, text.length);
+    io->text = (tok_text){p, n + text.length};
+    io->after = 0;
+    return DSC_OK;
+}
+
+// Spells every byte in the byte-level alphabet (at most two bytes each).
+static int spell_bytes(dsc_encoder *e, tok_text *text, dsc_error *err)
+{
+    void *p;
+    int rc = dsc_arena_alloc(&e->arena, &p, text->length, 2, err);
+    if (rc)
+        return rc;
+    size_t n = 0;
+    for (size_t i = 0; i < text->length; i++)
+        n += dsc_tok_utf8_put((char *)p + n, dsc_tok_byte_char((uint8_t)text->data[i]));
+    *text = (tok_text){p, n};
+    return DSC_OK;
+}
+
+// The split comes first and the spelling after it, so the pieces are spelled one by one.
+static int byte_level(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
+{
+    const tok_step *s = &e->t->pre_tokenizers.at[step];
+    bool last_step = step + 1 == e->t->pre_tokenizers.count;
+    int rc = DSC_OK;
+    if (s->prefix_space && piece.text.data[0] != ' ')
+        rc = prefixed(e, &piece, " ", 1, err);
+    if (rc)
+        return rc;
+    if (last_step) // the model reads raw bytes
+        return s->regex ? cut(e, step, piece, TOK_ISOLATED, err)
+                        : dsc_tok_encode_word(e, piece, err);
+    tok_scan scan = {.step = s, .matcher = e->matcher, .text = piece.text};
+    int more = 0;
+    while (!rc && (more = dsc_tok_scan(&scan, err)) > 0) {
+        tok_text word = {piece.text.data + scan.start, scan.end - scan.start};
+        tok_piece next = {.first = piece.first && scan.start == 0};
+        if (word.length == 0)
+            continue;
+        rc = spell_bytes(e, &word, err);
+        next.text = word;
+        if (!rc)
+            rc = dsc_tok_split(e, step + 1, next, err);
+    }
+    return rc ? rc : more;
+}
+
+static int metaspace(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
+{
+    const tok_step *s = &e->t->pre_tokenizers.at[step];
+    size_t n = s->pattern_length, spaces = 0, used = 0;
+    for (size_t i = 0; i < piece.text.length; i++)
+        spaces += piece.text.data[i] == ' ';
+    bool marked = piece.text.data[0] == ' ' ||
+                  (piece.text.length >= n && memcmp(piece.text.data, s->pattern, n) == 0);
+    bool add = !marked && (s->scheme == TOK_ALWAYS || (s->scheme == TOK_FIRST && piece.first));
+    void *p;
+    int rc = dsc_arena_alloc(&e->arena, &p, piece.text.length + (spaces + 1) * n, 1, err);
+    if (rc)
+        return rc;
+    char *out = p;
+    if (add) {
+        memcpy(out, s->pattern, n);
+        used = n;
+    }
+    for (size_t i = 0; i < piece.text.length; i++) {
+        if (piece.text.data[i] != ' ') {
+            out[used++] = piece.text.data[i];
+            continue;
+        }
+        memcpy(out + used, s->pattern, n);
+        used += n;
+    }
+    piece.text = (tok_text){out, used};
+    piece.after = 0;
+    return s->split ? cut(e, step, piece, TOK_MERGED_WITH_NEXT, err)
+                    : pass_on(e, step, piece, 0, used, err);
+}
+
+int dsc_tok_split(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
+{
+    if (piece.text.length == 0)
+        return DSC_OK;
+    if (step == e->t->pre_tokenizers.count)
+        return dsc_tok_encode_word(e, piece, err);
+    const tok_step *s = &e->t->pre_tokenizers.at[step];
+    switch (s->kind) {
+    case TOK_BYTE_LEVEL: return byte_level(e, step, piece, err);
+    case TOK_METASPACE: return metaspace(e, step, piece, err);
+    default: return cut(e, step, piece, s->behavior, err);
+    }
+}

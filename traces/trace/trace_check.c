@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a request must satisfy, asked before it is written and again by the verifier: a trace that
+// was written always verifies.
+#include "traces/import/import_quick.h"
+#include "traces/trace/trace_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int dsc_check_text(dsc_text_view text, int64_t request, const char *what, dsc_error *err)
+{
+    if (text.length < 0 || (text.length && !text.bytes))
+        return dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": %s: impossible length", request,
+                        what);
+    int64_t i = dsc_bad_utf8(text.bytes, text.length);
+    if (i >= 0)
+        return dsc_fail(err, DSC_EINPUT,
+                        "request %" PRId64 ": %s is not valid UTF-8 at byte %" PRId64, request,
+                        what, i);
+    return DSC_OK;
+}
+
+int dsc_check_metadata(dsc_text_view metadata, int64_t request, dsc_error *err)
+{
+    int rc = dsc_check_text(metadata, request, "the metadata", err);
+    if (rc || !metadata.length)
+        return rc;
+    json_error_t e;
+    json_t *value = NULL;
+    if (!memchr(metadata.bytes, '\\', (size_t)metadata.length)) // it would take \u0000
+        value = dsc_import_quick(metadata.bytes, (size_t)metadata.length, SIZE_MAX);
+    if (!value)
+        value = json_loadb(metadata.bytes, (size_t)metadata.length, JSON_REJECT_DUPLICATES, &e);
+    if (!value)
+        return dsc_fail(err, DSC_EINPUT, "request %" PRId64 ": the metadata is not JSON: %s",
+                        request, e.text);
+    if (!json_is_object(value))
+        rc = dsc_fail(err, DSC_EINPUT, "request %" PRId64 ": the metadata is not a JSON object",
+                      request);
+    json_decref(value);
+    return rc;
+}
+
+static int check_tokens(const dsc_trace_info *info, dsc_token_view tokens, const char *what,
+                        dsc_error *err)
+{
+    if (tokens.count < 0 || (tokens.count && !tokens.id))
+        return dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": %s: impossible length",
+                        info->requests, what);
+    int64_t i = dsc_bad_token(tokens.id, tokens.count, info->vocab_size);
+    if (i >= 0)
+        return dsc_fail(err, DSC_EINPUT,
+                        "request %" PRId64 ": %s: token id %" PRId32 " at position %" PRId64
+                        " is outside the vocabulary of %" PRId32,
+                        info->requests, what, tokens.id[i], i, info->vocab_size);
+    return DSC_OK;
+}
+
+static int check_references(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err)
+{
+    int rc = DSC_OK;
+    if (q->references < 0 || (q->references && (!q->reference || !q->kind)) ||
+        (q->references && info->has_text && !q->reference_text))
+        return dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": references are missing",
+                        info->requests);
+    for (int64_t r = 0; r < q->references && !rc; r++) {
+        rc = check_tokens(info, q->reference[r], "a reference", err);
+        if (!rc && info->has_text)
+            rc = dsc_check_text(q->reference_text[r], info->requests, "a reference's text", err);
+        if (!rc && q->kind[r] != DSC_REFERENCE_DOCUMENT && q->kind[r] != DSC_REFERENCE_TURN)
+            rc = dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": unknown kind of reference %d",
+                          info->requests, (int)q->kind[r]);
+    }
+    return rc;
+}
+
+int dsc_check_steps(const dsc_trace_info *info, const dsc_steps *steps, int64_t tokens,
+                    int64_t request, dsc_error *err)
+{
+    int64_t all = 0, before_last = 0;
+    if (info->steps != DSC_STEPS_ALIGNED)
+        return DSC_OK;
+    for (int64_t i = 0; i < steps->count; i++) {
+        before_last = all;
+        all += (int64_t)steps->accepted[i] + 1;
+    }
+    if ((steps->count == 0 || before_last < tokens) && tokens <= 1 + all)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "request %" PRId64 ": the steps wrote %" PRId64 " tokens, %" PRId64
+                    " before the last, and the output has %" PRId64
+                    ": they are not the steps of this output",
+                    request, all, before_last, tokens);
+}
+
+// The columns that have an element for each output token or step.
+static int check_columns(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err)
+{
+    char where[48], name[DSC_COLUMN_NAME_BYTES];
+    snprintf(where, sizeof where, "request %" PRId64 ": ", info->requests);
+    for (int c = 0; c < DSC_COLUMNS; c++) {
+        const dsc_column_type *type = &dsc_columns[c];
+        if (!type->input || !dsc_column_recorded(info, c))
+            continue;
+        int64_t n = type->counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
+        const void *data = dsc_column_get(q, type->input);
+        if (n && !data)
+            return dsc_fail(err, DSC_EUSAGE, "%s'%s' is not there", where,
+                            dsc_column_name(info, c, name));
+        int64_t i = dsc_bad_value(info, c, type->dtype, data, n * dsc_column_width(info, c));
+        if (i >= 0)
+            return dsc_fail_value(info, c, type->dtype, data, i, where, err);
+    }
+    return DSC_OK;
+}
+
+static int check_steps(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err)
+{
+    const dsc_steps *s = &q->steps;
+    int64_t i = info->has_step_drafted ? dsc_bad_step(s->accepted, s->drafted, s->count) : -1;
+    if (i >= 0)
+        return dsc_fail(err, DSC_EINPUT,
+                        "request %" PRId64 ": step %" PRId64 " has %d tokens accepted, %d drafted",
+                        info->requests, i, s->accepted[i], s->drafted[i]);
+    return dsc_check_steps(info, s, q->output.count, info->requests, err);
+}
+
+int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q,
+                      dsc_token_marks *marks, dsc_error *err)
+{
+    int64_t request = info->requests;
+    int rc = dsc_check_text(q->id, request, "the id", err);
+    if (!rc)
+        rc = check_tokens(info, q->prompt, "the prompt", err);
+    if (!rc)
+        rc = check_tokens(info, q->output, "the output", err);
+    if (!rc)
+        rc = check_references(info, q, err);
+    if (!rc && info->has_text)
+        rc = dsc_check_text(q->prompt_text, request, "the prompt's text", err);
+    if (!rc && info->has_text)
+        rc = dsc_check_text(q->output_text, request, "the output's text", err);
+    if (!rc && info->steps && q->steps.count < 0)
+        rc =
+            dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": the steps: impossible length", request);
+    if (!rc)
+        rc = check_columns(info, q, err);
+    if (!rc && info->steps)
+        rc = check_steps(info, q, err);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
+        rc = dsc_check_rows(info, side, &q->rows[side], q->output.count, request, marks, err);
+    if (!rc)
+        rc = dsc_check_metadata(q->metadata, request, err);
+    return rc;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cut: which requests stay, by index and by Knuth's selection sampling (The Art of Computer
+// Programming 3.4.2, algorithm S); then the columns of each, cut to its first tokens.
+#include "traces/trace/trace_cut.h"
+
+#include "base/rng.h"
+#include "traces/trace/trace_copy.h"
+#include "traces/trace/trace_internal.h"
+#include "base/json_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+typedef struct cutter {
+    const dsc_cut *cut;
+    const dsc_join_options *o;
+    dsc_trace *trace;
+    uint8_t *keeps; // [requests]
+    int64_t kept;
+    dsc_trace_writer *writer;
+    dsc_request_copy copy;
+    uint16_t *accept, *rank, *accepted; // columns of one request, changed
+    size_t accept_capacity, rank_capacity, accepted_capacity;
+    int64_t done;
+} cutter;
+
+// --- which requests ----------------------------------------------------------------------------
+
+static int choose(cutter *c, dsc_error *err)
+{
+    const dsc_cut *cut = c->cut;
+    int64_t n = c->trace->info.requests;
+    void *p;
+    int rc = dsc_alloc(&p, (size_t)n, 1, err);
+    if (rc)
+        return rc;
+    c->keeps = p;
+    if (!cut->request)
+        memset(c->keeps, 1, (size_t)n);
+    for (size_t i = 0; cut->request && i < cut->requests; i++) {
+        if (cut->request[i] < 0 || cut->request[i] >= n)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "there is no request %" PRId64 " in %s: it has %" PRId64
+                            ", counted from 0",
+                            cut->request[i], c->trace->path, n);
+        c->keeps[cut->request[i]] = 1;
+    }
+    for (int64_t i = 0; i < n; i++)
+        c->kept += c->keeps[i];
+    return DSC_OK;
+}
+
+// Passing over the requests, each stays with probability (still wanted) / (still to come), which
+// makes all samples equally likely. The draw belongs to the request's index.
+static int draw_sample(cutter *c, dsc_error *err)
+{
+    int64_t wanted = c->cut->sample, to_come = c->kept;
+    if (!wanted)
+        return DSC_OK;
+    if (wanted < 0 || wanted > to_come || to_come > UINT32_MAX)
+        return dsc_fail(err, DSC_EUSAGE, "a sample of %" PRId64 " requests out of %" PRId64, wanted,
+                        to_come);
+    c->kept = wanted;
+    for (int64_t i = 0; i < c->trace->info.requests; i++) {
+        if (!c->keeps[i])
+            continue;
+        uint32_t x =
+            dsc_rng_below(c->cut->seed, (uint64_t)i, 0, DSC_RNG_SAMPLE, (uint32_t)to_come--);
+        c->keeps[i] = x < wanted;
+        wanted -= c->keeps[i];
+    }
+    return DSC_OK;
+}
+
+// --- the columns of one request ----------------------------------------------------------------
+
+static int reserve(cutter *c, const dsc_request_input *q, dsc_error *err)
+{
+    const dsc_trace_info *i = &c->trace->info;
+    size_t n = (size_t)q->output.count;
+    void *accept = c->accept, *rank = c->rank, *accepted = c->accepted;
+    int rc = dsc_grow(&accept, &c->accept_capacity, n * (size_t)i->drafters, 2, err);
+    if (!rc)
+        rc = dsc_grow(&rank, &c->rank_capacity, n * (size_t)i->rank_depth, 2, err);
+    if (!rc)
+        rc = dsc_grow(&accepted, &c->accepted_capacity, (size_t)q->steps.count, 2, err);
+    c->accept = accept;
+    c->rank = rank;
+    c->accepted = accepted;
+    return rc;
+}
+
+// See dsc_steps_kind: the steps wrote the output, less one token if that is the prefill's.
+static void cut_steps(cutter *c, int64_t tokens, dsc_request_input *q)
+{
+    dsc_steps *s = &q->steps;
+    int64_t all = 0, left = tokens, kept = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        all += (int64_t)s->accepted[i] + 1;
+    left -= q->output.count > all; // the prefill's
+    for (; kept < s->count && left > 0; kept++) {
+        int64_t most = left - 1;
+        c->accepted[kept] = s->accepted[kept] < most ? s->accepted[kept] : (uint16_t)most;
+        left -= (int64_t)c->accepted[kept] + 1;
+    }
+    s->accepted = c->accepted;
+    s->count = kept;
+}
+
+static void cut_accept(cutter *c, int64_t tokens, dsc_request_input *q)
+{
+    for (int d = 0; d < c->trace->info.drafters; d++) {
+        uint16_t *length = c->accept + d * tokens;
+        for (int64_t j = 0; j < tokens; j++)
+            length[j] = q->accept[d][j] < tokens - j ? q->accept[d][j] : (uint16_t)(tokens - j);
+        q->accept[d] = length;
+    }
+}
+
+static void cut_ranks(cutter *c, int64_t tokens, dsc_request_input *q)
+{
+    int64_t depth = c->trace->info.rank_depth;
+    memcpy(c->rank, q->forced.draft_rank, (size_t)(tokens * depth) * sizeof *c->rank);
+    for (int64_t j = 0; j < tokens; j++)
+        for (int64_t d = tokens - j; d < depth; d++)
+            c->rank[j * depth + d] = DSC_RANK_NONE;
+    q->forced.draft_rank = c->rank;
+}
+
+static int cut_output(cutter *c, dsc_request_input *q, dsc_error *err)
+{
+    const dsc_trace_info *i = &c->trace->info;
+    int64_t tokens = c->cut->tokens;
+    if (!tokens || q->output.count <= tokens)
+        return DSC_OK;
+    int rc = reserve(c, q, err);
+    if (rc)
+        return rc;
+    if (i->steps)
+        cut_steps(c, tokens, q);
+    cut_accept(c, tokens, q);
+    if (i->has_draft_rank)
+        cut_ranks(c, tokens, q);
+    q->output.count = tokens; // of all other columns the writer takes that many
+    return DSC_OK;
+}
+
+// --- the trace ---------------------------------------------------------------------------------
+
+static int copy_request(cutter *c, const dsc_request *q, dsc_error *err)
+{
+    dsc_request_input in;
+    int rc = dsc_request_copy_view(&c->copy, q, &in, err);
+    if (!rc)
+        rc = cut_output(c, &in, err);
+    if (!rc)
+        rc = dsc_trace_writer_add(c->writer, &in, err);
+    if (rc == DSC_EINPUT)
+        dsc_error_prefix(err, rc, "%s", c->trace->path);
+    if (!rc && c->o->progress && c->o->progress(c->o->user, ++c->done, c->kept))
+        rc = dsc_fail(err, DSC_EINTERRUPT,
+                      "interrupted after %" PRId64 " requests: nothing was written", c->done);
+    return rc;
+}
+
+// A shard of which nothing is kept is not opened.
+static int copy_shard(cutter *c, size_t index, dsc_error *err)
+{
+    dsc_shard *shard;
+    const dsc_shard_entry *e = &c->trace->shard[index];
+    const uint8_t *keeps = c->keeps + e->first_request;
+    if (!e->requests || !memchr(keeps, 1, (size_t)e->requests))
+        return DSC_OK;
+    int rc = dsc_shard_open(&shard, c->trace, (int64_t)index, err);
+    for (int64_t i = 0; i < e->requests && !rc; i++) {
+        dsc_request q;
+        if (!keeps[i])
+            continue;
+        dsc_shard_request(shard, i, &q);
+        rc = copy_request(c, &q, err);
+    }
+    dsc_shard_close(shard);
+    return rc;
+}
+
+// The source's, and what was kept of it.
+static int make_provenance(const cutter *c, char **out, dsc_error *err)
+{
+    const dsc_cut *cut = c->cut;
+    char *plain;
+    *out = NULL;
+    int rc = dsc_join_provenance(&plain, &c->trace, 1, c->o, err);
+    if (rc)
+        return rc;
+    json_t *all = json_loads(plain, 0, NULL), *o = json_object();
+    if (cut->range)
+        json_object_set_new(o, "requests", dsc_json_text(cut->range));
+    if (cut->sample) {
+        json_object_set_new(o, "sample", json_integer(cut->sample));
+        json_object_set_new(o, "seed", json_integer((json_int_t)cut->seed));
+    }
+    if (cut->tokens)
+        json_object_set_new(o, "tokens", json_integer(cut->tokens));
+    if (!json_object_set_new(all, "cut", o))
+        *out = json_dumps(all, JSON_COMPACT);
+    json_decref(all);
+    free(plain);
+    return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
+}
+
+static int open_writer(cutter *c, const char *out, dsc_error *err)
+{
+    dsc_trace_info info = c->trace->info;
+    info.provenance = NULL;
+    bool cuts = c->cut->tokens && c->cut->tokens < info.max_output_tokens;
+    if (cuts && info.steps == DSC_STEPS_LOGGED)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "outputs of %s cannot be cut: its steps are as logged, not aligned with "
+                        "the tokens",
+                        c->trace->path);
+    info.has_text &= !cuts;
+    int rc = dsc_trace_writer_open(&c->writer, out, &info, c->o->force, c->o->shard_tokens, err);
+    if (!rc && info.has_text != c->trace->info.has_text && c->o->note)
+        c->o->note(c->o->user, "text is left out: that of an output that is cut is not known");
+    return rc;
+}
+
+int dsc_trace_cut(const char *path, const char *out, const dsc_cut *cut, const dsc_join_options *o,
+                  dsc_error *err)
+{
+    cutter c = {.cut = cut, .o = o};
+    char *provenance = NULL;
+    int rc = cut->tokens < 0 ? dsc_fail(err, DSC_EUSAGE, "%" PRId64 " tokens", cut->tokens)
+                             : dsc_trace_open(&c.trace, path, err);
+    if (!rc)
+        rc = dsc_join_check_names(c.trace, out, err);
+    if (!rc)
+        rc = choose(&c, err);
+    if (!rc)
+        rc = draw_sample(&c, err);
+    if (!rc)
+        rc = open_writer(&c, out, err);
+    for (size_t s = 0; !rc && s < c.trace->shards; s++)
+        rc = copy_shard(&c, s, err);
+    if (!rc)
+        rc = make_provenance(&c, &provenance, err);
+    if (!rc) {
+        rc = dsc_trace_writer_commit(c.writer, provenance, err);
+        c.writer = NULL;
+    }
+    dsc_trace_writer_abort(c.writer);
+    dsc_trace_close(c.trace);
+    dsc_request_copy_fini(&c.copy);
+    free(provenance);
+    free(c.keeps);
+    free(c.accept);
+    free(c.rank);
+    free(c.accepted);
+    return rc;
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Merge and append: what the traces must share is settled first, then their requests go through the
+// writer one by one.
+#include "traces/trace/trace_join.h"
+
+#include "traces/trace/trace_copy.h"
+#include "traces/trace/trace_internal.h"
+#include "base/json_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+typedef struct joiner {
+    const dsc_join_options *o;
+    dsc_trace **trace;   // [count] sources; of an append the first is the trace that grows
+    size_t count, first; // sources before `first` are not copied
+    dsc_trace_info info; // of what is written; strings are not its own
+    dsc_trace_writer *writer;
+    dsc_request_copy copy;
+    dsc_buffer id;
+    int64_t done, total; // requests
+} joiner;
+
+// --- what is recorded --------------------------------------------------------------------------
+
+static void note(const joiner *j, const char *what, const char *why)
+{
+    char message[700];
+    snprintf(message, sizeof message, "%.200s is left out: %.450s", what, why);
+    if (j->o->note)
+        j->o->note(j->o->user, message);
+}
+
+// Why a column of some of the traces cannot be kept.
+static void note_field(const joiner *j, dsc_trace *const *trace, size_t count, dsc_field f)
+{
+    unsigned kind = 0;
+    const char *lacking = NULL;
+    char why[500] = "the traces have it in different forms";
+    for (size_t i = 0; i < count; i++) {
+        unsigned here = dsc_field_kind(&trace[i]->info, f);
+        kind = kind ? kind : here;
+        lacking = here || lacking ? lacking : trace[i]->path;
+    }
+    if (lacking)
+        snprintf(why, sizeof why, "%.400s has none", lacking);
+    note(j, dsc_field_name(f, kind), why);
+}
+
+static void note_drafters(const joiner *j, dsc_trace *const *trace, size_t count,
+                          const dsc_trace_info *kept)
+{
+    char what[2 * DSC_DRAFTER_NAME_BYTES], why[500];
+    for (size_t i = 0; i < count; i++)
+        for (int d = 0; d < trace[i]->info.drafters; d++) {
+            const char *name = trace[i]->info.drafter[d].name, *lacking = NULL;
+            bool said = dsc_drafter_number(kept, name) >= 0;
+            for (size_t k = 0; k < count; k++) {
+                int there = dsc_drafter_number(&trace[k]->info, name);
+                said |= k < i && there >= 0;
+                lacking = there >= 0 || lacking ? lacking : trace[k]->path;
+            }
+            if (said)
+                continue;
+            snprintf(what, sizeof what, "accept.%s", name);
+            snprintf(why, sizeof why, "%.400s%s", lacking ? lacking : "its cap differs",
+                     lacking ? " has none" : "");
+            note(j, what, why);
+        }
+}
+
+// A line for each thing that some of the traces have and `kept` has not.
+static void note_left_out(const joiner *j, dsc_trace *const *trace, size_t count,
+                          const dsc_trace_info *kept)
+{
+    for (dsc_field f = 0; f < DSC_FIELDS; f++) {
+        unsigned most = 0;
+        for (size_t i = 0; i < count; i++) {
+            unsigned kind = dsc_field_kind(&trace[i]->info, f);
+            most = kind > most ? kind : most;
+        }
+        if (f == FIELD_STEPS && kept->steps == DSC_STEPS_LOGGED && most > DSC_STEPS_LOGGED)
+            note(j, "steps_aligned", "some traces have steps as logged, and so have all now");
+        else if (f != FIELD_ACCEPT && most && !dsc_field_kind(kept, f))
+            note_field(j, trace, count, f);
+    }
+    note_drafters(j, trace, count, kept);
+}
+
+static int agree(const dsc_trace *a, const dsc_trace_info *b, const char *name_b, bool common,
+                 dsc_error *err)
+{
+    int rc = dsc_trace_agree(&a->info, a->path, b, name_b, err);
+    if (!rc || common || !err)
+        return rc;
+    const dsc_error why = *err;
+    return dsc_fail(err, rc, "%s (--common leaves out what not all have)", why.message);
+}
+
+static int settle_merge(joiner *j, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 1; i < j->count && !rc; i++) {
+        const dsc_trace *t = j->trace[i], *first = j->trace[0];
+        rc = dsc_tokenizers_agree(&first->info, first->path, &t->info, t->path, err);
+        if (!rc && !j->o->common)
+            rc = agree(first, &t->info, t->path, false, err);
+        dsc_recorded_intersect(&j->info, &t->info);
+        if (strcmp(j->info.format, t->info.format) != 0)
+            j->info.format = (char *)"mixed";
+        if (strcmp(j->info.semantics, t->info.semantics) != 0)
+            j->info.semantics = (char *)"mixed";
+    }
+    return rc;
+}
+
+// The trace that grows keeps what it has; so the others, less what they have beyond it, must agree.
+static int settle_append(joiner *j, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 1; i < j->count && !rc; i++) {
+        const dsc_trace *t = j->trace[i], *grows = j->trace[0];
+        dsc_trace_info rest = t->info;
+        rc = dsc_tokenizers_agree(&grows->info, grows->path, &t->info, t->path, err);
+        if (j->o->common)
+            dsc_recorded_intersect(&rest, &grows->info);
+        if (!rc)
+            rc = agree(grows, &rest, t->path, j->o->common, err);
+    }
+    return rc;
+}
+
+// --- requests ----------------------------------------------------------------------------------
+
+// The columns as the writer has them: drafters by its numbers, rows of no other kind.
+static void fit(const joiner *j, const dsc_trace_info *from, dsc_request_input *q)
+{
+    const uint16_t *accept[DSC_DRAFTERS_MAX] = {NULL};
+    for (int d = 0; d < j->info.drafters; d++)
+        accept[d] = q->accept[dsc_drafter_number(from, j->info.drafter[d].name)];
+    memcpy(q->accept, accept, sizeof accept);
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        if (!j->info.rows[side])
+            q->rows[side] = (dsc_rows){0};
+}
+
+static int rename_request(joiner *j, size_t source, dsc_request_input *q, dsc_error *err)
+{
+    j->id.length = 0;
+    int rc = dsc_buffer_printf(&j->id, err, "%zu/", source + 1);
+    if (!rc)
+        rc = dsc_buffer_append(&j->id, q->id.bytes, (size_t)q->id.length, err);
+    q->id = (dsc_text_view){j->id.data, (int64_t)j->id.length};
+    return rc;
+}
+
+// Which trace a request of the writer came from.
+static const char *origin(const joiner *j, int64_t request)
+{
+    size_t i = 0;
+    while (i + 1 < j->count && request >= j->trace[i]->info.requests)
+        request -= j->trace[i++]->info.requests;
+    return j->trace[i]->path;
+}
+
+static int check_id(const joiner *j, size_t source, dsc_text_view id, dsc_error *err)
+{
+    int64_t taken = dsc_trace_writer_find(j->writer, id);
+    if (taken < 0)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE, "%s and %s both have a request '%.*s'%s", origin(j, taken),
+                    j->trace[source]->path, (int)(id.length < 100 ? id.length : 100), id.bytes,
+                    j->o->rename ? "" : " (--rename puts the number of the trace before ids)");
+}
+
+static int report(joiner *j, dsc_error *err)
+{
+    if (j->o->progress && j->o->progress(j->o->user, j->done, j->total))
+        return dsc_fail(err, DSC_EINTERRUPT,
+                        "interrupted after %" PRId64 " requests: nothing was written", j->done);
+    return DSC_OK;
+}
+
+static int copy_shard(joiner *j, size_t source, const dsc_shard *shard, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
+        dsc_request q;
+        dsc_request_input in;
+        dsc_shard_request(shard, i, &q);
+        rc = dsc_request_copy_view(&j->copy, &q, &in, err);
+        if (!rc)
+            fit(j, &j->trace[source]->info, &in);
+        if (!rc && j->o->rename)
+            rc = rename_request(j, source, &in, err);
+        if (!rc)
+            rc = check_id(j, source, in.id, err);
+        if (!rc)
+            rc = dsc_trace_writer_add(j->writer, &in, err);
+        if (rc == DSC_EINPUT)
+            dsc_error_prefix(err, rc, "%s", j->trace[source]->path);
+        j->done++;
+        if (!rc)
+            rc = report(j, err);
+    }
+    return rc;
+}
+
+static int copy_trace(joiner *j, size_t source, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int64_t s = 0; s < dsc_trace_shards(j->trace[source]) && !rc; s++) {
+        dsc_shard *shard;
+        rc = dsc_shard_open(&shard, j->trace[source], s, err);
+        if (!rc)
+            rc = copy_shard(j, source, shard, err);
+        dsc_shard_close(shard);
+    }
+    return rc;
+}
+
+// --- provenance --------------------------------------------------------------------------------
+
+static json_t *describe(const dsc_trace *t)
+{
+    const char *slash = strrchr(t->path, '/');
+    return json_pack("{s:o, s:s, s:I, s:o}", "trace", dsc_json_text(slash ? slash + 1 : t->path),
+                     "hash", t->info.hash, "requests", (json_int_t)t->info.requests, "provenance",
+                     json_loads(t->info.provenance, JSON_REJECT_DUPLICATES, NULL));
+}
+
+int dsc_join_provenance(char **out, dsc_trace *const *trace, size_t count,
+                        const dsc_join_options *o, dsc_error *err)
+{
+    bool failed = false;
+    json_t *sources = json_array();
+    for (size_t i = 0; i < count; i++)
+        failed |= json_array_append_new(sources, describe(trace[i])) != 0;
+    json_t *j = json_pack("{s:o, s:o, s:o}", "version", dsc_json_text(o->version), "command",
+                          dsc_json_text(o->command), "sources", sources);
+    *out = j && !failed ? json_dumps(j, JSON_COMPACT) : NULL;
+    json_decref(j);
+    return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
+}
+
+// --- the whole ---------------------------------------------------------------------------------
+
+int dsc_join_check_names(const dsc_trace *t, const char *out, dsc_error *err)
+{
+    static const char *const ends[] = {".tmp", ".old"};
+    struct stat a, b;
+    size_t n = strlen(out);
+    int rc = DSC_OK;
+    while (n > 1 && out[n - 1] == '/')
+        n--;
+    for (size_t i = 0; i < 2 && !rc; i++) {
+        dsc_buffer name = {0};
+        rc = dsc_buffer_printf(&name, err, "%.*s%s", (int)n, out, ends[i]);
+        if (!rc && !stat(t->path, &a) && !stat(name.data, &b) && a.st_ino == b.st_ino &&
+            a.st_dev == b.st_dev)
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "writing %.*s would remove %s before it is read: another name is needed",
+                          (int)n, out, t->path);
+        dsc_buffer_fini(&name);
+    }
+    return rc;
+}
+
+static int open_sources(joiner *j, const char *path, const char *const *paths, dsc_error *err)
+{
+    void *p;
+    int rc = j->count > j->first ? dsc_alloc(&p, j->count, sizeof *j->trace, err)
+                                 : dsc_fail(err, DSC_EUSAGE, "no traces");
+    if (rc)
+        return rc;
+    j->trace = p;
+    for (size_t i = 0; i < j->count && !rc; i++) {
+        rc = dsc_trace_open(&j->trace[i], i < j->first ? path : paths[i - j->first], err);
+        if (!rc && i >= j->first)
+            j->total += j->trace[i]->info.requests;
+    }
+    if (!rc)
+        j->info = j->trace[0]->info;
+    return rc;
+}
+
+// Copies, commits, frees all. The writer is open unless rc says that something failed before.
+static int finish(joiner *j, int rc, dsc_error *err)
+{
+    char *provenance = NULL;
+    for (size_t i = j->first; i < j->count && !rc; i++)
+        rc = copy_trace(j, i, err);
+    if (!rc)
+        rc = dsc_join_provenance(&provenance, j->trace + j->first, j->count - j->first, j->o, err);
+    if (!rc) {
+        rc = dsc_trace_writer_commit(j->writer, provenance, err);
+        j->writer = NULL;
+    }
+    dsc_trace_writer_abort(j->writer);
+    for (size_t i = 0; j->trace && i < j->count; i++)
+        dsc_trace_close(j->trace[i]);
+    free(j->trace);
+    free(provenance);
+    dsc_buffer_fini(&j->id);
+    dsc_request_copy_fini(&j->copy);
+    return rc;
+}
+
+int dsc_trace_merge(const char *const *paths, size_t count, const char *out,
+                    const dsc_join_options *o, dsc_error *err)
+{
+    joiner j = {.o = o, .count = count};
+    int rc = open_sources(&j, NULL, paths, err);
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = dsc_join_check_names(j.trace[i], out, err);
+    if (!rc)
+        rc = settle_merge(&j, err);
+    if (!rc) {
+        j.info.provenance = NULL;
+        rc = dsc_trace_writer_open(&j.writer, out, &j.info, o->force, o->shard_tokens, err);
+    }
+    if (!rc)
+        note_left_out(&j, j.trace, count, &j.info);
+    return finish(&j, rc, err);
+}
+
+int dsc_trace_append(const char *path, const char *const *paths, size_t count,
+                     const dsc_join_options *o, dsc_error *err)
+{
+    joiner j = {.o = o, .count = count + 1, .first = 1};
+    int rc = open_sources(&j, path, paths, err);
+    if (!rc)
+        rc = settle_append(&j, err);
+    if (!rc)
+        rc = dsc_trace_writer_append(&j.writer, path, &j.info, o->shard_tokens, err);
+    for (size_t i = 1; i <= count && !rc; i++)
+        note_left_out(&j, (dsc_trace *[]){j.trace[0], j.trace[i]}, 2, &j.info);
+    return finish(&j, rc, err);
+}

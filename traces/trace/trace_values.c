@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the numbers in the columns of a shard must be.
+#include "traces/trace/trace_internal.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+
+// --- numbers that stand alone ------------------------------------------------------------------
+
+// Elements looked at between two decisions: divisible by any vector length.
+enum { BLOCK = 1024, SMALL_BLOCK = 32 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+// Sign bit set: some id < 0 or > last. (With last >= 0: id >= 0 makes last - id exact.)
+INLINE uint32_t token_signs(const uint32_t *id, int n, uint32_t last)
+{
+    uint32_t signs = 0;
+    for (int i = 0; i < n; i++)
+        signs |= id[i] | (last - id[i]);
+    return signs;
+}
+
+// Tokens in blocks that have no bad one, up to the first that has.
+INLINE int64_t good_blocks(const uint32_t *id, int64_t count, uint32_t last)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !(token_signs(id + i, BLOCK, last) >> 31))
+        i += BLOCK;
+    while (count - i >= SMALL_BLOCK && !(token_signs(id + i, SMALL_BLOCK, last) >> 31))
+        i += SMALL_BLOCK;
+    return i;
+}
+
+// Half of what is read from most traces are tokens: twice the width is worth a tenth of the time.
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static int64_t good_blocks_avx2(const uint32_t *id, int64_t count,
+                                                                uint32_t last)
+{
+    return good_blocks(id, count, last);
+}
+#endif
+
+static int64_t good_tokens(const uint32_t *id, int64_t count, uint32_t last)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (__builtin_cpu_supports("avx2"))
+        return good_blocks_avx2(id, count, last);
+#endif
+    return good_blocks(id, count, last);
+}
+
+int64_t dsc_bad_token(const int32_t *id, int64_t count, int32_t vocab_size)
+{
+    const uint32_t *u = (const uint32_t *)id;
+    for (int64_t i = good_tokens(u, count, (uint32_t)vocab_size - 1); i < count; i++)
+        if (id[i] < 0 || id[i] >= vocab_size)
+            return i;
+    return -1;
+}
+
+static inline int logp_out(const float *x, int n)
+{
+    int out = 0;
+    for (int i = 0; i < n; i++)
+        out |= !(x[i] <= 0) | !(x[i] >= -FLT_MAX); // a NaN fails both
+    return out;
+}
+
+int64_t dsc_bad_logp(const float *logp, int64_t count)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !logp_out(logp + i, BLOCK))
+        i += BLOCK;
+    for (; i < count; i++)
+        if (logp_out(logp + i, 1))
+            return i;
+    return -1;
+}
+
+static inline int amount_out(const float *x, int n)
+{
+    int out = 0;
+    for (int i = 0; i < n; i++)
+        out |= !(x[i] >= 0) | !(x[i] <= FLT_MAX);
+    return out;
+}
+
+int64_t dsc_bad_amount(const float *x, int64_t count)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !amount_out(x + i, BLOCK))
+        i += BLOCK;
+    for (; i < count; i++)
+        if (amount_out(x + i, 1))
+            return i;
+    return -1;
+}
+
+static inline int log_mass_out(const float *x, int n)
+{
+    int out = 0;
+    for (int i = 0; i < n; i++)
+        out |= !(x[i] <= 0);
+    return out;
+}
+
+int64_t dsc_bad_log_mass(const float *x, int64_t count)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !log_mass_out(x + i, BLOCK))
+        i += BLOCK;
+    for (; i < count; i++)
+        if (log_mass_out(x + i, 1))
+            return i;
+    return -1;
+}
+
+// +0, or -0 (0x8000) to -inf (0xff80).
+static inline int bf16_log_mass_out(const uint16_t *x, int n)
+{
+    int out = 0;
+    for (int i = 0; i < n; i++)
+        out |= (x[i] != 0) & ((uint16_t)(x[i] - 0x8000) > 0x7f80);
+    return out;
+}
+
+int64_t dsc_bad_bf16_log_mass(const uint16_t *x, int64_t count)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !bf16_log_mass_out(x + i, BLOCK))
+        i += BLOCK;
+    for (; i < count; i++)
+        if (bf16_log_mass_out(x + i, 1))
+            return i;
+    return -1;
+}
+
+int64_t dsc_bad_kind(const uint8_t *kind, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (kind[i] != DSC_REFERENCE_DOCUMENT && kind[i] != DSC_REFERENCE_TURN)
+            return i;
+    return -1;
+}
+
+// Sign bit set: some o[1..n] is negative, or (when none is) some step is. o[0] >= 0.
+static inline uint64_t offset_signs(const uint64_t *o, int n)
+{
+    uint64_t signs = 0;
+    for (int i = 0; i < n; i++)
+        signs |= o[i + 1] | (o[i + 1] - o[i]);
+    return signs;
+}
+
+int64_t dsc_bad_offset(const int64_t *offset, int64_t count)
+{
+    if (offset[0])
+        return 0;
+    const uint64_t *u = (const uint64_t *)offset;
+    int64_t i = 0;
+    while (count - 1 - i >= BLOCK && !(offset_signs(u + i, BLOCK) >> 63))
+        i += BLOCK;
+    for (; i + 1 < count; i++)
+        if (offset[i + 1] < offset[i])
+            return i + 1;
+    return -1;
+}
+
+// --- numbers that stand together ---------------------------------------------------------------
+
+static int64_t bad_u16(const uint16_t *x, int64_t count, int32_t largest, int32_t also)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (x[i] > largest && x[i] != also)
+            return i;
+    return -1;
+}
+
+// In [low, high]; not so for a NaN.
+static bool between(float x, double low, double high)
+{
+    return (double)x >= low && (double)x <= high;
+}
+
+// x[count / (2 K)][K][2]
+static int64_t bad_kseq(const float *x, int64_t count, int K)
+{
+    for (int64_t i = 0; i < count; i += 2) {
+        if (!between(x[i], 1, (double)(i / 2 % K + 1)))
+            return i;
+        if (!between(x[i + 1], 0, 1))
+            return i + 1;
+    }
+    return -1;
+}
+
+// x[count / (K + 1)][K + 1]
+static int64_t bad_multiround(const float *x, int64_t count, int K)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t number = i % (K + 1);
+        if (!between(x[i], number ? (double)x[i - 1] : 0, (double)number))
+            return i;
+    }
+    return -1;
+}
+
+// x[count / (K (K + 3) / 2)] times the laws [2], [3], .. [K + 1]. Of a law that does not add up to
+// 1 the first element is to blame.
+static int64_t bad_otm(const float *x, int64_t count, int K)
+{
+    for (int64_t at = 0; at < count;)
+        for (int k = 1; k <= K; at += k++ + 1) {
+            double sum = 0;
+            for (int64_t i = at; i <= at + k; i++) {
+                if (!between(x[i], 0, 1))
+                    return i;
+                sum += (double)x[i];
+            }
+            if (fabs(sum - 1) > DSC_ROW_TOLERANCE)
+                return at;
+        }
+    return -1;
+}
+
+int64_t dsc_bad_step(const uint16_t *accepted, const uint16_t *drafted, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (accepted[i] > drafted[i])
+            return i;
+    return -1;
+}
+
+// --- by column ---------------------------------------------------------------------------------
+
+int64_t dsc_bad_value(const dsc_trace_info *info, int column, dsc_dtype dtype, const void *data,
+                      int64_t count)
+{
+    switch (dsc_columns[column].values) {
+    case VALUES_ANY: return -1;
+    case VALUES_OFFSET: return dsc_bad_offset(data, count);
+    case VALUES_TOKEN: return dsc_bad_token(data, count, info->vocab_size);
+    case VALUES_KIND: return dsc_bad_kind(data, count);
+    case VALUES_LOGP: return dsc_bad_logp(data, count);
+    case VALUES_LOG_MASS:
+        return dtype == DSC_BF16 ? dsc_bad_bf16_log_mass(data, count)
+                                 : dsc_bad_log_mass(data, count);
+    case VALUES_AMOUNT: return dsc_bad_amount(data, count);
+    case VALUES_RANK: return bad_u16(data, count, info->vocab_size - 1, DSC_RANK_NONE);
+    case VALUES_LENGTH: return bad_u16(data, count, info->drafter[column - COL_ACCEPT].cap, -1);
+    case VALUES_KSEQ: return bad_kseq(data, count, info->statistics_k);
+    case VALUES_MULTIROUND: return bad_multiround(data, count, info->statistics_k);
+    case VALUES_OTM: return bad_otm(data, count, info->statistics_k);
+    }
+    return -1;
+}
+
+static double number_at(dsc_dtype dtype, const void *data, int64_t i)
+{
+    const dsc_row bf16 = {.bf16 = data};
+    switch (dtype) {
+    case DSC_U8: return ((const uint8_t *)data)[i];
+    case DSC_U16: return ((const uint16_t *)data)[i];
+    case DSC_U32: return ((const uint32_t *)data)[i];
+    case DSC_BF16: return (double)dsc_row_logp(&bf16, i);
+    case DSC_F32: return (double)((const float *)data)[i];
+    default: return (double)((const int64_t *)data)[i];
+    }
+}
+
+// Why x is refused.
+static void explain(const dsc_trace_info *info, int column, double x, char *out, size_t size)
+{
+    int32_t vocab = info->vocab_size;
+    switch (dsc_columns[column].values) {
+    case VALUES_ANY: *out = '\0'; break;
+    case VALUES_OFFSET:
+        snprintf(out, size, "offset %.0f: offsets must begin at 0 and never fall", x);
+        break;
+    case VALUES_TOKEN:
+        snprintf(out, size, "token id %.0f is outside the vocabulary of %" PRId32, x, vocab);
+        break;
+    case VALUES_KIND: snprintf(out, size, "unknown kind %.0f", x); break;
+    case VALUES_LOGP: snprintf(out, size, "%g is not a log-probability (finite, <= 0)", x); break;
+    case VALUES_LOG_MASS: snprintf(out, size, "%g is not the logarithm of a mass (<= 0)", x); break;
+    case VALUES_AMOUNT: snprintf(out, size, "%g is not finite and >= 0", x); break;
+    case VALUES_RANK:
+        snprintf(out, size, "rank %.0f is outside the vocabulary of %" PRId32, x, vocab);
+        break;
+    case VALUES_LENGTH:
+        snprintf(out, size, "length %.0f is above the drafter's cap of %" PRId32, x,
+                 info->drafter[column - COL_ACCEPT].cap);
+        break;
+    case VALUES_KSEQ:
+        snprintf(out, size, "%g is not in range (rho in [1, k], beta in [0, 1])", x);
+        break;
+    case VALUES_MULTIROUND:
+        snprintf(out, size, "%g: c_1 is 0, c_i never falls and is at most i - 1", x);
+        break;
+    case VALUES_OTM:
+        snprintf(out, size, "%g is not in [0, 1], or the law that begins here does not add up to 1",
+                 x);
+        break;
+    }
+}
+
+int dsc_fail_value(const dsc_trace_info *info, int column, dsc_dtype dtype, const void *data,
+                   int64_t i, const char *where, dsc_error *err)
+{
+    char name[DSC_COLUMN_NAME_BYTES], why[120];
+    explain(info, column, number_at(dtype, data, i), why, sizeof why);
+    return dsc_fail(err, DSC_EINPUT, "%s'%s'[%" PRId64 "]: %s", where,
+                    dsc_column_name(info, column, name), i, why);
+}
+
+// --- text --------------------------------------------------------------------------------------
+
+// Length of the UTF-8 sequence at s (at most n bytes), or 0. Unicode 15, table 3-7.
+static int utf8_sequence(const unsigned char *s, int64_t n)
+{
+    unsigned char low = 0x80, high = 0xbf; // of the second byte
+    int length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (s[0] > 0xf4 || length > n)
+        return 0;
+    switch (s[0]) {
+    case 0xe0: low = 0xa0; break;  // no overlong forms
+    case 0xed: high = 0x9f; break; // no surrogates
+    case 0xf0: low = 0x90; break;
+    case 0xf4: high = 0x8f; break; // nothing above U+10FFFF
+    }
+    if (length > 1 && (s[1] < low || s[1] > high))
+        return 0;
+    for (int i = 2; i < length; i++)
+        if (s[i] < 0x80 || s[i] > 0xbf)
+            return 0;
+    return length;
+}
+
+int64_t dsc_bad_utf8(const char *bytes, int64_t length)
+{
+    const unsigned char *s = (const unsigned char *)bytes;
+    for (int64_t i = 0; i < length;) {
+        uint64_t x[4], beyond = 0; // ASCII
+        for (; length - i >= 32; i += 32) {
+            memcpy(x, s + i, 32);
+            if ((x[0] | x[1] | x[2] | x[3]) & 0x8080808080808080)
+                break;
+        }
+        for (; length - i >= 8 && !beyond; i += beyond ? __builtin_ctzll(beyond) / 8 : 8) {
+            memcpy(x, s + i, 8);
+            beyond = x[0] & 0x8080808080808080;
+        }
+        if (i == length)
+            break;
+        int n = utf8_sequence(s + i, length - i);
+        if (!n)
+            return i;
+        i += n;
+    }
+    return -1;
+}

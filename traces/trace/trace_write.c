@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer: requests are gathered in memory as the columns of one shard; a full shard goes to
+// disk in the background (trace_store.h). Until the last manifest everything lies in NAME.dst.tmp,
+// which is a trace of the shards that are finished; then the folder gets its name. An append puts
+// its shards into the trace itself, where nobody looks at them until the manifest that speaks of
+// them replaces the former one.
+#include "traces/trace/trace_store.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    DEFAULT_SHARD_TOKENS = 1000 * 1000,
+    DEFAULT_SHARD_BYTES = 64 * 1000 * 1000, // of rows and what follows them
+    ROW_BYTES = 32,                         // of these, for each token that a shard may hold
+};
+
+struct dsc_trace_writer {
+    char *path, *temporary, *old; // NAME.dst, NAME.dst.tmp, NAME.dst.old
+    int lock;                     // descriptor of the folder that is written to, or -1
+    bool force;
+    bool append; // to the trace `path`: no temporary folder
+    bool keep;   // the temporary folder has what nothing else has: an abort leaves it
+    int64_t shard_tokens, shard_row_tokens; // the latter times ROW_BYTES
+    dsc_trace_info info;                    // counts of all requests so far
+    bool recorded[DSC_COLUMNS];             // dsc_column_recorded of it
+    dsc_trace_store store;
+    dsc_shard_columns columns[2], *now; // one is gathered, one may be on its way to disk
+    dsc_id_set ids;
+    dsc_token_marks marks;
+    dsc_error failed; // of a shard that could not be written: nothing goes on after it
+};
+
+// --- opening -----------------------------------------------------------------------------------
+
+static int copy_text(char **out, const char *s, dsc_error *err)
+{
+    return dsc_strndup(out, s ? s : "", s ? strlen(s) : 0, err);
+}
+
+static int check_provenance(const char *text, dsc_error *err)
+{
+    json_error_t e;
+    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &e);
+    int rc = json_is_object(value) ? DSC_OK
+             : value               ? dsc_fail(err, DSC_EUSAGE, "provenance is not a JSON object")
+                     : dsc_fail(err, DSC_EUSAGE, "provenance is not JSON: %s", e.text);
+    json_decref(value);
+    return rc;
+}
+
+static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *err)
+{
+    size_t hash = strnlen(from->tokenizer_sha256, DSC_SHA256_HEX);
+    if (!from->tokenizer_name || from->vocab_size < 1 || from->eos_token < -1 ||
+        from->eos_token >= from->vocab_size || (hash && hash != DSC_SHA256_HEX - 1) ||
+        strspn(from->tokenizer_sha256, "0123456789abcdef") != hash)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the tokenizer of the trace: no name, vocabulary size %" PRId32
+                        ", end token %" PRId32 " or its SHA-256 make no sense",
+                        from->vocab_size, from->eos_token);
+    const char *provenance = from->provenance ? from->provenance : "{}";
+    int rc = dsc_recorded_check(from, err);
+    if (!rc)
+        rc = check_provenance(provenance, err);
+    if (rc)
+        return rc;
+    dsc_recorded_copy(to, from);
+    to->vocab_size = from->vocab_size;
+    to->eos_token = from->eos_token;
+    memcpy(to->tokenizer_sha256, from->tokenizer_sha256, hash);
+    if (!rc)
+        rc = copy_text(&to->tokenizer_name, from->tokenizer_name, err);
+    if (!rc)
+        rc = copy_text(&to->format, from->format, err);
+    if (!rc)
+        rc = copy_text(&to->semantics, from->semantics, err);
+    if (!rc)
+        rc = copy_text(&to->provenance, provenance, err);
+    return rc;
+}
+
+static int describe(dsc_trace_writer *w, const dsc_trace_info *info, dsc_error *err)
+{
+    int rc = copy_info(&w->info, info, err);
+    for (int c = 0; c < DSC_COLUMNS && !rc; c++)
+        w->recorded[c] = dsc_column_recorded(&w->info, c);
+    return rc;
+}
+
+// NAME.dst without trailing slashes, and the two names beside it.
+static int make_names(dsc_trace_writer *w, const char *path, dsc_error *err)
+{
+    size_t n = strlen(path);
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    int rc = dsc_strndup(&w->path, path, n, err);
+    if (rc)
+        return rc;
+    const char *slash = strrchr(w->path, '/'), *base = slash ? slash + 1 : w->path;
+    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+        return dsc_fail(err, DSC_EUSAGE, "'%s' cannot be the name of a trace", path);
+    dsc_buffer temporary = {0}, old = {0};
+    rc = dsc_buffer_printf(&temporary, err, "%s.tmp", w->path);
+    if (!rc)
+        rc = dsc_buffer_printf(&old, err, "%s.old", w->path);
+    w->temporary = temporary.data;
+    w->old = old.data;
+    return rc;
+}
+
+// Whether the final name is free or may be replaced; asked before any work and again at the end.
+static int check_target(const dsc_trace_writer *w, bool *exists, dsc_error *err)
+{
+    struct stat st;
+    bool old;
+    *exists = lstat(w->path, &st) == 0;
+    if (!*exists)
+        return DSC_OK;
+    if (!w->force)
+        return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", w->path);
+    int rc = dsc_trace_folder_check(w->path, true, exists, err);
+    return rc ? rc : dsc_trace_folder_check(w->old, false, &old, err);
+}
+
+// Every offset column begins with a 0.
+static int start_shard(dsc_trace_writer *w, dsc_error *err)
+{
+    w->now->entry = (dsc_shard_entry){.first_request = w->info.requests};
+    for (int c = 0; c < DSC_COLUMNS; c++) {
+        dsc_column *col = &w->now->column[c];
+        col->count = 0;
+        if (dsc_columns[c].dtype != DSC_I64)
+            continue;
+        int rc = dsc_grow(&col->data, &col->capacity, 1, sizeof(int64_t), err);
+        if (rc)
+            return rc;
+        ((int64_t *)col->data)[col->count++] = 0;
+    }
+    return DSC_OK;
+}
+
+static int new_writer(dsc_trace_writer **out, int64_t shard_tokens, dsc_error *err)
+{
+    void *p;
+    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    if (rc)
+        return rc;
+    dsc_trace_writer *w = p;
+    w->lock = -1;
+    w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
+    w->shard_row_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_BYTES / ROW_BYTES;
+    w->store.group = shard_tokens > 0 ? 1 : DSC_STORE_GROUP;
+    for (int i = 0; i < 2; i++)
+        w->columns[i].dense[DSC_SIDE_DRAFT] = w->columns[i].dense[DSC_SIDE_TARGET] = DSC_F32;
+    w->now = &w->columns[0];
+    *out = w;
+    return DSC_OK;
+}
+
+int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_trace_info *info,
+                          bool force, int64_t shard_tokens, dsc_error *err)
+{
+    dsc_trace_writer *w;
+    bool exists;
+    *out = NULL;
+    int rc = new_writer(&w, shard_tokens, err);
+    if (rc)
+        return rc;
+    w->force = force;
+    rc = describe(w, info, err);
+    if (!rc)
+        rc = make_names(w, path, err);
+    w->store.folder = w->temporary;
+    if (!rc)
+        rc = check_target(w, &exists, err);
+    if (!rc)
+        rc = start_shard(w, err);
+    if (!rc)
+        rc = dsc_trace_folder_make(w->temporary, &w->lock, err);
+    if (rc)
+        dsc_trace_writer_abort(w);
+    else
+        *out = w;
+    return rc;
+}
+
+// --- appending ---------------------------------------------------------------------------------
+
+static int load_ids(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t s = 0; s < t->shards && !rc; s++) {
+        dsc_shard *shard;
+        rc = dsc_shard_open(&shard, t, (int64_t)s, err);
+        for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
+            dsc_request q;
+            dsc_shard_request(shard, i, &q);
+            rc = dsc_id_set_add(&w->ids, q.id, err);
+        }
+        dsc_shard_close(shard);
+    }
+    return rc;
+}
+
+// Goes on where the trace ends: its description, counts and shards.
+static int take_up(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
+{
+    const dsc_trace_info *i = &t->info;
+    dsc_trace_store *s = &w->store;
+    void *p = s->shard;
+    int rc = describe(w, i, err);
+    if (!rc)
+        rc = dsc_grow(&p, &s->capacity, t->shards, sizeof *s->shard, err);
+    if (rc)
+        return rc;
+    s->shard = p;
+    if (t->shards)
+        memcpy(s->shard, t->shard, t->shards * sizeof *s->shard);
+    s->shards = s->hashed = t->shards;
+    w->info.requests = i->requests;
+    w->info.prompt_tokens = i->prompt_tokens;
+    w->info.output_tokens = i->output_tokens;
+    w->info.reference_tokens = i->reference_tokens;
+    w->info.references = i->references;
+    w->info.max_prompt_tokens = i->max_prompt_tokens;
+    w->info.max_output_tokens = i->max_output_tokens;
+    return load_ids(w, t, err);
+}
+
+// As a writer takes requests: drafters by their number.
+static int check_description(const dsc_trace *t, const dsc_trace_info *info, dsc_error *err)
+{
+    int rc = dsc_recorded_check(info, err);
+    if (!rc)
+        rc = dsc_trace_agree(&t->info, t->path, info, "what is to be appended", err);
+    for (int d = 0; !rc && d < info->drafters; d++)
+        if (strcmp(info->drafter[d].name, t->info.drafter[d].name) != 0)
+            rc = dsc_fail(err, DSC_EUSAGE, "drafter %d of %s is %s, of what is to be appended %s",
+                          d, t->path, t->info.drafter[d].name, info->drafter[d].name);
+    return rc;
+}
+
+int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_trace_info *info,
+                            int64_t shard_tokens, dsc_error *err)
+{
+    dsc_trace_writer *w;
+    dsc_trace *t = NULL;
+    *out = NULL;
+    int rc = new_writer(&w, shard_tokens, err);
+    if (rc)
+        return rc;
+    w->append = w->store.append = true;
+    rc = make_names(w, path, err);
+    w->store.folder = w->path;
+    if (!rc)
+        rc = dsc_trace_folder_lock(w->path, &w->lock, err);
+    if (!rc)
+        rc = dsc_trace_open(&t, w->path, err);
+    if (!rc)
+        rc = check_description(t, info, err);
+    if (!rc)
+        rc = take_up(w, t, err);
+    if (!rc)
+        rc = dsc_trace_folder_trim(w->path, w->store.shards, err); // what a killed append left
+    if (!rc)
+        rc = start_shard(w, err);
+    dsc_trace_close(t);
+    if (rc)
+        dsc_trace_writer_abort(w);
+    else
+        *out = w;
+    return rc;
+}
+
+// {"version": .., .., "appended": [.., provenance]}: the trace's own, then what was appended.
+static int extend_provenance(dsc_trace_writer *w, const char *appended, dsc_error *err)
+{
+    json_t *all = json_loads(w->info.provenance, JSON_REJECT_DUPLICATES, NULL);
+    json_t *list = json_object_get(all, "appended");
+    if (!json_is_array(list)) {
+        json_object_set_new(all, "appended", json_array());
+        list = json_object_get(all, "appended");
+    }
+    int bad = json_array_append_new(list, json_loads(appended, JSON_REJECT_DUPLICATES, NULL));
+    char *text = bad ? NULL : json_dumps(all, JSON_COMPACT);
+    json_decref(all);
+    if (!text)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
+    free(w->info.provenance);
+    w->info.provenance = text;
+    return DSC_OK;
+}
+
+// --- adding ------------------------------------------------------------------------------------
+
+int64_t dsc_trace_writer_find(const dsc_trace_writer *w, dsc_text_view id)
+{
+    return dsc_id_set_find(&w->ids, id);
+}
+
+static size_t element_bytes(const dsc_trace_writer *w, int c)
+{
+    return dsc_dtype_bytes(dsc_shard_dtype(w->now, c));
+}
+
+// Elements that the rows of one side need.
+static void count_rows(const dsc_trace_writer *w, const dsc_request_input *q, dsc_model_side side,
+                       uint64_t need[DSC_COLUMNS])
+{
+    const dsc_rows *rows = &q->rows[side];
+    uint64_t n = (uint64_t)q->output.count, listed = 0;
+    if (w->info.rows[side] == DSC_ROWS_LISTED && n)
+        listed = (uint64_t)(rows->offset[n] - rows->offset[0]);
+    need[dsc_row_column(side, COL_DRAFT_ROW_TOKEN)] = listed;
+    need[dsc_row_column(side, COL_DRAFT_ROW_LOGP)] = listed;
+    need[dsc_row_column(side, COL_DRAFT_ROW_TAIL)] = n;
+    need[dsc_row_column(side, COL_DRAFT_ROW_DENSE)] = n * (uint64_t)w->info.vocab_size;
+}
+
+// How many elements of its shape a request has in a column that is handed over as such.
+static int64_t elements(int c, const dsc_request_input *q)
+{
+    return dsc_columns[c].counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
+}
+
+// Room for one request in every column, so that appending cannot fail halfway.
+static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
+{
+    uint64_t tokens = 0, text = 0; // each view fits in memory: the sums cannot wrap
+    for (int64_t r = 0; r < q->references; r++) {
+        tokens += (uint64_t)q->reference[r].count;
+        text += w->info.has_text ? (uint64_t)q->reference_text[r].length : 0;
+    }
+    uint64_t need[DSC_COLUMNS] = {
+        [COL_REQUEST_ID] = (uint64_t)q->id.length,
+        [COL_PROMPT_TOK] = (uint64_t)q->prompt.count,
+        [COL_OUTPUT_TOK] = (uint64_t)q->output.count,
+        [COL_REFERENCE_TOK] = tokens,
+        [COL_REFERENCE_KIND] = (uint64_t)q->references,
+        [COL_PROMPT_TEXT] = (uint64_t)q->prompt_text.length,
+        [COL_OUTPUT_TEXT] = (uint64_t)q->output_text.length,
+        [COL_REFERENCE_TEXT] = text,
+        [COL_METADATA] = (uint64_t)q->metadata.length,
+    };
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        count_rows(w, q, side, need);
+    int rc = DSC_OK;
+    for (int c = 0; c < DSC_COLUMNS && !rc; c++) {
+        if (!w->recorded[c])
+            continue;
+        dsc_column *col = &w->now->column[c];
+        uint64_t n = need[c];
+        if (dsc_columns[c].input)
+            n = (uint64_t)elements(c, q) * (uint64_t)dsc_column_width(&w->info, c);
+        if (dsc_columns[c].dtype == DSC_I64) // one per request, output token or reference
+            n = dsc_columns[c].counted_by < 0                    ? 1
+                : dsc_columns[c].counted_by == COL_OUTPUT_OFFSET ? (uint64_t)q->output.count
+                                                                 : (uint64_t)q->references;
+        rc = dsc_grow(&col->data, &col->capacity, col->count + n, element_bytes(w, c), err);
+    }
+    return rc;
+}
+
+static void append(dsc_trace_writer *w, int c, const void *data, int64_t count)
+{
+    dsc_column *col = &w->now->column[c];
+    size_t size = element_bytes(w, c);
+    if (count)
+        memcpy((char *)col->data + col->count * size, data, (size_t)count * size);
+    col->count += (size_t)count;
+}
+
+// Appends a piece and its end to the column's offsets.
+static void append_piece(dsc_trace_writer *w, int c, const void *data, int64_t count)
+{
+    append(w, c, data, count);
+    append(w, dsc_columns[c].counted_by, &(int64_t){(int64_t)w->now->column[c].count}, 1);
+}
+
+static void append_rows(dsc_trace_writer *w, dsc_model_side side, const dsc_rows *rows,
+                        int64_t positions)
+{
+    if (w->info.rows[side] == DSC_ROWS_DENSE)
+        append(w, dsc_row_column(side, COL_DRAFT_ROW_DENSE),
+               rows->bf16 ? (const void *)rows->bf16 : rows->logp, positions * w->info.vocab_size);
+    if (w->info.rows[side] != DSC_ROWS_LISTED)
+        return;
+    for (int64_t j = 0; j < positions; j++) {
+        int64_t begin = rows->offset[j], n = rows->offset[j + 1] - begin;
+        append(w, dsc_row_column(side, COL_DRAFT_ROW_LOGP), rows->logp + begin, n);
+        append_piece(w, dsc_row_column(side, COL_DRAFT_ROW_TOKEN), rows->token + begin, n);
+    }
+    append(w, dsc_row_column(side, COL_DRAFT_ROW_TAIL), rows->tail, positions);
+}
+
+static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
+{
+    append_piece(w, COL_REQUEST_ID, q->id.bytes, q->id.length);
+    append_piece(w, COL_PROMPT_TOK, q->prompt.id, q->prompt.count);
+    append_piece(w, COL_OUTPUT_TOK, q->output.id, q->output.count);
+    append_piece(w, COL_METADATA, q->metadata.bytes, q->metadata.length);
+    for (int64_t r = 0; r < q->references; r++) {
+        append_piece(w, COL_REFERENCE_TOK, q->reference[r].id, q->reference[r].count);
+        append(w, COL_REFERENCE_KIND, &(uint8_t){(uint8_t)q->kind[r]}, 1);
+        if (w->info.has_text)
+            append_piece(w, COL_REFERENCE_TEXT, q->reference_text[r].bytes,
+                         q->reference_text[r].length);
+    }
+    append_piece(w, COL_REFERENCE_KIND, NULL, 0); // closes the request's references
+    if (w->info.has_text) {
+        append_piece(w, COL_PROMPT_TEXT, q->prompt_text.bytes, q->prompt_text.length);
+        append_piece(w, COL_OUTPUT_TEXT, q->output_text.bytes, q->output_text.length);
+    }
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        if (dsc_columns[c].input && w->recorded[c])
+            append(w, c, dsc_column_get(q, dsc_columns[c].input),
+                   elements(c, q) * dsc_column_width(&w->info, c));
+    if (w->info.steps)
+        append_piece(w, COL_STEP_ACCEPTED, NULL, 0); // closes the request's steps
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
+        append_rows(w, side, &q->rows[side], q->output.count);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void count_request(dsc_trace_writer *w, const dsc_request_input *q)
+{
+    const dsc_column *column = w->now->column;
+    dsc_shard_entry *e = &w->now->entry;
+    e->requests++;
+    e->prompt_tokens = (int64_t)column[COL_PROMPT_TOK].count;
+    e->output_tokens = (int64_t)column[COL_OUTPUT_TOK].count;
+    e->reference_tokens = (int64_t)column[COL_REFERENCE_TOK].count;
+    e->references = (int64_t)column[COL_REFERENCE_KIND].count;
+    w->info.requests++;
+    w->info.prompt_tokens += q->prompt.count;
+    w->info.output_tokens += q->output.count;
+    for (int64_t r = 0; r < q->references; r++)
+        w->info.reference_tokens += q->reference[r].count;
+    w->info.references += q->references;
+    w->info.max_prompt_tokens = larger(w->info.max_prompt_tokens, q->prompt.count);
+    w->info.max_output_tokens = larger(w->info.max_output_tokens, q->output.count);
+}
+
+static bool is_full(const dsc_trace_writer *w)
+{
+    const dsc_shard_entry *e = &w->now->entry;
+    size_t bytes = 0;
+    for (int c = COL_DRAFT_ROW_OFFSET; c < DSC_COLUMNS; c++)
+        bytes += w->now->column[c].count * element_bytes(w, c);
+    return e->prompt_tokens + e->output_tokens + e->reference_tokens >= w->shard_tokens ||
+           (int64_t)(bytes / ROW_BYTES) >= w->shard_row_tokens;
+}
+
+// A failure to write ends the writer. What was finished before stays.
+static void keep_finished(dsc_trace_writer *w)
+{
+    const dsc_error cause = w->failed;
+    w->keep = w->store.saved > 0;
+    if (w->keep)
+        dsc_fail(&w->failed, cause.status, "%.700s (the first %" PRId64 " requests are kept in %s)",
+                 cause.message, w->store.saved, w->temporary);
+}
+
+// Hands the shard that was gathered to the store, and begins the next one in the other's memory.
+static int cut_shard(dsc_trace_writer *w, dsc_error *err)
+{
+    int rc = dsc_trace_store_put(&w->store, w->now, &w->info, &w->failed);
+    if (rc) {
+        keep_finished(w);
+        return dsc_fail(err, rc, "%s", w->failed.message);
+    }
+    w->now = w->now == w->columns ? w->columns + 1 : w->columns;
+    return start_shard(w, err);
+}
+
+// Dense rows of a shard are all F32 or all BF16.
+static int settle_dense(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
+        if (w->info.rows[side] != DSC_ROWS_DENSE || q->output.count == 0)
+            continue;
+        dsc_dtype dtype = q->rows[side].bf16 ? DSC_BF16 : DSC_F32;
+        int c = dsc_row_column(side, COL_DRAFT_ROW_DENSE);
+        if (dtype == w->now->dense[side])
+            continue;
+        if (w->now->column[c].count)
+            rc = cut_shard(w, err);
+        dsc_column *col = &w->now->column[c];
+        if (dtype == w->now->dense[side] || rc)
+            continue;
+        free(col->data);
+        *col = (dsc_column){0}; // its capacity was counted in elements of the former size
+        w->now->dense[side] = dtype;
+    }
+    return rc;
+}
+
+int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
+{
+    if (w->failed.status)
+        return dsc_fail(err, w->failed.status, "%s", w->failed.message);
+    int rc = dsc_check_request(&w->info, q, &w->marks, err);
+    if (!rc)
+        rc = settle_dense(w, q, err);
+    if (!rc)
+        rc = reserve(w, q, err);
+    if (!rc)
+        rc = dsc_id_set_add(&w->ids, q->id, err);
+    if (rc)
+        return rc;
+    append_request(w, q);
+    count_request(w, q);
+    return is_full(w) ? cut_shard(w, err) : DSC_OK;
+}
+
+int dsc_trace_writer_cut(dsc_trace_writer *w, dsc_error *err)
+{
+    if (w->failed.status)
+        return dsc_fail(err, w->failed.status, "%s", w->failed.message);
+    return w->now->entry.requests ? cut_shard(w, err) : DSC_OK;
+}
+
+// --- finishing ---------------------------------------------------------------------------------
+
+static int settle_provenance(dsc_trace_writer *w, const char *provenance, dsc_error *err)
+{
+    if (!provenance)
+        return DSC_OK;
+    int rc = check_provenance(provenance, err);
+    if (rc || w->append)
+        return rc ? rc : extend_provenance(w, provenance, err);
+    free(w->info.provenance);
+    w->info.provenance = NULL;
+    return copy_text(&w->info.provenance, provenance, err);
+}
+
+// The last shard and the last manifest.
+static int write_rest(dsc_trace_writer *w, const char *provenance, dsc_error *err)
+{
+    const dsc_shard_columns *last = w->now->entry.requests ? w->now : NULL;
+    int rc = dsc_trace_store_finish(&w->store, last, &w->info, err);
+    if (!rc)
+        rc = settle_provenance(w, provenance, err);
+    return rc ? rc : dsc_trace_store_manifest(&w->store, &w->info, err);
+}
+
+// The final name is taken by `exists`: that trace goes aside, and back on failure.
+static int take_name(dsc_trace_writer *w, bool exists, dsc_error *err)
+{
+    int rc = DSC_OK;
+    if (exists)
+        rc = dsc_trace_folder_remove(w->old, err); // left by a run killed below
+    if (!rc && exists && rename(w->path, w->old))
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", w->path);
+    if (rc || !rename(w->temporary, w->path))
+        return rc;
+    rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s to %s", w->temporary, w->path);
+    if (exists)
+        rename(w->old, w->path);
+    return rc;
+}
+
+// The temporary folder gets the final name. A trace that has it is locked before it is replaced:
+// nobody may append to it then.
+static int publish(dsc_trace_writer *w, dsc_error *err)
+{
+    bool exists;
+    int held = -1, rc = check_target(w, &exists, err);
+    if (rc)
+        return rc;
+    if (exists)
+        rc = dsc_trace_folder_lock(w->path, &held, err);
+    if (!rc)
+        rc = take_name(w, exists, err);
+    if (rc) {
+        w->keep = true;
+        if (held >= 0)
+            close(held);
+        return dsc_error_prefix(err, rc, "all of it is written and kept in %s", w->temporary);
+    }
+    free(w->temporary); // nothing is left to be removed
+    w->temporary = NULL;
+    rc = dsc_sync_folder(w->path, err);
+    if (!rc && exists) {
+        rc = dsc_trace_folder_remove(w->old, err);
+        if (rc)
+            dsc_error_prefix(err, rc, "%s is complete, but the trace it replaced is still there",
+                             w->path);
+    }
+    if (held >= 0)
+        close(held);
+    return rc;
+}
+
+int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_error *err)
+{
+    int rc = DSC_OK;
+    if (!w->failed.status && write_rest(w, provenance, &w->failed))
+        keep_finished(w);
+    if (w->failed.status)
+        rc = dsc_fail(err, w->failed.status, "%s", w->failed.message);
+    if (!rc && !w->append)
+        rc = publish(w, err);
+    dsc_trace_writer_abort(w);
+    return rc;
+}
+
+// Takes back what was appended, unless the manifest speaks of it.
+static void trim_by_manifest(const dsc_trace_writer *w)
+{
+    dsc_trace *t;
+    if (!dsc_trace_open(&t, w->path, NULL))
+        dsc_trace_folder_trim(w->path, t->shards, NULL);
+    dsc_trace_close(t);
+}
+
+void dsc_trace_writer_abort(dsc_trace_writer *w)
+{
+    if (!w)
+        return;
+    dsc_trace_store_fini(&w->store);
+    if (w->lock >= 0) { // the folder is ours
+        if (w->append)
+            trim_by_manifest(w);
+        else if (w->temporary && !w->keep)
+            dsc_trace_folder_remove(w->temporary, NULL);
+        close(w->lock);
+    }
+    for (int c = 0; c < DSC_COLUMNS; c++) {
+        free(w->columns[0].column[c].data);
+        free(w->columns[1].column[c].data);
+    }
+    dsc_id_set_fini(&w->ids);
+    free(w->marks.word);
+    dsc_trace_info_fini(&w->info);
+    free(w->path);
+    free(w->temporary);
+    free(w->old);
+    free(w);
+}
