@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of any bytes in JSON, for provenance.
-#ifndef DSC_TRACES_JSON_TEXT_H
-#define DSC_TRACES_JSON_TEXT_H
+#ifndef DSC_BASE_JSON_TEXT_H
+#define DSC_BASE_JSON_TEXT_H
 
 #include "base/status.h"
 

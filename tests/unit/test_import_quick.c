@@ -2,11 +2,11 @@
 // The fast roads of an import against the plain ones: JSON by hand and by Jansson, GPT-2's splits
 // and replaced bytes by hand and by PCRE2, SHA-256 of each instruction set and in C, many threads
 // and one.
+#include "base/json_quick.h"
 #include "base/rng.h"
 #include "base/sha256_kernel.h"
 #include "tests/close.h"
 #include "tests/unit/import_fixture.h"
-#include "traces/import/import_quick.h"
 #include "traces/tokenizer/tokenizer_internal.h"
 
 enum { RESULT = 1200 };
@@ -36,7 +36,7 @@ static bool same(const json_t *a, const json_t *b)
 static bool agrees(const char *text, size_t length)
 {
     json_error_t e;
-    json_t *quick = dsc_import_quick(text, length, NO_LIMIT);
+    json_t *quick = dsc_json_quick(text, length, NO_LIMIT);
     json_t *slow = json_loadb(text, length, STRICT, &e);
     bool taken = quick != NULL;
     if (quick && (!slow || !same(quick, slow)))
@@ -117,10 +117,10 @@ static void test_json_left(void **state)
         if (takes(bad[i]))
             fail_msg("taken by hand: %s", bad[i]);
     assert_false(agrees("[\"\0\"]", 5));
-    json_t *value = dsc_import_quick("[1,[2,3]]", 9, 5);
+    json_t *value = dsc_json_quick("[1,[2,3]]", 9, 5);
     assert_non_null(value);
     json_decref(value);
-    assert_null(dsc_import_quick("[1,[2,3]]", 9, 4));
+    assert_null(dsc_json_quick("[1,[2,3]]", 9, 4));
     char deep[400];
     memset(deep, '[', 200);
     memset(deep + 200, ']', 200);

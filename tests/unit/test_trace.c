@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces, read: what was written comes back; every way in which a shard can be wrong is refused by
 // name, file, tensor and element.
+#include "base/utf8.h"
 #include "tests/unit/trace_fixture.h"
 
 // --- round trips -------------------------------------------------------------------------------

@@ -4,9 +4,9 @@
 #include "traces/files/safetensors.h"
 
 #include "base/file.h"
+#include "base/json_quick.h"
 #include "base/memory.h"
 #include "traces/files/safetensors_internal.h"
-#include "traces/import/import_quick.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -90,7 +90,7 @@ static int parse_header(dsc_safetensors *s, dsc_error *err)
     json_error_t e;
     const char *text = (const char *)s->map + 8;
     s->header =
-        dsc_import_quick(text, (size_t)length, QUICK_VALUES); // one of ours takes 0.1 ms less
+        dsc_json_quick(text, (size_t)length, QUICK_VALUES); // one of ours takes 0.1 ms less
     if (!s->header)
         s->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &e);
     if (!s->header)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of drivers, and from a line to a JSON value and the driver that can read it.
-#include "traces/import/import_quick.h"
+#include "base/json_quick.h"
 #include "traces/import/import_record.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static int check_size(const dsc_line *line, const char *name, dsc_error *err)
 
 int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_error *err)
 {
-    *out = dsc_import_quick(line->bytes, line->length, VALUES_MAX);
+    *out = dsc_json_quick(line->bytes, line->length, VALUES_MAX);
     if (*out)
         return DSC_OK;
     int rc = check_size(line, name, err);

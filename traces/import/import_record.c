@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/import/import_record.h"
 
+#include "base/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 

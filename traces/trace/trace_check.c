@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a request must satisfy, asked before it is written and again by the verifier: a trace that
 // was written always verifies.
-#include "traces/import/import_quick.h"
+#include "base/json_quick.h"
+#include "base/utf8.h"
 #include "traces/trace/trace_internal.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ int dsc_check_metadata(dsc_text_view metadata, int64_t request, dsc_error *err)
     json_error_t e;
     json_t *value = NULL;
     if (!memchr(metadata.bytes, '\\', (size_t)metadata.length)) // it would take \u0000
-        value = dsc_import_quick(metadata.bytes, (size_t)metadata.length, SIZE_MAX);
+        value = dsc_json_quick(metadata.bytes, (size_t)metadata.length, SIZE_MAX);
     if (!value)
         value = json_loadb(metadata.bytes, (size_t)metadata.length, JSON_REJECT_DUPLICATES, &e);
     if (!value)

@@ -237,8 +237,6 @@ int64_t dsc_bad_kind(const uint8_t *kind, int64_t count);        // no dsc_refer
 int64_t dsc_bad_amount(const float *x, int64_t count);           // not finite, or < 0
 // offset[i] that is negative, or not 0 at i = 0, or below offset[i - 1]. count >= 1.
 int64_t dsc_bad_offset(const int64_t *offset, int64_t count);
-// The byte where the text stops being valid UTF-8 (no surrogates, no overlong forms), or -1.
-int64_t dsc_bad_utf8(const char *bytes, int64_t length);
 
 // A bit for each token of the vocabulary, all 0 between uses; made by the first use.
 // Zero-initialise, free the words.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON (RFC 8259) by the short road. What it takes, Jansson takes too and gives the same value
 // for, to the bit; whatever is wrong, rare or doubtful it hands back, so that strictness and
-// messages are Jansson's alone (import_parse.c). It is fast because strings are looked at eight
-// bytes at a time and copied in runs.
-#include "traces/import/import_quick.h"
+// messages are Jansson's alone. It is fast because strings are looked at eight bytes at a time and
+// copied in runs.
+#include "base/json_quick.h"
 
-#include "traces/trace/trace_internal.h"
+#include "base/memory.h"
+#include "base/utf8.h"
 
 #include <float.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum {
@@ -18,9 +20,14 @@ enum {
     EXACT_POWER = 22,         // is rounded once: Clinger 1990, doi:10.1145/93542.93557
 };
 
+typedef struct text_view {
+    const char *bytes;
+    int64_t length;
+} text_view;
+
 typedef struct quick {
     const char *p, *end;
-    size_t values; // that may still come, counted as import_parse.c does
+    size_t values; // that may still come: as many as brackets and commas
     int depth;
     dsc_buffer text; // of a string with escapes
 } quick;
@@ -111,7 +118,7 @@ static bool take_escape(quick *q)
 }
 
 // The string at q->p, which is a quote: a view into the line or into q->text.
-static bool take_string(quick *q, dsc_text_view *out)
+static bool take_string(quick *q, text_view *out)
 {
     const char *start = ++q->p; // of what is not yet copied
     bool wide = false;
@@ -138,8 +145,8 @@ static bool take_string(quick *q, dsc_text_view *out)
     }
     if (copied && dsc_buffer_append(&q->text, start, (size_t)(q->p - start), NULL))
         return false;
-    *out = copied ? (dsc_text_view){q->text.data, (int64_t)q->text.length}
-                  : (dsc_text_view){start, q->p - start};
+    *out = copied ? (text_view){q->text.data, (int64_t)q->text.length}
+                  : (text_view){start, q->p - start};
     q->p++;
     // Escapes stand for whole characters, so the string is UTF-8 if the bytes between them are.
     return !wide || dsc_bad_utf8(out->bytes, out->length) < 0;
@@ -234,7 +241,7 @@ static bool fill_object(quick *q, json_t *object)
         return true;
     for (;;) {
         char name[NAME_MAX_BYTES];
-        dsc_text_view view;
+        text_view view;
         if (next(q) != '"' || !take_string(q, &view) || view.length >= NAME_MAX_BYTES ||
             memchr(view.bytes, '\0', (size_t)view.length))
             return false;
@@ -281,7 +288,7 @@ static json_t *take_nested(quick *q, json_t *value)
 // The value that begins behind the space at q->p; NULL: Jansson must look.
 static json_t *take_value(quick *q)
 {
-    dsc_text_view text;
+    text_view text;
     switch (next(q)) {
     case '{': return take_nested(q, json_object());
     case '[': return take_nested(q, json_array());
@@ -294,7 +301,7 @@ static json_t *take_value(quick *q)
     }
 }
 
-json_t *dsc_import_quick(const char *bytes, size_t length, size_t values_max)
+json_t *dsc_json_quick(const char *bytes, size_t length, size_t values_max)
 {
     quick q = {.p = bytes, .end = bytes + length, .values = values_max};
     json_t *value = take_value(&q);
