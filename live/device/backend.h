@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device: its memory and the operations of a forward pass, about a dozen. Two implement it,
-// live/device/backend_cpu.c, the specification, and live/cuda/. A backend is one stream of work:
-// what is called on it happens in order, and after live_backend_type.wait it has happened. It is
-// used by one thread at a time; different backends are independent (PEARL runs two at once).
+// live/device/backend_cpu.c, the specification, and live/device/cuda/. A backend is one stream of
+// work: what is called on it happens in order, and after live_backend_type.wait it has happened. It
+// is used by one thread at a time; different backends are independent (PEARL runs two at once).
 //
 // Addresses of device memory are plain pointers that the host never follows. Activations are F32,
 // row-major, a row per token of the pass.
 #ifndef DSC_LIVE_BACKEND_H
 #define DSC_LIVE_BACKEND_H
 
-#include "live/model/config.h"
 #include "theory/rows/meeting.h"
+#include "traces/files/safetensors.h"
+
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct live_backend live_backend;
+
+typedef enum live_norm { LIVE_RMS_NORM, LIVE_LAYER_NORM } live_norm;
+
+typedef enum live_activation {
+    LIVE_SILU_GATE, // silu(gate) * up
+    LIVE_GELU,      // x/2 (1 + erf(x / sqrt 2))
+    LIVE_GELU_TANH, // its tanh approximation (gelu_new)
+    LIVE_SILU,
+} live_activation;
 
 // Weights [rows][cols], row-major: F32, F16 or BF16.
 typedef struct live_matrix {

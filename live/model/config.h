@@ -4,8 +4,8 @@
 #ifndef DSC_LIVE_CONFIG_H
 #define DSC_LIVE_CONFIG_H
 
+#include "live/device/backend.h"
 #include "sim/cost/model_shape.h"
-#include "traces/files/safetensors.h"
 
 #include <stdbool.h>
 
@@ -16,15 +16,6 @@ typedef enum live_family {
     LIVE_EAGLE,  // EAGLE-1 head: joins embedding and feature, one Llama block, no norm around it
     LIVE_MEDUSA, // Medusa-1 heads: no blocks
 } live_family;
-
-typedef enum live_norm { LIVE_RMS_NORM, LIVE_LAYER_NORM } live_norm;
-
-typedef enum live_activation {
-    LIVE_SILU_GATE, // silu(gate) * up
-    LIVE_GELU,      // x/2 (1 + erf(x / sqrt 2))
-    LIVE_GELU_TANH, // its tanh approximation (gelu_new)
-    LIVE_SILU,
-} live_activation;
 
 enum { LIVE_MAX_ENDS = 8, LIVE_NAME = 32 };
 

@@ -5,6 +5,7 @@
 
 #include "base/sha256.h"
 #include "live/device/backend.h"
+#include "live/model/config.h"
 
 // Matrices that are multiplied by the same input are stored as one, row block behind row block.
 // Vectors (norms, biases) are F32. What an architecture does not have is NULL or of no rows.

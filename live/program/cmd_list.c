@@ -3,6 +3,7 @@
 #include "live/device/backend.h"
 #include "live/device/openblas.h"
 #include "live/program/live.h"
+#include "sim/cost/model_shape.h"
 
 #include <string.h>
 
