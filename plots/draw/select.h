@@ -9,8 +9,8 @@
 #ifndef DSC_PLOTS_SELECT_H
 #define DSC_PLOTS_SELECT_H
 
+#include "plots/draw/drawing.h"
 #include "plots/draw/text.h"
-#include "plots/figure/figure.h"
 
 enum { DSC_AXES = 2 }; // at most two columns span a figure
 

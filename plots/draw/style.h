@@ -7,8 +7,8 @@
 #ifndef DSC_PLOTS_STYLE_H
 #define DSC_PLOTS_STYLE_H
 
+#include "plots/draw/drawing.h"
 #include "plots/draw/text.h"
-#include "plots/figure/figure.h"
 
 typedef enum dsc_terminal { DSC_TERM_SVG, DSC_TERM_PDF, DSC_TERM_PNG, DSC_TERM_DUMB } dsc_terminal;
 
