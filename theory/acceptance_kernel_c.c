@@ -77,9 +77,3 @@ static int supported(void)
 }
 
 const dsc_rows_kernel dsc_rows_kernel_c = {"portable", supported, histogram, select_tokens};
-
-const dsc_rows_kernel *const dsc_rows_kernels[] = {
-#ifdef DSC_ROWS_X86
-    &dsc_rows_kernel_avx512, &dsc_rows_kernel_avx2,
-#endif
-    &dsc_rows_kernel_c, NULL};
