@@ -26,7 +26,23 @@ struct dsc_array {
 
 // Sets rows and columns from a shape; all but the last dimension are flattened, rank 1 is one row.
 // DSC_EINPUT: rank 0, no elements, more than memory can address. `what` begins the message.
-int dsc_array_shape(dsc_array *a, const char *what, int rank, const int64_t *shape, dsc_error *err);
+static inline int dsc_array_shape(dsc_array *a, const char *what, int rank, const int64_t *shape,
+                                  dsc_error *err)
+{
+    int64_t total;
+    if (rank < 1)
+        return dsc_fail(err, DSC_EINPUT, "%s: a single number, wanted are rows of numbers", what);
+    a->rows = 1;
+    a->columns = shape[rank - 1];
+    for (int i = 0; i + 1 < rank; i++)
+        if (__builtin_mul_overflow(a->rows, shape[i], &a->rows))
+            return dsc_fail(err, DSC_EINPUT, "%s: the shape overflows", what);
+    if (a->rows < 1 || a->columns < 1)
+        return dsc_fail(err, DSC_EINPUT, "%s: no elements", what);
+    if (__builtin_mul_overflow(a->rows, a->columns, &total) || total > INT64_MAX / 8)
+        return dsc_fail(err, DSC_EINPUT, "%s: the shape overflows", what);
+    return DSC_OK;
+}
 
 // Read the mapped file and set all but path, map and bytes.
 int dsc_array_read_npy(dsc_array *a, dsc_error *err);

@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of drivers, and from a line to a JSON value and the driver that can read it.
+// From a line to a JSON value.
 #include "base/json_quick.h"
 #include "traces/import/import_record.h"
 
 #include <string.h>
-
-static const dsc_import_driver *const drivers[] = {
-    &dsc_import_llma,  &dsc_import_specbench, &dsc_import_mtbench,
-    &dsc_import_eagle, &dsc_import_alpaca,    &dsc_import_acclen,
-    &dsc_import_vllm,  &dsc_import_jsonl,     NULL};
-
-const dsc_import_driver *const *dsc_import_drivers(void)
-{
-    return drivers;
-}
 
 // A value costs up to 120 bytes in memory, and "[],[],[]," only three in the file.
 enum { VALUES_MAX = 4 << 20 };
@@ -61,22 +51,4 @@ int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_e
     int64_t column = e.column + (e.line == 1 ? line->column : 0);
     return dsc_fail(err, DSC_EINPUT, "%s:%lld:%lld: %s", name,
                     (long long)(line->number + e.line - 1), (long long)column, e.text);
-}
-
-int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_error *err)
-{
-    char names[256] = "";
-    int best = 0;
-    for (const dsc_import_driver *const *d = drivers; *d; d++) {
-        int score = (*d)->probe(line);
-        if (score > best) {
-            best = score;
-            *out = *d;
-        }
-        size_t n = strlen(names);
-        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", (*d)->name);
-    }
-    if (best)
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "the line fits none of the formats (%s)", names);
 }

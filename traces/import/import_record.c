@@ -83,56 +83,6 @@ size_t dsc_import_record_bytes(const dsc_import_record *r)
     return bytes;
 }
 
-const char *dsc_json_type_name(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "an array";
-    case JSON_STRING: return "a string";
-    case JSON_INTEGER:
-    case JSON_REAL: return "a number";
-    case JSON_TRUE:
-    case JSON_FALSE: return "a boolean";
-    default: return "null";
-    }
-}
-
-static int wrong_type(const json_t *value, const char *expected, dsc_error *err, const char *field,
-                      va_list args)
-{
-    char name[256];
-    vsnprintf(name, sizeof name, field, args);
-    if (!value)
-        return dsc_fail(err, DSC_EINPUT, "field '%s' is missing", name);
-    return dsc_fail(err, DSC_EINPUT, "field '%s' must be %s, is %s", name, expected,
-                    dsc_json_type_name(value));
-}
-
-int dsc_import_wrong_type(const json_t *value, const char *expected, dsc_error *err,
-                          const char *field, ...)
-{
-    va_list args;
-    va_start(args, field);
-    int rc = wrong_type(value, expected, err, field, args);
-    va_end(args);
-    return rc;
-}
-
-int dsc_import_string(dsc_text_view *out, const json_t *value, dsc_error *err, const char *field,
-                      ...)
-{
-    int rc = DSC_OK;
-    if (json_is_string(value)) {
-        *out = (dsc_text_view){json_string_value(value), (int64_t)json_string_length(value)};
-    } else {
-        va_list args;
-        va_start(args, field);
-        rc = wrong_type(value, "a string", err, field, args);
-        va_end(args);
-    }
-    return rc;
-}
-
 int dsc_import_token_ids(const json_t *array, int32_t vocab_size, const char *field,
                          dsc_import_text *out, dsc_error *err)
 {

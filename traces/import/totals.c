@@ -6,49 +6,9 @@
 // Check: vLLM's rates .740 .473 .309 .187 .099 .057 give block efficiency 1 + their sum = 2.865.
 #include "traces/import/totals.h"
 
-#include "traces/import/import_source.h"
-#include "traces/import/totals_internal.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static const dsc_totals_driver *const drivers[] = {&dsc_totals_sglang, &dsc_totals_prometheus,
-                                                   NULL};
-
-const dsc_totals_driver *const *dsc_totals_drivers(void)
-{
-    return drivers;
-}
-
-const dsc_totals_driver *dsc_totals_find(const char *name)
-{
-    for (const dsc_totals_driver *const *d = drivers; *d; d++)
-        if (strcmp((*d)->name, name) == 0)
-            return *d;
-    return NULL;
-}
-
-int dsc_totals_probe(const dsc_totals_driver **out, const char *path, dsc_error *err)
-{
-    *out = NULL;
-    struct stat st;
-    if (strcmp(path, "-") == 0 || stat(path, &st) || !S_ISREG(st.st_mode))
-        return DSC_OK; // cannot be read twice; the import itself reports what is wrong
-    dsc_import_source source = {0};
-    dsc_line line;
-    int rc = dsc_input_open(&source.in, path, err);
-    if (rc)
-        return rc;
-    bool read = dsc_import_source_next(&source, true, &line, NULL) == DSC_OK && line.bytes;
-    for (const dsc_totals_driver *const *d = drivers; read && *d && !*out; d++)
-        if ((*d)->probe(line.bytes, line.length))
-            *out = *d;
-    dsc_import_source_fini(&source);
-    dsc_input_close(source.in);
-    return DSC_OK;
-}
 
 // --- the list ----------------------------------------------------------------------------------
 

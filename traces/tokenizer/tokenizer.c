@@ -10,66 +10,6 @@
 
 enum { FILE_LIMIT = 256 * 1024 * 1024 }; // bytes; the largest in use have 35 MB
 
-int dsc_tokens_append(dsc_tokens *t, const int32_t *id, size_t count, dsc_error *err)
-{
-    if (count > t->capacity - t->count) {
-        size_t need;
-        void *p = t->id;
-        if (__builtin_add_overflow(t->count, count, &need))
-            return dsc_fail(err, DSC_ENOMEM, "too many tokens");
-        int rc = dsc_grow(&p, &t->capacity, need, sizeof *t->id, err);
-        t->id = p;
-        if (rc)
-            return rc;
-    }
-    if (count)
-        memcpy(t->id + t->count, id, count * sizeof *t->id);
-    t->count += count;
-    return DSC_OK;
-}
-
-void dsc_tokens_fini(dsc_tokens *t)
-{
-    free(t->id);
-    *t = (dsc_tokens){0};
-}
-
-int dsc_tok_bad(const tok_reader *r, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int rc = dsc_vfail(r->err, DSC_EINPUT, format, args);
-    va_end(args);
-    return dsc_error_prefix(r->err, rc, "%s", r->path);
-}
-
-json_t *dsc_tok_member(const json_t *object, const char *key)
-{
-    json_t *value = json_object_get(object, key);
-    return json_is_null(value) ? NULL : value;
-}
-
-int dsc_tok_get_bool(const tok_reader *r, const json_t *object, const char *where, const char *key,
-                     int fallback, bool *out)
-{
-    const json_t *value = dsc_tok_member(object, key);
-    *out = value ? json_is_true(value) : fallback == 1;
-    if (value ? !json_is_boolean(value) : fallback < 0)
-        return dsc_tok_bad(r, "%s.%s is not true or false", where, key);
-    return DSC_OK;
-}
-
-int dsc_tok_get_text(const tok_reader *r, const json_t *object, const char *where, const char *key,
-                     tok_text *out)
-{
-    const json_t *value = dsc_tok_member(object, key);
-    *out = (tok_text){0};
-    if (!json_is_string(value))
-        return dsc_tok_bad(r, "%s.%s is not a string", where, key);
-    *out = (tok_text){json_string_value(value), json_string_length(value)};
-    return DSC_OK;
-}
-
 static void find_eos(dsc_tokenizer *t)
 {
     static const char *const names[] = {"</s>",       "<|endoftext|>", "<|end_of_text|>",

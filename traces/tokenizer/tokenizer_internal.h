@@ -267,6 +267,8 @@ struct dsc_tokenizer {
     dsc_tokens prefix, suffix; // the template around a text
 };
 
+// ---- tokenizer_member.c ----
+
 // Where in the file the reader stands, for messages.
 typedef struct tok_reader {
     const char *path;
@@ -283,7 +285,8 @@ int dsc_tok_get_bool(const tok_reader *r, const json_t *object, const char *wher
 int dsc_tok_get_text(const tok_reader *r, const json_t *object, const char *where, const char *key,
                      tok_text *out); // must be there
 
-// In this order.
+// ---- what loading calls, in this order ----
+
 int dsc_tok_read_steps(tok_reader *r, const json_t *root);
 int dsc_tok_read_model(tok_reader *r, const json_t *root); // with the added tokens
 int dsc_tok_finders_init(tok_reader *r);

@@ -224,6 +224,13 @@ int64_t dsc_bad_value(const dsc_trace_info *info, int column, dsc_dtype dtype, c
 // DSC_EINPUT "WHERE'NAME'[i]: why" for such a number.
 int dsc_fail_value(const dsc_trace_info *info, int column, dsc_dtype dtype, const void *data,
                    int64_t i, const char *where, dsc_error *err);
+static inline float dsc_of_bf16(uint16_t half) // the upper half of a binary32
+{
+    const uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 // The first step that accepted more than was drafted, or -1.
 int64_t dsc_bad_step(const uint16_t *accepted, const uint16_t *drafted, int64_t count);
 

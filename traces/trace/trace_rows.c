@@ -37,10 +37,7 @@ float dsc_row_logp(const dsc_row *r, int64_t i)
 {
     if (r->logp)
         return r->logp[i];
-    uint32_t bits = (uint32_t)r->bf16[i] << 16; // the upper half of a binary32
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return dsc_of_bf16(r->bf16[i]);
 }
 
 double dsc_row_law(const dsc_row *r, int32_t vocab_size, double *law)

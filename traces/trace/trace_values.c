@@ -259,12 +259,11 @@ int64_t dsc_bad_value(const dsc_trace_info *info, int column, dsc_dtype dtype, c
 
 static double number_at(dsc_dtype dtype, const void *data, int64_t i)
 {
-    const dsc_row bf16 = {.bf16 = data};
     switch (dtype) {
     case DSC_U8: return ((const uint8_t *)data)[i];
     case DSC_U16: return ((const uint16_t *)data)[i];
     case DSC_U32: return ((const uint32_t *)data)[i];
-    case DSC_BF16: return (double)dsc_row_logp(&bf16, i);
+    case DSC_BF16: return (double)dsc_of_bf16(((const uint16_t *)data)[i]);
     case DSC_F32: return (double)((const float *)data)[i];
     default: return (double)((const int64_t *)data)[i];
     }
