@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,14 +92,6 @@ bool cli_ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-int cli_finish_stdout(dsc_error *err)
-{
-    errno = 0;
-    if (fflush(stdout) || ferror(stdout))
-        return dsc_fail_errno(err, DSC_EIO, errno ? errno : EIO, "cannot write to standard output");
-    return DSC_OK;
 }
 
 int cli_threads(int64_t asked)

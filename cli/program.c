@@ -3,6 +3,7 @@
 // a status becomes an exit code in one place.
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,14 @@ int cli_canonical_command(const char *command, const char *argument, const dsc_o
                 rc = add_option(o, sets[s].owner, v->text, err);
         }
     return rc;
+}
+
+int cli_finish_stdout(dsc_error *err)
+{
+    errno = 0;
+    if (fflush(stdout) || ferror(stdout))
+        return dsc_fail_errno(err, DSC_EIO, errno ? errno : EIO, "cannot write to standard output");
+    return DSC_OK;
 }
 
 int cli_main(const char *program, int (*dispatch)(int argc, char **argv, dsc_error *err), int argc,

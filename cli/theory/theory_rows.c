@@ -2,67 +2,10 @@
 #include "cli/theory/theory_rows.h"
 
 #include "cli/theory/theory_source.h"
-#include "theory/law.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-// clang-format off
-const dsc_option cli_rows_options[CLI_ROWS_OPTIONS] = {
-    {.name = "bernoulli", .kind = DSC_OPTION_TEXT, .metavar = "P,Q[,Q...]",
-     .help = "Ber(P) drafts for Ber(Q), a pair for each Q (SpecTr App. B)"},
-    {.name = "uniform", .kind = DSC_OPTION_TEXT, .metavar = "D,R[,R...]",
-     .help = "U(D) drafts for U(D/R), a pair for each R, which divides D (SpecTr App. B)"},
-    {.name = "zipf", .kind = DSC_OPTION_TEXT, .metavar = "V,S,NOISE",
-     .help = "V tokens: draft ~ rank^-S, target ~ draft exp(NOISE z), z normal"},
-    {.name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,
-     .max = INT64_MAX, .help = "zipf: seed of z"},
-    {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "draft laws, a row each: .npy, .csv, FILE.safetensors:TENSOR"},
-    {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "target laws, as many rows"},
-    {.name = "rows", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 0, .max = INT64_MAX,
-     .list = true, .help = "files: which rows, from 0, as in 0:9,20; all when not given"},
-    {.name = "trace", .kind = DSC_OPTION_TEXT, .metavar = "TRACE",
-     .help = "laws recorded in a trace, a pair for each output token"},
-    {.name = "request", .kind = DSC_OPTION_INT, .metavar = "I", .min = 0, .max = INT64_MAX,
-     .help = "trace: which request, from 0"},
-    {.name = "position", .kind = DSC_OPTION_INT, .metavar = "J", .min = 0, .max = INT64_MAX,
-     .help = "trace: which output token of the request, from 0; all when not given"},
-    {.name = "normalize", .kind = DSC_OPTION_FLAG,
-     .help = "divide each row by its sum; without, a sum must be within 1e-4 of 1"},
-    {.name = "logits", .kind = DSC_OPTION_FLAG,
-     .help = "rows are logits, or ln of probabilities: softmax first"},
-    {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T", .initial = "1", .least = 0,
-     .most = 1e6, .help = "softmax at this temperature, 0: the largest only; implies --logits"},
-    {.name = "top-k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "0", .min = 0,
-     .max = INT32_MAX,
-     .help = "then only the K most probable tokens, 0: all; implies --logits"},
-    {.name = "top-p", .kind = DSC_OPTION_REAL, .metavar = "P", .initial = "1", .least = 1e-9,
-     .most = 1,
-     .help = "then only the most probable tokens that reach mass P; implies --logits"},
-};
-// clang-format on
-
-// --- pairs -----------------------------------------------------------------------------------
-
-int cli_pair_reserve(cli_pair *p, int64_t vocab, dsc_error *err)
-{
-    p->vocab = vocab;
-    if ((size_t)vocab <= p->capacity)
-        return DSC_OK;
-    free(p->draft);
-    free(p->target);
-    p->draft = p->target = NULL;
-    p->capacity = 0;
-    int rc = dsc_alloc((void **)&p->draft, (size_t)vocab, sizeof *p->draft, err);
-    if (!rc)
-        rc = dsc_alloc((void **)&p->target, (size_t)vocab, sizeof *p->target, err);
-    if (!rc)
-        p->capacity = (size_t)vocab;
-    return rc;
-}
 
 void cli_pair_fini(cli_pair *p)
 {
@@ -70,21 +13,6 @@ void cli_pair_fini(cli_pair *p)
     free(p->target);
     cli_listed_free(p->listed);
     *p = (cli_pair){0};
-}
-
-bool cli_rows_are_logits(const dsc_option_value *value)
-{
-    return value[CLI_ROWS_LOGITS].given || value[CLI_ROWS_TEMPERATURE].given ||
-           value[CLI_ROWS_TOP_K].given || value[CLI_ROWS_TOP_P].given;
-}
-
-int cli_rows_make_law(const dsc_option_value *value, const char *what, double *row, int64_t vocab,
-                      dsc_error *err)
-{
-    if (!cli_rows_are_logits(value))
-        return dsc_law_check(what, row, (size_t)vocab, value[CLI_ROWS_NORMALIZE].given, err);
-    return dsc_law_softmax(what, row, (size_t)vocab, value[CLI_ROWS_TEMPERATURE].real,
-                           value[CLI_ROWS_TOP_K].integer, value[CLI_ROWS_TOP_P].real, err);
 }
 
 // --- choice of the source --------------------------------------------------------------------

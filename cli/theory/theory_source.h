@@ -23,6 +23,8 @@ int cli_open_zipf(cli_rows *r, const dsc_option_value *value, bool all, dsc_erro
 int cli_open_files(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
 int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
 
+// --- theory_pair.c ---
+
 // Room for two laws of `vocab` tokens.
 int cli_pair_reserve(cli_pair *p, int64_t vocab, dsc_error *err);
 
