@@ -54,6 +54,8 @@ int live_cpu_copy(live_backend *b, void *to, const void *from, size_t bytes, dsc
 int live_cpu_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
                   uint64_t stream, double limit, dsc_error *err);
 int live_cpu_memory(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err);
+
+// cpu_probe.c
 int live_cpu_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error *err);
 
 // cpu_matmul.c

@@ -249,10 +249,23 @@ const dsc_safetensors *live_checkpoint_file(const live_checkpoint *c, size_t i)
     return c->shard[i].file;
 }
 
+const char *live_checkpoint_prefix(const live_checkpoint *c, live_family family)
+{
+    char name[LIVE_TENSOR_NAME];
+    live_module sign;
+    const char *const *prefixes = live_name_prefixes(family, &sign);
+    for (const char *const *prefix = prefixes; *prefix; prefix++) {
+        live_name(name, family, *prefix, sign, false, 0, 0);
+        if (live_checkpoint_find(c, name, NULL))
+            return *prefix;
+    }
+    return prefixes[0]; // what is missing is then named as usual
+}
+
 int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_error *err)
 {
     char name[LIVE_TENSOR_NAME];
-    const char *prefix = live_name_prefix(LIVE_MEDUSA, c);
+    const char *prefix = live_checkpoint_prefix(c, LIVE_MEDUSA);
     live_name(name, LIVE_MEDUSA, prefix, LIVE_MEDUSA_OUT, false, 0, config->medusa_layers);
     const dsc_tensor *t = live_checkpoint_find(c, name, NULL);
     if (!t || t->rank != 2 || t->count < 1)
@@ -266,6 +279,6 @@ int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_er
 bool live_checkpoint_embeds(const live_checkpoint *c)
 {
     char name[LIVE_TENSOR_NAME];
-    live_name(name, LIVE_EAGLE, live_name_prefix(LIVE_EAGLE, c), LIVE_EMBED, false, 0, 0);
+    live_name(name, LIVE_EAGLE, live_checkpoint_prefix(c, LIVE_EAGLE), LIVE_EMBED, false, 0, 0);
     return live_checkpoint_find(c, name, NULL) != NULL;
 }

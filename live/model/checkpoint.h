@@ -20,6 +20,9 @@ void live_checkpoint_close(live_checkpoint *c); // NULL allowed
 // The tensor of that name, or NULL; *shard (may be NULL) is the file that it is in.
 const dsc_tensor *live_checkpoint_find(const live_checkpoint *c, const char *name, size_t *shard);
 
+// What stands in front of the names of the tensors here, of those that the architecture has.
+const char *live_checkpoint_prefix(const live_checkpoint *c, live_family family);
+
 size_t live_checkpoint_shards(const live_checkpoint *c);
 const char *live_checkpoint_path(const live_checkpoint *c, size_t shard);
 const dsc_safetensors *live_checkpoint_file(const live_checkpoint *c, size_t shard);

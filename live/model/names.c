@@ -85,16 +85,10 @@ void live_name(char out[LIVE_TENSOR_NAME], live_family family, const char *prefi
     snprintf(out + at, LIVE_TENSOR_NAME - at, "%s", bias ? ".bias" : ".weight");
 }
 
-const char *live_name_prefix(live_family family, const live_checkpoint *c)
+const char *const *live_name_prefixes(live_family family, live_module *sign)
 {
-    char name[LIVE_TENSOR_NAME];
-    const char *const *prefix = families[family].prefix;
-    for (; *prefix; prefix++) {
-        live_name(name, family, *prefix, families[family].sign, false, 0, 0);
-        if (live_checkpoint_find(c, name, NULL))
-            return *prefix;
-    }
-    return families[family].prefix[0]; // what is missing is then named as usual
+    *sign = families[family].sign;
+    return families[family].prefix;
 }
 
 bool live_name_computed(const char *name)

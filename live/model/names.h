@@ -3,7 +3,7 @@
 #ifndef DSC_LIVE_NAMES_H
 #define DSC_LIVE_NAMES_H
 
-#include "live/model/checkpoint.h"
+#include "live/model/config.h"
 
 typedef enum live_module {
     LIVE_EMBED,
@@ -30,15 +30,16 @@ typedef enum live_module {
 
 enum { LIVE_TENSOR_NAME = 128 };
 
-// "model.layers.3.self_attn.q_proj.weight". `prefix` of live_name_prefix.
+// "model.layers.3.self_attn.q_proj.weight". `prefix` of live_checkpoint_prefix.
 void live_name(char out[LIVE_TENSOR_NAME], live_family family, const char *prefix, live_module m,
                bool bias, int64_t i, int64_t j);
 
 // Whether the architecture has such a tensor of its own (Llama: LIVE_QUERY, not LIVE_QKV).
 bool live_name_known(live_family family, live_module m);
 
-// What stands in front of the names in this checkpoint: "model.", "transformer.", ... or "".
-const char *live_name_prefix(live_family family, const live_checkpoint *c);
+// What stands in front of the names: "model.", "transformer.", ... or "", the usual one first,
+// ended by NULL. *sign: a module that shows which of them a checkpoint has.
+const char *const *live_name_prefixes(live_family family, live_module *sign);
 
 // Tensors that are computed, not learnt, and that old checkpoints store: angles and causal masks.
 bool live_name_computed(const char *name);

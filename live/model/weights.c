@@ -162,7 +162,7 @@ static int find_tensors(loader *l, dsc_error *err)
     if (rc)
         return rc;
     l->job = p;
-    l->prefix = live_name_prefix(l->config->family, l->files);
+    l->prefix = live_checkpoint_prefix(l->files, l->config->family);
     if (l->config->family == LIVE_EAGLE)
         rc = check_eagle(l, err);
     for (size_t i = 0; i < l->layout->places && !rc; i++) {

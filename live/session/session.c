@@ -189,6 +189,16 @@ static int check_text(const live_session *s, dsc_token_view prompt, int64_t limi
     return DSC_OK;
 }
 
+static const dsc_model_type type = {.name = "live",
+                                    .score = live_session_score,
+                                    .start = live_session_start,
+                                    .next = live_session_next,
+                                    .law = live_session_law,
+                                    .foresee = live_session_foresee,
+                                    .untempered = live_session_untempered,
+                                    .meet = live_session_meet,
+                                    .commit = live_session_commit};
+
 int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
                        const live_sampling *sampling, dsc_error *err)
 {
@@ -205,7 +215,7 @@ int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
         s->asked = sampling->temperature > 0 ? LAW_DRAWN_FROM : LAW_NONE;
     memcpy(s->text, prompt.id, (size_t)prompt.count * sizeof *s->text);
     s->prompt = prompt.count;
-    s->base = (dsc_model){.type = &live_session_type,
+    s->base = (dsc_model){.type = &type,
                           .output = s->text + prompt.count,
                           .limit = limit,
                           .end_token = c->ends ? c->end[0] : -1,

@@ -35,7 +35,7 @@ static int not_numbers(const live_session *s, dsc_error *err)
                     text_length(s));
 }
 
-static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
+int live_session_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
 {
     live_session *s = (live_session *)m;
     int32_t row;
@@ -136,13 +136,6 @@ int live_session_logits(live_session *s, int32_t node, const float **logits, dsc
     return rc ? rc : live_session_fetch(s, row, logits, err);
 }
 
-static const live_sampling raw = {1, 0, 1};
-
-const live_sampling *live_session_law(const live_session *s)
-{
-    return s->b->on_host || s->asked == LAW_NONE ? NULL : s->asked == LAW_RAW ? &raw : &s->sampling;
-}
-
 // Adds up a row's exponentials; top-k and top-p see what they leave out.
 static void begin_law(live_session *s, int32_t row, const live_sampling *how, const float *logits)
 {
@@ -169,7 +162,7 @@ static int add_up(live_session *s, int32_t row, live_law_kind kind, dsc_error *e
         return rc;
     if (!isfinite(logits[s->best[row]]))
         return not_numbers(s, err);
-    begin_law(s, row, kind == LAW_RAW ? &raw : &s->sampling, logits);
+    begin_law(s, row, live_session_sampling(s, kind), logits);
     l->of = s->asked = kind;
     return DSC_OK;
 }
@@ -205,7 +198,7 @@ int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **law,
     return DSC_OK;
 }
 
-static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+int live_session_law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
 {
     static const double certain = 1;
     live_session *s = (live_session *)m;
@@ -220,7 +213,8 @@ static int law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
 }
 
 // One block of a row for each draw, and one wait for all of them.
-static int foresee(dsc_model *m, const int32_t *node, const double *u, size_t n, dsc_error *err)
+int live_session_foresee(dsc_model *m, const int32_t *node, const double *u, size_t n,
+                         dsc_error *err)
 {
     live_session *s = (live_session *)m;
     size_t absent = 0;
@@ -240,7 +234,7 @@ static int foresee(dsc_model *m, const int32_t *node, const double *u, size_t n,
     return wait_blocks(s, rc, absent, err);
 }
 
-static int untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+int live_session_untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
 {
     live_session *s = (live_session *)m;
     int32_t row;
@@ -301,13 +295,13 @@ static int keep_margins(live_session *s, int64_t n, const int32_t *path, int64_t
 
 void live_session_drop(live_session *s)
 {
-    live_meetings_forget(s->meetings);
+    s->compared = false;
     s->taken = s->scored = s->rows = 0;
     s->root_row = -1;
     s->used = text_length(s) - s->lead;
 }
 
-static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
+int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
 {
     live_session *s = (live_session *)m;
     bool over = m->ended;
@@ -345,13 +339,3 @@ static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
     live_session_drop(s);
     return DSC_OK;
 }
-
-const dsc_model_type live_session_type = {.name = "live",
-                                          .score = live_session_score,
-                                          .start = live_session_start,
-                                          .next = next,
-                                          .law = law,
-                                          .foresee = foresee,
-                                          .untempered = untempered,
-                                          .meet = live_session_meet,
-                                          .commit = commit};

@@ -15,9 +15,9 @@ struct live_meetings {
     dsc_meeting base;
     live_session *target;
 
-    // The draft that was compared. Nodes that carry one text are one position; a position that has
-    // candidates is a pair of laws.
-    bool compared, drawn;
+    // The draft that was compared, while target->compared. Nodes that carry one text are one
+    // position; a position that has candidates is a pair of laws.
+    bool drawn;
     int64_t nodes, pairs;
     int32_t *position;   // [1 + nodes] of node i - 1
     int32_t *of, *last;  // [1 + nodes] positions: their parents and last tokens
@@ -47,12 +47,6 @@ static bool has(const uint64_t *set, int slot)
 static void add(uint64_t *set, int slot)
 {
     set[slot / WORD] |= (uint64_t)1 << slot % WORD;
-}
-
-void live_meetings_forget(live_meetings *m)
-{
-    if (m)
-        m->compared = false;
 }
 
 void live_meetings_free(live_meetings *m, live_backend *b)
@@ -171,7 +165,7 @@ static int compare(live_meetings *m, live_session *draft, const dsc_draft *d, ds
                               m->nodes, m->target->w->config.vocab, err);
     if (!rc)
         rc = b->type->wait(b, err);
-    m->compared = !rc;
+    m->target->compared = !rc;
     return rc;
 }
 
@@ -325,7 +319,7 @@ int live_session_meet(dsc_model *model, dsc_model *draft_model, const dsc_draft 
         return DSC_OK;
     int rc = s->meetings ? DSC_OK : meetings_new(s, err);
     live_meetings *m = s->meetings;
-    if (!rc && (!m->compared || m->drawn != (draft != NULL)))
+    if (!rc && (!s->compared || m->drawn != (draft != NULL)))
         rc = compare(m, draft, d, err);
     if (rc)
         return rc;

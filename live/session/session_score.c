@@ -79,6 +79,12 @@ int live_session_run(live_session *s, const live_batch *batch, bool from_target,
     return rc;
 }
 
+// How the device is to add up rows of logits: NULL, not.
+static const live_sampling *added_up(const live_session *s)
+{
+    return s->b->on_host || s->asked == LAW_NONE ? NULL : live_session_sampling(s, s->asked);
+}
+
 live_batch live_session_batch(const live_session *s)
 {
     return (live_batch){.sequences = 1,
@@ -88,7 +94,7 @@ live_batch live_session_batch(const live_session *s)
                         .mask = s->mask,
                         .words = s->words,
                         .output = s->output,
-                        .law = live_session_law(s),
+                        .law = added_up(s),
                         .feature = is_eagle(s) || is_medusa(s) ? s->feature : NULL};
 }
 
@@ -149,7 +155,7 @@ int live_session_keep_rows(live_session *s, const live_batch *batch, dsc_error *
     for (int64_t i = 0; i < s->places; i++)
         if (s->held[i] >= s->rows) // it was another one
             s->held[i] = -1;
-    live_meetings_forget(s->meetings);
+    s->compared = false;
     s->rows += batch->outputs;
     return DSC_OK;
 }

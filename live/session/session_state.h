@@ -76,6 +76,7 @@ struct live_session {
     int64_t most, words;
 
     live_meetings *meetings; // with another session's laws; NULL: none yet
+    bool compared;           // they are those of the draft and the rows that are there
 
     live_background *background;
     bool started;
@@ -104,8 +105,6 @@ static inline int64_t text_length(const live_session *s)
 
 // --- passes (session_score.c) --------------------------------------------------------------------
 
-extern const dsc_model_type live_session_type;
-
 // An empty batch of the session's lists.
 live_batch live_session_batch(const live_session *s);
 // The tokens of the text from `cached` on, the first `count` of them, into a batch.
@@ -131,8 +130,13 @@ static inline float *live_session_place(const live_session *s, int64_t row)
     return s->logit + (size_t)(row % s->places) * (size_t)s->w->config.vocab;
 }
 
-// How rows of logits are summed up by the device: NULL, not.
-const live_sampling *live_session_law(const live_session *s);
+// How tokens are drawn from a law of a row.
+static inline const live_sampling *live_session_sampling(const live_session *s, live_law_kind kind)
+{
+    static const live_sampling raw = {1, 0, 1};
+    return kind == LAW_RAW ? &raw : &s->sampling;
+}
+
 // A row of logits to the host, until another one is fetched or a pass is run.
 int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err);
 // The law that tokens after a node are drawn from, which holds until another pass is run.
@@ -140,14 +144,19 @@ int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **law,
                          const float **logits, dsc_error *err);
 // Forgets the draft.
 void live_session_drop(live_session *s);
+// Of dsc_model_type, each.
+int live_session_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err);
+int live_session_law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+int live_session_foresee(dsc_model *m, const int32_t *node, const double *u, size_t n,
+                         dsc_error *err);
+int live_session_untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 
 // --- meetings (session_meet.c) -------------------------------------------------------------------
 
 int live_session_meet(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
                       const int32_t *token, size_t count, dsc_meeting **meeting, double *draft_of,
                       double *target_of, dsc_error *err);
-// What was compared is another draft's, or of other rows.
-void live_meetings_forget(live_meetings *m); // NULL allowed
 void live_meetings_free(live_meetings *m, live_backend *b);
 
 #endif
