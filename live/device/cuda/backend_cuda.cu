@@ -1,200 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend: the device, its memory, and passes captured in graphs and replayed. The
-// operations are in the other files of this folder; cuda.cuh says how they work together.
+// The CUDA backend: memory, passes captured in graphs and replayed, the table of operations. These
+// are in the other files of this folder; cuda.cuh says how they work together.
 #include "live/device/cuda/cuda.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// --- failures ----------------------------------------------------------------------------------
-
-int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *err)
-{
-    size_t available = 0, total = 0;
-    if (e == cudaSuccess)
-        return DSC_OK;
-    cudaGetLastError(); // forgotten by CUDA, unless the device is beyond use
-    if (e != cudaErrorMemoryAllocation)
-        return dsc_fail(err, DSC_EABSENT, "%s: %s: %s", c->base.device, call,
-                        cudaGetErrorString(e));
-    cudaMemGetInfo(&available, &total);
-    return dsc_fail(err, DSC_ENOMEM, "%s: %s: out of memory: %zu of %zu bytes are free",
-                    c->base.device, call, available, total);
-}
-
-int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err)
-{
-    for (int64_t i = 0; i < batch->tokens * batch->sequences; i++)
-        if (batch->token[i] < 0 || batch->token[i] >= vocab)
-            return dsc_fail(err, DSC_EUSAGE, "token %d is not in the embedding of %lld",
-                            (int)batch->token[i], (long long)vocab);
-    for (int64_t i = 0; learned && i < batch->tokens; i++)
-        if (batch->position[i] < 0 || batch->position[i] >= learned)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "position %d is not among the %lld that the model has learned",
-                            (int)batch->position[i], (long long)learned);
-    return DSC_OK;
-}
-
-// --- launching ---------------------------------------------------------------------------------
-
-static int allow_shared(live_cuda *c, const char *name, const void *kernel, size_t bytes,
-                        dsc_error *err)
-{
-    int i = 0;
-    while (i < c->alloweds && c->allowed[i].kernel != kernel)
-        i++;
-    if (i < c->alloweds && bytes <= c->allowed[i].bytes)
-        return DSC_OK;
-    if (bytes > c->shared_bytes)
-        return dsc_fail(err, DSC_EABSENT,
-                        "%s: %s: %zu bytes of shared memory are needed; a block has %zu at most",
-                        c->base.device, name, bytes, c->shared_bytes);
-    const int failed = cuda_check(
-        c, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-        name, err);
-    if (failed || i == CUDA_SHARED_KERNELS) // one more than are remembered is allowed each time
-        return failed;
-    c->allowed[i] = {kernel, bytes};
-    c->alloweds = i < c->alloweds ? c->alloweds : i + 1;
-    return DSC_OK;
-}
-
-int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
-                      size_t shared_bytes, dsc_error *err)
-{
-    if (grid.x < 1 || grid.y < 1 || grid.z < 1 || grid.x > INT32_MAX || grid.y > UINT16_MAX ||
-        grid.z > UINT16_MAX)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "%s: %s: a grid of %lld x %lld x %lld blocks; CUDA launches at most "
-                        "2147483647 x 65535 x 65535",
-                        c->base.device, name, (long long)grid.x, (long long)grid.y,
-                        (long long)grid.z);
-    return shared_bytes > CUDA_SHARED ? allow_shared(c, name, kernel, shared_bytes, err) : DSC_OK;
-}
-
-// --- the device --------------------------------------------------------------------------------
-
-int cuda_use(const live_cuda *c, dsc_error *err)
-{
-    return cuda_check(c, cudaSetDevice(c->ordinal), "cudaSetDevice", err);
-}
-
-int cuda_use_idle(live_cuda *c, dsc_error *err)
-{
-    const int failed = cuda_use(c, err);
-    if (!failed && c->capturing) {
-        cudaGraph_t graph = NULL;
-        cudaStreamEndCapture(c->stream, &graph); // an error of the capture itself: of no interest
-        if (graph)
-            cudaGraphDestroy(graph);
-        cudaGetLastError();
-        c->current->ran = false; // what it needs must be found out again
-        c->current = NULL;
-        c->capturing = c->follows = false;
-        c->lost = true;
-    }
-    return failed;
-}
-
-static void forget_graph(live_cuda *c, cuda_graph *g)
-{
-    if (g->exec) {
-        cudaStreamSynchronize(c->stream); // it may be running
-        cudaGraphExecDestroy(g->exec);
-    }
-    if (c->current == g)
-        c->current = NULL;
-    memset(g, 0, sizeof *g);
-}
-
 // All graphs, because memory that any of them may refer to moves or goes.
 static void forget_graphs(live_cuda *c)
 {
     for (int i = 0; i < CUDA_GRAPHS; i++)
-        forget_graph(c, &c->graph[i]);
-}
-
-int cuda_device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err)
-{
-    char call[64];
-    snprintf(call, sizeof call, "cudaMalloc of %zu bytes", bytes);
-    const int failed = cuda_check(c, cudaMalloc(out, bytes ? bytes : 1), call, err);
-    if (failed)
-        *out = NULL;
-    return failed;
-}
-
-// Bytes of scratch memory at first. 128 rows of activations are of up to 65536 16-bit numbers, as
-// many products of a vocabulary of up to 196608 tokens; the rest is several times what 128 tokens
-// of an 8B model need.
-static const size_t first_scratch[CUDA_SCRATCHES] = {
-    (size_t)16 << 20, // CUDA_ACTIVATIONS
-    (size_t)96 << 20, // CUDA_PRODUCTS
-    (size_t)64 << 20, // CUDA_PARTIALS
-    (size_t)8 << 20,  // CUDA_SUMS
-    (size_t)64 << 10, // CUDA_ARRIVALS
-    (size_t)8 << 20,  // CUDA_LAWS
-    (size_t)8 << 20,  // CUDA_MEETING
-};
-
-static int grow_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, dsc_error *err)
-{
-    size_t more = 2 * c->scratch_bytes[use];
-    more = more > first_scratch[use] ? more : first_scratch[use];
-    more = more > bytes ? more : bytes;
-    for (int i = 0; i < CUDA_GRAPHS; i++)
-        if (c->graph[i].scratch >> use & 1)
-            forget_graph(c, &c->graph[i]);
-    cudaStreamSynchronize(c->stream);
-    cudaFree(c->scratch[use]);
-    c->scratch[use] = NULL;
-    c->scratch_bytes[use] = 0;
-    int failed = cuda_device_alloc(c, &c->scratch[use], more, err);
-    if (failed && more > bytes) { // memory is short: only what is needed
-        more = bytes;
-        failed = cuda_device_alloc(c, &c->scratch[use], more, err);
-    }
-    if (!failed)
-        c->scratch_bytes[use] = more;
-    return failed;
-}
-
-int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err)
-{
-    int failed = DSC_OK;
-    if (c->capturing)
-        c->current->scratch |= 1u << use;
-    if (bytes > c->scratch_bytes[use]) {
-        if (c->capturing) // the same pass has run before, so there is enough
-            return dsc_fail(err, DSC_ENOMEM, "%s: %zu bytes more wanted in a captured pass",
-                            c->base.device, bytes);
-        failed = grow_scratch(c, use, bytes, err);
-    }
-    *out = c->scratch[use];
-    return failed;
-}
-
-int cuda_counters(live_cuda *c, int64_t count, unsigned **out, dsc_error *err)
-{
-    const size_t before = c->scratch_bytes[CUDA_ARRIVALS];
-    void *room = NULL;
-    int failed = cuda_scratch(c, CUDA_ARRIVALS, (size_t)count * sizeof **out, &room, err);
-    if (!failed && c->scratch_bytes[CUDA_ARRIVALS] != before)
-        failed = cuda_clear(c, room, c->scratch_bytes[CUDA_ARRIVALS], err);
-    *out = (unsigned *)room;
-    return failed;
+        cuda_forget_graph(c, &c->graph[i]);
 }
 
 // --- memory ------------------------------------------------------------------------------------
-
-int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err)
-{
-    c->follows = false;
-    return bytes ? cuda_check(c, cudaMemsetAsync(p, 0, bytes, c->stream), "cudaMemsetAsync", err)
-                 : DSC_OK;
-}
 
 static int cuda_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
 {
@@ -420,7 +240,7 @@ static cuda_graph *new_graph(live_cuda *c, const void *owner, const live_batch *
     cuda_graph *g = c->graph;
     for (int i = 1; i < CUDA_GRAPHS; i++) // a free place, or the one used longest ago
         g = c->graph[i].used < g->used ? &c->graph[i] : g;
-    forget_graph(c, g);
+    cuda_forget_graph(c, g);
     g->used = c->passes;
     g->owner = owner;
     g->tokens = batch->tokens;

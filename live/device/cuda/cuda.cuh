@@ -148,6 +148,8 @@ int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *e
 int cuda_use(const live_cuda *c, dsc_error *err);
 // The same, outside a pass: a capture that was not ended (an operation failed) is thrown away.
 int cuda_use_idle(live_cuda *c, dsc_error *err);
+// Waits, if the graph may be running, and empties its place.
+void cuda_forget_graph(live_cuda *c, cuda_graph *g);
 // Every token is in an embedding of `vocab` rows, every position in one of `learned` (0: any).
 int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err);
 // Memory of the device, not cleared; when it is short the message says how much there is.
