@@ -446,13 +446,15 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
     return emulated_do(s, [=]() { memcpy(to, from, bytes); });
 }
 
-// Dynamic shared memory that a block may have, and that each kernel may have: 48 KB at first.
-static const size_t emulated_shared_most = 227 << 10, emulated_shared_first = 48 << 10;
+// Shared memory that a block may have, and that each kernel may have: 48 KB at first. Both limits
+// include static shared memory, which is not known here and taken to be 1 KB.
+static const size_t emulated_shared_most = 227 << 10, emulated_shared_first = 47 << 10;
+static const size_t emulated_shared_static = 1 << 10;
 static std::map<const void *, size_t> emulated_shared_of;
 enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 static inline cudaError_t cudaFuncSetAttribute(const void *kernel, int, int bytes)
 {
-    if (bytes < 0 || (size_t)bytes > emulated_shared_most)
+    if (bytes < 0 || (size_t)bytes + emulated_shared_static > emulated_shared_most)
         return cudaErrorInvalidValue;
     const std::lock_guard<std::mutex> turn(emulated::busy);
     emulated_shared_of[kernel] = (size_t)bytes;

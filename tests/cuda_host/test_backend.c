@@ -213,8 +213,7 @@ static void test_cublas_is_loaded_by_a_product(void **state)
     assert_int_equal(emulated_handles, before);
     emulated_no_blas = true;
     for (int again = 0; again < 2; again++) {
-        assert_int_equal(live_matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err),
-                         DSC_EABSENT);
+        assert_int_equal(live_matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err), DSC_EABSENT);
         assert_non_null(strstr(t.err.message, "cuBLAS cannot be loaded: libcublas.so.none"));
         assert_non_null(strstr(t.err.message, "LD_LIBRARY_PATH"));
         assert_non_null(strstr(t.err.message, "install cuBLAS of CUDA 13"));
@@ -238,8 +237,9 @@ static void test_cublas_is_loaded_by_a_product(void **state)
 
 static void test_a_launch_has_limits(void **state)
 {
-    // Without more ado; with; less again; all that a block has.
-    static const int counts[] = {100, 20000, 300, (227 << 10) / 4};
+    // Without more ado; 48 KB, to which static memory is added; more; less again; all that a block
+    // has but 1 KB for static memory.
+    static const int counts[] = {100, (48 << 10) / 4, 20000, 300, (226 << 10) / 4};
     static float out[2 * (227 << 8)];
     void *p;
     (void)state;
@@ -252,11 +252,17 @@ static void test_a_launch_has_limits(void **state)
         for (int k = 0; k < 2 * n; k++)
             assert_true(out[k] == (float)(n - 1 - k % n));
     }
-    assert_int_equal(emulated_reverse(t.b, p, (227 << 8) + 1, 2, &t.err), DSC_EABSENT);
-    assert_non_null(strstr(t.err.message, "232452 bytes of shared memory are needed; a block has "
-                                          "232448 at most"));
+    assert_int_equal(emulated_reverse(t.b, p, (226 << 8) + 1, 2, &t.err), DSC_EABSENT);
+    assert_non_null(strstr(t.err.message, "231428 bytes of shared memory are needed; a block has "
+                                          "231424 at most"));
     assert_int_equal(emulated_reverse(t.b, p, 1, ((int64_t)1 << 32) + 1, &t.err), DSC_EUSAGE);
     assert_non_null(strstr(t.err.message, "reverse: a grid of 4294967297 x 1 x 1 blocks"));
+    // CUDA keeps one limit for both: that of the first must hold after the second has set its own.
+    live_backend *other;
+    assert_ok(live_backend_open(&other, "cuda", 1, false, &t.err), t.err);
+    assert_ok(emulated_reverse(other, p, 15000, 2, &t.err), t.err);
+    other->type->close(other);
+    assert_ok(emulated_reverse(t.b, p, (226 << 10) / 4, 2, &t.err), t.err);
     t.b->type->free(t.b, p);
     close_bench(&t);
 }

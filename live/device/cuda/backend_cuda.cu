@@ -399,7 +399,7 @@ static int prepare(live_cuda *c, dsc_error *err)
         return failed;
     snprintf(c->base.device, sizeof c->base.device, "cuda:%d %.48s", c->ordinal, properties.name);
     c->processors = properties.multiProcessorCount;
-    c->shared_bytes = properties.sharedMemPerBlockOptin;
+    c->shared_bytes = properties.sharedMemPerBlockOptin - CUDA_SHARED_STATIC;
     if (properties.major < 8)
         return dsc_fail(err, DSC_EABSENT, "%s: compute capability %d.%d; at least 8.0 is needed",
                         c->base.device, properties.major, properties.minor);

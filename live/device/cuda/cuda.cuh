@@ -11,8 +11,8 @@
 // before that one has ended (programmatic dependent launch), which hides the latency of the launch.
 // Each kernel begins with cuda_wait_previous() and touches nothing before but weights and the lists
 // of the pass, which are there before its first kernel; so a kernel that has ended implies that
-// everything before it has (blocks without work may return early when others of the grid wait). What is not ours (cuBLAS, copies) and what
-// follows it is launched in the ordinary way.
+// everything before it has (blocks without work may return early when others of the grid wait).
+// What is not ours (cuBLAS, copies) and what follows it is launched in the ordinary way.
 #ifndef DSC_LIVE_CUDA_CUH
 #define DSC_LIVE_CUDA_CUH
 
@@ -37,11 +37,12 @@ enum {
     CUDA_GRAPHS = 256,        // kept at most: a new one takes the place of the one used longest ago
     CUDA_LISTS = 64 << 10,    // bytes of a pass's lists that there is room for at first
     CUDA_STAGES = 4,          // uploads of lists that may be under way
-    CUDA_INVARIANT_ROWS = 128, // of every product of an invariant backend
-    CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS: what it recommends for compute capability 9.0
-    CUDA_PREFETCH = 16 << 20,  // bytes of weights; more push each other out of the L2 cache
-    CUDA_SHARED = 48 << 10,    // bytes of shared memory that a launch may ask for without more ado
-    CUDA_SHARED_KERNELS = 64,  // kernels that have asked for more and are remembered
+    CUDA_INVARIANT_ROWS = 128,    // of every product of an invariant backend
+    CUDA_WORKSPACE = 32 << 20,    // bytes for cuBLAS: what it recommends for compute capability 9.0
+    CUDA_PREFETCH = 16 << 20,     // bytes of weights; more push each other out of the L2 cache
+    CUDA_SHARED_STATIC = 1 << 10, // bytes, at most, of kernels that have dynamic shared memory too
+    CUDA_SHARED = (48 << 10) - CUDA_SHARED_STATIC, // bytes of it that need no allowance
+    CUDA_SHARED_KERNELS = 64, // kernels that have been allowed more and are remembered
 };
 
 // The law of a pass (live_sampling).
@@ -103,17 +104,11 @@ typedef struct cuda_stage {
     cudaEvent_t copied;
 } cuda_stage;
 
-// A kernel that has been allowed more than CUDA_SHARED bytes of dynamic shared memory.
-typedef struct cuda_allowance {
-    const void *kernel;
-    size_t bytes;
-} cuda_allowance;
-
 typedef struct live_cuda {
     live_backend base;
     int ordinal;
     int processors;      // streaming multiprocessors
-    size_t shared_bytes; // of shared memory, at most, of a block
+    size_t shared_bytes; // of dynamic shared memory, at most, of a block
     bool overlap;        // programmatic dependent launch
     bool follows;        // the last work of the stream is a kernel of ours
     cudaStream_t stream;
@@ -132,8 +127,8 @@ typedef struct live_cuda {
     void *scratch[CUDA_SCRATCHES];
     size_t scratch_bytes[CUDA_SCRATCHES];
     cuda_graph graph[CUDA_GRAPHS];
-    uint64_t passes; // begun
-    cuda_allowance allowed[CUDA_SHARED_KERNELS];
+    uint64_t passes;                          // begun
+    const void *allowed[CUDA_SHARED_KERNELS]; // kernels that may have shared_bytes
     int alloweds;
 } live_cuda;
 

@@ -37,26 +37,26 @@ int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, d
 
 // --- launching ---------------------------------------------------------------------------------
 
+// CUDA keeps one limit of a kernel for all backends on a device, so each of them sets the same:
+// what a launch needs would be less than another backend has set and reckons with.
 static int allow_shared(live_cuda *c, const char *name, const void *kernel, size_t bytes,
                         dsc_error *err)
 {
-    int i = 0;
-    while (i < c->alloweds && c->allowed[i].kernel != kernel)
-        i++;
-    if (i < c->alloweds && bytes <= c->allowed[i].bytes)
-        return DSC_OK;
     if (bytes > c->shared_bytes)
         return dsc_fail(err, DSC_EABSENT,
                         "%s: %s: %zu bytes of shared memory are needed; a block has %zu at most",
                         c->base.device, name, bytes, c->shared_bytes);
-    const int failed = cuda_check(
-        c, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-        name, err);
-    if (failed || i == CUDA_SHARED_KERNELS) // one more than are remembered is allowed each time
-        return failed;
-    c->allowed[i] = {kernel, bytes};
-    c->alloweds = i < c->alloweds ? c->alloweds : i + 1;
-    return DSC_OK;
+    for (int i = 0; i < c->alloweds; i++)
+        if (c->allowed[i] == kernel)
+            return DSC_OK;
+    const int failed =
+        cuda_check(c,
+                   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        (int)c->shared_bytes),
+                   name, err);
+    if (!failed && c->alloweds < CUDA_SHARED_KERNELS) // others are allowed it each time
+        c->allowed[c->alloweds++] = kernel;
+    return failed;
 }
 
 int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
