@@ -188,7 +188,8 @@ static __global__ void __launch_bounds__(SKINNY_WARPS *CUDA_LANES, skinny_beside
     const int64_t step = (int64_t)gridDim.x * SKINNY_WARPS;
     const int64_t pairs = (j.n + 1) / 2;
     const int vectors = (int)(j.k / skinny_each<T>), padded = (int)skinny_padded<T>(j.k);
-    int64_t p = (int64_t)blockIdx.x * SKINNY_WARPS + threadIdx.x / CUDA_LANES, first, second;
+    // Neighbours are in different blocks: all blocks have some where pairs are few, or the last.
+    int64_t p = (int64_t)(threadIdx.x / CUDA_LANES) * gridDim.x + blockIdx.x, first, second;
     if (p < pairs) {
         skinny_pair(j, p, first, second);
         for (int64_t at = lane * 128; at < j.prefetch; at += CUDA_LANES * 128) {
@@ -229,9 +230,10 @@ static int skinny_rows(live_cuda *c, const weights_job *job, bool *done, dsc_err
     *done = true;
     // As many blocks as run at once, two of 16 warps where their registers and memory allow it.
     const int64_t beside = 2 * bytes + 2048 <= c->shared_bytes ? skinny_beside<T>(j.rows) : 1;
-    const int64_t wanted = cuda_blocks((j.n + 1) / 2, SKINNY_WARPS);
-    const int64_t blocks = wanted < beside * c->processors ? wanted : beside * c->processors;
-    const int64_t warps = blocks * SKINNY_WARPS, row = j.k * (int64_t)sizeof(T);
+    const int64_t pairs = (j.n + 1) / 2;
+    const int64_t blocks = pairs < beside * c->processors ? pairs : beside * c->processors;
+    const int64_t places = blocks * SKINNY_WARPS, row = j.k * (int64_t)sizeof(T);
+    const int64_t warps = pairs < places ? pairs : places; // that have a pair
     const int64_t fair = c->base.prefetch_bytes / (warps * SKINNY_PAIR);
     j.prefetch = fair < row ? fair : row;
     return cuda_launch_shared(c, "product", kernels[j.rows - 1], blocks, SKINNY_WARPS * CUDA_LANES,
