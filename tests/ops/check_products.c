@@ -181,11 +181,13 @@ void check_products(check *c)
 {
     // Around the steps from one kernel to the next, and within tiles of 8, 16, 32 and 64 rows.
     const int64_t rows[] = {1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 47, 64, 65, 130};
-    // Rows of weights around tiles and columns around vectors, chunks and splits of k; the last
-    // ones for a device or a full run.
-    const int64_t shapes[][2] = {{1, 1},     {6, 7},      {34, 40},    {35, 64},     {67, 250},
-                                 {258, 136}, {100, 2056}, {1026, 192}, {1024, 1024}, {4096, 4096}};
-    enum { ROWS = sizeof rows / sizeof *rows, SHAPES = 10 };
+    // Rows of weights around tiles and columns around vectors, chunks and splits of k; 3 rows of
+    // 8192 16-bit numbers are the 48 KB of shared memory that a kernel has without asking. The last
+    // ones are for a device or a full run.
+    const int64_t shapes[][2] = {{1, 1},      {6, 7},       {34, 40},    {35, 64},
+                                 {67, 250},   {258, 136},   {100, 2056}, {10, 8192},
+                                 {1026, 192}, {1024, 1024}, {4096, 4096}};
+    enum { ROWS = sizeof rows / sizeof *rows, SHAPES = sizeof shapes / sizeof *shapes };
     for (int d = 0; d < DTYPES; d++)
         for (int s = 0; s < (c->quick ? SHAPES - 3 : SHAPES); s++)
             for (int r = 0; r < ROWS; r++) {
