@@ -213,7 +213,9 @@ static __device__ __forceinline__ void tensor_sums(const tensor_job &t, float (&
     for (int i = 0; i < RING; i++, next += i % pieces ? 4 : TENSOR_VECTORS - 4 * (pieces - 1))
         if (i / pieces < chunks)
             tensor_read(w[i], row, next < last ? next : last);
-    for (int to = (half * 4 + lane % 4) * 128; to < t.j.prefetch; to += 1024)
+    const int left = (last + 1 - first * TENSOR_VECTORS) * (int)sizeof(uint4); // bytes of a row
+    const int ahead = t.j.prefetch < left ? (int)t.j.prefetch : left;
+    for (int to = (half * 4 + lane % 4) * 128; to < ahead; to += 1024)
         for (int r = 0; r < 4; r++) // the lanes of a row share it
             weights_prefetch((const char *)(row[r] + first * TENSOR_VECTORS) + to);
     cuda_wait_previous();
