@@ -40,10 +40,9 @@ function assume() {
     host_us = given(host_us, 8)             # launch of the graph, wait for its end
     skinny_rows = given(skinny_rows, 4)     # activation rows up to which the GEMV kernel serves
     tile_rows = given(tile_rows, 64)        # and up to which the tensor-core kernel does
-    skinny_warps = given(skinny_warps, 16)  # of a block of it, each with two weight rows at a time
     tile_block = given(tile_block, 128)     # weight rows of a block of the tensor-core kernel
     processors = given(processors, 132)     # of the device
-    queries = given(queries, 16)            # queries of a block of attention
+    queries = given(queries, 8)             # queries of a block of attention
     places = given(places, 128)             # places of a split of attention
     model = model == "" ? "Llama 3 8B" : model # of the tables by kernel
     context = given(context, 512)           # of the tables by kernel and of the ratios
@@ -129,7 +128,7 @@ function product(name, times, rows, n, k, stored,    weights, blocks, splits, fr
     weights = 2 * n * k
     weights_bytes += times * weights
     if (rows <= skinny_rows) {
-        blocks = least(ceiling(n / 2 / skinny_warps), processors * (rows == 1 ? 2 : 1))
+        blocks = least(ceiling(n / 2), processors * (rows == 1 ? 2 : 1))
         from_l2 = weights + blocks * rows * k * stored
         kernel(name ", GEMV", times, weights, spill(4 * rows * n), from_l2, 2 * rows * n * k, \
                cores * issue * rows / (1.5 * rows + 1), 2)
