@@ -47,6 +47,7 @@ static void close_cpu(live_backend *b)
     cpu_backend *c = cpu_of(b);
     live_cpu_free(b, c->angles.data);
     live_cpu_free(b, c->work.data);
+    live_cpu_leave_page(c);
     free(c);
 }
 

@@ -22,7 +22,8 @@ typedef struct cpu_backend {
     cpu_scratch angles;
     const float *angles_of; // NULL: none yet
     int64_t angles_pairs;
-    cpu_scratch work; // of one operation
+    cpu_scratch work;      // of one operation
+    struct cpu_page *page; // where the next block of some 100 KB goes, or NULL (cpu_memory.c)
 } cpu_backend;
 
 // From this many rows on a product goes to OpenBLAS, unless the backend is invariant: there it has
@@ -50,6 +51,7 @@ int live_cpu_scratch(cpu_scratch *s, size_t bytes, dsc_error *err);
 // cpu_memory.c
 int live_cpu_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err);
 void live_cpu_free(live_backend *b, void *p);
+void live_cpu_leave_page(cpu_backend *c); // when the backend is closed; blocks remain
 int live_cpu_copy(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err);
 int live_cpu_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
                   uint64_t stream, double limit, dsc_error *err);

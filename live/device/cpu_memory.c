@@ -10,21 +10,32 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGN = 64, HUGE_PAGE = 2 << 20, FEW = 1 << 20 };
+enum {
+    ALIGN = 64,
+    HUGE_PAGE = 2 << 20,
+    FEW = 1 << 20,     // bytes from which a block has a mapping of its own
+    SHARED = 16 << 10, // bytes from which a smaller block is in a page that blocks share
+};
 
-// In front of every block.
+// A mapping that begins at a huge page's boundary. The first block has its head in it.
+typedef struct cpu_page {
+    void *start;   // of the mapping
+    size_t mapped; // bytes
+    size_t used;   // bytes, of HUGE_PAGE where blocks share it
+    int holders;   // blocks in it, and the backend that puts more there
+} cpu_page;
+
+// This is in front of every block.
 typedef union head {
-    struct {
-        void *start;
-        size_t mapped; // bytes to unmap, 0: to free
-    };
+    cpu_page *page; // NULL: the block is from the heap
     char room[ALIGN];
 } head;
 
-// A mapping on a huge page's boundary: weights are read from one end to the other, and with small
-// pages every 4 KiB costs a look-up and a new start of the processor's prefetching. It comes zeroed
-// and takes memory when it is written to.
-static head *map_large(size_t bytes)
+_Static_assert(sizeof(cpu_page) <= ALIGN, "a block in a page would not be aligned");
+
+// Weights are read from one end to the other, and with small pages every 4 KiB costs a look-up and
+// a new start of the processor's prefetching. The memory is zero and is taken when it is written.
+static cpu_page *map_page(size_t bytes)
 {
     // Whole huge pages, or a matrix of 1 or 3 MB would have its end, or all of it, in small ones.
     bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
@@ -33,27 +44,64 @@ static head *map_large(size_t bytes)
     if (start == MAP_FAILED)
         return NULL;
     uintptr_t aligned = ((uintptr_t)start + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    head *h = (head *)(start + (aligned - (uintptr_t)start));
-    madvise(h, bytes, MADV_HUGEPAGE); // advice: not to be had is no error
-    h->start = start;
-    h->mapped = mapped;
+    cpu_page *page = (cpu_page *)(start + (aligned - (uintptr_t)start));
+    madvise(page, bytes, MADV_HUGEPAGE); // advice: not to be had is no error
+    *page = (cpu_page){start, mapped, ALIGN, 1};
+    return page;
+}
+
+static void release(cpu_page *page)
+{
+    if (page && !--page->holders)
+        munmap(page->start, page->mapped);
+}
+
+static head *put_in(cpu_page *page, size_t bytes)
+{
+    head *h = (head *)((char *)page + page->used);
+    page->used += bytes;
+    h->page = page;
     return h;
+}
+
+// A block of its own mapping.
+static head *map_block(size_t bytes)
+{
+    cpu_page *page = map_page(bytes + ALIGN);
+    return page ? put_in(page, bytes) : NULL;
+}
+
+// A block beside others: a matrix of some 100 KB, or the keys of a layer, is read like a large one.
+// The memory of a page is not used again before all of its blocks have been freed.
+static head *share_page(cpu_backend *c, size_t bytes)
+{
+    if (!c->page || HUGE_PAGE - c->page->used < bytes) {
+        cpu_page *page = map_page(HUGE_PAGE);
+        if (!page)
+            return NULL;
+        release(c->page);
+        c->page = page;
+    }
+    c->page->holders++;
+    return put_in(c->page, bytes);
+}
+
+static head *block_of(live_backend *b, size_t bytes)
+{
+    if (bytes >= FEW)
+        return map_block(bytes);
+    if (b && bytes >= SHARED)
+        return share_page(cpu_of(b), bytes);
+    head *h = aligned_alloc(ALIGN, bytes);
+    return h ? memset(h, 0, bytes) : NULL;
 }
 
 int live_cpu_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
 {
-    (void)b;
     head *h = NULL;
     *out = NULL;
-    if (bytes < SIZE_MAX / 2) {
-        size_t with_head = (bytes + sizeof *h + ALIGN - 1) / ALIGN * ALIGN;
-        if (with_head >= FEW)
-            h = map_large(with_head);
-        else if ((h = aligned_alloc(ALIGN, with_head))) {
-            memset(h, 0, with_head);
-            h->start = h;
-        }
-    }
+    if (bytes < SIZE_MAX / 2)
+        h = block_of(b, (bytes + sizeof *h + ALIGN - 1) / ALIGN * ALIGN);
     if (!h)
         return dsc_fail(err, DSC_ENOMEM, "out of memory: %zu bytes on the CPU", bytes);
     *out = h + 1;
@@ -66,10 +114,16 @@ void live_cpu_free(live_backend *b, void *p)
     if (!p)
         return;
     head *h = (head *)p - 1;
-    if (h->mapped)
-        munmap(h->start, h->mapped);
+    if (h->page)
+        release(h->page);
     else
-        free(h->start);
+        free(h);
+}
+
+void live_cpu_leave_page(cpu_backend *c)
+{
+    release(c->page);
+    c->page = NULL;
 }
 
 int live_cpu_copy(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err)
