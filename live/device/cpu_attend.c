@@ -94,7 +94,7 @@ enum {
     ATTEND_TOKENS = 8, // that go through the cache together
     // Slots that a head goes through before the next: a row of the cache holds all heads, and is
     // read as it lies in memory. So many bytes of rows, within bounds.
-    ATTEND_BYTES = 1 << 16,
+    ATTEND_BYTES = 1 << 14,
     ATTEND_SLOTS_LEAST = 16,
     ATTEND_SLOTS_MOST = 64,
 };
@@ -127,11 +127,12 @@ static float *rows_of(const group *g, int64_t head, int64_t t)
     return g->rows + (head * g->tokens + t) * g->queries * g->a->head;
 }
 
-// How far behind a head's keys or values those are that come next: of the next head, or of the
-// first one in the next slots.
-static int64_t ahead(const group *g, int64_t head)
+// The slots that come next, while this head goes through the present ones: its share of the rows,
+// for the heads take turns and memory is fastest from one end to the other.
+static live_ahead ahead(const group *g, const float *next, int64_t head)
 {
-    return head + 1 < g->heads ? g->a->head : g->slots * g->stride - head * g->a->head;
+    const int64_t row = g->slots * head / g->heads;
+    return (live_ahead){next + row * g->stride, g->heads * g->a->head, g->stride};
 }
 
 static int64_t first_seen(const live_batch *batch, const live_attention *a, int64_t token)
@@ -151,7 +152,9 @@ static bool seen(const live_batch *batch, int64_t token, int64_t slot)
 static void score(const group *g)
 {
     const int64_t width = g->a->head, slots = g->c->batch->used - g->first;
-    for (int64_t s = 0; s < slots; s += g->slots)
+    for (int64_t s = 0; s < slots; s += g->slots) {
+        const float *next = slots - s > g->slots ? g->keys + (g->first + s + g->slots) * g->stride
+                                                 : g->values + g->first * g->stride;
         for (int64_t head = 0; head < g->heads; head++) {
             live_products p = {.out = scores_of(g, head, 0) + s,
                                .out_stride = g->room,
@@ -161,9 +164,10 @@ static void score(const group *g)
                                .packed = g->packed + head * g->part,
                                .tokens = g->tokens * g->queries,
                                .cols = width,
-                               .ahead = ahead(g, head)};
+                               .ahead = ahead(g, next, head)};
             g->c->kernel->products(&p, DSC_F32);
         }
+    }
 }
 
 // Makes the scores of what token t sees probabilities: those of the prefix where they are, behind
@@ -199,7 +203,7 @@ static void add_values(const group *g, int64_t head, int64_t t, int64_t tokens, 
                       .value_stride = g->stride,
                       .count = count,
                       .width = g->a->head,
-                      .ahead = ahead(g, head)};
+                      .ahead = ahead(g, g->values + (slot + count) * g->stride, head)};
     g->c->kernel->mix(&m);
 }
 

@@ -15,6 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Memory that is needed next and is fetched meanwhile, in the order in which it lies: rows of
+// `width` floats, `stride` apart. `next` may be NULL.
+typedef struct live_ahead {
+    const float *next;
+    int64_t width, stride;
+} live_ahead;
+
 // out[token * out_stride + row] = weights[row] . token, for all of rows x tokens; strides in
 // numbers.
 typedef struct live_products {
@@ -24,9 +31,7 @@ typedef struct live_products {
     int64_t weight_stride, rows;
     const float *packed; // [tokens][cols] as `pack` leaves it
     int64_t tokens, cols;
-    // The weights needed next begin so many numbers after these and are fetched meanwhile. 0: the
-    // rows that follow these.
-    int64_t ahead;
+    live_ahead ahead; // without `next`: the rows that follow these
 } live_products;
 
 // sum[query * sum_stride + d] += sum over i of weight[query * weight_stride + i] * value[i][d], i
@@ -38,7 +43,7 @@ typedef struct live_mixture {
     int64_t weight_stride, queries;
     const float *value;
     int64_t value_stride, count, width;
-    int64_t ahead; // what comes next begins so many numbers behind the values
+    live_ahead ahead;
 } live_mixture;
 
 typedef struct live_cpu_kernel {

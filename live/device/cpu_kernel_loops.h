@@ -181,6 +181,7 @@ typedef struct part {
     const char *next; // the line to fetch next: lines come in the order of memory
     const char *end;  // of the row that `next` is in
     int64_t gap;      // bytes from there to the row after it
+    int64_t apart;    // bytes between these rows
     int64_t every;    // a line is fetched for so many lines that are used
     int64_t cols;
     float *kept; // sums so far, [rows][tokens][LANES]
@@ -238,7 +239,7 @@ INLINE void fetch_lines(part *p, const int lines)
     next += 64 * lines;
     if (p->gap && next >= p->end) {
         next += p->gap;
-        p->end += p->row_bytes;
+        p->end += p->apart;
     }
     p->next = next;
 }
@@ -371,16 +372,21 @@ INLINE void set_ahead(part *now, const live_products *p, int64_t together, dsc_d
 {
     const int64_t size = dtype == DSC_F32 ? 4 : 2, few = dtype == DSC_F32 ? 3 : 1;
     const int64_t bytes = together * (int64_t)now->row_bytes;
-    int64_t ahead = p->ahead * size;
-    now->near = ahead;
-    if (!ahead) {
+    int64_t ahead = 0, width = p->cols * size;
+    now->next = (const char *)p->ahead.next;
+    now->apart = (int64_t)now->row_bytes;
+    if (now->next) {
+        now->near = false;
+        now->apart = p->ahead.stride * (int64_t)sizeof(float);
+        width = p->ahead.width * (int64_t)sizeof(float);
+    } else {
         while (ahead < AHEAD && bytes)
             ahead += bytes;
         now->near = p->tokens <= few && ahead <= 2 * AHEAD;
+        now->next = (const char *)p->weights + ahead;
     }
-    now->next = (const char *)p->weights + ahead;
-    now->end = now->next + p->cols * size;
-    now->gap = (p->weight_stride - p->cols) * size;
+    now->end = now->next + width;
+    now->gap = now->apart - width;
 }
 
 INLINE void products_of(const live_products *p, dsc_dtype dtype)
@@ -432,7 +438,16 @@ INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int 
     float *out = m->sum + query * m->sum_stride + d;
     const int64_t stride = m->weight_stride;
     const float *weight = m->weight + query * stride, *value = m->value + d;
-    const int64_t ahead = query ? 0 : m->ahead;
+    // Of the first queries, each part of the width fetches its share.
+    const char *next = query ? NULL : (const char *)m->ahead.next;
+    const int64_t row = m->ahead.width * (int64_t)sizeof *out;
+    const int64_t apart = m->ahead.stride * (int64_t)sizeof *out;
+    const char *end = next ? next + row : NULL;
+    if (next && d) {
+        const int64_t done = d * m->count * (int64_t)sizeof *out;
+        next += done / row * apart + done % row;
+        end += done / row * apart;
+    }
     load_some(sum[0], out, vecs);
     if (queries > 1)
         load_some(sum[1], out + m->sum_stride, vecs);
@@ -441,13 +456,17 @@ INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int 
     if (queries > 3)
         load_some(sum[3], out + 3 * m->sum_stride, vecs);
     for (int64_t i = 0; i < m->count; i++, value += m->value_stride) {
-        if (ahead) {
-            const char *next = (const char *)(value + ahead);
-            fetch(next);
+        if (next) {
+            fetch_far(next);
             if (vecs * LANES > 16)
-                fetch(next + 64);
+                fetch_far(next + 64);
             if (vecs * LANES > 32)
-                fetch(next + 128), fetch(next + 192);
+                fetch_far(next + 128), fetch_far(next + 192);
+            next += vecs * LANES * sizeof *out;
+            if (next >= end) {
+                next += apart - row;
+                end += apart;
+            }
         }
         load_some(x, value, vecs);
         add_products(sum[0], all(weight[i]), x, vecs);

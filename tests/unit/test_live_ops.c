@@ -478,7 +478,7 @@ static void check_kernels_agree(int64_t cols)
     float *packed = poison((int64_t)live_packed_size(TOKENS, cols));
     for (int d = 0; d < 3; d++) {
         live_matrix w = matrix(ROWS, cols, dtypes[d], 1);
-        live_products p = {got, ROWS, w.data, cols, ROWS, packed, TOKENS, cols, 0};
+        live_products p = {got, ROWS, w.data, cols, ROWS, packed, TOKENS, cols, {0}};
         kernel->pack(packed, in, cols, TOKENS, cols, dtypes[d]);
         kernel->products(&p, dtypes[d]);
         p.out = want;
