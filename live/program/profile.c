@@ -66,7 +66,9 @@ static bool is_head(const live_config *c)
 // Of the matrices as they are on the device.
 static dsc_dtype stored(const live_weights *w)
 {
-    return w->layer ? w->layer[0].qkv.dtype : w->medusa ? w->medusa[0].out.dtype : w->config.dtype;
+    return w->config.layers         ? w->layer[0].qkv.dtype
+           : w->config.medusa_heads ? w->medusa[0].out.dtype
+                                    : w->config.dtype;
 }
 
 // --- what a pass comes to ------------------------------------------------------------------------
@@ -76,20 +78,22 @@ static double cells_of(const live_matrix *m)
     return (double)m->rows * (double)m->cols;
 }
 
-// Numbers that every token is multiplied by, and their bytes.
+// Numbers that every token is multiplied by, and their bytes: the layers and the output matrix,
+// once whether or not it is tied to the embedding. Rows of the embedding itself are negligible.
 static double matrix_cells(const bench *n, double *bytes)
 {
     const live_weights *w = n->w;
     const live_matrix *head = w->config.family == LIVE_EAGLE ? &n->target->head : &w->head;
-    double cells = cells_of(&w->join), last = w->medusa ? 0 : cells_of(head);
+    const bool medusa = w->config.family == LIVE_MEDUSA; // its heads have the output matrices
+    double cells = cells_of(&w->join), last = medusa ? 0 : cells_of(head);
     for (int64_t i = 0; i < w->config.layers; i++) {
         const live_layer *l = &w->layer[i];
         cells += cells_of(&l->qkv) + cells_of(&l->out) + cells_of(&l->up) + cells_of(&l->down);
     }
-    for (int64_t h = 0; w->medusa && h < w->config.medusa_heads; h++)
+    for (int64_t h = 0; h < w->config.medusa_heads; h++)
         cells += cells_of(&w->medusa[h].linear) + cells_of(&w->medusa[h].out);
-    *bytes = cells * (double)dsc_dtype_bytes(stored(w)) +
-             last * (double)(w->medusa ? 0 : dsc_dtype_bytes(head->dtype));
+    *bytes =
+        cells * (double)dsc_dtype_bytes(stored(w)) + last * (double)dsc_dtype_bytes(head->dtype);
     return cells + last;
 }
 

@@ -63,8 +63,51 @@ static void what_is_complete_is_kept(void **state)
     b->type->close(b);
 }
 
+// Bytes that a pass over one token without context reads, by the bound that the share is made of.
+static double bytes_of_pass(const live_config *c, live_backend *b)
+{
+    static const int64_t one[] = {1}, none[] = {0};
+    live_weights *w;
+    dsc_table t = {0};
+    dsc_error err = {0};
+    double read_gb_s;
+    assert_ok(live_weights_random(&w, c, DSC_F32, 1, b, &err), err);
+    const live_profile_options o = {.target = w, .grid = {one, none, one, 1, 1, 1}, .repeats = 1};
+    assert_ok(live_profile(&t, &o, &err), err);
+    const char *measured = dsc_table_get_comment(&t, "target_measured");
+    assert_int_equal(sscanf(measured, "cpu: reads %lf GB/s", &read_gb_s), 1);
+    const double bound_s = dsc_table_real(&t, 0, 3) * dsc_table_real(&t, 0, 6);
+    dsc_table_fini(&t);
+    live_weights_free(w);
+    return bound_s * read_gb_s * 1e9;
+}
+
+// The layers, the output matrix once, and the key and value of the token itself; the comment has
+// four digits of the rate.
+static void the_output_matrix_is_read_once(void **state)
+{
+    live_config c = {0};
+    live_backend *b;
+    dsc_error err = {0};
+    char path[4096];
+    (void)state;
+    assert_ok(live_config_of_shape(
+                  &c, source_path("live/demo/draft/config.json", path, sizeof path), &err),
+              err);
+    assert_ok(live_backend_open(&b, "cpu", 1, false, &err), err);
+    const int64_t kv = c.kv_heads * c.head, q = c.heads * c.head;
+    const int64_t layer = c.hidden * (q + 2 * kv) + q * c.hidden + 3 * c.hidden * c.feed_forward;
+    const double numbers = (double)(c.layers * (layer + 2 * kv) + c.vocab * c.hidden);
+    for (int tied = 0; tied < 2; tied++) {
+        c.tied = tied;
+        assert_close(bytes_of_pass(&c, b), 4 * numbers, 4 * numbers * 1e-3);
+    }
+    b->type->close(b);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_complete_is_kept)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_complete_is_kept),
+                                       cmocka_unit_test(the_output_matrix_is_read_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
