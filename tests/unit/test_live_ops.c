@@ -115,6 +115,71 @@ static void test_memory(void **state)
     assert_true(free_bytes > 0 && total_bytes >= free_bytes);
 }
 
+enum { HUGE_PAGE = 2 << 20 };
+
+// The end of the mapping that p lies in; 0 where the kernel was not advised to use huge pages there
+// or does not say.
+static uintptr_t advised_end(const void *p)
+{
+    char line[512];
+    unsigned long from = 0, to = 0, a, b;
+    uintptr_t end = 0;
+    FILE *f = fopen("/proc/self/smaps", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%lx-%lx ", &a, &b) == 2)
+            from = a, to = b;
+        if (from <= (uintptr_t)p && (uintptr_t)p < to && !strncmp(line, "VmFlags:", 8) &&
+            strstr(line, " hg"))
+            end = to;
+    }
+    if (f)
+        fclose(f);
+    return end;
+}
+
+// Whole huge pages are advised, for large blocks and for those that share one; a shared page stays
+// until its last block is freed, in any order and after its backend too.
+static void test_huge_pages(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1 << 20, 1100000, 3 << 20, (4 << 20) - 64};
+    enum { BLOCKS = 7, BLOCK = 600000 };
+    dsc_error err;
+    unsigned char *block[BLOCKS];
+    void *p;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_ok(backend->type->alloc(backend, &p, sizes[i], &err), err);
+        memset(p, 1, sizes[i]);
+        const uintptr_t end = advised_end(p);
+        if (end) { // else the kernel has none
+            assert_int_equal(end % HUGE_PAGE, 0);
+            assert_true(end >= (uintptr_t)p + sizes[i]);
+        }
+        drop(p);
+    }
+    live_backend *other;
+    assert_ok(live_backend_cpu(&other, 1, false, &err), err);
+    for (int i = 0; i < BLOCKS; i++) {
+        assert_ok(other->type->alloc(other, (void **)&block[i], BLOCK, &err), err);
+        assert_int_equal((uintptr_t)block[i] % 64, 0);
+        // Three go into a page, next to each other.
+        assert_int_equal((uintptr_t)block[i] / HUGE_PAGE,
+                         ((uintptr_t)block[i] + BLOCK - 1) / HUGE_PAGE);
+        assert_int_equal((uintptr_t)block[i] / HUGE_PAGE == (uintptr_t)block[i / 3 * 3] / HUGE_PAGE,
+                         1);
+        for (int j = 0; j < BLOCK; j++)
+            assert_int_equal(block[i][j], 0);
+        memset(block[i], i + 1, BLOCK);
+    }
+    other->type->free(other, block[1]), other->type->free(other, block[6]);
+    other->type->free(other, block[0]);
+    other->type->close(other);
+    for (int i = 2; i < 6; i++) {
+        assert_int_equal(block[i][0] == i + 1 && block[i][BLOCK - 1] == i + 1, 1);
+        live_cpu_free(NULL, block[i]);
+    }
+}
+
 // --- products ------------------------------------------------------------------------------------
 
 // Each of `cols` additions may be wrong by 2^-24 of the sum so far, in either direction: that adds
@@ -536,12 +601,13 @@ static void test_probe(void **state)
 int main(void)
 {
     static const struct CMUnitTest each[] = {
-        cmocka_unit_test(test_half),         cmocka_unit_test(test_fill),
-        cmocka_unit_test(test_memory),       cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_matmul_bits),  cmocka_unit_test(test_norm),
-        cmocka_unit_test(test_activate),     cmocka_unit_test(test_select),
-        cmocka_unit_test(test_summarize),    cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_exponentials), cmocka_unit_test(test_kernels_agree),
+        cmocka_unit_test(test_half),          cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_huge_pages),
+        cmocka_unit_test(test_matmul),        cmocka_unit_test(test_matmul_bits),
+        cmocka_unit_test(test_norm),          cmocka_unit_test(test_activate),
+        cmocka_unit_test(test_select),        cmocka_unit_test(test_summarize),
+        cmocka_unit_test(test_lists),         cmocka_unit_test(test_exponentials),
+        cmocka_unit_test(test_kernels_agree),
     };
     static const struct CMUnitTest once[] = {
         cmocka_unit_test(test_open),
