@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the sources of cli/theory/theory_rows.h are made of. Internal to theory_rows.c,
-// theory_families.c, theory_files.c and theory_trace.c.
+// theory_pair.c, theory_families.c, theory_files.c and theory_trace.c.
 #ifndef DSC_CLI_THEORY_SOURCE_H
 #define DSC_CLI_THEORY_SOURCE_H
 

@@ -89,8 +89,7 @@ static int parse_header(dsc_safetensors *s, dsc_error *err)
         return dsc_fail(err, DSC_EINPUT, "%s: the header is not a JSON object (byte 8)", s->path);
     json_error_t e;
     const char *text = (const char *)s->map + 8;
-    s->header =
-        dsc_json_quick(text, (size_t)length, QUICK_VALUES); // one of ours takes 0.1 ms less
+    s->header = dsc_json_quick(text, (size_t)length, QUICK_VALUES); // one of ours takes 0.1 ms less
     if (!s->header)
         s->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &e);
     if (!s->header)
