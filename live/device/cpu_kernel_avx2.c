@@ -150,7 +150,7 @@ static bool supported(void)
 }
 
 const live_cpu_kernel live_cpu_kernel_avx2 = {
-    "avx2", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total};
+    "avx2", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total, 1};
 
 #else
 typedef int live_no_avx2; // a file must not be empty

@@ -147,7 +147,7 @@ static bool supported(void)
 }
 
 const live_cpu_kernel live_cpu_kernel_avx512 = {
-    "avx512", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total};
+    "avx512", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total, 3};
 
 #else
 typedef int live_no_avx512; // a file must not be empty

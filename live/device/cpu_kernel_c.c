@@ -193,8 +193,8 @@ static bool supported(void)
     return true;
 }
 
-const live_cpu_kernel live_cpu_kernel_c = {"c",      supported, pack, products, mix,  exponentials,
-                                           multiply, silu,      gelu, widen,    total};
+const live_cpu_kernel live_cpu_kernel_c = {"c",      supported, pack, products, mix,   exponentials,
+                                           multiply, silu,      gelu, widen,    total, 1};
 
 const live_cpu_kernel *const live_cpu_kernels[] = {
 #ifdef LIVE_X86

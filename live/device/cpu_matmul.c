@@ -42,8 +42,8 @@ typedef struct skinny_job {
     float *out; // [rows][w->rows]
     const live_matrix *w;
     const float *bias, *packed;
-    int64_t rows;
-    size_t group; // numbers of SKINNY_TOKENS packed tokens
+    int64_t rows, tokens; // tokens: rows, or more of them where zeros are packed behind
+    size_t group;         // numbers of SKINNY_TOKENS packed tokens
     bool add;
 } skinny_job;
 
@@ -60,12 +60,22 @@ static void skinny_block(const skinny_job *j, int64_t first, int64_t n)
                            .weight_stride = w->cols,
                            .rows = n,
                            .packed = j->packed + (size_t)i * j->group,
-                           .tokens = j->rows - row < SKINNY_TOKENS ? j->rows - row : SKINNY_TOKENS,
+                           .tokens =
+                               j->tokens - row < SKINNY_TOKENS ? j->tokens - row : SKINNY_TOKENS,
                            .cols = w->cols};
         j->c->kernel->products(&p, w->dtype);
         put(j->out + row * w->rows + first, w->rows, j->bias ? j->bias + first : NULL, sums,
-            p.tokens, n, j->add);
+            j->rows - row < p.tokens ? j->rows - row : p.tokens, n, j->add);
     }
+}
+
+// in[rows][cols] and zeros, `tokens` rows in all.
+static const float *with_zeros(float *to, const float *in, int64_t rows, int64_t tokens,
+                               int64_t cols)
+{
+    memcpy(to, in, (size_t)(rows * cols) * sizeof *to);
+    memset(to + rows * cols, 0, (size_t)((tokens - rows) * cols) * sizeof *to);
+    return to;
 }
 
 static int skinny(cpu_backend *c, float *out, const live_matrix *w, const float *bias,
@@ -76,14 +86,21 @@ static int skinny(cpu_backend *c, float *out, const live_matrix *w, const float 
     const int threads = bytes < SHARED_BYTES ? 1 : c->base.threads;
     // Multiples of 4 rows, which the kernels take together.
     const int64_t share = ((w->rows + threads - 1) / threads + 3) / 4 * 4;
-    int rc = live_cpu_scratch(&c->work, live_packed_size(rows, w->cols) * sizeof(float), err);
+    const int64_t least = w->dtype == DSC_F32 ? 1 : c->kernel->least_tokens;
+    const int64_t tokens = rows < least ? least : rows;
+    const size_t room = live_packed_size(tokens, w->cols);
+    int rc = live_cpu_scratch(
+        &c->work, (room + (size_t)(tokens > rows ? tokens * w->cols : 0)) * sizeof(float), err);
     if (rc)
         return rc;
     float *packed = c->work.data;
-    for (int64_t row = 0, i = 0; row < rows; row += SKINNY_TOKENS, i++)
+    if (tokens > rows)
+        in = with_zeros(packed + room, in, rows, tokens, w->cols);
+    for (int64_t row = 0, i = 0; row < tokens; row += SKINNY_TOKENS, i++)
         c->kernel->pack(packed + (size_t)i * group, in + row * w->cols, w->cols,
-                        rows - row < SKINNY_TOKENS ? rows - row : SKINNY_TOKENS, w->cols, w->dtype);
-    const skinny_job job = {c, out, w, bias, packed, rows, group, add};
+                        tokens - row < SKINNY_TOKENS ? tokens - row : SKINNY_TOKENS, w->cols,
+                        w->dtype);
+    const skinny_job job = {c, out, w, bias, packed, rows, tokens, group, add};
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         const int64_t end = (t + 1) * share < w->rows ? (t + 1) * share : w->rows;

@@ -388,7 +388,7 @@ static void layer_new(bench *x, layer *l, dsc_dtype kept, int caches)
                  .freq = device_memory(x, DSC_F32, HEAD / 2),
                  .token = device_memory(x, DSC_F32, MOST_TOKENS),
                  .cache = {l->k, l->v, kept, caches, 1, SLOTS, KV_HEADS * HEAD},
-                 .attention = {HEADS, KV_HEADS, HEAD, .0884, 0}};
+                 .attention = {HEADS, KV_HEADS, HEAD, .0884, 0, true}};
     l->rotation = (live_rotation){l->freq, HEAD, NULL, NULL, 0};
     for (int i = 0; i < caches; i++) {
         l->k[i] = device_memory(x, kept, (int64_t)SLOTS * KV_HEADS * HEAD);
