@@ -66,8 +66,9 @@ typedef struct live_cpu_kernel {
     void (*widen)(float *out, const void *in, dsc_dtype dtype, int64_t n);
     float (*total)(const float *x, int64_t n); // reads memory as fast as it comes; for live_probe
     // Products of fewer tokens with 16-bit weights take longer than those of so many, which read
-    // the weights as fast as the memory gives them (tests/bench/README.md).
-    int64_t least_tokens;
+    // the weights as fast as the memory gives them (tests/bench/README.md); of short and of long
+    // rows.
+    int64_t least_tokens[2];
 } live_cpu_kernel;
 
 extern const live_cpu_kernel live_cpu_kernel_c;

@@ -149,8 +149,9 @@ static bool supported(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-const live_cpu_kernel live_cpu_kernel_avx2 = {
-    "avx2", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total, 1};
+const live_cpu_kernel live_cpu_kernel_avx2 = {"avx2", supported,    pack,     products,
+                                              mix,    exponentials, multiply, silu,
+                                              gelu,   widen,        total,    {1, 1}};
 
 #else
 typedef int live_no_avx2; // a file must not be empty

@@ -146,8 +146,9 @@ static bool supported(void)
            __builtin_cpu_supports("fma");
 }
 
-const live_cpu_kernel live_cpu_kernel_avx512 = {
-    "avx512", supported, pack, products, mix, exponentials, multiply, silu, gelu, widen, total, 3};
+const live_cpu_kernel live_cpu_kernel_avx512 = {"avx512", supported,    pack,     products,
+                                                mix,      exponentials, multiply, silu,
+                                                gelu,     widen,        total,    {3, 4}};
 
 #else
 typedef int live_no_avx512; // a file must not be empty

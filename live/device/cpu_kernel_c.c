@@ -194,7 +194,7 @@ static bool supported(void)
 }
 
 const live_cpu_kernel live_cpu_kernel_c = {"c",      supported, pack, products, mix,   exponentials,
-                                           multiply, silu,      gelu, widen,    total, 1};
+                                           multiply, silu,      gelu, widen,    total, {1, 1}};
 
 const live_cpu_kernel *const live_cpu_kernels[] = {
 #ifdef LIVE_X86

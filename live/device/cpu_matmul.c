@@ -36,6 +36,9 @@ enum { SKINNY_ROWS = 48, SKINNY_TOKENS = 48 };
 // over fewer tokens never runs on fewer threads than a pass over more.
 enum { SHARED_BYTES = 1 << 18 };
 
+// Columns from which on rows are long (live_cpu_kernel.least_tokens).
+enum { LONG_COLUMNS = 2048 };
+
 // The work of one product that all threads share; each takes consecutive rows of the weights.
 typedef struct skinny_job {
     const cpu_backend *c;
@@ -86,7 +89,9 @@ static int skinny(cpu_backend *c, float *out, const live_matrix *w, const float 
     const int threads = bytes < SHARED_BYTES ? 1 : c->base.threads;
     // Multiples of 4 rows, which the kernels take together.
     const int64_t share = ((w->rows + threads - 1) / threads + 3) / 4 * 4;
-    const int64_t least = w->dtype == DSC_F32 ? 1 : c->kernel->least_tokens;
+    const int64_t least = w->dtype == DSC_F32       ? 1
+                          : w->cols >= LONG_COLUMNS ? c->kernel->least_tokens[1]
+                                                    : c->kernel->least_tokens[0];
     const int64_t tokens = rows < least ? least : rows;
     const size_t room = live_packed_size(tokens, w->cols);
     int rc = live_cpu_scratch(
