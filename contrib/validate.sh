@@ -5,7 +5,8 @@
 # and compares. Exit code 1 when a prediction does not hold.
 # Usage: validate.sh PROGRAM SOURCE_ROOT OUTPUT_FOLDER
 # DEVICE: where the models are (cpu). FIGURES=no: neither figures nor a page, where gnuplot is not.
-# QUICK=yes: a third of the sampled requests and of the repeats.
+# QUICK=yes: fewer configurations of the sampled methods and fewer repeats of what is timed; each
+# configuration has as many requests as otherwise, so that its verdict means as much.
 # Options of live commands are lists of words:
 # shellcheck disable=SC2086
 set -eu
@@ -18,8 +19,11 @@ many=240    # of these in a run of a chain or a tree,
 few=12      # and of several drafts; the runs take turns through all of them
 timed=8     # problems of the runs whose time counts,
 repeats=15  # so many times, with a table of passes measured before each
+chains="1 2 3 4 5 6 7 8" # draft lengths at temperature 1,
+drafts="1 2 3 4 5 6 7 8" # and of several drafts their number
+lengths="1 2 3 4 5 6"    # and length
 if [ "${QUICK:-no}" = yes ]; then
-    sampled=240 many=80 few=4 repeats=5
+    chains="2 4 8" drafts="2 4 8" lengths="2 4 6" repeats=5
 fi
 live="$draftscope live" models="--device $device --threads 1 --target $demo/target"
 with_draft="--draft $demo/draft"
@@ -112,7 +116,7 @@ turn() { # problems: the next so many at temperature 1, in $some
     some="$some --max-tokens $tokens"
     at=$((at + $1))
 }
-for length in 1 2 3 4 5 6 7 8; do
+for length in $chains; do
     turn $many
     job sampled --method chain --length $length --rule single $with_draft $some
 done
@@ -121,10 +125,10 @@ for branches in 2,2,1,1 4,2 2,2,2; do
     job sampled --method spectr-tree --branches $branches --rule multiround $with_draft $some
 done
 for rule in kseq otm multiround; do
-    for drafts in 1 2 3 4 5 6 7 8; do
-        for length in 1 2 3 4 5 6; do
+    for number in $drafts; do
+        for length in $lengths; do
             turn $few
-            job sampled --method spectr --drafts $drafts --length $length --rule $rule \
+            job sampled --method spectr --drafts $number --length $length --rule $rule \
                 $with_draft $some
         done
     done

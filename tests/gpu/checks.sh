@@ -281,8 +281,8 @@ selection() { # how tokens are drawn
         }' "$answer"
 }
 
-# All methods on the demo models against their predictions, with fewer requests than `make validate`
-# has: the machine may be lent for ten minutes at a time.
+# All methods on the demo models against their predictions, with fewer configurations than `make
+# validate` has, because a machine may be available for ten minutes at a time.
 validate() {
     need bin/draftscope $live validate.sh $demo/problems.jsonl
     DEVICE=$device FIGURES=no QUICK=yes try sh validate.sh bin/draftscope "$here" "$out/validate"
