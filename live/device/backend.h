@@ -4,8 +4,9 @@
 // work: what is called on it happens in order, and after live_backend_type.wait it has happened. It
 // is used by one thread at a time; different backends are independent (PEARL runs two at once).
 //
-// Addresses of device memory are plain pointers that the host never follows. Activations are F32,
-// row-major, a row per token of the pass.
+// Addresses of device memory are plain pointers that the host never follows. Activations are
+// row-major, one row per token of the pass, and F32 except where live_product and live_attention
+// allow the dtype of the KV cache.
 #ifndef DSC_LIVE_BACKEND_H
 #define DSC_LIVE_BACKEND_H
 
@@ -119,7 +120,7 @@ typedef struct live_attention {
     int64_t heads, kv_heads, head;
     double scale;   // of the products
     int64_t window; // 0: all
-    bool stored;    // the result is in the cache's dtype, as products read it, and not in F32
+    bool stored;    // the result has the dtype of the cache, as products read it, instead of F32
 } live_attention;
 
 typedef struct live_rotation {
@@ -129,25 +130,25 @@ typedef struct live_rotation {
     double epsilon;
 } live_rotation;
 
-// A product with a weight matrix and what comes right before and after it, in one operation, since
-// a device can do all of it on the way:
+// A product with a weight matrix together with the norm before it and the activation after it:
 //     out = act(norm(in) w^T + bias)    or    out += norm(in) w^T + bias
-// in[rows][w->cols], out[rows][w->rows]; with LIVE_SILU_GATE, out[rows][w->rows / 2] from the gates
-// (first half of w's rows) and as many ups. in and out do not overlap. Sums are in F32 or better.
+// in[rows][w->cols], out[rows][w->rows]. With LIVE_SILU_GATE the first half of w's rows are the
+// gates, the second half the up projection, and out is [rows][w->rows / 2]. in and out do not
+// overlap. Sums are in F32 or better. DSC_EUSAGE: `activate` and `add` together, or an out_dtype
+// other than F32 without `activate`.
 typedef struct live_product {
     const live_matrix *w;
-    const float *bias; // [w->rows] or NULL
-    const float *norm,
-        *norm_bias; // [w->cols]; norm NULL: the input as it is; norm_bias may be NULL
+    const float *bias;             // [w->rows] or NULL
+    const float *norm, *norm_bias; // [w->cols]; norm NULL: no norm; norm_bias may be NULL
     live_norm norm_kind;
     double norm_epsilon;
-    bool activate; // by `activation`; not together with `add`
+    bool activate; // by `activation`
     live_activation activation;
     bool add;
     dsc_dtype in_dtype, out_dtype; // F32 or a dtype that live_backend_type.cache_dtype returns
-    // Room of the caller, which a device may leave unused.
-    void *normed; // [rows][w->cols] F32, when there is a norm
-    float *wide;  // [rows][w->rows], when there is an activation
+    // Memory of the caller, which a device may leave unused.
+    void *normed; // [rows][w->cols] F32, required with a norm
+    float *wide;  // [rows][w->rows], required with an activation
 } live_product;
 
 // What a device can do, measured (live_backend_type.probe).
@@ -186,9 +187,9 @@ typedef struct live_backend_type {
     int (*end)(live_backend *b, dsc_error *err);
     int (*wait)(live_backend *b, dsc_error *err); // until everything asked for has happened
 
-    // --- operations, between begin and end; rows = tokens * sequences unless said otherwise
-    // ------- out[row * stride ..+cols] = table[token of the row] (+ positions[position of it], or
-    // NULL).
+    // --- operations, between begin and end; rows = tokens * sequences unless a comment differs
+
+    // out[row * stride ..+cols] = table[token of the row] (+ positions[position of it], or NULL).
     int (*embed)(live_backend *b, float *out, int64_t stride, const live_matrix *table,
                  const live_matrix *positions, dsc_error *err);
     // out row i = in row (list[i]), width numbers each, strides in numbers. LIVE_OUTPUTS,
@@ -202,7 +203,7 @@ typedef struct live_backend_type {
     int (*norm)(live_backend *b, float *out, const float *in, const float *weight,
                 const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
                 dsc_error *err);
-    // in[rows], out[rows] as live_product has it.
+    // in[rows], out[rows]: see live_product.
     int (*product)(live_backend *b, void *out, const void *in, int64_t rows, const live_product *p,
                    dsc_error *err);
     // qkv[rows][(heads + 2 kv_heads) * head]: norms and rotates queries and keys (pairs (i, i +
@@ -210,10 +211,10 @@ typedef struct live_backend_type {
     // `layer`.
     int (*rotate)(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
                   const live_cache *cache, int64_t layer, dsc_error *err);
-    // out[rows][heads * head], of F32 unless it is stored, from the queries in qkv and the cache,
-    // softmax over what the batch lets each token see. With a window a token at position p sees
-    // only the slots > p - window of the prefix (whose slots are positions); the mask has it in
-    // already.
+    // out[rows][heads * head], F32 unless a->stored, from the queries in qkv and the cache: softmax
+    // over the slots that the batch lets each token attend to. With a window, a token at position p
+    // attends only to slots > p - window of the prefix (whose slots are positions); the mask
+    // already excludes the others.
     int (*attend)(live_backend *b, void *out, const float *qkv, const live_attention *a,
                   const live_cache *cache, int64_t layer, dsc_error *err);
     int (*add)(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);
@@ -261,8 +262,8 @@ struct live_backend {
     const live_backend_type *type;
     char device[64]; // "cpu", "cuda:0 NVIDIA H200"
     int threads;     // of a CPU; may be changed between passes
-    // Bytes of weights that a product may request while the operation before it still runs; 0:
-    // none, and no keys and values by attention either.
+    // Bytes of weights that a product may prefetch while the operation before it still runs. 0
+    // disables prefetching, that of keys and values by attention included.
     int64_t prefetch_bytes;
     bool invariant; // a row's result does not depend on the other rows of a pass
     bool on_host;   // what `alloc` gives can be read as it is, after `wait`
@@ -275,6 +276,10 @@ int live_backend_open(live_backend **out, const char *device, int threads, bool 
                       dsc_error *err);
 int live_backend_cpu(live_backend **out, int threads, bool invariant, dsc_error *err);
 int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err);
+int live_cuda_devices(void); // 0: none, or built without
+// Line i of `live list`: name, memory. false: there is none.
+bool live_cuda_describe(int device, char *line, size_t bytes);
+
 // out[rows][w->rows] = in[rows][w->cols] times w transposed, + bias[w->rows] or NULL, + out when
 // `add`, all in F32.
 static inline int live_matmul(live_backend *b, float *out, const live_matrix *w, const float *bias,
@@ -287,9 +292,6 @@ static inline int live_matmul(live_backend *b, float *out, const live_matrix *w,
     p.in_dtype = p.out_dtype = DSC_F32;
     return b->type->product(b, out, in, rows, &p, err);
 }
-int live_cuda_devices(void); // 0: none, or built without
-// Line i of `live list`: name, memory. false: there is none.
-bool live_cuda_describe(int device, char *line, size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -349,7 +349,6 @@ template <int WIDTH> struct alignas(16) attend_room {
     int slot[ATTEND_WARPS][CUDA_LANES];
     int low[ATTEND_ROWS];
     sight sights[ATTEND_ROWS]; // of the tokens in the block, in order
-    bool last;                 // the block that merges
 };
 
 // All outputs are written here. i: number of out[rows][heads * head].
@@ -411,22 +410,6 @@ static __device__ void merge_warps(attend_room<WIDTH> &room, const attend_job &j
         if (!alone && threadIdx.x == 0)
             j.sums[p] = room.sums[r];
     }
-}
-
-// Whether all other blocks of the group have written their partial results, which may be read then.
-// The barrier orders what the block's threads have written before thread 0, whose fence orders it
-// before the count; the second fence and barrier do the reverse for those who read.
-static __device__ bool last_of_group(bool &last, const attend_job &j, const attend_block &b)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        const unsigned others = (unsigned)(b.splits - b.first_split - 1);
-        __threadfence();
-        last = atomicInc(&j.arrived[blockIdx.z * gridDim.x + blockIdx.x], others) == others;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
 }
 
 // Numbers [i, i + N) of a partial result, past the L1 cache.
@@ -524,10 +507,9 @@ static __device__ void read_queries(attend_room<WIDTH> &room, const attend_job &
 
 // A block per (ATTEND_ROWS queries that share a key head, split, key head and sequence).
 //
-// Reads the keys and values of what is seen once per ATTEND_ROWS queries: for one token, once, 2 *
-// length
-// * kv_heads * head numbers, the bound. Does 4 * head operations per pair of query and place on the
-// ordinary cores; from some 16 tokens on that is more than the reading.
+// Reads the keys and values of what is seen once per ATTEND_ROWS queries. For one token that is
+// 2 * length * kv_heads * head numbers, the bound. Does 4 * head operations per pair of query and
+// place on the ordinary cores; from some 16 tokens on that takes longer than the reading.
 template <typename T, int HEAD>
 static __global__ void __launch_bounds__(ATTEND_WARPS *CUDA_LANES, HEAD &&HEAD <= 128 ? 3 : 2)
     attend_kernel(attend_job j, cuda_pass pass)
@@ -565,7 +547,9 @@ static __global__ void __launch_bounds__(ATTEND_WARPS *CUDA_LANES, HEAD &&HEAD <
         room.sum[warp][lane] = w.sum;
     }
     merge_warps(room, j, b, tokens);
-    if (b.splits - b.first_split > 1 && last_of_group(room.last, j, b))
+    const int splits = b.splits - b.first_split;
+    unsigned *const arrived = &j.arrived[blockIdx.z * gridDim.x + blockIdx.x];
+    if (splits > 1 && cuda_last_block(arrived, splits))
         merge_splits<T, HEAD>(j, b, room.sights, tokens);
 }
 

@@ -334,7 +334,12 @@ __device__ __forceinline__ void cuda_store(void *out, dsc_dtype dtype, int64_t i
         ((__nv_bfloat16 *)out)[i] = cuda_round<__nv_bfloat16>(x);
 }
 
-// Eight numbers from a 16-byte aligned address, in one load (F32: two).
+// The numbers in 16 bytes of a dtype: eight, or four of F32.
+__device__ __forceinline__ void cuda_unpack(float (&v)[4], uint4 w, float)
+{
+    v[0] = __uint_as_float(w.x), v[1] = __uint_as_float(w.y);
+    v[2] = __uint_as_float(w.z), v[3] = __uint_as_float(w.w);
+}
 __device__ __forceinline__ void cuda_unpack(float (&v)[8], uint4 w, __nv_bfloat16)
 {
     const uint32_t u[4] = {w.x, w.y, w.z, w.w};
@@ -353,17 +358,6 @@ __device__ __forceinline__ void cuda_unpack(float (&v)[8], uint4 w, __half)
         v[2 * i + 1] = __half2float(__ushort_as_half((unsigned short)(u[i] >> 16)));
     }
 }
-template <typename T> __device__ __forceinline__ void cuda_load8(float (&v)[8], const T *p)
-{
-    cuda_unpack(v, *(const uint4 *)p, T());
-}
-template <> __device__ __forceinline__ void cuda_load8<float>(float (&v)[8], const float *p)
-{
-    const float4 a = ((const float4 *)p)[0], b = ((const float4 *)p)[1];
-    v[0] = a.x, v[1] = a.y, v[2] = a.z, v[3] = a.w;
-    v[4] = b.x, v[5] = b.y, v[6] = b.z, v[7] = b.w;
-}
-
 // Over a warp; every lane gets the result, in the same order of operations.
 __device__ __forceinline__ float cuda_warp_sum(float x)
 {
@@ -392,6 +386,24 @@ __device__ __forceinline__ float cuda_block_sum(float x)
         part[warp] = x;
     __syncthreads();
     return cuda_warp_sum(lane < warps ? part[lane] : 0.0f);
+}
+
+// Whether this is the last of `blocks` blocks to arrive here, in all of its threads: the other
+// blocks' partial results may then be read, past the L1 cache (__ldcg). The first barrier orders
+// what the block's threads have written before thread 0, whose fence orders it before the count;
+// the second fence and barrier do the reverse for those who read. The count returns to 0.
+__device__ __forceinline__ bool cuda_last_block(unsigned *arrived, int64_t blocks)
+{
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const unsigned others = (unsigned)blocks - 1;
+        __threadfence();
+        last = atomicInc(arrived, others) == others;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
 }
 
 #endif

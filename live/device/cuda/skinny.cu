@@ -37,20 +37,6 @@ template <typename T> static __host__ __device__ int64_t skinny_padded(int64_t k
     return (k / skinny_each<T> + SKINNY_GROUP - 1) / SKINNY_GROUP * SKINNY_GROUP;
 }
 
-static __device__ __forceinline__ void skinny_unpack(float (&v)[4], uint4 w, float)
-{
-    v[0] = __uint_as_float(w.x), v[1] = __uint_as_float(w.y);
-    v[2] = __uint_as_float(w.z), v[3] = __uint_as_float(w.w);
-}
-static __device__ __forceinline__ void skinny_unpack(float (&v)[8], uint4 w, __half t)
-{
-    cuda_unpack(v, w, t);
-}
-static __device__ __forceinline__ void skinny_unpack(float (&v)[8], uint4 w, __nv_bfloat16 t)
-{
-    cuda_unpack(v, w, t);
-}
-
 static __device__ __forceinline__ uint4 skinny_pack(const float (&v)[4], float)
 {
     return {__float_as_uint(v[0]), __float_as_uint(v[1]), __float_as_uint(v[2]),
@@ -160,11 +146,11 @@ static __device__ __forceinline__ void skinny_sums(float (&sum)[SKINNY_PAIR][ROW
             float w[SKINNY_PAIR][each];
 #pragma unroll
             for (int e = 0; e < SKINNY_PAIR; e++)
-                skinny_unpack(w[e], raw[e][i], T());
+                cuda_unpack(w[e], raw[e][i], T());
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 float x[each];
-                skinny_unpack(x, shared[r * padded + base + i * CUDA_LANES], T());
+                cuda_unpack(x, shared[r * padded + base + i * CUDA_LANES], T());
 #pragma unroll
                 for (int n = 0; n < each; n++)
 #pragma unroll

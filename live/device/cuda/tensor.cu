@@ -281,20 +281,10 @@ template <int WARPS>
 static __device__ bool tensor_leave(const tensor_job &t, const float *shared, int rows)
 {
     using block = tensor_block<WARPS>;
-    __shared__ bool last;
-    const int64_t tile = blockIdx.x;
-    float4 *part = t.part + (tile * t.splits + blockIdx.y) * rows * block::quads;
+    float4 *part = t.part + (blockIdx.x * t.splits + blockIdx.y) * rows * block::quads;
     for (int i = threadIdx.x; i < rows * block::quads; i += blockDim.x)
         part[i] = *(const float4 *)&shared[i / block::quads * block::pitch + i % block::quads * 4];
-    __syncthreads();
-    if (threadIdx.x == 0) { // between the block's sums and the others' that may be read then
-        const unsigned others = (unsigned)t.splits - 1;
-        __threadfence();
-        last = atomicInc(&t.arrived[tile], others) == others;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
+    return cuda_last_block(&t.arrived[blockIdx.x], t.splits);
 }
 
 // Adds up what all splits have left of a tile, in their order, into shared memory.
