@@ -92,7 +92,7 @@ static void rotate(check *c, dsc_dtype dtype, head_shape h, int64_t rotated, boo
     // Half a unit in the last place of what the cache holds, of the numbers of order 1 that it
     // holds.
     const double kept = fmax(check_twin_error(c, &x.k[1]), check_twin_error(c, &x.v[1]));
-    const double half_unit = dtype == DSC_BF16 ? 0x1p-8 : dtype == DSC_F16 ? 0x1p-11 : 0;
+    const double half_unit = check_half_unit(dtype);
     const double other = fmax(check_twin_error(c, &x.k[0]), check_twin_error(c, &x.v[0]));
     check_line(c, e <= 1e-5 && kept <= half_unit + 1e-5 && other == 0, fmax(e, kept),
                half_unit + 1e-5,
@@ -203,9 +203,7 @@ static void attend_as(check *c, dsc_dtype dtype, scene s, bool stored, bool exac
         check_call(c, c->cpu->type->attend(c->cpu, out.cpu, qkv.cpu, &a, &x.cpu, 1, &c->error),
                    "attend");
     check_end(c);
-    const double half_unit = out.device_dtype == DSC_BF16  ? 0x1p-8
-                             : out.device_dtype == DSC_F16 ? 0x1p-11
-                                                           : 0;
+    const double half_unit = check_half_unit(out.device_dtype);
     // Sums of n terms of one sign in F32, one after another as a CPU makes them: about half a unit
     // in the last place times the root of n.
     const double order = exact ? 0x1p-24 * sqrt((double)p.batch.used) : 1e-5;

@@ -3,6 +3,7 @@
 #include "tests/ops/check_ops.h"
 
 #include "base/memory.h"
+#include "live/device/cpu_kernel.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -39,39 +40,27 @@ static void *room(check *c, int64_t count, size_t size)
 
 // --- numbers of 16 bits --------------------------------------------------------------------------
 
-static float widen(const void *p, dsc_dtype dtype, int64_t i)
+double check_half_unit(dsc_dtype dtype)
 {
-    if (dtype == DSC_F32)
-        return ((const float *)p)[i];
-    uint32_t h = ((const uint16_t *)p)[i];
-    if (dtype == DSC_BF16) {
-        h <<= 16;
-        float x;
-        memcpy(&x, &h, sizeof x);
-        return x;
-    }
-    const int exponent = h >> 10 & 31;
-    const float fraction = h & 1023, sign = h >> 15 ? -1 : 1;
-    if (exponent == 31)
-        return fraction > 0 ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexpf(1024 + fraction, exponent - 25) : ldexpf(fraction, -24));
+    return dtype == DSC_BF16 ? 0x1p-8 : dtype == DSC_F16 ? 0x1p-11 : 0;
 }
 
-// Only for numbers that the dtype holds exactly.
+static float widen(const void *p, dsc_dtype dtype, int64_t i)
+{
+    return dtype == DSC_F32    ? ((const float *)p)[i]
+           : dtype == DSC_BF16 ? live_from_bf16(((const uint16_t *)p)[i])
+                               : live_from_f16(((const uint16_t *)p)[i]);
+}
+
 static uint16_t narrow(float x, dsc_dtype dtype)
 {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    if (dtype == DSC_BF16)
-        return (uint16_t)(u >> 16);
-    if (isnan(x))
-        return 0x7fff;
-    const uint16_t sign = (uint16_t)(u >> 16 & 0x8000);
-    int exponent = -13; // of zero and of subnormal numbers
-    if (x != 0)
-        frexpf(x, &exponent);
-    exponent = exponent < -13 ? -13 : exponent;
-    return sign | (uint16_t)(ldexpf(fabsf(x), 11 - exponent) + (float)((exponent + 13) * 1024));
+    return dtype == DSC_BF16 ? live_to_bf16(x) : live_to_f16(x);
+}
+
+float check_rounded(float x, dsc_dtype dtype)
+{
+    const uint16_t half = dtype == DSC_F32 ? 0 : narrow(x, dtype);
+    return dtype == DSC_F32 ? x : widen(&half, dtype, 0);
 }
 
 // --- twins ---------------------------------------------------------------------------------------

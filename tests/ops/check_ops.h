@@ -41,6 +41,11 @@ void check_twin_set(check *c, twin *t, int64_t first, const float *from, int64_t
 double check_twin_error(check *c, const twin *t);
 void check_twin_numbers(check *c, const twin *t, bool device, float *out);
 
+// The relative error of rounding to a dtype, at most; 0 for F32.
+double check_half_unit(dsc_dtype dtype);
+// To the nearest number of the dtype, ties to even.
+float check_rounded(float x, dsc_dtype dtype);
+
 uint32_t check_draw(check *c, uint32_t below);
 
 // Lists of a pass: a chain, or a tree with `branches` (each node's parent is drawn), behind a

@@ -2,10 +2,10 @@
 // Checks of products with weight matrices, with what comes before and after them. What a device
 // does in one kernel is held against the CPU's norm, product and activation, one after the other,
 // with the input rounded to the weights' dtype in between, as a device does it.
-#include "live/device/cpu_kernel.h"
 #include "tests/ops/check_ops.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 static const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
@@ -33,13 +33,6 @@ typedef struct scene {
     live_matrix m[2]; // on the CPU, on the device
     live_product p[2];
 } scene;
-
-static float rounded(float x, dsc_dtype dtype)
-{
-    return dtype == DSC_BF16  ? live_from_bf16(live_to_bf16(x))
-           : dtype == DSC_F16 ? live_from_f16(live_to_f16(x))
-                              : x;
-}
 
 static void scene_new(check *c, scene *s, dsc_dtype dtype, int64_t rows, int64_t n, int64_t k,
                       const form *f)
@@ -112,23 +105,18 @@ static void expected(check *c, scene *s, dsc_dtype dtype, int64_t rows, int64_t 
                                       p.norm_epsilon, rows, k, &c->error),
                    "norm");
         for (int64_t i = 0; i < rows * k; i++)
-            x[i] = rounded(x[i], kept);
+            x[i] = check_rounded(x[i], kept);
         p.norm = NULL;
         in = x;
     }
     check_call(c, c->cpu->type->product(c->cpu, s->out.cpu, in, rows, &p, &c->error), "product");
 }
 
-// Half a unit in the last place of a number of this dtype, relative to the number.
-static double half_unit(dsc_dtype dtype)
-{
-    return dtype == DSC_BF16 ? 0x1p-8 : dtype == DSC_F16 ? 0x1p-11 : 0;
-}
-
 static void product(check *c, dsc_dtype dtype, int64_t rows, int64_t n, int64_t k, const form *f)
 {
     static const char *const norms[] = {"", ", RMS norm", ", layer norm", ", layer norm with bias"};
     static const char *const names[] = {"", ", silu gate", ", gelu", ", gelu tanh", ", silu"};
+    const dsc_dtype kept = c->device->type->cache_dtype(dtype);
     check_pass p = check_pass_new(c, rows, 1, 0, 0, false, 9);
     scene s;
     scene_new(c, &s, dtype, rows, n, k, f);
@@ -138,11 +126,11 @@ static void product(check *c, dsc_dtype dtype, int64_t rows, int64_t n, int64_t 
         c, c->device->type->product(c->device, s.out.device, s.in.device, rows, &s.p[1], &c->error),
         "product");
     check_end(c);
-    // The order of the sums; a norm that is rounded the other way now and then; the rounding of the
-    // result.
+    // The order of the sums; one of k normed numbers that is rounded the other way, by a unit in
+    // the last place; the rounding of the result.
     const double e = check_twin_error(c, &s.out);
-    const double tolerance = 2e-5 + (f->norm ? half_unit(dtype) / 2 : 0) +
-                             (s.out.device_dtype != DSC_F32 ? half_unit(dtype) : 0);
+    const double tolerance = 2e-5 + (f->norm ? 2 * check_half_unit(kept) / sqrt((double)k) : 0) +
+                             check_half_unit(s.out.device_dtype);
     check_line(c, e <= tolerance, e, tolerance,
                "product %s, %" PRId64 " x %" PRId64 " x %" PRId64 "%s%s%s%s%s",
                dsc_dtype_name(dtype), rows, n, k, norms[f->norm], f->bias ? ", bias" : "",
@@ -170,7 +158,7 @@ static void rough_product(check *c, dsc_dtype dtype, int64_t rows)
                    "product");
     }
     check_end(c);
-    const double e = check_twin_error(c, &s.out), tolerance = 2e-5 + 2 * half_unit(dtype);
+    const double e = check_twin_error(c, &s.out), tolerance = 2e-5 + 2 * check_half_unit(dtype);
     check_line(c, e <= tolerance, e, tolerance, "product %s, %" PRId64 " rows of F32 activations",
                dsc_dtype_name(dtype), rows);
     scene_free(c, &s);
