@@ -20,8 +20,9 @@ static const dsc_option options[OPTIONS] = {
      .help = "the number shown (heatmap, length, methods, batch: default speedup; rules: "
              "block_efficiency; of a validation: its quantity)"},
     {.name = "x", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
-     .help = "across (heatmap: default k; rules: drafts; length, hazard: the draft length); "
-             "methods: a number that keeps bars apart"},
+     .help = "column of the x axis (default: k for heatmap, drafts for rules, the draft length "
+             "for length "
+             "and acceptance-by-position); methods: a number that keeps bars apart"},
     {.name = "y", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
      .help = "heatmap: upwards (default n); rules: the panels (default length)"},
     {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT", .help = "title of the figure"},

@@ -141,21 +141,21 @@ static void print_text(const dsc_table *t, const dsc_counts *counts, const char 
         const dsc_cell *x = dsc_table_at(t, 0, c);
         const char *name = t->column[c].name;
         if (x->type == DSC_CELL_TEXT)
-            printf("%-22s%s\n", name, x->text);
+            printf("%-32s%s\n", name, x->text);
         else if (x->type == DSC_CELL_INT && !strstr(name, "_tokens") && !strstr(name, "num_") &&
                  strcmp(name, "target_calls"))
-            printf("%-22s%" PRId64 "\n", name, x->i);
+            printf("%-32s%" PRId64 "\n", name, x->i);
         else if (x->type == DSC_CELL_INT)
-            printf("%-22s%" PRId64 "%*s%.2f per request\n", name, x->i,
+            printf("%-32s%" PRId64 "%*s%.2f per request\n", name, x->i,
                    14 - snprintf(NULL, 0, "%" PRId64, x->i), "", n > 0 ? (double)x->i / n : 0);
         else if (strcmp(name, "block_efficiency") == 0)
-            printf("%-22s%-14.4f95 %% over requests: %.4f to %.4f\n", name, x->r,
+            printf("%-32s%-14.4f95 %% over requests: %.4f to %.4f\n", name, x->r,
                    dsc_table_real(t, 0, (size_t)dsc_table_find(t, "block_efficiency_low")),
                    dsc_table_real(t, 0, (size_t)dsc_table_find(t, "block_efficiency_high")));
         else if (strcmp(name, "speedup") == 0)
-            printf("%-22s%-14.4fcost %s\n", name, x->r, cost);
+            printf("%-32s%-14.4fcost %s\n", name, x->r, cost);
         else if (x->type == DSC_CELL_REAL && !strstr(name, "block_efficiency_"))
-            printf("%-22s%.4f\n", name, x->r);
+            printf("%-32s%.4f\n", name, x->r);
     }
 }
 
@@ -292,7 +292,7 @@ static int read_cost(context *c, const dsc_option_value *value, dsc_cost *cost, 
 // What a person would not guess: which engine, and how well the cost fits.
 static void print_notes(const context *c, const dsc_trace *trace, const dsc_run_options *run)
 {
-    cli_note_laws(trace, c->config->drafter, &c->engine);
+    cli_note_temperature(trace, c->config->drafter, &c->engine);
     if (c->per_request)
         return;
     if (c->engine.expected)

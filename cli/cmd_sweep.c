@@ -89,7 +89,7 @@ static int describe_engine(dsc_table *comments, const dsc_trace *trace, const ds
         rc = dsc_sweep_choose(trace, g, o, &engine, err);
         if (rc || !engine.expected)
             continue;
-        cli_note_laws(trace, g->drafter, &engine);
+        cli_note_temperature(trace, g->drafter, &engine);
         rc = grids->count == 1 ? dsc_buffer_puts(&b, engine.why, err)
                                : dsc_buffer_printf(&b, err, "%s%s %s: %s", b.length ? "; " : "",
                                                    g->drafter->name, g->rule->name, engine.why);

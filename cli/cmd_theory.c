@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope theory: the literature's formulas, on laws, rates and shapes.
+// draftscope theory: the literature's formulas, on distributions, rates and shapes.
 #include "cli/theory/theory.h"
 
 #include <string.h>

@@ -179,12 +179,12 @@ static int note_engine(dsc_table *t, const dsc_trace *trace, const dsc_space *sp
     dsc_config last = dsc_space_at(space, space->total - 1);
     if (dsc_config_prepare(&last, err)) // a combination that the method refuses
         return DSC_OK;
-    bool learns = last.drafter->carries && last.drafter->carries(&last);
+    bool learns = last.drafter->uses_history && last.drafter->uses_history(&last);
     int rc = dsc_run_choose(trace, &last, 1, run, &engine, err);
     dsc_config_fini(&last);
     snprintf(key, sizeof key, "engine_%s", space->drafter->name);
     if (!rc)
-        cli_note_laws(trace, space->drafter, &engine);
+        cli_note_temperature(trace, space->drafter, &engine);
     if (!rc && engine.expected)
         rc = dsc_table_comment(t, key, engine.why, err);
     snprintf(key, sizeof key, "note_%s", space->drafter->name);

@@ -71,18 +71,19 @@ bool cli_reads_ranks(const dsc_engine_choice *engine)
            strcmp(engine->reads, "draft_argmax") == 0;
 }
 
-void cli_note_laws(const dsc_trace *trace, const dsc_drafter_type *method,
-                   const dsc_engine_choice *engine)
+void cli_note_temperature(const dsc_trace *trace, const dsc_drafter_type *method,
+                          const dsc_engine_choice *engine)
 {
     if (!trace || !engine->expected || cli_reads_ranks(engine))
         return;
     json_t *origin = json_loads(dsc_trace_get_info(trace)->provenance, 0, NULL);
     json_t *written = json_object_get(origin, "temperature");
-    json_t *laws = json_object_get(origin, "laws_temperature");
-    if (json_is_number(written) && json_is_number(laws) && json_number_value(written) == 0)
+    json_t *dists = json_object_get(origin, "distribution_temperature");
+    if (json_is_number(written) && json_is_number(dists) && json_number_value(written) == 0)
         fprintf(stderr,
-                "draftscope: note: %s: the trace was recorded at temperature 0, its laws are those "
+                "draftscope: note: %s: the trace was recorded at temperature 0, its distributions "
+                "are those "
                 "of temperature %g: a greedy live run has other counts\n",
-                method->name, json_number_value(laws));
+                method->name, json_number_value(dists));
     json_decref(origin);
 }

@@ -16,9 +16,9 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
                                 dsc_error *err);
 // Whether what is expected comes from the draft model's recorded ranks, and not from probabilities.
 bool cli_reads_ranks(const dsc_engine_choice *engine);
-// Says on stderr that a live recording was greedy and its laws are those of another temperature,
-// when they are what `method` is expected by. `trace` may be NULL.
-void cli_note_laws(const dsc_trace *trace, const dsc_drafter_type *method,
-                   const dsc_engine_choice *engine);
+// Says on stderr that a live recording was greedy and its distributions are those of another
+// temperature, when they are what `method` is expected by. `trace` may be NULL.
+void cli_note_temperature(const dsc_trace *trace, const dsc_drafter_type *method,
+                          const dsc_engine_choice *engine);
 
 #endif

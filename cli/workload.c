@@ -25,7 +25,7 @@ const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
      .help = "for a text to learn from: a Hugging Face tokenizer.json, or 256 bytes"},
     [CLI_WORKLOAD_RULE] = {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: greedy at temperature 0 or on a trace that does not say "
-             "how its tokens were drawn, else single, kseq or multiround, as the method drafts)"},
+             "how its tokens were drawn, else single, kseq or specinfer, as the method drafts)"},
     [CLI_WORKLOAD_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
      .initial = "1", .least = 0, .most = 1000, .help = "of --model and --draft"},
     [CLI_WORKLOAD_REQUESTS] = {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N",
@@ -35,7 +35,7 @@ const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
      .help = "with --model: first tokens of a sequence that was not learnt, at most"},
     [CLI_WORKLOAD_MAX_TOKENS] = {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M",
      .initial = "256", .min = 1, .max = 1 << 30,
-     .help = "with --model: of an output; an end token ends it before"},
+     .help = "with --model: of an output; an EOS token ends it before"},
     [CLI_WORKLOAD_ORDER] = {.name = "order", .kind = DSC_OPTION_TEXT,
      .metavar = "file|shuffle[:SEED]|consecutive:N[/TASKS]", .initial = "file",
      .help = "with --model: which request comes when; consecutive: N of each of 4 tasks in turn, "

@@ -7,11 +7,11 @@ A line of IN is {"prompt": TEXT, "output": TEXT} with the optional fields "id", 
 "finish_reason" and "metadata", as in draftscope-trace(5); other fields are passed over. TEXT is a
 string, a list of token ids, or {"text": ..., "tokens": ...}. With --generate N the target writes
 the outputs, and those of the lines are not looked at. Each model is then asked, at every output
-token, for its law given the prompt and the output before it (teacher forcing). Recorded are, of
-each model, ln p of the output token, its likeliest token and the entropy; the output token's rank
-in the draft's law; and the laws themselves as --rows says.
+token, for its distribution given the prompt and the output before it (teacher forcing). Recorded are, of
+each model, ln p of the output token, its most probable token and the entropy; the output token's rank
+in the draft's distribution; and the distributions themselves as --rows says.
 
-The end token, which is appended to an output given as text alone unless its finish_reason is
+The EOS token, which is appended to an output given as text alone unless its finish_reason is
 "length", is the tokenizer's own. Nothing has the final name before all is written; a line that
 cannot be used stops the export and leaves nothing behind.
 
@@ -32,7 +32,7 @@ import numpy as np
 
 from write_trace import TraceWriter
 
-CHUNK = 64  # output positions whose whole laws are in memory, in double precision
+CHUNK = 64  # output positions whose whole distributions are in memory, in double precision
 NO_RANK = 65535
 
 
@@ -43,7 +43,7 @@ class Unusable(Exception):
 # --- Hugging Face transformers -------------------------------------------------------------------
 
 class Transformers:
-    """Laws are the softmax of the logits divided by the temperature, without any filter."""
+    """Distributions are the softmax of the logits divided by the temperature, without any filter."""
     has_entropy = True
 
     def __init__(self, name, args, _share):
@@ -71,16 +71,16 @@ class Transformers:
             out = self.model(input_ids=ids, past_key_values=past, use_cache=True, **only)
         return out.logits[0, -keep:], out.past_key_values
 
-    def law(self, logits):
+    def distribution(self, logits):
         return self.torch.log_softmax(logits.double() / self.args.temperature, -1)
 
     def generate(self, prompt, seed):
-        """At most as many tokens as asked for and as fit, the end token included."""
+        """At most as many tokens as asked for and as fit, the EOS token included."""
         generator = self.torch.Generator().manual_seed(seed)
         output, fed, past = [], prompt, None
         while len(output) < min(self.args.generate, self.longest - len(prompt)):
             logits, past = self.feed(fed, past, 1)
-            logp = self.law(logits)[0].cpu()
+            logp = self.distribution(logits)[0].cpu()
             fed = [int(logp.argmax() if self.args.greedy else
                        self.torch.multinomial(logp.exp(), 1, generator=generator))]
             output += fed
@@ -94,7 +94,7 @@ class Transformers:
         while begin < len(tokens) and output:
             logits, past = self.feed(tokens[begin:end], past, end - begin if begin else 1)
             first = end - len(prompt) + 1 - len(logits)
-            parts.append(self.summarise(self.law(logits), output[first:first + len(logits)],
+            parts.append(self.summarise(self.distribution(logits), output[first:first + len(logits)],
                                         vocab_size))
             begin, end = end, min(end + CHUNK, len(tokens))
         return join(parts)
@@ -175,18 +175,18 @@ class Vllm:
                              temperature=0 if self.args.greedy else 1).outputs[0].token_ids)
 
     def score(self, prompt, output, _vocab_size):
-        """Each position has the m likeliest tokens, and the output's own when it is not one."""
+        """Each position has the m most probable tokens, and the output's own when it is not one."""
         if not output:
             return {}
         said = self.ask(prompt + output, max_tokens=1, temperature=0,
                         prompt_logprobs=self.m).prompt_logprobs[len(prompt):]
-        own = [law[y] for law, y in zip(said, output)]
+        own = [dist[y] for distribution, y in zip(said, output)]
         out = {"logp_y": np.array([min(x.logprob, 0) for x in own]),
                "rank_y": np.array([min(x.rank - 1, NO_RANK) for x in own]),
-               "argmax": np.array([next(t for t, x in law.items() if x.rank == 1)
-                                   for law in said])}
-        tops = [[(t, min(x.logprob, 0)) for t, x in law.items()
-                 if x.rank <= self.m and math.isfinite(x.logprob)] for law in said]
+               "argmax": np.array([next(t for t, x in distribution.items() if x.rank == 1)
+                                   for distribution in said])}
+        tops = [[(t, min(x.logprob, 0)) for t, x in distribution.items()
+                 if x.rank <= self.m and math.isfinite(x.logprob)] for distribution in said]
         if self.args.rows:
             left = [1 - math.fsum(math.exp(x) for _, x in top) for top in tops]
             whole = [len(top) == self.vocab_size or rest <= 0 for top, rest in zip(tops, left)]
@@ -393,15 +393,15 @@ def parse(argv):
     p.add_argument("--tokenizer", metavar="NAME", help="the target's unless given; none: all texts "
                    "are token ids")
     p.add_argument("--rows", type=parse_rows, default=64, metavar="M",
-                   help="the M likeliest tokens of each law; 0: no laws; dense: of every token, "
+                   help="the M most probable tokens of each distribution; 0: no distributions; dense: of every token, "
                    "dense-bf16: with 8 significant bits, for theory accept --normalize "
                    "(default 64)")
     p.add_argument("--temperature", type=float, default=1, metavar="T",
-                   help="of the laws and of sampling, above 0 (default 1)")
+                   help="of the distributions and of sampling, above 0 (default 1)")
     p.add_argument("--generate", type=int, default=0, metavar="N",
                    help="the target first writes outputs of at most N tokens")
-    p.add_argument("--greedy", action="store_true", help="it writes the likeliest token, not a "
-                   "sample; laws are those of the temperature all the same")
+    p.add_argument("--greedy", action="store_true", help="it writes the most probable token, not a "
+                   "sample; distributions are those of the temperature all the same")
     p.add_argument("--seed", type=int, default=0, help="of sampling; of request i it is SEED + i")
     p.add_argument("--chat", action="store_true",
                    help="prompts are what a user says: put them into the tokenizer's chat template")
@@ -413,7 +413,7 @@ def parse(argv):
     p.add_argument("--force", action="store_true", help="replace a trace that exists")
     args = p.parse_args(argv)
     if not (args.temperature > 0 and math.isfinite(args.temperature)):
-        p.error("--temperature: above 0; for the likeliest tokens: --greedy")
+        p.error("--temperature: above 0; for the most probable tokens: --greedy")
     if args.generate < 0 or args.limit < 0 or args.seed < 0:
         p.error("--generate, --limit and --seed are 0 or more")
     return args

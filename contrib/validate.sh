@@ -90,7 +90,7 @@ job greedy --method sequoia --budget 16 --depth 5 $with_draft $some
 for part in '' '--pre-verify off' '--post-verify off'; do
     job greedy --method pearl --window 4 $part $with_draft $some
 done
-job greedy --method pld $some
+job greedy --method ngram $some
 job greedy --method suffix $some
 # What asks a model about text that was not recorded: the simulator with the models behind it.
 for source in "$some" "--force $out/greedy.dst"; do
@@ -122,9 +122,9 @@ for length in $chains; do
 done
 for branches in 2,2,1,1 4,2 2,2,2; do
     turn $many
-    job sampled --method spectr-tree --branches $branches --rule multiround $with_draft $some
+    job sampled --method spectr-tree --branches $branches --rule specinfer $with_draft $some
 done
-for rule in kseq otm multiround; do
+for rule in kseq otm specinfer; do
     for number in $drafts; do
         for length in $lengths; do
             turn $few
@@ -138,7 +138,7 @@ some="--max-tokens $tokens --prompts $demo/problems.jsonl --requests $timed --ba
 for length in 1 2 4 6 8; do
     job timed --method chain --length $length $with_draft $some
 done
-job timed --method pld $some
+job timed --method ngram $some
 
 # --- what passes cost, and seconds -------------------------------------------------------------
 # Both alone on the machine, in turns: a shared one is faster and slower by turns, within a second

@@ -14,10 +14,10 @@ void dsc_counts_clear(dsc_counts *c)
     c->width_length = old.width_length;
     for (int64_t m = 0; m < c->width_length; m++)
         c->width[m] = 0;
-    c->overlap = old.overlap;
-    c->overlap_length = old.overlap_length;
-    for (int64_t i = 0; i < c->overlap_length * c->overlap_length; i++)
-        c->overlap[i] = 0;
+    c->parallel_steps = old.parallel_steps;
+    c->parallel_length = old.parallel_length;
+    for (int64_t i = 0; i < c->parallel_length * c->parallel_length; i++)
+        c->parallel_steps[i] = 0;
     c->expected = old.expected;
     for (int64_t m = 0; c->expected && m < c->histogram_length; m++)
         c->expected->histogram[m] = 0;
@@ -60,8 +60,8 @@ void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
     sum->target_call_tokens += x->target_call_tokens;
     sum->target_call_context += x->target_call_context;
     sum->output_context += x->output_context;
-    for (int64_t i = 0; i < x->overlap_length * x->overlap_length; i++)
-        sum->overlap[i] += x->overlap[i];
+    for (int64_t i = 0; i < x->parallel_length * x->parallel_length; i++)
+        sum->parallel_steps[i] += x->parallel_steps[i];
 }
 
 dsc_expected dsc_counts_real(const dsc_counts *c)

@@ -38,9 +38,9 @@ typedef struct dsc_counts {
     int64_t *width;               // [width_length] target calls on m + 1 tokens; NULL: not counted
     int64_t width_length;
     // Of a method that drafts while the target verifies: steps with c forward passes of the draft
-    // model beside one of the target on w + 1 tokens, at [c * overlap_length + w]; NULL otherwise.
-    int64_t *overlap; // [overlap_length][overlap_length]
-    int64_t overlap_length;
+    // model beside one of the target on w + 1 tokens, at [c * parallel_length + w]; NULL otherwise.
+    int64_t *parallel_steps; // [parallel_length][parallel_length]
+    int64_t parallel_length;
     // Exact expectations of everything but requests and output_tokens, whose other counts are 0; or
     // NULL: it was counted. The caller's storage.
     dsc_expected *expected;

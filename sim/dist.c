@@ -38,24 +38,24 @@ double dsc_dist_probability(const dsc_dist *d, int32_t token)
     return weight * d->base;
 }
 
-void dsc_dist_fill(const dsc_dist *d, double *law)
+void dsc_dist_fill(const dsc_dist *d, double *probs)
 {
     if (d->dense) {
-        memcpy(law, d->dense, (size_t)d->vocab_size * sizeof *law);
+        memcpy(probs, d->dense, (size_t)d->vocab_size * sizeof *probs);
         return;
     }
     if (d->logits) {
-        dsc_softmax_fill(d->logits, law);
+        dsc_softmax_fill(d->logits, probs);
         return;
     }
     double weight[DSC_DIST_LEVELS + 1] = {1};
     for (int j = 0; j < d->levels; j++)
         weight[j + 1] = weight[j] * d->level[j].other;
     for (int32_t x = 0; x < d->vocab_size; x++)
-        law[x] = weight[d->levels] * d->base;
+        probs[x] = weight[d->levels] * d->base;
     for (int j = d->levels - 1; j >= 0; j--) // longer contexts write over shorter ones
         for (size_t i = 0; i < d->level[j].count; i++)
-            law[d->level[j].token[i]] = weight[j] * d->level[j].probability[i];
+            probs[d->level[j].token[i]] = weight[j] * d->level[j].probability[i];
 }
 
 // The entry that holds the draw: the first i with upto[i] > draw.
@@ -117,7 +117,8 @@ static void below_most(const dsc_softmax *s, size_t first, size_t end, double *r
         row[x] = (double)s->logit[x] - s->most;
 }
 
-// What tokens [first, end) are ordered by, of a law that is logits; -inf: has no probability.
+// What tokens [first, end) are ordered by, of a distribution that is logits; -inf: has no
+// probability.
 static void fill_order(const dsc_softmax *s, size_t first, size_t end, double *row)
 {
     below_most(s, first, end, row);
@@ -153,7 +154,7 @@ static void offer(first_ones *f, const double *row, int32_t first, int32_t end)
     }
 }
 
-// The k likeliest tokens are in blocks whose largest logit is among the k largest of these.
+// The k most probable tokens are in blocks whose largest logit is among the k largest of these.
 static double least_peak(const dsc_softmax *s, size_t k, double *row, int32_t *room)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);

@@ -8,7 +8,7 @@
 void dsc_draft_clear(dsc_draft *d)
 {
     d->count = d->proposed = d->unscored = 0;
-    d->law = DSC_DRAFT_CHOSEN;
+    d->kind = DSC_DRAFT_TOPK;
     d->started = d->untested = d->from_middle = false;
     d->draft_calls = d->draft_call_tokens = 0;
 }

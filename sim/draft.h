@@ -11,18 +11,20 @@
 
 // How the children of a node came about; a draft's nodes all in one way. Bits, so that methods and
 // rules can say which they know.
-typedef enum dsc_draft_law {
-    DSC_DRAFT_CHOSEN = 1, // by a rule: the law of each child is of one token; alike ones count once
-    DSC_DRAFT_IID = 2,    // in order, independent draws from the draft model's law after the node
-    DSC_DRAFT_DISTINCT = 4, // in order, draws from it without replacement
-} dsc_draft_law;
+typedef enum dsc_draft_kind {
+    DSC_DRAFT_TOPK =
+        1, // by a rule: the distribution of each child is of one token; alike ones count once
+    DSC_DRAFT_SAMPLED =
+        2, // in order, independent draws from the draft model's distribution after the node
+    DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT = 4, // in order, draws from it without replacement
+} dsc_draft_kind;
 
 typedef struct dsc_draft {
     int32_t *token;  // [count]
     int32_t *parent; // [count] index of an earlier node, or -1: follows the last committed token
     size_t count, token_capacity, parent_capacity;
-    dsc_draft_law law;
-    bool from_middle; // the law is the middle model's, not the draft model's (cascade)
+    dsc_draft_kind kind;
+    bool from_middle; // the distribution is the middle model's, not the draft model's (cascade)
     bool started;     // the drafter started a draft, even if it came out empty (LLMA's trigger)
     // The first `proposed` nodes may be accepted; those behind them are scored only (the window of
     // lookahead decoding).
@@ -37,7 +39,7 @@ typedef struct dsc_draft {
     int64_t draft_call_tokens; // tokens in them
 } dsc_draft;                   // zero-initialise
 
-// Forgets the nodes, keeps the memory. The law becomes CHOSEN.
+// Forgets the nodes, keeps the memory. The distribution becomes TOPK.
 DSC_API void dsc_draft_clear(dsc_draft *d);
 DSC_API void dsc_draft_fini(dsc_draft *d);
 // Appends the chain token[0, n), its first node under `parent`. Ids and count as in the tree.

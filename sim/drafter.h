@@ -24,10 +24,10 @@ typedef struct dsc_config {
 } dsc_config;
 
 // What the requests of a run leave to later ones (dsc_drafter_type.carries). Zero-initialise.
-typedef struct dsc_carry {
+typedef struct dsc_history {
     dsc_arena arena; // of the run
     void *state;     // the drafter's, in the arena; NULL: no request has begun yet
-} dsc_carry;
+} dsc_history;
 
 // A counter that only one method has.
 typedef struct dsc_extra {
@@ -41,29 +41,29 @@ typedef struct dsc_drafter_input {
     const int64_t *parameter; // of it
     uint64_t seed;
     dsc_arena *arena;         // of this request
-    const dsc_models *models; // of this request; NULL in a replay without a loop (`spans`)
-    dsc_draft_law law;        // how the children of a node are to be made: one that the type knows
-    dsc_carry *carry;         // of the run, or NULL: the request stands alone
+    const dsc_models *models; // of this request; NULL in a replay without a loop (`match_lengths`)
+    dsc_draft_kind kind;      // how the children of a node are to be made: one that the type knows
+    dsc_history *history;     // of the run, or NULL: the request stands alone
     int64_t *extra;           // [extra_count] counters to add to
 } dsc_drafter_input;
 
-// Drafts at every output position at once, without limit on their length; see `spans`.
-typedef struct dsc_spans {
+// Drafts at every output position at once, without limit on their length; see `match_lengths`.
+typedef struct dsc_match_lengths {
     int32_t *available; // [output.count] tokens a draft from here has to offer; -1: none starts
     int32_t *run; // [output.count] how many of them, from the first on, are the recorded output
-} dsc_spans;
+} dsc_match_lengths;
 
 struct dsc_drafter_type {
     const char *name, *summary;
     bool sees_output;  // is shown the recorded output or, of a model, asks another copy (oracle)
     bool needs_draft;  // asks a draft model
     bool needs_middle; // and a third one, between draft and target
-    bool asks_laws;    // asks the draft model how sure it is, whatever the rule
+    bool asks_dists;   // asks the draft model how sure it is, whatever the rule
     bool asks_target;  // asks the target off the output: not for recorded traces
     bool branches;     // a node may have several children
-    bool overlaps;     // drafts while the target verifies: a step takes the longer of both (and
+    bool parallel;     // drafts while the target verifies: a step takes the longer of both (and
                        // makes fewer draft calls than `width` tokens)
-    unsigned laws;     // dsc_draft_law that it can draft by; 0: CHOSEN only
+    unsigned kinds;    // dsc_draft_kind that it can draft by; 0: TOPK only
     size_t state_size; // bytes; the caller owns the state, so a copy of it is a clone
     const dsc_option *option; // parameters, in the order of the result columns
     size_t option_count;      // <= DSC_MAX_PARAMETERS
@@ -73,7 +73,7 @@ struct dsc_drafter_type {
 
     // Whether requests depend on those before them, by in->carry: a run then takes them one after
     // the other. NULL: never.
-    bool (*carries)(const dsc_config *config);
+    bool (*uses_history)(const dsc_config *config);
     // Reads what TEXT options name and checks what one option alone cannot say, into *prepared
     // (dsc_config.prepared), which `release` frees. NULL: nothing to do.
     int (*prepare)(const dsc_config *config, void **prepared, dsc_error *err);
@@ -102,12 +102,12 @@ struct dsc_drafter_type {
     // are allocated in in[0].arena and may be shared between settings; entries may be cut at
     // `longest` tokens, and run[i] <= output.count - 1 - i (the last token is always the target's
     // own). NULL when the method is not of this kind.
-    int (*spans)(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,
-                 dsc_error *err);
+    int (*match_lengths)(const dsc_drafter_input *in, size_t count, int64_t longest,
+                         dsc_match_lengths *out, dsc_error *err);
 };
 
 DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma,
-    dsc_drafter_pld, dsc_drafter_suffix, dsc_drafter_chain, dsc_drafter_hf_dynamic,
+    dsc_drafter_ngram, dsc_drafter_suffix, dsc_drafter_draft_model, dsc_drafter_hf_dynamic,
     dsc_drafter_threshold, dsc_drafter_spectr, dsc_drafter_spectr_tree, dsc_drafter_tree,
     dsc_drafter_sequoia, dsc_drafter_cascade, dsc_drafter_lookahead, dsc_drafter_ouroboros,
     dsc_drafter_pearl;

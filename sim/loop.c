@@ -27,51 +27,53 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
             drafter->needs_middle || !rule->greedy
                 ? ""
                 : ", or a trace that recorded one (draftscope live record --draft DIR)");
-    if (!rule->greedy && !fit->laws)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "rule %s draws from the target's laws: step by step that needs a model "
-                        "(--model), on a trace the expect engine",
-                        rule->name);
-    if (fit->ranks_only && drafter->asks_laws)
+    if (!rule->greedy && !fit->dists)
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "rule %s draws from the target's distributions: step by step that needs a model "
+            "(--model), on a trace the expect engine",
+            rule->name);
+    if (fit->ranks_only && drafter->asks_dists)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s asks how sure the draft model is, off the output too: a "
                         "recorded trace does not know (use --draft)",
                         drafter->name);
-    if (fit->ranks_only && !fit->drew_likeliest && drafter->laws &&
-        !(drafter->laws & DSC_DRAFT_CHOSEN))
-        return dsc_fail(err, DSC_EUSAGE,
-                        "method %s draws from the draft model's laws: step by step that needs a "
-                        "model (--draft), on a trace the expect engine",
-                        drafter->name);
+    if (fit->ranks_only && !fit->drew_most_probable && drafter->kinds &&
+        !(drafter->kinds & DSC_DRAFT_TOPK))
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "method %s draws from the draft model's distributions: step by step that needs a "
+            "model (--draft), on a trace the expect engine",
+            drafter->name);
     return DSC_OK;
 }
 
-int dsc_pair_law(dsc_draft_law *out, const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
-                 const dsc_fit *fit, dsc_error *err)
+int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
+                       const dsc_verifier_type *rule, const dsc_fit *fit, dsc_error *err)
 {
-    unsigned knows = drafter->laws ? drafter->laws : DSC_DRAFT_CHOSEN, both = knows & rule->laws;
+    unsigned knows = drafter->kinds ? drafter->kinds : DSC_DRAFT_TOPK, both = knows & rule->kinds;
     int rc = check_models(drafter, rule, fit, err);
     if (rc)
         return rc;
     if (drafter->branches && !rule->tree)
         return dsc_fail(err, DSC_EUSAGE,
-                        "method %s has several drafts, rule %s takes one (try --rule multiround)",
+                        "method %s has several drafts, rule %s takes one (try --rule specinfer)",
                         drafter->name, rule->name);
     if (!both)
         return dsc_fail(err, DSC_EUSAGE, "method %s does not draft as rule %s needs it: %s",
                         drafter->name, rule->name,
-                        rule->laws == DSC_DRAFT_DISTINCT ? "without replacement"
-                        : knows == DSC_DRAFT_CHOSEN      ? "draws from a draft model"
-                                                         : "by choice");
+                        rule->kinds == DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? "without replacement"
+                        : knows == DSC_DRAFT_TOPK ? "draws from a draft model"
+                                                  : "by choice");
     // A greedy target is drafted for greedily; otherwise drafts are drawn where they can be.
     if (rule->greedy || !rule->lossless)
-        *out = both & DSC_DRAFT_CHOSEN ? DSC_DRAFT_CHOSEN
-               : both & DSC_DRAFT_IID  ? DSC_DRAFT_IID
-                                       : DSC_DRAFT_DISTINCT;
+        *out = both & DSC_DRAFT_TOPK      ? DSC_DRAFT_TOPK
+               : both & DSC_DRAFT_SAMPLED ? DSC_DRAFT_SAMPLED
+                                          : DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT;
     else
-        *out = both & DSC_DRAFT_DISTINCT ? DSC_DRAFT_DISTINCT
-               : both & DSC_DRAFT_IID    ? DSC_DRAFT_IID
-                                         : DSC_DRAFT_CHOSEN;
+        *out = both & DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT
+               : both & DSC_DRAFT_SAMPLED                   ? DSC_DRAFT_SAMPLED
+                                                            : DSC_DRAFT_TOPK;
     return DSC_OK;
 }
 
@@ -81,10 +83,10 @@ const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool gre
     if (greedy)
         return &dsc_verifier_greedy;
     if (!drafter->branches)
-        return &dsc_verifier_single;
-    return drafter->laws & DSC_DRAFT_DISTINCT ? &dsc_verifier_multiround_wor
-           : drafter->laws & DSC_DRAFT_IID    ? &dsc_verifier_kseq
-                                              : &dsc_verifier_multiround;
+        return &dsc_verifier_rejection;
+    return drafter->kinds & DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? &dsc_verifier_specinfer_wor
+           : drafter->kinds & DSC_DRAFT_SAMPLED                   ? &dsc_verifier_kseq
+                                                                  : &dsc_verifier_specinfer;
 }
 
 // --- the loop ------------------------------------------------------------------------------------
@@ -107,8 +109,8 @@ static void count_step(const dsc_loop *loop, int64_t context, dsc_counts *counts
     counts->histogram[accepted]++;
     if (counts->width)
         counts->width[dsc_draft_width(d) - 1]++;
-    if (counts->overlap)
-        counts->overlap[d->draft_calls * counts->overlap_length + dsc_draft_width(d) - 1]++;
+    if (counts->parallel_steps)
+        counts->parallel_steps[d->draft_calls * counts->parallel_length + dsc_draft_width(d) - 1]++;
 }
 
 static int record_step(const dsc_loop *loop, const dsc_loop_input *in, int64_t step,
@@ -124,7 +126,7 @@ static int record_step(const dsc_loop *loop, const dsc_loop_input *in, int64_t s
                                     .draft_tokens = (int64_t)d->proposed,
                                     .accepted_tokens = (int64_t)loop->verdict.accepted,
                                     .emitted_tokens = (int64_t)loop->verdict.count,
-                                    .overlaps = in->config->drafter->overlaps};
+                                    .parallel = in->config->drafter->parallel};
     return in->step ? in->step(in->user, &record, err) : DSC_OK;
 }
 
@@ -170,8 +172,8 @@ int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, d
                                .seed = in->seed,
                                .arena = in->arena,
                                .models = in->models,
-                               .law = in->law,
-                               .carry = in->carry,
+                               .kind = in->kind,
+                               .history = in->history,
                                .extra = counts->extra};
     void *state;
     int rc = dsc_arena_alloc(in->arena, &state, drafter->state_size, 1, err);

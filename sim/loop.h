@@ -19,19 +19,20 @@ DSC_API void dsc_loop_fini(dsc_loop *loop);
 
 // What a method and a rule need of the models, and whether they fit.
 typedef struct dsc_fit {
-    bool draft, middle;  // there is such a model
-    bool laws;           // the target's law is known everywhere
-    bool off_path;       // the target answers off its recorded output
-    bool ranks_only;     // the draft model is a recording: it orders its candidates, without laws
-    bool drew_likeliest; // and its draws were of a greedy run
+    bool draft, middle;      // there is such a model
+    bool dists;              // the target's distribution is known everywhere
+    bool off_path;           // the target answers off its recorded output
+    bool ranks_only;         // the draft model is a recording: it orders its candidates, without
+                             // distributions
+    bool drew_most_probable; // and its draws were of a greedy run
 } dsc_fit;
 
-// How the method drafts for the rule (dsc_drafter_input.law). DSC_EUSAGE: they do not fit each
-// other or the models; the message is a sentence that says what is missing.
-DSC_API int dsc_pair_law(dsc_draft_law *out, const dsc_drafter_type *drafter,
-                         const dsc_verifier_type *rule, const dsc_fit *fit, dsc_error *err);
+// How the method drafts for the rule (dsc_drafter_input.distribution). DSC_EUSAGE: they do not fit
+// each other or the models; the message is a sentence that says what is missing.
+DSC_API int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
+                               const dsc_verifier_type *rule, const dsc_fit *fit, dsc_error *err);
 
-// The rule that goes with a method when none is named; `greedy`: the target says its likeliest
+// The rule that goes with a method when none is named; `greedy`: the target says its most probable
 // token or what was recorded.
 DSC_API const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool greedy);
 
@@ -42,19 +43,19 @@ typedef struct dsc_step_record {
     int64_t target_call_tokens;             // tokens in the target's
     int64_t context;                        // tokens before them, the prompt's included
     int64_t draft_tokens, accepted_tokens, emitted_tokens;
-    bool overlaps; // the draft model worked at the same time as the target
+    bool parallel; // the draft model worked at the same time as the target
 } dsc_step_record;
 
 // One request.
 typedef struct dsc_loop_input {
     const dsc_config *config;
     const dsc_verifier_type *rule;
-    dsc_draft_law law;          // dsc_pair_law
+    dsc_draft_kind kind;        // dsc_draft_kind_for
     const dsc_models *models;   // just begun, nothing committed
     const dsc_request *request; // shown to the drafter without its output unless it sees_output
     uint64_t seed;
-    dsc_arena *arena; // the request's
-    dsc_carry *carry; // of the run, or NULL (dsc_drafter_input.carry)
+    dsc_arena *arena;     // the request's
+    dsc_history *history; // of the run, or NULL (dsc_drafter_input.carry)
     // After each step; NULL: nobody asks.
     int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
     void *user;

@@ -6,7 +6,7 @@
 
 #include "sim/dist.h"
 #include "sim/draft.h"
-#include "theory/rows/meeting.h"
+#include "theory/rows/overlap.h"
 
 typedef struct dsc_model dsc_model;
 
@@ -31,27 +31,29 @@ typedef struct dsc_model_type {
     // After score: the greedy token after node `node` (-1: after the last committed token).
     // DSC_EABSENT when that is off the recorded path (counted in m->refused, never invented).
     int (*next)(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err);
-    // After score: the exact law of the token after `node`, for rules that draw. The view lives
-    // until the next call for this model. DSC_EABSENT as for next. NULL: this model has no laws.
-    int (*law)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
-    // Draws from such laws are to come, at u[i] in [0, 1) after node[i], i < n: what they read of
-    // laws that lie elsewhere is brought together. A hint. NULL: it would be of no use.
-    int (*foresee)(dsc_model *m, const int32_t *node, const double *u, size_t n, dsc_error *err);
-    // The law before the temperature: how a model that is not drawn from orders its candidates and
-    // how sure of them it is, at temperature 0 too. NULL: as law.
+    // After score: the exact distribution of the token after `node`, for rules that draw. The view
+    // lives until the next call for this model. DSC_EABSENT as for next. NULL: this model has no
+    // distributions.
+    int (*dist)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+    // Draws from such distributions are to come, at u[i] in [0, 1) after node[i], i < n: what they
+    // read of distributions that lie elsewhere is brought together. A hint. NULL: it would be of no
+    // use.
+    int (*prefetch)(dsc_model *m, const int32_t *node, const double *u, size_t n, dsc_error *err);
+    // The distribution before the temperature: how a model that is not drawn from orders its
+    // candidates and how sure of them it is, at temperature 0 too. NULL: as distribution.
     int (*untempered)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
-    // The k likeliest tokens of that law into token[k], the likeliest first, of equals the lowest;
-    // *count: how many there are. NULL: as `untempered` has them.
+    // The k most probable tokens of that distribution into token[k], the most probable first, of
+    // equals the lowest; *count: how many there are. NULL: as `untempered` has them.
     int (*top)(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count, dsc_error *err);
-    // After score: this model's law of the token after `node`, where it is better met with that of
-    // `draft` (NULL: met alone) where they lie than written out as rows; *meeting, until the next
-    // call, and the masses of token[count], of this model into target_of[count] and of `draft` into
-    // draft_of[count]. All nodes of the draft are likely to be asked about. *meeting NULL: write
-    // them out. A failure that `meeting` meets is told by the next call that can tell, at the
-    // latest by commit. NULL: there is nothing to be gained here.
-    int (*meet)(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
-                const int32_t *token, size_t count, dsc_meeting **meeting, double *draft_of,
-                double *target_of, dsc_error *err);
+    // After score: this model's distribution of the token after `node`, where it is better met with
+    // that of `draft` (NULL: met alone) where they lie than written out as rows; *meeting, until
+    // the next call, and the masses of token[count], of this model into target_of[count] and of
+    // `draft` into draft_of[count]. All nodes of the draft are likely to be asked about. *meeting
+    // NULL: write them out. A failure that `meeting` meets is told by the next call that can tell,
+    // at the latest by commit. NULL: there is nothing to be gained here.
+    int (*overlap)(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
+                   const int32_t *token, size_t count, dsc_overlap **overlap, double *draft_of,
+                   double *target_of, dsc_error *err);
     // Appends the tokens of one step to the committed output.
     int (*commit)(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 } dsc_model_type;
@@ -74,7 +76,7 @@ typedef struct dsc_models {
     dsc_model *target, *draft, *middle;
 } dsc_models;
 
-// The model that a draft's law is of.
+// The model that a draft's distribution is of.
 static inline dsc_model *dsc_models_drafter(const dsc_models *m, const dsc_draft *d)
 {
     return d->from_middle ? m->middle : m->draft;

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const dsc_verifier_type *const verifiers[] = {
-    &dsc_verifier_greedy,         &dsc_verifier_single,  &dsc_verifier_block,
-    &dsc_verifier_kseq,           &dsc_verifier_otm,     &dsc_verifier_multiround,
-    &dsc_verifier_multiround_wor, &dsc_verifier_typical, NULL};
+    &dsc_verifier_greedy,        &dsc_verifier_rejection, &dsc_verifier_block,
+    &dsc_verifier_kseq,          &dsc_verifier_otm,       &dsc_verifier_specinfer,
+    &dsc_verifier_specinfer_wor, &dsc_verifier_typical,   NULL};
 
 const dsc_verifier_type *const *dsc_verifiers(void)
 {
@@ -36,7 +36,7 @@ void dsc_verify_room_fini(dsc_verify_room *r)
     free(r->residual);
     free(r->draft_of);
     free(r->target_of);
-    free(r->rest);
+    free(r->residual_of);
     free(r->live);
     free(r->candidate);
     free(r->token);

@@ -40,21 +40,21 @@ static inline void short_config(dsc_config *c, const dsc_drafter_type *d)
 }
 
 // Whether they go together where every model is there and answers everything.
-static inline bool fits(const dsc_drafter_type *d, const dsc_verifier_type *v, dsc_draft_law *law)
+static inline bool fits(const dsc_drafter_type *d, const dsc_verifier_type *v, dsc_draft_kind *dist)
 {
     dsc_error ignored;
-    const dsc_fit all = {.draft = true, .middle = true, .laws = true, .off_path = true};
-    return dsc_pair_law(law, d, v, &all, &ignored) == DSC_OK;
+    const dsc_fit all = {.draft = true, .middle = true, .dists = true, .off_path = true};
+    return dsc_draft_kind_for(dist, d, v, &all, &ignored) == DSC_OK;
 }
 
-// Pearson's statistic of `texts` counts, n in all, against the exact law.
-static inline double pearson(const int64_t *count, const double *law, int texts, int64_t n,
+// Pearson's statistic of `texts` counts, n in all, against the exact distribution.
+static inline double pearson(const int64_t *count, const double *dist, int texts, int64_t n,
                              int *degrees)
 {
     double sum = 0;
     *degrees = texts - 1;
     for (int t = 0; t < texts; t++) {
-        double expected = law[t] * (double)n, d = (double)count[t] - expected;
+        double expected = dist[t] * (double)n, d = (double)count[t] - expected;
         sum += d * d / expected;
     }
     return sum;

@@ -3,7 +3,7 @@
 #include "theory/acceptance.h"
 
 #include "theory/kseq.h"
-#include "theory/multiround.h"
+#include "theory/specinfer.h"
 #include "theory/otm.h"
 #include "theory/single.h"
 
@@ -13,7 +13,7 @@ void dsc_acceptance_of_curve(const dsc_curve *c, const int *k, size_t count, dsc
         dsc_kseq s = dsc_kseq_best(c, k[i]);
         out[i] = (dsc_acceptance){.k = k[i],
                                   .single = dsc_single_acceptance(c),
-                                  .multiround = dsc_multiround_acceptance(c, k[i]),
+                                  .specinfer = dsc_specinfer_acceptance(c, k[i]),
                                   .kseq = s.accept,
                                   .kseq_rho = s.rho,
                                   .otm = dsc_otm_value(c, k[i]).accept};

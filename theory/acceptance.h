@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every quantity of the curve for one pair of laws and k = 1..kmax: exactly from the sorted curve,
-// or certified to 1e-6 from fp32 rows in one pass, without sorting.
+// Every quantity of the curve for one pair of distributions and k = 1..kmax: exactly from the
+// sorted curve, or certified to 1e-6 from fp32 rows in one pass, without sorting.
 #ifndef DSC_THEORY_ACCEPTANCE_H
 #define DSC_THEORY_ACCEPTANCE_H
 
@@ -10,8 +10,8 @@ enum { DSC_MAX_DRAFTS = 64 }; // per position
 
 typedef struct dsc_acceptance {
     int k;
-    double single;     // sum min(draft, target)
-    double multiround; // SpecInfer, with replacement
+    double single;    // sum min(draft, target)
+    double specinfer; // SpecInfer, with replacement
     double kseq, kseq_rho;
     double otm; // alpha_k, i.i.d. drafts
 } dsc_acceptance;

@@ -6,8 +6,9 @@
 // function (r - c)+ is convex, so that of all ways to hide the ratios
 //   all tokens at the mean ratio gives the least,   (q - c p)+,
 //   all at a or b gives the most,                   (q - a p)(b - c)/(b - a).
-// Both are curves of real laws, with the true W between them; at the edges of cells they meet.
-// - Multi-round: c + W(c) does not decrease with c (theory/multiround.h), so bounds on c_i give
+// Both are curves of real distributions, with the true W between them; at the edges of cells they
+// meet.
+// - Multi-round: c + W(c) does not decrease with c (theory/specinfer.h), so bounds on c_i give
 //   bounds on c_{i+1}.
 // - k-Seq: a higher W means a smaller beta, a larger rho* and a smaller acceptance; so the two
 // curves
@@ -116,8 +117,8 @@ static double middle(bound b)
     return b.least + (b.most - b.least) / 2;
 }
 
-static void multiround(const curve *c, int kmax, dsc_acceptance *out, dsc_acceptance *error,
-                       dsc_doubts *doubts)
+static void specinfer(const curve *c, int kmax, dsc_acceptance *out, dsc_acceptance *error,
+                      dsc_doubts *doubts)
 {
     bound at = {1, 1};
     size_t from[DSC_MAX_DRAFTS], to[DSC_MAX_DRAFTS];
@@ -125,8 +126,8 @@ static void multiround(const curve *c, int kmax, dsc_acceptance *out, dsc_accept
     for (int k = 1; k <= kmax; k++) {
         bound first = w_at(c, at.least, &from[k - 1]), last = w_at(c, at.most, &to[k - 1]);
         bound w = {fmin(last.least, first.most), first.most};
-        out[k - 1].multiround = 1 - middle(w);
-        error[k - 1].multiround = (w.most - w.least) / 2;
+        out[k - 1].specinfer = 1 - middle(w);
+        error[k - 1].specinfer = (w.most - w.least) / 2;
         certain = certain && w.most - w.least <= WIDTH;
         if (first.most - first.least < WIDTH / (4 * DSC_MAX_DRAFTS)) // not to be blamed
             from[k - 1] = 0;
@@ -345,11 +346,11 @@ void dsc_bounds_evaluate(const dsc_cells *c, int kmax, dsc_acceptance *out, dsc_
                     .per_target = 1 / c->target_sum,
                     .scale = c->target_sum / c->draft_sum};
     doubts->count = 0;
-    multiround(&normal, kmax, out, error, doubts);
+    specinfer(&normal, kmax, out, error, doubts);
     for (int i = 0; i < kmax; i++) {
         out[i].k = error[i].k = i + 1;
-        out[i].single = out[0].multiround;
-        error[i].single = error[0].multiround;
+        out[i].single = out[0].specinfer;
+        error[i].single = error[0].specinfer;
     }
     out[0].kseq = out[0].otm = out[0].single;
     out[0].kseq_rho = 1;

@@ -9,7 +9,7 @@
 #ifndef DSC_THEORY_ACCEPTANCE_KERNEL_H
 #define DSC_THEORY_ACCEPTANCE_KERNEL_H
 
-#include "theory/rows/meeting.h"
+#include "theory/rows/overlap.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -19,7 +19,8 @@ static float magnitude(uint32_t bits)
     return x;
 }
 
-// 0/0, a token neither law can draw, is a NaN and ends up at the bottom or the top, with mass 0.
+// 0/0, a token neither distribution can draw, is a NaN and ends up at the bottom or the top, with
+// mass 0.
 static int32_t slot_of(float ratio, int32_t first, size_t token)
 {
     int32_t sink = (int32_t)(token % DSC_SINKS);

@@ -129,8 +129,8 @@ static void keep_order(int kmax, dsc_acceptance *out)
 {
     for (int i = 0; i < kmax; i++) {
         const dsc_acceptance *fewer = &out[i ? i - 1 : 0];
-        out[i].multiround = fmax(fmax(out[i].multiround, fewer->multiround), out[i].single);
-        out[i].kseq = fmax(fmax(out[i].kseq, fewer->kseq), out[i].multiround);
+        out[i].specinfer = fmax(fmax(out[i].specinfer, fewer->specinfer), out[i].single);
+        out[i].kseq = fmax(fmax(out[i].kseq, fewer->kseq), out[i].specinfer);
         out[i].otm = fmax(fmax(out[i].otm, fewer->otm), out[i].kseq);
     }
 }

@@ -2,7 +2,8 @@
 // Leviathan, Kalman and Matias 2023, "Fast inference from transformers via speculative decoding".
 // Eq. (1): block efficiency (1 - a^(L+1))/(1 - a) = 1 + accepted. Theorem 3.8: speed-up
 // (1 - a^(L+1))/((1 - a)(L c + 1)) with c = draft time/target time.
-// Hazards: accepted = sum over j of Pr(the first j are accepted) = sum of products h_1 .. h_j.
+// Conditional acceptance rates: accepted = sum over j of Pr(the first j are accepted) = sum of
+// products h_1 .. h_j.
 #include "theory/block.h"
 
 #include <math.h>
@@ -30,46 +31,48 @@ double dsc_iid_rate(double accepted, int length)
     return hi;
 }
 
-static int check_law(const dsc_block_law *law, int most, dsc_error *err)
+static int check_dist(const dsc_acceptance *dist, int most, dsc_error *err)
 {
     if (most < 0 || most > DSC_BLOCK_LONGEST)
         return dsc_fail(err, DSC_EUSAGE, "draft length %d is not from 0 to %d", most,
                         DSC_BLOCK_LONGEST);
-    if (!law->hazard) {
-        if (!(law->rate >= 0 && law->rate <= 1))
-            return dsc_fail(err, DSC_EUSAGE, "acceptance rate %g is not from 0 to 1", law->rate);
+    if (!dist->conditional_rate) {
+        if (!(dist->rate >= 0 && dist->rate <= 1))
+            return dsc_fail(err, DSC_EUSAGE, "acceptance rate %g is not from 0 to 1", dist->rate);
         return DSC_OK;
     }
-    if (most > law->hazards)
+    if (most > dist->conditional_rates)
         return dsc_fail(err, DSC_EUSAGE,
-                        "draft length %d: hazards are given for %d positions, and nothing is "
+                        "draft length %d: conditional acceptance rates are given for %d positions, "
+                        "and nothing is "
                         "known beyond",
-                        most, law->hazards);
+                        most, dist->conditional_rates);
     for (int j = 0; j < most; j++)
-        if (!(law->hazard[j] >= 0 && law->hazard[j] <= 1))
-            return dsc_fail(err, DSC_EUSAGE, "hazard %g of position %d is not from 0 to 1",
-                            law->hazard[j], j + 1);
+        if (!(dist->conditional_rate[j] >= 0 && dist->conditional_rate[j] <= 1))
+            return dsc_fail(err, DSC_EUSAGE,
+                            "conditional acceptance rate %g of position %d is not from 0 to 1",
+                            dist->conditional_rate[j], j + 1);
     return DSC_OK;
 }
 
 // Accepted drafts by length, one call after the other; *reach is Pr(all so far are accepted).
-static double next_accepted(const dsc_block_law *law, int length, double before, double *reach)
+static double next_accepted(const dsc_acceptance *dist, int length, double before, double *reach)
 {
-    if (!law->hazard)
-        return dsc_iid_accepted(law->rate, length);
-    *reach *= law->hazard[length - 1];
+    if (!dist->conditional_rate)
+        return dsc_iid_accepted(dist->rate, length);
+    *reach *= dist->conditional_rate[length - 1];
     return before + *reach;
 }
 
-int dsc_block_accepted(const dsc_block_law *law, int most, double *accepted, dsc_error *err)
+int dsc_block_accepted(const dsc_acceptance *dist, int most, double *accepted, dsc_error *err)
 {
-    int rc = check_law(law, most, err);
+    int rc = check_dist(dist, most, err);
     if (rc)
         return rc;
     double reach = 1;
     accepted[0] = 0;
     for (int length = 1; length <= most; length++)
-        accepted[length] = next_accepted(law, length, accepted[length - 1], &reach);
+        accepted[length] = next_accepted(dist, length, accepted[length - 1], &reach);
     return DSC_OK;
 }
 
@@ -78,10 +81,10 @@ double dsc_block_speedup(double accepted, int length, dsc_block_cost cost)
     return (accepted + 1) / (1 + length * (cost.draft + cost.slope));
 }
 
-int dsc_block_best_length(const dsc_block_law *law, int least, int most, dsc_block_cost cost,
+int dsc_block_best_length(const dsc_acceptance *dist, int least, int most, dsc_block_cost cost,
                           dsc_block_best *best, dsc_error *err)
 {
-    int rc = check_law(law, most, err);
+    int rc = check_dist(dist, most, err);
     if (!rc && !(least >= 0 && least <= most))
         rc = dsc_fail(err, DSC_EUSAGE, "no draft length from %d to %d", least, most);
     if (!rc && !(cost.draft >= 0 && cost.slope >= 0 && isfinite(cost.draft + cost.slope)))
@@ -93,7 +96,7 @@ int dsc_block_best_length(const dsc_block_law *law, int least, int most, dsc_blo
     *best = (dsc_block_best){.speedup = -INFINITY};
     for (int length = 0; length <= most; length++) {
         if (length)
-            accepted = next_accepted(law, length, accepted, &reach);
+            accepted = next_accepted(dist, length, accepted, &reach);
         double speedup = dsc_block_speedup(accepted, length, cost);
         if (length >= least && speedup > best->speedup)
             *best = (dsc_block_best){length, accepted, speedup};
@@ -101,8 +104,8 @@ int dsc_block_best_length(const dsc_block_law *law, int least, int most, dsc_blo
     return DSC_OK;
 }
 
-int dsc_hazard_add(dsc_hazard_count *count, int most, int accepted, int drafted, int64_t times,
-                   dsc_error *err)
+int dsc_conditional_add(dsc_conditional_count *count, int most, int accepted, int drafted,
+                        int64_t times, dsc_error *err)
 {
     if (accepted < 0 || accepted > drafted || drafted > most || times < 0)
         return dsc_fail(err, DSC_EUSAGE,
@@ -116,7 +119,7 @@ int dsc_hazard_add(dsc_hazard_count *count, int most, int accepted, int drafted,
     return DSC_OK;
 }
 
-double dsc_hazard_rate(const dsc_hazard_count *count)
+double dsc_conditional_rate(const dsc_conditional_count *count)
 {
     return count->at_risk ? (double)count->accepted / (double)count->at_risk : NAN;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected accepted drafts of block verification when the laws do not depend on the path;
+// Expected accepted drafts of block verification when the distributions do not depend on the path;
 // theory/block_verify.h.
 //
 // Let f_i(p) be the expected sum of p_{i+1} .. p_L from p_i = p, and g_i(p) = p + f_i(p). Then
@@ -29,12 +29,13 @@ typedef struct lattice {
     int bins; // nodes 0 .. bins
     double width;
     double *node; // [bins + 1] p_j
-    // One pair of laws laid out. Index m + bins stands for r = exp(m width), -bins <= m <= bins;
-    // smaller ratios are `tail`, larger ones count as m = bins: they take every node to p = 1.
+    // One pair of distributions laid out. Index m + bins stands for r = exp(m width), -bins <= m <=
+    // bins; smaller ratios are `tail`, larger ones count as m = bins: they take every node to p
+    // = 1.
     double *chord;                  // draft mass for the chords
     double *draft, *target;         // masses of the tokens nearest to m
     double *draft_low, *target_low; // of those, with r at or below the grid point
-    double draft_tail, target_tail; // both laws: ratio below the grid
+    double draft_tail, target_tail; // both distributions: ratio below the grid
     // g at the nodes, and the f being made.
     double *low, *low_next;     // lower bound
     double *base, *base_next;   // upper line: b
@@ -210,7 +211,8 @@ static size_t unite(value *v, size_t n)
 
 enum { MOST_VALUES = 1 << 17 };
 
-// The law of p_{i+1} from that of p_i, v[*n] of capacity MOST_VALUES; false: too many values.
+// The distribution of p_{i+1} from that of p_i, v[*n] of capacity MOST_VALUES; false: too many
+// values.
 static bool advance(value *v, size_t *n, value *next, const dsc_curve *c)
 {
     size_t count = 0;

@@ -5,7 +5,8 @@
 // min(p_i target(x)/draft(x), 1) = p_i - left_i, and h_i is made so that
 // 1 - (1 - h_i)(1 - p_i + left_i) = p_i. So a block ends at i < L with probability left_i, and
 // next comes x: with probability min(p_i target, draft)(x) as a draft, (p_i target - draft)+(x) as
-// a correction, together p_i target(x). Given X^i and tau >= i the rest has the target's law.
+// a correction, together p_i target(x). Given X^i and tau >= i the rest has the target's
+// distribution.
 #include "theory/block_verify.h"
 
 #include "theory/single.h"
@@ -38,9 +39,9 @@ void dsc_block_residual(double p, const double *draft, const double *target, siz
 }
 
 // The output begins y^i with tau >= i when X^i = y^i and tau >= i: probability p_i(y^i) times the
-// product of the drafts' elements. The output has the target's law and, given that event, so has
-// its continuation (above): hence Pr(tau >= i | y) = p_i times the product of draft/target over
-// y^i, whatever follows. p_i is the least over j <= i of the product of target/draft over
+// product of the drafts' elements. The output has the target's distribution and, given that event,
+// so has its continuation (above): hence Pr(tau >= i | y) = p_i times the product of draft/target
+// over y^i, whatever follows. p_i is the least over j <= i of the product of target/draft over
 // y_{j+1} .. y_i; multiplied out, that is the least over j of the product of draft/target over y^j.
 void dsc_block_given(const double *draft_y, const double *target_y, int length, double *at_least)
 {

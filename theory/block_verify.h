@@ -16,22 +16,23 @@
 #include "theory/curve.h"
 #include "theory/interval.h"
 
-// p_i from p = p_{i-1} and the laws' elements at X_i; draft_x > 0.
+// p_i from p = p_{i-1} and the distributions' elements at X_i; draft_x > 0.
 DSC_API double dsc_block_ratio(double p, double draft_x, double target_x);
 
-// left_i from p = p_i and the curve of the laws of the next token. O(log atoms).
+// left_i from p = p_i and the curve of the distributions of the next token. O(log atoms).
 DSC_API double dsc_block_left(const dsc_curve *next, double p);
 
-// h_i, i < L. 0 when p = 1 and left = 0 (the laws are equal: a longer prefix is then accepted).
+// h_i, i < L. 0 when p = 1 and left = 0 (the distributions are equal: a longer prefix is then
+// accepted).
 DSC_API double dsc_block_coin(double p, double left);
 
-// The law of the token after tau < L accepted drafts, p = p_tau, into residual[vocab]; all zero
-// when left is 0 (no block ends there).
+// The distribution of the token after tau < L accepted drafts, p = p_tau, into residual[vocab]; all
+// zero when left is 0 (no block ends there).
 DSC_API void dsc_block_residual(double p, const double *draft, const double *target, size_t vocab,
                                 double *residual);
 
 // Conditional replay: at_least[i] = Pr(tau >= i | the output begins y_1 .. y_length), 0 <= i <=
-// length, from draft_y[i] and target_y[i], the laws' elements at y_{i+1} given y_1 .. y_i;
+// length, from draft_y[i] and target_y[i], the distributions' elements at y_{i+1} given y_1 .. y_i;
 // target_y > 0. It is the smallest over j <= i of the product of the first j draft/target.
 DSC_API void dsc_block_given(const double *draft_y, const double *target_y, int length,
                              double *at_least);
@@ -43,7 +44,7 @@ DSC_API void dsc_block_given_token(const double *draft_y, const double *target_y
 #define DSC_BLOCK_WIDTH 1e-6
 enum { DSC_BLOCK_BINS = 32768 };
 
-// Expected accepted drafts, sum of E[p_i], of blocks whose laws do not depend on the path:
+// Expected accepted drafts, sum of E[p_i], of blocks whose distributions do not depend on the path:
 // curve[i], 0 <= i < length, for draft i + 1; length >= 1. accepted[i] is that of the block of the
 // positions i .. length - 1, so for one curve at every position accepted[length - n] is for length
 // n.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One convex curve that holds every single-position quantity of a draft law and a target law:
+// One convex curve that holds every single-position quantity of a draft distribution and a target
+// distribution:
 //
 //   W(c) = sum over tokens x of (target(x) - c draft(x))+,   c >= 0,
 //
 // convex, decreasing, W(0) = 1, W(inf) = target mass outside the draft's support. The curve is kept
 // as the tokens sorted by ratio target/draft, tokens of one ratio merged into an atom: this is the
 // sorted reference, exact at full vocabulary in O(V log V). SpecTr (Sun et al. 2023) writes p for
-// the draft law and q for the target law.
+// the draft distribution and q for the target distribution.
 #ifndef DSC_THEORY_CURVE_H
 #define DSC_THEORY_CURVE_H
 
@@ -21,9 +22,9 @@ typedef struct dsc_curve {
     double *draft_above, *target_above; // [atoms + 1] mass of atoms i .. atoms-1
 } dsc_curve;                            // zero-initialise; dsc_curve_fini frees
 
-// Builds the curve of two laws of `vocab` >= 1 tokens. Entries are finite and >= 0 and each row
-// sums to 1 (dsc_law_check sees to that; the masses are taken as they are). Tokens that neither
-// law can draw are left out. DSC_ENOMEM.
+// Builds the curve of two distributions of `vocab` >= 1 tokens. Entries are finite and >= 0 and
+// each row sums to 1 (dsc_probs_check sees to that; the masses are taken as they are). Tokens that
+// neither distribution can draw are left out. DSC_ENOMEM.
 DSC_API int dsc_curve_init(dsc_curve *c, const double *draft, const double *target, size_t vocab,
                            dsc_error *err);
 DSC_API void dsc_curve_fini(dsc_curve *c);

@@ -62,16 +62,16 @@ double dsc_kseq_given(const dsc_kseq *s, double draft_y, double target_y)
     return fmin(gain(s) * fmin(draft_y / target_y, 1 / s->rho), 1);
 }
 
-void dsc_kseq_survivors(const dsc_kseq *s, double draft_y, double target_y, double *law)
+void dsc_kseq_survivors(const dsc_kseq *s, double draft_y, double target_y, double *dist)
 {
     double rejected = fmax(draft_y - target_y / s->rho, 0);
     dsc_round round = {.accept = fmin(draft_y / target_y, 1 / s->rho),
                        .reject_y = rejected,
                        .reject_another = fmax(1 - s->beta - rejected, 0)};
-    law[0] = 0;
+    dist[0] = 0;
     for (int later = 0; later < s->k; later++)
-        dsc_survivors_before(&round, later, draft_y, law);
-    law[0] = 1 - dsc_kseq_given(s, draft_y, target_y);
+        dsc_survivors_before(&round, later, draft_y, dist);
+    dist[0] = 1 - dsc_kseq_given(s, draft_y, target_y);
 }
 
 void dsc_kseq_residual(const dsc_kseq *s, const double *draft, const double *target, size_t vocab,

@@ -15,7 +15,7 @@ typedef struct dsc_kseq {
 
 // The best valid rho (SpecTr Eq. (6)): solves 1 - (1 - beta(rho))^k = rho beta(rho) on
 // [1, min(k, largest ratio)] to rounding; the upper end of the bracket is kept, since the residual
-// is a law only for rho >= rho*. 1 when the laws are equal, or k = 1. k >= 1.
+// is a distribution only for rho >= rho*. 1 when the distributions are equal, or k = 1. k >= 1.
 DSC_API dsc_kseq dsc_kseq_best(const dsc_curve *c, int k);
 
 // k-Seq with a given rho >= 1. Not valid (the residual has negative entries) when rho < rho*.
@@ -27,12 +27,12 @@ DSC_API double dsc_kseq_token(const dsc_kseq *s, double draft_x, double target_x
 // Pr(accepted | the output is y) = accept/beta min(draft(y)/target(y), 1/rho); target_y > 0.
 DSC_API double dsc_kseq_given(const dsc_kseq *s, double draft_y, double target_y);
 
-// k <= 1000. Joint law given the output y: law[0] = Pr(rejected | y); law[m] = Pr(accepted and
-// exactly m of the k drafts are y | y), m = 1..k. Survivors are what SpecTr Alg. 3 goes on with.
-// target_y > 0.
-DSC_API void dsc_kseq_survivors(const dsc_kseq *s, double draft_y, double target_y, double *law);
+// k <= 1000. Joint distribution given the output y: dist[0] = Pr(rejected | y); dist[m] =
+// Pr(accepted and exactly m of the k drafts are y | y), m = 1..k. Survivors are what SpecTr Alg. 3
+// goes on with. target_y > 0.
+DSC_API void dsc_kseq_survivors(const dsc_kseq *s, double draft_y, double target_y, double *dist);
 
-// The law to draw from when all k are rejected,
+// The distribution to draw from when all k are rejected,
 // [target - min(draft, target/rho) accept/beta] / (1 - accept), into residual[vocab]; all zero
 // when accept is 1.
 DSC_API void dsc_kseq_residual(const dsc_kseq *s, const double *draft, const double *target,

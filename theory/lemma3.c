@@ -5,11 +5,11 @@
 //   B(N) = sum over y in A of min(target(y), 1 - (1 - draft(y))^k)
 //        + sum over draft tuples x of min(draft(x_1) .. draft(x_k), target(tokens of x in N)).
 //
-// It is not only tight for the paper's examples, but alpha_k for every pair of laws. For the first
-// sum is at most target(A), and the second at most the probability of the tuples that have a token
-// in N, 1 - draft(A)^k: B(N) <= target(A) + 1 - draft(A)^k, of which the least is alpha_k
-// (theory/otm.h), while the lemma says that no B(N) is less than alpha_k. So nothing has to be
-// enumerated.
+// It is not only tight for the paper's examples, but alpha_k for every pair of distributions. For
+// the first sum is at most target(A), and the second at most the probability of the tuples that
+// have a token in N, 1 - draft(A)^k: B(N) <= target(A) + 1 - draft(A)^k, of which the least is
+// alpha_k (theory/otm.h), while the lemma says that no B(N) is less than alpha_k. So nothing has to
+// be enumerated.
 #include "theory/lemma3.h"
 
 #include "theory/otm.h"

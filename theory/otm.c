@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-// draft(A)^k - target(A) for A = the first i atoms. A whole law sums to 1, so the suffix sums give
-// the same where they are the smaller ones, and exactly 0 for all tokens.
+// draft(A)^k - target(A) for A = the first i atoms. A whole distribution sums to 1, so the suffix
+// sums give the same where they are the smaller ones, and exactly 0 for all tokens.
 static double excess(const dsc_curve *c, size_t i, int k)
 {
     if (c->draft_above[i] < .5)

@@ -13,7 +13,7 @@ typedef struct dsc_otm_rows {
     size_t vocab;
     // Or one of these; then the others are not looked at.
     dsc_rows_curve *curve;
-    dsc_meeting *meeting; // of laws
+    dsc_overlap *overlap; // of distributions
 } dsc_otm_rows;
 
 typedef struct dsc_otm_fit {
@@ -22,7 +22,7 @@ typedef struct dsc_otm_fit {
     double alpha_high;            // alpha_k is at most this
 } dsc_otm_fit;
 
-// DSC_EUSAGE: k outside [1, 64]; DSC_EINPUT: a row is no law.
+// DSC_EUSAGE: k outside [1, 64]; DSC_EINPUT: a row is no distribution.
 int dsc_otm_levels(dsc_otm_fit *f, const dsc_otm_rows *rows, int k, dsc_error *err);
 
 // As dsc_otm_sampler_build, with at most `iterations` steps of the fit: poor weights cost

@@ -50,14 +50,14 @@ static masses below_f32(const float *draft, const float *target, size_t vocab, d
 
 static masses below(const dsc_otm_rows *r, double at)
 {
-    dsc_rows_meeting rows;
+    dsc_rows_overlap rows;
     if (r->curve)
         return dsc_rows_curve_below(r->curve, at);
-    if (r->meeting)
-        return r->meeting->type->below(r->meeting, at);
+    if (r->overlap)
+        return r->overlap->type->below(r->overlap, at);
     if (!r->draft)
         return below_f32(r->draft_f32, r->target_f32, r->vocab, at);
-    dsc_rows_meeting_set(&rows, r->draft, r->target, r->vocab, NULL);
+    dsc_rows_overlap_set(&rows, r->draft, r->target, r->vocab, NULL);
     return rows.base.type->below(&rows.base, at);
 }
 
@@ -123,7 +123,7 @@ typedef struct threshold {
 
 typedef struct thresholds {
     const dsc_otm_rows *rows;
-    double factor; // the laws' ratio over the rows' ratio
+    double factor; // the distributions' ratio over the rows' ratio
     double draft_sum, target_sum;
     int k;
     size_t n;
@@ -216,7 +216,7 @@ static int sum_rows(thresholds *h, dsc_error *err)
         h->target_sum = r->curve->cells.target_sum;
         return DSC_OK;
     }
-    if (r->meeting) {
+    if (r->overlap) {
         h->draft_sum = h->target_sum = 1;
         return DSC_OK;
     }
@@ -228,7 +228,7 @@ int dsc_otm_levels(dsc_otm_fit *f, const dsc_otm_rows *rows, int k, dsc_error *e
 {
     thresholds h = {.rows = rows, .k = k};
     const size_t vocab = rows->curve     ? rows->curve->vocab
-                         : rows->meeting ? rows->meeting->vocab
+                         : rows->overlap ? rows->overlap->vocab
                                          : rows->vocab;
     size_t count;
     double mass, most, least;

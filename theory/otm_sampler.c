@@ -61,11 +61,11 @@ int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double 
     return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
 }
 
-enum { QUESTIONS = 32 }; // of the levels of a model's laws, or some more
+enum { QUESTIONS = 32 }; // of the levels of a model's distributions, or some more
 
-int dsc_otm_sampler_build_meeting(dsc_otm_sampler *s, dsc_meeting *m, int k, dsc_error *err)
+int dsc_otm_sampler_build_overlap(dsc_otm_sampler *s, dsc_overlap *m, int k, dsc_error *err)
 {
-    dsc_otm_rows rows = {.meeting = m};
+    dsc_otm_rows rows = {.overlap = m};
     dsc_otm_fit rough;
     if (m->type->sketch(m, QUESTIONS)) { // what the levels will ask for is looked up at once
         int rc = dsc_otm_levels(&rough, &rows, k, err);
@@ -157,7 +157,7 @@ double dsc_otm_sampler_flow(const dsc_otm_sampler *s, double draft_x, double tar
     return fmin(draft_x / s->fit.draft_sum * per_mass, target_x / s->fit.target_sum);
 }
 
-double dsc_otm_sampler_residual(const dsc_otm_sampler *s, double draft_x, double target_x)
+double dsc_otm_sampler_residual_at(const dsc_otm_sampler *s, double draft_x, double target_x)
 {
     double rejected = 1 - s->fit.race.accept;
     if (!(rejected > 0))
@@ -167,10 +167,10 @@ double dsc_otm_sampler_residual(const dsc_otm_sampler *s, double draft_x, double
 
 // What is accepted of a token per mass of it is linear in its ratio between the levels and constant
 // beyond the last.
-void dsc_otm_sampler_rest(const dsc_otm_sampler *s, dsc_rest *out)
+void dsc_otm_sampler_residual(const dsc_otm_sampler *s, dsc_residual *out)
 {
     const dsc_race *r = &s->fit.race;
-    *out = (dsc_rest){.lines = 1};
+    *out = (dsc_residual){.lines = 1};
     if (!(r->accept < 1))
         return; // nothing is left, whatever rounding says
     out->lines = r->levels;
@@ -189,10 +189,10 @@ void dsc_otm_sampler_rest(const dsc_otm_sampler *s, dsc_rest *out)
 double dsc_otm_sampler_residuals(const dsc_otm_sampler *s, const double *draft,
                                  const double *target, size_t vocab, double *residual)
 {
-    dsc_rest r;
-    dsc_otm_sampler_rest(s, &r);
-    return dsc_rest_fill(&r, draft, 1 / s->fit.draft_sum, target, 1 / s->fit.target_sum, vocab,
-                         residual);
+    dsc_residual r;
+    dsc_otm_sampler_residual(s, &r);
+    return dsc_residual_fill(&r, draft, 1 / s->fit.draft_sum, target, 1 / s->fit.target_sum, vocab,
+                             residual);
 }
 
 double dsc_otm_sampler_given(const dsc_otm_sampler *s, double draft_y, double target_y)
@@ -225,8 +225,8 @@ int dsc_otm_sampler_choose(const dsc_otm_sampler *s, const double *draft, const 
     return uniform[2 * r->k + 1] < kept[outside] ? winner[outside] : -1;
 }
 
-void dsc_otm_sampler_law(const dsc_otm_sampler *s, const double *draft, const double *target,
-                         double *probability)
+void dsc_otm_sampler_dist(const dsc_otm_sampler *s, const double *draft, const double *target,
+                          double *probability)
 {
     const dsc_race *r = &s->fit.race;
     labels l[64];
@@ -288,9 +288,9 @@ static void wait_at(nodes *a, const labels *l, double mass, int side, int k)
     }
 }
 
-// Adds to law[m] the sums over nodes of k C(k-1, m-1) term wait^(m-1) others^(k-m).
+// Adds to dist[m] the sums over nodes of k C(k-1, m-1) term wait^(m-1) others^(k-m).
 DSC_FOR_EVERY_PROCESSOR
-static void add_terms(nodes *a, int k, double *law)
+static void add_terms(nodes *a, int k, double *dist)
 {
     double power[64][LANES]; // of others
     for (int n = 0; n < LANES; n++)
@@ -306,11 +306,11 @@ static void add_terms(nodes *a, int k, double *law)
             sum += a->term[n] * power[k - m][n];
             a->term[n] *= a->wait[n] * next;
         }
-        law[m] += sum;
+        dist[m] += sum;
     }
 }
 
-static void add_side(const dsc_race *r, const labels *l, double mass, int side, double *law)
+static void add_side(const dsc_race *r, const labels *l, double mass, int side, double *dist)
 {
     const struct dsc_race_grid *g = &r->grid[side];
     for (size_t first = 0; first < g->count; first += LANES) {
@@ -320,30 +320,30 @@ static void add_side(const dsc_race *r, const labels *l, double mass, int side, 
         memcpy(a.weight, g->weight + first, count * sizeof *a.t);
         memcpy(a.others, g->others + first, count * sizeof *a.t);
         wait_at(&a, l, mass, side, r->k);
-        add_terms(&a, r->k, law);
+        add_terms(&a, r->k, dist);
     }
 }
 
 // With y's own draws m of the k: the other k - m are none of y and still wait when one of the m
 // rings.
 void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double target_y,
-                               double *law)
+                               double *dist)
 {
     const dsc_race *r = &s->fit.race;
     double mass = draft_y / s->fit.draft_sum, target = target_y / s->fit.target_sum;
-    memset(law, 0, ((size_t)r->k + 1) * sizeof *law);
-    law[0] = 1;
+    memset(dist, 0, ((size_t)r->k + 1) * sizeof *dist);
+    dist[0] = 1;
     if (!(draft_y > 0))
         return;
     labels l = labels_of(s, draft_y, target_y);
     for (int side = 0; side < 2; side++)
-        add_side(r, &l, mass, side, law);
+        add_side(r, &l, mass, side, dist);
     double accepted = 0;
     for (int m = 1; m <= r->k; m++)
-        accepted += law[m];
+        accepted += dist[m];
     double whole =
         fmax(target, accepted); // of a rare token, rounding may accept more than there is
     for (int m = 1; m <= r->k; m++)
-        law[m] /= whole;
-    law[0] = whole > accepted ? 1 - accepted / whole : 0;
+        dist[m] /= whole;
+    dist[0] = whole > accepted ? 1 - accepted / whole : 0;
 }

@@ -10,7 +10,8 @@
 //   F_k(t) = Pr(fewer than k tokens of A have rung by t),
 //
 // the count being a sum of independent events of probability 1 - e^(-draft(x) t). One more token in
-// A is one update of its law at each t, which serves every k: one sweep in the order of the ratio.
+// A is one update of its distribution at each t, which serves every k: one sweep in the order of
+// the ratio.
 //
 // Quadrature: the trapezoid rule in s = ln t, step h. Moving the line of integration to
 // Im s = theta, |e^(-draft t)| is that of t cos(theta), and |1 - e^(-draft t)| at most 1/cos(theta)
@@ -33,8 +34,8 @@ static const double SCALE = 0x1p512; // rates are kept times, t over SCALE: no p
 // A token that can be drawn; draft masses are times SCALE.
 typedef struct token {
     double draft, target;
-    double ratio; // target/draft, which is thus in range for subnormal masses
-    double rest;  // draft mass of the tokens after it
+    double ratio;    // target/draft, which is thus in range for subnormal masses
+    double residual; // draft mass of the tokens after it
 } token;
 
 typedef struct sweep {
@@ -179,15 +180,15 @@ product(const double *restrict x, const double *restrict y, size_t n)
 }
 
 // R_2 .. R_k into outside[1 .. k - 1], for the A gained so far and b = rest/SCALE.
-static void integrate(sweep *s, double rest, double *outside)
+static void integrate(sweep *s, double residual, double *outside)
 {
-    size_t used = first_node(s, rest, END + 5);
+    size_t used = first_node(s, residual, END + 5);
     used = (used + LANES - 1) / LANES * LANES;
     for (size_t m = 0; m < used; m++) {
-        double x = rest * s->time[m];
+        double x = residual * s->time[m];
         s->ring[m] = s->step * x * exp(-x);
     }
-    double b = rest / SCALE;
+    double b = residual / SCALE;
     double sum = 2 * b / (b + 1) - b / (b + 2) - product(s->ring, s->even, used);
     for (int i = 0; i < s->k; i++) {
         sum += product(s->ring, s->count + (size_t)i * s->stride, used);
@@ -201,7 +202,7 @@ static void visit(sweep *s, const token *t, double in, double out, double *accep
 {
     double outside[64], power = in;
     int k = 0;
-    accept[0] = fmin(accept[0], out + t->rest / SCALE);
+    accept[0] = fmin(accept[0], out + t->residual / SCALE);
     for (int i = 1; i < s->k; i++) {
         power *= in;
         if (out + 1 - power < accept[i])
@@ -209,7 +210,7 @@ static void visit(sweep *s, const token *t, double in, double out, double *accep
     }
     if (!k)
         return;
-    integrate(s, t->rest, outside);
+    integrate(s, t->residual, outside);
     for (int i = 1; i < k; i++)
         accept[i] = fmin(accept[i], out + outside[i]);
 }
@@ -251,10 +252,10 @@ int dsc_otm_wor(const double *draft, const double *target, size_t vocab, int kma
         if (draft[x] > 0)
             t[n++] = (token){draft[x] * SCALE, target[x], target[x] / (draft[x] * SCALE), 0};
     qsort(t, n, sizeof *t, by_ratio);
-    double rest = 0, support = 0;
+    double residual = 0, support = 0;
     for (size_t j = n; j-- > 0;) {
-        t[j].rest = rest;
-        rest += t[j].draft;
+        t[j].residual = residual;
+        residual += t[j].draft;
         support += t[j].target;
     }
     for (int i = 0; i < kmax; i++) // A empty, or all that can be drawn

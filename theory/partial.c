@@ -19,12 +19,13 @@
 //               t(T) - c draft_tail + (target_tail - sum over D of min(u_most, c d))+ ),
 //
 // which no completion can go below; a maximum of convex functions, with F(0) the target mass
-// outside B and F'(0) >= -(draft mass outside B): the curve of a pair of laws again. Merging all
-// tokens outside B into one (data processing) is the weaker bound (t - c d of the whole)+.
+// outside B and F'(0) >= -(draft mass outside B): the curve of a pair of distributions again.
+// Merging all tokens outside B into one (data processing) is the weaker bound (t - c d of the
+// whole)+.
 #include "theory/partial.h"
 
 #include "theory/kseq.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 #include "theory/otm.h"
 #include "theory/single.h"
 
@@ -68,10 +69,10 @@ static int check_row(const char *what, const dsc_partial_row *row, size_t vocab,
                             row->probability[i]);
         *sum += row->probability[i];
     }
-    if (!(fabs(*sum - 1) <= DSC_LAW_TOLERANCE))
+    if (!(fabs(*sum - 1) <= DSC_PROBS_TOLERANCE))
         return dsc_fail(err, DSC_EINPUT,
                         "%s: listed tokens and tail sum to %.9g, not to 1 within %g", what, *sum,
-                        DSC_LAW_TOLERANCE);
+                        DSC_PROBS_TOLERANCE);
     return DSC_OK;
 }
 
@@ -93,7 +94,7 @@ static int load(list *l, const char *what, const dsc_partial_row *row, size_t vo
             return dsc_fail(err, DSC_EINPUT, "%s: token %d is listed twice", what, l->entry[i].id);
     l->tail = row->tail / sum;
     l->most = row->most > 0 ? fmin(row->most / sum, l->tail) : l->tail;
-    if (l->tail > l->most * (double)(vocab - l->count) + DSC_LAW_TOLERANCE)
+    if (l->tail > l->most * (double)(vocab - l->count) + DSC_PROBS_TOLERANCE)
         return dsc_fail(err, DSC_EINPUT,
                         "%s: a tail of %g is more than the %zu tokens left can have", what, l->tail,
                         vocab - l->count);
@@ -290,7 +291,7 @@ dsc_partial dsc_partial_between(const dsc_curve *low, const dsc_curve *high, int
         c = (dsc_interval){c.low + dsc_curve_w(low, c.low), c.high + dsc_curve_w(high, c.high)};
         w = (dsc_interval){dsc_curve_w(low, c.high), dsc_curve_w(high, c.low)};
     }
-    b.multiround = (dsc_interval){fmax(1 - w.high, b.single.low), fmin(1 - w.low, b.otm.high)};
+    b.specinfer = (dsc_interval){fmax(1 - w.high, b.single.low), fmin(1 - w.low, b.otm.high)};
     return b;
 }
 

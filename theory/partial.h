@@ -16,9 +16,9 @@ typedef struct dsc_partial_row {
     double most; // none of those has more (of a top-m list: its smallest); 0: not known
 } dsc_partial_row;
 
-// low and high with W_low <= W <= W_high everywhere, for all laws that the rows may stand for (up
-// to 1e-14 of rounding; tails below 1e-200 count as 0). Listed masses and tail, which sum to 1
-// within DSC_LAW_TOLERANCE, are divided by their sum. DSC_EINPUT: that sum, an id outside
+// low and high with W_low <= W <= W_high everywhere, for all distributions that the rows may stand
+// for (up to 1e-14 of rounding; tails below 1e-200 count as 0). Listed masses and tail, which sum
+// to 1 within DSC_PROBS_TOLERANCE, are divided by their sum. DSC_EINPUT: that sum, an id outside
 // [0, vocab) or twice, a mass negative or not finite, or a tail that the tokens left cannot hold.
 // DSC_ENOMEM. On success the caller owns both curves.
 DSC_API int dsc_partial_curves(const dsc_partial_row *draft, const dsc_partial_row *target,
@@ -26,7 +26,7 @@ DSC_API int dsc_partial_curves(const dsc_partial_row *draft, const dsc_partial_r
 
 typedef struct dsc_partial {
     int k;
-    dsc_interval single, multiround, kseq, kseq_rho, otm; // as in theory/acceptance.h
+    dsc_interval single, specinfer, kseq, kseq_rho, otm; // as in theory/acceptance.h
 } dsc_partial;
 
 // What is between two such curves, for k >= 1 drafts.

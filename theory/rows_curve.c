@@ -54,11 +54,11 @@ static double mass_alone(const float *draft, const float *target, size_t n)
     return sum;
 }
 
-// The laws of a block: where they are, or made in scratch[].
-static const float *laws_of(const dsc_row_source *row, size_t begin, float *scratch)
+// The distributions of a block: where they are, or made in scratch[].
+static const float *dists_of(const dsc_row_source *row, size_t begin, float *scratch)
 {
-    if (row->law)
-        return row->law + begin;
+    if (row->dist)
+        return row->dist + begin;
     dsc_log_row_block(row->log, begin, scratch);
     return scratch;
 }
@@ -66,8 +66,8 @@ static const float *laws_of(const dsc_row_source *row, size_t begin, float *scra
 // Where the elements from token `x` on are.
 static const void *memory_of(const dsc_row_source *row, size_t x)
 {
-    if (row->law)
-        return row->law + x;
+    if (row->dist)
+        return row->dist + x;
     return row->log->logp ? (const void *)(row->log->logp + x) : row->log->bf16 + x;
 }
 
@@ -82,12 +82,12 @@ static int fill(dsc_rows_curve *c, dsc_error *err)
     c->draft_alone = 0;
     for (size_t begin = 0; begin < c->vocab && !rc; begin += BLOCK) {
         size_t n = c->vocab - begin < BLOCK ? c->vocab - begin : BLOCK;
-        const float *draft = laws_of(&c->draft, begin, scratch[0]);
-        const float *target = laws_of(&c->target, begin, scratch[1]);
+        const float *draft = dists_of(&c->draft, begin, scratch[0]);
+        const float *target = dists_of(&c->target, begin, scratch[1]);
         const void *ahead[2] = {memory_of(&c->draft, begin + n), memory_of(&c->target, begin + n)};
         uint32_t worst = c->kernel->histogram(draft, target, n, first, c->cells.above,
                                               c->cells.slot + begin, ahead);
-        if (c->target.law || c->target.log->zeros)
+        if (c->target.dist || c->target.log->zeros)
             c->draft_alone += mass_alone(draft, target, n);
         if (worst >= DSC_ROWS_NOT_FINITE)
             rc = bad_element(draft, target, begin, n, err);
@@ -124,8 +124,8 @@ int dsc_rows_curve_set(dsc_rows_curve *c, const dsc_row_source *draft, const dsc
     double d = c->cells.draft_sum, t = c->cells.target_sum;
     if (d > 0 && t > 0 && d < 2 * t && t < 2 * d)
         return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "rows that sum to %g (draft) and %g (target) are no laws", d,
-                    t);
+    return dsc_fail(err, DSC_EINPUT,
+                    "rows that sum to %g (draft) and %g (target) are no distributions", d, t);
 }
 
 // Either end lies in parts (acceptance_kernel.h).
@@ -145,14 +145,14 @@ static void want(dsc_rows_curve *c, size_t slot)
 }
 
 // Elements of a row at some tokens.
-static void some_of(const dsc_row_source *row, const uint32_t *token, size_t n, float *law)
+static void some_of(const dsc_row_source *row, const uint32_t *token, size_t n, float *dist)
 {
-    if (!row->law) {
-        dsc_log_row_some(row->log, token, n, law);
+    if (!row->dist) {
+        dsc_log_row_some(row->log, token, n, dist);
         return;
     }
     for (size_t i = 0; i < n; i++)
-        law[i] = row->law[token[i]];
+        dist[i] = row->dist[token[i]];
 }
 
 // The found tokens to the places of their slots.

@@ -2,9 +2,9 @@
 // Internal: the curve of a pair of fp32 rows, exact at any ratio, without sorting the tokens.
 //
 // One pass over both rows adds the masses up by cells of the ratio target/draft, as for
-// dsc_acceptance_of_rows; rows of logarithms are made laws block by block on the way (log_row.h).
-// The masses below a ratio are those of the cells below it and of some tokens of its own cell;
-// these are looked up when a cell is first asked for, by one look at all slots. Who knows
+// dsc_acceptance_of_rows; rows of logarithms are made distributions block by block on the way
+// (log_row.h). The masses below a ratio are those of the cells below it and of some tokens of its
+// own cell; these are looked up when a cell is first asked for, by one look at all slots. Who knows
 // beforehand roughly which ratios to ask for has all their cells looked up at once: between
 // dsc_rows_curve_sketch and dsc_rows_curve_look_up the masses are estimates that cost nothing, and
 // what they are asked for is remembered.
@@ -35,8 +35,8 @@ typedef struct dsc_rows_curve {
 int dsc_rows_curve_init(dsc_rows_curve *c, dsc_error *err);
 void dsc_rows_curve_fini(dsc_rows_curve *c);
 
-// Takes a pair of rows, which must stay until the next. They are laws up to a factor that is the
-// same within 2: DSC_EINPUT otherwise, and when an element is negative or not finite.
+// Takes a pair of rows, which must stay until the next. They are distributions up to a factor that
+// is the same within 2: DSC_EINPUT otherwise, and when an element is negative or not finite.
 int dsc_rows_curve_set(dsc_rows_curve *c, const dsc_row_source *draft, const dsc_row_source *target,
                        size_t vocab, dsc_error *err);
 

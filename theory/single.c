@@ -24,10 +24,10 @@ double dsc_single_given(double draft_y, double target_y)
     return fmin(draft_y / target_y, 1);
 }
 
-void dsc_single_survivors(double draft_y, double target_y, double law[2])
+void dsc_single_survivors(double draft_y, double target_y, double dist[2])
 {
-    law[1] = dsc_single_given(draft_y, target_y);
-    law[0] = 1 - law[1];
+    dist[1] = dsc_single_given(draft_y, target_y);
+    dist[0] = 1 - dist[1];
 }
 
 void dsc_single_residual(const double *draft, const double *target, size_t vocab, double *residual)

@@ -12,13 +12,13 @@ DSC_API double dsc_single_acceptance(const dsc_curve *c);
 DSC_API double dsc_single_token(double draft_x, double target_x);
 
 // Pr(accepted | the output is y) = min(1, draft(y)/target(y)); target_y > 0 (theory of conditional
-// replay: a lossless rule's output has the target's law).
+// replay: a lossless rule's output has the target's distribution).
 DSC_API double dsc_single_given(double draft_y, double target_y);
 
-// law[0] = Pr(rejected | y), law[1] = Pr(accepted, 1 draft continues with y | y).
-DSC_API void dsc_single_survivors(double draft_y, double target_y, double law[2]);
+// dist[0] = Pr(rejected | y), dist[1] = Pr(accepted, 1 draft continues with y | y).
+DSC_API void dsc_single_survivors(double draft_y, double target_y, double dist[2]);
 
-// The law to draw from after a rejection, (target - draft)+ / (1 - acceptance), into
+// The distribution to draw from after a rejection, (target - draft)+ / (1 - acceptance), into
 // residual[vocab]; all zero when acceptance is 1 (it is then never drawn from).
 DSC_API void dsc_single_residual(const double *draft, const double *target, size_t vocab,
                                  double *residual);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A round accepts m tokens with probability P(m). Of the 256 values of a byte, floor(256 P(m))
-// stand for m; the ones left over, for the law of what the floors cut off. That law is drawn from
-// in the same way with 16 bits, and what these leave with a double: no probability is rounded, and
-// nearly every round costs a byte and, for each m that has a value, one comparison in a vector.
-// Rounds below a bound are counted; nothing is looked up.
+// stand for m; the ones left over, for the distribution of what the floors cut off. That
+// distribution is drawn from in the same way with 16 bits, and what these leave with a double: no
+// probability is rounded, and nearly every round costs a byte and, for each m that has a value, one
+// comparison in a vector. Rounds below a bound are counted; nothing is looked up.
 //
 // The bits are those of eight xoshiro256++ generators side by side (Blackman and Vigna 2021),
 // seeded by Philox for every block of rounds.
@@ -116,7 +116,7 @@ static const kernels *choose_kernels(int width)
     return !width || width == 16 ? &plain : NULL;
 }
 
-// A law over 0 .. length, cut into values of so many bits and the rest.
+// A distribution over 0 .. length, cut into values of so many bits and the rest.
 typedef struct cut {
     int bits;
     int16_t *bound; // [bounds] behind the values of token[j], minus half of all values
@@ -125,7 +125,7 @@ typedef struct cut {
     bool whole; // no value is left over
 } cut;
 
-// p[length + 1] adds up to 1, and is the law of the rest afterwards.
+// p[length + 1] adds up to 1, and is the distribution of the rest afterwards.
 static int cut_init(cut *c, int bits, double *p, int length, dsc_error *err)
 {
     void *bound, *token = NULL;
@@ -164,7 +164,7 @@ static void cut_fini(cut *c)
 typedef struct sampler {
     const kernels *kernels;
     cut first, second; // of 8 and of 16 bits
-    double *sum;       // [length + 1] of the law that both leave
+    double *sum;       // [length + 1] of the distribution that both leave
     int64_t *below;    // [length + 1]
     int length;
 } sampler;
@@ -219,7 +219,7 @@ static void run_block(const sampler *s, uint64_t seed, uint64_t block, int64_t r
     }
 }
 
-static int sampler_init(sampler *s, const kernels *k, const dsc_block_law *law, int length,
+static int sampler_init(sampler *s, const kernels *k, const dsc_acceptance *dist, int length,
                         dsc_error *err)
 {
     void *sum, *below = NULL;
@@ -231,7 +231,9 @@ static int sampler_init(sampler *s, const kernels *k, const dsc_block_law *law, 
         rc = dsc_alloc(&below, (size_t)length + 1, sizeof *s->below, err);
     s->below = below;
     for (int m = 0; m <= length && !rc; m++) {
-        double go_on = m == length ? 0 : law->hazard ? law->hazard[m] : law->rate;
+        double go_on = m == length              ? 0
+                       : dist->conditional_rate ? dist->conditional_rate[m]
+                                                : dist->rate;
         s->sum[m] = reached * (1 - go_on);
         reached *= go_on;
     }
@@ -252,13 +254,13 @@ static void sampler_fini(sampler *s)
     free(s->below);
 }
 
-int dsc_steps_sample(const dsc_block_law *law, int length, uint64_t seed, int64_t steps,
+int dsc_steps_sample(const dsc_acceptance *dist, int length, uint64_t seed, int64_t steps,
                      int64_t *histogram, dsc_error *err)
 {
-    return dsc_steps_sample_width(0, law, length, seed, steps, histogram, err);
+    return dsc_steps_sample_width(0, dist, length, seed, steps, histogram, err);
 }
 
-int dsc_steps_sample_width(int width, const dsc_block_law *law, int length, uint64_t seed,
+int dsc_steps_sample_width(int width, const dsc_acceptance *dist, int length, uint64_t seed,
                            int64_t steps, int64_t *histogram, dsc_error *err)
 {
     enum { BLOCK = BYTES * CHUNKS };
@@ -271,12 +273,12 @@ int dsc_steps_sample_width(int width, const dsc_block_law *law, int length, uint
     int rc = dsc_alloc(&accepted, (size_t)(length < 0 ? 0 : length) + 1, sizeof(double), err);
     if (rc)
         return rc;
-    rc = dsc_block_accepted(law, length, accepted, err); // refuses what is no law
+    rc = dsc_block_accepted(dist, length, accepted, err); // refuses what is no distribution
     free(accepted);
     if (rc)
         return rc;
     sampler s;
-    rc = sampler_init(&s, k, law, length, err);
+    rc = sampler_init(&s, k, dist, length, err);
     for (int64_t first = 0, block = 0; first < steps && !rc; first += BLOCK, block++) {
         int64_t left = steps - first;
         run_block(&s, seed, (uint64_t)block, left < BLOCK ? left : BLOCK, histogram);

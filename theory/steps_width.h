@@ -7,7 +7,7 @@
 
 // As dsc_steps_sample, in vectors of 16, 32 or 64 bytes; 0: the widest there are. The results are
 // equal. DSC_EABSENT: this processor does not have them.
-DSC_API int dsc_steps_sample_width(int width, const dsc_block_law *law, int length, uint64_t seed,
+DSC_API int dsc_steps_sample_width(int width, const dsc_acceptance *dist, int length, uint64_t seed,
                                    int64_t steps, int64_t *histogram, dsc_error *err);
 
 #endif

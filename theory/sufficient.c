@@ -2,7 +2,7 @@
 // Sufficient statistics of a position; theory/sufficient.h.
 //
 // All three rules ask the one curve W(c) = sum (target - c draft)+ at a few points (kseq.h,
-// multiround.h, otm.h), so one pass over the rows (rows_curve.h) serves them all:
+// specinfer.h, otm.h), so one pass over the rows (rows_curve.h) serves them all:
 // - multi-round: c_{i+1} = c_i + W(c_i).
 // - k-Seq: W(rho) = (1 - beta)^k at rho*. A bisection over the edges of cells, where W is known
 //   already, finds the cell; inside it W is a line between two tokens. The line through the point
@@ -50,7 +50,8 @@ void dsc_sufficient_work_free(dsc_sufficient_work *w)
     free(w);
 }
 
-// --- the curve of the laws -----------------------------------------------------------------------
+// --- the curve of the distributions
+// -----------------------------------------------------------------------
 
 // Masses on either side of a ratio, of rows divided by their sums.
 typedef struct cut {
@@ -65,7 +66,8 @@ static cut cut_of(const dsc_rows_curve *c, dsc_mass below)
 
 static double scale_of(const dsc_rows_curve *c)
 {
-    return c->cells.target_sum / c->cells.draft_sum; // a ratio of the rows over one of the laws
+    return c->cells.target_sum /
+           c->cells.draft_sum; // a ratio of the rows over one of the distributions
 }
 
 static cut cut_at(dsc_rows_curve *c, double ratio)
@@ -88,7 +90,7 @@ static double w_of(const cut *c, double at)
 
 // --- rules ---------------------------------------------------------------------------------------
 
-static void multiround(dsc_rows_curve *c, int K, float *out)
+static void specinfer(dsc_rows_curve *c, int K, float *out)
 {
     double at = 0, w = 1;
     out[0] = 0;
@@ -199,12 +201,12 @@ static void kseq_all(dsc_rows_curve *c, int K, float *out)
 }
 
 // Finds out about where the rules will ask, and has it looked up at once.
-static int prepare(dsc_sufficient_work *w, int K, float *kseq_out, float *multiround_out,
+static int prepare(dsc_sufficient_work *w, int K, float *kseq_out, float *specinfer_out,
                    dsc_error *err)
 {
     dsc_otm_rows rows = {.curve = &w->curve};
     dsc_rows_curve_sketch(&w->curve);
-    multiround(&w->curve, K, multiround_out);
+    specinfer(&w->curve, K, specinfer_out);
     kseq_all(&w->curve, K, kseq_out);
     int rc = DSC_OK;
     for (int k = 1; k <= K && !rc; k++)
@@ -216,42 +218,42 @@ static int prepare(dsc_sufficient_work *w, int K, float *kseq_out, float *multir
 static int otm(dsc_sufficient_work *w, double draft_y, double target_y, int K, float *out,
                dsc_error *err)
 {
-    double law[65];
+    double dist[65];
     dsc_otm_rows rows = {.curve = &w->curve};
     for (int k = 1; k <= K; k++) {
         // One draft alone is no start: its weights go to the bounds.
         int rc = dsc_otm_sampler_build_float(w->sampler, &rows, k, k > 2, err);
         if (rc)
             return rc;
-        dsc_otm_sampler_survivors(w->sampler, draft_y, target_y, law);
+        dsc_otm_sampler_survivors(w->sampler, draft_y, target_y, dist);
         for (int m = 0; m <= k; m++)
-            *out++ = (float)law[m];
+            *out++ = (float)dist[m];
     }
     return DSC_OK;
 }
 
 int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source *target,
                               size_t vocab, double draft_y, double target_y, int K, float *kseq_out,
-                              float *multiround_out, float *otm_out, dsc_sufficient_work *w,
+                              float *specinfer_out, float *otm_out, dsc_sufficient_work *w,
                               dsc_error *err)
 {
     if (K < 1 || K > 64)
         return dsc_fail(err, DSC_EUSAGE, "%d drafts; 1 to 64 are possible", K);
     int rc = dsc_rows_curve_set(&w->curve, draft, target, vocab, err);
     if (!rc)
-        rc = prepare(w, K, kseq_out, multiround_out, err);
+        rc = prepare(w, K, kseq_out, specinfer_out, err);
     if (rc)
         return rc;
-    multiround(&w->curve, K, multiround_out);
+    specinfer(&w->curve, K, specinfer_out);
     kseq_all(&w->curve, K, kseq_out);
     return otm(w, draft_y, target_y, K, otm_out, err);
 }
 
 int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab, double draft_y,
-                           double target_y, int K, float *kseq_out, float *multiround_out,
+                           double target_y, int K, float *kseq_out, float *specinfer_out,
                            float *otm_out, dsc_sufficient_work *w, dsc_error *err)
 {
-    const dsc_row_source d = {.law = draft}, t = {.law = target};
-    return dsc_sufficient_of_sources(&d, &t, vocab, draft_y, target_y, K, kseq_out, multiround_out,
+    const dsc_row_source d = {.dist = draft}, t = {.dist = target};
+    return dsc_sufficient_of_sources(&d, &t, vocab, draft_y, target_y, K, kseq_out, specinfer_out,
                                      otm_out, w, err);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is left of two rows once the output token y is known: the numbers from which every lossless
 // rule on i.i.d. drafts can be replayed, conditionally on y, for k = 1..K drafts. They are the
-// columns kseq, multiround and otm of a trace (traces/trace/trace.h).
+// columns kseq, specinfer and otm of a trace (traces/trace/trace.h).
 #ifndef DSC_THEORY_SUFFICIENT_H
 #define DSC_THEORY_SUFFICIENT_H
 
@@ -13,23 +13,23 @@ typedef struct dsc_sufficient_work dsc_sufficient_work;
 DSC_API int dsc_sufficient_work_new(dsc_sufficient_work **out, dsc_error *err);
 DSC_API void dsc_sufficient_work_free(dsc_sufficient_work *w);
 
-// The rows [vocab] are fp32 laws (each is divided by its sum); draft_y >= 0 and target_y > 0 their
-// elements at y. K in [1, 64]. Writes
+// The rows [vocab] are fp32 distributions (each is divided by its sum); draft_y >= 0 and target_y >
+// 0 their elements at y. K in [1, 64]. Writes
 //   kseq[K][2]           rho and beta of dsc_kseq_best,
-//   multiround[K + 1]    c_1 .. c_{K+1} of theory/multiround.h,
+//   specinfer[K + 1]    c_1 .. c_{K+1} of theory/specinfer.h,
 //   otm[K (K + 3) / 2]   dsc_otm_sampler_survivors at y for k = 1, .., K, one after the other,
 // rounded to float: one pass over both rows serves all k; results do not depend on threads.
-// DSC_EINPUT: an element is negative or not finite, sums that no laws have.
+// DSC_EINPUT: an element is negative or not finite, sums that no distributions have.
 DSC_API int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab,
                                    double draft_y, double target_y, int K, float *kseq,
-                                   float *multiround, float *otm, dsc_sufficient_work *w,
+                                   float *specinfer, float *otm, dsc_sufficient_work *w,
                                    dsc_error *err);
 
-// The same from rows as models give them, which are made laws on the way and written down nowhere:
-// what they say of themselves is filled in. draft_y and target_y: e^(their element at y).
+// The same from rows as models give them, which are made distributions on the way and written down
+// nowhere: what they say of themselves is filled in. draft_y and target_y: e^(their element at y).
 DSC_API int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source *target,
                                       size_t vocab, double draft_y, double target_y, int K,
-                                      float *kseq, float *multiround, float *otm,
+                                      float *kseq, float *specinfer, float *otm,
                                       dsc_sufficient_work *w, dsc_error *err);
 
 #endif

@@ -9,25 +9,25 @@
 
 #include <math.h>
 
-void dsc_survivors_before(const dsc_round *round, int later, double draft_y, double *law)
+void dsc_survivors_before(const dsc_round *round, int later, double draft_y, double *dist)
 {
-    law[later + 1] = round->reject_y * law[later];
+    dist[later + 1] = round->reject_y * dist[later];
     for (int m = later; m > 0; m--)
-        law[m] = round->reject_another * law[m] + round->reject_y * law[m - 1];
-    law[0] *= round->reject_another;
+        dist[m] = round->reject_another * dist[m] + round->reject_y * dist[m - 1];
+    dist[0] *= round->reject_another;
 
     // The binomial terms, from the end whose first term cannot vanish.
     double another = 1 - draft_y;
     if (draft_y <= .5) {
         double term = round->accept * pow(another, later);
         for (int m = 0; m <= later; m++) {
-            law[m + 1] += term;
+            dist[m + 1] += term;
             term *= (double)(later - m) / (m + 1) * (draft_y / another);
         }
     } else {
         double term = round->accept * pow(draft_y, later);
         for (int m = later; m >= 0; m--) {
-            law[m + 1] += term;
+            dist[m + 1] += term;
             term *= (double)m / (later - m + 1) * (another / draft_y);
         }
     }

@@ -11,10 +11,10 @@ typedef struct dsc_round {
     double reject_another; // Pr(the draft is not y and is rejected)
 } dsc_round;
 
-// Goes one round back. law[m], 0 <= m <= later: the joint law, over target(y), of "accepted with
-// output y" and m drafts equal to y among the `later` drafts after this round; on return the same
-// for this draft and those, in law[0, later + 1]. draft_y in [0, 1], later <= 1000 (a half to that
-// power is still a normal number).
-void dsc_survivors_before(const dsc_round *round, int later, double draft_y, double *law);
+// Goes one round back. dist[m], 0 <= m <= later: the joint distribution, over target(y), of
+// "accepted with output y" and m drafts equal to y among the `later` drafts after this round; on
+// return the same for this draft and those, in dist[0, later + 1]. draft_y in [0, 1], later <= 1000
+// (a half to that power is still a normal number).
+void dsc_survivors_before(const dsc_round *round, int later, double draft_y, double *dist);
 
 #endif

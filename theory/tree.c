@@ -8,18 +8,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-int dsc_tree_law_check(const dsc_tree_law *law, dsc_error *err)
+int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist, dsc_error *err)
 {
-    if (law->depths < 1 || law->depths > DSC_TREE_DEPTH || law->ranks < 1 ||
-        law->ranks > DSC_TREE_RANKS)
+    if (dist->depths < 1 || dist->depths > DSC_TREE_DEPTH || dist->ranks < 1 ||
+        dist->ranks > DSC_TREE_RANKS)
         return dsc_fail(err, DSC_EUSAGE,
                         "acceptances of %d ranks at %d depths: 1 to %d ranks and 1 to %d depths "
                         "are expected",
-                        law->ranks, law->depths, DSC_TREE_RANKS, DSC_TREE_DEPTH);
-    for (int d = 0; d < law->depths; d++) {
+                        dist->ranks, dist->depths, DSC_TREE_RANKS, DSC_TREE_DEPTH);
+    for (int d = 0; d < dist->depths; d++) {
         double sum = 0;
-        for (int r = 0; r < law->ranks; r++) {
-            double rate = law->rate[d * law->ranks + r];
+        for (int r = 0; r < dist->ranks; r++) {
+            double rate = dist->rate[d * dist->ranks + r];
             if (!(rate >= 0 && rate <= 1))
                 return dsc_fail(err, DSC_EUSAGE, "acceptance %g of rank %d is not from 0 to 1",
                                 rate, r);
@@ -41,29 +41,29 @@ void dsc_tree_fini(dsc_tree *t)
     *t = (dsc_tree){0};
 }
 
-int dsc_tree_expect(const dsc_tree *t, const dsc_tree_law *law, double *probability,
+int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *probability,
                     double *expected, dsc_error *err)
 {
     double *product = probability;
-    int rc = dsc_tree_law_check(law, err);
-    if (!rc && law->depths > 1 && t->depth > law->depths)
+    int rc = dsc_tree_acceptance_check(dist, err);
+    if (!rc && dist->depths > 1 && t->depth > dist->depths)
         rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: acceptances are given for %d depths",
-                      t->depth, law->depths);
+                      t->depth, dist->depths);
     if (!rc && !product)
         rc = dsc_alloc((void **)&product, (size_t)t->nodes, sizeof *product, err);
     if (rc)
         return rc;
     *expected = product[0] = 1;
     for (int i = 1; i < t->nodes && !rc; i++) {
-        int row = law->depths > 1 ? t->level[i] - 1 : 0;
-        if (t->rank[i] >= law->ranks) {
+        int row = dist->depths > 1 ? t->level[i] - 1 : 0;
+        if (t->rank[i] >= dist->ranks) {
             rc = dsc_fail(err, DSC_EUSAGE,
                           "the tree has a child of rank %d: acceptances are given for ranks 0 to "
                           "%d",
-                          t->rank[i], law->ranks - 1);
+                          t->rank[i], dist->ranks - 1);
             break;
         }
-        product[i] = product[t->parent[i]] * law->rate[row * law->ranks + t->rank[i]];
+        product[i] = product[t->parent[i]] * dist->rate[row * dist->ranks + t->rank[i]];
         *expected += product[i];
     }
     if (!probability)

@@ -26,12 +26,13 @@ typedef struct dsc_tree {
 // Which candidate the target's token is: rate[d * ranks + r] = Pr(it is the candidate of rank r
 // below a node of depth d that was accepted itself). Ranks exclude each other: a row sums to at
 // most 1. With one row it holds at every depth; with several, deeper trees are refused.
-typedef struct dsc_tree_law {
+typedef struct dsc_tree_acceptance {
     const double *rate; // [depths][ranks]
     int depths, ranks;
-} dsc_tree_law;
+} dsc_tree_acceptance;
 
-DSC_API int dsc_tree_law_check(const dsc_tree_law *law, dsc_error *err); // DSC_EUSAGE
+DSC_API int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist,
+                                      dsc_error *err); // DSC_EUSAGE
 
 DSC_API void dsc_tree_fini(dsc_tree *t);
 
@@ -46,9 +47,9 @@ DSC_API int dsc_tree_parse(dsc_tree *t, const char *text, const char *what, dsc_
 
 // probability[nodes]: that a node is accepted, the product of the acceptances on its path; 1 for
 // the root. Returns in *expected their sum, the tokens expected per target call, its own token
-// (the root's 1) included. `probability` may be NULL. DSC_EUSAGE: a rank or depth the law does not
-// know.
-DSC_API int dsc_tree_expect(const dsc_tree *t, const dsc_tree_law *law, double *probability,
+// (the root's 1) included. `probability` may be NULL. DSC_EUSAGE: a rank or depth the distribution
+// does not know.
+DSC_API int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *probability,
                             double *expected, dsc_error *err);
 
 // What a step with a tree costs: depth draft forwards and one target call.
@@ -67,11 +68,11 @@ typedef struct dsc_tree_plan dsc_tree_plan;
 
 // For up to `budget` nodes (root included) and `depth` levels below the root. Children of a node
 // are its first candidates, without gaps. Time is about budget^2 min(ranks, budget) depth/2
-// additions, depth/2 times that when the law has several rows. DSC_EUSAGE: budget not from 1 to
-// DSC_TREE_NODES, depth not from 0 to DSC_TREE_DEPTH, a bad law, or fewer rows than depth. *out
-// owned by the caller; the law is copied.
-DSC_API int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_law *law, int budget, int depth,
-                              dsc_error *err);
+// additions, depth/2 times that when the distribution has several rows. DSC_EUSAGE: budget not from
+// 1 to DSC_TREE_NODES, depth not from 0 to DSC_TREE_DEPTH, a bad distribution, or fewer rows than
+// depth. *out owned by the caller; the distribution is copied.
+DSC_API int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_acceptance *dist, int budget,
+                              int depth, dsc_error *err);
 DSC_API void dsc_tree_plan_free(dsc_tree_plan *p);
 
 // The most tokens that a tree of exactly `nodes` nodes and at most `depth` levels is expected to

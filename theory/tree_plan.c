@@ -15,15 +15,15 @@
 #include <string.h>
 
 struct dsc_tree_plan {
-    double *rate;                // [depths][ranks], of the law, cut to as many ranks as have a use
-    int depths, ranks;           //
-    int budget, depth;           //
-    double *best;                // [levels][budget + 1] max over b of T[l][b][m], see level_of
+    double *rate;      // [depths][ranks], of the distribution, cut to as many ranks as have a use
+    int depths, ranks; //
+    int budget, depth; //
+    double *best;      // [levels][budget + 1] max over b of T[l][b][m], see level_of
     int cap[DSC_TREE_DEPTH + 1]; // nodes that fit into that many levels, at most budget
 };
 
 // The maxima for subtrees with `left` levels below their root in a tree of `depth` levels. With
-// one row in the law these do not depend on the depth.
+// one row in the distribution these do not depend on the depth.
 static double *level_of(const dsc_tree_plan *p, int depth, int left)
 {
     int level = p->depths > 1 ? depth * (depth + 1) / 2 + left : left;
@@ -69,29 +69,29 @@ static void fill_best(const dsc_tree_plan *p, const double *table, double *best)
             best[m] = fmax(best[m], table[(size_t)b * width + m]);
 }
 
-static int check_plan(const dsc_tree_law *law, int budget, int depth, dsc_error *err)
+static int check_plan(const dsc_tree_acceptance *dist, int budget, int depth, dsc_error *err)
 {
-    int rc = dsc_tree_law_check(law, err);
+    int rc = dsc_tree_acceptance_check(dist, err);
     if (!rc && (budget < 1 || budget > DSC_TREE_NODES))
         rc = dsc_fail(err, DSC_EUSAGE, "a tree of %d nodes: from 1 to %d are possible", budget,
                       DSC_TREE_NODES);
     if (!rc && (depth < 0 || depth > DSC_TREE_DEPTH))
         rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: from 0 to %d are possible", depth,
                       DSC_TREE_DEPTH);
-    if (!rc && law->depths > 1 && depth > law->depths)
+    if (!rc && dist->depths > 1 && depth > dist->depths)
         rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: acceptances are given for %d depths",
-                      depth, law->depths);
+                      depth, dist->depths);
     return rc;
 }
 
-static int copy_law(dsc_tree_plan *p, const dsc_tree_law *law, dsc_error *err)
+static int copy_dist(dsc_tree_plan *p, const dsc_tree_acceptance *dist, dsc_error *err)
 {
-    p->depths = law->depths;
-    p->ranks = law->ranks < p->budget ? law->ranks : p->budget - 1;
+    p->depths = dist->depths;
+    p->ranks = dist->ranks < p->budget ? dist->ranks : p->budget - 1;
     int rc = dsc_alloc((void **)&p->rate, (size_t)(p->depths * p->ranks), sizeof *p->rate, err);
     for (int d = 0; !rc && d < p->depths; d++)
         for (int r = 0; r < p->ranks; r++)
-            p->rate[d * p->ranks + r] = law->rate[d * law->ranks + r];
+            p->rate[d * p->ranks + r] = dist->rate[d * dist->ranks + r];
     p->cap[0] = 1;
     for (int l = 1; l <= p->depth; l++) {
         int64_t cap = 1 + (int64_t)p->ranks * p->cap[l - 1];
@@ -106,27 +106,27 @@ static int new_table(const dsc_tree_plan *p, double **table, dsc_error *err)
                      sizeof **table, err);
 }
 
-int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_law *law, int budget, int depth,
+int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_acceptance *dist, int budget, int depth,
                       dsc_error *err)
 {
     dsc_tree_plan *p = NULL;
     double *table = NULL;
     *out = NULL;
-    int rc = check_plan(law, budget, depth, err);
+    int rc = check_plan(dist, budget, depth, err);
     if (!rc)
         rc = dsc_alloc((void **)&p, 1, sizeof *p, err);
     if (rc)
         return rc;
     p->budget = budget;
     p->depth = depth;
-    int levels = law->depths > 1 ? (depth + 1) * (depth + 2) / 2 : depth + 1;
-    rc = copy_law(p, law, err);
+    int levels = dist->depths > 1 ? (depth + 1) * (depth + 2) / 2 : depth + 1;
+    rc = copy_dist(p, dist, err);
     if (!rc)
         rc = dsc_alloc((void **)&p->best, (size_t)levels * (size_t)(budget + 1), sizeof *p->best,
                        err);
     if (!rc)
         rc = new_table(p, &table, err);
-    for (int d = law->depths > 1 ? 0 : depth; !rc && d <= depth; d++)
+    for (int d = dist->depths > 1 ? 0 : depth; !rc && d <= depth; d++)
         for (int left = 0; left <= d; left++) {
             fill_table(p, d, left, table);
             fill_best(p, table, level_of(p, d, left));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope theory accept: how often each rule accepts one of k drafts, for pairs of laws.
+// draftscope theory accept: how often each rule accepts one of k drafts, for pairs of
+// distributions.
 #include "cli/theory/theory.h"
 #include "cli/theory/theory_quantities.h"
 
@@ -15,7 +16,7 @@ static const dsc_option options[OPTIONS] = {
     {.name = "k", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:8", .min = 1,
      .max = DSC_MAX_DRAFTS, .list = true, .help = "drafts per position, as in 1:16 or 1,2,4,8"},
     {.name = "summary", .kind = DSC_OPTION_FLAG,
-     .help = "means over all pairs, a line for each k, of single, multiround, kseq, kseq_rho and "
+     .help = "means over all pairs, a line for each k, of single, specinfer, kseq, kseq_rho and "
              "otm; acceptances within 2e-6"},
     {.name = "complete", .kind = DSC_OPTION_FLAG,
      .help = "with --summary: all columns, exactly; takes far longer"},
@@ -26,7 +27,7 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_FORCE,
 };
 static const dsc_column head_columns[] = {
-    {"pair", DSC_CELL_TEXT, "draft law and target law"},
+    {"pair", DSC_CELL_TEXT, "draft distribution and target distribution"},
     {"positions", DSC_CELL_INT, "with --summary: pairs the means are over"},
     {"k", DSC_CELL_INT, "drafts per position"},
 };
@@ -308,7 +309,7 @@ static int tabulate(const request *q, const results *r, int64_t positions, dsc_t
 
 static void print_help(void)
 {
-    const cli_help_section section[] = {{"Laws", cli_rows_options, CLI_ROWS_OPTIONS},
+    const cli_help_section section[] = {{"Distributions", cli_rows_options, CLI_ROWS_OPTIONS},
                                         {"Options", options, OPTIONS}};
     dsc_column column[HEAD + CLI_QUANTITIES];
     memcpy(column, head_columns, sizeof head_columns);
@@ -380,9 +381,9 @@ static int run(int argc, char **argv, dsc_error *err)
         print_help();
         return DSC_OK;
     }
-    dsc_option_value value[OPTIONS], laws[CLI_ROWS_OPTIONS];
+    dsc_option_value value[OPTIONS], dists[CLI_ROWS_OPTIONS];
     dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
-                             {cli_rows_options, CLI_ROWS_OPTIONS, laws, false, NULL}};
+                             {cli_rows_options, CLI_ROWS_OPTIONS, dists, false, NULL}};
     size_t words;
     cli_rows *rows;
     int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
@@ -391,7 +392,7 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc && value[COMPLETE].given && !value[SUMMARY].given)
         rc = dsc_fail(err, DSC_EUSAGE, "--complete goes with --summary; without, all is computed");
     if (!rc)
-        rc = cli_rows_open(&rows, laws, value[SUMMARY].given, err);
+        rc = cli_rows_open(&rows, dists, value[SUMMARY].given, err);
     if (rc)
         return rc;
     rc = accept(rows, value, err);

@@ -46,78 +46,85 @@ int cli_theory_vector(const char *option, const char *text, double least, double
     return rc;
 }
 
-static int hazards_of_histogram(cli_laws *l, const double *rounds, size_t bins, dsc_error *err)
+static int conditional_rates_of_histogram(cli_acceptance *l, const double *rounds, size_t bins,
+                                          dsc_error *err)
 {
     int length = (int)bins - 1, rc = DSC_OK;
-    dsc_hazard_count *count = NULL;
+    dsc_conditional_count *count = NULL;
     if (length < 1 || length > DSC_BLOCK_LONGEST)
         return dsc_fail(err, DSC_EUSAGE, "--histogram: %zu counts; from 2 to %d are expected", bins,
                         DSC_BLOCK_LONGEST + 1);
     rc = dsc_alloc((void **)&count, (size_t)length, sizeof *count, err);
     if (!rc)
-        rc = dsc_alloc((void **)&l->hazard, (size_t)length, sizeof *l->hazard, err);
+        rc = dsc_alloc((void **)&l->conditional_rate, (size_t)length, sizeof *l->conditional_rate,
+                       err);
     for (int m = 0; m <= length && !rc; m++)
         rc = rounds[m] == floor(rounds[m])
-                 ? dsc_hazard_add(count, length, m, length, (int64_t)rounds[m], err)
+                 ? dsc_conditional_add(count, length, m, length, (int64_t)rounds[m], err)
                  : dsc_fail(err, DSC_EUSAGE, "--histogram: %g is not a count", rounds[m]);
     for (int j = 0; j < length && !rc; j++) {
         if (!count[j].at_risk)
             rc = dsc_fail(err, DSC_EUSAGE,
                           "--histogram: no round reached position %d, so nothing is known of it",
                           j + 1);
-        l->hazard[j] = dsc_hazard_rate(&count[j]);
+        l->conditional_rate[j] = dsc_conditional_rate(&count[j]);
     }
-    l->hazards = length;
+    l->conditional_rates = length;
     free(count);
     return rc;
 }
 
-int cli_laws_init(cli_laws *l, const dsc_option_value *alpha, const dsc_option_value *hazard,
-                  const dsc_option_value *histogram, dsc_error *err)
+int cli_acceptance_init(cli_acceptance *l, const dsc_option_value *alpha,
+                        const dsc_option_value *conditional_rate, const dsc_option_value *histogram,
+                        dsc_error *err)
 {
     static const dsc_option rates = CLI_OPTION_ALPHA;
     double *rounds = NULL;
     size_t n;
-    if (alpha->given + hazard->given + histogram->given != 1)
-        return dsc_fail(err, DSC_EUSAGE, "one of --alpha, --hazard and --histogram is expected");
+    if (alpha->given + conditional_rate->given + histogram->given != 1)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "one of --alpha, --acceptance-by-position and --histogram is expected");
     int rc = DSC_OK;
     l->count = 1;
     if (alpha->given) {
         rc = dsc_option_reals(&rates, alpha->text, &l->alpha, &l->count, err);
-    } else if (hazard->given) {
-        rc = cli_theory_vector("hazard", hazard->text, 0, 1, &l->hazard, &n, err);
+    } else if (conditional_rate->given) {
+        rc = cli_theory_vector("acceptance-by-position", conditional_rate->text, 0, 1,
+                               &l->conditional_rate, &n, err);
         if (!rc && n > DSC_BLOCK_LONGEST)
-            rc = dsc_fail(err, DSC_EUSAGE, "--hazard: more than %d values", DSC_BLOCK_LONGEST);
-        l->hazards = rc ? 0 : (int)n;
+            rc = dsc_fail(err, DSC_EUSAGE, "--acceptance-by-position: more than %d values",
+                          DSC_BLOCK_LONGEST);
+        l->conditional_rates = rc ? 0 : (int)n;
     } else {
         rc = cli_theory_vector("histogram", histogram->text, 0, 1e15, &rounds, &n, err);
         if (!rc)
-            rc = hazards_of_histogram(l, rounds, n, err);
+            rc = conditional_rates_of_histogram(l, rounds, n, err);
         free(rounds);
     }
     if (rc)
-        cli_laws_fini(l);
+        cli_acceptance_fini(l);
     return rc;
 }
 
-void cli_laws_fini(cli_laws *l)
+void cli_acceptance_fini(cli_acceptance *l)
 {
     free(l->alpha);
-    free(l->hazard);
-    *l = (cli_laws){0};
+    free(l->conditional_rate);
+    *l = (cli_acceptance){0};
 }
 
-dsc_block_law cli_laws_at(const cli_laws *l, size_t i)
+dsc_acceptance cli_acceptance_at(const cli_acceptance *l, size_t i)
 {
-    return (dsc_block_law){l->hazard ? NAN : l->alpha[i], l->hazard, l->hazards};
+    return (dsc_acceptance){l->conditional_rate ? NAN : l->alpha[i], l->conditional_rate,
+                            l->conditional_rates};
 }
 
-double cli_laws_iid(const cli_laws *l)
+double cli_acceptance_iid(const cli_acceptance *l)
 {
     double accepted = 0, reach = 1;
-    for (int j = 0; j < l->hazards; j++)
-        accepted += reach *= l->hazard[j];
-    return dsc_iid_rate(accepted, l->hazards);
+    for (int j = 0; j < l->conditional_rates; j++)
+        accepted += reach *= l->conditional_rate[j];
+    return dsc_iid_rate(accepted, l->conditional_rates);
 }
 
 int cli_theory_costs(const dsc_option_value *draft, const dsc_option_value *slope,

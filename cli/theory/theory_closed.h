@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands on closed forms share: acceptance as rates, hazards or counts, lists of costs,
-// lists of numbers that may repeat, and the end of every one of them.
+// What the commands on closed forms share: acceptance as rates, conditional acceptance rates or
+// counts, lists of costs, lists of numbers that may repeat, and the end of every one of them.
 #ifndef DSC_CLI_THEORY_CLOSED_H
 #define DSC_CLI_THEORY_CLOSED_H
 
@@ -15,10 +15,10 @@
         .name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,        \
         .list = true, .help = "acceptance rates, as in .5:.95:.05"                                 \
     }
-#define CLI_OPTION_HAZARD                                                                          \
+#define CLI_OPTION_BY_POSITION                                                                     \
     {                                                                                              \
-        .name = "hazard", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",                         \
-        .help = "instead: acceptance of each position after those before it"                       \
+        .name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",         \
+        .help = "conditional acceptance rate of each draft position, in place of --alpha"          \
     }
 #define CLI_OPTION_HISTOGRAM                                                                       \
     {                                                                                              \
@@ -44,22 +44,25 @@
 int cli_theory_vector(const char *option, const char *text, double least, double most, double **out,
                       size_t *count, dsc_error *err);
 
-// How drafts are accepted: rates, one after the other, or one vector of hazards.
-typedef struct cli_laws {
+// How drafts are accepted: rates, one after the other, or one vector of conditional acceptance
+// rates.
+typedef struct cli_acceptance {
     double *alpha;
-    double *hazard; // NULL: the rates
-    size_t count;   // of rates, or 1
-    int hazards;
-} cli_laws; // zero-initialise; cli_laws_fini frees
+    double *conditional_rate; // NULL: the rates
+    size_t count;             // of rates, or 1
+    int conditional_rates;
+} cli_acceptance; // zero-initialise; cli_acceptance_fini frees
 
 // DSC_EUSAGE unless exactly one of the three options is given.
-int cli_laws_init(cli_laws *l, const dsc_option_value *alpha, const dsc_option_value *hazard,
-                  const dsc_option_value *histogram, dsc_error *err);
-void cli_laws_fini(cli_laws *l);
-dsc_block_law cli_laws_at(const cli_laws *l, size_t i);
+int cli_acceptance_init(cli_acceptance *l, const dsc_option_value *alpha,
+                        const dsc_option_value *conditional_rate, const dsc_option_value *histogram,
+                        dsc_error *err);
+void cli_acceptance_fini(cli_acceptance *l);
+dsc_acceptance cli_acceptance_at(const cli_acceptance *l, size_t i);
 
-// The rate at which drafts of all the hazards' positions would accept as many under i.i.d.
-double cli_laws_iid(const cli_laws *l);
+// The rate at which drafts of all the conditional acceptance rates' positions would accept as many
+// under i.i.d.
+double cli_acceptance_iid(const cli_acceptance *l);
 
 // Every combination of the two cost options; *out owned by the caller.
 int cli_theory_costs(const dsc_option_value *draft, const dsc_option_value *slope,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families of laws: --bernoulli P,Q,..., --uniform D,R,..., --zipf V,S,NOISE.
+// Families of distributions: --bernoulli P,Q,..., --uniform D,R,..., --zipf V,S,NOISE.
 #include "cli/theory/theory_source.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int read_bernoulli(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
     if (rc)
         return rc;
     snprintf(p->label, sizeof p->label, "Ber(%.10g) to Ber(%.10g)", b[0], b[1 + i]);
-    dsc_law_bernoulli(b[0], b[1 + i], p->draft, p->target);
+    dsc_probs_bernoulli(b[0], b[1 + i], p->draft, p->target);
     p->whole = true;
     return DSC_OK;
 }
@@ -82,7 +82,7 @@ static int read_uniform(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
         return rc;
     snprintf(p->label, sizeof p->label, "U(%" PRId64 ") to U(%" PRId64 "/%" PRId64 ")", d[0], d[0],
              d[1 + i]);
-    dsc_law_uniform((size_t)d[0], (size_t)d[1 + i], p->draft, p->target);
+    dsc_probs_uniform((size_t)d[0], (size_t)d[1 + i], p->draft, p->target);
     p->whole = true;
     return DSC_OK;
 }
@@ -138,8 +138,8 @@ static int read_zipf(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
     // Without commas, so that --where pair=... can name it.
     snprintf(p->label, sizeof p->label, "zipf(%" PRId64 " %.10g %.10g)", z->vocab, z->exponent,
              z->noise);
-    dsc_law_zipf((size_t)z->vocab, z->exponent, z->noise, (uint64_t)r->value[CLI_ROWS_SEED].integer,
-                 p->draft, p->target);
+    dsc_probs_zipf((size_t)z->vocab, z->exponent, z->noise,
+                   (uint64_t)r->value[CLI_ROWS_SEED].integer, p->draft, p->target);
     p->whole = true;
     return DSC_OK;
 }

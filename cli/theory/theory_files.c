@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws of files: --draft FILE --target FILE, a row each.
+// Distributions of files: --draft FILE --target FILE, a row each.
 #include "cli/theory/theory_source.h"
 #include "traces/files/array.h"
 
@@ -32,7 +32,7 @@ static int read_files(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
         snprintf(what, sizeof what, "%.400s, row %" PRId64, r->value[option[side]].text, row);
         rc = dsc_array_row(f->array[side], row, to, err);
         if (!rc)
-            rc = cli_rows_make_law(r->value, what, to, columns, err);
+            rc = cli_rows_make_dist(r->value, what, to, columns, err);
     }
     snprintf(p->label, sizeof p->label, "row %" PRId64, row);
     p->whole = true;

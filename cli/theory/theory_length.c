@@ -6,7 +6,7 @@
 
 enum {
     ALPHA,
-    HAZARD,
+    BY_POSITION,
     HISTOGRAM,
     MOST,
     USED,
@@ -21,11 +21,11 @@ enum {
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
-    CLI_OPTION_HAZARD,
+    CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
     {.name = "most", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "64", .min = 1,
      .max = DSC_BLOCK_LONGEST,
-     .help = "longest draft looked at; with hazards all they know"},
+     .help = "longest draft looked at; with conditional acceptance rates all they know"},
     {.name = "used", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 0, .max = DSC_BLOCK_LONGEST,
      .list = true, .help = "lengths in use: a row for each, with what it loses"},
     {.name = "within", .kind = DSC_OPTION_REAL, .metavar = "PERCENT", .initial = "1", .least = 0,
@@ -37,8 +37,9 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_FORCE,
 };
 static const dsc_column columns[] = {
-    {"alpha", DSC_CELL_REAL, "acceptance rate of a draft token, the same for each (with hazards: "
-                             "the rate that accepts as many of all their positions)"},
+    {"alpha", DSC_CELL_REAL, "acceptance rate of every draft token (alpha_iid); with "
+                             "--acceptance-by-position "
+                             "the rate that gives the same number of accepted tokens"},
     {"draft_cost", DSC_CELL_REAL, "time of a draft token over that of a target call"},
     {"target_slope", DSC_CELL_REAL, "added to a target call by each further token in it"},
     {"best_length", DSC_CELL_INT, "draft tokens per target call with the greatest speed-up; 0: do "
@@ -48,8 +49,10 @@ static const dsc_column columns[] = {
     {"speedup", DSC_CELL_REAL, "there, against one token per target call"},
     {"near_from", DSC_CELL_INT, "shortest draft that loses at most --within"},
     {"near_to", DSC_CELL_INT, "longest draft that loses at most --within"},
-    {"iid_best_length", DSC_CELL_INT, "only with hazards: best, had they all been alpha"},
-    {"iid_loss_percent", DSC_CELL_REAL, "only with hazards: speed-up lost by that length"},
+    {"iid_best_length", DSC_CELL_INT, "only with conditional acceptance rates: best, had they all "
+                                      "been alpha"},
+    {"iid_loss_percent", DSC_CELL_REAL, "only with conditional acceptance rates: speed-up lost by "
+                                        "that length"},
     {"used_length", DSC_CELL_INT, "only with --used: the draft length in use"},
     {"used_speedup", DSC_CELL_REAL, "only with --used: its speed-up"},
     {"loss_percent", DSC_CELL_REAL, "only with --used: speed-up lost by it"},
@@ -58,7 +61,8 @@ static const dsc_column formulas[] = {
     {"best_length", DSC_CELL_TEXT, "argmax over L = 0, 1, ... of (1 + accepted(L))/(1 + L "
                                    "(draft_cost + target_slope)), every L looked at; Leviathan, "
                                    "Kalman and Matias 2023, section 3.5"},
-    {"accepted", DSC_CELL_TEXT, "a (1 - a^L)/(1 - a); with hazards h1 + h1 h2 + ... + h1 ... hL; "
+    {"accepted", DSC_CELL_TEXT, "a (1 - a^L)/(1 - a); with conditional acceptance rates h1 + h1 "
+                                "h2 + ... + h1 ... hL; "
                                 "ibid., Eq. (1), less the bonus"},
     {"loss_percent", DSC_CELL_TEXT, "100 (1 - speedup(L)/speedup(best_length))"},
     {"histogram", DSC_CELL_TEXT, "h_j = rounds that accepted j or more/rounds that accepted j - 1 "
@@ -81,7 +85,7 @@ static const cli_theory_help help = {
 };
 
 typedef struct search {
-    cli_laws laws;
+    cli_acceptance dists;
     int64_t *used;
     size_t useds;
     int most;
@@ -96,10 +100,10 @@ static double speedup_at(const search *s, int length, dsc_block_cost cost)
 
 // The cells every row has. The speed-up has a single peak, because fewer and fewer drafts reach a
 // further position, so what is near the best is one range.
-static int best_cells(const search *s, size_t law, dsc_block_cost cost, dsc_block_best *best,
+static int best_cells(const search *s, size_t dist, dsc_block_cost cost, dsc_block_best *best,
                       dsc_cell *cell, dsc_error *err)
 {
-    dsc_block_law l = cli_laws_at(&s->laws, law);
+    dsc_acceptance l = cli_acceptance_at(&s->dists, dist);
     int rc = dsc_block_accepted(&l, s->most, s->accepted, err);
     if (!rc)
         rc = dsc_block_best_length(&l, 0, s->most, cost, best, err);
@@ -112,7 +116,8 @@ static int best_cells(const search *s, size_t law, dsc_block_cost cost, dsc_bloc
     while (to < s->most && speedup_at(s, to + 1, cost) >= enough)
         to++;
     const dsc_cell row[BEST_COLUMNS] = {
-        {.type = DSC_CELL_REAL, .r = s->laws.hazard ? cli_laws_iid(&s->laws) : s->laws.alpha[law]},
+        {.type = DSC_CELL_REAL,
+         .r = s->dists.conditional_rate ? cli_acceptance_iid(&s->dists) : s->dists.alpha[dist]},
         {.type = DSC_CELL_REAL, .r = cost.draft},
         {.type = DSC_CELL_REAL, .r = cost.slope},
         {.type = DSC_CELL_INT, .i = best->length},
@@ -132,14 +137,14 @@ static double loss(const search *s, int length, dsc_block_cost cost, double best
     return 100 * (1 - speedup_at(s, length, cost) / best);
 }
 
-// The row, or one for each length in use, of a law and a cost.
-static int add_rows(dsc_table *t, const search *s, size_t law, dsc_block_cost cost, dsc_error *err)
+// The row, or one for each length in use, of a distribution and a cost.
+static int add_rows(dsc_table *t, const search *s, size_t dist, dsc_block_cost cost, dsc_error *err)
 {
     dsc_cell cell[COLUMNS];
     dsc_block_best best, iid;
-    int cells = BEST_COLUMNS, rc = best_cells(s, law, cost, &best, cell, err);
-    if (!rc && s->laws.hazard) {
-        dsc_block_law l = {.rate = cli_laws_iid(&s->laws)};
+    int cells = BEST_COLUMNS, rc = best_cells(s, dist, cost, &best, cell, err);
+    if (!rc && s->dists.conditional_rate) {
+        dsc_acceptance l = {.rate = cli_acceptance_iid(&s->dists)};
         rc = dsc_block_best_length(&l, 0, s->most, cost, &iid, err);
         cell[cells++] = (dsc_cell){.type = DSC_CELL_INT, .i = iid.length};
         cell[cells++] = (dsc_cell){.type = DSC_CELL_REAL,
@@ -159,9 +164,11 @@ static int add_rows(dsc_table *t, const search *s, size_t law, dsc_block_cost co
 
 static int search_init(search *s, const dsc_option_value *value, dsc_error *err)
 {
-    int rc = cli_laws_init(&s->laws, &value[ALPHA], &value[HAZARD], &value[HISTOGRAM], err);
+    int rc =
+        cli_acceptance_init(&s->dists, &value[ALPHA], &value[BY_POSITION], &value[HISTOGRAM], err);
     s->within = value[WITHIN].real;
-    s->most = s->laws.hazard && !value[MOST].given ? s->laws.hazards : (int)value[MOST].integer;
+    s->most = s->dists.conditional_rate && !value[MOST].given ? s->dists.conditional_rates
+                                                              : (int)value[MOST].integer;
     if (!rc && value[USED].given)
         rc = dsc_option_list(&options[USED], value[USED].text, &s->used, &s->useds, err);
     for (size_t i = 0; i < s->useds && !rc; i++)
@@ -180,12 +187,12 @@ static int fill(dsc_table *t, const search *s, const dsc_option_value *value, ds
     int rc = cli_theory_costs(&value[DRAFT_COST], &value[TARGET_SLOPE], &cost, &costs, err);
     if (!rc)
         rc = cli_theory_columns(t, columns, BEST_COLUMNS, err);
-    if (!rc && s->laws.hazard)
+    if (!rc && s->dists.conditional_rate)
         rc = cli_theory_columns(t, columns + BEST_COLUMNS, IID_COLUMNS, err);
     if (!rc && s->useds)
         rc = cli_theory_columns(t, columns + BEST_COLUMNS + IID_COLUMNS, USED_COLUMNS, err);
     for (size_t c = 0; c < costs && !rc; c++)
-        for (size_t i = 0; i < s->laws.count && !rc; i++)
+        for (size_t i = 0; i < s->dists.count && !rc; i++)
             rc = add_rows(t, s, i, cost[c], err);
     free(cost);
     return rc;
@@ -208,7 +215,7 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
     dsc_table_fini(&t);
-    cli_laws_fini(&s.laws);
+    cli_acceptance_fini(&s.dists);
     free(s.used);
     free(s.accepted);
     return rc;

@@ -7,7 +7,7 @@
 
 enum {
     ALPHA,
-    HAZARD,
+    BY_POSITION,
     HISTOGRAM,
     GAMMA,
     PHRASE,
@@ -21,7 +21,7 @@ enum {
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
-    CLI_OPTION_HAZARD,
+    CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
     {.name = "gamma", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "4", .min = 0,
      .max = DSC_BLOCK_LONGEST / 2, .list = true, .help = "tokens that the draft model writes"},
@@ -39,8 +39,9 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_FORCE,
 };
 static const dsc_column columns[] = {
-    {"alpha", DSC_CELL_REAL, "acceptance rate of a draft token, the same for each (with hazards: "
-                             "the rate that accepts as many of all their positions)"},
+    {"alpha", DSC_CELL_REAL, "acceptance rate of every draft token (alpha_iid); with "
+                             "--acceptance-by-position "
+                             "the rate that gives the same number of accepted tokens"},
     {"gamma", DSC_CELL_INT, "tokens that the draft model writes"},
     {"phrase", DSC_CELL_INT, "tokens that phrases add behind them"},
     {"draft_cost", DSC_CELL_REAL, "time of a draft forward over that of a target call"},
@@ -56,7 +57,8 @@ static const dsc_column formulas[] = {
                                "Ouroboros (Zhao et al. 2024), Eq. (6)"},
     {"speculative_speedup", DSC_CELL_TEXT, "(A(gamma) + 1)/(gamma draft_cost + 1); ibid., Eq. (5)"},
     {"A", DSC_CELL_TEXT, "accepted drafts of a draft of that length: a (1 - a^L)/(1 - a), or with "
-                         "hazards h1 + h1 h2 + ...; phrase tokens are taken to be accepted like "
+                         "conditional acceptance rates h1 + h1 h2 + ...; phrase tokens are taken "
+                         "to be accepted like "
                          "the others, which the paper does not claim"},
 };
 // clang-format on
@@ -74,7 +76,7 @@ static const cli_theory_help help = {
 };
 
 typedef struct grid {
-    cli_laws laws;
+    cli_acceptance dists;
     int64_t *gamma, *phrase;
     double *draft, *per_forward;
     size_t gammas, phrases, drafts, per_forwards;
@@ -92,7 +94,8 @@ static int64_t largest(const int64_t *v, size_t n)
 
 static int grid_init(grid *g, const dsc_option_value *value, dsc_error *err)
 {
-    int rc = cli_laws_init(&g->laws, &value[ALPHA], &value[HAZARD], &value[HISTOGRAM], err);
+    int rc =
+        cli_acceptance_init(&g->dists, &value[ALPHA], &value[BY_POSITION], &value[HISTOGRAM], err);
     if (!rc)
         rc = dsc_option_list(&options[GAMMA], value[GAMMA].text, &g->gamma, &g->gammas, err);
     if (!rc)
@@ -111,7 +114,7 @@ static int grid_init(grid *g, const dsc_option_value *value, dsc_error *err)
 
 static void grid_fini(grid *g)
 {
-    cli_laws_fini(&g->laws);
+    cli_acceptance_fini(&g->dists);
     free(g->gamma);
     free(g->phrase);
     free(g->draft);
@@ -119,13 +122,14 @@ static void grid_fini(grid *g)
     free(g->accepted);
 }
 
-static int add_row(dsc_table *t, const grid *g, size_t law, const dsc_ouroboros *o, dsc_error *err)
+static int add_row(dsc_table *t, const grid *g, size_t dist, const dsc_ouroboros *o, dsc_error *err)
 {
     dsc_ouroboros plain = {.length = o->length, .per_forward = 1, .draft = o->draft};
     double with = g->accepted[o->length + o->phrase], without = g->accepted[o->length];
     double speedup = dsc_ouroboros_speedup(o, with), sd = dsc_ouroboros_speedup(&plain, without);
     dsc_cell cell[COLUMNS] = {
-        {.type = DSC_CELL_REAL, .r = g->laws.hazard ? cli_laws_iid(&g->laws) : g->laws.alpha[law]},
+        {.type = DSC_CELL_REAL,
+         .r = g->dists.conditional_rate ? cli_acceptance_iid(&g->dists) : g->dists.alpha[dist]},
         {.type = DSC_CELL_INT, .i = o->length},
         {.type = DSC_CELL_INT, .i = o->phrase},
         {.type = DSC_CELL_REAL, .r = o->draft},
@@ -142,9 +146,9 @@ static int add_row(dsc_table *t, const grid *g, size_t law, const dsc_ouroboros 
 static int fill(dsc_table *t, const grid *g, dsc_error *err)
 {
     int rc = cli_theory_columns(t, columns, COLUMNS, err);
-    for (size_t i = 0; i < g->laws.count && !rc; i++) {
-        dsc_block_law law = cli_laws_at(&g->laws, i);
-        rc = dsc_block_accepted(&law, g->most, g->accepted, err);
+    for (size_t i = 0; i < g->dists.count && !rc; i++) {
+        dsc_acceptance dist = cli_acceptance_at(&g->dists, i);
+        rc = dsc_block_accepted(&dist, g->most, g->accepted, err);
         size_t settings = g->drafts * g->per_forwards * g->gammas * g->phrases;
         for (size_t n = 0; n < settings && !rc; n++) {
             size_t phrase = n % g->phrases, rest = n / g->phrases;

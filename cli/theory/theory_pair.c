@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sources of pairs have in common: their options, room for a pair, a row made a law.
+// What the sources of pairs have in common: their options, room for a pair, a row made a
+// distribution.
 #include "cli/theory/theory_source.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 
 #include <stdlib.h>
 
@@ -16,13 +17,13 @@ const dsc_option cli_rows_options[CLI_ROWS_OPTIONS] = {
     {.name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,
      .max = INT64_MAX, .help = "zipf: seed of z"},
     {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "draft laws, a row each: .npy, .csv, FILE.safetensors:TENSOR"},
+     .help = "draft distributions, a row each: .npy, .csv, FILE.safetensors:TENSOR"},
     {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "target laws, as many rows"},
+     .help = "target distributions, as many rows"},
     {.name = "rows", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 0, .max = INT64_MAX,
      .list = true, .help = "files: which rows, from 0, as in 0:9,20; all when not given"},
     {.name = "trace", .kind = DSC_OPTION_TEXT, .metavar = "TRACE",
-     .help = "laws recorded in a trace, a pair for each output token"},
+     .help = "distributions recorded in a trace, a pair for each output token"},
     {.name = "request", .kind = DSC_OPTION_INT, .metavar = "I", .min = 0, .max = INT64_MAX,
      .help = "trace: which request, from 0"},
     {.name = "position", .kind = DSC_OPTION_INT, .metavar = "J", .min = 0, .max = INT64_MAX,
@@ -65,11 +66,11 @@ bool cli_rows_are_logits(const dsc_option_value *value)
            value[CLI_ROWS_TOP_K].given || value[CLI_ROWS_TOP_P].given;
 }
 
-int cli_rows_make_law(const dsc_option_value *value, const char *what, double *row, int64_t vocab,
-                      dsc_error *err)
+int cli_rows_make_dist(const dsc_option_value *value, const char *what, double *row, int64_t vocab,
+                       dsc_error *err)
 {
     if (!cli_rows_are_logits(value))
-        return dsc_law_check(what, row, (size_t)vocab, value[CLI_ROWS_NORMALIZE].given, err);
-    return dsc_law_softmax(what, row, (size_t)vocab, value[CLI_ROWS_TEMPERATURE].real,
-                           value[CLI_ROWS_TOP_K].integer, value[CLI_ROWS_TOP_P].real, err);
+        return dsc_probs_check(what, row, (size_t)vocab, value[CLI_ROWS_NORMALIZE].given, err);
+    return dsc_probs_softmax(what, row, (size_t)vocab, value[CLI_ROWS_TEMPERATURE].real,
+                             value[CLI_ROWS_TOP_K].integer, value[CLI_ROWS_TOP_P].real, err);
 }

@@ -117,9 +117,9 @@ static int best_window(int64_t form, double alpha, double ratio, int *window, ds
     dsc_block_best best = {0};
     int rc = DSC_OK;
     if (form == SPECULATIVE) {
-        dsc_block_law law = {.rate = alpha};
-        rc = dsc_block_best_length(&law, 1, DSC_BLOCK_LONGEST, (dsc_block_cost){.draft = 1 / ratio},
-                                   &best, err);
+        dsc_acceptance dist = {.rate = alpha};
+        rc = dsc_block_best_length(&dist, 1, DSC_BLOCK_LONGEST,
+                                   (dsc_block_cost){.draft = 1 / ratio}, &best, err);
         *window = best.length;
     } else {
         *window = dsc_pearl_best_window((dsc_pearl_form)form, alpha, ratio);

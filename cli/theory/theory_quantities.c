@@ -2,22 +2,22 @@
 #include "cli/theory/theory_quantities.h"
 
 #include "theory/lemma3.h"
-#include "theory/multiround_wor.h"
+#include "theory/specinfer_wor.h"
 #include "theory/otm.h"
 #include "theory/otm_sampler.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// Steps of dsc_multiround_wor for each k before it gives a range: some hundredths of a second.
+// Steps of dsc_specinfer_wor for each k before it gives a range: some hundredths of a second.
 enum { WOR_BUDGET = 100000 };
 
 // clang-format off
 const dsc_column cli_quantity[CLI_QUANTITIES] = {
     [CLI_SINGLE] = {"single", DSC_CELL_REAL, "Pr(accepted), one draft whatever k is"},
-    [CLI_MULTIROUND] = {"multiround", DSC_CELL_REAL,
-                        "Pr(accepted), k independent drafts, multi-round rejection (SpecInfer)"},
-    [CLI_MULTIROUND_WOR] = {"multiround_wor", DSC_CELL_REAL,
+    [CLI_SPECINFER] = {"specinfer", DSC_CELL_REAL,
+                        "Pr(accepted), k independent drafts, SpecInfer rejection (SpecInfer)"},
+    [CLI_SPECINFER_WOR] = {"specinfer_wor", DSC_CELL_REAL,
                             "the same, k drafts without replacement (EAGLE-1, RSD)"},
     [CLI_KSEQ] = {"kseq", DSC_CELL_REAL, "Pr(accepted), k independent drafts, k-Seq (SpecTr)"},
     [CLI_KSEQ_RHO] = {"kseq_rho", DSC_CELL_REAL, "rho* of k-Seq, in [1, k]"},
@@ -28,17 +28,17 @@ const dsc_column cli_quantity[CLI_QUANTITIES] = {
     [CLI_LEMMA3_UPPER] = {"lemma3_upper", DSC_CELL_REAL, "SpecTr's upper bound on alpha_k"},
     [CLI_GAP] = {"gap", DSC_CELL_REAL, "alpha_k less what our exact sampler accepts"},
     [CLI_OTM_GREEDY] = {"otm_greedy", DSC_CELL_REAL,
-                        "the most any rule can accept of the k - 1 likeliest tokens and one drawn"},
+                        "upper bound for k - 1 most probable tokens and one sampled token"},
 };
 
 // The names are what the formula is of; W, P and Q are explained at the end.
 const dsc_column cli_formula[] = {
     {"single", DSC_CELL_REAL, "sum min(draft, target) = 1 - W(1). Leviathan et al. 2023, Alg. 1; "
      "SpecTr (Sun et al. 2023), Eq. (1)"},
-    {"multiround", DSC_CELL_REAL, "r_1 = target, r_(i+1) = (r_i - draft)+ normalised; 1 - product "
+    {"specinfer", DSC_CELL_REAL, "r_1 = target, r_(i+1) = (r_i - draft)+ normalised; 1 - product "
      "over i of (1 - sum min(draft, r_i)) = 1 - W(c_k), c_1 = 1, c_(i+1) = c_i + W(c_i). SpecInfer "
      "(Miao et al. 2023), Alg. 2; on the curve: ours"},
-    {"multiround_wor", DSC_CELL_REAL, "the same with draft_(i+1) = draft_i without the rejected "
+    {"specinfer_wor", DSC_CELL_REAL, "the same with draft_(i+1) = draft_i without the rejected "
      "token, normalised. EAGLE (Li et al. 2024); RSD (Jeon et al. 2024)"},
     {"kseq", DSC_CELL_REAL, "1 - (1 - beta)^k with beta = sum min(draft, target/rho*). SpecTr, "
      "Alg. 2"},
@@ -69,7 +69,7 @@ static dsc_interval point(double v)
 static void put_acceptance(const dsc_acceptance *a, dsc_interval *x)
 {
     x[CLI_SINGLE] = point(a->single);
-    x[CLI_MULTIROUND] = point(a->multiround);
+    x[CLI_SPECINFER] = point(a->specinfer);
     x[CLI_KSEQ] = point(a->kseq);
     x[CLI_KSEQ_RHO] = point(a->kseq_rho);
     x[CLI_OTM] = point(a->otm);
@@ -83,7 +83,8 @@ static int largest(const int *k, size_t count)
     return most;
 }
 
-// --- whole laws --------------------------------------------------------------------------------
+// --- whole distributions
+// --------------------------------------------------------------------------------
 
 static int put_without_replacement(const cli_pair *p, const dsc_curve *curve, const int *k,
                                    size_t count, dsc_interval *x, dsc_error *err)
@@ -95,13 +96,12 @@ static int put_without_replacement(const cli_pair *p, const dsc_curve *curve, co
     if (!rc)
         rc = dsc_otm_greedy(p->draft, p->target, vocab, kmax, greedy, err);
     if (!rc)
-        rc =
-            dsc_multiround_wor(curve, p->draft, p->target, vocab, kmax, WOR_BUDGET, low, high, err);
+        rc = dsc_specinfer_wor(curve, p->draft, p->target, vocab, kmax, WOR_BUDGET, low, high, err);
     for (size_t i = 0; i < count && !rc; i++) {
         dsc_interval *to = x + i * CLI_QUANTITIES;
         to[CLI_OTM_WOR] = point(wor[k[i] - 1]);
         to[CLI_OTM_GREEDY] = point(greedy[k[i] - 1]);
-        to[CLI_MULTIROUND_WOR] = (dsc_interval){low[k[i] - 1], high[k[i] - 1]};
+        to[CLI_SPECINFER_WOR] = (dsc_interval){low[k[i] - 1], high[k[i] - 1]};
     }
     return rc;
 }
@@ -121,7 +121,7 @@ static int put_gaps(const cli_pair *p, const int *k, size_t count, dsc_interval 
     return rc;
 }
 
-static int of_laws(const cli_pair *p, const int *k, size_t count, dsc_interval *x, dsc_error *err)
+static int of_dists(const cli_pair *p, const int *k, size_t count, dsc_interval *x, dsc_error *err)
 {
     dsc_curve curve = {0};
     dsc_acceptance *a = NULL;
@@ -147,9 +147,9 @@ static int of_laws(const cli_pair *p, const int *k, size_t count, dsc_interval *
 
 // What has no interval of its own yet is bounded by what has: drafts without replacement hold those
 // with replacement (leave repeats out), so that the optimum and multi-round, which never does worse
-// without (theory/multiround_wor.c), are at least as good; of the likeliest tokens each draft law
-// has more mass than before, so that they accept no less than one draft. The sampler needs whole
-// laws.
+// without (theory/specinfer_wor.c), are at least as good; of the most probable tokens each draft
+// distribution has more mass than before, so that they accept no less than one draft. The sampler
+// needs whole distributions.
 static int of_listed(const cli_pair *p, const int *k, size_t count, dsc_interval *x, dsc_error *err)
 {
     dsc_partial *known;
@@ -160,11 +160,11 @@ static int of_listed(const cli_pair *p, const int *k, size_t count, dsc_interval
     for (size_t i = 0; i < count && !rc; i++) {
         dsc_interval *to = x + i * CLI_QUANTITIES;
         to[CLI_SINGLE] = known[i].single;
-        to[CLI_MULTIROUND] = known[i].multiround;
+        to[CLI_SPECINFER] = known[i].specinfer;
         to[CLI_KSEQ] = known[i].kseq;
         to[CLI_KSEQ_RHO] = known[i].kseq_rho;
         to[CLI_OTM] = to[CLI_LEMMA3_UPPER] = known[i].otm; // Lemma 3 gives alpha_k itself
-        to[CLI_MULTIROUND_WOR] = (dsc_interval){known[i].multiround.low, 1};
+        to[CLI_SPECINFER_WOR] = (dsc_interval){known[i].specinfer.low, 1};
         to[CLI_OTM_WOR] = (dsc_interval){known[i].otm.low, 1};
         to[CLI_OTM_GREEDY] = (dsc_interval){known[i].single.low, 1};
     }
@@ -174,7 +174,7 @@ static int of_listed(const cli_pair *p, const int *k, size_t count, dsc_interval
 
 int cli_quantities(const cli_pair *p, const int *k, size_t count, dsc_interval *x, dsc_error *err)
 {
-    return p->whole ? of_laws(p, k, count, x, err) : of_listed(p, k, count, x, err);
+    return p->whole ? of_dists(p, k, count, x, err) : of_listed(p, k, count, x, err);
 }
 
 int cli_quick_quantities(const cli_pair *p, const int *k, size_t count, dsc_interval *x,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftscope theory accept` says of a pair of laws.
+// What `draftscope theory accept` says of a pair of distributions.
 #ifndef DSC_CLI_THEORY_QUANTITIES_H
 #define DSC_CLI_THEORY_QUANTITIES_H
 
@@ -9,8 +9,8 @@
 
 enum {
     CLI_SINGLE,
-    CLI_MULTIROUND,
-    CLI_MULTIROUND_WOR,
+    CLI_SPECINFER,
+    CLI_SPECINFER_WOR,
     CLI_KSEQ,
     CLI_KSEQ_RHO,
     CLI_OTM,
@@ -31,7 +31,7 @@ extern const size_t cli_formulas;
 // Those that dsc_acceptance_of_rows gives, in one pass over rows of any length.
 static inline bool cli_quantity_is_quick(int q)
 {
-    return q == CLI_SINGLE || q == CLI_MULTIROUND || q == CLI_KSEQ || q == CLI_KSEQ_RHO ||
+    return q == CLI_SINGLE || q == CLI_SPECINFER || q == CLI_KSEQ || q == CLI_KSEQ_RHO ||
            q == CLI_OTM;
 }
 

@@ -43,15 +43,17 @@ static int choose_source(const dsc_option_value *value, int *source, dsc_error *
         if (!value[sources[s].option].given)
             continue;
         if (*source >= 0)
-            return dsc_fail(err, DSC_EUSAGE, "--%s and --%s: one source of laws is expected",
+            return dsc_fail(err, DSC_EUSAGE,
+                            "--%s and --%s: one source of distributions is expected",
                             cli_rows_options[sources[*source].option].name,
                             cli_rows_options[sources[s].option].name);
         *source = s;
     }
     if (*source < 0)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "laws expected: --draft FILE --target FILE, --trace TRACE, --bernoulli "
-                        "P,Q, --uniform D,R or --zipf V,S,NOISE");
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "distributions expected: --draft FILE --target FILE, --trace TRACE, --bernoulli "
+            "P,Q, --uniform D,R or --zipf V,S,NOISE");
     for (int o = 0; o < CLI_ROWS_OPTIONS; o++)
         if (value[o].given && o != sources[*source].option &&
             !(sources[*source].goes_with & 1u << o))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the pairs of laws come from that `draftscope theory accept` compares: families, files of
-// rows, or a recorded trace.
+// Where the pairs of distributions come from that `draftscope theory accept` compares: families,
+// files of rows, or a recorded trace.
 #ifndef DSC_CLI_THEORY_ROWS_H
 #define DSC_CLI_THEORY_ROWS_H
 
@@ -29,13 +29,13 @@ enum {
 };
 extern const dsc_option cli_rows_options[CLI_ROWS_OPTIONS];
 
-// One pair of laws. Zero-initialise; cli_pair_fini frees. Reused from pair to pair.
+// One pair of distributions. Zero-initialise; cli_pair_fini frees. Reused from pair to pair.
 typedef struct cli_pair {
     char label[96]; // "Ber(0.25) to Ber(0.5)", "row 3", "request 2 position 17"
     int64_t vocab;
-    bool whole;             // the laws are in draft and target; else only the listed rows are known
-    double *draft, *target; // [vocab], each sums to 1
-    size_t capacity;        // of both
+    bool whole; // the distributions are in draft and target; else only the listed rows are known
+    double *draft, *target;                      // [vocab], each sums to 1
+    size_t capacity;                             // of both
     dsc_partial_row draft_listed, target_listed; // see theory/partial.h; point into `listed`
     struct cli_listed *listed;
 } cli_pair;

@@ -25,14 +25,14 @@ int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_err
 
 // --- theory_pair.c ---
 
-// Room for two laws of `vocab` tokens.
+// Room for two distributions of `vocab` tokens.
 int cli_pair_reserve(cli_pair *p, int64_t vocab, dsc_error *err);
 
 // Whether an option says that rows are logits, and not probabilities.
 bool cli_rows_are_logits(const dsc_option_value *value);
-// Turns a row as read into a law. `what` begins the message of a bad one.
-int cli_rows_make_law(const dsc_option_value *value, const char *what, double *row, int64_t vocab,
-                      dsc_error *err);
+// Turns a row as read into a distribution. `what` begins the message of a bad one.
+int cli_rows_make_dist(const dsc_option_value *value, const char *what, double *row, int64_t vocab,
+                       dsc_error *err);
 
 // Memory of listed rows.
 void cli_listed_free(struct cli_listed *l);

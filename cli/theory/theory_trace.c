@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws recorded in a trace: --trace TRACE, of one request or of all, a pair for each output token.
+// Distributions recorded in a trace: --trace TRACE, of one request or of all, a pair for each
+// output token.
 #include "cli/theory/theory_source.h"
 #include "traces/trace/trace.h"
 
@@ -93,17 +94,17 @@ static bool is_whole(const dsc_row *row, int64_t vocab)
 }
 
 // All of a row, as probabilities or, for a softmax, as logits.
-static int read_law(const cli_rows *r, const char *what, const dsc_row *row, int64_t vocab,
-                    double *to, dsc_error *err)
+static int read_dist(const cli_rows *r, const char *what, const dsc_row *row, int64_t vocab,
+                     double *to, dsc_error *err)
 {
     bool logits = cli_rows_are_logits(r->value);
     if (!logits)
-        dsc_row_law(row, (int32_t)vocab, to);
+        dsc_row_dist(row, (int32_t)vocab, to);
     for (int64_t x = 0; logits && row->token && x < vocab; x++)
         to[x] = -INFINITY;
     for (int64_t i = 0; logits && i < row->count; i++)
         to[row->token ? row->token[i] : i] = (double)dsc_row_logp(row, i);
-    return cli_rows_make_law(r->value, what, to, vocab, err);
+    return cli_rows_make_dist(r->value, what, to, vocab, err);
 }
 
 // The listed tokens of a row, or all of a dense one.
@@ -165,8 +166,8 @@ static int read_sides(const cli_rows *r, const dsc_row row[DSC_SIDES], int64_t v
         char what[512];
         snprintf(what, sizeof what, "%.300s, %s, %s", dsc_trace_path(s->trace), p->label,
                  name[side]);
-        rc = p->whole ? read_law(r, what, &row[side], vocab,
-                                 side == DSC_SIDE_DRAFT ? p->draft : p->target, err)
+        rc = p->whole ? read_dist(r, what, &row[side], vocab,
+                                  side == DSC_SIDE_DRAFT ? p->draft : p->target, err)
                       : read_listed(r, &row[side], side, p, err);
     }
     return rc;
@@ -198,10 +199,11 @@ static int check_recorded(const dsc_trace *t, dsc_error *err)
     static const char *const name[] = {"draft", "target"};
     for (int side = 0; side < DSC_SIDES; side++)
         if (dsc_trace_get_info(t)->rows[side] == DSC_ROWS_NONE)
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: the laws of the %s are not recorded: it has neither the tensors "
-                            "rows.%s.offset, .token, .logp and .tail, nor rows.%s.dense",
-                            dsc_trace_path(t), name[side], name[side], name[side]);
+            return dsc_fail(
+                err, DSC_EINPUT,
+                "%s: the distributions of the %s are not recorded: it has neither the tensors "
+                "rows.%s.offset, .token, .logp and .tail, nor rows.%s.dense",
+                dsc_trace_path(t), name[side], name[side], name[side]);
     return DSC_OK;
 }
 

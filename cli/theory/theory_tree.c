@@ -97,42 +97,42 @@ static const cli_theory_help help = {
 typedef struct result {
     const char *name;
     dsc_tree tree;
-    double *rate; // of the law
-    dsc_tree_law law;
+    double *rate; // of the distribution
+    dsc_tree_acceptance dist;
     double *probability;
     double expected, step_time, speedup;
 } result;
 
 // "P0,P1/Q0,Q1": rows of equal length.
-static int parse_law(result *r, char *text, dsc_error *err)
+static int parse_dist(result *r, char *text, dsc_error *err)
 {
     size_t capacity = 0;
     int rc = DSC_OK;
     for (char *row = text, *next; row && !rc; row = next) {
         double *value = NULL;
-        size_t n, used = (size_t)(r->law.depths * r->law.ranks);
+        size_t n, used = (size_t)(r->dist.depths * r->dist.ranks);
         next = strchr(row, '/');
         if (next)
             *next++ = '\0';
         rc = cli_theory_vector("acceptance", row, 0, 1, &value, &n, err);
-        if (!rc && (n > DSC_TREE_RANKS || r->law.depths == DSC_TREE_DEPTH))
+        if (!rc && (n > DSC_TREE_RANKS || r->dist.depths == DSC_TREE_DEPTH))
             rc = dsc_fail(err, DSC_EUSAGE, "--acceptance: at most %d ranks and %d depths",
                           DSC_TREE_RANKS, DSC_TREE_DEPTH);
-        if (!rc && r->law.depths && (int)n != r->law.ranks)
+        if (!rc && r->dist.depths && (int)n != r->dist.ranks)
             rc = dsc_fail(err, DSC_EUSAGE,
                           "--acceptance: %zu values at depth %d, %d above it (give 0 for the rest)",
-                          n, r->law.depths + 1, r->law.ranks);
+                          n, r->dist.depths + 1, r->dist.ranks);
         void *p = r->rate;
         if (!rc)
             rc = dsc_grow(&p, &capacity, used + n, sizeof *r->rate, err);
         r->rate = p;
         if (!rc) {
             memcpy(r->rate + used, value, n * sizeof *value);
-            r->law = (dsc_tree_law){r->rate, r->law.depths + 1, (int)n};
+            r->dist = (dsc_tree_acceptance){r->rate, r->dist.depths + 1, (int)n};
         }
         free(value);
     }
-    return rc ? rc : dsc_tree_law_check(&r->law, err);
+    return rc ? rc : dsc_tree_acceptance_check(&r->dist, err);
 }
 
 static int plan_tree(result *r, const dsc_option_value *value, const dsc_tree_cost *cost,
@@ -140,10 +140,10 @@ static int plan_tree(result *r, const dsc_option_value *value, const dsc_tree_co
 {
     dsc_tree_plan *plan;
     int depth = (int)value[DEPTH].integer;
-    if (!value[DEPTH].given && r->law.depths > 1)
-        depth = r->law.depths;
+    if (!value[DEPTH].given && r->dist.depths > 1)
+        depth = r->dist.depths;
     r->name = "best";
-    int rc = dsc_tree_plan_new(&plan, &r->law, (int)value[BUDGET].integer, depth, err);
+    int rc = dsc_tree_plan_new(&plan, &r->dist, (int)value[BUDGET].integer, depth, err);
     if (rc)
         return rc;
     dsc_tree_choice best = dsc_tree_plan_best(plan, cost);
@@ -167,7 +167,7 @@ static int evaluate(result *r, const dsc_option_value *value, dsc_error *err)
         rc =
             dsc_alloc((void **)&r->probability, (size_t)r->tree.nodes, sizeof *r->probability, err);
     if (!rc)
-        rc = dsc_tree_expect(&r->tree, &r->law, r->probability, &r->expected, err);
+        rc = dsc_tree_expect(&r->tree, &r->dist, r->probability, &r->expected, err);
     if (rc)
         return rc;
     r->speedup = dsc_tree_speedup(r->expected, r->tree.nodes, r->tree.depth, &cost);
@@ -273,7 +273,7 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = dsc_strndup(&text, value[ACCEPTANCE].text, strlen(value[ACCEPTANCE].text), err);
     if (!rc)
-        rc = parse_law(&r, text, err);
+        rc = parse_dist(&r, text, err);
     if (!rc)
         rc = evaluate(&r, value, err);
     if (!rc)

@@ -112,8 +112,8 @@ static int add_request(trace_group *g, const dsc_trace_info *info, const dsc_req
         }
     }
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        for (int64_t j = 0; j < n && q->forced.entropy[side]; j++)
-            g->entropy[side] += (double)q->forced.entropy[side][j];
+        for (int64_t j = 0; j < n && q->replayed.entropy[side]; j++)
+            g->entropy[side] += (double)q->replayed.entropy[side][j];
     return rc;
 }
 
@@ -143,14 +143,15 @@ static json_t *real_or_null(double x)
 
 static void describe_tally(const dsc_accept_tally *t, json_t *to)
 {
-    json_t *hazard = json_array(), *reached = json_array();
+    json_t *conditional_rate = json_array(), *reached = json_array();
     for (int32_t i = 1; i <= dsc_accept_tally_depth(t); i++) {
         int64_t n;
-        json_array_append_new(hazard, real_or_null(dsc_accept_tally_hazard(t, i, &n)));
+        json_array_append_new(conditional_rate,
+                              real_or_null(dsc_accept_tally_conditional_rate(t, i, &n)));
         json_array_append_new(reached, json_integer(n));
     }
-    json_object_set_new(to, "hazard", hazard);
-    json_object_set_new(to, "hazard_reached", reached);
+    json_object_set_new(to, "conditional_acceptance_rate", conditional_rate);
+    json_object_set_new(to, "conditional_acceptance_reached", reached);
     json_object_set_new(to, "autocorrelation", real_or_null(dsc_accept_tally_autocorrelation(t)));
 }
 

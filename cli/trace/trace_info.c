@@ -160,7 +160,7 @@ static void print_text(const json_t *o)
             print_groups(v);
             continue;
         }
-        printf("%-25s", key);
+        printf("%-32s", key);
         if (json_is_string(v))
             puts(json_string_value(v));
         else if (json_is_integer(v))
@@ -182,9 +182,9 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "trace info TRACE [--by KEY] [--json]",
-            "What a trace holds: requests, tokens, lengths per request (BOS and end tokens "
+            "What a trace holds: requests, tokens, lengths per request (BOS and EOS tokens "
             "counted), what is recorded, tokenizer, hash, provenance; of recorded steps and accept "
-            "lengths also block efficiency, hazards and autocorrelation.",
+            "lengths also block efficiency, conditional acceptance rates and autocorrelation.",
             help, 1);
         return DSC_OK;
     }

@@ -67,11 +67,12 @@ int cli_trace_reduce(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
-        cli_print_help("trace reduce TRACE -o NAME.dst",
-                       "Makes of the laws of draft and target at every output token what replaying "
-                       "the output needs of them: a few hundred bytes for a vocabulary of any "
-                       "size. The rest of the trace is kept.",
-                       help, 1);
+        cli_print_help(
+            "trace reduce TRACE -o NAME.dst",
+            "Makes of the distributions of draft and target at every output token what replaying "
+            "the output needs of them: a few hundred bytes for a vocabulary of any "
+            "size. The rest of the trace is kept.",
+            help, 1);
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];

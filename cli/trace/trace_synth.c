@@ -37,13 +37,14 @@ static const dsc_option options[OPTIONS] = {
     {.name = "prompt-tokens", .kind = DSC_OPTION_INT, .metavar = "P", .initial = "32", .min = 1,
      .max = 1 << 30, .help = "first tokens of a sequence that was not learnt, at most"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
-     .max = 1 << 30, .help = "of an output; an end token ends it before"},
+     .max = 1 << 30, .help = "of an output; an EOS token ends it before"},
     {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T", .initial = "1", .least = 0,
-     .most = 1000, .help = "of both models; 0: the likeliest token"},
+     .most = 1000, .help = "of both models; 0: the most probable token"},
     {.name = "rows", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "0", .min = 0,
      .max = 1 << 30,
-     .help = "record both laws at every token: the M likeliest, or all of them when there are not "
-             "more than M"},
+     .help = "record both distributions at every token: the M most probable tokens, or all tokens "
+             "of a "
+             "vocabulary of at most M"},
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
@@ -138,7 +139,7 @@ int cli_trace_synth(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help("trace synth --model SPEC [--draft SPEC] -o NAME.dst",
                        "Makes a trace of outputs drawn from a synthetic pair of models, with what "
-                       "both models said about every token: its log-probability, the likeliest "
+                       "both models said about every token: its log-probability, the most probable "
                        "token, the entropy. The same options give the same trace.",
                        help, 1);
         print_models();

@@ -56,7 +56,7 @@ static int vllm_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
                              integer(x->config, "length"), drawn(x));
 }
 
-static int vllm_pld(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
+static int vllm_ngram(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 {
     const dsc_config *c = x->config;
     int rc = integer(c, "semantics") == 0
@@ -196,14 +196,14 @@ static int hf_threshold(dsc_buffer *b, const cli_engine_choice *x, dsc_error *er
                              real(x->config, "confidence", confidence), err);
 }
 
-static const char *hf_pld_lacks(const dsc_config *c)
+static const char *hf_ngram_lacks(const dsc_config *c)
 {
     return integer(c, "n-least") == 1 ? NULL
                                       : "transformers tries every match down to one token: "
                                         "--over n-least=1";
 }
 
-static int hf_pld(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
+static int hf_ngram(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 {
     const dsc_config *c = x->config;
     int rc = integer(c, "semantics") == 0
@@ -257,18 +257,18 @@ static int nothing(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 
 static const form forms[] = {
     {CLI_VLLM, &dsc_drafter_none, NULL, nothing},
-    {CLI_VLLM, &dsc_drafter_chain, NULL, vllm_chain},
-    {CLI_VLLM, &dsc_drafter_pld, NULL, vllm_pld},
+    {CLI_VLLM, &dsc_drafter_draft_model, NULL, vllm_chain},
+    {CLI_VLLM, &dsc_drafter_ngram, NULL, vllm_ngram},
     {CLI_VLLM, &dsc_drafter_suffix, vllm_suffix_lacks, vllm_suffix},
     {CLI_SGLANG, &dsc_drafter_none, NULL, nothing},
-    {CLI_SGLANG, &dsc_drafter_chain, NULL, sglang_chain},
+    {CLI_SGLANG, &dsc_drafter_draft_model, NULL, sglang_chain},
     {CLI_HF, &dsc_drafter_none, NULL, nothing},
-    {CLI_HF, &dsc_drafter_chain, NULL, hf_chain},
-    {CLI_HF, &dsc_drafter_pld, hf_pld_lacks, hf_pld},
+    {CLI_HF, &dsc_drafter_draft_model, NULL, hf_chain},
+    {CLI_HF, &dsc_drafter_ngram, hf_ngram_lacks, hf_ngram},
     {CLI_HF, &dsc_drafter_hf_dynamic, hf_dynamic_lacks, hf_dynamic},
     {CLI_HF, &dsc_drafter_threshold, NULL, hf_threshold},
     {CLI_LLAMACPP, &dsc_drafter_none, NULL, nothing},
-    {CLI_LLAMACPP, &dsc_drafter_chain, NULL, llama_chain},
+    {CLI_LLAMACPP, &dsc_drafter_draft_model, NULL, llama_chain},
     {CLI_LLAMACPP, &dsc_drafter_threshold, NULL, llama_threshold},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
@@ -308,7 +308,7 @@ int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err)
 static bool drafts(const dsc_config *c)
 {
     return c->drafter != &dsc_drafter_none &&
-           (c->drafter != &dsc_drafter_chain || integer(c, "length") > 0);
+           (c->drafter != &dsc_drafter_draft_model || integer(c, "length") > 0);
 }
 
 int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice *choice,
@@ -317,7 +317,7 @@ int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice
     bool chains = choices > 1, any = false;
     int rc = DSC_OK;
     for (size_t i = 0; i < choices; i++) {
-        chains &= choice[i].config->drafter == &dsc_drafter_chain;
+        chains &= choice[i].config->drafter == &dsc_drafter_draft_model;
         any |= drafts(choice[i].config);
     }
     if (engine == CLI_VLLM && chains && any)

@@ -21,7 +21,7 @@ typedef struct cli_engine_choice {
 const char *cli_engine_lacks(cli_engine engine, const dsc_config *config);
 // Whether the engine has the method at all.
 bool cli_engine_has(cli_engine engine, const dsc_drafter_type *drafter);
-// "chain, pld, ...": the methods that it has.
+// "chain, ngram, ...": the methods that it has.
 int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err);
 
 // Configuration lines for the choices, none of which the engine lacks, by ascending batch size;

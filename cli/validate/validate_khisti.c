@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Khisti et al. 2024 (arXiv 2410.18234): acceptance with K i.i.d. drafts by the optimum, SpecTr and
-// SpecInfer, on a real pair of models. Its laws are not published. Here: the mean over pairs of
-// Zipf laws; how far the target is from the draft is exponentially spread over them, since a text
-// has easy and hard positions. The mean of that spread is set by one of the figures; the other
-// eight follow.
+// SpecInfer, on a real pair of models. Its distributions are not published. Here: the mean over
+// pairs of Zipf distributions; how far the target is from the draft is exponentially spread over
+// them, since a text has easy and hard positions. The mean of that spread is set by one of the
+// figures; the other eight follow.
 #include "cli/validate/validate.h"
 #include "theory/kseq.h"
-#include "theory/law.h"
-#include "theory/multiround.h"
+#include "theory/probs.h"
+#include "theory/specinfer.h"
 #include "theory/otm.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static double spectr(const dsc_curve *c, int k)
 }
 
 // The mean over the pairs. Pair s has draft(rank) ~ 1/rank and the noise of seed s, as strong as
-// the s-th of so many quantiles of an exponential law with mean `noise`.
+// the s-th of so many quantiles of an exponential distribution with mean `noise`.
 static int mean(acceptance *rule, int k, double noise, room *r, double *out, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -41,7 +41,7 @@ static int mean(acceptance *rule, int k, double noise, room *r, double *out, dsc
     for (uint64_t s = 0; s < PAIRS && !rc; s++) {
         dsc_curve c = {0};
         double strength = -noise * log1p(-((double)s + 0.5) / PAIRS);
-        dsc_law_zipf(VOCAB, 1, strength, s, r->draft, r->target);
+        dsc_probs_zipf(VOCAB, 1, strength, s, r->draft, r->target);
         rc = dsc_curve_init(&c, r->draft, r->target, VOCAB, err);
         if (!rc)
             *out += rule(&c, k) / PAIRS;
@@ -81,7 +81,7 @@ static int predict_all(validate_row *row, room *r, dsc_error *err)
                             f->where, MOST_DRAFTS);
         acceptance *rule = strstr(f->quantity, "optimal")     ? optimal
                            : strstr(f->quantity, "spectr")    ? spectr
-                           : strstr(f->quantity, "specinfer") ? dsc_multiround_acceptance
+                           : strstr(f->quantity, "specinfer") ? dsc_specinfer_acceptance
                                                               : NULL;
         if (rule)
             rc = mean(rule, (int)f->at, noise, r, &f->predicted, err);
@@ -101,5 +101,6 @@ static int predict(validate_row *row, dsc_error *err)
 }
 
 const validate_row_type validate_khisti = {
-    "khisti", "Khisti et al. 2024: optimal transport, SpecTr and SpecInfer on synthetic laws",
-    false, predict};
+    "khisti",
+    "Khisti et al. 2024: optimal transport, SpecTr and SpecInfer on synthetic distributions", false,
+    predict};

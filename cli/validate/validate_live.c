@@ -99,15 +99,15 @@ static int gather(validate_comparison *c, validate_group *g, dsc_error *err)
 
 // Whether a forced line is of the configuration of a free one: what is recorded is then what the
 // model would have said, at temperature 0.
-static bool stands_for(const validate_line *forced, const validate_line *line)
+static bool stands_for(const validate_line *replayed, const validate_line *line)
 {
-    validate_line as = *forced;
+    validate_line as = *replayed;
     as.trace_hash = NULL;
     as.temperature = 0;
-    return forced->trace_hash && validate_same(&as, line);
+    return replayed->trace_hash && validate_same(&as, line);
 }
 
-static const validate_line *forced_of(const validate_comparison *c, const validate_line *line)
+static const validate_line *replay_of(const validate_comparison *c, const validate_line *line)
 {
     for (size_t i = 0; i < c->results.count; i++)
         if (stands_for(&c->results.line[i], line))
@@ -115,11 +115,11 @@ static const validate_line *forced_of(const validate_comparison *c, const valida
     return NULL;
 }
 
-static bool is_prediction(const validate_comparison *c, const validate_line *forced)
+static bool is_prediction(const validate_comparison *c, const validate_line *replayed)
 {
     bool found = false;
     for (size_t i = 0; i < c->results.count && !found; i++)
-        found = stands_for(forced, &c->results.line[i]);
+        found = stands_for(replayed, &c->results.line[i]);
     return found;
 }
 
@@ -129,7 +129,7 @@ static int predict(validate_comparison *c, validate_group *g, dsc_error *err)
     int rc = gather(c, g, err);
     if (!rc)
         rc = validate_predict(&g->predicted, c->trace, g->first,
-                              free_run ? forced_of(c, g->first) : NULL, c->costs ? &c->cost : NULL,
+                              free_run ? replay_of(c, g->first) : NULL, c->costs ? &c->cost : NULL,
                               cli_threads(c->value[VALIDATE_THREADS].integer), err);
     return rc ? dsc_error_prefix(err, rc, "%s:%zu", c->results.path, g->first->number) : DSC_OK;
 }

@@ -104,7 +104,7 @@ typedef struct validate_prediction {
     validate_requests requests;
     char source[96];   // "expect: draft_rank", "loop", "forced run"
     char why[1024];    // not known: a sentence
-    bool ends_unknown; // that a draft would have ended with an end token, off the output
+    bool ends_unknown; // that a draft would have ended with an EOS token, off the output
     bool exact;        // nothing was drawn and nothing rounds: the counts must be equal
     // By the cost model; NaN without one, or where it does not know a pass.
     bool measured_counts; // priced are the counts that were measured
@@ -116,7 +116,7 @@ typedef struct validate_prediction {
 // `forced` (or NULL), a line of the same configuration that was made with the trace's steps. `cost`
 // NULL: no prices.
 int validate_predict(validate_prediction *p, const dsc_trace *trace, const validate_line *line,
-                     const validate_line *forced, const dsc_cost *cost, int threads,
+                     const validate_line *replayed, const dsc_cost *cost, int threads,
                      dsc_error *err);
 void validate_prediction_fini(validate_prediction *p);
 

@@ -108,7 +108,7 @@ static int check_rule(const origin *o, dsc_error *err)
 // Requests of the trace from one on that lines begin with, so far.
 typedef struct texts {
     int64_t first;
-    bool forced; // of the requests that an output was recorded of
+    bool replayed; // of the requests that an output was recorded of
     dsc_sha256 prompts, outputs;
     size_t requests;
 } texts;
@@ -122,7 +122,7 @@ static void add(texts *t, const dsc_request *q)
 
 static bool begins(const texts *t, const validate_line *l)
 {
-    return t->first == l->first_request && t->forced == (l->trace_hash != NULL);
+    return t->first == l->first_request && t->replayed == (l->trace_hash != NULL);
 }
 
 static int check_texts(const validate_results *r, validate_line *l, const origin *o, const texts *t,
@@ -151,7 +151,7 @@ static int list_texts(const validate_results *r, texts **out, size_t *count, dsc
             i++;
         if (i < *count)
             continue;
-        list[i] = (texts){.first = r->line[n].first_request, .forced = r->line[n].trace_hash};
+        list[i] = (texts){.first = r->line[n].first_request, .replayed = r->line[n].trace_hash};
         dsc_sha256_init(&list[i].prompts);
         dsc_sha256_init(&list[i].outputs);
         ++*count;
@@ -167,7 +167,7 @@ static int add_texts(validate_results *r, const origin *o, const dsc_request *q,
     int rc = DSC_OK;
     for (size_t i = 0; i < count && !rc; i++) {
         texts *t = &list[i];
-        if ((t->forced && !q->output.count) || (t->forced ? written : all) < t->first)
+        if ((t->replayed && !q->output.count) || (t->replayed ? written : all) < t->first)
             continue;
         add(t, q);
         for (size_t n = 0; n < r->count && !rc; n++)

@@ -180,7 +180,8 @@ static int copy(validate_requests *to, const validate_requests *from, dsc_error 
 }
 
 int validate_predict(validate_prediction *p, const dsc_trace *trace, const validate_line *line,
-                     const validate_line *forced, const dsc_cost *cost, int threads, dsc_error *err)
+                     const validate_line *replayed, const dsc_cost *cost, int threads,
+                     dsc_error *err)
 {
     dsc_results results = {0};
     dsc_error why;
@@ -197,13 +198,13 @@ int validate_predict(validate_prediction *p, const dsc_trace *trace, const valid
         rc = simulate_widths(trace, line, threads, &results, err);
     if (!rc && p->known) {
         price(p, cost, &results.counts[0]);
-    } else if (!rc && forced) {
-        rc = copy(&p->requests, &forced->requests, err);
+    } else if (!rc && replayed) {
+        rc = copy(&p->requests, &replayed->requests, err);
         p->known = !rc;
         p->exact = line->temperature == 0;
-        p->ends_unknown = true; // the target's end tokens are those of the record
+        p->ends_unknown = true; // the target's EOS tokens are those of the record
         snprintf(p->source, sizeof p->source, "forced run");
-        price(p, cost, &forced->counts);
+        price(p, cost, &replayed->counts);
     } else if (!rc) {
         p->measured_counts = true;
         price(p, cost, &line->counts);

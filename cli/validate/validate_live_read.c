@@ -156,7 +156,7 @@ static int read_sampling(validate_line *l, dsc_error *err)
 {
     const char *device;
     int64_t invariant;
-    json_t *forced = json_object_get(l->root, "trace_hash");
+    json_t *replayed = json_object_get(l->root, "trace_hash");
     json_t *divergences = json_object_get(l->root, "divergences");
     int rc = get_real(&l->temperature, l->root, "temperature", err);
     if (!rc)
@@ -180,7 +180,7 @@ static int read_sampling(validate_line *l, dsc_error *err)
     if (rc)
         return rc;
     l->same_rounding = invariant || strcmp(device, "cpu") == 0;
-    l->trace_hash = json_string_value(forced);
+    l->trace_hash = json_string_value(replayed);
     l->divergences = json_is_number(divergences) ? json_number_value(divergences) : (double)NAN;
     return DSC_OK;
 }
@@ -288,10 +288,10 @@ static int read_counts(validate_line *l, dsc_error *err)
         rc = read_cells(&c->width, &c->width_length, list[1], room + c->histogram_length, lists[1],
                         err);
     if (!rc)
-        rc = read_cells(&c->overlap, &squares, list[2],
+        rc = read_cells(&c->parallel_steps, &squares, list[2],
                         room + c->histogram_length + c->width_length, lists[2], err);
-    c->overlap_length = (int64_t)llround(sqrt((double)squares));
-    if (!rc && c->overlap_length * c->overlap_length != squares)
+    c->parallel_length = (int64_t)llround(sqrt((double)squares));
+    if (!rc && c->parallel_length * c->parallel_length != squares)
         rc = dsc_fail(err, DSC_EINPUT, "'%s' is not square", lists[2]);
     for (size_t i = 0; i < sizeof total / sizeof *total && !rc; i++)
         rc = get_integer(total[i].to, l->root, total[i].name, err);

@@ -18,8 +18,8 @@ const dsc_column validate_live_columns[COLUMNS] = {
      "acceptance_rate; block_efficiency; accept_share, of the target's calls that accepted so many "
      "draft tokens; accept_distance, the largest difference of its cumulated sums; "
      "output_nll, -ln of the target's probability per token that was drawn, predicted by the "
-     "entropies of the laws; draft_s_per_call and verify_s_per_call, seconds of a pass; speedup, "
-     "prompts left out; outputs and divergences: greedy texts"},
+     "entropies of the distributions; draft_s_per_call and verify_s_per_call, seconds of a pass; "
+     "speedup, prompts left out; outputs and divergences: greedy texts"},
     {"at", DSC_CELL_REAL, "of accept_share: accepted tokens; nan: none"},
     {"predicted", DSC_CELL_REAL, "by the simulator"},
     {"measured", DSC_CELL_REAL, "live; of seconds and speed-ups the median of the runs"},
@@ -201,7 +201,7 @@ static double share(const double *histogram, size_t requests, size_t length, siz
     return these / all;
 }
 
-static int put_law(validate_comparison *c, const validate_group *g, dsc_error *err)
+static int put_dist(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
     const size_t a = used_length(&g->predicted.requests), b = used_length(&g->measured);
     const size_t length = a > b ? a : b, n = g->measured.requests;
@@ -223,7 +223,7 @@ static int put_law(validate_comparison *c, const validate_group *g, dsc_error *e
     r.quantity = "accept_distance";
     r.at = NAN;
     if (!rc)
-        rc = dsc_compare_laws(&how, predicted, measured, length, &r.x, err);
+        rc = dsc_compare_dists(&how, predicted, measured, length, &r.x, err);
     if (!rc) {
         judge_counts(c, g, &r, tolerance);
         rc = put(c, g, g->parameters, &r, err);
@@ -236,7 +236,7 @@ static int put_law(validate_comparison *c, const validate_group *g, dsc_error *e
 // --- texts ---------------------------------------------------------------------------------------
 
 // At temperature 0 every method writes what the target alone does. Where passes of different widths
-// round differently, on a GPU, the likeliest of two tokens may be the other one: shown there.
+// round differently, on a GPU, the most probable of two tokens may be the other one: shown there.
 static int put_texts(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
     bool equal = true, exact = true;
@@ -373,8 +373,9 @@ static int put_times(validate_comparison *c, const validate_group *g, dsc_error 
 
 // --- a configuration -----------------------------------------------------------------------------
 
-// Above temperature 0 the outputs of a lossless rule are drawn from the target's laws: in the mean
-// a token's -ln p is the entropy of its law. Nothing of the trace is needed for that.
+// Above temperature 0 the outputs of a lossless rule are drawn from the target's distributions: in
+// the mean a token's -ln p is the entropy of its distribution. Nothing of the trace is needed for
+// that.
 static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
     const validate_requests *m = &g->measured;
@@ -402,7 +403,7 @@ int validate_put_group(validate_comparison *c, const validate_group *g, dsc_erro
         rc =
             put_ratio(c, g, "block_efficiency", VALIDATE_OUTPUT_TOKENS, VALIDATE_TARGET_CALLS, err);
     if (!rc && g->predicted.known)
-        rc = put_law(c, g, err);
+        rc = put_dist(c, g, err);
     if (!rc)
         rc = put_likelihood(c, g, err);
     if (!rc)

@@ -212,8 +212,8 @@ static int predict_figure(validate_figure *f, const log_file log[LOGS], dsc_erro
     const dsc_accept_tally *tally = &log[l].tally[task];
     if (validate_is(f, "block_efficiency"))
         f->predicted = dsc_accept_tally_block_efficiency(tally);
-    else if (validate_is(f, "hazard") && f->at >= 1 && f->at < 1000)
-        f->predicted = dsc_accept_tally_hazard(tally, (int32_t)f->at, &reached);
+    else if (validate_is(f, "conditional_acceptance_rate") && f->at >= 1 && f->at < 1000)
+        f->predicted = dsc_accept_tally_conditional_rate(tally, (int32_t)f->at, &reached);
     else if (validate_is(f, "autocorrelation"))
         f->predicted = dsc_accept_tally_autocorrelation(tally);
     else if (validate_is(f, "tokens_per_s") && task == ALL)

@@ -4,15 +4,16 @@
 #include "cli/validate/validate.h"
 #include "theory/block.h"
 #include "theory/kseq.h"
-#include "theory/law.h"
-#include "theory/multiround.h"
+#include "theory/probs.h"
+#include "theory/specinfer.h"
 #include "theory/otm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// --- Appendix B: pairs of Bernoulli and of uniform laws ---------------------------------------
+// --- Appendix B: pairs of Bernoulli and of uniform distributions
+// ---------------------------------------
 
 // The pair of a case: draft_p and target_p, or vocab and ratio.
 static int case_curve(dsc_curve *c, const validate_row *row, const char *where, dsc_error *err)
@@ -26,7 +27,7 @@ static int case_curve(dsc_curve *c, const validate_row *row, const char *where, 
             rc = dsc_fail(err, DSC_EINPUT, "%s: '%.60s' is not from 0 to 1", row->path, where);
         if (rc)
             return rc;
-        dsc_law_bernoulli(a, b, draft, target);
+        dsc_probs_bernoulli(a, b, draft, target);
         return dsc_curve_init(c, draft, target, 2, err);
     }
     int rc = validate_given(row, where, "vocab", NAN, &a, err);
@@ -34,15 +35,15 @@ static int case_curve(dsc_curve *c, const validate_row *row, const char *where, 
         rc = validate_given(row, where, "ratio", NAN, &b, err);
     if (!rc && !(a >= 1 && a <= 1e6 && b >= 1 && b <= a && fmod(a, floor(b)) == 0))
         rc = dsc_fail(err, DSC_EINPUT, "%s: '%.60s': vocab/ratio is not whole", row->path, where);
-    void *laws = NULL;
+    void *dists = NULL;
     if (!rc)
-        rc = dsc_alloc(&laws, 2 * (size_t)a, sizeof(double), err);
+        rc = dsc_alloc(&dists, 2 * (size_t)a, sizeof(double), err);
     if (rc)
         return rc;
-    double *row_draft = laws, *row_target = row_draft + (size_t)a;
-    dsc_law_uniform((size_t)a, (size_t)b, row_draft, row_target);
+    double *row_draft = dists, *row_target = row_draft + (size_t)a;
+    dsc_probs_uniform((size_t)a, (size_t)b, row_draft, row_target);
     rc = dsc_curve_init(c, row_draft, row_target, (size_t)a, err);
-    free(laws);
+    free(dists);
     return rc;
 }
 
@@ -65,8 +66,8 @@ static int predict_appendix(validate_row *row, dsc_error *err)
             f->predicted = dsc_kseq_best(&c, k).accept;
         else if (!rc && validate_is(f, "rho"))
             f->predicted = dsc_kseq_best(&c, k).rho;
-        else if (!rc && validate_is(f, "multiround"))
-            f->predicted = dsc_multiround_acceptance(&c, k);
+        else if (!rc && validate_is(f, "specinfer"))
+            f->predicted = dsc_specinfer_acceptance(&c, k);
         dsc_curve_fini(&c);
     }
     return rc;

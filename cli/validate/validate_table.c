@@ -10,7 +10,7 @@
 const dsc_column validate_columns[] = {
     {"row", DSC_CELL_TEXT, "the source, as in the list of rows"},
     {"source", DSC_CELL_TEXT, "table or figure of the source"},
-    {"case", DSC_CELL_TEXT, "models, task or laws"},
+    {"case", DSC_CELL_TEXT, "models, task or distributions"},
     {"quantity", DSC_CELL_TEXT, "what is compared"},
     {"at", DSC_CELL_REAL, "the setting: draft length, window, number of drafts; nan: none"},
     {"published", DSC_CELL_REAL, "by the source"},

@@ -21,8 +21,8 @@ def held_out_loss(model, rows, documents):
     return nats / sum(len(d) - 1 for d in documents), nats / octets / math.log(2)
 
 
-def laws(model, ids, last, temperature):
-    """Next-token laws after each of the last positions: one-hot of the best token when greedy."""
+def distributions(model, ids, last, temperature):
+    """Next-token distributions after each of the last positions: one-hot of the best token when greedy."""
     logits = logits_of(model, torch.tensor([ids]))[0, -last:].double()
     if temperature == 0:
         return F.one_hot(logits.argmax(-1), logits.shape[-1]).double()
@@ -31,23 +31,23 @@ def laws(model, ids, last, temperature):
 
 def speculate(target, draft, prompt, temperature, generator):
     """Chain of GAMMA drafted tokens, the lossless rule: (ids, drafted, accepted)."""
-    def draw(law):
-        return torch.multinomial(law, 1, generator=generator).item()
+    def draw(distribution):
+        return torch.multinomial(distribution, 1, generator=generator).item()
 
     ids, drafted, accepted = list(prompt), 0, 0
     while len(ids) < len(prompt) + LENGTH and text.EOS_ID not in ids:
         start, proposals = len(ids), []
         for _ in range(GAMMA):
-            proposals.append(laws(draft, ids, 1, temperature)[0])
+            proposals.append(distributions(draft, ids, 1, temperature)[0])
             ids.append(draw(proposals[-1]))
-        true = laws(target, ids, GAMMA + 1, temperature)
-        taken, law = 0, true[GAMMA]
+        true = distributions(target, ids, GAMMA + 1, temperature)
+        taken, distribution = 0, true[GAMMA]
         for i, y in enumerate(ids[start:]):
             if torch.rand((), generator=generator) * proposals[i][y] >= true[i][y]:
-                law = (true[i] - proposals[i]).clamp(min=0)
+                distribution = (true[i] - proposals[i]).clamp(min=0)
                 break
             taken += 1
-        ids = ids[:start + taken] + [draw(law / law.sum())]
+        ids = ids[:start + taken] + [draw(distribution / distribution.sum())]
         drafted, accepted = drafted + GAMMA, accepted + taken
     if text.EOS_ID in ids:
         ids = ids[:ids.index(text.EOS_ID) + 1]

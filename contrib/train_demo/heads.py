@@ -67,13 +67,13 @@ def features_of(target, ids):
 
 
 def eagle_loss(head, target, ids):
-    """Regression of features plus a tenth of the cross-entropy against the target's laws; noise on
+    """Regression of features plus a tenth of the cross-entropy against the target's distributions; noise on
     the given features stands for the error of those that the head will have drafted."""
     true = features_of(target, ids)
     given = true[:, :-1] + torch.empty_like(true[:, :-1]).uniform_(-0.1, 0.1)
     guess = head(target.model.embed_tokens(ids[:, 1:]), given)
-    law = target.lm_head(true[:, 1:]).softmax(-1)
-    cross = -(law * target.lm_head(guess).log_softmax(-1)).sum(-1).mean()
+    distribution = target.lm_head(true[:, 1:]).softmax(-1)
+    cross = -(distribution * target.lm_head(guess).log_softmax(-1)).sum(-1).mean()
     return F.smooth_l1_loss(guess, true[:, 1:]) + 0.1 * cross
 
 

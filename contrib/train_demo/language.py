@@ -32,10 +32,10 @@ def text_loss(logits, ids, ahead=1):
 
 
 def draft_loss(draft, target, ids):
-    """Distance from the target's laws, on which acceptance depends, rather than from the text."""
-    law = logits_of(target, ids).softmax(-1)
+    """Distance from the target's distributions, on which acceptance depends, rather than from the text."""
+    distribution = logits_of(target, ids).softmax(-1)
     guess = logits_of(draft, ids).log_softmax(-1)
-    return F.kl_div(guess, law, reduction="none").sum(-1).mean()
+    return F.kl_div(guess, distribution, reduction="none").sum(-1).mean()
 
 
 def optimize(name, model, loss_of, stream, steps, rate, save):

@@ -18,7 +18,7 @@ LENGTH = 5
 
 
 def steps_of(output, draft_argmax):
-    """Greedy drafts go on as long as the draft's likeliest token is the recorded one."""
+    """Greedy drafts go on as long as the draft's most probable token is the recorded one."""
     at, accepted = 1, []
     while at < len(output):
         n = 0

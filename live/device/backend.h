@@ -10,7 +10,7 @@
 #ifndef DSC_LIVE_BACKEND_H
 #define DSC_LIVE_BACKEND_H
 
-#include "theory/rows/meeting.h"
+#include "theory/rows/overlap.h"
 #include "traces/files/safetensors.h"
 
 #include <stdbool.h>
@@ -48,7 +48,7 @@ typedef struct live_cache {
 
 // What is drawn from rows of logits (theory/rows/softmax.h).
 typedef struct live_sampling {
-    double temperature; // 0: the likeliest
+    double temperature; // 0: the most probable
     int64_t top_k;      // 0: all
     double top_p;       // 1: all
 } live_sampling;
@@ -60,18 +60,18 @@ typedef struct live_kept {
     int32_t last;
 } live_kept;
 
-// A row of logits on the device and the law that it stands for: token x has the mass scale
+// A row of logits on the device and the distribution that it stands for: token x has the mass scale
 // e^((logit - most) by) when it is kept, which is 0 below e^-DSC_SOFTMAX_LEAST.
-typedef struct live_law_row {
+typedef struct live_dist_row {
     const float *logits; // NULL: no token has any
     double most, by, scale;
     live_kept kept;
-} live_law_row;
+} live_dist_row;
 
-// The laws of one next token.
-typedef struct live_laws {
-    live_law_row draft, target;
-} live_laws;
+// The distributions of one next token.
+typedef struct live_dists {
+    live_dist_row draft, target;
+} live_dists;
 
 // Their masses and tokens by slots (theory/rows/ratio_slot.h), of tokens that have any.
 typedef struct live_masses {
@@ -79,12 +79,12 @@ typedef struct live_masses {
     uint32_t count[DSC_RATIO_SLOTS];
 } live_masses;
 
-// A token whose masses are wanted, in laws number `laws`.
+// A token whose masses are wanted, in distributions number `distributions`.
 typedef struct live_ask {
-    int32_t token, laws;
+    int32_t token, dists;
 } live_ask;
 
-// What a rule leaves of a target's law, and a token of it.
+// What a rule leaves of a target's distribution, and a token of it.
 typedef struct live_left {
     double sum;
     int32_t token; // -1: nothing is left
@@ -110,7 +110,7 @@ typedef struct live_batch {
     const int32_t *feature; // [tokens] rows of the features that an EAGLE head is fed, or NULL
     // temperature > 0: rows of logits are summed up for draws from it (summarize); NULL: they are
     // not.
-    const live_sampling *law;
+    const live_sampling *dist;
 } live_batch;
 
 // Lists of a batch that rows are gathered and scattered by.
@@ -222,12 +222,12 @@ typedef struct live_backend_type {
     // largest, and by how much it leads the second (0 when vocab is 1); NaN in the row: token -1.
     int (*select)(live_backend *b, int32_t *token, float *margin, const float *logits, int64_t rows,
                   int64_t vocab, dsc_error *err);
-    // Of each of `rows` rows of logits, whose likeliest tokens are token[rows] on the device (-1:
-    // the row is left out, as is one whose largest logit is infinite), for the law of the batch:
-    // what it keeps, and by blocks of DSC_SOFTMAX_BLOCK tokens, into sum[rows][blocks] the
-    // exponentials e^((logit - most) / temperature) of what is kept and into peak[rows][blocks] the
-    // largest logit, kept or not. All on the device. A row that is left out keeps all, with sums
-    // and peaks of 0. DSC_EUSAGE: the batch has no law.
+    // Of each of `rows` rows of logits, whose most probable tokens are token[rows] on the device
+    // (-1: the row is left out, as is one whose largest logit is infinite), for the distribution of
+    // the batch: what it keeps, and by blocks of DSC_SOFTMAX_BLOCK tokens, into sum[rows][blocks]
+    // the exponentials e^((logit - most) / temperature) of what is kept and into peak[rows][blocks]
+    // the largest logit, kept or not. All on the device. A row that is left out keeps all, with
+    // sums and peaks of 0. DSC_EUSAGE: the batch has no distribution.
     int (*summarize)(live_backend *b, live_kept *kept, double *sum, float *peak,
                      const int32_t *token, const float *logits, int64_t rows, int64_t vocab,
                      dsc_error *err);
@@ -235,18 +235,18 @@ typedef struct live_backend_type {
     // outside of a pass.
     int (*fetch)(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err);
 
-    // --- where two laws meet, between passes; to host memory from alloc_host, there after `wait`
-    // The masses of `pairs` pairs of laws into masses[pairs] (NULL: not wanted), those of some
-    // tokens into asked[asks].
-    int (*compare)(live_backend *b, live_masses *masses, dsc_mass *asked, const live_laws *laws,
+    // --- where two distributions meet, between passes; to host memory from alloc_host, there after
+    // `wait` The masses of `pairs` pairs of distributions into masses[pairs] (NULL: not wanted),
+    // those of some tokens into asked[asks].
+    int (*compare)(live_backend *b, live_masses *masses, dsc_mass *asked, const live_dists *dists,
                    int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab, dsc_error *err);
     // The masses of all tokens in some slots, bit s of wanted[DSC_RATIO_SLOTS / 64], into
     // out[count] in any order; there are so many (live_masses.count).
-    int (*list)(live_backend *b, dsc_mass *out, const live_laws *laws, const uint64_t *wanted,
+    int (*list)(live_backend *b, dsc_mass *out, const live_dists *dists, const uint64_t *wanted,
                 int64_t count, int64_t vocab, dsc_error *err);
     // A rest with at most LIVE_OWN own tokens: its sum, and the token at u in [0, 1).
-    int (*leave)(live_backend *b, live_left *out, const live_laws *laws, const dsc_rest *rest,
-                 double u, int64_t vocab, dsc_error *err);
+    int (*leave)(live_backend *b, live_left *out, const live_dists *dists,
+                 const dsc_residual *residual, double u, int64_t vocab, dsc_error *err);
 
     // --- between passes -----------------------------------------------------------------------
     // Tokens in slots from[0, count) (ascending, from[i] >= to + i) move to slots to, to + 1, ...,

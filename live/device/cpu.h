@@ -94,18 +94,18 @@ int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, ds
 int live_cpu_select(live_backend *b, int32_t *token, float *margin, const float *logits,
                     int64_t rows, int64_t vocab, dsc_error *err);
 
-// cpu_laws.c
+// cpu_dists.c
 int live_cpu_summarize(live_backend *b, live_kept *kept, double *sum, float *peak,
                        const int32_t *token, const float *logits, int64_t rows, int64_t vocab,
                        dsc_error *err);
 
-// cpu_meeting.c
-int live_cpu_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_laws *laws,
+// cpu_overlap.c
+int live_cpu_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_dists *dists,
                      int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab,
                      dsc_error *err);
-int live_cpu_list(live_backend *b, dsc_mass *out, const live_laws *laws, const uint64_t *wanted,
+int live_cpu_list(live_backend *b, dsc_mass *out, const live_dists *dists, const uint64_t *wanted,
                   int64_t count, int64_t vocab, dsc_error *err);
-int live_cpu_leave(live_backend *b, live_left *out, const live_laws *laws, const dsc_rest *rest,
-                   double u, int64_t vocab, dsc_error *err);
+int live_cpu_leave(live_backend *b, live_left *out, const live_dists *dists,
+                   const dsc_residual *residual, double u, int64_t vocab, dsc_error *err);
 
 #endif

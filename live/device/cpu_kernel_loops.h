@@ -546,7 +546,7 @@ INLINE vec exponential(vec x)
 TARGET static float exponentials(float *x, int64_t n, float scale)
 {
     vec most = all(-INFINITY), sum = zero(), least = all(-87);
-    int64_t i = 0, rest = n % LANES;
+    int64_t i = 0, residual = n % LANES;
     for (; i + LANES <= n; i += LANES) {
         vec s = times(load(x + i), all(scale));
         most = largest(most, s);
@@ -562,10 +562,10 @@ TARGET static float exponentials(float *x, int64_t n, float scale)
         store(x + i, e);
         sum = plus(sum, e);
     }
-    if (rest) {
-        vec e = exponential(largest(least, minus(load_first(x + i, rest, DSC_F32), all(top))));
-        store_first(x + i, e, rest);
-        sum = plus(sum, load_first(x + i, rest, DSC_F32));
+    if (residual) {
+        vec e = exponential(largest(least, minus(load_first(x + i, residual, DSC_F32), all(top))));
+        store_first(x + i, e, residual);
+        sum = plus(sum, load_first(x + i, residual, DSC_F32));
     }
     return total_of(sum);
 }
@@ -588,14 +588,15 @@ INLINE vec silu_of(vec x)
 
 TARGET static void silu(float *out, const float *x, const float *factor, int64_t n)
 {
-    int64_t i = 0, rest = n % LANES;
+    int64_t i = 0, residual = n % LANES;
     for (; i + LANES <= n; i += LANES) {
         vec y = silu_of(load(x + i));
         store(out + i, factor ? times(y, load(factor + i)) : y);
     }
-    if (rest) {
-        vec y = silu_of(load_first(x + i, rest, DSC_F32));
-        store_first(out + i, factor ? times(y, load_first(factor + i, rest, DSC_F32)) : y, rest);
+    if (residual) {
+        vec y = silu_of(load_first(x + i, residual, DSC_F32));
+        store_first(out + i, factor ? times(y, load_first(factor + i, residual, DSC_F32)) : y,
+                    residual);
     }
 }
 
@@ -639,12 +640,12 @@ INLINE vec gelu_tanh_of(vec x)
 
 TARGET static void gelu(float *out, const float *x, bool by_tanh, int64_t n)
 {
-    int64_t i = 0, rest = n % LANES;
+    int64_t i = 0, residual = n % LANES;
     for (; i + LANES <= n; i += LANES)
         store(out + i, by_tanh ? gelu_tanh_of(load(x + i)) : gelu_of(load(x + i)));
-    if (rest) {
-        vec last = load_first(x + i, rest, DSC_F32);
-        store_first(out + i, by_tanh ? gelu_tanh_of(last) : gelu_of(last), rest);
+    if (residual) {
+        vec last = load_first(x + i, residual, DSC_F32);
+        store_first(out + i, by_tanh ? gelu_tanh_of(last) : gelu_of(last), residual);
     }
 }
 
@@ -674,8 +675,8 @@ TARGET static float total(const float *x, int64_t n)
         a = plus(a, load(x + i));
         b = plus(b, load(x + i + LANES));
     }
-    float rest = 0;
+    float residual = 0;
     for (; i < n; i++)
-        rest += x[i];
-    return total_of(plus(a, b)) + rest;
+        residual += x[i];
+    return total_of(plus(a, b)) + residual;
 }

@@ -46,11 +46,11 @@ static void *part(void *base, size_t *bytes, int64_t count, size_t size)
     return base ? (char *)base + at : NULL;
 }
 
-live_said live_said_at(void *base, int64_t outputs, int64_t vocab, bool law)
+live_said live_said_at(void *base, int64_t outputs, int64_t vocab, bool dist)
 {
     const int64_t blocks = (int64_t)dsc_softmax_blocks((size_t)vocab);
     live_said s = {0};
-    if (law) { // the largest numbers first, so that all are aligned
+    if (dist) { // the largest numbers first, so that all are aligned
         s.sum = part(base, &s.bytes, outputs * blocks, sizeof *s.sum);
         s.kept = part(base, &s.bytes, outputs, sizeof *s.kept);
         s.peak = part(base, &s.bytes, outputs * blocks, sizeof *s.peak);
@@ -250,9 +250,9 @@ static int conclude(const pass *p, int64_t rows, int64_t vocab, dsc_error *err)
 {
     const live_room *r = p->room;
     const float *logits = logits_of(r);
-    const live_said s = live_said_at(r->said, rows, vocab, p->batch->law);
+    const live_said s = live_said_at(r->said, rows, vocab, p->batch->dist);
     int rc = p->op->select(p->b, s.best, s.margin, logits, rows, vocab, err);
-    if (!rc && p->batch->law)
+    if (!rc && p->batch->dist)
         rc = p->op->summarize(p->b, s.kept, s.sum, s.peak, s.best, logits, rows, vocab, err);
     return rc ? rc : p->op->fetch(p->b, r->heard, r->said, s.bytes, err);
 }

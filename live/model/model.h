@@ -26,18 +26,18 @@ typedef struct live_room {
 
 // What a pass says of its rows of logits, in one piece so that one copy brings it to the host.
 typedef struct live_said {
-    // Where the batch had a law (live_backend_type.summarize), else NULL; blocks of
+    // Where the batch had a distribution (live_backend_type.summarize), else NULL; blocks of
     // DSC_SOFTMAX_BLOCK tokens.
     double *sum;     // [outputs][blocks]
     live_kept *kept; // [outputs]
     float *peak;     // [outputs][blocks]
-    int32_t *best;   // [outputs] the likeliest token; -1: the row is not of numbers
+    int32_t *best;   // [outputs] the most probable token; -1: the row is not of numbers
     float *margin;   // [outputs] by how much it leads
     size_t bytes;
 } live_said;
 
 // The parts of what lies at `base`, after a pass with so many outputs.
-live_said live_said_at(void *base, int64_t outputs, int64_t vocab, bool law);
+live_said live_said_at(void *base, int64_t outputs, int64_t vocab, bool dist);
 
 int live_room_new(live_room *out, const live_weights *w, int64_t rows, int64_t outputs,
                   dsc_error *err);

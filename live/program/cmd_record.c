@@ -40,7 +40,7 @@ static const dsc_option options[OPTIONS] = {
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "the first N prompts of the file; 0: all"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
-     .max = 1 << 24, .help = "of an output; an end token ends it before"},
+     .max = 1 << 24, .help = "of an output; an EOS token ends it before"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "the trace, a folder"},
     {.name = "statistics", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "8", .min = 1,
@@ -49,7 +49,7 @@ static const dsc_option options[OPTIONS] = {
     {.name = "rank-depth", .kind = DSC_OPTION_INT, .metavar = "D", .initial = "5", .min = 1,
      .max = 1024, .help = "ranks of D output tokens from each position on"},
     {.name = "rows", .kind = DSC_OPTION_TEXT, .metavar = "none|top:M|dense", .initial = "none",
-     .help = "record the laws of both models: their M likeliest tokens, or all"},
+     .help = "record the distributions of both models: their M most probable tokens, or all"},
     {.name = "rollouts", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "0", .min = 0,
      .max = 1024,
      .help = "record what the draft model writes in G tokens from each position on, and what the "
@@ -114,7 +114,8 @@ static char *make_provenance(const context *c)
                           PACKAGE_VERSION, "command", dsc_json_text(cli_command_line()), "method",
                           c->config.drafter->name, "rule", c->rule->name, "temperature",
                           s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
-                          "laws_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
+                          "distribution_temperature", s->temperature > 0 ? s->temperature : 1,
+                              "seed",
                           (json_int_t)c->value[SEED].integer, "max_tokens",
                           (json_int_t)c->value[MAX_TOKENS].integer, "prompts_sha256", prompts);
     for (int side = 0; side < LIVE_SIDES; side++) {
@@ -244,11 +245,12 @@ static int finish(context *c, int rc, dsc_error *err)
         return late;
     }
     if (excluded)
-        fprintf(stderr,
-                "draftscope: note: %" PRId64
-                " output tokens that the target's law excludes (temperature, top-k, top-p): "
-                "recorded with their probability before the cut\n",
-                excluded);
+        fprintf(
+            stderr,
+            "draftscope: note: %" PRId64
+            " output tokens that the target's distribution excludes (temperature, top-k, top-p): "
+            "recorded with their probability before the cut\n",
+            excluded);
     if (rc == DSC_EINTERRUPT && n)
         dsc_fail(err, rc, "interrupted: the first %" PRId64 " requests are in %.500s", n,
                  c->value[OUT].text);
@@ -311,7 +313,7 @@ static int read_record(context *c, dsc_error *err)
     o->K = (int)v[DRAFTS].integer;
     o->rank_depth = (int32_t)v[RANK_DEPTH].integer;
     o->rollout = (int32_t)v[ROLLOUTS].integer;
-    o->overlaps = c->config.drafter->overlaps;
+    o->parallel = c->config.drafter->parallel;
     o->shard_s = SHARD_S;
     o->nodes = live_record_nodes(o);
     return read_rows(o, v[ROWS].text, err);

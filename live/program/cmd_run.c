@@ -35,7 +35,7 @@ static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: greedy at temperature 0, else single, kseq or "
-             "multiround, as the method drafts)"},
+             "specinfer, as the method drafts)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, also .gz and .zst; - is "
              "standard input"},
@@ -46,14 +46,15 @@ static const dsc_option options[OPTIONS] = {
              "clock, whatever the target would say"},
     {.name = "force-draft", .kind = DSC_OPTION_FLAG,
      .help = "with --force: drafts as the trace has them too, whatever the draft model would say: "
-             "greedily by its recorded ranks; of draws, as many are accepted as a draw from the "
-             "law recorded for --rule says. Models make all passes, rules look at no rows"},
+             "greedily by its recorded ranks; for sampled drafts, the number accepted is sampled "
+             "from "
+             "the recorded acceptance distribution of --rule. The models make all passes"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "N prompts of the file or trace; 0: all"},
     {.name = "skip", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "not the first N of them: the others are run as behind these"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
-     .max = 1 << 24, .help = "of an output; an end token ends it before"},
+     .max = 1 << 24, .help = "of an output; an EOS token ends it before"},
     {.name = "baseline", .kind = DSC_OPTION_FLAG,
      .help = "plain decoding of the same requests as well: the measured speedup and, at "
              "temperature 0, whether the outputs are equal"},
@@ -340,7 +341,7 @@ static void print_divergences(const context *c)
         live_prompts_place(&c->prompts, (size_t)d->request, place, sizeof place);
         fprintf(stderr,
                 "draftscope: %s: differs from plain decoding at output token %" PRId64
-                ", where the likeliest led by %.3g\n",
+                ", where the most probable led by %.3g\n",
                 place, d->position, d->margin);
     }
 }
@@ -355,7 +356,7 @@ static int print_line(const context *c, const dsc_table *totals, bool interrupte
                                     c->replayed ? dsc_trace_get_info(c->replayed)->hash : NULL,
                                 .seed = c->run.seed,
                                 .max_tokens = c->run.max_tokens,
-                                .forced_draft = c->run.record != NULL,
+                                .replay_draft = c->run.record != NULL,
                                 .baseline = c->value[BASELINE].given,
                                 .interrupted = interrupted};
     dsc_table t = {0};
@@ -461,20 +462,21 @@ static int choose_rule(context *c, bool greedy, dsc_error *err)
 static int prepare_runs(context *c, dsc_error *err)
 {
     const uint64_t seed = (uint64_t)c->value[SEED].integer;
-    const bool forced = c->replayed != NULL;
-    const int64_t most =
-        forced ? dsc_trace_get_info(c->replayed)->max_output_tokens : c->value[MAX_TOKENS].integer;
-    const bool greedy = c->rule->greedy || forced;
+    const bool replayed = c->replayed != NULL;
+    const int64_t most = replayed ? dsc_trace_get_info(c->replayed)->max_output_tokens
+                                  : c->value[MAX_TOKENS].integer;
+    const bool greedy = c->rule->greedy || replayed;
     const live_draft_record *record = c->value[FORCE_DRAFT].given ? &c->record : NULL;
     c->none.drafter = &dsc_drafter_none;
     live_detail_init(&c->detail);
     int rc =
         record ? live_draft_record_find(&c->record, c->replayed, &c->config, c->rule, err) : DSC_OK;
     if (!rc)
-        rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, seed, most, forced, record, err);
+        rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, seed, most, replayed, record,
+                           err);
     if (!rc)
         rc = live_run_init(&c->plain, &c->pair, &c->none, dsc_pair_rule(c->none.drafter, greedy),
-                           seed, most, forced, NULL, err);
+                           seed, most, replayed, NULL, err);
     c->plain.plain = true;
     c->run.step = c->plain.step = on_step;
     c->report =

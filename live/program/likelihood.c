@@ -2,7 +2,7 @@
 #include "live/program/likelihood.h"
 
 #include "base/memory.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 
 #include <float.h>
 #include <math.h>
@@ -11,17 +11,17 @@
 typedef struct sum {
     const live_sampling *sampling;
     const int32_t *token;
-    double *law; // [vocab]
+    double *dist; // [vocab]
     size_t vocab;
     live_likelihood out;
 } sum;
 
-static int fill_law(sum *s, const float *logits, const live_sampling *how, dsc_error *err)
+static int fill_dist(sum *s, const float *logits, const live_sampling *how, dsc_error *err)
 {
     for (size_t x = 0; x < s->vocab; x++)
-        s->law[x] = logits[x];
-    return dsc_law_softmax("logits", s->law, s->vocab, how->temperature, how->top_k, how->top_p,
-                           err);
+        s->dist[x] = logits[x];
+    return dsc_probs_softmax("logits", s->dist, s->vocab, how->temperature, how->top_k, how->top_p,
+                             err);
 }
 
 static int add(void *user, int64_t i, const float *logits, dsc_error *err)
@@ -29,16 +29,16 @@ static int add(void *user, int64_t i, const float *logits, dsc_error *err)
     static const live_sampling own = {1, 0, 1};
     sum *s = user;
     const int32_t y = s->token[i];
-    int rc = fill_law(s, logits, s->sampling, err);
+    int rc = fill_dist(s, logits, s->sampling, err);
     if (rc)
         return rc;
     for (size_t x = 0; x < s->vocab; x++)
-        if (s->law[x] > 0)
-            s->out.entropy -= s->law[x] * log(s->law[x]);
-    if (!(s->law[y] > 0))
-        rc = fill_law(s, logits, &own, err);
+        if (s->dist[x] > 0)
+            s->out.entropy -= s->dist[x] * log(s->dist[x]);
+    if (!(s->dist[y] > 0))
+        rc = fill_dist(s, logits, &own, err);
     if (!rc)
-        s->out.nll -= fmin(log(fmax(s->law[y], DBL_MIN)), 0);
+        s->out.nll -= fmin(log(fmax(s->dist[y], DBL_MIN)), 0);
     return rc;
 }
 
@@ -47,13 +47,13 @@ int live_output_likelihood(live_session *target, int64_t vocab, const live_sampl
                            dsc_error *err)
 {
     sum s = {.sampling = sampling, .token = output.id, .vocab = (size_t)vocab};
-    void *law;
-    int rc = dsc_alloc(&law, s.vocab, sizeof *s.law, err);
+    void *dist;
+    int rc = dsc_alloc(&dist, s.vocab, sizeof *s.dist, err);
     if (rc)
         return rc;
-    s.law = law;
-    rc = live_session_force(target, prompt, output, add, &s, err);
-    free(law);
+    s.dist = dist;
+    rc = live_session_replay(target, prompt, output, add, &s, err);
+    free(dist);
     *out = s.out;
     return rc;
 }

@@ -40,12 +40,12 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
      .help = "passes over many tokens round as those over one do; slower"},
     [LIVE_PAIR_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
      .initial = "0", .least = 0, .most = 1000,
-     .help = "of target and draft model; 0: the likeliest token"},
+     .help = "of target and draft model; 0: the most probable token"},
     [LIVE_PAIR_TOP_K] = {.name = "top-k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "0",
-     .min = 0, .max = 1 << 24, .help = "draw from the K likeliest tokens; 0: from all"},
+     .min = 0, .max = 1 << 24, .help = "draw from the K most probable tokens; 0: from all"},
     [LIVE_PAIR_TOP_P] = {.name = "top-p", .kind = DSC_OPTION_REAL, .metavar = "P", .initial = "1",
      .least = 1e-9, .most = 1,
-     .help = "draw from the fewest likeliest tokens that have this probability together"},
+     .help = "draw from the fewest most probable tokens that have this probability together"},
     [LIVE_PAIR_CONTEXT] = {.name = "context", .kind = DSC_OPTION_INT, .metavar = "N",
      .initial = "0", .min = 0, .max = 1 << 24,
      .help = "tokens of prompt and output that there is room for; 0: as many as are needed"},
@@ -67,7 +67,7 @@ live_want live_want_of(const dsc_drafter_type *method)
     return (live_want){.draft = method->needs_draft,
                        .middle = method->needs_middle,
                        .copy = method->sees_output,
-                       .apart = method->overlaps};
+                       .apart = method->parallel};
 }
 
 static bool is_given(const live_config *c)

@@ -38,7 +38,7 @@ int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t mo
 // Another one, a text.
 int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
                      int64_t vocab, dsc_error *err);
-// Requests of a trace likewise, with their outputs, to be run again (live/session/forced.h); those
+// Requests of a trace likewise, with their outputs, to be run again (live/session/replay.h); those
 // without an output are passed over. `columns`: with all else that was recorded of them; then the
 // trace must outlive `p`. DSC_EINPUT: a token that is not in [0, vocab).
 int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,

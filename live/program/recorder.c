@@ -52,7 +52,7 @@ struct live_recorder {
     kept_rows rows[DSC_SIDES];
     int32_t *rollout[DSC_SIDES]; // [n][G], [n][G + 1]
     dsc_sufficient_work *work;
-    double *law, *scratch;  // [vocab]
+    double *dist, *scratch; // [vocab]
     float *logp[DSC_SIDES]; // [vocab] at the position
     int32_t *top;           // [top]
 };
@@ -127,20 +127,20 @@ static dsc_model *model_of(const live_recorder *r, int side)
     return side == DSC_SIDE_TARGET ? r->models.target : r->models.draft;
 }
 
-static bool own_laws(const live_recorder *r)
+static bool own_dists(const live_recorder *r)
 {
     return r->o.sampling.temperature == 0;
 }
 
-// The law after a node of the scored draft, as it is recorded.
+// The distribution after a node of the scored draft, as it is recorded.
 static int ask(const live_recorder *r, int side, int32_t node, bool own, dsc_dist *out,
                dsc_error *err)
 {
     dsc_model *m = model_of(r, side);
-    return (own ? m->type->untempered : m->type->law)(m, node, out, err);
+    return (own ? m->type->untempered : m->type->dist)(m, node, out, err);
 }
 
-// A law that excludes the token that was emitted: as if the token had not been cut.
+// A distribution that excludes the token that was emitted: as if the token had not been cut.
 static int admit(live_recorder *r, int32_t node, int32_t y, dsc_error *err)
 {
     dsc_dist own;
@@ -149,8 +149,8 @@ static int admit(live_recorder *r, int32_t node, int32_t y, dsc_error *err)
         return rc;
     const double p = fmax(dsc_dist_probability(&own, y), DBL_MIN);
     for (int32_t x = 0; x < r->vocab; x++)
-        r->law[x] /= 1 + p;
-    r->law[y] = p / (1 + p);
+        r->dist[x] /= 1 + p;
+    r->dist[y] = p / (1 + p);
     r->excluded++;
     return DSC_OK;
 }
@@ -159,35 +159,35 @@ static int admit(live_recorder *r, int32_t node, int32_t y, dsc_error *err)
 static int read_row(live_recorder *r, int side, int32_t node, int32_t y, dsc_error *err)
 {
     dsc_dist d;
-    int rc = ask(r, side, node, own_laws(r), &d, err);
+    int rc = ask(r, side, node, own_dists(r), &d, err);
     if (rc)
         return rc;
-    dsc_dist_fill(&d, r->law);
-    if (side == DSC_SIDE_TARGET && !(r->law[y] > 0))
+    dsc_dist_fill(&d, r->dist);
+    if (side == DSC_SIDE_TARGET && !(r->dist[y] > 0))
         rc = admit(r, node, y, err);
     for (int32_t x = 0; x < r->vocab; x++)
-        r->logp[side][x] = (float)fmin(log(r->law[x]), 0);
+        r->logp[side][x] = (float)fmin(log(r->dist[x]), 0);
     return rc;
 }
 
 static void keep_top(const live_recorder *r, const kept_rows *k, int64_t j)
 {
-    const dsc_dist d = {.vocab_size = r->vocab, .dense = r->law};
+    const dsc_dist d = {.vocab_size = r->vocab, .dense = r->dist};
     const size_t n = dsc_dist_top(&d, (size_t)r->o.top, r->scratch, r->top);
     const int64_t at = k->offset[j];
     double tail = 0;
     for (size_t i = 0; i < n; i++) {
         k->token[at + (int64_t)i] = r->top[i];
-        k->logp[at + (int64_t)i] = (float)fmin(log(r->law[r->top[i]]), 0);
-        r->law[r->top[i]] = 0;
+        k->logp[at + (int64_t)i] = (float)fmin(log(r->dist[r->top[i]]), 0);
+        r->dist[r->top[i]] = 0;
     }
     for (int32_t x = 0; x < r->vocab; x++)
-        tail += r->law[x];
+        tail += r->dist[x];
     k->tail[j] = (float)fmin(log(tail), 0);
     k->offset[j + 1] = at + (int64_t)n;
 }
 
-// What was asked for of the row that r->law and r->logp hold.
+// What was asked for of the row that r->distribution and r->logp hold.
 static void keep_row(const live_recorder *r, int side, int64_t j)
 {
     const kept_rows *k = &r->rows[side];
@@ -218,9 +218,9 @@ static int keep_position(live_recorder *r, int64_t j, int32_t node, int32_t y, d
     if (rc)
         return rc;
     if (r->has[DSC_SIDE_DRAFT])
-        rc = dsc_reduced_laws(&r->columns, j, &source[DSC_SIDE_DRAFT], &source[DSC_SIDE_TARGET],
-                              (size_t)r->vocab, at_y[DSC_SIDE_DRAFT], at_y[DSC_SIDE_TARGET],
-                              r->work, err);
+        rc = dsc_reduced_dists(&r->columns, j, &source[DSC_SIDE_DRAFT], &source[DSC_SIDE_TARGET],
+                               (size_t)r->vocab, at_y[DSC_SIDE_DRAFT], at_y[DSC_SIDE_TARGET],
+                               r->work, err);
     else
         dsc_log_row_read(&log[DSC_SIDE_TARGET]);
     for (int side = 0; side < DSC_SIDES && !rc; side++) {
@@ -270,13 +270,13 @@ static int follow(live_recorder *r, int64_t j, dsc_error *err)
 static int rank_of(const live_recorder *r, int32_t node, int32_t y, uint16_t *out, dsc_error *err)
 {
     dsc_dist d;
-    int rc = ask(r, DSC_SIDE_DRAFT, node, own_laws(r), &d, err);
+    int rc = ask(r, DSC_SIDE_DRAFT, node, own_dists(r), &d, err);
     if (rc)
         return rc;
-    dsc_dist_fill(&d, r->law);
+    dsc_dist_fill(&d, r->dist);
     int64_t rank = 0;
     for (int32_t x = 0; x < r->vocab; x++)
-        rank += r->law[x] > r->law[y] || (r->law[x] == r->law[y] && x < y);
+        rank += r->dist[x] > r->dist[y] || (r->dist[x] == r->dist[y] && x < y);
     *out = dsc_reduced_rank(rank);
     return DSC_OK;
 }
@@ -384,8 +384,8 @@ static void put_columns(const live_recorder *r, dsc_request_input *q)
         const kept_rows *k = &r->rows[side];
         if (!r->has[side])
             continue;
-        q->forced.argmax[side] = c->argmax[side];
-        q->forced.entropy[side] = c->entropy[side];
+        q->replayed.argmax[side] = c->argmax[side];
+        q->replayed.entropy[side] = c->entropy[side];
         if (r->o.rows)
             q->rows[side] =
                 (dsc_rows){r->o.rows, k->offset, k->token, k->logp, k->tail, NULL, r->vocab};
@@ -393,8 +393,8 @@ static void put_columns(const live_recorder *r, dsc_request_input *q)
     if (!r->has[DSC_SIDE_DRAFT])
         return;
     q->draft_logp = c->logp[DSC_SIDE_DRAFT];
-    q->forced.draft_rank = c->ranks;
-    q->sufficient = (dsc_sufficient){c->kseq, c->multiround, c->otm};
+    q->replayed.draft_rank = c->ranks;
+    q->sufficient = (dsc_sufficient){c->kseq, c->specinfer, c->otm};
     if (r->o.rollout)
         q->rollouts = (dsc_rollouts){r->rollout[DSC_SIDE_DRAFT], r->rollout[DSC_SIDE_TARGET]};
 }
@@ -446,13 +446,13 @@ static int open_writer(live_recorder *r, dsc_error *err)
         .has_draft_rank = draft,
         .rank_depth = draft ? o->rank_depth : 0,
         .has_kseq = draft,
-        .has_multiround = draft,
+        .has_specinfer = draft,
         .has_otm = draft,
         .statistics_k = draft ? o->K : 0,
         .has_rollout = {o->rollout > 0, o->rollout > 0},
         .rollout_length = o->rollout,
         .rows = {[DSC_SIDE_DRAFT] = draft ? o->rows : DSC_ROWS_NONE, [DSC_SIDE_TARGET] = o->rows},
-        .steps = o->overlaps ? DSC_STEPS_LOGGED : DSC_STEPS_ALIGNED,
+        .steps = o->parallel ? DSC_STEPS_LOGGED : DSC_STEPS_ALIGNED,
         .has_step_drafted = true,
         .has_step_draft_s = true,
         .has_step_verify_s = true,
@@ -467,15 +467,15 @@ static int open_writer(live_recorder *r, dsc_error *err)
 static int allocate(live_recorder *r, dsc_error *err)
 {
     const size_t vocab = (size_t)r->vocab;
-    void *law = NULL, *scratch = NULL, *top = NULL, *logp[DSC_SIDES] = {0};
-    int rc = dsc_alloc(&law, vocab, sizeof *r->law, err);
+    void *dist = NULL, *scratch = NULL, *top = NULL, *logp[DSC_SIDES] = {0};
+    int rc = dsc_alloc(&dist, vocab, sizeof *r->dist, err);
     if (!rc)
         rc = dsc_alloc(&scratch, vocab, sizeof *r->scratch, err);
     if (!rc)
         rc = dsc_alloc(&top, (size_t)(r->o.top > 0 ? r->o.top : 0), sizeof *r->top, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
         rc = dsc_alloc(&logp[side], vocab, sizeof(float), err);
-    r->law = law;
+    r->dist = dist;
     r->scratch = scratch;
     r->top = top;
     r->logp[DSC_SIDE_DRAFT] = logp[DSC_SIDE_DRAFT];
@@ -560,7 +560,7 @@ void live_recorder_free(live_recorder *r)
     free(r->steps.drafted);
     free(r->steps.draft_s);
     free(r->steps.verify_s);
-    free(r->law);
+    free(r->dist);
     free(r->scratch);
     free(r->top);
     free(r->logp[DSC_SIDE_DRAFT]);

@@ -3,9 +3,9 @@
 // output. The latter is asked for when the output is complete: the models are run over it again,
 // whatever a method had them see (teacher-forced), the draft model too where it had not drafted.
 //
-// Laws are those that tokens were drawn from, by temperature, top-k and top-p. At temperature 0
-// these would say nothing but the likeliest token, so it is the models' own that are recorded (of
-// temperature 1, nothing cut), as other tools log them.
+// Distributions are those that tokens were drawn from, by temperature, top-k and top-p. At
+// temperature 0 these would say nothing but the most probable token, so it is the models' own that
+// are recorded (of temperature 1, nothing cut), as other tools log them.
 #ifndef DSC_LIVE_RECORDER_H
 #define DSC_LIVE_RECORDER_H
 
@@ -29,7 +29,7 @@ typedef struct live_record {
     int32_t rollout;        // tokens that the draft model writes on from each position; 0: none
     double shard_s;         // a request ends its shard when that is so old: models may be slow
     int64_t nodes;          // of a draft that the sessions have room for: live_record_nodes
-    bool overlaps;          // dsc_drafter_type.overlaps: steps do not add up to the output
+    bool parallel;          // dsc_drafter_type.overlaps: steps do not add up to the output
     const char *provenance; // JSON object, or NULL
     // Between positions; nonzero stops with DSC_EINTERRUPT. May be NULL.
     int (*stop)(void *user);
@@ -54,8 +54,9 @@ int live_recorder_step(void *recorder, const dsc_step_record *step, dsc_error *e
 // output in a session's own memory too: give a copy). Writes it.
 int live_recorder_add(live_recorder *r, dsc_request_input *q, dsc_error *err);
 
-// Positions whose token the target's law excludes: emitted by a rule that is not lossless, or at
-// the edge of a top-k or top-p that rounding moves. Their probability is then the uncut law's.
+// Positions whose token the target's distribution excludes: emitted by a rule that is not lossless,
+// or at the edge of a top-k or top-p that rounding moves. Their probability is then the uncut
+// distribution's.
 int64_t live_recorder_excluded(const live_recorder *r);
 int64_t live_recorder_requests(const live_recorder *r); // written
 

@@ -15,7 +15,7 @@ void live_measure_add(live_measure *sum, const live_measure *x)
 
 double live_measure_select_s(const live_measure *m, const dsc_config *config)
 {
-    return config->drafter->overlaps ? (double)NAN
+    return config->drafter->parallel ? (double)NAN
                                      : m->time_s - m->prefill_s - m->draft_s - m->verify_s;
 }
 
@@ -30,53 +30,55 @@ int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
     const int64_t limit = dsc_config_limit(r->config), room = r->max_tokens - 1;
     const int64_t most = limit < room ? limit : room > 0 ? room : 0;
     const int64_t width = dsc_config_width(r->config), widths = width > MOST_WIDTHS ? 0 : width;
-    const int64_t overlaps = r->config->drafter->overlaps ? width : 0;
+    const int64_t parallel = r->config->drafter->parallel ? width : 0;
     void *histogram;
-    int rc = dsc_alloc(&histogram, (size_t)(most + 1 + widths + overlaps * overlaps),
+    int rc = dsc_alloc(&histogram, (size_t)(most + 1 + widths + parallel * parallel),
                        sizeof *out->histogram, err);
     if (rc)
         return rc;
     *out = dsc_counts_zero(histogram, most);
     out->width_length = widths;
     out->width = widths ? out->histogram + most + 1 : NULL; // zero, as allocated
-    out->overlap_length = overlaps;
-    out->overlap = overlaps ? out->histogram + most + 1 + widths : NULL;
+    out->parallel_length = parallel;
+    out->parallel_steps = parallel ? out->histogram + most + 1 + widths : NULL;
     return DSC_OK;
 }
 
 int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
-                  const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, bool forced,
+                  const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, bool replayed,
                   const live_draft_record *record, dsc_error *err)
 {
     const dsc_drafter_type *d = config->drafter;
     const live_want want = live_want_of(d);
-    const dsc_fit fit = {
-        .draft = want.draft || want.copy, .middle = want.middle, .laws = !forced, .off_path = true};
+    const dsc_fit fit = {.draft = want.draft || want.copy,
+                         .middle = want.middle,
+                         .dists = !replayed,
+                         .off_path = true};
     *r = (live_run){.pair = pair,
                     .config = config,
                     .rule = record ? &dsc_verifier_greedy : rule,
-                    .law = DSC_DRAFT_CHOSEN,
+                    .kind = DSC_DRAFT_TOPK,
                     .seed = seed,
                     .max_tokens = max_tokens,
-                    .forced = forced,
+                    .replayed = replayed,
                     .record = record};
-    int rc = record ? DSC_OK : dsc_pair_law(&r->law, d, rule, &fit, err);
+    int rc = record ? DSC_OK : dsc_draft_kind_for(&r->kind, d, rule, &fit, err);
     if (!rc)
         rc = live_run_counts(r, &r->counts, err);
-    void *carry = NULL;
-    if (!rc && d->carries && d->carries(config))
-        rc = dsc_alloc(&carry, 1, sizeof *r->carry, err);
-    r->carry = carry;
+    void *history = NULL;
+    if (!rc && d->uses_history && d->uses_history(config))
+        rc = dsc_alloc(&history, 1, sizeof *r->history, err);
+    r->history = history;
     return rc;
 }
 
 void live_run_fini(live_run *r)
 {
-    if (r->carry)
-        dsc_arena_fini(&r->carry->arena);
-    free(r->carry);
-    live_forced_fini(&r->recorded);
-    live_forced_draft_fini(&r->recorded_draft);
+    if (r->history)
+        dsc_arena_fini(&r->history->arena);
+    free(r->history);
+    live_replay_fini(&r->recorded);
+    live_replay_draft_fini(&r->recorded_draft);
     dsc_loop_fini(&r->loop);
     dsc_arena_fini(&r->arena);
     free(r->counts.histogram);
@@ -107,13 +109,13 @@ static int force(live_run *r, const dsc_request *request, int64_t limit, dsc_err
     dsc_request cut = *request; // of a rehearsal
     cut.output.count = limit;
     int rc =
-        live_forced_begin(&r->recorded, p->session[LIVE_TARGET], vocab, cut.output, r->record, err);
-    p->models.target = live_forced_model(&r->recorded);
+        live_replay_begin(&r->recorded, p->session[LIVE_TARGET], vocab, cut.output, r->record, err);
+    p->models.target = live_replay_model(&r->recorded);
     if (rc || !r->record)
         return rc;
-    live_forced_draft_begin(&r->recorded_draft, p->session[LIVE_DRAFT], vocab, r->record, &cut,
+    live_replay_draft_begin(&r->recorded_draft, p->session[LIVE_DRAFT], vocab, r->record, &cut,
                             r->seed);
-    p->models.draft = live_forced_draft_model(&r->recorded_draft);
+    p->models.draft = live_replay_draft_model(&r->recorded_draft);
     return DSC_OK;
 }
 
@@ -125,20 +127,20 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
     dsc_counts_clear(&r->counts);
     dsc_arena_reset(&r->arena);
     int64_t limit = r->max_tokens;
-    if (r->forced && request->output.count < limit) // else it is a rehearsal
+    if (r->replayed && request->output.count < limit) // else it is a rehearsal
         limit = request->output.count;
     int rc = r->plain ? live_pair_begin_plain(p, request->prompt, limit, err)
                       : live_pair_begin(p, request->prompt, limit, err);
-    if (!rc && r->forced)
+    if (!rc && r->replayed)
         rc = force(r, request, limit, err);
     const dsc_loop_input in = {.config = r->config,
                                .rule = r->rule,
-                               .law = r->law,
+                               .kind = r->kind,
                                .models = &p->models,
                                .request = request,
                                .seed = r->seed,
                                .arena = &r->arena,
-                               .carry = r->rehearsal ? NULL : r->carry,
+                               .history = r->rehearsal ? NULL : r->history,
                                .step = r->step,
                                .user = r->user};
     if (!rc)

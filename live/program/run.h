@@ -4,7 +4,7 @@
 #define DSC_LIVE_RUN_H
 
 #include "live/program/pair.h"
-#include "live/session/forced.h"
+#include "live/session/replay.h"
 #include "sim/loop.h"
 
 // Wall times of requests, in seconds.
@@ -24,14 +24,15 @@ typedef struct live_run {
     live_pair *pair;
     const dsc_config *config; // prepared
     const dsc_verifier_type *rule;
-    dsc_draft_law law;
+    dsc_draft_kind kind;
     uint64_t seed;
     int64_t max_tokens;
-    bool plain;  // the target alone, method none
-    bool forced; // requests have outputs, which the target is made to write (live/session/forced.h)
-    live_forced recorded;
+    bool plain;    // the target alone, method none
+    bool replayed; // requests have outputs, which the target is made to write
+                   // (live/session/replay.h)
+    live_replay recorded;
     const live_draft_record *record; // forced: what the draft model answers, or NULL: for itself
-    live_forced_draft recorded_draft;
+    live_replay_draft recorded_draft;
     // After each step; NULL: nobody asks.
     int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
     void *user;
@@ -39,16 +40,16 @@ typedef struct live_run {
     live_measure measure;
     dsc_loop loop;
     dsc_arena arena;
-    dsc_carry *carry; // of methods that carry something, else NULL
-    bool rehearsal;   // such a request is left out of it
-} live_run;           // zero-initialise; live_run_fini
+    dsc_history *history; // of methods that carry something, else NULL
+    bool rehearsal;       // such a request is left out of it
+} live_run;               // zero-initialise; live_run_fini
 
 // Of `pair`, whose sessions may be made later. DSC_EUSAGE: method, rule and models do not fit.
 // `forced`: of outputs that are known, of up to `max_tokens`; then `record`, which must outlive the
 // run, may answer for the draft model, or be NULL. With a record the loop verifies greedily: the
 // rule has had its say in it.
 int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
-                  const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, bool forced,
+                  const dsc_verifier_type *rule, uint64_t seed, int64_t max_tokens, bool replayed,
                   const live_draft_record *record, dsc_error *err);
 // Runs a request to its end. Its output is in pair->models.target until another one begins; on
 // failure, and when `step` stopped it, counts and output are those of the steps that were taken.

@@ -12,7 +12,7 @@ enum {
     TARGET_CALL_CONTEXT,
     OUTPUT_CONTEXT,
     WIDTHS,
-    OVERLAPS,
+    PARALLEL,
     // Lists of integers, and of seconds; those of the baseline are the last of each.
     REQUEST_OUTPUT_TOKENS,
     REQUEST_TARGET_CALLS,
@@ -58,7 +58,7 @@ static const dsc_column fields[FIELDS] = {
     [OUTPUT_CONTEXT] = {"output_context", DSC_CELL_INT,
      "the same summed over as many passes as there are output tokens"},
     [WIDTHS] = {"width_histogram", DSC_CELL_LIST, "the target's passes on 1, 2, ... tokens"},
-    [OVERLAPS] = {"overlap_histogram", DSC_CELL_LIST,
+    [PARALLEL] = {"overlap_histogram", DSC_CELL_LIST,
      "where target and draft model overlap: steps with 0, 1, ... passes of the draft model, and of "
      "each the target's on 1, 2, ... tokens"},
     [REQUEST_OUTPUT_TOKENS] = {"request_output_tokens", DSC_CELL_LIST, "of each request, in order"},
@@ -72,10 +72,10 @@ static const dsc_column fields[FIELDS] = {
     [REQUEST_PREFILL] = {"request_prefill_s", DSC_CELL_LIST,
      "of these in passes over the prompt, of all models"},
     [REQUEST_NLL] = {"request_output_nll", DSC_CELL_LIST,
-     "above temperature 0: -ln of the probability of each output to the target, by the law that "
-     "its tokens are drawn from"},
+     "above temperature 0: -ln of the probability of each output under the target's sampling "
+     "distribution"},
     [REQUEST_ENTROPY] = {"request_output_entropy", DSC_CELL_LIST,
-     "sum of the entropies of these laws, which it is in the mean"},
+     "sum of the entropies of these distributions, which it is in the mean"},
     [REQUEST_PLAIN_TIME] = {"request_baseline_time_s", DSC_CELL_LIST,
      "seconds of plain decoding (--baseline)"},
     [REQUEST_PLAIN_PREFILL] = {"request_baseline_prefill_s", DSC_CELL_LIST,
@@ -96,7 +96,7 @@ static const dsc_column fields[FIELDS] = {
     [THREADS] = {"threads", DSC_CELL_INT, "of the processors"},
     [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1: with --batch-invariant"},
     [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "with --force: hash of the trace"},
-    [FORCED_DRAFT] = {"forced_draft", DSC_CELL_INT,
+    [FORCED_DRAFT] = {"replay_draft", DSC_CELL_INT,
      "with --force: 1: by the trace's drafts, --force-draft; 0: by the draft model's own"},
     [FIRST_REQUEST] = {"first_request", DSC_CELL_INT,
      "of the file or trace: those before it were skipped (--skip)"},
@@ -228,8 +228,8 @@ static void put_passes(draft_row *r, const dsc_counts *c)
         widths--;
     if (widths)
         put_list(r, WIDTHS, c->width, widths);
-    if (c->overlap)
-        put_list(r, OVERLAPS, c->overlap, c->overlap_length * c->overlap_length);
+    if (c->parallel_steps)
+        put_list(r, PARALLEL, c->parallel_steps, c->parallel_length * c->parallel_length);
 }
 
 // Up to the last length that any of them accepted.
@@ -322,7 +322,7 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
     if (o->trace_hash)
         put(r, TRACE_HASH, text(o->trace_hash));
     if (o->trace_hash)
-        put(r, FORCED_DRAFT, integer(o->forced_draft));
+        put(r, FORCED_DRAFT, integer(o->replay_draft));
     put(r, FIRST_REQUEST, integer(o->prompts->skipped));
     put(r, PROMPTS_HASH, text(r->prompts));
     put(r, OUTPUTS_HASH, text(r->outputs));

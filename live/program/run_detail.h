@@ -49,7 +49,7 @@ typedef struct live_origin {
     const char *trace_hash;   // of the trace that was forced, or NULL
     uint64_t seed;
     int64_t max_tokens;
-    bool forced_draft; // by that trace too
+    bool replay_draft; // by that trace too
     bool baseline, interrupted;
 } live_origin;
 

@@ -44,7 +44,7 @@ static const dsc_column fields[FIELDS] = {
     [POSITIONS] = {"divergence_positions", DSC_CELL_LIST,
      "the first output token that differs, from 0"},
     [MARGINS] = {"divergence_margins", DSC_CELL_LIST,
-     "by how much the likeliest token's logit led the second there: next to 0 where rounding "
+     "by how much the most probable token's logit led the second there: next to 0 where rounding "
      "decides"},
 };
 // clang-format on

@@ -9,7 +9,7 @@
 // Where the output of a method first differs from that of plain decoding.
 typedef struct live_divergence {
     int64_t request, position;
-    double margin; // by how much the likeliest token led there, in plain decoding
+    double margin; // by how much the most probable token led there, in plain decoding
 } live_divergence;
 
 typedef struct live_report {
@@ -18,7 +18,7 @@ typedef struct live_report {
     dsc_counts counts; // owned: live_run_counts
     live_measure measure;
     bool baseline; // compared with plain decoding
-    bool texts;    // text by text: both say the likeliest token
+    bool texts;    // text by text: both say the most probable token
     // Of the requests that both have finished.
     double method_s, plain_s;
     int64_t method_tokens, plain_tokens;

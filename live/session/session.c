@@ -154,7 +154,7 @@ void live_session_free(live_session *s)
     dsc_error unheard;
     live_session_settle(s, &unheard);
     live_background_free(s->background);
-    live_meetings_free(s->meetings, s->b);
+    live_overlaps_free(s->overlaps, s->b);
     live_room_free(&s->room);
     live_cache_free(&s->cache, s->b);
     s->b->type->free(s->b, s->features);
@@ -193,10 +193,10 @@ static const dsc_model_type type = {.name = "live",
                                     .score = live_session_score,
                                     .start = live_session_start,
                                     .next = live_session_next,
-                                    .law = live_session_law,
-                                    .foresee = live_session_foresee,
+                                    .dist = live_session_dist,
+                                    .prefetch = live_session_prefetch,
                                     .untempered = live_session_untempered,
-                                    .meet = live_session_meet,
+                                    .overlap = live_session_overlap,
                                     .commit = live_session_commit};
 
 int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
@@ -211,8 +211,8 @@ int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
     if (rc)
         return rc;
     s->sampling = *sampling;
-    if (s->asked != LAW_RAW) // whoever asked for that does so again
-        s->asked = sampling->temperature > 0 ? LAW_DRAWN_FROM : LAW_NONE;
+    if (s->asked != DIST_RAW) // whoever asked for that does so again
+        s->asked = sampling->temperature > 0 ? DIST_DRAWN_FROM : DIST_NONE;
     memcpy(s->text, prompt.id, (size_t)prompt.count * sizeof *s->text);
     s->prompt = prompt.count;
     s->base = (dsc_model){.type = &type,
@@ -253,23 +253,23 @@ const float *live_session_margins(const live_session *s)
 
 // One pass over the text from `cached` on, and the logits of what follows each of its tokens that
 // the output continues.
-static int force_pass(live_session *s, int64_t count, dsc_error *err)
+static int replay_pass(live_session *s, int64_t count, dsc_error *err)
 {
     live_batch batch = live_session_batch(s);
     live_session_list_text(s, &batch, count);
     for (int64_t i = 0; i < count; i++)
         if (s->cached + i >= s->prompt - 1)
             s->output[batch.outputs++] = (int32_t)i;
-    batch.law = NULL; // whole rows are wanted
+    batch.dist = NULL; // whole rows are wanted
     s->rows = 0;
     int rc = live_session_run(s, &batch, true, &s->times.prefill_s, err);
     s->cached += count;
     return rc ? rc : live_session_keep_rows(s, &batch, err);
 }
 
-int live_session_force(live_session *s, dsc_token_view prompt, dsc_token_view output,
-                       int (*row)(void *user, int64_t i, const float *logits, dsc_error *err),
-                       void *user, dsc_error *err)
+int live_session_replay(live_session *s, dsc_token_view prompt, dsc_token_view output,
+                        int (*row)(void *user, int64_t i, const float *logits, dsc_error *err),
+                        void *user, dsc_error *err)
 {
     static const live_sampling greedy = {0, 0, 1};
     // As few as a draft has, so that a row's numbers come about as in a run.
@@ -287,7 +287,7 @@ int live_session_force(live_session *s, dsc_token_view prompt, dsc_token_view ou
         rc = live_session_catch_up(s->target, end, &s->target->times.prefill_s, err);
     for (int64_t i = 0; i < output.count && !rc;) {
         const int64_t left = end - s->cached;
-        rc = force_pass(s, left < chunk ? left : chunk, err);
+        rc = replay_pass(s, left < chunk ? left : chunk, err);
         for (int64_t r = 0; r < s->rows && !rc; r++, i++) {
             const float *logits;
             rc = live_session_fetch(s, (int32_t)r, &logits, err);

@@ -38,16 +38,16 @@ const live_times *live_session_times(const live_session *s); // since new
 // session is asked again.
 int live_session_logits(live_session *s, int32_t node, const float **logits, dsc_error *err);
 
-// By how much the likeliest token led the second where output token i was decided, [base.length];
-// NaN where this model was not asked (a draft model).
+// By how much the most probable token led the second where output token i was decided,
+// [base.length]; NaN where this model was not asked (a draft model).
 const float *live_session_margins(const live_session *s);
 
 // Teacher-forced: runs `output` behind the prompt, whatever the model would say, in passes of up to
 // `nodes` + 1 tokens, and calls `row` with the logits of each position in order: those that output
 // token i was to be predicted from, host memory, [vocab], valid during the call. Ends the text that
 // was begun.
-int live_session_force(live_session *s, dsc_token_view prompt, dsc_token_view output,
-                       int (*row)(void *user, int64_t i, const float *logits, dsc_error *err),
-                       void *user, dsc_error *err);
+int live_session_replay(live_session *s, dsc_token_view prompt, dsc_token_view output,
+                        int (*row)(void *user, int64_t i, const float *logits, dsc_error *err),
+                        void *user, dsc_error *err);
 
 #endif

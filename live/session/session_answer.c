@@ -106,10 +106,10 @@ static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_
     return wait_blocks(s, rc, absent, err);
 }
 
-// For a law that asks for its logits and cannot fail: whoever asks next is told.
+// For a distribution that asks for its logits and cannot fail: whoever asks next is told.
 static void bring(void *user, const size_t *block, size_t count)
 {
-    const live_law *l = user;
+    const live_dist *l = user;
     live_session *s = l->session;
     if (!s->unheard)
         s->unheard = fetch_blocks(s, (int32_t)(l - s->soft), block, count, &s->unheard_error);
@@ -137,7 +137,7 @@ int live_session_logits(live_session *s, int32_t node, const float **logits, dsc
 }
 
 // Adds up a row's exponentials; top-k and top-p see what they leave out.
-static void begin_law(live_session *s, int32_t row, const live_sampling *how, const float *logits)
+static void begin_dist(live_session *s, int32_t row, const live_sampling *how, const float *logits)
 {
     const size_t vocab = (size_t)s->w->config.vocab;
     const size_t top_k = how->top_k > 0 && (size_t)how->top_k < vocab ? (size_t)how->top_k : vocab;
@@ -151,26 +151,27 @@ static void begin_law(live_session *s, int32_t row, const live_sampling *how, co
         dsc_softmax_begin(out, logits, vocab, most, how->temperature, block);
 }
 
-// Adds up the law of a row here, which the device has not done or not of this law. From the next
-// pass on it does.
-static int add_up(live_session *s, int32_t row, live_law_kind kind, dsc_error *err)
+// Adds up the distribution of a row here, which the device has not done or not of this
+// distribution. From the next pass on it does.
+static int add_up(live_session *s, int32_t row, live_dist_kind kind, dsc_error *err)
 {
-    live_law *l = &s->soft[row];
+    live_dist *l = &s->soft[row];
     const float *logits;
     int rc = live_session_fetch(s, row, &logits, err);
     if (rc)
         return rc;
     if (!isfinite(logits[s->best[row]]))
         return not_numbers(s, err);
-    begin_law(s, row, live_session_sampling(s, kind), logits);
+    begin_dist(s, row, live_session_sampling(s, kind), logits);
     l->of = s->asked = kind;
     return DSC_OK;
 }
 
-// The law of a row. What was added up over the row for it is kept as long as the row is.
-static int fill_law(live_session *s, int32_t row, live_law_kind kind, dsc_dist *out, dsc_error *err)
+// The distribution of a row. What was added up over the row for it is kept as long as the row is.
+static int fill_dist(live_session *s, int32_t row, live_dist_kind kind, dsc_dist *out,
+                     dsc_error *err)
 {
-    live_law *l = &s->soft[row];
+    live_dist *l = &s->soft[row];
     *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .logits = &l->softmax};
     int rc = told(s, err);
     if (!rc && s->best[row] < 0)
@@ -183,38 +184,38 @@ static int fill_law(live_session *s, int32_t row, live_law_kind kind, dsc_dist *
     return rc;
 }
 
-int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **law,
+int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **probs,
                          const float **logits, dsc_error *err)
 {
     int32_t row;
     dsc_dist dist;
     int rc = find_row(s, node, &row, err);
     if (!rc)
-        rc = fill_law(s, row, LAW_DRAWN_FROM, &dist, err);
+        rc = fill_dist(s, row, DIST_DRAWN_FROM, &dist, err);
     if (rc)
         return rc;
-    *law = dist.logits;
+    *probs = dist.logits;
     *logits = s->logits + (size_t)row * (size_t)s->w->config.vocab;
     return DSC_OK;
 }
 
-int live_session_law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+int live_session_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
 {
     static const double certain = 1;
     live_session *s = (live_session *)m;
     int32_t row;
     int rc = find_row(s, node, &row, err);
     if (rc || s->sampling.temperature > 0)
-        return rc ? rc : fill_law(s, row, LAW_DRAWN_FROM, out, err);
-    s->law_token = s->best[row];
+        return rc ? rc : fill_dist(s, row, DIST_DRAWN_FROM, out, err);
+    s->dist_token = s->best[row];
     *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .levels = 1};
-    out->level[0] = (dsc_dist_level){&s->law_token, &certain, NULL, 1, 0};
+    out->level[0] = (dsc_dist_level){&s->dist_token, &certain, NULL, 1, 0};
     return DSC_OK;
 }
 
 // One block of a row for each draw, and one wait for all of them.
-int live_session_foresee(dsc_model *m, const int32_t *node, const double *u, size_t n,
-                         dsc_error *err)
+int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, size_t n,
+                          dsc_error *err)
 {
     live_session *s = (live_session *)m;
     size_t absent = 0;
@@ -223,12 +224,12 @@ int live_session_foresee(dsc_model *m, const int32_t *node, const double *u, siz
         return DSC_OK;
     for (size_t i = 0; i < n && !rc; i++) {
         int32_t row;
-        dsc_dist law;
+        dsc_dist probs;
         rc = find_row(s, node[i], &row, err);
         if (!rc)
-            rc = fill_law(s, row, LAW_DRAWN_FROM, &law, err);
+            rc = fill_dist(s, row, DIST_DRAWN_FROM, &probs, err);
         if (!rc)
-            rc = ask_blocks(s, row, &(size_t){dsc_softmax_block_at(law.logits, u[i])}, 1, &absent,
+            rc = ask_blocks(s, row, &(size_t){dsc_softmax_block_at(probs.logits, u[i])}, 1, &absent,
                             err);
     }
     return wait_blocks(s, rc, absent, err);
@@ -239,7 +240,7 @@ int live_session_untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error
     live_session *s = (live_session *)m;
     int32_t row;
     int rc = find_row(s, node, &row, err);
-    return rc ? rc : fill_law(s, row, LAW_RAW, out, err);
+    return rc ? rc : fill_dist(s, row, DIST_RAW, out, err);
 }
 
 // --- commit --------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ int live_session_run(live_session *s, const live_batch *batch, bool from_target,
 // How the device is to add up rows of logits: NULL, not.
 static const live_sampling *added_up(const live_session *s)
 {
-    return s->b->on_host || s->asked == LAW_NONE ? NULL : live_session_sampling(s, s->asked);
+    return s->b->on_host || s->asked == DIST_NONE ? NULL : live_session_sampling(s, s->asked);
 }
 
 live_batch live_session_batch(const live_session *s)
@@ -94,7 +94,7 @@ live_batch live_session_batch(const live_session *s)
                         .mask = s->mask,
                         .words = s->words,
                         .output = s->output,
-                        .law = added_up(s),
+                        .dist = added_up(s),
                         .feature = is_eagle(s) || is_medusa(s) ? s->feature : NULL};
 }
 
@@ -113,26 +113,26 @@ int live_session_catch_up(live_session *s, int64_t end, double *clock, dsc_error
     return rc;
 }
 
-// The laws that the device has added up.
-static void keep_laws(live_session *s, const live_batch *batch, const live_said *said)
+// The distributions that the device has added up.
+static void keep_dists(live_session *s, const live_batch *batch, const live_said *said)
 {
     const size_t vocab = (size_t)s->w->config.vocab, blocks = dsc_softmax_blocks(vocab);
     const size_t n = (size_t)batch->outputs, first = (size_t)s->rows;
     memcpy(s->block + first * blocks, said->sum, n * blocks * sizeof *s->block);
     memcpy(s->peak + first * blocks, said->peak, n * blocks * sizeof *s->peak);
     for (size_t i = 0; i < n; i++) {
-        live_law *l = &s->soft[first + i];
+        live_dist *l = &s->soft[first + i];
         const float *peak = s->peak + (first + i) * blocks;
         const int32_t best = said->best[i];
         if (best < 0)
             continue;
         dsc_softmax_resume(&l->softmax, live_session_place(s, (int64_t)(first + i)), vocab,
-                           peak[best / DSC_SOFTMAX_BLOCK], batch->law->temperature,
+                           peak[best / DSC_SOFTMAX_BLOCK], batch->dist->temperature,
                            said->kept[i].least, (size_t)said->kept[i].last,
                            s->block + (first + i) * blocks);
         l->softmax.peak = peak;
         if (l->softmax.sum > 0) // else it was left out, and who asks is told why
-            l->of = batch->law == &s->sampling ? LAW_DRAWN_FROM : LAW_RAW;
+            l->of = batch->dist == &s->sampling ? DIST_DRAWN_FROM : DIST_RAW;
     }
 }
 
@@ -140,7 +140,7 @@ int live_session_keep_rows(live_session *s, const live_batch *batch, dsc_error *
 {
     const size_t vocab = (size_t)s->w->config.vocab, n = (size_t)batch->outputs;
     const live_said said =
-        live_said_at(s->room.heard, batch->outputs, s->w->config.vocab, batch->law);
+        live_said_at(s->room.heard, batch->outputs, s->w->config.vocab, batch->dist);
     int rc = s->room.into || !n ? DSC_OK
                                 : s->b->type->copy(s->b, s->logits + (size_t)s->rows * vocab,
                                                    s->room.logits, n * vocab * sizeof(float), err);
@@ -149,9 +149,9 @@ int live_session_keep_rows(live_session *s, const live_batch *batch, dsc_error *
     memcpy(s->best + s->rows, said.best, n * sizeof *s->best);
     memcpy(s->margin + s->rows, said.margin, n * sizeof *s->margin);
     for (size_t i = 0; i < n; i++)
-        s->soft[(size_t)s->rows + i].of = LAW_NONE;
-    if (batch->law)
-        keep_laws(s, batch, &said);
+        s->soft[(size_t)s->rows + i].of = DIST_NONE;
+    if (batch->dist)
+        keep_dists(s, batch, &said);
     for (int64_t i = 0; i < s->places; i++)
         if (s->held[i] >= s->rows) // it was another one
             s->held[i] = -1;

@@ -15,17 +15,18 @@ enum {
     PLACES = 16 // rows of logits on the host, at most
 };
 
-// Of which law of a row of logits: the one that tokens are drawn from, or before the temperature.
-typedef enum live_law_kind { LAW_NONE, LAW_DRAWN_FROM, LAW_RAW } live_law_kind;
+// Of which distribution of a row of logits: the one that tokens are drawn from, or before the
+// temperature.
+typedef enum live_dist_kind { DIST_NONE, DIST_DRAWN_FROM, DIST_RAW } live_dist_kind;
 
 // What is known of it.
-typedef struct live_law {
-    live_law_kind of;
+typedef struct live_dist {
+    live_dist_kind of;
     live_session *session;
     dsc_softmax softmax;
-} live_law;
+} live_dist;
 
-typedef struct live_meetings live_meetings; // session_meet.c
+typedef struct live_overlaps live_overlaps; // session_overlap.c
 
 struct live_session {
     dsc_model base;
@@ -55,10 +56,11 @@ struct live_session {
     float *margins;   // [limit] of the output's tokens
     size_t margins_capacity;
 
-    live_law *soft;      // [rows]
-    double *block;       // [rows][dsc_softmax_blocks] theirs
-    float *peak;         // [rows][dsc_softmax_blocks] where the device adds them up
-    live_law_kind asked; // which law the device is to add up; LAW_NONE: nobody has asked for one
+    live_dist *soft; // [rows]
+    double *block;   // [rows][dsc_softmax_blocks] theirs
+    float *peak;     // [rows][dsc_softmax_blocks] where the device adds them up
+    live_dist_kind
+        asked; // which distribution the device is to add up; DIST_NONE: nobody has asked for one
     // Rows, or some of their blocks, where the device's memory cannot be read: row r in place
     // r % places.
     int64_t places;
@@ -67,15 +69,15 @@ struct live_session {
     uint64_t *there; // [places][blocks / WORD, rounded up] a bit for each block of that row
     int unheard;     // the status of a copy to it that failed, for the next who can be told
     dsc_error unheard_error;
-    double *exponential; // [vocab] scratch of laws that leave out tokens
-    int32_t law_token;   // of the law at temperature 0, as it was asked for last
+    double *exponential; // [vocab] scratch of distributions that leave out tokens
+    int32_t dist_token;  // of the distribution at temperature 0, as it was asked for last
 
     // Lists of a pass, [most rows].
     int32_t *token, *position, *at, *output, *feature;
     uint64_t *mask;
     int64_t most, words;
 
-    live_meetings *meetings; // with another session's laws; NULL: none yet
+    live_overlaps *overlaps; // with another session's distributions; NULL: none yet
     bool compared;           // they are those of the draft and the rows that are there
 
     live_background *background;
@@ -130,33 +132,34 @@ static inline float *live_session_place(const live_session *s, int64_t row)
     return s->logit + (size_t)(row % s->places) * (size_t)s->w->config.vocab;
 }
 
-// How tokens are drawn from a law of a row.
-static inline const live_sampling *live_session_sampling(const live_session *s, live_law_kind kind)
+// How tokens are drawn from a distribution of a row.
+static inline const live_sampling *live_session_sampling(const live_session *s, live_dist_kind kind)
 {
     static const live_sampling raw = {1, 0, 1};
-    return kind == LAW_RAW ? &raw : &s->sampling;
+    return kind == DIST_RAW ? &raw : &s->sampling;
 }
 
 // A row of logits to the host, until another one is fetched or a pass is run.
 int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err);
-// The law that tokens after a node are drawn from, which holds until another pass is run.
-int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **law,
+// The distribution that tokens after a node are drawn from, which holds until another pass is run.
+int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **dist,
                          const float **logits, dsc_error *err);
 // Forgets the draft.
 void live_session_drop(live_session *s);
 // Of dsc_model_type, each.
 int live_session_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err);
-int live_session_law(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
-int live_session_foresee(dsc_model *m, const int32_t *node, const double *u, size_t n,
-                         dsc_error *err);
+int live_session_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, size_t n,
+                          dsc_error *err);
 int live_session_untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
 int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 
-// --- meetings (session_meet.c) -------------------------------------------------------------------
+// --- meetings (session_overlap.c)
+// -------------------------------------------------------------------
 
-int live_session_meet(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
-                      const int32_t *token, size_t count, dsc_meeting **meeting, double *draft_of,
-                      double *target_of, dsc_error *err);
-void live_meetings_free(live_meetings *m, live_backend *b);
+int live_session_overlap(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
+                         const int32_t *token, size_t count, dsc_overlap **overlap,
+                         double *draft_of, double *target_of, dsc_error *err);
+void live_overlaps_free(live_overlaps *m, live_backend *b);
 
 #endif

@@ -19,8 +19,9 @@ DSC_API int dsc_join_tables(dsc_table *out, const dsc_table *const *in, size_t n
 
 // The object of `trace info --json`: a row for the recorded steps and for each drafter, of all
 // requests (group "all") and of each group (--by), with the columns trace, group, source, and two
-// lists: accept_histogram, and hazard_reached, the cases that drafted position 1, 2, ... and
-// accepted all before it. DSC_EINPUT: not such an object, or one without hazards.
+// lists: accept_histogram, and conditional_acceptance_reached, the cases that drafted position 1,
+// 2, ... and accepted all before it. DSC_EINPUT: not such an object, or one without conditional
+// acceptance rates.
 DSC_API int dsc_read_trace_info(dsc_table *t, const char *text, dsc_error *err);
 
 #endif

@@ -63,7 +63,7 @@ size_t dsc_thin(size_t all, size_t most, size_t keep, size_t *chosen);
 typedef struct dsc_groups {
     size_t *of;    // [selection rows] group of each
     size_t *first; // [groups] the first selected row of each
-    char **label;  // [groups] "semantics = paper, method = pld": what differs; "" for one group
+    char **label;  // [groups] "semantics = paper, method = ngram": what differs; "" for one group
     char *varying; // "semantics (code, paper)": what differs between groups; "" for one
     size_t groups;
 } dsc_groups;

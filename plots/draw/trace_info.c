@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hazards out of what `draftscope trace info --json` prints.
+// Conditional acceptance rates out of what `draftscope trace info --json` prints.
 #include "plots/draw/join.h"
 
 #include <jansson.h>
@@ -16,23 +16,26 @@ typedef struct scratch {
     int64_t histogram[DEEPEST + 1], reached[DEEPEST];
 } scratch;
 
-// Of hazards h and how many cases n came to them: a case that accepted j has come to position j and
-// passed it, and not passed the next, so there are h_j n_j - h_(j+1) n_(j+1); h_0 n_0 = n_1.
+// Of conditional acceptance rates h and how many cases n came to them: a case that accepted j has
+// come to position j and passed it, and not passed the next, so there are h_j n_j - h_(j+1)
+// n_(j+1); h_0 n_0 = n_1.
 static int add_row(dsc_table *t, row_name name, const json_t *from, scratch *s, dsc_error *err)
 {
-    const json_t *hazard = json_object_get(from, "hazard");
-    const json_t *reached = json_object_get(from, "hazard_reached");
-    size_t depth = json_array_size(hazard);
+    const json_t *conditional_rate = json_object_get(from, "conditional_acceptance_rate");
+    const json_t *reached = json_object_get(from, "conditional_acceptance_reached");
+    size_t depth = json_array_size(conditional_rate);
     if (!depth || depth != json_array_size(reached))
         return DSC_OK;
     if (depth > DEEPEST)
-        return dsc_fail(err, DSC_EINPUT, "hazards of more than %d positions", DEEPEST);
+        return dsc_fail(err, DSC_EINPUT, "conditional acceptance rates of more than %d positions",
+                        DEEPEST);
     int64_t passed = json_integer_value(json_array_get(reached, 0));
     for (size_t j = 0; j < depth; j++) {
-        double h = json_number_value(json_array_get(hazard, j)); // null, of no case: 0
+        double h = json_number_value(json_array_get(conditional_rate, j)); // null, of no case: 0
         int64_t n = json_integer_value(json_array_get(reached, j));
         if (!(h >= 0 && h <= 1 && n >= 0 && n <= passed && n < (int64_t)1 << 53))
-            return dsc_fail(err, DSC_EINPUT, "hazard %zu is no share of the cases before it",
+            return dsc_fail(err, DSC_EINPUT,
+                            "conditional acceptance rate %zu is no share of the cases before it",
                             j + 1);
         int64_t next = llround(h * (double)n);
         s->reached[j] = n;
@@ -81,7 +84,7 @@ static int fill(dsc_table *t, const json_t *info, dsc_error *err)
         rc = dsc_table_add_column(t, "accept_histogram", DSC_CELL_LIST,
                                   "cases that accepted 0, 1, 2, ... draft tokens", err);
     if (!rc)
-        rc = dsc_table_add_column(t, "hazard_reached", DSC_CELL_LIST,
+        rc = dsc_table_add_column(t, "conditional_acceptance_reached", DSC_CELL_LIST,
                                   "cases in which a position was drafted and reached", err);
     if (!rc)
         rc = dsc_alloc((void **)&s, 1, sizeof *s, err);
@@ -93,7 +96,8 @@ static int fill(dsc_table *t, const json_t *info, dsc_error *err)
             rc = add_rows(t, (row_name){trace, group, NULL}, o, s, err);
     }
     if (!rc && !t->rows)
-        rc = dsc_fail(err, DSC_EINPUT, "this trace has no hazards: neither steps nor drafters");
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "this trace has no conditional acceptance rates: neither steps nor drafters");
     free(s);
     return rc;
 }

@@ -14,7 +14,7 @@ static const struct {
 } rule[DSC_ACCEPT_RULES] = {
     [DSC_ACCEPT_OTM] = {"otm", "otm_low", "otm_high", "OTM (optimal)"},
     [DSC_ACCEPT_KSEQ] = {"kseq", "kseq_low", "kseq_high", "k-Seq"},
-    [DSC_ACCEPT_MULTIROUND] = {"multiround", "multiround_low", "multiround_high", "multi-round"},
+    [DSC_ACCEPT_SPECINFER] = {"specinfer", "specinfer_low", "specinfer_high", "multi-round"},
     [DSC_ACCEPT_SINGLE] = {"single", "single_low", "single_high", "one draft"},
 };
 
@@ -102,7 +102,7 @@ static int fill(dsc_accept_series *s, int pair_column, int k_column, dsc_error *
 int dsc_accept_series_init(dsc_accept_series *s, const dsc_table *t, const dsc_figure_options *o,
                            const char *who, dsc_error *err)
 {
-    int column[6]; // pair k single multiround kseq otm
+    int column[6]; // pair k single specinfer kseq otm
     *s = (dsc_accept_series){0};
     int rc = dsc_need_columns(t, who, DSC_ACCEPT_NEEDS, column, err);
     if (!rc)
@@ -166,7 +166,7 @@ static int put_finding(const dsc_accept_series *s, dsc_buffer *to, dsc_error *er
     size_t pair = 0, at = widest_loss(s, &pair);
     dsc_put(&w,
             "Line chart%s: probability that a draft is accepted, by number of drafts k (%g to %g), "
-            "for %zu pair%s of laws.",
+            "for %zu pair%s of distributions.",
             s->pairs > 1 ? "s" : "", s->k[0], s->k[s->nk - 1], s->pairs, s->pairs > 1 ? "s" : "");
     if (at != SIZE_MAX) {
         const double *v = s->value + dsc_accept_at(s, pair, 0) + at;
@@ -178,7 +178,7 @@ static int put_finding(const dsc_accept_series *s, dsc_buffer *to, dsc_error *er
                     " k-Seq is furthest from the optimum for %s at k = %g: %.4f against %.4f "
                     "(multi-round %.4f, one draft %.4f).",
                     s->pair[pair], s->k[at], v[DSC_ACCEPT_KSEQ * s->nk], v[DSC_ACCEPT_OTM * s->nk],
-                    v[DSC_ACCEPT_MULTIROUND * s->nk], v[DSC_ACCEPT_SINGLE * s->nk]);
+                    v[DSC_ACCEPT_SPECINFER * s->nk], v[DSC_ACCEPT_SINGLE * s->nk]);
     }
     if (s->ranges)
         put_widest_range(&w, s);
@@ -240,7 +240,8 @@ int dsc_accept_draw(const dsc_accept_series *s, const dsc_figure_options *o, con
 
 int dsc_accept_data(const dsc_accept_series *s, dsc_table *data, dsc_error *err)
 {
-    int rc = dsc_table_add_column(data, "pair", DSC_CELL_TEXT, "draft law to target law", err);
+    int rc = dsc_table_add_column(data, "pair", DSC_CELL_TEXT,
+                                  "draft distribution to target distribution", err);
     if (!rc)
         rc = dsc_table_add_column(data, "k", DSC_CELL_REAL, "drafts per position", err);
     for (size_t r = 0; !rc && r < DSC_ACCEPT_RULES; r++)

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the figures of acceptance share: rows of `draftscope theory accept`, the acceptance of four
-// rules by number of drafts k, for each pair of laws.
+// rules by number of drafts k, for each pair of distributions.
 #ifndef DSC_PLOTS_ACCEPT_SERIES_H
 #define DSC_PLOTS_ACCEPT_SERIES_H
 
 #include "plots/draw/select.h"
 
 // The rules, best first: their lines have the same order and look in every figure.
-enum {
-    DSC_ACCEPT_OTM,
-    DSC_ACCEPT_KSEQ,
-    DSC_ACCEPT_MULTIROUND,
-    DSC_ACCEPT_SINGLE,
-    DSC_ACCEPT_RULES
-};
-#define DSC_ACCEPT_NEEDS "pair k single multiround kseq otm"
+enum { DSC_ACCEPT_OTM, DSC_ACCEPT_KSEQ, DSC_ACCEPT_SPECINFER, DSC_ACCEPT_SINGLE, DSC_ACCEPT_RULES };
+#define DSC_ACCEPT_NEEDS "pair k single specinfer kseq otm"
 
 typedef struct dsc_accept_series {
     dsc_selection selection;

@@ -20,7 +20,7 @@ static const dsc_figure_type *const figures[] = {
     &dsc_figure_llma_stats,
     &dsc_figure_heatmap,
     &dsc_figure_accept_histogram,
-    &dsc_figure_hazard,
+    &dsc_figure_by_position,
     &dsc_figure_spectr_bernoulli,
     &dsc_figure_spectr_uniform,
     &dsc_figure_accept_vs_k,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance by number of drafts for any laws, a panel per pair; bands where only a range is
-// certain.
+// Acceptance by number of drafts for any distributions, a panel per pair; bands where only a range
+// is certain.
 #include "plots/figure/accept_series.h"
 #include "plots/figure/figures.h"
 
@@ -20,7 +20,8 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_accept_vs_k = {
     .name = "accept-vs-k",
-    .summary = "acceptance of each rule against the number of drafts k, a panel per pair of laws",
+    .summary =
+        "acceptance of each rule against the number of drafts k, a panel per pair of distributions",
     .needs = DSC_ACCEPT_NEEDS,
     .script = script,
 };

@@ -49,8 +49,8 @@ static const char *rule_of(const rules *r, size_t group, int column)
 // A rule looks alike in every figure, whichever others there are.
 static int style_of(const char *rule)
 {
-    static const char *const name[DSC_STYLES] = {"kseq",  "multiround", "multiround-wor", "single",
-                                                 "block", "greedy",     "typical",        ""};
+    static const char *const name[DSC_STYLES] = {"kseq",  "specinfer", "specinfer-wor", "single",
+                                                 "block", "greedy",    "typical",       ""};
     int i = 0;
     while (i < DSC_STYLES - 1 && strcmp(rule, name[i]))
         i++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance by number of drafts for Bernoulli laws, a panel per pair: Figures 4 and 6 of SpecTr
-// (Sun et al., "SpecTr: Fast Speculative Decoding via Optimal Transport", 2023, arXiv 2310.15141,
-// App. B.1 and B.3).
+// Acceptance by number of drafts for Bernoulli distributions, a panel per pair: Figures 4 and 6 of
+// SpecTr (Sun et al., "SpecTr: Fast Speculative Decoding via Optimal Transport", 2023, arXiv
+// 2310.15141, App. B.1 and B.3).
 #include "plots/figure/accept_series.h"
 #include "plots/figure/figures.h"
 
@@ -18,14 +18,15 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
         return rc;
     for (size_t p = 0; p < s.pairs && !rc; p++)
         if (strncmp(s.pair[p], "Ber(", 4))
-            rc =
-                dsc_fail(err, DSC_EUSAGE,
-                         "spectr-bernoulli draws Bernoulli laws, not %.60s; to make a table: " MAKE,
-                         s.pair[p]);
+            rc = dsc_fail(
+                err, DSC_EUSAGE,
+                "spectr-bernoulli draws Bernoulli distributions, not %.60s; to make a table: " MAKE,
+                s.pair[p]);
     if (!rc)
         rc = dsc_accept_draw(
-            &s, o, terminal, "spectr_bernoulli", "Acceptance by number of drafts, Bernoulli laws",
-            "SpecTr Figures 4 and 6: drafts of the first law, output of the second; where "
+            &s, o, terminal, "spectr_bernoulli",
+            "Acceptance by number of drafts, Bernoulli distributions",
+            "SpecTr Figures 4 and 6: drafts of the first distribution, output of the second; where "
             "lines meet, the later in the key is on top",
             out, err);
     dsc_accept_series_fini(&s);
@@ -34,7 +35,8 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_spectr_bernoulli = {
     .name = "spectr-bernoulli",
-    .summary = "acceptance against the number of drafts, Bernoulli laws (SpecTr Figures 4 and 6)",
+    .summary =
+        "acceptance against the number of drafts, Bernoulli distributions (SpecTr Figures 4 and 6)",
     .needs = DSC_ACCEPT_NEEDS,
     .script = script,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimal acceptance by number of drafts for uniform laws U(d) to U(d/r), a line per r: Figure 5 of
-// SpecTr (Sun et al., 2023, arXiv 2310.15141, App. B.2). k-Seq reaches the optimum there, so that
-// one line stands for both.
+// Optimal acceptance by number of drafts for uniform distributions U(d) to U(d/r), a line per r:
+// Figure 5 of SpecTr (Sun et al., 2023, arXiv 2310.15141, App. B.2). k-Seq reaches the optimum
+// there, so that one line stands for both.
 #include "plots/draw/panel.h"
 #include "plots/figure/accept_series.h"
 #include "plots/figure/figures.h"
@@ -29,9 +29,10 @@ static int read_pairs(lines *l, const dsc_accept_series *s, dsc_error *err)
     *l = (lines){.count = s->pairs};
     for (size_t p = 0; p < s->pairs; p++) {
         if (sscanf(s->pair[p], "U(%zu) to U(%zu/%zu)", &d[p], &below, &r[p]) != 3)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "spectr-uniform draws uniform laws, not %.60s; to make a table: " MAKE,
-                            s->pair[p]);
+            return dsc_fail(
+                err, DSC_EUSAGE,
+                "spectr-uniform draws uniform distributions, not %.60s; to make a table: " MAKE,
+                s->pair[p]);
         l->d = p == 0 || l->d == d[p] ? d[p] : 0;
     }
     for (size_t p = 0; p < s->pairs; p++) {
@@ -136,7 +137,8 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_spectr_uniform = {
     .name = "spectr-uniform",
-    .summary = "optimal acceptance against the number of drafts, uniform laws (SpecTr Figure 5)",
+    .summary =
+        "optimal acceptance against the number of drafts, uniform distributions (SpecTr Figure 5)",
     .needs = DSC_ACCEPT_NEEDS,
     .script = script,
 };

@@ -13,7 +13,7 @@ extern const dsc_figure_type dsc_figure_llma_speedup;
 extern const dsc_figure_type dsc_figure_llma_stats;
 extern const dsc_figure_type dsc_figure_heatmap;
 extern const dsc_figure_type dsc_figure_accept_histogram;
-extern const dsc_figure_type dsc_figure_hazard;
+extern const dsc_figure_type dsc_figure_by_position;
 extern const dsc_figure_type dsc_figure_spectr_bernoulli;
 extern const dsc_figure_type dsc_figure_spectr_uniform;
 extern const dsc_figure_type dsc_figure_accept_vs_k;

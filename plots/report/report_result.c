@@ -101,7 +101,7 @@ static dsc_result_kind kind_of(const dsc_table *t)
         return DSC_RESULT_VALIDATED;
     if (has(t, "tokens") && has(t, "target_s"))
         return DSC_RESULT_COSTS;
-    if (has(t, "hazard_reached"))
+    if (has(t, "conditional_acceptance_reached"))
         return DSC_RESULT_WORKLOAD;
     if (has(t, "told_apart") || (has(t, "speedup") && batch >= 0 && dsc_varies(t, (size_t)batch)))
         return DSC_RESULT_TUNED;
@@ -138,7 +138,7 @@ static int read_json(dsc_result_view *r, const char *path, bool *is, dsc_error *
         dsc_error_prefix(err, rc, "%s", file);
     if (*is && !rc && !folder && dsc_fact_find(r, "trace") &&
         dsc_read_trace_info(&r->table, text, NULL))
-        r->table = (dsc_table){0}; // a trace without hazards has no rows
+        r->table = (dsc_table){0}; // a trace without conditional acceptance rates has no rows
     if (*is && !rc && !dsc_fact_find(r, folder ? "hash" : "trace"))
         rc = dsc_fail(err, DSC_EINPUT, "%s: neither a manifest of a trace nor trace info --json",
                       file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cost/price.h"
 
-#include "sim/cost/width_law.h"
+#include "sim/cost/width_dist.h"
 
 #include <math.h>
 
@@ -9,20 +9,20 @@
 static int target_call(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, double *seconds,
                        dsc_error *err)
 {
-    dsc_width_law law;
+    dsc_width_dist dist;
     if (cost->type->linear || c->width_length < 1)
         return dsc_cost_target(cost, pass, seconds, err);
-    int rc = dsc_width_law_init(&law, c->width, c->width_length, (int64_t)pass.batch, err);
+    int rc = dsc_width_dist_init(&dist, c->width, c->width_length, (int64_t)pass.batch, err);
     *seconds = 0;
-    for (size_t i = 0; !rc && i < law.count; i++) {
+    for (size_t i = 0; !rc && i < dist.count; i++) {
         double one;
-        if (law.chance[i] <= 0)
+        if (dist.chance[i] <= 0)
             continue;
-        pass.tokens = (double)(law.least + (int64_t)i) / pass.batch;
+        pass.tokens = (double)(dist.least + (int64_t)i) / pass.batch;
         rc = dsc_cost_target(cost, pass, &one, err);
-        *seconds += rc ? 0 : law.chance[i] * one;
+        *seconds += rc ? 0 : dist.chance[i] * one;
     }
-    dsc_width_law_fini(&law);
+    dsc_width_dist_fini(&dist);
     return rc;
 }
 
@@ -33,14 +33,14 @@ static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, 
     double draft = 0;
     int rc = DSC_OK;
     out->time_s = out->draft_s = out->verify_s = 0;
-    for (int64_t i = 0; i < c->overlap_length * c->overlap_length && !rc; i++) {
-        int64_t calls = i / c->overlap_length, steps = c->overlap[i];
+    for (int64_t i = 0; i < c->parallel_length * c->parallel_length && !rc; i++) {
+        int64_t calls = i / c->parallel_length, steps = c->parallel_steps[i];
         double target;
         if (!steps)
             continue;
         pass.tokens = 1;
         rc = calls ? dsc_cost_draft(cost, pass, &draft, err) : DSC_OK;
-        pass.tokens = (double)(i % c->overlap_length + 1);
+        pass.tokens = (double)(i % c->parallel_length + 1);
         if (!rc)
             rc = dsc_cost_target(cost, pass, &target, err);
         if (rc)
@@ -85,10 +85,10 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
     // At the same time means on processors of their own.
     const dsc_pass pass = {.context = x.target_call_context / x.target_calls,
                            .batch = (double)batch,
-                           .again = counts->overlap != NULL};
+                           .again = counts->parallel_steps != NULL};
     const dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch, true};
-    int rc = counts->overlap ? overlapped(cost, counts, pass, out, err)
-                             : in_turns(cost, counts, pass, out, err);
+    int rc = counts->parallel_steps ? overlapped(cost, counts, pass, out, err)
+                                    : in_turns(cost, counts, pass, out, err);
     if (!rc)
         rc = dsc_cost_target(cost, plain, &out->plain_s, err);
     if (rc)

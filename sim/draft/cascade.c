@@ -3,13 +3,14 @@
 // "Cascade Speculative Drafting"): the smallest drafts for the middle one, and what the middle one
 // emits is the draft for the target. The inner run is speculative decoding as it always is, with
 // the rules of sim/verify/: `single`, or `greedy` for a draft that is to be chosen. Both are
-// lossless, so the draft is a chain of draws from the middle model's law, and that law is what the
-// target's rule divides by (dsc_draft.from_middle).
+// lossless, so the draft is a chain of draws from the middle model's distribution, and that
+// distribution is what the target's rule divides by (dsc_draft.from_middle).
 //
 // For this the draft must have the same length whatever the inner run accepts. A draft that went on
 // for as long as its last round reached would have its last tokens only when they were accepted,
-// and they would not follow the middle model's law. So the last round drafts no more than fits.
-#include "sim/draft/ask.h"
+// and they would not follow the middle model's distribution. So the last round drafts no more than
+// fits.
+#include "sim/draft/draft_next.h"
 #include "sim/verifier.h"
 
 enum { LENGTH, INNER };
@@ -36,15 +37,16 @@ static int ahead_next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *e
     return m->of->type->next(m->of, node + m->ahead, out, err);
 }
 
-static int ahead_law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+static int ahead_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     const ahead_model *m = (const ahead_model *)base;
-    return m->of->type->law ? m->of->type->law(m->of, node + m->ahead, out, err)
-                            : dsc_fail(err, DSC_EABSENT, "model %s has no laws", m->of->type->name);
+    return m->of->type->dist
+               ? m->of->type->dist(m->of, node + m->ahead, out, err)
+               : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->of->type->name);
 }
 
 // What rules ask; the draft is scored and its tokens are kept below.
-static const dsc_model_type ahead_type = {.name = "ahead", .next = ahead_next, .law = ahead_law};
+static const dsc_model_type ahead_type = {.name = "ahead", .next = ahead_next, .dist = ahead_dist};
 
 typedef struct state {
     dsc_drafter_input in;
@@ -110,12 +112,12 @@ static int make_rows(state *s, dsc_error *err)
 {
     dsc_verify_room *r = &s->room;
     dsc_model *m = s->in.models->middle;
-    dsc_dist law;
+    dsc_dist dist;
     void *rows;
-    if (r->target || s->in.law == DSC_DRAFT_CHOSEN)
+    if (r->target || s->in.kind == DSC_DRAFT_TOPK)
         return DSC_OK;
-    int rc = m->type->law(m, -1, &law, err);
-    size_t vocab = rc ? 0 : (size_t)law.vocab_size;
+    int rc = m->type->dist(m, -1, &dist, err);
+    size_t vocab = rc ? 0 : (size_t)dist.vocab_size;
     if (!rc)
         rc = dsc_arena_alloc(s->in.arena, &rows, 3 * vocab, sizeof(double), err);
     if (rc)
@@ -137,9 +139,9 @@ static int inner_draft(state *s, int64_t length, int64_t most, uint32_t *draws, 
     int rc = DSC_OK;
     for (; written < most && !ends && !rc; written++) {
         int32_t token, depth = (int32_t)draft->count;
-        rc = dsc_ask_score(&s->in, 1, draft, err);
+        rc = dsc_draft_next_score(&s->in, 1, draft, err);
         if (!rc)
-            rc = dsc_ask_token(&s->in, length, depth - 1, (*draws)++, &token, err);
+            rc = dsc_draft_next_token(&s->in, length, depth - 1, (*draws)++, &token, err);
         if (!rc)
             rc = dsc_draft_append_chain(draft, depth - 1, &token, 1, err);
         ends = !rc && dsc_model_ends(m->target, depth, token);
@@ -166,14 +168,14 @@ static int inner_step(state *s, int64_t length, dsc_draft *draft, dsc_error *err
                         .parent = draft->parent, // of a chain: -1, 0, 1, ...
                         .count = draft->count - (size_t)ahead,
                         .proposed = draft->count - (size_t)ahead,
-                        .law = draft->law};
+                        .kind = draft->kind};
     dsc_verify_input in = {.models = &s->models,
                            .draft = &behind,
                            .seed = inner_seed(s->in.seed, length),
                            .request = s->in.request->index,
                            .room = &s->room};
     const dsc_verifier_type *rule =
-        draft->law == DSC_DRAFT_CHOSEN ? &dsc_verifier_greedy : &dsc_verifier_single;
+        draft->kind == DSC_DRAFT_TOPK ? &dsc_verifier_greedy : &dsc_verifier_rejection;
     int rc = rule->verify(&in, &s->verdict, err);
     if (rc)
         return rc;
@@ -191,7 +193,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     uint32_t draws = 0;
     bool ends = false;
     int rc = DSC_OK;
-    draft->law = s->in.law;
+    draft->kind = s->in.kind;
     draft->from_middle = true;
     draft->started = most > 0;
     while ((int64_t)draft->count < most && !ends && !rc) {
@@ -215,7 +217,7 @@ const dsc_drafter_type dsc_drafter_cascade = {
     .summary = "a draft model drafts for a middle one, whose output drafts for the target",
     .needs_draft = true,
     .needs_middle = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/draft/grow_tree.h"
 
-#include "sim/draft/ask.h"
+#include "sim/draft/draft_next.h"
 
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ int dsc_grow_tree_begin(void *state, const dsc_drafter_input *in, dsc_error *err
 
 // One node's draws so far, sibling[0, count).
 typedef struct draws {
-    const dsc_dist *law;
+    const dsc_dist *dist;
     size_t count;
     double mass; // of them
     double left; // sum of the row, once it is written out
@@ -58,38 +58,39 @@ static bool drawn(const dsc_grow_tree *g, const draws *d, int32_t token)
     return false;
 }
 
-// The row becomes the law without the tokens that were drawn.
+// The row becomes the distribution without the tokens that were drawn.
 static void write_out(dsc_grow_tree *g, draws *d)
 {
     if (!d->written_out)
-        dsc_dist_fill(d->law, g->row);
+        dsc_dist_fill(d->dist, g->row);
     d->written_out = true;
     for (size_t i = 0; i < d->count; i++)
         g->row[g->sibling[i]] = 0;
     d->left = 0;
-    for (int32_t x = 0; x < d->law->vocab_size; x++)
+    for (int32_t x = 0; x < d->dist->vocab_size; x++)
         d->left += g->row[x];
 }
 
 enum { TRY_BITS = 5 }; // of the index of a draw: the try, behind the number of the child
 
-// A draw from the law given that it is none of those before: by rejection while these leave enough
-// of it, else from what is left, written out. Which of the two depends on nothing but the draws
-// before and on tries in vain, so both draw from the same law. -1: nothing is left.
+// A draw from the distribution given that it is none of those before: by rejection while these
+// leave enough of it, else from what is left, written out. Which of the two depends on nothing but
+// the draws before and on tries in vain, so both draw from the same distribution. -1: nothing is
+// left.
 static int32_t draw_other(dsc_grow_tree *g, draws *d, int64_t length, int child)
 {
     enum { TRIES = (1 << TRY_BITS) - 1 };
     static const double most = 0.9;
     uint32_t index = (uint32_t)child << TRY_BITS;
     for (uint32_t i = 0; i < TRIES && d->mass < most; i++) {
-        int32_t x = dsc_dist_sample(d->law, dsc_draft_uniform(&g->in, length, index | i));
+        int32_t x = dsc_dist_sample(d->dist, dsc_draft_uniform(&g->in, length, index | i));
         if (!drawn(g, d, x))
             return x;
     }
     write_out(g, d);
     if (!(d->left > 0))
         return -1;
-    dsc_dist rest = {.vocab_size = d->law->vocab_size, .dense = g->row, .unlisted = 1 - d->left};
+    dsc_dist rest = {.vocab_size = d->dist->vocab_size, .dense = g->row, .unlisted = 1 - d->left};
     return dsc_dist_sample(&rest, dsc_draft_uniform(&g->in, length, index | TRIES));
 }
 
@@ -103,11 +104,11 @@ static int append_child(dsc_grow_tree *g, int child, int32_t token, dsc_draft *d
     return rc;
 }
 
-static int draw_children(dsc_grow_tree *g, const dsc_dist *law, int first, int end, int64_t length,
+static int draw_children(dsc_grow_tree *g, const dsc_dist *dist, int first, int end, int64_t length,
                          dsc_draft *draft, dsc_error *err)
 {
-    draws d = {.law = law};
-    bool distinct = g->in.law == DSC_DRAFT_DISTINCT;
+    draws d = {.dist = dist};
+    bool distinct = g->in.kind == DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT;
     int rc = DSC_OK;
     for (int i = first; i < end && !rc; i++) {
         int32_t token = draw_other(g, &d, length, i);
@@ -115,33 +116,33 @@ static int draw_children(dsc_grow_tree *g, const dsc_dist *law, int first, int e
             break;
         if (distinct) {
             g->sibling[d.count++] = token;
-            d.mass += dsc_dist_probability(law, token);
+            d.mass += dsc_dist_probability(dist, token);
         }
         rc = append_child(g, i, token, draft, err);
     }
     return rc;
 }
 
-// The law after a node, and room for it.
-static int ask_law(dsc_grow_tree *g, int32_t node, dsc_dist *law, dsc_error *err)
+// The distribution after a node, and room for it.
+static int ask_dist(dsc_grow_tree *g, int32_t node, dsc_dist *dist, dsc_error *err)
 {
     void *p = g->row;
-    int rc = dsc_ask_law(&g->in, node, law, err);
+    int rc = dsc_draft_next_dist(&g->in, node, dist, err);
     if (!rc && !p)
-        rc = dsc_arena_alloc(g->in.arena, &p, (size_t)law->vocab_size, sizeof *g->row, err);
+        rc = dsc_arena_alloc(g->in.arena, &p, (size_t)dist->vocab_size, sizeof *g->row, err);
     g->row = p;
     return rc;
 }
 
-// The k likeliest tokens after a node, into sibling[]; *n: how many there are.
+// The k most probable tokens after a node, into sibling[]; *n: how many there are.
 static int ask_top(dsc_grow_tree *g, int32_t node, size_t k, size_t *n, dsc_error *err)
 {
     dsc_model *m = g->in.models->draft;
-    dsc_dist law;
+    dsc_dist dist;
     if (m->type->top)
         return m->type->top(m, node, k, g->sibling, n, err);
-    int rc = ask_law(g, node, &law, err);
-    *n = rc ? 0 : dsc_dist_top(&law, k, g->row, g->sibling);
+    int rc = ask_dist(g, node, &dist, err);
+    *n = rc ? 0 : dsc_dist_top(&dist, k, g->row, g->sibling);
     return rc;
 }
 
@@ -161,11 +162,11 @@ static int grow_node(dsc_grow_tree *g, int first, int end, int64_t length, dsc_d
                      dsc_error *err)
 {
     int32_t node = g->node[g->tree->parent[first]];
-    dsc_dist law;
-    if (g->in.law == DSC_DRAFT_CHOSEN)
+    dsc_dist dist;
+    if (g->in.kind == DSC_DRAFT_TOPK)
         return choose_children(g, node, first, end, draft, err);
-    int rc = ask_law(g, node, &law, err);
-    return rc ? rc : draw_children(g, &law, first, end, length, draft, err);
+    int rc = ask_dist(g, node, &dist, err);
+    return rc ? rc : draw_children(g, &dist, first, end, length, draft, err);
 }
 
 // --- levels ------------------------------------------------------------------------------------
@@ -191,16 +192,16 @@ static int64_t open_parents(const dsc_grow_tree *g, int first, int *end)
 }
 
 // The first draw of every child on the level [first, end).
-static int foresee_level(dsc_grow_tree *g, int first, int end, int64_t length, dsc_error *err)
+static int prefetch_level(dsc_grow_tree *g, int first, int end, int64_t length, dsc_error *err)
 {
-    dsc_foresight f = {.n = 0};
+    dsc_prefetch_list f = {.n = 0};
     int rc = DSC_OK;
     for (int i = first; i < end && !rc; i++) {
         const int32_t node = g->node[g->tree->parent[i]];
         if (node != CLOSED)
-            rc = dsc_foresee(&f, &g->in, length, node, (uint32_t)i << TRY_BITS, err);
+            rc = dsc_prefetch(&f, &g->in, length, node, (uint32_t)i << TRY_BITS, err);
     }
-    return rc ? rc : dsc_foresee_end(&f, &g->in, err);
+    return rc ? rc : dsc_prefetch_end(&f, &g->in, err);
 }
 
 int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
@@ -212,7 +213,7 @@ int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, ds
     int64_t fresh = length - g->committed; // the first time, the last token of the prompt
     int rc = DSC_OK, level_end;
     g->committed = length;
-    draft->law = g->in.law;
+    draft->kind = g->in.kind;
     draft->started = t->nodes > 1;
     g->node[0] = ROOT;
     for (int i = 1; i < t->nodes; i++)
@@ -221,9 +222,9 @@ int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, ds
         int64_t open = open_parents(g, i, &level_end);
         if (!open)
             break;
-        rc = dsc_ask_score(&g->in, i > 1 ? open : fresh > 0 ? fresh : 1, draft, err);
+        rc = dsc_draft_next_score(&g->in, i > 1 ? open : fresh > 0 ? fresh : 1, draft, err);
         if (!rc)
-            rc = foresee_level(g, i, level_end, length, err);
+            rc = prefetch_level(g, i, level_end, length, err);
         for (int end; i < level_end && !rc; i = end) {
             end = end_of_siblings(t, i);
             if (g->node[t->parent[i]] != CLOSED)

@@ -5,10 +5,10 @@
 // Level by level, a pass of the draft model over the nodes of the level that have children gives
 // their candidates. The first pass of a step is over the tokens that the last one committed: like
 // EAGLE's draft head, the draft model keeps nothing of the tree.
-//   CHOSEN    the child of rank r is the draft model's (r + 1)-th likeliest token, before any
+//   TOPK    the child of rank r is the draft model's (r + 1)-th most probable token, before any
 //             temperature, of equals the lowest first
-//   IID       children are draws from its law (the prefix tree of SpecTr, Sun et al. 2023, Alg. 4)
-//   DISTINCT  children are draws without replacement, in order
+//   SAMPLED       children are draws from its distribution (the prefix tree of SpecTr, Sun et al.
+//   2023, Alg. 4) SAMPLED_WITHOUT_REPLACEMENT  children are draws without replacement, in order
 // Draws have no ranks of their own: the children of a node are its first draws, whatever ranks are
 // left out between them, as a rule could not account for draws that it does not see.
 // There is nothing below a token that ends the output, and no child for which the draft model has

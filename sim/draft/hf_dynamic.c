@@ -7,7 +7,7 @@
 // request starts anew (its "heuristic_transient"), so that no result depends on their order.
 //
 // The length depends on what was decided before the step, so the rule sees plain draws.
-#include "sim/draft/ask.h"
+#include "sim/draft/draft_next.h"
 
 #include <inttypes.h>
 
@@ -62,10 +62,10 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     (void)output;
     int rc = DSC_OK;
     bool ends = false;
-    draft->law = s->in.law;
+    draft->kind = s->in.kind;
     draft->started = s->length > 0;
     for (int64_t i = 0; i < s->length && !ends && !rc; i++)
-        rc = dsc_ask_next(&s->in, length, (int32_t)i - 1, draft, &ends, err);
+        rc = dsc_draft_next(&s->in, length, (int32_t)i - 1, draft, &ends, err);
     return rc;
 }
 
@@ -83,7 +83,7 @@ const dsc_drafter_type dsc_drafter_hf_dynamic = {
     .name = "hf-dynamic",
     .summary = "a draft model's chain, longer after success, shorter after failure",
     .needs_draft = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

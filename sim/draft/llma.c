@@ -178,7 +178,7 @@ static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_e
 }
 
 // A setting's own view: a draft starts where the match is at least n long.
-static int select_starts(const family *f, const dsc_drafter_input *in, dsc_spans *out,
+static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match_lengths *out,
                          dsc_error *err)
 {
     size_t n = (size_t)in->request->output.count, c = 0;
@@ -193,7 +193,7 @@ static int select_starts(const family *f, const dsc_drafter_input *in, dsc_spans
         rc = dsc_arena_alloc(in->arena, &r, n, sizeof(int32_t), err);
     if (rc)
         return rc;
-    *out = (dsc_spans){a, r};
+    *out = (dsc_match_lengths){a, r};
     int32_t *restrict to_available = a, *restrict to_run = r;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
@@ -203,8 +203,8 @@ static int select_starts(const family *f, const dsc_drafter_input *in, dsc_spans
     return DSC_OK;
 }
 
-static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,
-                 dsc_error *err)
+static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
+                         dsc_match_lengths *out, dsc_error *err)
 {
     void *mem;
     int rc = dsc_arena_alloc(in[0].arena, &mem, count, sizeof(bool), err);
@@ -240,5 +240,5 @@ const dsc_drafter_type dsc_drafter_llma = {
     .limit = limit,
     .begin = begin,
     .propose = propose,
-    .spans = spans,
+    .match_lengths = match_lengths,
 };

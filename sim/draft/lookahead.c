@@ -6,9 +6,9 @@
 // `--semantics code` is the authors' greedy decoding: its loop over a guess ends one token early,
 // so that of a guess that is right to its end N - 2 tokens are taken; and with --pool-from-prompt a
 // step's tokens are remembered as so many copies of the last one. There as here nothing is guessed
-// before the window is full, N - 2 passes, and a draw from the target's laws takes the guesses as
-// one-hot drafts (rule multiround). Not modelled: end tokens in the window, which the code's
-// sampling replaces at random.
+// before the window is full, N - 2 passes, and a draw from the target's distributions takes the
+// guesses as one-hot drafts (rule specinfer). Not modelled: EOS tokens in the window, which the
+// code's sampling replaces at random.
 #include "sim/draft/window.h"
 
 #include <string.h>

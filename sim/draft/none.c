@@ -17,8 +17,8 @@ static int propose(void *state, const int32_t *output, int64_t length, dsc_draft
     return DSC_OK;
 }
 
-static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,
-                 dsc_error *err)
+static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
+                         dsc_match_lengths *out, dsc_error *err)
 {
     (void)longest;
     size_t n = (size_t)in[0].request->output.count;
@@ -31,7 +31,7 @@ static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc
     memset(available, 0xff, n * sizeof(int32_t)); // -1: no draft starts
     memset(run, 0, n * sizeof(int32_t));
     for (size_t j = 0; j < count; j++)
-        out[j] = (dsc_spans){available, run};
+        out[j] = (dsc_match_lengths){available, run};
     return DSC_OK;
 }
 
@@ -40,5 +40,5 @@ const dsc_drafter_type dsc_drafter_none = {
     .summary = "no speculation: one token per target call",
     .limit = limit,
     .propose = propose,
-    .spans = spans,
+    .match_lengths = match_lengths,
 };

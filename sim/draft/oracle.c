@@ -2,7 +2,7 @@
 // A drafter that knows the target: k right tokens every time. The upper end of every table.
 // It knows where an output ends and drafts no further than the token before the last, which is the
 // target's own; of a target that is a model it is another copy, so that no draw of it is rejected.
-#include "sim/draft/ask.h"
+#include "sim/draft/draft_next.h"
 
 typedef struct state {
     dsc_drafter_input in;
@@ -35,23 +35,23 @@ static int64_t right_tokens(int64_t count, int64_t position)
     return count - 1 - position;
 }
 
-// Likeliest tokens up to the one before the last; of drawn ones an end token too, for whether the
-// output ends there is part of what is drawn.
+// Most probable tokens up to the one before the last; of drawn ones an EOS token too, for whether
+// the output ends there is part of what is drawn.
 static int ask(const state *s, int64_t length, dsc_draft *draft, dsc_error *err)
 {
     const dsc_model *target = s->in.models->target;
     const int64_t room = right_tokens(target->limit, length), n = room < s->k ? room : s->k;
     bool ends = false;
     int rc = DSC_OK;
-    draft->law = s->in.law;
+    draft->kind = s->in.kind;
     for (int64_t i = 0; i < n && !ends && !rc; i++) {
         const int32_t parent = (int32_t)i - 1;
         int32_t token;
-        rc = dsc_ask_score(&s->in, 1, draft, err);
+        rc = dsc_draft_next_score(&s->in, 1, draft, err);
         if (!rc)
-            rc = dsc_ask_token(&s->in, length, parent, (uint32_t)draft->count, &token, err);
+            rc = dsc_draft_next_token(&s->in, length, parent, (uint32_t)draft->count, &token, err);
         ends = !rc && dsc_model_is_end(target, token);
-        if (!rc && !(ends && draft->law == DSC_DRAFT_CHOSEN))
+        if (!rc && !(ends && draft->kind == DSC_DRAFT_TOPK))
             rc = dsc_draft_append_chain(draft, parent, &token, 1, err);
     }
     draft->started = draft->count > 0;
@@ -72,8 +72,8 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
                                   err);
 }
 
-static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc_spans *out,
-                 dsc_error *err)
+static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
+                         dsc_match_lengths *out, dsc_error *err)
 {
     int64_t length = in[0].request->output.count;
     void *available, *run;
@@ -89,7 +89,7 @@ static int spans(const dsc_drafter_input *in, size_t count, int64_t longest, dsc
         ((int32_t *)available)[i] = right_tokens(length, i) > 0 ? (int32_t)n : -1;
     }
     for (size_t j = 0; j < count; j++)
-        out[j] = (dsc_spans){available, run};
+        out[j] = (dsc_match_lengths){available, run};
     return DSC_OK;
 }
 
@@ -97,12 +97,12 @@ const dsc_drafter_type dsc_drafter_oracle = {
     .name = "oracle",
     .summary = "knows the target: k right tokens at every step (upper bound)",
     .sees_output = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .limit = limit,
     .begin = begin,
     .propose = propose,
-    .spans = spans,
+    .match_lengths = match_lengths,
 };

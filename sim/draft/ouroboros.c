@@ -14,7 +14,7 @@
 // end N - 2 tokens are taken, N - 1 with the target's own, where eq. (9) accepts it all and one
 // more; and all phrases tried are corrected, where the paper leaves the best one alone. Drafts are
 // cut to gamma tokens in both.
-#include "sim/draft/ask.h"
+#include "sim/draft/draft_next.h"
 #include "sim/draft/window.h"
 
 #include <string.h>
@@ -91,7 +91,7 @@ static int64_t draft_width(const dsc_config *config)
     return 1 + p[LENGTH] + p[WINDOW] * (p[LEVEL] - 1) + dsc_window_nodes(p[WINDOW], p[LEVEL]);
 }
 
-static bool carries(const dsc_config *config)
+static bool uses_history(const dsc_config *config)
 {
     return config->parameter[REUSE] == ON;
 }
@@ -102,11 +102,11 @@ static bool carries(const dsc_config *config)
 static int find_pool(state *s, dsc_error *err)
 {
     const int64_t *p = s->in.parameter;
-    dsc_carry *carry = p[REUSE] == ON ? s->in.carry : NULL;
-    dsc_arena *arena = carry ? &carry->arena : s->in.arena;
+    dsc_history *history = p[REUSE] == ON ? s->in.history : NULL;
+    dsc_arena *arena = history ? &history->arena : s->in.arena;
     void *pool;
-    if (carry && carry->state) {
-        s->pool = carry->state;
+    if (history && history->state) {
+        s->pool = history->state;
         return DSC_OK;
     }
     int rc = dsc_arena_alloc(arena, &pool, 1, sizeof *s->pool, err);
@@ -115,8 +115,8 @@ static int find_pool(state *s, dsc_error *err)
     if (rc)
         return rc;
     s->pool = pool;
-    if (carry)
-        carry->state = pool;
+    if (history)
+        history->state = pool;
     return DSC_OK;
 }
 
@@ -211,7 +211,7 @@ static int look_ahead(state *s, int32_t current, dsc_draft *d, bool *ends, dsc_e
     if (!rc)
         rc = dsc_window_append(&s->window, tip, d, err);
     if (!rc)
-        rc = dsc_ask_score(&s->in, (int64_t)d->count - tip, d, err);
+        rc = dsc_draft_next_score(&s->in, (int64_t)d->count - tip, d, err);
     if (!rc)
         rc = take_guess(s, d, tip, tip + 1, guesses, &agree, err);
     if (!rc)
@@ -258,7 +258,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
         if (s->in.parameter[LOOKAHEAD] == ON)
             rc = look_ahead(s, current_token(s, output, length, draft), draft, &ends, err);
         else
-            rc = dsc_ask_next(&s->in, length, (int32_t)draft->count - 1, draft, &ends, err);
+            rc = dsc_draft_next(&s->in, length, (int32_t)draft->count - 1, draft, &ends, err);
     }
     s->length = (int64_t)draft->count;
     s->suffixes = 0;
@@ -345,7 +345,7 @@ const dsc_drafter_type dsc_drafter_ouroboros = {
     .option_count = sizeof options / sizeof *options,
     .extra = extra,
     .extra_count = sizeof extra / sizeof *extra,
-    .carries = carries,
+    .uses_history = uses_history,
     .limit = limit,
     .width = width,
     .draft_width = draft_width,

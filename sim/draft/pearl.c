@@ -18,7 +18,7 @@
 // The authors' program stops at the length limit with its pending tokens untested in the output,
 // and without pre-verify never tests the first token of a window. Neither is done here: the output
 // would not be the target's.
-#include "sim/draft/ask.h"
+#include "sim/draft/draft_next.h"
 
 #include <string.h>
 
@@ -76,10 +76,10 @@ static int write_window(const state *s, int64_t length, dsc_draft *draft, dsc_er
     draft->started = !ends;
     if (!rc && target->type->start) // where a pass takes time, this is when it runs
         rc = target->type->start(target, draft, err);
-    if (ends && !rc) // their laws are known from the step that drew them
+    if (ends && !rc) // their distributions are known from the step that drew them
         return s->in.models->draft->type->score(s->in.models->draft, draft, err);
     for (int64_t i = 0; i < window && !ends && !rc; i++)
-        rc = dsc_ask_next(&s->in, length, (int32_t)draft->count - 1, draft, &ends, err);
+        rc = dsc_draft_next(&s->in, length, (int32_t)draft->count - 1, draft, &ends, err);
     return rc;
 }
 
@@ -89,7 +89,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     state *s = memory;
     (void)output;
     bool pre = s->in.parameter[PRE_VERIFY] == ON, post = s->in.parameter[POST_VERIFY] == ON;
-    draft->law = s->in.law;
+    draft->kind = s->in.kind;
     int rc = write_window(s, length, draft, err);
     if (rc)
         return rc;
@@ -119,8 +119,8 @@ const dsc_drafter_type dsc_drafter_pearl = {
     .name = "pearl",
     .summary = "a draft model writes a window while the target tests the one before (PEARL)",
     .needs_draft = true,
-    .overlaps = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .parallel = true,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

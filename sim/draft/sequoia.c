@@ -27,17 +27,18 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-static int plan(dsc_tree *tree, const dsc_config *config, const dsc_tree_law *law, dsc_error *err)
+static int plan(dsc_tree *tree, const dsc_config *config, const dsc_tree_acceptance *dist,
+                dsc_error *err)
 {
     dsc_tree_plan *plan;
     double target[DSC_TREE_NODES];
     int depth = (int)config->parameter[DEPTH];
-    if (law->depths > 1 && depth > law->depths)
-        depth = law->depths;
+    if (dist->depths > 1 && depth > dist->depths)
+        depth = dist->depths;
     for (int m = 0; m < DSC_TREE_NODES; m++)
         target[m] = 1 + m * config->real[TARGET_SLOPE];
     const dsc_tree_cost cost = {config->real[DRAFT_COST], target};
-    int rc = dsc_tree_plan_new(&plan, law, (int)config->parameter[BUDGET], depth, err);
+    int rc = dsc_tree_plan_new(&plan, dist, (int)config->parameter[BUDGET], depth, err);
     if (rc)
         return rc;
     dsc_tree_choice best = dsc_tree_plan_best(plan, &cost);
@@ -48,14 +49,14 @@ static int plan(dsc_tree *tree, const dsc_config *config, const dsc_tree_law *la
 
 static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 {
-    dsc_tree_law law;
+    dsc_tree_acceptance dist;
     double *rate;
     void *tree = NULL;
-    int rc = dsc_tree_law_load(&law, &rate, config->text[ACCEPTANCE], err);
+    int rc = dsc_tree_acceptance_load(&dist, &rate, config->text[ACCEPTANCE], err);
     if (!rc)
         rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
     if (!rc)
-        rc = plan(tree, config, &law, err);
+        rc = plan(tree, config, &dist, err);
     free(rate);
     if (rc)
         free(tree);
@@ -69,7 +70,7 @@ const dsc_drafter_type dsc_drafter_sequoia = {
     .summary = "the best tree for acceptances by rank and costs (Sequoia)",
     .needs_draft = true,
     .branches = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_DISTINCT,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,
     .state_size = sizeof(dsc_grow_tree),
     .option = options,
     .option_count = sizeof options / sizeof *options,

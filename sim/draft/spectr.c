@@ -2,7 +2,7 @@
 // SpecTr (Sun et al. 2023, Algorithm 3): K sequences of L tokens, drawn independently from the
 // draft model, all verified in one pass of the target. At each position the sequences that agree
 // with what was accepted so far are the candidates.
-#include "sim/draft/ask.h"
+#include "sim/draft/draft_next.h"
 
 enum { DRAFTS, LENGTH };
 // clang-format off
@@ -43,15 +43,15 @@ enum { ENDED = -2 };
 
 // One more token of every sequence that has not ended; their draws are keyed by their numbers in
 // the draft.
-static int foresee_all(state *s, int64_t length, const dsc_draft *draft, dsc_error *err)
+static int prefetch_all(state *s, int64_t length, const dsc_draft *draft, dsc_error *err)
 {
-    dsc_foresight f = {.n = 0};
+    dsc_prefetch_list f = {.n = 0};
     uint32_t index = (uint32_t)draft->count;
     int rc = DSC_OK;
     for (int64_t k = 0; k < s->in.parameter[DRAFTS] && !rc; k++)
         if (s->tip[k] != ENDED)
-            rc = dsc_foresee(&f, &s->in, length, s->tip[k], index++, err);
-    return rc ? rc : dsc_foresee_end(&f, &s->in, err);
+            rc = dsc_prefetch(&f, &s->in, length, s->tip[k], index++, err);
+    return rc ? rc : dsc_prefetch_end(&f, &s->in, err);
 }
 
 // One pass of the draft model writes the next token of every sequence.
@@ -62,19 +62,19 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     (void)output;
     int64_t drafts = s->in.parameter[DRAFTS], open = drafts;
     int rc = DSC_OK;
-    draft->law = s->in.law;
+    draft->kind = s->in.kind;
     draft->started = s->in.parameter[LENGTH] > 0;
     for (int64_t k = 0; k < drafts; k++)
         s->tip[k] = -1;
     for (int64_t i = 0; i < s->in.parameter[LENGTH] && open && !rc; i++) {
-        rc = dsc_ask_score(&s->in, open, draft, err);
+        rc = dsc_draft_next_score(&s->in, open, draft, err);
         if (!rc)
-            rc = foresee_all(s, length, draft, err);
+            rc = prefetch_all(s, length, draft, err);
         for (int64_t k = 0; k < drafts && !rc; k++) {
             bool ends;
             if (s->tip[k] == ENDED)
                 continue;
-            rc = dsc_ask_append(&s->in, length, s->tip[k], draft, &ends, err);
+            rc = dsc_draft_next_append(&s->in, length, s->tip[k], draft, &ends, err);
             s->tip[k] = ends ? ENDED : (int32_t)draft->count - 1;
             open -= ends;
         }
@@ -87,7 +87,7 @@ const dsc_drafter_type dsc_drafter_spectr = {
     .summary = "K sequences of L tokens drawn from a draft model (SpecTr)",
     .needs_draft = true,
     .branches = true,
-    .laws = DSC_DRAFT_IID,
+    .kinds = DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

@@ -5,7 +5,7 @@
 //
 // With c(w) the number of times that w occurs in prompt and output, s the last m tokens: the draft
 // token at the end of the path d below s is expected with probability c(s d) / c(s). For each m,
-// the likeliest nodes of the tree of continuations are taken, of equal ones the first that was
+// the most probable nodes of the tree of continuations are taken, of equal ones the first that was
 // found, of siblings the one seen last: at most spec-factor * m (the paper's MAX_SPEC) and at most
 // `length` of them, each of at least min-probability, s d of at most `depth` tokens. The m whose
 // nodes have the greatest sum of probabilities wins, of equal ones the longest.
@@ -96,7 +96,8 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     return rc ? rc : dsc_suffix_append(&s->index, prompt.id, prompt.count, err);
 }
 
-// --- the likeliest nodes below a match -----------------------------------------------------------
+// --- the most probable nodes below a match
+// -----------------------------------------------------------
 
 static bool before(const dsc_suffix_index *x, const candidate *a, const candidate *b)
 {

@@ -5,10 +5,10 @@
 // sure of is the draft's last.
 //
 // It must not be left out: whether a token is verified would then depend on which one was drawn,
-// and the rule would divide by a law that the tokens it sees do not have. As it is, whether
-// drafting goes on depends on the tokens before only, and every token that is verified is a draw
-// from the draft model's law.
-#include "sim/draft/ask.h"
+// and the rule would divide by a distribution that the tokens it sees do not have. As it is,
+// whether drafting goes on depends on the tokens before only, and every token that is verified is a
+// draw from the draft model's distribution.
+#include "sim/draft/draft_next.h"
 
 enum { CONFIDENCE, MOST };
 // clang-format off
@@ -44,14 +44,14 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     double least = s->in.config->real[CONFIDENCE];
     int rc = DSC_OK;
     bool ends = false;
-    draft->law = s->in.law;
+    draft->kind = s->in.kind;
     draft->started = s->in.parameter[MOST] > 0;
     for (int32_t i = 0; i < s->in.parameter[MOST] && !ends && !rc; i++) {
-        dsc_dist law;
-        rc = dsc_ask_next(&s->in, length, i - 1, draft, &ends, err);
+        dsc_dist dist;
+        rc = dsc_draft_next(&s->in, length, i - 1, draft, &ends, err);
         if (!rc)
-            rc = dsc_ask_law(&s->in, i - 1, &law, err);
-        if (!rc && dsc_dist_probability(&law, draft->token[i]) < least)
+            rc = dsc_draft_next_dist(&s->in, i - 1, &dist, err);
+        if (!rc && dsc_dist_probability(&dist, draft->token[i]) < least)
             break;
     }
     return rc;
@@ -61,8 +61,8 @@ const dsc_drafter_type dsc_drafter_threshold = {
     .name = "threshold",
     .summary = "a draft model's chain, up to the first token that it is not sure of",
     .needs_draft = true,
-    .asks_laws = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .asks_dists = true,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

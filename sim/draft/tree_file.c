@@ -75,34 +75,35 @@ static int parse_row(const source *s, const char *text, size_t length, int depth
 }
 
 // Rows into rate[DSC_TREE_DEPTH][DSC_TREE_RANKS], zero so far.
-static int parse_rows(const source *s, const char *text, double *rate, dsc_tree_law *law,
+static int parse_rows(const source *s, const char *text, double *rate, dsc_tree_acceptance *dist,
                       dsc_error *err)
 {
     int rc = DSC_OK, ranks;
     while (!rc && *text) {
         size_t length = strcspn(text, (char[]){s->end, '\0'});
         double row[DSC_TREE_RANKS];
-        rc = parse_row(s, text, length, law->depths + 1, row, &ranks, err);
-        if (!rc && ranks && law->depths == DSC_TREE_DEPTH)
+        rc = parse_row(s, text, length, dist->depths + 1, row, &ranks, err);
+        if (!rc && ranks && dist->depths == DSC_TREE_DEPTH)
             rc = dsc_fail(err, s->status, "%s: more than %d depths", s->what, DSC_TREE_DEPTH);
         if (!rc && ranks) {
-            memcpy(rate + law->depths++ * DSC_TREE_RANKS, row, (size_t)ranks * sizeof *row);
-            law->ranks = ranks > law->ranks ? ranks : law->ranks;
+            memcpy(rate + dist->depths++ * DSC_TREE_RANKS, row, (size_t)ranks * sizeof *row);
+            dist->ranks = ranks > dist->ranks ? ranks : dist->ranks;
         }
         text += length + (text[length] == s->end);
     }
-    if (!rc && !law->depths)
+    if (!rc && !dist->depths)
         rc = dsc_fail(err, s->status, "%s: no acceptance in it", s->what);
     return rc;
 }
 
-int dsc_tree_law_load(dsc_tree_law *out, double **rate, const char *text, dsc_error *err)
+int dsc_tree_acceptance_load(dsc_tree_acceptance *out, double **rate, const char *text,
+                             dsc_error *err)
 {
     bool list = strspn(text, "0123456789.,/ +-eE") == strlen(text);
     source s = {list ? "acceptances" : text, list ? DSC_EUSAGE : DSC_EINPUT, list ? '/' : '\n'};
     char *file = NULL;
     dsc_error bad;
-    *out = (dsc_tree_law){0};
+    *out = (dsc_tree_acceptance){0};
     *rate = NULL;
     int rc = list ? DSC_OK : read_text(&file, text, err);
     if (!rc)
@@ -113,7 +114,7 @@ int dsc_tree_law_load(dsc_tree_law *out, double **rate, const char *text, dsc_er
         memmove(*rate + d * out->ranks, *rate + d * DSC_TREE_RANKS,
                 (size_t)out->ranks * sizeof **rate);
     out->rate = *rate;
-    if (!rc && dsc_tree_law_check(out, &bad))
+    if (!rc && dsc_tree_acceptance_check(out, &bad))
         rc = dsc_fail(err, s.status, "%s: %.900s", s.what, bad.message);
     free(file);
     if (rc) {

@@ -13,6 +13,7 @@ DSC_API int dsc_tree_load(dsc_tree *t, const char *name, dsc_error *err);
 // depth per line ('#' opens a comment). Depths with fewer ranks than others are filled with 0.
 // A text of digits, signs, '.', ',', '/' and blanks is a list. DSC_EUSAGE, DSC_EINPUT. *rate, which
 // out->rate points to, is owned by the caller.
-DSC_API int dsc_tree_law_load(dsc_tree_law *out, double **rate, const char *text, dsc_error *err);
+DSC_API int dsc_tree_acceptance_load(dsc_tree_acceptance *out, double **rate, const char *text,
+                                     dsc_error *err);
 
 #endif

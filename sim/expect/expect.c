@@ -5,7 +5,7 @@
 #include <string.h>
 
 // Do two configurations differ in nothing but options that only bound the draft's length?
-static bool same_spans(const dsc_config *a, const dsc_config *b)
+static bool same_match_lengths(const dsc_config *a, const dsc_config *b)
 {
     for (size_t o = 0; o < a->drafter->option_count; o++)
         if (!a->drafter->option[o].length &&
@@ -39,12 +39,12 @@ int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_er
         plan->longest = limit > plan->longest ? limit : plan->longest;
         bool known = false;
         for (size_t g = 0; g < plan->groups && !known; g++)
-            known = same_spans(&config[c], &config[plan->first[g]]);
+            known = same_match_lengths(&config[c], &config[plan->first[g]]);
         if (known)
             continue;
         plan->first[plan->groups++] = c;
         for (size_t d = c; d < count; d++)
-            if (same_spans(&config[c], &config[d]))
+            if (same_match_lengths(&config[c], &config[d]))
                 plan->order[placed++] = d;
         plan->start[plan->groups] = placed;
     }
@@ -78,14 +78,15 @@ typedef struct track {
 } track;
 
 // A stretch is cut short where its draft tokens might not fit in 32 bits.
-static void lay_stretches(stretch *from, const dsc_spans *spans, int32_t n, int64_t longest)
+static void lay_stretches(stretch *from, const dsc_match_lengths *match_lengths, int32_t n,
+                          int64_t longest)
 {
     int32_t most = (int32_t)(INT32_MAX / (longest > 0 ? longest : 1));
     stretch s = from[n] = (stretch){n, 0, 0};
     for (int32_t i = n - 1; i >= 0; i--) {
-        int32_t started = spans->available[i] >= 0;
-        if (spans->run[i] > 0 || i == n - 1 || s.past - i > most)
-            s = (stretch){i + 1, 0, spans->run[i]};
+        int32_t started = match_lengths->available[i] >= 0;
+        if (match_lengths->run[i] > 0 || i == n - 1 || s.past - i > most)
+            s = (stretch){i + 1, 0, match_lengths->run[i]};
         s.drafts += started;
         from[i] = s;
     }
@@ -97,12 +98,12 @@ static void lay_stretches(stretch *from, const dsc_spans *spans, int32_t n, int6
 __attribute__((target_clones("avx2", "default")))
 #endif
 static void
-lay_tokens(track *t, const dsc_spans *spans, int32_t n, const int32_t limit[TILE])
+lay_tokens(track *t, const dsc_match_lengths *match_lengths, int32_t n, const int32_t limit[TILE])
 {
     static const int32_t nothing[TILE];
     memset(t->tokens + (size_t)n * TILE, 0, TILE * sizeof *t->tokens);
     for (int32_t i = n - 1; i >= 0; i--) {
-        int32_t available = spans->available[i] > 0 ? spans->available[i] : 0;
+        int32_t available = match_lengths->available[i] > 0 ? match_lengths->available[i] : 0;
         int32_t *row = t->tokens + (size_t)i * TILE;
         const int32_t *rest = t->from[i].past == i + 1 ? nothing : row + TILE;
 #pragma omp simd
@@ -177,7 +178,7 @@ static void walk(const track *t, int32_t n, size_t lane, int32_t limit, dsc_coun
 }
 
 typedef struct scratch {
-    dsc_spans *spans; // [groups]
+    dsc_match_lengths *match_lengths; // [groups]
     track track;
 } scratch;
 
@@ -189,7 +190,7 @@ static int allocate(const dsc_plan *plan, size_t n, dsc_arena *arena, scratch *s
         size_t count, size;
     } want[] = {
         {input, plan->groups, sizeof **input},
-        {&s->spans, plan->groups, sizeof *s->spans},
+        {&s->match_lengths, plan->groups, sizeof *s->match_lengths},
         {&s->track.from, n + 1, sizeof *s->track.from},
         {&s->track.tokens, (n + 1) * TILE, sizeof *s->track.tokens},
     };
@@ -203,17 +204,17 @@ static int allocate(const dsc_plan *plan, size_t n, dsc_arena *arena, scratch *s
 }
 
 // Walks all configurations of group g, a tile at a time.
-static void walk_group(const dsc_plan *plan, size_t g, const dsc_spans *spans, int32_t n, track *t,
-                       dsc_counts *counts)
+static void walk_group(const dsc_plan *plan, size_t g, const dsc_match_lengths *match_lengths,
+                       int32_t n, track *t, dsc_counts *counts)
 {
-    lay_stretches(t->from, spans, n, plan->longest);
+    lay_stretches(t->from, match_lengths, n, plan->longest);
     for (size_t first = plan->start[g]; first < plan->start[g + 1]; first += TILE) {
         size_t lanes = plan->start[g + 1] - first;
         lanes = lanes < TILE ? lanes : TILE;
         int32_t limit[TILE] = {0};
         for (size_t l = 0; l < lanes; l++)
             limit[l] = plan->limit[plan->order[first + l]];
-        lay_tokens(t, spans, n, limit);
+        lay_tokens(t, match_lengths, n, limit);
         size_t l = 0;
         for (; l + 1 < lanes; l += 2)
             walk_pair(t, n, l, limit + l, &counts[plan->order[first + l]],
@@ -240,9 +241,10 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
                                        .parameter = plan->config[plan->first[g]].parameter,
                                        .seed = seed,
                                        .arena = arena};
-    rc = plan->config[0].drafter->spans(input, plan->groups, plan->longest, s.spans, err);
+    rc = plan->config[0].drafter->match_lengths(input, plan->groups, plan->longest, s.match_lengths,
+                                                err);
     s.track.prompt = request->prompt.count;
     for (size_t g = 0; g < plan->groups && !rc; g++)
-        walk_group(plan, g, &s.spans[g], n, &s.track, counts);
+        walk_group(plan, g, &s.match_lengths[g], n, &s.track, counts);
     return rc;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replay without running the loop: exact results for every draft length in one pass.
 //
-// For a drafter whose drafts depend on the preceding tokens only (drafter.h, `spans`), and greedy
-// verification of a recorded output, a run is a walk over output positions: from position i a step
-// accepts a = min(run[i], limit) draft tokens and goes on at i + a + 1. Where drafts start and how
-// far they agree does not depend on the draft length, so all lengths share one pass over the
-// references. Tests hold this against sim/loop.c.
+// For a drafter whose drafts depend on the preceding tokens only (drafter.h, `match_lengths`), and
+// greedy verification of a recorded output, a run is a walk over output positions: from position i
+// a step accepts a = min(run[i], limit) draft tokens and goes on at i + a + 1. Where drafts start
+// and how far they agree does not depend on the draft length, so all lengths share one pass over
+// the references. Tests hold this against sim/loop.c.
 #ifndef DSC_SIM_EXPECT_H
 #define DSC_SIM_EXPECT_H
 
@@ -24,7 +24,7 @@ typedef struct dsc_plan {
     int64_t longest; // max of limit
 } dsc_plan;
 
-// All configurations must be of one drafter that has `spans`. *plan keeps pointing at them.
+// All configurations must be of one drafter that has `match_lengths`. *plan keeps pointing at them.
 DSC_API int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err);
 DSC_API void dsc_plan_fini(dsc_plan *plan);
 

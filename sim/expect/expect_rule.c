@@ -16,7 +16,8 @@ typedef enum chance {
     PRODUCT,   // one draft, token by token: the product of min(1, draft/target)
     BLOCK,     // one draft, as a whole: the least product of the first j <= i draft/target
     ANY,       // drafts that are only looked for the output's token: 1 - (1 - product of draft)^k
-    SURVIVORS, // drafts in order, m of which go on: a law over m for each number there were
+    SURVIVORS, // drafts in order, m of which go on: a distribution over m for each number there
+               // were
     LEVELS     // of a tree: m nodes go on, and the drafts are the children of all of them
 } chance;
 
@@ -39,8 +40,8 @@ bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *
 {
     bool several = rule == &dsc_verifier_greedy || draws_in_order(rule);
     return drafter == &dsc_drafter_spectr || drafter == &dsc_drafter_spectr_tree ? several
-           : drafter == &dsc_drafter_chain
-               ? several || rule == &dsc_verifier_single || rule == &dsc_verifier_block
+           : drafter == &dsc_drafter_draft_model
+               ? several || rule == &dsc_verifier_rejection || rule == &dsc_verifier_block
                : false;
 }
 
@@ -178,7 +179,7 @@ static int check_columns(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
     if (last->chance == MATCH)
         return check_match(plan, drafter, info, err);
     if (several && !plan->rule->greedy)
-        rc = dsc_position_source_find(&plan->laws, info, plan->rule, last->drafts, err);
+        rc = dsc_position_source_find(&plan->dists, info, plan->rule, last->drafts, err);
     else
         rc = need(draft, plan, drafter, "draft_logp", err);
     if (!rc && !plan->rule->greedy && !(several && plan->group[0].drafts > 1))
@@ -188,7 +189,7 @@ static int check_columns(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
                       "a level of %d drafts: method %s with rule %s is replayed with %d",
                       last->drafts, drafter->name, plan->rule->name, DSC_POSITION_DRAFTS);
     if (!rc && last->chance == LEVELS) // whatever they are made of
-        plan->laws.drafts = last->drafts;
+        plan->dists.drafts = last->drafts;
     return rc;
 }
 
@@ -228,9 +229,9 @@ const char *dsc_rule_plan_reads(const dsc_rule_plan *plan)
         return plan->rank_depth ? "draft_rank" : "draft_argmax";
     if (plan->rule->greedy)
         return "draft_logp";
-    if (!plan->laws.rule)
+    if (!plan->dists.rule)
         return "draft_logp, target_logp";
-    return plan->laws.recorded ? dsc_position_column(plan->rule) : "draft rows, target rows";
+    return plan->dists.recorded ? dsc_position_column(plan->rule) : "draft rows, target rows";
 }
 
 // --- a request -----------------------------------------------------------------------------------
@@ -239,10 +240,10 @@ const char *dsc_rule_plan_reads(const dsc_rule_plan *plan)
 typedef struct facts {
     int64_t t;
     double draft, target, ratio; // probabilities of the output's token; draft/target
-    bool same;                   // the draft's likeliest token is the output's
+    bool same;                   // the draft's most probable token is the output's
     const uint16_t *rank;        // [n][depth], or NULL: `same` holds
     int64_t depth;
-    const double *law; // of 1, 2, .. drafts (position_laws.h)
+    const double *dist; // of 1, 2, .. drafts (position_dists.h)
 } facts;
 
 // One group's walk, and what is known of the calls that are open, row by row; a row's elements are
@@ -356,27 +357,27 @@ WIDE static void accumulate(double *sum, const double *x, int64_t n, double fact
 }
 
 // From m drafts to fewer or as many: in place, the fewest first.
-static void follow_survivors(lane_walk *w, const double *law, int drafts)
+static void follow_survivors(lane_walk *w, const double *dist, int drafts)
 {
     double *reach = elements(w, REACH) + 1;
     for (int m = 1; m <= drafts; m++) {
         double *to = elements(w, OTHER + (size_t)m - 1) + 1;
-        multiply(to, w->open, law[dsc_position_law_at(m) + (size_t)m]);
+        multiply(to, w->open, dist[dsc_position_dist_at(m) + (size_t)m]);
         for (int k = m + 1; k <= drafts; k++)
             accumulate(to, elements(w, OTHER + (size_t)k - 1) + 1, w->open,
-                       law[dsc_position_law_at(k) + (size_t)m], true);
+                       dist[dsc_position_dist_at(k) + (size_t)m], true);
         accumulate(reach, to, w->open, 1, m > 1);
     }
 }
 
 // A tree's node is drawn after the node above it: given the text up to a level, all that is drawn
-// there are independent draws from one law, however the nodes of that text came about. A rule that
-// accepts a token goes on with all m nodes that carry it (sim/verify/walk.h), so its candidates are
-// the m K children of these, and what it makes of them, given the output's token, depends on their
-// number and the position alone. So the levels are a Markov chain in m, from the root's m = 1, with
-// the laws of as many drafts for its steps. (Whole sequences, SURVIVORS, are the tree whose nodes
-// below the first level have one child each.)
-static void follow_levels(lane_walk *w, const dsc_rule_group *g, const double *law)
+// there are independent draws from one distribution, however the nodes of that text came about. A
+// rule that accepts a token goes on with all m nodes that carry it (sim/verify/tree_verify.h), so
+// its candidates are the m K children of these, and what it makes of them, given the output's
+// token, depends on their number and the position alone. So the levels are a Markov chain in m,
+// from the root's m = 1, with the distributions of as many drafts for its steps. (Whole sequences,
+// SURVIVORS, are the tree whose nodes below the first level have one child each.)
+static void follow_levels(lane_walk *w, const dsc_rule_group *g, const double *dist)
 {
     double *reach = elements(w, REACH), to[DSC_POSITION_DRAFTS + 1];
     for (int64_t i = 1; i <= w->open; i++) {
@@ -385,7 +386,7 @@ static void follow_levels(lane_walk *w, const dsc_rule_group *g, const double *l
             to[m] = 0;
         for (int m = 1; m <= above; m++) {
             const double p = elements(w, OTHER + (size_t)m - 1)[i];
-            const double *step = law + dsc_position_law_at(m * children);
+            const double *step = dist + dsc_position_dist_at(m * children);
             for (int k = 1; k <= m * children; k++)
                 to[k] += p * step[k];
         }
@@ -408,8 +409,8 @@ static void follow(lane_walk *w, const dsc_rule_group *g, const facts *f)
     case PRODUCT: multiply(reach + 1, w->open, f->ratio < 1 ? f->ratio : 1); break;
     case BLOCK: follow_block(reach + 1, product + 1, w->open, f->ratio); break;
     case ANY: follow_any(reach + 1, product + 1, w->open, f->draft, g->drafts); break;
-    case SURVIVORS: follow_survivors(w, f->law, g->drafts); break;
-    case LEVELS: follow_levels(w, g, f->law); break;
+    case SURVIVORS: follow_survivors(w, f->dist, g->drafts); break;
+    case LEVELS: follow_levels(w, g, f->dist); break;
     }
     while (w->open > 0 && reach[w->open] < least)
         w->open--;
@@ -478,15 +479,15 @@ static void add_tree(const dsc_rule_plan *plan, const dsc_rule_group *g, const l
     e->draft_call_tokens += draft_call_tokens;
 }
 
-// How many of 1, 2, .. draws have something of probability p: binomial laws, each from the one
-// before.
-static void laws_of_draws(double p, int drafts, double *law)
+// How many of 1, 2, .. draws have something of probability p: binomial distributions, each from the
+// one before.
+static void dists_of_draws(double p, int drafts, double *dist)
 {
-    law[0] = 1 - p;
-    law[1] = p;
+    dist[0] = 1 - p;
+    dist[1] = p;
     for (int k = 2; k <= drafts; k++) {
-        const double *less = law + dsc_position_law_at(k - 1);
-        double *x = law + dsc_position_law_at(k);
+        const double *less = dist + dsc_position_dist_at(k - 1);
+        double *x = dist + dsc_position_dist_at(k);
         x[0] = less[0] * (1 - p);
         for (int m = 1; m < k; m++)
             x[m] = less[m] * (1 - p) + less[m - 1] * p;
@@ -496,33 +497,33 @@ static void laws_of_draws(double p, int drafts, double *law)
 
 // What the plan needs to know at position t.
 static int look(const dsc_rule_plan *plan, const dsc_request *q, int64_t t, dsc_position_room *room,
-                double *law, facts *f, dsc_error *err)
+                double *dist, facts *f, dsc_error *err)
 {
     chance c = plan->group[0].chance; // the first group has the fewest drafts
-    bool greedy = plan->rule->greedy, laws = plan->laws.rule != NULL;
-    bool alone = c == PRODUCT || c == BLOCK || (c == LEVELS && !greedy && !laws);
+    bool greedy = plan->rule->greedy, dists = plan->dists.rule != NULL;
+    bool alone = c == PRODUCT || c == BLOCK || (c == LEVELS && !greedy && !dists);
     double draft = 0, target = 0;
     int rc = DSC_OK;
-    *f = (facts){.t = t, .law = law};
+    *f = (facts){.t = t, .dist = dist};
     if (c == MATCH) {
-        f->rank = plan->rank_depth ? q->forced.draft_rank : NULL;
+        f->rank = plan->rank_depth ? q->replayed.draft_rank : NULL;
         f->depth = plan->rank_depth;
-        f->same = !f->rank && q->forced.argmax[DSC_SIDE_DRAFT][t] == q->output.id[t];
+        f->same = !f->rank && q->replayed.argmax[DSC_SIDE_DRAFT][t] == q->output.id[t];
     }
     if (alone || (greedy && c != MATCH))
         rc = dsc_position_logp(q, DSC_SIDE_DRAFT, t, &draft, err);
     if (!rc && alone)
         rc = dsc_position_logp(q, DSC_SIDE_TARGET, t, &target, err);
-    if (!rc && laws)
-        rc = dsc_position_laws(&plan->laws, q, t, room, law, err);
+    if (!rc && dists)
+        rc = dsc_position_dists(&plan->dists, q, t, room, dist, err);
     if (greedy)
         f->draft = exp(draft);
     else if (alone)
         f->ratio = exp(draft - target);
     if (c == LEVELS && greedy)
-        laws_of_draws(f->draft, plan->laws.drafts, law);
+        dists_of_draws(f->draft, plan->dists.drafts, dist);
     else if (c == LEVELS && alone)
-        laws_of_draws(fmin(f->ratio, 1), 1, law);
+        dists_of_draws(fmin(f->ratio, 1), 1, dist);
     return rc;
 }
 
@@ -531,7 +532,7 @@ int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
                         dsc_error *err)
 {
     int64_t n = request->output.count;
-    void *mem, *law;
+    void *mem, *dist;
     for (size_t c = 0; c < plan->count; c++) {
         counts[c].requests++;
         counts[c].output_tokens += n;
@@ -542,13 +543,13 @@ int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
     int rc = dsc_arena_alloc(arena, &mem, plan->groups, sizeof(lane_walk), err);
     lane_walk *w = mem;
     if (!rc)
-        rc = dsc_arena_alloc(arena, &law, dsc_position_law_at(plan->laws.drafts + 1),
+        rc = dsc_arena_alloc(arena, &dist, dsc_position_dist_at(plan->dists.drafts + 1),
                              sizeof(double), err);
     for (size_t g = 0; g < plan->groups && !rc; g++)
         rc = walk_init(&w[g], plan, &plan->group[g], n, arena, err);
     for (int64_t t = 0; t + 1 < n && !rc; t++) {
         facts f;
-        rc = look(plan, request, t, room, law, &f, err);
+        rc = look(plan, request, t, room, dist, &f, err);
         for (size_t g = 0; g < plan->groups && !rc; g++)
             follow(&w[g], &plan->group[g], &f);
     }

@@ -29,7 +29,7 @@ static inline dsc_token_view dsc_corpus_sequence(const dsc_corpus *c, int64_t i)
 // with
 // '{', lines are JSON objects and a sequence is the field "text", or "prompt" and "output",
 // "question" and "answer", "instruction" and "output". The tokenizer's special tokens go in front,
-// its end token behind. Sequences of one token are left out. DSC_EINPUT with file and line;
+// its EOS token behind. Sequences of one token are left out. DSC_EINPUT with file and line;
 // DSC_EUSAGE without a tokenizer.
 DSC_API int dsc_corpus_read(dsc_corpus *c, const char *path, const dsc_tokenizer *tokenizer,
                             dsc_error *err);

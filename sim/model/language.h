@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Languages: exact next-token laws at any context, for models that need no engine. A language is
-// immutable, so that threads share one; what follows a request is sim/model/model_synthetic.h.
+// Languages: exact next-token distributions at any context, for models that need no engine. A
+// language is immutable, so that threads share one; what follows a request is
+// sim/model/model_synthetic.h.
 #ifndef DSC_SIM_LANGUAGE_H
 #define DSC_SIM_LANGUAGE_H
 
@@ -9,7 +10,7 @@
 
 typedef struct dsc_language dsc_language;
 
-// Where in a text a law is asked for.
+// Where in a text a distribution is asked for.
 typedef struct dsc_place {
     const int32_t *recent; // [count] the tokens before, oldest first: all, or the last `reach`
     size_t count;
@@ -20,9 +21,9 @@ typedef struct dsc_place {
 // Descriptors are const; instances embed dsc_language as their first member.
 typedef struct dsc_language_type {
     const char *name;
-    // The law at a place. The view lives as long as the language.
-    void (*law)(const dsc_language *l, const dsc_place *at, dsc_dist *out);
-    // Its likeliest token; of several the lowest.
+    // The distribution at a place. The view lives as long as the language.
+    void (*dist)(const dsc_language *l, const dsc_place *at, dsc_dist *out);
+    // Its most probable token; of several the lowest.
     int32_t (*best)(const dsc_language *l, const dsc_place *at);
     // A text to take the prompt of request r from, or NULL: requests have none.
     dsc_token_view (*text)(const dsc_language *l, int64_t r);
@@ -32,8 +33,8 @@ typedef struct dsc_language_type {
 struct dsc_language {
     const dsc_language_type *type;
     int32_t vocab_size;
-    int32_t end_token;                       // or -1: an output ends by its length alone
-    size_t reach;                            // tokens before a place that its law may depend on
+    int32_t end_token; // or -1: an output ends by its length alone
+    size_t reach;      // tokens before a place that its distribution may depend on
     char *tokenizer_name, *tokenizer_sha256; // of the corpus, or NULL: tokens stand for nothing
 };
 

@@ -13,8 +13,8 @@
 typedef struct iid {
     dsc_language base;
     int32_t token[DSC_IID_VOCAB];
-    double (*law)[2][2]; // [depths][whether the target's is 2 i + 1]: probabilities of the pair
-    size_t depths;       // the last holds for all that is deeper
+    double (*dist)[2][2]; // [depths][whether the target's is 2 i + 1]: probabilities of the pair
+    size_t depths;        // the last holds for all that is deeper
 } iid;
 
 static int32_t target_token(const dsc_place *at)
@@ -22,13 +22,13 @@ static int32_t target_token(const dsc_place *at)
     return (int32_t)dsc_rng_below(0, (uint64_t)at->position, 0, DSC_RNG_IID, DSC_IID_VOCAB);
 }
 
-static const double *pair_law(const iid *m, const dsc_place *at, int32_t token)
+static const double *pair_dist(const iid *m, const dsc_place *at, int32_t token)
 {
     size_t last = m->depths - 1, depth = (uint64_t)at->depth > last ? last : (size_t)at->depth;
-    return m->law[depth][token & 1];
+    return m->dist[depth][token & 1];
 }
 
-static void iid_law(const dsc_language *l, const dsc_place *at, dsc_dist *out)
+static void iid_dist(const dsc_language *l, const dsc_place *at, dsc_dist *out)
 {
     const iid *m = (const iid *)l;
     int32_t token = target_token(at);
@@ -36,31 +36,32 @@ static void iid_law(const dsc_language *l, const dsc_place *at, dsc_dist *out)
     out->dense = NULL;
     out->logits = NULL;
     out->levels = 1;
-    out->level[0] = (dsc_dist_level){m->token + (token & ~1), pair_law(m, at, token), NULL, 2, 0};
+    out->level[0] = (dsc_dist_level){m->token + (token & ~1), pair_dist(m, at, token), NULL, 2, 0};
     out->base = out->unlisted = 0;
 }
 
 static int32_t iid_best(const dsc_language *l, const dsc_place *at)
 {
     int32_t token = target_token(at);
-    const double *law = pair_law((const iid *)l, at, token);
-    return (token & ~1) + (law[1] > law[0]);
+    const double *dist = pair_dist((const iid *)l, at, token);
+    return (token & ~1) + (dist[1] > dist[0]);
 }
 
 static void iid_free(dsc_language *l)
 {
     if (!l)
         return;
-    free(((iid *)l)->law);
+    free(((iid *)l)->dist);
     free(l);
 }
 
 static const dsc_language_type type = {
-    .name = "iid", .law = iid_law, .best = iid_best, .free = iid_free};
+    .name = "iid", .dist = iid_dist, .best = iid_best, .free = iid_free};
 
-int dsc_iid_new(dsc_language **out, const dsc_iid_hazards *h, dsc_model_side side, dsc_error *err)
+int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_model_side side,
+                dsc_error *err)
 {
-    void *p, *law;
+    void *p, *dist;
     *out = NULL;
     if (h->count < 1)
         return dsc_fail(err, DSC_EUSAGE, "a pair with given acceptances needs one");
@@ -69,41 +70,43 @@ int dsc_iid_new(dsc_language **out, const dsc_iid_hazards *h, dsc_model_side sid
         return rc;
     iid *m = p;
     m->base = (dsc_language){.type = &type, .vocab_size = DSC_IID_VOCAB, .end_token = -1};
-    rc = dsc_alloc(&law, h->count, sizeof *m->law, err);
+    rc = dsc_alloc(&dist, h->count, sizeof *m->dist, err);
     if (rc) {
         iid_free(&m->base);
         return rc;
     }
-    m->law = law;
+    m->dist = dist;
     m->depths = h->count;
     for (int32_t x = 0; x < DSC_IID_VOCAB; x++)
         m->token[x] = x;
     for (size_t d = 0; d < h->count; d++) {
-        double right = side == DSC_SIDE_TARGET ? 1 : h->hazard[d];
-        m->law[d][0][0] = m->law[d][1][1] = right;
-        m->law[d][0][1] = m->law[d][1][0] = 1 - right;
+        double right = side == DSC_SIDE_TARGET ? 1 : h->conditional_rate[d];
+        m->dist[d][0][0] = m->dist[d][1][1] = right;
+        m->dist[d][0][1] = m->dist[d][1][0] = 1 - right;
     }
     *out = &m->base;
     return DSC_OK;
 }
 
-// --- hazards -----------------------------------------------------------------------------------
+// --- conditional acceptance rates
+// -----------------------------------------------------------------------------------
 
-int dsc_iid_hazards_add(dsc_iid_hazards *h, double hazard, dsc_error *err)
+int dsc_iid_conditional_rates_add(dsc_iid_conditional_rates *h, double conditional_rate,
+                                  dsc_error *err)
 {
-    if (!(hazard >= 0 && hazard <= 1))
-        return dsc_fail(err, DSC_EUSAGE, "an acceptance is from 0 to 1, not %g", hazard);
+    if (!(conditional_rate >= 0 && conditional_rate <= 1))
+        return dsc_fail(err, DSC_EUSAGE, "an acceptance is from 0 to 1, not %g", conditional_rate);
     if (h->count == DSC_IID_DEPTHS_MAX)
         return dsc_fail(err, DSC_EUSAGE, "acceptances for more than %d depths", DSC_IID_DEPTHS_MAX);
-    void *p = h->hazard;
-    int rc = dsc_grow(&p, &h->capacity, h->count + 1, sizeof *h->hazard, err);
-    h->hazard = p;
+    void *p = h->conditional_rate;
+    int rc = dsc_grow(&p, &h->capacity, h->count + 1, sizeof *h->conditional_rate, err);
+    h->conditional_rate = p;
     if (!rc)
-        h->hazard[h->count++] = hazard;
+        h->conditional_rate[h->count++] = conditional_rate;
     return rc;
 }
 
-static int add_line(dsc_iid_hazards *h, const dsc_line *line, dsc_error *err)
+static int add_line(dsc_iid_conditional_rates *h, const dsc_line *line, dsc_error *err)
 {
     static const char white[] = " \t";
     char text[64], *end;
@@ -118,14 +121,14 @@ static int add_line(dsc_iid_hazards *h, const dsc_line *line, dsc_error *err)
     if (n - first < sizeof text) {
         memcpy(text, line->bytes + first, n - first);
         text[n - first] = '\0';
-        double hazard = strtod(text, &end);
+        double conditional_rate = strtod(text, &end);
         if (!*end && strspn(text, "0123456789.eE+-") == n - first)
-            return dsc_iid_hazards_add(h, hazard, err);
+            return dsc_iid_conditional_rates_add(h, conditional_rate, err);
     }
     return dsc_fail(err, DSC_EINPUT, "a number from 0 to 1 expected");
 }
 
-int dsc_iid_hazards_read(dsc_iid_hazards *h, const char *path, dsc_error *err)
+int dsc_iid_conditional_rates_read(dsc_iid_conditional_rates *h, const char *path, dsc_error *err)
 {
     dsc_input *in;
     dsc_line line;

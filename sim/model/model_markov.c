@@ -18,7 +18,7 @@ static size_t state_at(const dsc_language *l, const dsc_place *at)
     return at->count ? (size_t)at->recent[at->count - 1] : (size_t)l->vocab_size;
 }
 
-static void markov_law(const dsc_language *l, const dsc_place *at, dsc_dist *out)
+static void markov_dist(const dsc_language *l, const dsc_place *at, dsc_dist *out)
 {
     const markov *m = (const markov *)l;
     out->vocab_size = l->vocab_size;
@@ -42,7 +42,7 @@ static void markov_free(dsc_language *l)
 }
 
 static const dsc_language_type type = {
-    .name = "markov", .law = markov_law, .best = markov_best, .free = markov_free};
+    .name = "markov", .dist = markov_dist, .best = markov_best, .free = markov_free};
 
 // u / (1 - u), u uniform in (0, 1): the middle of one of 2^53 cells, so never 0 and never infinite.
 static double odds(uint64_t seed, uint64_t cell, uint32_t which)

@@ -24,7 +24,7 @@ typedef struct ngram {
     uint32_t nodes;
     uint32_t *begin; // [nodes + 1] of a node's list in the arrays of entries
     double *other;   // [nodes] other_j
-    int32_t *best;   // [nodes] likeliest token
+    int32_t *best;   // [nodes] most probable token
     size_t begin_capacity, other_capacity, best_capacity;
 
     int32_t *token;      // [begin[nodes]] ascending within a list
@@ -74,7 +74,8 @@ static int grow_edges(ngram *m, dsc_error *err)
     return DSC_OK;
 }
 
-// --- laws --------------------------------------------------------------------------------------
+// --- distributions
+// --------------------------------------------------------------------------------------
 
 // The nodes of h_0, h_1, ... that occurred; how many.
 static int walk(const ngram *m, const dsc_place *at, uint32_t node[DSC_DIST_LEVELS])
@@ -92,7 +93,7 @@ static int walk(const ngram *m, const dsc_place *at, uint32_t node[DSC_DIST_LEVE
     return n;
 }
 
-static void ngram_law(const dsc_language *l, const dsc_place *at, dsc_dist *out)
+static void ngram_dist(const dsc_language *l, const dsc_place *at, dsc_dist *out)
 {
     const ngram *m = (const ngram *)l;
     uint32_t node[DSC_DIST_LEVELS];
@@ -139,8 +140,11 @@ static void ngram_free(dsc_language *l)
     free(m);
 }
 
-static const dsc_language_type type = {
-    .name = "ngram", .law = ngram_law, .best = ngram_best, .text = ngram_text, .free = ngram_free};
+static const dsc_language_type type = {.name = "ngram",
+                                       .dist = ngram_dist,
+                                       .best = ngram_best,
+                                       .text = ngram_text,
+                                       .free = ngram_free};
 
 // --- learning ----------------------------------------------------------------------------------
 
@@ -155,7 +159,7 @@ typedef struct learner {
     uint64_t *scratch;   // [count]
     size_t count;
     uint32_t *parent; // [nodes] of every node
-    double *most;     // [nodes] probability of its likeliest token
+    double *most;     // [nodes] probability of its most probable token
     size_t parent_capacity, most_capacity;
     double mix;
 } learner;
@@ -232,7 +236,7 @@ static int grow_entries(ngram *m, size_t need, dsc_error *err)
     return rc;
 }
 
-// Turns the list of `node`, tokens and running counts, into probabilities; finds the likeliest
+// Turns the list of `node`, tokens and running counts, into probabilities; finds the most probable
 // token.
 static void smooth(ngram *m, learner *l, uint32_t node)
 {

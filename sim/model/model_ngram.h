@@ -7,15 +7,15 @@
 //   other_j = 1 - (1 - mix_j) N(h_j) / (N(h_j) + T(h_j)),
 //   P(x | nothing) = 1 / vocab_size below h_0,
 //
-// and the law at a context is that of the longest h_j, j < order, that occurred. mix_0 = 0 and
-// mix_j = mix above: 0 is Witten and Bell's method C as interpolated by Chen and Goodman ("An
+// and the distribution at a context is that of the longest h_j, j < order, that occurred. mix_0 = 0
+// and mix_j = mix above: 0 is Witten and Bell's method C as interpolated by Chen and Goodman ("An
 // empirical study of smoothing techniques for language modeling", Harvard TR-10-98, 1998); a mix of
 // up to 1 turns to shorter contexts more often, down to the unigrams: a draft of any quality.
 // Sequences begin at their first token, which is given and not learnt, so contexts need no padding.
 //
-// P of each n-gram that occurred is tabled, so the law over the support of the longest context is a
-// look-up of `order` hash probes and a single token's probability adds a binary search per level.
-// About 16 bytes per different n-gram of each length and 32 per context.
+// P of each n-gram that occurred is tabled, so the distribution over the support of the longest
+// context is a look-up of `order` hash probes and a single token's probability adds a binary search
+// per level. About 16 bytes per different n-gram of each length and 32 per context.
 #ifndef DSC_SIM_MODEL_NGRAM_H
 #define DSC_SIM_MODEL_NGRAM_H
 

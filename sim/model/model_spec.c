@@ -30,11 +30,11 @@ static const dsc_option markov_options[MARKOV_OPTIONS] = {
     {.name = "noise", .kind = DSC_OPTION_REAL, .metavar = "X", .initial = "0.5", .least = 0,
      .most = 100, .help = "how far the draft is from the target, 0: equal"},
 };
-enum { IID_ALPHA, IID_HAZARDS, IID_OPTIONS };
+enum { IID_ALPHA, IID_CONDITIONAL_RATES, IID_OPTIONS };
 static const dsc_option iid_options[IID_OPTIONS] = {
     {.name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "ALPHA", .least = 0, .most = 1,
      .help = "acceptance at every position, or behind the depths of the file"},
-    {.name = "hazards", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+    {.name = "conditional acceptance rates", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "acceptances by depth in the draft, a number per line"},
 };
 // clang-format on
@@ -68,15 +68,15 @@ static int make_iid(dsc_language **out, const dsc_option_value *value, dsc_model
                     const dsc_tokenizer *tokenizer, dsc_error *err)
 {
     (void)tokenizer;
-    dsc_iid_hazards h = {0};
+    dsc_iid_conditional_rates h = {0};
     int rc = DSC_OK;
-    if (value[IID_HAZARDS].text)
-        rc = dsc_iid_hazards_read(&h, value[IID_HAZARDS].text, err);
+    if (value[IID_CONDITIONAL_RATES].text)
+        rc = dsc_iid_conditional_rates_read(&h, value[IID_CONDITIONAL_RATES].text, err);
     if (!rc)
-        rc = dsc_iid_hazards_add(&h, value[IID_ALPHA].real, err);
+        rc = dsc_iid_conditional_rates_add(&h, value[IID_ALPHA].real, err);
     if (!rc)
         rc = dsc_iid_new(out, &h, side, err);
-    free(h.hazard);
+    free(h.conditional_rate);
     return rc;
 }
 

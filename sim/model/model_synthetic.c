@@ -46,16 +46,17 @@ static int next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
     return DSC_OK;
 }
 
-// law^(1/temperature) over its sum; the largest becomes 1 first, so that nothing overflows.
-static void temper(double *law, size_t vocab, double temperature)
+// distribution^(1/temperature) over its sum; the largest becomes 1 first, so that nothing
+// overflows.
+static void temper(double *dist, size_t vocab, double temperature)
 {
     double most = 0, sum = 0;
     for (size_t x = 0; x < vocab; x++)
-        most = fmax(most, law[x]);
+        most = fmax(most, dist[x]);
     for (size_t x = 0; x < vocab; x++)
-        sum += law[x] = law[x] > 0 ? exp(log(law[x] / most) / temperature) : 0;
+        sum += dist[x] = dist[x] > 0 ? exp(log(dist[x] / most) / temperature) : 0;
     for (size_t x = 0; x < vocab; x++)
-        law[x] /= sum;
+        dist[x] /= sum;
 }
 
 static int untempered(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
@@ -63,11 +64,11 @@ static int untempered(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *e
     (void)err;
     dsc_model_synthetic *m = (dsc_model_synthetic *)base;
     dsc_place at = place_after(m, node);
-    m->language->type->law(m->language, &at, out);
+    m->language->type->dist(m->language, &at, out);
     return DSC_OK;
 }
 
-static int law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     static const double certain = 1;
     dsc_model_synthetic *m = (dsc_model_synthetic *)base;
@@ -79,7 +80,7 @@ static int law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
         out->level[0] = (dsc_dist_level){&m->best, &certain, NULL, 1, 0};
         return DSC_OK;
     }
-    l->type->law(l, &at, out);
+    l->type->dist(l, &at, out);
     if (m->temperature == 1)
         return DSC_OK;
     void *p = m->row;
@@ -132,7 +133,7 @@ static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *er
 static const dsc_model_type type = {.name = "synthetic",
                                     .score = score,
                                     .next = next,
-                                    .law = law,
+                                    .dist = dist,
                                     .untempered = untempered,
                                     .commit = commit};
 

@@ -41,7 +41,7 @@ static int next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
     return rc;
 }
 
-static int law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     dsc_model_trace *m = (dsc_model_trace *)base;
     dsc_row row;
@@ -52,7 +52,8 @@ static int law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
     if (!m->vocab_size || !dsc_request_row(&m->request, m->side, at, &row)) {
         base->refused++;
         return dsc_fail(err, DSC_EABSENT,
-                        "no rows were recorded: the law at output position %" PRId64 " is unknown",
+                        "no rows were recorded: the distribution at output position %" PRId64
+                        " is unknown",
                         at);
     }
     void *p = m->row;
@@ -60,7 +61,7 @@ static int law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
     m->row = p;
     if (rc)
         return rc;
-    double unlisted = dsc_row_law(&row, m->vocab_size, m->row), sum = unlisted;
+    double unlisted = dsc_row_dist(&row, m->vocab_size, m->row), sum = unlisted;
     for (int32_t x = 0; x < m->vocab_size; x++)
         sum += m->row[x];
     for (int32_t x = 0; x < m->vocab_size; x++)
@@ -91,7 +92,7 @@ static const dsc_model_type type = {
     .on_path_only = true,
     .score = score,
     .next = next,
-    .law = law,
+    .dist = dist,
     .commit = commit,
 };
 
@@ -158,7 +159,7 @@ static int draft_score(dsc_model *base, const dsc_draft *d, dsc_error *err)
 // What is known of the draft model's candidates after a node.
 typedef struct candidates {
     int64_t rank;        // of the output's token
-    int32_t token, best; // that token; the likeliest one if it is another, or OTHER
+    int32_t token, best; // that token; the most probable one if it is another, or OTHER
 } candidates;
 
 // `ranked`: the rank itself is asked for, not only whether it is 0.
@@ -167,7 +168,7 @@ static int look(const dsc_model_trace *m, int32_t node, bool ranked, candidates 
 {
     const int64_t depth = node < 0 ? 0 : m->depth[node], start = m->base.length;
     const int64_t at = start + depth;
-    const dsc_forced *f = &m->request.forced;
+    const dsc_replay *f = &m->request.replayed;
     const int32_t *argmax = f->argmax[DSC_SIDE_DRAFT];
     *out = (candidates){INT64_MAX, DSC_TOKEN_OTHER, rollout_token(m, place_of(m, node))};
     if (depth < 0 || at >= m->recorded.count)
@@ -215,8 +216,8 @@ static int draft_top(dsc_model *base, int32_t node, size_t k, int32_t *token, si
     return rc;
 }
 
-// Of a greedy run, which drew from laws of one token each.
-static int draft_law(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+// Of a greedy run, which drew from distributions of one token each.
+static int draft_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     static const double certain = 1;
     dsc_model_trace *m = (dsc_model_trace *)base;
@@ -233,7 +234,7 @@ static const dsc_model_type draft_type = {
     .on_path_only = true,
     .score = draft_score,
     .next = draft_next,
-    .law = draft_law,
+    .dist = draft_dist,
     .top = draft_top,
     .commit = commit,
 };

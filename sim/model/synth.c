@@ -14,7 +14,7 @@
 // What one of the models said along the output of a request.
 typedef struct record {
     dsc_model_synthetic model;
-    double *law;     // [vocab_size] at the position being written
+    double *dist;    // [vocab_size] at the position being written
     int32_t *argmax; // [positions]
     float *entropy;  // [positions] nats
     float *logp;     // [positions] of the output's tokens
@@ -32,10 +32,10 @@ typedef struct synthesis {
     record record[DSC_SIDES]; // the draft's is unused without one
     bool has[DSC_SIDES];
     dsc_rows_kind kind;
-    int32_t *top;   // [rows] tokens of the row being written, likeliest first
+    int32_t *top;   // [rows] tokens of the row being written, most probable first
     double *top_p;  // [rows]
     dsc_draft none; // every token is a step of its own
-    dsc_dist law;   // the target's, at the position being written
+    dsc_dist dist;  // the target's, at the position being written
 } synthesis;
 
 // ln p for a column: -inf allowed; rounding may have put a sum above 1.
@@ -85,40 +85,40 @@ static void describe(record *r, int32_t vocab, int64_t position)
     int32_t best = 0;
     double entropy = 0, last = 0, term = 0;
     for (int32_t x = 0; x < vocab; x++) {
-        double p = r->law[x];
+        double p = r->dist[x];
         if (p != last)
             term = p > 0 ? p * log(p) : 0;
         last = p;
         entropy -= term;
-        if (p > r->law[best])
+        if (p > r->dist[best])
             best = x;
     }
     r->argmax[position] = best;
     r->entropy[position] = (float)fmax(entropy, 0);
 }
 
-// The likeliest tokens of law[vocab] that have a probability, likeliest first, of equals the lowest
-// id first; returns how many, and in *tail the mass of the others.
-static size_t find_top(const double *law, int32_t vocab, int32_t *top, double *top_p, size_t most,
+// The most probable tokens of dist[vocab] that have a probability, most probable first, of equals
+// the lowest id first; returns how many, and in *tail the mass of the others.
+static size_t find_top(const double *dist, int32_t vocab, int32_t *top, double *top_p, size_t most,
                        double *tail)
 {
     size_t n = 0;
     *tail = 0;
     for (int32_t x = 0; x < vocab; x++) {
-        if (!(law[x] > 0))
+        if (!(dist[x] > 0))
             continue;
-        if (n == most && !(law[x] > top_p[n - 1])) {
-            *tail += law[x];
+        if (n == most && !(dist[x] > top_p[n - 1])) {
+            *tail += dist[x];
             continue;
         }
         if (n == most)
             *tail += top_p[--n];
         size_t i = n++;
-        for (; i > 0 && top_p[i - 1] < law[x]; i--) {
+        for (; i > 0 && top_p[i - 1] < dist[x]; i--) {
             top_p[i] = top_p[i - 1];
             top[i] = top[i - 1];
         }
-        top_p[i] = law[x];
+        top_p[i] = dist[x];
         top[i] = x;
     }
     return n;
@@ -130,14 +130,14 @@ static int add_row(synthesis *s, record *r, int64_t position, dsc_error *err)
     size_t n = (size_t)vocab;
     double tail = 0;
     if (s->kind == DSC_ROWS_LISTED)
-        n = find_top(r->law, vocab, s->top, s->top_p, (size_t)s->o->rows, &tail);
+        n = find_top(r->dist, vocab, s->top, s->top_p, (size_t)s->o->rows, &tail);
     int rc = grow_row(r, r->listed + n, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++) {
         bool dense = s->kind == DSC_ROWS_DENSE;
         r->token[r->listed + i] = dense ? (int32_t)i : s->top[i];
-        r->row[r->listed + i] = log_mass(dense ? r->law[i] : s->top_p[i]);
+        r->row[r->listed + i] = log_mass(dense ? r->dist[i] : s->top_p[i]);
     }
     r->tail[position] = log_mass(tail);
     r->listed += n;
@@ -145,7 +145,8 @@ static int add_row(synthesis *s, record *r, int64_t position, dsc_error *err)
     return DSC_OK;
 }
 
-// Asks both models for the law at the position and writes down what does not depend on the token.
+// Asks both models for the distribution at the position and writes down what does not depend on the
+// token.
 static int look(synthesis *s, int64_t position, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -155,13 +156,13 @@ static int look(synthesis *s, int64_t position, dsc_error *err)
             continue;
         rc = r->model.base.type->score(&r->model.base, &s->none, err);
         if (!rc) // the target comes last
-            rc = r->model.base.type->law(&r->model.base, -1, &s->law, err);
+            rc = r->model.base.type->dist(&r->model.base, -1, &s->dist, err);
         if (!rc)
             rc = grow_position(r, position, err);
         if (rc)
             return rc;
-        dsc_dist_fill(&s->law, r->law);
-        describe(r, s->law.vocab_size, position);
+        dsc_dist_fill(&s->dist, r->dist);
+        describe(r, s->dist.vocab_size, position);
         if (s->kind != DSC_ROWS_NONE)
             rc = add_row(s, r, position, err);
     }
@@ -198,12 +199,12 @@ static int emit(synthesis *s, int64_t request, dsc_error *err)
     if (rc)
         return rc;
     double u = dsc_rng_uniform(s->o->seed, (uint64_t)request, (uint32_t)position, DSC_RNG_OUTPUT);
-    int32_t token = dsc_dist_sample(&s->law, u);
+    int32_t token = dsc_dist_sample(&s->dist, u);
     for (int side = 0; side < DSC_SIDES && !rc; side++) {
         record *r = &s->record[side];
         if (!s->has[side])
             continue;
-        r->logp[position] = log_mass(r->law[token]);
+        r->logp[position] = log_mass(r->dist[token]);
         rc = r->model.base.type->commit(&r->model.base, &token, 1, err);
     }
     return rc;
@@ -239,8 +240,8 @@ static int write_request(synthesis *s, dsc_trace_writer *w, int64_t request, dsc
         if (!s->has[side])
             continue;
         q.rows[side] = rows_of(s, r);
-        q.forced.argmax[side] = r->argmax;
-        q.forced.entropy[side] = r->entropy;
+        q.replayed.argmax[side] = r->argmax;
+        q.replayed.entropy[side] = r->entropy;
     }
     return dsc_trace_writer_add(w, &q, err);
 }
@@ -270,7 +271,7 @@ static int init(synthesis *s, dsc_error *err)
     if (!rc)
         rc = dsc_alloc((void **)&s->top_p, rows, sizeof *s->top_p, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
-        rc = dsc_alloc((void **)&s->record[side].law, vocab, sizeof(double), err);
+        rc = dsc_alloc((void **)&s->record[side].dist, vocab, sizeof(double), err);
     return rc;
 }
 
@@ -279,7 +280,7 @@ static void fini(synthesis *s)
     for (int side = 0; side < DSC_SIDES; side++) {
         record *r = &s->record[side];
         dsc_model_synthetic_fini(&r->model);
-        free(r->law);
+        free(r->dist);
         free(r->argmax);
         free(r->entropy);
         free(r->logp);

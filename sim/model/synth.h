@@ -11,7 +11,7 @@ typedef struct dsc_synth {
     int64_t requests;
     int64_t prompt_tokens;  // of the target's texts, one after the other and from the first again:
                             // as many as this, but never the whole text
-    int64_t max_tokens;     // of an output; an end token ends it before
+    int64_t max_tokens;     // of an output; an EOS token ends it before
     double temperature;     // of both models, see sim/model/model_synthetic.h
     int32_t rows;           // tokens listed in a row; 0: no rows; the vocabulary or more: dense
     uint64_t seed;          // token j of request r is drawn with (seed, r, j)
@@ -23,9 +23,9 @@ typedef struct dsc_synth {
 } dsc_synth;
 
 // Writes the trace `path`: tokens, target_logp, argmax and entropy, and the draft's, and rows if
-// asked for; all of the laws that tokens are drawn from (at temperature 0: of one token each). The
-// same settings give the same trace, byte for byte. DSC_EUSAGE: vocabularies that differ, a number
-// out of range, no text for prompts; as dsc_trace_writer_open and _add.
+// asked for; all of the distributions that tokens are drawn from (at temperature 0: of one token
+// each). The same settings give the same trace, byte for byte. DSC_EUSAGE: vocabularies that
+// differ, a number out of range, no text for prompts; as dsc_trace_writer_open and _add.
 DSC_API int dsc_synthesize(const dsc_synth *o, const char *path, dsc_error *err);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct dsc_workload {
     int64_t requests;
     int64_t prompt_tokens; // of the target's texts, one after the other and from the first again:
                            // as many as this, but never the whole text
-    int64_t max_tokens;    // of an output; an end token ends it before
+    int64_t max_tokens;    // of an output; an EOS token ends it before
     const int64_t *order;  // [requests] which request comes first, second, ...; NULL: in order
 } dsc_workload;
 

@@ -23,14 +23,14 @@ static int omp_get_thread_num(void)
 static const char *const side_name[DSC_SIDES] = {"draft", "target"};
 
 // The columns that rows determine.
-enum { ARGMAX, ENTROPY = 2, RANK = 4, LAWS, COLUMNS };
+enum { ARGMAX, ENTROPY = 2, RANK = 4, DISTS, COLUMNS };
 static const char *const column_name[COLUMNS] = {"draft_argmax",  "target_argmax",
                                                  "draft_entropy", "target_entropy",
-                                                 "draft_rank",    "kseq, multiround, otm"};
+                                                 "draft_rank",    "kseq, specinfer, otm"};
 
 // One per thread.
 typedef struct worker {
-    float *law[DSC_SIDES]; // [vocab_size] of lists
+    float *dist[DSC_SIDES]; // [vocab_size] of lists
     dsc_sufficient_work *work;
     int64_t failed; // the first position that failed, or -1
     dsc_error error;
@@ -53,7 +53,7 @@ typedef struct reduction {
 
 static void leave_open(reduction *r, int column, int64_t request, int64_t position)
 {
-    static const bool law[COLUMNS] = {[ENTROPY] = true, [ENTROPY + 1] = true, [LAWS] = true};
+    static const bool dist[COLUMNS] = {[ENTROPY] = true, [ENTROPY + 1] = true, [DISTS] = true};
     const dsc_trace_info *info = r->info;
     const bool recorded[COLUMNS] = {info->has_argmax[0],  info->has_argmax[1],
                                     info->has_entropy[0], info->has_entropy[1],
@@ -67,8 +67,8 @@ static void leave_open(reduction *r, int column, int64_t request, int64_t positi
     snprintf(message, sizeof message,
              "%s: %s, because %s at request %" PRId64 ", position %" PRId64, column_name[column],
              recorded[column] ? "kept as recorded" : "left out",
-             law[column] ? "mass that is not listed leaves an interval"
-                         : "a token that is not listed may be likelier",
+             dist[column] ? "mass that is not listed leaves an interval"
+                          : "a token that is not listed may be more probable",
              request, position);
     r->o->note(r->o->user, message);
 }
@@ -111,7 +111,7 @@ static int survey_position(reduction *r, const dsc_request *q, int64_t j, dsc_er
             leave_open(r, ARGMAX + side, q->index, j);
         if (!whole) {
             leave_open(r, ENTROPY + side, q->index, j);
-            leave_open(r, LAWS, q->index, j);
+            leave_open(r, DISTS, q->index, j);
         }
         if (side == DSC_SIDE_DRAFT && !f.has_rank_y)
             leave_open(r, RANK, q->index, j);
@@ -159,22 +159,22 @@ static int take_row(const reduction *r, worker *w, const dsc_request *q, int sid
     } else {
         dsc_row_read_listed(&row, y, &out->facts);
         if (dsc_row_is_whole(&row, r->info->vocab_size))
-            dsc_row_spread_listed(&row, r->info->vocab_size, w->law[side], &out->facts);
-        out->source.law = w->law[side];
+            dsc_row_spread_listed(&row, r->info->vocab_size, w->dist[side], &out->facts);
+        out->source.dist = w->dist[side];
         logp = logp_of(q, side, j, &out->facts);
         out->at_y = exp(logp) * out->facts.mass;
     }
     return check_logp(r, q, side, j, logp, err);
 }
 
-// The laws of both rows and, if they can be had, the statistics: in one pass.
+// The distributions of both rows and, if they can be had, the statistics: in one pass.
 static int read_rows(const reduction *r, worker *w, int64_t j, side_row *row, dsc_error *err)
 {
     const side_row *draft = &row[DSC_SIDE_DRAFT], *target = &row[DSC_SIDE_TARGET];
-    if (r->makes[LAWS])
-        return dsc_reduced_laws(&r->c, j, &draft->source, &target->source,
-                                (size_t)r->info->vocab_size, draft->at_y, target->at_y, w->work,
-                                err);
+    if (r->makes[DISTS])
+        return dsc_reduced_dists(&r->c, j, &draft->source, &target->source,
+                                 (size_t)r->info->vocab_size, draft->at_y, target->at_y, w->work,
+                                 err);
     for (int side = 0; side < DSC_SIDES; side++)
         if (row[side].dense)
             dsc_log_row_read(&row[side].log);
@@ -241,14 +241,14 @@ static void put_columns(const reduction *r, dsc_request_input *q)
     q->draft_logp = c->logp[DSC_SIDE_DRAFT];
     for (int side = 0; side < DSC_SIDES; side++) {
         if (r->makes[ARGMAX + side])
-            q->forced.argmax[side] = c->argmax[side];
+            q->replayed.argmax[side] = c->argmax[side];
         if (r->makes[ENTROPY + side])
-            q->forced.entropy[side] = c->entropy[side];
+            q->replayed.entropy[side] = c->entropy[side];
     }
     if (r->makes[RANK])
-        q->forced.draft_rank = c->ranks;
-    if (r->makes[LAWS])
-        q->sufficient = (dsc_sufficient){c->kseq, c->multiround, c->otm};
+        q->replayed.draft_rank = c->ranks;
+    if (r->makes[DISTS])
+        q->sufficient = (dsc_sufficient){c->kseq, c->specinfer, c->otm};
 }
 
 // --- all of them ---------------------------------------------------------------------------------
@@ -288,8 +288,8 @@ static int open_writer(const reduction *r, dsc_trace_writer **w, const char *pat
         info.has_draft_rank = true;
         info.rank_depth = r->rank_depth;
     }
-    if (r->makes[LAWS]) {
-        info.has_kseq = info.has_multiround = info.has_otm = true;
+    if (r->makes[DISTS]) {
+        info.has_kseq = info.has_specinfer = info.has_otm = true;
         info.statistics_k = r->o->K;
     }
     if (r->o->provenance)
@@ -321,7 +321,7 @@ static int start_workers(reduction *r, dsc_error *err)
         w->failed = -1;
         for (int side = 0; side < DSC_SIDES && !rc; side++)
             if (r->info->rows[side] == DSC_ROWS_LISTED)
-                rc = dsc_alloc((void **)&w->law[side], vocab, sizeof(float), err);
+                rc = dsc_alloc((void **)&w->dist[side], vocab, sizeof(float), err);
         if (!rc)
             rc = dsc_sufficient_work_new(&w->work, err);
     }
@@ -332,8 +332,8 @@ static void fini(reduction *r)
 {
     for (int t = 0; r->worker && t < r->o->threads; t++) {
         worker *w = &r->worker[t];
-        free(w->law[DSC_SIDE_DRAFT]);
-        free(w->law[DSC_SIDE_TARGET]);
+        free(w->dist[DSC_SIDE_DRAFT]);
+        free(w->dist[DSC_SIDE_TARGET]);
         dsc_sufficient_work_free(w->work);
     }
     free(r->worker);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows to sufficient statistics: what conditional replay along the recorded output needs of two
-// laws over the vocabulary, in a few hundred bytes a position.
+// distributions over the vocabulary, in a few hundred bytes a position.
 #ifndef DSC_SIM_REDUCE_H
 #define DSC_SIM_REDUCE_H
 
@@ -27,7 +27,7 @@ typedef struct dsc_reduce {
 //   draft_rank                [j][d]: rank of token j + d in the draft's row j + d. The rows are
 //                             those after the recorded output, so where a draft started does not
 //                             matter,
-//   kseq, multiround, otm     of theory/sufficient.h, at y.
+//   kseq, specinfer, otm     of theory/sufficient.h, at y.
 // Rows are divided by their sums. A column that some row leaves open, because mass is unlisted, is
 // kept as `in` has it or else left out, with a note; the rest of `in` is kept. A token's
 // probability that no row and no column of `in` says is DSC_EINPUT, naming request and position,

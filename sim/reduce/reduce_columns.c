@@ -21,7 +21,7 @@ int dsc_reduced_init(dsc_reduced *c, int K, int32_t rank_depth, size_t n, dsc_ar
         {(void **)&c->rank, 1, sizeof(uint16_t)},
         {(void **)&c->ranks, (size_t)rank_depth, sizeof(uint16_t)},
         {(void **)&c->kseq, 2 * k, sizeof(float)},
-        {(void **)&c->multiround, k + 1, sizeof(float)},
+        {(void **)&c->specinfer, k + 1, sizeof(float)},
         {(void **)&c->otm, k * (k + 3) / 2, sizeof(float)},
     };
     int rc = DSC_OK;
@@ -40,13 +40,13 @@ void dsc_reduced_keep(const dsc_reduced *c, int side, int64_t j, double logp,
         c->rank[j] = dsc_reduced_rank(facts->rank_y);
 }
 
-int dsc_reduced_laws(const dsc_reduced *c, int64_t j, const dsc_row_source *draft,
-                     const dsc_row_source *target, size_t vocab, double draft_y, double target_y,
-                     dsc_sufficient_work *w, dsc_error *err)
+int dsc_reduced_dists(const dsc_reduced *c, int64_t j, const dsc_row_source *draft,
+                      const dsc_row_source *target, size_t vocab, double draft_y, double target_y,
+                      dsc_sufficient_work *w, dsc_error *err)
 {
     const int K = c->K;
     return dsc_sufficient_of_sources(draft, target, vocab, draft_y, fmax(target_y, 1e-300), K,
-                                     c->kseq + j * 2 * K, c->multiround + j * (K + 1),
+                                     c->kseq + j * 2 * K, c->specinfer + j * (K + 1),
                                      c->otm + j * (K * (K + 3) / 2), w, err);
 }
 

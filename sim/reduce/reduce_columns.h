@@ -12,7 +12,7 @@ typedef struct dsc_reduced {
     float *logp[DSC_SIDES], *entropy[DSC_SIDES]; // [n]
     int32_t *argmax[DSC_SIDES];                  // [n]
     uint16_t *rank, *ranks;                      // [n] of its own row; [n][rank_depth]
-    float *kseq, *multiround, *otm;              // as in dsc_sufficient
+    float *kseq, *specinfer, *otm;               // as in dsc_sufficient
 } dsc_reduced;
 
 // Room for n positions, in the arena.
@@ -30,9 +30,9 @@ static inline uint16_t dsc_reduced_rank(int64_t rank)
 }
 
 // The statistics of position j: of both rows, [vocab], and their elements at the output's token.
-int dsc_reduced_laws(const dsc_reduced *c, int64_t j, const dsc_row_source *draft,
-                     const dsc_row_source *target, size_t vocab, double draft_y, double target_y,
-                     dsc_sufficient_work *w, dsc_error *err);
+int dsc_reduced_dists(const dsc_reduced *c, int64_t j, const dsc_row_source *draft,
+                      const dsc_row_source *target, size_t vocab, double draft_y, double target_y,
+                      dsc_sufficient_work *w, dsc_error *err);
 
 // Ranks by depth of rows that follow the recorded output: where a draft started does not matter.
 void dsc_reduced_spread_ranks(const dsc_reduced *c, int64_t n);

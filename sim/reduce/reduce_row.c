@@ -63,15 +63,15 @@ void dsc_row_read_listed(const dsc_row *r, int32_t y, dsc_row_facts *out)
     }
 }
 
-void dsc_row_spread_listed(const dsc_row *r, int64_t vocab_size, float *law, dsc_row_facts *facts)
+void dsc_row_spread_listed(const dsc_row *r, int64_t vocab_size, float *dist, dsc_row_facts *facts)
 {
     double mass_logp = 0;
     for (int64_t x = 0; x < vocab_size; x++)
-        law[x] = 0;
+        dist[x] = 0;
     for (int64_t i = 0; i < r->count; i++) {
         double p = exp((double)r->logp[i]);
         mass_logp += p * (double)r->logp[i];
-        law[r->token[i]] = (float)p;
+        dist[r->token[i]] = (float)p;
     }
     facts->entropy = fmax(log(facts->mass) - mass_logp / facts->mass, 0);
 }

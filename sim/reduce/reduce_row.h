@@ -13,8 +13,8 @@ typedef struct dsc_row_facts {
     bool has_logp_y; // false: y is not listed, and the row has mass that is not
     double entropy;  // nats; of a whole row
     int32_t argmax;  // of equals the lowest id
-    bool has_argmax; // false: a token that is not listed may be likelier
-    int64_t rank_y;  // how many tokens are likelier, or as likely and of a lower id
+    bool has_argmax; // false: a token that is not listed may be more probable
+    int64_t rank_y;  // how many tokens are more probable, or as likely and of a lower id
     bool has_rank_y;
 } dsc_row_facts;
 
@@ -26,12 +26,13 @@ bool dsc_row_is_whole(const dsc_row *r, int64_t vocab_size);
 void dsc_row_dense(const dsc_row *r, int32_t y, dsc_log_row *out);
 void dsc_row_dense_facts(const dsc_log_row *r, dsc_row_facts *out);
 
-// A list, without its entropy. Its tokens are the likeliest of the row, except that y may have been
-// added (as servers do): an unlisted token has at most the mass of any other listed one, and of the
-// tail.
+// A list, without its entropy. Its tokens are the most probable of the row, except that y may have
+// been added (as servers do): an unlisted token has at most the mass of any other listed one, and
+// of the tail.
 void dsc_row_read_listed(const dsc_row *r, int32_t y, dsc_row_facts *out);
 
-// The law of a list without tail, and its entropy; `facts` are those of dsc_row_read_listed.
-void dsc_row_spread_listed(const dsc_row *r, int64_t vocab_size, float *law, dsc_row_facts *facts);
+// The distribution of a list without tail, and its entropy; `facts` are those of
+// dsc_row_read_listed.
+void dsc_row_spread_listed(const dsc_row *r, int64_t vocab_size, float *dist, dsc_row_facts *facts);
 
 #endif

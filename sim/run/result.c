@@ -8,7 +8,7 @@
 
 static const dsc_column fields[] = {
     {"requests", DSC_CELL_INT, "requests replayed"},
-    {"output_tokens", DSC_CELL_INT, "tokens of all recorded outputs, end tokens included"},
+    {"output_tokens", DSC_CELL_INT, "tokens of all recorded outputs, EOS tokens included"},
     {"target_calls", DSC_CELL_INT,
      "forward passes of the target (the paper's steps), the prefill that gives the first token "
      "included"},
@@ -219,7 +219,7 @@ static void put_fields(row *r, const dsc_config *config, const dsc_counts *c, do
         length--;
     r->cell[r->n++] = (dsc_cell){
         .type = DSC_CELL_LIST, .list = c->histogram, .reals = x ? x->histogram : NULL, .i = length};
-    double iid = config->drafter->overlaps ? (double)NAN
+    double iid = config->drafter->parallel ? (double)NAN
                                            : dsc_iid_block_efficiency(c, dsc_config_limit(config));
     r->cell[r->n++] = real(iid);
     r->cell[r->n++] = real(iid / dsc_block_efficiency(c) - 1);

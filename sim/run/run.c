@@ -40,7 +40,7 @@ typedef struct job {
     const dsc_verifier_type *rule;
     const dsc_workload *workload; // NULL: none
     const dsc_trace_info *info;   // NULL: no trace
-    dsc_draft_law law;            // of the loop
+    dsc_draft_kind kind;          // of the loop
     dsc_plan plan;                // when `expect`
     dsc_rule_plan rule_plan;      // when `expected`
     bool expect;                  // a walk over what would be drafted
@@ -50,7 +50,7 @@ typedef struct job {
     int64_t first, end;           // requests
     int64_t longest_output;       // tokens
     worker *worker;               // [threads]
-    dsc_carry *carry;             // [count] NULL: requests are independent
+    dsc_history *history;         // [count] NULL: requests are independent
     dsc_results single; // [requests][count] of each request of a chunk, when that is asked for
                         // or sums depend on their order
 } job;
@@ -67,9 +67,9 @@ static int64_t widest(const job *j, size_t c)
     return j->options->widths && !j->expect && !j->expected ? dsc_config_width(&j->config[c]) : 0;
 }
 
-static int64_t overlap_length(const job *j, size_t c)
+static int64_t parallel_length(const job *j, size_t c)
 {
-    return j->config[c].drafter->overlaps && !j->expect && !j->expected
+    return j->config[c].drafter->parallel && !j->expect && !j->expected
                ? dsc_config_width(&j->config[c])
                : 0;
 }
@@ -77,7 +77,7 @@ static int64_t overlap_length(const job *j, size_t c)
 // Cells of the histograms of configuration c.
 static int64_t cells(const job *j, size_t c)
 {
-    int64_t n = overlap_length(j, c);
+    int64_t n = parallel_length(j, c);
     return most_accepted(j, c) + 1 + widest(j, c) + n * n;
 }
 
@@ -122,9 +122,9 @@ static int results_init(dsc_results *r, const job *j, size_t times, dsc_error *e
         x->width_length = widest(j, as);
         x->width = x->width_length ? next : NULL; // zero, as allocated
         next += x->width_length;
-        x->overlap_length = overlap_length(j, as);
-        x->overlap = x->overlap_length ? next : NULL;
-        next += x->overlap_length * x->overlap_length;
+        x->parallel_length = parallel_length(j, as);
+        x->parallel_steps = x->parallel_length ? next : NULL;
+        next += x->parallel_length * x->parallel_length;
     }
     return j->expected ? expected_init(r, total, err) : DSC_OK;
 }
@@ -191,12 +191,12 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
         rc = begin_models(j, w, q, &models, err);
         dsc_loop_input in = {.config = &j->config[c],
                              .rule = j->rule,
-                             .law = j->law,
+                             .kind = j->kind,
                              .models = &models,
                              .request = q,
                              .seed = j->options->seed,
                              .arena = &w->arena,
-                             .carry = j->carry ? &j->carry[c] : NULL,
+                             .history = j->history ? &j->history[c] : NULL,
                              .step = q->index == j->options->watched ? j->options->step : NULL,
                              .user = j->options->user};
         if (!rc)
@@ -219,7 +219,7 @@ static int fetch(const job *j, const dsc_shard *shard, int64_t i, dsc_request *q
 
 static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64_t end)
 {
-    int threads = j->carry ? 1 : j->options->threads;
+    int threads = j->history ? 1 : j->options->threads;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
     for (int64_t i = first; i < end; i++) {
         worker *w = &j->worker[omp_get_thread_num()];
@@ -300,8 +300,9 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
 // tokens before it, goes on under a lossless rule exactly while it says what the target said.
 static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
 {
-    return drafter->spans && (rule->greedy || (rule->lossless && rule->laws & DSC_DRAFT_CHOSEN &&
-                                               !(drafter->laws & ~(unsigned)DSC_DRAFT_CHOSEN)));
+    return drafter->match_lengths &&
+           (rule->greedy || (rule->lossless && rule->kinds & DSC_DRAFT_TOPK &&
+                             !(drafter->kinds & ~(unsigned)DSC_DRAFT_TOPK)));
 }
 
 // Whether a recorded draft model stands in for one: greedily, and only what was recorded.
@@ -314,7 +315,7 @@ static int find_recorded_draft(job *j, dsc_error *err)
         return DSC_OK;
     j->recorded_draft = true;
     j->origin = dsc_trace_recorded_run(info);
-    for (size_t c = 0; c < j->count && d->branches && d->laws & DSC_DRAFT_CHOSEN; c++) {
+    for (size_t c = 0; c < j->count && d->branches && d->kinds & DSC_DRAFT_TOPK; c++) {
         const int64_t deep = dsc_config_limit(&j->config[c]);
         if (!info->has_draft_rank)
             return dsc_fail(err, DSC_EUSAGE,
@@ -331,14 +332,14 @@ static int find_recorded_draft(job *j, dsc_error *err)
     return DSC_OK;
 }
 
-// Whether a method that draws drew the draft model's likeliest tokens, because the run that was
+// Whether a method that draws drew the draft model's most probable tokens, because the run that was
 // recorded was greedy: these are known.
-static bool drew_likeliest(const job *j)
+static bool drew_most_probable(const job *j)
 {
     const dsc_drafter_type *d = j->config[0].drafter;
     const dsc_trace_info *info = j->info;
-    return info && d->laws & DSC_DRAFT_IID && !(d->laws & DSC_DRAFT_CHOSEN) && j->rule->greedy &&
-           (info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]) &&
+    return info && d->kinds & DSC_DRAFT_SAMPLED && !(d->kinds & DSC_DRAFT_TOPK) &&
+           j->rule->greedy && (info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]) &&
            dsc_trace_recorded_run(info).temperature == 0;
 }
 
@@ -349,9 +350,9 @@ static int choose_engine(job *j, dsc_error *err)
     const dsc_workload *l = j->workload;
     bool recorded = !(l && l->target), loop = j->options->engine == DSC_ENGINE_LOOP;
     bool walk = recorded && walks(drafter, j->rule);
-    bool likeliest = recorded && !(l && l->draft) && drew_likeliest(j);
+    bool most_probable = recorded && !(l && l->draft) && drew_most_probable(j);
     bool sum = recorded && !(l && l->draft) && dsc_rule_replays(drafter, j->rule) &&
-               (!likeliest || j->options->engine == DSC_ENGINE_EXPECT);
+               (!most_probable || j->options->engine == DSC_ENGINE_EXPECT);
     if (j->options->engine == DSC_ENGINE_EXPECT && !walk && !sum)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",
@@ -370,11 +371,11 @@ static int choose_engine(job *j, dsc_error *err)
     int rc = recorded && !(l && l->draft) ? find_recorded_draft(j, err) : DSC_OK;
     const dsc_fit fit = {.draft = (l && l->draft) || j->recorded_draft,
                          .middle = l && l->middle,
-                         .laws = l && l->target,
+                         .dists = l && l->target,
                          .off_path = l && l->target,
                          .ranks_only = j->recorded_draft,
-                         .drew_likeliest = likeliest};
-    return rc ? rc : dsc_pair_law(&j->law, drafter, j->rule, &fit, err);
+                         .drew_most_probable = most_probable};
+    return rc ? rc : dsc_draft_kind_for(&j->kind, drafter, j->rule, &fit, err);
 }
 
 static void say_why(const job *j, dsc_engine_choice *out)
@@ -398,14 +399,15 @@ static void say_why(const job *j, dsc_engine_choice *out)
 }
 
 // Room for what requests leave to the next ones, if they do.
-static int carry_init(job *j, dsc_error *err)
+static int history_init(job *j, dsc_error *err)
 {
     bool any = false;
     for (size_t c = 0; c < j->count; c++)
-        any |= j->config[c].drafter->carries && j->config[c].drafter->carries(&j->config[c]);
-    void *carry = NULL;
-    int rc = any ? dsc_alloc(&carry, j->count, sizeof *j->carry, err) : DSC_OK;
-    j->carry = carry;
+        any |=
+            j->config[c].drafter->uses_history && j->config[c].drafter->uses_history(&j->config[c]);
+    void *history = NULL;
+    int rc = any ? dsc_alloc(&history, j->count, sizeof *j->history, err) : DSC_OK;
+    j->history = history;
     return rc;
 }
 
@@ -414,7 +416,7 @@ static int job_init(job *j, dsc_error *err)
     void *workers;
     int rc = choose_engine(j, err);
     if (!rc)
-        rc = carry_init(j, err);
+        rc = history_init(j, err);
     if (rc)
         return rc;
     rc = j->expect ? dsc_plan_init(&j->plan, j->config, j->count, err) : DSC_OK;
@@ -452,9 +454,9 @@ static void job_fini(job *j)
         dsc_position_room_fini(&w->room);
         dsc_results_fini(&w->results);
     }
-    for (size_t c = 0; j->carry && c < j->count; c++)
-        dsc_arena_fini(&j->carry[c].arena);
-    free(j->carry);
+    for (size_t c = 0; j->history && c < j->count; c++)
+        dsc_arena_fini(&j->history[c].arena);
+    free(j->history);
     free(j->worker);
     dsc_plan_fini(&j->plan);
     dsc_rule_plan_fini(&j->rule_plan);

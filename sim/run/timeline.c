@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-dsc_timeline_step dsc_timeline_place(double start_s, bool overlaps, double draft_s, double target_s)
+dsc_timeline_step dsc_timeline_place(double start_s, bool parallel, double draft_s, double target_s)
 {
     dsc_timeline_step s = {.start_s = start_s, .draft_end_s = start_s + draft_s};
-    s.target_start_s = overlaps ? start_s : s.draft_end_s;
+    s.target_start_s = parallel ? start_s : s.draft_end_s;
     s.target_end_s = s.target_start_s + target_s;
     s.end_s = fmax(s.draft_end_s, s.target_end_s);
     return s;
@@ -58,14 +58,14 @@ int dsc_timeline_add(dsc_table *t, double *now_s, const dsc_cost *cost, const ds
     int64_t each = calls ? (step->draft_call_tokens + calls - 1) / calls : 0; // tokens in a call
     dsc_pass pass = {(double)each, (double)step->context, 1, false};
     double draft_s, target_s;
-    int rc = dsc_cost_drafts(cost, pass, (double)calls, calls && !step->overlaps, &draft_s, err);
+    int rc = dsc_cost_drafts(cost, pass, (double)calls, calls && !step->parallel, &draft_s, err);
     pass.tokens = (double)step->target_call_tokens;
-    pass.again = step->overlaps || !calls;
+    pass.again = step->parallel || !calls;
     if (!rc)
         rc = dsc_cost_target(cost, pass, &target_s, err);
     if (rc)
         return rc;
-    dsc_timeline_step s = dsc_timeline_place(*now_s, step->overlaps, draft_s, target_s);
+    dsc_timeline_step s = dsc_timeline_place(*now_s, step->parallel, draft_s, target_s);
     if (calls)
         rc = add_row(t, "draft", s.start_s, s.draft_end_s, step->draft_call_tokens, step, err);
     if (!rc)

@@ -14,7 +14,7 @@ typedef struct dsc_timeline_step {
     double start_s, draft_end_s, target_start_s, target_end_s, end_s;
 } dsc_timeline_step;
 
-DSC_API dsc_timeline_step dsc_timeline_place(double start_s, bool overlaps, double draft_s,
+DSC_API dsc_timeline_step dsc_timeline_place(double start_s, bool parallel, double draft_s,
                                              double target_s);
 
 // Columns: lane ("draft" or "target"), step, start_s, end_s, tokens (in the lane's forward

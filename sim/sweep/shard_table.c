@@ -85,8 +85,8 @@ int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const ds
                          : list(counts->histogram, counts->histogram_length),
         list(counts->width, counts->width_length),
         {.type = DSC_CELL_LIST,
-         .list = counts->overlap,
-         .i = counts->overlap_length * counts->overlap_length},
+         .list = counts->parallel_steps,
+         .i = counts->parallel_length * counts->parallel_length},
         {.type = DSC_CELL_LIST, .reals = expected, .i = expectations},
     };
     rc = dsc_table_add_row(t, row, err);
@@ -109,7 +109,7 @@ void dsc_sums_fini(dsc_sums *s)
     for (size_t c = 0; c < s->count; c++) {
         free(s->counts[c].histogram);
         free(s->counts[c].width);
-        free(s->counts[c].overlap);
+        free(s->counts[c].parallel_steps);
         free(s->counts[c].expected);
     }
     free(s->counts);
@@ -153,14 +153,14 @@ int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
     int rc = lengthen(&sum->histogram, &sum->histogram_length, least, err);
     if (!rc)
         rc = lengthen(&sum->width, &sum->width_length, x->width_length, err);
-    if (!rc && x->overlap_length && !sum->overlap) { // its size is the configuration's
-        void *overlap;
-        rc = dsc_alloc(&overlap, (size_t)(x->overlap_length * x->overlap_length),
-                       sizeof *x->overlap, err);
-        sum->overlap = overlap;
-        sum->overlap_length = rc ? 0 : x->overlap_length;
+    if (!rc && x->parallel_length && !sum->parallel_steps) { // its size is the configuration's
+        void *parallel_steps;
+        rc = dsc_alloc(&parallel_steps, (size_t)(x->parallel_length * x->parallel_length),
+                       sizeof *x->parallel_steps, err);
+        sum->parallel_steps = parallel_steps;
+        sum->parallel_length = rc ? 0 : x->parallel_length;
     }
-    if (!rc && x->overlap_length && x->overlap_length != sum->overlap_length)
+    if (!rc && x->parallel_length && x->parallel_length != sum->parallel_length)
         rc = dsc_fail(err, DSC_EINPUT, "overlaps of two sizes for one configuration");
     if (!rc && x->expected)
         rc = room_for_expected(sum, err);
@@ -370,10 +370,10 @@ static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_
     }
     x.width = r->number + end[1];
     x.width_length = (int64_t)(end[2] - end[1]);
-    x.overlap = r->number + end[2];
-    while (x.overlap_length * x.overlap_length < (int64_t)(end[3] - end[2]))
-        x.overlap_length++;
-    if (x.overlap_length * x.overlap_length != (int64_t)(end[3] - end[2]))
+    x.parallel_steps = r->number + end[2];
+    while (x.parallel_length * x.parallel_length < (int64_t)(end[3] - end[2]))
+        x.parallel_length++;
+    if (x.parallel_length * x.parallel_length != (int64_t)(end[3] - end[2]))
         return dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": %zu overlaps, not a square", r->path,
                         r->line, end[3] - end[2]);
     if (x.requests != cell->request_end - cell->request)

@@ -177,7 +177,7 @@ static int keep_together(shard *s, dsc_error *err)
         size_t first;
         const dsc_grid *grid = dsc_grids_find(s->grids, i, &first);
         const dsc_config config = dsc_grid_at(grid, i - first);
-        if (grid->drafter->carries && grid->drafter->carries(&config))
+        if (grid->drafter->uses_history && grid->drafter->uses_history(&config))
             learns = grid->drafter;
     }
     bool expected = parts & DSC_RESULT_EXPECTED;

@@ -83,7 +83,8 @@ int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
     return DSC_OK;
 }
 
-// --- laws ----------------------------------------------------------------------------------------
+// --- distributions
+// ----------------------------------------------------------------------------------------
 
 // The differences of the cumulated shares, [length], by `weight` (NULL: 1 each). false: no counts.
 static bool differences(const dsc_resampling *how, const double *predicted, const double *measured,
@@ -117,8 +118,8 @@ static double largest(const double *x, const double *centre, size_t length)
     return most;
 }
 
-int dsc_compare_laws(const dsc_resampling *how, const double *predicted, const double *measured,
-                     size_t length, dsc_comparison *out, dsc_error *err)
+int dsc_compare_dists(const dsc_resampling *how, const double *predicted, const double *measured,
+                      size_t length, dsc_comparison *out, dsc_error *err)
 {
     double squares = 0, n = 0;
     void *mem = NULL;

@@ -29,15 +29,15 @@ DSC_API bool dsc_compare_equal(double predicted, double measured);
 DSC_API int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
                                const dsc_ratio *measured, dsc_comparison *out, dsc_error *err);
 
-// Two laws of an integer: counts [request][length] of its values. The error is the largest
+// Two distributions of an integer: counts [request][length] of its values. The error is the largest
 // difference of their cumulated shares (Kolmogorov's distance, >= 0; predicted = the error,
 // measured = 0). Its se is the root mean square that chance alone gives it: in each resample, the
 // largest deviation of that difference from what it is over all requests. With one value that can
 // differ z is that of a ratio; with several, chance exceeds z = 3 less often than there.
 // DSC_ENOMEM.
-DSC_API int dsc_compare_laws(const dsc_resampling *how, const double *predicted,
-                             const double *measured, size_t length, dsc_comparison *out,
-                             dsc_error *err);
+DSC_API int dsc_compare_dists(const dsc_resampling *how, const double *predicted,
+                              const double *measured, size_t length, dsc_comparison *out,
+                              dsc_error *err);
 
 // The median of x[0, n), which is sorted in place; of an even number the mean of the middle two;
 // NaN of none.

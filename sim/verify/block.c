@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block verification (Sun et al. 2024, Algorithm 2; theory/block_verify.h): one chain, accepted up
 // to the longest prefix whose coin comes up, however the shorter ones fell.
-#include "sim/verify/walk.h"
+#include "sim/verify/tree_verify.h"
 
 #include "theory/block_verify.h"
 
-// The laws after i tokens of the draft, where the next one is the candidate.
-static int meet_after(dsc_position *at, const dsc_verify_input *in, uint32_t i, dsc_error *err)
+// The distributions after i tokens of the draft, where the next one is the candidate.
+static int overlap_after(dsc_position *at, const dsc_verify_input *in, uint32_t i, dsc_error *err)
 {
     const dsc_draft *d = in->draft;
     *at = (dsc_position){.in = in,
                          .depth = i,
                          .token = d->token + i,
                          .count = 1,
-                         .drawn = d->law != DSC_DRAFT_CHOSEN};
-    return dsc_position_meet(at, (int32_t)i - 1, err);
+                         .drawn = d->kind != DSC_DRAFT_TOPK};
+    return dsc_position_overlap(at, (int32_t)i - 1, err);
 }
 
 // sum over x of (p target - draft)+.
@@ -22,7 +22,7 @@ static double left_of(dsc_position *at, double p)
 {
     if (!(p > 0))
         return 0;
-    return at->drawn ? p * dsc_meeting_curve(at->laws, 1 / p) : p * (1 - at->target_of[0]);
+    return at->drawn ? p * dsc_overlap_curve(at->dists, 1 / p) : p * (1 - at->target_of[0]);
 }
 
 // Draws the token after `tau` accepted drafts; p is p_tau.
@@ -33,16 +33,16 @@ static int close_block(const dsc_verify_input *in, uint32_t tau, double p, int32
     dsc_position at;
     if (tau == in->draft->proposed)
         return dsc_verify_draw(in, (int32_t)tau - 1, u, token, err);
-    int rc = meet_after(&at, in, tau, err);
+    int rc = overlap_after(&at, in, tau, err);
     if (rc)
         return rc;
-    dsc_rest rest = {.lines = 1, .keep = {p}};
+    dsc_residual residual = {.lines = 1, .keep = {p}};
     if (!at.drawn) {
-        rest.own = 1;
-        rest.token = at.token;
+        residual.own = 1;
+        residual.token = at.token;
     } else if (p > 0)
-        rest = (dsc_rest){.lines = 2, .from = {0, 1 / p}, .keep = {0, p}, .take = {0, 1}};
-    *token = dsc_position_draw(&at, &rest, u);
+        residual = (dsc_residual){.lines = 2, .from = {0, 1 / p}, .keep = {0, p}, .take = {0, 1}};
+    *token = dsc_position_draw(&at, &residual, u);
     return DSC_OK;
 }
 
@@ -57,7 +57,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
         dsc_position at;
         double coin = p;
         if (i < length) {
-            rc = meet_after(&at, in, i, err);
+            rc = overlap_after(&at, in, i, err);
             coin = rc ? 0 : dsc_block_coin(p, left_of(&at, p));
         }
         if (i > 0 && !rc && dsc_verify_uniform(in, i, 0) < coin) {
@@ -86,6 +86,6 @@ const dsc_verifier_type dsc_verifier_block = {
     .summary = "block verification: one chain, accepted as a whole prefix",
     .source = "Sun et al. 2024, Block Verification Accelerates Speculative Decoding, Algorithm 2",
     .lossless = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .verify = verify,
 };

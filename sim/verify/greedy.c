@@ -2,9 +2,9 @@
 // Greedy verification (Stern et al. 2018, "Blockwise parallel decoding"; LLMA Algorithm 1): walk
 // down the draft as long as a child carries the target's own greedy token. A token that ends the
 // output is emitted as the target's own: accepting it would leave no room for the bonus.
-#include "sim/verify/walk.h"
+#include "sim/verify/tree_verify.h"
 
-static bool offers(const dsc_walk *w, int32_t token)
+static bool offers(const dsc_tree_verify *w, int32_t token)
 {
     for (size_t i = 0; i < w->candidates; i++)
         if (w->room->token[i] == token)
@@ -15,18 +15,18 @@ static bool offers(const dsc_walk *w, int32_t token)
 static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 {
     dsc_model *target = in->models->target;
-    dsc_walk w;
+    dsc_tree_verify w;
     dsc_verdict_clear(out);
-    int rc = dsc_walk_begin(&w, in, err);
-    while (!rc && dsc_walk_scored(&w)) {
+    int rc = dsc_tree_verify_begin(&w, in, err);
+    while (!rc && dsc_tree_verify_scored(&w)) {
         dsc_next next;
-        rc = target->type->next(target, dsc_walk_node(&w), &next, err);
+        rc = target->type->next(target, dsc_tree_verify_node(&w), &next, err);
         if (rc)
             return rc;
         if (next.ends || !offers(&w, next.token))
             return dsc_verdict_close(out, next.token, err);
-        dsc_walk_step(&w, next.token);
-        rc = dsc_verdict_accept(out, next.token, dsc_walk_node(&w), err);
+        dsc_tree_verify_step(&w, next.token);
+        rc = dsc_verdict_accept(out, next.token, dsc_tree_verify_node(&w), err);
     }
     return rc;
 }
@@ -38,6 +38,6 @@ const dsc_verifier_type dsc_verifier_greedy = {
     .lossless = true,
     .greedy = true,
     .tree = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID | DSC_DRAFT_DISTINCT,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,
     .verify = verify,
 };

@@ -4,14 +4,14 @@
 // [target - min(draft, target/rho) accept/beta] / (1 - accept). rho is the least valid one, SpecTr
 // Eq. (6), for the number of drafts that are live at the position; any rho above it is valid too,
 // so the upper end of its bracket is taken.
-#include "sim/verify/walk.h"
+#include "sim/verify/tree_verify.h"
 
 #include <math.h>
 
 // Draft mass of the tokens with rho draft < target, target mass of the others.
-static dsc_mass masses_at(dsc_meeting *laws, double rho)
+static dsc_mass masses_at(dsc_overlap *dists, double rho)
 {
-    const dsc_mass below = laws->type->below(laws, rho);
+    const dsc_mass below = dists->type->below(dists, rho);
     return (dsc_mass){1 - below.draft, below.target};
 }
 
@@ -55,18 +55,18 @@ static double root(const dsc_mass *m, double low, double high, int k)
 
 // The least valid rho on [1, k], from above. Newton's method on a function of smooth pieces: the
 // masses tell the piece, whose root is tried next; it is right when it has the same piece.
-static double least_rho(dsc_meeting *laws, int k, double *beta)
+static double least_rho(dsc_overlap *dists, int k, double *beta)
 {
     double low = 1, high = k;
-    dsc_mass m = masses_at(laws, low), end = m;
+    dsc_mass m = masses_at(dists, low), end = m;
     *beta = beta_of(&m, low);
-    if (!(excess(*beta, low, k) > 0)) // one draft, equal laws, or laws apart
+    if (!(excess(*beta, low, k) > 0)) // one draft, equal distributions, or distributions apart
         return low;
     for (int i = 0; i < 100 && high - low > 1e-12 * high; i++) {
         double rho = root(&m, low, high, k);
         if (!(rho > low && rho < high))
             rho = 0.5 * (low + high);
-        const dsc_mass here = masses_at(laws, rho);
+        const dsc_mass here = masses_at(dists, rho);
         const bool same = here.draft == m.draft && here.target == m.target;
         m = here;
         if (excess(beta_of(&m, rho), rho, k) > 0)
@@ -79,7 +79,7 @@ static double least_rho(dsc_meeting *laws, int k, double *beta)
         }
     }
     if (high == k)
-        end = masses_at(laws, high);
+        end = masses_at(dists, high);
     *beta = beta_of(&end, high);
     return high;
 }
@@ -103,26 +103,26 @@ static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
     *chosen = accepted(at, k); // whatever rho is, it is not more
     if (*chosen >= 0 && *chosen == accepted(at, 1))
         return DSC_OK;
-    if (at->laws->type->sketch(at->laws, QUESTIONS)) {
-        least_rho(at->laws, k, &beta);
-        at->laws->type->look_up(at->laws);
+    if (at->dists->type->sketch(at->dists, QUESTIONS)) {
+        least_rho(at->dists, k, &beta);
+        at->dists->type->look_up(at->dists);
     }
-    rho = least_rho(at->laws, k, &beta);
+    rho = least_rho(at->dists, k, &beta);
     *chosen = accepted(at, rho);
     if (*chosen >= 0)
         return DSC_OK;
     // target - min(draft, target/rho) factor
     const double accept = beta < 1 ? -expm1(k * log1p(-beta)) : 1;
     const double factor = beta > 0 ? accept / beta : 0;
-    const dsc_rest rest = {
+    const dsc_residual residual = {
         .lines = 2, .from = {0, rho}, .keep = {1 - factor / rho, 1}, .take = {0, factor}};
-    *token = dsc_position_draw(at, &rest, dsc_position_uniform(at, (uint32_t)k));
+    *token = dsc_position_draw(at, &residual, dsc_position_uniform(at, (uint32_t)k));
     return DSC_OK;
 }
 
 static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 {
-    return dsc_walk_verify(in, choose, out, err);
+    return dsc_tree_verify_run(in, choose, out, err);
 }
 
 const dsc_verifier_type dsc_verifier_kseq = {
@@ -132,6 +132,6 @@ const dsc_verifier_type dsc_verifier_kseq = {
     .source = "SpecTr Algorithms 2 and 3",
     .lossless = true,
     .tree = true,
-    .laws = DSC_DRAFT_IID,
+    .kinds = DSC_DRAFT_SAMPLED,
     .verify = verify,
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typical acceptance (Medusa, Cai et al. 2024, section 3.3.1): a token passes when the target finds
-// it more probable than min(epsilon, delta exp(-H)), H the entropy of the target's law there. The
-// longest path of which every token passes is accepted, of several the one with the largest
-// product of probabilities; then comes the target's likeliest token. The output is NOT distributed
-// as the target's.
-#include "sim/verify/walk.h"
+// it more probable than min(epsilon, delta exp(-H)), H the entropy of the target's distribution
+// there. The longest path of which every token passes is accepted, of several the one with the
+// largest product of probabilities; then comes the target's most probable token. The output is NOT
+// distributed as the target's.
+#include "sim/verify/tree_verify.h"
 
 #include <math.h>
 
@@ -12,11 +12,11 @@
 static const double epsilon = 0.09, delta = 0.3;
 
 // Which probability a token has to exceed.
-static double threshold(const double *law, size_t vocab)
+static double threshold(const double *dist, size_t vocab)
 {
     double entropy = 0;
     for (size_t x = 0; x < vocab; x++)
-        entropy -= law[x] * log(law[x] + 1e-5);
+        entropy -= dist[x] * log(dist[x] + 1e-5);
     return fmin(epsilon, delta * exp(-entropy));
 }
 
@@ -38,8 +38,8 @@ static int score_paths(const dsc_verify_input *in, dsc_error *err)
             if (d->parent[j] != node || isnan(sum[node + 1]))
                 continue;
             if (isnan(passes)) {
-                int rc = dsc_walk_law(in->models->target, node, &r->target, &r->target_capacity,
-                                      &vocab, err);
+                int rc = dsc_tree_verify_dist(in->models->target, node, &r->target,
+                                              &r->target_capacity, &vocab, err);
                 if (rc)
                     return rc;
                 passes = threshold(r->target, vocab);
@@ -70,10 +70,10 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     const dsc_draft *d = in->draft;
     dsc_verify_room *r = in->room;
     dsc_model *target = in->models->target;
-    dsc_walk w;
+    dsc_tree_verify w;
     dsc_next next;
     dsc_verdict_clear(out);
-    int rc = dsc_walk_begin(&w, in, err); // room for the nodes
+    int rc = dsc_tree_verify_begin(&w, in, err); // room for the nodes
     void *p = r->residual;
     if (!rc)
         rc = dsc_grow(&p, &r->residual_capacity, d->proposed + 1, sizeof *r->residual, err);
@@ -102,9 +102,9 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 
 const dsc_verifier_type dsc_verifier_typical = {
     .name = "typical",
-    .summary = "accept what the target finds typical (LOSSY: not the target's law)",
+    .summary = "accept what the target finds typical (LOSSY: not the target's distribution)",
     .source = "Medusa, section 3.3.1, with the values of its programs (0.09, 0.3)",
     .tree = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID | DSC_DRAFT_DISTINCT,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,
     .verify = verify,
 };

@@ -165,7 +165,7 @@ void baseline_quantities(baseline_work *w, int kmax)
         double left = w_at(w, c), rho = k > 1 ? kseq_rho(w, k) : 1;
         w->out[k - 1] = (dsc_acceptance){.k = k,
                                          .single = 1 - w_at(w, 1),
-                                         .multiround = 1 - left,
+                                         .specinfer = 1 - left,
                                          .kseq_rho = rho,
                                          .kseq = 1 - w_at(w, rho)};
         c += left;

@@ -4,7 +4,7 @@
 
 Usage: accept_numpy.py [VOCAB [ROUNDS]]
 
-Two laws as bench_accept makes them (Zipf with a standard normal on the target's logits), argsort by
+Two distributions as bench_accept makes them (Zipf with a standard normal on the target's logits), argsort by
 target/draft, prefix sums, and every acceptance quantity of theory.md for k = 1..16. numpy >= 1.25
 sorts with AVX-512 or AVX2 where the processor has it. Prints nanoseconds per token, the median over
 the rounds; compare with bench_accept's ns_per_token on the same machine.

@@ -6,7 +6,7 @@
 // the caches. Times are interleaved; every ratio is the median over rounds of the ratio of a round.
 #include "tests/bench/accept_baseline.h"
 #include "theory/acceptance_work.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 
 #include <math.h>
 #include <omp.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { K = 16, RING_BYTES = 96 << 20, LAWS = 4, MOST_ROUNDS = 101, MOST_PATHS = 4 };
+enum { K = 16, RING_BYTES = 96 << 20, DISTS = 4, MOST_ROUNDS = 101, MOST_PATHS = 4 };
 
 static double now_s(void)
 {
@@ -67,11 +67,11 @@ static void make_ring(ring *r, size_t vocab, double temperature)
     double *draft = memory(vocab, sizeof *draft), *target = memory(vocab, sizeof *target);
     for (size_t pair = 0; pair < r->pairs; pair++) {
         float *to = r->row + 2 * pair * vocab;
-        if (pair >= LAWS) {
-            memcpy(to, draft_of(r, pair % LAWS), 2 * vocab * sizeof *to);
+        if (pair >= DISTS) {
+            memcpy(to, draft_of(r, pair % DISTS), 2 * vocab * sizeof *to);
             continue;
         }
-        dsc_law_zipf(vocab, 1 / temperature, 1 / temperature, pair + 1, draft, target);
+        dsc_probs_zipf(vocab, 1 / temperature, 1 / temperature, pair + 1, draft, target);
         for (size_t i = 0; i < vocab; i++) {
             size_t rank = i * 48271 % vocab;
             to[i] = (float)draft[rank];
@@ -94,7 +94,7 @@ static double time_read(const ring *r)
 
 // Seconds per pair; the quantities of the first LAWS pairs into out.
 static double time_path(const ring *r, dsc_acceptance_work **work, int threads,
-                        dsc_acceptance out[LAWS][K])
+                        dsc_acceptance out[DISTS][K])
 {
     double start = now_s();
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
@@ -104,7 +104,7 @@ static double time_path(const ring *r, dsc_acceptance_work **work, int threads,
         must(dsc_acceptance_of_rows(draft_of(r, p), target_of(r, p), r->vocab, K, own,
                                     work[omp_get_thread_num()], &e),
              &e);
-        if (p < LAWS)
+        if (p < DISTS)
             memcpy(out[p], own, sizeof own);
     }
     return (now_s() - start) / (double)r->pairs;
@@ -130,29 +130,29 @@ static double time_registers(int threads)
 static double time_sorted(const ring *r, baseline_work *w, bool quantities)
 {
     double start = now_s();
-    for (size_t p = 0; p < LAWS; p++) {
+    for (size_t p = 0; p < DISTS; p++) {
         baseline_sort(w, draft_of(r, r->pairs - 1 - p), target_of(r, r->pairs - 1 - p), r->vocab);
         if (quantities)
             baseline_quantities(w, K);
     }
-    return (now_s() - start) / LAWS;
+    return (now_s() - start) / DISTS;
 }
 
-static double time_reference(const ring *r, dsc_acceptance out[LAWS][K])
+static double time_reference(const ring *r, dsc_acceptance out[DISTS][K])
 {
     dsc_error e;
     int k[K];
     double *row[2] = {memory(r->vocab, sizeof(double)), memory(r->vocab, sizeof(double))}, s = 0;
     for (int i = 0; i < K; i++)
         k[i] = i + 1;
-    for (size_t p = 0; p < LAWS; p++) {
+    for (size_t p = 0; p < DISTS; p++) {
         dsc_curve c = {0};
         for (size_t i = 0; i < r->vocab; i++) {
             row[0][i] = draft_of(r, p)[i];
             row[1][i] = target_of(r, p)[i];
         }
-        must(dsc_law_check("draft", row[0], r->vocab, true, &e), &e);
-        must(dsc_law_check("target", row[1], r->vocab, true, &e), &e);
+        must(dsc_probs_check("draft", row[0], r->vocab, true, &e), &e);
+        must(dsc_probs_check("target", row[1], r->vocab, true, &e), &e);
         double start = now_s();
         must(dsc_curve_init(&c, row[0], row[1], r->vocab, &e), &e);
         dsc_acceptance_of_curve(&c, k, K, out[p]);
@@ -161,15 +161,15 @@ static double time_reference(const ring *r, dsc_acceptance out[LAWS][K])
     }
     free(row[0]);
     free(row[1]);
-    return s / LAWS;
+    return s / DISTS;
 }
 
-static double largest_error(dsc_acceptance a[LAWS][K], dsc_acceptance b[LAWS][K])
+static double largest_error(dsc_acceptance a[DISTS][K], dsc_acceptance b[DISTS][K])
 {
     double e = 0;
-    for (int i = 0; i < LAWS * K; i++) {
+    for (int i = 0; i < DISTS * K; i++) {
         const dsc_acceptance *x = &a[0][i], *y = &b[0][i];
-        e = fmax(e, fmax(fabs(x->single - y->single), fabs(x->multiround - y->multiround)));
+        e = fmax(e, fmax(fabs(x->single - y->single), fabs(x->specinfer - y->specinfer)));
         e = fmax(e, fmax(fabs(x->kseq - y->kseq), fabs(x->otm - y->otm)));
     }
     return e;
@@ -195,7 +195,7 @@ static void bench(size_t vocab, double temperature, int rounds)
 {
     static double read[MOST_ROUNDS], one[MOST_PATHS][MOST_ROUNDS], two[MOST_PATHS][MOST_ROUNDS],
         sorted[2][MOST_ROUNDS], registers[2][MOST_ROUNDS];
-    static dsc_acceptance exact[LAWS][K], out[MOST_PATHS][LAWS][K];
+    static dsc_acceptance exact[DISTS][K], out[MOST_PATHS][DISTS][K];
     dsc_error e;
     dsc_acceptance_work *work[2];
     baseline_work baseline;

@@ -42,7 +42,7 @@ typedef struct made_up {
     dsc_trace_info info;
 } made_up;
 
-// The statistics are those of one pair of laws at every position; the walk does not care.
+// The statistics are those of one pair of distributions at every position; the walk does not care.
 static void make_up(made_up *m)
 {
     uint64_t s = 1;
@@ -60,7 +60,7 @@ static void make_up(made_up *m)
     m->request = (dsc_request){.output = {m->output, OUTPUT},
                                .target_logp = m->target,
                                .draft_logp = m->draft,
-                               .forced.argmax[DSC_SIDE_DRAFT] = m->argmax,
+                               .replayed.argmax[DSC_SIDE_DRAFT] = m->argmax,
                                .sufficient.kseq = m->kseq[0][0]};
     m->info = (dsc_trace_info){.vocab_size = 2,
                                .max_output_tokens = OUTPUT,
@@ -119,9 +119,9 @@ static void run(const row *r, const made_up *m, int64_t positions)
 int main(int argc, char **argv)
 {
     static const row rows[] = {
-        {"chain greedy", &dsc_drafter_chain, &dsc_verifier_greedy, 1},
-        {"chain single", &dsc_drafter_chain, &dsc_verifier_single, 1},
-        {"chain block", &dsc_drafter_chain, &dsc_verifier_block, 1},
+        {"chain greedy", &dsc_drafter_draft_model, &dsc_verifier_greedy, 1},
+        {"chain single", &dsc_drafter_draft_model, &dsc_verifier_rejection, 1},
+        {"chain block", &dsc_drafter_draft_model, &dsc_verifier_block, 1},
         {"spectr kseq", &dsc_drafter_spectr, &dsc_verifier_kseq, 2},
         {"spectr kseq", &dsc_drafter_spectr, &dsc_verifier_kseq, 4},
         {"spectr kseq", &dsc_drafter_spectr, &dsc_verifier_kseq, 8},

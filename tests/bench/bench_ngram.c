@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Next-token laws of the back-off n-gram model, one core; bar: 2 M laws/s, a law being read over
-// the support of the longest context that occurred, each token with its probability. Contexts are
-// those of the held-out sequences, in order, as a model meets them.
+// Next-token distributions of the back-off n-gram model, one core; bar: 2 M distributions/s, a
+// distribution being read over the support of the longest context that occurred, each token with
+// its probability. Contexts are those of the held-out sequences, in order, as a model meets them.
 //
 //   bench_ngram [CORPUS [TOKENIZER [ROUNDS]]]
 //
 // CSV on stdout, processor time, the best of the rounds: corpus, order, what is measured, how many
-// times, seconds, millions per second, and the mean number of tokens in a law's support. Without
-// arguments: the GSM8K training problems of the test data folder ($DSC_TEST_DATA, default
+// times, seconds, millions per second, and the mean number of tokens in a distribution's support.
+// Without arguments: the GSM8K training problems of the test data folder ($DSC_TEST_DATA, default
 // ../shared/data beside the source), as bytes; exit 77 when it is absent.
 #include "base/rng.h"
 #include "sim/model/model_ngram.h"
@@ -34,16 +34,16 @@ static void must(int rc, const dsc_error *e)
 }
 
 // What is done at each context; all return something that depends on all that was read.
-typedef double work(const dsc_language *l, const dsc_place *at, int32_t next, double *law);
+typedef double work(const dsc_language *l, const dsc_place *at, int32_t next, double *dist);
 
 // Token and probability of everything in the support, in four sums: one would wait for its own
 // additions (four cycles each), and that is no cost of the model.
-static double support(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+static double support(const dsc_language *l, const dsc_place *at, int32_t next, double *dist)
 {
     dsc_dist d;
     double sum[4] = {0};
-    (void)next, (void)law;
-    l->type->law(l, at, &d);
+    (void)next, (void)dist;
+    l->type->dist(l, at, &d);
     const int32_t *token = d.level[0].token;
     const double *probability = d.level[0].probability;
     size_t n = d.level[0].count, whole = n - n % 4;
@@ -56,65 +56,65 @@ static double support(const dsc_language *l, const dsc_place *at, int32_t next, 
 }
 
 // The same for a user who adds one after the other.
-static double one_sum(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+static double one_sum(const dsc_language *l, const dsc_place *at, int32_t next, double *dist)
 {
     dsc_dist d;
     double sum = 0;
-    (void)next, (void)law;
-    l->type->law(l, at, &d);
+    (void)next, (void)dist;
+    l->type->dist(l, at, &d);
     for (size_t i = 0; i < d.level[0].count; i++)
         sum += d.level[0].probability[i] * d.level[0].token[i];
     return sum;
 }
 
-static double single(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+static double single(const dsc_language *l, const dsc_place *at, int32_t next, double *dist)
 {
     dsc_dist d;
-    (void)law;
-    l->type->law(l, at, &d);
+    (void)dist;
+    l->type->dist(l, at, &d);
     return dsc_dist_probability(&d, next);
 }
 
-static double sample(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+static double sample(const dsc_language *l, const dsc_place *at, int32_t next, double *dist)
 {
     dsc_dist d;
-    (void)law;
-    l->type->law(l, at, &d);
+    (void)dist;
+    l->type->dist(l, at, &d);
     return dsc_dist_sample(&d, dsc_rng_uniform(1, (uint64_t)next, (uint32_t)at->position, 0));
 }
 
-static double dense(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+static double dense(const dsc_language *l, const dsc_place *at, int32_t next, double *dist)
 {
     dsc_dist d;
-    l->type->law(l, at, &d);
-    dsc_dist_fill(&d, law);
-    return law[next];
+    l->type->dist(l, at, &d);
+    dsc_dist_fill(&d, dist);
+    return dist[next];
 }
 
-static double greedy(const dsc_language *l, const dsc_place *at, int32_t next, double *law)
+static double greedy(const dsc_language *l, const dsc_place *at, int32_t next, double *dist)
 {
-    (void)next, (void)law;
+    (void)next, (void)dist;
     return l->type->best(l, at);
 }
 
 static const struct {
     const char *name;
     work *work;
-} works[] = {{"law over its support", support},
+} works[] = {{"distribution over its support", support},
              {"the same in one sum", one_sum},
              {"one token", single},
              {"sample", sample},
-             {"likeliest token", greedy},
-             {"law over the vocabulary", dense}};
+             {"most probable token", greedy},
+             {"distribution over the vocabulary", dense}};
 
-static int64_t all_contexts(const dsc_language *l, const dsc_corpus *c, work *w, double *law,
+static int64_t all_contexts(const dsc_language *l, const dsc_corpus *c, work *w, double *dist,
                             double *sink)
 {
     int64_t n = 0;
     for (int64_t s = 9; s < c->count; s += 10) {
         dsc_token_view q = dsc_corpus_sequence(c, s);
         for (int64_t i = 1; i < q.count; i++, n++)
-            *sink += w(l, &(dsc_place){q.id, (size_t)i, i, 0}, q.id[i], law);
+            *sink += w(l, &(dsc_place){q.id, (size_t)i, i, 0}, q.id[i], dist);
     }
     return n;
 }
@@ -127,7 +127,7 @@ static double mean_support(const dsc_language *l, const dsc_corpus *c)
         dsc_token_view q = dsc_corpus_sequence(c, s);
         for (int64_t i = 1; i < q.count; i++, n++) {
             dsc_dist d;
-            l->type->law(l, &(dsc_place){q.id, (size_t)i, i, 0}, &d);
+            l->type->dist(l, &(dsc_place){q.id, (size_t)i, i, 0}, &d);
             total += (double)d.level[0].count;
         }
     }
@@ -141,7 +141,7 @@ static void bench(const char *path, const dsc_tokenizer *t, int order, int round
     dsc_corpus corpus = {0}, learnt = {0};
     dsc_language *l;
     dsc_error e;
-    double sink = 0, start = now_s(), *law;
+    double sink = 0, start = now_s(), *dist;
     must(dsc_corpus_read(&corpus, path, t, &e), &e);
     must(dsc_corpus_read(&learnt, path, t, &e), &e);
     double read_s = (now_s() - start) / 2;
@@ -149,7 +149,7 @@ static void bench(const char *path, const dsc_tokenizer *t, int order, int round
     start = now_s();
     must(dsc_ngram_learn(&l, &learnt, &(dsc_ngram_options){order, 0, 10}, &e), &e);
     double learn_s = now_s() - start, mean = mean_support(l, &corpus);
-    must(dsc_alloc((void **)&law, (size_t)l->vocab_size, sizeof *law, &e), &e);
+    must(dsc_alloc((void **)&dist, (size_t)l->vocab_size, sizeof *dist, &e), &e);
     printf("%s,%d,read and tokenize,%lld,%.3f,%.3f,\n", name, order, (long long)tokens, read_s,
            (double)tokens / read_s / 1e6);
     printf("%s,%d,learn,%lld,%.3f,%.3f,\n", name, order, (long long)tokens, learn_s,
@@ -161,7 +161,7 @@ static void bench(const char *path, const dsc_tokenizer *t, int order, int round
             int64_t least = works[w].work == dense ? LEAST_CONTEXTS / 100 : LEAST_CONTEXTS;
             start = now_s();
             for (n = 0; n < least;)
-                n += all_contexts(l, &corpus, works[w].work, law, &sink);
+                n += all_contexts(l, &corpus, works[w].work, dist, &sink);
             double seconds = now_s() - start;
             if ((double)n / seconds > per_s) {
                 per_s = (double)n / seconds;
@@ -173,7 +173,7 @@ static void bench(const char *path, const dsc_tokenizer *t, int order, int round
     }
     if (sink == 0.5) // never; keeps the work
         puts("");
-    free(law);
+    free(dist);
     l->type->free(l);
     dsc_corpus_fini(&corpus);
 }

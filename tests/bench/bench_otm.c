@@ -2,9 +2,10 @@
 // P8: the exact optimal-transport sampler, built for one position of fp32 rows: time and gap, and
 // the ratio to merely reading both rows, in one run on one thread.
 //
-// Usage: bench_otm [ROUNDS]; prints CSV. Rows are Zipf laws (exponent 1.1) with normal noise of 0.7
-// on the target's logits, at three temperatures, in a ring of pairs that no cache holds.
-#include "theory/law.h"
+// Usage: bench_otm [ROUNDS]; prints CSV. Rows are Zipf distributions (exponent 1.1) with normal
+// noise of 0.7 on the target's logits, at three temperatures, in a ring of pairs that no cache
+// holds.
+#include "theory/probs.h"
 #include "theory/otm_sampler.h"
 
 #include <math.h>
@@ -38,7 +39,7 @@ static float *make_rows(size_t vocab, double temperature)
     must(dsc_alloc((void **)&target, vocab, sizeof *target, &e), &e);
     must(dsc_alloc((void **)&rows, 2 * RING * vocab, sizeof *rows, &e), &e);
     for (size_t i = 0; i < RING; i++) {
-        dsc_law_zipf(vocab, 1.1 / temperature, .7 / temperature, i, draft, target);
+        dsc_probs_zipf(vocab, 1.1 / temperature, .7 / temperature, i, draft, target);
         for (size_t x = 0; x < vocab; x++) {
             rows[2 * i * vocab + x] = (float)draft[x];
             rows[(2 * i + 1) * vocab + x] = (float)target[x];

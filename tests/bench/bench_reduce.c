@@ -3,13 +3,13 @@
 // merely reading both rows; then whole positions on one thread and on two.
 //
 // Usage: bench_reduce [ROUNDS]; prints CSV. Rows as in bench_otm, as log-probabilities, in a ring
-// of pairs that no cache holds. Medians of processor time. For comparison and in no total: `laws`
-// (facts, and laws written down), `statistics` from such laws with some of its parts, `acceptance`
-// (theory/acceptance.h) and `samplers` (K times dsc_otm_sampler_build_f32). Threads: the best
-// round, by the clock and as the mean of their processor times, which says what they cost each
-// other where processors are not free.
+// of pairs that no cache holds. Medians of processor time. For comparison and in no total:
+// `distributions` (facts, and distributions written down), `statistics` from such distributions
+// with some of its parts, `acceptance` (theory/acceptance.h) and `samplers` (K times
+// dsc_otm_sampler_build_f32). Threads: the best round, by the clock and as the mean of their
+// processor times, which says what they cost each other where processors are not free.
 #include "theory/acceptance.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 #include "theory/otm_internal.h"
 #include "theory/sufficient.h"
 
@@ -22,7 +22,7 @@ enum { RING = 48, K = 8, V = 151936, MOST = 4096 };
 enum {
     READING,
     POSITION,
-    LAWS,
+    DISTS,
     STATISTICS,
     PASS,
     LEVELS,
@@ -33,8 +33,8 @@ enum {
     PARTS
 };
 static const char *const part_name[PARTS] = {
-    "reading", "position", "laws",      "statistics", "of statistics: pass",
-    "levels",  "fit",      "survivors", "acceptance", "samplers"};
+    "reading", "position", "distributions", "statistics", "of statistics: pass",
+    "levels",  "fit",      "survivors",     "acceptance", "samplers"};
 
 static double clock_s(clockid_t clock)
 {
@@ -66,34 +66,34 @@ static void *some(size_t n, size_t size)
 
 static void fill_ring(float *ring, double temperature)
 {
-    double *law[2] = {some(V, sizeof(double)), some(V, sizeof(double))};
+    double *dist[2] = {some(V, sizeof(double)), some(V, sizeof(double))};
     for (size_t i = 0; i < RING; i++) {
-        dsc_law_zipf(V, 1.1 / temperature, .7 / temperature, i, law[0], law[1]);
+        dsc_probs_zipf(V, 1.1 / temperature, .7 / temperature, i, dist[0], dist[1]);
         for (size_t x = 0; x < 2 * V; x++)
-            ring[2 * i * V + x] = (float)log(law[x / V][x % V]);
+            ring[2 * i * V + x] = (float)log(dist[x / V][x % V]);
     }
-    free(law[0]);
-    free(law[1]);
+    free(dist[0]);
+    free(dist[1]);
 }
 
 // What a thread needs.
 typedef struct bench {
-    float *law[2];
+    float *dist[2];
     dsc_sufficient_work *work;
     dsc_acceptance_work *acceptance;
     dsc_otm_sampler *sampler;
     dsc_rows_curve curve;
     dsc_otm_fit fit;
     dsc_race_work *race;
-    float kseq[2 * K], multiround[K + 1], otm[K * (K + 3) / 2];
+    float kseq[2 * K], specinfer[K + 1], otm[K * (K + 3) / 2];
 } bench;
 
 static bench *make_bench(void)
 {
     dsc_error e;
     bench *b = some(1, sizeof *b);
-    b->law[0] = some(V, sizeof(float));
-    b->law[1] = some(V, sizeof(float));
+    b->dist[0] = some(V, sizeof(float));
+    b->dist[1] = some(V, sizeof(float));
     must(dsc_sufficient_work_new(&b->work, &e), &e);
     must(dsc_acceptance_work_new(&b->acceptance, &e), &e);
     must(dsc_otm_sampler_new(&b->sampler, &e), &e);
@@ -104,8 +104,8 @@ static bench *make_bench(void)
 
 static void free_bench(bench *b)
 {
-    free(b->law[0]);
-    free(b->law[1]);
+    free(b->dist[0]);
+    free(b->dist[1]);
     dsc_sufficient_work_free(b->work);
     dsc_acceptance_work_free(b->acceptance);
     dsc_otm_sampler_free(b->sampler);
@@ -116,13 +116,13 @@ static void free_bench(bench *b)
 
 static const int32_t y = 1; // the output's token
 
-// Facts, and laws for the parts below.
+// Facts, and distributions for the parts below.
 static void read_rows(bench *b, const float *pair)
 {
     for (int side = 0; side < 2; side++) {
         dsc_log_row row = {.logp = pair + side * V, .vocab = V, .y = y};
         for (size_t begin = 0; begin < V;)
-            begin += dsc_log_row_block(&row, begin, b->law[side] + begin);
+            begin += dsc_log_row_block(&row, begin, b->dist[side] + begin);
     }
 }
 
@@ -137,7 +137,7 @@ static void position(bench *b, const float *pair)
         source[side] = (dsc_row_source){.log = &row[side]};
     }
     must(dsc_sufficient_of_sources(&source[0], &source[1], V, exp((double)pair[y]),
-                                   exp((double)pair[V + y]), K, b->kseq, b->multiround, b->otm,
+                                   exp((double)pair[V + y]), K, b->kseq, b->specinfer, b->otm,
                                    b->work, &e),
          &e);
 }
@@ -145,8 +145,9 @@ static void position(bench *b, const float *pair)
 static void statistics(bench *b)
 {
     dsc_error e;
-    must(dsc_sufficient_of_rows(b->law[0], b->law[1], V, (double)b->law[0][y], (double)b->law[1][y],
-                                K, b->kseq, b->multiround, b->otm, b->work, &e),
+    must(dsc_sufficient_of_rows(b->dist[0], b->dist[1], V, (double)b->dist[0][y],
+                                (double)b->dist[1][y], K, b->kseq, b->specinfer, b->otm, b->work,
+                                &e),
          &e);
 }
 
@@ -164,8 +165,8 @@ static void time_parts(bench *b, double *s)
 {
     dsc_error e;
     dsc_otm_rows rows = {.curve = &b->curve};
-    const dsc_row_source source[2] = {{.law = b->law[0]}, {.law = b->law[1]}};
-    double law[K + 1], start = now_s();
+    const dsc_row_source source[2] = {{.dist = b->dist[0]}, {.dist = b->dist[1]}};
+    double dist[K + 1], start = now_s();
     must(dsc_rows_curve_set(&b->curve, &source[0], &source[1], V, &e), &e);
     s[PASS] = now_s() - start;
     s[LEVELS] = s[FIT] = s[SURVIVORS] = 0;
@@ -180,7 +181,7 @@ static void time_parts(bench *b, double *s)
         s[LEVELS] += levels - start;
         must(dsc_otm_sampler_build_float(b->sampler, &rows, k, k > 2, &e), &e);
         start = now_s();
-        dsc_otm_sampler_survivors(b->sampler, (double)b->law[0][y], (double)b->law[1][y], law);
+        dsc_otm_sampler_survivors(b->sampler, (double)b->dist[0][y], (double)b->dist[1][y], dist);
         s[SURVIVORS] += now_s() - start;
     }
 }
@@ -190,11 +191,11 @@ static void time_others(bench *b, double *s)
     dsc_error e;
     dsc_acceptance out[K];
     double start = now_s();
-    must(dsc_acceptance_of_rows(b->law[0], b->law[1], V, K, out, b->acceptance, &e), &e);
+    must(dsc_acceptance_of_rows(b->dist[0], b->dist[1], V, K, out, b->acceptance, &e), &e);
     s[ACCEPTANCE] = now_s() - start;
     start = now_s();
     for (int k = 1; k <= K; k++)
-        must(dsc_otm_sampler_build_f32(b->sampler, b->law[0], b->law[1], V, k, &e), &e);
+        must(dsc_otm_sampler_build_f32(b->sampler, b->dist[0], b->dist[1], V, k, &e), &e);
     s[SAMPLERS] = now_s() - start;
 }
 
@@ -229,7 +230,7 @@ static double measure_parts(bench *b, const float *ring, double temperature, int
         read_rows(b, pair);
         double middle = now_s();
         statistics(b);
-        s[LAWS] = middle - start;
+        s[DISTS] = middle - start;
         s[STATISTICS] = now_s() - middle;
         time_parts(b, s);
         time_others(b, s);

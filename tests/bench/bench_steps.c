@@ -51,10 +51,10 @@ int main(int argc, char **argv)
     printf("# %s\nrate,length,ns_per_round,numpy_ns,ratio,mean,z\n", BENCH_FLAGS);
     for (size_t i = 0; i < sizeof work / sizeof *work; i++) {
         int64_t histogram[65] = {0};
-        dsc_block_law law = {.rate = work[i].rate};
+        dsc_acceptance dist = {.rate = work[i].rate};
         dsc_error e;
         double start = now_s();
-        if (dsc_steps_sample(&law, work[i].length, 1, steps, histogram, &e)) {
+        if (dsc_steps_sample(&dist, work[i].length, 1, steps, histogram, &e)) {
             fprintf(stderr, "bench_steps: %s\n", e.message);
             return 1;
         }

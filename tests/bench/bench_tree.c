@@ -44,7 +44,9 @@ static void bench(int budget, int depth, int depths, int rounds)
         dsc_tree_plan *plan;
         dsc_tree tree;
         double start = now_s();
-        must(dsc_tree_plan_new(&plan, &(dsc_tree_law){rate, depths, RANKS}, budget, depth, &e), &e);
+        must(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, depths, RANKS}, budget, depth,
+                               &e),
+             &e);
         choice = dsc_tree_plan_best(plan, &cost);
         must(dsc_tree_plan_tree(plan, choice.nodes, choice.depth, &tree, &e), &e);
         double seconds = now_s() - start;

@@ -2,7 +2,7 @@
 // The rule `single` with its residual swapped, for tests/cli/test_validate_live.sh: a rejected
 // token is corrected by a draw from (draft - target)+ in place of (target - draft)+. Linked in
 // front of the library, it is the rule of that name.
-#include "sim/verify/walk.h"
+#include "sim/verify/tree_verify.h"
 
 static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 {
@@ -17,10 +17,11 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
         const bool proposed = child < (int32_t)d->proposed;
         const double u = dsc_verify_uniform(in, depth, 0);
         bool accepted = false;
-        int rc = dsc_walk_law(m->target, node, &r->target, &r->target_capacity, &vocab, err);
+        int rc =
+            dsc_tree_verify_dist(m->target, node, &r->target, &r->target_capacity, &vocab, err);
         if (!rc && proposed)
-            rc = dsc_walk_law(dsc_models_drafter(m, d), node, &r->residual, &r->residual_capacity,
-                              &vocab, err);
+            rc = dsc_tree_verify_dist(dsc_models_drafter(m, d), node, &r->residual,
+                                      &r->residual_capacity, &vocab, err);
         if (rc)
             return rc;
         token = proposed ? d->token[child] : dsc_draw(r->target, vocab, u);
@@ -37,11 +38,11 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     }
 }
 
-const dsc_verifier_type dsc_verifier_single = {
+const dsc_verifier_type dsc_verifier_rejection = {
     .name = "single",
     .summary = "with its residual swapped",
     .source = "none",
     .lossless = true,
-    .laws = DSC_DRAFT_CHOSEN | DSC_DRAFT_IID,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .verify = verify,
 };

@@ -47,7 +47,7 @@ grep -v '^# command' loop.tsv >b
 check "threads, blocks and engine change nothing" cmp -s a b
 good sweep rag.dst --method suffix --spec-factor 1,2.5 --branches 0,1 -o suffix.tsv
 check "every value of a real parameter" sh -c 'grep -v "^#" suffix.tsv | cut -f 6 | sort -u | tr "\n" " " | grep -q "^1 2.5 spec_factor"'
-bad 2 'n-least' sweep rag.dst --method pld --n-most 1 --n-least 2 -o x.tsv
+bad 2 'n-least' sweep rag.dst --method ngram --n-most 1 --n-least 2 -o x.tsv
 good sweep rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 -o cost.tsv
 # 5385 calls of 21 ms against 2084 of 20 ms and 2084 + 23919 tokens of 1 ms
 check "speed-up of the linear cost" grep -q "	1.6708" cost.tsv

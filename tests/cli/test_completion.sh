@@ -85,7 +85,7 @@ offers "$(first_words methods)" sim a.dst --method =
 offers "llma" sweep a.dst --method = ll
 offers "docs turns prompt all" sim a.dst --method llma --references ""
 offers "turns" sim a.dst --method llma --references = t
-offers "llma,pearl llma,pld" tune a.dst --method llma,p
+offers "llma,pearl" tune a.dst --method llma,p
 offers "speedup throughput block_efficiency" tune --objective ""
 offers "vllm sglang hf llamacpp" tune --engine-lines ""
 offers "paper,code" sweep a.dst --method llma --semantics paper,c

@@ -44,7 +44,7 @@ for model in "$fixtures"/*/; do
     grep -q 'eagle\|medusa\|gpt2' <<END && continue
 $model
 END
-    good run --target "$model" --method pld --prompts ids.jsonl --max-tokens 16 --baseline --json \
+    good run --target "$model" --method ngram --prompts ids.jsonl --max-tokens 16 --baseline --json \
         $threads
     is divergences 0.0
 done
@@ -125,7 +125,7 @@ good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o r
 bad 2 "run.jsonl exists already (--overwrite" run --target "$llama" --method none --prompts ids.jsonl \
     -o run.jsonl
 
-# Any of a model's end tokens ends an output, drafted or not.
+# Any of a model's EOS tokens ends an output, drafted or not.
 mkdir ends
 cp "$llama"/config.json "$llama"/model.safetensors ends
 tokens_of() { # LINE FILE: of the output
@@ -135,7 +135,7 @@ good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 24 -o 
 end=$(tokens_of 1 all.jsonl | cut -d , -f 6)
 tokens_of 1 all.jsonl | sed -e "s/^/,/" -e "s/\(,$end\),.*/\1/" -e "s/^,//" >wanted
 echo "{\"eos_token_id\": [66, 65, $end]}" >ends/generation_config.json
-for method in none chain oracle pld lookahead tree ouroboros pearl; do
+for method in none chain oracle ngram lookahead tree ouroboros pearl; do
     good run --target ends --draft "$llama" --method $method --prompts ids.jsonl --max-tokens 24 \
         --baseline --json -o ends.jsonl --overwrite $threads
     is divergences 0.0
@@ -286,7 +286,7 @@ while [ $i -lt 4000 ]; do
     echo '{"prompt": [1, 2, 3, 4]}'
     i=$((i + 1))
 done >many.jsonl
-"$draftscope" live run --shape ./shape.json --random-weights 1 --method pld --prompts many.jsonl \
+"$draftscope" live run --shape ./shape.json --random-weights 1 --method ngram --prompts many.jsonl \
     --max-tokens 100 --json --progress json -o part.jsonl $threads >out 2>err &
 victim=$!
 wait_until grep -q "done" err
@@ -319,7 +319,7 @@ if [ -d "$demo/target" ]; then
 Answer:'
     good run --target "$demo/target" --method none -p "$question" --max-tokens 20 $threads
     check "an answer of words" grep -q '[a-z]' out
-    good run --target "$demo/target" --method pld -p "$question" again --max-tokens 20 --json --baseline \
+    good run --target "$demo/target" --method ngram -p "$question" again --max-tokens 20 --json --baseline \
         $threads
     is requests 2
     is divergences 0.0

@@ -45,7 +45,7 @@ exact() { # as both: every count
     # shellcheck disable=SC2086
     same "$*" $kept $drafted
 }
-# Candidates that nobody recorded may have been end tokens, with nothing below them.
+# Candidates that nobody recorded may have been EOS tokens, with nothing below them.
 nearly() { # as both: what was drafted is as much, or a little more
     both "$@"
     # shellcheck disable=SC2086
@@ -85,7 +85,7 @@ exact draft.dst draft --method pearl --post-verify off
 exact draft.dst draft --method pearl --window 3 --pre-verify off --post-verify off
 exact draft.dst draft --method tree
 nearly draft.dst draft --method sequoia
-exact draft.dst draft --method spectr --drafts 3 --length 5 # draws of a greedy run are the likeliest
+exact draft.dst draft --method spectr --drafts 3 --length 5 # draws of a greedy run are the most probable
 exact draft.dst draft --method spectr-tree
 exact eagle.dst eagle --method tree
 exact eagle.dst eagle --method sequoia --depth 6
@@ -98,7 +98,7 @@ exact medusa.dst medusa --method chain --length 4
 exact medusa.dst medusa --method hf-dynamic --start 2 --most 4
 nearly medusa.dst medusa --method tree --tree medusa
 
-# Outputs that ended by themselves: drafts went on behind the end token that they did not say.
+# Outputs that ended by themselves: drafts went on behind the EOS token that they did not say.
 most=160
 live record draft --max-tokens $most --method none --rollouts 16 --statistics 1 -o ended.dst
 if [ "$("$draftscope" trace info ended.dst | sed -n 's/^output_tokens *//p')" -lt $((4 * most)) ]; then
@@ -116,7 +116,7 @@ both draft.dst draft --method chain --length 7
 # shellcheck disable=SC2086
 same "chain, expected" $kept
 
-# Draws from laws of temperature 1 are expected where that is asked for; no greedy run makes them.
+# Draws from distributions of temperature 1 are expected where that is asked for; no greedy run makes them.
 both draft.dst draft --method spectr --length 4
 "$draftscope" sim draft.dst --json --method spectr --length 4 >sim.json 2>err
 # shellcheck disable=SC2086

@@ -70,15 +70,15 @@ if [ -d "$demo/target" ]; then
         "$draftscope"
 fi
 
-# Of a greedy recording the laws are those of another temperature: who replays draws is told.
+# Of a greedy recording the distributions are those of another temperature: who replays draws is told.
 "$draftscope" sim llama.dst --method spectr --drafts 2 --rule kseq >sim.out 2>err
-check "laws that nothing was drawn from" grep -q 'note: spectr: .* temperature 0, .* temperature 1' err
+check "distributions that nothing was drawn from" grep -q 'note: spectr: .* temperature 0, .* temperature 1' err
 "$draftscope" sim llama.dst --method chain --length 3 >sim.out 2>err
 check "ranks are those of the run" sh -c '! grep -q note err'
 good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method chain --length 2 \
     --prompts ids.jsonl --max-tokens 12 --temperature .8 --statistics 2 -o drawn.dst
 "$draftscope" sim drawn.dst --method spectr --drafts 2 --rule kseq >sim.out 2>err
-check "laws that were drawn from" sh -c '! grep -q note err'
+check "distributions that were drawn from" sh -c '! grep -q note err'
 
 # --- what is recorded --------------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method ch
 check "a trace of all there is" "$draftscope" trace verify all.dst
 info all.dst recorded >recorded
 for column in target_logp draft_logp draft_argmax target_argmax draft_entropy draft_rank kseq \
-    multiround otm draft_rollout target_rollout steps_aligned step_drafted step_draft_s \
+    specinfer otm draft_rollout target_rollout steps_aligned step_drafted step_draft_s \
     step_verify_s draft_rows target_rows; do
     check "$column is recorded" grep -q "\"$column\"" recorded
 done

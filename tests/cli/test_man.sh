@@ -182,7 +182,7 @@ for section in OPTIONS "OUTPUT FIELDS" FORMULAS; do
 done
 while read -r command; do
     options "draftscope-theory(1): options of $command" draftscope-theory.1 \
-        "draftscope theory $command" 'Laws|Options' theory "$command"
+        "draftscope theory $command" 'Distributions|Options' theory "$command"
     for section in Columns:"OUTPUT FIELDS" Formulas:FORMULAS; do
         "$DRAFTSCOPE" theory "$command" --help | help_fields "${section%%:*}" >program
         entries draftscope-theory.1 "${section#*:}" "draftscope theory $command" | squeeze >page
@@ -233,7 +233,7 @@ echo '{"prompt": "ab", "output": [98, 257], "references": ["abc"], "logprobs": [
     '"draft_logprobs": [-1, null], "draft_argmax": [1, 2], "target_argmax": [1, 2],' \
     '"draft_entropy": [1, 2], "target_entropy": [1, 2],' \
     '"draft_ranks": {"depth": 1, "ranks": [[0], [null]]},' \
-    '"statistics": {"k": 1, "kseq": [[[1, 0]], [[1, 1]]], "multiround": [[0, 1], [0, 0]],' \
+    '"statistics": {"k": 1, "kseq": [[[1, 0]], [[1, 1]]], "specinfer": [[0, 1], [0, 0]],' \
     '"otm": [[1, 0], [0, 1]]},' \
     '"rollouts": {"length": 1, "draft": [[1], [2]], "target": [[1, 2], [2, 3]]},' \
     '"steps": {"aligned": true, "accepted": [1], "drafted": [1], "draft_s": [0.5],' \

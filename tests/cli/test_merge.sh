@@ -233,7 +233,7 @@ check "a method among others has the row that it has alone" \
     [ "$(of_spectr one.tsv)" = "$(of_spectr many.tsv)" ]
 bad 2 'given twice' sweep --model markov:9 --method chain,chain -o x
 bad 2 'did you mean chain' sweep --model markov:9 --method none,chian -o x
-bad 2 'no method goes with any rule here: method' sweep --model markov:9 --method suffix,pld --rule kseq -o x
+bad 2 'no method goes with any rule here: method' sweep --model markov:9 --method suffix,ngram --rule kseq -o x
 bad 2 'both' sweep many.dst --model markov:9 --method chain -o x
 
 # --- batches: several rows for a configuration ----------------------------------------------------

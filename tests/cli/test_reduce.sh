@@ -45,7 +45,7 @@ check "argmax as recorded by synth" sh -c 'for f in rows a; do
     test $(grep -c . a.out) = 12 && cmp rows.out a.out'
 
 trace synth --model markov:300 --requests 2 --rows 8 -o lists.dst
-exits 0 "kseq, multiround, otm: left out, because" reduce lists.dst -o lists-reduced.dst
+exits 0 "kseq, specinfer, otm: left out, because" reduce lists.dst -o lists-reduced.dst
 check "entropies stay as recorded" sh -c '"$DRAFTSCOPE" trace info lists-reduced.dst |
     grep "^recorded  .*draft_entropy" | grep -v "kseq\|rows"'
 echo '{"prompt": [1], "output": [5, 2], "draft_rows": [[[5, -0.5]], [[3, -0.1]]],

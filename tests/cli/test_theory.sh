@@ -32,31 +32,31 @@ columns() {
 # SpecTr App. B with an independent programme; the figures of the issue.
 good theory accept --bernoulli .25,.5 --k 2 --json
 check "one object" [ "$(wc -l <out)" = 1 ]
-check "the issue's numbers" grep -q '"multiround": 0.8125, .*"kseq": 0.84759705.*"kseq_rho": 1.3903882.*"otm": 0.9375' out
+check "the issue's numbers" grep -q '"specinfer": 0.8125, .*"kseq": 0.84759705.*"kseq_rho": 1.3903882.*"otm": 0.9375' out
 
 accept --bernoulli .25,.1,.25,.5,.75,1 --k 1:8
 pair='Ber(0.25) to Ber(0.1)'
-near 1e-6 1 otm=.85 kseq=.85 kseq_rho=1 multiround=.85 single=.85
-near 1e-6 2 otm=1 kseq=.973072 kseq_rho=1.164096 multiround=.9625 single=.85
-near 1e-6 4 otm=1 kseq=.999230 kseq_rho=1.198973 multiround=.997656
-near 1e-6 8 otm=1 kseq=.999999 kseq_rho=1.199999 multiround=.999991
+near 1e-6 1 otm=.85 kseq=.85 kseq_rho=1 specinfer=.85 single=.85
+near 1e-6 2 otm=1 kseq=.973072 kseq_rho=1.164096 specinfer=.9625 single=.85
+near 1e-6 4 otm=1 kseq=.999230 kseq_rho=1.198973 specinfer=.997656
+near 1e-6 8 otm=1 kseq=.999999 kseq_rho=1.199999 specinfer=.999991
 pair='Ber(0.25) to Ber(0.25)'
-near 1e-12 7 otm=1 kseq=1 kseq_rho=1 multiround=1 single=1 lemma3_upper=1 otm_wor=1
+near 1e-12 7 otm=1 kseq=1 kseq_rho=1 specinfer=1 single=1 lemma3_upper=1 otm_wor=1
 pair='Ber(0.25) to Ber(0.5)'
-near 1e-6 1 otm=.75 lemma3_upper=.75 otm_wor=.75 multiround_wor=.75 otm_greedy=.75
-near 1e-6 2 otm=.9375 kseq=.847597 kseq_rho=1.390388 multiround=.8125 single=.75
-near 1e-6 4 otm=1 kseq=.950217 kseq_rho=1.800869 multiround=.894531
-near 1e-6 8 otm=1 kseq=.996211 kseq_rho=1.984846 multiround=.966629
+near 1e-6 1 otm=.75 lemma3_upper=.75 otm_wor=.75 specinfer_wor=.75 otm_greedy=.75
+near 1e-6 2 otm=.9375 kseq=.847597 kseq_rho=1.390388 specinfer=.8125 single=.75
+near 1e-6 4 otm=1 kseq=.950217 kseq_rho=1.800869 specinfer=.894531
+near 1e-6 8 otm=1 kseq=.996211 kseq_rho=1.984846 specinfer=.966629
 pair='Ber(0.25) to Ber(0.75)'
-near 1e-6 2 otm=.6875 kseq=.648268 kseq_rho=1.593070 multiround=.625
-near 1e-6 4 otm=.933594 kseq=.829887 kseq_rho=2.319550 multiround=.789062
-near 1e-6 8 otm=1 kseq=.962963 kseq_rho=2.851852 multiround=.933258
+near 1e-6 2 otm=.6875 kseq=.648268 kseq_rho=1.593070 specinfer=.625
+near 1e-6 4 otm=.933594 kseq=.829887 kseq_rho=2.319550 specinfer=.789062
+near 1e-6 8 otm=1 kseq=.962963 kseq_rho=2.851852 specinfer=.933258
 pair='Ber(0.25) to Ber(1)'
-near 1e-6 2 otm=.4375 kseq=.4375 kseq_rho=1.75 multiround=.4375
-near 1e-6 4 otm=.683594 kseq=.683594 kseq_rho=2.734375 multiround=.683594
-near 1e-6 8 otm=.899887 kseq=.899887 kseq_rho=3.599548 multiround=.899887
+near 1e-6 2 otm=.4375 kseq=.4375 kseq_rho=1.75 specinfer=.4375
+near 1e-6 4 otm=.683594 kseq=.683594 kseq_rho=2.734375 specinfer=.683594
+near 1e-6 8 otm=.899887 kseq=.899887 kseq_rho=3.599548 specinfer=.899887
 # Both tokens are drafts when two are drawn without replacement.
-near 1e-9 2 otm_wor=1 multiround_wor=1 otm_greedy=1
+near 1e-9 2 otm_wor=1 specinfer_wor=1 otm_greedy=1
 pair=
 check "no ranges, no further columns" [ "$(columns | wc -w)" = 12 ]
 
@@ -68,27 +68,27 @@ near 1e-12 16 otm=.98997740424238145 kseq=.98997740424238145
 pair='U(32) to U(32/1)'
 near 1e-12 16 otm=1 kseq=1 kseq_rho=1
 pair='U(32) to U(32/32)'
-near 1e-12 3 otm=.090850830078125 multiround_wor=.09375 otm_wor=.09375 # 3 of 32
+near 1e-12 3 otm=.090850830078125 specinfer_wor=.09375 otm_wor=.09375 # 3 of 32
 pair=
 
 # --- the orders that must hold -----------------------------------------------------------------
 accept --zipf 500,1.1,.7 --seed 3 --k 1:16
-check "single <= multiround <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '
+check "single <= specinfer <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '
     /^#/ { next }
     !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
     {
         e = 1e-9; n++
-        s = $at["single"]; m = $at["multiround"]; q = $at["kseq"]; o = $at["otm"]
+        s = $at["single"]; m = $at["specinfer"]; q = $at["kseq"]; o = $at["otm"]
         if (s > m + e || m > q + e || q > o + e || o > 1 + e) bad = 1
         if (o < last - e || $at["otm_wor"] < o - e || $at["gap"] < 0 || $at["gap"] > 1e-6) bad = 1
         if ($at["lemma3_upper"] < o - e || $at["otm_greedy"] > 1 + e) bad = 1
         last = o
     }
     END { exit n != 16 || bad }' out
-check "what is a range has its columns" sh -c "grep -v '^#' out | head -n 1 | grep -q 'multiround_wor_low	multiround_wor_high'"
+check "what is a range has its columns" sh -c "grep -v '^#' out | head -n 1 | grep -q 'specinfer_wor_low	specinfer_wor_high'"
 check "and no number" awk -F '\t' '/^#/ { next }
     !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
-    { lo = $at["multiround_wor_low"]; hi = $at["multiround_wor_high"]; n = $at["multiround_wor"]
+    { lo = $at["specinfer_wor_low"]; hi = $at["specinfer_wor_high"]; n = $at["specinfer_wor"]
       if (lo > hi || (n == "nan") != (hi - lo > 1e-10) || (n != "nan" && (n < lo || n > hi))) bad = 1 }
     END { exit bad }' out
 cp out zipf3
@@ -97,7 +97,7 @@ check "the same seed gives the same bytes" cmp -s out zipf3
 accept --zipf 500,1.1,.7 --seed 4 --k 1:16
 check "another seed does not" sh -c '! cmp -s out zipf3'
 accept --zipf 1,0,0 --k 64
-near 1e-12 64 single=1 multiround=1 kseq=1 otm=1 otm_wor=1 multiround_wor=1 otm_greedy=1
+near 1e-12 64 single=1 specinfer=1 kseq=1 otm=1 otm_wor=1 specinfer_wor=1 otm_greedy=1
 
 # --- rows of files -----------------------------------------------------------------------------
 # The pair p = (.5, .3, .2), q = (.2, .3, .5) and (.6, .25, .1, .05), (.1, .2, .3, .4).
@@ -105,11 +105,11 @@ printf '.5,.3,.2\n.2,.3,.5\n' >p.csv
 printf '.2,.3,.5\n.2,.3,.5\n' >q.csv
 accept --draft p.csv --target q.csv --k 2,3,4
 pair='row 0'
-near 1e-11 2 otm=.86 kseq=.791355287257 kseq_rho=1.456776436283 multiround=.76 single=.7
-near 1e-11 3 otm=.988 kseq=.858518605654 kseq_rho=1.792593028269 multiround=.808
-near 1e-11 4 otm=1 kseq=.906007167812 kseq_rho=2.030035839058 multiround=.8464
+near 1e-11 2 otm=.86 kseq=.791355287257 kseq_rho=1.456776436283 specinfer=.76 single=.7
+near 1e-11 3 otm=.988 kseq=.858518605654 kseq_rho=1.792593028269 specinfer=.808
+near 1e-11 4 otm=1 kseq=.906007167812 kseq_rho=2.030035839058 specinfer=.8464
 pair='row 1'
-near 1e-11 2 otm=1 kseq=1 multiround=1
+near 1e-11 2 otm=1 kseq=1 specinfer=1
 pair=
 accept --draft p.csv --target q.csv --k 2 --rows 1
 check "one row of two" [ "$(grep -c '^row' out)" = 1 ]
@@ -119,9 +119,9 @@ pair=
 printf '.6,.25,.1,.05\n' >p4.csv
 printf '.1,.2,.3,.4\n' >q4.csv
 accept --draft p4.csv --target q4.csv --k 2,4,8
-near 1e-11 2 otm=.5775 kseq=.550560386369 kseq_rho=1.670402575794 multiround=.5325
-near 1e-11 4 otm=.77799375 kseq=.702875509755 kseq_rho=2.685836731702 multiround=.66223125
-near 1e-11 8 otm=.936579568711 kseq=.814473511234 kseq_rho=4.289470224680 multiround=.776168591836
+near 1e-11 2 otm=.5775 kseq=.550560386369 kseq_rho=1.670402575794 specinfer=.5325
+near 1e-11 4 otm=.77799375 kseq=.702875509755 kseq_rho=2.685836731702 specinfer=.66223125
+near 1e-11 8 otm=.936579568711 kseq=.814473511234 kseq_rho=4.289470224680 specinfer=.776168591836
 
 # A .npy file, version 1: magic, length of the header, the header to byte 128, the numbers.
 npy() { # TYPE SHAPE FILE NUMBERS (as printf takes them)
@@ -141,7 +141,7 @@ safetensors '{"p":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"q":{"dtype
     pq.safetensors '\0\0\200\076\0\0\100\077\0\077\0\077'
 for files in 'p8.npy q8.npy' 'p4.npy q4.npy' 'p4.npy q8.npy' 'pq.safetensors:p pq.safetensors:q'; do
     accept --draft "${files% *}" --target "${files#* }" --k 2
-    near 1e-12 2 otm=.9375 multiround=.8125 single=.75
+    near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
 done
 
 # --- logits ------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ done
 printf '1.0986122886681098,0\n' >p.logits.csv
 printf '0,0\n' >q.logits.csv
 accept --draft p.logits.csv --target q.logits.csv --k 2 --logits
-near 1e-12 2 otm=.9375 multiround=.8125 single=.75
+near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
 accept --draft p.logits.csv --target q.logits.csv --k 1 --temperature .5
 near 1e-12 1 single=.6
 accept --draft p.logits.csv --target q.logits.csv --k 1 --temperature 0
@@ -161,12 +161,12 @@ near 1e-12 1 single=.5 # the draft keeps one token, the target both
 printf '3,1\n' >p.counts.csv
 printf '5,5\n' >q.counts.csv
 accept --draft p.counts.csv --target q.counts.csv --k 2 --normalize
-near 1e-12 2 otm=.9375 multiround=.8125 single=.75
+near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
 
 # --- summary -----------------------------------------------------------------------------------
 accept --draft p.csv --target q.csv --k 2,4 --summary
-near 2e-6 2 positions=2 otm=.93 multiround=.88 single=.85 kseq=.8956776436285
-near 2e-6 4 otm=1 multiround=.9232
+near 2e-6 2 positions=2 otm=.93 specinfer=.88 single=.85 kseq=.8956776436285
+near 2e-6 4 otm=1 specinfer=.9232
 check "quick columns only" [ "$(columns | wc -w)" = 8 ]
 cp out one
 accept --draft p.csv --target q.csv --k 2,4 --summary --threads 2
@@ -186,7 +186,7 @@ rows="$rows, \"target_rows\": [[[7, -0.693147], [9, -0.693147]], [[7, -0.693147]
 printf '{"prompt": [1], "output": [7, 9], %s}\n{"prompt": [1], "output": [7, 7], %s}\n' "$rows" "$rows" >rows.jsonl
 good trace import --format jsonl --vocab-size 16 rows.jsonl -o rows.dst
 accept --trace rows.dst --request 1 --position 0 --k 2
-near 1e-6 2 otm=.9375 multiround=.8125 single=.75
+near 1e-6 2 otm=.9375 specinfer=.8125 single=.75
 check "named" grep -q '^request 1 position 0	2	' out
 check "the hash is in the comments" grep -q '^# trace_hash: [0-9a-f]' out
 accept --trace rows.dst --request 0 --k 1:3
@@ -196,7 +196,7 @@ near 1e-6 2 otm=.9375 otm_low=.9375 otm_high=.9375
 pair='request 0 position 1'
 # target: a half on 7, a half anywhere; all of it may be where the draft never is
 near 1e-6 1 single=nan single_low=.5 single_high=1 otm=nan otm_low=.5 otm_high=1 otm_wor_low=.5 \
-    otm_wor_high=1 multiround_wor_low=.5 otm_greedy_low=.5 lemma3_upper_high=1 gap=nan
+    otm_wor_high=1 specinfer_wor_low=.5 otm_greedy_low=.5 lemma3_upper_high=1 gap=nan
 pair=
 check "ranges: low <= high, and no number beside a range" awk -F '\t' '/^#/ { next }
     !header { for (i = 1; i <= NF; i++) { at[$i] = i; name[i] = $i } n = NF; header = 1; next }
@@ -213,12 +213,12 @@ check "null beside a range" grep -q '"otm": null' out
 # --- bad calls: exit 2 ---------------------------------------------------------------------------
 bad 2 'one of its commands is expected' theory
 bad 2 'did you mean accept' theory acept
-bad 2 'laws expected' theory accept
+bad 2 'distributions expected' theory accept
 bad 2 'one source' theory accept --bernoulli .1,.2 --zipf 10,1,1
 bad 2 'does not go with --bernoulli' theory accept --bernoulli .1,.2 --temperature 1
 bad 2 'does not go with --draft' theory accept --draft p.csv --target q.csv --request 1
 bad 2 '--target FILE expected' theory accept --draft p.csv
-bad 2 'laws expected' theory accept --target p.csv
+bad 2 'distributions expected' theory accept --target p.csv
 bad 2 'from 0 to 1' theory accept --bernoulli 1.5,.5
 bad 2 'from 0 to 1' theory accept --bernoulli .5,nan
 bad 2 'P,Q' theory accept --bernoulli .5
@@ -333,7 +333,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     check "figures in the report" grep -q 'SpecTr Figures 4 and 6' report.html
 fi
 
-good theory speedup --hazard .9,.8,.7,.5 --steps 10000000 --seed 3 -o simulated.tsv
+good theory speedup --acceptance-by-position .9,.8,.7,.5 --steps 10000000 --seed 3 -o simulated.tsv
 check "simulated steps agree with the closed form" awk -F '\t' '/^#/ { next }
     !n { n = split($0, name); for (i = 1; i <= n; i++) at[name[i]] = i; next }
     { rows++; d = $at["simulated_accepted"] - $at["accepted"]; e = $at["simulated_error"] }

@@ -44,8 +44,8 @@ check "the figure is that of sim" awk -v a="$(value test one)" -v b="$wanted" \
 says 'none: chosen and reported on the same 29 requests'
 
 # --- searches ------------------------------------------------------------------------------------
-grid="rag.dst --method llma,pld --over n=1:4 --over k=4,8,16,32 --over n-most=2:4 \
-    --over pld.length=4,8,16 --cost $cost --top 0"
+grid="rag.dst --method llma,ngram --over n=1:4 --over k=4,8,16,32 --over n-most=2:4 \
+    --over ngram.length=4,8,16 --cost $cost --top 0"
 tune $grid -o grid.tsv
 check "all of both grids" test "$(grep -vc '^#' grid.tsv)" = 26
 says '16 of 16 configurations'
@@ -75,7 +75,7 @@ cp out grid.json
 tune $one --json --search golden
 check "golden section finds the same" test "$(value parameters out)" = "$(value parameters grid.json)"
 check "and asks for nine" test "$(rows out | wc -l)" = 9
-tune rag.dst --method pld --over n-most=1:3 --over n-least=1:3
+tune rag.dst --method ngram --over n-most=1:3 --over n-least=1:3
 says '6 of 9 configurations'
 says '3 combinations, the first: --n-least 2 is more than --n-most 1'
 
@@ -97,14 +97,14 @@ tune rag.dst --method llma
 says 'llma defaults'
 
 # --- engine lines --------------------------------------------------------------------------------
-pld="--method pld --over n-most=3 --over length=16 --over semantics=transformers"
-tune rag.dst $pld --engine-lines vllm
+ngram="--method ngram --over n-most=3 --over length=16 --over semantics=transformers"
+tune rag.dst $ngram --engine-lines vllm
 says '{"method": "ngram", "num_speculative_tokens": 16, "prompt_lookup_max": 3, "prompt_lookup_min": 1}'
-tune rag.dst $pld --engine-lines hf
+tune rag.dst $ngram --engine-lines hf
 says 'model.generate(**inputs, prompt_lookup_num_tokens=16, max_matching_ngram_size=3)'
-tune rag.dst $pld --over n-least=2 --engine-lines hf
-says '# hf cannot be told any of these; of the best, pld n-most=3 length=16 semantics=transformers n-least=2'
-tune rag.dst --method llma,pld --over k=16 --over length=1 --engine-lines vllm -o lines.tsv
+tune rag.dst $ngram --over n-least=2 --engine-lines hf
+says '# hf cannot be told any of these; of the best, ngram n-most=3 length=16 semantics=transformers n-least=2'
+tune rag.dst --method llma,ngram --over k=16 --over length=1 --engine-lines vllm -o lines.tsv
 says '# vllm cannot be told the best, llma k=16: it has no such method; this is number 2'
 check "engine lines are in the table" grep -q '^# engine_line_3: vllm serve MODEL' lines.tsv
 chain="--model markov:50,3 --method chain --over length=3 --requests 4 --max-tokens 16"
@@ -120,7 +120,7 @@ exits 2 "unknown method ''" rag.dst --method llma,
 exits 2 "llma is given twice" rag.dst --method llma,llma
 exits 2 "unknown parameter 'kk'" rag.dst --method llma --over kk=3
 exits 2 "'k' is not [METHOD.]PARAMETER=LIST" rag.dst --method llma --over k
-exits 2 "pld is not one of the methods to be tuned" rag.dst --method llma --over pld.length=3
+exits 2 "ngram is not one of the methods to be tuned" rag.dst --method llma --over ngram.length=3
 exits 2 "--k: 'x' is not an integer" rag.dst --method llma --over k=x
 exits 2 "method llma: --over: k is given twice" rag.dst --method llma --over k=3 --over k=4
 exits 2 "'k=5' is not a value of --over k" rag.dst --method llma --over k=3,4 --start k=5
@@ -129,7 +129,7 @@ exits 2 "try a coordinate search" rag.dst --method llma --over k=1:4 --over n=1:
 exits 2 "numbers in ascending order" rag.dst --method llma --over k=4,1 --search golden
 exits 2 "numbers in ascending order" rag.dst --method llma --over tie=first,random --search golden
 exits 2 "it has none of these methods (it has chain)" rag.dst --method llma --engine-lines sglang
-exits 2 "no configuration to try: --n-least 4" rag.dst --method pld --over n-least=4
+exits 2 "no configuration to try: --n-least 4" rag.dst --method ngram --over n-least=4
 exits 2 "--split: '1'" rag.dst --method llma --split 1
 exits 2 "--resamples: '3'" rag.dst --method llma --resamples 3
 exits 2 "--cost: 'free'" rag.dst --method llma --cost free

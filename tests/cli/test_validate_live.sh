@@ -44,7 +44,7 @@ for length in 1 2 4 7; do
     run greedy.jsonl --method chain --length $length --baseline
     run drawn.jsonl --method chain --length $length --temperature 1 --seed $length
 done
-run greedy.jsonl --method pld
+run greedy.jsonl --method ngram
 run greedy.jsonl --method llma --references all --k 4
 run drawn.jsonl --method spectr --drafts 3 --length 3 --rule kseq --temperature 1
 run drawn.jsonl --method spectr --drafts 2 --length 4 --rule otm --temperature 1
@@ -63,7 +63,7 @@ has "method parameters quantity tolerance verdict" \
 has "method parameters quantity predicted measured" "chain	length=1	outputs	1	1"
 has "method parameters quantity predicted measured" "chain	length=1	divergences	0	0"
 has "method parameters quantity source" "chain	length=2	block_efficiency	loop: draft_rank"
-has "method parameters quantity source" "pld	length=10	block_efficiency	expect: output"
+has "method parameters quantity source" "ngram	length=10	block_efficiency	expect: output"
 has "method parameters" "llma	k=4 references=all"
 check "the columns" grep -qx "method	rule	parameters	temperature	quantity	at	predicted	measured	error	error_percent	se	z	tolerance	verdict	source	note" out
 check "the trace's hash" grep -q '^# trace_hash: [0-9a-f]*$' out

@@ -151,15 +151,15 @@ def refused(out):
 
 # --- export_trace.py -----------------------------------------------------------------------------
 
-def compare(trace, law, m, within, temperature=1.0):
-    """Everything recorded against laws from elsewhere: law(side, tokens before) -> ln p.
+def compare(trace, distribution, m, within, temperature=1.0):
+    """Everything recorded against distributions from elsewhere: distribution(side, tokens before) -> ln p.
     m: how many tokens a row lists, None: all."""
     positions = 0
     for q in requests(trace):
         output = q["output.tok"].tolist()
         for side in ("draft", "target"):
             for j, y in enumerate(output):
-                logp = law(side, (*q["prompt.tok"].tolist(), *output[:j])) / temperature
+                logp = distribution(side, (*q["prompt.tok"].tolist(), *output[:j])) / temperature
                 logp = logp - np.log(np.exp(logp).sum())
                 order = np.argsort(-logp)
                 same("logp_y", q[f"{side}.logp_y"][j], logp[y], within)
@@ -177,14 +177,14 @@ def compare(trace, law, m, within, temperature=1.0):
                 rest = np.exp(logp).sum() - np.exp(logp[listed]).sum()
                 same("tail", np.exp(tail), rest if m and m < len(logp) else 0, within)
                 positions += 1
-    print(f"{trace}: {positions} laws")
+    print(f"{trace}: {positions} distributions")
     assert positions > 0
 
 
 def vllm(trace, draft, target, m):
-    from vllm import law
+    from vllm import distribution
     names = {"draft": draft, "target": target}
-    compare(trace, lambda side, before: law(names[side], before), int(m), 1e-6)
+    compare(trace, lambda side, before: distribution(names[side], before), int(m), 1e-6)
 
 
 def make_models(tokenizer):
@@ -215,7 +215,7 @@ def transformers(lines, tokenizer):
               for side in ("draft", "target")}
 
     @functools.cache
-    def law(side, before):
+    def distribution(side, before):
         logits = loaded[side](torch.tensor([list(before)])).logits[0, -1].detach().numpy()
         wide = np.full(vocab_size, -np.inf)
         wide[:len(logits)] = logits
@@ -227,9 +227,9 @@ def transformers(lines, tokenizer):
 
     np.seterr(invalid="ignore")  # -inf less -inf
     export("lists.dst", "--rows", "8", "--temperature", "0.7")
-    compare("lists.dst", law, 8, 5e-6, 0.7)
+    compare("lists.dst", distribution, 8, 5e-6, 0.7)
     export("dense.dst", "--rows", "dense")
-    compare("dense.dst", law, None, 5e-6)
+    compare("dense.dst", distribution, None, 5e-6)
     export("bf16.dst", "--rows", "dense-bf16", "--dtype", "float32")
     for q, r in zip(requests("bf16.dst"), requests("dense.dst")):
         for side in ("draft", "target"):
@@ -238,9 +238,9 @@ def transformers(lines, tokenizer):
                 same("bf16", got[~some], want[~some])
                 same("bf16", got[some] / want[some], np.ones(some.sum()), 2**-8)
     export("sampled.dst", "--generate", "12", "--seed", "3", "--rows", "4")
-    compare("sampled.dst", law, 4, 5e-6)
+    compare("sampled.dst", distribution, 4, 5e-6)
     export("greedy.dst", "--generate", "12", "--greedy", "--rows", "1")
-    compare("greedy.dst", law, 1, 5e-6)
+    compare("greedy.dst", distribution, 1, 5e-6)
     for q in requests("greedy.dst"):
         same("greedy", q["output.tok"], q["target.argmax"])
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Python's view of traces: contrib/read_trace.py and write_trace.py against the program, and
-# contrib/export_trace.py against laws computed in another way. PYTHON chooses the interpreter.
+# contrib/export_trace.py against distributions computed in another way. PYTHON chooses the interpreter.
 # Skipped without numpy and safetensors; its last part needs torch and transformers.
 top=${top_srcdir:-.}
 case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
@@ -83,7 +83,7 @@ for name in rag edits; do
 done
 check refused none.dst
 
-# --- export, with laws that a file of this folder makes up in the place of vLLM -------------------
+# --- export, with distributions that a file of this folder makes up in the place of vLLM -------------------
 
 cat >forced.jsonl <<'END'
 {"prompt": [1, 5], "output": [7, 2, 11], "references": [[7, 2]]}
@@ -101,7 +101,7 @@ good $vllm forced.jsonl --rows 12 -o whole.dst
 check vllm whole.dst 1:12 2:12 12
 good "$draftscope" theory accept --trace whole.dst --summary --k 1 --json -o whole.json
 grep -q '"single": 0\.' whole.json || { failed=$((failed + 1)) && echo "not ok - a range: $(cat whole.json)"; }
-# what the target writes: greedy is the likeliest token each time, a seed repeats itself
+# what the target writes: greedy is the most probable token each time, a seed repeats itself
 good $vllm forced.jsonl --generate 40 --greedy --rows 3 -o greedy.dst
 good $vllm forced.jsonl --generate 40 --seed 5 --rows 3 -o sampled.dst
 good $vllm forced.jsonl --generate 40 --seed 5 --rows 3 -o again.dst
@@ -179,7 +179,7 @@ END
     done
     good "$draftscope" theory accept --trace dense.dst --summary --k 1 --json -o dense.json
     check means dense.dst dense.json
-    # tokens, texts and the end token are as the program itself has them
+    # tokens, texts and the EOS token are as the program itself has them
     good "$draftscope" trace import --tokenizer "$tokenizer" texts.jsonl -o imported.dst
     for trace in lists imported; do
         "$draftscope" trace export $trace.dst |

@@ -78,7 +78,7 @@ static inline void bench_begin(bench *b, int m, int64_t which, const live_sampli
 
 // Runs request r behind prompt `which`; the output is the target's until it begins again.
 static inline const int32_t *bench_run(bench *b, const dsc_config *c, const dsc_verifier_type *rule,
-                                       dsc_draft_law law, int64_t r, int64_t which,
+                                       dsc_draft_kind kind, int64_t r, int64_t which,
                                        const live_sampling *how, dsc_counts *counts)
 {
     dsc_error err;
@@ -93,7 +93,7 @@ static inline const int32_t *bench_run(bench *b, const dsc_config *c, const dsc_
     const dsc_models models = {live_session_model(b->s[TARGET]), live_session_model(b->s[draft]),
                                live_session_model(b->s[MIDDLE])};
     dsc_arena_reset(&b->arena);
-    dsc_loop_input in = {c, rule, law, &models, &q, 5, &b->arena, NULL, NULL, NULL};
+    dsc_loop_input in = {c, rule, kind, &models, &q, 5, &b->arena, NULL, NULL, NULL};
     assert_ok(dsc_loop_run(&b->loop, &in, counts, &err), err);
     assert_int_equal(models.target->length, b->limit);
     return models.target->output;

@@ -150,14 +150,14 @@ static double compare(const bench *b, const dsc_drafter_type *d, const dsc_verif
 
 static void loop_agrees_on_a_markov_pair(void **state)
 {
-    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_multiround,
+    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_specinfer,
                                                      &dsc_verifier_otm};
     bench b;
     (void)state;
     bench_init(&b, "markov:6,noise=1.5", "markov:6,noise=1.5");
     for (int length = 1; length <= LENGTH; length++) {
-        compare(&b, &dsc_drafter_chain, &dsc_verifier_single, 1, length, SEEN - 1);
-        compare(&b, &dsc_drafter_chain, &dsc_verifier_block, 1, length, SEEN - 1);
+        compare(&b, &dsc_drafter_draft_model, &dsc_verifier_rejection, 1, length, SEEN - 1);
+        compare(&b, &dsc_drafter_draft_model, &dsc_verifier_block, 1, length, SEEN - 1);
         for (int r = 0; r < 3; r++)
             for (int k = 1; k <= DRAFTS && (r < 2 || length % 2); k++) // otm takes the longest
                 compare(&b, &dsc_drafter_spectr, rules[r], k, length, SEEN - 1);
@@ -167,7 +167,7 @@ static void loop_agrees_on_a_markov_pair(void **state)
 
 static void loop_agrees_on_trees(void **state)
 {
-    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_multiround,
+    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_specinfer,
                                                      &dsc_verifier_otm};
     static const char *const trees[] = {"1", "4", "2,2", "1,3", "2,1,2", "1,2,1,2,1,1"};
     dsc_error err = {0};
@@ -202,10 +202,10 @@ static void loop_agrees_on_ngrams(void **state)
     snprintf(spec[1], sizeof spec[1], "ngram:%s,order=2,hold=4", path);
     bench_init(&b, spec[0], spec[1]);
     for (int length = 1; length <= LENGTH; length += 2) {
-        compare(&b, &dsc_drafter_chain, &dsc_verifier_single, 1, length, CALLS);
-        compare(&b, &dsc_drafter_chain, &dsc_verifier_block, 1, length, CALLS);
+        compare(&b, &dsc_drafter_draft_model, &dsc_verifier_rejection, 1, length, CALLS);
+        compare(&b, &dsc_drafter_draft_model, &dsc_verifier_block, 1, length, CALLS);
         compare(&b, &dsc_drafter_spectr, &dsc_verifier_kseq, 3, length, CALLS);
-        compare(&b, &dsc_drafter_spectr, &dsc_verifier_multiround, 2, length, CALLS);
+        compare(&b, &dsc_drafter_spectr, &dsc_verifier_specinfer, 2, length, CALLS);
     }
     bench_fini(&b);
 }
@@ -235,13 +235,13 @@ static void run_grid(const dsc_trace *trace, const dsc_drafter_type *d,
 
 static void one_draft_is_one_rule(void **state)
 {
-    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_multiround,
+    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_specinfer,
                                                      &dsc_verifier_otm};
     bench b;
     dsc_results single, r;
     (void)state;
     bench_init(&b, "markov:6,noise=1.5", "markov:6,noise=1.5");
-    run_grid(b.rows, &dsc_drafter_chain, &dsc_verifier_single, 1, &single);
+    run_grid(b.rows, &dsc_drafter_draft_model, &dsc_verifier_rejection, 1, &single);
     for (int i = 0; i < 3; i++) {
         run_grid(b.reduced, &dsc_drafter_spectr, rules[i], 1, &r);
         for (int length = 0; length <= LENGTH; length++) {
@@ -258,14 +258,14 @@ static void one_draft_is_one_rule(void **state)
 
 static void more_is_better(void **state)
 {
-    static const dsc_verifier_type *const rules[] = {&dsc_verifier_multiround, &dsc_verifier_kseq,
+    static const dsc_verifier_type *const rules[] = {&dsc_verifier_specinfer, &dsc_verifier_kseq,
                                                      &dsc_verifier_otm};
     bench b;
     dsc_results r[3], single, block;
     (void)state;
     bench_init(&b, "markov:6,noise=1.5", "markov:6,noise=1.5");
-    run_grid(b.rows, &dsc_drafter_chain, &dsc_verifier_single, 1, &single);
-    run_grid(b.rows, &dsc_drafter_chain, &dsc_verifier_block, 1, &block);
+    run_grid(b.rows, &dsc_drafter_draft_model, &dsc_verifier_rejection, 1, &single);
+    run_grid(b.rows, &dsc_drafter_draft_model, &dsc_verifier_block, 1, &block);
     for (int i = 0; i < 3; i++)
         run_grid(b.reduced, &dsc_drafter_spectr, rules[i], 1, &r[i]);
     for (int k = 1; k <= DRAFTS; k++)
@@ -314,7 +314,7 @@ static void assert_sums(const dsc_counts *c)
 // Statistics say what the rows say, as well as fp32 can; threads change nothing.
 static void columns_say_what_rows_say(void **state)
 {
-    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_multiround,
+    static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_specinfer,
                                                      &dsc_verifier_otm, &dsc_verifier_greedy};
     bench b;
     dsc_results rows, columns, again;
@@ -363,7 +363,7 @@ static void greedy_chains_are_counted_alike(void **state)
                                .max_tokens = TOKENS};
     const dsc_run_options model = {.workload = &load, .threads = 1}, recorded = {.threads = 1};
     for (int length = 0; length <= LENGTH; length++) {
-        dsc_config c = config_of(&dsc_drafter_chain, 1, length);
+        dsc_config c = config_of(&dsc_drafter_draft_model, 1, length);
         assert_ok(dsc_run(NULL, &c, 1, &model, &loop, &err), err);
         assert_ok(dsc_run(trace, &c, 1, &recorded, &sum, &err), err);
         const dsc_expected x = dsc_counts_real(&loop.counts[0]), *y = sum.counts[0].expected;
@@ -380,7 +380,7 @@ static void greedy_chains_are_counted_alike(void **state)
     }
     // A method whose drafts are certain: any lossless rule accepts them while they are right.
     dsc_config llma = {.drafter = &dsc_drafter_llma, .parameter = {2, 8, 0, 0, 0, 0}};
-    dsc_run_options certain = {.threads = 1, .rule = &dsc_verifier_multiround};
+    dsc_run_options certain = {.threads = 1, .rule = &dsc_verifier_specinfer};
     assert_ok(dsc_run(trace, &llma, 1, &recorded, &loop, &err), err);
     assert_ok(dsc_run(trace, &llma, 1, &certain, &copied, &err), err);
     assert_int_equal(loop.counts[0].target_calls, copied.counts[0].target_calls);
@@ -402,23 +402,24 @@ static void assert_same_counts(const dsc_counts *x, const dsc_counts *y)
     assert_int_equal(x->width_length, y->width_length);
     for (int64_t m = 0; m < x->width_length; m++)
         assert_int_equal(x->width[m], y->width[m]);
-    assert_int_equal(x->overlap_length, y->overlap_length);
-    for (int64_t m = 0; m < x->overlap_length * x->overlap_length; m++)
-        assert_int_equal(x->overlap[m], y->overlap[m]);
+    assert_int_equal(x->parallel_length, y->parallel_length);
+    for (int64_t m = 0; m < x->parallel_length * x->parallel_length; m++)
+        assert_int_equal(x->parallel_steps[m], y->parallel_steps[m]);
 }
 
-// The rank of y in the draft model's law before the temperature, of equals the lowest first.
+// The rank of y in the draft model's distribution before the temperature, of equals the lowest
+// first.
 static uint16_t rank_of(dsc_model_synthetic *m, int32_t y)
 {
     static const dsc_draft none = {0};
     static double row[64];
     dsc_error err = {0};
-    dsc_dist law;
+    dsc_dist dist;
     int rank = 0;
     assert_ok(m->base.type->score(&m->base, &none, &err), err);
-    assert_ok(m->base.type->untempered(&m->base, -1, &law, &err), err);
-    dsc_dist_fill(&law, row);
-    for (int32_t x = 0; x < law.vocab_size; x++)
+    assert_ok(m->base.type->untempered(&m->base, -1, &dist, &err), err);
+    dsc_dist_fill(&dist, row);
+    for (int32_t x = 0; x < dist.vocab_size; x++)
         rank += row[x] > row[y] || (row[x] == row[y] && x < y);
     return (uint16_t)rank;
 }
@@ -456,9 +457,9 @@ static void add_ranks(const dsc_trace *trace, const dsc_language *draft, const c
             .output = q.output,
             .target_logp = q.target_logp,
             .draft_logp = q.draft_logp,
-            .forced = {.argmax = {q.forced.argmax[0], q.forced.argmax[1]},
-                       .entropy = {q.forced.entropy[0], q.forced.entropy[1]},
-                       .draft_rank = rank[0]}};
+            .replayed = {.argmax = {q.replayed.argmax[0], q.replayed.argmax[1]},
+                         .entropy = {q.replayed.entropy[0], q.replayed.entropy[1]},
+                         .draft_rank = rank[0]}};
         assert_ok(dsc_trace_writer_add(w, &in, &err), err);
     }
     assert_ok(dsc_trace_writer_commit(w, NULL, &err), err);
@@ -470,7 +471,7 @@ static void add_ranks(const dsc_trace *trace, const dsc_language *draft, const c
 static void ranks_say_what_a_draft_model_says(void **state)
 {
     static const dsc_config config[] = {
-        {.drafter = &dsc_drafter_chain, .parameter = {5}},
+        {.drafter = &dsc_drafter_draft_model, .parameter = {5}},
         {.drafter = &dsc_drafter_hf_dynamic, .parameter = {3, 2, 1, 1, 9}},
         {.drafter = &dsc_drafter_tree, .text = {"eagle"}},
         {.drafter = &dsc_drafter_tree, .text = {"3^3"}},
@@ -544,10 +545,10 @@ static void what_is_missing_is_named(void **state)
     write_trace(&b, path, 0, 1);
     b.draft = draft;
     assert_ok(dsc_trace_open(&bare, path, &err), err);
-    const dsc_config chain = config_of(&dsc_drafter_chain, 1, 4);
+    const dsc_config chain = config_of(&dsc_drafter_draft_model, 1, 4);
     const dsc_config two = config_of(&dsc_drafter_spectr, 2, 4);
     const dsc_engine any = DSC_ENGINE_AUTO;
-    assert_refused(bare, chain, &dsc_verifier_single, any, "column draft_logp");
+    assert_refused(bare, chain, &dsc_verifier_rejection, any, "column draft_logp");
     assert_refused(bare, chain, &dsc_verifier_greedy, any, "column draft_argmax");
     assert_refused(bare, two, &dsc_verifier_kseq, any, "column kseq, draft_logp");
     assert_refused(b.reduced, config_of(&dsc_drafter_spectr, DRAFTS + 1, 4), &dsc_verifier_otm, any,

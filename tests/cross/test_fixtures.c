@@ -124,15 +124,15 @@ static void commit(const fixture *f, const int32_t *token, size_t n)
 
 // --- one text ------------------------------------------------------------------------------------
 
-typedef struct forced {
+typedef struct replayed {
     const fixture *f;
     const char *want;
     int64_t first, rows;
-} forced;
+} replayed;
 
-static int forced_row(void *user, int64_t i, const float *logits, dsc_error *err)
+static int replay_row(void *user, int64_t i, const float *logits, dsc_error *err)
 {
-    forced *o = user;
+    replayed *o = user;
     (void)err;
     assert_int_equal(i, o->rows);
     assert_row(o->f, "one forward", o->first + i, logits, expected(o->f, o->want));
@@ -145,10 +145,10 @@ static void check_text(const fixture *f)
     dsc_error err;
     const dsc_draft none = {0};
     for (int64_t prompt = 1; prompt < f->text.count; prompt += 9) {
-        forced o = {f, "logits", prompt - 1, 0};
+        replayed o = {f, "logits", prompt - 1, 0};
         const dsc_token_view head = {f->text.id, prompt},
                              tail = {f->text.id + prompt, f->text.count - prompt};
-        assert_ok(live_session_force(f->s, head, tail, forced_row, &o, &err), err);
+        assert_ok(live_session_replay(f->s, head, tail, replay_row, &o, &err), err);
         assert_int_equal(o.rows, tail.count);
     }
     begin(f, CONTEXT);
@@ -281,9 +281,9 @@ static void check_eagle(const char *name, const fixture *target)
     const dsc_draft all = tree_of(&f, nodes);
     score(&f, &all);
     check_tree_nodes(&f, nodes, "tree of the head");
-    forced o = {&f, "pair_logits", 0, 0};
+    replayed o = {&f, "pair_logits", 0, 0};
     const dsc_token_view head = {f.text.id, 2}, tail = {f.text.id + 2, f.text.count - 2};
-    assert_ok(live_session_force(f.s, head, tail, forced_row, &o, &err), err);
+    assert_ok(live_session_replay(f.s, head, tail, replay_row, &o, &err), err);
     dsc_draft_fini(&chain);
     fixture_close(&f, false);
 }

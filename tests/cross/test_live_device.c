@@ -26,7 +26,7 @@ static int run_all(const char *where, bool quick, int32_t (*text)[TOKENS], char 
     bench_init(&b, where, VOCAB, PROMPT, TOKENS, CONTEXT);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
-            dsc_draft_law made;
+            dsc_draft_kind made;
             dsc_config c;
             if (!fits(*d, *v, &made))
                 continue;
@@ -65,13 +65,13 @@ static void draws_are_those_of_the_cpu(void **state)
                 fail_msg("%s, token %d: %d here, %d there", name[i], t, here[i][t], there[i][t]);
 }
 
-// Requests of other laws on sessions that have replayed passes of the ones before.
+// Requests of other distributions on sessions that have replayed passes of the ones before.
 static void a_session_follows_its_sampling(void **state)
 {
     static const live_sampling how[] = {{1, 0, 1},    {0.3, 0, 1},  {0, 0, 1}, {1, 5, 1},
                                         {1, 50, 0.8}, {3, 0, 0.99}, {1, 0, 1}};
-    enum { LAWS = sizeof how / sizeof *how };
-    static int32_t text[2][LAWS][TOKENS];
+    enum { DISTS = sizeof how / sizeof *how };
+    static int32_t text[2][DISTS][TOKENS];
     (void)state;
     for (int side = 0; side < 2; side++) {
         bench b;
@@ -79,20 +79,20 @@ static void a_session_follows_its_sampling(void **state)
         int64_t histogram[NODES + 1];
         dsc_counts counts = dsc_counts_zero(histogram, NODES);
         bench_init(&b, side ? device : "cpu", VOCAB, PROMPT, TOKENS, CONTEXT);
-        short_config(&c, &dsc_drafter_chain);
-        for (int i = 0; i < LAWS; i++) {
+        short_config(&c, &dsc_drafter_draft_model);
+        for (int i = 0; i < DISTS; i++) {
             const bool greedy = how[i].temperature == 0;
             memcpy(text[side][i],
-                   bench_run(&b, &c, greedy ? &dsc_verifier_greedy : &dsc_verifier_single,
-                             greedy ? DSC_DRAFT_CHOSEN : DSC_DRAFT_IID, 3, 1, &how[i], &counts),
+                   bench_run(&b, &c, greedy ? &dsc_verifier_greedy : &dsc_verifier_rejection,
+                             greedy ? DSC_DRAFT_TOPK : DSC_DRAFT_SAMPLED, 3, 1, &how[i], &counts),
                    sizeof text[side][i]);
         }
         dsc_config_fini(&c);
         bench_fini(&b);
     }
-    for (int i = 0; i < LAWS; i++)
+    for (int i = 0; i < DISTS; i++)
         assert_memory_equal(text[0][i], text[1][i], sizeof text[0][i]);
-    assert_memory_equal(text[0][0], text[0][LAWS - 1], sizeof text[0][0]);
+    assert_memory_equal(text[0][0], text[0][DISTS - 1], sizeof text[0][0]);
     assert_memory_not_equal(text[0][0], text[0][1], sizeof text[0][0]);
 }
 

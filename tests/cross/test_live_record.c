@@ -2,12 +2,12 @@
 // A run of models, and what the simulator makes of its recording: two roads to the same counts. The
 // models are tiny, of random weights and few tokens, so that drafts agree now and then by chance.
 #include "live/program/recorder.h"
-#include "live/session/forced.h"
+#include "live/session/replay.h"
 #include "sim/reduce/reduce.h"
 #include "sim/run/run.h"
 #include "tests/default_config.h"
 #include "tests/unit/model_fixture.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 
 #include <time.h>
 
@@ -122,7 +122,7 @@ static void record(rig *r, job *j, const char *path)
     dsc_loop loop = {0};
     dsc_config config = method_of(j);
     live_recorder *recorder;
-    const dsc_fit fit = {.draft = r->draft_session, .laws = true, .off_path = true};
+    const dsc_fit fit = {.draft = r->draft_session, .dists = true, .off_path = true};
     live_record o = j->record;
     o.target = r->target_session;
     o.draft = r->draft_session;
@@ -150,7 +150,7 @@ static void record(rig *r, job *j, const char *path)
                              .step = live_recorder_step,
                              .user = recorder};
         dsc_arena_reset(&arena);
-        assert_ok(dsc_pair_law(&in.law, config.drafter, j->rule, &fit, &err), err);
+        assert_ok(dsc_draft_kind_for(&in.kind, config.drafter, j->rule, &fit, &err), err);
         live_recorder_begin(recorder);
         assert_ok(dsc_loop_run(&loop, &in, &j->counts, &err), err);
         if (j->calls)
@@ -197,7 +197,7 @@ static void same_counts(live_family family, uint64_t draft, int64_t length)
 {
     rig r;
     const char *path = in_scratch("greedy.dst");
-    job j = {.method = &dsc_drafter_chain,
+    job j = {.method = &dsc_drafter_draft_model,
              .rule = &dsc_verifier_greedy,
              .length = length,
              .requests = 6,
@@ -262,8 +262,8 @@ static void test_expectation(void **state)
     static const struct {
         const dsc_drafter_type *method;
         const dsc_verifier_type *rule;
-    } pair[] = {{&dsc_drafter_chain, &dsc_verifier_single},
-                {&dsc_drafter_chain, &dsc_verifier_block},
+    } pair[] = {{&dsc_drafter_draft_model, &dsc_verifier_rejection},
+                {&dsc_drafter_draft_model, &dsc_verifier_block},
                 {&dsc_drafter_spectr, &dsc_verifier_kseq},
                 {&dsc_drafter_spectr, &dsc_verifier_otm}};
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
@@ -302,7 +302,7 @@ static void test_shards(void **state)
     for (int slow = 0; slow < 2; slow++) {
         rig r;
         const char *path = in_scratch("shards.dst");
-        job j = {.method = &dsc_drafter_chain,
+        job j = {.method = &dsc_drafter_draft_model,
                  .rule = &dsc_verifier_greedy,
                  .length = 2,
                  .requests = 3,
@@ -333,8 +333,8 @@ static void test_reduced(void **state)
         rig r;
         dsc_error err = {0};
         const char *path = in_scratch("rows.dst"), *out = in_scratch("reduced.dst");
-        job j = {.method = &dsc_drafter_chain,
-                 .rule = sampled ? &dsc_verifier_single : &dsc_verifier_greedy,
+        job j = {.method = &dsc_drafter_draft_model,
+                 .rule = sampled ? &dsc_verifier_rejection : &dsc_verifier_greedy,
                  .length = 3,
                  .requests = 3,
                  .record = {.shard_s = 1e9,
@@ -359,14 +359,14 @@ static void test_reduced(void **state)
             same_floats(p.target_logp, q.target_logp, n);
             same_floats(p.draft_logp, q.draft_logp, n);
             for (int side = 0; side < DSC_SIDES; side++) {
-                same_floats(p.forced.entropy[side], q.forced.entropy[side], n);
-                assert_memory_equal(p.forced.argmax[side], q.forced.argmax[side],
+                same_floats(p.replayed.entropy[side], q.replayed.entropy[side], n);
+                assert_memory_equal(p.replayed.argmax[side], q.replayed.argmax[side],
                                     (size_t)n * sizeof(int32_t));
             }
-            assert_memory_equal(p.forced.draft_rank, q.forced.draft_rank,
+            assert_memory_equal(p.replayed.draft_rank, q.replayed.draft_rank,
                                 (size_t)(n * DEPTH) * sizeof(uint16_t));
             same_floats(p.sufficient.kseq, q.sufficient.kseq, n * 2 * K);
-            same_floats(p.sufficient.multiround, q.sufficient.multiround, n * (K + 1));
+            same_floats(p.sufficient.specinfer, q.sufficient.specinfer, n * (K + 1));
             same_floats(p.sufficient.otm, q.sufficient.otm, n * (K * (K + 3) / 2));
         }
         dsc_shard_close(x);
@@ -377,19 +377,19 @@ static void test_reduced(void **state)
     }
 }
 
-typedef struct forced {
+typedef struct replayed {
     const dsc_request *q;
     double temperature, worst;
-} forced;
+} replayed;
 
 static int compare_logits(void *user, int64_t i, const float *logits, dsc_error *err)
 {
-    forced *f = user;
-    double law[VOCAB];
+    replayed *f = user;
+    double dist[VOCAB];
     for (int x = 0; x < VOCAB; x++)
-        law[x] = logits[x];
-    int rc = dsc_law_softmax("logits", law, VOCAB, f->temperature, 0, 1, err);
-    f->worst = fmax(f->worst, fabs(log(law[f->q->output.id[i]]) - (double)f->q->target_logp[i]));
+        dist[x] = logits[x];
+    int rc = dsc_probs_softmax("logits", dist, VOCAB, f->temperature, 0, 1, err);
+    f->worst = fmax(f->worst, fabs(log(dist[f->q->output.id[i]]) - (double)f->q->target_logp[i]));
     return rc;
 }
 
@@ -403,7 +403,7 @@ static void test_target_alone(void **state)
     const char *path = in_scratch("alone.dst");
     job j = {
         .method = &dsc_drafter_none,
-        .rule = &dsc_verifier_single,
+        .rule = &dsc_verifier_rejection,
         .length = 0,
         .requests = 2,
         .record = {.shard_s = 1e9, .K = 4, .rank_depth = 1, .rows = DSC_ROWS_LISTED, .top = TOP}};
@@ -421,9 +421,9 @@ static void test_target_alone(void **state)
         dsc_request q;
         dsc_row row;
         dsc_shard_request(s, i, &q);
-        forced f = {&q, .5, 0};
+        replayed f = {&q, .5, 0};
         assert_ok(
-            live_session_force(r.target_session, q.prompt, q.output, compare_logits, &f, &err),
+            live_session_replay(r.target_session, q.prompt, q.output, compare_logits, &f, &err),
             err);
         assert_true(f.worst < 1e-5);
         assert_int_equal(q.steps.count, MOST);
@@ -432,7 +432,7 @@ static void test_target_alone(void **state)
         for (int64_t p = 0; p < q.output.count; p++) {
             assert_true(dsc_request_row(&q, DSC_SIDE_TARGET, p, &row));
             assert_int_equal(row.count, TOP);
-            assert_int_equal(row.token[0], q.forced.argmax[DSC_SIDE_TARGET][p]);
+            assert_int_equal(row.token[0], q.replayed.argmax[DSC_SIDE_TARGET][p]);
             for (int e = 0; e < TOP; e++)
                 if (row.token[e] == q.output.id[p])
                     assert_close((double)row.logp[e], (double)q.target_logp[p], 1e-6);
@@ -450,7 +450,7 @@ static void rollouts(live_family family, int32_t G)
     rig r;
     dsc_error err = {0};
     const char *path = in_scratch("rollouts.dst");
-    job j = {.method = &dsc_drafter_chain,
+    job j = {.method = &dsc_drafter_draft_model,
              .rule = &dsc_verifier_greedy,
              .length = G,
              .requests = 4,
@@ -531,7 +531,7 @@ static void test_excluded(void **state)
 // --- forced --------------------------------------------------------------------------------------
 
 // LLMA over recorded outputs: a model that would say something else takes the simulator's steps.
-static void test_forced(void **state)
+static void test_replay(void **state)
 {
     (void)state;
     rig r, other;
@@ -545,7 +545,7 @@ static void test_forced(void **state)
     rig_init(&r, LIVE_LLAMA, 0, 1);
     job plain = j;
     plain.method = &dsc_drafter_none;
-    plain.rule = &dsc_verifier_single;
+    plain.rule = &dsc_verifier_rejection;
     record(&r, &plain, path);
     dsc_trace *t = open_trace(path);
     dsc_results s = replay(t, &j, (dsc_run_options){.engine = DSC_ENGINE_LOOP});
@@ -555,7 +555,7 @@ static void test_forced(void **state)
     dsc_config config = method_of(&j);
     dsc_loop loop = {0};
     dsc_arena arena = {0};
-    live_forced f = {0};
+    live_replay f = {0};
     dsc_counts counts = dsc_counts_zero(j.histogram, dsc_config_limit(&config));
     for (int64_t i = 0; i < j.requests; i++) {
         dsc_request q;
@@ -563,11 +563,11 @@ static void test_forced(void **state)
         begin(&other, q.prompt);
         const live_times before = *live_session_times(other.target_session);
         const int64_t calls = counts.target_calls, tokens = counts.target_call_tokens;
-        assert_ok(live_forced_begin(&f, other.target_session, VOCAB, q.output, NULL, &err), err);
-        const dsc_models models = {.target = live_forced_model(&f)};
+        assert_ok(live_replay_begin(&f, other.target_session, VOCAB, q.output, NULL, &err), err);
+        const dsc_models models = {.target = live_replay_model(&f)};
         const dsc_loop_input in = {.config = &config,
                                    .rule = j.rule,
-                                   .law = DSC_DRAFT_CHOSEN,
+                                   .kind = DSC_DRAFT_TOPK,
                                    .models = &models,
                                    .request = &q,
                                    .arena = &arena};
@@ -579,7 +579,7 @@ static void test_forced(void **state)
                          counts.target_call_tokens - tokens);
         assert_int_equal(live_session_model(other.target_session)->length, q.output.count);
         const dsc_token_view wrong = {(const int32_t[]){0, VOCAB}, 2};
-        assert_int_equal(live_forced_begin(&f, other.target_session, VOCAB, wrong, NULL, &err),
+        assert_int_equal(live_replay_begin(&f, other.target_session, VOCAB, wrong, NULL, &err),
                          DSC_EINPUT);
     }
     const dsc_counts *sim = &s.counts[0];
@@ -589,7 +589,7 @@ static void test_forced(void **state)
     assert_int_equal(sim->num_accepted_tokens, counts.num_accepted_tokens);
     assert_memory_equal(sim->histogram, counts.histogram, 7 * sizeof *counts.histogram);
     assert_true(counts.num_accepted_tokens > 0);
-    live_forced_fini(&f);
+    live_replay_fini(&f);
     dsc_loop_fini(&loop);
     dsc_arena_fini(&arena);
     dsc_config_fini(&config);
@@ -602,14 +602,14 @@ static void test_forced(void **state)
 
 // Other models than those that were recorded make the passes of both sides and take the simulator's
 // steps, or, where acceptances are drawn, steps of the same kind.
-static void forced_draft(live_family family, const job *j, double temperature, bool exact)
+static void replay_draft(live_family family, const job *j, double temperature, bool exact)
 {
     rig r, other;
     dsc_error err = {0};
     const char *path = in_scratch("draft.dst");
     job plain = *j;
     plain.method = &dsc_drafter_none;
-    plain.rule = temperature > 0 ? &dsc_verifier_single : &dsc_verifier_greedy;
+    plain.rule = temperature > 0 ? &dsc_verifier_rejection : &dsc_verifier_greedy;
     rig_init(&r, family, 3, temperature);
     record(&r, &plain, path);
     dsc_trace *t = open_trace(path);
@@ -621,22 +621,22 @@ static void forced_draft(live_family family, const job *j, double temperature, b
     assert_ok(dsc_shard_open(&shard, t, 0, &err), err);
     dsc_loop loop = {0};
     dsc_arena arena = {0};
-    live_forced target = {0};
-    live_forced_draft draft = {0};
+    live_replay target = {0};
+    live_replay_draft draft = {0};
     int64_t histogram[2 * NODES] = {0};
     dsc_counts counts = dsc_counts_zero(histogram, dsc_config_limit(&config));
     for (int64_t i = 0; i < j->requests; i++) {
         dsc_request q;
         dsc_shard_request(shard, i, &q);
         begin(&other, q.prompt);
-        assert_ok(live_forced_begin(&target, other.target_session, VOCAB, q.output, &drafts, &err),
+        assert_ok(live_replay_begin(&target, other.target_session, VOCAB, q.output, &drafts, &err),
                   err);
-        live_forced_draft_begin(&draft, other.draft_session, VOCAB, &drafts, &q, 5);
-        const dsc_models models = {.target = live_forced_model(&target),
-                                   .draft = live_forced_draft_model(&draft)};
+        live_replay_draft_begin(&draft, other.draft_session, VOCAB, &drafts, &q, 5);
+        const dsc_models models = {.target = live_replay_model(&target),
+                                   .draft = live_replay_draft_model(&draft)};
         const dsc_loop_input in = {.config = &config,
                                    .rule = &dsc_verifier_greedy,
-                                   .law = DSC_DRAFT_CHOSEN,
+                                   .kind = DSC_DRAFT_TOPK,
                                    .models = &models,
                                    .request = &q,
                                    .arena = &arena};
@@ -658,8 +658,8 @@ static void forced_draft(live_family family, const job *j, double temperature, b
         assert_memory_equal(sim->histogram, histogram, (size_t)(j->length + 1) * sizeof *histogram);
         dsc_results_fini(&s);
     }
-    live_forced_fini(&target);
-    live_forced_draft_fini(&draft);
+    live_replay_fini(&target);
+    live_replay_draft_fini(&draft);
     dsc_loop_fini(&loop);
     dsc_arena_fini(&arena);
     dsc_config_fini(&config);
@@ -669,28 +669,28 @@ static void forced_draft(live_family family, const job *j, double temperature, b
     rig_fini(&other);
 }
 
-static void test_forced_draft(void **state)
+static void test_replay_draft(void **state)
 {
     (void)state;
-    job j = {.method = &dsc_drafter_chain,
+    job j = {.method = &dsc_drafter_draft_model,
              .rule = &dsc_verifier_greedy,
              .length = 4,
              .requests = 6,
              .record = {.shard_s = 1e9, .K = 2, .rank_depth = 4, .force = true}};
-    forced_draft(LIVE_LLAMA, &j, 0, true);
-    forced_draft(LIVE_EAGLE, &j, 0, true);
+    replay_draft(LIVE_LLAMA, &j, 0, true);
+    replay_draft(LIVE_EAGLE, &j, 0, true);
     j.method = &dsc_drafter_spectr;
     j.rule = &dsc_verifier_kseq;
-    forced_draft(LIVE_LLAMA, &j, 1, false);
+    replay_draft(LIVE_LLAMA, &j, 1, false);
     j.rule = &dsc_verifier_greedy;
-    forced_draft(LIVE_LLAMA, &j, 1, false);
-    j.method = &dsc_drafter_chain;
+    replay_draft(LIVE_LLAMA, &j, 1, false);
+    j.method = &dsc_drafter_draft_model;
     j.rule = &dsc_verifier_block;
-    forced_draft(LIVE_LLAMA, &j, 1, false);
+    replay_draft(LIVE_LLAMA, &j, 1, false);
 }
 
 // What nobody knows, and what this model does not have, is run as a token that is another.
-static void test_stand_in(void **state)
+static void test_placeholder(void **state)
 {
     (void)state;
     enum { HERE = 2, COUNT = 6 };
@@ -699,10 +699,10 @@ static void test_stand_in(void **state)
     int32_t token[COUNT] = {0, DSC_TOKEN_OTHER, 9, 2, 4, DSC_TOKEN_OTHER};
     int32_t parent[COUNT] = {-1, -1, -1, 0, 1, 3};
     const dsc_draft d = {.token = token, .parent = parent, .count = COUNT};
-    live_stand_in s = {0};
-    live_stand_in_begin(&s, (dsc_token_view){output, 5}, 5);
+    live_placeholder s = {0};
+    live_placeholder_begin(&s, (dsc_token_view){output, 5}, 5);
     for (int again = 0; again < 2; again++) {
-        assert_ok(live_stand_in_take(&s, &d, HERE, &err), err);
+        assert_ok(live_placeholder_take(&s, &d, HERE, &err), err);
         assert_int_equal(s.draft.count, COUNT);
         assert_ptr_equal(s.draft.parent, parent);
         const int32_t right[COUNT] = {0, 0, 0, 2, -1, 1}; // what the output has there
@@ -715,10 +715,10 @@ static void test_stand_in(void **state)
         }
     }
     token[0] = 4; // below it nothing is the output's any more
-    assert_ok(live_stand_in_take(&s, &d, HERE, &err), err);
+    assert_ok(live_placeholder_take(&s, &d, HERE, &err), err);
     assert_int_equal(s.depth[0], -1);
     assert_int_equal(s.depth[3], -1);
-    live_stand_in_fini(&s);
+    live_placeholder_fini(&s);
 }
 
 #define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
@@ -726,12 +726,12 @@ static void test_stand_in(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_chain_counts), SCRATCH_TEST(test_head_counts),
-        SCRATCH_TEST(test_expectation),  SCRATCH_TEST(test_shards),
-        SCRATCH_TEST(test_reduced),      SCRATCH_TEST(test_target_alone),
-        SCRATCH_TEST(test_rollouts),     SCRATCH_TEST(test_excluded),
-        SCRATCH_TEST(test_forced),       SCRATCH_TEST(test_forced_draft),
-        cmocka_unit_test(test_stand_in),
+        SCRATCH_TEST(test_chain_counts),    SCRATCH_TEST(test_head_counts),
+        SCRATCH_TEST(test_expectation),     SCRATCH_TEST(test_shards),
+        SCRATCH_TEST(test_reduced),         SCRATCH_TEST(test_target_alone),
+        SCRATCH_TEST(test_rollouts),        SCRATCH_TEST(test_excluded),
+        SCRATCH_TEST(test_replay),          SCRATCH_TEST(test_replay_draft),
+        cmocka_unit_test(test_placeholder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

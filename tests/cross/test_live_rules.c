@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every method with every rule that fits it, run by the engine on tiny random models: lossless
-// rules emit the target's law, and greedy ones what the target alone would say. New methods and
-// rules are covered by being in their lists. test_live_rules [--device cpu|cuda[:i]]
+// rules emit the target's distribution, and greedy ones what the target alone would say. New
+// methods and rules are covered by being in their lists. test_live_rules [--device cpu|cuda[:i]]
 #include "tests/cross/live_bench.h"
 
 #include <gsl/gsl_cdf.h>
@@ -20,21 +20,21 @@ static int number_of(const int32_t *output)
     return text;
 }
 
-// The target's law of whole outputs, one token after the other.
-static void law_of_texts(bench *b, double law[TEXTS])
+// The target's distribution of whole outputs, one token after the other.
+static void dist_of_texts(bench *b, double dist[TEXTS])
 {
     const dsc_draft none = {0};
     for (int text = 0; text < TEXTS; text++) {
         dsc_error err;
         bench_begin(b, TARGET, 0, &plain);
         dsc_model *m = live_session_model(b->s[TARGET]);
-        law[text] = 1;
+        dist[text] = 1;
         for (int j = 0, scale = TEXTS / VOCAB; j < TOKENS; j++, scale /= VOCAB) {
             const int32_t token = text / scale % VOCAB;
             dsc_dist d;
             assert_ok(m->type->score(m, &none, &err), err);
-            assert_ok(m->type->law(m, -1, &d, &err), err);
-            law[text] *= dsc_dist_probability(&d, token);
+            assert_ok(m->type->dist(m, -1, &d, &err), err);
+            dist[text] *= dsc_dist_probability(&d, token);
             assert_ok(m->type->commit(m, &token, 1, &err), err);
         }
     }
@@ -44,33 +44,33 @@ static void law_of_texts(bench *b, double law[TEXTS])
 static const double alarm_rate = 1e-8;
 
 static double chance(bench *b, const dsc_config *c, const dsc_verifier_type *rule,
-                     dsc_draft_law made, const double *law)
+                     dsc_draft_kind made, const double *dist)
 {
     int64_t count[TEXTS] = {0}, histogram[NODES + 1];
     dsc_counts counts = dsc_counts_zero(histogram, NODES);
     int degrees;
     for (int64_t r = 0; r < REQUESTS; r++)
         count[number_of(bench_run(b, c, rule, made, r, 0, &plain, &counts))]++;
-    const double x = pearson(count, law, TEXTS, REQUESTS, &degrees);
+    const double x = pearson(count, dist, TEXTS, REQUESTS, &degrees);
     return gsl_cdf_chisq_Q(x, degrees);
 }
 
-static void lossless_rules_emit_the_targets_law(void **state)
+static void lossless_rules_emit_the_targets_dist(void **state)
 {
     (void)state;
     bench b;
-    double law[TEXTS];
+    double dist[TEXTS];
     int pairs = 0;
     bench_init(&b, device, VOCAB, PROMPT, TOKENS, CONTEXT);
-    law_of_texts(&b, law);
+    dist_of_texts(&b, dist);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
-            dsc_draft_law made;
+            dsc_draft_kind made;
             dsc_config c;
             if (!(*v)->lossless || (*v)->greedy || !fits(*d, *v, &made))
                 continue;
             short_config(&c, *d);
-            const double p = chance(&b, &c, *v, made, law);
+            const double p = chance(&b, &c, *v, made, dist);
             if (!(p > alarm_rate))
                 fail_msg("%s with %s: a chance of %.3g", (*d)->name, (*v)->name, p);
             dsc_config_fini(&c);
@@ -80,17 +80,17 @@ static void lossless_rules_emit_the_targets_law(void **state)
     bench_fini(&b);
 }
 
-// A test that could not see a wrong law would be none: typical acceptance is far off.
+// A test that could not see a wrong distribution would be none: typical acceptance is far off.
 static void a_lossy_rule_does_not(void **state)
 {
     (void)state;
     bench b;
-    double law[TEXTS];
+    double dist[TEXTS];
     dsc_config c;
     bench_init(&b, device, VOCAB, PROMPT, TOKENS, CONTEXT);
-    law_of_texts(&b, law);
-    short_config(&c, &dsc_drafter_chain);
-    assert_true(chance(&b, &c, &dsc_verifier_typical, DSC_DRAFT_IID, law) < alarm_rate);
+    dist_of_texts(&b, dist);
+    short_config(&c, &dsc_drafter_draft_model);
+    assert_true(chance(&b, &c, &dsc_verifier_typical, DSC_DRAFT_SAMPLED, dist) < alarm_rate);
     dsc_config_fini(&c);
     bench_fini(&b);
 }
@@ -107,12 +107,12 @@ static void greedy_output_is_that_of_plain_decoding(void **state)
     default_config(&none, &dsc_drafter_none);
     for (int64_t p = 0; p < PROMPTS; p++)
         memcpy(alone[p],
-               bench_run(&b, &none, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, p, p, &greedy, &counts),
+               bench_run(&b, &none, &dsc_verifier_greedy, DSC_DRAFT_TOPK, p, p, &greedy, &counts),
                sizeof alone[p]);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
             dsc_error err;
-            dsc_draft_law made;
+            dsc_draft_kind made;
             dsc_config c;
             if (!(*v)->lossless || !fits(*d, *v, &made))
                 continue;
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     if (argc == 3 && !strcmp(argv[1], "--device"))
         device = argv[2];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lossless_rules_emit_the_targets_law),
+        cmocka_unit_test(lossless_rules_emit_the_targets_dist),
         cmocka_unit_test(a_lossy_rule_does_not),
         cmocka_unit_test(greedy_output_is_that_of_plain_decoding),
     };

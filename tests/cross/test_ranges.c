@@ -48,9 +48,9 @@ static void equal_counts(const dsc_counts *a, const dsc_counts *b)
     for (int64_t m = 0; m < a->histogram_length || m < b->histogram_length; m++)
         assert_int_equal(m < a->histogram_length ? a->histogram[m] : 0,
                          m < b->histogram_length ? b->histogram[m] : 0);
-    assert_int_equal(a->overlap_length, b->overlap_length);
-    for (int64_t i = 0; i < a->overlap_length * a->overlap_length; i++)
-        assert_int_equal(a->overlap[i], b->overlap[i]);
+    assert_int_equal(a->parallel_length, b->parallel_length);
+    for (int64_t i = 0; i < a->parallel_length * a->parallel_length; i++)
+        assert_int_equal(a->parallel_steps[i], b->parallel_steps[i]);
 }
 
 static void check_ranges(const dsc_trace *trace, const dsc_config *config, size_t count,
@@ -141,7 +141,7 @@ static void check_models(const dsc_drafter_type *drafter)
 static void of_models(void **state)
 {
     (void)state;
-    check_models(&dsc_drafter_chain);
+    check_models(&dsc_drafter_draft_model);
     check_models(&dsc_drafter_pearl); // its counts have a list more
 }
 

@@ -132,8 +132,7 @@ static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, u
     const dsc_models models = {.target = &b->target.base};
     growth t = {.length = q->prompt.count};
     const dsc_loop_input in = {
-        config, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, q, seed, &b->arena, NULL, grow,
-        &t};
+        config, &dsc_verifier_greedy, DSC_DRAFT_TOPK, &models, q, seed, &b->arena, NULL, grow, &t};
     assert_ok(dsc_loop_run(&b->loop, &in, out, &e), e);
     assert_int_equal(b->target.base.refused, 0);
     assert_int_equal(out->target_call_context, t.sum);
@@ -188,7 +187,7 @@ static void loop_equals_expect(void **state)
         }
         compare_all(b, config, 80, &m->request);
         for (int c = 0; c < 40; c++) { // n-most, n-least (sometimes more), length, semantics
-            config[c] = (dsc_config){.drafter = &dsc_drafter_pld};
+            config[c] = (dsc_config){.drafter = &dsc_drafter_ngram};
             config[c].parameter[0] = 1 + lcg(&s) % 6;
             config[c].parameter[1] = 1 + lcg(&s) % 4;
             config[c].parameter[2] = 1 + lcg(&s) % 30;
@@ -352,7 +351,7 @@ static void trace_model_refuses_what_was_not_recorded(void **state)
 }
 
 // A tree: the greedy rule follows the child that the target names, whatever its place.
-static void greedy_rule_walks_trees(void **state)
+static void greedy_rule_verifies_trees(void **state)
 {
     (void)state;
     static const int32_t output[] = {4, 5, 6, 7};
@@ -389,7 +388,7 @@ int main(void)
         cmocka_unit_test(oracle_accepts_everything),
         cmocka_unit_test(references_choose_what_is_copied),
         cmocka_unit_test(trace_model_refuses_what_was_not_recorded),
-        cmocka_unit_test(greedy_rule_walks_trees),
+        cmocka_unit_test(greedy_rule_verifies_trees),
     };
     return cmocka_run_group_tests_name("replay", tests, NULL, NULL);
 }

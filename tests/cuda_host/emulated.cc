@@ -24,7 +24,7 @@ bool emulated_no_kernels, emulated_no_blas;
 #include "live/device/cuda/blas.cu"
 #include "live/device/cuda/cut.cu"
 #include "live/device/cuda/device.cu"
-#include "live/device/cuda/meet.cu"
+#include "live/device/cuda/overlap.cu"
 #include "live/device/cuda/memory.cu"
 #include "live/device/cuda/probe.cu"
 #include "live/device/cuda/product.cu"

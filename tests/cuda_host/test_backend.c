@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 8, ACTIVATIONS = 0, MEETING = 4 }; // cuda_scratch_use
+enum { WIDTH = 8, ACTIVATIONS = 0, OVERLAP = 4 }; // cuda_scratch_use
 
 static const size_t MEGABYTE = (size_t)1 << 20;
 
@@ -146,7 +146,7 @@ static void test_scratch_that_grows_forgets_what_works_in_it(void **state)
     // 16 MB at first; then twice as much, though a byte more would do.
     const size_t before = emulated_used;
     assert_ok(emulated_scratch(t.b, ACTIVATIONS, 16 * MEGABYTE, &t.err), t.err);
-    assert_ok(emulated_scratch(t.b, MEETING, 64 * MEGABYTE, &t.err), t.err);
+    assert_ok(emulated_scratch(t.b, OVERLAP, 64 * MEGABYTE, &t.err), t.err);
     assert_int_equal(emulated_used, before + 64 * MEGABYTE);
     assert_true(replayed(&t, &one, ACTIVATIONS, 100));
     assert_ok(emulated_scratch(t.b, ACTIVATIONS, 16 * MEGABYTE + 1, &t.err), t.err);

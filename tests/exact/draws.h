@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be drawn from small laws, by enumeration. Sets of tokens are bit masks.
+// What can be drawn from small distributions, by enumeration. Sets of tokens are bit masks.
 #ifndef DSC_TESTS_EXACT_DRAWS_H
 #define DSC_TESTS_EXACT_DRAWS_H
 
@@ -29,21 +29,21 @@ static inline double mass_of(const double *row, size_t vocab, unsigned set)
     return sum;
 }
 
-// Adds Pr(the drafts are the set) to law[2^vocab]: k drafts, one after another.
-static inline void draw(const pair *p, int k, int replace, unsigned set, double pr, double *law)
+// Adds Pr(the drafts are the set) to dist[2^vocab]: k drafts, one after another.
+static inline void draw(const pair *p, int k, int replace, unsigned set, double pr, double *dist)
 {
-    double rest = mass_of(p->draft, p->vocab, replace ? ~0u : ~set);
-    if (k == 0 || !(rest > 0)) {
-        law[set] += pr;
+    double residual = mass_of(p->draft, p->vocab, replace ? ~0u : ~set);
+    if (k == 0 || !(residual > 0)) {
+        dist[set] += pr;
         return;
     }
     for (size_t x = 0; x < p->vocab; x++)
         if (p->draft[x] > 0 && (replace || !(set >> x & 1)))
-            draw(p, k - 1, replace, set | 1u << x, pr * (p->draft[x] / rest), law);
+            draw(p, k - 1, replace, set | 1u << x, pr * (p->draft[x] / residual), dist);
 }
 
 // The k - 1 most probable tokens, lower ones first among equals, and one drawn from the rest.
-static inline void draw_greedy(const pair *p, int k, double *law)
+static inline void draw_greedy(const pair *p, int k, double *dist)
 {
     unsigned top = 0;
     for (int i = 1; i < k; i++) {
@@ -55,17 +55,17 @@ static inline void draw_greedy(const pair *p, int k, double *law)
         if (best < p->vocab)
             top |= 1u << best;
     }
-    draw(p, 1, 0, top, 1, law);
+    draw(p, 1, 0, top, 1, dist);
 }
 
 // 1 - max over all token sets A of Pr(all drafts in A) - target(A).
-static inline double best_acceptance(const pair *p, const double *law)
+static inline double best_acceptance(const pair *p, const double *dist)
 {
     double most = 0;
     for (unsigned a = 0; a < 1u << p->vocab; a++) {
         double inside = 0;
         for (unsigned s = a;; s = (s - 1) & a) { // the subsets of a
-            inside += law[s];
+            inside += dist[s];
             if (!s)
                 break;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of laws for tests: random shapes and the degenerate ones.
+// Pairs of distributions for tests: random shapes and the degenerate ones.
 #ifndef DSC_TESTS_PAIRS_H
 #define DSC_TESTS_PAIRS_H
 
@@ -15,7 +15,7 @@ typedef enum pair_shape {
     PAIR_EVEN,     // Dirichlet(1)
     PAIR_PEAKED,   // a few tokens have nearly all the mass
     PAIR_NEAR,     // target = draft with noise
-    PAIR_ZEROS,    // many tokens have no mass in one law or in both
+    PAIR_ZEROS,    // many tokens have no mass in one distribution or in both
     PAIR_TIES,     // small integer weights: many equal ratios
     PAIR_ZIPF,     // draft ~ 1/rank, target likewise on a shifted rank
     PAIR_EQUAL,    // draft = target
@@ -41,17 +41,17 @@ static inline void pair_normalise(double *row, size_t vocab)
 }
 
 static inline double pair_weight(pair_shape shape, uint64_t seed, size_t x, size_t vocab,
-                                 uint32_t law)
+                                 uint32_t dist)
 {
-    double u = pair_uniform(seed, x, law), v = pair_uniform(seed, x, law + 2);
+    double u = pair_uniform(seed, x, dist), v = pair_uniform(seed, x, dist + 2);
     double e = -log1p(-u); // exponential
     switch (shape) {
     case PAIR_FLAT: return 1 + .1 * u;
     case PAIR_PEAKED: return pow(u, 30);
     case PAIR_ZEROS: return v < .6 ? 0 : e;
     case PAIR_TIES: return floor(4 * u);
-    case PAIR_ZIPF: return 1 / (1 + (double)((x + law * 3) % vocab));
-    case PAIR_DISJOINT: return x % 2 == law % 2 || vocab == 1 ? e + 1e-3 : 0;
+    case PAIR_ZIPF: return 1 / (1 + (double)((x + dist * 3) % vocab));
+    case PAIR_DISJOINT: return x % 2 == dist % 2 || vocab == 1 ? e + 1e-3 : 0;
     case PAIR_DENORMAL: return v < .5 ? e : ldexp(u, -1000 - (int)(v * 74));
     default: return e;
     }

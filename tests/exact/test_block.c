@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block verification by full enumeration of the drafts and coins, for laws that depend on the whole
-// path; and its expected length, exact and as certified bounds, against that.
+// Block verification by full enumeration of the drafts and coins, for distributions that depend on
+// the whole path; and its expected length, exact and as certified bounds, against that.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 
@@ -11,8 +11,8 @@
 
 enum { VOCAB = 3, LENGTH = 3, NODES = 1 + 3 + 9 + 27, PATHS = 81 }; // prefixes; outputs of 4 tokens
 
-// Laws of the next token after each prefix. Prefix x_1 .. x_i is node child(..child(0, x_1)..,
-// x_i).
+// Distributions of the next token after each prefix. Prefix x_1 .. x_i is node child(..child(0,
+// x_1).., x_i).
 typedef struct tree {
     size_t vocab;
     int length;
@@ -36,7 +36,7 @@ static void make_tree(tree *t, pair_shape shape, uint64_t seed, size_t vocab, in
 typedef struct outcome {
     double expected_p[LENGTH + 1];   // E[p_i]
     double at_least[LENGTH + 1];     // Pr(tau >= i)
-    double law[PATHS];               // of the first length + 1 output tokens
+    double dist[PATHS];              // of the first length + 1 output tokens
     double joint[LENGTH + 1][PATHS]; // with tau >= i
 } outcome;
 
@@ -53,7 +53,7 @@ static void go_on(const block *b, int tau, double weight, size_t node, size_t ou
 {
     const tree *t = b->t;
     if (depth > t->length) {
-        b->o->law[output] += weight;
+        b->o->dist[output] += weight;
         for (int i = 0; i <= tau; i++)
             b->o->joint[i][output] += weight;
         return;
@@ -128,7 +128,7 @@ static size_t power(size_t base, int exponent)
     return exponent ? base * power(base, exponent - 1) : 1;
 }
 
-// The laws' elements along output `path`.
+// The distributions' elements along output `path`.
 static void elements(const tree *t, size_t path, double *draft_y, double *target_y)
 {
     size_t node = 0;
@@ -147,20 +147,20 @@ static void assert_lossless(const tree *t)
     for (int i = 0; i <= t->length; i++)
         assert_close(o.at_least[i], o.expected_p[i], tolerance);
     for (size_t path = 0; path < power(t->vocab, t->length + 1); path++) {
-        double draft_y[LENGTH + 1], target_y[LENGTH + 1], law = 1, given[LENGTH + 1];
+        double draft_y[LENGTH + 1], target_y[LENGTH + 1], dist = 1, given[LENGTH + 1];
         double token[LENGTH + 1];
         elements(t, path, draft_y, target_y);
         for (int i = 0; i <= t->length; i++)
-            law *= target_y[i];
-        assert_close(o.law[path], law, tolerance);
-        if (law < 1e-290)
+            dist *= target_y[i];
+        assert_close(o.dist[path], dist, tolerance);
+        if (dist < 1e-290)
             continue;
-        // Relative to the law where the enumeration's own sums allow it.
-        double unit = law > 1e-3 ? law : 1;
+        // Relative to the distribution where the enumeration's own sums allow it.
+        double unit = dist > 1e-3 ? dist : 1;
         dsc_block_given(draft_y, target_y, t->length, given);
         dsc_block_given_token(draft_y, target_y, t->length, token);
         for (int i = 0; i <= t->length; i++) {
-            assert_close(given[i] * law / unit, o.joint[i][path] / unit, tolerance);
+            assert_close(given[i] * dist / unit, o.joint[i][path] / unit, tolerance);
             assert_true(given[i] >= token[i] * (1 - 1e-14));
         }
     }
@@ -227,7 +227,7 @@ static void make_curve(dsc_curve *c, pair_shape shape, uint64_t seed, size_t voc
     test_free(target);
 }
 
-// Different laws at each position, and the orders.
+// Different distributions at each position, and the orders.
 static void bounds_hold_the_exact_value(void **state)
 {
     (void)state;

@@ -71,40 +71,41 @@ static void test_simulation(void **state)
 {
     (void)state;
     enum { ROUNDS = 40000 };
-    static const double hazard[] = {0.58, 0.66, 0.71, 0.75, 0.8, 0.83, 0.86};
-    static const dsc_block_law laws[] = {{.rate = 0.8}, {.hazard = hazard, .hazards = 7}};
+    static const double conditional_rate[] = {0.58, 0.66, 0.71, 0.75, 0.8, 0.83, 0.86};
+    static const dsc_acceptance dists[] = {
+        {.rate = 0.8}, {.conditional_rate = conditional_rate, .conditional_rates = 7}};
     for (size_t l = 0; l < 2; l++) {
         double expected[8], sum = 0, squares = 0;
-        dsc_hazard_count count[7] = {{0}};
-        assert_ok(dsc_block_accepted(&laws[l], 7, expected, &err), err);
+        dsc_conditional_count count[7] = {{0}};
+        assert_ok(dsc_block_accepted(&dists[l], 7, expected, &err), err);
         for (uint32_t round = 0; round < ROUNDS; round++) {
             int drafted = 1 + (int)(round % 7), m = 0; // of different lengths: censored differently
             for (uint32_t j = 0; (int)j < drafted; j++, m++)
                 if (dsc_rng_uniform(7, l, round, j) >=
-                    (hazard[j] - laws[l].rate) * (double)l + laws[l].rate)
+                    (conditional_rate[j] - dists[l].rate) * (double)l + dists[l].rate)
                     break;
-            assert_ok(dsc_hazard_add(count, 7, m, drafted, 1, &err), err);
+            assert_ok(dsc_conditional_add(count, 7, m, drafted, 1, &err), err);
             sum += m - expected[drafted];
             squares += (m - expected[drafted]) * (m - expected[drafted]);
         }
         assert_close(sum / ROUNDS, 0, 4 * sqrt(squares) / ROUNDS);
         for (int j = 0; j < 7; j++) {
-            double h = l ? hazard[j] : laws[l].rate;
-            assert_close(dsc_hazard_rate(&count[j]), h,
+            double h = l ? conditional_rate[j] : dists[l].rate;
+            assert_close(dsc_conditional_rate(&count[j]), h,
                          4 * sqrt(h * (1 - h) / (double)count[j].at_risk));
         }
     }
 }
 
-static void test_hazards(void **state)
+static void test_conditional_rates(void **state)
 {
     (void)state;
     // SGLang's histogram of a chain of 5: 43 steps, 63 accepted, 106 tokens.
     static const int64_t histogram[] = {11, 14, 11, 4, 0, 3};
-    dsc_hazard_count count[6] = {{0}};
+    dsc_conditional_count count[6] = {{0}};
     int64_t steps = 0, accepted = 0;
     for (int m = 0; m <= 5; m++) {
-        assert_ok(dsc_hazard_add(count, 5, m, 5, histogram[m], &err), err);
+        assert_ok(dsc_conditional_add(count, 5, m, 5, histogram[m], &err), err);
         steps += histogram[m];
         accepted += m * histogram[m];
     }
@@ -115,26 +116,28 @@ static void test_hazards(void **state)
     assert_int_equal(count[3].at_risk, 7);
     assert_int_equal(count[3].accepted, 3);
     assert_int_equal(count[5].at_risk, 0); // nobody drafted a sixth
-    assert_true(isnan(dsc_hazard_rate(&count[5])));
-    double hazard[5], curve[6];
+    assert_true(isnan(dsc_conditional_rate(&count[5])));
+    double conditional_rate[5], curve[6];
     for (int j = 0; j < 5; j++)
-        hazard[j] = dsc_hazard_rate(&count[j]);
-    dsc_block_law law = {.hazard = hazard, .hazards = 5};
-    assert_ok(dsc_block_accepted(&law, 5, curve, &err), err);
+        conditional_rate[j] = dsc_conditional_rate(&count[j]);
+    dsc_acceptance dist = {.conditional_rate = conditional_rate, .conditional_rates = 5};
+    assert_ok(dsc_block_accepted(&dist, 5, curve, &err), err);
     assert_close(curve[5] + 1, 106.0 / 43, 1e-14);
     // Censored rounds say nothing of what they did not draft.
-    dsc_hazard_count censored[2] = {{0}};
-    assert_ok(dsc_hazard_add(censored, 2, 1, 1, 10, &err), err);
-    assert_ok(dsc_hazard_add(censored, 2, 1, 2, 3, &err), err);
-    assert_ok(dsc_hazard_add(censored, 2, 2, 2, 1, &err), err);
-    assert_close(dsc_hazard_rate(&censored[0]), 1, 0);
-    assert_close(dsc_hazard_rate(&censored[1]), 0.25, 0);
-    // vLLM prints acceptance per position, which is the product of hazards: mean length 2.87.
+    dsc_conditional_count censored[2] = {{0}};
+    assert_ok(dsc_conditional_add(censored, 2, 1, 1, 10, &err), err);
+    assert_ok(dsc_conditional_add(censored, 2, 1, 2, 3, &err), err);
+    assert_ok(dsc_conditional_add(censored, 2, 2, 2, 1, &err), err);
+    assert_close(dsc_conditional_rate(&censored[0]), 1, 0);
+    assert_close(dsc_conditional_rate(&censored[1]), 0.25, 0);
+    // vLLM prints acceptance per position, which is the product of conditional acceptance rates:
+    // mean length 2.87.
     static const double reached[] = {0.740, 0.473, 0.309, 0.187, 0.099, 0.057};
     double h[6], accepted_by[7];
     for (int j = 0; j < 6; j++)
         h[j] = reached[j] / (j ? reached[j - 1] : 1);
-    assert_ok(dsc_block_accepted(&(dsc_block_law){.hazard = h, .hazards = 6}, 6, accepted_by, &err),
+    assert_ok(dsc_block_accepted(&(dsc_acceptance){.conditional_rate = h, .conditional_rates = 6},
+                                 6, accepted_by, &err),
               err);
     assert_close(accepted_by[6] + 1, 2.865, 1e-12);
 }
@@ -143,28 +146,28 @@ static void test_refusals(void **state)
 {
     (void)state;
     double curve[16];
-    static const double hazard[] = {0.5, 0.6}, bad[] = {0.5, 1.5};
-    dsc_block_law law = {.hazard = hazard, .hazards = 2};
+    static const double conditional_rate[] = {0.5, 0.6}, bad[] = {0.5, 1.5};
+    dsc_acceptance dist = {.conditional_rate = conditional_rate, .conditional_rates = 2};
     dsc_block_best best;
-    assert_int_equal(dsc_block_accepted(&law, 3, curve, &err), DSC_EUSAGE);
+    assert_int_equal(dsc_block_accepted(&dist, 3, curve, &err), DSC_EUSAGE);
     assert_non_null(strstr(err.message, "nothing is known beyond"));
-    assert_int_equal(dsc_block_best_length(&law, 1, 3, (dsc_block_cost){0}, &best, &err),
+    assert_int_equal(dsc_block_best_length(&dist, 1, 3, (dsc_block_cost){0}, &best, &err),
                      DSC_EUSAGE);
-    law.hazard = bad;
-    assert_int_equal(dsc_block_accepted(&law, 2, curve, &err), DSC_EUSAGE);
-    law = (dsc_block_law){.rate = NAN};
-    assert_int_equal(dsc_block_accepted(&law, 2, curve, &err), DSC_EUSAGE);
-    law.rate = 0.5;
-    assert_int_equal(dsc_block_accepted(&law, -1, curve, &err), DSC_EUSAGE);
-    assert_int_equal(dsc_block_accepted(&law, DSC_BLOCK_LONGEST + 1, curve, &err), DSC_EUSAGE);
-    assert_int_equal(dsc_block_best_length(&law, 3, 2, (dsc_block_cost){0}, &best, &err),
+    dist.conditional_rate = bad;
+    assert_int_equal(dsc_block_accepted(&dist, 2, curve, &err), DSC_EUSAGE);
+    dist = (dsc_acceptance){.rate = NAN};
+    assert_int_equal(dsc_block_accepted(&dist, 2, curve, &err), DSC_EUSAGE);
+    dist.rate = 0.5;
+    assert_int_equal(dsc_block_accepted(&dist, -1, curve, &err), DSC_EUSAGE);
+    assert_int_equal(dsc_block_accepted(&dist, DSC_BLOCK_LONGEST + 1, curve, &err), DSC_EUSAGE);
+    assert_int_equal(dsc_block_best_length(&dist, 3, 2, (dsc_block_cost){0}, &best, &err),
                      DSC_EUSAGE);
-    assert_int_equal(dsc_block_best_length(&law, 0, 2, (dsc_block_cost){.draft = -1}, &best, &err),
+    assert_int_equal(dsc_block_best_length(&dist, 0, 2, (dsc_block_cost){.draft = -1}, &best, &err),
                      DSC_EUSAGE);
-    dsc_hazard_count count[2] = {{0}};
-    assert_int_equal(dsc_hazard_add(count, 2, 2, 1, 1, &err), DSC_EUSAGE);
-    assert_int_equal(dsc_hazard_add(count, 2, 1, 3, 1, &err), DSC_EUSAGE);
-    assert_int_equal(dsc_hazard_add(count, 2, -1, 1, 1, &err), DSC_EUSAGE);
+    dsc_conditional_count count[2] = {{0}};
+    assert_int_equal(dsc_conditional_add(count, 2, 2, 1, 1, &err), DSC_EUSAGE);
+    assert_int_equal(dsc_conditional_add(count, 2, 1, 3, 1, &err), DSC_EUSAGE);
+    assert_int_equal(dsc_conditional_add(count, 2, -1, 1, 1, &err), DSC_EUSAGE);
 }
 
 static void test_best_length(void **state)
@@ -173,11 +176,11 @@ static void test_best_length(void **state)
     dsc_block_best best;
     for (double rate = 0; rate <= 1; rate += 0.05)
         for (double draft = 0.01; draft < 1; draft *= 2) {
-            dsc_block_law law = {.rate = rate < 1 ? rate : 1};
+            dsc_acceptance dist = {.rate = rate < 1 ? rate : 1};
             double top = 0;
             int at = 0;
             for (int length = 0; length <= 60; length++) {
-                double s = dsc_block_speedup(power_sum(law.rate, length), length,
+                double s = dsc_block_speedup(power_sum(dist.rate, length), length,
                                              (dsc_block_cost){.draft = draft});
                 if (s > top + 1e-12) {
                     top = s;
@@ -185,56 +188,56 @@ static void test_best_length(void **state)
                 }
             }
             assert_ok(
-                dsc_block_best_length(&law, 0, 60, (dsc_block_cost){.draft = draft}, &best, &err),
+                dsc_block_best_length(&dist, 0, 60, (dsc_block_cost){.draft = draft}, &best, &err),
                 err);
             assert_int_equal(best.length, at);
             assert_close(best.speedup, top, 1e-12);
         }
     // Nothing accepted: no speculation. Everything for nothing: as long as allowed.
-    assert_ok(dsc_block_best_length(&(dsc_block_law){.rate = 0}, 0, 8, (dsc_block_cost){0.1, 0},
+    assert_ok(dsc_block_best_length(&(dsc_acceptance){.rate = 0}, 0, 8, (dsc_block_cost){0.1, 0},
                                     &best, &err),
               err);
     assert_int_equal(best.length, 0);
     assert_close(best.speedup, 1, 0);
     assert_ok(
-        dsc_block_best_length(&(dsc_block_law){.rate = 1}, 0, 8, (dsc_block_cost){0}, &best, &err),
+        dsc_block_best_length(&(dsc_acceptance){.rate = 1}, 0, 8, (dsc_block_cost){0}, &best, &err),
         err);
     assert_int_equal(best.length, 8);
     assert_close(best.speedup, 9, 0);
     // The shorter of equals: (1 + a)/(1 + c) at a = c is what no speculation gives.
-    assert_ok(dsc_block_best_length(&(dsc_block_law){.rate = 0.25}, 0, 1, (dsc_block_cost){0.25, 0},
-                                    &best, &err),
+    assert_ok(dsc_block_best_length(&(dsc_acceptance){.rate = 0.25}, 0, 1,
+                                    (dsc_block_cost){0.25, 0}, &best, &err),
               err);
     assert_int_equal(best.length, 0);
-    // Hazards: the same, against the sums of products.
+    // Conditional acceptance rates: the same, against the sums of products.
     for (uint64_t trial = 0; trial < 200; trial++) {
-        double hazard[20], reach = 1, accepted = 0, top = 1;
+        double conditional_rate[20], reach = 1, accepted = 0, top = 1;
         int at = 0;
         for (uint32_t j = 0; j < 20; j++) {
-            hazard[j] = fmin(1, 1.3 * dsc_rng_uniform(11, trial, j, 0));
-            accepted += reach *= hazard[j];
+            conditional_rate[j] = fmin(1, 1.3 * dsc_rng_uniform(11, trial, j, 0));
+            accepted += reach *= conditional_rate[j];
             if ((accepted + 1) / (1 + 0.09 * (j + 1)) > top + 1e-12) {
                 top = (accepted + 1) / (1 + 0.09 * (j + 1));
                 at = (int)j + 1;
             }
         }
-        dsc_block_law law = {.hazard = hazard, .hazards = 20};
-        assert_ok(dsc_block_best_length(&law, 0, 20, (dsc_block_cost){0.05, 0.04}, &best, &err),
+        dsc_acceptance dist = {.conditional_rate = conditional_rate, .conditional_rates = 20};
+        assert_ok(dsc_block_best_length(&dist, 0, 20, (dsc_block_cost){0.05, 0.04}, &best, &err),
                   err);
         assert_int_equal(best.length, at);
         assert_close(best.speedup, top, 1e-12);
     }
 }
 
-// What i.i.d. acceptance with the same mean would have said of rising hazards: too much of a short
-// draft, too little of a long one.
+// What i.i.d. acceptance with the same mean would have said of rising conditional acceptance rates:
+// too much of a short draft, too little of a long one.
 static void test_iid_misfit(void **state)
 {
     (void)state;
-    static const double hazard[] = {0.58, 0.66, 0.71, 0.75, 0.8, 0.83, 0.86};
+    static const double conditional_rate[] = {0.58, 0.66, 0.71, 0.75, 0.8, 0.83, 0.86};
     double curve[8];
-    dsc_block_law law = {.hazard = hazard, .hazards = 7};
-    assert_ok(dsc_block_accepted(&law, 7, curve, &err), err);
+    dsc_acceptance dist = {.conditional_rate = conditional_rate, .conditional_rates = 7};
+    assert_ok(dsc_block_accepted(&dist, 7, curve, &err), err);
     double rate = dsc_iid_rate(curve[4], 4);
     assert_close(dsc_iid_accepted(rate, 4), curve[4], 1e-14);
     assert_true(dsc_iid_accepted(rate, 1) > curve[1] + 0.03);
@@ -259,10 +262,14 @@ static void test_ouroboros(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_iid),         cmocka_unit_test(test_iid_rate),
-        cmocka_unit_test(test_leviathan),   cmocka_unit_test(test_simulation),
-        cmocka_unit_test(test_hazards),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_best_length), cmocka_unit_test(test_iid_misfit),
+        cmocka_unit_test(test_iid),
+        cmocka_unit_test(test_iid_rate),
+        cmocka_unit_test(test_leviathan),
+        cmocka_unit_test(test_simulation),
+        cmocka_unit_test(test_conditional_rates),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_best_length),
+        cmocka_unit_test(test_iid_misfit),
         cmocka_unit_test(test_ouroboros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules by full enumeration of the draft tuples, the coins summed over: every rule's output has
-// exactly the target's law, its acceptance is the formula's, and the laws given the output, on
-// which exact replay stands, are those of the enumeration.
+// exactly the target's distribution, its acceptance is the formula's, and the distributions given
+// the output, on which exact replay stands, are those of the enumeration.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 
 #include "theory/kseq.h"
-#include "theory/multiround.h"
+#include "theory/specinfer.h"
 #include "theory/single.h"
 
 enum { VOCAB = 4, DRAFTS = 4 };
@@ -57,15 +57,15 @@ static outcome enumerate(const rule *r)
     }
 }
 
-static double law_error(const rule *r)
+static double dist_error(const rule *r)
 {
     outcome o = enumerate(r);
     double worst = 0;
     for (size_t y = 0; y < r->vocab; y++) {
-        double law = o.rejected * r->residual[y];
+        double dist = o.rejected * r->residual[y];
         for (int m = 1; m <= r->k; m++)
-            law += o.accepted[y][m];
-        worst = fmax(worst, fabs(law - r->target[y]));
+            dist += o.accepted[y][m];
+        worst = fmax(worst, fabs(dist - r->target[y]));
     }
     return worst;
 }
@@ -74,7 +74,7 @@ static void assert_rule(const rule *r)
 {
     const double tolerance = 1e-12;
     outcome o = enumerate(r);
-    assert_close(law_error(r), 0, tolerance);
+    assert_close(dist_error(r), 0, tolerance);
     assert_close(r->acceptance, 1 - o.rejected, tolerance);
     for (size_t y = 0; y < r->vocab; y++) {
         if (r->target[y] < 1e-290) // a quotient of denormals has no digits
@@ -120,17 +120,17 @@ static rule kseq_rule(const double *draft, const double *target, size_t vocab, c
     return r;
 }
 
-static rule multiround_rule(const double *draft, const double *target, size_t vocab,
-                            const dsc_multiround *s)
+static rule specinfer_rule(const double *draft, const double *target, size_t vocab,
+                           const dsc_specinfer *s)
 {
     rule r = {draft, target, vocab, s->k, .acceptance = s->accept};
     for (size_t x = 0; x < vocab; x++) {
         for (int i = 0; i < s->k && draft[x] > 0; i++)
-            r.token[i][x] = fmin(dsc_multiround_residual(s, i, draft[x], target[x]) / draft[x], 1);
-        r.residual[x] = dsc_multiround_residual(s, s->k, draft[x], target[x]);
+            r.token[i][x] = fmin(dsc_specinfer_residual(s, i, draft[x], target[x]) / draft[x], 1);
+        r.residual[x] = dsc_specinfer_residual(s, s->k, draft[x], target[x]);
         if (target[x] > 0) {
-            r.given[x] = dsc_multiround_given(s, draft[x], target[x]);
-            dsc_multiround_survivors(s, draft[x], target[x], r.survivors[x]);
+            r.given[x] = dsc_specinfer_given(s, draft[x], target[x]);
+            dsc_specinfer_survivors(s, draft[x], target[x], r.survivors[x]);
         }
     }
     return r;
@@ -147,12 +147,12 @@ static void assert_pair(const double *draft, const double *target, size_t vocab,
         dsc_kseq s = dsc_kseq_best(&c, k);
         r = kseq_rule(draft, target, vocab, &s);
         assert_rule(&r);
-        dsc_multiround m;
-        assert_ok(dsc_multiround_init(&m, &c, k, &e), e);
-        assert_close(m.accept, dsc_multiround_acceptance(&c, k), 0);
-        r = multiround_rule(draft, target, vocab, &m);
+        dsc_specinfer m;
+        assert_ok(dsc_specinfer_init(&m, &c, k, &e), e);
+        assert_close(m.accept, dsc_specinfer_acceptance(&c, k), 0);
+        r = specinfer_rule(draft, target, vocab, &m);
         assert_rule(&r);
-        dsc_multiround_fini(&m);
+        dsc_specinfer_fini(&m);
         const double larger[] = {1.001, 1.3, 5};
         for (int i = 0; i < 3; i++) {
             s = dsc_kseq_at(&c, k, larger[i] * s.rho);
@@ -186,17 +186,17 @@ static void too_small_a_rho_shows(void **state)
     for (int k = 2; k <= DRAFTS; k++) {
         dsc_kseq s = dsc_kseq_at(&c, k, .95 * dsc_kseq_best(&c, k).rho);
         rule r = kseq_rule(draft, target, 3, &s);
-        assert_true(law_error(&r) > 1e-3);
+        assert_true(dist_error(&r) > 1e-3);
     }
     dsc_curve_fini(&c);
 }
 
-// 64 drafts cannot be enumerated; their survivor laws must still be laws, the sum over m >= 1 made
-// by recursion and law[0] by the closed form.
+// 64 drafts cannot be enumerated; their survivor distributions must still be distributions, the sum
+// over m >= 1 made by recursion and dist[0] by the closed form.
 static void many_drafts(void **state)
 {
     (void)state;
-    double draft[VOCAB], target[VOCAB], law[1001];
+    double draft[VOCAB], target[VOCAB], dist[1001];
     const int ks[] = {16, 64, 1000};
     for (pair_shape shape = 0; shape < PAIR_SHAPES; shape++)
         for (uint64_t seed = 0; seed < 5; seed++) {
@@ -206,22 +206,22 @@ static void many_drafts(void **state)
             assert_ok(dsc_curve_init(&c, draft, target, VOCAB, &e), e);
             for (int i = 0; i < 3; i++) {
                 dsc_kseq s = dsc_kseq_best(&c, ks[i]);
-                dsc_multiround m;
-                assert_ok(dsc_multiround_init(&m, &c, ks[i], &e), e);
+                dsc_specinfer m;
+                assert_ok(dsc_specinfer_init(&m, &c, ks[i], &e), e);
                 for (size_t y = 0; y < VOCAB; y++)
                     for (int rule_index = 0; rule_index < 2 && target[y] > 1e-290; rule_index++) {
                         if (rule_index)
-                            dsc_multiround_survivors(&m, draft[y], target[y], law);
+                            dsc_specinfer_survivors(&m, draft[y], target[y], dist);
                         else
-                            dsc_kseq_survivors(&s, draft[y], target[y], law);
+                            dsc_kseq_survivors(&s, draft[y], target[y], dist);
                         double sum = 0;
                         for (int j = 0; j <= ks[i]; j++) {
-                            assert_true(law[j] >= 0);
-                            sum += law[j];
+                            assert_true(dist[j] >= 0);
+                            sum += dist[j];
                         }
                         assert_close(sum, 1, 1e-11);
                     }
-                dsc_multiround_fini(&m);
+                dsc_specinfer_fini(&m);
             }
             dsc_curve_fini(&c);
         }

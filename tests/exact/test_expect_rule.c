@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditional replay against what it replaces: every draft that could have been drawn and every way
-// a rule could have gone, written out for outputs of a few tokens; no formula of conditional laws
-// is used here, only the rules as they are defined.
+// a rule could have gone, written out for outputs of a few tokens; no formula of conditional
+// distributions is used here, only the rules as they are defined.
 #include "tests/close.h"
 
 #include "sim/expect/expect_rule.h"
 #include "theory/block_verify.h"
 #include "theory/kseq.h"
-#include "theory/multiround.h"
+#include "theory/specinfer.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -125,8 +125,8 @@ static void judge_kseq(const double *draft, const double *target, const int *x, 
     dsc_curve_fini(&curve);
 }
 
-static void judge_multiround(const double *draft, const double *target, const int *x, int k,
-                             verdict *v)
+static void judge_specinfer(const double *draft, const double *target, const int *x, int k,
+                            verdict *v)
 {
     double r[VOCAB], left = 1;
     memcpy(r, target, sizeof r);
@@ -155,10 +155,10 @@ static void judge_otm(const double *draft, const double *target, const int *x, i
         draft_x[i] = draft[x[i]];
         target_x[i] = target[x[i]];
     }
-    dsc_otm_sampler_law(s, draft_x, target_x, p);
+    dsc_otm_sampler_dist(s, draft_x, target_x, p);
     memcpy(v->accept, p, (size_t)k * sizeof *p);
     for (int t = 0; t < VOCAB; t++)
-        v->residual[t] = p[k] * dsc_otm_sampler_residual(s, draft[t], target[t]);
+        v->residual[t] = p[k] * dsc_otm_sampler_residual_at(s, draft[t], target[t]);
 }
 
 // A greedy target: what some draft says, else the output's token, which is certain.
@@ -295,7 +295,7 @@ static call enumerate_tree(const setting *s, int t, int most)
     return c;
 }
 
-// The law of draft i's tokens along its own path.
+// The distribution of draft i's tokens along its own path.
 static double path_weight(const pair *p, int t, const int *x, int length)
 {
     double w = 1;
@@ -388,16 +388,17 @@ static void merge(expectation *sum, const expectation *x, double weight)
         sum->histogram[a] += weight * x->histogram[a];
 }
 
-// From position t on; *law is the probability of the output from there, which must be the target's.
-static expectation enumerate(const setting *s, int t, double *law)
+// From position t on; *distribution is the probability of the output from there, which must be the
+// target's.
+static expectation enumerate(const setting *s, int t, double *dist)
 {
     expectation sum = {0};
-    *law = 1;
+    *dist = 1;
     if (t == TOKENS)
         return sum;
     call c = enumerate_call(s, t);
     int left = TOKENS - t;
-    *law = 0;
+    *dist = 0;
     for (int e = 1; e <= left; e++) {
         double rest;
         expectation x = enumerate(s, t + e, &rest);
@@ -411,10 +412,10 @@ static expectation enumerate(const setting *s, int t, double *law)
         x.pass_tokens += (t == 0) + (e < left ? e : 0) + h.count - h.of_level[most];
         x.histogram[e - 1]++;
         merge(&sum, &x, c.emit[e] * rest);
-        *law += c.emit[e] * rest;
+        *dist += c.emit[e] * rest;
     }
     expectation given = {0};
-    merge(&given, &sum, 1 / *law);
+    merge(&given, &sum, 1 / *dist);
     return given;
 }
 
@@ -458,12 +459,12 @@ static void replay(bench *b, const pair *p, const dsc_config *config, size_t cou
 }
 
 // The rest of the output under the rule is the target's: else the enumeration is wrong.
-static double target_law(const pair *p)
+static double target_dist(const pair *p)
 {
-    double law = 1;
+    double dist = 1;
     for (int t = 0; t < TOKENS; t++)
-        law *= row_at(p, true, t)[p->y[t]];
-    return law;
+        dist *= row_at(p, true, t)[p->y[t]];
+    return dist;
 }
 
 static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
@@ -488,12 +489,12 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
         for (int k = 1; k <= most_drafts; k++)
             for (int length = MOST_LENGTH; length >= 0; length--, n++) {
                 const setting s = {&p, how, k, length, NULL};
-                double law;
+                double dist;
                 // Nine draws are written out for two pairs.
                 if (k * length > 6 && seed > 1)
                     continue;
-                expectation want = enumerate(&s, 0, &law);
-                assert_close(law, target_law(&p), 1e-9);
+                expectation want = enumerate(&s, 0, &dist);
+                assert_close(dist, target_dist(&p), 1e-9);
                 assert_close(got[n].target_calls, want.calls, 1e-10);
                 assert_close(got[n].num_accepted_tokens, want.accepted, 1e-10);
                 assert_close(got[n].num_draft_tokens, want.tokens, 1e-10);
@@ -534,12 +535,12 @@ static void compare_trees(const dsc_verifier_type *rule, judge *how, uint32_t pa
         for (size_t n = 0; n < TREES; n++) {
             const setting s = {
                 .p = &p, .judge = how, .length = tree[n].length, .children = tree[n].children};
-            double law;
+            double dist;
             dsc_config_fini(&config[n]);
             if (n + 1 == TREES && (seed > 0 || how == judge_otm)) // ten draws
                 continue;
-            expectation want = enumerate(&s, 0, &law);
-            assert_close(law, target_law(&p), 1e-9);
+            expectation want = enumerate(&s, 0, &dist);
+            assert_close(dist, target_dist(&p), 1e-9);
             assert_close(got[n].target_calls, want.calls, 1e-10);
             assert_close(got[n].num_accepted_tokens, want.accepted, 1e-10);
             assert_close(got[n].num_draft_tokens, want.tokens, 1e-10);
@@ -564,7 +565,7 @@ static void single(void **state)
 {
     bench b = {0};
     (void)state;
-    compare(&b, &dsc_drafter_chain, &dsc_verifier_single, judge_multiround, 1);
+    compare(&b, &dsc_drafter_draft_model, &dsc_verifier_rejection, judge_specinfer, 1);
     bench_fini(&b);
 }
 
@@ -572,7 +573,7 @@ static void block(void **state)
 {
     bench b = {0};
     (void)state;
-    compare(&b, &dsc_drafter_chain, &dsc_verifier_block, NULL, 1);
+    compare(&b, &dsc_drafter_draft_model, &dsc_verifier_block, NULL, 1);
     bench_fini(&b);
 }
 
@@ -584,11 +585,11 @@ static void kseq(void **state)
     bench_fini(&b);
 }
 
-static void multiround(void **state)
+static void specinfer(void **state)
 {
     bench b = {0};
     (void)state;
-    compare(&b, &dsc_drafter_spectr, &dsc_verifier_multiround, judge_multiround, MOST_DRAFTS);
+    compare(&b, &dsc_drafter_spectr, &dsc_verifier_specinfer, judge_specinfer, MOST_DRAFTS);
     bench_fini(&b);
 }
 
@@ -612,7 +613,7 @@ static void trees(void **state)
 {
     (void)state;
     compare_trees(&dsc_verifier_kseq, judge_kseq, 4);
-    compare_trees(&dsc_verifier_multiround, judge_multiround, 4);
+    compare_trees(&dsc_verifier_specinfer, judge_specinfer, 4);
     compare_trees(&dsc_verifier_greedy, judge_greedy, 4);
 }
 
@@ -626,7 +627,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(single), cmocka_unit_test(block),
-        cmocka_unit_test(kseq),   cmocka_unit_test(multiround),
+        cmocka_unit_test(kseq),   cmocka_unit_test(specinfer),
         cmocka_unit_test(otm),    cmocka_unit_test(greedy),
         cmocka_unit_test(trees),  cmocka_unit_test(trees_by_transport),
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimal-transport sampler: lossless by enumeration of every tuple of drafts, as good as
-// alpha_k, and its laws for conditional replay. Also when its weights are bad.
+// alpha_k, and its distributions for conditional replay. Also when its weights are bad.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 #include "theory/otm.h"
@@ -26,9 +26,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-// The joint law of (accepted, m of the drafts are y, output y), over all tuples.
+// The joint distribution of (accepted, m of the drafts are y, output y), over all tuples.
 typedef struct enumerated {
-    double output[MOST];          // law of the output
+    double output[MOST];          // distribution of the output
     double joint[MOST][MOST + 1]; // [y][m]: accepted with m survivors; [y][0]: not accepted
     double accept;
 } enumerated;
@@ -36,7 +36,7 @@ typedef struct enumerated {
 static void add_tuple(const int *x, int k, const double *draft, const double *target,
                       enumerated *out)
 {
-    double d[MOST], t[MOST], law[MOST + 1], mass = 1;
+    double d[MOST], t[MOST], dist[MOST + 1], mass = 1;
     for (int i = 0; i < k; i++) {
         d[i] = draft[x[i]];
         t[i] = target[x[i]];
@@ -44,17 +44,17 @@ static void add_tuple(const int *x, int k, const double *draft, const double *ta
     }
     if (mass == 0)
         return;
-    dsc_otm_sampler_law(sampler, d, t, law);
+    dsc_otm_sampler_dist(sampler, d, t, dist);
     for (int i = 0; i < k; i++) {
         int m = 0;
-        assert_true(law[i] >= 0 && law[i] <= 1 + 1e-14);
+        assert_true(dist[i] >= 0 && dist[i] <= 1 + 1e-14);
         for (int j = 0; j < k; j++)
             m += x[j] == x[i];
-        out->joint[x[i]][m] += mass * law[i];
-        out->output[x[i]] += mass * law[i];
-        out->accept += mass * law[i];
+        out->joint[x[i]][m] += mass * dist[i];
+        out->output[x[i]] += mass * dist[i];
+        out->accept += mass * dist[i];
     }
-    assert_true(law[k] >= -1e-14);
+    assert_true(dist[k] >= -1e-14);
 }
 
 static enumerated enumerate(const double *draft, const double *target, int vocab, int k)
@@ -68,7 +68,7 @@ static enumerated enumerate(const double *draft, const double *target, int vocab
     } while (i < k);
     double row[MOST], sum = dsc_otm_sampler_residuals(sampler, draft, target, (size_t)vocab, row);
     for (int y = 0; y < vocab; y++) {
-        double residual = dsc_otm_sampler_residual(sampler, draft[y], target[y]);
+        double residual = dsc_otm_sampler_residual_at(sampler, draft[y], target[y]);
         assert_true(residual >= 0);
         assert_close(row[y], (1 - dsc_otm_sampler_accept(sampler)) * residual, 1e-15);
         sum -= row[y];
@@ -84,17 +84,17 @@ static void check_enumerated(const double *draft, const double *target, int voca
     enumerated all = enumerate(draft, target, vocab, k);
     assert_close(all.accept, dsc_otm_sampler_accept(sampler), 1e-12);
     for (int y = 0; y < vocab; y++) {
-        double law[MOST + 1], accepted = 0;
+        double dist[MOST + 1], accepted = 0;
         assert_close(all.output[y], target[y], 1e-12);
         if (!(target[y] > 0))
             continue;
-        dsc_otm_sampler_survivors(sampler, draft[y], target[y], law);
+        dsc_otm_sampler_survivors(sampler, draft[y], target[y], dist);
         for (int m = 1; m <= k; m++) {
-            assert_close(law[m] * target[y], all.joint[y][m], 1e-12);
-            accepted += law[m];
+            assert_close(dist[m] * target[y], all.joint[y][m], 1e-12);
+            accepted += dist[m];
         }
-        assert_close(law[0], 1 - accepted, 1e-12);
-        assert_close(law[0] * target[y], all.joint[y][0], 1e-12);
+        assert_close(dist[0], 1 - accepted, 1e-12);
+        assert_close(dist[0] * target[y], all.joint[y][0], 1e-12);
         assert_close(dsc_otm_sampler_given(sampler, draft[y], target[y]), accepted,
                      1e-12 / target[y]);
     }
@@ -162,11 +162,11 @@ static void reaches_the_bound(void **state)
             }
 }
 
-// choose() draws from law().
+// choose() draws from distribution().
 static void check_choice(const double *draft, const double *target, const int x[3], int iterations)
 {
     enum { K = 3, DRAWS = 10000 };
-    double law[K + 1], uniform[2 * K + 2], d[K], t[K];
+    double dist[K + 1], uniform[2 * K + 2], d[K], t[K];
     int count[K + 1] = {0};
     dsc_otm_rows rows = {.draft = draft, .target = target, .vocab = MOST};
     assert_ok(dsc_otm_sampler_build_rough(sampler, &rows, K, iterations, &e), e);
@@ -174,7 +174,7 @@ static void check_choice(const double *draft, const double *target, const int x[
         d[i] = draft[x[i]];
         t[i] = target[x[i]];
     }
-    dsc_otm_sampler_law(sampler, d, t, law);
+    dsc_otm_sampler_dist(sampler, d, t, dist);
     for (int n = 0; n < DRAWS; n++) {
         for (uint32_t u = 0; u < 2 * K + 2; u++)
             uniform[u] = dsc_rng_uniform(31, (uint64_t)n, u, 9);
@@ -182,11 +182,11 @@ static void check_choice(const double *draft, const double *target, const int x[
         count[chosen < 0 ? K : chosen]++;
     }
     for (int i = 0; i <= K; i++)
-        assert_close((double)count[i] / DRAWS, law[i],
-                     4.5 * sqrt(fmax(0, law[i] * (1 - law[i])) / DRAWS) + 1e-9);
+        assert_close((double)count[i] / DRAWS, dist[i],
+                     4.5 * sqrt(fmax(0, dist[i] * (1 - dist[i])) / DRAWS) + 1e-9);
 }
 
-static void chooses_by_its_law(void **state)
+static void chooses_by_its_dist(void **state)
 {
     static const int drawn[][3] = {{0, 1, 0}, {1, 0, 2}, {3, 2, 1}, {2, 2, 2}};
     double draft[MOST], target[MOST];
@@ -202,7 +202,7 @@ static void chooses_by_its_law(void **state)
         }
 }
 
-// Rows up to a factor, and in single precision, are the same laws.
+// Rows up to a factor, and in single precision, are the same distributions.
 static void takes_unnormalised_rows(void **state)
 {
     enum { V = 300 };
@@ -232,7 +232,7 @@ static void refuses(double draft_1, double target_1, int k, int status, const ch
     assert_non_null(strstr(e.message, what));
 }
 
-static void refuses_what_is_no_law(void **state)
+static void refuses_what_is_no_dist(void **state)
 {
     (void)state;
     refuses(-.5, .5, 2, DSC_EINPUT, "draft row: element 1 is -0.5");
@@ -251,9 +251,9 @@ int main(void)
         cmocka_unit_test(is_lossless),
         cmocka_unit_test(is_lossless_with_bad_weights),
         cmocka_unit_test(reaches_the_bound),
-        cmocka_unit_test(chooses_by_its_law),
+        cmocka_unit_test(chooses_by_its_dist),
         cmocka_unit_test(takes_unnormalised_rows),
-        cmocka_unit_test(refuses_what_is_no_law),
+        cmocka_unit_test(refuses_what_is_no_dist),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,7 +5,7 @@
 #include "tests/exact/pairs.h"
 
 #include "theory/acceptance.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 #include "theory/partial.h"
 
 #include <string.h>
@@ -20,28 +20,29 @@ typedef struct listing {
 } listing;
 
 // The m most probable tokens (of equals the first).
-static void list_top(listing *l, const double *law, size_t vocab, size_t m, bool bounded)
+static void list_top(listing *l, const double *dist, size_t vocab, size_t m, bool bounded)
 {
     *l = (listing){.row = {.id = l->id, .probability = l->probability, .count = m, .tail = 1}};
     for (size_t i = 0; i < m; i++) {
         size_t best = vocab;
         for (size_t x = 0; x < vocab; x++)
-            if (!l->listed[x] && (best == vocab || law[x] > law[best]))
+            if (!l->listed[x] && (best == vocab || dist[x] > dist[best]))
                 best = x;
         l->listed[best] = true;
         l->id[i] = (int32_t)best;
-        l->probability[i] = law[best];
-        l->row.most = bounded ? law[best] : 0;
+        l->probability[i] = dist[best];
+        l->row.most = bounded ? dist[best] : 0;
     }
     l->row.tail = 0;
     for (size_t x = 0; x < vocab; x++)
         if (!l->listed[x])
-            l->row.tail += law[x];
+            l->row.tail += dist[x];
 }
 
-// Other laws of the same listing: kind 0 permutes the unlisted masses, which keeps the bound on
-// each; 1 puts them anew at random, 2 all on one token, 3 on tokens that `wanted` has most of.
-static void complete(const listing *l, double *law, size_t vocab, const double *wanted, int kind,
+// Other distributions of the same listing: kind 0 permutes the unlisted masses, which keeps the
+// bound on each; 1 puts them anew at random, 2 all on one token, 3 on tokens that `wanted` has most
+// of.
+static void complete(const listing *l, double *dist, size_t vocab, const double *wanted, int kind,
                      uint64_t seed)
 {
     double sum = 0;
@@ -51,24 +52,24 @@ static void complete(const listing *l, double *law, size_t vocab, const double *
             continue;
         size_t other = x + (size_t)(pair_uniform(seed, x, 9) * (double)(vocab - x));
         if (kind == 0 && !l->listed[other]) {
-            double swap = law[x];
-            law[x] = law[other];
-            law[other] = swap;
+            double swap = dist[x];
+            dist[x] = dist[other];
+            dist[other] = swap;
         }
         if (kind == 1)
-            law[x] = -log1p(-pair_uniform(seed, x, 10));
+            dist[x] = -log1p(-pair_uniform(seed, x, 10));
         if (first == vocab && pair_uniform(seed, x, 11) < .3)
             first = x;
         if (best == vocab || wanted[x] > wanted[best])
             best = x;
-        sum += law[x];
+        sum += dist[x];
     }
     for (size_t x = 0; x < vocab && kind; x++)
         if (!l->listed[x]) {
             if (kind == 1)
-                law[x] *= sum > 0 ? l->row.tail / sum : 0;
+                dist[x] *= sum > 0 ? l->row.tail / sum : 0;
             else
-                law[x] = x == (kind == 2 && first < vocab ? first : best) ? l->row.tail : 0;
+                dist[x] = x == (kind == 2 && first < vocab ? first : best) ? l->row.tail : 0;
         }
 }
 
@@ -96,7 +97,7 @@ static void assert_between(const double *draft, const double *target, size_t voc
         dsc_partial b = dsc_partial_between(low, high, ks[i]);
         assert_int_equal(b.k, ks[i]);
         assert_inside(a.single, b.single, slack);
-        assert_inside(a.multiround, b.multiround, slack);
+        assert_inside(a.specinfer, b.specinfer, slack);
         assert_inside(a.kseq, b.kseq, slack);
         assert_inside(a.otm, b.otm, slack);
         // Where nearly all is accepted, rho hangs on the last bits of W.
@@ -105,7 +106,7 @@ static void assert_between(const double *draft, const double *target, size_t voc
     dsc_curve_fini(&c);
 }
 
-static void assert_curve_of_laws(const dsc_curve *c)
+static void assert_curve_of_dists(const dsc_curve *c)
 {
     assert_close(c->draft_below[c->atoms], 1, 1e-12);
     assert_close(c->target_below[c->atoms], 1, 1e-12);
@@ -129,8 +130,8 @@ static void completions_are_between(void **state)
                 list_top(&dl, draft, vocab, m, bounded);
                 list_top(&tl, target, vocab, n, bounded);
                 assert_ok(dsc_partial_curves(&dl.row, &tl.row, vocab, &low, &high, &e), e);
-                assert_curve_of_laws(&low);
-                assert_curve_of_laws(&high);
+                assert_curve_of_dists(&low);
+                assert_curve_of_dists(&high);
                 assert_between(draft, target, vocab, &low, &high);
                 for (int kind = 0; kind < (bounded ? 1 : 4); kind++) {
                     memcpy(d, draft, sizeof d);
@@ -184,7 +185,7 @@ static void low_is_the_formula(void **state)
         }
 }
 
-// Two laws of three tokens, one listed in each: by hand, the lower curve is reached.
+// Two distributions of three tokens, one listed in each: by hand, the lower curve is reached.
 static void by_hand(void **state)
 {
     (void)state;
@@ -226,8 +227,8 @@ static void no_tail_no_width(void **state)
             dsc_acceptance_of_curve(&c, ks, 4, a);
             dsc_curve_fini(&c);
             for (int i = 0; i < 4; i++) {
-                const dsc_interval got[] = {b[i].single, b[i].multiround, b[i].kseq, b[i].otm};
-                const double want[] = {a[i].single, a[i].multiround, a[i].kseq, a[i].otm};
+                const dsc_interval got[] = {b[i].single, b[i].specinfer, b[i].kseq, b[i].otm};
+                const double want[] = {a[i].single, a[i].specinfer, a[i].kseq, a[i].otm};
                 for (int j = 0; j < 4; j++) {
                     assert_close(got[j].high - got[j].low, 0, 1e-14);
                     assert_close(got[j].low, want[j], 1e-13);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PEARL's closed forms against the exact stationary law of its state machine, token test by token
-// test, and against the tables of the paper.
+// PEARL's closed forms against the exact stationary distribution of its state machine, token test
+// by token test, and against the tables of the paper.
 #include "tests/close.h"
 
 #include "theory/block.h"
@@ -56,7 +56,7 @@ static void build(machine *m, dsc_pearl_form form, double a, int g)
     }
 }
 
-// The stationary law solves x = x next, sum x = 1: Gauss-Jordan with pivoting.
+// The stationary distribution solves x = x next, sum x = 1: Gauss-Jordan with pivoting.
 static void stationary(const machine *m, double *x)
 {
     double row[MOST][MOST + 1];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PEARL in the loop. On pairs whose acceptance is what it is told to be: throughput, speed-up and
 // accepted drafts against the closed forms of theory/pearl.h. On a pair small enough to know
-// everything: the target's law, whatever the window and the ablation.
+// everything: the target's distribution, whatever the window and the ablation.
 //
 // A segment runs from one token of the target's own to the next. Segments are independent and
 // alike, so that a ratio of their sums has the standard error of a ratio of means.
@@ -41,7 +41,7 @@ typedef struct bench {
     dsc_arena arena;
     // Of the last run:
     dsc_counts counts;
-    int64_t histogram[ROOM], overlap[ROOM * ROOM];
+    int64_t histogram[ROOM], parallel_steps[ROOM * ROOM];
     segment *segment; // [SEGMENTS] or NULL: not wanted
     size_t segments;
     segment open;
@@ -53,7 +53,7 @@ typedef struct bench {
 static void init_iid(bench *b, double rate)
 {
     dsc_error err = {0};
-    dsc_iid_hazards h = {&rate, 1, 1};
+    dsc_iid_conditional_rates h = {&rate, 1, 1};
     *b = (bench){.segment = calloc(SEGMENTS, sizeof(segment))};
     assert_non_null(b->segment);
     assert_ok(dsc_iid_new(&b->target, &h, DSC_SIDE_TARGET, &err), err);
@@ -101,7 +101,7 @@ static dsc_config config_of(int64_t window, const int64_t off[2])
 }
 
 // One request of `tokens`; the prompt means something to the Markov pair alone.
-static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, dsc_draft_law law,
+static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, dsc_draft_kind kind,
                 int64_t tokens, int64_t request, double temperature)
 {
     static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
@@ -115,13 +115,13 @@ static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, ds
     b->segments = 0;
     b->open = (segment){{0}};
     b->counts = dsc_counts_zero(b->histogram, ROOM - 1);
-    b->counts.overlap = b->overlap;
-    b->counts.overlap_length = dsc_config_width(c);
-    assert_true(b->counts.overlap_length <= ROOM);
-    memset(b->overlap, 0, sizeof b->overlap);
+    b->counts.parallel_steps = b->parallel_steps;
+    b->counts.parallel_length = dsc_config_width(c);
+    assert_true(b->counts.parallel_length <= ROOM);
+    memset(b->parallel_steps, 0, sizeof b->parallel_steps);
     dsc_loop_input in = {.config = c,
                          .rule = rule,
-                         .law = law,
+                         .kind = kind,
                          .models = &models,
                          .request = &q,
                          .seed = 11,
@@ -185,7 +185,7 @@ static void throughput_is_that_of_the_closed_forms(void **state)
             for (int window = 1; window <= WINDOWS; window++) {
                 dsc_config c = config_of(window, switches[form]);
                 double closed = dsc_pearl_tokens((dsc_pearl_form)form, rates[i], window), error;
-                run(&b, &c, &dsc_verifier_single, DSC_DRAFT_IID, 40000, 0, 1);
+                run(&b, &c, &dsc_verifier_rejection, DSC_DRAFT_SAMPLED, 40000, 0, 1);
                 double found = ratio_of(&b, TOKENS, STEPS, &error);
                 if (!(fabs(found - closed) <= 4 * error + 1e-12))
                     fail_msg("form %d, rate %g, window %d: %g tokens per iteration, %g expected, "
@@ -206,7 +206,7 @@ static void ablations_differ(void **state)
     for (int form = 0; form < DSC_PEARL_FORMS; form++) {
         dsc_config c = config_of(6, switches[form]);
         double error;
-        run(&b, &c, &dsc_verifier_single, DSC_DRAFT_IID, 100000, 0, 1);
+        run(&b, &c, &dsc_verifier_rejection, DSC_DRAFT_SAMPLED, 100000, 0, 1);
         double found = ratio_of(&b, TOKENS, STEPS, &error);
         for (int other = 0; other < DSC_PEARL_FORMS; other++)
             if (other != form)
@@ -228,7 +228,8 @@ static void theorem_2_is_off_by_one(void **state)
             bench b;
             dsc_config c = config_of(window, switches[DSC_PEARL_FULL]);
             init_iid(&b, a);
-            run(&b, &c, &dsc_verifier_single, DSC_DRAFT_IID, (int64_t)(50000 / (1 - a)), 1, 1);
+            run(&b, &c, &dsc_verifier_rejection, DSC_DRAFT_SAMPLED, (int64_t)(50000 / (1 - a)), 1,
+                1);
             double accepted = ratio_of(&b, ACCEPTED, ONE, &error);
             assert_close(accepted, dsc_pearl_accepted_exact(a), 4 * error);
             assert_true(fabs(accepted - 1 / (1 - a)) > 10 * error);
@@ -253,7 +254,7 @@ static void the_best_window_is_the_ratio(void **state)
         int at = 0;
         for (int window = 1; window <= WINDOWS; window++) {
             dsc_config c = config_of(window, switches[DSC_PEARL_FULL]);
-            run(&b, &c, &dsc_verifier_single, DSC_DRAFT_IID, 40000, 0, 1);
+            run(&b, &c, &dsc_verifier_rejection, DSC_DRAFT_SAMPLED, 40000, 0, 1);
             double s = price_of(&cost, &b.counts).speedup;
             at = s > best ? window : at;
             best = fmax(best, s);
@@ -276,7 +277,7 @@ static int follow(void *user, const dsc_step_record *r, dsc_error *err)
 {
     (void)err;
     follower *f = user;
-    assert_true(r->overlaps);
+    assert_true(r->parallel);
     assert_int_equal(r->draft_calls, r->draft_call_tokens);
     assert_int_equal(r->target_call_tokens, r->draft_tokens); // the last one has no pass
     f->left -= r->emitted_tokens;
@@ -293,7 +294,7 @@ static int follow(void *user, const dsc_step_record *r, dsc_error *err)
 static void steps_are_those_of_the_state_machine(void **state)
 {
     (void)state;
-    static const dsc_verifier_type *const rule[] = {&dsc_verifier_single, &dsc_verifier_greedy,
+    static const dsc_verifier_type *const rule[] = {&dsc_verifier_rejection, &dsc_verifier_greedy,
                                                     &dsc_verifier_block};
     for (int window = 1; window <= 6; window++)
         for (int i = 0; i < 3; i++) {
@@ -303,13 +304,14 @@ static void steps_are_those_of_the_state_machine(void **state)
             init_iid(&b, 0.8);
             b.step = follow;
             b.user = &f;
-            run(&b, &c, rule[i], DSC_DRAFT_IID, 3000, 0, 1);
+            run(&b, &c, rule[i], DSC_DRAFT_SAMPLED, 3000, 0, 1);
             assert_int_equal(f.left, 0);
             fini(&b);
         }
 }
 
-// --- the target's law ----------------------------------------------------------------------
+// --- the target's distribution
+// ----------------------------------------------------------------------
 
 enum { VOCAB = 3, LENGTH = 4, TEXTS = 81 };
 
@@ -321,20 +323,20 @@ static int text_of(const bench *b)
     return text;
 }
 
-// The law of whole outputs, by asking the target along each.
-static void law_of_texts(bench *b, double law[TEXTS])
+// The distribution of whole outputs, by asking the target along each.
+static void dist_of_texts(bench *b, double dist[TEXTS])
 {
     static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
     for (int text = 0; text < TEXTS; text++) {
         dsc_error err = {0};
         dsc_token_view prompt = {words, 9};
         assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, LENGTH, 1, &err), err);
-        law[text] = 1;
+        dist[text] = 1;
         for (int j = 0, scale = TEXTS / VOCAB; j < LENGTH; j++, scale /= VOCAB) {
             int32_t token = text / scale % VOCAB;
             dsc_dist d;
-            assert_ok(b->t.base.type->law(&b->t.base, -1, &d, &err), err);
-            law[text] *= dsc_dist_probability(&d, token);
+            assert_ok(b->t.base.type->dist(&b->t.base, -1, &d, &err), err);
+            dist[text] *= dsc_dist_probability(&d, token);
             assert_ok(b->t.base.type->commit(&b->t.base, &token, 1, &err), err);
         }
     }
@@ -344,14 +346,14 @@ static void law_of_texts(bench *b, double law[TEXTS])
 static void every_window_is_lossless(void **state)
 {
     (void)state;
-    static const dsc_verifier_type *const rule[] = {&dsc_verifier_single, &dsc_verifier_multiround,
-                                                    &dsc_verifier_kseq, &dsc_verifier_otm,
-                                                    &dsc_verifier_block};
+    static const dsc_verifier_type *const rule[] = {&dsc_verifier_rejection,
+                                                    &dsc_verifier_specinfer, &dsc_verifier_kseq,
+                                                    &dsc_verifier_otm, &dsc_verifier_block};
     enum { REQUESTS = 6000 };
     bench b;
-    double law[TEXTS];
+    double dist[TEXTS];
     init_markov(&b, VOCAB);
-    law_of_texts(&b, law);
+    dist_of_texts(&b, dist);
     for (int window = 1; window <= 3; window++)
         for (int form = 0; form < 4; form++)
             for (int i = 0; i < 5; i++) {
@@ -360,12 +362,12 @@ static void every_window_is_lossless(void **state)
                 int64_t count[TEXTS] = {0};
                 double x = 0;
                 for (int64_t r = 0; r < REQUESTS; r++) {
-                    run(&b, &c, rule[i], DSC_DRAFT_IID, LENGTH, r, 1);
+                    run(&b, &c, rule[i], DSC_DRAFT_SAMPLED, LENGTH, r, 1);
                     count[text_of(&b)]++;
                 }
                 for (int t = 0; t < TEXTS; t++) {
-                    double d = (double)count[t] - law[t] * REQUESTS;
-                    x += d * d / (law[t] * REQUESTS);
+                    double d = (double)count[t] - dist[t] * REQUESTS;
+                    x += d * d / (dist[t] * REQUESTS);
                 }
                 if (x > TEXTS - 1 + 5 * sqrt(2 * (TEXTS - 1)))
                     fail_msg("window %d, switches %d, rule %s: chi-square %.1f", window, form,
@@ -383,14 +385,14 @@ static void a_greedy_target_says_the_same(void **state)
     bench b;
     init_markov(&b, 50);
     dsc_config plain = {.drafter = &dsc_drafter_none}, c = config_of(1, none);
-    run(&b, &plain, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, TOKENS_EACH, 0, 0);
+    run(&b, &plain, &dsc_verifier_greedy, DSC_DRAFT_TOPK, TOKENS_EACH, 0, 0);
     memcpy(alone, b.t.base.output, sizeof alone);
     for (int window = 1; window <= WINDOWS; window++)
         for (int form = 0; form < 4; form++)
-            for (int law = DSC_DRAFT_CHOSEN; law <= DSC_DRAFT_IID; law++) {
+            for (int kind = DSC_DRAFT_TOPK; kind <= DSC_DRAFT_SAMPLED; kind++) {
                 const int64_t off[2] = {form & 1, form >> 1};
                 c = config_of(window, off);
-                run(&b, &c, &dsc_verifier_greedy, (dsc_draft_law)law, TOKENS_EACH, 0, 0);
+                run(&b, &c, &dsc_verifier_greedy, (dsc_draft_kind)kind, TOKENS_EACH, 0, 0);
                 assert_memory_equal(b.t.base.output, alone, sizeof alone);
             }
     fini(&b);
@@ -433,7 +435,7 @@ static void the_timeline_is_what_is_paid(void **state)
             b.step = tick;
             b.user = &k;
             assert_ok(dsc_timeline_columns(&k.table, &err), err);
-            run(&b, &c, &dsc_verifier_single, DSC_DRAFT_IID, 500, 0, 1);
+            run(&b, &c, &dsc_verifier_rejection, DSC_DRAFT_SAMPLED, 500, 0, 1);
             assert_close(k.now_s, price_of(&k.cost, &b.counts).time_s, 1e-10);
             double end = 0, tokens = 0;
             for (size_t i = 0; i < k.table.rows; i++) {

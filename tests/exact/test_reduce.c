@@ -8,7 +8,7 @@
 
 #include "sim/reduce/reduce.h"
 #include "theory/kseq.h"
-#include "theory/multiround.h"
+#include "theory/specinfer.h"
 #include "theory/otm_sampler.h"
 #include "theory/rows_curve.h"
 #include "theory/sufficient.h"
@@ -35,26 +35,26 @@ static int tear_down(void **state)
 // --- a position ----------------------------------------------------------------------------------
 
 static void check_position(const double *draft, const double *target, size_t vocab, size_t y, int K,
-                           const float *kseq, const float *multiround, const float *otm)
+                           const float *kseq, const float *specinfer, const float *otm)
 {
     dsc_curve c;
-    dsc_multiround m;
+    dsc_specinfer m;
     assert_ok(dsc_curve_init(&c, draft, target, vocab, &e), e);
-    assert_ok(dsc_multiround_init(&m, &c, K, &e), e);
+    assert_ok(dsc_specinfer_init(&m, &c, K, &e), e);
     for (int k = 1; k <= K; k++) {
-        double law[65];
+        double dist[65];
         dsc_kseq s = dsc_kseq_best(&c, k);
         assert_close((double)kseq[2 * k - 2], s.rho, 1e-7 * s.rho);
         assert_close((double)kseq[2 * k - 1], s.beta, 1e-7);
-        assert_close((double)multiround[k], m.c[k], 1e-7 * k);
+        assert_close((double)specinfer[k], m.c[k], 1e-7 * k);
         assert_ok(dsc_otm_sampler_build(sampler, draft, target, vocab, k, &e), e);
-        dsc_otm_sampler_survivors(sampler, draft[y], target[y], law);
+        dsc_otm_sampler_survivors(sampler, draft[y], target[y], dist);
         for (int i = 0; i <= k; i++)
-            assert_close((double)otm[i], law[i], 1e-7);
+            assert_close((double)otm[i], dist[i], 1e-7);
         otm += k + 1;
     }
-    assert_true(multiround[0] == 0);
-    dsc_multiround_fini(&m);
+    assert_true(specinfer[0] == 0);
+    dsc_specinfer_fini(&m);
     dsc_curve_fini(&c);
 }
 
@@ -70,7 +70,7 @@ static void are_those_of_the_rules(void **state)
     static const size_t sizes[] = {1, 2, 3, 5, 17, 100, MOST};
     static double draft[MOST], target[MOST];
     static float f_draft[MOST], f_target[MOST];
-    float kseq[2 * 64], multiround[65], otm[64 * 67 / 2];
+    float kseq[2 * 64], specinfer[65], otm[64 * 67 / 2];
     (void)state;
     for (int shape = 0; shape < PAIR_SHAPES; shape++)
         for (size_t v = 0; v < 7; v++)
@@ -83,10 +83,10 @@ static void are_those_of_the_rules(void **state)
                 while (!(target[y] > 1e-30))
                     y = (y + 1) % vocab;
                 assert_ok(dsc_sufficient_of_rows(f_draft, f_target, vocab, (double)f_draft[y],
-                                                 (double)f_target[y], K, kseq, multiround, otm,
-                                                 work, &e),
+                                                 (double)f_target[y], K, kseq, specinfer, otm, work,
+                                                 &e),
                           e);
-                check_position(draft, target, vocab, y, K, kseq, multiround, otm);
+                check_position(draft, target, vocab, y, K, kseq, specinfer, otm);
             }
 }
 
@@ -94,18 +94,18 @@ static void are_those_of_the_rules(void **state)
 
 enum { LONG = 3 * DSC_LOG_ROW_BLOCK + 77, FEW = 4, NUMBERS = 3 * FEW + 1 + FEW * (FEW + 3) / 2 };
 
-// A row of each kind that is read as one law.
+// A row of each kind that is read as one distribution.
 typedef struct recorded {
-    float logp[LONG], law[LONG + DSC_LOG_ROW_BLOCK];
+    float logp[LONG], dist[LONG + DSC_LOG_ROW_BLOCK];
     uint16_t bf16[LONG];
     dsc_log_row row;
 } recorded;
 
-static dsc_row_source record_as(recorded *r, int kind, const double *law)
+static dsc_row_source record_as(recorded *r, int kind, const double *dist)
 {
     for (int x = 0; x < LONG; x++) {
         uint32_t bits;
-        r->logp[x] = (float)log(law[x]);
+        r->logp[x] = (float)log(dist[x]);
         memcpy(&bits, &r->logp[x], sizeof bits);
         r->bf16[x] = (uint16_t)(bits >> 16);
     }
@@ -115,11 +115,12 @@ static dsc_row_source record_as(recorded *r, int kind, const double *law)
     else
         r->row.logp = r->logp;
     for (size_t x = 0; x < LONG;)
-        x += dsc_log_row_block(&r->row, x, r->law + x);
-    return kind == 2 ? (dsc_row_source){.law = r->law} : (dsc_row_source){.log = &r->row};
+        x += dsc_log_row_block(&r->row, x, r->dist + x);
+    return kind == 2 ? (dsc_row_source){.dist = r->dist} : (dsc_row_source){.log = &r->row};
 }
 
-// Logarithms, fp32 and bf16, and mixed with laws, give what the laws they are read as give.
+// Logarithms, fp32 and bf16, and mixed with distributions, give what the distributions they are
+// read as give.
 static void are_the_same_from_logarithms(void **state)
 {
     static double draft[LONG], target[LONG];
@@ -127,23 +128,23 @@ static void are_the_same_from_logarithms(void **state)
     (void)state;
     for (int shape = 0; shape < PAIR_SHAPES; shape++)
         for (int kind = 0; kind < 9; kind++) {
-            float laws[NUMBERS], logs[NUMBERS];
+            float dists[NUMBERS], logs[NUMBERS];
             size_t y = 0;
             make_pair((pair_shape)shape, 7, LONG, draft, target);
             dsc_row_source from_draft = record_as(&d, kind % 3, draft);
             dsc_row_source from_target = record_as(&t, kind / 3, target);
-            while (!(t.law[y] > 0))
+            while (!(t.dist[y] > 0))
                 y++;
-            double draft_y = (double)d.law[y], target_y = (double)t.law[y];
-            assert_ok(dsc_sufficient_of_rows(d.law, t.law, LONG, draft_y, target_y, FEW, laws,
-                                             laws + 2 * FEW, laws + 3 * FEW + 1, work, &e),
+            double draft_y = (double)d.dist[y], target_y = (double)t.dist[y];
+            assert_ok(dsc_sufficient_of_rows(d.dist, t.dist, LONG, draft_y, target_y, FEW, dists,
+                                             dists + 2 * FEW, dists + 3 * FEW + 1, work, &e),
                       e);
             assert_ok(dsc_sufficient_of_sources(&from_draft, &from_target, LONG, draft_y, target_y,
                                                 FEW, logs, logs + 2 * FEW, logs + 3 * FEW + 1, work,
                                                 &e),
                       e);
             for (int i = 0; i < NUMBERS; i++)
-                assert_close((double)logs[i], (double)laws[i], 3e-7);
+                assert_close((double)logs[i], (double)dists[i], 3e-7);
         }
 }
 
@@ -161,19 +162,20 @@ static void has_the_masses_below_any_ratio(void **state)
             make_pair((pair_shape)shape, 8, LONG, draft, target);
             dsc_row_source from_draft = record_as(&d, kind % 3, draft);
             dsc_row_source from_target = record_as(&t, kind / 3, target);
-            const double token = (double)t.law[3] / (double)d.law[3];
+            const double token = (double)t.dist[3] / (double)d.dist[3];
             const double at[] = {0, 1e-4, .37, 1, 1.93, 7, isfinite(token) ? token : 60};
             assert_ok(dsc_rows_curve_set(&c, &from_draft, &from_target, LONG, &e), e);
             for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
                 dsc_mass m = dsc_rows_curve_below(&c, at[i]), sum = {0, 0};
                 for (int x = 0; x < LONG; x++) {
-                    bool in = (double)t.law[x] <= at[i] * (double)d.law[x];
-                    sum.draft += in ? (double)d.law[x] : 0;
-                    sum.target += in ? (double)t.law[x] : 0;
+                    bool in = (double)t.dist[x] <= at[i] * (double)d.dist[x];
+                    sum.draft += in ? (double)d.dist[x] : 0;
+                    sum.target += in ? (double)t.dist[x] : 0;
                 }
-                // A token's law may differ in its last bit from what was added up for its cell, and
-                // a token right at the ratio lie on its other side: the curve has the same value.
-                double tie = i == 6 && kind != 8 ? (double)d.law[3] : 0;
+                // A token's distribution may differ in its last bit from what was added up for its
+                // cell, and a token right at the ratio lie on its other side: the curve has the
+                // same value.
+                double tie = i == 6 && kind != 8 ? (double)d.dist[3] : 0;
                 assert_close(m.draft, sum.draft, 1e-7 + tie);
                 assert_close(at[i] * m.draft - m.target, at[i] * sum.draft - sum.target,
                              1e-7 * (1 + at[i]));
@@ -182,77 +184,77 @@ static void has_the_masses_below_any_ratio(void **state)
     dsc_rows_curve_fini(&c);
 }
 
-static void refuse_what_is_no_law(void **state)
+static void refuse_what_is_no_dist(void **state)
 {
     float good[2] = {.5f, .5f}, less[2] = {-.25f, 1.25f}, none[2] = {0, 0}, nan[2] = {.5f, NAN};
-    float kseq[4], multiround[3], otm[5];
+    float kseq[4], specinfer[3], otm[5];
     const float *bad[] = {less, none, nan};
     (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(
-            dsc_sufficient_of_rows(bad[i], good, 2, .5, .5, 2, kseq, multiround, otm, work, &e),
+            dsc_sufficient_of_rows(bad[i], good, 2, .5, .5, 2, kseq, specinfer, otm, work, &e),
             DSC_EINPUT);
         assert_int_equal(
-            dsc_sufficient_of_rows(good, bad[i], 2, .5, .5, 2, kseq, multiround, otm, work, &e),
+            dsc_sufficient_of_rows(good, bad[i], 2, .5, .5, 2, kseq, specinfer, otm, work, &e),
             DSC_EINPUT);
     }
     assert_int_equal(
-        dsc_sufficient_of_rows(good, good, 2, .5, .5, 65, kseq, multiround, otm, work, &e),
+        dsc_sufficient_of_rows(good, good, 2, .5, .5, 65, kseq, specinfer, otm, work, &e),
         DSC_EUSAGE);
 }
 
 // --- block efficiency ----------------------------------------------------------------------------
 
-enum { V = 4, K = 3, N = 12, RULES = 3, KSEQ = 0, MULTIROUND, OTM };
+enum { V = 4, K = 3, N = 12, RULES = 3, KSEQ = 0, SPECINFER, OTM };
 
-typedef double laws[RULES][K + 1][K + 1]; // [rule][k][m]: law of m survivors of k drafts at y
+typedef double dists[RULES][K + 1]
+                    [K + 1]; // [rule][k][m]: distribution of m survivors of k drafts at y
 
-// A position: its laws, and a rule ready to choose among k drafts.
+// A position: its distributions, and a rule ready to choose among k drafts.
 typedef struct position {
     float logp[DSC_SIDES][V]; // as recorded
     double draft[V], target[V];
     int y;
     dsc_curve curve;
     dsc_kseq kseq;
-    dsc_multiround multiround;
+    dsc_specinfer specinfer;
 } position;
 
 static void prepare(position *p, int k)
 {
     p->kseq = dsc_kseq_best(&p->curve, k);
-    dsc_multiround_fini(&p->multiround);
-    assert_ok(dsc_multiround_init(&p->multiround, &p->curve, k, &e), e);
+    dsc_specinfer_fini(&p->specinfer);
+    assert_ok(dsc_specinfer_init(&p->specinfer, &p->curve, k, &e), e);
     assert_ok(dsc_otm_sampler_build(sampler, p->draft, p->target, V, k, &e), e);
 }
 
 // Pr(draft i of the tuple is accepted), by playing the rule.
 static void play(const position *p, int rule, const int *x, int k, double *chosen)
 {
-    double d[K], t[K], law[K + 1], left = 1;
+    double d[K], t[K], dist[K + 1], left = 1;
     for (int i = 0; i < k; i++) {
         d[i] = p->draft[x[i]];
         t[i] = p->target[x[i]];
     }
     if (rule == OTM)
-        dsc_otm_sampler_law(sampler, d, t, law);
+        dsc_otm_sampler_dist(sampler, d, t, dist);
     for (int i = 0; i < k; i++) {
-        double accept = rule == KSEQ
-                            ? dsc_kseq_token(&p->kseq, d[i], t[i])
-                            : dsc_multiround_residual(&p->multiround, i, d[i], t[i]) / d[i];
-        chosen[i] = rule == OTM ? law[i] : left * fmin(accept, 1);
+        double accept = rule == KSEQ ? dsc_kseq_token(&p->kseq, d[i], t[i])
+                                     : dsc_specinfer_residual(&p->specinfer, i, d[i], t[i]) / d[i];
+        chosen[i] = rule == OTM ? dist[i] : left * fmin(accept, 1);
         left -= rule == OTM ? 0 : chosen[i];
     }
 }
 
 // Every tuple of drafts; what is not accepted with output y is y from the residual, since the
-// output has the target's law.
-static void by_enumeration(position *p, laws out)
+// output has the target's distribution.
+static void by_enumeration(position *p, dists out)
 {
     for (int rule = 0; rule < RULES; rule++)
         for (int k = 1; k <= K; k++) {
             int x[K] = {0}, i;
-            double *law = out[rule][k], accepted = 0;
-            memset(law, 0, sizeof out[rule][k]);
+            double *dist = out[rule][k], accepted = 0;
+            memset(dist, 0, sizeof out[rule][k]);
             prepare(p, k);
             do {
                 double chosen[K], mass = 1;
@@ -265,31 +267,31 @@ static void by_enumeration(position *p, laws out)
                     play(p, rule, x, k, chosen);
                 for (i = 0; i < k && mass > 0; i++)
                     if (x[i] == p->y)
-                        law[m] += mass * chosen[i] / p->target[p->y];
+                        dist[m] += mass * chosen[i] / p->target[p->y];
                 for (i = 0; i < k && ++x[i] == V; i++)
                     x[i] = 0;
             } while (i < k);
             for (int m = 1; m <= k; m++)
-                accepted += law[m];
-            law[0] = 1 - accepted;
+                accepted += dist[m];
+            dist[0] = 1 - accepted;
         }
 }
 
-static void from_rows(position *p, laws out)
+static void from_rows(position *p, dists out)
 {
     double draft = p->draft[p->y], target = p->target[p->y];
     for (int k = 1; k <= K; k++) {
         prepare(p, k);
         dsc_kseq_survivors(&p->kseq, draft, target, out[KSEQ][k]);
-        dsc_multiround_survivors(&p->multiround, draft, target, out[MULTIROUND][k]);
+        dsc_specinfer_survivors(&p->specinfer, draft, target, out[SPECINFER][k]);
         dsc_otm_sampler_survivors(sampler, draft, target, out[OTM][k]);
     }
 }
 
-static void from_columns(const dsc_request *q, int64_t j, laws out)
+static void from_columns(const dsc_request *q, int64_t j, dists out)
 {
     double draft = exp((double)q->draft_logp[j]), target = exp((double)q->target_logp[j]);
-    const float *at = q->sufficient.multiround + j * (K + 1);
+    const float *at = q->sufficient.specinfer + j * (K + 1);
     double c[K + 1], w[K + 1] = {0};
     for (int i = 0; i <= K; i++)
         c[i] = (double)at[i];
@@ -299,9 +301,9 @@ static void from_columns(const dsc_request *q, int64_t j, laws out)
         const float *s = q->sufficient.kseq + (j * K + k - 1) * 2;
         double beta = (double)s[1];
         const dsc_kseq kseq = {k, (double)s[0], beta, -expm1(k * log1p(-beta))};
-        const dsc_multiround m = {.k = k, .c = c, .w = w};
+        const dsc_specinfer m = {.k = k, .c = c, .w = w};
         dsc_kseq_survivors(&kseq, draft, target, out[KSEQ][k]);
-        dsc_multiround_survivors(&m, draft, target, out[MULTIROUND][k]);
+        dsc_specinfer_survivors(&m, draft, target, out[SPECINFER][k]);
         const float *otm = dsc_sufficient_otm(&q->sufficient, K, j, k);
         for (int i = 0; i <= k; i++)
             out[OTM][k][i] = (double)otm[i];
@@ -310,14 +312,14 @@ static void from_columns(const dsc_request *q, int64_t j, laws out)
 
 // Tokens per target call of K draft sequences of `length` tokens along an output of N: calls still
 // to be made from position t on, `live` drafts being left at depth d of a block.
-static double block_efficiency(laws *law, int rule, int length)
+static double block_efficiency(dists *dist, int rule, int length)
 {
     double calls[N + 2] = {0}, open[N + 2][8][K + 1];
     memset(open, 0, sizeof open);
     for (int t = N - 1; t >= 0; t--) {
         for (int d = length; d >= 0; d--)
             for (int live = 1; live <= K; live++) {
-                const double *at = law[t][rule][live];
+                const double *at = dist[t][rule][live];
                 double sum = d == length ? calls[t + 1] : at[0] * calls[t + 1];
                 for (int m = 1; m <= live && d < length; m++)
                     sum += at[m] * open[t + 1][d + 1][m];
@@ -328,19 +330,19 @@ static double block_efficiency(laws *law, int rule, int length)
     return N / calls[0];
 }
 
-// A row as it will be recorded, and the law that it is read as (tests/unit/test_reduce.c says how
-// far that is from the exact one): where laws are tied several samplers are the best, and the last
-// digit decides between them.
-static void record(double *law, float *logp)
+// A row as it will be recorded, and the distribution that it is read as (tests/unit/test_reduce.c
+// says how far that is from the exact one): where distributions are tied several samplers are the
+// best, and the last digit decides between them.
+static void record(double *dist, float *logp)
 {
     float read[DSC_LOG_ROW_BLOCK];
     dsc_log_row row = {.logp = logp, .vocab = V};
     for (int x = 0; x < V; x++)
-        logp[x] = (float)log(law[x]);
+        logp[x] = (float)log(dist[x]);
     dsc_log_row_block(&row, 0, read);
     for (int x = 0; x < V; x++)
-        law[x] = (double)read[x];
-    pair_normalise(law, V);
+        dist[x] = (double)read[x];
+    pair_normalise(dist, V);
 }
 
 static void init_positions(position *p, int shape)
@@ -360,7 +362,7 @@ static void fini_positions(position *p)
 {
     for (int t = 0; t < N; t++) {
         dsc_curve_fini(&p[t].curve);
-        dsc_multiround_fini(&p[t].multiround);
+        dsc_specinfer_fini(&p[t].specinfer);
     }
 }
 
@@ -391,7 +393,7 @@ static void write_positions(const position *p)
 
 static void gives_the_block_efficiency(void **state)
 {
-    static laws enumerated[N], rows[N], columns[N];
+    static dists enumerated[N], rows[N], columns[N];
     (void)state;
     for (int shape = 0; shape < PAIR_SHAPES; shape++) {
         position p[N];
@@ -432,7 +434,7 @@ int main(void)
         cmocka_unit_test(are_those_of_the_rules),
         cmocka_unit_test(are_the_same_from_logarithms),
         cmocka_unit_test(has_the_masses_below_any_ratio),
-        cmocka_unit_test(refuse_what_is_no_law),
+        cmocka_unit_test(refuse_what_is_no_dist),
         cmocka_unit_test_setup_teardown(gives_the_block_efficiency, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

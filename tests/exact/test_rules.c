@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every method with every rule that fits it, on a pair of models small enough to know everything:
-// lossless rules emit the target's law, whatever is drafted, and greedy ones the target's output.
-// New methods and rules are covered by being in their lists.
+// lossless rules emit the target's distribution, whatever is drafted, and greedy ones the target's
+// output. New methods and rules are covered by being in their lists.
 #include "tests/default_config.h"
 
 #include "sim/loop.h"
@@ -48,7 +48,7 @@ static void bench_fini(bench *b)
 
 // Runs request r and returns its output as a number in base VOCAB.
 static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *rule,
-                       dsc_draft_law law, int64_t r, double temperature, dsc_counts *counts)
+                       dsc_draft_kind kind, int64_t r, double temperature, dsc_counts *counts)
 {
     static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
     dsc_error err = {0};
@@ -60,7 +60,7 @@ static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *r
     assert_ok(dsc_model_synthetic_begin(&b->m, b->middle, prompt, TOKENS, temperature, &err), err);
     dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
     dsc_arena_reset(&b->arena);
-    dsc_loop_input in = {c, rule, law, &models, &q, 5, &b->arena, NULL, NULL, NULL};
+    dsc_loop_input in = {c, rule, kind, &models, &q, 5, &b->arena, NULL, NULL, NULL};
     assert_ok(dsc_loop_run(&b->loop, &in, counts, &err), err);
     assert_int_equal(b->t.base.length, TOKENS);
     int text = 0;
@@ -69,36 +69,36 @@ static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *r
     return text;
 }
 
-// The target's law of whole outputs, one after the other.
-static void law_of_texts(bench *b, double law[TEXTS])
+// The target's distribution of whole outputs, one after the other.
+static void dist_of_texts(bench *b, double dist[TEXTS])
 {
     static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
     for (int text = 0; text < TEXTS; text++) {
         dsc_error err = {0};
         dsc_token_view prompt = {words, 9};
         assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TOKENS, 1, &err), err);
-        law[text] = 1;
+        dist[text] = 1;
         for (int j = 0, scale = TEXTS / VOCAB; j < TOKENS; j++, scale /= VOCAB) {
             int32_t token = text / scale % VOCAB;
             dsc_dist d;
-            assert_ok(b->t.base.type->law(&b->t.base, -1, &d, &err), err);
-            law[text] *= dsc_dist_probability(&d, token);
+            assert_ok(b->t.base.type->dist(&b->t.base, -1, &d, &err), err);
+            dist[text] *= dsc_dist_probability(&d, token);
             assert_ok(b->t.base.type->commit(&b->t.base, &token, 1, &err), err);
         }
     }
 }
 
-static void lossless_rules_emit_the_targets_law(void **state)
+static void lossless_rules_emit_the_targets_dist(void **state)
 {
     (void)state;
     bench b;
-    double law[TEXTS];
+    double dist[TEXTS];
     int pairs = 0;
     bench_init(&b);
-    law_of_texts(&b, law);
+    dist_of_texts(&b, dist);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
-            dsc_draft_law made;
+            dsc_draft_kind made;
             dsc_config c;
             if (!(*v)->lossless || (*v)->greedy || !fits(*d, *v, &made))
                 continue;
@@ -108,7 +108,7 @@ static void lossless_rules_emit_the_targets_law(void **state)
             for (int64_t r = 0; r < requests; r++)
                 count[run_request(&b, &c, *v, made, r, 1, &counts)]++;
             int degrees;
-            double x = pearson(count, law, TEXTS, requests, &degrees);
+            double x = pearson(count, dist, TEXTS, requests, &degrees);
             if (x > degrees + 5 * sqrt(2 * degrees))
                 fail_msg("%s with %s: chi-square %.1f of %d degrees of freedom", (*d)->name,
                          (*v)->name, x, degrees);
@@ -120,22 +120,22 @@ static void lossless_rules_emit_the_targets_law(void **state)
     bench_fini(&b);
 }
 
-// And a test that could not see a wrong law would be none: typical acceptance is far off.
+// And a test that could not see a wrong distribution would be none: typical acceptance is far off.
 static void a_lossy_rule_does_not(void **state)
 {
     (void)state;
     bench b;
-    double law[TEXTS];
+    double dist[TEXTS];
     int64_t count[TEXTS] = {0}, histogram[ROOM];
     dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
     dsc_config c;
     int degrees;
     bench_init(&b);
-    law_of_texts(&b, law);
-    short_config(&c, &dsc_drafter_chain);
+    dist_of_texts(&b, dist);
+    short_config(&c, &dsc_drafter_draft_model);
     for (int64_t r = 0; r < requests; r++)
-        count[run_request(&b, &c, &dsc_verifier_typical, DSC_DRAFT_IID, r, 1, &counts)]++;
-    assert_true(pearson(count, law, TEXTS, requests, &degrees) > requests / 20);
+        count[run_request(&b, &c, &dsc_verifier_typical, DSC_DRAFT_SAMPLED, r, 1, &counts)]++;
+    assert_true(pearson(count, dist, TEXTS, requests, &degrees) > requests / 20);
     dsc_config_fini(&c);
     bench_fini(&b);
 }
@@ -149,15 +149,15 @@ static void greedy_targets_say_the_same(void **state)
     bench_init(&b);
     short_config(&none, &dsc_drafter_none);
     dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
-    int alone = run_request(&b, &none, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, 0, 0, &counts);
+    int alone = run_request(&b, &none, &dsc_verifier_greedy, DSC_DRAFT_TOPK, 0, 0, &counts);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
-            dsc_draft_law made;
+            dsc_draft_kind made;
             dsc_config c;
             if (!(*v)->lossless || !fits(*d, *v, &made))
                 continue;
             short_config(&c, *d);
-            for (int64_t r = 0; r < 20; r++) // at temperature 0 every law is of one token
+            for (int64_t r = 0; r < 20; r++) // at temperature 0 every distribution is of one token
                 assert_int_equal(run_request(&b, &c, *v, made, r, 0, &counts), alone);
             dsc_config_fini(&c);
         }
@@ -168,7 +168,7 @@ static void greedy_targets_say_the_same(void **state)
 static void better_rules_accept_more(void **state)
 {
     (void)state;
-    static const dsc_verifier_type *const order[] = {&dsc_verifier_multiround, &dsc_verifier_kseq,
+    static const dsc_verifier_type *const order[] = {&dsc_verifier_specinfer, &dsc_verifier_kseq,
                                                      &dsc_verifier_otm};
     bench b;
     double before = 0;
@@ -179,7 +179,7 @@ static void better_rules_accept_more(void **state)
         dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
         short_config(&c, &dsc_drafter_spectr);
         for (int64_t r = 0; r < requests; r++)
-            run_request(&b, &c, order[i], DSC_DRAFT_IID, r, 1, &counts);
+            run_request(&b, &c, order[i], DSC_DRAFT_SAMPLED, r, 1, &counts);
         double rate = dsc_block_efficiency(&counts);
         if (!(rate > before))
             fail_msg("%s: %.4f tokens a call, the rule before it %.4f", order[i]->name, rate,
@@ -193,7 +193,7 @@ static void better_rules_accept_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lossless_rules_emit_the_targets_law),
+        cmocka_unit_test(lossless_rules_emit_the_targets_dist),
         cmocka_unit_test(a_lossy_rule_does_not),
         cmocka_unit_test(greedy_targets_say_the_same),
         cmocka_unit_test(better_rules_accept_more),

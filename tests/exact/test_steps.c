@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated rounds: against the same draws made one by one, against the law, and against the closed
-// form.
+// Simulated rounds: against the same draws made one by one, against the distribution, and against
+// the closed form.
 #include "tests/close.h"
 
 #include "base/rng.h"
@@ -11,11 +11,13 @@
 enum { MOST = 64, BLOCK = 131072 };
 
 // Pr(m tokens are accepted).
-static void exact(const dsc_block_law *law, int length, double *p)
+static void exact(const dsc_acceptance *dist, int length, double *p)
 {
     double reached = 1;
     for (int m = 0; m <= length; m++) {
-        double go_on = m == length ? 0 : law->hazard ? law->hazard[m] : law->rate;
+        double go_on = m == length              ? 0
+                       : dist->conditional_rate ? dist->conditional_rate[m]
+                                                : dist->rate;
         p[m] = reached * (1 - go_on);
         reached *= go_on;
     }
@@ -77,7 +79,7 @@ static void end_chunk(source *x)
         next_byte(x);
 }
 
-// The token that a value stands for, -1: none; p is the law of the rest afterwards.
+// The token that a value stands for, -1: none; p is the distribution of the rest afterwards.
 static void divide(double *p, int length, int bits, int *of)
 {
     int values = 0, all = 1 << bits;
@@ -96,12 +98,12 @@ static void divide(double *p, int length, int bits, int *of)
 }
 
 // What the vectors do, number by number.
-static void one_by_one(const dsc_block_law *law, int length, uint64_t seed, int64_t steps,
+static void one_by_one(const dsc_acceptance *dist, int length, uint64_t seed, int64_t steps,
                        int64_t *histogram)
 {
     static int first[256], second[65536];
     double p[MOST + 1];
-    exact(law, length, p);
+    exact(dist, length, p);
     divide(p, length, 8, first);
     divide(p, length, 16, second);
     for (int m = 1; m <= length; m++)
@@ -134,10 +136,15 @@ static void one_by_one(const dsc_block_law *law, int length, uint64_t seed, int6
 }
 
 static const double falling[] = {.897, .803, .725, .517, .625, .3, .05, .001};
-static const dsc_block_law laws[] = {
-    {.rate = .7},     {.rate = .3}, {.rate = 0},   {.rate = 1}, {.hazard = falling, .hazards = 8},
-    {.rate = .99999}, {.rate = .5}, {.rate = 1e-5}};
-enum { LAWS = sizeof laws / sizeof *laws };
+static const dsc_acceptance dists[] = {{.rate = .7},
+                                       {.rate = .3},
+                                       {.rate = 0},
+                                       {.rate = 1},
+                                       {.conditional_rate = falling, .conditional_rates = 8},
+                                       {.rate = .99999},
+                                       {.rate = .5},
+                                       {.rate = 1e-5}};
+enum { DISTS = sizeof dists / sizeof *dists };
 
 // In vectors of every width that this processor has.
 static void as_one_by_one(void **state)
@@ -146,21 +153,22 @@ static void as_one_by_one(void **state)
     dsc_error e;
     static const int64_t steps[] = {0, 1, 5, 8191, 8192, 8193, 131072, 131073, 400001};
     static const int widths[] = {0, 16, 32, 64};
-    for (int l = 0; l < LAWS; l++)
+    for (int l = 0; l < DISTS; l++)
         for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
             int64_t want[MOST + 1] = {0};
-            int length = laws[l].hazard ? 8 : 1 + (int)(5 * i);
-            one_by_one(&laws[l], length, 7 + i, steps[i], want);
+            int length = dists[l].conditional_rate ? 8 : 1 + (int)(5 * i);
+            one_by_one(&dists[l], length, 7 + i, steps[i], want);
             for (int w = 0; w < 4; w++) {
                 int64_t got[MOST + 1] = {0};
                 int rc =
-                    dsc_steps_sample_width(widths[w], &laws[l], length, 7 + i, steps[i], got, &e);
+                    dsc_steps_sample_width(widths[w], &dists[l], length, 7 + i, steps[i], got, &e);
                 if (rc == DSC_EABSENT && widths[w] > 16)
                     continue;
                 assert_ok(rc, e);
                 for (int m = 0; m <= length; m++)
                     if (got[m] != want[m])
-                        fail_msg("width %d, law %d, length %d, %ld steps: %ld and not %ld accepted "
+                        fail_msg("width %d, distribution %d, length %d, %ld steps: %ld and not %ld "
+                                 "accepted "
                                  "%d",
                                  widths[w], l, length, (long)steps[i], (long)got[m], (long)want[m],
                                  m);
@@ -168,17 +176,17 @@ static void as_one_by_one(void **state)
         }
 }
 
-static void are_the_law(void **state)
+static void are_the_dist(void **state)
 {
     (void)state;
     enum { STEPS = 20000000 };
     dsc_error e;
-    for (int l = 0; l < LAWS; l++) {
+    for (int l = 0; l < DISTS; l++) {
         int64_t histogram[MOST + 1] = {0};
         double p[MOST + 1], accepted[MOST + 1];
-        int length = laws[l].hazard ? 8 : 12;
-        exact(&laws[l], length, p);
-        assert_ok(dsc_steps_sample(&laws[l], length, 11, STEPS, histogram, &e), e);
+        int length = dists[l].conditional_rate ? 8 : 12;
+        exact(&dists[l], length, p);
+        assert_ok(dsc_steps_sample(&dists[l], length, 11, STEPS, histogram, &e), e);
         int64_t all = 0;
         for (int m = 0; m <= length; m++) {
             double error = sqrt(STEPS * p[m] * (1 - p[m]));
@@ -187,7 +195,7 @@ static void are_the_law(void **state)
         }
         assert_int_equal(all, STEPS);
         dsc_steps_mean mean = dsc_steps_summary(histogram, length);
-        assert_ok(dsc_block_accepted(&laws[l], length, accepted, &e), e);
+        assert_ok(dsc_block_accepted(&dists[l], length, accepted, &e), e);
         assert_true(fabs(mean.accepted - accepted[length]) <= 4 * mean.error + 1e-12);
     }
 }
@@ -197,8 +205,8 @@ static void refusals(void **state)
     (void)state;
     dsc_error e;
     int64_t histogram[MOST + 1] = {0};
-    const dsc_block_law bad = {.rate = 1.5}, good = {.rate = .5},
-                        few = {.hazard = falling, .hazards = 8};
+    const dsc_acceptance bad = {.rate = 1.5}, good = {.rate = .5},
+                         few = {.conditional_rate = falling, .conditional_rates = 8};
     assert_int_equal(dsc_steps_sample(&bad, 4, 1, 10, histogram, &e), DSC_EUSAGE);
     assert_int_equal(dsc_steps_sample(&few, 9, 1, 10, histogram, &e), DSC_EUSAGE);
     assert_int_equal(dsc_steps_sample(&good, 4, 1, -1, histogram, &e), DSC_EUSAGE);
@@ -210,6 +218,6 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(as_one_by_one),
-                                       cmocka_unit_test(are_the_law), cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(are_the_dist), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,14 +51,14 @@ static double solve(const pair *p, const double *mass, const unsigned *tokens, s
 }
 
 // The same with the drafts of one token set as one row: they may serve the same tokens.
-static double solve_sets(const pair *p, const double *law)
+static double solve_sets(const pair *p, const double *dist)
 {
     double mass[1 << MAX_VOCAB];
     unsigned tokens[1 << MAX_VOCAB];
     size_t drafts = 0;
     for (unsigned s = 0; s < 1u << p->vocab; s++)
-        if (law[s] > 0) {
-            mass[drafts] = law[s];
+        if (dist[s] > 0) {
+            mass[drafts] = dist[s];
             tokens[drafts++] = s;
         }
     return solve(p, mass, tokens, drafts);
@@ -110,10 +110,10 @@ static void replacement(void **state)
     for (uint64_t n = 0; n < 7 * PAIR_SHAPES; n++)
         for (int k = 1; k <= 3; k++) {
             pair p = small_pair(n, 2 + n % 7);
-            double law[1 << MAX_VOCAB] = {0};
-            draw(&p, k, 1, 0, 1, law);
-            assert_close(alpha(&p, k), best_acceptance(&p, law), 1e-12);
-            assert_close(alpha(&p, k), solve_sets(&p, law), 1e-9);
+            double dist[1 << MAX_VOCAB] = {0};
+            draw(&p, k, 1, 0, 1, dist);
+            assert_close(alpha(&p, k), best_acceptance(&p, dist), 1e-12);
+            assert_close(alpha(&p, k), solve_sets(&p, dist), 1e-9);
         }
 }
 
@@ -126,9 +126,9 @@ static void without_replacement(void **state)
         double accept[4];
         assert_ok(dsc_otm_wor(p.draft, p.target, p.vocab, 4, accept, &e), e);
         for (int k = 1; k <= 4; k++) {
-            double law[1 << MAX_VOCAB] = {0};
-            draw(&p, k, 0, 0, 1, law);
-            assert_close(accept[k - 1], solve_sets(&p, law), 1e-9);
+            double dist[1 << MAX_VOCAB] = {0};
+            draw(&p, k, 0, 0, 1, dist);
+            assert_close(accept[k - 1], solve_sets(&p, dist), 1e-9);
         }
     }
 }
@@ -142,9 +142,9 @@ static void greedy(void **state)
         double accept[4];
         assert_ok(dsc_otm_greedy(p.draft, p.target, p.vocab, 4, accept, &e), e);
         for (int k = 1; k <= 4; k++) {
-            double law[1 << MAX_VOCAB] = {0};
-            draw_greedy(&p, k, law);
-            assert_close(accept[k - 1], solve_sets(&p, law), 1e-9);
+            double dist[1 << MAX_VOCAB] = {0};
+            draw_greedy(&p, k, dist);
+            assert_close(accept[k - 1], solve_sets(&p, dist), 1e-9);
         }
     }
 }

@@ -12,7 +12,7 @@
 static dsc_error err;
 
 // [depths][ranks] random acceptances; `falling`: with rank.
-static void random_law(double *rate, int depths, int ranks, uint64_t trial, bool falling)
+static void random_dist(double *rate, int depths, int ranks, uint64_t trial, bool falling)
 {
     for (int d = 0; d < depths; d++) {
         double sum = 0, *row = rate + d * ranks;
@@ -90,11 +90,11 @@ static void test_published_paths(void **state)
         rate[i] = first[i % 10] * (1 - 0.05 * (i / 10));
     dsc_tree t;
     assert_ok(dsc_tree_named(&t, "eagle", &err), err);
-    assert_ok(dsc_tree_expect(&t, &(dsc_tree_law){rate, 5, 10}, NULL, &expected, &err), err);
+    assert_ok(dsc_tree_expect(&t, &(dsc_tree_acceptance){rate, 5, 10}, NULL, &expected, &err), err);
     assert_close(expected, 2.5399549304999005, 1e-14);
     dsc_tree_fini(&t);
     assert_ok(dsc_tree_named(&t, "medusa", &err), err);
-    assert_ok(dsc_tree_expect(&t, &(dsc_tree_law){rate, 5, 10}, NULL, &expected, &err), err);
+    assert_ok(dsc_tree_expect(&t, &(dsc_tree_acceptance){rate, 5, 10}, NULL, &expected, &err), err);
     assert_close(expected, 3.0377713900499987, 1e-14);
     dsc_tree_fini(&t);
 }
@@ -118,8 +118,8 @@ static void test_eagle_chains(void **state)
     assert_ok(dsc_tree_named(&t, "chain:5", &err), err);
     for (size_t i = 0; i < sizeof model / sizeof *model; i++) {
         double expected, direct = 1, product = 1;
-        dsc_tree_law law = {model[i].alpha, 5, 1};
-        assert_ok(dsc_tree_expect(&t, &law, NULL, &expected, &err), err);
+        dsc_tree_acceptance dist = {model[i].alpha, 5, 1};
+        assert_ok(dsc_tree_expect(&t, &dist, NULL, &expected, &err), err);
         for (int d = 0; d < 5; d++)
             direct += product *= model[i].alpha[d];
         assert_close(expected, direct, 1e-15);
@@ -137,14 +137,14 @@ static void test_walks(void **state)
     double rate[DEPTHS * RANKS], probability[26], expected, squares = 0, sum = 0;
     int64_t reached[26] = {0};
     dsc_tree t;
-    random_law(rate, DEPTHS, RANKS, 1, true);
+    random_dist(rate, DEPTHS, RANKS, 1, true);
     for (int d = 0; d < DEPTHS; d++)
         rate[d * RANKS] += 0.2 * (1 - rate[d * RANKS] - rate[d * RANKS + 1] - rate[d * RANKS + 2] -
                                   rate[d * RANKS + 3]);
     assert_ok(dsc_tree_named(&t, "eagle", &err), err);
-    assert_ok(
-        dsc_tree_expect(&t, &(dsc_tree_law){rate, DEPTHS, RANKS}, probability, &expected, &err),
-        err);
+    assert_ok(dsc_tree_expect(&t, &(dsc_tree_acceptance){rate, DEPTHS, RANKS}, probability,
+                              &expected, &err),
+              err);
     for (uint32_t walk = 0; walk < WALKS; walk++) {
         int node = 0, tokens = 0;
         while (node >= 0) {
@@ -228,24 +228,27 @@ static void test_refusals(void **state)
     double expected;
     static const double rate[] = {0.5, 0.3}, negative[] = {0.5, -0.1}, over[] = {0.6, 0.5};
     assert_ok(dsc_tree_named(&t, "3^2", &err), err);
-    assert_int_equal(dsc_tree_expect(&t, &(dsc_tree_law){rate, 1, 2}, NULL, &expected, &err),
+    assert_int_equal(dsc_tree_expect(&t, &(dsc_tree_acceptance){rate, 1, 2}, NULL, &expected, &err),
                      DSC_EUSAGE); // rank 2
-    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_law){negative, 1, 2}, 4, 2, &err),
+    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){negative, 1, 2}, 4, 2, &err),
                      DSC_EUSAGE);
-    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_law){over, 1, 2}, 4, 2, &err), DSC_EUSAGE);
-    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_law){rate, 2, 1}, 4, 3, &err), DSC_EUSAGE);
-    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_law){rate, 1, 2}, 0, 3, &err), DSC_EUSAGE);
-    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_law){rate, 1, 2}, 1025, 3, &err),
+    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){over, 1, 2}, 4, 2, &err),
                      DSC_EUSAGE);
-    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_law){rate, 1, 2}, 8, 65, &err),
+    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, 2, 1}, 4, 3, &err),
+                     DSC_EUSAGE);
+    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, 1, 2}, 0, 3, &err),
+                     DSC_EUSAGE);
+    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, 1, 2}, 1025, 3, &err),
+                     DSC_EUSAGE);
+    assert_int_equal(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, 1, 2}, 8, 65, &err),
                      DSC_EUSAGE);
     assert_null(plan);
     dsc_tree_fini(&t);
     assert_ok(dsc_tree_named(&t, "chain:3", &err), err);
-    assert_int_equal(dsc_tree_expect(&t, &(dsc_tree_law){rate, 2, 1}, NULL, &expected, &err),
+    assert_int_equal(dsc_tree_expect(&t, &(dsc_tree_acceptance){rate, 2, 1}, NULL, &expected, &err),
                      DSC_EUSAGE); // depth 3
     dsc_tree_fini(&t);
-    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_law){rate, 1, 2}, 8, 2, &err), err);
+    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, 1, 2}, 8, 2, &err), err);
     assert_int_equal(dsc_tree_plan_tree(plan, 8, 2, &t, &err), DSC_EUSAGE); // 7 at most
     assert_true(isinf(dsc_tree_plan_expected(plan, 8, 2)));
     dsc_tree_plan_free(plan);
@@ -258,7 +261,7 @@ enum { SMALL = 8 };
 typedef struct search {
     dsc_tree t;
     int32_t parent[SMALL], rank[SMALL], level[SMALL];
-    dsc_tree_law law;
+    dsc_tree_acceptance dist;
     bool gaps;                         // children of any ranks, not only the first
     double best[SMALL + 1][SMALL + 1]; // by nodes and depth
 } search;
@@ -268,14 +271,14 @@ static void grow(search *s)
 {
     int n = s->t.nodes;
     double expected;
-    assert_ok(dsc_tree_expect(&s->t, &s->law, NULL, &expected, &err), err);
+    assert_ok(dsc_tree_expect(&s->t, &s->dist, NULL, &expected, &err), err);
     for (int depth = s->t.depth; depth < SMALL; depth++)
         s->best[n][depth] = fmax(s->best[n][depth], expected);
     if (n == (s->gaps ? 5 : SMALL))
         return;
     int depth = s->t.depth;
     for (int parent = 0; parent < n; parent++)
-        for (int rank = 0; rank < s->law.ranks; rank++) {
+        for (int rank = 0; rank < s->dist.ranks; rank++) {
             int children = 0;
             bool taken = false;
             for (int i = 1; i < n; i++) {
@@ -284,7 +287,7 @@ static void grow(search *s)
             }
             int level = s->t.level[parent] + 1;
             if (taken || (!s->gaps && rank != children) ||
-                (s->law.depths > 1 && level > s->law.depths))
+                (s->dist.depths > 1 && level > s->dist.depths))
                 continue;
             s->t.parent[n] = parent;
             s->t.rank[n] = rank;
@@ -300,8 +303,8 @@ static void grow(search *s)
 static void against_every_tree(int depths, int ranks, uint64_t trial, bool gaps)
 {
     double rate[SMALL * 4];
-    search s = {.law = {rate, depths, ranks}, .gaps = gaps};
-    random_law(rate, depths, ranks, trial, gaps);
+    search s = {.dist = {rate, depths, ranks}, .gaps = gaps};
+    random_dist(rate, depths, ranks, trial, gaps);
     s.t = (dsc_tree){1, 0, s.parent, s.rank, s.level};
     s.parent[0] = s.rank[0] = -1;
     for (int n = 0; n <= SMALL; n++)
@@ -310,7 +313,7 @@ static void against_every_tree(int depths, int ranks, uint64_t trial, bool gaps)
     grow(&s);
     int depth = depths > 1 ? depths : SMALL - 1;
     dsc_tree_plan *plan;
-    assert_ok(dsc_tree_plan_new(&plan, &s.law, SMALL, depth, &err), err);
+    assert_ok(dsc_tree_plan_new(&plan, &s.dist, SMALL, depth, &err), err);
     for (int n = 1; n <= (gaps ? 5 : SMALL); n++)
         for (int d = 0; d <= depth; d++) {
             double found = dsc_tree_plan_expected(plan, n, d), expected;
@@ -324,7 +327,7 @@ static void against_every_tree(int depths, int ranks, uint64_t trial, bool gaps)
             assert_tree(&t);
             assert_int_equal(t.nodes, n);
             assert_true(t.depth <= d);
-            assert_ok(dsc_tree_expect(&t, &s.law, NULL, &expected, &err), err);
+            assert_ok(dsc_tree_expect(&t, &s.dist, NULL, &expected, &err), err);
             assert_close(expected, found, 1e-14);
             dsc_tree_fini(&t);
         }
@@ -363,8 +366,9 @@ static void test_direct(void **state)
             }
         }
     dsc_tree_plan *plan;
-    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_law){rate, 1, CHILDREN}, DIRECT, LEVELS, &err),
-              err);
+    assert_ok(
+        dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, 1, CHILDREN}, DIRECT, LEVELS, &err),
+        err);
     for (int l = 0; l <= LEVELS; l++)
         for (int m = 1; m <= DIRECT; m++) {
             double found = dsc_tree_plan_expected(plan, m, l);
@@ -399,11 +403,11 @@ static void test_degenerate(void **state)
     dsc_tree_cost cost = {.draft = 0.05, .target = target};
     dsc_tree_plan *plan;
     dsc_tree t;
-    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_law){chain, 1, 1}, 8, 7, &err), err);
+    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){chain, 1, 1}, 8, 7, &err), err);
     assert_close(dsc_tree_plan_expected(plan, 8, 7), (1 - pow(0.8, 8)) / 0.2, 1e-14);
     assert_true(isinf(dsc_tree_plan_expected(plan, 8, 6)));
     dsc_tree_plan_free(plan);
-    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_law){nothing, 1, 3}, 8, 7, &err), err);
+    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){nothing, 1, 3}, 8, 7, &err), err);
     dsc_tree_choice choice = dsc_tree_plan_best(plan, &cost);
     assert_int_equal(choice.nodes, 1);
     assert_int_equal(choice.depth, 0);
@@ -413,10 +417,10 @@ static void test_degenerate(void **state)
     assert_tree(&t);
     dsc_tree_fini(&t);
     dsc_tree_plan_free(plan);
-    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_law){sure, 1, 2}, 8, 7, &err), err);
+    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){sure, 1, 2}, 8, 7, &err), err);
     assert_close(dsc_tree_plan_expected(plan, 8, 7), 8, 0);
     dsc_tree_plan_free(plan);
-    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_law){tiny, 1, 2}, 1, 3, &err), err);
+    assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){tiny, 1, 2}, 1, 3, &err), err);
     assert_ok(dsc_tree_plan_tree(plan, 1, 3, &t, &err), err);
     assert_int_equal(t.nodes, 1);
     assert_int_equal(t.depth, 0);

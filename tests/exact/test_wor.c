@@ -5,10 +5,10 @@
 
 #include "tests/exact/draws.h"
 #include "theory/kseq.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 #include "theory/lemma3.h"
-#include "theory/multiround.h"
-#include "theory/multiround_wor.h"
+#include "theory/specinfer.h"
+#include "theory/specinfer_wor.h"
 #include "theory/otm.h"
 
 #include <string.h>
@@ -30,9 +30,9 @@ static void prefixes_are_the_best_sets(void **state)
         double accept[6];
         assert_ok(dsc_otm_wor(p.draft, p.target, p.vocab, 6, accept, &e), e);
         for (int k = 1; k <= 6; k++) {
-            double law[1 << MAX_VOCAB] = {0};
-            draw(&p, k, 0, 0, 1, law);
-            assert_close(accept[k - 1], best_acceptance(&p, law), 1e-12);
+            double dist[1 << MAX_VOCAB] = {0};
+            draw(&p, k, 0, 0, 1, dist);
+            assert_close(accept[k - 1], best_acceptance(&p, dist), 1e-12);
         }
     }
 }
@@ -46,9 +46,9 @@ static void greedy_is_the_best_for_its_set(void **state)
         double accept[9];
         assert_ok(dsc_otm_greedy(p.draft, p.target, p.vocab, 9, accept, &e), e);
         for (int k = 1; k <= 9; k++) {
-            double law[1 << MAX_VOCAB] = {0};
-            draw_greedy(&p, k, law);
-            assert_close(accept[k - 1], best_acceptance(&p, law), 1e-12);
+            double dist[1 << MAX_VOCAB] = {0};
+            draw_greedy(&p, k, dist);
+            assert_close(accept[k - 1], best_acceptance(&p, dist), 1e-12);
         }
     }
 }
@@ -91,7 +91,7 @@ static void two_drafts(void **state)
     enum { V = 3000 };
     dsc_error e;
     static double draft[V], target[V];
-    dsc_law_zipf(V, 1.1, 1, 7, draft, target);
+    dsc_probs_zipf(V, 1.1, 1, 7, draft, target);
     double accept[2], best = 1;
     assert_ok(dsc_otm_wor(draft, target, V, 2, accept, &e), e);
     for (size_t cut = 0; cut < V; cut++) { // A = the tokens up to the ratio of `cut`
@@ -123,7 +123,7 @@ static void orders(void **state)
         assert_ok(dsc_otm_wor(draft, target, vocab, K, wor, &e), e);
         assert_ok(dsc_otm_greedy(draft, target, vocab, K, greedy, &e), e);
         int rounds = vocab < 100 ? 12 : 4;
-        assert_ok(dsc_multiround_wor(&c, draft, target, vocab, rounds, 1000, low, high, &e), e);
+        assert_ok(dsc_specinfer_wor(&c, draft, target, vocab, rounds, 1000, low, high, &e), e);
         double single = 1 - dsc_curve_w(&c, 1), limit = dsc_otm_limit(&c);
         assert_close(wor[0], single, 1e-12);
         assert_close(greedy[0], single, 1e-12);
@@ -135,15 +135,16 @@ static void orders(void **state)
         }
         for (int k = 1; k <= rounds; k++) {
             assert_true(low[k - 1] <= high[k - 1] + 1e-13);
-            assert_true(low[k - 1] >= dsc_multiround_acceptance(&c, k) - 1e-12);
+            assert_true(low[k - 1] >= dsc_specinfer_acceptance(&c, k) - 1e-12);
             assert_true(low[k - 1] <= wor[k - 1] + 1e-10);
         }
         dsc_curve_fini(&c);
     }
 }
 
-// Recursive rejection to the letter, with the laws as rows. Adds Pr(accepted) to *accepted and the
-// law of the output to out[], and compares every number with the round's where one is given.
+// Recursive rejection to the letter, with the distributions as rows. Adds Pr(accepted) to *accepted
+// and the distribution of the output to out[], and compares every number with the round's where one
+// is given.
 typedef struct rejection {
     const pair *p;
     const dsc_curve *curve;
@@ -180,21 +181,21 @@ static void reject(rejection *s, int k, const double *draft, const double *targe
         double rejected = pr * draft[x] * (1 - accept);
         if (!(rejected > 1e-14)) // where residuals are rounding
             continue;
-        double rest[MAX_VOCAB], sum = 0;
+        double residual[MAX_VOCAB], sum = 0;
         for (size_t y = 0; y < vocab; y++)
-            sum += rest[y] = y == x ? 0 : draft[y];
+            sum += residual[y] = y == x ? 0 : draft[y];
         for (size_t y = 0; y < vocab; y++)
-            rest[y] = sum > 0 ? rest[y] / sum : 0;
+            residual[y] = sum > 0 ? residual[y] / sum : 0;
         dsc_wor_round after = {0};
         if (round) {
             after = dsc_wor_next(s->curve, round, s->p->draft[x]);
-            double by_rounds = after.rest;
-            after.rest = 0; // exact, where 1 - draft is not
+            double by_rounds = after.residual;
+            after.residual = 0; // exact, where 1 - draft is not
             for (size_t y = 0; y < vocab; y++)
-                after.rest += rest[y] > 0 ? s->p->draft[y] : 0;
-            assert_close(after.rest, by_rounds, 1e-15);
+                after.residual += residual[y] > 0 ? s->p->draft[y] : 0;
+            assert_close(after.residual, by_rounds, 1e-15);
         }
-        reject(s, k - 1, rest, next, rejected, round ? &after : NULL);
+        reject(s, k - 1, residual, next, rejected, round ? &after : NULL);
     }
 }
 
@@ -218,7 +219,7 @@ static void rejection_is_lossless_and_exact(void **state)
             widen(p.draft, p.vocab);
         dsc_curve c = curve_of(p.draft, p.target, p.vocab);
         double low[4], high[4];
-        assert_ok(dsc_multiround_wor(&c, p.draft, p.target, p.vocab, 4, 1 << 20, low, high, &e), e);
+        assert_ok(dsc_specinfer_wor(&c, p.draft, p.target, p.vocab, 4, 1 << 20, low, high, &e), e);
         for (int k = 1; k <= 4; k++) {
             rejection s = {.p = &p, .curve = &c};
             dsc_wor_round first = dsc_wor_first();
@@ -227,7 +228,7 @@ static void rejection_is_lossless_and_exact(void **state)
                 assert_close(s.out[x], p.target[x], 1e-12);
             assert_close(low[k - 1], s.accepted, 1e-12);
             assert_close(high[k - 1], s.accepted, 1e-12);
-            assert_true(s.accepted >= dsc_multiround_acceptance(&c, k) - 1e-12);
+            assert_true(s.accepted >= dsc_specinfer_acceptance(&c, k) - 1e-12);
         }
         dsc_curve_fini(&c);
     }
@@ -244,11 +245,11 @@ static void intervals_hold_the_value(void **state)
         if (n % PAIR_SHAPES == PAIR_DENORMAL)
             widen(draft, V - 2), draft[V - 2] = draft[V - 1] = 0;
         dsc_curve c = curve_of(draft, target, V);
-        assert_ok(dsc_multiround_wor(&c, draft, target, V, K, 1 << 20, exact, high, &e), e);
+        assert_ok(dsc_specinfer_wor(&c, draft, target, V, K, 1 << 20, exact, high, &e), e);
         for (int k = 1; k <= K; k++)
             assert_close(exact[k - 1], high[k - 1], 1e-13);
         for (int64_t budget = 10; budget < 100000; budget *= 8) {
-            assert_ok(dsc_multiround_wor(&c, draft, target, V, K, budget, low, high, &e), e);
+            assert_ok(dsc_specinfer_wor(&c, draft, target, V, K, budget, low, high, &e), e);
             assert_close(low[1], high[1], 1e-13); // two drafts are always exact
             for (int k = 1; k <= K; k++)
                 if (!(low[k - 1] <= exact[k - 1] + 1e-13 && high[k - 1] >= exact[k - 1] - 1e-13))
@@ -268,7 +269,7 @@ static void intervals_of_subnormal_masses(void **state)
         pair p = small_pair(n, 6);
         dsc_curve c = curve_of(p.draft, p.target, p.vocab);
         double low[5], high[5];
-        assert_ok(dsc_multiround_wor(&c, p.draft, p.target, 6, 5, 1 << 16, low, high, &e), e);
+        assert_ok(dsc_specinfer_wor(&c, p.draft, p.target, 6, 5, 1 << 16, low, high, &e), e);
         for (int k = 1; k <= 5; k++) {
             rejection s = {.p = &p};
             reject(&s, k, p.draft, p.target, 1, NULL);
@@ -285,16 +286,16 @@ static void rejection_by_simulation(void **state)
     enum { V = 50, K = 4, N = 100000 };
     dsc_error e;
     double draft[V], target[V], low[K], high[K];
-    dsc_law_zipf(V, .8, 1, 3, draft, target);
+    dsc_probs_zipf(V, .8, 1, 3, draft, target);
     dsc_curve c = curve_of(draft, target, V);
-    assert_ok(dsc_multiround_wor(&c, draft, target, V, K, 1000000, low, high, &e), e);
+    assert_ok(dsc_specinfer_wor(&c, draft, target, V, K, 1000000, low, high, &e), e);
     int accepted = 0;
     for (uint64_t n = 0; n < N; n++) {
         dsc_wor_round round = dsc_wor_first();
         double left[V];
         memcpy(left, draft, sizeof left);
         for (uint32_t i = 0; i < K; i++) {
-            double at = dsc_rng_uniform(11, n, i, 1) * round.rest;
+            double at = dsc_rng_uniform(11, n, i, 1) * round.residual;
             size_t x = 0;
             while (x + 1 < V && (at -= left[x]) >= 0)
                 x++;
@@ -309,7 +310,7 @@ static void rejection_by_simulation(void **state)
     double mean = (double)accepted / N, error = sqrt(mean * (1 - mean) / N);
     assert_close(low[K - 1], high[K - 1], 1e-4);
     assert_close(mean, low[K - 1], 4 * error + 1e-4);
-    assert_true(low[K - 1] - dsc_multiround_acceptance(&c, K) > 6 * error); // not the other rule
+    assert_true(low[K - 1] - dsc_specinfer_acceptance(&c, K) > 6 * error); // not the other rule
     dsc_curve_fini(&c);
 }
 
@@ -361,7 +362,7 @@ static void lemma3_of_families(void **state)
     for (size_t r = 1; r <= 12; r++) {
         if (12 % r)
             continue;
-        dsc_law_uniform(12, r, draft, target);
+        dsc_probs_uniform(12, r, draft, target);
         dsc_curve c = curve_of(draft, target, 12);
         for (int k = 1; k <= 64; k++)
             assert_close(dsc_lemma3_bounds(&c, k).upper, 1 - pow(1 - 1. / (double)r, k), 1e-14);
@@ -370,7 +371,7 @@ static void lemma3_of_families(void **state)
     for (int i = 0; i <= 20; i++)
         for (int k = 1; k <= 64; k++) {
             double p = .25, q = i / 20.;
-            dsc_law_bernoulli(p, q, draft, target);
+            dsc_probs_bernoulli(p, q, draft, target);
             dsc_curve c = curve_of(draft, target, 2);
             double one = pow(p, k), none = pow(1 - p, k);
             assert_close(dsc_lemma3_bounds(&c, k).upper,

@@ -24,28 +24,29 @@ static bool is_large(const char *spec)
     return strncmp(spec, "markov:", 7) == 0 && strtol(spec + 7, NULL, 10) > 256;
 }
 
-// A law at some place: probabilities that add up to 1, and its likeliest token is that.
-static void check_law(const dsc_language *l, const int32_t *recent, size_t count)
+// A distribution at some place: probabilities that add up to 1, and its most probable token is
+// that.
+static void check_dist(const dsc_language *l, const int32_t *recent, size_t count)
 {
     dsc_dist d = {0};
     void *p;
     const dsc_place at = {recent, count, (int64_t)count, (int64_t)count / 2};
     if (dsc_alloc(&p, (size_t)l->vocab_size, sizeof(double), NULL))
         return;
-    double *law = p, sum = 0, most = 0;
-    l->type->law(l, &at, &d);
-    dsc_dist_fill(&d, law);
+    double *dist = p, sum = 0, most = 0;
+    l->type->dist(l, &at, &d);
+    dsc_dist_fill(&d, dist);
     for (int32_t x = 0; x < l->vocab_size; x++) {
-        fuzz_require(law[x] >= 0 && law[x] <= 1 + 1e-12, "a probability is from 0 to 1", NULL);
-        sum += law[x];
-        most = law[x] > most ? law[x] : most;
+        fuzz_require(dist[x] >= 0 && dist[x] <= 1 + 1e-12, "a probability is from 0 to 1", NULL);
+        sum += dist[x];
+        most = dist[x] > most ? dist[x] : most;
     }
     fuzz_require(fabs(sum + d.unlisted - 1) < 1e-9, "probabilities add up to 1", NULL);
     int32_t best = l->type->best(l, &at);
-    fuzz_require(best >= 0 && best < l->vocab_size && law[best] >= most - 1e-12,
-                 "the best token is the likeliest", NULL);
-    fuzz_require(law[dsc_dist_sample(&d, 0.625)] > 0, "what is drawn can occur", NULL);
-    free(law);
+    fuzz_require(best >= 0 && best < l->vocab_size && dist[best] >= most - 1e-12,
+                 "the best token is the most probable", NULL);
+    fuzz_require(dist[dsc_dist_sample(&d, 0.625)] > 0, "what is drawn can occur", NULL);
+    free(dist);
 }
 
 static void check_language(const dsc_language *l)
@@ -54,9 +55,9 @@ static void check_language(const dsc_language *l)
     for (size_t i = 0; i < 8; i++) {
         text[i] = (int32_t)(i * 97 % (size_t)l->vocab_size);
         size_t from = i + 1 > l->reach ? i + 1 - l->reach : 0;
-        check_law(l, text + from, i + 1 - from);
+        check_dist(l, text + from, i + 1 - from);
     }
-    check_law(l, text, 0);
+    check_dist(l, text, 0);
     if (l->type->text) {
         dsc_token_view v = l->type->text(l, 3);
         fuzz_use(v.id, (size_t)v.count * sizeof *v.id);

@@ -56,7 +56,7 @@ FUZZ_TARGET(tokenizer)
     check_text(t, in, true);
     check_ids(t);
     int32_t eos = dsc_tokenizer_eos(t);
-    fuzz_require(eos >= -1 && eos < dsc_tokenizer_vocab_size(t), "the end token is a token", NULL);
+    fuzz_require(eos >= -1 && eos < dsc_tokenizer_vocab_size(t), "the EOS token is a token", NULL);
     dsc_tokenizer_free(t);
     return 0;
 }

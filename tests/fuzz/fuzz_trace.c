@@ -37,12 +37,12 @@ static char *seal(fuzz_bytes manifest, fuzz_bytes shard)
 
 static void use_row(const dsc_row *row, int32_t vocab_size)
 {
-    void *law;
-    if (vocab_size > 1 << 16 || dsc_alloc(&law, (size_t)vocab_size, sizeof(double), NULL))
+    void *dist;
+    if (vocab_size > 1 << 16 || dsc_alloc(&dist, (size_t)vocab_size, sizeof(double), NULL))
         return;
-    double rest = dsc_row_law(row, vocab_size, law);
+    double rest = dsc_row_dist(row, vocab_size, dist);
     fuzz_use(&rest, sizeof rest);
-    free(law);
+    free(dist);
 }
 
 // Whatever the reader hands out can be read.

@@ -55,7 +55,7 @@ plan() {
 3 selection-block 15 90
 3 selection-kseq 15 90
 3 selection-otm 15 90
-3 selection-multiround 15 90
+3 selection-specinfer 15 90
 3 profile-llama-3-8b 60 300
 3 profile-deepseek-coder-1.3b 40 240
 3 forced-llama-2-7b-all 150 500

@@ -6,7 +6,7 @@
 // it are timed. Matrices are taken in turn out of more than any cache holds, and products have the
 // norm, activation and sum that they have in a model. `share` is of the read bandwidth that is
 // measured first. Products of 4 and of 5, and of 64 and of 128 rows are made by different kernels.
-// What rules ask where laws meet is waited for each time, as they do.
+// What rules ask where distributions meet is waited for each time, as they do.
 #include "live/device/clock.h"
 #include "tests/ops/check_ops.h"
 
@@ -237,13 +237,13 @@ static void one_summarize(bench *x, void *user, int i)
 }
 
 // Of nearly flat rows, of which top-p keeps most: the most that there is to read.
-static void bench_laws(bench *x)
+static void bench_dists(bench *x)
 {
     enum { MOST = 16, BLOCKS = (VOCAB + 127) / 128 };
     static const struct {
         const char *name;
-        live_sampling law;
-    } laws[] = {{"all", {1, 0, 1}}, {"top-k 50", {1, 50, 1}}, {"top-p .9", {1, 0, .9}}};
+        live_sampling dist;
+    } dists[] = {{"all", {1, 0, 1}}, {"top-k 50", {1, 50, 1}}, {"top-p .9", {1, 0, .9}}};
     static const int64_t rows[] = {1, 4, 8, MOST};
     live_backend *b = x->c->device;
     int32_t *token = device_memory(x, DSC_F32, MOST);
@@ -263,8 +263,8 @@ static void bench_laws(bench *x)
         char shape[64];
         check_pass p = check_pass_new(x->c, rows[i % 4], 1, 0, 0, false, 9);
         l.rows = rows[i % 4];
-        p.batch.law = &laws[i / 4].law;
-        snprintf(shape, sizeof shape, "F32 %" PRId64 " of %s", l.rows, laws[i / 4].name);
+        p.batch.dist = &dists[i / 4].dist;
+        snprintf(shape, sizeof shape, "F32 %" PRId64 " of %s", l.rows, dists[i / 4].name);
         line(x, "summarize", shape, &p.batch, REPEATS, one_summarize, &l,
              4. * (double)(l.rows * VOCAB), 0);
         check_pass_free(&p);
@@ -276,41 +276,42 @@ static void bench_laws(bench *x)
     b->type->free(b, l.peak);
 }
 
-// --- where laws meet -----------------------------------------------------------------------------
+// --- where distributions meet
+// -----------------------------------------------------------------------------
 
-typedef struct meeting {
-    live_laws laws[16];
+typedef struct overlap {
+    live_dists dists[16];
     live_ask ask[16];
     live_masses *masses;
     dsc_mass *mass;
     live_left *left;
     uint64_t wanted[DSC_RATIO_SLOTS / 64];
-    dsc_rest rest;
-    int64_t count; // of laws, or of tokens
-} meeting;
+    dsc_residual residual;
+    int64_t count; // of distributions, or of tokens
+} overlap;
 
-static int one_compare(bench *x, meeting *m)
+static int one_compare(bench *x, overlap *m)
 {
     live_backend *b = x->c->device;
-    return b->type->compare(b, m->masses, m->mass, m->laws, m->count, m->ask, m->count, VOCAB,
+    return b->type->compare(b, m->masses, m->mass, m->dists, m->count, m->ask, m->count, VOCAB,
                             &x->c->error);
 }
 
-static int one_list(bench *x, meeting *m)
+static int one_list(bench *x, overlap *m)
 {
     live_backend *b = x->c->device;
-    return b->type->list(b, m->mass, m->laws, m->wanted, m->count, VOCAB, &x->c->error);
+    return b->type->list(b, m->mass, m->dists, m->wanted, m->count, VOCAB, &x->c->error);
 }
 
-static int one_leave(bench *x, meeting *m)
+static int one_leave(bench *x, overlap *m)
 {
     live_backend *b = x->c->device;
-    return b->type->leave(b, m->left, m->laws, &m->rest, .5, VOCAB, &x->c->error);
+    return b->type->leave(b, m->left, m->dists, &m->residual, .5, VOCAB, &x->c->error);
 }
 
 // Each with a wait behind it, as rules ask; `rows` of F32 are read.
 static void ask_line(bench *x, const char *op, const char *shape, double rows,
-                     int (*ask)(bench *x, meeting *m), meeting *m)
+                     int (*ask)(bench *x, overlap *m), overlap *m)
 {
     live_backend *b = x->c->device;
     double seconds[ROUNDS];
@@ -328,8 +329,9 @@ static void ask_line(bench *x, const char *op, const char *shape, double rows,
     fflush(stdout);
 }
 
-// Laws that agree but for a few per cent, all in a few slots, and laws that do not.
-static void bench_meeting(bench *x)
+// Distributions that agree but for a few per cent, all in a few slots, and distributions that do
+// not.
+static void bench_overlap(bench *x)
 {
     enum { MOST = 16 };
     static const struct {
@@ -337,7 +339,7 @@ static void bench_meeting(bench *x)
         double spread;
     } kind[] = {{"near", .1}, {"apart", 4}};
     live_backend *b = x->c->device;
-    meeting m = {.count = 0};
+    overlap m = {.count = 0};
     void *host[3] = {NULL, NULL, NULL};
     const size_t bytes[3] = {MOST * sizeof *m.masses, VOCAB * sizeof *m.mass, sizeof *m.left};
     for (int i = 0; i < 3; i++)
@@ -355,8 +357,8 @@ static void bench_meeting(bench *x)
             "fill");
         for (int i = 0; i < MOST; i++) {
             const live_kept all = {-INFINITY, VOCAB};
-            m.laws[i] = (live_laws){{draft + (int64_t)i * VOCAB, .1, 1, 1. / VOCAB, all},
-                                    {target + (int64_t)i * VOCAB, spread, 1, 1. / VOCAB, all}};
+            m.dists[i] = (live_dists){{draft + (int64_t)i * VOCAB, .1, 1, 1. / VOCAB, all},
+                                      {target + (int64_t)i * VOCAB, spread, 1, 1. / VOCAB, all}};
             m.ask[i] = (live_ask){i, i};
         }
         for (m.count = 1; m.count <= MOST; m.count *= 4) {
@@ -370,7 +372,7 @@ static void bench_meeting(bench *x)
         m.count = m.masses[0].count[slot];
         ask_line(x, "list", kind[k].name, 2, one_list, &m);
         m.wanted[slot / 64] = 0;
-        dsc_rest_above(&m.rest, exp(.1 - spread));
+        dsc_residual_above(&m.residual, exp(.1 - spread));
         ask_line(x, "leave", kind[k].name, 2, one_leave, &m);
     }
     b->type->free(b, draft);
@@ -458,8 +460,8 @@ static const struct {
 } sections[] = {{"products", bench_products},
                 {"attention", bench_attention},
                 {"rows", bench_rows},
-                {"sampling", bench_laws},
-                {"overlap", bench_meeting}};
+                {"sampling", bench_dists},
+                {"overlap", bench_overlap}};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
 // Whether the first word of a list with commas is the name of this section.

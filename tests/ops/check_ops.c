@@ -82,8 +82,8 @@ static void check_all(check *c, live_backend *invariant)
 {
     check_rows(c);
     check_products(c);
-    check_laws(c);
-    check_meeting(c);
+    check_dists(c);
+    check_overlap(c);
     check_attention(c);
     check_passes(c);
     check_invariance(c, invariant);

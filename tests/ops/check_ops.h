@@ -63,8 +63,8 @@ void check_end(check *c);
 
 void check_rows(check *c); // embed, gather, scatter, norm, activate, add, select
 void check_products(check *c);
-void check_laws(check *c);      // summarize, fetch
-void check_meeting(check *c);   // compare, list, leave
+void check_dists(check *c);     // summarize, fetch
+void check_overlap(check *c);   // compare, list, leave
 void check_attention(check *c); // rotate, attend, move
 void check_passes(check *c);    // passes that are replayed, memory
 void check_invariance(check *c, live_backend *invariant);

@@ -214,7 +214,7 @@ static inline dsc_config config_of(const dsc_drafter_type *d, const char *const 
 // Adds to b->counts; the output is b->t.base.output.
 static inline void run_one(bench *b, const dsc_config *c, const dsc_verifier_type *rule,
                            dsc_token_view prompt, int64_t r, int64_t tokens, double temperature,
-                           dsc_carry *carry)
+                           dsc_history *history)
 {
     dsc_error err = {0};
     dsc_request q = {.index = r, .prompt = prompt};
@@ -224,12 +224,12 @@ static inline void run_one(bench *b, const dsc_config *c, const dsc_verifier_typ
     dsc_arena_reset(&b->arena);
     dsc_loop_input in = {.config = c,
                          .rule = rule,
-                         .law = DSC_DRAFT_CHOSEN,
+                         .kind = DSC_DRAFT_TOPK,
                          .models = &models,
                          .request = &q,
                          .seed = 5,
                          .arena = &b->arena,
-                         .carry = carry};
+                         .history = history};
     assert_ok(dsc_loop_run(&b->loop, &in, &b->counts, &err), err);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block efficiency, hazards with right-censoring and autocorrelation of accepted counts, against
-// figures counted by hand and against the definitions applied to random sequences.
+// Block efficiency, conditional acceptance rates with right-censoring and autocorrelation of
+// accepted counts, against figures counted by hand and against the definitions applied to random
+// sequences.
 #include "tests/close.h"
 
 #include "base/rng.h"
@@ -16,10 +17,12 @@ static void add(dsc_accept_tally *t, const int32_t (*step)[2], int n)
         assert_ok(dsc_accept_tally_add(t, step[i][0], step[i][1], &err), err);
 }
 
-static void expect_hazard(const dsc_accept_tally *t, int32_t i, int64_t passed, int64_t reached)
+static void expect_conditional_rate(const dsc_accept_tally *t, int32_t i, int64_t passed,
+                                    int64_t reached)
 {
     int64_t n;
-    assert_close(dsc_accept_tally_hazard(t, i, &n), (double)passed / (double)reached, 1e-15);
+    assert_close(dsc_accept_tally_conditional_rate(t, i, &n), (double)passed / (double)reached,
+                 1e-15);
     assert_int_equal(n, reached);
 }
 
@@ -36,11 +39,11 @@ static void counted_by_hand(void **state)
     assert_int_equal(t.steps, 6);
     assert_close(dsc_accept_tally_block_efficiency(&t), 15.0 / 6, 1e-15);
     assert_int_equal(dsc_accept_tally_depth(&t), 3);
-    expect_hazard(&t, 1, 5, 6);
-    expect_hazard(&t, 2, 3, 4); // {1, 1} drafted no second token
-    expect_hazard(&t, 3, 1, 2); // {2, 2} drafted no third one
-    assert_true(isnan(dsc_accept_tally_hazard(&t, 0, &n)));
-    assert_true(isnan(dsc_accept_tally_hazard(&t, 4, &n)) && n == 0);
+    expect_conditional_rate(&t, 1, 5, 6);
+    expect_conditional_rate(&t, 2, 3, 4); // {1, 1} drafted no second token
+    expect_conditional_rate(&t, 3, 1, 2); // {2, 2} drafted no third one
+    assert_true(isnan(dsc_accept_tally_conditional_rate(&t, 0, &n)));
+    assert_true(isnan(dsc_accept_tally_conditional_rate(&t, 4, &n)) && n == 0);
     // Pairs (2,0) (0,3) (3,1), and (1,2) of the second request; not (1,1) across.
     assert_int_equal(t.pairs, 4);
     assert_close(dsc_accept_tally_autocorrelation(&t), -0.8, 1e-12);
@@ -55,11 +58,11 @@ static void the_last_depth(void **state)
     dsc_accept_tally t = {0};
     add(&t, known, 2);
     assert_int_equal(dsc_accept_tally_depth(&t), 2);
-    expect_hazard(&t, 2, 0, 1);
+    expect_conditional_rate(&t, 2, 0, 1);
     dsc_accept_tally_fini(&t);
     add(&t, unknown, 2);
     assert_int_equal(dsc_accept_tally_depth(&t), 1);
-    expect_hazard(&t, 1, 1, 2);
+    expect_conditional_rate(&t, 1, 1, 2);
     dsc_accept_tally_fini(&t);
 }
 
@@ -77,26 +80,26 @@ static void nothing(void **state)
     dsc_accept_tally_fini(&t);
 }
 
-// Drafts of random lengths with known hazards: the estimates are within four standard errors, which
-// they would not be if censored steps counted as rejections.
+// Drafts of random lengths with known conditional acceptance rates: the estimates are within four
+// standard errors, which they would not be if censored steps counted as rejections.
 static void censoring_does_not_bias(void **state)
 {
     (void)state;
-    static const double hazard[] = {0.9, 0.8, 0.7, 0.5};
+    static const double conditional_rate[] = {0.9, 0.8, 0.7, 0.5};
     dsc_accept_tally t = {0};
     dsc_error err = {0};
     dsc_accept_tally_begin(&t);
     for (int64_t i = 0; i < 40000; i++) {
         int32_t drafted = 1 + (int32_t)(4 * dsc_rng_uniform(7, (uint64_t)i, 0, 1)), accepted = 0;
-        while (accepted < drafted &&
-               dsc_rng_uniform(7, (uint64_t)i, 1 + (uint32_t)accepted, 1) < hazard[accepted])
+        while (accepted < drafted && dsc_rng_uniform(7, (uint64_t)i, 1 + (uint32_t)accepted, 1) <
+                                         conditional_rate[accepted])
             accepted++;
         assert_ok(dsc_accept_tally_add(&t, accepted, drafted, &err), err);
     }
     assert_int_equal(dsc_accept_tally_depth(&t), 4);
     for (int32_t i = 1; i <= 4; i++) {
         int64_t n;
-        double h = hazard[i - 1], got = dsc_accept_tally_hazard(&t, i, &n);
+        double h = conditional_rate[i - 1], got = dsc_accept_tally_conditional_rate(&t, i, &n);
         assert_close(got, h, 4 * sqrt(h * (1 - h) / (double)n));
     }
     assert_close(dsc_accept_tally_autocorrelation(&t), 0, 4 / sqrt(40000));

@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "theory/acceptance_work.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 
 #include <string.h>
 
@@ -121,8 +121,8 @@ static void reference(const rows *r, int kmax, dsc_acceptance *out)
     }
     for (int i = 0; i < kmax; i++)
         k[i] = i + 1;
-    assert_ok(dsc_law_check("draft", row[0], r->vocab, true, &e), e);
-    assert_ok(dsc_law_check("target", row[1], r->vocab, true, &e), e);
+    assert_ok(dsc_probs_check("draft", row[0], r->vocab, true, &e), e);
+    assert_ok(dsc_probs_check("target", row[1], r->vocab, true, &e), e);
     assert_ok(dsc_curve_init(&c, row[0], row[1], r->vocab, &e), e);
     dsc_acceptance_of_curve(&c, k, (size_t)kmax, out);
     dsc_curve_fini(&c);
@@ -135,14 +135,14 @@ static void assert_near(const dsc_acceptance *a, const dsc_acceptance *b, int km
     for (int k = 0; k < kmax; k++) {
         assert_int_equal(a[k].k, k + 1);
         assert_close(a[k].single, b[k].single, DSC_ACCEPTANCE_CERTIFIED);
-        assert_close(a[k].multiround, b[k].multiround, DSC_ACCEPTANCE_CERTIFIED);
+        assert_close(a[k].specinfer, b[k].specinfer, DSC_ACCEPTANCE_CERTIFIED);
         assert_close(a[k].kseq, b[k].kseq, DSC_ACCEPTANCE_CERTIFIED);
         assert_close(a[k].otm, b[k].otm, DSC_ACCEPTANCE_CERTIFIED);
         assert_close(a[k].kseq_rho, b[k].kseq_rho, 1e-5 * b[k].kseq_rho);
-        assert_true(a[k].single <= a[k].multiround && a[k].multiround <= a[k].kseq &&
+        assert_true(a[k].single <= a[k].specinfer && a[k].specinfer <= a[k].kseq &&
                     a[k].kseq <= a[k].otm && a[k].otm <= 1);
         if (k)
-            assert_true(a[k].multiround >= a[k - 1].multiround && a[k].kseq >= a[k - 1].kseq &&
+            assert_true(a[k].specinfer >= a[k - 1].specinfer && a[k].kseq >= a[k - 1].kseq &&
                         a[k].otm >= a[k - 1].otm);
     }
 }
@@ -187,11 +187,11 @@ static void golden(void **state)
     assert_close(out[1].otm, .5775, 1e-6);
     assert_close(out[1].kseq, .550560386369, 1e-6);
     assert_close(out[1].kseq_rho, 1.670402575794, 1e-5);
-    assert_close(out[1].multiround, .5325, 1e-6);
+    assert_close(out[1].specinfer, .5325, 1e-6);
     assert_close(out[7].otm, .936579568711, 1e-6);
     assert_close(out[7].kseq, .814473511234, 1e-6);
     assert_close(out[7].kseq_rho, 4.289470224680, 5e-5);
-    assert_close(out[7].multiround, .776168591836, 1e-6);
+    assert_close(out[7].specinfer, .776168591836, 1e-6);
     dsc_acceptance_work_free(w);
     dsc_acceptance_work_free(NULL);
 }
@@ -242,13 +242,13 @@ static void bounds_hold(void **state)
         reference(&r, 16, exact);
         dsc_bounds_evaluate(c, 16, out, error, &doubts);
         for (int k = 0; k < 16 && exact[0].single > 1e-7 && abs(octave) <= 100; k++) {
-            assert_close(out[k].multiround, exact[k].multiround, error[k].multiround + 1e-12);
+            assert_close(out[k].specinfer, exact[k].specinfer, error[k].specinfer + 1e-12);
             assert_close(out[k].kseq, exact[k].kseq, error[k].kseq + 1e-12);
             assert_close(out[k].otm, exact[k].otm, error[k].otm + 1e-12);
             assert_true(out[k].kseq_rho >= exact[k].kseq_rho * (1 - 1e-6));
             assert_close(out[k].kseq_rho, exact[k].kseq_rho, error[k].kseq_rho + 1e-6 * (k + 1));
             wide += error[k].otm > DSC_ACCEPTANCE_CERTIFIED;
-            wide += error[k].multiround > DSC_ACCEPTANCE_CERTIFIED;
+            wide += error[k].specinfer > DSC_ACCEPTANCE_CERTIFIED;
         }
         rows_free(&r);
     }

@@ -57,9 +57,9 @@ typedef struct bench {
     dsc_arena arena;
 } bench;
 
-static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, dsc_draft_law law)
+static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, dsc_draft_kind kind)
 {
-    static int64_t histogram[ROOM], width[ROOM], overlap[ROOM];
+    static int64_t histogram[ROOM], width[ROOM], parallel_steps[ROOM];
     static const int32_t words[] = {1, 2, 3, 1, 2, 4, 1, 2, 3, 5, 6, 1, 2};
     const dsc_token_view prompt = {words, 13};
     const dsc_language *draft = c->drafter->sees_output ? b->target : b->draft;
@@ -69,14 +69,14 @@ static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, ds
         dsc_counts counts = dsc_counts_zero(histogram, TOKENS);
         counts.width = width;
         counts.width_length = ROOM;
-        counts.overlap = c->drafter->overlaps ? overlap : NULL;
-        counts.overlap_length = c->drafter->overlaps ? dsc_config_width(c) : 0;
+        counts.parallel_steps = c->drafter->parallel ? parallel_steps : NULL;
+        counts.parallel_length = c->drafter->parallel ? dsc_config_width(c) : 0;
         assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TOKENS, 1, &err), err);
         assert_ok(dsc_model_synthetic_begin(&b->d, draft, prompt, TOKENS, 1, &err), err);
         assert_ok(dsc_model_synthetic_begin(&b->m, b->middle, prompt, TOKENS, 1, &err), err);
         const dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
         dsc_arena_reset(&b->arena);
-        const dsc_loop_input in = {c, rule, law, &models, &q, 5, &b->arena, NULL, NULL, NULL};
+        const dsc_loop_input in = {c, rule, kind, &models, &q, 5, &b->arena, NULL, NULL, NULL};
         assert_ok(dsc_loop_run(&b->loop, &in, &counts, &err), err);
         assert_int_equal(b->t.base.length, TOKENS);
     }
@@ -91,11 +91,11 @@ static void none_in_the_loop(void **state)
     int pairs = 0;
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
-            const dsc_fit all = {.draft = true, .middle = true, .laws = true, .off_path = true};
-            dsc_draft_law law;
+            const dsc_fit all = {.draft = true, .middle = true, .dists = true, .off_path = true};
+            dsc_draft_kind kind;
             dsc_config c;
             bench b = {0};
-            if (dsc_pair_law(&law, *d, *v, &all, &err))
+            if (dsc_draft_kind_for(&kind, *d, *v, &all, &err))
                 continue;
             assert_ok(dsc_language_make(&b.target, "markov:12,seed=4", DSC_SIDE_TARGET, NULL, &err),
                       err);
@@ -106,10 +106,10 @@ static void none_in_the_loop(void **state)
                       err);
             default_config(&c, *d);
             assert_ok(dsc_config_prepare(&c, &err), err);
-            run(&b, &c, *v, law);
+            run(&b, &c, *v, kind);
             long before = atomic_load(&taken);
             assert_true(before > 0); // it does count
-            run(&b, &c, *v, law);
+            run(&b, &c, *v, kind);
             if (atomic_load(&taken) != before)
                 fail_msg("%s with %s: %ld allocations in %d requests", (*d)->name, (*v)->name,
                          atomic_load(&taken) - before, REQUESTS);

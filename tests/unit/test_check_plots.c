@@ -43,8 +43,8 @@ static void fill(dsc_table *t)
 {
     add_chains(t, "greedy", 4);
     add_chains(t, "single", 20);
-    add_check(t, "pld", "greedy", "", "block_efficiency", 1.5, 1.5, 0, "|z| <= 3", "pass");
-    add_check(t, "pld", "greedy", "", "verify_s_per_call", 0.02, 0.03, NAN, "25 %", "fail");
+    add_check(t, "ngram", "greedy", "", "block_efficiency", 1.5, 1.5, 0, "|z| <= 3", "pass");
+    add_check(t, "ngram", "greedy", "", "verify_s_per_call", 0.02, 0.03, NAN, "25 %", "fail");
     add_check(t, "lookahead", "greedy", "window=5", "speedup", NAN, 1.4, NAN, "10 %",
               "not predicted");
     add_check(t, "chain", "single", "all", "block_efficiency", 2.2, 2.25, 0.01, "1 % and |z| <= 3",
@@ -129,10 +129,10 @@ static void test_errors(void **state)
     char words[64];
     snprintf(words, sizeof words, "chain, greedy: mean %+.2g %%", mean);
     assert_contains(&d.script, words);
-    assert_contains(&d.script, "'pld: mean 0 %'");
-    // pearl is the worst and stands first, pld the best and last
+    assert_contains(&d.script, "'ngram: mean 0 %'");
+    // pearl is the worst and stands first, ngram the best and last
     const char *first = strstr(d.script.data, "'pearl: mean +50 %'");
-    const char *last = strstr(d.script.data, "'pld: mean 0 %'");
+    const char *last = strstr(d.script.data, "'ngram: mean 0 %'");
     assert_true(first && last && first < strstr(d.script.data, "'chain, greedy: mean"));
     assert_true(strstr(d.script.data, "'chain, single: mean") < last);
     assert_contains(&d.script, "error (%); band: ±1 for all together");
@@ -161,7 +161,7 @@ static void test_step_times(void **state)
     assert_close(drawn(&d, row + 3, "residual_percent"), 150, 1e-9); // 0.005 s, not 0.002
     row = find(&d, "spectr", NULL, "draft_s_per_call");
     assert_close(drawn(&d, row, "draft_length"), 4, 0);
-    row = find(&d, "pld", NULL, "verify_s_per_call");
+    row = find(&d, "ngram", NULL, "verify_s_per_call");
     assert_true(isnan(drawn(&d, row, "draft_length")));
     assert_close(drawn(&d, row, "residual_percent"), 50, 1e-9);
     assert_contains(&d.script, "('–' -1, '1' 0, '2' 1, '3' 2, '4' 3)");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictions beside measurements: the standard error is that of the difference, z is close to a
-// standard normal variate where both are drawn from one law, equal counts leave no error, and a
-// difference is found.
+// standard normal variate where both are drawn from one distribution, equal counts leave no error,
+// and a difference is found.
 #include "base/rng.h"
 #include "sim/tune/compare.h"
 #include "tests/close.h"
@@ -27,7 +27,7 @@ static double hardness(int i)
 }
 
 // A request of 100 tokens: calls that accept one draft token by chance, until there are enough.
-static void draw(uint64_t seed, int i, double shift, double *tokens, double *calls, double *law)
+static void draw(uint64_t seed, int i, double shift, double *tokens, double *calls, double *dist)
 {
     double n = 0, c = 0;
     for (uint32_t k = 0; n < 100; k++) {
@@ -36,7 +36,7 @@ static void draw(uint64_t seed, int i, double shift, double *tokens, double *cal
                dsc_rng_uniform(seed, (uint64_t)i, k * LENGTH + (uint32_t)accepted, DSC_RNG_VERIFY) <
                    hardness(i) + shift)
             accepted++;
-        law[accepted]++;
+        dist[accepted]++;
         n += accepted + 1;
         c++;
     }
@@ -45,14 +45,14 @@ static void draw(uint64_t seed, int i, double shift, double *tokens, double *cal
 }
 
 typedef struct side {
-    double tokens[REQUESTS], calls[REQUESTS], law[REQUESTS * LENGTH];
+    double tokens[REQUESTS], calls[REQUESTS], dist[REQUESTS * LENGTH];
 } side;
 
 static void fill(side *s, uint64_t seed, double shift)
 {
     memset(s, 0, sizeof *s);
     for (int i = 0; i < REQUESTS; i++)
-        draw(seed, i, shift, &s->tokens[i], &s->calls[i], &s->law[(size_t)i * LENGTH]);
+        draw(seed, i, shift, &s->tokens[i], &s->calls[i], &s->dist[(size_t)i * LENGTH]);
 }
 
 static dsc_comparison ratios(const side *p, const side *m, uint64_t seed)
@@ -65,31 +65,31 @@ static dsc_comparison ratios(const side *p, const side *m, uint64_t seed)
     return c;
 }
 
-static dsc_comparison laws(const side *p, const side *m, uint64_t seed)
+static dsc_comparison dists(const side *p, const side *m, uint64_t seed)
 {
     const dsc_resampling how = resampling(seed);
     dsc_comparison c;
     dsc_error err;
-    assert_ok(dsc_compare_laws(&how, p->law, m->law, LENGTH, &c, &err), err);
+    assert_ok(dsc_compare_dists(&how, p->dist, m->dist, LENGTH, &c, &err), err);
     return c;
 }
 
-static void test_z_of_equal_laws(void **state)
+static void test_z_of_equal_dists(void **state)
 {
     static side p, m;
     double sum = 0, squares = 0, se = 0, errors = 0;
-    int far = 0, far_law = 0;
+    int far = 0, far_dist = 0;
     (void)state;
     for (uint64_t w = 0; w < WORLDS; w++) {
         fill(&p, 2 * w, 0);
         fill(&m, 2 * w + 1, 0);
-        const dsc_comparison c = ratios(&p, &m, w), d = laws(&p, &m, w);
+        const dsc_comparison c = ratios(&p, &m, w), d = dists(&p, &m, w);
         sum += c.z;
         squares += c.z * c.z;
         se += c.se;
         errors += c.error * c.error;
         far += fabs(c.z) > 2;
-        far_law += d.z > 2;
+        far_dist += d.z > 2;
         assert_true(d.z >= 0 && d.error <= 1);
     }
     // 400 worlds: the mean of z is within 0.2, its standard deviation within 15 % of 1, each at
@@ -100,7 +100,7 @@ static void test_z_of_equal_laws(void **state)
     assert_true(fabs(se / WORLDS / sqrt(errors / WORLDS) - 1) < 0.15);
     // 4.6 % of a normal variate are beyond 2; of the distance fewer.
     assert_true(far > 4 && far < 36);
-    assert_true(far_law < 36);
+    assert_true(far_dist < 36);
 }
 
 // Requests differ more than draws do: without pairs the standard error would be several times that.
@@ -125,7 +125,7 @@ static void test_a_shift_is_found(void **state)
     fill(&p, 3, 0);
     fill(&m, 4, 0.08);
     assert_true(ratios(&p, &m, 1).z < -4);
-    assert_true(laws(&p, &m, 1).z > 4);
+    assert_true(dists(&p, &m, 1).z > 4);
 }
 
 static void test_equal_counts(void **state)
@@ -136,7 +136,7 @@ static void test_equal_counts(void **state)
     m = p;
     dsc_comparison c = ratios(&p, &m, 1);
     assert_true(c.error == 0 && c.se == 0 && c.z == 0);
-    c = laws(&p, &m, 1);
+    c = dists(&p, &m, 1);
     assert_true(c.error == 0 && c.se == 0 && c.z == 0);
     for (int i = 0; i < REQUESTS; i++) // sums of doubles are not exact
         p.calls[i] *= 1 + 1e-13;
@@ -152,7 +152,7 @@ static void test_equal_counts(void **state)
 // Ratios of sums, not means of ratios; a request that says nothing counts for nothing.
 static void test_values(void **state)
 {
-    const double top[] = {10, 2, 0}, bottom[] = {5, 4, 0}, law[] = {1, 3, 0, 4, 0, 0},
+    const double top[] = {10, 2, 0}, bottom[] = {5, 4, 0}, dist[] = {1, 3, 0, 4, 0, 0},
                  other[] = {2, 2, 0, 3, 1, 0};
     const int64_t all[] = {0, 1, 2};
     const dsc_resampling how = {all, 3, 4, 1, 1}, one = {all, 1, 4, 1, 1};
@@ -170,9 +170,9 @@ static void test_values(void **state)
     // Cumulated shares of 0: 1/8 and 2/8; of up to 1: 8/8 and 6/8 (two requests of three values).
     const double p[] = {1, 3, 0, 0, 4, 0}, m[] = {2, 2, 0, 0, 2, 2};
     const dsc_resampling two = {all, 2, 4, 1, 1};
-    assert_ok(dsc_compare_laws(&two, p, m, 3, &c, &err), err);
+    assert_ok(dsc_compare_dists(&two, p, m, 3, &c, &err), err);
     assert_close(c.error, 0.25, 1e-15);
-    assert_ok(dsc_compare_laws(&two, law, other, 3, &c, &err), err);
+    assert_ok(dsc_compare_dists(&two, dist, other, 3, &c, &err), err);
     assert_close(c.error, 0, 1e-15); // 5/8 and 3/8 in both
     assert_true(dsc_compare_equal(3, 3 * (1 + 1e-12)) && !dsc_compare_equal(3, 3.0001));
     assert_true(dsc_compare_equal(0, 0) && !dsc_compare_equal(0, 1e-9));
@@ -201,7 +201,7 @@ static void test_median(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_z_of_equal_laws),  cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_z_of_equal_dists), cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_a_shift_is_found), cmocka_unit_test(test_equal_counts),
         cmocka_unit_test(test_values),           cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_median),

@@ -7,7 +7,7 @@
 #include "base/statistics.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/price.h"
-#include "sim/cost/width_law.h"
+#include "sim/cost/width_dist.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -654,40 +654,41 @@ static void sums_of_widths_are_convolved(void **state)
         }
         want[sum] += w;
     }
-    dsc_width_law law;
+    dsc_width_dist dist;
     dsc_error err = {0};
-    assert_ok(dsc_width_law_init(&law, m.width, 6, 5, &err), err);
-    assert_int_equal(law.least, 5);
-    assert_int_equal(law.count, 26);
+    assert_ok(dsc_width_dist_init(&dist, m.width, 6, 5, &err), err);
+    assert_int_equal(dist.least, 5);
+    assert_int_equal(dist.count, 26);
     for (int i = 5; i <= 30; i++)
-        assert_close(law.chance[i - 5], want[i], 2e-10); // the ends are cut
-    dsc_width_law_fini(&law);
+        assert_close(dist.chance[i - 5], want[i], 2e-10); // the ends are cut
+    dsc_width_dist_fini(&dist);
     // 256 of them: mean and variance of the sum.
     double mean = 0, square = 0, of_mean = 0, of_square = 0;
     for (int i = 0; i < 6; i++) {
         mean += (double)m.width[i] / total * (i + 1);
         square += (double)m.width[i] / total * (i + 1) * (i + 1);
     }
-    assert_ok(dsc_width_law_init(&law, m.width, 6, 256, &err), err);
-    for (size_t i = 0; i < law.count; i++) {
-        double d = (double)(law.least + (int64_t)i) - 256 * mean;
-        of_mean += law.chance[i] * d;
-        of_square += law.chance[i] * d * d;
+    assert_ok(dsc_width_dist_init(&dist, m.width, 6, 256, &err), err);
+    for (size_t i = 0; i < dist.count; i++) {
+        double d = (double)(dist.least + (int64_t)i) - 256 * mean;
+        of_mean += dist.chance[i] * d;
+        of_square += dist.chance[i] * d * d;
     }
     assert_close(of_mean, 0, 1e-7);
     assert_close(of_square, 256 * (square - mean * mean), 1e-5);
-    dsc_width_law_fini(&law);
+    dsc_width_dist_fini(&dist);
     // One alone, and all alike, are what they are.
-    assert_ok(dsc_width_law_init(&law, m.width, 6, 1, &err), err);
+    assert_ok(dsc_width_dist_init(&dist, m.width, 6, 1, &err), err);
     for (int i = 0; i < 6; i++)
-        assert_close(law.chance[i], (double)m.width[i] / total, 0);
-    dsc_width_law_fini(&law);
+        assert_close(dist.chance[i], (double)m.width[i] / total, 0);
+    dsc_width_dist_fini(&dist);
     static const int64_t same[] = {0, 0, 12, 0};
-    assert_ok(dsc_width_law_init(&law, same, 4, 1000000000, &err), err);
-    assert_int_equal(law.count, 1);
-    assert_int_equal(law.least, 3000000000);
-    dsc_width_law_fini(&law);
-    expect_failure(dsc_width_law_init(&law, m.width, 6, 1 << 22, &err), DSC_EUSAGE, &err, "batch");
+    assert_ok(dsc_width_dist_init(&dist, same, 4, 1000000000, &err), err);
+    assert_int_equal(dist.count, 1);
+    assert_int_equal(dist.least, 3000000000);
+    dsc_width_dist_fini(&dist);
+    expect_failure(dsc_width_dist_init(&dist, m.width, 6, 1 << 22, &err), DSC_EUSAGE, &err,
+                   "batch");
 }
 
 // With the batch multiplying takes over, and drafts that are not accepted cost what they weigh:
@@ -729,7 +730,8 @@ static void batches_become_compute_bound(void **state)
 
 // --- i.i.d. ------------------------------------------------------------------------------------
 
-// Calls drawn from hazards that are all alike agree with the closed form; others do not.
+// Calls drawn from conditional acceptance rates that are all alike agree with the closed form;
+// others do not.
 static void the_closed_form_is_that_of_the_same_rate(void **state)
 {
     (void)state;
@@ -741,7 +743,7 @@ static void the_closed_form_is_that_of_the_same_rate(void **state)
                     .histogram_length = 4};
     assert_close(dsc_iid_block_efficiency(&c, 3), 2.176, 1e-12);
     assert_close(dsc_iid_block_efficiency(&c, 3), dsc_block_efficiency(&c), 1e-12);
-    // Hazards .5, .8, .9: 1000 calls accept 1000 (.5 + .4 + .36).
+    // Conditional acceptance rates .5, .8, .9: 1000 calls accept 1000 (.5 + .4 + .36).
     int64_t rising[] = {500, 100, 40, 360};
     c.histogram = rising;
     c.num_accepted_tokens = 1260;

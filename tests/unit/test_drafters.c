@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Methods that let a draft model write: the lengths of chains, the shapes and candidates of trees,
-// what a pass costs, and tokens per step against closed forms on laws that no context changes.
+// what a pass costs, and tokens per step against closed forms on distributions that no context
+// changes.
 #include "tests/close.h"
 
 #include "sim/draft/tree_file.h"
 #include "sim/loop.h"
 #include "sim/model/model_markov.h"
 #include "sim/model/model_synthetic.h"
-#include "theory/multiround_wor.h"
+#include "theory/specinfer_wor.h"
 
 #include <string.h>
 
 // --- a drafter at work -------------------------------------------------------------------------
 
-// One law, whatever was written before.
+// One distribution, whatever was written before.
 typedef struct fixed {
     dsc_language base;
     const double *row;
 } fixed;
 
-static void fixed_law(const dsc_language *l, const dsc_place *at, dsc_dist *out)
+static void fixed_dist(const dsc_language *l, const dsc_place *at, dsc_dist *out)
 {
     (void)at;
     *out = (dsc_dist){.vocab_size = l->vocab_size, .dense = ((const fixed *)l)->row};
@@ -35,7 +36,8 @@ static int32_t fixed_best(const dsc_language *l, const dsc_place *at)
     return best;
 }
 
-static const dsc_language_type fixed_type = {.name = "fixed", .law = fixed_law, .best = fixed_best};
+static const dsc_language_type fixed_type = {
+    .name = "fixed", .dist = fixed_dist, .best = fixed_best};
 
 static fixed fixed_language(const double *row, int32_t vocab)
 {
@@ -85,8 +87,9 @@ static void configure(dsc_config *c, const dsc_drafter_type *d, char *settings)
     }
 }
 
-// A method at the start of a request. The target is the draft model's equal in everything but law.
-static void rig_begin(rig *r, const dsc_drafter_type *d, char *settings, dsc_draft_law law,
+// A method at the start of a request. The target is the draft model's equal in everything but
+// distribution.
+static void rig_begin(rig *r, const dsc_drafter_type *d, char *settings, dsc_draft_kind kind,
                       const dsc_language *target, const dsc_language *draft, int64_t limit,
                       double temperature)
 {
@@ -109,7 +112,7 @@ static void rig_begin(rig *r, const dsc_drafter_type *d, char *settings, dsc_dra
                                 .seed = 11,
                                 .arena = &r->arena,
                                 .models = &r->models,
-                                .law = law};
+                                .kind = kind};
     assert_ok(dsc_arena_alloc(&r->arena, &r->state, d->state_size, 1, &err), err);
     assert_ok(d->begin(r->state, &r->in, &err), err);
 }
@@ -154,7 +157,7 @@ static void walk_lengths(char *settings, const char *verdicts, const int *expect
     dsc_language *l = markov(5, 1);
     dsc_error err = {0};
     rig r;
-    rig_begin(&r, &dsc_drafter_hf_dynamic, settings, DSC_DRAFT_IID, l, l, 1000, 1);
+    rig_begin(&r, &dsc_drafter_hf_dynamic, settings, DSC_DRAFT_SAMPLED, l, l, 1000, 1);
     for (size_t i = 0; verdicts[i]; i++) {
         propose(&r);
         assert_int_equal(r.d.count, expected[i]);
@@ -177,10 +180,10 @@ static void hf_dynamic_follows_the_verdicts(void **state)
 
 static double probability(const dsc_language *l, int32_t before, int32_t token)
 {
-    dsc_dist law;
+    dsc_dist dist;
     const dsc_place at = {&before, 1, 1, 0};
-    l->type->law(l, &at, &law);
-    return dsc_dist_probability(&law, token);
+    l->type->dist(l, &at, &dist);
+    return dsc_dist_probability(&dist, token);
 }
 
 // The draft is that of `chain`, up to and with the first token below the threshold.
@@ -190,11 +193,11 @@ static void threshold_stops_after_an_unsure_token(void **state)
     int unsure = 0, full = 0;
     for (int greedy = 0; greedy < 2; greedy++) {
         dsc_language *l = markov(6, 3);
-        dsc_draft_law law = greedy ? DSC_DRAFT_CHOSEN : DSC_DRAFT_IID;
+        dsc_draft_kind kind = greedy ? DSC_DRAFT_TOPK : DSC_DRAFT_SAMPLED;
         char settings[] = "most=4 confidence=0.5", plain[] = "length=4";
         rig r, chain;
-        rig_begin(&r, &dsc_drafter_threshold, settings, law, l, l, 1000, !greedy);
-        rig_begin(&chain, &dsc_drafter_chain, plain, law, l, l, 1000, !greedy);
+        rig_begin(&r, &dsc_drafter_threshold, settings, kind, l, l, 1000, !greedy);
+        rig_begin(&chain, &dsc_drafter_draft_model, plain, kind, l, l, 1000, !greedy);
         for (int32_t step = 0; step < 200; step++) {
             const int32_t next = step * 7 % 6;
             size_t count = 0;
@@ -240,16 +243,16 @@ static void equals_come_in_order(void **state)
 {
     (void)state;
     static const double row[] = {0.2, 0.3, 0.2, 0.3, 0};
-    const dsc_dist law = {.vocab_size = 5, .dense = row};
+    const dsc_dist dist = {.vocab_size = 5, .dense = row};
     double room[5];
     int32_t token[9];
-    assert_int_equal(dsc_dist_top(&law, 1, room, token), 1);
+    assert_int_equal(dsc_dist_top(&dist, 1, room, token), 1);
     assert_int_equal(token[0], 1);
-    assert_int_equal(dsc_dist_top(&law, 3, room, token), 3);
+    assert_int_equal(dsc_dist_top(&dist, 3, room, token), 3);
     assert_memory_equal(token, ((int32_t[]){1, 3, 0}), 3 * sizeof *token);
-    assert_int_equal(dsc_dist_top(&law, 9, room, token), 4); // of a probability
+    assert_int_equal(dsc_dist_top(&dist, 9, room, token), 4); // of a probability
     assert_memory_equal(token, ((int32_t[]){1, 3, 0, 2}), 4 * sizeof *token);
-    assert_int_equal(dsc_dist_top(&law, 0, room, token), 0);
+    assert_int_equal(dsc_dist_top(&dist, 0, room, token), 0);
 }
 
 // Every node of the tree, in its order, under its parent, with the token of its rank.
@@ -291,7 +294,7 @@ static void trees_have_the_shape_that_is_asked(void **state)
             char settings[64];
             snprintf(settings, sizeof settings, "tree=%s", names[n]);
             rig r;
-            rig_begin(&r, &dsc_drafter_tree, settings, DSC_DRAFT_CHOSEN, l, l, 1000, hot);
+            rig_begin(&r, &dsc_drafter_tree, settings, DSC_DRAFT_TOPK, l, l, 1000, hot);
             const dsc_tree *t = r.config.prepared;
             propose(&r);
             assert_shape(&r, t, l, 2);
@@ -316,7 +319,7 @@ static void eagle_costs_what_it_says(void **state)
     dsc_language *l = markov(12, 1);
     char settings[] = "";
     rig r;
-    rig_begin(&r, &dsc_drafter_tree, settings, DSC_DRAFT_CHOSEN, l, l, 1000, 1);
+    rig_begin(&r, &dsc_drafter_tree, settings, DSC_DRAFT_TOPK, l, l, 1000, 1);
     propose(&r);
     assert_int_equal(r.d.draft_calls, 5);
     assert_int_equal(r.d.draft_call_tokens, 1 + 4 + 4 + 1 + 1);
@@ -331,7 +334,7 @@ static void nothing_hangs_below_the_end(void **state)
     dsc_language *l = markov(12, 1);
     char settings[] = "tree=2^6";
     rig r;
-    rig_begin(&r, &dsc_drafter_tree, settings, DSC_DRAFT_CHOSEN, l, l, 3, 1);
+    rig_begin(&r, &dsc_drafter_tree, settings, DSC_DRAFT_TOPK, l, l, 3, 1);
     propose(&r);
     assert_int_equal(r.d.count, 2 + 4 + 8); // the third token is the last
     assert_int_equal(r.d.draft_calls, 3);
@@ -339,11 +342,11 @@ static void nothing_hangs_below_the_end(void **state)
     propose(&r);
     assert_int_equal(r.d.count, 2);
     rig_end(&r);
-    dsc_language ends = *l; // the likeliest first token ends an output
+    dsc_language ends = *l; // the most probable first token ends an output
     ends.end_token = of_rank(l, 2, 0);
     l->end_token = ends.end_token;
     char again[] = "tree=2^2";
-    rig_begin(&r, &dsc_drafter_tree, again, DSC_DRAFT_CHOSEN, l, l, 100, 1);
+    rig_begin(&r, &dsc_drafter_tree, again, DSC_DRAFT_TOPK, l, l, 100, 1);
     propose(&r);
     assert_int_equal(r.d.count, 2 + 2);
     assert_int_equal(r.d.parent[2], 1);
@@ -360,7 +363,8 @@ static void assert_wor(const double row[4])
     const fixed l = fixed_language(row, 4);
     char settings[] = "tree=3^1";
     rig r;
-    rig_begin(&r, &dsc_drafter_tree, settings, DSC_DRAFT_DISTINCT, &l.base, &l.base, 100, 1);
+    rig_begin(&r, &dsc_drafter_tree, settings, DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT, &l.base,
+              &l.base, 100, 1);
     for (int i = 0; i < DRAWS; i++) {
         r.request.index = i;
         propose(&r);
@@ -384,7 +388,7 @@ static void assert_wor(const double row[4])
         fail_msg("chi-square %.1f of %d degrees of freedom", sum, degrees);
 }
 
-static void draws_without_replacement_have_their_law(void **state)
+static void draws_without_replacement_have_their_dist(void **state)
 {
     (void)state;
     assert_wor((double[]){0.1, 0.2, 0.3, 0.4});
@@ -393,11 +397,12 @@ static void draws_without_replacement_have_their_law(void **state)
     const fixed l = fixed_language(two, 4);
     char drawn[] = "tree=3^2", chosen[] = "tree=3^2";
     rig r; // two tokens have a probability, and two children each
-    rig_begin(&r, &dsc_drafter_tree, drawn, DSC_DRAFT_DISTINCT, &l.base, &l.base, 100, 1);
+    rig_begin(&r, &dsc_drafter_tree, drawn, DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT, &l.base, &l.base,
+              100, 1);
     propose(&r);
     assert_int_equal(r.d.count, 2 + 4);
     rig_end(&r);
-    rig_begin(&r, &dsc_drafter_tree, chosen, DSC_DRAFT_CHOSEN, &l.base, &l.base, 100, 1);
+    rig_begin(&r, &dsc_drafter_tree, chosen, DSC_DRAFT_TOPK, &l.base, &l.base, 100, 1);
     propose(&r);
     assert_int_equal(r.d.count, 2 + 4);
     rig_end(&r);
@@ -416,21 +421,21 @@ static void assert_tokens(const dsc_drafter_type *d, char *settings, const dsc_v
     enum { TOKENS = 60000, ROOM = 64 };
     const fixed target = fixed_language(target_row, 6), draft = fixed_language(draft_row, 6),
                 middle = fixed_language(middle_row, 6);
-    const dsc_fit fit = {.draft = true, .middle = true, .laws = true, .off_path = true};
+    const dsc_fit fit = {.draft = true, .middle = true, .dists = true, .off_path = true};
     int64_t histogram[ROOM];
     dsc_error err = {0};
-    dsc_draft_law law;
+    dsc_draft_kind kind;
     dsc_loop loop = {0};
     rig r;
-    assert_ok(dsc_pair_law(&law, d, rule, &fit, &err), err);
-    rig_begin(&r, d, settings, law, &target.base, &draft.base, TOKENS, 1);
+    assert_ok(dsc_draft_kind_for(&kind, d, rule, &fit, &err), err);
+    rig_begin(&r, d, settings, kind, &target.base, &draft.base, TOKENS, 1);
     assert_ok(dsc_model_synthetic_begin(&r.middle, &middle.base, r.request.prompt, TOKENS, 1, &err),
               err);
     r.models.middle = &r.middle.base;
     *counts = dsc_counts_zero(histogram, ROOM - 1);
     const dsc_loop_input in = {.config = &r.config,
                                .rule = rule,
-                               .law = law,
+                               .kind = kind,
                                .models = &r.models,
                                .request = &r.request,
                                .seed = 5,
@@ -454,14 +459,14 @@ static double expected_tokens(const char *name, const double *rate, int ranks)
     dsc_error err = {0};
     dsc_tree t;
     double expected;
-    const dsc_tree_law law = {rate, 1, ranks};
+    const dsc_tree_acceptance dist = {rate, 1, ranks};
     assert_ok(dsc_tree_named(&t, name, &err), err);
-    assert_ok(dsc_tree_expect(&t, &law, NULL, &expected, &err), err);
+    assert_ok(dsc_tree_expect(&t, &dist, NULL, &expected, &err), err);
     dsc_tree_fini(&t);
     return expected;
 }
 
-// Pr(the child of rank r is accepted): by the theory of multi-round rejection for draws, the
+// Pr(the child of rank r is accepted): by the theory of SpecInfer rejection for draws, the
 // target's own probability for chosen ones.
 static void trees_yield_what_is_expected(void **state)
 {
@@ -473,23 +478,23 @@ static void trees_yield_what_is_expected(void **state)
     dsc_curve curve = {0};
     dsc_counts counts;
     assert_ok(dsc_curve_init(&curve, draft_row, target_row, 6, &err), err);
-    assert_ok(dsc_multiround_wor(&curve, draft_row, target_row, 6, 6, 1000000, low, high, &err),
+    assert_ok(dsc_specinfer_wor(&curve, draft_row, target_row, 6, 6, 1000000, low, high, &err),
               err);
     dsc_curve_fini(&curve);
     for (int k = 0; k < 6; k++)
         rate[k] = low[k] - (k ? low[k - 1] : 0);
-    assert_tokens(&dsc_drafter_tree, eagle, &dsc_verifier_multiround_wor,
+    assert_tokens(&dsc_drafter_tree, eagle, &dsc_verifier_specinfer_wor,
                   expected_tokens("eagle", rate, RANKS), &counts);
-    assert_tokens(&dsc_drafter_tree, full, &dsc_verifier_multiround_wor,
+    assert_tokens(&dsc_drafter_tree, full, &dsc_verifier_specinfer_wor,
                   expected_tokens("3^3", rate, RANKS), &counts);
     static const int by_draft[] = {1, 4, 0, 2, 3, 5};
     for (int k = 0; k < 6; k++)
         rate[k] = target_row[by_draft[k]];
-    assert_tokens(&dsc_drafter_tree, medusa, &dsc_verifier_multiround,
+    assert_tokens(&dsc_drafter_tree, medusa, &dsc_verifier_specinfer,
                   expected_tokens("medusa", rate, RANKS), &counts);
 }
 
-// A cascade's draft follows the middle model's law, and costs what its rounds do.
+// A cascade's draft follows the middle model's distribution, and costs what its rounds do.
 static void a_cascade_drafts_as_its_middle_model(void **state)
 {
     (void)state;
@@ -501,7 +506,7 @@ static void a_cascade_drafts_as_its_middle_model(void **state)
     }
     double expected = (1 - pow(beta, 7)) / (1 - beta);
     dsc_counts counts;
-    assert_tokens(&dsc_drafter_cascade, settings, &dsc_verifier_single, expected, &counts);
+    assert_tokens(&dsc_drafter_cascade, settings, &dsc_verifier_rejection, expected, &counts);
     assert_true(counts.num_draft_tokens > 6 * counts.target_calls - 12); // all but at the end
     // Passes for n more tokens: rounds of g = min(2, n - 1) drafts and one of the middle model.
     double passes[7] = {0};
@@ -513,7 +518,7 @@ static void a_cascade_drafts_as_its_middle_model(void **state)
     }
     double per_step = (double)counts.draft_calls / (double)counts.target_calls;
     assert_close(per_step, passes[6], 4 * 1.5 / sqrt((double)counts.target_calls));
-    assert_tokens(&dsc_drafter_cascade, alone, &dsc_verifier_single, expected, &counts);
+    assert_tokens(&dsc_drafter_cascade, alone, &dsc_verifier_rejection, expected, &counts);
     assert_true(counts.draft_calls > 6 * counts.target_calls - 12 &&
                 counts.draft_calls <= 6 * counts.target_calls);
 }
@@ -525,16 +530,16 @@ static void sequoia_drafts_the_best_tree(void **state)
     (void)state;
     dsc_error err = {0};
     dsc_config c;
-    dsc_tree_law law;
+    dsc_tree_acceptance dist;
     dsc_tree_plan *plan;
     double *rate, expected;
     char settings[] = "budget=40 depth=6 acceptance=.6,.2,.1", costly[] = "draft-cost=0.5";
     configure(&c, &dsc_drafter_sequoia, settings);
     assert_ok(dsc_config_prepare(&c, &err), err);
     const dsc_tree *t = c.prepared;
-    assert_ok(dsc_tree_law_load(&law, &rate, ".6,.2,.1", &err), err);
-    assert_ok(dsc_tree_plan_new(&plan, &law, 40, 6, &err), err);
-    assert_ok(dsc_tree_expect(t, &law, NULL, &expected, &err), err);
+    assert_ok(dsc_tree_acceptance_load(&dist, &rate, ".6,.2,.1", &err), err);
+    assert_ok(dsc_tree_plan_new(&plan, &dist, 40, 6, &err), err);
+    assert_ok(dsc_tree_expect(t, &dist, NULL, &expected, &err), err);
     assert_close(expected, dsc_tree_plan_expected(plan, 40, 6), 1e-12);
     assert_int_equal(t->nodes, 40);
     dsc_tree_plan_free(plan);
@@ -550,26 +555,26 @@ static void acceptances_are_read(void **state)
 {
     (void)state;
     dsc_error err = {0};
-    dsc_tree_law law;
+    dsc_tree_acceptance dist;
     double *rate;
-    assert_ok(dsc_tree_law_load(&law, &rate, ".5, .25/1", &err), err);
-    assert_int_equal(law.depths, 2);
-    assert_int_equal(law.ranks, 2);
+    assert_ok(dsc_tree_acceptance_load(&dist, &rate, ".5, .25/1", &err), err);
+    assert_int_equal(dist.depths, 2);
+    assert_int_equal(dist.ranks, 2);
     assert_memory_equal(rate, ((double[]){0.5, 0.25, 1, 0}), 4 * sizeof *rate);
     free(rate);
     write_file("./drafters.rates", "# by depth\n1\n\n .5 , .25 # two\r\n");
-    assert_ok(dsc_tree_law_load(&law, &rate, "./drafters.rates", &err), err);
-    assert_int_equal(law.depths, 2);
+    assert_ok(dsc_tree_acceptance_load(&dist, &rate, "./drafters.rates", &err), err);
+    assert_int_equal(dist.depths, 2);
     assert_memory_equal(rate, ((double[]){1, 0, 0.5, 0.25}), 4 * sizeof *rate);
     free(rate);
     write_file("./drafters.rates", ".5\n.5,x\n");
-    assert_int_equal(dsc_tree_law_load(&law, &rate, "./drafters.rates", &err), DSC_EINPUT);
+    assert_int_equal(dsc_tree_acceptance_load(&dist, &rate, "./drafters.rates", &err), DSC_EINPUT);
     assert_string_equal(err.message,
                         "./drafters.rates: depth 2, rank 1: a number from 0 to 1 is expected");
     unlink("./drafters.rates");
     static const char *const bad[] = {"", ".5,", "2", "-.5", ".9,.9", "/", ".5 .5", "1e"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(dsc_tree_law_load(&law, &rate, bad[i], &err), DSC_EUSAGE);
+        assert_int_equal(dsc_tree_acceptance_load(&dist, &rate, bad[i], &err), DSC_EUSAGE);
 }
 
 static void assert_refused(const dsc_drafter_type *d, const char *settings, int status,
@@ -612,7 +617,7 @@ static void a_prefix_tree_branches(void **state)
     const fixed l = fixed_language(draft_row, 6);
     char settings[] = "branches=3,1,2";
     rig r;
-    rig_begin(&r, &dsc_drafter_spectr_tree, settings, DSC_DRAFT_IID, &l.base, &l.base, 100, 1);
+    rig_begin(&r, &dsc_drafter_spectr_tree, settings, DSC_DRAFT_SAMPLED, &l.base, &l.base, 100, 1);
     propose(&r);
     static const int32_t parent[] = {-1, -1, -1, 0, 1, 2, 3, 3, 4, 4, 5, 5};
     assert_int_equal(r.d.count, 12);
@@ -631,7 +636,7 @@ int main(void)
         cmocka_unit_test(trees_have_the_shape_that_is_asked),
         cmocka_unit_test(eagle_costs_what_it_says),
         cmocka_unit_test(nothing_hangs_below_the_end),
-        cmocka_unit_test(draws_without_replacement_have_their_law),
+        cmocka_unit_test(draws_without_replacement_have_their_dist),
         cmocka_unit_test(a_prefix_tree_branches),
         cmocka_unit_test(trees_yield_what_is_expected),
         cmocka_unit_test(a_cascade_drafts_as_its_middle_model),

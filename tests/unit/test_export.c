@@ -200,7 +200,7 @@ static void test_export_rows(void **state)
         "\"draft_entropy\": [5, 0.25], \"target_entropy\": [7, 8], "
         "\"draft_ranks\": {\"depth\": 2, \"ranks\": [[0, 3], [null, null]]}, "
         "\"statistics\": {\"k\": 2, \"kseq\": [[[1, 0.5], [1.5, 0]], [[1, 1], [2, 1]]], "
-        "\"multiround\": [[0, 1, 1.5], [0, 0, 0]], "
+        "\"specinfer\": [[0, 1, 1.5], [0, 0, 0]], "
         "\"otm\": [[1, 0, 0.25, 0.25, 0.5], [0, 1, 0, 0, 1]]}, "
         "\"rollouts\": {\"length\": 1, \"draft\": [[1], [2]], \"target\": [[1, 2], [2, 3]]}, "
         "\"steps\": {\"aligned\": false, \"accepted\": [1, 0], \"drafted\": [4, 0], "
@@ -209,7 +209,7 @@ static void test_export_rows(void **state)
         "{\"prompt\": [], \"output\": [], \"logprobs\": [], \"draft_logprobs\": [], "
         "\"draft_argmax\": [], \"target_argmax\": [], \"draft_entropy\": [], "
         "\"target_entropy\": [], \"draft_ranks\": {\"depth\": 2, \"ranks\": []}, "
-        "\"statistics\": {\"k\": 2, \"kseq\": [], \"multiround\": [], \"otm\": []}, "
+        "\"statistics\": {\"k\": 2, \"kseq\": [], \"specinfer\": [], \"otm\": []}, "
         "\"rollouts\": {\"length\": 1, \"draft\": [], \"target\": []}, "
         "\"steps\": {\"aligned\": false, \"accepted\": [], \"drafted\": [], \"draft_s\": [], "
         "\"verify_s\": []}, \"accept\": {\"e\": {\"cap\": 2, \"accepted\": []}}}",
@@ -223,7 +223,7 @@ static void test_export_rows(void **state)
     assert_string_equal(
         out.data, "request,id,position,token,target_logp,draft_logp,draft_argmax,target_argmax,"
                   "draft_entropy,target_entropy,draft_rank_0,draft_rank_1,kseq_rho_1,kseq_beta_1,"
-                  "kseq_rho_2,kseq_beta_2,multiround_1,multiround_2,multiround_3,otm_1_0,otm_1_1,"
+                  "kseq_rho_2,kseq_beta_2,specinfer_1,specinfer_2,specinfer_3,otm_1_0,otm_1_1,"
                   "otm_2_0,otm_2_1,otm_2_2,draft_rollout_0,target_rollout_0,target_rollout_1,"
                   "accept.e\r\n"
                   "0,\"x,\"\"y\"\"\",0,98,-0.10000000149011612,-1,1,3,5,7,0,3,1,0.5,1.5,0,0,1,"

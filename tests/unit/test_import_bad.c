@@ -125,7 +125,7 @@ static const struct {
     {"{" ID_FIELDS ", \"draft_rows\": [[[1, -1], -1], []]}",
      " request 0: row 0 of the draft sums to 0.73575"},
     {"{" ID_FIELDS ", \"draft_rows\": [[null], []]}",
-     " request 0: row 0 of the draft sums to 0, a law"},
+     " request 0: row 0 of the draft sums to 0, a distribution"},
     {"{" ID_FIELDS ", \"draft_rows\": [[[7, -3], [7, -3]], []]}",
      " request 0: row 0 of the draft lists token id 7 twice"},
     // llma

@@ -13,7 +13,7 @@
     "\"target_argmax\": [0, 3], \"draft_entropy\": [0, 1.25], \"target_entropy\": [3.25, 0.1], "   \
     "\"draft_ranks\": {\"depth\": 2, \"ranks\": [[0, 1], [256, null]]}, "                          \
     "\"statistics\": {\"k\": 2, \"kseq\": [[[1, 0.5], [2, 1]], [[1, 0], [1.5, 0.1]]], "            \
-    "\"multiround\": [[0, 1, 1.5], [0, 0, 0]], "                                                   \
+    "\"specinfer\": [[0, 1, 1.5], [0, 0, 0]], "                                                    \
     "\"otm\": [[0, 1, 0.25, 0.5, 0.25], [1, 0, 0.1, 0.2, 0.7]]}, "                                 \
     "\"rollouts\": {\"length\": 1, \"draft\": [[5], [6]], \"target\": [[5, 7], [8, 9]]}, "         \
     "\"steps\": {\"aligned\": true, \"accepted\": [0, 0], \"drafted\": [3, 0], "                   \
@@ -23,7 +23,7 @@
     "{\"id\": \"b\", \"prompt\": [1], \"output\": [], \"logprobs\": [], \"draft_logprobs\": [], "  \
     "\"draft_argmax\": [], \"target_argmax\": [], \"draft_entropy\": [], \"target_entropy\": [], " \
     "\"draft_ranks\": {\"depth\": 2, \"ranks\": []}, "                                             \
-    "\"statistics\": {\"k\": 2, \"kseq\": [], \"multiround\": [], \"otm\": []}, "                  \
+    "\"statistics\": {\"k\": 2, \"kseq\": [], \"specinfer\": [], \"otm\": []}, "                   \
     "\"rollouts\": {\"length\": 1, \"draft\": [], \"target\": []}, "                               \
     "\"steps\": {\"aligned\": true, \"accepted\": [], \"drafted\": [], \"draft_s\": [], "          \
     "\"verify_s\": []}, \"accept\": {\"b.2\": {\"accepted\": [], \"cap\": 1}, "                    \
@@ -54,14 +54,14 @@ static void test_read(void **state)
         dsc_request q = request(&o, first_is_empty);
         assert_true(q.target_logp[0] == -0.5f && signbit(q.target_logp[1]));
         assert_true(q.draft_logp[0] == -INFINITY && q.draft_logp[1] == -1.1754942e-38f);
-        assert_int_equal(q.forced.argmax[DSC_SIDE_DRAFT][1], 257);
-        assert_int_equal(q.forced.argmax[DSC_SIDE_TARGET][1], 3);
-        assert_true(q.forced.entropy[DSC_SIDE_DRAFT][1] == 1.25f);
-        assert_true(q.forced.entropy[DSC_SIDE_TARGET][0] == 3.25f);
-        assert_int_equal(q.forced.draft_rank[2], 256);
-        assert_int_equal(q.forced.draft_rank[3], DSC_RANK_NONE);
+        assert_int_equal(q.replayed.argmax[DSC_SIDE_DRAFT][1], 257);
+        assert_int_equal(q.replayed.argmax[DSC_SIDE_TARGET][1], 3);
+        assert_true(q.replayed.entropy[DSC_SIDE_DRAFT][1] == 1.25f);
+        assert_true(q.replayed.entropy[DSC_SIDE_TARGET][0] == 3.25f);
+        assert_int_equal(q.replayed.draft_rank[2], 256);
+        assert_int_equal(q.replayed.draft_rank[3], DSC_RANK_NONE);
         assert_true(q.sufficient.kseq[2] == 2 && q.sufficient.kseq[7] == 0.1f);
-        assert_true(q.sufficient.multiround[2] == 1.5f);
+        assert_true(q.sufficient.specinfer[2] == 1.5f);
         assert_true(dsc_sufficient_otm(&q.sufficient, 2, 1, 2)[2] == 0.7f);
         assert_int_equal(q.rollouts.draft[1], 6);
         assert_int_equal(q.rollouts.target[3], 9);
@@ -126,7 +126,7 @@ static void test_round_trip(void **state)
         "\"target_entropy\": [1e-45, 3.4028234e38]",
         "\"draft_ranks\": {\"depth\": 1, \"ranks\": [[255], [null]]}",
         "\"statistics\": {\"k\": 1, \"kseq\": [[[1, 0.123456789]], [[1, 1]]]}",
-        "\"statistics\": {\"k\": 1, \"multiround\": [[0, 1], [0, 0.3]]}",
+        "\"statistics\": {\"k\": 1, \"specinfer\": [[0, 1], [0, 0.3]]}",
         "\"statistics\": {\"k\": 1, \"otm\": [[0.5, 0.5], [0, 1]]}",
         "\"rollouts\": {\"length\": 2, \"draft\": [[1, 2], [3, 4]]}",
         "\"rollouts\": {\"length\": 2, \"target\": [[1, 2, 5], [3, 4, 6]]}",
@@ -206,7 +206,7 @@ static const struct {
     {"\"statistics\": {\"k\": 1, \"kseq\": [[[1]]]}", "'statistics.kseq[0][0]' has 1 elements"},
     {"\"statistics\": {\"k\": 1, \"kseq\": [[[1, 0.5]], [[1.5, 1]]]}",
      "'stat.kseq'[2]: 1.5 is not"},
-    {"\"statistics\": {\"k\": 1, \"multiround\": [[0, 1], [1, 1]]}", "'stat.multiround'[2]: 1:"},
+    {"\"statistics\": {\"k\": 1, \"specinfer\": [[0, 1], [1, 1]]}", "'stat.specinfer'[2]: 1:"},
     {"\"statistics\": {\"k\": 1, \"otm\": [[0, 1], [1, 1]]}", "'stat.otm'[2]: 1 is not in"},
     {"\"rollouts\": {\"length\": 1, \"target\": [[1], [1]]}", "[0]' has 1 elements, must have 2"},
     {"\"steps\": {\"drafted\": [1]}", "field 'steps.accepted' is missing"},

@@ -152,12 +152,12 @@ static void test_mtbench(void **state)
 }
 
 // The published runs: every figure that their steps must give (Spec-Bench, Vicuna-7B, greedy). The
-// hazard at depth d is taken over steps that accepted d - 1 tokens; the lag-1 autocorrelation is
-// Pearson's over the pairs of steps that follow each other in a request.
+// conditional acceptance rate at depth d is taken over steps that accepted d - 1 tokens; the lag-1
+// autocorrelation is Pearson's over the pairs of steps that follow each other in a request.
 typedef struct run_figures {
     const char *file;
     int64_t steps, tokens;
-    double tokens_per_s, hazard[5], autocorrelation;
+    double tokens_per_s, conditional_rate[5], autocorrelation;
 } run_figures;
 
 static double pearson(double n, double x, double y, double xx, double yy, double xy)
@@ -184,8 +184,8 @@ static void check_run(const opened *o, const run_figures *wanted)
     }
     assert_int_equal(steps, wanted->steps);
     assert_int_equal(tokens, wanted->tokens);
-    for (int d = 0; d < 5 && wanted->hazard[d] != 0; d++)
-        assert_close(at_least[d + 1] / at_least[d], wanted->hazard[d], 5e-4);
+    for (int d = 0; d < 5 && wanted->conditional_rate[d] != 0; d++)
+        assert_close(at_least[d + 1] / at_least[d], wanted->conditional_rate[d], 5e-4);
     if (wanted->autocorrelation != 0)
         assert_close(pearson(n, x, y, xx, yy, xy), wanted->autocorrelation, 5e-4);
 }
@@ -485,12 +485,12 @@ static void test_sglang(void **state)
     assert_close(number(&t, 0, "block_efficiency"), 106. / 43, 1e-15);
     assert_close(number(&t, 0, "acceptance_rate"), 63. / 215, 1e-15);
     assert_close(number(&t, 0, "rate_2"), 18. / 43, 1e-15);
-    assert_close(number(&t, 0, "hazard_2"), 18. / 32, 1e-15);
-    assert_close(number(&t, 0, "hazard_5"), 1, 0);
+    assert_close(number(&t, 0, "conditional_acceptance_rate_2"), 18. / 32, 1e-15);
+    assert_close(number(&t, 0, "conditional_acceptance_rate_5"), 1, 0);
     assert_string_equal(dsc_table_at(&t, 1, 0)->text, "1");
     assert_close(number(&t, 1, "block_efficiency"), 3, 0);
     assert_true(isnan(number(&t, 1, "num_accepted_tokens")));
-    assert_true(isnan(number(&t, 1, "hazard_1")));
+    assert_true(isnan(number(&t, 1, "conditional_acceptance_rate_1")));
     assert_close(number(&t, 2, "num_drafts"), 53, 0);
     assert_close(number(&t, 2, "block_efficiency"), 136. / 53, 1e-15);
     dsc_table_fini(&t);
@@ -516,7 +516,7 @@ static void test_prometheus(void **state)
         snprintf(name, sizeof name, "rate_%d", d);
         assert_close(number(&t, 0, name), rate[d - 1], 1e-15);
     }
-    assert_close(number(&t, 0, "hazard_6"), 57. / 99, 1e-15);
+    assert_close(number(&t, 0, "conditional_acceptance_rate_6"), 57. / 99, 1e-15);
     assert_string_equal(dsc_table_at(&t, 1, 0)->text, "engine=\"1\",model_name=\"m \\\"two\\\"}\"");
     assert_close(number(&t, 1, "block_efficiency"), 1.5, 0);
     assert_close(number(&t, 2, "num_draft_tokens"), 6010, 0);

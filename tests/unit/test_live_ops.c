@@ -369,31 +369,31 @@ static void test_select(void **state)
 }
 
 // The exponentials of what top-k and top-p leave of a row, else 0; by comparing all with all.
-static void weigh(const float *x, int n, const live_sampling *law, float most, double *weight)
+static void weigh(const float *x, int n, const live_sampling *dist, float most, double *weight)
 {
     double total = 0, e[300];
     for (int i = 0; i < n; i++) {
         int above = 0;
         for (int j = 0; j < n; j++)
             above += x[j] > x[i];
-        const bool counted = !(law->top_k > 0 && above >= law->top_k);
-        e[i] = counted ? exp(((double)x[i] - (double)most) / law->temperature) : 0;
+        const bool counted = !(dist->top_k > 0 && above >= dist->top_k);
+        e[i] = counted ? exp(((double)x[i] - (double)most) / dist->temperature) : 0;
         total += e[i];
     }
     for (int i = 0; i < n; i++) {
         double before = 0;
         for (int j = 0; j < n; j++)
             before += x[j] > x[i] || (x[j] >= x[i] && j < i) ? e[j] : 0;
-        weight[i] = before < law->top_p * total ? e[i] : 0;
+        weight[i] = before < dist->top_p * total ? e[i] : 0;
     }
 }
 
-static void check_summary(const float *x, int n, const live_sampling *law, float most,
+static void check_summary(const float *x, int n, const live_sampling *dist, float most,
                           const live_kept *kept, const double *sum, const float *peak)
 {
     double weight[300], expected[3] = {0};
     float largest[3] = {-INFINITY, -INFINITY, -INFINITY};
-    weigh(x, n, law, most, weight);
+    weigh(x, n, dist, most, weight);
     for (int i = 0; i < n; i++) {
         const bool keeps = x[i] > kept->least || (x[i] >= kept->least && i <= kept->last);
         if (x[i] > -INFINITY)
@@ -411,8 +411,8 @@ static void test_summarize(void **state)
 {
     (void)state;
     enum { VOCAB = 300, BLOCKS = 3, ROWS = 4 };
-    const live_sampling laws[] = {{1, 0, 1},   {.5, 0, .9},   {2, 7, 1},
-                                  {1, 40, .6}, {1, VOCAB, 1}, {.1, 1, 1}};
+    const live_sampling dists[] = {{1, 0, 1},   {.5, 0, .9},   {2, 7, 1},
+                                   {1, 40, .6}, {1, VOCAB, 1}, {.1, 1, 1}};
     dsc_error err;
     float *x = numbers(ROWS * VOCAB, 77), peak[ROWS * BLOCKS];
     double sum[ROWS * BLOCKS];
@@ -425,15 +425,15 @@ static void test_summarize(void **state)
     x[3 * VOCAB + 131] = -INFINITY;
     assert_ok(backend->type->select(backend, token, peak, x, ROWS, VOCAB, &err), err);
     assert_int_equal(token[2], -1);
-    for (size_t l = 0; l < sizeof laws / sizeof *laws; l++) {
-        const live_batch batch = {.law = &laws[l]};
+    for (size_t l = 0; l < sizeof dists / sizeof *dists; l++) {
+        const live_batch batch = {.dist = &dists[l]};
         assert_ok(backend->type->begin(backend, x, &batch, &replayed, &err), err);
         assert_ok(backend->type->summarize(backend, kept, sum, peak, token, x, ROWS, VOCAB, &err),
                   err);
         assert_ok(backend->type->end(backend, &err), err);
         for (int r = 0; r < ROWS; r++)
             if (r != 2)
-                check_summary(x + r * VOCAB, VOCAB, &laws[l], x[r * VOCAB + token[r]], &kept[r],
+                check_summary(x + r * VOCAB, VOCAB, &dists[l], x[r * VOCAB + token[r]], &kept[r],
                               sum + r * BLOCKS, peak + r * BLOCKS);
         for (int b = 2 * BLOCKS; b < 3 * BLOCKS; b++)
             assert_true(!(sum[b] < 0 || sum[b] > 0) && !(peak[b] < 0 || peak[b] > 0));

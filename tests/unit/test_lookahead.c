@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookahead decoding: the pool of phrases, the method step by step against a second, plain
-// implementation, outputs and laws of outputs.
+// implementation, outputs and distributions of outputs.
 #include "lookahead_reference.h"
 
 #include "sim/draft/phrase_pool.h"
@@ -226,17 +226,17 @@ static void outputs_are_the_targets_own(void **state)
             int32_t alone[50];
             run_one(b, &none, &dsc_verifier_greedy, prompt, 0, 50, 0, NULL);
             memcpy(alone, b->t.base.output, sizeof alone);
-            run_one(b, &c, seed % 2 ? &dsc_verifier_greedy : &dsc_verifier_multiround, prompt, 0,
-                    50, 0, NULL);
+            run_one(b, &c, seed % 2 ? &dsc_verifier_greedy : &dsc_verifier_specinfer, prompt, 0, 50,
+                    0, NULL);
             assert_memory_equal(b->t.base.output, alone, sizeof alone);
         }
         bench_free(b);
     }
 }
 
-// Drawn outputs of three tokens follow the target's law (Pearson's statistic). Guesses need the
-// window to be full: n-grams of 2 and 3 tokens.
-static void drawn_outputs_follow_the_law(void **state)
+// Drawn outputs of three tokens follow the target's distribution (Pearson's statistic). Guesses
+// need the window to be full: n-grams of 2 and 3 tokens.
+static void drawn_outputs_follow_the_dist(void **state)
 {
     (void)state;
     enum { VOCAB = 3, TOKENS = 5, TEXTS = 243, REQUESTS = 30000 };
@@ -257,8 +257,7 @@ static void drawn_outputs_follow_the_law(void **state)
         bench_clear(b);
         for (int64_t r = 0; r < REQUESTS; r++) {
             int text = 0;
-            run_one(b, &c, &dsc_verifier_multiround, (dsc_token_view){words, 9}, r, TOKENS, 1,
-                    NULL);
+            run_one(b, &c, &dsc_verifier_specinfer, (dsc_token_view){words, 9}, r, TOKENS, 1, NULL);
             for (int j = 0; j < TOKENS; j++)
                 text = text * VOCAB + b->t.base.output[j];
             count[text]++;
@@ -267,7 +266,7 @@ static void drawn_outputs_follow_the_law(void **state)
             int32_t before = words[8];
             double p = REQUESTS;
             for (int j = 0, scale = TEXTS / VOCAB; j < TOKENS; j++, scale /= VOCAB) {
-                dsc_dist d = law_at(target, &before, 1);
+                dsc_dist d = dist_at(target, &before, 1);
                 before = text / scale % VOCAB;
                 p *= dsc_dist_probability(&d, before);
             }
@@ -288,7 +287,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_is_what_was_described, make_scratch, remove_scratch),
         cmocka_unit_test(passes_are_as_wide_as_the_paper_says),
         cmocka_unit_test(outputs_are_the_targets_own),
-        cmocka_unit_test(drawn_outputs_follow_the_law),
+        cmocka_unit_test(drawn_outputs_follow_the_dist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST = 1200, ROOM = 64, END = 1 }; // END: the end token where there is one
+enum { MOST = 1200, ROOM = 64, END = 1 }; // END: the EOS token where there is one
 
 static uint32_t lcg(uint32_t *s)
 {
@@ -100,9 +100,10 @@ static int64_t compare(bench *b, const dsc_config *config, propose program, cons
     return drafted;
 }
 
-// --- pld -----------------------------------------------------------------------------------------
+// --- ngram
+// -----------------------------------------------------------------------------------------
 
-enum { N_MOST, N_LEAST, PLD_LENGTH, SEMANTICS };
+enum { N_MOST, N_LEAST, NGRAM_LENGTH, SEMANTICS };
 
 // Saxena's function, and that of transformers, line by line.
 static void lookup(const dsc_config *config, const int32_t *text, int n, int32_t end_token,
@@ -112,7 +113,7 @@ static void lookup(const dsc_config *config, const int32_t *text, int n, int32_t
     out->count = 0;
     for (int gram = (int)parameter[N_MOST]; gram >= parameter[N_LEAST]; gram--)
         for (int at = 0; at + gram <= n && gram < n; at++) {
-            int start = at + gram, end = start + (int)parameter[PLD_LENGTH];
+            int start = at + gram, end = start + (int)parameter[NGRAM_LENGTH];
             if (!same(text + at, text + n - gram, gram))
                 continue;
             if (parameter[SEMANTICS] ? start >= n : end > n || start >= n - gram)
@@ -127,7 +128,7 @@ static void lookup(const dsc_config *config, const int32_t *text, int n, int32_t
         }
 }
 
-static void pld_equals_the_published_functions(void **state)
+static void ngram_equals_the_published_functions(void **state)
 {
     (void)state;
     static int32_t text[MOST];
@@ -135,12 +136,12 @@ static void pld_equals_the_published_functions(void **state)
     int64_t drafted[2] = {0};
     for (uint32_t seed = 0; seed < 300; seed++) {
         uint32_t s = seed * 2654435761u + 1;
-        dsc_config c = {.drafter = &dsc_drafter_pld};
+        dsc_config c = {.drafter = &dsc_drafter_ngram};
         int n = seed % 50 ? (int)(lcg(&s) % 150) : MOST;
         make_text(text, n, seed % 2 ? 2 + lcg(&s) % 30 : 2, seed % 3, &s);
         c.parameter[N_MOST] = 1 + lcg(&s) % 6;
         c.parameter[N_LEAST] = 1 + lcg(&s) % (uint32_t)c.parameter[N_MOST];
-        c.parameter[PLD_LENGTH] = 1 + lcg(&s) % (lcg(&s) % 2 ? 15 : 3);
+        c.parameter[NGRAM_LENGTH] = 1 + lcg(&s) % (lcg(&s) % 2 ? 15 : 3);
         c.parameter[SEMANTICS] = lcg(&s) % 2;
         drafted[c.parameter[SEMANTICS]] +=
             compare(&b, &c, lookup, text, n, seed % 4 ? -1 : END, &s);
@@ -151,18 +152,18 @@ static void pld_equals_the_published_functions(void **state)
 
 // n-grams are looked for in prompt and output, the first step included; the default is 10 tokens
 // after a trigram.
-static void pld_by_hand(void **state)
+static void ngram_by_hand(void **state)
 {
     (void)state;
     static const int32_t text[] = {7, 1, 2, 3, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 1, 2, 3};
     enum { N = sizeof text / sizeof *text };
     bench b = {0};
-    dsc_config c = {.drafter = &dsc_drafter_pld, .parameter = {3, 1, 10, 0}};
+    dsc_config c = {.drafter = &dsc_drafter_ngram, .parameter = {3, 1, 10, 0}};
     bench_begin(&b, &c, text, N, -1);
     bench_propose(&b, &c, NULL, 0);
     assert_int_equal(b.draft.count, 10);
     assert_true(same(b.draft.token, text + 4, 10));
-    c.parameter[PLD_LENGTH] = 14; // only 13 are there: nothing, or fewer
+    c.parameter[NGRAM_LENGTH] = 14; // only 13 are there: nothing, or fewer
     bench_begin(&b, &c, text, N, -1);
     bench_propose(&b, &c, NULL, 0);
     assert_int_equal(b.draft.count, 0);
@@ -170,10 +171,10 @@ static void pld_by_hand(void **state)
     bench_begin(&b, &c, text, N, -1);
     bench_propose(&b, &c, NULL, 0);
     assert_int_equal(b.draft.count, 13);
-    bench_begin(&b, &c, text, N, 22); // up to the end token
+    bench_begin(&b, &c, text, N, 22); // up to the EOS token
     bench_propose(&b, &c, NULL, 0);
     assert_int_equal(b.draft.count, 2);
-    const int32_t more[] = {30, 21}; // of several end tokens the first that comes
+    const int32_t more[] = {30, 21}; // of several EOS tokens the first that comes
     bench_begin(&b, &c, text, N, 22);
     b.target.more_ends = more;
     b.target.more = 2;
@@ -250,7 +251,7 @@ static void add_continuations(list *l, const dsc_config *c, const int32_t *text,
 }
 
 // The nodes below the last m tokens; returns their score.
-static double likeliest(const dsc_config *c, const int32_t *text, int n, int m, nodes *out)
+static double most_probable(const dsc_config *c, const int32_t *text, int n, int m, nodes *out)
 {
     static list l;
     int last, all = occurrences(text, n, text + n - m, m, &last);
@@ -285,7 +286,7 @@ static void continue_text(const dsc_config *config, const int32_t *text, int n, 
     (void)end_token;
     out->count = 0;
     for (int m = 1; m < n && m < config->parameter[DEPTH]; m++) {
-        double score = likeliest(config, text, n, m, &trial);
+        double score = most_probable(config, text, n, m, &trial);
         if (score < best)
             continue;
         best = score;
@@ -339,8 +340,8 @@ static void suffix_of_a_long_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pld_equals_the_published_functions),
-        cmocka_unit_test(pld_by_hand),
+        cmocka_unit_test(ngram_equals_the_published_functions),
+        cmocka_unit_test(ngram_by_hand),
         cmocka_unit_test(suffix_equals_the_straightforward_program),
         cmocka_unit_test(suffix_of_a_long_run),
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Languages: laws that add up to 1, an n-gram model against a recount by brute force, sampling by
-// inversion, Markov chains, pairs of a given acceptance; the models on top of them; recorded rows
-// as laws; synthetic traces.
+// Languages: distributions that add up to 1, an n-gram model against a recount by brute force,
+// sampling by inversion, Markov chains, pairs of a given acceptance; the models on top of them;
+// recorded rows as distributions; synthetic traces.
 #include "model_fixture.h"
 
 #include "base/rng.h"
@@ -17,7 +17,8 @@ enum { VOCAB = 7, MOST_TOKENS = 4000 };
 
 // --- a corpus by hand --------------------------------------------------------------------------
 
-// Sequences of 2 to 12 tokens, low ids likelier; the last token of the vocabulary never occurs.
+// Sequences of 2 to 12 tokens, low ids more probable; the last token of the vocabulary never
+// occurs.
 static dsc_corpus random_corpus(int64_t sequences, uint64_t seed)
 {
     static int32_t token[MOST_TOKENS];
@@ -77,22 +78,22 @@ static double brute_force(const dsc_corpus *c, const dsc_ngram_options *o, const
 static void check_context(const dsc_language *l, const dsc_corpus *c, const dsc_ngram_options *o,
                           const int32_t *recent, int64_t count)
 {
-    double law[VOCAB], sum = 0;
+    double dist[VOCAB], sum = 0;
     int32_t best = 0;
-    dsc_dist d = law_at(l, recent, (size_t)count);
-    dsc_dist_fill(&d, law);
+    dsc_dist d = dist_at(l, recent, (size_t)count);
+    dsc_dist_fill(&d, dist);
     for (int32_t x = 0; x < VOCAB; x++) {
-        assert_close(law[x], brute_force(c, o, recent, count, x), 1e-14);
-        assert_true(law[x] > 0);
-        assert_close(dsc_dist_probability(&d, x), law[x], 1e-16);
-        sum += law[x];
-        if (law[x] > law[best])
+        assert_close(dist[x], brute_force(c, o, recent, count, x), 1e-14);
+        assert_true(dist[x] > 0);
+        assert_close(dsc_dist_probability(&d, x), dist[x], 1e-16);
+        sum += dist[x];
+        if (dist[x] > dist[best])
             best = x;
     }
     assert_close(sum, 1, 1e-14);
     int32_t said = l->type->best(l, &(dsc_place){recent, (size_t)count, count, 0});
     if (said != best) // ties: rounding decides
-        assert_close(law[said], law[best], 1e-15);
+        assert_close(dist[said], dist[best], 1e-15);
 }
 
 static void ngram_is_the_recount(void **state)
@@ -146,7 +147,7 @@ static void ngram_of_one_token(void **state)
     c.token[0] = -1;
     c.start[1] = 3;
     assert_ok(dsc_ngram_learn(&l, &c, &(dsc_ngram_options){16, 0, 0}, &err), err);
-    dsc_dist d = law_at(l, (int32_t[]){0, 0}, 2);
+    dsc_dist d = dist_at(l, (int32_t[]){0, 0}, 2);
     assert_int_equal(d.levels, 2);
     assert_close(dsc_dist_probability(&d, 0), 1, 1e-16);
     assert_int_equal(dsc_dist_sample(&d, 0.999), 0);
@@ -184,7 +185,7 @@ static void sampling_inverts(void **state)
     assert_ok(dsc_ngram_learn(&l, &c, &(dsc_ngram_options){5, 0.1, 0}, &err), err);
     const int32_t context[] = {0, 1, 0, 0};
     for (size_t n = 0; n <= 4; n++) {
-        dsc_dist d = law_at(l, context + 4 - n, n);
+        dsc_dist d = dist_at(l, context + 4 - n, n);
         check_sampling(&d);
     }
     dsc_language_free(l);
@@ -202,21 +203,21 @@ static void markov_is_a_chain(void **state)
     (void)state;
     enum { STATES = 5, STEPS = 200000 };
     dsc_language *l = make("markov:5,seed=3", DSC_SIDE_TARGET);
-    double law[STATES], now[STATES] = {1, 0, 0, 0, 0}, then[STATES];
+    double dist[STATES], now[STATES] = {1, 0, 0, 0, 0}, then[STATES];
     for (int i = 0; i < 500; i++) { // power iteration
         memset(then, 0, sizeof then);
         for (int32_t s = 0; s < STATES; s++) {
-            dsc_dist d = law_at(l, &s, 1);
-            dsc_dist_fill(&d, law);
+            dsc_dist d = dist_at(l, &s, 1);
+            dsc_dist_fill(&d, dist);
             for (int x = 0; x < STATES; x++)
-                then[x] += now[s] * law[x];
+                then[x] += now[s] * dist[x];
         }
         memcpy(now, then, sizeof now);
     }
     double hits[STATES] = {0};
     int32_t token = 0;
     for (int i = 0; i < STEPS; i++) {
-        dsc_dist d = law_at(l, &token, 1);
+        dsc_dist d = dist_at(l, &token, 1);
         token = dsc_dist_sample(&d, dsc_rng_uniform(1, 0, (uint32_t)i, 102));
         hits[token] += 1.0 / STEPS;
     }
@@ -235,10 +236,10 @@ static void markov_pairs(void **state)
     for (int i = 0; i < 3; i++) {
         dsc_language *d = make(spec[i], DSC_SIDE_DRAFT), *t = make(spec[i], DSC_SIDE_TARGET);
         for (int32_t s = -1; s < V; s++) { // -1: the empty context
-            dsc_dist law = law_at(d, &s, s >= 0);
-            dsc_dist_fill(&law, draft);
-            law = law_at(t, &s, s >= 0);
-            dsc_dist_fill(&law, target);
+            dsc_dist dist = dist_at(d, &s, s >= 0);
+            dsc_dist_fill(&dist, draft);
+            dist = dist_at(t, &s, s >= 0);
+            dsc_dist_fill(&dist, target);
             sum = 0;
             for (int x = 0; x < V; x++) {
                 sum += draft[x];
@@ -264,13 +265,13 @@ static void check_acceptance(const dsc_language *draft, const dsc_language *targ
     double d[DSC_IID_VOCAB], t[DSC_IID_VOCAB];
     for (int64_t position = 0; position < 200; position++) {
         dsc_place at = {NULL, 0, position, depth};
-        dsc_dist law;
+        dsc_dist dist;
         dsc_curve curve;
         dsc_error err;
-        draft->type->law(draft, &at, &law);
-        dsc_dist_fill(&law, d);
-        target->type->law(target, &at, &law);
-        dsc_dist_fill(&law, t);
+        draft->type->dist(draft, &at, &dist);
+        dsc_dist_fill(&dist, d);
+        target->type->dist(target, &at, &dist);
+        dsc_dist_fill(&dist, t);
         assert_ok(dsc_curve_init(&curve, d, t, DSC_IID_VOCAB, &err), err);
         assert_true(dsc_single_acceptance(&curve) == expected);
         dsc_curve_fini(&curve);
@@ -296,15 +297,15 @@ static void iid_accepts_exactly(void **state)
     }
 }
 
-static void iid_follows_hazards(void **state)
+static void iid_follows_conditional_rates(void **state)
 {
     (void)state;
     char spec[500];
     dsc_error err;
     dsc_language *none;
-    const char *path = in_scratch("hazards");
+    const char *path = in_scratch("conditional acceptance rates");
     put_text(path, "0.9 # first\n\n  .25\n");
-    snprintf(spec, sizeof spec, "iid:0.125,hazards=%s", path);
+    snprintf(spec, sizeof spec, "iid:0.125,conditional acceptance rates=%s", path);
     dsc_language *d = make(spec, DSC_SIDE_DRAFT), *t = make(spec, DSC_SIDE_TARGET);
     const double expected[] = {0.9, 0.25, 0.125, 0.125};
     for (int depth = 0; depth < 4; depth++)
@@ -313,7 +314,8 @@ static void iid_follows_hazards(void **state)
     dsc_language_free(t);
     put_text(path, "0.9\n1.25\n");
     assert_int_equal(dsc_language_make(&none, spec, DSC_SIDE_DRAFT, NULL, &err), DSC_EINPUT);
-    assert_non_null(strstr(err.message, "hazards:2: an acceptance is from 0 to 1, not 1.25"));
+    assert_non_null(strstr(
+        err.message, "conditional acceptance rates:2: an acceptance is from 0 to 1, not 1.25"));
     put_text(path, "0x1p-1\n");
     assert_int_equal(dsc_language_make(&none, spec, DSC_SIDE_DRAFT, NULL, &err), DSC_EINPUT);
 }
@@ -393,7 +395,7 @@ static void corpora_are_read(void **state)
 
 // --- models ------------------------------------------------------------------------------------
 
-// A tree behind a committed text: laws of its nodes are those of the texts they stand for.
+// A tree behind a committed text: distributions of its nodes are those of the texts they stand for.
 static void models_follow_a_tree(void **state)
 {
     (void)state;
@@ -414,12 +416,12 @@ static void models_follow_a_tree(void **state)
         assert_ok(dsc_draft_append_chain(&draft, 0, chain + 2, 1, &err), err);
         assert_ok(m.base.type->score(&m.base, &draft, &err), err);
         for (int32_t node = -1; node < 3; node++) {
-            dsc_dist law;
+            dsc_dist dist;
             dsc_next next;
-            assert_ok(m.base.type->law(&m.base, node, &law, &err), err);
-            dsc_dist_fill(&law, is);
-            law = law_at(l, leaf, 4 + (size_t)(node + 1));
-            dsc_dist_fill(&law, should);
+            assert_ok(m.base.type->dist(&m.base, node, &dist, &err), err);
+            dsc_dist_fill(&dist, is);
+            dist = dist_at(l, leaf, 4 + (size_t)(node + 1));
+            dsc_dist_fill(&dist, should);
             assert_memory_equal(is, should, sizeof is);
             assert_ok(m.base.type->next(&m.base, node, &next, &err), err);
             for (int x = 0; x < VOCAB; x++)
@@ -428,11 +430,11 @@ static void models_follow_a_tree(void **state)
             assert_int_equal(next.ends, node == 2 || next.token == l->end_token);
         }
         const int32_t sibling[] = {2, 0, 1, 0};
-        dsc_dist law;
-        assert_ok(m.base.type->law(&m.base, 3, &law, &err), err);
-        dsc_dist_fill(&law, is);
-        law = law_at(l, sibling, 4);
-        dsc_dist_fill(&law, should);
+        dsc_dist dist;
+        assert_ok(m.base.type->dist(&m.base, 3, &dist, &err), err);
+        dsc_dist_fill(&dist, is);
+        dist = dist_at(l, sibling, 4);
+        dsc_dist_fill(&dist, should);
         assert_memory_equal(is, should, sizeof is);
     }
     assert_int_equal(m.base.refused, 0);
@@ -455,8 +457,8 @@ static void models_count_tokens(void **state)
     double is[DSC_IID_VOCAB], should[DSC_IID_VOCAB];
     char spec[500];
     dsc_error err;
-    put_text(in_scratch("hazards"), "0.9\n0.8\n0.7\n");
-    snprintf(spec, sizeof spec, "iid:0.6,%s", in_scratch("hazards"));
+    put_text(in_scratch("conditional acceptance rates"), "0.9\n0.8\n0.7\n");
+    snprintf(spec, sizeof spec, "iid:0.6,%s", in_scratch("conditional acceptance rates"));
     dsc_language *l = make(spec, DSC_SIDE_DRAFT);
     dsc_model_synthetic m = {0};
     dsc_draft draft = {0};
@@ -465,13 +467,13 @@ static void models_count_tokens(void **state)
     assert_ok(dsc_draft_append_chain(&draft, -1, token, 3, &err), err);
     assert_ok(m.base.type->score(&m.base, &draft, &err), err);
     for (int32_t node = -1; node < 3; node++) {
-        dsc_dist law;
+        dsc_dist dist;
         dsc_next next;
         dsc_place at = {NULL, 0, 5 + 4 + node + 1, node + 1};
-        assert_ok(m.base.type->law(&m.base, node, &law, &err), err);
-        dsc_dist_fill(&law, is);
-        l->type->law(l, &at, &law);
-        dsc_dist_fill(&law, should);
+        assert_ok(m.base.type->dist(&m.base, node, &dist, &err), err);
+        dsc_dist_fill(&dist, is);
+        l->type->dist(l, &at, &dist);
+        dsc_dist_fill(&dist, should);
         assert_memory_equal(is, should, sizeof is);
         assert_ok(m.base.type->next(&m.base, node, &next, &err), err);
         assert_int_equal(next.token, l->type->best(l, &at));
@@ -481,31 +483,31 @@ static void models_count_tokens(void **state)
     dsc_language_free(l);
 }
 
-static void temperature_shapes_laws(void **state)
+static void temperature_shapes_dists(void **state)
 {
     (void)state;
     double plain[VOCAB], is[VOCAB], sum = 0;
     dsc_error err;
     dsc_corpus c = random_corpus(100, 4);
     dsc_language *l;
-    dsc_dist law;
+    dsc_dist dist;
     dsc_next next;
     assert_ok(dsc_ngram_learn(&l, &c, &(dsc_ngram_options){3, 0, 0}, &err), err);
     dsc_model_synthetic m = {0};
     assert_ok(dsc_model_synthetic_begin(&m, l, (dsc_token_view){0}, 5, 1, &err), err);
-    assert_ok(m.base.type->law(&m.base, -1, &law, &err), err);
-    dsc_dist_fill(&law, plain);
+    assert_ok(m.base.type->dist(&m.base, -1, &dist, &err), err);
+    dsc_dist_fill(&dist, plain);
     for (int x = 0; x < VOCAB; x++)
         sum += pow(plain[x], 2.5);
     assert_ok(dsc_model_synthetic_begin(&m, l, (dsc_token_view){0}, 5, 0.4, &err), err);
-    assert_ok(m.base.type->law(&m.base, -1, &law, &err), err);
-    dsc_dist_fill(&law, is);
+    assert_ok(m.base.type->dist(&m.base, -1, &dist, &err), err);
+    dsc_dist_fill(&dist, is);
     for (int x = 0; x < VOCAB; x++)
         assert_close(is[x], pow(plain[x], 2.5) / sum, 1e-14);
     assert_ok(dsc_model_synthetic_begin(&m, l, (dsc_token_view){0}, 5, 0, &err), err);
-    assert_ok(m.base.type->law(&m.base, -1, &law, &err), err);
+    assert_ok(m.base.type->dist(&m.base, -1, &dist, &err), err);
     assert_ok(m.base.type->next(&m.base, -1, &next, &err), err);
-    dsc_dist_fill(&law, is);
+    dsc_dist_fill(&dist, is);
     for (int x = 0; x < VOCAB; x++)
         assert_true(is[x] == (x == next.token));
     assert_int_equal(dsc_model_synthetic_begin(&m, l, (dsc_token_view){0}, 5, -1, &err),
@@ -531,7 +533,7 @@ static void the_loop_runs(void **state)
               err);
     const dsc_models models = {.target = &m.base};
     const dsc_loop_input in = {
-        &none, &dsc_verifier_greedy, DSC_DRAFT_CHOSEN, &models, &q, 0, &arena, NULL, NULL, NULL};
+        &none, &dsc_verifier_greedy, DSC_DRAFT_TOPK, &models, &q, 0, &arena, NULL, NULL, NULL};
     assert_ok(dsc_loop_run(&loop, &in, &counts, &err), err);
     assert_int_equal(counts.output_tokens, 20);
     for (int64_t i = 0, before = 4; i < 20; before = m.base.output[i++])
@@ -547,13 +549,13 @@ int main(void)
 {
 #define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ngram_is_the_recount),    cmocka_unit_test(ngram_refuses),
-        cmocka_unit_test(ngram_of_one_token),      cmocka_unit_test(sampling_inverts),
-        cmocka_unit_test(markov_is_a_chain),       cmocka_unit_test(markov_pairs),
-        cmocka_unit_test(iid_accepts_exactly),     IN_SCRATCH(iid_follows_hazards),
-        cmocka_unit_test(specs_are_checked),       IN_SCRATCH(corpora_are_read),
-        cmocka_unit_test(models_follow_a_tree),    IN_SCRATCH(models_count_tokens),
-        cmocka_unit_test(temperature_shapes_laws), cmocka_unit_test(the_loop_runs),
+        cmocka_unit_test(ngram_is_the_recount),     cmocka_unit_test(ngram_refuses),
+        cmocka_unit_test(ngram_of_one_token),       cmocka_unit_test(sampling_inverts),
+        cmocka_unit_test(markov_is_a_chain),        cmocka_unit_test(markov_pairs),
+        cmocka_unit_test(iid_accepts_exactly),      IN_SCRATCH(iid_follows_conditional_rates),
+        cmocka_unit_test(specs_are_checked),        IN_SCRATCH(corpora_are_read),
+        cmocka_unit_test(models_follow_a_tree),     IN_SCRATCH(models_count_tokens),
+        cmocka_unit_test(temperature_shapes_dists), cmocka_unit_test(the_loop_runs),
     };
     return cmocka_run_group_tests_name("models", tests, NULL, NULL);
 }

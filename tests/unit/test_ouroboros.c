@@ -224,14 +224,14 @@ static void it_is_what_was_described(void **state)
     assert_non_null(r);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         dsc_config c = config(&settings[i]);
-        dsc_carry carry = {0};
+        dsc_history history = {0};
         memset(r, 0, sizeof *r);
         r->s = &settings[i];
         bench_clear(b);
         for (int64_t q = 0; q < 8; q++) {
             dsc_request request = {.index = q, .prompt = bench_prompt(b, q, 20)};
             dsc_drafter_input in = {.request = &request, .config = &c, .seed = 5};
-            run_one(b, &c, &dsc_verifier_greedy, request.prompt, q, 100, 0, &carry);
+            run_one(b, &c, &dsc_verifier_greedy, request.prompt, q, 100, 0, &history);
             refer(r, b, &in, 100);
             assert_int_equal(b->t.base.length, r->text.n - 20);
             assert_memory_equal(b->t.base.output, r->text.token + 20,
@@ -247,7 +247,7 @@ static void it_is_what_was_described(void **state)
             assert_int_equal(b->histogram[m], 0);
         for (int64_t m = dsc_config_width(&c); m < RUN_WIDTH; m++)
             assert_int_equal(b->width[m], 0);
-        dsc_arena_fini(&carry.arena);
+        dsc_arena_fini(&history.arena);
     }
     free(r);
     bench_free(b);
@@ -273,8 +273,8 @@ static void outputs_are_the_targets_own(void **state)
             int32_t alone[50];
             run_one(b, &none, &dsc_verifier_greedy, prompt, 0, 50, 0, NULL);
             memcpy(alone, b->t.base.output, sizeof alone);
-            run_one(b, &c, seed % 2 ? &dsc_verifier_greedy : &dsc_verifier_multiround, prompt, 0,
-                    50, 0, NULL);
+            run_one(b, &c, seed % 2 ? &dsc_verifier_greedy : &dsc_verifier_specinfer, prompt, 0, 50,
+                    0, NULL);
             assert_memory_equal(b->t.base.output, alone, sizeof alone);
         }
         bench_free(b);
@@ -292,12 +292,12 @@ static outcome run_all(bench *b, const char *lookahead, const char *phrases,
 {
     const setting s = {"6", "8", "5", phrases, lookahead, verification, reuse, "paper"};
     dsc_config c = config(&s);
-    dsc_carry carry = {0};
+    dsc_history history = {0};
     outcome o;
     bench_clear(b);
     for (int64_t q = 0; q < 20; q++)
-        run_one(b, &c, &dsc_verifier_greedy, bench_prompt(b, q, 16), q, 60, 0, &carry);
-    dsc_arena_fini(&carry.arena);
+        run_one(b, &c, &dsc_verifier_greedy, bench_prompt(b, q, 16), q, 60, 0, &history);
+    dsc_arena_fini(&history.arena);
     o = (outcome){b->counts.target_calls, b->counts.draft_calls, {0}};
     memcpy(o.histogram, b->histogram, sizeof o.histogram);
     return o;
@@ -315,7 +315,8 @@ static void each_part_helps(void **state)
 {
     (void)state;
     bench *b = ngram_bench(3, 7, 4);
-    dsc_config chain = config_of(&dsc_drafter_chain, (const char *const[]){"length", "6", NULL});
+    dsc_config chain =
+        config_of(&dsc_drafter_draft_model, (const char *const[]){"length", "6", NULL});
     bench_clear(b);
     for (int64_t q = 0; q < 20; q++)
         run_one(b, &chain, &dsc_verifier_greedy, bench_prompt(b, q, 16), q, 60, 0, NULL);

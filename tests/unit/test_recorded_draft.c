@@ -26,8 +26,8 @@ static bench *make_bench(int head, bool ranks, bool rollouts)
 {
     static bench b;
     b = (bench){.request = {.output = {output, N},
-                            .forced = {.argmax = {[DSC_SIDE_DRAFT] = argmax},
-                                       .draft_rank = ranks ? rank[0] : NULL}},
+                            .replayed = {.argmax = {[DSC_SIDE_DRAFT] = argmax},
+                                         .draft_rank = ranks ? rank[0] : NULL}},
                 .info = {.vocab_size = VOCAB,
                          .eos_token = 1,
                          .has_draft_rank = ranks,
@@ -107,7 +107,7 @@ static void a_head_of_the_target(void **state)
     bench_fini(b);
 }
 
-static void likeliest_tokens_alone(void **state)
+static void most_probable_tokens_alone(void **state)
 {
     dsc_error err = {0};
     dsc_model *m;
@@ -177,7 +177,7 @@ static void where_drafts_end(void **state)
     (void)state;
     bench *b = make_bench(0, true, false);
     const dsc_recorded_run unknown = {0, 0, 0}, longer = {0, 9, 0}, full = {0, N, 0};
-    assert_true(dsc_model_ends(&b->target.base, 0, 1)); // the end token
+    assert_true(dsc_model_ends(&b->target.base, 0, 1)); // the EOS token
     assert_false(dsc_model_ends(&b->target.base, 0, DSC_TOKEN_OTHER));
     assert_true(dsc_model_ends(&b->target.base, N - 1, 20)); // the output's room
     b->info.eos_token = 5;                                   // one of several
@@ -234,7 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_of_its_own),
         cmocka_unit_test(a_head_of_the_target),
-        cmocka_unit_test(likeliest_tokens_alone),
+        cmocka_unit_test(most_probable_tokens_alone),
         cmocka_unit_test(candidates),
         cmocka_unit_test(rollouts),
         cmocka_unit_test(where_drafts_end),

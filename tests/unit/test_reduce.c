@@ -11,14 +11,15 @@
 enum { V = 300, N = 40 };
 static dsc_error e;
 
-// Law `use` (1: draft, 2: target) of a position; a few tokens have the same probability, some none.
-static void law_at(int64_t position, int use, double *law)
+// Distribution `use` (1: draft, 2: target) of a position; a few tokens have the same probability,
+// some none.
+static void dist_at(int64_t position, int use, double *dist)
 {
     double other[V];
-    make_pair(position % 3 ? PAIR_ZEROS : PAIR_TIES, (uint64_t)position, V, use == 1 ? law : other,
-              use == 1 ? other : law);
-    law[position % V] += .05; // the output's token
-    pair_normalise(law, V);
+    make_pair(position % 3 ? PAIR_ZEROS : PAIR_TIES, (uint64_t)position, V, use == 1 ? dist : other,
+              use == 1 ? other : dist);
+    dist[position % V] += .05; // the output's token
+    pair_normalise(dist, V);
 }
 
 typedef enum shape { DENSE, HALF, LISTED, CUT } shape; // F32, BF16, all that have mass, the top 20
@@ -30,19 +31,19 @@ typedef struct row_store {
     int64_t offset[N + 1];
 } row_store;
 
-static void list_row(row_store *s, const double *law, int64_t j, shape kind)
+static void list_row(row_store *s, const double *dist, int64_t j, shape kind)
 {
     int64_t n = s->offset[j];
     double tail = 0;
     for (int32_t x = 0; x < V; x++) {
-        int likelier = 0;
+        int more_probable = 0;
         for (int32_t z = 0; z < V; z++)
-            likelier += law[z] > law[x] || (law[z] == law[x] && z < x);
-        if (kind == CUT && likelier >= 20) {
-            tail += law[x];
-        } else if (law[x] > 0) {
+            more_probable += dist[z] > dist[x] || (dist[z] == dist[x] && z < x);
+        if (kind == CUT && more_probable >= 20) {
+            tail += dist[x];
+        } else if (dist[x] > 0) {
             s->token[n] = x;
-            s->logp[n++] = (float)log(law[x]);
+            s->logp[n++] = (float)log(dist[x]);
         }
     }
     s->offset[j + 1] = n;
@@ -51,18 +52,18 @@ static void list_row(row_store *s, const double *law, int64_t j, shape kind)
 
 static dsc_rows rows_of(row_store *s, int use, shape kind)
 {
-    double law[V];
+    double dist[V];
     s->offset[0] = 0;
     for (int64_t j = 0; j < N; j++) {
-        law_at(j, use, law);
+        dist_at(j, use, dist);
         for (int x = 0; x < V; x++) {
             uint32_t bits;
-            float y = (float)log(law[x]);
+            float y = (float)log(dist[x]);
             memcpy(&bits, &y, sizeof bits);
             s->dense[j * V + x] = y;
             s->half[j * V + x] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
         }
-        list_row(s, law, j, kind);
+        list_row(s, dist, j, kind);
     }
     if (kind == LISTED || kind == CUT)
         return (dsc_rows){.kind = DSC_ROWS_LISTED,
@@ -104,7 +105,7 @@ static void write_trace(const char *name, shape draft, shape target, bool more)
                            .rows = {rows_of(&store[0], 1, draft), rows_of(&store[1], 2, target)},
                            .target_logp = recorded,
                            .draft_logp = recorded,
-                           .forced = {.entropy = {entropy, entropy}, .draft_rank = lengths},
+                           .replayed = {.entropy = {entropy, entropy}, .draft_rank = lengths},
                            .accept = {lengths}};
     dsc_request_input empty = {
         .id = TEXT("b"), .prompt = TOKENS(3), .rows = {q.rows[0], q.rows[1]}};
@@ -160,33 +161,33 @@ static const dsc_request *first_of(const char *name, const dsc_trace_info **info
     return &q;
 }
 
-static int64_t rank_of(const double *law, int32_t y)
+static int64_t rank_of(const double *dist, int32_t y)
 {
     int64_t rank = 0;
     for (int32_t x = 0; x < V; x++)
-        rank += law[x] > law[y] || (law[x] == law[y] && x < y);
+        rank += dist[x] > dist[y] || (dist[x] == dist[y] && x < y);
     return rank;
 }
 
-// The columns of a reduced trace against plain loops over the laws.
-static void check_forced(const dsc_request *q, int depth, double tolerance)
+// The columns of a reduced trace against plain loops over the distributions.
+static void check_replay(const dsc_request *q, int depth, double tolerance)
 {
     for (int64_t j = 0; j < N; j++)
         for (int side = 0; side < DSC_SIDES; side++) {
-            double law[V], expected = 0;
-            law_at(j, side + 1, law);
+            double dist[V], expected = 0;
+            dist_at(j, side + 1, dist);
             for (int x = 0; x < V; x++)
-                expected -= law[x] > 0 ? law[x] * log(law[x]) : 0;
-            int32_t y = q->output.id[j], most = q->forced.argmax[side][j];
-            assert_close((double)q->forced.entropy[side][j], expected, tolerance);
-            assert_close(exp((double)(side ? q->target_logp : q->draft_logp)[j]), law[y],
+                expected -= dist[x] > 0 ? dist[x] * log(dist[x]) : 0;
+            int32_t y = q->output.id[j], most = q->replayed.argmax[side][j];
+            assert_close((double)q->replayed.entropy[side][j], expected, tolerance);
+            assert_close(exp((double)(side ? q->target_logp : q->draft_logp)[j]), dist[y],
                          tolerance);
             if (tolerance > 1e-4) // rounding to bf16 makes other tokens equal
                 continue;
-            assert_int_equal(rank_of(law, most), 0);
+            assert_int_equal(rank_of(dist, most), 0);
             for (int d = 0; d < depth && side == 0; d++)
                 if (j >= d)
-                    assert_int_equal(q->forced.draft_rank[(j - d) * depth + d], rank_of(law, y));
+                    assert_int_equal(q->replayed.draft_rank[(j - d) * depth + d], rank_of(dist, y));
         }
 }
 
@@ -204,16 +205,16 @@ static void makes_columns_of_whole_rows(void **state)
             assert_ok(reduce("a.dst", "b.dst", (dsc_reduce){.rank_depth = 3}), e);
             assert_string_equal(notes, "");
             const dsc_request *q = first_of("b.dst", &info);
-            assert_true(info->has_kseq && info->has_multiround && info->has_otm);
+            assert_true(info->has_kseq && info->has_specinfer && info->has_otm);
             assert_int_equal(info->statistics_k, 4);
             assert_int_equal(info->rank_depth, 3);
             assert_int_equal(info->rows[0], DSC_ROWS_NONE);
             assert_int_equal(info->requests, 2);
             assert_string_equal(info->drafter[0].name, "d");
             assert_memory_equal(q->accept[0], lengths, sizeof lengths);
-            assert_int_equal(q->forced.draft_rank[(N - 1) * 3 + 1], DSC_RANK_NONE);
-            check_forced(q, 3, exact ? 1e-5 : .05);
-            // The same laws, listed and dense, have the same statistics.
+            assert_int_equal(q->replayed.draft_rank[(N - 1) * 3 + 1], DSC_RANK_NONE);
+            check_replay(q, 3, exact ? 1e-5 : .05);
+            // The same distributions, listed and dense, have the same statistics.
             if (draft == DENSE && target == DENSE) {
                 memcpy(kseq, q->sufficient.kseq, sizeof kseq);
                 memcpy(otm, q->sufficient.otm, sizeof otm);
@@ -256,12 +257,12 @@ static void keeps_rows_when_asked(void **state)
     first_of(NULL, NULL);
 }
 
-// The likeliest token of these ranks of the draft's that the target writes too, or -1.
+// The most probable token of these ranks of the draft's that the target writes too, or -1.
 static int32_t listed_token(int64_t position, int64_t from, int64_t to)
 {
     double draft[V], target[V];
-    law_at(position, 1, draft);
-    law_at(position, 2, target);
+    dist_at(position, 1, draft);
+    dist_at(position, 2, target);
     for (int64_t rank = from; rank <= to; rank++)
         for (int32_t x = 0; x < V; x++)
             if (rank_of(draft, x) == rank && target[x] > 0)
@@ -273,7 +274,7 @@ static int32_t listed_token(int64_t position, int64_t from, int64_t to)
 static void leaves_out_what_is_open(void **state)
 {
     const dsc_trace_info *info;
-    double law[V];
+    double dist[V];
     (void)state;
     int least = -1; // where the output's token is the least of the list
     for (int j = 0; j < N; j++) {
@@ -282,25 +283,25 @@ static void leaves_out_what_is_open(void **state)
         least = least < 0 && last >= 0 ? j : least;
     }
     char place[64];
-    snprintf(place, sizeof place, "likelier at request 0, position %d", least);
+    snprintf(place, sizeof place, "more probable at request 0, position %d", least);
     write_trace("a.dst", CUT, DENSE, false);
     assert_int_equal(reduce("a.dst", "b.dst", (dsc_reduce){0}), DSC_OK);
     const dsc_request *q = first_of("b.dst", &info);
-    assert_false(info->has_kseq || info->has_multiround || info->has_otm);
+    assert_false(info->has_kseq || info->has_specinfer || info->has_otm);
     assert_false(info->has_entropy[DSC_SIDE_DRAFT] || info->has_draft_rank);
     assert_true(info->has_entropy[DSC_SIDE_TARGET] && info->has_argmax[DSC_SIDE_DRAFT]);
-    assert_non_null(strstr(notes, "kseq, multiround, otm: left out, because"));
+    assert_non_null(strstr(notes, "kseq, specinfer, otm: left out, because"));
     assert_non_null(strstr(notes, "draft_rank: left out, because a token that is not listed"));
     assert_non_null(strstr(notes, place));
     for (int j = 0; j < N; j++) {
-        law_at(j, 1, law);
-        assert_close(exp((double)q->draft_logp[j]), law[output[j]], 1e-5);
+        dist_at(j, 1, dist);
+        assert_close(exp((double)q->draft_logp[j]), dist[output[j]], 1e-5);
     }
     write_trace("a.dst", CUT, DENSE, true);
     assert_ok(reduce("a.dst", "b.dst", (dsc_reduce){.rank_depth = 2}), e);
     q = first_of("b.dst", &info);
     assert_non_null(strstr(notes, "draft_entropy: kept as recorded"));
-    assert_true(q->forced.entropy[DSC_SIDE_DRAFT][9] == 9);
+    assert_true(q->replayed.entropy[DSC_SIDE_DRAFT][9] == 9);
     assert_int_equal(info->rank_depth, 1);
     first_of(NULL, NULL);
 }
@@ -308,12 +309,12 @@ static void leaves_out_what_is_open(void **state)
 static void refuses(void **state)
 {
     const dsc_trace_info *info;
-    double law[V];
+    double dist[V];
     (void)state;
     for (int j = 0; j < N; j++)
         output[j] = j;
-    law_at(5, 1, law);
-    while (rank_of(law, output[5]) != 200)
+    dist_at(5, 1, dist);
+    while (rank_of(dist, output[5]) != 200)
         output[5]++;
     write_trace("a.dst", CUT, DENSE, false);
     expect_failure(reduce("a.dst", "c.dst", (dsc_reduce){0}), DSC_EINPUT, &e,
@@ -327,11 +328,11 @@ static void refuses(void **state)
     first_of(NULL, NULL);
 
     for (int j = 0; j < N; j++) // two that the target never writes
-        law_at(j, 2, law);
+        dist_at(j, 2, dist);
     output[5] = 5;
     for (int j = 33; j > 30; j -= 2) {
-        law_at(j, 2, law);
-        while (law[output[j]] > 0)
+        dist_at(j, 2, dist);
+        while (dist[output[j]] > 0)
             output[j]++;
     }
     for (shape target = DENSE; target <= LISTED; target++) {
@@ -369,7 +370,7 @@ enum { BLOCK = DSC_LOG_ROW_BLOCK, LONG = 2 * BLOCK + 333 };
 // A row against plain loops in double.
 static void check_row(dsc_log_row *r, const float *logp)
 {
-    static float law[BLOCK], some[LONG];
+    static float dist[BLOCK], some[LONG];
     static uint32_t all[LONG];
     double mass = 0, sum = 0;
     int64_t rank = 0;
@@ -391,12 +392,12 @@ static void check_row(dsc_log_row *r, const float *logp)
     dsc_log_row_some(r, all, r->vocab, some);
     for (size_t begin = 0, n; begin < r->vocab; begin += n) {
         bool zeros = false;
-        n = dsc_log_row_block(r, begin, law);
+        n = dsc_log_row_block(r, begin, dist);
         for (size_t i = 0; i < n; i++) {
             double p = exp((double)logp[begin + i]);
-            assert_close((double)law[i], p, p < 1.7e-38 ? p : 8.6e-8 * p);
+            assert_close((double)dist[i], p, p < 1.7e-38 ? p : 8.6e-8 * p);
             assert_close((double)some[begin + i], p, p < 1.7e-38 ? p : 8.6e-8 * p);
-            zeros = zeros || law[i] == 0;
+            zeros = zeros || dist[i] == 0;
         }
         assert_true(r->zeros == zeros);
     }
@@ -411,11 +412,11 @@ static void reads_rows_of_logarithms(void **state)
     (void)state;
     for (size_t v = 0; v < sizeof sizes / sizeof *sizes; v++)
         for (int s = 0; s < PAIR_SHAPES; s++) {
-            static double law[2][LONG];
-            make_pair((pair_shape)s, 5, sizes[v], law[0], law[1]);
+            static double dist[2][LONG];
+            make_pair((pair_shape)s, 5, sizes[v], dist[0], dist[1]);
             for (size_t x = 0; x < sizes[v]; x++) {
                 uint32_t bits;
-                logp[x] = (float)log(law[s % 2][x]);
+                logp[x] = (float)log(dist[s % 2][x]);
                 memcpy(&bits, &logp[x], sizeof bits);
                 bf16[x] = (uint16_t)(bits >> 16);
             }

@@ -104,7 +104,7 @@ static void cost_table(dsc_table *t)
 
 static void trace_table(dsc_table *t)
 {
-    add_named(t, "trace$ group$ source$ accept_histogram% hazard_reached%");
+    add_named(t, "trace$ group$ source$ accept_histogram% conditional_acceptance_reached%");
     add_row(t, NULL, (const char *[]){"a.dst", "", "steps", "40;30;20;10", "100;50;20"});
 }
 
@@ -114,9 +114,15 @@ typedef struct sample {
 } sample;
 
 static const sample samples[] = {
-    {"methods", chain_table}, {"length", chain_table}, {"rules", spectr_table},
-    {"hazard", chain_table},  {"batch", batch_table},  {"cost", cost_table},
-    {"hazard", trace_table},  {"length", batch_table}, {"methods", spectr_table},
+    {"methods", chain_table},
+    {"length", chain_table},
+    {"rules", spectr_table},
+    {"acceptance-by-position", chain_table},
+    {"batch", batch_table},
+    {"cost", cost_table},
+    {"acceptance-by-position", trace_table},
+    {"length", batch_table},
+    {"methods", spectr_table},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };
 
@@ -150,9 +156,9 @@ static void test_length(void **state)
     char says[128];
     chain_table(&t);
     for (int i = 0; i < 2; i++) {
-        const dsc_block_law law = {.rate = i ? 0.9 : 0.8};
+        const dsc_acceptance dist = {.rate = i ? 0.9 : 0.8};
         const dsc_block_cost cost = {.draft = 0.1};
-        assert_ok(dsc_block_best_length(&law, 1, 12, cost, &best[i], &err), err);
+        assert_ok(dsc_block_best_length(&dist, 1, 12, cost, &best[i], &err), err);
     }
     draw("length", &t, NULL, "svg", &d);
     check_script(&d.script);
@@ -232,13 +238,13 @@ static void test_many_lines(void **state)
     dsc_table t = {0};
     dsc_drawing d;
     for (int r = 0; r < 3; r++)
-        add_spectr(&t, (const char *[]){"kseq", "otm", "multiround"}[r],
+        add_spectr(&t, (const char *[]){"kseq", "otm", "specinfer"}[r],
                    (const double[]){0.4, 0.5, 0.3}[r], 8);
     draw("length", &t, NULL, "svg", &d);
     assert_contains(&d.script, "8 of 24 configurations drawn");
     for (int r = 0; r < 3; r++) {
         static const char *const label[] = {"kseq, drafts 8", "otm, drafts 8",
-                                            "multiround, drafts 8"};
+                                            "specinfer, drafts 8"};
         assert_contains(&d.script, label[r]);
     }
     dsc_drawing_fini(&d);
@@ -410,24 +416,24 @@ static void test_cost(void **state)
     dsc_table_fini(&t);
 }
 
-// Wilson's interval of 60 in 100; hazards as theory/block.h counts them.
-static void test_hazard(void **state)
+// Wilson's interval of 60 in 100; conditional acceptance rates as theory/block.h counts them.
+static void test_conditional_rate(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
     dsc_table t = {0};
     dsc_drawing d;
-    dsc_hazard_count count[3] = {{0, 0}};
+    dsc_conditional_count count[3] = {{0, 0}};
     static const int64_t times[] = {40, 30, 20, 10};
     dsc_error err = {0};
     for (int m = 0; m < 4; m++)
-        assert_ok(dsc_hazard_add(count, 3, m, 3, times[m], &err), err);
+        assert_ok(dsc_conditional_add(count, 3, m, 3, times[m], &err), err);
     add_chain(&t, "single", 0.5, 0, 3);
-    draw("hazard", &t, NULL, "svg", &d);
+    draw("acceptance-by-position", &t, NULL, "svg", &d);
     check_script(&d.script);
     assert_int_equal(d.data.rows, 3);
     for (size_t j = 0; j < 3; j++) {
-        assert_close(drawn(&d, j, "acceptance"), dsc_hazard_rate(&count[j]), 1e-12);
+        assert_close(drawn(&d, j, "acceptance"), dsc_conditional_rate(&count[j]), 1e-12);
         assert_close(drawn(&d, j, "reached"), (double)count[j].at_risk, 0);
         assert_close(drawn(&d, j, "iid"), 100.0 / 190, 1e-12);
     }
@@ -441,16 +447,16 @@ static void test_hazard(void **state)
     dsc_table_fini(&t);
     // Of 100 drafts of 6 tokens 300 were drafted: what ended them is not known.
     add_named(&t, "method$ length# num_drafts num_draft_tokens block_efficiency accept_histogram%");
-    add_row(&t, (double[]){6, 100, 300, 2}, (const char *[]){"pld", "40;30;20;10"});
-    draw("hazard", &t, NULL, "svg", &d);
+    add_row(&t, (double[]){6, 100, 300, 2}, (const char *[]){"ngram", "40;30;20;10"});
+    draw("acceptance-by-position", &t, NULL, "svg", &d);
     assert_contains(&d.finding, "50 % of the draft tokens were not drafted");
     assert_contains(&d.script, "at least this");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     // Ten calls had no draft: they reached no position.
     add_named(&t, "method$ length# num_drafts block_efficiency accept_histogram%");
-    add_row(&t, (double[]){3, 90, 2}, (const char *[]){"pld", "40;30;20;10"});
-    draw("hazard", &t, NULL, "svg", &d);
+    add_row(&t, (double[]){3, 90, 2}, (const char *[]){"ngram", "40;30;20;10"});
+    draw("acceptance-by-position", &t, NULL, "svg", &d);
     assert_close(drawn(&d, 0, "acceptance"), 60.0 / 90, 1e-12);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -515,7 +521,7 @@ static void test_join(void **state)
     empty_scratch();
 }
 
-// trace info --json: hazards back to counts.
+// trace info --json: conditional acceptance rates back to counts.
 static void test_trace_info(void **state)
 {
     (void)state;
@@ -524,21 +530,25 @@ static void test_trace_info(void **state)
     dsc_drawing d;
     dsc_error err = {0};
     const char *const path[] = {"info.json"};
-    write_text("info.json", "{\n  \"trace\": \"a.dst\",\n  \"hazard\": [0.6, 0.5, null],\n"
-                            "  \"hazard_reached\": [100, 50, 0],\n  \"drafters\": {\"pld\": {\n"
-                            "    \"hazard\": [0.25], \"hazard_reached\": [8]}},\n  \"groups\": {\n"
-                            "    \"math\": {\"hazard\": [1.0], \"hazard_reached\": [9]}}\n}\n");
+    write_text(
+        "info.json",
+        "{\n  \"trace\": \"a.dst\",\n  \"conditional_acceptance_rate\": [0.6, 0.5, null],\n"
+        "  \"conditional_acceptance_reached\": [100, 50, 0],\n  \"drafters\": {\"ngram\": {\n"
+        "    \"conditional_acceptance_rate\": [0.25], \"conditional_acceptance_reached\": [8]}},\n "
+        " \"groups\": {\n"
+        "    \"math\": {\"conditional_acceptance_rate\": [1.0], "
+        "\"conditional_acceptance_reached\": [9]}}\n}\n");
     assert_ok(dsc_read_tables(&t, path, 1, &err), err);
     assert_int_equal(t.rows, 3);
     assert_string_equal(dsc_table_at(&t, 0, 1)->text, "all");
-    assert_string_equal(dsc_table_at(&t, 1, 2)->text, "pld");
+    assert_string_equal(dsc_table_at(&t, 1, 2)->text, "ngram");
     assert_string_equal(dsc_table_at(&t, 2, 1)->text, "math");
     // 100 came to position 1; 60 passed, 10 of them had no second; 25 passed that, had no third.
     static const int64_t histogram[] = {40, 35, 25, 0};
     assert_int_equal(dsc_table_at(&t, 0, 3)->i, 4);
     for (int m = 0; m < 4; m++)
         assert_int_equal(dsc_table_at(&t, 0, 3)->list[m], histogram[m]);
-    draw("hazard", &t, NULL, "svg", &d);
+    draw("acceptance-by-position", &t, NULL, "svg", &d);
     assert_close(drawn(&d, 0, "acceptance"), 0.6, 1e-12);
     assert_close(drawn(&d, 1, "acceptance"), 0.5, 1e-12);
     assert_close(drawn(&d, 1, "reached"), 50, 0);
@@ -547,13 +557,17 @@ static void test_trace_info(void **state)
     dsc_table_fini(&t);
     static const char *const bad[][2] = {
         {"{\n\"a\": 1}\n", "not one of trace info --json"},
-        {"{\n\"trace\": \"a\"}\n", "has no hazards"},
+        {"{\n\"trace\": \"a\"}\n", "has no conditional acceptance rates"},
         {"{\n\"trace\": \"a\",\n", "line "},
-        {"{\n\"trace\": \"a\", \"hazard\": [2.0], \"hazard_reached\": [1]}\n",
-         "hazard 1 is no share"},
-        {"{\n\"trace\": \"a\", \"hazard\": [0.5, 1], \"hazard_reached\": [4, 3]}\n",
-         "hazard 2 is no"},
-        {"{\n\"trace\": \"a\", \"hazard\": [0.5], \"hazard_reached\": [-4]}\n", "hazard 1 is no"},
+        {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [2.0], "
+         "\"conditional_acceptance_reached\": [1]}\n",
+         "conditional acceptance rate 1 is no share"},
+        {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [0.5, 1], "
+         "\"conditional_acceptance_reached\": [4, 3]}\n",
+         "conditional acceptance rate 2 is no"},
+        {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [0.5], "
+         "\"conditional_acceptance_reached\": [-4]}\n",
+         "conditional acceptance rate 1 is no"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_text("info.json", bad[i][0]);
@@ -596,7 +610,8 @@ static void test_hostile(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    static const char *const figure[] = {"methods", "length", "rules", "hazard", "batch"};
+    static const char *const figure[] = {"methods", "length", "rules", "acceptance-by-position",
+                                         "batch"};
     for (size_t i = 0; i < HOSTILE; i++) {
         dsc_table t = {0};
         dsc_error err = {0};
@@ -674,12 +689,13 @@ static void test_refusals(void **state)
     refuse("rules", &bare, NULL, "rules needs a column 'rule'");
     refuse("batch", &bare, NULL, "batch needs a column 'batch'");
     refuse("cost", &bare, NULL, "cost needs a column 'tokens'");
-    refuse("hazard", &bare, NULL, "hazard needs a column 'accept_histogram'");
+    refuse("acceptance-by-position", &bare, NULL,
+           "acceptance-by-position needs a column 'accept_histogram'");
     add_named(&empty, "method$ rule$ drafts# length# " FIELDS);
     refuse("length", &empty, NULL, "no rows");
     refuse("rules", &empty, NULL, "no rows");
     add_result(&empty, "none", "greedy", (double[]){0, 0}, 2, (double[]){1, 1}, "100");
-    refuse("hazard", &empty, NULL, "no draft token was accepted");
+    refuse("acceptance-by-position", &empty, NULL, "no draft token was accepted");
     chain_table(&t);
     refuse("length", &t, &(dsc_figure_options){.column = "rule"}, "not numeric");
     refuse("length", &t, &(dsc_figure_options){.column = "nope"}, "needs a column 'nope'");
@@ -715,7 +731,7 @@ int main(void)
         cmocka_unit_test(test_many_lines), cmocka_unit_test(test_rules),
         cmocka_unit_test(test_methods),    cmocka_unit_test(test_ablation),
         cmocka_unit_test(test_many_bars),  cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_cost),       cmocka_unit_test(test_hazard),
+        cmocka_unit_test(test_cost),       cmocka_unit_test(test_conditional_rate),
         cmocka_unit_test(test_join),       cmocka_unit_test(test_trace_info),
         cmocka_unit_test(test_terminals),  cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_extremes),   cmocka_unit_test(test_refusals),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws that are still logits, against long double and against the sampler's rule written out:
-// probabilities, draws, the likeliest tokens; sums over rows; and what top-k and top-p leave,
-// against sorting everything.
+// Distributions that are still logits, against long double and against the sampler's rule written
+// out: probabilities, draws, the most probable tokens; sums over rows; and what top-k and top-p
+// leave, against sorting everything.
 #include "tests/close.h"
 
 #include "base/rng.h"
 #include "sim/dist.h"
-#include "theory/law.h"
+#include "theory/probs.h"
 #include "theory/rows/fast_exp.h"
 #include "theory/rows/row_sum.h"
 
@@ -55,51 +55,51 @@ static void exponential_is_within_a_unit(void **state)
     assert_true(dsc_fast_exp_below(-1e308) == 0 && dsc_fast_exp_below(-INFINITY) == 0);
 }
 
-static void check_law(const float *logit, size_t vocab, float most, double temperature)
+static void check_dist(const float *logit, size_t vocab, float most, double temperature)
 {
-    static double block[MOST], law[MOST];
+    static double block[MOST], probs[MOST];
     dsc_softmax s;
     long double sum = 0, total = 0;
     dsc_softmax_begin(&s, logit, vocab, most, temperature, block);
     for (size_t x = 0; x < vocab; x++)
         sum += expl(((long double)logit[x] - most) / temperature);
-    dsc_softmax_fill(&s, law);
+    dsc_softmax_fill(&s, probs);
     for (size_t x = 0; x < vocab; x++) {
         const double depth = ((double)most - (double)logit[x]) / temperature;
         const double right = depth < 640 ? (double)(expl(-(long double)depth) / sum) : 0;
         const double bound = right > 0 ? right * (depth + 8) * 0x1p-52 : 0;
         if (fabs(depth - 640) < 1e-6)
             continue;
-        assert_close(law[x], right, bound);
-        assert_close(dsc_softmax_probability(&s, x), law[x], bound);
-        total += law[x];
+        assert_close(probs[x], right, bound);
+        assert_close(dsc_softmax_probability(&s, x), probs[x], bound);
+        total += probs[x];
     }
     assert_close((double)total, 1, 4e-15);
 }
 
-static void laws_are_those_of_long_double(void **state)
+static void dists_are_those_of_long_double(void **state)
 {
     static float logit[MOST];
     (void)state;
     for (size_t i = 0; i < SIZES; i++)
         for (uint64_t seed = 0; seed < 12; seed++) {
             const float most = make_logits(logit, sizes[i], seed);
-            check_law(logit, sizes[i], most, 1);
-            check_law(logit, sizes[i], most, 0.7);
-            check_law(logit, sizes[i], most, 2.5);
+            check_dist(logit, sizes[i], most, 1);
+            check_dist(logit, sizes[i], most, 0.7);
+            check_dist(logit, sizes[i], most, 2.5);
         }
 }
 
 static void a_temperature_of_nearly_nothing(void **state)
 {
     const float logit[] = {3, 5, -INFINITY, 4.9999995f};
-    double block[1], law[4], row[4];
+    double block[1], probs[4], row[4];
     int32_t token[4];
     dsc_softmax s;
     (void)state;
     dsc_softmax_begin(&s, logit, 4, 5, 1e-320, block);
-    dsc_softmax_fill(&s, law);
-    assert_true(law[0] == 0 && law[1] == 1 && law[2] == 0 && law[3] == 0);
+    dsc_softmax_fill(&s, probs);
+    assert_true(probs[0] == 0 && probs[1] == 1 && probs[2] == 0 && probs[3] == 0);
     assert_int_equal(dsc_softmax_draw(&s, 0.999), 1);
     const dsc_dist d = {.vocab_size = 4, .logits = &s};
     assert_int_equal(dsc_dist_top(&d, 4, row, token), 1);
@@ -110,37 +110,37 @@ static void a_temperature_of_nearly_nothing(void **state)
 static void draws_invert_the_running_sum(void **state)
 {
     static float logit[MOST];
-    static double block[MOST], law[MOST];
+    static double block[MOST], probs[MOST];
     (void)state;
     for (size_t i = 0; i < SIZES; i++)
         for (uint64_t seed = 0; seed < 6; seed++) {
             const size_t vocab = sizes[i];
             dsc_softmax s;
             dsc_softmax_begin(&s, logit, vocab, make_logits(logit, vocab, seed), 0.9, block);
-            dsc_softmax_fill(&s, law);
-            const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = law};
+            dsc_softmax_fill(&s, probs);
+            const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = probs};
             const dsc_dist view = {.vocab_size = (int32_t)vocab, .logits = &s};
             for (size_t j = 0; j < 300; j++) {
                 const double u = j == 0 ? 0 : j == 1 ? 1 - 0x1p-53 : uniform(seed + 99, j);
                 double upto = 0;
                 size_t x = 0;
-                while (x < vocab && !((upto += law[x]) > u + 1e-13))
+                while (x < vocab && !((upto += probs[x]) > u + 1e-13))
                     x++;
                 const int32_t a = dsc_dist_sample(&view, u), b = dsc_dist_sample(&dense, u);
                 double below = 0;
                 for (int32_t y = 0; y < a; y++)
-                    below += law[y];
-                assert_true(law[a] > 0 && law[b] > 0);
-                assert_true(below <= u + 1e-13 && below + law[a] >= u - 1e-13);
+                    below += probs[y];
+                assert_true(probs[a] > 0 && probs[b] > 0);
+                assert_true(below <= u + 1e-13 && below + probs[a] >= u - 1e-13);
                 assert_true(a <= (int32_t)x && (a == b || fabs(below - u) < 1e-13 ||
-                                                fabs(below + law[a] - u) < 1e-13));
+                                                fabs(below + probs[a] - u) < 1e-13));
             }
         }
 }
 
 static const float *ordered;
 
-static int likeliest_first(const void *pa, const void *pb)
+static int most_probable_first(const void *pa, const void *pb)
 {
     const int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;
     if (ordered[a] != ordered[b])
@@ -148,35 +148,35 @@ static int likeliest_first(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-static void the_likeliest_are_those_of_sorting(void **state)
+static void the_most_probable_are_those_of_sorting(void **state)
 {
     static float logit[MOST];
-    static double block[MOST], row[MOST], law[MOST];
-    static int32_t token[MOST], right[MOST], of_law[MOST];
+    static double block[MOST], row[MOST], probs[MOST];
+    static int32_t token[MOST], right[MOST], of_dist[MOST];
     (void)state;
     for (size_t i = 0; i < SIZES; i++)
         for (uint64_t seed = 0; seed < 12; seed++) {
             const size_t vocab = sizes[i];
             dsc_softmax s;
             dsc_softmax_begin(&s, logit, vocab, make_logits(logit, vocab, seed), 5, block);
-            dsc_softmax_fill(&s, law);
+            dsc_softmax_fill(&s, probs);
             size_t possible = 0;
             for (size_t x = 0; x < vocab; x++) {
                 right[x] = (int32_t)x;
-                possible += law[x] > 0;
+                possible += probs[x] > 0;
             }
             ordered = logit;
-            qsort(right, vocab, sizeof *right, likeliest_first);
+            qsort(right, vocab, sizeof *right, most_probable_first);
             const dsc_dist view = {.vocab_size = (int32_t)vocab, .logits = &s};
-            const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = law};
+            const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = probs};
             for (size_t k = 1; k <= vocab; k = k * 3 + 1) {
                 const size_t n = dsc_dist_top(&view, k, row, token),
                              want = k < possible ? k : possible;
                 assert_int_equal(n, want);
                 assert_memory_equal(token, right, n * sizeof *token);
-                assert_int_equal(dsc_dist_top(&dense, k, row, of_law), n);
+                assert_int_equal(dsc_dist_top(&dense, k, row, of_dist), n);
                 for (size_t j = 0; j < n; j++)
-                    assert_true(of_law[j] == token[j] || law[of_law[j]] == law[token[j]]);
+                    assert_true(of_dist[j] == token[j] || probs[of_dist[j]] == probs[token[j]]);
             }
             assert_int_equal(dsc_dist_top(&view, 0, row, token), 0);
         }
@@ -213,7 +213,7 @@ static size_t keep_by_sorting(const float *logit, size_t vocab, double temperatu
     for (size_t x = 0; x < vocab; x++)
         token[x] = (int32_t)x;
     ordered = logit;
-    qsort(token, vocab, sizeof *token, likeliest_first);
+    qsort(token, vocab, sizeof *token, most_probable_first);
     while (n < vocab && logit[token[n]] == logit[token[n - 1]])
         n++;
     const long double most = logit[token[0]];
@@ -227,7 +227,7 @@ static size_t keep_by_sorting(const float *logit, size_t vocab, double temperatu
 static void filters_are_those_of_sorting(void **state)
 {
     static float logit[MOST];
-    static double law[MOST];
+    static double probs[MOST];
     static int32_t token[MOST];
     static const double p[] = {1, 0.97, 0.5, 0.1, 1 - 1e-9};
     (void)state;
@@ -240,9 +240,9 @@ static void filters_are_those_of_sorting(void **state)
             dsc_error e;
             make_logits(logit, vocab, seed);
             for (size_t x = 0; x < vocab; x++)
-                law[x] = (double)logit[x];
-            assert_ok(dsc_law_softmax("row", law, vocab, temperature, (int64_t)top_k, top_p, &e),
-                      e);
+                probs[x] = (double)logit[x];
+            assert_ok(
+                dsc_probs_softmax("row", probs, vocab, temperature, (int64_t)top_k, top_p, &e), e);
             const size_t kept = keep_by_sorting(logit, vocab, temperature, top_k, top_p, token);
             long double total = 0;
             for (size_t j = 0; j < kept; j++)
@@ -253,13 +253,14 @@ static void filters_are_those_of_sorting(void **state)
                 const double right = j < kept && depth < 640 ? (double)(expl(-depth) / total) : 0;
                 if (fabsl(depth - 640) < 1e-9)
                     continue;
-                assert_close(law[token[j]], right, 1e-13 * right);
+                assert_close(probs[token[j]], right, 1e-13 * right);
             }
         }
 }
 
-// Rows of every kind a search for the cut could trip over: near a normal law, whole numbers, all
-// equal, a few values shared by thousands, a logit far below, one far above, all magnitudes.
+// Rows of every kind a search for the cut could trip over: near a normal distribution, whole
+// numbers, all equal, a few values shared by thousands, a logit far below, one far above, all
+// magnitudes.
 static float make_hard_logits(float *logit, size_t vocab, uint64_t seed)
 {
     float most = -INFINITY;
@@ -284,41 +285,41 @@ static float make_hard_logits(float *logit, size_t vocab, uint64_t seed)
     return most;
 }
 
-// What the view keeps, by the law in doubles (theory/law.h). The last token by top-p may be another
-// one where the sum before it is `enough` but for rounding.
+// What the view keeps, by the distribution in doubles (theory/distribution.h). The last token by
+// top-p may be another one where the sum before it is `enough` but for rounding.
 static void check_filter(const float *logit, size_t vocab, float most, double temperature,
                          size_t top_k, double top_p)
 {
-    static double law[LARGE], right[LARGE], room[LARGE], block[LARGE];
+    static double probs[LARGE], right[LARGE], room[LARGE], block[LARGE];
     static int32_t token[LARGE];
     dsc_softmax s;
     dsc_error e;
     double sum = 0;
     for (size_t x = 0; x < vocab; x++)
         right[x] = (double)logit[x];
-    assert_ok(dsc_law_softmax("row", right, vocab, temperature, (int64_t)top_k, top_p, &e), e);
+    assert_ok(dsc_probs_softmax("row", right, vocab, temperature, (int64_t)top_k, top_p, &e), e);
     dsc_softmax_begin_filtered(&s, logit, vocab, most, temperature, top_k, top_p, block, room);
-    dsc_softmax_fill(&s, law);
+    dsc_softmax_fill(&s, probs);
     const dsc_dist view = {.vocab_size = (int32_t)vocab, .logits = &s};
-    const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = law};
+    const dsc_dist dense = {.vocab_size = (int32_t)vocab, .dense = probs};
     for (size_t x = 0; x < vocab; x++) {
         const double depth = ((double)most - (double)logit[x]) / temperature;
-        const double bound = law[x] > 0 ? law[x] * (depth + 8) * 0x1p-51 : 0;
-        assert_close(dsc_softmax_probability(&s, x), law[x], bound);
-        assert_true(dsc_softmax_keeps(&s, x) || law[x] == 0);
+        const double bound = probs[x] > 0 ? probs[x] * (depth + 8) * 0x1p-51 : 0;
+        assert_close(dsc_softmax_probability(&s, x), probs[x], bound);
+        assert_true(dsc_softmax_keeps(&s, x) || probs[x] == 0);
         if (fabs(depth - 640) > 1e-6)
-            assert_close(law[x], right[x], right[x] > 0 ? right[x] * (depth + 100) * 0x1p-50 : 0);
-        sum += law[x];
+            assert_close(probs[x], right[x], right[x] > 0 ? right[x] * (depth + 100) * 0x1p-50 : 0);
+        sum += probs[x];
     }
     assert_close(sum, 1, 1e-12);
     for (int i = 0; i < 20; i++) {
         const double u = i == 0 ? 1 - 0x1p-53 : uniform(77, (size_t)i);
         const int32_t a = dsc_dist_sample(&view, u), b = dsc_dist_sample(&dense, u);
-        assert_true(law[a] > 0 && (a == b || i == 0));
+        assert_true(probs[a] > 0 && (a == b || i == 0));
     }
     const size_t n = dsc_dist_top(&view, 3, room, token);
     for (size_t i = 0; i < n; i++)
-        assert_true(law[token[i]] > 0 && (i == 0 || logit[token[i]] <= logit[token[i - 1]]));
+        assert_true(probs[token[i]] > 0 && (i == 0 || logit[token[i]] <= logit[token[i - 1]]));
     assert_true(logit[token[0]] == most);
 }
 
@@ -441,10 +442,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exponential_is_within_a_unit),
-        cmocka_unit_test(laws_are_those_of_long_double),
+        cmocka_unit_test(dists_are_those_of_long_double),
         cmocka_unit_test(a_temperature_of_nearly_nothing),
         cmocka_unit_test(draws_invert_the_running_sum),
-        cmocka_unit_test(the_likeliest_are_those_of_sorting),
+        cmocka_unit_test(the_most_probable_are_those_of_sorting),
         cmocka_unit_test(rows_are_searched_to_their_ends),
         cmocka_unit_test(filters_are_those_of_sorting),
         cmocka_unit_test(views_keep_what_filters_keep),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laws whose sums somebody else has added up and whose logits come when they are asked for: they
-// say what the same law here says, and ask for no more than they need.
+// Distributions whose sums somebody else has added up and whose logits come when they are asked
+// for: they say what the same distribution here says, and ask for no more than they need.
 #include "tests/close.h"
 
 #include "base/rng.h"
@@ -18,7 +18,7 @@ typedef struct elsewhere {
     double block[BLOCKS], room[MOST];
     bool came[BLOCKS];
     int calls;
-    dsc_softmax own, law; // all here; not here
+    dsc_softmax own, dist; // all here; not here
 } elsewhere;
 
 static size_t end_of(const elsewhere *e, size_t b)
@@ -52,7 +52,7 @@ static size_t many_came(const elsewhere *e)
     return n;
 }
 
-// Logits with ties and -inf by the seed, and the law that top-k and top-p leave of them.
+// Logits with ties and -inf by the seed, and the distribution that top-k and top-p leave of them.
 static void make(elsewhere *e, size_t vocab, uint64_t seed, size_t top_k, double top_p)
 {
     e->vocab = vocab;
@@ -70,10 +70,10 @@ static void make(elsewhere *e, size_t vocab, uint64_t seed, size_t top_k, double
             e->peak[b] = e->row[x] > e->peak[b] ? e->row[x] : e->peak[b];
     }
     dsc_softmax_begin_filtered(&e->own, e->row, vocab, e->most, 2, top_k, top_p, e->block, e->room);
-    dsc_softmax_resume(&e->law, e->here, vocab, e->most, 2, e->own.least, e->own.last, e->block);
-    e->law.bring = bring;
-    e->law.user = e;
-    e->law.peak = e->peak;
+    dsc_softmax_resume(&e->dist, e->here, vocab, e->most, 2, e->own.least, e->own.last, e->block);
+    e->dist.bring = bring;
+    e->dist.user = e;
+    e->dist.peak = e->peak;
     nothing_here(e);
 }
 
@@ -83,7 +83,7 @@ static const struct {
     double top_p;
 } filters[] = {{MOST, 1}, {50, 1}, {MOST, 0.9}, {300, 0.5}};
 
-#define FOR_LAWS(e)                                                                                \
+#define FOR_DISTS(e)                                                                               \
     for (size_t i_ = 0; i_ < sizeof sizes / sizeof *sizes; i_++)                                   \
         for (size_t f_ = 0; f_ < sizeof filters / sizeof *filters; f_++)                           \
             for (uint64_t seed_ = 0; seed_ < 12; seed_++)                                          \
@@ -93,13 +93,13 @@ static void probabilities_ask_for_one_block(void **state)
 {
     static elsewhere e;
     (void)state;
-    FOR_LAWS(&e)
+    FOR_DISTS(&e)
     {
-        assert_close(e.law.sum, e.own.sum, 1e-13 * e.own.sum);
+        assert_close(e.dist.sum, e.own.sum, 1e-13 * e.own.sum);
         for (size_t x = 0; x < e.vocab; x += e.vocab / 9 + 1) {
             const double right = dsc_softmax_probability(&e.own, x);
             nothing_here(&e);
-            assert_close(dsc_softmax_probability(&e.law, x), right, 1e-13 * right);
+            assert_close(dsc_softmax_probability(&e.dist, x), right, 1e-13 * right);
             assert_true(many_came(&e) == 1 && e.came[x / BLOCK]);
         }
     }
@@ -109,50 +109,50 @@ static void draws_ask_for_one_block(void **state)
 {
     static elsewhere e;
     (void)state;
-    FOR_LAWS(&e)
+    FOR_DISTS(&e)
     {
         for (uint64_t i = 0; i < 20; i++) {
             const double u = dsc_rng_uniform(99, i, 0, DSC_RNG_FAMILY);
             const size_t right = dsc_softmax_draw(&e.own, u);
             nothing_here(&e);
-            assert_int_equal(dsc_softmax_draw(&e.law, u), right);
+            assert_int_equal(dsc_softmax_draw(&e.dist, u), right);
             assert_true(many_came(&e) == 1 && e.came[right / BLOCK]);
         }
     }
 }
 
-static void whole_laws_ask_once(void **state)
+static void whole_dists_ask_once(void **state)
 {
     static elsewhere e;
-    static double right[MOST], law[MOST];
+    static double right[MOST], dist[MOST];
     (void)state;
-    FOR_LAWS(&e)
+    FOR_DISTS(&e)
     {
         dsc_softmax_fill(&e.own, right);
-        dsc_softmax_fill(&e.law, law);
+        dsc_softmax_fill(&e.dist, dist);
         assert_int_equal(e.calls, 1);
         for (size_t x = 0; x < e.vocab; x++)
-            assert_close(law[x], right[x], 1e-13 * right[x]);
+            assert_close(dist[x], right[x], 1e-13 * right[x]);
     }
 }
 
 // Of blocks whose largest logit is among the k largest of these; with the peaks unknown, of all.
-static void the_likeliest_ask_for_blocks_with_high_peaks(void **state)
+static void the_most_probable_ask_for_blocks_with_high_peaks(void **state)
 {
     static elsewhere e;
     static double row[MOST];
     static int32_t right[MOST], token[MOST];
     (void)state;
-    FOR_LAWS(&e)
+    FOR_DISTS(&e)
     {
         const dsc_dist own = {.vocab_size = (int32_t)e.vocab, .logits = &e.own};
-        const dsc_dist law = {.vocab_size = (int32_t)e.vocab, .logits = &e.law};
+        const dsc_dist dist = {.vocab_size = (int32_t)e.vocab, .logits = &e.dist};
         for (size_t k = 0; k <= e.vocab && k < 200; k = 2 * k + 1) {
             const size_t n = dsc_dist_top(&own, k, row, right);
             for (int known = 0; known < 2; known++) {
                 nothing_here(&e);
-                e.law.peak = known ? e.peak : NULL;
-                assert_int_equal(dsc_dist_top(&law, k, row, token), n);
+                e.dist.peak = known ? e.peak : NULL;
+                assert_int_equal(dsc_dist_top(&dist, k, row, token), n);
                 assert_memory_equal(token, right, n * sizeof *token);
             }
             // With distinct peaks no more than k come, and they come at once.
@@ -167,8 +167,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(probabilities_ask_for_one_block),
         cmocka_unit_test(draws_ask_for_one_block),
-        cmocka_unit_test(whole_laws_ask_once),
-        cmocka_unit_test(the_likeliest_ask_for_blocks_with_high_peaks),
+        cmocka_unit_test(whole_dists_ask_once),
+        cmocka_unit_test(the_most_probable_ask_for_blocks_with_high_peaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

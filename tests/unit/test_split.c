@@ -174,7 +174,7 @@ static void write_table(table_fixture *x)
     dsc_error e;
     dsc_table t = {0};
     char text[DSC_SPLIT_TEXT];
-    int64_t histogram[] = {7, 0, 2, 0}, width[] = {0, 9, 0}, overlap[] = {1, 0, 0, 5};
+    int64_t histogram[] = {7, 0, 2, 0}, width[] = {0, 9, 0}, parallel_steps[] = {1, 0, 0, 5};
     x->split = (dsc_split){1, 1, 3, 5, 3, 5};
     x->cell = (dsc_cell_range){0, 3, 0, 5};
     snprintf(x->path, sizeof x->path, "/tmp/test_split.%ld", (long)getpid());
@@ -191,8 +191,8 @@ static void write_table(table_fixture *x)
                         .histogram_length = c == 2 ? 4 : 1,
                         .width = c ? width : NULL,
                         .width_length = c ? 3 : 0,
-                        .overlap = c == 1 ? overlap : NULL,
-                        .overlap_length = c == 1 ? 2 : 0};
+                        .parallel_steps = c == 1 ? parallel_steps : NULL,
+                        .parallel_length = c == 1 ? 2 : 0};
         assert_ok(dsc_shard_row(&t, c, 0, &n, &e), e);
     }
     FILE *f = fopen(x->path, "wb");
@@ -276,7 +276,8 @@ static void tables(void **state)
         assert_int_equal(n->histogram[0], 14);
         assert_true(c < 2 || n->histogram[2] == 4);
         assert_true(c ? n->width[1] == 18 : !n->width);
-        assert_true(c == 1 ? n->overlap_length == 2 && n->overlap[3] == 10 : !n->overlap);
+        assert_true(c == 1 ? n->parallel_length == 2 && n->parallel_steps[3] == 10
+                           : !n->parallel_steps);
     }
     dsc_sums_fini(&sums);
     unlink(x.path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthetic traces hold what their models say, and recorded rows answer as laws.
+// Synthetic traces hold what their models say, and recorded rows answer as distributions.
 #include "model_fixture.h"
 
 #include "base/rng.h"
@@ -26,20 +26,21 @@ static pair ngram_pair(void)
 
 enum { SEED = 11, MOST_VOCAB = 512 };
 
-// A row against the law it was made from: the likeliest tokens, and the mass of the others.
-static void check_row(const dsc_row *row, const double *law, int32_t vocab, int64_t listed)
+// A row against the distribution it was made from: the most probable tokens, and the mass of the
+// others.
+static void check_row(const dsc_row *row, const double *dist, int32_t vocab, int64_t listed)
 {
-    double is[MOST_VOCAB], least = 1, others = 0, tail = dsc_row_law(row, vocab, is);
+    double is[MOST_VOCAB], least = 1, others = 0, tail = dsc_row_dist(row, vocab, is);
     assert_int_equal(row->count, listed);
     for (int32_t x = 0; x < vocab; x++)
         if (is[x] > 0) {
-            assert_close(is[x] / law[x], 1, 1e-5);
-            least = fmin(least, law[x]);
+            assert_close(is[x] / dist[x], 1, 1e-5);
+            least = fmin(least, dist[x]);
         }
     for (int32_t x = 0; x < vocab; x++)
         if (!(is[x] > 0)) {
-            others += law[x];
-            assert_true(law[x] <= least);
+            others += dist[x];
+            assert_true(dist[x] <= least);
         }
     assert_close(tail, others, 1e-6);
 }
@@ -51,21 +52,22 @@ static void check_position(const pair *p, const dsc_request *q, dsc_model_side s
     const dsc_language *l = side == DSC_SIDE_TARGET ? p->target : p->draft;
     const float *logp = side == DSC_SIDE_TARGET ? q->target_logp : q->draft_logp;
     size_t before = (size_t)(q->prompt.count + j);
-    double law[MOST_VOCAB], entropy = 0;
+    double dist[MOST_VOCAB], entropy = 0;
     dsc_row row;
-    dsc_dist d = law_at(l, text, before);
+    dsc_dist d = dist_at(l, text, before);
     double u = dsc_rng_uniform(SEED, (uint64_t)q->index, (uint32_t)j, DSC_RNG_OUTPUT);
     if (side == DSC_SIDE_TARGET)
         assert_int_equal(q->output.id[j], dsc_dist_sample(&d, u));
-    dsc_dist_fill(&d, law);
+    dsc_dist_fill(&d, dist);
     for (int32_t x = 0; x < l->vocab_size; x++)
-        entropy -= law[x] * log(law[x]);
-    assert_close(logp[j], log(law[q->output.id[j]]), 1e-6);
-    assert_close(q->forced.entropy[side][j], entropy, 1e-6);
-    assert_int_equal(q->forced.argmax[side][j], l->type->best(l, &(dsc_place){text, before, 0, 0}));
+        entropy -= dist[x] * log(dist[x]);
+    assert_close(logp[j], log(dist[q->output.id[j]]), 1e-6);
+    assert_close(q->replayed.entropy[side][j], entropy, 1e-6);
+    assert_int_equal(q->replayed.argmax[side][j],
+                     l->type->best(l, &(dsc_place){text, before, 0, 0}));
     assert_int_equal(dsc_request_row(q, side, j, &row), rows > 0);
     if (rows)
-        check_row(&row, law, l->vocab_size, rows);
+        check_row(&row, dist, l->vocab_size, rows);
 }
 
 static void check_request(const pair *p, const dsc_request *q, int64_t rows)
@@ -79,30 +81,30 @@ static void check_request(const pair *p, const dsc_request *q, int64_t rows)
 }
 
 // The rows of a request answer for the model that stood behind them, on the path alone.
-static void check_recorded_laws(const dsc_request *q, int32_t vocab, bool dense)
+static void check_recorded_dists(const dsc_request *q, int32_t vocab, bool dense)
 {
     double is[MOST_VOCAB], sum = 0;
     const int32_t wrong[] = {q->output.id[0], (q->output.id[1] + 1) % vocab};
     dsc_model_trace m = {0};
     dsc_draft draft = {0};
-    dsc_dist law;
+    dsc_dist dist;
     dsc_error err;
     dsc_model_trace_begin_rows(&m, q, DSC_SIDE_DRAFT, vocab);
     assert_ok(dsc_draft_append_chain(&draft, -1, wrong, 2, &err), err);
     assert_ok(m.base.type->score(&m.base, &draft, &err), err);
-    assert_ok(m.base.type->law(&m.base, 0, &law, &err), err);
-    dsc_dist_fill(&law, is);
+    assert_ok(m.base.type->dist(&m.base, 0, &dist, &err), err);
+    dsc_dist_fill(&dist, is);
     for (int32_t x = 0; x < vocab; x++)
         sum += is[x];
-    assert_close(sum + law.unlisted, 1, 1e-12);
-    assert_int_equal(law.unlisted > 0, !dense);
+    assert_close(sum + dist.unlisted, 1, 1e-12);
+    assert_int_equal(dist.unlisted > 0, !dense);
     if (is[q->output.id[1]] > 0)
         assert_close(log(is[q->output.id[1]]), q->draft_logp[1], 1e-5);
-    assert_int_equal(m.base.type->law(&m.base, 1, &law, &err), DSC_EABSENT);
+    assert_int_equal(m.base.type->dist(&m.base, 1, &dist, &err), DSC_EABSENT);
     assert_int_equal(m.base.refused, 1);
     dsc_model_trace_begin(&m, q->output);
     assert_ok(m.base.type->score(&m.base, &draft, &err), err);
-    assert_int_equal(m.base.type->law(&m.base, 0, &law, &err), DSC_EABSENT);
+    assert_int_equal(m.base.type->dist(&m.base, 0, &dist, &err), DSC_EABSENT);
     assert_int_equal(m.base.refused, 1);
     dsc_draft_fini(&draft);
     dsc_model_trace_fini(&m);
@@ -146,7 +148,7 @@ static void synthesize_and_check(const pair *p, int32_t rows, char hash[DSC_SHA2
         ends += end;
         check_request(p, &q, rows);
         if (rows)
-            check_recorded_laws(&q, info->vocab_size, rows == info->vocab_size);
+            check_recorded_dists(&q, info->vocab_size, rows == info->vocab_size);
     }
     assert_true(ends > 0);
     dsc_shard_close(shard);
@@ -167,7 +169,7 @@ static void traces_hold_what_models_say(void **state)
     dsc_language_free(p.draft);
 }
 
-// At temperature 0 laws are of one token, and prompts end before the end of their text.
+// At temperature 0 distributions are of one token, and prompts end before the end of their text.
 static void greedy_traces(void **state)
 {
     (void)state;
@@ -192,9 +194,9 @@ static void greedy_traces(void **state)
     assert_int_equal(q.prompt.count, 1 + 30);
     assert_int_equal(q.prompt.id[30], 't');
     for (int64_t j = 0; j < q.output.count; j++) {
-        assert_int_equal(q.output.id[j], q.forced.argmax[DSC_SIDE_TARGET][j]);
+        assert_int_equal(q.output.id[j], q.replayed.argmax[DSC_SIDE_TARGET][j]);
         assert_true(q.target_logp[j] == 0);
-        bool same = q.forced.argmax[DSC_SIDE_DRAFT][j] == q.output.id[j];
+        bool same = q.replayed.argmax[DSC_SIDE_DRAFT][j] == q.output.id[j];
         assert_true(q.draft_logp[j] == (same ? 0 : -INFINITY));
     }
     dsc_shard_close(shard);

@@ -7,7 +7,7 @@
 
 #include "tests/close.h"
 #include "theory/kseq.h"
-#include "theory/multiround.h"
+#include "theory/specinfer.h"
 #include "theory/otm_sampler.h"
 
 enum { REQUESTS = 4, MOST = 7, K = 3, G = 2, DEPTH = 2, OTM = K * (K + 3) / 2, STEPS = 3 };
@@ -20,7 +20,7 @@ typedef struct made {
     float target_logp[MOST], draft_logp[MOST], entropy[DSC_SIDES][MOST];
     int32_t argmax[DSC_SIDES][MOST], draft_rollout[MOST][G], target_rollout[MOST][G + 1];
     uint16_t rank[MOST][DEPTH], accept[2][MOST];
-    float kseq[MOST][K][2], multiround[MOST][K + 1], otm[MOST][OTM];
+    float kseq[MOST][K][2], specinfer[MOST][K + 1], otm[MOST][OTM];
     uint16_t accepted[STEPS], drafted[STEPS];
     float draft_s[STEPS], verify_s[STEPS];
 } made;
@@ -32,13 +32,13 @@ static float uniform(uint64_t *random)
     return (float)(draw(random) >> 40) * 0x1p-24f;
 }
 
-static void make_law(float *law, int n, uint64_t *random)
+static void make_dist(float *dist, int n, uint64_t *random)
 {
     float sum = 0;
     for (int i = 0; i < n; i++)
-        sum += law[i] = uniform(random);
+        sum += dist[i] = uniform(random);
     for (int i = 0; i < n; i++)
-        law[i] /= sum;
+        dist[i] /= sum;
 }
 
 static void make_position(made *m, int64_t j, uint64_t *random)
@@ -60,8 +60,8 @@ static void make_position(made *m, int64_t j, uint64_t *random)
     for (int k = 1, at = 0; k <= K; at += ++k) {
         m->kseq[j][k - 1][0] = 1 + (float)(k - 1) * uniform(random);
         m->kseq[j][k - 1][1] = uniform(random);
-        make_law(&m->otm[j][at], k + 1, random);
-        m->multiround[j][k] = m->multiround[j][k - 1] + uniform(random);
+        make_dist(&m->otm[j][at], k + 1, random);
+        m->specinfer[j][k] = m->specinfer[j][k - 1] + uniform(random);
     }
 }
 
@@ -86,7 +86,7 @@ static dsc_trace_info columns_info(void)
 {
     dsc_trace_info info = sample_info(false, true);
     info.has_draft_logp = info.has_draft_rank = true;
-    info.has_kseq = info.has_multiround = info.has_otm = true;
+    info.has_kseq = info.has_specinfer = info.has_otm = true;
     for (int side = 0; side < DSC_SIDES; side++)
         info.has_argmax[side] = info.has_entropy[side] = info.has_rollout[side] = true;
     info.steps = DSC_STEPS_ALIGNED;
@@ -113,8 +113,8 @@ static dsc_request_input request_of(int r)
         .draft_logp = m->draft_logp,
         .accept = {m->accept[0], m->accept[1]},
         .steps = {step_counts[r], m->accepted, m->drafted, m->draft_s, m->verify_s},
-        .forced = {{m->argmax[0], m->argmax[1]}, {m->entropy[0], m->entropy[1]}, m->rank[0]},
-        .sufficient = {m->kseq[0][0], m->multiround[0], m->otm[0]},
+        .replayed = {{m->argmax[0], m->argmax[1]}, {m->entropy[0], m->entropy[1]}, m->rank[0]},
+        .sufficient = {m->kseq[0][0], m->specinfer[0], m->otm[0]},
         .rollouts = {m->draft_rollout[0], m->target_rollout[0]},
     };
 }
@@ -154,12 +154,12 @@ static void same_columns(const dsc_request *q, const dsc_trace_info *i, int r)
     same(q->target_logp, m->target_logp, 4 * n, i->has_target_logp);
     same(q->draft_logp, m->draft_logp, 4 * n, i->has_draft_logp);
     for (int side = 0; side < DSC_SIDES; side++) {
-        same(q->forced.argmax[side], m->argmax[side], 4 * n, i->has_argmax[side]);
-        same(q->forced.entropy[side], m->entropy[side], 4 * n, i->has_entropy[side]);
+        same(q->replayed.argmax[side], m->argmax[side], 4 * n, i->has_argmax[side]);
+        same(q->replayed.entropy[side], m->entropy[side], 4 * n, i->has_entropy[side]);
     }
-    same(q->forced.draft_rank, m->rank, 2 * n * DEPTH, i->has_draft_rank);
+    same(q->replayed.draft_rank, m->rank, 2 * n * DEPTH, i->has_draft_rank);
     same(q->sufficient.kseq, m->kseq, 8 * n * K, i->has_kseq);
-    same(q->sufficient.multiround, m->multiround, 4 * n * (K + 1), i->has_multiround);
+    same(q->sufficient.specinfer, m->specinfer, 4 * n * (K + 1), i->has_specinfer);
     same(q->sufficient.otm, m->otm, 4 * n * OTM, i->has_otm);
     same(q->rollouts.draft, m->draft_rollout, 4 * n * G, i->has_rollout[DSC_SIDE_DRAFT]);
     same(q->rollouts.target, m->target_rollout, 4 * n * (G + 1), i->has_rollout[DSC_SIDE_TARGET]);
@@ -278,7 +278,7 @@ static void recorded_is_told(void **state)
                 {"target_entropy", 44},
                 {"draft_rank", 22 * DEPTH},
                 {"kseq", 88 * K},
-                {"multiround", 44 * (K + 1)},
+                {"specinfer", 44 * (K + 1)},
                 {"otm", 44 * OTM},
                 {"draft_rollout", 44 * G},
                 {"target_rollout", 44 * (G + 1)},
@@ -317,17 +317,17 @@ static void recorded_is_told(void **state)
 
 // --- statistics --------------------------------------------------------------------------------
 
-// What theory/ says of laws at the edges, rounded to float, is what the reader takes; and the law
-// of k drafts is where dsc_sufficient_otm looks.
+// What theory/ says of distributions at the edges, rounded to float, is what the reader takes; and
+// the distribution of k drafts is where dsc_sufficient_otm looks.
 static void statistics_of_theory(void **state)
 {
     (void)state;
-    enum { V = 8, LAWS = 5 };
-    static const double laws[LAWS][V] = {{1},
-                                         {0, 1},
-                                         {.5, .25, .25},
-                                         {.125, .125, .125, .125, .125, .125, .125, .125},
-                                         {1e-300, 1, 1e-12, .3, .2}};
+    enum { V = 8, DISTS = 5 };
+    static const double dists[DISTS][V] = {{1},
+                                           {0, 1},
+                                           {.5, .25, .25},
+                                           {.125, .125, .125, .125, .125, .125, .125, .125},
+                                           {1e-300, 1, 1e-12, .3, .2}};
     dsc_error err = {0};
     dsc_trace_info info = sample_info(false, false);
     info.statistics_k = DSC_STATISTICS_K_MAX;
@@ -336,25 +336,25 @@ static void statistics_of_theory(void **state)
     static float kseq[DSC_STATISTICS_K_MAX][2], c[DSC_STATISTICS_K_MAX + 1];
     static float otm[DSC_STATISTICS_K_MAX * (DSC_STATISTICS_K_MAX + 3) / 2];
     const dsc_sufficient s = {kseq[0], c, otm};
-    for (int pair = 0; pair < LAWS * LAWS; pair++) {
-        const double *draft = laws[pair / LAWS], *target = laws[pair % LAWS];
+    for (int pair = 0; pair < DISTS * DISTS; pair++) {
+        const double *draft = dists[pair / DISTS], *target = dists[pair % DISTS];
         dsc_curve curve = {0};
-        dsc_multiround rounds = {0};
+        dsc_specinfer rounds = {0};
         expect_ok(dsc_curve_init(&curve, draft, target, V, &err), &err);
-        expect_ok(dsc_multiround_init(&rounds, &curve, DSC_STATISTICS_K_MAX, &err), &err);
+        expect_ok(dsc_specinfer_init(&rounds, &curve, DSC_STATISTICS_K_MAX, &err), &err);
         int y = 0;
         while (target[y] < .05)
             y++;
         for (int k = 1; k <= DSC_STATISTICS_K_MAX; k++) {
-            double law[DSC_STATISTICS_K_MAX + 1];
+            double dist[DSC_STATISTICS_K_MAX + 1];
             dsc_kseq best = dsc_kseq_best(&curve, k);
             kseq[k - 1][0] = (float)best.rho;
             kseq[k - 1][1] = (float)best.beta;
             expect_ok(dsc_otm_sampler_build(sampler, draft, target, V, k, &err), &err);
-            dsc_otm_sampler_survivors(sampler, draft[y], target[y], law);
+            dsc_otm_sampler_survivors(sampler, draft[y], target[y], dist);
             float *out = otm + (dsc_sufficient_otm(&s, DSC_STATISTICS_K_MAX, 0, k) - otm);
             for (int m = 0; m <= k; m++)
-                out[m] = (float)fmax(0, law[m]); // what is left over may be a rounding below 0
+                out[m] = (float)fmax(0, dist[m]); // what is left over may be a rounding below 0
         }
         for (int i = 0; i <= DSC_STATISTICS_K_MAX; i++)
             c[i] = (float)rounds.c[i];
@@ -363,7 +363,7 @@ static void statistics_of_theory(void **state)
             int64_t width = dsc_column_width(&info, column);
             assert_int_equal(dsc_bad_value(&info, column, DSC_F32, data, width), -1);
         }
-        dsc_multiround_fini(&rounds);
+        dsc_specinfer_fini(&rounds);
         dsc_curve_fini(&curve);
     }
     assert_ptr_equal(dsc_sufficient_otm(&s, 3, 0, 1), otm);
@@ -437,7 +437,7 @@ static const char *spoil(int i, dsc_request_input *q)
 {
     made *m = &all[3];
     switch (i) {
-    case 0: q->forced.draft_rank = NULL; return "request 0: 'draft.rank_y' is not there";
+    case 0: q->replayed.draft_rank = NULL; return "request 0: 'draft.rank_y' is not there";
     case 1: q->accept[1] = NULL; return "request 0: 'accept.eagle-2.1_a+B' is not there";
     case 2: q->steps.accepted = NULL; return "request 0: 'step.accepted' is not there";
     case 3: q->steps.count = -1; return "request 0: the steps: impossible length";
@@ -450,8 +450,8 @@ static const char *spoil(int i, dsc_request_input *q)
     case 10: m->rank[6][1] = VOCAB; return "'draft.rank_y'[13]: rank 1000 is outside";
     case 11: m->kseq[1][0][0] = 1.5f; return "'stat.kseq'[6]: 1.5 is not in range";
     case 12: m->kseq[1][2][1] = __builtin_nanf(""); return "'stat.kseq'[11]: nan is not in range";
-    case 13: m->multiround[2][0] = 1e-6f; return "'stat.multiround'[8]: 1e-06: c_1 is 0";
-    case 14: m->multiround[2][3] = 3.5f; return "'stat.multiround'[11]: 3.5: c_1 is 0";
+    case 13: m->specinfer[2][0] = 1e-6f; return "'stat.specinfer'[8]: 1e-06: c_1 is 0";
+    case 14: m->specinfer[2][3] = 3.5f; return "'stat.specinfer'[11]: 3.5: c_1 is 0";
     case 15: m->otm[0][8] = -.5f; return "'stat.otm'[8]: -0.5 is not in [0, 1]";
     case 16: m->otm[6][2] += 2e-4f; return "'stat.otm'[56]: ";
     case 17: m->draft_rollout[6][1] = 5000; return "'rollout.draft'[13]: token id 5000";
@@ -557,13 +557,13 @@ static void values_are_checked(void **state)
         {"stat.kseq", 2, {.f32 = 2.001f}, "'stat.kseq'[2]: 2.001 is not in range"},
         {"stat.kseq", -1, {.f32 = 1.001f}, "'stat.kseq'[65]: 1.001 is not in range"},
         {"stat.kseq", 1, {.f32 = __builtin_nanf("")}, "'stat.kseq'[1]: nan is not in range"},
-        {"stat.multiround", 4, {.f32 = -0.1f}, "'stat.multiround'[4]: -0.1: c_1 is 0"},
-        {"stat.multiround", 5, {.f32 = 1.1f}, "'stat.multiround'[5]: 1.1: c_1 is 0"},
-        {"stat.multiround", 6, {.f32 = __builtin_nanf("")}, "'stat.multiround'[6]: nan"},
-        {"stat.multiround", 7, {.f32 = 0}, "'stat.multiround'[7]: 0: c_1 is 0"},
+        {"stat.specinfer", 4, {.f32 = -0.1f}, "'stat.specinfer'[4]: -0.1: c_1 is 0"},
+        {"stat.specinfer", 5, {.f32 = 1.1f}, "'stat.specinfer'[5]: 1.1: c_1 is 0"},
+        {"stat.specinfer", 6, {.f32 = __builtin_nanf("")}, "'stat.specinfer'[6]: nan"},
+        {"stat.specinfer", 7, {.f32 = 0}, "'stat.specinfer'[7]: 0: c_1 is 0"},
         {"stat.otm", 0, {.f32 = 1.5f}, "'stat.otm'[0]: 1.5 is not in [0, 1]"},
         {"stat.otm", 98, {.f32 = __builtin_nanf("")}, "'stat.otm'[98]: nan is not in [0, 1]"},
-        {"stat.otm", 98, {.f32 = 1}, "or the law that begins here does not add up to 1"},
+        {"stat.otm", 98, {.f32 = 1}, "or the distribution that begins here does not add up to 1"},
         {"rollout.draft", 21, {.u32 = VOCAB}, "'rollout.draft'[21]: token id 1000"},
         {"rollout.target", 32, {.u32 = 1u << 31}, "'rollout.target'[32]: token id 2147483648"},
         {"step.offset", 1, {.i64 = -1}, "'step.offset'[1]: offset -1"},
@@ -623,8 +623,8 @@ static void tensors_are_checked(void **state)
          "dimension 1 of tensor 'stat.kseq'"},
         {{"stat.kseq", DSC_F32, 3, {11, 3, 1}, 0, zeros, 0, 0},
          "dimension 2 of tensor 'stat.kseq'"},
-        {{"stat.multiround", DSC_BF16, 2, {11, 4}, 0, zeros, 0, 0}, "'stat.multiround' is BF16"},
-        {{"stat.multiround", DSC_F32, 2, {10, 4}, 0, zeros, 0, 0}, "'stat.multiround' has 10"},
+        {{"stat.specinfer", DSC_BF16, 2, {11, 4}, 0, zeros, 0, 0}, "'stat.specinfer' is BF16"},
+        {{"stat.specinfer", DSC_F32, 2, {10, 4}, 0, zeros, 0, 0}, "'stat.specinfer' has 10"},
         {{"rollout.target", DSC_U32, 2, {11, 2}, 0, zeros, 0, 0}, "'rollout.target' is 2, by"},
         {{"rollout.draft", DSC_U32, 2, {0, 2}, 0, zeros, 0, 0}, "'rollout.draft' has 0 elements"},
         {{"target.entropy", DSC_F64, 1, {11}, 0, zeros, 0, 0}, "'target.entropy' is F64"},

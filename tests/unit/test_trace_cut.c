@@ -207,7 +207,7 @@ static void write_runs(const run *r, dsc_steps_kind kind)
             .target_logp = logp,
             .accept = {accept[0], accept[1]},
             .steps = {r[i].steps, r[i].accepted, r[i].drafted, NULL, r[i].verify_s},
-            .forced.draft_rank = rank[0],
+            .replayed.draft_rank = rank[0],
             .rollouts.draft = rollout[0],
             .rows[DSC_SIDE_TARGET] = {.kind = DSC_ROWS_LISTED,
                                       .offset = row_offset,
@@ -251,7 +251,7 @@ static void check_positions(const run *r, int n, const dsc_request *q)
             assert_int_equal(q->accept[d][j], accept[d][j] < most ? accept[d][j] : most);
         }
         for (int d = 0; d < DEPTH; d++)
-            assert_int_equal(q->forced.draft_rank[DEPTH * j + d],
+            assert_int_equal(q->replayed.draft_rank[DEPTH * j + d],
                              n < r->tokens && j + d >= n ? DSC_RANK_NONE : rank[j][d]);
     }
 }

@@ -48,7 +48,7 @@ static dsc_request_input request_of(made *m, int i, const dsc_trace_info *info)
         .draft_logp = m->logp,
         .accept = {m->accept[0], m->accept[1]},
         .steps = {.count = n, .accepted = m->accepted},
-        .forced.draft_rank = m->rank[0],
+        .replayed.draft_rank = m->rank[0],
         .sufficient.kseq = m->kseq[0][0],
     };
 }
@@ -283,7 +283,7 @@ static const difference differences[] = {
     {other_name, "the tokenizer of", NULL},
     {other_file, "are not the same file", NULL},
     {other_size, "has 1000 tokens", NULL},
-    {other_end, "the end token of", NULL},
+    {other_end, "the EOS token of", NULL},
     {no_logp, "a.dst has draft_logp", "draft_logp is left out: "},
     {more, "b.dst has step_drafted", "step_drafted is left out: "},
     {no_steps, "a.dst has steps_aligned", "steps_aligned is left out: "},

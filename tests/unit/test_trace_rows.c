@@ -10,7 +10,7 @@ enum { V = 12, REQUESTS = 5, MOST = 7 }; // vocabulary, requests, outputs of one
 
 static const int64_t outputs[REQUESTS] = {3, 0, 1, MOST, 0};
 
-// Rows of all requests of one model, of both kinds: the same laws.
+// Rows of all requests of one model, of both kinds: the same distributions.
 typedef struct made_rows {
     int64_t offset[REQUESTS][MOST + 1];
     int32_t token[REQUESTS][MOST * V];
@@ -18,15 +18,15 @@ typedef struct made_rows {
     float dense[REQUESTS][MOST * V];
 } made_rows;
 
-// A law over the vocabulary of which `count` tokens are listed, in any order.
+// A distribution over the vocabulary of which `count` tokens are listed, in any order.
 static void make_row(made_rows *m, int r, int64_t j, int64_t count, uint64_t *random)
 {
-    double law[V], sum = 0, listed = 0;
+    double dist[V], sum = 0, listed = 0;
     int32_t order[V];
     for (int x = 0; x < V; x++) {
-        law[x] = (double)(1 + draw(random) % 1000);
+        dist[x] = (double)(1 + draw(random) % 1000);
         order[x] = x;
-        sum += law[x];
+        sum += dist[x];
     }
     for (int x = V - 1; x > 0; x--) { // Fisher and Yates
         int y = (int)(draw(random) % (uint64_t)(x + 1));
@@ -35,12 +35,12 @@ static void make_row(made_rows *m, int r, int64_t j, int64_t count, uint64_t *ra
         order[y] = swap;
     }
     for (int x = 0; x < V; x++)
-        m->dense[r][j * V + x] = (float)log(law[x] / sum);
+        m->dense[r][j * V + x] = (float)log(dist[x] / sum);
     for (int64_t i = 0; i < count; i++) {
         int64_t at = m->offset[r][j] + i;
         m->token[r][at] = order[i];
         m->logp[r][at] = m->dense[r][j * V + order[i]];
-        listed += law[order[i]] / sum;
+        listed += dist[order[i]] / sum;
     }
     m->offset[r][j + 1] = m->offset[r][j] + count;
     m->tail[r][j] = count == V ? -INFINITY : (float)log(1 - listed);
@@ -203,24 +203,24 @@ static void views_can_be_written(void **state)
     dsc_trace_close(t);
 }
 
-static void laws(void **state)
+static void dists(void **state)
 {
     (void)state;
     const int32_t token[] = {4, 0};
     const float logp[] = {-0.5f, -3}, dense[] = {-INFINITY, 0, -1, -2, -3};
     const uint16_t bf16[] = {0xff80, 0x8000, 0xbf80, 0xc000, 0xc040}; // the same
-    double law[5] = {9, 9, 9, 9, 9};
+    double dist[5] = {9, 9, 9, 9, 9};
     dsc_row row = {.token = token, .logp = logp, .count = 2, .tail = -2};
-    assert_close(dsc_row_law(&row, 5, law), exp(-2), 1e-15);
-    assert_true(law[0] == exp(-3) && law[4] == exp(-0.5));
-    assert_true(law[1] == 0 && law[2] == 0 && law[3] == 0);
+    assert_close(dsc_row_dist(&row, 5, dist), exp(-2), 1e-15);
+    assert_true(dist[0] == exp(-3) && dist[4] == exp(-0.5));
+    assert_true(dist[1] == 0 && dist[2] == 0 && dist[3] == 0);
     row.count = 0;
-    assert_true(dsc_row_law(&row, 5, law) == exp(-2) && law[0] == 0 && law[4] == 0);
+    assert_true(dsc_row_dist(&row, 5, dist) == exp(-2) && dist[0] == 0 && dist[4] == 0);
     for (int half = 0; half < 2; half++) {
         row = (dsc_row){.logp = half ? NULL : dense, .bf16 = bf16, .count = 5, .tail = -INFINITY};
-        assert_true(dsc_row_law(&row, 5, law) == 0);
+        assert_true(dsc_row_dist(&row, 5, dist) == 0);
         for (int x = 0; x < 5; x++) {
-            assert_true(law[x] == exp((double)dense[x]));
+            assert_true(dist[x] == exp((double)dense[x]));
             assert_true(dsc_row_logp(&row, x) == dense[x]);
         }
     }
@@ -522,15 +522,15 @@ static void bfloat16_rows(void **state)
     expect_ok(dsc_trace_open(&t, in_scratch("a.dst"), &err), &err);
     expect_ok(dsc_shard_open(&s, t, 0, &err), &err);
     dsc_shard_request(s, 3, &q);
-    double law[V], worst = 0;
+    double dist[V], worst = 0;
     for (int64_t j = 0; j < MOST; j++) {
         double sum = 0;
         assert_true(dsc_request_row(&q, DSC_SIDE_TARGET, j, &row));
-        assert_true(dsc_row_law(&row, V, law) == 0);
+        assert_true(dsc_row_dist(&row, V, dist) == 0);
         for (int x = 0; x < V; x++) {
             double y = (double)m->dense[3][j * V + x];
             assert_close((double)dsc_row_logp(&row, x), y, -y * 0x1p-8);
-            sum += law[x];
+            sum += dist[x];
         }
         worst = fmax(worst, fabs(sum - 1));
     }
@@ -675,7 +675,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(rows_round_trip),
         TEST(views_can_be_written),
-        cmocka_unit_test(laws),
+        cmocka_unit_test(dists),
         TEST(shards_are_cut_by_bytes),
         TEST(bad_rows_are_not_written),
         TEST(bad_dense_rows_are_not_written),

@@ -168,10 +168,10 @@ static void spaces(void **state)
     dsc_error err;
     dsc_space s;
     dsc_buffer words = {0};
-    const char *const over[] = {"length=4,8", "n-most=2:4", "pld.length=5:6",
+    const char *const over[] = {"length=4,8", "n-most=2:4", "ngram.length=5:6",
                                 "semantics=transformers", "llma.k=3"};
-    const char *const start[] = {"pld.n-most=4"};
-    assert_ok(dsc_space_init(&s, &dsc_drafter_pld, over, 5, start, 1, &err), err);
+    const char *const start[] = {"ngram.n-most=4"};
+    assert_ok(dsc_space_init(&s, &dsc_drafter_ngram, over, 5, start, 1, &err), err);
     assert_int_equal(s.total, 6); // its own lengths and not those for all
     assert_int_equal(s.axes, 2);
     assert_int_equal(s.axis_count[0], 2); // length was named first
@@ -204,16 +204,16 @@ static void spaces(void **state)
                {{"length=1:1000000", "n-most=1:2"}, NULL, "more than 1000000"},
                {{"length=4,8"}, "length=5", "--start: 'length=5' is not a value"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(dsc_space_init(&s, &dsc_drafter_pld, bad[i].over, bad[i].over[1] ? 2 : 1,
+        assert_int_equal(dsc_space_init(&s, &dsc_drafter_ngram, bad[i].over, bad[i].over[1] ? 2 : 1,
                                         &bad[i].start, bad[i].start != NULL, &err),
                          DSC_EUSAGE);
         if (!strstr(err.message, bad[i].said))
             fail_msg("%s", err.message);
     }
-    const dsc_drafter_type *const both[] = {&dsc_drafter_pld, &dsc_drafter_llma};
+    const dsc_drafter_type *const both[] = {&dsc_drafter_ngram, &dsc_drafter_llma};
     assert_ok(dsc_space_check("llma.k=3", "over", both, 2, &err), err);
-    static const char *const wrong[] = {"k",       "k=",      "=3",        "chain.length=3",
-                                        "pld.k=3", "lenth=3", ".length=3", "length.pld=3"};
+    static const char *const wrong[] = {"k",         "k=",      "=3",        "chain.length=3",
+                                        "ngram.k=3", "lenth=3", ".length=3", "length.ngram=3"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(dsc_space_check(wrong[i], "over", both, 2, &err), DSC_EUSAGE);
     dsc_space_check("lenth=3", "over", both, 2, &err);
@@ -413,7 +413,7 @@ static setting markov(int64_t requests, int threads)
                             .requests = requests,
                             .prompt_tokens = 4,
                             .max_tokens = 40};
-    s.run = (dsc_run_options){.rule = &dsc_verifier_single, .threads = threads, .seed = 11};
+    s.run = (dsc_run_options){.rule = &dsc_verifier_rejection, .threads = threads, .seed = 11};
     return s;
 }
 
@@ -436,7 +436,7 @@ static void figures_are_those_of_a_run(void **state)
     const dsc_cost cost = {&dsc_cost_linear, 0.02, 0.001, 0.003, NULL, ""};
     const dsc_tune_price two[] = {{1, &cost}, {4, &unit}};
     const char *const over[] = {"length=0:6"};
-    assert_ok(dsc_space_init(&space, &dsc_drafter_chain, over, 1, NULL, 0, &err), err);
+    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
     for (int objective = 0; objective < 3; objective++) {
         setting m = markov(REQUESTS, 2);
         m.run.workload = &m.load;
@@ -498,7 +498,7 @@ static void interval_is_that_of_sim(void **state)
     m.run.workload = &m.load;
     dsc_tune_options o = options(REQUESTS, 0, 9);
     o.objective = DSC_OBJECTIVE_BLOCK_EFFICIENCY;
-    assert_ok(dsc_space_init(&space, &dsc_drafter_chain, over, 1, NULL, 0, &err), err);
+    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, &err), err);
     assert_ok(dsc_tune_rank(&t, 0, 1, &s, &err), err);
@@ -529,7 +529,7 @@ static void searches_and_threads(void **state)
     const dsc_tune_price one = {1, &cost};
     const char *const over[] = {"length=0:12"}, *const start[] = {"length=12"};
     double best = 0, low = 0;
-    assert_ok(dsc_space_init(&space, &dsc_drafter_chain, over, 1, start, 1, &err), err);
+    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, over, 1, start, 1, &err), err);
     for (int kind = 0; kind < 3; kind++)
         for (int threads = 1; threads <= 3; threads += 2) {
             dsc_tune t;
@@ -572,7 +572,7 @@ static void refusals(void **state)
     m.load.temperature = 0;
     // Half of these are refused by the method, which is said and no failure.
     const char *const over[] = {"n-most=1,2", "n-least=1,2", "length=4"};
-    assert_ok(dsc_space_init(&space, &dsc_drafter_pld, over, 3, NULL, 0, &err), err);
+    assert_ok(dsc_space_init(&space, &dsc_drafter_ngram, over, 3, NULL, 0, &err), err);
     dsc_tune_options o = options(4, 0.5, 1);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, &err), err);
@@ -583,7 +583,7 @@ static void refusals(void **state)
     dsc_space_fini(&space);
     // A run that fails, fails.
     const char *const long_ones[] = {"length=1:2000"};
-    assert_ok(dsc_space_init(&space, &dsc_drafter_chain, long_ones, 1, NULL, 0, &err), err);
+    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, long_ones, 1, NULL, 0, &err), err);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_int_equal(dsc_tune_run(&t, NULL, &space, &m.run, &err), DSC_EUSAGE);
     dsc_tune_fini(&t);
@@ -620,7 +620,7 @@ static void batches(void **state)
     cli_engine_choice choice[4];
     static const int64_t sizes[] = {1, 8, 32, 256};
     for (size_t i = 0; i < 4; i++) {
-        c[i] = configured(&dsc_drafter_chain, &length[i < 2 ? 0 : i - 1], 1);
+        c[i] = configured(&dsc_drafter_draft_model, &length[i < 2 ? 0 : i - 1], 1);
         choice[i] = (cli_engine_choice){&c[i], &dsc_verifier_greedy, sizes[i]};
     }
     assert_ok(cli_engine_lines(&b, CLI_VLLM, choice, 4, &err), err);
@@ -639,7 +639,7 @@ static void batches(void **state)
     assert_ok(cli_engine_lines(&b, CLI_VLLM, &choice[3], 1, &err), err);
     assert_string_equal(b.data, "# no speculation: leave the speculative options out\n");
     dsc_buffer_fini(&b);
-    choice[0].rule = &dsc_verifier_single;
+    choice[0].rule = &dsc_verifier_rejection;
     assert_ok(cli_engine_lines(&b, CLI_VLLM, choice, 1, &err), err);
     assert_non_null(strstr(b.data, "\"draft_sample_method\": \"probabilistic\""));
     dsc_buffer_fini(&b);
@@ -672,7 +672,7 @@ static void a_winner_for_each_batch_size(void **state)
     dsc_tune_options o = options(REQUESTS, 0.5, 2);
     o.price = two;
     o.prices = 2;
-    assert_ok(dsc_space_init(&space, &dsc_drafter_chain, over, 1, NULL, 0, &err), err);
+    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, &err), err);
     for (size_t p = 0; p < 2; p++)
@@ -723,7 +723,7 @@ static void every_form(void **state)
                       *const up[] = {"up=3"};
     dsc_config c = configured(&dsc_drafter_suffix, two, 1);
     assert_non_null(cli_engine_lacks(CLI_VLLM, &c));
-    c = configured(&dsc_drafter_pld, least, 1);
+    c = configured(&dsc_drafter_ngram, least, 1);
     assert_non_null(cli_engine_lacks(CLI_HF, &c));
     assert_null(cli_engine_lacks(CLI_VLLM, &c));
     c = configured(&dsc_drafter_hf_dynamic, up, 1);

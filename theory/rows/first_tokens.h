@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef struct dsc_logit {
-    double value, weight; // the logit; the exponential that it has in the law
+    double value, weight; // the logit; the exponential that it has in the distribution
     size_t token;
 } dsc_logit;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logarithms to laws, block by block; theory/rows/log_row.h.
+// Logarithms to distributions, block by block; theory/rows/log_row.h.
 //
 // Logarithms of probabilities have a sign or are 0, so their bits without it, taken as integers,
 // fall as they grow: comparisons are made on those, because of a choice between floats compilers
@@ -28,7 +28,7 @@ typedef struct tally {
 } tally;
 
 DSC_FOR_EVERY_PROCESSOR
-static void exponentials(const float *logp, size_t n, int32_t limit, float *law, tally *out)
+static void exponentials(const float *logp, size_t n, int32_t limit, float *dist, tally *out)
 {
     int32_t above = 0, least = out->least, most = out->most;
 #pragma omp simd reduction(+ : above) reduction(min : least) reduction(max : most)
@@ -43,7 +43,7 @@ static void exponentials(const float *logp, size_t n, int32_t limit, float *law,
         memcpy(&bits, &p, sizeof bits);
         bits &= size < LEAST ? UINT32_MAX : 0;
         memcpy(&p, &bits, sizeof p);
-        law[i] = p;
+        dist[i] = p;
         above += size < limit ? 1 : 0;
         least = size < least ? size : least;
         most = size > most ? size : most;
@@ -55,7 +55,7 @@ static void exponentials(const float *logp, size_t n, int32_t limit, float *law,
 
 // Sum of p ln p over a block: of floats, 64 at most to a sum.
 DSC_FOR_EVERY_PROCESSOR
-static double sum_p_logp(const float *law, const float *logp, size_t n)
+static double sum_p_logp(const float *dist, const float *logp, size_t n)
 {
     enum { LANES = 16 };
     float lane[LANES] = {0};
@@ -63,21 +63,21 @@ static double sum_p_logp(const float *law, const float *logp, size_t n)
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         for (int j = 0; j < LANES; j++)
-            lane[j] += law[i + j] * (logp[i + j] > -87 ? logp[i + j] : -87);
+            lane[j] += dist[i + j] * (logp[i + j] > -87 ? logp[i + j] : -87);
     for (; i < n; i++)
-        lane[0] += law[i] * (logp[i] > -87 ? logp[i] : -87);
+        lane[0] += dist[i] * (logp[i] > -87 ? logp[i] : -87);
     for (int j = 0; j < LANES; j++)
         sum += (double)lane[j];
     return sum;
 }
 
 DSC_FOR_EVERY_PROCESSOR
-static double sum_of(const float *law, size_t n)
+static double sum_of(const float *dist, size_t n)
 {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < n; i++)
-        sum += (double)law[i];
+        sum += (double)dist[i];
     return sum;
 }
 
@@ -105,11 +105,11 @@ static void start(dsc_log_row *r)
     r->rank_y = 0;
     r->argmax = 0;
     r->most = -INFINITY;
-    r->law_most = 0;
+    r->dist_most = 0;
     r->logp_y = logp_at(r, r->y);
 }
 
-size_t dsc_log_row_block(dsc_log_row *r, size_t begin, float *law)
+size_t dsc_log_row_block(dsc_log_row *r, size_t begin, float *dist)
 {
     size_t n = r->vocab - begin < BLOCK ? r->vocab - begin : BLOCK;
     float unpacked[BLOCK];
@@ -122,9 +122,9 @@ size_t dsc_log_row_block(dsc_log_row *r, size_t begin, float *law)
     size_t before = r->y < begin ? 0 : r->y - begin < n ? r->y - begin : n;
     int32_t limit = size_of(r->logp_y);
     tally t = {.least = INT32_MAX};
-    exponentials(logp, before, limit + 1, law, &t);
-    exponentials(logp + before, n - before, limit, law + before, &t);
-    r->mass_logp += sum_p_logp(law, logp, n);
+    exponentials(logp, before, limit + 1, dist, &t);
+    exponentials(logp + before, n - before, limit, dist + before, &t);
+    r->mass_logp += sum_p_logp(dist, logp, n);
     r->rank_y += t.above;
     r->zeros = t.most >= LEAST;
     if (t.least < size_of(r->most)) {
@@ -133,32 +133,32 @@ size_t dsc_log_row_block(dsc_log_row *r, size_t begin, float *law)
             i++;
         r->argmax = begin + i;
         r->most = logp[i];
-        r->law_most = law[i];
+        r->dist_most = dist[i];
     }
     return n;
 }
 
-// The likeliest token's rounding is most of the error there is.
+// The most probable token's rounding is most of the error there is.
 void dsc_log_row_finish(dsc_log_row *r, double sum)
 {
-    r->mass = sum + (exp((double)r->most) - (double)r->law_most);
+    r->mass = sum + (exp((double)r->most) - (double)r->dist_most);
 }
 
 void dsc_log_row_read(dsc_log_row *r)
 {
-    float law[BLOCK];
+    float dist[BLOCK];
     double sum = 0;
     for (size_t begin = 0, n; begin < r->vocab; begin += n) {
-        n = dsc_log_row_block(r, begin, law);
-        sum += sum_of(law, n);
+        n = dsc_log_row_block(r, begin, dist);
+        sum += sum_of(dist, n);
     }
     dsc_log_row_finish(r, sum);
 }
 
-void dsc_log_row_some(const dsc_log_row *r, const uint32_t *token, size_t count, float *law)
+void dsc_log_row_some(const dsc_log_row *r, const uint32_t *token, size_t count, float *dist)
 {
     tally t = {0};
     for (size_t i = 0; i < count; i++)
-        law[i] = logp_at(r, token[i]);
-    exponentials(law, count, 0, law, &t);
+        dist[i] = logp_at(r, token[i]);
+    exponentials(dist, count, 0, dist, &t);
 }

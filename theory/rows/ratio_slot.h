@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal: where two laws meet, tokens are told apart by slots of their ratio target/draft: slot 0
-// of those that the target never writes, slot 1 up to 2^-20, then sixteen slots an octave, the last
-// one from there on and of those that are never drafted. A slot is read off the first bits of the
-// quotient, which rounds monotonically: slots partition tokens by their ratio. The same on host and
-// device.
+// Internal: where two distributions meet, tokens are told apart by slots of their ratio
+// target/draft: slot 0 of those that the target never writes, slot 1 up to 2^-20, then sixteen
+// slots an octave, the last one from there on and of those that are never drafted. A slot is read
+// off the first bits of the quotient, which rounds monotonically: slots partition tokens by their
+// ratio. The same on host and device.
 #ifndef DSC_THEORY_RATIO_SLOT_H
 #define DSC_THEORY_RATIO_SLOT_H
 

@@ -157,7 +157,8 @@ static void sum_blocks(dsc_softmax *s, double *block)
 static dsc_softmax without_sums(const float *logit, size_t vocab, float most, double temperature,
                                 const double *block)
 {
-    // What is not the likeliest is nothing at a temperature that has no reciprocal; 0 times it is.
+    // What is not the most probable is nothing at a temperature that has no reciprocal; 0 times it
+    // is.
     const double by = fmin(1 / temperature, 1e300);
     return (dsc_softmax){.logit = logit,
                          .block = block,
@@ -255,15 +256,15 @@ double dsc_softmax_probability(const dsc_softmax *s, size_t token)
     return dsc_softmax_keeps(s, token) ? e * (1 / s->sum) : 0;
 }
 
-void dsc_softmax_fill(const dsc_softmax *s, double *law)
+void dsc_softmax_fill(const dsc_softmax *s, double *dist)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
     dsc_softmax_bring(s, NULL, blocks);
     for (size_t b = 0; b < blocks; b++)
         if (s->block[b] > 0)
-            exponentials_of(s, b, 1 / s->sum, law + b * BLOCK);
+            exponentials_of(s, b, 1 / s->sum, dist + b * BLOCK);
         else
-            memset(law + b * BLOCK, 0, dsc_softmax_in_block(s, b) * sizeof *law);
+            memset(dist + b * BLOCK, 0, dsc_softmax_in_block(s, b) * sizeof *dist);
 }
 
 // The block that a draw falls into, and what comes before it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A law that is still logits: a sampler needs a few of its tokens, seldom the whole row. One pass
-// over the row adds up the exponentials; after it a token's probability is one exponential, and a
-// draw goes through one block of tokens.
+// A distribution that is still logits: a sampler needs a few of its tokens, seldom the whole row.
+// One pass over the row adds up the exponentials; after it a token's probability is one
+// exponential, and a draw goes through one block of tokens.
 #ifndef DSC_THEORY_SOFTMAX_H
 #define DSC_THEORY_SOFTMAX_H
 
@@ -16,8 +16,8 @@ enum {
 };
 
 // Token x has the probability e^((logit[x] - most) / temperature) / sum; below e^-640 of the
-// likeliest (DSC_SOFTMAX_LEAST) it is 0. In error by at most (8 + (most - logit[x]) / temperature)
-// 2^-52 of itself.
+// most probable (DSC_SOFTMAX_LEAST) it is 0. In error by at most (8 + (most - logit[x]) /
+// temperature) 2^-52 of itself.
 typedef struct dsc_softmax {
     const float *logit;  // [vocab] the caller's: none is above `most`, none a NaN
     const double *block; // [dsc_softmax_blocks] sums of the exponentials, the caller's room
@@ -61,13 +61,14 @@ static inline size_t dsc_softmax_in_block(const dsc_softmax *s, size_t b)
     return left < DSC_SOFTMAX_BLOCK ? left : (size_t)DSC_SOFTMAX_BLOCK;
 }
 
-// The pass. block[dsc_softmax_blocks(vocab)] and the logits must live as long as the law does;
-// temperature > 0. Logits may be -inf.
+// The pass. block[dsc_softmax_blocks(vocab)] and the logits must live as long as the distribution
+// does; temperature > 0. Logits may be -inf.
 DSC_API void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float most,
                                double temperature, double *block);
 
-// The same, of the law that top-k and top-p leave, as in dsc_law_softmax (theory/law.h): top_k >=
-// 1, from vocab on it is off; top_p in (0, 1], 1: off. room[vocab] is scratch.
+// The same, of the distribution that top-k and top-p leave, as in dsc_probs_softmax
+// (theory/distribution.h): top_k >= 1, from vocab on it is off; top_p in (0, 1], 1: off.
+// room[vocab] is scratch.
 DSC_API void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab,
                                         float most, double temperature, size_t top_k, double top_p,
                                         double *block, double *room);
@@ -78,8 +79,8 @@ DSC_API void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab
                                 double temperature, float least, size_t last, const double *block);
 
 DSC_API double dsc_softmax_probability(const dsc_softmax *s, size_t token);
-// All of them, into law[vocab].
-DSC_API void dsc_softmax_fill(const dsc_softmax *s, double *law);
+// All of them, into dist[vocab].
+DSC_API void dsc_softmax_fill(const dsc_softmax *s, double *dist);
 // The first token whose running sum of probabilities, in the order of tokens, exceeds u in [0, 1).
 // It reads one block of logits:
 DSC_API size_t dsc_softmax_block_at(const dsc_softmax *s, double u);

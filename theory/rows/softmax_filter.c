@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept are the first tokens in an order: the likeliest first, of equals the lower id. Where
-// that order is cut is found without sorting or moving anything before some hundred tokens are left
-// (theory/rows/softmax_list.h). Few tokens by count are among those from the count-th largest
-// maximum of a block or class on, which are few more. Where the weight reaches a share is found by
-// quarters in a short row and guessed from a sample of a long one, and one pass lists the tokens
-// thereabouts and adds up those above. Where this leaves too many, or was wrong, counting and
-// weighing what is above a logit, which vectors do, narrows them down.
+// What is kept are the first tokens in an order: the most probable first, of equals the lower id.
+// Where that order is cut is found without sorting or moving anything before some hundred tokens
+// are left (theory/rows/softmax_list.h). Few tokens by count are among those from the count-th
+// largest maximum of a block or class on, which are few more. Where the weight reaches a share is
+// found by quarters in a short row and guessed from a sample of a long one, and one pass lists the
+// tokens thereabouts and adds up those above. Where this leaves too many, or was wrong, counting
+// and weighing what is above a logit, which vectors do, narrows them down.
 #include "theory/rows/softmax_filter.h"
 
 #include "theory/rows/fast_exp.h"
@@ -111,7 +111,7 @@ typedef struct cut {
 } cut;
 
 typedef struct search {
-    const dsc_softmax *law;
+    const dsc_softmax *dist;
     const double *weight; // [vocab] the exponentials of what is kept, or NULL: a count is wanted
     size_t count;         // this one
     double enough, total; // else the weight that is wanted, and there is
@@ -119,7 +119,7 @@ typedef struct search {
 
 static cut measure(const search *f, float at)
 {
-    const dsc_softmax *s = f->law;
+    const dsc_softmax *s = f->dist;
     cut c;
     c.count = count_from(s->logit, s->vocab, at, &c.at, &c.below);
     c.weight = f->weight ? weigh_from(s->logit, f->weight, s->vocab, at) : 0;
@@ -141,8 +141,8 @@ static double height(const search *f, const cut *c)
 }
 
 // A logit above the lower cut, which suffices, and not above what is next below the other: where a
-// line through their heights has a 0, or, as laws can be anything, after a while the middle of the
-// floats between them.
+// line through their heights has a 0, or, as distributions can be anything, after a while the
+// middle of the floats between them.
 static float probe(const search *f, const cut *low, const cut *high, int i)
 {
     enum { PATIENCE = 20 };
@@ -153,8 +153,8 @@ static float probe(const search *f, const cut *low, const cut *high, int i)
     else {
         // What is deeper than the first of these for top-p is less than that leaves out.
         const double left = fmax(f->total - f->enough, 1e-15 * f->total);
-        const double depth = f->weight ? log((double)f->law->vocab / left) : 4;
-        at = f->law->most - ldexp(depth, i) / f->law->by;
+        const double depth = f->weight ? log((double)f->dist->vocab / left) : 4;
+        at = f->dist->most - ldexp(depth, i) / f->dist->by;
     }
     const float x = (float)at;
     int64_t key = isnan(x) ? from : dsc_key_of(x);
@@ -220,7 +220,7 @@ DSC_FOR_EVERY_PROCESSOR
 static void gather(const search *f, size_t first, size_t end, float least, float below,
                    dsc_softmax_list *out)
 {
-    const float *logit = f->law->logit;
+    const float *logit = f->dist->logit;
     size_t n = out->n;
     for (size_t x = first; x < end && n <= LIST; x += GROUP)
         for (uint32_t in = marks_at(logit, end, x, least, below); in && n <= LIST; in &= in - 1) {
@@ -288,7 +288,7 @@ static void find_class_maxima(const float *row, size_t n, size_t classes, double
 // `count`. Of a long row only the parts with such a maximum are read again.
 static void list_largest(const dsc_softmax *s, size_t count, double *most, dsc_softmax_list *out)
 {
-    const search f = {.law = s};
+    const search f = {.dist = s};
     const float highest = (float)s->most;
     const size_t vocab = s->vocab, parts = (vocab + BLOCK - 1) / BLOCK;
     out->n = 0;
@@ -327,7 +327,7 @@ static void keep_from(dsc_softmax_list *l, double least, double most, double by)
 
 bool dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_softmax_list *list)
 {
-    const search f = {.law = s, .count = count};
+    const search f = {.dist = s, .count = count};
     list_largest(s, count, room, list);
     const bool listed = list->n > 0 && list->n <= LIST;
     cut low = {-INFINITY, -INFINITY, s->vocab, 0, 0}, high = above_all(s);
@@ -373,8 +373,8 @@ typedef struct sides {
 DSC_FOR_EVERY_PROCESSOR
 static void divide(const search *f, float low, float high, double *block, sides *out)
 {
-    const float *logit = f->law->logit;
-    const size_t vocab = f->law->vocab;
+    const float *logit = f->dist->logit;
+    const size_t vocab = f->dist->vocab;
     double above = 0, between = 0;
     size_t n = 0;
     for (size_t x = 0; x < vocab && n <= LIST; x += GROUP) {
@@ -534,7 +534,7 @@ static void cut_by_search(const search *f, dsc_softmax *s)
 void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_sample *sample,
                              double enough, double *block)
 {
-    const search f = {.law = s, .weight = weight, .enough = enough, .total = s->sum};
+    const search f = {.dist = s, .weight = weight, .enough = enough, .total = s->sum};
     if (sample)
         dsc_softmax_sample_end(sample);
     if (!(sample ? cut_by_sample(&f, s, sample, block) : cut_by_quarters(&f, s, block))) {

@@ -8,7 +8,7 @@
 #include "theory/rows/softmax_list.h"
 #include "theory/rows/softmax_sample.h"
 
-// The `count` likeliest, 1 <= count < vocab, with all that are as likely as the last of them.
+// The `count` most probable, 1 <= count < vocab, with all that are as likely as the last of them.
 // Returns whether they could be listed, with their exponentials. room[vocab]: scratch.
 bool dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_softmax_list *list);
 // Of a list of all tokens from the logit `low` on, or of all of these that are below another, the
@@ -18,8 +18,8 @@ void dsc_softmax_keep_listed(dsc_softmax *s, const dsc_softmax_list *list, doubl
 // Adds what is kept of a list to the sums of blocks.
 void dsc_softmax_add_listed(const dsc_softmax *s, const dsc_softmax_list *list, double *block);
 
-// Of what is kept, s->sum in all, the first tokens until they have `enough` of it: the likeliest
-// first, of equals the lower id; then s->sum and block[] are of these. weight[vocab]: the
+// Of what is kept, s->sum in all, the first tokens until they have `enough` of it: the most
+// probable first, of equals the lower id; then s->sum and block[] are of these. weight[vocab]: the
 // exponentials of what is kept, else 0; `sample` is of these, NULL for a short row.
 void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_sample *sample,
                              double enough, double *block);

@@ -48,7 +48,7 @@ static inline float dsc_middle_of(float low, float high)
 
 // The count-th largest of value[0, n), floats that are not above `high`; 1 <= count <= n.
 float dsc_nth_largest(const double *value, size_t n, size_t count, float high);
-// Of the tokens of a list, whose logits are in [low, high], the likeliest first, of equals the
+// Of the tokens of a list, whose logits are in [low, high], the most probable first, of equals the
 // lower id, until they have `enough` weight: where the last of them is. n >= 1.
 size_t dsc_softmax_list_last(const dsc_softmax_list *l, double enough, float low, float high);
 

@@ -7,7 +7,7 @@
 #include "theory/rows/softmax.h"
 
 enum {
-    DSC_SOFTMAX_BINS = 1024, // of depths below the likeliest token
+    DSC_SOFTMAX_BINS = 1024, // of depths below the most probable token
     DSC_SOFTMAX_DEEP = 8,    // bins for what is deeper, taken in turn: an addition to the sum that
                              // the one before it went to would wait for it
 };
@@ -21,7 +21,7 @@ typedef struct dsc_softmax_sample {
     } bin[DSC_SOFTMAX_BINS + DSC_SOFTMAX_DEEP];
 } dsc_softmax_sample;
 
-// No tokens yet, of a law of which top-p will keep top_p.
+// No tokens yet, of a distribution of which top-p will keep top_p.
 void dsc_softmax_sample_begin(dsc_softmax_sample *p, const dsc_softmax *s, double top_p);
 // Some tokens of a block: weight[dsc_softmax_in_block] the exponentials of all.
 void dsc_softmax_sample_add(dsc_softmax_sample *p, const dsc_softmax *s, size_t block,

@@ -69,9 +69,9 @@ static void put_names(const dsc_trace_info *info, int column, FILE *out)
                 fprintf(out, ",otm_%d_%d", k, i);
     } else if (type->shape == SHAPE_NUMBER) {
         fprintf(out, ",%s", name);
-    } else { // c_1 is the first of multiround, the others are counted from 0
+    } else { // c_1 is the first of specinfer, the others are counted from 0
         for (int64_t i = 0; i < width; i++)
-            fprintf(out, ",%s_%" PRId64, name, i + (type->shape == SHAPE_MULTIROUND));
+            fprintf(out, ",%s_%" PRId64, name, i + (type->shape == SHAPE_SPECINFER));
     }
 }
 

@@ -487,7 +487,7 @@ static int choose_vocabulary(importer *im, dsc_error *err)
     if (!im->job.tokenizer) {
         if (o->eos)
             return dsc_fail(err, DSC_EUSAGE,
-                            "the end token '%s' cannot be found without a tokenizer", o->eos);
+                            "the EOS token '%s' cannot be found without a tokenizer", o->eos);
         if (o->vocab_size <= 0)
             return dsc_fail(err, DSC_EUSAGE,
                             "without a tokenizer the vocabulary size must be given");

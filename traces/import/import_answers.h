@@ -7,7 +7,7 @@
 //
 // A question becomes one request. Its prompt is all that was asked, turn after turn, its output all
 // that was answered, both with a line end between the turns; the tokens of an answer end with the
-// end token where the recorded count says so. What belongs to a turn stays in the metadata.
+// EOS token where the recorded count says so. What belongs to a turn stays in the metadata.
 #ifndef DSC_TRACES_IMPORT_ANSWERS_H
 #define DSC_TRACES_IMPORT_ANSWERS_H
 

@@ -4,7 +4,7 @@
 //   "logprobs": [number, ...], "draft_logprobs": [number or null, ...],
 //   "draft_argmax": [id, ...], "target_argmax", "draft_entropy": [number, ...], "target_entropy",
 //   "draft_ranks": {"depth": D, "ranks": [[rank or null, ...D], ...]},
-//   "statistics": {"k": K, "kseq": [[[rho, beta], ...K], ...], "multiround": [[c, ...K + 1], ...],
+//   "statistics": {"k": K, "kseq": [[[rho, beta], ...K], ...], "specinfer": [[c, ...K + 1], ...],
 //                  "otm": [[number, ...K (K + 3) / 2], ...]},
 //   "rollouts": {"length": G, "draft": [[id, ...G], ...], "target": [[id, ...G + 1], ...]},
 //   "steps": {"aligned": boolean, "accepted": [count, ...], "drafted": [count, ...],
@@ -29,7 +29,7 @@ const dsc_json_column dsc_json_columns[] = {
     {0, "target_entropy", COL_TARGET_ENTROPY},
     {1, "ranks", COL_DRAFT_RANK},
     {2, "kseq", COL_KSEQ},
-    {2, "multiround", COL_MULTIROUND},
+    {2, "specinfer", COL_SPECINFER},
     {2, "otm", COL_OTM},
     {3, "draft", COL_DRAFT_ROLLOUT},
     {3, "target", COL_TARGET_ROLLOUT},
@@ -128,7 +128,7 @@ int dsc_import_columns_finish(const dsc_import_record *r, dsc_error *err)
                             label(info, c, name), have, what, want);
         if (have != want)
             return dsc_fail(err, DSC_EINPUT,
-                            "field '%s' has %zu %s, the output has %zu tokens (the end token "
+                            "field '%s' has %zu %s, the output has %zu tokens (the EOS token "
                             "included)",
                             label(info, c, name), have, what, want);
     }

@@ -5,7 +5,7 @@
 // The prompt is what their decode.py builds; the documents are the references. Their code looks
 // only at the first 768 tokens of a document (semantics "code"), the paper says nothing of it
 // ("paper"). Check: rag.jsonl with the LLaMA tokenizer has 90363 prompt and 11123 output tokens in
-// 100 requests, the 903.6 and 110.2 (+ 1 end token) per request of their Table 1.
+// 100 requests, the 903.6 and 110.2 (+ 1 EOS token) per request of their Table 1.
 #include "traces/import/import_record.h"
 
 #include <string.h>

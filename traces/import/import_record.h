@@ -49,8 +49,8 @@ typedef struct dsc_import_column {
 // A part of the output's text that was written by itself, with the tokens its source counted.
 typedef struct dsc_import_turn {
     size_t begin, length; // bytes of the output's text
-    int64_t recorded;     // tokens, the end token included where one was written
-    bool may_end;         // with the end token: no limit cut it off
+    int64_t recorded;     // tokens, the EOS token included where one was written
+    bool may_end;         // with the EOS token: no limit cut it off
 } dsc_import_turn;
 
 // Views point into the JSON value of the line, which must outlive them. Zero-initialise.
@@ -104,7 +104,7 @@ int dsc_import_token_ids(const json_t *array, int32_t vocab_size, const char *fi
 
 // Bytes [begin, begin + length) of the output's text are a turn of `recorded` tokens. An output
 // with turns is tokenised turn by turn, what is between them (line ends) left out, and a turn that
-// may end gets the end token when exactly one more was recorded than its text has.
+// may end gets the EOS token when exactly one more was recorded than its text has.
 int dsc_import_add_turn(dsc_import_record *r, size_t begin, size_t length, int64_t recorded,
                         bool may_end, dsc_error *err);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs of several turns, and what their source counted. A turn ends with the end token when the
+// Outputs of several turns, and what their source counted. A turn ends with the EOS token when the
 // source counted one token more than its text has: it does not say otherwise how the turn ended.
 // (Of Spec-Bench's 1680 turns, 1663 have one more, 13 as many, which a length limit cut off.)
 #include "traces/import/import_record.h"

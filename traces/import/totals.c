@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Totals into a result table. With h(m) the drafts of which m tokens were accepted, n their number:
 // the rate at position d is sum_{m >= d} h(m) / n (unconditional: what vLLM and llama.cpp print),
-// the hazard at position d is sum_{m >= d} h(m) / sum_{m >= d-1} h(m) (given that position d - 1
-// was accepted: EAGLE's d-alpha, where every draft is that long).
-// Check: vLLM's rates .740 .473 .309 .187 .099 .057 give block efficiency 1 + their sum = 2.865.
+// the conditional acceptance rate at position d is sum_{m >= d} h(m) / sum_{m >= d-1} h(m) (given
+// that position d - 1 was accepted: EAGLE's d-alpha, where every draft is that long). Check: vLLM's
+// rates .740 .473 .309 .187 .099 .057 give block efficiency 1 + their sum = 2.865.
 #include "traces/import/totals.h"
 
 #include <math.h>
@@ -76,7 +76,7 @@ int dsc_totals_check(dsc_totals *t, dsc_error *err)
                       (long long)t->accepted, (long long)t->drafted);
     if (rc || t->output_tokens < 0 || t->accepted < 0 || t->drafts == 0)
         return rc;
-    // Of what the last step wrote, all but one token may have been cut: end token, length limit.
+    // Of what the last step wrote, all but one token may have been cut: EOS token, length limit.
     int64_t longest = t->histogram_length ? (int64_t)t->histogram_length - 1 : t->accepted;
     if (t->output_tokens > t->accepted + t->drafts - longest - 1)
         return DSC_OK; // steps without a draft are counted nowhere: there may be more
@@ -161,14 +161,14 @@ static int add_columns(dsc_table *out, size_t depth, dsc_error *err)
     for (size_t c = 0; c < COLUMNS && !rc; c++)
         rc = dsc_table_add_column(out, columns[c].name, columns[c].type, columns[c].help, err);
     for (size_t d = 1; d <= depth && !rc; d++) {
-        char name[32];
+        char name[64];
         snprintf(name, sizeof name, "rate_%zu", d);
         rc = dsc_table_add_column(out, name, DSC_CELL_REAL,
                                   d > 1 ? NULL
                                         : "share of the drafts whose token 1, 2, ... was accepted "
                                           "(unconditional: vLLM's per-position rate)",
                                   err);
-        snprintf(name, sizeof name, "hazard_%zu", d);
+        snprintf(name, sizeof name, "conditional_acceptance_rate_%zu", d);
         if (!rc)
             rc = dsc_table_add_column(out, name, DSC_CELL_REAL,
                                       d > 1 ? NULL

@@ -58,7 +58,7 @@ double dsc_accept_tally_block_efficiency(const dsc_accept_tally *t)
     return t->steps ? (double)(t->accepted + t->steps) / (double)t->steps : NAN;
 }
 
-double dsc_accept_tally_hazard(const dsc_accept_tally *t, int32_t i, int64_t *reached)
+double dsc_accept_tally_conditional_rate(const dsc_accept_tally *t, int32_t i, int64_t *reached)
 {
     int64_t deeper = 0;
     *reached = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sequence of accepted counts says about a drafter: block efficiency, hazard at each depth,
-// dependence of one step on the one before.
+// What a sequence of accepted counts says about a drafter: block efficiency, conditional acceptance
+// rate at each depth, dependence of one step on the one before.
 #ifndef DSC_TRACES_ACCEPT_TALLY_H
 #define DSC_TRACES_ACCEPT_TALLY_H
 
@@ -31,12 +31,14 @@ DSC_API void dsc_accept_tally_fini(dsc_accept_tally *t);
 
 // Tokens per step, the bonus included; NaN without steps.
 DSC_API double dsc_accept_tally_block_efficiency(const dsc_accept_tally *t);
-// The hazard of acceptance at depth i >= 1: of the steps that accepted i - 1 drafts and drafted an
-// i-th, *reached, the share that accepted it (the Kaplan-Meier estimate: a step whose drafts were
-// all accepted is censored there, not counted as a rejection; EAGLE's n-alpha is depth n + 1).
-// Where lengths are unknown, the largest accepted count is taken for the length of every draft, so
-// hazards below it are lower bounds when drafts were shorter. NaN where none reached it.
-DSC_API double dsc_accept_tally_hazard(const dsc_accept_tally *t, int32_t i, int64_t *reached);
+// The conditional acceptance rate of acceptance at depth i >= 1: of the steps that accepted i - 1
+// drafts and drafted an i-th, *reached, the share that accepted it (the Kaplan-Meier estimate: a
+// step whose drafts were all accepted is censored there, not counted as a rejection; EAGLE's
+// n-alpha is depth n + 1). Where lengths are unknown, the largest accepted count is taken for the
+// length of every draft, so conditional acceptance rates below it are lower bounds when drafts were
+// shorter. NaN where none reached it.
+DSC_API double dsc_accept_tally_conditional_rate(const dsc_accept_tally *t, int32_t i,
+                                                 int64_t *reached);
 // The last depth that was reached; 0: none.
 DSC_API int32_t dsc_accept_tally_depth(const dsc_accept_tally *t);
 // Lag-1 autocorrelation of the accepted counts: Pearson's coefficient over all pairs of successive

@@ -36,14 +36,14 @@ typedef enum dsc_model_side { DSC_SIDE_DRAFT, DSC_SIDE_TARGET, DSC_SIDES } dsc_m
 
 typedef enum dsc_rows_kind {
     DSC_ROWS_NONE,   // not recorded
-    DSC_ROWS_LISTED, // the likeliest tokens, and the mass of the others
+    DSC_ROWS_LISTED, // the most probable tokens, and the mass of the others
     DSC_ROWS_DENSE,  // every token of the vocabulary
 } dsc_rows_kind;
 
-// One model's rows at the output positions of a request: row j is the law of the token at position
-// j given the prompt and the output before it, in natural logarithms. The masses of a row add up to
-// 1 within DSC_ROW_TOLERANCE (of BF16: within what rounding to 8 bits may do to that); a row that
-// lists every token has no tail.
+// One model's rows at the output positions of a request: row j is the distribution of the token at
+// position j given the prompt and the output before it, in natural logarithms. The masses of a row
+// add up to 1 within DSC_ROW_TOLERANCE (of BF16: within what rounding to 8 bits may do to that); a
+// row that lists every token has no tail.
 #define DSC_ROW_TOLERANCE 1e-4
 typedef struct dsc_rows {
     dsc_rows_kind kind;
@@ -70,7 +70,7 @@ typedef enum dsc_steps_kind {
     DSC_STEPS_NONE,   // not recorded
     DSC_STEPS_LOGGED, // as logged: the output may be another tokenisation of what was written
     // The steps wrote the output's tokens, one step after the other. The first token may have come
-    // before them, from the prefill; the last step may have been cut (end token, length limit). So
+    // before them, from the prefill; the last step may have been cut (EOS token, length limit). So
     //   sum over all steps but the last (accepted + 1) < tokens <= 1 + sum over all (accepted + 1),
     // and no output is without steps unless it has at most one token.
     DSC_STEPS_ALIGNED,
@@ -87,27 +87,28 @@ typedef struct dsc_steps {
 
 // What the models said at the output positions, given the prompt and the recorded output before
 // each (teacher-forced). NULL: not recorded. n = output.count. See also target_logp and draft_logp.
-typedef struct dsc_forced {
-    const int32_t *argmax[DSC_SIDES]; // [n] the likeliest token (of several, one)
-    const float *entropy[DSC_SIDES];  // [n] of the law, nats, finite, >= 0
-    // [n][rank_depth]: element [j][d] is the rank (0: the likeliest) of output token j + d among
-    // the candidates of a draft that started at position j and drafted the output's d tokens from
-    // there. DSC_RANK_NONE: that rank or a worse one, or there is no such token (j + d >= n).
+typedef struct dsc_replay {
+    const int32_t *argmax[DSC_SIDES]; // [n] the most probable token (of several, one)
+    const float *entropy[DSC_SIDES];  // [n] of the distribution, nats, finite, >= 0
+    // [n][rank_depth]: element [j][d] is the rank (0: the most probable) of output token j + d
+    // among the candidates of a draft that started at position j and drafted the output's d tokens
+    // from there. DSC_RANK_NONE: that rank or a worse one, or there is no such token (j + d >= n).
     const uint16_t *draft_rank;
-} dsc_forced;
+} dsc_replay;
 enum { DSC_RANK_NONE = 65535 };
 
-// Sufficient statistics of the two laws at the output positions, for k = 1..K drafts, K being
-// statistics_k in [1, DSC_STATISTICS_K_MAX]. NULL: not recorded. With target_logp and draft_logp
-// they replace the rows for every what-if along the recorded output (y: the output's token).
+// Sufficient statistics of the two distributions at the output positions, for k = 1..K drafts, K
+// being statistics_k in [1, DSC_STATISTICS_K_MAX]. NULL: not recorded. With target_logp and
+// draft_logp they replace the rows for every what-if along the recorded output (y: the output's
+// token).
 enum { DSC_STATISTICS_K_MAX = 64 };
 typedef struct dsc_sufficient {
-    const float *kseq;       // [n][K][2] rho in [1, k], beta in [0, 1] of theory/kseq.h
-    const float *multiround; // [n][K + 1] c_1 = 0 .. c_{K+1} of theory/multiround.h; never falls
-    const float *otm; // [n][K (K + 3) / 2] dsc_otm_sampler_survivors at y, [0..1], .., [0..K]
+    const float *kseq;      // [n][K][2] rho in [1, k], beta in [0, 1] of theory/kseq.h
+    const float *specinfer; // [n][K + 1] c_1 = 0 .. c_{K+1} of theory/specinfer.h; never falls
+    const float *otm;       // [n][K (K + 3) / 2] dsc_otm_sampler_survivors at y, [0..1], .., [0..K]
 } dsc_sufficient;
 
-// The law [0..k] of k drafts at position j in dsc_sufficient.otm; 1 <= k <= K.
+// The distribution [0..k] of k drafts at position j in dsc_sufficient.otm; 1 <= k <= K.
 static inline const float *dsc_sufficient_otm(const dsc_sufficient *s, int K, int64_t j, int k)
 {
     return s->otm + j * (K * (K + 3) / 2) + (k - 1) * (k + 2) / 2;
@@ -139,7 +140,7 @@ typedef struct dsc_request {
     dsc_rows rows[DSC_SIDES];                 // use dsc_request_row
     const uint16_t *accept[DSC_DRAFTERS_MAX]; // [drafters][output.count] in [0, cap]
     dsc_steps steps;
-    dsc_forced forced;
+    dsc_replay replayed;
     dsc_sufficient sufficient;
     dsc_rollouts rollouts;
 } dsc_request;
@@ -165,9 +166,9 @@ DSC_API bool dsc_request_row(const dsc_request *q, dsc_model_side side, int64_t 
                              dsc_row *out);
 // ln p of element i, 0 <= i < count.
 DSC_API float dsc_row_logp(const dsc_row *r, int64_t i);
-// Writes the probabilities, as recorded (not divided by their sum), to law[vocab_size], 0 for what
+// Writes the probabilities, as recorded (not divided by their sum), to dist[vocab_size], 0 for what
 // is not listed, and returns the mass that is not listed.
-DSC_API double dsc_row_law(const dsc_row *r, int32_t vocab_size, double *law);
+DSC_API double dsc_row_dist(const dsc_row *r, int32_t vocab_size, double *dist);
 
 // Rows in the list of what is recorded: "draft_rows", "target_rows_dense" and so on; NULL for
 // DSC_ROWS_NONE.
@@ -184,11 +185,11 @@ typedef struct dsc_trace_info {
     bool has_text, has_target_logp;        // recorded for every request, or for none
     dsc_rows_kind rows[DSC_SIDES];         // likewise, and all that follows
     bool has_draft_logp, has_argmax[DSC_SIDES], has_entropy[DSC_SIDES], has_draft_rank;
-    bool has_kseq, has_multiround, has_otm, has_rollout[DSC_SIDES];
+    bool has_kseq, has_specinfer, has_otm, has_rollout[DSC_SIDES];
     dsc_steps_kind steps;
     bool has_step_drafted, has_step_draft_s, has_step_verify_s; // only with steps
     int32_t rank_depth;     // [1, 65535] when has_draft_rank, else 0
-    int32_t statistics_k;   // K when any of kseq, multiround, otm; else 0
+    int32_t statistics_k;   // K when any of kseq, specinfer, otm; else 0
     int32_t rollout_length; // G when any rollout; else 0
     int32_t drafters;       // with accept lengths, <= DSC_DRAFTERS_MAX
     dsc_drafter_record drafter[DSC_DRAFTERS_MAX];
@@ -257,7 +258,7 @@ typedef struct dsc_request_input {
     const float *draft_logp;
     const uint16_t *accept[DSC_DRAFTERS_MAX];
     dsc_steps steps;
-    dsc_forced forced;
+    dsc_replay replayed;
     dsc_sufficient sufficient;
     dsc_rollouts rollouts;
 } dsc_request_input;

@@ -18,7 +18,7 @@ int dsc_tokenizers_agree(const dsc_trace_info *a, const char *name_a, const dsc_
         return dsc_fail(err, DSC_EUSAGE, "the vocabulary of %s has %d tokens, of %s %d", name_a,
                         (int)a->vocab_size, name_b, (int)b->vocab_size);
     if (a->eos_token != b->eos_token)
-        return dsc_fail(err, DSC_EUSAGE, "the end token of %s is %d, of %s %d (-1: unknown)",
+        return dsc_fail(err, DSC_EUSAGE, "the EOS token of %s is %d, of %s %d (-1: unknown)",
                         name_a, (int)a->eos_token, name_b, (int)b->eos_token);
     return DSC_OK;
 }

@@ -80,19 +80,19 @@ const dsc_column_type dsc_columns[DSC_COLUMNS] = {
     [COL_DRAFT_LOGP] = {"draft.logp_y", DSC_F32, VALUES_LOG_MASS, FIELD_DRAFT_LOGP, BY_OUTPUT,
                         AT(draft_logp)},
     [COL_DRAFT_ARGMAX] = {"draft.argmax", DSC_U32, VALUES_TOKEN, FIELD_DRAFT_ARGMAX, BY_OUTPUT,
-                          AT(forced.argmax[DSC_SIDE_DRAFT])},
+                          AT(replayed.argmax[DSC_SIDE_DRAFT])},
     [COL_TARGET_ARGMAX] = {"target.argmax", DSC_U32, VALUES_TOKEN, FIELD_TARGET_ARGMAX, BY_OUTPUT,
-                           AT(forced.argmax[DSC_SIDE_TARGET])},
+                           AT(replayed.argmax[DSC_SIDE_TARGET])},
     [COL_DRAFT_ENTROPY] = {"draft.entropy", DSC_F32, VALUES_AMOUNT, FIELD_DRAFT_ENTROPY, BY_OUTPUT,
-                           AT(forced.entropy[DSC_SIDE_DRAFT])},
+                           AT(replayed.entropy[DSC_SIDE_DRAFT])},
     [COL_TARGET_ENTROPY] = {"target.entropy", DSC_F32, VALUES_AMOUNT, FIELD_TARGET_ENTROPY,
-                            BY_OUTPUT, AT(forced.entropy[DSC_SIDE_TARGET])},
+                            BY_OUTPUT, AT(replayed.entropy[DSC_SIDE_TARGET])},
     [COL_DRAFT_RANK] = {"draft.rank_y", DSC_U16, VALUES_RANK, FIELD_DRAFT_RANK, BY_OUTPUT,
-                        .shape = SHAPE_RANKS, AT(forced.draft_rank)},
+                        .shape = SHAPE_RANKS, AT(replayed.draft_rank)},
     [COL_KSEQ] = {"stat.kseq", DSC_F32, VALUES_KSEQ, FIELD_KSEQ, BY_OUTPUT, .shape = SHAPE_KSEQ,
                   AT(sufficient.kseq)},
-    [COL_MULTIROUND] = {"stat.multiround", DSC_F32, VALUES_MULTIROUND, FIELD_MULTIROUND, BY_OUTPUT,
-                        .shape = SHAPE_MULTIROUND, AT(sufficient.multiround)},
+    [COL_SPECINFER] = {"stat.specinfer", DSC_F32, VALUES_SPECINFER, FIELD_SPECINFER, BY_OUTPUT,
+                       .shape = SHAPE_SPECINFER, AT(sufficient.specinfer)},
     [COL_OTM] = {"stat.otm", DSC_F32, VALUES_OTM, FIELD_OTM, BY_OUTPUT, .shape = SHAPE_OTM,
                  AT(sufficient.otm)},
     [COL_DRAFT_ROLLOUT] = {"rollout.draft", DSC_U32, VALUES_TOKEN, FIELD_DRAFT_ROLLOUT, BY_OUTPUT,
@@ -156,7 +156,7 @@ int dsc_column_shape(const dsc_trace_info *info, int column, int64_t shape[2])
     case SHAPE_VOCABULARY: shape[0] = info->vocab_size; return 1;
     case SHAPE_RANKS: shape[0] = info->rank_depth; return 1;
     case SHAPE_KSEQ: shape[0] = k, shape[1] = 2; return 2;
-    case SHAPE_MULTIROUND: shape[0] = k + 1; return 1;
+    case SHAPE_SPECINFER: shape[0] = k + 1; return 1;
     case SHAPE_OTM: shape[0] = k * (k + 3) / 2; return 1;
     case SHAPE_DRAFT: shape[0] = info->rollout_length; return 1;
     case SHAPE_TARGET: shape[0] = (int64_t)info->rollout_length + 1; return 1;
@@ -194,7 +194,7 @@ static const struct field {
     [FIELD_TARGET_ENTROPY] = {{"target_entropy", NULL}, PLACE(has_entropy[DSC_SIDE_TARGET])},
     [FIELD_DRAFT_RANK] = {{"draft_rank", NULL}, PLACE(has_draft_rank)},
     [FIELD_KSEQ] = {{"kseq", NULL}, PLACE(has_kseq)},
-    [FIELD_MULTIROUND] = {{"multiround", NULL}, PLACE(has_multiround)},
+    [FIELD_SPECINFER] = {{"specinfer", NULL}, PLACE(has_specinfer)},
     [FIELD_OTM] = {{"otm", NULL}, PLACE(has_otm)},
     [FIELD_DRAFT_ROLLOUT] = {{"draft_rollout", NULL}, PLACE(has_rollout[DSC_SIDE_DRAFT])},
     [FIELD_TARGET_ROLLOUT] = {{"target_rollout", NULL}, PLACE(has_rollout[DSC_SIDE_TARGET])},
@@ -274,7 +274,7 @@ int dsc_column_parameter(int column)
     switch (dsc_columns[column].shape) {
     case SHAPE_RANKS: return 0;
     case SHAPE_KSEQ:
-    case SHAPE_MULTIROUND:
+    case SHAPE_SPECINFER:
     case SHAPE_OTM: return 1;
     case SHAPE_DRAFT:
     case SHAPE_TARGET: return 2;

@@ -46,7 +46,7 @@ int dsc_request_copy_view(dsc_request_copy *c, const dsc_request *q, dsc_request
         .metadata = q->metadata,
         .draft_logp = q->draft_logp,
         .steps = q->steps,
-        .forced = q->forced,
+        .replayed = q->replayed,
         .sufficient = q->sufficient,
         .rollouts = q->rollouts,
     };

@@ -120,11 +120,11 @@ static void cut_accept(cutter *c, int64_t tokens, dsc_request_input *q)
 static void cut_ranks(cutter *c, int64_t tokens, dsc_request_input *q)
 {
     int64_t depth = c->trace->info.rank_depth;
-    memcpy(c->rank, q->forced.draft_rank, (size_t)(tokens * depth) * sizeof *c->rank);
+    memcpy(c->rank, q->replayed.draft_rank, (size_t)(tokens * depth) * sizeof *c->rank);
     for (int64_t j = 0; j < tokens; j++)
         for (int64_t d = tokens - j; d < depth; d++)
             c->rank[j * depth + d] = DSC_RANK_NONE;
-    q->forced.draft_rank = c->rank;
+    q->replayed.draft_rank = c->rank;
 }
 
 static int cut_output(cutter *c, dsc_request_input *q, dsc_error *err)

@@ -50,7 +50,7 @@ enum {
     COL_TARGET_ENTROPY,
     COL_DRAFT_RANK,
     COL_KSEQ,
-    COL_MULTIROUND,
+    COL_SPECINFER,
     COL_OTM,
     COL_DRAFT_ROLLOUT,
     COL_TARGET_ROLLOUT,
@@ -86,7 +86,7 @@ typedef enum dsc_field {
     FIELD_TARGET_ENTROPY,
     FIELD_DRAFT_RANK,
     FIELD_KSEQ,
-    FIELD_MULTIROUND,
+    FIELD_SPECINFER,
     FIELD_OTM,
     FIELD_DRAFT_ROLLOUT,
     FIELD_TARGET_ROLLOUT,
@@ -143,17 +143,17 @@ int dsc_recorded_check(const dsc_trace_info *info, dsc_error *err);
 // What an element must be.
 typedef enum dsc_values {
     VALUES_ANY,
-    VALUES_OFFSET,     // begins at 0, never falls
-    VALUES_TOKEN,      // in the vocabulary
-    VALUES_KIND,       // a dsc_reference_kind
-    VALUES_LOGP,       // finite, <= 0
-    VALUES_LOG_MASS,   // <= 0: -inf is allowed
-    VALUES_AMOUNT,     // finite, >= 0
-    VALUES_RANK,       // in the vocabulary, or DSC_RANK_NONE
-    VALUES_LENGTH,     // <= the drafter's cap
-    VALUES_KSEQ,       // pairs: rho in [1, k], beta in [0, 1]
-    VALUES_MULTIROUND, // from 0, never falls, number i (from 0) <= i
-    VALUES_OTM,        // laws
+    VALUES_OFFSET,    // begins at 0, never falls
+    VALUES_TOKEN,     // in the vocabulary
+    VALUES_KIND,      // a dsc_reference_kind
+    VALUES_LOGP,      // finite, <= 0
+    VALUES_LOG_MASS,  // <= 0: -inf is allowed
+    VALUES_AMOUNT,    // finite, >= 0
+    VALUES_RANK,      // in the vocabulary, or DSC_RANK_NONE
+    VALUES_LENGTH,    // <= the drafter's cap
+    VALUES_KSEQ,      // pairs: rho in [1, k], beta in [0, 1]
+    VALUES_SPECINFER, // from 0, never falls, number i (from 0) <= i
+    VALUES_OTM,       // distributions
 } dsc_values;
 
 // What stands at one place of a column: a number, or numbers of this shape.
@@ -162,7 +162,7 @@ typedef enum dsc_shape {
     SHAPE_VOCABULARY, // these may be BF16 as well as F32
     SHAPE_RANKS,      // [rank_depth]
     SHAPE_KSEQ,       // [K][2], K = statistics_k
-    SHAPE_MULTIROUND, // [K + 1]
+    SHAPE_SPECINFER,  // [K + 1]
     SHAPE_OTM,        // [K (K + 3) / 2]
     SHAPE_DRAFT,      // [rollout_length]
     SHAPE_TARGET,     // [rollout_length + 1]
@@ -309,7 +309,7 @@ void dsc_trace_hash(const dsc_shard_entry *shard, size_t shards, char hex[DSC_SH
 
 // The manifest's own hash, kept in its field "manifest_sha256": SHA-256 of the compact JSON text
 // with sorted keys of all its other fields. It guards what no shard hash covers (vocabulary
-// size, end token, provenance).
+// size, EOS token, provenance).
 int dsc_manifest_seal(const json_t *manifest, char hex[DSC_SHA256_HEX], dsc_error *err);
 
 // The manifest as JSON, sealed. *out owned by the caller (json_decref). The counts and the hash

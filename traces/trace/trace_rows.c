@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows: the laws that a model gave at the output positions, as views and as they must be.
+// Rows: the distributions that a model gave at the output positions, as views and as they must be.
 #include "traces/trace/trace_internal.h"
 
 #include <inttypes.h>
@@ -40,13 +40,13 @@ float dsc_row_logp(const dsc_row *r, int64_t i)
     return dsc_of_bf16(r->bf16[i]);
 }
 
-double dsc_row_law(const dsc_row *r, int32_t vocab_size, double *law)
+double dsc_row_dist(const dsc_row *r, int32_t vocab_size, double *dist)
 {
     if (r->token)
         for (int32_t x = 0; x < vocab_size; x++)
-            law[x] = 0;
+            dist[x] = 0;
     for (int64_t i = 0; i < r->count; i++)
-        law[r->token ? r->token[i] : i] = exp((double)dsc_row_logp(r, i));
+        dist[r->token ? r->token[i] : i] = exp((double)dsc_row_logp(r, i));
     return exp((double)r->tail);
 }
 
@@ -96,7 +96,7 @@ static int check_row(const dsc_row *r, int32_t vocab_size, dsc_token_marks *mark
     sum_row(r, &low, &high);
     if (low <= 1 + DSC_ROW_TOLERANCE && high >= 1 - DSC_ROW_TOLERANCE)
         return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s sums to %.9g, a law to 1 (within %g)", what,
+    return dsc_fail(err, DSC_EINPUT, "%s sums to %.9g, a distribution to 1 (within %g)", what,
                     low > 1 ? low : high, DSC_ROW_TOLERANCE);
 }
 

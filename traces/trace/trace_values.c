@@ -197,7 +197,7 @@ static int64_t bad_kseq(const float *x, int64_t count, int K)
 }
 
 // x[count / (K + 1)][K + 1]
-static int64_t bad_multiround(const float *x, int64_t count, int K)
+static int64_t bad_specinfer(const float *x, int64_t count, int K)
 {
     for (int64_t i = 0; i < count; i++) {
         int64_t number = i % (K + 1);
@@ -207,8 +207,8 @@ static int64_t bad_multiround(const float *x, int64_t count, int K)
     return -1;
 }
 
-// x[count / (K (K + 3) / 2)] times the laws [2], [3], .. [K + 1]. Of a law that does not add up to
-// 1 the first element is to blame.
+// x[count / (K (K + 3) / 2)] times the distributions [2], [3], .. [K + 1]. Of a distribution that
+// does not add up to 1 the first element is to blame.
 static int64_t bad_otm(const float *x, int64_t count, int K)
 {
     for (int64_t at = 0; at < count;)
@@ -251,7 +251,7 @@ int64_t dsc_bad_value(const dsc_trace_info *info, int column, dsc_dtype dtype, c
     case VALUES_RANK: return bad_u16(data, count, info->vocab_size - 1, DSC_RANK_NONE);
     case VALUES_LENGTH: return bad_u16(data, count, info->drafter[column - COL_ACCEPT].cap, -1);
     case VALUES_KSEQ: return bad_kseq(data, count, info->statistics_k);
-    case VALUES_MULTIROUND: return bad_multiround(data, count, info->statistics_k);
+    case VALUES_SPECINFER: return bad_specinfer(data, count, info->statistics_k);
     case VALUES_OTM: return bad_otm(data, count, info->statistics_k);
     }
     return -1;
@@ -295,11 +295,12 @@ static void explain(const dsc_trace_info *info, int column, double x, char *out,
     case VALUES_KSEQ:
         snprintf(out, size, "%g is not in range (rho in [1, k], beta in [0, 1])", x);
         break;
-    case VALUES_MULTIROUND:
+    case VALUES_SPECINFER:
         snprintf(out, size, "%g: c_1 is 0, c_i never falls and is at most i - 1", x);
         break;
     case VALUES_OTM:
-        snprintf(out, size, "%g is not in [0, 1], or the law that begins here does not add up to 1",
+        snprintf(out, size,
+                 "%g is not in [0, 1], or the distribution that begins here does not add up to 1",
                  x);
         break;
     }

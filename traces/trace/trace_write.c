@@ -64,7 +64,7 @@ static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *
         strspn(from->tokenizer_sha256, "0123456789abcdef") != hash)
         return dsc_fail(err, DSC_EUSAGE,
                         "the tokenizer of the trace: no name, vocabulary size %" PRId32
-                        ", end token %" PRId32 " or its SHA-256 make no sense",
+                        ", EOS token %" PRId32 " or its SHA-256 make no sense",
                         from->vocab_size, from->eos_token);
     const char *provenance = from->provenance ? from->provenance : "{}";
     int rc = dsc_recorded_check(from, err);

@@ -150,15 +150,15 @@ static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, c
 {
     size_t at = 0;
     const int32_t prefix = (int32_t)batch->prefix;
-    cuda_law law = {};
-    if (batch->law) // of a temperature that has no reciprocal: as in theory/rows/softmax.c
-        law = {fmin(1 / batch->law->temperature, 1e300), batch->law->top_p, batch->law->top_k};
+    cuda_dist dist = {};
+    if (batch->dist) // of a temperature that has no reciprocal: as in theory/rows/softmax.c
+        dist = {fmin(1 / batch->dist->temperature, 1e300), batch->dist->top_p, batch->dist->top_k};
     pass->tokens = batch->tokens;
     pass->sequences = batch->sequences;
     pass->outputs = batch->outputs;
     pass->words = batch->mask ? batch->words : 0;
     pass->mask = pack(host, device, &at, batch->mask, batch->tokens * batch->words);
-    pass->law = pack(host, device, &at, batch->law ? &law : NULL, 1);
+    pass->dist = pack(host, device, &at, batch->dist ? &dist : NULL, 1);
     pass->prefix = pack(host, device, &at, &prefix, 1);
     pass->token = pack(host, device, &at, batch->token, batch->tokens * batch->sequences);
     pass->position = pack(host, device, &at, batch->position, batch->tokens);
@@ -229,7 +229,7 @@ static cuda_graph *find_graph(live_cuda *c, const void *owner, const live_batch 
         if (g->used && g->owner == owner && g->tokens == batch->tokens &&
             g->sequences == batch->sequences && g->outputs == batch->outputs &&
             g->words == batch->words && g->features == (batch->feature != NULL) &&
-            g->laws == cuda_laws_of(batch->law))
+            g->dists == cuda_dists_of(batch->dist))
             return g;
     }
     return NULL;
@@ -248,7 +248,7 @@ static cuda_graph *new_graph(live_cuda *c, const void *owner, const live_batch *
     g->outputs = batch->outputs;
     g->words = batch->words;
     g->features = batch->feature != NULL;
-    g->laws = cuda_laws_of(batch->law);
+    g->dists = cuda_dists_of(batch->dist);
     return g;
 }
 

@@ -45,17 +45,17 @@ enum {
     CUDA_SHARED_KERNELS = 64, // kernels that have been allowed more and are remembered
 };
 
-// The law of a pass (live_sampling).
-typedef struct cuda_law {
+// The distribution of a pass (live_sampling).
+typedef struct cuda_dist {
     double by; // 1 / temperature
     double top_p;
     int64_t top_k;
-} cuda_law;
+} cuda_dist;
 
 // The lists of the current pass on the device.
 typedef struct cuda_pass {
     const uint64_t *mask;  // [tokens][words]
-    const cuda_law *law;   // [1] or NULL
+    const cuda_dist *dist; // [1] or NULL
     const int32_t *prefix; // [1]
     const int32_t *token, *position, *slot, *output, *feature;
     int64_t tokens, sequences, outputs, words;
@@ -69,19 +69,19 @@ typedef enum cuda_scratch_use {
     CUDA_PARTIALS,    // of the attention
     CUDA_SUMS,        // of products whose k is split among blocks
     CUDA_ARRIVALS,    // of blocks that wait for the last of a group: counters, 0 between launches
-    CUDA_LAWS,        // of what top-k and top-p keep
-    CUDA_MEETING,     // of laws that meet
+    CUDA_DISTS,       // of what top-k and top-p keep
+    CUDA_OVERLAP,     // of distributions that meet
     CUDA_SCRATCHES,
 } cuda_scratch_use;
 
-// What is done for a law depends on whether it leaves out tokens.
-typedef enum cuda_laws { CUDA_NO_LAW, CUDA_ALL_TOKENS, CUDA_FILTERED } cuda_laws;
+// What is done for a distribution depends on whether it leaves out tokens.
+typedef enum cuda_dists { CUDA_NO_DIST, CUDA_ALL_TOKENS, CUDA_FILTERED } cuda_dists;
 
-static inline cuda_laws cuda_laws_of(const live_sampling *law)
+static inline cuda_dists cuda_dists_of(const live_sampling *dist)
 {
-    return !law                                 ? CUDA_NO_LAW
-           : law->top_k > 0 || law->top_p < 1.0 ? CUDA_FILTERED
-                                                : CUDA_ALL_TOKENS;
+    return !dist                                  ? CUDA_NO_DIST
+           : dist->top_k > 0 || dist->top_p < 1.0 ? CUDA_FILTERED
+                                                  : CUDA_ALL_TOKENS;
 }
 
 // A pass that was seen: first it runs as it comes (kernels and cuBLAS are loaded and scratch memory
@@ -91,7 +91,7 @@ typedef struct cuda_graph {
     const void *owner;
     int64_t tokens, sequences, outputs, words;
     bool features;
-    cuda_laws laws;
+    cuda_dists dists;
     int64_t vocab, learned; // rows of the embeddings of tokens and positions; 0: none
     bool ran;               // as it came, to its end
     unsigned scratch;       // bit u: the captured pass works in cuda_scratch_use u
@@ -191,13 +191,13 @@ int cuda_summarize(live_backend *b, live_kept *kept, double *sum, float *peak, c
 // Into peak as cuda_summarize, and into kept of the rows that are not left out.
 int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, const float *logits,
              int64_t rows, int64_t vocab, dsc_error *err); // cut.cu
-int cuda_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_laws *laws,
+int cuda_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_dists *dists,
                  int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab,
                  dsc_error *err); // meet.cu
-int cuda_list(live_backend *b, dsc_mass *out, const live_laws *laws, const uint64_t *wanted,
+int cuda_list(live_backend *b, dsc_mass *out, const live_dists *dists, const uint64_t *wanted,
               int64_t count, int64_t vocab, dsc_error *err);
-int cuda_leave(live_backend *b, live_left *out, const live_laws *laws, const dsc_rest *rest,
-               double u, int64_t vocab, dsc_error *err);
+int cuda_leave(live_backend *b, live_left *out, const live_dists *dists,
+               const dsc_residual *residual, double u, int64_t vocab, dsc_error *err);
 int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
               uint64_t stream, double limit, dsc_error *err); // memory.cu
 int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What top-k and top-p keep of rows of logits: the first tokens in an order, the likeliest first,
-// of equals the lower id. The exponentials of all tokens go into bins by depth; the bin with the
-// cut is found by a scan and its tokens are sorted. Where a bin holds too many, it is divided
+// What top-k and top-p keep of rows of logits: the first tokens in an order, the most probable
+// first, of equals the lower id. The exponentials of all tokens go into bins by depth; the bin with
+// the cut is found by a scan and its tokens are sorted. Where a bin holds too many, it is divided
 // further, by the floats there are between its ends. All sums are of integers, so they do not
 // depend on the order in which threads come to them.
 //
@@ -11,7 +11,7 @@
 // the bin 2 us; its tokens 1 to 5 us, as blocks of tokens with lower peaks are not read; sorting
 // 1024 of them 55 steps of 20 to 30 ns. The sums take 2 us (summarize.cu). A row that has to be
 // divided takes 5 to 10 us more each time.
-#include "live/device/cuda/law.cuh"
+#include "live/device/cuda/dist.cuh"
 
 #include <float.h>
 
@@ -19,7 +19,7 @@ enum {
     CUT_BINS = 1024,         // as many as the threads of a row
     CUT_DEEP = CUT_BINS - 1, // the last one, of all that is deeper than the others
     CUT_LISTED = CUT_BINS,   // tokens that are sorted, at most
-    CUT_UNIT = 62,           // weights are counted in 2^-62 of the likeliest token's
+    CUT_UNIT = 62,           // weights are counted in 2^-62 of the most probable token's
     CUT_TOGETHER = 4,        // blocks of tokens that a warp has under way
     CUT_LOGITS = 64,         // bins for top-k reach so deep at least
 };
@@ -39,10 +39,10 @@ static __device__ __forceinline__ amount amount_sum(amount a, amount b)
 }
 
 // Of what b is a part of.
-static __device__ __forceinline__ amount amount_rest(amount a, amount b)
+static __device__ __forceinline__ amount amount_residual(amount a, amount b)
 {
-    const amount rest = {a.low - b.low, a.high - b.high, a.count - b.count};
-    return rest;
+    const amount residual = {a.low - b.low, a.high - b.high, a.count - b.count};
+    return residual;
 }
 
 static __device__ __forceinline__ amount amount_times(amount a, uint32_t times)
@@ -56,10 +56,10 @@ static __device__ __forceinline__ double amount_weight(amount a)
     return (double)a.high * 0x1p-30 + (double)a.low * 0x1p-62; // 32 - CUT_UNIT, -CUT_UNIT
 }
 
-static __device__ __forceinline__ amount amount_of(const law_row *r, float x, bool weighted)
+static __device__ __forceinline__ amount amount_of(const dist_row *r, float x, bool weighted)
 {
     const unsigned long long w =
-        weighted ? (unsigned long long)(law_weight(r, x) * (double)(1ull << CUT_UNIT)) : 0;
+        weighted ? (unsigned long long)(dist_weight(r, x) * (double)(1ull << CUT_UNIT)) : 0;
     const amount a = {w & 0xffffffffu, w >> 32, 1};
     return a;
 }
@@ -149,16 +149,16 @@ static __device__ __forceinline__ amount bins_read(const block_bins *b, int bin)
 
 // Bins of one depth each, so that the deepest token there is, or what matters for top-p, is in the
 // last but one: what is deeper than `useful` is less than top-p leaves out. Every warp finds it.
-static __device__ float bins_scale(const law_row *r, const float *least, int64_t chunks,
-                                   int64_t vocab, const cuda_law *law)
+static __device__ float bins_scale(const dist_row *r, const float *least, int64_t chunks,
+                                   int64_t vocab, const cuda_dist *dist)
 {
     float x = INFINITY;
     for (int64_t i = threadIdx.x % CUDA_LANES; i < chunks; i += CUDA_LANES)
         x = fminf(x, least[i]);
     x = -cuda_warp_max(-x);
     const double depth = (double)r->most - (double)x;
-    double useful = log((double)vocab / fmax(1.0 - law->top_p, 1e-15)) / r->by;
-    if (law->top_k > 0)
+    double useful = log((double)vocab / fmax(1.0 - dist->top_p, 1e-15)) / r->by;
+    if (dist->top_k > 0)
         useful = fmax(useful, (double)CUT_LOGITS);
     return (float)fmin((CUT_DEEP - .5) / fmin(depth, useful), (double)FLT_MAX);
 }
@@ -203,33 +203,33 @@ static __device__ uint32_t bin_begin(float most, float scale, int bin)
 // Peaks, as in summarize.cu; of each chunk the least logit; and nothing is in the bins yet.
 static __global__ void peaks_kernel(float *peak, float *least, row_bins *bins, const int32_t *token,
                                     const float *logits, int64_t vocab, int64_t blocks,
-                                    const cuda_law *law)
+                                    const cuda_dist *dist)
 {
     cuda_wait_previous();
-    __shared__ float part[LAW_THREADS / CUDA_LANES];
+    __shared__ float part[DIST_THREADS / CUDA_LANES];
     const int64_t row = blockIdx.y;
-    const int64_t b = (int64_t)blockIdx.x * LAW_BLOCKS + threadIdx.x / LAW_LANES;
+    const int64_t b = (int64_t)blockIdx.x * DIST_BLOCKS + threadIdx.x / DIST_LANES;
     uint32_t *const word = (uint32_t *)(bins + row);
-    for (size_t i = (size_t)blockIdx.x * LAW_THREADS + threadIdx.x; i < sizeof *bins / sizeof *word;
-         i += (size_t)gridDim.x * LAW_THREADS)
+    for (size_t i = (size_t)blockIdx.x * DIST_THREADS + threadIdx.x;
+         i < sizeof *bins / sizeof *word; i += (size_t)gridDim.x * DIST_THREADS)
         word[i] = 0;
-    law_row r;
-    if (!law_of(&r, row, token, logits, vocab, law))
+    dist_row r;
+    if (!dist_of(&r, row, token, logits, vocab, dist))
         return;
-    float v[LAW_EACH], low = INFINITY;
-    law_load(v, r.x, b, vocab, NAN); // neither the least nor the largest
+    float v[DIST_EACH], low = INFINITY;
+    dist_load(v, r.x, b, vocab, NAN); // neither the least nor the largest
 #pragma unroll
-    for (int i = 0; i < LAW_EACH; i++)
+    for (int i = 0; i < DIST_EACH; i++)
         low = fminf(low, v[i]);
     low = -cuda_warp_max(-low);
-    const float most = law_peak(v);
-    if (b < blocks && threadIdx.x % LAW_LANES == 0)
+    const float most = dist_peak(v);
+    if (b < blocks && threadIdx.x % DIST_LANES == 0)
         peak[row * blocks + b] = most;
     if (threadIdx.x % CUDA_LANES == 0)
         part[threadIdx.x / CUDA_LANES] = low;
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (int i = 1; i < LAW_THREADS / CUDA_LANES; i++)
+        for (int i = 1; i < DIST_THREADS / CUDA_LANES; i++)
             low = fminf(low, part[i]);
         least[row * gridDim.x + blockIdx.x] = low;
     }
@@ -237,25 +237,25 @@ static __global__ void peaks_kernel(float *peak, float *least, row_bins *bins, c
 
 // The amounts of all tokens into the bins; weights when top-p is on.
 static __global__ void bins_kernel(row_bins *bins, const float *least, const int32_t *token,
-                                   const float *logits, int64_t vocab, const cuda_law *law)
+                                   const float *logits, int64_t vocab, const cuda_dist *dist)
 {
     cuda_wait_previous();
     __shared__ block_bins mine;
-    const int64_t row = blockIdx.y, first = (int64_t)blockIdx.x * LAW_CHUNK + threadIdx.x;
-    law_row r;
-    if (!law_of(&r, row, token, logits, vocab, law))
+    const int64_t row = blockIdx.y, first = (int64_t)blockIdx.x * DIST_CHUNK + threadIdx.x;
+    dist_row r;
+    if (!dist_of(&r, row, token, logits, vocab, dist))
         return;
-    const bool weighted = law->top_p < 1.0;
-    float v[LAW_EACH];
+    const bool weighted = dist->top_p < 1.0;
+    float v[DIST_EACH];
 #pragma unroll
-    for (int i = 0; i < LAW_EACH; i++)
-        v[i] = first + i * LAW_THREADS < vocab ? r.x[first + i * LAW_THREADS] : NAN;
-    const float scale = bins_scale(&r, least + row * gridDim.x, gridDim.x, vocab, law);
+    for (int i = 0; i < DIST_EACH; i++)
+        v[i] = first + i * DIST_THREADS < vocab ? r.x[first + i * DIST_THREADS] : NAN;
+    const float scale = bins_scale(&r, least + row * gridDim.x, gridDim.x, vocab, dist);
     bins_clear(&mine);
     __syncthreads();
     amount deep = {};
 #pragma unroll
-    for (int i = 0; i < LAW_EACH; i++) {
+    for (int i = 0; i < DIST_EACH; i++) {
         if (isnan(v[i]))
             continue;
         const amount a = amount_of(&r, v[i], weighted);
@@ -265,7 +265,7 @@ static __global__ void bins_kernel(row_bins *bins, const float *least, const int
         else
             bins_add(&mine, bin, a);
     }
-    // Threads that add to one bin wait for each other; most tokens of many laws are deep.
+    // Threads that add to one bin wait for each other; most tokens of many distributions are deep.
     if (__ballot_sync(0xffffffffu, deep.count > 0)) {
         deep = scan_warp(deep);
         if (threadIdx.x % CUDA_LANES == CUDA_LANES - 1)
@@ -275,7 +275,7 @@ static __global__ void bins_kernel(row_bins *bins, const float *least, const int
     row_bins *const out = bins + row;
     if (blockIdx.x == 0 && threadIdx.x == 0)
         out->scale = scale;
-    for (int i = threadIdx.x; i < CUT_BINS; i += LAW_THREADS) {
+    for (int i = threadIdx.x; i < CUT_BINS; i += DIST_THREADS) {
         const amount a = bins_read(&mine, i);
         if (a.count == 0)
             continue;
@@ -315,7 +315,7 @@ typedef struct found {
 } found;
 
 typedef struct row_job {
-    law_row r;
+    dist_row r;
     const float *peak;
     int64_t vocab, blocks;
     bool weighted;
@@ -329,25 +329,25 @@ static __device__ __forceinline__ void each_within(const row_job *j, uint32_t fr
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
     const int warps = blockDim.x / CUDA_LANES;
     for (int64_t first = warp; first < j->blocks; first += warps * CUT_TOGETHER) {
-        float v[CUT_TOGETHER][LAW_BLOCK / CUDA_LANES];
+        float v[CUT_TOGETHER][DIST_BLOCK / CUDA_LANES];
 #pragma unroll
         for (int k = 0; k < CUT_TOGETHER; k++) {
             const int64_t b = first + k * warps;
             const bool any = b < j->blocks && place_of(j->peak[b]) <= to;
 #pragma unroll
-            for (int i = 0; i < LAW_BLOCK / CUDA_LANES; i++) {
-                const int64_t at = b * LAW_BLOCK + i * CUDA_LANES + lane;
+            for (int i = 0; i < DIST_BLOCK / CUDA_LANES; i++) {
+                const int64_t at = b * DIST_BLOCK + i * CUDA_LANES + lane;
                 v[k][i] = any && at < j->vocab ? j->r.x[at] : NAN;
             }
         }
 #pragma unroll
         for (int k = 0; k < CUT_TOGETHER; k++)
 #pragma unroll
-            for (int i = 0; i < LAW_BLOCK / CUDA_LANES; i++) {
+            for (int i = 0; i < DIST_BLOCK / CUDA_LANES; i++) {
                 const uint32_t place = place_of(v[k][i]);
                 if (!isnan(v[k][i]) && place >= from && place <= to)
                     visit(place,
-                          (int32_t)((first + k * warps) * LAW_BLOCK + i * CUDA_LANES + lane));
+                          (int32_t)((first + k * warps) * DIST_BLOCK + i * CUDA_LANES + lane));
             }
     }
 }
@@ -357,7 +357,7 @@ static __device__ __forceinline__ void each_within(const row_job *j, uint32_t fr
 static __device__ void find_bin(found *f, amount above, amount upto, amount mine, const wanted *w)
 {
     upto = amount_sum(above, upto);
-    const amount before = amount_rest(upto, mine);
+    const amount before = amount_residual(upto, mine);
     __syncthreads(); // *f may still be read
     if (reached(upto, w) && !reached(before, w)) {
         f->bin = threadIdx.x;
@@ -432,7 +432,7 @@ static __device__ void cut_listed(const stretch *s, const row_job *j, const want
     const uint32_t place = i < n ? (uint32_t)(list[i] >> 32) : 0;
     const amount none = {}, mine = i < n ? amount_of(&j->r, place_logit(place), j->weighted) : none;
     const amount upto = amount_sum(s->above, scan_block(mine));
-    if (i < n && reached(upto, w) && !reached(amount_rest(upto, mine), w)) {
+    if (i < n && reached(upto, w) && !reached(amount_residual(upto, mine), w)) {
         f->place = place;
         f->token = (int32_t)(uint32_t)list[i];
     }
@@ -529,14 +529,14 @@ static __device__ void cut(found *f, amount upto, amount mine, float scale, cons
 // A block per row.
 static __global__ void __launch_bounds__(CUT_BINS)
     cut_kernel(live_kept *kept, const float *peak, const row_bins *bins, const int32_t *token,
-               const float *logits, int64_t vocab, int64_t blocks, const cuda_law *law)
+               const float *logits, int64_t vocab, int64_t blocks, const cuda_dist *dist)
 {
     cuda_wait_previous();
     __shared__ found f;
     __shared__ double total;
     const int64_t row = blockIdx.x;
-    row_job j = {{}, peak + row * blocks, vocab, blocks, law->top_p < 1.0};
-    if (!law_of(&j.r, row, token, logits, vocab, law))
+    row_job j = {{}, peak + row * blocks, vocab, blocks, dist->top_p < 1.0};
+    if (!dist_of(&j.r, row, token, logits, vocab, dist))
         return;
     const row_bins *const b = bins + row;
     const float scale = b->scale;
@@ -547,14 +547,14 @@ static __global__ void __launch_bounds__(CUT_BINS)
         total = amount_weight(upto);
     __syncthreads();
     double all = total;
-    if (law->top_k > 0 && law->top_k < vocab) {
-        const wanted w = {(uint32_t)law->top_k, 0.0};
+    if (dist->top_k > 0 && dist->top_k < vocab) {
+        const wanted w = {(uint32_t)dist->top_k, 0.0};
         cut(&f, upto, mine, scale, &j, &w);
         all = amount_weight(f.above);
         keep.least = place_logit(f.place);
     }
     if (j.weighted) { // which what top-k keeps is enough for
-        const wanted w = {0, law->top_p * all};
+        const wanted w = {0, dist->top_p * all};
         cut(&f, upto, mine, scale, &j, &w);
         keep.least = place_logit(f.place);
         keep.last = f.token;
@@ -566,23 +566,23 @@ static __global__ void __launch_bounds__(CUT_BINS)
 int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, const float *logits,
              int64_t rows, int64_t vocab, dsc_error *err)
 {
-    const int64_t blocks = cuda_blocks(vocab, LAW_BLOCK), chunks = cuda_blocks(vocab, LAW_CHUNK);
+    const int64_t blocks = cuda_blocks(vocab, DIST_BLOCK), chunks = cuda_blocks(vocab, DIST_CHUNK);
     const dim3 grid((unsigned)chunks, (unsigned)rows);
-    const cuda_law *const law = c->pass.law;
+    const cuda_dist *const dist = c->pass.dist;
     void *scratch;
-    int failed = cuda_scratch(c, CUDA_LAWS,
+    int failed = cuda_scratch(c, CUDA_DISTS,
                               (size_t)rows * (sizeof(row_bins) + (size_t)chunks * sizeof(float)),
                               &scratch, err);
     if (failed)
         return failed;
     row_bins *const bins = (row_bins *)scratch;
     float *const least = (float *)(bins + rows);
-    failed = cuda_launch(c, "peaks", peaks_kernel, grid, LAW_THREADS, err, peak, least, bins, token,
-                         logits, vocab, blocks, law);
+    failed = cuda_launch(c, "peaks", peaks_kernel, grid, DIST_THREADS, err, peak, least, bins,
+                         token, logits, vocab, blocks, dist);
     if (!failed)
-        failed = cuda_launch(c, "bins", bins_kernel, grid, LAW_THREADS, err, bins, least, token,
-                             logits, vocab, law);
+        failed = cuda_launch(c, "bins", bins_kernel, grid, DIST_THREADS, err, bins, least, token,
+                             logits, vocab, dist);
     return failed ? failed
                   : cuda_launch(c, "cut", cut_kernel, dim3((unsigned)rows), CUT_BINS, err, kept,
-                                peak, bins, token, logits, vocab, blocks, law);
+                                peak, bins, token, logits, vocab, blocks, dist);
 }

@@ -133,8 +133,8 @@ static const size_t first_scratch[CUDA_SCRATCHES] = {
     (size_t)64 << 20, // CUDA_PARTIALS
     (size_t)8 << 20,  // CUDA_SUMS
     (size_t)64 << 10, // CUDA_ARRIVALS
-    (size_t)8 << 20,  // CUDA_LAWS
-    (size_t)8 << 20,  // CUDA_MEETING
+    (size_t)8 << 20,  // CUDA_DISTS
+    (size_t)8 << 20,  // CUDA_OVERLAP
 };
 
 static int grow_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, dsc_error *err)

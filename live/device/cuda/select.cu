@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The likeliest token of each row of logits and by how much it leads.
+// The most probable token of each row of logits and by how much it leads.
 #include "live/device/cuda/cuda.cuh"
 
 #include <limits.h>

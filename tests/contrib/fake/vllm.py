@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What contrib/export_trace.py uses of vLLM, over laws that are a function of the last two tokens.
+"""What contrib/export_trace.py uses of vLLM, over distributions that are a function of the last two tokens.
 
-As in vLLM a position has its m likeliest tokens and the prompt's own, so m or m + 1; the first has
+As in vLLM a position has its m most probable tokens and the prompt's own, so m or m + 1; the first has
 none; a request writes at least one token; ranks begin at 1. A model's name is SEED:VOCABULARY.
 """
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ LONGEST = 64
 END = 2
 
 
-def law(name, tokens):
+def distribution(name, tokens):
     """ln p of the token behind `tokens`."""
     seed, vocab_size = map(int, name.split(":"))
     rng = np.random.default_rng([seed, *tokens[-2:]])
@@ -31,11 +31,11 @@ class LLM:
                  enable_prefix_caching):
         assert not enable_prefix_caching  # or prompts would have no log-probabilities
         self.name, self.max_logprobs = model, max_logprobs
-        config = SimpleNamespace(max_model_len=LONGEST, get_vocab_size=lambda: len(law(model, [0])))
+        config = SimpleNamespace(max_model_len=LONGEST, get_vocab_size=lambda: len(distribution(model, [0])))
         self.llm_engine = SimpleNamespace(model_config=config)
 
     def logprobs(self, tokens, i, m):
-        logp = law(self.name, tokens[:i])
+        logp = distribution(self.name, tokens[:i])
         order = np.argsort(-logp)
         rank = {int(t): r for r, t in enumerate(order, 1)}
         wanted = dict.fromkeys([tokens[i]] + [int(t) for t in order[:m]])
@@ -51,7 +51,7 @@ class LLM:
                                         for i in range(1, len(tokens))]
         rng, output = np.random.default_rng(params.seed), []
         while len(output) < params.max_tokens and END not in output:
-            logp = law(self.name, tokens + output)
+            logp = distribution(self.name, tokens + output)
             greedy = params.temperature == 0
             output.append(int(np.argmax(logp) if greedy else rng.choice(len(logp), p=np.exp(logp))))
         return [SimpleNamespace(prompt_logprobs=prompt_logprobs,

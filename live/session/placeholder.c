@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/session/placeholder.h"
+
+#include <stdlib.h>
+
+void live_placeholder_begin(live_placeholder *s, dsc_token_view recorded, int64_t vocab)
+{
+    s->recorded = recorded;
+    s->vocab = vocab;
+}
+
+int live_placeholder_take(live_placeholder *s, const dsc_draft *d, int64_t length, dsc_error *err)
+{
+    void *token = s->token, *depth = s->depth;
+    int rc = dsc_grow(&token, &s->token_capacity, d->count, sizeof *s->token, err);
+    s->token = token;
+    if (!rc)
+        rc = dsc_grow(&depth, &s->depth_capacity, d->count, sizeof *s->depth, err);
+    s->depth = depth;
+    for (size_t j = 0; j < d->count && !rc; j++) {
+        const int32_t above = d->parent[j] < 0 ? 0 : s->depth[d->parent[j]];
+        const int64_t at = length + above;
+        const bool follows = above >= 0 && at < s->recorded.count;
+        const int32_t right = follows ? s->recorded.id[at] : -1; // what the record goes on with
+        int64_t x = d->token[j];
+        if (x < 0 || x >= s->vocab) {
+            x = (length + (int64_t)j) % s->vocab; // any will do: a pass takes as long
+            x = x == right ? (x + 1) % s->vocab : x;
+        }
+        s->token[j] = (int32_t)x;
+        s->depth[j] = follows && d->token[j] == right ? above + 1 : -1;
+    }
+    s->draft = *d;
+    s->draft.token = s->token;
+    return rc;
+}
+
+void live_placeholder_fini(live_placeholder *s)
+{
+    free(s->token);
+    free(s->depth);
+    *s = (live_placeholder){0};
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/session/replay.h"
+
+#include <inttypes.h>
+
+static int start(dsc_model *m, const dsc_draft *d, dsc_error *err)
+{
+    live_replay *f = (live_replay *)m;
+    int rc = live_placeholder_take(&f->placeholder, d, m->length, err);
+    return rc ? rc : f->worker->type->start(f->worker, &f->placeholder.draft, err);
+}
+
+static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
+{
+    live_replay *f = (live_replay *)m;
+    int rc = live_placeholder_take(&f->placeholder, d, m->length, err);
+    if (!rc)
+        rc = f->worker->type->score(f->worker, &f->placeholder.draft, err);
+    return rc ? rc : f->recorded.base.type->score(&f->recorded.base, d, err);
+}
+
+// The record's word where it has one; elsewhere the session's, which has just run that pass.
+static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
+{
+    live_replay *f = (live_replay *)m;
+    const int64_t depth = node < 0 ? 0 : f->recorded.depth[node];
+    if (depth >= 0 && m->length + depth < f->recorded.recorded.count)
+        return f->recorded.base.type->next(&f->recorded.base, node, out, err);
+    return f->worker->type->next(f->worker, node, out, err);
+}
+
+static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
+{
+    live_replay *f = (live_replay *)m;
+    int rc = f->recorded.base.type->commit(&f->recorded.base, token, n, err);
+    if (!rc)
+        rc = f->worker->type->commit(f->worker, token, n, err);
+    m->length = f->recorded.base.length;
+    m->ended = f->recorded.base.ended;
+    return rc;
+}
+
+static const dsc_model_type type = {
+    .name = "forced", .score = score, .start = start, .next = next, .commit = commit};
+
+int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
+                      dsc_token_view recorded, const live_draft_record *record, dsc_error *err)
+{
+    for (int64_t i = 0; i < recorded.count; i++)
+        if (recorded.id[i] < 0 || recorded.id[i] >= vocab_size)
+            return dsc_fail(err, DSC_EINPUT,
+                            "token %" PRId32 " of the recorded output, at %" PRId64
+                            ": the model's vocabulary has %" PRId64,
+                            recorded.id[i], i, vocab_size);
+    f->worker = live_session_model(session);
+    // The record says where the output ends.
+    f->worker->end_token = -1;
+    f->worker->more = 0;
+    live_placeholder_begin(&f->placeholder, recorded, vocab_size);
+    dsc_model_trace_begin(&f->recorded, recorded);
+    if (record && !record->rule)
+        dsc_model_trace_set_ends(&f->recorded, record->info, &record->origin);
+    f->base = f->recorded.base;
+    f->base.type = &type;
+    return DSC_OK;
+}
+
+dsc_model *live_replay_model(live_replay *f)
+{
+    return &f->base;
+}
+
+void live_replay_fini(live_replay *f)
+{
+    dsc_model_trace_fini(&f->recorded);
+    live_placeholder_fini(&f->placeholder);
+    *f = (live_replay){0};
+}

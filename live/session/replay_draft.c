@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/session/replay_draft.h"
+
+#include "base/rng.h"
+#include "sim/expect/expect_rule.h"
+#include "sim/run/run.h"
+#include "theory/tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// --- what a trace has ----------------------------------------------------------------------------
+
+static int find_ranks(const dsc_trace *trace, const dsc_config *config,
+                      const dsc_verifier_type *rule, dsc_error *err)
+{
+    const dsc_run_options o = {.engine = DSC_ENGINE_LOOP, .rule = rule, .threads = 1};
+    const dsc_trace_info *info = dsc_trace_get_info(trace);
+    dsc_engine_choice choice;
+    if (!info->has_draft_rank && !info->has_argmax[DSC_SIDE_DRAFT])
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s needs column draft_rank of the trace (draftscope live record "
+                        "--draft DIR, or trace reduce of rows)",
+                        config->drafter->name);
+    return dsc_run_choose(trace, config, 1, &o, &choice, err);
+}
+
+// Drafts at the deepest level, which has the most.
+static int most_drafts(const live_draft_record *r, const dsc_config *config)
+{
+    const dsc_tree *t = config->prepared;
+    int n = 0;
+    if (config->drafter != &dsc_drafter_spectr_tree)
+        return r->drafts;
+    for (int32_t i = 0; i < t->nodes; i++)
+        n += t->level[i] == t->depth;
+    return n;
+}
+
+static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_config *config,
+                      const dsc_verifier_type *rule, dsc_error *err)
+{
+    const dsc_drafter_type *d = config->drafter;
+    const dsc_run_options o = {.engine = DSC_ENGINE_EXPECT, .rule = rule, .threads = 1};
+    const int64_t length = dsc_config_limit(config);
+    dsc_engine_choice choice;
+    if (!dsc_rule_replays(d, rule))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "of method %s with rule %s a trace holds no acceptances that could be "
+                        "drawn (chain: single, block, kseq, otm, specinfer; spectr and "
+                        "spectr-tree: greedy, kseq, otm, specinfer)",
+                        d->name, rule->name);
+    r->rule = rule;
+    r->drafts =
+        d == &dsc_drafter_spectr && length > 0 ? (int)((dsc_config_width(config) - 1) / length) : 1;
+    r->most = most_drafts(r, config);
+    int rc = dsc_run_choose(trace, config, 1, &o, &choice, err);
+    return rc || rule->greedy || r->most < 2
+               ? rc
+               : dsc_position_source_find(&r->dists, r->info, rule, r->most, err);
+}
+
+int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const dsc_config *config,
+                           const dsc_verifier_type *rule, dsc_error *err)
+{
+    const dsc_drafter_type *d = config->drafter;
+    const bool chosen = !d->kinds || d->kinds & DSC_DRAFT_TOPK;
+    *out = (live_draft_record){.info = dsc_trace_get_info(trace)};
+    out->origin = dsc_trace_recorded_run(out->info);
+    int rc;
+    if (!d->needs_draft)
+        rc = dsc_fail(err, DSC_EUSAGE, "method %s asks no draft model", d->name);
+    else if (d->needs_middle || d->asks_target || d->asks_dists)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "method %s asks its models what no trace records: text that was not written, "
+                      "or how sure they are",
+                      d->name);
+    else
+        rc = rule->greedy && chosen ? find_ranks(trace, config, rule, err)
+                                    : find_dists(out, trace, config, rule, err);
+    return rc ? dsc_error_prefix(err, rc, "--force-draft") : DSC_OK;
+}
+
+int64_t live_draft_record_limit(const live_draft_record *r)
+{
+    const int64_t written = r->info->max_output_tokens, could = r->origin.max_tokens;
+    return r->rule || could < written ? written : could;
+}
+
+// --- passes --------------------------------------------------------------------------------------
+
+static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
+{
+    live_replay_draft *f = (live_replay_draft *)m;
+    int rc = live_placeholder_take(&f->placeholder, d, m->length, err);
+    if (!rc)
+        rc = f->worker->type->score(f->worker, &f->placeholder.draft, err);
+    f->nodes = d->count;
+    return rc ? rc : f->recorded.base.type->score(&f->recorded.base, d, err);
+}
+
+static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
+{
+    live_replay_draft *f = (live_replay_draft *)m;
+    int rc = f->recorded.base.type->commit(&f->recorded.base, token, n, err);
+    if (!rc)
+        rc = f->worker->type->commit(f->worker, token, n, err);
+    m->length = f->recorded.base.length;
+    m->ended = f->recorded.base.ended;
+    f->level = 0;
+    return rc;
+}
+
+// --- ranks ---------------------------------------------------------------------------------------
+
+static int ranked_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
+{
+    live_replay_draft *f = (live_replay_draft *)m;
+    return f->recorded.base.type->next(&f->recorded.base, node, out, err);
+}
+
+static int ranked_top(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count,
+                      dsc_error *err)
+{
+    live_replay_draft *f = (live_replay_draft *)m;
+    return f->recorded.base.type->top(&f->recorded.base, node, k, token, count, err);
+}
+
+static const dsc_model_type ranked = {.name = "forced draft",
+                                      .on_path_only = true,
+                                      .score = score,
+                                      .next = ranked_next,
+                                      .top = ranked_top,
+                                      .commit = commit};
+
+// --- draws ---------------------------------------------------------------------------------------
+
+static double uniform(const live_replay_draft *f, int64_t level, int64_t index)
+{
+    return dsc_rng_uniform(f->seed, (uint64_t)f->request.index, (uint32_t)f->base.length,
+                           DSC_RNG_DRAFT | (uint32_t)(level << 12 | index) << 8);
+}
+
+// One draft at a time, by the two probabilities of the output's token.
+static int draw_alone(live_replay_draft *f, int64_t at, int64_t *go, dsc_error *err)
+{
+    const bool block = f->record->rule == &dsc_verifier_block;
+    double draft, target;
+    int rc = dsc_position_logp(&f->request, DSC_SIDE_DRAFT, at, &draft, err);
+    if (!rc)
+        rc = dsc_position_logp(&f->request, DSC_SIDE_TARGET, at, &target, err);
+    if (rc)
+        return rc;
+    const double ratio = exp(draft - target);
+    f->product = fmin(f->product * ratio, 1e300);
+    f->least = fmin(f->least, f->product);
+    *go = block ? uniform(f, 0, 0) < f->least : uniform(f, f->level, 0) < ratio;
+    return DSC_OK;
+}
+
+// Of `count` drafts, each by itself: whether it says the output's token.
+static int draw_each(live_replay_draft *f, int64_t at, int64_t count, int64_t *go, dsc_error *err)
+{
+    double draft;
+    int rc = dsc_position_logp(&f->request, DSC_SIDE_DRAFT, at, &draft, err);
+    *go = 0;
+    for (int64_t i = 0; i < count && !rc; i++)
+        *go += uniform(f, f->level, i) < exp(draft);
+    return rc;
+}
+
+static int draw_together(live_replay_draft *f, int64_t at, int64_t count, int64_t *go,
+                         dsc_error *err)
+{
+    const dsc_position_source *dists = &f->record->dists;
+    void *p = f->dist;
+    int rc = dsc_grow(&p, &f->dist_capacity, dsc_position_dist_at(dists->drafts + 1),
+                      sizeof *f->dist, err);
+    f->dist = p;
+    if (!rc)
+        rc = dsc_position_dists(dists, &f->request, at, &f->room, f->dist, err);
+    if (rc)
+        return rc;
+    const double *dist = f->dist + dsc_position_dist_at((int)count);
+    double sum = 0, left;
+    for (int64_t m = 0; m <= count; m++)
+        sum += dist[m];
+    left = uniform(f, f->level, 0) * sum;
+    for (*go = 0; *go < count && left >= dist[*go]; ++*go)
+        left -= dist[*go];
+    return DSC_OK;
+}
+
+// How many of the candidates at a level go on, when the first of them is asked for; each of the
+// nodes above them that are the output so far has `children`. Which of them do is of no matter.
+static int decide(live_replay_draft *f, int64_t level, int64_t children, dsc_error *err)
+{
+    const live_draft_record *r = f->record;
+    const int64_t at = f->base.length + level - 1;
+    int64_t above = level == 1;
+    if (f->level == level)
+        return DSC_OK;
+    if (level == 1)
+        f->product = f->least = 1;
+    for (size_t j = 0; j < f->nodes; j++)
+        above += level > 1 && f->recorded.depth[j] == level - 1;
+    f->level = level;
+    return r->rule->greedy ? draw_each(f, at, above * children, &f->left, err)
+           : r->dists.rule ? draw_together(f, at, above * children, &f->left, err)
+                           : draw_alone(f, at, &f->left, err);
+}
+
+// The next `count` of the `children` of a node.
+static int draw(live_replay_draft *f, int32_t node, int64_t children, size_t count, int32_t *token,
+                dsc_error *err)
+{
+    const int64_t depth = node < 0 ? 0 : f->recorded.depth[node], at = f->base.length + depth;
+    const bool follows = depth >= 0 && at < f->recorded.recorded.count;
+    int rc = follows ? decide(f, depth + 1, children, err) : DSC_OK;
+    for (size_t i = 0; i < count && !rc; i++) {
+        const bool goes = follows && f->left > 0;
+        token[i] = goes ? f->recorded.recorded.id[at] : DSC_TOKEN_OTHER;
+        f->left -= goes;
+    }
+    return rc;
+}
+
+static int drawn_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
+{
+    live_replay_draft *f = (live_replay_draft *)m;
+    *out = (dsc_next){DSC_TOKEN_OTHER, false};
+    return draw(f, node, node < 0 ? f->record->drafts : 1, 1, &out->token, err);
+}
+
+static int drawn_top(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count,
+                     dsc_error *err)
+{
+    *count = k;
+    return draw((live_replay_draft *)m, node, (int64_t)k, k, token, err);
+}
+
+static const dsc_model_type drawn = {.name = "forced draft",
+                                     .on_path_only = true,
+                                     .score = score,
+                                     .next = drawn_next,
+                                     .top = drawn_top,
+                                     .commit = commit};
+
+// --- life ----------------------------------------------------------------------------------------
+
+void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_t vocab_size,
+                             const live_draft_record *record, const dsc_request *request,
+                             uint64_t seed)
+{
+    f->worker = live_session_model(session);
+    // The record says where the output ends.
+    f->worker->end_token = -1;
+    f->worker->more = 0;
+    f->record = record;
+    f->request = *request;
+    f->seed = seed;
+    f->level = 0;
+    live_placeholder_begin(&f->placeholder, request->output, vocab_size);
+    if (record->rule)
+        dsc_model_trace_begin(&f->recorded, request->output);
+    else
+        dsc_model_trace_begin_draft(&f->recorded, request, record->info, &record->origin);
+    f->base = f->recorded.base;
+    f->base.type = record->rule ? &drawn : &ranked;
+}
+
+dsc_model *live_replay_draft_model(live_replay_draft *f)
+{
+    return &f->base;
+}
+
+void live_replay_draft_fini(live_replay_draft *f)
+{
+    dsc_model_trace_fini(&f->recorded);
+    live_placeholder_fini(&f->placeholder);
+    dsc_position_room_fini(&f->room);
+    free(f->dist);
+    *f = (live_replay_draft){0};
+}

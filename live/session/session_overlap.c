@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a target's distributions meet those of a draft's model on a device that both are on
+// (theory/rows/overlap.h): one comparison for all positions of a draft, whose masses by slots of
+// the ratio come to the host; a ratio within a slot is answered from the slot's tokens, which are
+// listed when somebody asks for one.
+#include "live/session/session_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOT_WORDS = DSC_RATIO_SLOTS / WORD };
+
+struct live_overlaps {
+    dsc_overlap base;
+    live_session *target;
+
+    // The draft that was compared, while target->compared. Nodes that carry one text are one
+    // position; a position that has candidates is a pair of distributions.
+    bool drawn;
+    int64_t nodes, pairs;
+    int32_t *position;   // [1 + nodes] of node i - 1
+    int32_t *of, *last;  // [1 + nodes] positions: their parents and last tokens
+    int32_t *pair;       // [1 + nodes] positions: number of the pair, or -1
+    live_dists *dists;   // [pairs]
+    live_ask *ask;       // [nodes] each node's token at its parent's position
+    dsc_mass *asked;     // [nodes] in the host's memory for the device
+    live_masses *masses; // [pairs] likewise
+
+    // The pair that is asked about: tokens of the slots that were looked up, slot by slot.
+    int64_t at; // -1: none
+    dsc_mass upto[DSC_RATIO_SLOTS + 1];
+    uint64_t listed[SLOT_WORDS], wanted[SLOT_WORDS];
+    bool sketch;
+    uint32_t begin[DSC_RATIO_SLOTS]; // of listed slots
+    dsc_mass *found;                 // [vocab] in the host's memory for the device
+    dsc_mass *token;                 // [vocab]
+    uint32_t tokens;
+    live_left *left;
+};
+
+static bool has(const uint64_t *set, int slot)
+{
+    return set[slot / WORD] >> slot % WORD & 1;
+}
+
+static void add(uint64_t *set, int slot)
+{
+    set[slot / WORD] |= (uint64_t)1 << slot % WORD;
+}
+
+void live_overlaps_free(live_overlaps *m, live_backend *b)
+{
+    if (!m)
+        return;
+    void *const pinned[] = {m->asked, m->masses, m->found, m->left};
+    void *const lists[] = {m->position, m->of, m->last, m->pair, m->dists, m->ask, m->token, m};
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++)
+        b->type->free_host(b, pinned[i]);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]);
+}
+
+static int overlaps_new(live_session *s, dsc_error *err)
+{
+    void *p = NULL;
+    const size_t room = (size_t)s->nodes + 2, vocab = (size_t)s->w->config.vocab;
+    int rc = dsc_alloc(&p, 1, sizeof *s->overlaps, err);
+    live_overlaps *m = s->overlaps = p;
+    if (rc)
+        return rc;
+    m->target = s;
+    struct {
+        void *list;
+        size_t count, size;
+        bool pinned;
+    } const want[] = {{&m->position, room, sizeof *m->position, false},
+                      {&m->of, room, sizeof *m->of, false},
+                      {&m->last, room, sizeof *m->last, false},
+                      {&m->pair, room, sizeof *m->pair, false},
+                      {&m->dists, room, sizeof *m->dists, false},
+                      {&m->ask, room, sizeof *m->ask, false},
+                      {&m->token, vocab, sizeof *m->token, false},
+                      {&m->asked, room, sizeof *m->asked, true},
+                      {&m->masses, room, sizeof *m->masses, true},
+                      {&m->found, vocab, sizeof *m->found, true},
+                      {&m->left, 1, sizeof *m->left, true}};
+    for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++) {
+        void *list = NULL;
+        rc = want[i].pinned ? s->b->type->alloc_host(s->b, &list, want[i].count * want[i].size, err)
+                            : dsc_alloc(&list, want[i].count, want[i].size, err);
+        memcpy(want[i].list, &list, sizeof list); // whatever it points to
+    }
+    if (rc) {
+        live_overlaps_free(m, s->b);
+        s->overlaps = NULL;
+    }
+    return rc;
+}
+
+// --- the draft -----------------------------------------------------------------------------------
+
+// The position of a text that continues that of `parent`; a new one when there is none.
+static int32_t position_of(live_overlaps *m, int32_t *positions, int32_t parent, int32_t token)
+{
+    int32_t i = 1;
+    while (i < *positions && !(m->of[i] == parent && m->last[i] == token))
+        i++;
+    if (i == *positions) {
+        m->of[i] = parent;
+        m->last[i] = token;
+        m->pair[i] = -1;
+        (*positions)++;
+    }
+    return i;
+}
+
+static live_dist_row dist_row(const dsc_softmax *s, const float *logits)
+{
+    return (live_dist_row){logits, s->most, s->by, 1 / s->sum, {s->least, (int32_t)s->last}};
+}
+
+// A pair of distributions after a node, of which `draft` is none where nothing was drawn.
+static int add_pair(live_overlaps *m, live_session *draft, int32_t node, dsc_error *err)
+{
+    const dsc_softmax *dist;
+    const float *logits;
+    live_dists *l = &m->dists[m->pairs];
+    *l = (live_dists){.draft = {.logits = NULL}};
+    int rc = live_session_softmax(m->target, node, &dist, &logits, err);
+    if (!rc)
+        l->target = dist_row(dist, logits);
+    if (!rc && draft) {
+        rc = live_session_softmax(draft, node, &dist, &logits, err);
+        l->draft = rc ? l->draft : dist_row(dist, logits);
+    }
+    m->pairs += !rc;
+    return rc;
+}
+
+static int compare(live_overlaps *m, live_session *draft, const dsc_draft *d, dsc_error *err)
+{
+    live_backend *b = m->target->b;
+    int32_t positions = 1;
+    int rc = DSC_OK;
+    m->nodes = (int64_t)d->proposed;
+    m->pairs = 0;
+    m->at = -1;
+    m->drawn = draft != NULL;
+    m->position[0] = 0;
+    m->pair[0] = -1;
+    for (int32_t i = 0; i < (int32_t)m->nodes && !rc; i++) {
+        const int32_t parent = m->position[d->parent[i] + 1];
+        m->position[i + 1] = position_of(m, &positions, parent, d->token[i]);
+        if (m->pair[parent] < 0) {
+            m->pair[parent] = (int32_t)m->pairs;
+            rc = add_pair(m, draft, d->parent[i], err);
+        }
+        m->ask[i] = (live_ask){d->token[i], m->pair[parent]};
+    }
+    if (!rc && draft && draft->b != b) // its rows may still be on their way to their places
+        rc = draft->b->type->wait(draft->b, err);
+    if (!rc)
+        rc = b->type->compare(b, draft ? m->masses : NULL, m->asked, m->dists, m->pairs, m->ask,
+                              m->nodes, m->target->w->config.vocab, err);
+    if (!rc)
+        rc = b->type->wait(b, err);
+    m->target->compared = !rc;
+    return rc;
+}
+
+// --- a pair --------------------------------------------------------------------------------------
+
+static void choose_pair(live_overlaps *m, int64_t pair)
+{
+    const live_masses *l = &m->masses[pair];
+    uint64_t draft = 0, target = 0;
+    m->at = pair;
+    m->sketch = false;
+    m->tokens = 0;
+    memset(m->listed, 0, sizeof m->listed);
+    memset(m->wanted, 0, sizeof m->wanted);
+    m->upto[0] = (dsc_mass){0, 0};
+    for (int s = 0; s < DSC_RATIO_SLOTS && m->drawn; s++) {
+        draft += l->draft[s];
+        target += l->target[s];
+        m->upto[s + 1] = (dsc_mass){dsc_mass_of(draft), dsc_mass_of(target)};
+    }
+}
+
+// Whoever can be told next is.
+static void fail(live_overlaps *m, int rc, const dsc_error *err)
+{
+    live_session *s = m->target;
+    if (rc && !s->unheard) {
+        s->unheard = rc;
+        s->unheard_error = *err;
+    }
+}
+
+// The tokens of the wanted slots, each to its slot's place.
+static void look_up(dsc_overlap *base)
+{
+    live_overlaps *m = (live_overlaps *)base;
+    const live_masses *l = &m->masses[m->at];
+    live_backend *b = m->target->b;
+    dsc_error err;
+    uint32_t count = 0, end[DSC_RATIO_SLOTS];
+    m->sketch = false;
+    for (int s = 0; s < DSC_RATIO_SLOTS; s++) {
+        if (!has(m->wanted, s))
+            continue;
+        m->begin[s] = end[s] = m->tokens + count;
+        count += l->count[s];
+        add(m->listed, s);
+    }
+    int rc = !count ? DSC_OK
+                    : b->type->list(b, m->found, &m->dists[m->at], m->wanted, count,
+                                    (int64_t)base->vocab, &err);
+    if (!rc && count)
+        rc = b->type->wait(b, &err);
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        const int s = dsc_ratio_slot_of(m->found[i].draft, m->found[i].target);
+        if (!has(m->wanted, s) || end[s] == m->begin[s] + l->count[s])
+            rc = dsc_fail(&err, DSC_ECHECK, "%s: a slot has other tokens than it had before",
+                          b->device);
+        else
+            m->token[end[s]++] = m->found[i];
+    }
+    if (rc)
+        memset(m->token + m->tokens, 0, count * sizeof *m->token);
+    m->tokens += count;
+    memset(m->wanted, 0, sizeof m->wanted);
+    fail(m, rc, &err);
+}
+
+static bool sketch(dsc_overlap *base, int questions)
+{
+    (void)questions;
+    ((live_overlaps *)base)->sketch = true;
+    return true;
+}
+
+// Of a listed slot's tokens those with target <= at draft, in units.
+static dsc_mass below_in(const live_overlaps *m, int slot, double at)
+{
+    const dsc_mass *token = m->token + m->begin[slot];
+    uint64_t draft = 0, target = 0;
+    for (uint32_t i = 0; i < m->masses[m->at].count[slot]; i++) {
+        const bool in = token[i].target <= at * token[i].draft;
+        draft += in ? dsc_mass_units(token[i].draft) : 0;
+        target += in ? dsc_mass_units(token[i].target) : 0;
+    }
+    return (dsc_mass){dsc_mass_of(draft), dsc_mass_of(target)};
+}
+
+// As if its tokens were evenly spread over a slot.
+static dsc_mass estimate_in(const live_overlaps *m, int slot, double at)
+{
+    const double low = slot > 1 ? dsc_ratio_slot_begin(slot) : 0;
+    const double high = slot + 1 < DSC_RATIO_SLOTS ? dsc_ratio_slot_begin(slot + 1) : 2 * low;
+    const double share = fmin((at - low) / (high - low), 1);
+    const dsc_mass *upto = &m->upto[slot];
+    return (dsc_mass){share * (upto[1].draft - upto[0].draft),
+                      share * (upto[1].target - upto[0].target)};
+}
+
+static dsc_mass below(dsc_overlap *base, double at)
+{
+    live_overlaps *m = (live_overlaps *)base;
+    if (!(at > 0))
+        return m->upto[1];
+    const int slot = dsc_ratio_slot(at);
+    if (!has(m->listed, slot)) {
+        add(m->wanted, slot);
+        if (!m->sketch)
+            look_up(base);
+    }
+    const dsc_mass in = has(m->listed, slot) ? below_in(m, slot, at) : estimate_in(m, slot, at);
+    return (dsc_mass){m->upto[slot].draft + in.draft, m->upto[slot].target + in.target};
+}
+
+static double residual(dsc_overlap *base, const dsc_residual *r, double u, int32_t *token)
+{
+    live_overlaps *m = (live_overlaps *)base;
+    live_backend *b = m->target->b;
+    dsc_error err;
+    int rc = b->type->leave(b, m->left, &m->dists[m->at], r, u, (int64_t)base->vocab, &err);
+    if (!rc)
+        rc = b->type->wait(b, &err);
+    fail(m, rc, &err);
+    if (!rc && token && m->left->sum > 0)
+        *token = m->left->token;
+    return rc ? 0 : m->left->sum;
+}
+
+static const dsc_overlap_type type = {below, sketch, look_up, residual};
+
+// --- the model's answer --------------------------------------------------------------------------
+
+// Whether their distributions can be compared where they lie.
+static bool can_overlap(const live_session *s, const live_session *draft)
+{
+    if (s->b->on_host || !(s->sampling.temperature > 0))
+        return false;
+    return !draft || (draft->sampling.temperature > 0 && !strcmp(draft->b->device, s->b->device) &&
+                      draft->w->config.vocab == s->w->config.vocab);
+}
+
+int live_session_overlap(dsc_model *model, dsc_model *draft_model, const dsc_draft *d, int32_t node,
+                         const int32_t *token, size_t count, dsc_overlap **overlap,
+                         double *draft_of, double *target_of, dsc_error *err)
+{
+    live_session *s = (live_session *)model;
+    live_session *draft = (live_session *)draft_model;
+    *overlap = NULL;
+    if (!count || count > LIVE_OWN || (draft && draft->base.type != model->type) ||
+        !can_overlap(s, draft))
+        return DSC_OK;
+    int rc = s->overlaps ? DSC_OK : overlaps_new(s, err);
+    live_overlaps *m = s->overlaps;
+    if (!rc && (!s->compared || m->drawn != (draft != NULL)))
+        rc = compare(m, draft, d, err);
+    if (rc)
+        return rc;
+    const int32_t pair = m->pair[m->position[node + 1]];
+    for (size_t c = 0; c < count; c++) {
+        int64_t i = 0;
+        while (i < m->nodes && !(m->ask[i].dists == pair && m->ask[i].token == token[c]))
+            i++;
+        if (i == m->nodes)
+            return dsc_fail(err, DSC_ECHECK, "token %d is no candidate after node %d",
+                            (int)token[c], (int)node);
+        target_of[c] = m->asked[i].target;
+        if (draft)
+            draft_of[c] = m->asked[i].draft;
+    }
+    choose_pair(m, pair);
+    m->base = (dsc_overlap){&type, (size_t)s->w->config.vocab};
+    *overlap = &m->base;
+    return DSC_OK;
+}

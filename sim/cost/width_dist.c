@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cost/width_dist.h"
+
+#include <complex.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// X(k) = sum of x(j) exp(-2 pi i j k / n), in place, n a power of 2 (Cooley and Tukey 1965).
+static void transform(double complex *x, size_t n)
+{
+    for (size_t i = 1, j = 0; i < n; i++) { // j: the bits of i in reverse
+        size_t bit = n >> 1;
+        for (; j & bit; bit >>= 1)
+            j ^= bit;
+        j ^= bit;
+        if (i < j) {
+            double complex t = x[i];
+            x[i] = x[j];
+            x[j] = t;
+        }
+    }
+    for (size_t half = 1; half < n; half *= 2)
+        for (size_t k = 0; k < half; k++) {
+            double complex turn = cexp(-I * M_PI * (double)k / (double)half);
+            for (size_t i = k; i < n; i += 2 * half) {
+                double complex a = x[i], b = turn * x[i + half];
+                x[i] = a + b;
+                x[i + half] = a - b;
+            }
+        }
+}
+
+static double complex power(double complex x, int64_t n)
+{
+    double complex y = 1;
+    for (; n; n >>= 1, x *= x)
+        y = n & 1 ? y * x : y;
+    return y;
+}
+
+// The distribution of one becomes that of the sum of `batch`, which has `sums` values.
+static int convolve(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error *err)
+{
+    size_t n = 1;
+    while (n < sums)
+        n *= 2;
+    void *mem;
+    int rc = dsc_alloc(&mem, n, sizeof(double complex), err);
+    if (rc)
+        return rc;
+    double complex *x = mem;
+    for (size_t i = 0; i < dist->count; i++)
+        x[i] = dist->chance[i];
+    transform(x, n);
+    for (size_t k = 0; k < n; k++)
+        x[k] = conj(power(x[k], batch)) / (double)n; // conjugate: so that forward is back
+    transform(x, n);
+    for (size_t i = 0; i < sums; i++)
+        dist->chance[i] = fmax(creal(x[i]), 0);
+    dist->count = sums;
+    free(x);
+    return DSC_OK;
+}
+
+// Leaves out both ends, whose chances are rounding, and makes the rest a distribution.
+static void cut_ends(dsc_width_dist *dist)
+{
+    const double most = 1e-10;
+    double below = 0, above = 0, sum = 0;
+    size_t first = 0, end = dist->count;
+    while (first + 1 < end && below + dist->chance[first] < most)
+        below += dist->chance[first++];
+    while (first + 1 < end && above + dist->chance[end - 1] < most)
+        above += dist->chance[--end];
+    for (size_t i = first; i < end; i++)
+        sum += dist->chance[i];
+    for (size_t i = first; i < end; i++)
+        dist->chance[i - first] = dist->chance[i] / sum;
+    dist->least += (int64_t)first;
+    dist->count = end - first;
+}
+
+int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t length, int64_t batch,
+                        dsc_error *err)
+{
+    int64_t first = 0, total = 0;
+    void *mem;
+    *out = (dsc_width_dist){0};
+    while (length > 1 && !width[length - 1])
+        length--;
+    while (first + 1 < length && !width[first])
+        first++;
+    int64_t span = length - first;
+    if (span - 1 > (DSC_WIDTH_DIST_MOST - 1) / batch)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a batch of %" PRId64 " passes that differ by up to %" PRId64
+                        " tokens: their sum has more than %d values",
+                        batch, span - 1, DSC_WIDTH_DIST_MOST);
+    size_t sums = (size_t)(batch * (span - 1) + 1);
+    int rc = dsc_alloc(&mem, sums, sizeof *out->chance, err);
+    if (rc)
+        return rc;
+    *out = (dsc_width_dist){.chance = mem, .count = (size_t)span, .least = batch * (first + 1)};
+    for (int64_t m = first; m < length; m++)
+        total += width[m];
+    for (int64_t m = first; m < length; m++)
+        out->chance[m - first] = (double)width[m] / (double)total;
+    if (batch == 1 || span == 1)
+        return DSC_OK;
+    rc = convolve(out, sums, batch, err);
+    if (rc)
+        dsc_width_dist_fini(out);
+    else
+        cut_ends(out);
+    return rc;
+}
+
+void dsc_width_dist_fini(dsc_width_dist *dist)
+{
+    free(dist->chance);
+    *dist = (dsc_width_dist){0};
+}

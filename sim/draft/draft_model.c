@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A draft model writes a fixed number of tokens, one forward pass each (Leviathan et al. 2023; Chen
+// et al. 2023): its most probable ones for a greedy target, else draws from its distributions.
+#include "sim/draft/draft_next.h"
+
+enum { LENGTH };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "5", .min = 0,
+     .max = 100000, .length = true,
+     .help = "draft length: tokens the draft model writes in a step (--gamma is the same)",
+     .also = "gamma"},
+};
+// clang-format on
+
+typedef struct state {
+    dsc_drafter_input in;
+} state;
+
+static int64_t limit(const dsc_config *config)
+{
+    return config->parameter[LENGTH];
+}
+
+static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
+{
+    (void)err;
+    ((state *)memory)->in = *in;
+    return DSC_OK;
+}
+
+static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    const state *s = memory;
+    (void)output;
+    int64_t most = s->in.parameter[LENGTH];
+    int rc = DSC_OK;
+    bool ends = false;
+    draft->kind = s->in.kind;
+    draft->started = most > 0;
+    for (int64_t i = 0; i < most && !ends && !rc; i++)
+        rc = dsc_draft_next(&s->in, length, (int32_t)i - 1, draft, &ends, err);
+    return rc;
+}
+
+const dsc_drafter_type dsc_drafter_draft_model = {
+    .name = "chain",
+    .summary = "a draft model writes a fixed number of tokens",
+    .needs_draft = true,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .state_size = sizeof(state),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .limit = limit,
+    .begin = begin,
+    .propose = propose,
+};

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prompt lookup decoding (Saxena 2023, github.com/apoorvumang/prompt-lookup-decoding; the PLD row
+// of Spec-Bench): the last n tokens of prompt and output are looked for earlier in both, n from
+// the most down to the least; what follows the first occurrence is the draft.
+//
+// Two programs, two meanings of "first occurrence":
+//  - original (Saxena's function, run by Spec-Bench): the first one that all `length` tokens follow
+//    and that ends before the last n tokens begin; as many tokens are always copied. (That program
+//    proposes the token 100 when nothing is found; here nothing is proposed.)
+//  - transformers (Hugging Face's PromptLookupCandidateGenerator): the first one; what follows may
+//    be shorter and ends before an EOS token.
+// Both bound the place of the occurrence from above and nothing else, so only the very first one of
+// each n-gram can be it: sim/draft/first_index.h. Unlike LLMA's, the first step drafts as well.
+#include "sim/draft/first_index.h"
+#include "sim/drafter.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { N_MOST, N_LEAST, LENGTH, SEMANTICS };
+enum { ORIGINAL, TRANSFORMERS };
+// clang-format off
+static const dsc_option options[] = {
+    {.name = "n-most", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "3", .min = 1,
+     .max = DSC_FIRST_MOST, .help = "longest match: last tokens of prompt and output, tried first"},
+    {.name = "n-least", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 1,
+     .max = DSC_FIRST_MOST, .help = "shortest match, tried last"},
+    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "10", .min = 1,
+     .max = 1000000, .help = "tokens copied (see --semantics)"},
+    {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "original|transformers",
+     .initial = "original",
+     .help = "original: the match must have all of them behind it; transformers: fewer will do"},
+};
+// clang-format on
+
+static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
+{
+    *prepared = NULL;
+    if (config->parameter[N_LEAST] <= config->parameter[N_MOST])
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE, "--n-least %" PRId64 " is more than --n-most %" PRId64,
+                    config->parameter[N_LEAST], config->parameter[N_MOST]);
+}
+
+static int64_t limit(const dsc_config *config)
+{
+    return config->parameter[LENGTH];
+}
+
+// Whether the n-gram before text position `end` has an occurrence before `start` that serves.
+static bool serves(const int64_t *parameter, int64_t n, int64_t start, int64_t end)
+{
+    if (start == 0)
+        return false;
+    return parameter[SEMANTICS] == TRANSFORMERS ||
+           (start + parameter[LENGTH] <= end && start < end - n);
+}
+
+typedef struct state {
+    dsc_first_index index;
+    const int64_t *parameter;
+    const dsc_model *target;
+} state;
+
+static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
+{
+    state *s = memory;
+    s->parameter = in->parameter;
+    s->target = in->models->target;
+    return dsc_first_begin(&s->index, in->request->prompt, in->parameter[N_MOST], in->arena, err);
+}
+
+static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+                   dsc_error *err)
+{
+    state *s = memory;
+    const int64_t *parameter = s->parameter;
+    dsc_first_index *x = &s->index;
+    int64_t known = x->count - x->prompt;
+    int rc = dsc_first_append(x, output + known, length - known, err);
+    if (rc)
+        return rc;
+    int64_t n = parameter[N_MOST];
+    while (n >= parameter[N_LEAST] && !serves(parameter, n, x->first[n - 1], x->count))
+        n--;
+    if (n < parameter[N_LEAST])
+        return DSC_OK;
+    const int32_t *token = x->text + x->first[n - 1];
+    int64_t most = x->count - x->first[n - 1], copied = 0;
+    most = most < parameter[LENGTH] ? most : parameter[LENGTH];
+    bool stops = parameter[SEMANTICS] == TRANSFORMERS;
+    while (copied < most && !(stops && dsc_model_is_end(s->target, token[copied])))
+        copied++;
+    draft->started = copied > 0;
+    return dsc_draft_append_chain(draft, -1, token, (size_t)copied, err);
+}
+
+// --- replay: all positions at once ---------------------------------------------------------------
+
+// Of every output position and every n: where a copy would start, and how many of its tokens are
+// the recorded output.
+typedef struct replay {
+    int64_t least, most; // n
+    int64_t count;       // output positions
+    int32_t *start;      // [count][most - least + 1] positions of the text, 0: no occurrence
+    int32_t *run;        // the same
+    int64_t prompt;      // tokens in front of the output
+} replay;
+
+static int allocate(const dsc_drafter_input *in, int32_t **array, size_t n, dsc_error *err)
+{
+    void *p;
+    int rc = dsc_arena_alloc(in->arena, &p, n, sizeof **array, err);
+    *array = p;
+    return rc;
+}
+
+// How many of the tokens from text position `start` on, of those before `end`, are written from
+// there on.
+static int32_t run_length(const int32_t *text, int64_t start, int64_t end, const int32_t *written,
+                          int64_t most)
+{
+    int64_t run = 0;
+    most = most < end - start ? most : end - start;
+    while (run < most && text[start + run] == written[run])
+        run++;
+    return (int32_t)run;
+}
+
+static void replay_position(const replay *r, const dsc_first_index *x, const int32_t *output,
+                            int64_t i, int64_t longest)
+{
+    size_t width = (size_t)(r->most - r->least + 1);
+    int32_t *start = r->start + (size_t)i * width, *run = r->run + (size_t)i * width;
+    int64_t left = r->count - 1 - i, most = left < longest ? left : longest;
+    for (size_t c = 0; c < width; c++) {
+        start[c] = x->first[r->least - 1 + (int64_t)c];
+        if (c && start[c] == start[c - 1])
+            run[c] = run[c - 1];
+        else
+            run[c] = start[c] ? run_length(x->text, start[c], x->count, output + i, most) : 0;
+    }
+}
+
+static int replay_all(replay *r, const dsc_drafter_input *in, int64_t longest, dsc_error *err)
+{
+    dsc_token_view output = in->request->output;
+    size_t cells = (size_t)output.count * (size_t)(r->most - r->least + 1);
+    dsc_first_index x;
+    r->count = output.count;
+    r->prompt = in->request->prompt.count;
+    int rc = allocate(in, &r->start, cells, err);
+    if (!rc)
+        rc = allocate(in, &r->run, cells, err);
+    if (!rc)
+        rc = dsc_first_begin(&x, in->request->prompt, r->most, in->arena, err);
+    for (int64_t i = 0; i < output.count && !rc; i++) {
+        replay_position(r, &x, output.id, i, longest);
+        rc = dsc_first_append(&x, output.id + i, 1, err);
+    }
+    return rc;
+}
+
+// A setting's own view.
+static int choose(const replay *r, const dsc_drafter_input *in, dsc_match_lengths *out,
+                  dsc_error *err)
+{
+    const int64_t *parameter = in->parameter, width = r->most - r->least + 1;
+    int rc = allocate(in, &out->available, (size_t)r->count, err);
+    if (!rc)
+        rc = allocate(in, &out->run, (size_t)r->count, err);
+    for (int64_t i = 0; i < r->count && !rc; i++) {
+        const int32_t *start = r->start + i * width, *run = r->run + i * width;
+        int64_t end = r->prompt + i, n = parameter[N_MOST];
+        while (n >= parameter[N_LEAST] && !serves(parameter, n, start[n - r->least], end))
+            n--;
+        bool found = n >= parameter[N_LEAST];
+        out->available[i] = found ? (int32_t)(end - start[n - r->least]) : -1;
+        out->run[i] = found ? run[n - r->least] : 0;
+    }
+    return rc;
+}
+
+static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
+                         dsc_match_lengths *out, dsc_error *err)
+{
+    replay r = {.least = DSC_FIRST_MOST, .most = 1};
+    for (size_t j = 0; j < count; j++) {
+        int64_t most = in[j].parameter[N_MOST], least = in[j].parameter[N_LEAST];
+        r.most = most > r.most ? most : r.most;
+        r.least = least < r.least ? least : r.least;
+    }
+    int rc = replay_all(&r, in, longest, err);
+    for (size_t j = 0; j < count && !rc; j++)
+        rc = choose(&r, &in[j], &out[j], err);
+    return rc;
+}
+
+const dsc_drafter_type dsc_drafter_ngram = {
+    .name = "ngram",
+    .summary = "copy what followed the last n tokens in prompt and output (prompt lookup)",
+    .state_size = sizeof(state),
+    .option = options,
+    .option_count = sizeof options / sizeof *options,
+    .prepare = prepare,
+    .limit = limit,
+    .begin = begin,
+    .propose = propose,
+    .match_lengths = match_lengths,
+};

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// One draft (Leviathan et al. 2023, Alg. 1; SpecTr Alg. 1): token x is accepted with probability
+// min(1, target(x)/draft(x)); the first rejected one is replaced by a draw from
+// (target - draft)+ normalised.
+//
+// The correction is drawn by rejection: x from the target, kept with probability
+// (1 - draft(x)/target(x))+. On average that takes 1/(1 - beta) draws where a rejection has the
+// probability 1 - beta, so one per position: no distribution is ever written out over the
+// vocabulary.
+#include "sim/verify/tree_verify.h"
+
+enum { TRIES = 4000 };
+
+// The distribution of one position: the draft's is of one token when the draft model has none.
+typedef struct dists {
+    dsc_dist target, draft;
+    bool chosen;
+    int32_t token; // the candidate
+} dists;
+
+static int dist_of(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    int rc = m->type->dist
+                 ? m->type->dist(m, node, out, err)
+                 : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);
+    if (!rc && out->unlisted > 0)
+        rc = dsc_fail(err, DSC_EABSENT, "model %s does not list all tokens of its distributions",
+                      m->type->name);
+    return rc;
+}
+
+static double draft_of(const dists *l, int32_t x)
+{
+    return l->chosen ? x == l->token : dsc_dist_probability(&l->draft, x);
+}
+
+// After so many draws in vain, which happens when a rejection was due to rounding or next to it,
+// the distribution is written out.
+static int draw_written_out(const dsc_verify_input *in, int32_t node, const dists *l,
+                            uint32_t depth, int32_t *token, dsc_error *err)
+{
+    dsc_verify_room *r = in->room;
+    size_t vocab;
+    double sum = 0;
+    int rc = dsc_tree_verify_dist(in->models->target, node, &r->target, &r->target_capacity, &vocab,
+                                  err);
+    void *p = r->residual;
+    if (!rc)
+        rc = dsc_grow(&p, &r->residual_capacity, vocab, sizeof *r->residual, err);
+    r->residual = p;
+    if (rc)
+        return rc;
+    for (size_t x = 0; x < vocab; x++) {
+        double left = r->target[x] - draft_of(l, (int32_t)x);
+        sum += r->residual[x] = left > 0 ? left : 0;
+    }
+    *token = dsc_draw(sum > 0 ? r->residual : r->target, vocab,
+                      dsc_verify_uniform(in, depth, TRIES + 1));
+    return DSC_OK;
+}
+
+static int correct(const dsc_verify_input *in, int32_t node, const dists *l, uint32_t depth,
+                   int32_t *token, dsc_error *err)
+{
+    for (uint32_t i = 1; i + 1 < TRIES; i += 2) {
+        int32_t x = dsc_dist_sample(&l->target, dsc_verify_uniform(in, depth, i));
+        double target = dsc_dist_probability(&l->target, x);
+        if (dsc_verify_uniform(in, depth, i + 1) * target < target - draft_of(l, x)) {
+            *token = x;
+            return DSC_OK;
+        }
+    }
+    return draw_written_out(in, node, l, depth, token, err);
+}
+
+static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
+{
+    const dsc_models *m = in->models;
+    const dsc_draft *d = in->draft;
+    int32_t node = -1;
+    dsc_verdict_clear(out);
+    for (uint32_t depth = 0; node < (int32_t)(d->proposed - d->unscored); depth++) {
+        dists l = {.chosen = d->kind == DSC_DRAFT_TOPK};
+        int32_t child = node + 1, token;
+        bool proposed = child < (int32_t)d->proposed;
+        int rc = dist_of(m->target, node, &l.target, err);
+        if (!rc && proposed && !l.chosen)
+            rc = dist_of(dsc_models_drafter(m, d), node, &l.draft, err);
+        if (rc)
+            return rc;
+        bool accepted = false;
+        if (!proposed) {
+            token = dsc_dist_sample(&l.target, dsc_verify_uniform(in, depth, 0));
+        } else {
+            token = l.token = d->token[child];
+            double target = dsc_dist_probability(&l.target, token);
+            accepted = dsc_verify_uniform(in, depth, 0) * draft_of(&l, token) < target;
+            if (!accepted)
+                rc = correct(in, node, &l, depth, &token, err);
+        }
+        if (rc)
+            return rc;
+        if (!accepted || dsc_model_ends(m->target, depth, token))
+            return dsc_verdict_close(out, token, err);
+        rc = dsc_verdict_accept(out, token, child, err);
+        if (rc)
+            return rc;
+        node = child;
+    }
+    return DSC_OK;
+}
+
+const dsc_verifier_type dsc_verifier_rejection = {
+    .name = "single",
+    .summary = "accept a token with probability min(1, target/draft), else correct it",
+    .source = "Leviathan et al. 2023, Algorithm 1; SpecTr Algorithm 1",
+    .lossless = true,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .verify = verify,
+};

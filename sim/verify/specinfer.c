@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-round rejection: the candidates are tried in order, each against what the ones before left
+// of the target. r_1 = target; candidate x_i, drawn from draft_i, is accepted with probability
+// min(1, r_i(x_i)/draft_i(x_i)), else r_{i+1} = (r_i - draft_i)+ normalised; when all are rejected
+// the output is drawn from what is left.
+//   with replacement (SpecInfer, Miao et al. 2023, Alg. 2): draft_i is the draft model's
+//   distribution; without (EAGLE-1; recursive rejection, Jeon et al. 2024): the tokens tried are
+//   taken out of it and the rest is normalised; chosen candidates (n-gram trees, lookahead's
+//   guesses): draft_i is of the token x_i alone, so that x is accepted with probability r_i(x), or
+//   struck off r_i.
+//
+// Times what their sums have been, what is left after any number of rounds is (target - c draft)+
+// with one number c, but for the tokens that were tried, whose rest is their own: chosen ones have
+// none, and what the rounds after theirs take from others, ones without replacement keep. A round
+// adds (sum of what is left) / (mass of the draft's that is not tried) to c.
+#include "sim/verify/tree_verify.h"
+
+#include <math.h>
+
+// What is left of the target.
+typedef struct remains {
+    double c, sum;
+    double untried; // mass of the draft's tokens that were not tried, for ones without replacement
+    const int32_t *token;
+    double *own; // [count] of the tokens that were tried
+    size_t count;
+} remains;
+
+// Below that, what is left of 1 after subtractions is added up anew, token by token.
+static const double PRECISE = 0x1p-10;
+
+static double residual_of(const remains *r, int32_t token, double draft, double target)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->token[i] == token)
+            return r->own[i];
+    return fmax(target - r->c * draft, 0);
+}
+
+static dsc_residual all_of(const remains *r)
+{
+    dsc_residual residual;
+    dsc_residual_above(&residual, r->c);
+    residual.own = r->count;
+    residual.token = r->token;
+    residual.residual = r->own;
+    return residual;
+}
+
+static double add_up(const remains *r, dsc_overlap *dists)
+{
+    const dsc_residual residual = all_of(r);
+    return dists->type->residual(dists, &residual, 0, NULL);
+}
+
+static double add_up_untried(const remains *r, dsc_overlap *dists)
+{
+    const dsc_residual untried = {.lines = 1, .take = {-1}, .own = r->count, .token = r->token};
+    return dists->type->residual(dists, &untried, 0, NULL);
+}
+
+// After the i-th candidate, the first i of which are in r->own, was rejected.
+static void take_round(remains *r, dsc_position *at, size_t i)
+{
+    if (!at->drawn) {
+        r->sum -= at->target_of[i];
+        r->own[r->count++] = 0;
+        if (r->sum < PRECISE)
+            r->sum = add_up(r, at->dists);
+        return;
+    }
+    r->c += r->sum / r->untried;
+    if (at->in->draft->kind != DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT) {
+        r->sum = dsc_overlap_curve(at->dists, r->c);
+        return;
+    }
+    r->own[r->count++] = fmax(at->target_of[i] - r->c * at->draft_of[i], 0);
+    if (r->c * PRECISE > 1) // the curve is a difference, of which one side comes times c
+        r->sum = add_up(r, at->dists);
+    else {
+        r->sum = dsc_overlap_curve(at->dists, r->c);
+        for (size_t j = 0; j < i; j++)
+            r->sum += r->own[j] - fmax(at->target_of[j] - r->c * at->draft_of[j], 0);
+        r->sum = fmax(r->sum, 0);
+    }
+    r->untried -= at->draft_of[i];
+    if (r->untried < PRECISE)
+        r->untried = add_up_untried(r, at->dists);
+}
+
+// The first candidate that is accepted, or -1.
+static int accepted(remains *r, dsc_position *at)
+{
+    for (int i = 0; i < at->count && r->sum > 0 && r->untried > 0; i++) {
+        const double dist = at->draft_of[i] / r->untried;
+        const double left = residual_of(r, at->token[i], at->draft_of[i], at->target_of[i]);
+        if (dsc_position_uniform(at, (uint32_t)i) * dist * r->sum < left)
+            return i;
+        take_round(r, at, (size_t)i);
+    }
+    return -1;
+}
+
+static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
+{
+    dsc_verify_room *room = at->in->room;
+    void *p = room->residual_of;
+    int rc = dsc_grow(&p, &room->residual_of_capacity, (size_t)at->count, sizeof *room->residual_of,
+                      err);
+    room->residual_of = p;
+    if (rc)
+        return rc;
+    const remains whole = {.sum = 1, .untried = 1, .token = at->token, .own = room->residual_of};
+    remains r = whole;
+    if (at->drawn && at->dists->type->sketch(at->dists, at->count)) {
+        accepted(&r, at);
+        at->dists->type->look_up(at->dists);
+        r = whole;
+    }
+    *chosen = accepted(&r, at);
+    if (*chosen >= 0)
+        return DSC_OK;
+    const dsc_residual residual = all_of(&r);
+    *token = dsc_position_draw(at, &residual, dsc_position_uniform(at, (uint32_t)at->count));
+    return DSC_OK;
+}
+
+static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
+{
+    return dsc_tree_verify_run(in, choose, out, err);
+}
+
+const dsc_verifier_type dsc_verifier_specinfer = {
+    .name = "specinfer",
+    .summary = "candidates in order, each against what the ones before left of the target",
+    .source = "SpecInfer Algorithm 2",
+    .lossless = true,
+    .tree = true,
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .verify = verify,
+};
+
+const dsc_verifier_type dsc_verifier_specinfer_wor = {
+    .name = "specinfer-wor",
+    .summary = "the same for candidates drawn without replacement",
+    .source = "EAGLE-1; Jeon et al. 2024, recursive rejection sampling",
+    .lossless = true,
+    .tree = true,
+    .kinds = DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,
+    .verify = verify,
+};

@@ -1,0 +1,174 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# draftscope live run --force --force-draft: models of random weights make the passes, and the counts
+# are those of the simulator on the trace; of draws, the simulator's expectations within chance. What
+# the trace does not have is named.
+# $shapes and $part are lists of words; $1 is for the inner sh.
+# shellcheck disable=SC2016,SC2086
+. "${top_srcdir:-.}/tests/cli/common.sh"
+demo=${LIVE_DEMO:-$top/live/demo}
+if ! [ -x "${draftscope%/*}/draftscope-live" ] || ! [ -d "$demo/target" ]; then
+    echo "no draftscope-live or no demo models: skipped"
+    exit 77
+fi
+program() {
+    "$draftscope" live "$@" --threads 1 --device cpu --progress never
+}
+shape() { # FILE, layers, architecture: as many tokens as the demo models have
+    cat >"$1" <<END
+{"architectures": ["$3"], "model_type": "llama", "hidden_size": 32, "intermediate_size": 64,
+ "num_hidden_layers": $2, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 2048}
+END
+}
+shape target.json 2 LlamaForCausalLM
+shape draft.json 1 LlamaForCausalLM
+shape head.json 1 EagleModel
+shapes="--shape ./target.json --random-weights 1"
+
+# What happened, in numbers that do not depend on whether they were counted or expected: rounded as
+# $2 says; zeros at the end of the histogram are those of lengths that no request allowed.
+counts() { # FILE FORMAT
+    tr -d ' ' <"$1" | awk -v format="$2" '{
+        n = split("output_tokens num_drafts num_draft_tokens num_accepted_tokens target_calls " \
+            "draft_calls accept_histogram", name, " ")
+        for (i = 1; i <= n; i++) {
+            if (!match($0, "\"" name[i] "\":(\\[[^]]*\\]|[^,}]*)"))
+                continue
+            value = substr($0, RSTART + length(name[i]) + 3, RLENGTH - length(name[i]) - 3)
+            gsub(/[][]/, "", value)
+            many = split(value, item, ",")
+            while (many > 1 && item[many] + 0 < .5)
+                many--
+            printf "%s", name[i]
+            for (j = 1; j <= many; j++)
+                printf " " format, item[j]
+            printf "\n"
+        }
+    }'
+}
+# force TRACE SHAPE OPTIONS...: into run.json, and the simulator's answer into sim.json
+force() {
+    trace=$1 with=$2
+    shift 2
+    good run $shapes --draft-shape "./$with" --force "$trace" --force-draft --json "$@"
+    cp out run.json
+    case $trace in
+    greedy.dst | eagle.dst) set -- --engine loop "$@" ;;
+    esac
+    "$draftscope" sim "$trace" --json "$@" >sim.json 2>err || not_ok "sim $*: $(cat err)"
+}
+equal() { # as force: the counts are the simulator's
+    force "$@"
+    counts run.json %.0f >a
+    counts sim.json %.0f >b
+    check "$*: counts as simulated" sh -c 'test "$(wc -l <a)" = 7 && diff a b'
+}
+
+record() { # TRACE DRAFT OPTIONS...
+    trace=$1 with=$2
+    shift 2
+    good record --target "$demo/target" --draft "$demo/$with" --method none --max-tokens 100 \
+        --rank-depth 6 --prompts "$demo/prompts.jsonl" -o "$trace" "$@"
+}
+record greedy.dst draft --requests 3 --statistics 1 --rollouts 8
+record eagle.dst eagle --requests 3 --statistics 1
+record drawn.dst draft --requests 3 --statistics 4 --temperature 1
+record sure.dst target --requests 1 --statistics 4 --temperature 1
+check "an output that ends early" sh -c '"$1" trace info greedy.dst |
+    awk "\$1 == \"output_tokens\" { exit \$2 >= 300 }"' sh "$draftscope"
+
+# --- greedy: equal counts --------------------------------------------------------------------------
+
+equal greedy.dst draft.json --method chain --length 4
+equal greedy.dst draft.json --method chain --length 200
+equal greedy.dst draft.json --method hf-dynamic
+equal greedy.dst draft.json --method tree
+equal greedy.dst draft.json --method sequoia --budget 12 --depth 4
+for part in '--pre-verify on' '--pre-verify off' '--post-verify off'; do
+    equal greedy.dst draft.json --method pearl --window 3 $part
+done
+equal eagle.dst head.json --method chain --length 5
+equal eagle.dst head.json --method tree --tree eagle
+check "a field says so" grep -q '"replay_draft": 1' run.json
+cp a forced
+good run $shapes --draft-shape ./head.json --force eagle.dst --json --method tree --tree eagle
+counts out %.0f >a
+check "without it the head drafts for itself" sh -c '! diff forced a >/dev/null'
+check "and accepts next to nothing" sh -c 'test "$(awk "/^num_accepted/ { print \$2 }" a)" -lt \
+    "$(awk "/^num_accepted/ { print \$2 }" forced)"'
+check "the field says that, too" grep -q '"replay_draft": 0' out
+
+# --- drawn: what is expected -------------------------------------------------------------------
+
+# A draft model that is the target is right everywhere: nothing is left to chance.
+equal sure.dst draft.json --method spectr --rule kseq
+equal sure.dst draft.json --method spectr-tree --rule specinfer
+equal sure.dst draft.json --method spectr --rule otm --drafts 2 --length 7
+equal sure.dst draft.json --method chain --rule single
+equal sure.dst draft.json --method chain --rule block --length 9
+# Calls of three seeds, each of three requests, against three times the expectation; the draws are
+# those of these seeds, and 8 % is about three standard errors.
+near() { # as force
+    for seed in 1 2 3; do
+        force drawn.dst draft.json --seed $seed "$@"
+        counts run.json %.9g
+    done >sums
+    counts sim.json %.9g >>sums
+    awk -v name="$*" '/^target_calls/ { n++; if (n <= 3) sum += $2; else expected = 3 * $2 }
+        END { error = sum / expected - 1; print name ": " sum " calls, " expected " expected"
+              exit n != 4 || error > .08 || error < -.08 }' sums
+    check "$*: calls as expected" test $? = 0
+}
+near --method spectr --rule kseq
+near --method spectr --rule greedy
+near --method spectr-tree --rule otm --branches 2,2,1
+near --method chain --rule block
+cp run.json one.json
+good run $shapes --draft-shape ./draft.json --force drawn.dst --force-draft --json --method chain \
+    --rule block --seed 3
+counts out %.0f >a
+counts one.json %.0f >b
+check "one seed, one result" cmp -s a b
+force drawn.dst draft.json --method chain --rule block --seed 4
+counts run.json %.0f >a
+check "another seed, another" sh -c '! cmp -s a b'
+
+# --- against the simulator's predictions -------------------------------------------------------
+
+for length in 2 4; do
+    force greedy.dst draft.json --method chain --length $length
+    cat run.json
+done >forced.jsonl
+check "validate takes forced lines" "$draftscope" validate --trace greedy.dst --live forced.jsonl
+for seed in 1 2 3; do
+    force drawn.dst draft.json --method spectr --rule kseq --seed $seed
+    cat run.json
+done >forced.jsonl
+check "drawn ones, too" "$draftscope" validate --trace drawn.dst --live forced.jsonl
+
+# --- what is refused ---------------------------------------------------------------------------
+
+refused() { # words, TRACE, options
+    words=$1 trace=$2
+    shift 2
+    bad 2 "$words" run $shapes --draft-shape ./draft.json --force "$trace" --force-draft --json "$@"
+}
+echo '{"prompt": {"tokens": [3, 4]}, "output": {"tokens": [5, 6, 7]}}' >other.jsonl
+check "a trace of outputs alone" "$draftscope" trace import other.jsonl --vocab-size 2048 \
+    -o other.dst --progress never
+refused 'needs column draft_rank' other.dst --method chain
+refused 'needs column draft_rank' other.dst --method pearl
+refused 'needs column draft_logp' other.dst --method spectr
+refused 'ranks of the draft model are recorded 6 deep' eagle.dst --method tree --tree chain:7
+refused 'kseq of the trace' eagle.dst --method spectr --rule kseq
+refused 'asks no draft model' greedy.dst --method llma
+refused 'what no trace records' greedy.dst --method threshold
+refused 'what no trace records' greedy.dst --method ouroboros
+refused 'holds no acceptances' greedy.dst --method tree --rule specinfer-wor
+refused 'holds no acceptances' greedy.dst --method pearl --rule single
+bad 2 '--force NAME.dst expected with it' run $shapes --draft-shape ./draft.json --method chain \
+    --prompts "$demo/prompts.jsonl" --force-draft
+bad 2 'holds the heads of a model' run --shape ./head.json --random-weights 1 --method none \
+    --force greedy.dst
+
+summary

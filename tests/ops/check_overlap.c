@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of what is said of two distributions that meet: masses, tokens of slots, what a rule
+// leaves.
+#include "tests/ops/check_ops.h"
+
+#include "theory/rows/softmax.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Of masses that sum to 1, in units of 2^-62 or added up in another order, with another
+// exponential: half a unit for each of 151 936 tokens is 1.6e-14.
+static const double ROUNDING = 1e-13;
+
+#define OF(twin) (device ? (twin).device : (twin).cpu)
+
+enum { ROWS = 30, ASKS = 300, BEHIND = 16 };
+
+typedef struct overlap {
+    int64_t vocab;
+    twin logits;
+    float *x;                      // [2 ROWS][vocab] of drafts, then of targets
+    live_dists dists[2][ROWS];     // of the CPU and of the device
+    live_masses *masses[2];        // [ROWS + 1] in memory of the host
+    dsc_mass *asked[2], *found[2]; // [ASKS + BEHIND], [vocab + BEHIND]
+    live_left *left[2];            // [2]
+    double *block, *room;          // of a distribution
+} overlap;
+
+static void *take(check *c, size_t count, size_t size)
+{
+    void *p = calloc(count, size);
+    if (!p)
+        check_call(c, dsc_fail(&c->error, DSC_ENOMEM, "out of memory"), "meeting");
+    return p;
+}
+
+static float normal(check *c)
+{
+    float sum = 0;
+    for (int i = 0; i < 12; i++)
+        sum += (float)check_draw(c, 1 << 24) * 0x1p-23f - 1;
+    return sum / 2;
+}
+
+// A target's logit beside a draft's.
+static float beside(check *c, int row, float draft)
+{
+    switch (row % 6) {
+    case 0: return draft + .5f * normal(c); // as of two models
+    case 1: return draft;                   // the same distribution
+    case 2: return 3 * normal(c);           // nothing in common
+    case 3: return -draft;
+    case 4: return rintf(4 * draft) / 4;
+    default: return check_draw(c, 3) ? draft : -INFINITY;
+    }
+}
+
+// Of each third row as it is, with top-k, with top-p.
+static live_dist_row dist_of(overlap *m, int row, int64_t at)
+{
+    const float *x = m->x + at * m->vocab;
+    const size_t vocab = (size_t)m->vocab;
+    float most = x[0];
+    for (size_t i = 1; i < vocab; i++)
+        most = fmaxf(most, x[i]);
+    dsc_softmax s;
+    dsc_softmax_begin_filtered(&s, x, vocab, most, row % 4 == 3 ? .3 : 1,
+                               row % 3 == 1 ? vocab / 3 + 1 : vocab, row % 3 == 2 ? .9 : 1,
+                               m->block, m->room);
+    return (live_dist_row){NULL, s.most, s.by, 1 / s.sum, {s.least, (int32_t)s.last}};
+}
+
+static void draw_rows(check *c, overlap *m)
+{
+    for (int r = 0; r < ROWS; r++)
+        for (int64_t i = 0; i < m->vocab; i++) {
+            float *draft = m->x + r * m->vocab + i;
+            *draft = 2.5f * normal(c);
+            draft[ROWS * m->vocab] = beside(c, r, *draft);
+        }
+    for (int r = 0; r < ROWS; r++) // somebody can be drawn
+        m->x[(ROWS + r) * m->vocab + check_draw(c, (uint32_t)m->vocab)] = 1;
+    check_twin_set(c, &m->logits, 0, m->x, m->logits.count);
+    for (int r = 0; r < ROWS; r++) {
+        const live_dists l = {dist_of(m, r, r), dist_of(m, r, ROWS + r)};
+        for (int device = 0; device < 2; device++) {
+            const float *logits = OF(m->logits);
+            m->dists[device][r] = l;
+            m->dists[device][r].draft.logits = r == ROWS - 1 ? NULL : logits + r * m->vocab;
+            m->dists[device][r].target.logits = logits + (ROWS + r) * m->vocab;
+        }
+    }
+}
+
+static void *pinned(check *c, live_backend *b, size_t count, size_t size)
+{
+    void *p = NULL;
+    check_call(c, b->type->alloc_host(b, &p, count * size, &c->error), "alloc_host");
+    return p;
+}
+
+static overlap overlap_new(check *c, int64_t vocab)
+{
+    overlap m = {.vocab = vocab};
+    const size_t tokens = (size_t)vocab;
+    m.logits = check_twin(c, 2 * ROWS * vocab, DSC_F32, DSC_F32);
+    m.x = take(c, 2 * ROWS * tokens, sizeof *m.x);
+    m.block = take(c, dsc_softmax_blocks(tokens), sizeof *m.block);
+    m.room = take(c, tokens, sizeof *m.room);
+    for (int device = 0; device < 2; device++) {
+        live_backend *b = device ? c->device : c->cpu;
+        m.masses[device] = pinned(c, b, ROWS + 1, sizeof *m.masses[0]);
+        m.asked[device] = pinned(c, b, ASKS + BEHIND, sizeof *m.asked[0]);
+        m.found[device] = pinned(c, b, tokens + BEHIND, sizeof *m.found[0]);
+        m.left[device] = pinned(c, b, 2, sizeof *m.left[0]);
+    }
+    draw_rows(c, &m);
+    return m;
+}
+
+static void overlap_free(check *c, overlap *m)
+{
+    check_twin_free(c, &m->logits);
+    free(m->x);
+    free(m->block);
+    free(m->room);
+    for (int device = 0; device < 2; device++) {
+        live_backend *b = device ? c->device : c->cpu;
+        b->type->free_host(b, m->masses[device]);
+        b->type->free_host(b, m->asked[device]);
+        b->type->free_host(b, m->found[device]);
+        b->type->free_host(b, m->left[device]);
+    }
+}
+
+static double difference(dsc_mass a, dsc_mass b)
+{
+    return fmax(fabs(a.draft - b.draft), fabs(a.target - b.target));
+}
+
+// --- masses --------------------------------------------------------------------------------------
+
+static bool untouched(const void *p, size_t bytes)
+{
+    const unsigned char *byte = p;
+    while (bytes && *byte == 0xa5) {
+        byte++;
+        bytes--;
+    }
+    return bytes == 0;
+}
+
+static double masses_error(const live_masses *a, const live_masses *b, int64_t *others)
+{
+    double error = 0;
+    for (int s = 0; s < DSC_RATIO_SLOTS; s++) {
+        const dsc_mass one = {dsc_mass_of(a->draft[s]), dsc_mass_of(a->target[s])};
+        const dsc_mass two = {dsc_mass_of(b->draft[s]), dsc_mass_of(b->target[s])};
+        error = fmax(error, difference(one, two));
+        *others += a->count[s] != b->count[s];
+    }
+    return error;
+}
+
+static void comparison(check *c, overlap *m, int pairs, int asks)
+{
+    live_ask ask[ASKS];
+    double error = 0;
+    int64_t others = 0;
+    for (int i = 0; i < asks; i++)
+        ask[i] = (live_ask){(int32_t)check_draw(c, (uint32_t)m->vocab),
+                            (int32_t)check_draw(c, (uint32_t)pairs)};
+    for (int device = 0; device < 2; device++) {
+        live_backend *b = device ? c->device : c->cpu;
+        memset(m->masses[device], 0xa5, (ROWS + 1) * sizeof *m->masses[0]);
+        memset(m->asked[device], 0xa5, (ASKS + BEHIND) * sizeof *m->asked[0]);
+        check_call(c,
+                   b->type->compare(b, m->masses[device], m->asked[device], m->dists[device], pairs,
+                                    ask, asks, m->vocab, &c->error),
+                   "compare");
+        check_call(c, b->type->wait(b, &c->error), "wait");
+    }
+    for (int i = 0; i < pairs; i++)
+        error = fmax(error, masses_error(&m->masses[0][i], &m->masses[1][i], &others));
+    for (int i = 0; i < asks; i++)
+        error = fmax(error, difference(m->asked[0][i], m->asked[1][i]));
+    const bool kept =
+        untouched(m->masses[1] + pairs, (size_t)(ROWS + 1 - pairs) * sizeof *m->masses[0]) &&
+        untouched(m->asked[1] + asks, (size_t)(ASKS + BEHIND - asks) * sizeof *m->asked[0]);
+    check_line(c, error <= ROUNDING && !others && kept, error, ROUNDING,
+               "masses of %d pairs of distributions of %" PRId64 " tokens, %d asked for: %" PRId64
+               " slots hold others%s",
+               pairs, m->vocab, asks, others, kept ? "" : ", and what is behind was written to");
+}
+
+// --- tokens --------------------------------------------------------------------------------------
+
+static int by_mass(const void *a, const void *b)
+{
+    const dsc_mass *x = a, *y = b;
+    if (x->draft != y->draft)
+        return x->draft < y->draft ? -1 : 1;
+    return (x->target > y->target) - (x->target < y->target);
+}
+
+// By their sums, and one by one when sorted: masses that are nearly equal may change places.
+static void listing(check *c, overlap *m, int pair, uint32_t part)
+{
+    uint64_t wanted[DSC_RATIO_SLOTS / 64] = {0};
+    size_t count = 0;
+    double error = 0;
+    for (int s = 0; s < DSC_RATIO_SLOTS; s++)
+        if (check_draw(c, part) == 0) {
+            wanted[s / 64] |= (uint64_t)1 << s % 64;
+            count += m->masses[0][pair].count[s];
+        }
+    for (int device = 0; device < 2; device++) {
+        live_backend *b = device ? c->device : c->cpu;
+        memset(m->found[device], 0xa5, ((size_t)m->vocab + BEHIND) * sizeof *m->found[0]);
+        check_call(c,
+                   b->type->list(b, m->found[device], &m->dists[device][pair], wanted,
+                                 (int64_t)count, m->vocab, &c->error),
+                   "list");
+        check_call(c, b->type->wait(b, &c->error), "wait");
+        qsort(m->found[device], count, sizeof *m->found[0], by_mass);
+    }
+    for (size_t i = 0; i < count; i++)
+        error = fmax(error, difference(m->found[0][i], m->found[1][i]));
+    const bool kept =
+        untouched(m->found[1] + count, ((size_t)m->vocab + BEHIND - count) * sizeof *m->found[0]);
+    check_line(c, error <= ROUNDING && kept, error, ROUNDING,
+               "%zu of %" PRId64 " tokens by their slots%s", count, m->vocab,
+               kept ? "" : ", and what is behind was written to");
+}
+
+// --- rests ---------------------------------------------------------------------------------------
+
+// The kinds of rests that rules leave.
+static dsc_residual residual_of(check *c, int kind, int64_t vocab, int32_t *token, double *own)
+{
+    dsc_residual r;
+    dsc_residual_above(&r, kind == 0 ? 0 : .25 * kind);
+    if (kind == 3) // as of k-Seq
+        r = (dsc_residual){.lines = 2, .from = {0, 1.5}, .keep = {.4, 1}, .take = {0, .9}};
+    if (kind == 4) { // as of optimal transport
+        r.lines = DSC_RESIDUAL_LINES;
+        for (int j = 0; j < DSC_RESIDUAL_LINES; j++) {
+            r.from[j] = .1 * j;
+            r.keep[j] = .5 + .5 * j / DSC_RESIDUAL_LINES;
+            r.take[j] = .01 * j;
+        }
+    }
+    if (kind == 5) // nothing is left
+        r = (dsc_residual){.lines = 1};
+    if (kind > 5) { // tokens with a rest of their own
+        r.own = vocab < LIVE_OWN ? (size_t)vocab : LIVE_OWN;
+        r.token = token;
+        r.residual = kind == 6 ? NULL : own;
+        const int32_t first = (int32_t)check_draw(c, (uint32_t)(vocab - (int64_t)r.own + 1));
+        for (size_t i = 0; i < r.own; i++) {
+            token[i] = first + (int32_t)i;
+            own[i] = i % 3 ? 1e-3 * (double)i : 0;
+        }
+    }
+    return r;
+}
+
+// All tokens' rests, as the CPU has them.
+static void residuals(check *c, overlap *m, int pair, const dsc_residual *r, double *residual)
+{
+    const size_t vocab = (size_t)m->vocab;
+    live_ask *ask = take(c, vocab, sizeof *ask);
+    double *draft = take(c, 2 * vocab, sizeof *draft), *target = draft + vocab;
+    for (size_t x = 0; x < vocab; x++)
+        ask[x] = (live_ask){(int32_t)x, pair};
+    check_call(c,
+               c->cpu->type->compare(c->cpu, NULL, m->found[0], m->dists[0], ROWS, ask, m->vocab,
+                                     m->vocab, &c->error),
+               "compare");
+    for (size_t x = 0; x < vocab; x++) {
+        draft[x] = m->found[0][x].draft;
+        target[x] = m->found[0][x].target;
+    }
+    dsc_residual_fill(r, draft, 1, target, 1, vocab, residual);
+    for (size_t i = 0; i < r->own; i++)
+        residual[r->token[i]] = r->residual ? r->residual[i] : 0;
+    free(ask);
+    free(draft);
+}
+
+// before[x]: the residual mass of the tokens in front of x, [vocab + 1]. A plain sum of doubles
+// over 151 936 tokens is off by more than ROUNDING, so each addition's error is carried along
+// (Neumaier 1974).
+static void add_up(const double *residual, int64_t vocab, double *before)
+{
+    double sum = 0, lost = 0;
+    before[0] = 0;
+    for (int64_t x = 0; x < vocab; x++) {
+        const double next = sum + residual[x];
+        lost += fabs(sum) >= fabs(residual[x]) ? (sum - next) + residual[x]
+                                               : (residual[x] - next) + sum;
+        sum = next;
+        before[x + 1] = sum + lost;
+    }
+}
+
+// Whether a token can be the one at u, up to rounding.
+static bool drawn(const double *residual, const double *before, int64_t vocab,
+                  const live_left *left, double u)
+{
+    if (!(left->sum > 0))
+        return left->token == -1;
+    if (left->token < 0 || left->token >= vocab || !(residual[left->token] > 0))
+        return false;
+    return before[left->token] <= u * left->sum + ROUNDING &&
+           before[left->token + 1] >= u * left->sum - ROUNDING;
+}
+
+static void leaving(check *c, overlap *m, int pair)
+{
+    enum { KINDS = 8, DRAWS = 6 };
+    int32_t token[LIVE_OWN];
+    double own[LIVE_OWN], error = 0, *residual = take(c, (size_t)m->vocab, sizeof *residual);
+    double *before = take(c, (size_t)m->vocab + 1, sizeof *before);
+    int others = 0, written = 0;
+    dsc_residual r;
+    for (int n = 0; n < KINDS * DRAWS; n++) {
+        const int draw = n % DRAWS;
+        const double u = draw == 0   ? 0
+                         : draw == 1 ? 1 - 0x1p-53
+                                     : (double)check_draw(c, 1 << 30) * 0x1p-30;
+        if (draw == 0) {
+            r = residual_of(c, n / DRAWS, m->vocab, token, own);
+            residuals(c, m, pair, &r, residual);
+            add_up(residual, m->vocab, before);
+        }
+        for (int device = 0; device < 2; device++) {
+            live_backend *b = device ? c->device : c->cpu;
+            memset(m->left[device], 0xa5, 2 * sizeof *m->left[0]);
+            check_call(c,
+                       b->type->leave(b, m->left[device], &m->dists[device][pair], &r, u, m->vocab,
+                                      &c->error),
+                       "leave");
+            check_call(c, b->type->wait(b, &c->error), "wait");
+            others += !drawn(residual, before, m->vocab, m->left[device], u);
+        }
+        error = fmax(error, fabs(m->left[0]->sum - m->left[1]->sum));
+        written += !untouched(m->left[1] + 1, sizeof *m->left[0]);
+    }
+    free(residual);
+    free(before);
+    check_line(c, error <= ROUNDING && !others && !written, error, ROUNDING,
+               "what is left of distributions of %" PRId64 " tokens: %d of %d draws are wrong%s",
+               m->vocab, others, 2 * KINDS * DRAWS,
+               written ? ", and what is behind was written to" : "");
+}
+
+void check_overlap(check *c)
+{
+    const int64_t vocabs[] = {1, 2, 127, 129, 2049, 5000, 32000, 151936};
+    for (int v = 0; v < (c->quick ? 6 : 8); v++) {
+        overlap m = overlap_new(c, vocabs[v]);
+        comparison(c, &m, 1, 1);
+        for (int more = c->quick ? ROWS : 0; more < ROWS; more += 7)
+            comparison(c, &m, ROWS - more, 3 * more);
+        comparison(c, &m, ROWS, ASKS); // last: the listings take the counts of all pairs from it
+        for (int pair = 0; pair < (c->quick ? 6 : ROWS); pair++) {
+            listing(c, &m, pair, 2);
+            listing(c, &m, pair, pair % 2 ? 40 : 1);
+            leaving(c, &m, pair);
+        }
+        leaving(c, &m, ROWS - 1);
+        overlap_free(c, &m);
+    }
+}

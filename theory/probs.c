@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows checked, made from logits as HF transformers' TemperatureLogitsWarper, TopKLogitsWarper and
+// TopPLogitsWarper do, and families of pairs (SpecTr App. B); theory/distribution.h.
+#include "theory/probs.h"
+
+#include "base/rng.h"
+#include "theory/rows/fast_exp.h"
+#include "theory/rows/first_tokens.h"
+#include "theory/rows/row_sum.h"
+#include "theory/rows/softmax.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int dsc_probs_check(const char *what, double *row, size_t vocab, bool normalize, dsc_error *err)
+{
+    if (!vocab)
+        return dsc_fail(err, DSC_EINPUT, "%s: has no element", what);
+    double sum = 0;
+    for (size_t x = 0; x < vocab; x++) {
+        if (!isfinite(row[x]))
+            return dsc_fail(err, DSC_EINPUT, "%s: element %zu is not finite (%g)", what, x, row[x]);
+        if (row[x] < 0)
+            return dsc_fail(err, DSC_EINPUT, "%s: element %zu is negative (%g)", what, x, row[x]);
+        sum += row[x];
+    }
+    if (!normalize && !(fabs(sum - 1) <= DSC_PROBS_TOLERANCE))
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: sums to %.9g, not to 1 within %g (--normalize accepts it)", what, sum,
+                        DSC_PROBS_TOLERANCE);
+    if (!(sum > 0) || !isfinite(sum))
+        return dsc_fail(err, DSC_EINPUT, "%s: sums to %g, which no factor makes 1", what, sum);
+    for (size_t x = 0; x < vocab; x++)
+        row[x] /= sum;
+    return DSC_OK;
+}
+
+// Finite or -inf, not all -inf; *largest, 0 on entry, becomes the first largest.
+static int check_logits(const char *what, const double *logits, size_t vocab, size_t *largest,
+                        dsc_error *err)
+{
+    if (!vocab)
+        return dsc_fail(err, DSC_EINPUT, "%s: has no element", what);
+    for (size_t x = 0; x < vocab; x++) {
+        if (isnan(logits[x]) || logits[x] == INFINITY)
+            return dsc_fail(err, DSC_EINPUT, "%s: logit %zu is %g", what, x, logits[x]);
+        if (logits[x] > logits[*largest])
+            *largest = x;
+    }
+    if (logits[*largest] == -INFINITY)
+        return dsc_fail(err, DSC_EINPUT, "%s: every logit is -inf", what);
+    return DSC_OK;
+}
+
+// Logits whose largest is 0 become their exponentials; below e^-640 these are 0.
+DSC_FOR_EVERY_PROCESSOR
+static void exponentials_of_dist(double *logits, size_t vocab)
+{
+#pragma omp simd
+    for (size_t x = 0; x < vocab; x++)
+        logits[x] = dsc_fast_exp_below(logits[x]);
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static void normalize(double *row, size_t vocab)
+{
+    const double sum = dsc_row_sum(row, vocab);
+#pragma omp simd
+    for (size_t x = 0; x < vocab; x++)
+        row[x] /= sum;
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static void subtract_and_divide(double *logits, size_t vocab, double most, double temperature)
+{
+#pragma omp simd
+    for (size_t x = 0; x < vocab; x++)
+        logits[x] = (logits[x] - most) / temperature;
+}
+
+// How many logits are at least so large, and the sum of their exponentials.
+DSC_FOR_EVERY_PROCESSOR
+static double weight_above(const double *logits, size_t vocab, double least, size_t *count)
+{
+    double sum = 0;
+    size_t n = 0;
+#pragma omp simd reduction(+ : sum, n)
+    for (size_t x = 0; x < vocab; x++) {
+        const double e = dsc_fast_exp_below(logits[x]);
+        sum += logits[x] >= least ? e : 0;
+        n += logits[x] >= least ? 1 : 0;
+    }
+    *count = n;
+    return sum;
+}
+
+// The most probable tokens in any order: `top_k` at least, with all that are as likely as the last
+// of these, and as many as have the weight `enough`. What a distribution keeps is nearly always
+// near its top, so that few have to be looked at further.
+static int gather(const double *logits, size_t vocab, size_t top_k, double enough, dsc_logit **out,
+                  size_t *count, dsc_error *err)
+{
+    double least = -4;
+    size_t n = 0, room;
+    while (weight_above(logits, vocab, least, &room) < enough || room < top_k) {
+        if (least == -INFINITY)
+            break;
+        least = least > -DSC_SOFTMAX_LEAST ? 2 * least : -INFINITY;
+    }
+    int rc = dsc_alloc((void **)out, room, sizeof **out, err);
+    for (size_t x = 0; x < vocab && !rc; x++)
+        if (logits[x] >= least)
+            (*out)[n++] = (dsc_logit){logits[x], dsc_fast_exp_below(logits[x]), x};
+    *count = n;
+    return rc;
+}
+
+// l[0, n) begins with the first k: moves all that are as likely as the last of them behind these
+// and returns how many that makes; *weight: of all of them.
+static size_t add_ties(dsc_logit *l, size_t n, size_t k, double *weight)
+{
+    double least = 0, sum = 0;
+    for (size_t i = 0; i < k; i++)
+        least = l[i].value < least ? l[i].value : least;
+    for (size_t i = k; i < n; i++)
+        if (l[i].value == least)
+            dsc_logit_swap(&l[i], &l[k++]);
+    for (size_t i = 0; i < k; i++)
+        sum += l[i].weight;
+    *weight = sum;
+    return k;
+}
+
+// Logits whose largest is 0: those that top-k and top-p drop become -inf.
+static int filter(double *logits, size_t vocab, size_t top_k, double top_p, dsc_error *err)
+{
+    const bool counted = top_k < vocab;
+    double weight = weight_above(logits, vocab, -INFINITY, &(size_t){0});
+    dsc_logit *top = NULL;
+    size_t n;
+    int rc =
+        gather(logits, vocab, counted ? top_k : 1, counted ? 0 : top_p * weight, &top, &n, err);
+    if (rc)
+        return rc;
+    if (counted)
+        n = add_ties(top, n, dsc_first_tokens(top, n, top_k, INFINITY), &weight);
+    if (top_p < 1)
+        n = dsc_first_tokens(top, n, n, top_p * weight);
+    for (size_t x = 0; x < vocab; x++)
+        logits[x] = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        logits[top[i].token] = top[i].value;
+    free(top);
+    return DSC_OK;
+}
+
+int dsc_probs_softmax(const char *what, double *logits, size_t vocab, double temperature,
+                      int64_t top_k, double top_p, dsc_error *err)
+{
+    if (!(temperature >= 0) || isinf(temperature))
+        return dsc_fail(err, DSC_EUSAGE, "temperature is %g; it is 0 or more", temperature);
+    if (!(top_p > 0 && top_p <= 1))
+        return dsc_fail(err, DSC_EUSAGE, "top-p is %g; it is in (0, 1]", top_p);
+    size_t largest = 0;
+    int rc = check_logits(what, logits, vocab, &largest, err);
+    if (rc)
+        return rc;
+    if (temperature == 0) {
+        for (size_t x = 0; x < vocab; x++)
+            logits[x] = x == largest;
+        return DSC_OK;
+    }
+    double most = logits[largest];
+    subtract_and_divide(logits, vocab, most, temperature);
+    size_t kept = top_k <= 0 || (uint64_t)top_k >= vocab ? vocab : (size_t)top_k;
+    if (kept < vocab || top_p < 1)
+        rc = filter(logits, vocab, kept, top_p, err);
+    if (rc)
+        return rc;
+    exponentials_of_dist(logits, vocab);
+    normalize(logits, vocab);
+    return DSC_OK;
+}
+
+void dsc_probs_bernoulli(double draft_p, double target_p, double draft[2], double target[2])
+{
+    draft[0] = 1 - draft_p;
+    draft[1] = draft_p;
+    target[0] = 1 - target_p;
+    target[1] = target_p;
+}
+
+void dsc_probs_uniform(size_t vocab, size_t r, double *draft, double *target)
+{
+    for (size_t x = 0; x < vocab; x++) {
+        draft[x] = 1 / (double)vocab;
+        target[x] = x < vocab / r ? (double)r / (double)vocab : 0;
+    }
+}
+
+// A standard normal by Box and Muller, a pure function of its arguments.
+static double normal(uint64_t seed, uint64_t rank)
+{
+    uint32_t w[4];
+    dsc_rng_words(seed, rank, 0, DSC_RNG_FAMILY, w);
+    double radius = ((double)w[0] * 0x1p32 + w[1] + 1) * 0x1p-64; // in (0, 1]
+    double angle = ((double)w[2] * 0x1p32 + w[3]) * 0x1p-64;
+    return sqrt(-2 * log(radius)) * cos(2 * M_PI * angle);
+}
+
+void dsc_probs_zipf(size_t vocab, double exponent, double noise, uint64_t seed, double *draft,
+                    double *target)
+{
+    double most_draft = -INFINITY, most_target = -INFINITY;
+    for (size_t x = 0; x < vocab; x++) {
+        draft[x] = -exponent * log((double)x + 1);
+        target[x] = draft[x] + noise * normal(seed, x + 1);
+        most_draft = fmax(most_draft, draft[x]);
+        most_target = fmax(most_target, target[x]);
+    }
+    subtract_and_divide(draft, vocab, most_draft, 1);
+    subtract_and_divide(target, vocab, most_target, 1);
+    exponentials_of_dist(draft, vocab);
+    exponentials_of_dist(target, vocab);
+    normalize(draft, vocab);
+    normalize(target, vocab);
+}
