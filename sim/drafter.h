@@ -42,6 +42,7 @@ typedef struct dsc_drafter_input {
     uint64_t seed;
     dsc_arena *arena;         // of this request
     const dsc_models *models; // of this request; NULL in a replay without a loop (`match_lengths`)
+    int32_t end_token;        // of such a replay: the trace's EOS token, or -1: unknown
     dsc_draft_kind kind;      // how the children of a node are to be made: one that the type knows
     dsc_history *history;     // of the run, or NULL: the request stands alone
     int64_t *extra;           // [extra_count] counters to add to

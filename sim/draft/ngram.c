@@ -104,6 +104,7 @@ typedef struct replay {
     int64_t count;       // output positions
     int32_t *start;      // [count][most - least + 1] positions of the text, 0: no occurrence
     int32_t *run;        // the same
+    int32_t *end;        // [text] the first position of an EOS token from here on
     int64_t prompt;      // tokens in front of the output
 } replay;
 
@@ -161,6 +162,22 @@ static int replay_all(replay *r, const dsc_drafter_input *in, int64_t longest, d
     return rc;
 }
 
+// Where EOS tokens are in the text, for the semantics that copies none.
+static int find_ends(replay *r, const dsc_drafter_input *in, dsc_error *err)
+{
+    dsc_token_view prompt = in->request->prompt, output = in->request->output;
+    int64_t count = prompt.count + output.count;
+    int rc = allocate(in, &r->end, (size_t)count + 1, err);
+    if (rc)
+        return rc;
+    r->end[count] = (int32_t)count;
+    for (int64_t t = count - 1; t >= 0; t--) {
+        int32_t token = t < prompt.count ? prompt.id[t] : output.id[t - prompt.count];
+        r->end[t] = token == in->end_token ? (int32_t)t : r->end[t + 1];
+    }
+    return DSC_OK;
+}
+
 // A setting's own view.
 static int choose(const replay *r, const dsc_drafter_input *in, dsc_match_lengths *out,
                   dsc_error *err)
@@ -175,8 +192,13 @@ static int choose(const replay *r, const dsc_drafter_input *in, dsc_match_length
         while (n >= parameter[N_LEAST] && !serves(parameter, n, start[n - r->least], end))
             n--;
         bool found = n >= parameter[N_LEAST];
-        out->available[i] = found ? (int32_t)(end - start[n - r->least]) : -1;
-        out->run[i] = found ? run[n - r->least] : 0;
+        int32_t from = found ? start[n - r->least] : 0, available = (int32_t)end - from;
+        if (found && parameter[SEMANTICS] == TRANSFORMERS && r->end[from] < end) {
+            available = r->end[from] - from;
+            found = available > 0;
+        }
+        out->available[i] = found ? available : -1;
+        out->run[i] = !found ? 0 : run[n - r->least] < available ? run[n - r->least] : available;
     }
     return rc;
 }
@@ -190,7 +212,9 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
         r.most = most > r.most ? most : r.most;
         r.least = least < r.least ? least : r.least;
     }
-    int rc = replay_all(&r, in, longest, err);
+    int rc = find_ends(&r, in, err);
+    if (!rc)
+        rc = replay_all(&r, in, longest, err);
     for (size_t j = 0; j < count && !rc; j++)
         rc = choose(&r, &in[j], &out[j], err);
     return rc;

@@ -19,7 +19,7 @@ int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_er
     void *mem[4] = {0};
     const size_t size[4] = {sizeof *plan->first, sizeof *plan->start, sizeof *plan->order,
                             sizeof *plan->limit};
-    *plan = (dsc_plan){.config = config, .count = count};
+    *plan = (dsc_plan){.config = config, .count = count, .end_token = -1};
     int rc = DSC_OK;
     for (int i = 0; i < 4 && !rc; i++)
         rc = dsc_alloc(&mem[i], count + 1, size[i], err);
@@ -240,7 +240,8 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
                                        .config = &plan->config[plan->first[g]],
                                        .parameter = plan->config[plan->first[g]].parameter,
                                        .seed = seed,
-                                       .arena = arena};
+                                       .arena = arena,
+                                       .end_token = plan->end_token};
     rc = plan->config[0].drafter->match_lengths(input, plan->groups, plan->longest, s.match_lengths,
                                                 err);
     s.track.prompt = request->prompt.count;

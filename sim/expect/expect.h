@@ -17,11 +17,12 @@ typedef struct dsc_plan {
     const dsc_config *config;
     size_t count;
     size_t groups;
-    size_t *first;   // [groups] a configuration of each group
-    size_t *order;   // [count] configurations, group by group
-    size_t *start;   // [groups + 1] where each group begins in `order`
-    int32_t *limit;  // [count]
-    int64_t longest; // max of limit
+    size_t *first;     // [groups] a configuration of each group
+    size_t *order;     // [count] configurations, group by group
+    size_t *start;     // [groups + 1] where each group begins in `order`
+    int32_t *limit;    // [count]
+    int64_t longest;   // max of limit
+    int32_t end_token; // the trace's EOS token; -1 (dsc_plan_init): unknown
 } dsc_plan;
 
 // All configurations must be of one drafter that has `match_lengths`. *plan keeps pointing at them.

@@ -152,6 +152,7 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
         m->target = &w->target.base;
     } else {
         dsc_model_trace_begin(&w->recorded, q->output);
+        w->recorded.base.end_token = j->info->eos_token;
     }
     if (j->recorded_draft) {
         dsc_model_trace_set_ends(&w->recorded, j->info, &j->origin);
@@ -420,6 +421,8 @@ static int job_init(job *j, dsc_error *err)
     if (rc)
         return rc;
     rc = j->expect ? dsc_plan_init(&j->plan, j->config, j->count, err) : DSC_OK;
+    if (j->expect)
+        j->plan.end_token = j->info->eos_token;
     if (rc)
         return rc;
     rc = dsc_alloc(&workers, (size_t)j->options->threads, sizeof *j->worker, err);
