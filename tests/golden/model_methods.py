@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods with a draft model: chain, hf-dynamic, threshold, spectr, spectr-tree, tree, sequoia,
+cascade and pearl, all with greedy verification.
+
+Drafting stops at EOS and at the token that fills the output to its limit: no token follows those.
+"""
+from fractions import Fraction
+
+from counts import run
+
+# EAGLE-1 (Li et al. 2024): the tree `mc_sim_7b_63` of its program.
+EAGLE = """0 1 2 3 0,0 0,1 0,2 1,0 1,1 2,0 2,1 3,0 0,0,0 0,0,1 0,0,2 0,1,0 0,1,1 0,2,0 0,2,1 1,0,0
+0,0,0,0 0,0,0,1 0,0,0,2 0,0,0,0,0 0,0,0,0,1"""
+# Medusa (Cai et al. 2024): `mc_sim_7b_63` of medusa/model/medusa_choices.py.
+MEDUSA = """0 0,0 1 0,1 2 0,0,0 1,0 0,2 3 0,3 4 0,4 2,0 0,5 0,0,1 5 0,6 6 0,7 0,1,0 1,1 7 0,8
+0,0,2 3,0 0,9 8 9 1,0,0 0,2,0 1,2 0,0,3 4,0 2,1 0,0,4 0,0,5 0,0,0,0 0,1,1 0,0,6 0,3,0 5,0 1,3
+0,0,7 0,0,8 0,0,9 6,0 0,4,0 1,4 7,0 0,1,2 2,0,0 3,1 2,2 8,0 0,5,0 1,5 1,0,1 0,2,1 9,0 0,6,0
+0,0,0,1 1,6 0,7,0"""
+# The first acceptance rates that Sequoia's program ships (Chen et al. 2024).
+SEQUOIA = ".6342,.1079,.0570,.0225,.0195,.0150,.0045"
+
+
+def ends(r, i, path):
+    """Whether nothing follows a draft path at output position i."""
+    return len(path) > 0 and (path[-1] == r.eos or i + len(path) >= r.limit)
+
+
+def write(r, draft, text, i, length, stop=lambda before, token: False):
+    """The draft model's greedy tokens, at most `length`."""
+    path = []
+    while len(path) < length and not ends(r, i, path):
+        before = text + path
+        path.append(draft.best(before))
+        if stop(before, path[-1]):
+            break
+    return path
+
+
+def chain(requests, counts, draft, length):
+    for r in requests:
+        def propose(text, i, r=r):
+            path = write(r, draft, text, i, length)
+            return [path], len(path), len(path) > 0, len(path)
+        run(r, propose, counts)
+
+
+def hf_dynamic(requests, counts, draft, start, up, down, least, most):
+    """The "heuristic" schedule of transformers' assisted generation, per request."""
+    for r in requests:
+        state = {"length": start, "drafted": 0}
+
+        def propose(text, i, r=r, state=state):
+            path = write(r, draft, text, i, max(least, min(most, state["length"])))
+            state["drafted"] = len(path)
+            return [path], len(path), len(path) > 0, len(path)
+
+        def after(i, n, state=state):
+            whole = n == state["drafted"]
+            state["length"] = max(least, min(most, state["length"] + (up if whole else -down)))
+        run(r, propose, counts, after)
+
+
+def threshold(requests, counts, draft, confidence, most):
+    """A token with a probability below `confidence` is the last one of its draft."""
+    for r in requests:
+        def propose(text, i, r=r):
+            def unsure(before, token):
+                return draft.confidence(before, token) < Fraction(confidence)
+            path = write(r, draft, text, i, most, unsure)
+            return [path], len(path), len(path) > 0, len(path)
+        run(r, propose, counts)
+
+
+def spectr(requests, counts, draft, drafts, length):
+    """SpecTr, Algorithm 3, at temperature 0: all sequences are the same."""
+    for r in requests:
+        def propose(text, i, r=r):
+            path = write(r, draft, text, i, length)
+            return [path] * drafts, drafts * len(path), len(path) > 0, len(path)
+        run(r, propose, counts)
+
+
+def spectr_tree(requests, counts, draft, widths):
+    """SpecTr, Algorithm 4, at temperature 0: all children of a node are the same."""
+    widths = [int(w) for w in widths.split(",")]
+    for r in requests:
+        def propose(text, i, r=r):
+            path = write(r, draft, text, i, len(widths))
+            tokens, level = 0, 1
+            for depth in range(len(path)):
+                level *= widths[depth]
+                tokens += level
+            return [path], tokens, len(path) > 0, len(path)
+        run(r, propose, counts)
+
+
+def tree_paths(name):
+    """The nodes of a tree of a name as tuples of ranks, parents first."""
+    if name in ("eagle", "medusa"):
+        text = {"eagle": EAGLE, "medusa": MEDUSA}[name]
+        nodes = [tuple(int(x) for x in path.split(",")) for path in text.split()]
+    elif name.startswith("chain:"):
+        nodes = [(0,) * d for d in range(1, int(name[6:]) + 1)]
+    else:
+        k, depth = (int(x) for x in name.split("^"))
+        level, nodes = [()], []
+        for _ in range(depth):
+            level = [path + (rank,) for path in level for rank in range(k)]
+            nodes += level
+    return sorted(nodes, key=lambda path: (len(path), path))
+
+
+def draft_tree(requests, counts, draft, nodes):
+    """The child of rank r is the draft model's (r + 1)-th most probable token, level by level."""
+    for r in requests:
+        def propose(text, i, r=r):
+            tokens = {(): []}
+            levels = set()  # each level with a node that is expanded is a pass of the draft model
+            for ranks in nodes:
+                above = tokens.get(ranks[:-1])
+                if above is None or ends(r, i, above):
+                    continue
+                tokens[ranks] = above + [draft.best(text + above, ranks[-1])]
+                levels.add(len(ranks))
+            return list(tokens.values()), len(tokens) - 1, len(tokens) > 1, len(levels)
+        run(r, propose, counts)
+
+
+def tree(requests, counts, draft, name):
+    draft_tree(requests, counts, draft, tree_paths(name))
+
+
+def sequoia_tree(budget, depth, acceptance, draft_cost, target_slope):
+    """The tree with the largest expected speedup.
+
+    A node is accepted with the product of the rates of the ranks on its path. With rates that do
+    not increase, the best tree of m nodes consists of the most probable nodes, so the candidates
+    are the prefixes of one list for each depth. An ambiguous optimum is an error here.
+    """
+    rate = [Fraction(x) for x in acceptance.split(",")]
+    assert all(a >= b for a, b in zip(rate, rate[1:])), "the rates increase"
+    best = []
+    for levels in range(1, depth + 1):
+        nodes, frontier = [], [(Fraction(1), ())]
+        while frontier and len(nodes) < budget + 1:
+            top = max(range(len(frontier)), key=lambda i: frontier[i][0])
+            p, path = frontier.pop(top)
+            nodes.append((p, path))
+            if len(path) < levels:
+                frontier += [(p * a, path + (rank,)) for rank, a in enumerate(rate)]
+        for m in range(1, min(budget, len(nodes)) + 1):
+            tied = m < len(nodes) and nodes[m][0] == nodes[m - 1][0]
+            chosen = [path for _, path in nodes[1:m]]
+            deepest = max([len(path) for path in chosen], default=0)
+            expected = sum(p for p, _ in nodes[:m])
+            cost = deepest * Fraction(draft_cost) + 1 + (m - 1) * Fraction(target_slope)
+            best.append((expected / cost, -deepest, m, tied, chosen))
+    value = max(b[0] for b in best)
+    optimal = [b for b in best if b[0] == value]
+    assert not any(b[3] for b in optimal), "the optimal tree is ambiguous"
+    assert len({tuple(sorted(b[4])) for b in optimal}) == 1, "the optimal tree is ambiguous"
+    return sorted(optimal[0][4], key=lambda path: (len(path), path))
+
+
+def sequoia(requests, counts, draft, budget, depth, acceptance, draft_cost, target_slope):
+    draft_tree(requests, counts, draft,
+               sequoia_tree(budget, depth, acceptance, draft_cost, target_slope))
+
+
+def cascade(requests, counts, draft, middle, length, inner_length):
+    """The draft is what the middle model writes with the draft model's help.
+
+    A round drafts at most inner_length tokens, and no more than leave room for the middle model's
+    own token. Passes of both models are counted.
+    """
+    for r in requests:
+        def propose(text, i, r=r):
+            path, calls = [], 0
+            while len(path) < length and not ends(r, i, path):
+                room = length - len(path) - 1
+                inner = write(r, draft, text + path, i + len(path), min(inner_length, room))
+                calls += len(inner) + 1
+                for token in inner + [None]:
+                    if ends(r, i, path):
+                        break
+                    path.append(middle.best(text + path))
+                    if path[-1] != token:
+                        break
+            return [path], len(path), len(path) > 0, calls
+        run(r, propose, counts)
+
+
+def pearl(requests, counts, draft, window, pre_verify, post_verify):
+    """PEARL (Liu et al. 2024), Algorithm 2, as a state machine.
+
+    pending: tokens that are drafted and not tested. An iteration is one pass of the target beside
+    up to `window` passes of the draft model, which writes behind the pending tokens.
+    """
+    for r in requests:
+        out, i, pending, opened = r.output, 0, [], False
+        counts.requests += 1
+        counts.output_tokens += len(out)
+        while i < len(out):
+            new = write(r, draft, r.prompt + out[:i] + pending, i + len(pending), window)
+            if ends(r, i, pending):
+                new = []
+            if not opened:
+                tested = new[:1] if pre_verify else []
+            else:
+                tested = pending + (new[:1] if pre_verify and post_verify else [])
+            counts.target_calls += 1
+            counts.num_drafts += len(new) > 0  # a window is started
+            counts.num_draft_tokens += len(tested)
+            counts.draft_calls += len(new)
+            n = 0
+            while n < len(tested) and i + n < len(out) - 1 and tested[n] == out[i + n]:
+                n += 1
+            counts.num_accepted_tokens += n
+            i += n
+            if n < len(tested):  # a correction, or the token that ends the output
+                i += 1
+                pending, opened = [], False
+            elif opened and not post_verify:  # the target's own token
+                i += 1
+                pending, opened = [], False
+            else:
+                pending, opened = new[1:] if pre_verify else new, True

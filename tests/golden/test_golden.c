@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts of every drafting method against golden.tsv, which independent programs wrote (README.md
+// there), and LLMA's counts against the published figures of its authors' development set, which is
+// skipped when that file is not at hand.
+#include "tests/close.h"
+
+#include "base/option.h"
+#include "base/table.h"
+#include "sim/model/model_spec.h"
+#include "sim/run/run.h"
+#include "traces/import/import.h"
+
+#include <string.h>
+
+static char folder[] = "/tmp/draftscope-golden-XXXXXX";
+
+// The columns of golden.tsv; the counts begin at REQUESTS.
+enum {
+    METHOD,
+    OPTIONS,
+    TRACE,
+    TARGET,
+    DRAFT,
+    MIDDLE,
+    PROMPT_TOKENS,
+    MAX_TOKENS,
+    REQUESTS,
+    OUTPUT_TOKENS,
+    TARGET_CALLS,
+    NUM_DRAFTS,
+    NUM_DRAFT_TOKENS,
+    NUM_ACCEPTED_TOKENS,
+    DRAFT_CALLS,
+    COLUMNS
+};
+
+// --- a configuration as text ---------------------------------------------------------------------
+
+// Sets *config from "name=value name=value"; `room` holds the words as long as the configuration.
+static void configure(dsc_config *config, const char *method, const char *options, char *room,
+                      size_t size)
+{
+    dsc_error e;
+    dsc_option_value value[DSC_MAX_PARAMETERS];
+    char *word[DSC_MAX_PARAMETERS];
+    size_t positionals;
+    int words = 0;
+    const dsc_drafter_type *d = dsc_drafter_find(method, &e);
+    if (!d)
+        fail_msg("%s", e.message);
+    dsc_option_set set = {d->option, d->option_count, value, false, NULL};
+    *config = (dsc_config){.drafter = d};
+    for (size_t n; strcmp(options, "-") != 0 && *options; options += n + (options[n] == ' ')) {
+        n = strcspn(options, " ");
+        int length = snprintf(room, size, "--%.*s", (int)n, options);
+        assert_true(words < DSC_MAX_PARAMETERS && (size_t)length < size);
+        word[words++] = room;
+        room += length + 1;
+        size -= (size_t)length + 1;
+    }
+    assert_ok(dsc_options_parse(&set, 1, words, word, &positionals, &e), e);
+    assert_int_equal(positionals, 0);
+    for (size_t o = 0; o < d->option_count; o++) {
+        config->parameter[o] = value[o].integer;
+        config->real[o] = value[o].real;
+        config->text[o] = value[o].text;
+    }
+    assert_ok(dsc_config_prepare(config, &e), e);
+}
+
+// --- traces and models
+// -----------------------------------------------------------------------------
+
+static dsc_trace *import(const char *file, const char *tokenizer_file, const char *semantics,
+                         const char *name)
+{
+    dsc_error e;
+    dsc_tokenizer *tokenizer;
+    dsc_trace *trace;
+    char path[512];
+    dsc_import_options o = {
+        .semantics = semantics, .version = "test", .command = "test", .force = true};
+    snprintf(path, sizeof path, "%s/%s.dst", folder, name);
+    assert_ok(dsc_tokenizer_load(&tokenizer, tokenizer_file, &e), e);
+    assert_ok(dsc_import(&file, 1, tokenizer, path, &o, NULL, &e), e);
+    dsc_tokenizer_free(tokenizer);
+    assert_ok(dsc_trace_open(&trace, path, &e), e);
+    assert_ok(dsc_trace_verify(trace, &e), e);
+    return trace;
+}
+
+static const struct {
+    const char *name, *file;
+} input[] = {{"rag", "traces/sample/rag.jsonl"},
+             {"cache", "traces/sample/cache.jsonl"},
+             {"edits", "traces/sample/edits.jsonl"},
+             {"edge", "tests/golden/edge.jsonl"},
+             {"past_eos", "tests/golden/past_eos.jsonl"}};
+enum { INPUTS = sizeof input / sizeof *input, MODELS = 32 };
+
+// What rows share: the traces, and each model that a row names.
+typedef struct world {
+    dsc_trace *trace[INPUTS];
+    struct {
+        char spec[128];
+        dsc_language *language;
+    } model[MODELS];
+    size_t models;
+} world;
+
+static dsc_trace *find_trace(const world *w, const char *name)
+{
+    size_t i = 0;
+    if (strcmp(name, "-") == 0)
+        return NULL;
+    while (i < INPUTS && strcmp(input[i].name, name))
+        i++;
+    assert_true(i < INPUTS);
+    return w->trace[i];
+}
+
+// The model of a specification such as "ngram:rag,order=3", which names a trace; "-": none.
+static const dsc_language *find_model(world *w, const char *spec, dsc_model_side side)
+{
+    dsc_error e;
+    char full[256];
+    size_t i = 0, name = strcspn(spec, ":") + 1, trace = strcspn(spec, ",");
+    if (strcmp(spec, "-") == 0)
+        return NULL;
+    while (i < w->models && strcmp(w->model[i].spec, spec))
+        i++;
+    if (i == w->models) {
+        assert_true(i < MODELS);
+        snprintf(full, sizeof full, "%.*s%s/%.*s.dst%s", (int)name, spec, folder,
+                 (int)(trace - name), spec + name, spec + trace);
+        snprintf(w->model[i].spec, sizeof w->model[i].spec, "%s", spec);
+        assert_ok(dsc_language_make(&w->model[i].language, full, side, NULL, &e), e);
+        w->models++;
+    }
+    return w->model[i].language;
+}
+
+static world *open_world(void)
+{
+    static world w;
+    char file[512], tokenizer[512];
+    source_path("traces/sample/tokenizer.json", tokenizer, sizeof tokenizer);
+    for (size_t i = 0; i < INPUTS; i++)
+        w.trace[i] = import(source_path(input[i].file, file, sizeof file), tokenizer, "paper",
+                            input[i].name);
+    return &w;
+}
+
+static void close_world(world *w)
+{
+    for (size_t i = 0; i < INPUTS; i++)
+        dsc_trace_close(w->trace[i]);
+    for (size_t i = 0; i < w->models; i++)
+        dsc_language_free(w->model[i].language);
+}
+
+// --- runs ----------------------------------------------------------------------------------------
+
+// Runs one configuration with greedy verification. Drafts that need no model are also replayed
+// without the loop, with the same counts.
+static dsc_counts run(const dsc_trace *trace, const dsc_config *config, const dsc_workload *models)
+{
+    dsc_error e;
+    dsc_results a, b;
+    dsc_run_options o = {.engine = DSC_ENGINE_LOOP, .workload = models, .threads = 2};
+    assert_ok(dsc_run(trace, config, 1, &o, &a, &e), e);
+    dsc_counts c = a.counts[0];
+    if (!models && config->drafter->match_lengths) {
+        o.engine = DSC_ENGINE_EXPECT;
+        assert_ok(dsc_run(trace, config, 1, &o, &b, &e), e);
+        assert_int_equal(c.target_calls, b.counts[0].target_calls);
+        assert_int_equal(c.num_drafts, b.counts[0].num_drafts);
+        assert_int_equal(c.num_draft_tokens, b.counts[0].num_draft_tokens);
+        assert_int_equal(c.num_accepted_tokens, b.counts[0].num_accepted_tokens);
+        dsc_results_fini(&b);
+    }
+    dsc_results_fini(&a);
+    c.histogram = NULL; // gone with the results
+    return c;
+}
+
+// Returns the number of counts of a row that differ, and prints them.
+static int compare_row(world *w, const dsc_table *golden, size_t row)
+{
+    const dsc_cell *cell = dsc_table_at(golden, row, 0);
+    dsc_config config;
+    char words[512];
+    int wrong = 0;
+    dsc_workload models = {.target = find_model(w, cell[TARGET].text, DSC_SIDE_TARGET),
+                           .draft = find_model(w, cell[DRAFT].text, DSC_SIDE_DRAFT),
+                           .middle = find_model(w, cell[MIDDLE].text, DSC_SIDE_DRAFT),
+                           .requests = cell[REQUESTS].i,
+                           .prompt_tokens = cell[PROMPT_TOKENS].i,
+                           .max_tokens = cell[MAX_TOKENS].i};
+    configure(&config, cell[METHOD].text, cell[OPTIONS].text, words, sizeof words);
+    dsc_counts c = run(find_trace(w, cell[TRACE].text), &config,
+                       models.target || models.draft ? &models : NULL);
+    const int64_t ours[COLUMNS - REQUESTS] = {
+        c.requests,         c.output_tokens,       c.target_calls, c.num_drafts,
+        c.num_draft_tokens, c.num_accepted_tokens, c.draft_calls};
+    for (int i = REQUESTS; i < COLUMNS; i++)
+        if (ours[i - REQUESTS] != cell[i].i && ++wrong)
+            print_error("golden.tsv:%zu: %s %s on %s%s: %s is %lld, golden %lld\n",
+                        golden->first_line + row, cell[METHOD].text, cell[OPTIONS].text,
+                        cell[TRACE].text, cell[TARGET].text, golden->column[i].name,
+                        (long long)ours[i - REQUESTS], (long long)cell[i].i);
+    dsc_config_fini(&config);
+    return wrong;
+}
+
+static void read_golden(dsc_table *golden)
+{
+    dsc_error e;
+    char path[512];
+    assert_ok(dsc_table_read(golden, source_path("tests/golden/golden.tsv", path, sizeof path), &e),
+              e);
+    assert_int_equal(golden->columns, COLUMNS);
+}
+
+static void counts_equal_the_independent_programs(void **state)
+{
+    (void)state;
+    dsc_table golden;
+    int wrong = 0;
+    world *w = open_world();
+    read_golden(&golden);
+    for (size_t r = 0; r < golden.rows; r++)
+        wrong += compare_row(w, &golden, r);
+    if (wrong)
+        fail_msg("%d counts of %zu rows differ", wrong, golden.rows);
+    dsc_table_fini(&golden);
+    close_world(w);
+}
+
+// A method without golden counts fails here.
+static void every_method_has_golden_counts(void **state)
+{
+    (void)state;
+    enum { LEAST = 4 };
+    dsc_table golden;
+    read_golden(&golden);
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++) {
+        int rows = 0;
+        for (size_t r = 0; r < golden.rows; r++)
+            rows += strcmp(dsc_table_at(&golden, r, METHOD)->text, (*d)->name) == 0;
+        if (rows < LEAST)
+            fail_msg("%s has %d rows in tests/golden/golden.tsv, %d expected (make_golden.py "
+                     "writes them)",
+                     (*d)->name, rows, LEAST);
+    }
+    dsc_table_fini(&golden);
+}
+
+// --- published figures ---------------------------------------------------------------------------
+
+static dsc_counts run_llma(const dsc_trace *trace, const char *options)
+{
+    dsc_config config;
+    char words[512];
+    configure(&config, "llma", options, words, sizeof words);
+    dsc_counts c = run(trace, &config, NULL);
+    dsc_config_fini(&config);
+    return c;
+}
+
+// LLMA Table 1 and Figure 4, first row (its RAG development set): per request, to two decimals.
+static void published_figures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options;
+        double drafts, accepted, calls;
+    } row[] = {
+        {"semantics=code k=4", 42.76, 62.96, 48.27},
+        {"semantics=code k=8", 33.11, 72.61, 38.62},
+        {"semantics=code k=15", 29.05, 76.67, 34.56},
+        {"semantics=code k=18", 28.51, 77.21, 34.02},
+        {"semantics=code k=20", 28.14, 77.58, 33.65},
+        {"semantics=paper k=4", 38.66, 67.06, 44.17},
+        {"semantics=paper k=18", 28.25, 77.47, 33.76},
+        // Exact-n matching without a preference for longer ones.
+        {"semantics=paper k=18 max-match=1", 32.67, 73.05, 38.18},
+    };
+    char file[512], tokenizer[512];
+    dsc_trace *trace = import(data_path("llma/rag.jsonl", file, sizeof file),
+                              data_path("tokenizers/llama2.json", tokenizer, sizeof tokenizer),
+                              "code", "rag-published");
+    const dsc_trace_info *info = dsc_trace_get_info(trace);
+    assert_int_equal(info->requests, 100);
+    assert_close((double)info->prompt_tokens / 100, 903.6, 0.05);
+    assert_close((double)info->output_tokens / 100, 111.2, 0.05);
+    for (size_t r = 0; r < sizeof row / sizeof *row; r++) {
+        dsc_counts c = run_llma(trace, row[r].options);
+        assert_close((double)c.num_drafts / 100, row[r].drafts, 0.005);
+        assert_close((double)c.num_accepted_tokens / 100, row[r].accepted, 0.005);
+        assert_close((double)c.target_calls / 100, row[r].calls, 0.005);
+    }
+    // The paper's text, matches without limit and random ties: within 1 % of the mean of its draws.
+    dsc_counts text = run_llma(trace, "semantics=paper k=18 max-match=0 tie=random");
+    assert_close((double)text.num_drafts / 100, 28.77, 0.2877);
+    assert_close((double)text.target_calls / 100, 34.28, 0.3428);
+    dsc_trace_close(trace);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_method_has_golden_counts),
+        cmocka_unit_test(counts_equal_the_independent_programs),
+        cmocka_unit_test(published_figures),
+    };
+    return cmocka_run_group_tests_name("golden counts", tests, make_folder, remove_folder);
+}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods that draft from text: none, oracle, llma, ngram and suffix."""
+from fractions import Fraction
+
+from counts import run
+
+
+def none(requests, counts):
+    """One token per target call."""
+    for r in requests:
+        run(r, lambda text, i: ([], 0, False, 0), counts)
+
+
+def oracle(requests, counts, k):
+    """k correct tokens at every step, never the last token of the output."""
+    for r in requests:
+        def propose(text, i, r=r):
+            path = r.output[:-1][i : i + k]
+            return [path], len(path), len(path) > 0, 0
+        run(r, propose, counts)
+
+
+def llma(requests, counts, n, k, max_match, semantics, references):
+    """Yang et al. 2023, and the authors' program.
+
+    The longest match of the last tokens of the output, from max(max_match, n) down to n tokens, in
+    the references; its first occurrence, reference by reference; the k tokens after it (the program
+    counts the current token too, so k - 1). max_match 0 has no limit.
+    """
+    copied = k - (semantics == "code")
+    for r in requests:
+        where = {"docs": r.documents, "turns": r.turns, "prompt": [r.prompt],
+                 "all": r.documents + r.turns + [r.prompt]}[references]
+
+        def propose(text, i, r=r, where=where):
+            longest = min(max(max_match, n) if max_match else i, i)
+            for length in range(longest, n - 1, -1):
+                last = r.output[i - length : i]
+                for tokens in where:
+                    for p in range(len(tokens) - length + 1):
+                        if tokens[p] == last[0] and tokens[p : p + length] == last:
+                            path = tokens[p + length : p + length + copied]
+                            return [path], len(path), True, 0
+            return [], 0, False, 0
+        run(r, propose, counts)
+
+
+def ngram(requests, counts, n_most, n_least, length, semantics):
+    """Prompt lookup decoding.
+
+    original: Saxena's find_candidate_pred_tokens as Spec-Bench runs it. start_idx = idx + n,
+    end_idx = start_idx + length, valid when end_idx <= input_length and start_idx <
+    input_length - n.
+    transformers: PromptLookupCandidateGenerator. start_idx = idx + n, end_idx = min(start_idx +
+    length, input_length), valid when start_idx < end_idx; cut before the first EOS token.
+    """
+    for r in requests:
+        def propose(text, i, r=r):
+            for n in range(min(n_most, len(text) - 1), n_least - 1, -1):
+                last = text[len(text) - n :]
+                for at in range(len(text) - n + 1):
+                    if text[at] != last[0] or text[at : at + n] != last:
+                        continue
+                    start = at + n
+                    end = start + length
+                    if semantics == "transformers":
+                        path = text[start:end]
+                        if not path:
+                            continue
+                        if r.eos in path:
+                            path = path[: path.index(r.eos)]
+                        return [path], len(path), len(path) > 0, 0
+                    if end <= len(text) and start < len(text) - n:
+                        return [text[start:end]], length, True, 0
+            return [], 0, False, 0
+        run(r, propose, counts)
+
+
+class Occurrences:
+    """Where every string of at most `depth` tokens of a text ends, in order."""
+
+    def __init__(self, depth):
+        self.depth, self.text, self.ends = depth, [], {(): []}
+
+    def append(self, token):
+        self.text.append(token)
+        for m in range(min(self.depth, len(self.text)) + 1):
+            s = tuple(self.text[len(self.text) - m :])
+            self.ends.setdefault(s, []).append(len(self.text))
+
+    def following(self, s):
+        """The tokens that followed s: token -> (occurrences of s + token, end of the last one)."""
+        found = {}
+        for end in self.ends[s]:
+            if end < len(self.text):
+                token = self.text[end]
+                found[token] = (found.get(token, (0, 0))[0] + 1, end + 1)
+        return found
+
+
+def suffix_tree(seen, s, most, depth, branches, least):
+    """The most probable nodes below s: (sum of probabilities, paths).
+
+    The frontier is searched for the most frequent node; of equal ones the first that was found, and
+    of siblings the one seen last. `branches` limits the children of a node, 0: no limit.
+    """
+    occurrences = len(seen.ends[s])
+    frontier, nodes, score = [], [], Fraction(0)
+
+    def expand(path):
+        if len(s) + len(path) >= depth:
+            return
+        children = seen.following(s + path)
+        order = sorted(children, key=lambda x: (-children[x][0], -children[x][1]))
+        for x in order[: branches or None]:
+            if Fraction(children[x][0], occurrences) >= least:
+                frontier.append((children[x][0], path + (x,)))
+
+    expand(())
+    while frontier and len(nodes) < most:
+        best = max(range(len(frontier)), key=lambda i: (frontier[i][0], -i))
+        count, path = frontier.pop(best)
+        nodes.append(list(path))
+        score += Fraction(count, occurrences)
+        expand(path)
+    return score, nodes
+
+
+def suffix(requests, counts, length, depth, branches, spec_factor, min_probability):
+    """SuffixDecoding (Oliaro et al. 2024) on the prompt and the output so far.
+
+    Of all m, the draft below the last m tokens with the largest sum of probabilities; of equal ones
+    that of the longest m. At most spec_factor * m tokens and at most `length`.
+    """
+    factor, least = Fraction(spec_factor), Fraction(min_probability)
+    for r in requests:
+        seen = Occurrences(depth)
+
+        def propose(text, i, seen=seen):
+            for token in text[len(seen.text) :]:
+                seen.append(token)
+            best, nodes = Fraction(0), []
+            for m in range(1, min(depth, len(text)) + 1):
+                s = tuple(text[len(text) - m :])
+                most = min(length, int(factor * m))
+                score, found = suffix_tree(seen, s, most, depth, branches, least)
+                if found and score >= best:
+                    best, nodes = score, found
+            return nodes, len(nodes), len(nodes) > 0, 0
+        run(r, propose, counts)
