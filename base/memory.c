@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Allocation with overflow checks, growable strings and arenas. Callers pass the address of a
+// pointer of any object type; it is read and written with memcpy, which no aliasing rule forbids.
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -12,18 +14,30 @@ static int product(size_t *out, size_t n, size_t size, dsc_error *err)
     return DSC_OK;
 }
 
-int dsc_alloc(void **out, size_t n, size_t size, dsc_error *err)
+static void *pointer_at(const void *place)
 {
-    size_t bytes;
-    *out = NULL;
-    int rc = product(&bytes, n, size, err);
-    if (rc)
-        return rc;
-    *out = calloc(bytes ? bytes : 1, 1);
-    return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory (%zu bytes)", bytes);
+    void *p;
+    memcpy(&p, place, sizeof p);
+    return p;
 }
 
-int dsc_grow(void **array, size_t *capacity, size_t need, size_t size, dsc_error *err)
+static void set_pointer(void *place, void *p)
+{
+    memcpy(place, &p, sizeof p);
+}
+
+int dsc_alloc(void *out, size_t n, size_t size, dsc_error *err)
+{
+    size_t bytes;
+    int rc = product(&bytes, n, size, err);
+    void *p = rc ? NULL : calloc(bytes ? bytes : 1, 1);
+    set_pointer(out, p);
+    if (rc)
+        return rc;
+    return p ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory (%zu bytes)", bytes);
+}
+
+int dsc_grow(void *array, size_t *capacity, size_t need, size_t size, dsc_error *err)
 {
     if (need <= *capacity)
         return DSC_OK;
@@ -34,10 +48,10 @@ int dsc_grow(void **array, size_t *capacity, size_t need, size_t size, dsc_error
     int rc = product(&bytes, n, size, err);
     if (rc)
         return rc;
-    void *p = realloc(*array, bytes);
+    void *p = realloc(pointer_at(array), bytes);
     if (!p)
         return dsc_fail(err, DSC_ENOMEM, "out of memory (%zu bytes)", bytes);
-    *array = p;
+    set_pointer(array, p);
     *capacity = n;
     return DSC_OK;
 }
@@ -110,10 +124,10 @@ struct dsc_arena_block {
 };
 enum { HEADER = 64, FIRST_BLOCK = 1 << 16 };
 
-int dsc_arena_alloc(dsc_arena *a, void **out, size_t n, size_t size, dsc_error *err)
+int dsc_arena_alloc(dsc_arena *a, void *out, size_t n, size_t size, dsc_error *err)
 {
     size_t bytes;
-    *out = NULL;
+    set_pointer(out, NULL);
     int rc = product(&bytes, n, size, err);
     if (rc)
         return rc;
@@ -138,12 +152,12 @@ int dsc_arena_alloc(dsc_arena *a, void **out, size_t n, size_t size, dsc_error *
             a->first = b;
         a->current = b;
     }
-    *out = (char *)a->current + HEADER + a->current->used;
+    set_pointer(out, (char *)a->current + HEADER + a->current->used);
     a->current->used += bytes;
     return DSC_OK;
 }
 
-int dsc_arena_grow(dsc_arena *a, void **array, size_t *capacity, size_t need, size_t size,
+int dsc_arena_grow(dsc_arena *a, void *array, size_t *capacity, size_t need, size_t size,
                    dsc_error *err)
 {
     void *grown;
@@ -155,8 +169,8 @@ int dsc_arena_grow(dsc_arena *a, void **array, size_t *capacity, size_t need, si
     if (rc)
         return rc;
     if (*capacity)
-        memcpy(grown, *array, *capacity * size);
-    *array = grown;
+        memcpy(grown, pointer_at(array), *capacity * size);
+    set_pointer(array, grown);
     *capacity = need;
     return DSC_OK;
 }

@@ -8,18 +8,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// n elements of `size` bytes, zeroed. *out owns them (free with free()). n = 0 gives a valid
-// pointer. DSC_ENOMEM when n * size overflows or memory is short.
-DSC_API int dsc_alloc(void **out, size_t n, size_t size, dsc_error *err);
+// `out` and `array` below are addresses of pointers to objects of any type. The typed forms
+// dsc_new, dsc_resize, dsc_arena_new and dsc_arena_resize take the element size from that type;
+// use them wherever the type is known.
+
+// Allocates n elements of `size` bytes, zeroed. *out owns them (free with free()). n = 0 gives a
+// valid pointer. DSC_ENOMEM: n * size overflows or memory is short; *out is NULL.
+DSC_API int dsc_alloc(void *out, size_t n, size_t size, dsc_error *err);
+#define dsc_new(out, n, err) dsc_alloc((out), (n), sizeof **(out), (err))
 
 // Makes *array hold at least `need` elements of `size` bytes, at least doubling; *capacity is
-// updated. Old contents are kept, new elements are uninitialised. *array may be NULL (capacity 0).
-DSC_API int dsc_grow(void **array, size_t *capacity, size_t need, size_t size, dsc_error *err);
+// updated. Old contents are kept, new elements are uninitialized. *array may be NULL (capacity 0).
+// DSC_ENOMEM: nothing has changed.
+DSC_API int dsc_grow(void *array, size_t *capacity, size_t need, size_t size, dsc_error *err);
+#define dsc_resize(array, capacity, need, err)                                                     \
+    dsc_grow((array), (capacity), (need), sizeof **(array), (err))
 
 // Copies `length` bytes and adds a NUL. *out owned by the caller.
 DSC_API int dsc_strndup(char **out, const char *bytes, size_t length, dsc_error *err);
 
-// A growable byte string, always NUL-terminated once something was appended. Zero-initialise.
+// A growable byte string, always NUL-terminated once something was appended. Zero-initialize.
 typedef struct dsc_buffer {
     char *data;
     size_t length, capacity; // bytes
@@ -37,11 +45,14 @@ typedef struct dsc_arena {
     struct dsc_arena_block *first, *current;
 } dsc_arena;
 
-// n elements of `size` bytes, 64-byte aligned, uninitialised; valid until reset or fini.
-DSC_API int dsc_arena_alloc(dsc_arena *a, void **out, size_t n, size_t size, dsc_error *err);
+// n elements of `size` bytes, 64-byte aligned, uninitialized; valid until reset or fini.
+DSC_API int dsc_arena_alloc(dsc_arena *a, void *out, size_t n, size_t size, dsc_error *err);
+#define dsc_arena_new(a, out, n, err) dsc_arena_alloc((a), (out), (n), sizeof **(out), (err))
 // dsc_grow with memory of the arena; the old place stays taken until the reset.
-DSC_API int dsc_arena_grow(dsc_arena *a, void **array, size_t *capacity, size_t need, size_t size,
+DSC_API int dsc_arena_grow(dsc_arena *a, void *array, size_t *capacity, size_t need, size_t size,
                            dsc_error *err);
+#define dsc_arena_resize(a, array, capacity, need, err)                                            \
+    dsc_arena_grow((a), (array), (capacity), (need), sizeof **(array), (err))
 DSC_API void dsc_arena_reset(dsc_arena *a); // keeps the memory
 DSC_API void dsc_arena_fini(dsc_arena *a);  // frees it
 

@@ -89,7 +89,7 @@ static int by_value(const void *a, const void *b)
 static int refuse_repeats(const dsc_option *o, const double *list, size_t count, dsc_error *err)
 {
     double *sorted;
-    int rc = dsc_alloc((void **)&sorted, count, sizeof *sorted, err);
+    int rc = dsc_new(&sorted, count, err);
     if (rc)
         return rc;
     memcpy(sorted, list, count * sizeof *sorted);

@@ -57,9 +57,7 @@ const char *dsc_table_get_comment(const dsc_table *t, const char *key)
 int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type, const char *help,
                          dsc_error *err)
 {
-    void *p = t->column;
-    int rc = dsc_grow(&p, &t->column_capacity, t->columns + 1, sizeof *t->column, err);
-    t->column = p;
+    int rc = dsc_resize(&t->column, &t->column_capacity, t->columns + 1, err);
     if (rc)
         return rc;
     char *kept_name = NULL, *kept_help = NULL;
@@ -92,9 +90,7 @@ static int keep_cell(dsc_table *t, dsc_cell *c, dsc_error *err)
 
 int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err)
 {
-    void *p = t->cell;
-    int rc = dsc_grow(&p, &t->cell_capacity, (t->rows + 1) * t->columns, sizeof *t->cell, err);
-    t->cell = p;
+    int rc = dsc_resize(&t->cell, &t->cell_capacity, (t->rows + 1) * t->columns, err);
     dsc_cell *row = rc ? NULL : t->cell + t->rows * t->columns;
     for (size_t c = 0; c < t->columns && !rc; c++) {
         row[c] = cells[c];

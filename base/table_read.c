@@ -178,9 +178,7 @@ static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
                 rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: %zu columns, the limit is %d", path, number,
                               columns, MAX_COLUMNS);
         } else {
-            void *p = field;
-            rc = dsc_grow(&p, &capacity, (rows + 1) * columns, sizeof *field, err);
-            field = p;
+            rc = dsc_resize(&field, &capacity, (rows + 1) * columns, err);
             if (rc)
                 break;
             size_t n = split(line, field + rows * columns, columns);

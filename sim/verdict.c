@@ -17,9 +17,7 @@ void dsc_verdict_fini(dsc_verdict *v)
 
 int dsc_verdict_close(dsc_verdict *v, int32_t token, dsc_error *err)
 {
-    void *p = v->token;
-    int rc = dsc_grow(&p, &v->token_capacity, v->count + 1, sizeof *v->token, err);
-    v->token = p;
+    int rc = dsc_resize(&v->token, &v->token_capacity, v->count + 1, err);
     if (!rc)
         v->token[v->count++] = token;
     return rc;
@@ -27,9 +25,7 @@ int dsc_verdict_close(dsc_verdict *v, int32_t token, dsc_error *err)
 
 int dsc_verdict_accept(dsc_verdict *v, int32_t token, int32_t node, dsc_error *err)
 {
-    void *p = v->node;
-    int rc = dsc_grow(&p, &v->node_capacity, v->accepted + 1, sizeof *v->node, err);
-    v->node = p;
+    int rc = dsc_resize(&v->node, &v->node_capacity, v->accepted + 1, err);
     if (!rc)
         rc = dsc_verdict_close(v, token, err);
     if (!rc)

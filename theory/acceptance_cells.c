@@ -34,13 +34,13 @@ static double threshold(int64_t bits)
 int dsc_cells_init(dsc_cells *c, dsc_error *err)
 {
     *c = (dsc_cells){0};
-    int rc = dsc_alloc((void **)&c->above, DSC_PLACES, sizeof *c->above, err);
+    int rc = dsc_new(&c->above, DSC_PLACES, err);
     if (!rc)
-        rc = dsc_alloc((void **)&c->floor, DSC_PLACES, sizeof *c->floor, err);
+        rc = dsc_new(&c->floor, DSC_PLACES, err);
     if (!rc)
-        rc = dsc_alloc((void **)&c->child, DSC_PLACES, sizeof *c->child, err);
+        rc = dsc_new(&c->child, DSC_PLACES, err);
     if (!rc)
-        rc = dsc_alloc((void **)&c->node, DSC_NODES + 1, sizeof *c->node, err);
+        rc = dsc_new(&c->node, DSC_NODES + 1, err);
     if (rc)
         dsc_cells_fini(c);
     return rc;
@@ -66,9 +66,9 @@ int dsc_cells_reserve(dsc_cells *c, size_t vocab, dsc_error *err)
     free(c->found);
     c->found = NULL;
     c->vocab_capacity = 0;
-    int rc = dsc_alloc((void **)&c->slot, vocab, sizeof *c->slot, err);
+    int rc = dsc_new(&c->slot, vocab, err);
     if (!rc)
-        rc = dsc_alloc((void **)&c->found, vocab, sizeof *c->found, err);
+        rc = dsc_new(&c->found, vocab, err);
     if (!rc)
         c->vocab_capacity = vocab;
     return rc;
@@ -203,9 +203,7 @@ static int collect(dsc_cells *c, const dsc_rows_kernel *kernel, const float *dra
     if (!slots)
         return DSC_OK;
     size_t n = kernel->select(c->slot, vocab, wanted, slots, c->found);
-    void *token = c->token;
-    int rc = dsc_grow(&token, &c->token_capacity, c->tokens + n, sizeof *c->token, err);
-    c->token = token;
+    int rc = dsc_resize(&c->token, &c->token_capacity, c->tokens + n, err);
     for (size_t i = 0; i < n && !rc; i++) {
         float d = fabsf(draft[c->found[i]]), t = fabsf(target[c->found[i]]);
         if (d > 0 || t > 0)

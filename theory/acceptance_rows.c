@@ -22,7 +22,7 @@
 
 int dsc_acceptance_work_new(dsc_acceptance_work **out, dsc_error *err)
 {
-    int rc = dsc_alloc((void **)out, 1, sizeof **out, err);
+    int rc = dsc_new(out, 1, err);
     if (rc)
         return rc;
     const dsc_rows_kernel *const *kernel = dsc_rows_kernels;
@@ -91,9 +91,9 @@ static int by_sorting(const dsc_acceptance_work *w, const float *draft, const fl
     int k[DSC_MAX_DRAFTS];
     for (int i = 0; i < kmax; i++)
         k[i] = i + 1;
-    int rc = dsc_alloc((void **)&row[0], vocab, sizeof **row, err);
+    int rc = dsc_alloc(&row[0], vocab, sizeof **row, err);
     if (!rc)
-        rc = dsc_alloc((void **)&row[1], vocab, sizeof **row, err);
+        rc = dsc_alloc(&row[1], vocab, sizeof **row, err);
     for (size_t x = 0; x < vocab && !rc; x++) {
         row[0][x] = draft[x] / w->cells.draft_sum;
         row[1][x] = target[x] / w->cells.target_sum;

@@ -52,7 +52,7 @@ static int lattice_init(lattice *l, int bins, dsc_error *err)
     size_t nodes = (size_t)bins + 1, grid = 2 * nodes - 1;
     double *memory;
     *l = (lattice){.bins = bins, .width = DEPTH / bins};
-    int rc = dsc_alloc((void **)&memory, 7 * nodes + 5 * grid, sizeof *memory, err);
+    int rc = dsc_new(&memory, 7 * nodes + 5 * grid, err);
     if (rc)
         return rc;
     double **const by_node[] = {&l->node,      &l->low,   &l->low_next,  &l->base,
@@ -265,7 +265,7 @@ int dsc_block_expected(const dsc_curve *const *curve, int length, int bins, dsc_
         return bounds(curve, length, bins, accepted, err);
     value *v;
     bool few = true;
-    int rc = dsc_alloc((void **)&v, 2 * (size_t)MOST_VALUES, sizeof *v, err);
+    int rc = dsc_new(&v, 2 * (size_t)MOST_VALUES, err);
     if (rc)
         return rc;
     for (int i = 0; i < length && few; i++) { // the longest first: it decides

@@ -53,9 +53,9 @@ int dsc_curve_init(dsc_curve *c, const double *draft, const double *target, size
     double **column[] = {&c->ratio, &c->draft_below, &c->target_below, &c->draft_above,
                          &c->target_above};
     *c = (dsc_curve){0};
-    int rc = dsc_alloc((void **)&t, vocab, sizeof *t, err);
+    int rc = dsc_new(&t, vocab, err);
     for (size_t i = 0; i < 5 && !rc; i++)
-        rc = dsc_alloc((void **)column[i], vocab + 1, sizeof(double), err);
+        rc = dsc_alloc(column[i], vocab + 1, sizeof(double), err);
     if (!rc) {
         size_t n = collect(draft, target, vocab, t);
         qsort(t, n, sizeof *t, by_ratio);

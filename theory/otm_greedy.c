@@ -27,7 +27,7 @@ int dsc_otm_greedy(const double *draft, const double *target, size_t vocab, int 
                    double *accept, dsc_error *err)
 {
     double *residual; // [vocab] the draft without T
-    int rc = dsc_alloc((void **)&residual, vocab, sizeof *residual, err);
+    int rc = dsc_new(&residual, vocab, err);
     if (rc)
         return rc;
     memcpy(residual, draft, vocab * sizeof *residual);

@@ -375,7 +375,7 @@ static bool fit_side(dsc_race *r, int side, int iterations, group *g)
 
 int dsc_race_work_new(dsc_race_work **out, dsc_error *err)
 {
-    return dsc_alloc((void **)out, 1, sizeof **out, err);
+    return dsc_new(out, 1, err);
 }
 
 static bool fit(dsc_race *r, int iterations, group *g)

@@ -21,7 +21,7 @@ struct dsc_otm_sampler {
 
 int dsc_otm_sampler_new(dsc_otm_sampler **out, dsc_error *err)
 {
-    int rc = dsc_alloc((void **)out, 1, sizeof **out, err);
+    int rc = dsc_new(out, 1, err);
     if (!rc && (rc = dsc_race_work_new(&(*out)->work, err))) {
         free(*out);
         *out = NULL;

@@ -87,7 +87,7 @@ static int sweep_init(sweep *s, int k, double rate, dsc_error *err)
     double from = log(START), to = log(END) - log(rate);
     size_t nodes = (size_t)ceil((to - from) / s->step) + 1;
     s->nodes = s->stride = (nodes + LANES - 1) / LANES * LANES;
-    int rc = dsc_alloc((void **)&block, s->stride * ((size_t)k + 3), sizeof *block, err);
+    int rc = dsc_new(&block, s->stride * ((size_t)k + 3), err);
     if (rc)
         return rc;
     s->time = block;
@@ -245,7 +245,7 @@ int dsc_otm_wor(const double *draft, const double *target, size_t vocab, int kma
 {
     token *t;
     size_t n = 0;
-    int rc = dsc_alloc((void **)&t, vocab, sizeof *t, err);
+    int rc = dsc_new(&t, vocab, err);
     if (rc)
         return rc;
     for (size_t x = 0; x < vocab; x++)

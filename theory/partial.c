@@ -82,7 +82,7 @@ static int load(list *l, const char *what, const dsc_partial_row *row, size_t vo
     double sum;
     int rc = check_row(what, row, vocab, &sum, err);
     if (!rc)
-        rc = dsc_alloc((void **)&l->entry, row->count, sizeof *l->entry, err);
+        rc = dsc_new(&l->entry, row->count, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < row->count; i++)
@@ -242,7 +242,7 @@ int dsc_partial_curves(const dsc_partial_row *draft, const dsc_partial_row *targ
     // Atoms: one per entry, change of slope (as many and one) and crossing between those; two ends.
     size_t entries = d.count + t.count, most = 3 * entries + 8;
     if (!rc)
-        rc = dsc_alloc((void **)&memory, 2 * most + 4 * (entries + 1), sizeof *memory, err);
+        rc = dsc_new(&memory, 2 * most + 4 * (entries + 1), err);
     if (!rc) {
         rows r = {memory, memory + most, 0};
         double *rest = memory + 2 * most;

@@ -107,7 +107,7 @@ static int gather(const double *logits, size_t vocab, size_t top_k, double enoug
             break;
         least = least > -DSC_SOFTMAX_LEAST ? 2 * least : -INFINITY;
     }
-    int rc = dsc_alloc((void **)out, room, sizeof **out, err);
+    int rc = dsc_new(out, room, err);
     for (size_t x = 0; x < vocab && !rc; x++)
         if (logits[x] >= least)
             (*out)[n++] = (dsc_logit){logits[x], dsc_fast_exp_below(logits[x]), x};

@@ -14,9 +14,9 @@
 int dsc_specinfer_init(dsc_specinfer *s, const dsc_curve *c, int k, dsc_error *err)
 {
     *s = (dsc_specinfer){.k = k};
-    int rc = dsc_alloc((void **)&s->c, (size_t)k + 1, sizeof *s->c, err);
+    int rc = dsc_new(&s->c, (size_t)k + 1, err);
     if (!rc)
-        rc = dsc_alloc((void **)&s->w, (size_t)k + 1, sizeof *s->w, err);
+        rc = dsc_new(&s->w, (size_t)k + 1, err);
     if (rc) {
         dsc_specinfer_fini(s);
         return rc;

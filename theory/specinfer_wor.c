@@ -253,13 +253,13 @@ static int tree_init(tree *t, const dsc_curve *curve, const double *draft, const
                      size_t vocab, dsc_error *err)
 {
     *t = (tree){.curve = curve};
-    int rc = dsc_alloc((void **)&t->sorted, vocab, sizeof *t->sorted, err);
+    int rc = dsc_new(&t->sorted, vocab, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->token, vocab, sizeof *t->token, err);
+        rc = dsc_new(&t->token, vocab, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->mass, vocab + 1, sizeof *t->mass, err);
+        rc = dsc_new(&t->mass, vocab + 1, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->bucket, vocab, sizeof *t->bucket, err);
+        rc = dsc_new(&t->bucket, vocab, err);
     if (rc) {
         tree_fini(t);
         return rc;

@@ -28,7 +28,7 @@ struct dsc_sufficient_work {
 
 int dsc_sufficient_work_new(dsc_sufficient_work **out, dsc_error *err)
 {
-    int rc = dsc_alloc((void **)out, 1, sizeof **out, err);
+    int rc = dsc_new(out, 1, err);
     if (rc)
         return rc;
     rc = dsc_rows_curve_init(&(*out)->curve, err);

@@ -50,7 +50,7 @@ int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *
         rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: acceptances are given for %d depths",
                       t->depth, dist->depths);
     if (!rc && !product)
-        rc = dsc_alloc((void **)&product, (size_t)t->nodes, sizeof *product, err);
+        rc = dsc_new(&product, (size_t)t->nodes, err);
     if (rc)
         return rc;
     *expected = product[0] = 1;

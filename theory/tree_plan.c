@@ -88,7 +88,7 @@ static int copy_dist(dsc_tree_plan *p, const dsc_tree_acceptance *dist, dsc_erro
 {
     p->depths = dist->depths;
     p->ranks = dist->ranks < p->budget ? dist->ranks : p->budget - 1;
-    int rc = dsc_alloc((void **)&p->rate, (size_t)(p->depths * p->ranks), sizeof *p->rate, err);
+    int rc = dsc_new(&p->rate, (size_t)(p->depths * p->ranks), err);
     for (int d = 0; !rc && d < p->depths; d++)
         for (int r = 0; r < p->ranks; r++)
             p->rate[d * p->ranks + r] = dist->rate[d * dist->ranks + r];
@@ -102,8 +102,7 @@ static int copy_dist(dsc_tree_plan *p, const dsc_tree_acceptance *dist, dsc_erro
 
 static int new_table(const dsc_tree_plan *p, double **table, dsc_error *err)
 {
-    return dsc_alloc((void **)table, (size_t)(p->ranks + 1) * (size_t)(p->budget + 1),
-                     sizeof **table, err);
+    return dsc_new(table, (size_t)(p->ranks + 1) * (size_t)(p->budget + 1), err);
 }
 
 int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_acceptance *dist, int budget, int depth,
@@ -114,7 +113,7 @@ int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_acceptance *dist, int 
     *out = NULL;
     int rc = check_plan(dist, budget, depth, err);
     if (!rc)
-        rc = dsc_alloc((void **)&p, 1, sizeof *p, err);
+        rc = dsc_new(&p, 1, err);
     if (rc)
         return rc;
     p->budget = budget;
@@ -122,8 +121,7 @@ int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_acceptance *dist, int 
     int levels = dist->depths > 1 ? (depth + 1) * (depth + 2) / 2 : depth + 1;
     rc = copy_dist(p, dist, err);
     if (!rc)
-        rc = dsc_alloc((void **)&p->best, (size_t)levels * (size_t)(budget + 1), sizeof *p->best,
-                       err);
+        rc = dsc_new(&p->best, (size_t)levels * (size_t)(budget + 1), err);
     if (!rc)
         rc = new_table(p, &table, err);
     for (int d = dist->depths > 1 ? 0 : depth; !rc && d <= depth; d++)
@@ -194,13 +192,13 @@ int dsc_tree_plan_tree(const dsc_tree_plan *p, int nodes, int depth, dsc_tree *t
                         nodes, depth, p->ranks);
     int rc = new_table(p, &table, err);
     if (!rc)
-        rc = dsc_alloc((void **)&size, (size_t)nodes, sizeof *size, err);
+        rc = dsc_new(&size, (size_t)nodes, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->parent, (size_t)nodes, sizeof *t->parent, err);
+        rc = dsc_new(&t->parent, (size_t)nodes, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->rank, (size_t)nodes, sizeof *t->rank, err);
+        rc = dsc_new(&t->rank, (size_t)nodes, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->level, (size_t)nodes, sizeof *t->level, err);
+        rc = dsc_new(&t->level, (size_t)nodes, err);
     if (!rc) {
         t->parent[0] = t->rank[0] = -1;
         size[0] = nodes;

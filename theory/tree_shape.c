@@ -46,11 +46,11 @@ static int by_path(const void *pa, const void *pb)
 static int allocate(dsc_tree *t, size_t nodes, dsc_error *err)
 {
     *t = (dsc_tree){.nodes = (int)nodes};
-    int rc = dsc_alloc((void **)&t->parent, nodes, sizeof *t->parent, err);
+    int rc = dsc_new(&t->parent, nodes, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->rank, nodes, sizeof *t->rank, err);
+        rc = dsc_new(&t->rank, nodes, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->level, nodes, sizeof *t->level, err);
+        rc = dsc_new(&t->level, nodes, err);
     if (rc)
         dsc_tree_fini(t);
     else
@@ -119,7 +119,7 @@ int dsc_tree_parse(dsc_tree *t, const char *text, const char *what, dsc_error *e
     path *p;
     size_t paths = 0;
     *t = (dsc_tree){0};
-    int line = 0, rc = dsc_alloc((void **)&p, DSC_TREE_NODES, sizeof *p, err);
+    int line = 0, rc = dsc_new(&p, DSC_TREE_NODES, err);
     while (!rc && *text) {
         size_t length = strcspn(text, "\n");
         path one = {.line = ++line};

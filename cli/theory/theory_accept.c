@@ -85,13 +85,9 @@ static void results_fini(results *r)
 static int add_result(results *r, const char *label, const dsc_interval *x, size_t values,
                       dsc_error *err)
 {
-    void *p = r->label;
-    int rc = dsc_grow(&p, &r->label_capacity, r->count + 1, sizeof *r->label, err);
-    r->label = p;
-    p = r->x;
+    int rc = dsc_resize(&r->label, &r->label_capacity, r->count + 1, err);
     if (!rc)
-        rc = dsc_grow(&p, &r->x_capacity, (r->count + 1) * values, sizeof *r->x, err);
-    r->x = p;
+        rc = dsc_resize(&r->x, &r->x_capacity, (r->count + 1) * values, err);
     if (!rc)
         rc = dsc_strndup(&r->label[r->count], label, strlen(label), err);
     if (!rc)
@@ -122,9 +118,9 @@ static void free_jobs(job *j, size_t count)
 
 static int make_jobs(job **out, size_t count, size_t values, dsc_error *err)
 {
-    int rc = dsc_alloc((void **)out, count, sizeof **out, err);
+    int rc = dsc_new(out, count, err);
     for (size_t i = 0; i < count && !rc; i++) {
-        rc = dsc_alloc((void **)&(*out)[i].x, values, sizeof *(*out)[i].x, err);
+        rc = dsc_new(&(*out)[i].x, values, err);
         if (!rc)
             rc = dsc_acceptance_work_new(&(*out)[i].work, err);
     }
@@ -204,7 +200,7 @@ static int summarise(request *q, cli_rows *rows, results *out, dsc_error *err)
     char label[64];
     int64_t all = cli_rows_count(rows);
     dsc_interval *zero;
-    int rc = dsc_alloc((void **)&zero, values, sizeof *zero, err);
+    int rc = dsc_new(&zero, values, err);
     if (rc)
         return rc;
     snprintf(label, sizeof label, "mean of %" PRId64 " position%s", all, all == 1 ? "" : "s");
@@ -324,7 +320,7 @@ static int make_request(request *q, const dsc_option_value *value, int64_t pairs
     int64_t *list = NULL;
     int rc = dsc_option_list(&options[K], value[K].text, &list, &q->count, err);
     if (!rc)
-        rc = dsc_alloc((void **)&q->k, q->count, sizeof *q->k, err);
+        rc = dsc_new(&q->k, q->count, err);
     for (size_t i = 0; i < q->count && !rc; i++)
         q->k[i] = (int)list[i];
     free(list);

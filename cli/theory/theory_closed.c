@@ -54,10 +54,9 @@ static int conditional_rates_of_histogram(cli_acceptance *l, const double *round
     if (length < 1 || length > DSC_BLOCK_LONGEST)
         return dsc_fail(err, DSC_EUSAGE, "--histogram: %zu counts; from 2 to %d are expected", bins,
                         DSC_BLOCK_LONGEST + 1);
-    rc = dsc_alloc((void **)&count, (size_t)length, sizeof *count, err);
+    rc = dsc_new(&count, (size_t)length, err);
     if (!rc)
-        rc = dsc_alloc((void **)&l->conditional_rate, (size_t)length, sizeof *l->conditional_rate,
-                       err);
+        rc = dsc_new(&l->conditional_rate, (size_t)length, err);
     for (int m = 0; m <= length && !rc; m++)
         rc = rounds[m] == floor(rounds[m])
                  ? dsc_conditional_add(count, length, m, length, (int64_t)rounds[m], err)
@@ -138,7 +137,7 @@ int cli_theory_costs(const dsc_option_value *draft, const dsc_option_value *slop
     if (!rc)
         rc = dsc_option_reals(&table[1], slope->text, &slopes, &m, err);
     if (!rc) // each list has at most a million values
-        rc = dsc_alloc((void **)out, n * m, sizeof **out, err);
+        rc = dsc_new(out, n * m, err);
     *count = rc ? 0 : n * m;
     for (size_t i = 0; i < *count; i++)
         (*out)[i] = (dsc_block_cost){drafts[i / m], slopes[i % m]};

@@ -60,7 +60,7 @@ int cli_open_bernoulli(cli_rows *r, const dsc_option_value *value, bool all, dsc
     if (!rc)
         rc = dsc_option_reals(&probability, rest, &others, &m, err);
     if (!rc)
-        rc = dsc_alloc((void **)&list, m + 1, sizeof *list, err);
+        rc = dsc_new(&list, m + 1, err);
     if (!rc) {
         list[0] = first[0];
         memcpy(list + 1, others, m * sizeof *list);
@@ -110,7 +110,7 @@ int cli_open_uniform(cli_rows *r, const dsc_option_value *value, bool all, dsc_e
             rc = dsc_fail(err, DSC_EUSAGE, "--uniform: %" PRId64 " does not divide %" PRId64,
                           others[i], d);
     if (!rc)
-        rc = dsc_alloc((void **)&list, m + 1, sizeof *list, err);
+        rc = dsc_new(&list, m + 1, err);
     if (!rc) {
         list[0] = d;
         memcpy(list + 1, others, m * sizeof *list);
@@ -167,7 +167,7 @@ int cli_open_zipf(cli_rows *r, const dsc_option_value *value, bool all, dsc_erro
     if (!rc)
         rc = cut_first(&vocab, rest, &middle, &last, err);
     if (!rc)
-        rc = dsc_alloc((void **)&z, 1, sizeof *z, err);
+        rc = dsc_new(&z, 1, err);
     if (!rc)
         rc = dsc_option_single(&vocab, head, &z->vocab, err);
     if (!rc)

@@ -82,7 +82,7 @@ int cli_open_files(cli_rows *r, const dsc_option_value *value, bool all, dsc_err
     files *f;
     if (!value[CLI_ROWS_TARGET].given)
         return dsc_fail(err, DSC_EUSAGE, "--target FILE expected beside --draft");
-    int rc = dsc_alloc((void **)&f, 1, sizeof *f, err);
+    int rc = dsc_new(&f, 1, err);
     if (rc)
         return rc;
     *r = (cli_rows){value, 0, f, read_files, close_files, NULL};

@@ -176,7 +176,7 @@ static int search_init(search *s, const dsc_option_value *value, dsc_error *err)
             rc = dsc_fail(err, DSC_EUSAGE, "--used: %d is more than --most %d", (int)s->used[i],
                           s->most);
     if (!rc)
-        rc = dsc_alloc((void **)&s->accepted, (size_t)s->most + 1, sizeof *s->accepted, err);
+        rc = dsc_new(&s->accepted, (size_t)s->most + 1, err);
     return rc;
 }
 

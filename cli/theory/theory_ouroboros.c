@@ -108,7 +108,7 @@ static int grid_init(grid *g, const dsc_option_value *value, dsc_error *err)
                               &g->per_forwards, err);
     g->most = (int)(largest(g->gamma, g->gammas) + largest(g->phrase, g->phrases));
     if (!rc)
-        rc = dsc_alloc((void **)&g->accepted, (size_t)g->most + 1, sizeof *g->accepted, err);
+        rc = dsc_new(&g->accepted, (size_t)g->most + 1, err);
     return rc;
 }
 

@@ -52,9 +52,9 @@ int cli_pair_reserve(cli_pair *p, int64_t vocab, dsc_error *err)
     free(p->target);
     p->draft = p->target = NULL;
     p->capacity = 0;
-    int rc = dsc_alloc((void **)&p->draft, (size_t)vocab, sizeof *p->draft, err);
+    int rc = dsc_new(&p->draft, (size_t)vocab, err);
     if (!rc)
-        rc = dsc_alloc((void **)&p->target, (size_t)vocab, sizeof *p->target, err);
+        rc = dsc_new(&p->target, (size_t)vocab, err);
     if (!rc)
         p->capacity = (size_t)vocab;
     return rc;

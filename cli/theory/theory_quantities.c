@@ -127,7 +127,7 @@ static int of_dists(const cli_pair *p, const int *k, size_t count, dsc_interval 
     dsc_acceptance *a = NULL;
     int rc = dsc_curve_init(&curve, p->draft, p->target, (size_t)p->vocab, err);
     if (!rc)
-        rc = dsc_alloc((void **)&a, count, sizeof *a, err);
+        rc = dsc_new(&a, count, err);
     if (!rc)
         dsc_acceptance_of_curve(&curve, k, count, a);
     for (size_t i = 0; i < count && !rc; i++) {
@@ -153,7 +153,7 @@ static int of_dists(const cli_pair *p, const int *k, size_t count, dsc_interval 
 static int of_listed(const cli_pair *p, const int *k, size_t count, dsc_interval *x, dsc_error *err)
 {
     dsc_partial *known;
-    int rc = dsc_alloc((void **)&known, count, sizeof *known, err);
+    int rc = dsc_new(&known, count, err);
     if (!rc)
         rc = dsc_partial_acceptance(&p->draft_listed, &p->target_listed, (size_t)p->vocab, k, count,
                                     known, err);
@@ -185,7 +185,7 @@ int cli_quick_quantities(const cli_pair *p, const int *k, size_t count, dsc_inte
     size_t vocab = (size_t)p->vocab;
     if (!p->whole)
         return cli_quantities(p, k, count, x, err);
-    int rc = dsc_alloc((void **)&row, 2 * vocab, sizeof *row, err);
+    int rc = dsc_new(&row, 2 * vocab, err);
     for (size_t i = 0; i < vocab && !rc; i++) {
         row[i] = (float)p->draft[i];
         row[vocab + i] = (float)p->target[i];

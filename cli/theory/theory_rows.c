@@ -70,7 +70,7 @@ int cli_rows_open(cli_rows **out, const dsc_option_value *value, bool all, dsc_e
     *out = NULL;
     int rc = choose_source(value, &source, err);
     if (!rc)
-        rc = dsc_alloc((void **)out, 1, sizeof **out, err);
+        rc = dsc_new(out, 1, err);
     if (rc)
         return rc;
     (*out)->value = value;

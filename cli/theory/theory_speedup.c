@@ -146,7 +146,7 @@ static int fill(dsc_table *t, const task *k, dsc_error *err)
     void *room = NULL;
     for (size_t i = 0; i < k->lengths; i++)
         most = k->length[i] > most ? (int)k->length[i] : most;
-    int rc = dsc_alloc((void **)&accepted, (size_t)most + 1, sizeof *accepted, err);
+    int rc = dsc_new(&accepted, (size_t)most + 1, err);
     if (!rc)
         rc = dsc_alloc(&room, (size_t)most + 1, sizeof(int64_t), err);
     if (!rc)

@@ -161,7 +161,7 @@ static int read_sides(const cli_rows *r, const dsc_row row[DSC_SIDES], int64_t v
     int rc = p->whole ? cli_pair_reserve(p, vocab, err) : refuse_softmax(r, p->label, err);
     p->vocab = vocab;
     if (!rc && !p->whole && !p->listed)
-        rc = dsc_alloc((void **)&p->listed, 1, sizeof *p->listed, err);
+        rc = dsc_new(&p->listed, 1, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++) {
         char what[512];
         snprintf(what, sizeof what, "%.300s, %s, %s", dsc_trace_path(s->trace), p->label,
@@ -248,7 +248,7 @@ int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_err
         return dsc_fail(err, DSC_EUSAGE, "--position goes with --request");
     if (!request && !all)
         return dsc_fail(err, DSC_EUSAGE, "--request I expected, or --summary for all of a trace");
-    int rc = dsc_alloc((void **)&s, 1, sizeof *s, err);
+    int rc = dsc_new(&s, 1, err);
     if (rc)
         return rc;
     *r = (cli_rows){value, 0, s, read_trace, close_trace, comment_trace};

@@ -164,8 +164,7 @@ static int evaluate(result *r, const dsc_option_value *value, dsc_error *err)
     else
         rc = plan_tree(r, value, &cost, err);
     if (!rc)
-        rc =
-            dsc_alloc((void **)&r->probability, (size_t)r->tree.nodes, sizeof *r->probability, err);
+        rc = dsc_new(&r->probability, (size_t)r->tree.nodes, err);
     if (!rc)
         rc = dsc_tree_expect(&r->tree, &r->dist, r->probability, &r->expected, err);
     if (rc)
@@ -192,7 +191,7 @@ static int add_nodes(dsc_table *t, const result *r, dsc_error *err)
     const dsc_tree *tree = &r->tree;
     double *below; // of the node and all its descendants
     char path[PATH_TEXT];
-    int rc = dsc_alloc((void **)&below, (size_t)tree->nodes, sizeof *below, err);
+    int rc = dsc_new(&below, (size_t)tree->nodes, err);
     if (rc)
         return rc;
     for (int i = tree->nodes - 1; i >= 0; i--) {

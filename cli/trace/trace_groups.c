@@ -12,9 +12,7 @@ static int new_group(trace_groups *g, const char *value, dsc_error *err)
     if (g->count > GROUPS_MAX)
         return dsc_fail(err, DSC_EUSAGE, "metadata field '%s' has more than %d values", g->by,
                         GROUPS_MAX);
-    void *p = g->group;
-    int rc = dsc_grow(&p, &g->capacity, g->count + 1, sizeof *g->group, err);
-    g->group = p;
+    int rc = dsc_resize(&g->group, &g->capacity, g->count + 1, err);
     if (rc)
         return rc;
     trace_group *group = &g->group[g->count];

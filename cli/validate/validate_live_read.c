@@ -334,9 +334,7 @@ static int read_line(validate_line *l, const char *text, dsc_error *err)
 
 static int add_line(validate_results *r, size_t number, const char *text, dsc_error *err)
 {
-    void *list = r->line;
-    int rc = dsc_grow(&list, &r->capacity, r->count + 1, sizeof *r->line, err);
-    r->line = list;
+    int rc = dsc_resize(&r->line, &r->capacity, r->count + 1, err);
     if (rc)
         return rc;
     validate_line *l = &r->line[r->count++]; // freed with the others, whatever becomes of it

@@ -57,9 +57,7 @@ static int add_turns(log_file *log, int task, const json_t *metadata, double pro
         return dsc_fail(err, DSC_EINPUT,
                         "%s: decoding_steps, new_tokens and wall_time are not lists of one length",
                         log->name);
-    void *turns = log->turn;
-    int rc = dsc_grow(&turns, &log->capacity, log->count + n, sizeof *log->turn, err);
-    log->turn = turns;
+    int rc = dsc_resize(&log->turn, &log->capacity, log->count + n, err);
     double written = 0;
     for (size_t i = 0; i < n && !rc; i++) {
         double c = json_number_value(json_array_get(calls, i)),

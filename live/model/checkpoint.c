@@ -52,9 +52,7 @@ bool live_checkpoint_present(const char *folder)
 
 static int open_shard(live_checkpoint *c, const char *name, dsc_error *err)
 {
-    void *list = c->shard;
-    int rc = dsc_grow(&list, &c->capacity, c->shards + 1, sizeof *c->shard, err);
-    c->shard = list;
+    int rc = dsc_resize(&c->shard, &c->capacity, c->shards + 1, err);
     if (rc)
         return rc;
     shard *s = &c->shard[c->shards];

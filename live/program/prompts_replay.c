@@ -75,9 +75,7 @@ static int fill(live_prompt *p, const dsc_trace *t, const dsc_request *q, int64_
 static int add(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_t vocab,
                bool columns, dsc_error *err)
 {
-    void *item = p->item;
-    int rc = dsc_grow(&item, &p->capacity, p->count + 1, sizeof *p->item, err);
-    p->item = item;
+    int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
     if (rc)
         return rc;
     live_prompt *next = &p->item[p->count++]; // freed with the others, whatever becomes of it

@@ -359,13 +359,13 @@ static int allot(live_recorder *r, size_t n, dsc_error *err)
     for (int side = 0; side < DSC_SIDES && !rc; side++) {
         kept_rows *k = &r->rows[side];
         struct {
-            void **array;
+            void *array;
             size_t count, size;
-        } part[] = {{(void **)&k->offset, listed ? n + 1 : 0, sizeof *k->offset},
-                    {(void **)&k->token, n * top, sizeof *k->token},
-                    {(void **)&k->logp, n * (dense ? (size_t)r->vocab : top), sizeof *k->logp},
-                    {(void **)&k->tail, listed ? n : 0, sizeof *k->tail},
-                    {(void **)&r->rollout[side], n * (G + 1), sizeof **r->rollout}};
+        } part[] = {{&k->offset, listed ? n + 1 : 0, sizeof *k->offset},
+                    {&k->token, n * top, sizeof *k->token},
+                    {&k->logp, n * (dense ? (size_t)r->vocab : top), sizeof *k->logp},
+                    {&k->tail, listed ? n : 0, sizeof *k->tail},
+                    {&r->rollout[side], n * (G + 1), sizeof **r->rollout}};
         for (size_t i = 0; i < sizeof part / sizeof *part && !rc && r->has[side]; i++)
             rc = dsc_arena_alloc(&r->arena, part[i].array, part[i].count, part[i].size, err);
         if (!rc && r->has[side] && listed)

@@ -81,9 +81,7 @@ int live_report_compare(live_report *r, int64_t request, const live_output *meth
         same++;
     if (!r->texts || (same == method->count && same == plain->count))
         return DSC_OK;
-    void *p = r->divergence;
-    int rc = dsc_grow(&p, &r->capacity, r->divergences + 1, sizeof *r->divergence, err);
-    r->divergence = p;
+    int rc = dsc_resize(&r->divergence, &r->capacity, r->divergences + 1, err);
     if (!rc)
         r->divergence[r->divergences++] = (live_divergence){
             request, same, same < plain->count ? plain->margin[same] : (double)NAN};

@@ -174,10 +174,7 @@ static int draw_together(live_replay_draft *f, int64_t at, int64_t count, int64_
                          dsc_error *err)
 {
     const dsc_position_source *dists = &f->record->dists;
-    void *p = f->dist;
-    int rc = dsc_grow(&p, &f->dist_capacity, dsc_position_dist_at(dists->drafts + 1),
-                      sizeof *f->dist, err);
-    f->dist = p;
+    int rc = dsc_resize(&f->dist, &f->dist_capacity, dsc_position_dist_at(dists->drafts + 1), err);
     if (!rc)
         rc = dsc_position_dists(dists, &f->request, at, &f->room, f->dist, err);
     if (rc)

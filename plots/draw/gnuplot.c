@@ -70,7 +70,7 @@ static int child_environment(char ***out, dsc_error *err)
     size_t n = 0, kept = 0;
     while (environ && environ[n])
         n++;
-    int rc = dsc_alloc((void **)out, n + 2, sizeof **out, err);
+    int rc = dsc_new(out, n + 2, err);
     for (size_t i = 0; !rc && i < n; i++)
         if (strncmp(environ[i], "GNUTERM=", 8) && strncmp(environ[i], "GNUPLOT", 7) &&
             strncmp(environ[i], "LC_", 3) && strncmp(environ[i], "LANG", 4))

@@ -16,7 +16,7 @@ int dsc_distinct(const dsc_selection *s, int column, double **out, size_t *count
 {
     double *v;
     size_t n = 0, kept = 0;
-    int rc = dsc_alloc((void **)&v, s->rows, sizeof *v, err);
+    int rc = dsc_new(&v, s->rows, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < s->rows; i++) {
@@ -85,7 +85,7 @@ static int find_splitting(bool *splits, const dsc_selection *s, const int axis[D
 {
     const dsc_table *t = s->table;
     size_t *sorted;
-    int rc = dsc_alloc((void **)&sorted, s->rows, sizeof *sorted, err);
+    int rc = dsc_new(&sorted, s->rows, err);
     if (rc)
         return rc;
     memcpy(sorted, s->row, s->rows * sizeof *sorted);
@@ -156,13 +156,13 @@ int dsc_group(dsc_groups *g, const dsc_selection *s, const int axis[DSC_AXES], d
 {
     *g = (dsc_groups){0};
     bool *splits = NULL;
-    int rc = dsc_alloc((void **)&splits, s->table->columns, sizeof *splits, err);
+    int rc = dsc_new(&splits, s->table->columns, err);
     if (!rc)
-        rc = dsc_alloc((void **)&g->of, s->rows, sizeof *g->of, err);
+        rc = dsc_new(&g->of, s->rows, err);
     if (!rc)
-        rc = dsc_alloc((void **)&g->first, MOST_GROUPS, sizeof *g->first, err);
+        rc = dsc_new(&g->first, MOST_GROUPS, err);
     if (!rc)
-        rc = dsc_alloc((void **)&g->label, MOST_GROUPS, sizeof *g->label, err);
+        rc = dsc_new(&g->label, MOST_GROUPS, err);
     if (!rc)
         rc = find_splitting(splits, s, axis, err);
     for (size_t i = 0; !rc && i < s->rows; i++) {
@@ -241,7 +241,7 @@ int dsc_plot_grid_init(dsc_plot_grid *grid, const dsc_selection *s, const dsc_gr
         rc = dsc_fail(err, DSC_EUSAGE, "a grid of %zu x %zu points in %zu groups cannot be drawn",
                       grid->nx, grid->ny, g->groups);
     if (!rc)
-        rc = dsc_alloc((void **)&grid->at, cells, sizeof *grid->at, err);
+        rc = dsc_new(&grid->at, cells, err);
     for (size_t i = 0; !rc && i < cells; i++)
         grid->at[i] = SIZE_MAX;
     if (!rc)

@@ -148,11 +148,11 @@ static int add_row(dsc_table *out, const dsc_table *in, size_t row, const scratc
 static int add_rows(dsc_table *out, const dsc_table *const *in, size_t n, dsc_error *err)
 {
     scratch s = {0};
-    int rc = dsc_alloc((void **)&s.cell, out->columns, sizeof *s.cell, err);
+    int rc = dsc_new(&s.cell, out->columns, err);
     if (!rc)
-        rc = dsc_alloc((void **)&s.text, out->columns, sizeof *s.text, err);
+        rc = dsc_new(&s.text, out->columns, err);
     if (!rc)
-        rc = dsc_alloc((void **)&s.element, out->columns, sizeof *s.element, err);
+        rc = dsc_new(&s.element, out->columns, err);
     for (size_t i = 0; i < n; i++)
         for (size_t r = 0; r < in[i]->rows && !rc; r++)
             rc = add_row(out, in[i], r, &s, err);
@@ -214,10 +214,10 @@ int dsc_read_tables(dsc_table *t, const char *const *path, size_t n, dsc_error *
     if (n == 1)
         return read_one(t, path[0], err);
     *t = (dsc_table){0};
-    int rc = dsc_alloc((void **)&read, n, sizeof *read, err);
+    int rc = dsc_new(&read, n, err);
     if (rc)
         return rc;
-    rc = dsc_alloc((void **)&in, n, sizeof *in, err);
+    rc = dsc_new(&in, n, err);
     for (size_t i = 0; i < n && !rc; i++) {
         rc = read_one(&read[i], path[i], err);
         in[i] = &read[i];

@@ -78,7 +78,7 @@ void dsc_put_distinct(dsc_writer *w, const dsc_table *t, const size_t *first, si
 {
     bool *marked = NULL, any = false;
     if (!w->rc)
-        w->rc = dsc_alloc((void **)&marked, 2 * t->columns, sizeof *marked, w->err);
+        w->rc = dsc_alloc(&marked, 2 * t->columns, sizeof *marked, w->err);
     if (w->rc)
         return;
     find_distinct(t, first, groups, skip, marked);

@@ -44,7 +44,7 @@ static int fill_rows(dsc_lines *l, int x, dsc_error *err)
     int rc = __builtin_mul_overflow(l->nx, l->groups.groups, &count) || count > (size_t)1 << 24
                  ? dsc_fail(err, DSC_EUSAGE, "%zu lines of %zu points cannot be drawn",
                             l->groups.groups, l->nx)
-                 : dsc_alloc((void **)&l->row, count, sizeof *l->row, err);
+                 : dsc_new(&l->row, count, err);
     for (size_t i = 0; !rc && i < count; i++)
         l->row[i] = SIZE_MAX;
     for (size_t i = 0; !rc && i < l->selection.rows; i++) {
@@ -137,9 +137,9 @@ static int choose_lines(dsc_lines *l, dsc_lines_of of, dsc_error *err)
 {
     size_t n = l->groups.groups, even[DSC_STYLES];
     choice c = {NULL, 0, NULL};
-    int rc = dsc_alloc((void **)&c.keep, n, sizeof *c.keep, err);
+    int rc = dsc_new(&c.keep, n, err);
     if (!rc)
-        rc = dsc_alloc((void **)&c.best, n, sizeof *c.best, err);
+        rc = dsc_new(&c.best, n, err);
     if (!rc && !of.any) {
         keep_best(l, of, &c);
         keep_of_each(l, of, &c);
@@ -217,7 +217,7 @@ void dsc_lines_fini(dsc_lines *l)
 
 int dsc_lines_values(const dsc_lines *l, int column, double **out, dsc_error *err)
 {
-    int rc = dsc_alloc((void **)out, l->lines * l->nx, sizeof **out, err);
+    int rc = dsc_new(out, l->lines * l->nx, err);
     for (size_t i = 0; !rc && i < l->lines * l->nx; i++)
         (*out)[i] = value_at(l, l->line[i / l->nx], i % l->nx, column);
     return rc;

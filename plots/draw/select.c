@@ -183,7 +183,7 @@ int dsc_select(dsc_selection *s, const dsc_table *t, const dsc_figure_options *o
         return dsc_fail(err, DSC_EUSAGE, "the table has no rows: there is nothing to draw");
     int rc = refuse_requests(t, o, err);
     if (!rc)
-        rc = dsc_alloc((void **)&s->row, t->rows, sizeof *s->row, err);
+        rc = dsc_new(&s->row, t->rows, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < t->rows; i++)

@@ -70,7 +70,7 @@ int dsc_series_values(const dsc_series *s, int column, int per, double **out, ds
 {
     const dsc_table *t = s->selection.table;
     size_t count = s->groups.groups * s->lines * s->grid.nx;
-    int rc = dsc_alloc((void **)out, count, sizeof **out, err);
+    int rc = dsc_new(out, count, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < count; i++) {

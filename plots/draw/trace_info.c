@@ -87,7 +87,7 @@ static int fill(dsc_table *t, const json_t *info, dsc_error *err)
         rc = dsc_table_add_column(t, "conditional_acceptance_reached", DSC_CELL_LIST,
                                   "cases in which a position was drafted and reached", err);
     if (!rc)
-        rc = dsc_alloc((void **)&s, 1, sizeof *s, err);
+        rc = dsc_new(&s, 1, err);
     if (!rc)
         rc = add_rows(t, (row_name){trace, "all", NULL}, info, s, err);
     json_object_foreach(json_object_get(info, "groups"), group, o)

@@ -23,7 +23,7 @@ static int collect_pairs(dsc_accept_series *s, int column, dsc_error *err)
     const dsc_table *t = s->selection.table;
     if (t->column[column].type != DSC_CELL_TEXT)
         return dsc_fail(err, DSC_EUSAGE, "column 'pair' holds no names of pairs");
-    int rc = dsc_alloc((void **)&s->pair, MOST_PAIRS, sizeof *s->pair, err);
+    int rc = dsc_new(&s->pair, MOST_PAIRS, err);
     for (size_t i = 0; !rc && i < s->selection.rows; i++) {
         const char *pair = dsc_table_at(t, s->selection.row[i], (size_t)column)->text;
         size_t j = s->pairs; // rows of one pair stand together: look at the latest first
@@ -69,7 +69,7 @@ static int fill(dsc_accept_series *s, int pair_column, int k_column, dsc_error *
     const dsc_table *t = s->selection.table;
     size_t count = s->pairs * DSC_ACCEPT_RULES * s->nk;
     bool any = false;
-    int rc = dsc_alloc((void **)&s->value, 3 * count, sizeof *s->value, err);
+    int rc = dsc_new(&s->value, 3 * count, err);
     if (rc)
         return rc;
     s->low = s->value + count;

@@ -184,9 +184,9 @@ int dsc_checks_init(dsc_checks *c, const dsc_table *t, const char *who, const ds
     if (!rc)
         rc = dsc_select(&c->selection, t, o, NULL, err);
     if (!rc)
-        rc = dsc_alloc((void **)&c->check, c->selection.rows, sizeof *c->check, err);
+        rc = dsc_new(&c->check, c->selection.rows, err);
     if (!rc)
-        rc = dsc_alloc((void **)&c->pooled, c->selection.rows, sizeof *c->pooled, err);
+        rc = dsc_new(&c->pooled, c->selection.rows, err);
     if (!rc) {
         read_rows(c, column, wanted);
         keep_quantities(c, wanted);

@@ -91,11 +91,11 @@ int dsc_length_table(dsc_table *out, const dsc_selection *s, const char *x, dsc_
     *out = (dsc_table){0};
     int rc = x ? dsc_need_column(t, "--x", x, &unused, err) : DSC_OK;
     if (!rc)
-        rc = dsc_alloc((void **)&column, s->rows, sizeof *column, err);
+        rc = dsc_new(&column, s->rows, err);
     if (!rc)
         rc = length_columns(s, x, column, err);
     if (!rc)
-        rc = dsc_alloc((void **)&cell, t->columns + 1, sizeof *cell, err);
+        rc = dsc_new(&cell, t->columns + 1, err);
     if (!rc)
         rc = add_length_columns(out, t, err);
     for (size_t i = 0; i < s->rows && !rc; i++) {

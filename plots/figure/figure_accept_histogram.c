@@ -68,7 +68,7 @@ static int choose_by_n(chosen *ch, const dsc_plot_grid *grid, const dsc_groups *
                        size_t best_row, double k, dsc_error *err)
 {
     size_t *there, count = 0, ix = 0, best = 0, rank[LINES];
-    int rc = dsc_alloc((void **)&there, grid->ny, sizeof *there, err);
+    int rc = dsc_new(&there, grid->ny, err);
     if (rc)
         return rc;
     while (grid->x[ix] != k)
@@ -124,7 +124,7 @@ static int choose(chosen *ch, const dsc_selection *s, int column, dsc_error *err
     bool *taken;
     dsc_cell count;
     size_t length;
-    if ((rc = dsc_alloc((void **)&taken, s->rows, sizeof *taken, err)))
+    if ((rc = dsc_new(&taken, s->rows, err)))
         return rc;
     for (size_t i = 0; i < s->rows; i++)
         taken[i] = !counts_of(t, s->row[i], column, &count, &length);
@@ -165,7 +165,7 @@ static int make_shares(chosen *ch, const dsc_table *t, int column, double **out,
             ch->row[kept++] = ch->row[i];
         }
     ch->rows = kept;
-    int rc = dsc_alloc((void **)out, kept * *bins, sizeof **out, err);
+    int rc = dsc_new(out, kept * *bins, err);
     for (size_t i = 0; !rc && i < kept; i++) {
         counts_of(t, ch->row[i], column, &count, &n);
         double calls = 0, tokens = 0;
@@ -241,7 +241,7 @@ static int compose(const chosen *ch, const double *share, size_t bins, const dsc
     double *x, extra = ch->by_n ? 0 : 18 * (double)ch->rows; // long labels take a line each
     int rc = dsc_canvas_init(&canvas, terminal, o, 720, (narrow ? 420 : 460) + extra, err);
     if (!rc)
-        rc = dsc_alloc((void **)&x, bins, sizeof *x, err);
+        rc = dsc_new(&x, bins, err);
     if (rc)
         return rc;
     for (size_t m = 0; m < bins; m++)

@@ -114,7 +114,7 @@ static int choose(conditional_rates *h, int column, dsc_error *err)
     const char **skip = NULL;
     dsc_buffer b = {0};
     dsc_writer w = {.to = &b, .err = err};
-    int rc = dsc_alloc((void **)&first, h->selection.rows, sizeof *first, err);
+    int rc = dsc_new(&first, h->selection.rows, err);
     if (rc)
         return rc;
     h->groups = represent(h, column, first);
@@ -133,7 +133,7 @@ static int choose(conditional_rates *h, int column, dsc_error *err)
     free(first);
     if (!h->lines)
         return dsc_fail(err, DSC_EUSAGE, "no draft token was accepted in any row");
-    rc = dsc_alloc((void **)&skip, t->columns + 1, sizeof *skip, err);
+    rc = dsc_new(&skip, t->columns + 1, err);
     for (size_t c = 0; c < t->columns && !rc; c++)
         if (t->column[c].type != DSC_CELL_TEXT)
             skip[skipped++] = t->column[c].name;
@@ -225,9 +225,9 @@ static int fill(conditional_rates *h, int column, dsc_error *err)
         h->depth = depth > h->depth ? depth : h->depth;
     }
     size_t count = h->lines * h->depth;
-    int rc = dsc_alloc((void **)&h->x, h->depth, sizeof *h->x, err);
+    int rc = dsc_new(&h->x, h->depth, err);
     if (!rc)
-        rc = dsc_alloc((void **)&h->rate, 5 * count, sizeof *h->rate, err);
+        rc = dsc_new(&h->rate, 5 * count, err);
     if (rc)
         return rc;
     h->low = h->rate + count;

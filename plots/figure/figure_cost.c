@@ -27,7 +27,7 @@ static int fill(costs *c, const dsc_table *t, dsc_error *err)
     static const char *const name[MODELS] = {"target_s", "draft_s"};
     size_t count = c->lines.lines * c->lines.nx;
     double *v;
-    int rc = dsc_alloc((void **)&c->value, MODELS * count, sizeof *c->value, err);
+    int rc = dsc_new(&c->value, MODELS * count, err);
     for (int m = 0; m < MODELS && !rc; m++) {
         int column = dsc_table_find(t, name[m]);
         if (column < 0)

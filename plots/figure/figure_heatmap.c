@@ -62,7 +62,7 @@ static const char *format_number(map *m, double v)
 static int fill(map *m, const dsc_table *t, int column, dsc_error *err)
 {
     size_t cells = m->grid.nx * m->grid.ny;
-    int rc = dsc_alloc((void **)&m->value, cells, sizeof *m->value, err);
+    int rc = dsc_new(&m->value, cells, err);
     if (rc)
         return rc;
     const dsc_term *term = dsc_term_find(m->column);

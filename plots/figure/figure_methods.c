@@ -109,7 +109,7 @@ static int label_bars(bars *b, dsc_error *err)
     size_t skipped = 0;
     dsc_buffer text = {0};
     dsc_writer w = {.to = &text, .err = err};
-    int rc = dsc_alloc((void **)&skip, t->columns + 2, sizeof *skip, err);
+    int rc = dsc_new(&skip, t->columns + 2, err);
     if (rc)
         return rc;
     skip[skipped++] = "method"; // which is always said
@@ -408,7 +408,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 {
     bars b = {.low = -1, .high = -1};
     bool *separate;
-    int rc = dsc_alloc((void **)&separate, t->columns, sizeof *separate, err);
+    int rc = dsc_new(&separate, t->columns, err);
     if (rc)
         return rc;
     rc = bars_init(&b, separate, t, o, err);
@@ -429,7 +429,7 @@ static bool fits(const dsc_table *t)
     static const dsc_figure_options all = {0};
     bars b = {.low = -1, .high = -1};
     bool *separate;
-    if (dsc_alloc((void **)&separate, t->columns, sizeof *separate, NULL))
+    if (dsc_alloc(&separate, t->columns, sizeof *separate, NULL))
         return false;
     bool two = !bars_init(&b, separate, t, &all, NULL) && b.bars > 1;
     dsc_selection_fini(&b.selection);

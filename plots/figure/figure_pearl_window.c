@@ -170,7 +170,7 @@ static int read_closed_form(windows *d, const dsc_table *t, const dsc_figure_opt
     d->kind = kind_of(d, "form", "pearl");
     d->lines = dsc_thin(d->groups.groups, DSC_STYLES, d->groups.groups - 1, d->line);
     d->panels = 1;
-    rc = dsc_alloc((void **)&d->value, d->lines * d->nx, sizeof *d->value, err);
+    rc = dsc_new(&d->value, d->lines * d->nx, err);
     for (size_t j = 0; j < d->lines && !rc; j++) {
         const char *label = d->groups.label[d->line[j]];
         double *v = d->value + j * d->nx;
@@ -213,7 +213,7 @@ static int read_published(windows *d, const dsc_table *t, const dsc_figure_optio
     d->kind = kind_of(d, "quantity", "tokens_per_s");
     d->key[PREDICTED] = (dsc_key){"predicted", 0};
     d->key[PUBLISHED] = (dsc_key){"published", 1};
-    rc = dsc_alloc((void **)&d->value, d->panels * SIDES * d->nx, sizeof *d->value, err);
+    rc = dsc_new(&d->value, d->panels * SIDES * d->nx, err);
     for (size_t g = 0; g < d->panels && !rc; g++) {
         double *side = d->value + g * SIDES * d->nx, ratio = group_real(d, g, "ratio");
         const char *pair = dsc_table_at(t, d->groups.first[g], (size_t)column[0])->text;

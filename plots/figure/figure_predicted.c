@@ -165,7 +165,7 @@ static void put_names(dsc_writer *w, const dsc_canvas *c, crowd *in)
     const dsc_checks *checks = in->checks;
     const dsc_check **fail;
     size_t n = 0;
-    if (w->rc || (w->rc = dsc_alloc((void **)&fail, checks->checks, sizeof *fail, w->err)))
+    if (w->rc || (w->rc = dsc_alloc(&fail, checks->checks, sizeof *fail, w->err)))
         return;
     for (size_t i = 0; i < checks->checks; i++)
         if (checks->check[i].quantity == in->quantity && checks->check[i].fails)

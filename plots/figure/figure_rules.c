@@ -146,7 +146,7 @@ static int distinct_lengths(rules *r, const int column[4], dsc_error *err)
 {
     const dsc_table *t = r->selection.table;
     dsc_selection s = {.table = t};
-    int rc = dsc_alloc((void **)&s.row, r->selection.rows, sizeof *s.row, err);
+    int rc = dsc_new(&s.row, r->selection.rows, err);
     for (size_t i = 0; !rc && i < r->selection.rows; i++)
         if (dsc_drawable(dsc_table_real(t, r->selection.row[i], (size_t)column[1])))
             s.row[s.rows++] = r->selection.row[i];
@@ -182,7 +182,7 @@ static int place(rules *r, size_t row, size_t line, const int column[4], dsc_err
 static int fill(rules *r, const int column[4], dsc_error *err)
 {
     size_t count = r->panels * r->lines * r->nk;
-    int rc = dsc_alloc((void **)&r->value, count, sizeof *r->value, err);
+    int rc = dsc_new(&r->value, count, err);
     for (size_t i = 0; !rc && i < count; i++)
         r->value[i] = NAN;
     for (size_t i = 0; !rc && i < r->selection.rows; i++)

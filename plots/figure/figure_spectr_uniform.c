@@ -85,7 +85,7 @@ static int compose(const dsc_accept_series *s, const lines *l, const dsc_figure_
     double *value, difference = largest_difference(s);
     int rc = dsc_canvas_init(&canvas, terminal, o, 720, 460, err);
     if (!rc)
-        rc = dsc_alloc((void **)&value, s->pairs * s->nk, sizeof *value, err);
+        rc = dsc_new(&value, s->pairs * s->nk, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < s->pairs * s->nk; i++)

@@ -35,7 +35,7 @@ static int fill(surface *s, int column, dsc_error *err)
 {
     size_t per_panel = s->lines * s->grid.nx, count = s->groups.groups * per_panel;
     bool any = false;
-    int rc = dsc_alloc((void **)&s->value, count, sizeof *s->value, err);
+    int rc = dsc_new(&s->value, count, err);
     for (size_t i = 0; i < count && !rc; i++) {
         size_t line = s->line[i / s->grid.nx % s->lines];
         size_t row = dsc_plot_grid_row(&s->grid, i / per_panel, i % s->grid.nx, line);

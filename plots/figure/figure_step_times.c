@@ -64,9 +64,9 @@ static int residuals_init(residuals *r, const dsc_table *t, const dsc_figure_opt
                              DSC_STYLES, err);
     size_t n = r->checks.checks;
     if (!rc)
-        rc = dsc_alloc((void **)&r->length, n, sizeof *r->length, err);
+        rc = dsc_new(&r->length, n, err);
     if (!rc)
-        rc = dsc_alloc((void **)&r->x, n, sizeof *r->x, err);
+        rc = dsc_new(&r->x, n, err);
     for (size_t i = 0; i < n && !rc; i++) {
         size_t column = (size_t)dsc_table_find(t, "parameters");
         const dsc_cell *cell = dsc_table_at(t, r->checks.check[i].row, column);

@@ -72,7 +72,7 @@ static int read_timeline(timeline *l, const dsc_selection *s, const int *column,
     const dsc_table *t = s->table;
     if (t->column[column[0]].type != DSC_CELL_TEXT)
         return dsc_fail(err, DSC_EUSAGE, "timeline: column 'lane' holds no names");
-    int rc = dsc_alloc((void **)&l->work, s->rows, sizeof *l->work, err);
+    int rc = dsc_new(&l->work, s->rows, err);
     l->start = INFINITY;
     for (size_t i = 0; i < s->rows && !rc; i++) {
         work *w = &l->work[i];

@@ -82,7 +82,7 @@ static int read_nodes(tree *t, const dsc_selection *s, const int *column, dsc_er
     if (s->rows > MOST_NODES)
         return dsc_fail(err, DSC_EUSAGE, "tree: %zu nodes cannot be drawn, at most %d", s->rows,
                         MOST_NODES);
-    int rc = dsc_alloc((void **)&t->node, s->rows, sizeof *t->node, err);
+    int rc = dsc_new(&t->node, s->rows, err);
     for (size_t i = 0; i < s->rows && !rc; i++) {
         double v[5]; // node parent depth rank probability
         for (int c = 0; c < 5; c++)

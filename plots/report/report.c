@@ -126,7 +126,7 @@ static int put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_
 static int put_together(dsc_page *p, const dsc_result_view *r, size_t n, dsc_error *err)
 {
     bool *in_it, *done;
-    int rc = dsc_alloc((void **)&in_it, 2 * n, sizeof *in_it, err);
+    int rc = dsc_new(&in_it, 2 * n, err);
     if (rc)
         return rc;
     done = in_it + n;
@@ -281,7 +281,7 @@ static int write_files(const dsc_page *p, const char *page_path, const places *a
     size_t pictures = p->type == &dsc_page_latex ? p->figures : 0;
     dsc_outfile *f;
     dsc_buffer path = {0};
-    int rc = dsc_alloc((void **)&f, pictures + 1, sizeof *f, err);
+    int rc = dsc_new(&f, pictures + 1, err);
     if (rc)
         return rc;
     rc = dsc_outfile_open(&f[pictures], page_path, force, err);
@@ -335,7 +335,7 @@ int dsc_report_write(const char *const *result_paths, size_t n, const char *out_
     if (!rc)
         rc = check_output(result_paths, n, page_path, o->force, err);
     if (!rc)
-        rc = dsc_alloc((void **)&r, n, sizeof *r, err);
+        rc = dsc_new(&r, n, err);
     for (size_t i = 0; !rc && i < n; i++)
         rc = dsc_result_view_read(&r[i], result_paths[i], err);
     if (!rc)

@@ -42,9 +42,9 @@ static int rank(dsc_result_view *r, dsc_error *err)
     r->merit = dsc_table_find(t, "speedup");
     if (r->merit < 0)
         r->merit = dsc_table_find(t, "block_efficiency");
-    int rc = dsc_alloc((void **)&r->ranked, t->rows, sizeof *r->ranked, err);
+    int rc = dsc_new(&r->ranked, t->rows, err);
     if (!rc)
-        rc = dsc_alloc((void **)&r->column, t->columns, sizeof *r->column, err);
+        rc = dsc_new(&r->column, t->columns, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < t->rows; i++)
@@ -80,7 +80,7 @@ bool dsc_varies(const dsc_table *t, size_t column)
 static int find_filters(dsc_result_view *r, dsc_error *err)
 {
     const dsc_table *t = &r->table;
-    int rc = dsc_alloc((void **)&r->filter, t->columns, sizeof *r->filter, err);
+    int rc = dsc_new(&r->filter, t->columns, err);
     for (size_t c = 0; !rc && t->rows && c < t->columns; c++)
         if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) && dsc_varies(t, c))
             r->filter[r->filters++] =
@@ -189,7 +189,7 @@ int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n
     const dsc_table **table;
     size_t joined = 0;
     *r = (dsc_result_view){.path = ""};
-    int rc = dsc_alloc((void **)&table, n, sizeof *table, err);
+    int rc = dsc_new(&table, n, err);
     for (size_t i = 0; i < n && !rc; i++) {
         const dsc_table *t = &in[i].table;
         in_it[i] = i >= first && is_comparable(&in[first]) && is_comparable(&in[i]) &&

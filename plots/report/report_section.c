@@ -215,7 +215,7 @@ static void put_whole_table(dsc_page *p, dsc_result_view *r)
     const dsc_table *t = &r->table;
     size_t shown = t->rows < ROWS_SHOWN ? t->rows : ROWS_SHOWN, *row = NULL;
     if (!p->w.rc)
-        p->w.rc = dsc_alloc((void **)&row, shown, sizeof *row, p->w.err);
+        p->w.rc = dsc_alloc(&row, shown, sizeof *row, p->w.err);
     if (p->w.rc)
         return;
     for (size_t i = 0; i < shown; i++)

@@ -46,11 +46,11 @@ static int build(dsc_tree *t, const int *children, int depth, int nodes, dsc_err
 {
     size_t n = (size_t)nodes;
     *t = (dsc_tree){.nodes = 1, .depth = depth};
-    int rc = dsc_alloc((void **)&t->parent, n, sizeof *t->parent, err);
+    int rc = dsc_new(&t->parent, n, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->rank, n, sizeof *t->rank, err);
+        rc = dsc_new(&t->rank, n, err);
     if (!rc)
-        rc = dsc_alloc((void **)&t->level, n, sizeof *t->level, err);
+        rc = dsc_new(&t->level, n, err);
     if (rc) {
         dsc_tree_fini(t);
         return rc;

@@ -107,7 +107,7 @@ int dsc_tree_acceptance_load(dsc_tree_acceptance *out, double **rate, const char
     *rate = NULL;
     int rc = list ? DSC_OK : read_text(&file, text, err);
     if (!rc)
-        rc = dsc_alloc((void **)rate, (size_t)DSC_TREE_DEPTH * DSC_TREE_RANKS, sizeof **rate, err);
+        rc = dsc_new(rate, (size_t)DSC_TREE_DEPTH * DSC_TREE_RANKS, err);
     if (!rc)
         rc = parse_rows(&s, list ? text : file, *rate, out, err);
     for (int d = 1; d < out->depths; d++) // rows of `ranks`, one behind the other

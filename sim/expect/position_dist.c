@@ -137,9 +137,7 @@ static int fill_row(const dsc_request *q, dsc_model_side side, int64_t position,
                     dsc_position_room *room, dsc_error *err)
 {
     dsc_row row;
-    void *p = room->row[side];
-    int rc = dsc_grow(&p, &room->capacity[side], vocab, sizeof *room->row[side], err);
-    room->row[side] = p;
+    int rc = dsc_resize(&room->row[side], &room->capacity[side], vocab, err);
     if (rc)
         return rc;
     if (!dsc_request_row(q, side, position, &row) ||

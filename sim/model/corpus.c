@@ -26,9 +26,7 @@ static int append(dsc_corpus *c, const int32_t *token, int64_t count, dsc_error 
 
 static int begin_sequence(dsc_corpus *c, dsc_error *err)
 {
-    void *p = c->start;
-    int rc = dsc_grow(&p, &c->start_capacity, (size_t)c->count + 2, sizeof *c->start, err);
-    c->start = p;
+    int rc = dsc_resize(&c->start, &c->start_capacity, (size_t)c->count + 2, err);
     if (rc)
         return rc;
     if (c->count == 0)

@@ -98,9 +98,7 @@ int dsc_iid_conditional_rates_add(dsc_iid_conditional_rates *h, double condition
         return dsc_fail(err, DSC_EUSAGE, "an acceptance is from 0 to 1, not %g", conditional_rate);
     if (h->count == DSC_IID_DEPTHS_MAX)
         return dsc_fail(err, DSC_EUSAGE, "acceptances for more than %d depths", DSC_IID_DEPTHS_MAX);
-    void *p = h->conditional_rate;
-    int rc = dsc_grow(&p, &h->capacity, h->count + 1, sizeof *h->conditional_rate, err);
-    h->conditional_rate = p;
+    int rc = dsc_resize(&h->conditional_rate, &h->capacity, h->count + 1, err);
     if (!rc)
         h->conditional_rate[h->count++] = conditional_rate;
     return rc;

@@ -90,9 +90,9 @@ int dsc_markov_new(dsc_language **out, const dsc_markov_options *options, dsc_mo
     markov *m = p;
     m->base = (dsc_language){.type = &type, .vocab_size = vocab, .end_token = -1, .reach = 1};
     size_t states = (size_t)vocab + 1;
-    rc = dsc_alloc((void **)&m->row, states * (size_t)vocab, sizeof *m->row, err);
+    rc = dsc_new(&m->row, states * (size_t)vocab, err);
     if (!rc)
-        rc = dsc_alloc((void **)&m->best, states, sizeof *m->best, err);
+        rc = dsc_new(&m->best, states, err);
     for (size_t s = 0; s < states && !rc; s++)
         m->best[s] = fill_row(m->row + s * (size_t)vocab, vocab, s, options, side);
     if (rc)

@@ -166,9 +166,7 @@ typedef struct learner {
 
 static int grow_node(ngram *m, learner *l, uint32_t parent, dsc_error *err)
 {
-    void *p = l->parent;
-    int rc = dsc_grow(&p, &l->parent_capacity, (size_t)m->nodes + 1, sizeof *l->parent, err);
-    l->parent = p;
+    int rc = dsc_resize(&l->parent, &l->parent_capacity, (size_t)m->nodes + 1, err);
     if (!rc)
         l->parent[m->nodes++] = parent;
     return rc;
@@ -331,15 +329,15 @@ static int collect(learner *l, const dsc_corpus *c, const dsc_ngram_options *o, 
         return dsc_fail(err, DSC_EUSAGE,
                         "%zu tokens in n-grams of up to %d are more than this model counts", total,
                         o->order);
-    int rc = dsc_alloc((void **)&l->at, total, sizeof *l->at, err);
+    int rc = dsc_new(&l->at, total, err);
     if (!rc)
-        rc = dsc_alloc((void **)&l->node, total, sizeof *l->node, err);
+        rc = dsc_new(&l->node, total, err);
     if (!rc)
-        rc = dsc_alloc((void **)&l->hash, total, sizeof *l->hash, err);
+        rc = dsc_new(&l->hash, total, err);
     if (!rc)
-        rc = dsc_alloc((void **)&l->key, total, sizeof *l->key, err);
+        rc = dsc_new(&l->key, total, err);
     if (!rc)
-        rc = dsc_alloc((void **)&l->scratch, total, sizeof *l->scratch, err);
+        rc = dsc_new(&l->scratch, total, err);
     if (rc)
         return rc;
     l->text = c->token;

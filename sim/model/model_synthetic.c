@@ -83,9 +83,7 @@ static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
     l->type->dist(l, &at, out);
     if (m->temperature == 1)
         return DSC_OK;
-    void *p = m->row;
-    int rc = dsc_grow(&p, &m->row_capacity, (size_t)l->vocab_size, sizeof *m->row, err);
-    m->row = p;
+    int rc = dsc_resize(&m->row, &m->row_capacity, (size_t)l->vocab_size, err);
     if (rc)
         return rc;
     dsc_dist_fill(out, m->row);
@@ -97,9 +95,7 @@ static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 static int append(dsc_model_synthetic *m, const int32_t *token, size_t n, dsc_error *err)
 {
     size_t length = m->prompt + (size_t)m->base.length;
-    void *p = m->text;
-    int rc = dsc_grow(&p, &m->text_capacity, length + n, sizeof *m->text, err);
-    m->text = p;
+    int rc = dsc_resize(&m->text, &m->text_capacity, length + n, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++) {

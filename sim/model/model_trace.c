@@ -8,9 +8,7 @@
 static int score(dsc_model *base, const dsc_draft *d, dsc_error *err)
 {
     dsc_model_trace *m = (dsc_model_trace *)base;
-    void *p = m->depth;
-    int rc = dsc_grow(&p, &m->capacity, d->count, sizeof *m->depth, err);
-    m->depth = p;
+    int rc = dsc_resize(&m->depth, &m->capacity, d->count, err);
     for (size_t j = 0; j < d->count && !rc; j++) {
         int32_t above = d->parent[j] < 0 ? 0 : m->depth[d->parent[j]];
         int64_t at = base->length + above;
@@ -56,9 +54,7 @@ static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
                         " is unknown",
                         at);
     }
-    void *p = m->row;
-    rc = dsc_grow(&p, &m->row_capacity, (size_t)m->vocab_size, sizeof *m->row, err);
-    m->row = p;
+    rc = dsc_resize(&m->row, &m->row_capacity, (size_t)m->vocab_size, err);
     if (rc)
         return rc;
     double unlisted = dsc_row_dist(&row, m->vocab_size, m->row), sum = unlisted;

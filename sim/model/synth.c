@@ -267,11 +267,11 @@ static int init(synthesis *s, dsc_error *err)
 {
     size_t vocab = (size_t)s->o->target->vocab_size;
     size_t rows = s->kind == DSC_ROWS_LISTED ? (size_t)s->o->rows : 0;
-    int rc = dsc_alloc((void **)&s->top, rows, sizeof *s->top, err);
+    int rc = dsc_new(&s->top, rows, err);
     if (!rc)
-        rc = dsc_alloc((void **)&s->top_p, rows, sizeof *s->top_p, err);
+        rc = dsc_new(&s->top_p, rows, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
-        rc = dsc_alloc((void **)&s->record[side].dist, vocab, sizeof(double), err);
+        rc = dsc_alloc(&s->record[side].dist, vocab, sizeof(double), err);
     return rc;
 }
 

@@ -315,13 +315,13 @@ static int each_shard(reduction *r, dsc_trace_writer *w, dsc_error *err)
 static int start_workers(reduction *r, dsc_error *err)
 {
     size_t vocab = (size_t)r->info->vocab_size;
-    int rc = dsc_alloc((void **)&r->worker, (size_t)r->o->threads, sizeof *r->worker, err);
+    int rc = dsc_new(&r->worker, (size_t)r->o->threads, err);
     for (int t = 0; t < r->o->threads && !rc; t++) {
         worker *w = &r->worker[t];
         w->failed = -1;
         for (int side = 0; side < DSC_SIDES && !rc; side++)
             if (r->info->rows[side] == DSC_ROWS_LISTED)
-                rc = dsc_alloc((void **)&w->dist[side], vocab, sizeof(float), err);
+                rc = dsc_alloc(&w->dist[side], vocab, sizeof(float), err);
         if (!rc)
             rc = dsc_sufficient_work_new(&w->work, err);
     }

@@ -9,20 +9,20 @@ int dsc_reduced_init(dsc_reduced *c, int K, int32_t rank_depth, size_t n, dsc_ar
     const size_t k = (size_t)K;
     *c = (dsc_reduced){.K = K, .rank_depth = rank_depth};
     struct {
-        void **array;
+        void *array;
         size_t elements, size; // per position
     } part[] = {
-        {(void **)&c->logp[0], 1, sizeof(float)},
-        {(void **)&c->logp[1], 1, sizeof(float)},
-        {(void **)&c->entropy[0], 1, sizeof(float)},
-        {(void **)&c->entropy[1], 1, sizeof(float)},
-        {(void **)&c->argmax[0], 1, sizeof(int32_t)},
-        {(void **)&c->argmax[1], 1, sizeof(int32_t)},
-        {(void **)&c->rank, 1, sizeof(uint16_t)},
-        {(void **)&c->ranks, (size_t)rank_depth, sizeof(uint16_t)},
-        {(void **)&c->kseq, 2 * k, sizeof(float)},
-        {(void **)&c->specinfer, k + 1, sizeof(float)},
-        {(void **)&c->otm, k * (k + 3) / 2, sizeof(float)},
+        {&c->logp[0], 1, sizeof(float)},
+        {&c->logp[1], 1, sizeof(float)},
+        {&c->entropy[0], 1, sizeof(float)},
+        {&c->entropy[1], 1, sizeof(float)},
+        {&c->argmax[0], 1, sizeof(int32_t)},
+        {&c->argmax[1], 1, sizeof(int32_t)},
+        {&c->rank, 1, sizeof(uint16_t)},
+        {&c->ranks, (size_t)rank_depth, sizeof(uint16_t)},
+        {&c->kseq, 2 * k, sizeof(float)},
+        {&c->specinfer, k + 1, sizeof(float)},
+        {&c->otm, k * (k + 3) / 2, sizeof(float)},
     };
     int rc = DSC_OK;
     for (size_t i = 0; i < sizeof part / sizeof *part && !rc; i++)

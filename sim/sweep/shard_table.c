@@ -276,9 +276,7 @@ static int parse_list(dsc_shard_reader *r, const char **at, const char *end, siz
 {
     bool more = *at < end && **at != '\t';
     while (more) {
-        void *p = r->number;
-        int rc = dsc_grow(&p, &r->capacity, *count + 1, sizeof *r->number, err);
-        r->number = p;
+        int rc = dsc_resize(&r->number, &r->capacity, *count + 1, err);
         if (rc)
             return rc;
         if (!parse_number(at, end, &r->number[*count]))
@@ -296,9 +294,7 @@ static int parse_reals(dsc_shard_reader *r, const char **at, const char *end, si
 {
     bool more = *at < end && **at != '\t';
     while (more) {
-        void *p = r->real;
-        int rc = dsc_grow(&p, &r->real_capacity, *count + 1, sizeof *r->real, err);
-        r->real = p;
+        int rc = dsc_resize(&r->real, &r->real_capacity, *count + 1, err);
         if (rc)
             return rc;
         char *behind;

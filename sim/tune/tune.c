@@ -283,9 +283,7 @@ static int evaluate(void *user, const size_t *point, size_t n, double *value, ds
 static int add_report(search *s, const dsc_search_result *result, dsc_error *err)
 {
     dsc_tune *t = s->t;
-    void *all = t->report;
-    int rc = dsc_grow(&all, &t->report_capacity, t->reports + 1, sizeof *t->report, err);
-    t->report = all;
+    int rc = dsc_resize(&t->report, &t->report_capacity, t->reports + 1, err);
     if (!rc)
         t->report[t->reports++] =
             (dsc_tune_report){s->space, s->price, *result, s->tried, s->refused};

@@ -104,10 +104,7 @@ static int accepted(remains *r, dsc_position *at)
 static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     dsc_verify_room *room = at->in->room;
-    void *p = room->residual_of;
-    int rc = dsc_grow(&p, &room->residual_of_capacity, (size_t)at->count, sizeof *room->residual_of,
-                      err);
-    room->residual_of = p;
+    int rc = dsc_resize(&room->residual_of, &room->residual_of_capacity, (size_t)at->count, err);
     if (rc)
         return rc;
     const remains whole = {.sum = 1, .untried = 1, .token = at->token, .own = room->residual_of};

@@ -36,10 +36,10 @@ int baseline_init(baseline_work *w, size_t vocab, dsc_error *err)
     *w = (baseline_work){.vocab = vocab};
     int rc = DSC_OK;
     for (int i = 0; i < 2 && !rc; i++)
-        rc = dsc_alloc((void **)&w->pair[i], vocab, sizeof **w->pair, err);
+        rc = dsc_alloc(&w->pair[i], vocab, sizeof **w->pair, err);
     double **column[] = {&w->ratio, &w->draft, &w->target};
     for (int i = 0; i < 3 && !rc; i++)
-        rc = dsc_alloc((void **)column[i], vocab + 1, sizeof(double), err);
+        rc = dsc_alloc(column[i], vocab + 1, sizeof(double), err);
     if (rc)
         baseline_fini(w);
     return rc;

@@ -149,7 +149,7 @@ static void bench(const char *path, const dsc_tokenizer *t, int order, int round
     start = now_s();
     must(dsc_ngram_learn(&l, &learnt, &(dsc_ngram_options){order, 0, 10}, &e), &e);
     double learn_s = now_s() - start, mean = mean_support(l, &corpus);
-    must(dsc_alloc((void **)&dist, (size_t)l->vocab_size, sizeof *dist, &e), &e);
+    must(dsc_alloc(&dist, (size_t)l->vocab_size, sizeof *dist, &e), &e);
     printf("%s,%d,read and tokenize,%lld,%.3f,%.3f,\n", name, order, (long long)tokens, read_s,
            (double)tokens / read_s / 1e6);
     printf("%s,%d,learn,%lld,%.3f,%.3f,\n", name, order, (long long)tokens, learn_s,

@@ -35,9 +35,9 @@ static float *make_rows(size_t vocab, double temperature)
     dsc_error e;
     double *draft, *target;
     float *rows;
-    must(dsc_alloc((void **)&draft, vocab, sizeof *draft, &e), &e);
-    must(dsc_alloc((void **)&target, vocab, sizeof *target, &e), &e);
-    must(dsc_alloc((void **)&rows, 2 * RING * vocab, sizeof *rows, &e), &e);
+    must(dsc_alloc(&draft, vocab, sizeof *draft, &e), &e);
+    must(dsc_alloc(&target, vocab, sizeof *target, &e), &e);
+    must(dsc_alloc(&rows, 2 * RING * vocab, sizeof *rows, &e), &e);
     for (size_t i = 0; i < RING; i++) {
         dsc_probs_zipf(vocab, 1.1 / temperature, .7 / temperature, i, draft, target);
         for (size_t x = 0; x < vocab; x++) {

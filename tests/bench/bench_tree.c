@@ -32,8 +32,8 @@ static void bench(int budget, int depth, int depths, int rounds)
                                    .0150, .0045, .0030, .0120, .0045};
     double *rate, *target, best_s = 1e9;
     dsc_error e;
-    must(dsc_alloc((void **)&rate, (size_t)(depths * RANKS), sizeof *rate, &e), &e);
-    must(dsc_alloc((void **)&target, (size_t)budget, sizeof *target, &e), &e);
+    must(dsc_alloc(&rate, (size_t)(depths * RANKS), sizeof *rate, &e), &e);
+    must(dsc_alloc(&target, (size_t)budget, sizeof *target, &e), &e);
     for (int i = 0; i < depths * RANKS; i++)
         rate[i] = i % RANKS < 10 ? first[i % RANKS] : 0.03 / (i % RANKS);
     for (int m = 0; m < budget; m++)

@@ -36,8 +36,8 @@ static dsc_corpus random_corpus(int64_t sequences, uint64_t seed)
     }
     start[sequences] = at;
     dsc_error err;
-    assert_ok(dsc_alloc((void **)&c.token, (size_t)at, sizeof *token, &err), err);
-    assert_ok(dsc_alloc((void **)&c.start, (size_t)sequences + 1, sizeof *start, &err), err);
+    assert_ok(dsc_alloc(&c.token, (size_t)at, sizeof *token, &err), err);
+    assert_ok(dsc_alloc(&c.start, (size_t)sequences + 1, sizeof *start, &err), err);
     memcpy(c.token, token, (size_t)at * sizeof *token);
     memcpy(c.start, start, ((size_t)sequences + 1) * sizeof *start);
     return c;
@@ -142,8 +142,8 @@ static void ngram_of_one_token(void **state)
     dsc_error err;
     dsc_language *l;
     dsc_corpus c = {.count = 1, .vocab_size = 1, .end_token = -1};
-    assert_ok(dsc_alloc((void **)&c.token, 3, sizeof *c.token, &err), err);
-    assert_ok(dsc_alloc((void **)&c.start, 2, sizeof *c.start, &err), err);
+    assert_ok(dsc_alloc(&c.token, 3, sizeof *c.token, &err), err);
+    assert_ok(dsc_alloc(&c.start, 2, sizeof *c.start, &err), err);
     c.token[0] = -1;
     c.start[1] = 3;
     assert_ok(dsc_ngram_learn(&l, &c, &(dsc_ngram_options){16, 0, 0}, &err), err);

@@ -36,13 +36,9 @@ static dsc_mass masses_below(const double *draft, const double *target, size_t v
 
 int dsc_rows_order_reserve(dsc_rows_order *o, size_t vocab, dsc_error *err)
 {
-    void *p = o->slot;
-    int rc = dsc_grow(&p, &o->slot_capacity, vocab, sizeof *o->slot, err);
-    o->slot = p;
-    p = o->token;
+    int rc = dsc_resize(&o->slot, &o->slot_capacity, vocab, err);
     if (!rc)
-        rc = dsc_grow(&p, &o->token_capacity, vocab, sizeof *o->token, err);
-    o->token = p;
+        rc = dsc_resize(&o->token, &o->token_capacity, vocab, err);
     return rc;
 }
 

@@ -51,9 +51,7 @@ static int find_series(page *p, const char *labels, series **out, dsc_error *err
         }
     if (p->count == SERIES_MAX)
         return dsc_fail(err, DSC_EINPUT, "more than the limit of %d sets of labels", SERIES_MAX);
-    void *item = p->item;
-    int rc = dsc_grow(&item, &p->capacity, p->count + 1, sizeof *p->item, err);
-    p->item = item;
+    int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
     if (rc)
         return rc;
     *out = &p->item[p->count];

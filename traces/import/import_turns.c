@@ -10,9 +10,7 @@
 int dsc_import_add_turn(dsc_import_record *r, size_t begin, size_t length, int64_t recorded,
                         bool may_end, dsc_error *err)
 {
-    void *turn = r->turn;
-    int rc = dsc_grow(&turn, &r->turn_capacity, r->turns + 1, sizeof *r->turn, err);
-    r->turn = turn;
+    int rc = dsc_resize(&r->turn, &r->turn_capacity, r->turns + 1, err);
     if (rc)
         return rc;
     r->turn[r->turns++] = (dsc_import_turn){begin, length, recorded, may_end};

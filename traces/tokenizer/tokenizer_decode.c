@@ -14,9 +14,7 @@ typedef struct tok_list {
 
 static int close_string(tok_list *l, dsc_error *err)
 {
-    void *p = l->end;
-    int rc = dsc_grow(&p, &l->capacity, l->count + 1, sizeof *l->end, err);
-    l->end = p;
+    int rc = dsc_resize(&l->end, &l->capacity, l->count + 1, err);
     if (!rc)
         l->end[l->count++] = l->bytes.length;
     return rc;

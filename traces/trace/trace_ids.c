@@ -69,9 +69,7 @@ int dsc_id_set_add(dsc_id_set *set, dsc_text_view id, dsc_error *err)
         return dsc_fail(err, DSC_EINPUT, "requests %u and %zu have the same id '%.*s'",
                         (unsigned)set->slot[at] - 1, set->count,
                         (int)(id.length < 100 ? id.length : 100), id.bytes);
-    void *p = set->end;
-    rc = dsc_grow(&p, &set->capacity, set->count + 1, sizeof *set->end, err);
-    set->end = p;
+    rc = dsc_resize(&set->end, &set->capacity, set->count + 1, err);
     if (!rc)
         rc = dsc_buffer_append(&set->bytes, id.bytes, (size_t)id.length, err);
     if (rc)
