@@ -18,7 +18,7 @@ sampled=720 # and at temperature 1, the same 240 three times over
 many=240    # of these in a run of a chain or a tree,
 few=12      # and of several drafts; the runs take turns through all of them
 timed=8     # problems of the runs whose time counts,
-repeats=15  # so many times, with a table of passes measured before each
+repeats=15  # number of repeats, with a table of passes measured before each
 chains="1 2 3 4 5 6 7 8" # draft lengths at temperature 1,
 drafts="1 2 3 4 5 6 7 8" # and of several drafts their number
 lengths="1 2 3 4 5 6"    # and length
@@ -92,7 +92,7 @@ for part in '' '--pre-verify off' '--post-verify off'; do
 done
 job greedy --method ngram $some
 job greedy --method suffix $some
-# What asks a model about text that was not recorded: the simulator with the models behind it.
+# Methods that query a model off the recorded text: the simulator runs the models themselves.
 for source in "$some" "--force $out/greedy.dst"; do
     job greedy --method lookahead $source
     job greedy --method threshold $with_draft $source
@@ -110,7 +110,7 @@ for k in 4 8 16; do
 done
 
 at=0
-turn() { # problems: the next so many at temperature 1, in $some
+turn() { # problems: the next N at temperature 1, in $some
     [ $((at + $1)) -le $sampled ] || at=0
     some="--prompts $out/problems.jsonl --skip $at --requests $1 --temperature 1"
     some="$some --max-tokens $tokens"

@@ -122,7 +122,7 @@ else
 fi
 
 # Circles: source files each of which needs a symbol of another, on and on, back to itself. An object
-# is of the source beside whose place it lies; what automake and libtool put in its name is left out.
+# belongs to the source at the same place; what automake and libtool put in its name is left out.
 circles() { # objects on stdin: circles, one in a line
     xargs nm -A -g -P 2>/dev/null | awk -v build="$build/" -v files="$work/files" '
         NR == FNR { sub(/\.[a-z]*$/, ""); known[$1]; next }

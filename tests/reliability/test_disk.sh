@@ -149,7 +149,7 @@ ls small.dst >before
 check "an append" limited 'File too large' trace append small.dst large.dst --shard-tokens 5000
 ls small.dst >after
 check "leaves the trace as it was" test "$(requests_of small.dst)" = 10
-check "and nothing beside it" cmp -s before after
+check "and nothing else" cmp -s before after
 check "an export" limited 'File too large' trace export all.dst -o all.out
 check "leaves no file" test ! -e all.out -a ! -e all.out.tmp
 rm -rf x.dst taken.dst taken.dst.tmp

@@ -123,7 +123,7 @@ kill_runs() { # run, result, how often
         rm -rf x.dst*
     done <moments
     echo "# $1: a whole run took $((whole / 1000)) ms; $killed of $3 were killed, $finished left" \
-        "finished shards behind"
+        "the finished shards are left"
 }
 
 part=${DSC_TEST_QUICK:+5}

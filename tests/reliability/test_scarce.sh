@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Memory that runs out at any moment of a live run, of a recording and of a profile (scarce.c): one
 # line says so. In a request the exit status is 3 and what was finished by then is printed and kept; it
-# is 1 before the first request and behind the last. Likewise in the passes of a profile.
+# is 1 before the first request and after the last. The passes of a profile are tested the same way.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
 scarce=${SCARCE:-${draftscope%/*}/tests/reliability/scarce_live}
