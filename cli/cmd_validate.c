@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope validate: predictions beside what others measured or derived (--published), and beside
 // what was measured here (--live).
-#include "cli/theory/theory.h"
+#include "cli/result.h"
 #include "cli/validate/validate.h"
 #include "cli/validate/validate_live.h"
 
@@ -88,13 +88,13 @@ static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value
         .data = value[DATA].text,
         .corpus = place(&value[CORPUS], SAMPLE_DIR "/edits.jsonl", "traces/sample/edits.jsonl"),
     };
-    int rc = cli_theory_comments(t, err);
+    int rc = cli_result_comments(t, err);
     if (!rc)
         rc = dsc_table_comment(t, "tables", places.folder, err);
     if (!rc)
         rc = dsc_table_comment(t, "corpus", places.corpus, err);
     if (!rc)
-        rc = cli_theory_columns(t, validate_columns, validate_column_count, err);
+        rc = cli_result_columns(t, validate_columns, validate_column_count, err);
     for (size_t r = 0; r < ROWS && !rc; r++)
         if (chosen[r])
             rc = validate(t, rows[r], places, err);
@@ -195,7 +195,7 @@ static int run(int argc, char **argv, dsc_error *err)
         rc = value[PUBLISHED].given ? validate_all(&t, chosen, value, err)
                                     : validate_live(&t, live, err);
     if (!rc)
-        rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
+        rc = cli_result_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
     if (!rc)
         rc = value[PUBLISHED].given ? sum_up(&t, err) : validate_live_sum_up(&t, err);
     dsc_table_fini(&t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured beside predicted, configuration by configuration, and what that comes to.
-#include "cli/theory/theory.h"
+#include "cli/result.h"
 #include "cli/validate/validate_live_rows.h"
 
 #include <inttypes.h>
@@ -241,7 +241,7 @@ int validate_live(dsc_table *t, const dsc_option_value *value, dsc_error *err)
     if (!rc && c.costs && c.cost.note[0])
         rc = dsc_table_comment(t, "cost_note", c.cost.note, err);
     if (!rc)
-        rc = cli_theory_columns(t, validate_live_columns, validate_live_column_count, err);
+        rc = cli_result_columns(t, validate_live_columns, validate_live_column_count, err);
     if (!rc)
         rc = put_all(&c, err);
     end(&c);

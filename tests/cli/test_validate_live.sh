@@ -285,7 +285,7 @@ awk 'NR > 1' prompts.jsonl >others.jsonl
 bad 4 'others-run.jsonl:1: other prompts, ' --trace greedy.dst --live others-run.jsonl
 sed '1s/"max_tokens": 40/"max_tokens": 41/' greedy.jsonl >cut.jsonl
 bad 4 'cut.jsonl:1: max_tokens 41, greedy.dst was recorded with 40' --trace greedy.dst --live cut.jsonl
-"$draftscope" trace synth --model markov:300 --requests 12 --max-tokens 9 -o synth.dst
+"$draftscope" trace synth --target markov:300 --requests 12 --max-tokens 9 -o synth.dst
 bad 4 "synth.dst: its provenance has no 'rule'" --trace synth.dst --live greedy.jsonl
 
 # --- lines that are none -----------------------------------------------------------------------
