@@ -69,7 +69,7 @@ static int validate(dsc_table *t, const validate_row_type *type, validate_row ro
     if (!rc)
         rc = validate_read(&row, &figures, type->name, err);
     if (!rc)
-        rc = type->predict(&row, err);
+        rc = validate_predict_row(type, &row, err);
     if (!rc)
         rc = add_source(t, type->name, &figures, err);
     if (!rc)
