@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table of predictions and measurements comes to, in a sentence.
+// Summarizes a table of predictions and measurements: numbers of configurations that pass, fail or
+// are not predicted, the worst errors, and the first failure.
 #include "cli/validate/validate_live.h"
 
 #include <math.h>
 #include <string.h>
 
-// Columns that are looked at.
+// The columns that the summary reads.
 typedef struct view {
     const dsc_table *t;
     size_t method, rule, parameters, temperature, quantity, predicted, measured, percent, z,
@@ -22,8 +23,8 @@ static const char *word(const view *v, size_t row, size_t at)
     return dsc_table_at(v->t, row, at)->text;
 }
 
-// Whether its quantity is the first of a configuration: nothing is accepted where nothing is
-// drafted.
+// Whether the quantity is the first one of a configuration, which has no acceptance_rate where
+// nothing is drafted.
 static bool is_first(const view *v, size_t row)
 {
     return strcmp(word(v, row, v->quantity), "acceptance_rate") == 0 ||
@@ -31,7 +32,7 @@ static bool is_first(const view *v, size_t row)
             strcmp(word(v, row - 1, v->quantity), "acceptance_rate") != 0);
 }
 
-// Whether a row begins another configuration than the one before.
+// Whether a row belongs to another configuration than the row before.
 static bool begins(const view *v, size_t row)
 {
     return !row || strcmp(word(v, row, v->method), word(v, row - 1, v->method)) != 0 ||
@@ -45,8 +46,8 @@ static bool begins(const view *v, size_t row)
 typedef struct tally {
     size_t configurations, passed, failed, unknown; // configurations
     size_t pooled_failed;
-    size_t first; // row that fails
-    bool any;
+    size_t first;                  // first row that fails
+    bool any;                      // some row fails
     double worst_z, worst_speedup; // absolute; NaN: none
 } tally;
 
@@ -109,7 +110,7 @@ int validate_live_sum_up(const dsc_table *t, dsc_error *err)
     const tally s = count(&v);
     char z[64], speedup[64];
     number(z, sizeof z, "worst |z|", s.worst_z, "");
-    number(speedup, sizeof speedup, "worst error of a speed-up", s.worst_speedup, " %");
+    number(speedup, sizeof speedup, "worst speedup error", s.worst_speedup, " %");
     if (!s.any) {
         fprintf(stderr,
                 "draftscope: %zu configurations: %zu pass, 0 fail, %zu are not predicted%s%s\n",
