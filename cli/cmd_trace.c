@@ -51,21 +51,10 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
 };
 // clang-format on
 
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(user, done, total);
-}
-
 static void on_skipped(void *user, const char *message)
 {
     (void)user;
     fprintf(stderr, "draftscope: left out: %s\n", message);
-}
-
-static void on_note(void *user, const char *message)
-{
-    (void)user;
-    fprintf(stderr, "draftscope: note: %s\n", message);
 }
 
 static int import_files(char **path, size_t count, const dsc_option_value *value, dsc_error *err)
@@ -84,9 +73,9 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
         .shard_tokens = value[SHARD_TOKENS].integer,
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
-        .progress = on_progress,
+        .progress = cli_progress_step,
         .skipped = on_skipped,
-        .note = on_note,
+        .note = cli_trace_note,
         .user = &progress,
     };
     int64_t left_out = 0;
@@ -180,16 +169,19 @@ static int run_verify(int argc, char **argv, dsc_error *err)
 
 // --- the table -------------------------------------------------------------------------------
 
-static const cli_command commands[] = {
-    {"import", "logs of many formats into a trace", run_import},
-    {"synth", "a trace of a synthetic pair of models", cli_trace_synth},
-    {"info", "what a trace holds", cli_trace_info},
-    {"merge", "several traces as a new one", cli_trace_merge},
-    {"append", "requests of other traces behind those of a trace", cli_trace_append},
-    {"cut", "some of the requests, or the beginnings of the outputs", cli_trace_cut},
-    {"reduce", "rows of a trace to sufficient statistics", cli_trace_reduce},
-    {"verify", "check every byte of a trace", run_verify},
-    {"export", "a trace as JSON lines, CSV or NumPy's files", cli_trace_export},
+static const cli_command trace_import = {
+    .name = "import",
+    .summary = "import logs of many formats into a trace",
+    .run = run_import,
+};
+static const cli_command trace_verify = {
+    .name = "verify",
+    .summary = "check every byte of a trace",
+    .run = run_verify,
+};
+static const cli_command *const commands[] = {
+    &trace_import,  &cli_trace_synth,  &cli_trace_info, &cli_trace_merge,  &cli_trace_append,
+    &cli_trace_cut, &cli_trace_reduce, &trace_verify,   &cli_trace_export,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -197,15 +189,15 @@ static int run(int argc, char **argv, dsc_error *err)
 {
     const char *names[COMMANDS];
     for (size_t c = 0; c < COMMANDS; c++) {
-        names[c] = commands[c].name;
+        names[c] = commands[c]->name;
         if (argc > 0 && strcmp(argv[0], names[c]) == 0)
-            return commands[c].run(argc - 1, argv + 1, err);
+            return commands[c]->run(argc - 1, argv + 1, err);
     }
     if (cli_asks_help(argc, argv)) {
         puts("Usage: draftscope trace COMMAND [ARGUMENTS]\n\nTraces: recorded outputs of a target "
              "model.\n\nCommands");
         for (size_t c = 0; c < COMMANDS; c++)
-            printf("  %-10s%s\n", commands[c].name, commands[c].summary);
+            printf("  %-10s%s\n", commands[c]->name, commands[c]->summary);
         puts("\n  draftscope trace COMMAND --help   options of a command");
         return DSC_OK;
     }

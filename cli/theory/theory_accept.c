@@ -381,8 +381,9 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS], dists[CLI_ROWS_OPTIONS];
-    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
-                             {cli_rows_options, CLI_ROWS_OPTIONS, dists, false, NULL}};
+    dsc_option_set sets[] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = cli_rows_options, .count = CLI_ROWS_OPTIONS, .value = dists}};
     size_t words;
     cli_rows *rows;
     int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
@@ -401,4 +402,7 @@ static int run(int argc, char **argv, dsc_error *err)
 }
 
 const cli_command cli_theory_accept = {
-    "accept", "acceptance probability of k drafts for each rule, and upper bounds", run};
+    .name = "accept",
+    .summary = "acceptance probability of k drafts for each rule, and upper bounds",
+    .run = run,
+};

@@ -279,7 +279,7 @@ static void print_help(const cli_closed *c)
 int cli_closed_run(const cli_closed *c, int argc, char **argv, dsc_error *err)
 {
     dsc_option_value value[CLI_CLOSED_OPTIONS];
-    dsc_option_set set = {c->option, c->options, value, false, NULL};
+    dsc_option_set set = {.table = c->option, .count = c->options, .value = value};
     const dsc_option_value *json = value + c->options - 3, *out = json + 1, *force = json + 2;
     dsc_table t = {0};
     dsc_error unwritten;

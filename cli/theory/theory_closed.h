@@ -14,6 +14,9 @@
 // Options that several commands have. The acceptance options come first in a table of options:
 // --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position and --histogram.
 enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
+// The draft lengths that the rows are for.
+#define CLI_OPTION_LENGTHS                                                                         \
+    .name = "num-speculative-tokens", .letter = 'k', .kind = DSC_OPTION_INT, .metavar = "LIST"
 // clang-format off
 #define CLI_OPTION_ALPHA                                                                           \
     {                                                                                              \

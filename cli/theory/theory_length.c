@@ -23,11 +23,11 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
-    {.name = "max-num-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "64",
+    {.name = "max-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "64",
      .min = 1, .max = DSC_BLOCK_LONGEST,
      .help = "longest draft to consider; with --acceptance-by-position the default is the number "
              "of rates"},
-    {.name = "num-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 0,
+    {CLI_OPTION_LENGTHS, .min = 0,
      .max = DSC_BLOCK_LONGEST, .list = true,
      .help = "draft lengths in use; the table has one row for each, with the speedup it loses"},
     {.name = "within", .kind = DSC_OPTION_REAL, .metavar = "PERCENT", .initial = "1", .least = 0,
@@ -100,7 +100,7 @@ static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
     int rc = DSC_OK;
     if (used > p->longest)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--num-speculative-tokens %d exceeds --max-num-speculative-tokens %d", used,
+                        "--num-speculative-tokens %d exceeds --max-speculative-tokens %d", used,
                         p->longest);
     if (p->first)
         rc = dsc_block_best_length(&p->acceptance, 0, p->longest, cost, &p->best, err);
@@ -157,4 +157,7 @@ static int run(int argc, char **argv, dsc_error *err)
 }
 
 const cli_command cli_theory_length = {
-    "length", "the best draft length, and the speedup that another length loses", run};
+    .name = "length",
+    .summary = "the best draft length, and the speedup that another length loses",
+    .run = run,
+};

@@ -22,7 +22,7 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
-    {.name = "num-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "4",
+    {CLI_OPTION_LENGTHS, .initial = "4",
      .min = 0, .max = DSC_BLOCK_LONGEST / 2, .list = true,
      .help = "number of tokens that the draft model generates (the paper's gamma)"},
     {.name = "phrase", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "6", .min = 0,
@@ -114,4 +114,7 @@ static int run(int argc, char **argv, dsc_error *err)
 }
 
 const cli_command cli_theory_ouroboros = {
-    "ouroboros", "speedup that phrases add to speculative decoding (Ouroboros)", run};
+    .name = "ouroboros",
+    .summary = "speedup that phrases add to speculative decoding (Ouroboros)",
+    .run = run,
+};

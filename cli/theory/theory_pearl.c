@@ -12,8 +12,7 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     {.name = "ratio", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 1e-3, .most = 1e6,
      .list = true, .help = "time of a target call divided by time of a draft token (PEARL's c)"},
-    {.name = "num-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "LIST",
-     .initial = "1:12", .min = 1, .max = DSC_BLOCK_LONGEST, .list = true,
+    {CLI_OPTION_LENGTHS, .initial = "1:12", .min = 1, .max = DSC_BLOCK_LONGEST, .list = true,
      .help = "draft tokens per iteration (PEARL's gamma)"},
     {.name = "form", .kind = DSC_OPTION_CHOICE, .metavar = "LIST",
      .choices = "pearl|no-pre-verify|no-post-verify|speculative",
@@ -207,4 +206,7 @@ static int run(int argc, char **argv, dsc_error *err)
 }
 
 const cli_command cli_theory_pearl = {
-    "pearl", "speedup of drafting and verifying in parallel (PEARL), by draft length", run};
+    .name = "pearl",
+    .summary = "speedup of drafting and verifying in parallel (PEARL), by draft length",
+    .run = run,
+};

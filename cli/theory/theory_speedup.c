@@ -26,7 +26,7 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
-    {.name = "num-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:16",
+    {CLI_OPTION_LENGTHS, .initial = "1:16",
      .min = 0, .max = DSC_BLOCK_LONGEST, .list = true,
      .help = "draft lengths, as in 1:16; 0 is no speculation; with --acceptance-by-position the "
              "default is 1 to the number of rates"},
@@ -145,4 +145,7 @@ static int run(int argc, char **argv, dsc_error *err)
 }
 
 const cli_command cli_theory_speedup = {
-    "speedup", "block efficiency and speedup by acceptance rate, draft length and cost", run};
+    .name = "speedup",
+    .summary = "block efficiency and speedup by acceptance rate, draft length and cost",
+    .run = run,
+};

@@ -292,4 +292,7 @@ static int run(int argc, char **argv, dsc_error *err)
 }
 
 const cli_command cli_theory_tree = {
-    "tree", "the draft tree with the highest speedup, or the yield of a given tree", run};
+    .name = "tree",
+    .summary = "the draft tree with the highest speedup, or the yield of a given tree",
+    .run = run,
+};

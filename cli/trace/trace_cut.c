@@ -75,7 +75,13 @@ static const cli_trace_description description = {
     .run = cut_trace,
 };
 
-int cli_trace_cut(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     return cli_trace_run(&description, argc, argv, err);
 }
+
+const cli_command cli_trace_cut = {
+    .name = "cut",
+    .summary = "keep some requests, or the beginnings of the outputs",
+    .run = run,
+};

@@ -64,7 +64,13 @@ static const cli_trace_description description = {
     .run = export_trace,
 };
 
-int cli_trace_export(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     return cli_trace_run(&description, argc, argv, err);
 }
+
+const cli_command cli_trace_export = {
+    .name = "export",
+    .summary = "export a trace as JSON lines, CSV or NumPy files",
+    .run = run,
+};

@@ -220,7 +220,13 @@ static const cli_trace_description description = {
     .run = print_info,
 };
 
-int cli_trace_info(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     return cli_trace_run(&description, argc, argv, err);
 }
+
+const cli_command cli_trace_info = {
+    .name = "info",
+    .summary = "print what a trace contains",
+    .run = run,
+};

@@ -83,12 +83,24 @@ static const cli_trace_description append_description = {
     .run = append,
 };
 
-int cli_trace_merge(int argc, char **argv, dsc_error *err)
+static int run_merge(int argc, char **argv, dsc_error *err)
 {
     return cli_trace_run(&merge_description, argc, argv, err);
 }
 
-int cli_trace_append(int argc, char **argv, dsc_error *err)
+const cli_command cli_trace_merge = {
+    .name = "merge",
+    .summary = "join traces into a new one",
+    .run = run_merge,
+};
+
+static int run_append(int argc, char **argv, dsc_error *err)
 {
     return cli_trace_run(&append_description, argc, argv, err);
 }
+
+const cli_command cli_trace_append = {
+    .name = "append",
+    .summary = "append the requests of other traces to a trace",
+    .run = run_append,
+};

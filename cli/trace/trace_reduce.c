@@ -80,7 +80,13 @@ static const cli_trace_description description = {
     .run = reduce_trace,
 };
 
-int cli_trace_reduce(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     return cli_trace_run(&description, argc, argv, err);
 }
+
+const cli_command cli_trace_reduce = {
+    .name = "reduce",
+    .summary = "replace distributions by sufficient statistics for replay",
+    .run = run,
+};

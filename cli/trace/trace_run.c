@@ -18,7 +18,7 @@ static int check_output(const cli_trace_description *d, const dsc_option_value *
 int cli_trace_run(const cli_trace_description *d, int argc, char **argv, dsc_error *err)
 {
     dsc_option_value value[CLI_TRACE_OPTIONS];
-    dsc_option_set set = {d->option, d->options, value, false, NULL};
+    dsc_option_set set = {.table = d->option, .count = d->options, .value = value};
     const cli_help_section help[] = {{"Options", d->option, d->options}};
     size_t words;
     assert(d->options <= CLI_TRACE_OPTIONS);

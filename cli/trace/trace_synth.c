@@ -146,7 +146,13 @@ static const cli_trace_description description = {
     .run = synth,
 };
 
-int cli_trace_synth(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     return cli_trace_run(&description, argc, argv, err);
 }
+
+const cli_command cli_trace_synth = {
+    .name = "synth",
+    .summary = "sample outputs from a synthetic pair of models into a trace",
+    .run = run,
+};
