@@ -179,6 +179,7 @@ static int run(int argc, char **argv, dsc_error *err)
     dsc_option_value value[OPTIONS], live[VALIDATE_LIVE_OPTIONS];
     dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
                              {validate_live_options, VALIDATE_LIVE_OPTIONS, live, false, NULL}};
+    validate_summary summary;
     dsc_table t = {0};
     size_t words;
     bool chosen[ROWS];
@@ -193,11 +194,11 @@ static int run(int argc, char **argv, dsc_error *err)
         rc = choose(argv, words, chosen, err);
     if (!rc)
         rc = value[PUBLISHED].given ? validate_all(&t, chosen, value, err)
-                                    : validate_live(&t, live, err);
+                                    : validate_live(&t, live, &summary, err);
     if (!rc)
         rc = cli_result_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
     if (!rc)
-        rc = value[PUBLISHED].given ? sum_up(&t, err) : validate_live_sum_up(&t, err);
+        rc = value[PUBLISHED].given ? sum_up(&t, err) : validate_live_sum_up(&summary, err);
     dsc_table_fini(&t);
     return rc;
 }

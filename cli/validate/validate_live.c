@@ -226,10 +226,12 @@ static void end(validate_comparison *c)
         dsc_cost_fini(&c->cost);
 }
 
-int validate_live(dsc_table *t, const dsc_option_value *value, dsc_error *err)
+int validate_live(dsc_table *t, const dsc_option_value *value, validate_summary *summary,
+                  dsc_error *err)
 {
-    validate_comparison c = {.table = t, .value = value};
+    validate_comparison c = {.table = t, .value = value, .summary = summary};
     dsc_trace *trace = NULL;
+    *summary = (validate_summary){.worst_z = NAN, .worst_speedup = NAN};
     int rc = begin(&c, &trace, err);
     if (!rc)
         rc = cli_comments(t, trace, (uint64_t)value[VALIDATE_SEED].integer,
@@ -245,4 +247,28 @@ int validate_live(dsc_table *t, const dsc_option_value *value, dsc_error *err)
     end(&c);
     dsc_trace_close(trace);
     return rc;
+}
+
+static void print_worst(char *out, size_t size, const char *what, double x, const char *unit)
+{
+    if (isnan(x))
+        *out = '\0';
+    else
+        snprintf(out, size, "; %s %.2f%s", what, x, unit);
+}
+
+int validate_live_sum_up(const validate_summary *s, dsc_error *err)
+{
+    char z[64], speedup[64];
+    print_worst(z, sizeof z, "worst |z|", s->worst_z, "");
+    print_worst(speedup, sizeof speedup, "worst speedup error", s->worst_speedup, " %");
+    if (s->first[0])
+        return dsc_fail(err, DSC_ECHECK,
+                        "%zu configurations: %zu pass, %zu fail, %zu are not predicted; %zu pooled "
+                        "rows fail%s%s; first %s",
+                        s->configurations, s->passed, s->failed, s->unknown, s->pooled_failed, z,
+                        speedup, s->first);
+    fprintf(stderr, "draftscope: %zu configurations: %zu pass, 0 fail, %zu are not predicted%s%s\n",
+            s->configurations, s->passed, s->unknown, z, speedup);
+    return DSC_OK;
 }

@@ -141,9 +141,18 @@ extern const size_t validate_live_column_count;
 
 // Whether an option asks for a comparison with live runs.
 bool validate_live_asked(const dsc_option_value *value);
-// Fills the table, with its comments. DSC_EINPUT, DSC_EUSAGE.
-int validate_live(dsc_table *t, const dsc_option_value *value, dsc_error *err);
-// Prints a summary on stderr; DSC_ECHECK when a configuration fails.
-int validate_live_sum_up(const dsc_table *t, dsc_error *err);
+// Numbers of configurations by verdict, and the largest errors.
+typedef struct validate_summary {
+    size_t configurations, passed, failed, unknown; // configurations
+    size_t pooled_failed;
+    double worst_z, worst_speedup; // absolute; NaN: none
+    char first[512];               // describes the first failure, "" without one
+} validate_summary;
+
+// Fills the table, with its comments, and the summary. DSC_EINPUT, DSC_EUSAGE.
+int validate_live(dsc_table *t, const dsc_option_value *value, validate_summary *summary,
+                  dsc_error *err);
+// Prints the summary on stderr; DSC_ECHECK when a configuration fails.
+int validate_live_sum_up(const validate_summary *summary, dsc_error *err);
 
 #endif

@@ -65,6 +65,23 @@ static dsc_cell text_or_dash(const char *s)
     return cli_text(s && *s ? s : "-");
 }
 
+// Takes a row into the summary.
+static void summarize(validate_comparison *c, const validate_group *g, const char *parameters,
+                      const row *r)
+{
+    validate_summary *s = c->summary;
+    if (r->verdict == FAIL && !s->first[0])
+        snprintf(s->first, sizeof s->first, "%s, rule %s, %s: %s %.6g predicted, %.6g measured",
+                 g->first->config.drafter->name, g->first->rule->name, parameters, r->quantity,
+                 r->x.predicted, r->x.measured);
+    c->failed |= r->verdict == FAIL;
+    c->unknown |= r->verdict == NOT_PREDICTED && strcmp(r->quantity, "block_efficiency") == 0;
+    if (r->verdict != SHOWN)
+        s->worst_z = fmax(s->worst_z, fabs(r->x.z));
+    if (strcmp(r->quantity, "speedup") == 0 && r->x.measured > 0)
+        s->worst_speedup = fmax(s->worst_speedup, fabs(100 * r->x.error / r->x.measured));
+}
+
 static int put(validate_comparison *c, const validate_group *g, const char *parameters,
                const row *r, dsc_error *err)
 {
@@ -86,6 +103,7 @@ static int put(validate_comparison *c, const validate_group *g, const char *para
         [VERDICT] = text_or_dash(verdicts[r->verdict]),
         [SOURCE] = text_or_dash(r->source),
         [NOTE] = text_or_dash(r->note)};
+    summarize(c, g, parameters, r);
     return dsc_table_add_row(c->table, cell, err);
 }
 
@@ -394,6 +412,8 @@ static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_e
 
 int validate_put_group(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
+    validate_summary *s = c->summary;
+    c->failed = c->unknown = false;
     int rc =
         put_ratio(c, g, "acceptance_rate", VALIDATE_ACCEPTED_TOKENS, VALIDATE_DRAFT_TOKENS, err);
     if (!rc)
@@ -405,7 +425,13 @@ int validate_put_group(validate_comparison *c, const validate_group *g, dsc_erro
         rc = put_likelihood(c, g, err);
     if (!rc)
         rc = put_texts(c, g, err);
-    return rc ? rc : put_times(c, g, err);
+    if (!rc)
+        rc = put_times(c, g, err);
+    s->configurations++;
+    s->failed += c->failed;
+    s->unknown += !c->failed && c->unknown;
+    s->passed += !c->failed && !c->unknown;
+    return rc;
 }
 
 // --- pooled --------------------------------------------------------------------------------------
@@ -458,7 +484,9 @@ int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err)
     if (!rc) {
         judge_share(c, &r, tolerance);
         note_power(c, &r, note);
+        c->failed = false;
         rc = put(c, g, "all", &r, err);
+        c->summary->pooled_failed += c->failed;
     }
     validate_requests_fini(&p);
     validate_requests_fini(&m);

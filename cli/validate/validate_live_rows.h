@@ -28,7 +28,9 @@ typedef struct validate_comparison {
     dsc_cost cost;
     bool costs;       // `cost` is set
     int64_t *request; // 0, 1, 2, ...
-    size_t sampled;   // number of comparisons of sampled counts, for the family-wise threshold
+    validate_summary *summary;
+    bool failed, unknown; // verdicts of the configuration whose rows are added
+    size_t sampled;       // number of comparisons of sampled counts, for the family-wise threshold
 } validate_comparison;
 
 // Adds the rows of a configuration, which has been predicted.
