@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope trace: import, synth, info, reduce, verify, export.
+// draftscope trace: dispatches to its subcommands; import and verify are here.
 #include "cli/trace/trace.h"
 
 #include <inttypes.h>
@@ -26,8 +26,8 @@ enum {
 // clang-format off
 static const dsc_option import_options[IMPORT_OPTIONS] = {
     {.name = "format", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "llma, specbench, vllm, jsonl, ... (see: draftscope list formats); probed on the "
-             "first line when not given"},
+     .help = "input format: llma, specbench, vllm, jsonl, ... (see draftscope list formats); "
+             "detected from the first line by default"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
      .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
@@ -35,15 +35,14 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
      .help = "code: as the source's own program reads it (llma: documents cut to 768 tokens)"},
     {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
-     .help = "content of the token that ends an output (default: the tokenizer's </s>, "
+     .help = "text of the EOS token (default: the tokenizer's </s>, "
              "<|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|> or <eos>)"},
     {.name = "vocab-size", .kind = DSC_OPTION_INT, .metavar = "V", .initial = "0", .min = 0,
-     .max = 1 << 24, .help = "bound of the token ids when there is no tokenizer"},
+     .max = 1 << 24, .help = "vocabulary size, for token ids without a tokenizer"},
     {.name = "questions", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "specbench, mtbench, eagle: the questions that were answered; without it the prompts "
-             "are empty"},
+     .help = "file of questions for specbench, mtbench and eagle; prompts are empty without it"},
     {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
-     .help = "skip: leave bad lines out, list and count them"},
+     .help = "skip: report and count invalid lines and continue"},
     CLI_OPTION_THREADS,
     CLI_OPTION_SHARD_TOKENS,
     CLI_OPTION_PROGRESS,
@@ -54,7 +53,7 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
 static void on_skipped(void *user, const char *message)
 {
     (void)user;
-    fprintf(stderr, "draftscope: left out: %s\n", message);
+    fprintf(stderr, "draftscope: skipped: %s\n", message);
 }
 
 static int import_files(char **path, size_t count, const dsc_option_value *value, dsc_error *err)
@@ -89,12 +88,12 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
                         err);
     cli_progress_end(&progress);
     if (!rc && left_out)
-        fprintf(stderr, "draftscope: %" PRId64 " lines left out\n", left_out);
+        fprintf(stderr, "draftscope: %" PRId64 " lines were skipped\n", left_out);
     dsc_tokenizer_free(tokenizer);
     return rc;
 }
 
-// Formats that have totals and no tokens go another way. *driver NULL: it is none of these.
+// Finds the driver of a format that has totals and no tokens. *driver NULL: the format has tokens.
 static int find_totals(const dsc_totals_driver **driver, const char *format, const char *path,
                        dsc_error *err)
 {
@@ -110,9 +109,10 @@ static int run_import(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "trace import [--format NAME] --tokenizer FILE|bytes IN... -o NAME.dst",
-            "Makes a trace of files with JSON lines or documents (also .gz and .zst; - is standard "
-            "input), or a table where a source has totals only. Bad input stops it with file and "
-            "line, and leaves nothing behind.",
+            "Converts files with JSON lines or documents (also .gz and .zst; - is standard input) "
+            "to a trace, or to a table where a source has totals only. Invalid input stops the "
+            "import "
+            "with file and line number, and the incomplete trace is removed.",
             help, 1);
         return DSC_OK;
     }
@@ -144,8 +144,8 @@ static int run_verify(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "trace verify TRACE...",
-            "Reads everything again: hashes of the shards, every offset, id and text, unique "
-            "ids, totals. Says ok or what is wrong, where.",
+            "Reads a trace and checks the hashes of the shards, every offset, id and text, the "
+            "uniqueness of ids, and the totals. Prints ok, or the first error and its position.",
             NULL, 0);
         return DSC_OK;
     }
