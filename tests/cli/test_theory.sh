@@ -297,6 +297,43 @@ for command in $(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' out); do
     check "help of $command: usage, columns and formulas" \
         sh -c "grep -q '^Usage: draftscope theory $command' out && grep -q '^Columns' out && grep -q '^Formulas' out"
 done
+# closed NUMBER-OF-ROWS COLUMN=VALUE...: the last row of the table in `out`; a column that is not
+# there is called none.
+closed() {
+    rows=$1
+    shift
+    check "$rows rows" [ "$(grep -vc '^#' out)" = $((rows + 1)) ]
+    for want; do
+        got=$(awk -F '\t' -v name="${want%%=*}" '/^#/ { next }
+            !n { for (n = 1; n <= NF; n++) at[$n] = n; next }
+            END { print name in at ? $at[name] : "none" }' out)
+        check "$want, not '$got'" awk -v a="$got" -v b="${want#*=}" \
+            'BEGIN { exit !(a == b || (a - b < 1e-12 && b - a < 1e-12 && a ~ /^[0-9]/)) }'
+    done
+}
+good theory speedup --alpha .5,.8 -k 1,3 --draft-cost .2,.1
+closed 8 alpha=.8 length=3 draft_cost=.1 accepted=1.952 block_efficiency=2.952 \
+    speedup=2.2707692307692307 iid_accepted=none simulated_accepted=none
+check "costs vary slowest, lengths fastest" [ "$(grep -v '^#' out | awk 'NR > 1 { printf "%s %s %s,", $3, $1, $2 }')" = \
+    "0.2 0.5 1,0.2 0.5 3,0.2 0.8 1,0.2 0.8 3,0.1 0.5 1,0.1 0.5 3,0.1 0.8 1,0.1 0.8 3," ]
+good theory speedup --histogram 2,2,4
+closed 2 length=2 accepted=1.25 iid_accepted=1.25 iid_error_percent=0
+good theory length --alpha .5 --draft-cost .1 -k 1,3 # 1.5/1.1, 1.75/1.2, 1.875/1.3, 1.9375/1.4
+closed 2 best_length=2 speedup=1.4583333333333333 near_from=2 near_to=2 used_length=3 \
+    used_speedup=1.4423076923076923 loss_percent=1.0989010989010989
+good theory length --acceptance-by-position 1,0 --draft-cost .1
+closed 1 best_length=1 iid_best_length=2 used_length=none
+good theory ouroboros --alpha .5 -k 2 --phrase 1 --draft-cost .2 --tokens-per-forward 2
+closed 1 block_efficiency=1.875 speedup=1.5625 speculative_speedup=1.25 gain=1.25
+good theory pearl --alpha .5 --ratio 2 -k 1,2 --form speculative,pearl
+closed 4 form=pearl window=2 tokens_per_iteration=1.2 speedup=1.2 best_window=2 accepted=1
+good theory tree --acceptance .5,.25 --budget 3 --depth 1 --draft-cost .1 --summary
+closed 1 tree=best nodes=3 depth=1 expected_tokens=1.75
+bad 2 'exceeds --max-speculative-tokens 4' theory length --alpha .5 --max-speculative-tokens 4 -k 5
+bad 2 'exactly one of' theory speedup --alpha .5 --histogram 1,2
+bad 2 'no step reached position 2' theory speedup --histogram 5,0,0
+bad 2 'cannot be combined' theory pearl --published --alpha .5
+bad 2 'give --alpha and --ratio' theory pearl --alpha .5
 good theory pearl --published
 check "PEARL's tables are met" sh -c "! grep -q '	no$' out && grep -qv '^#' out"
 if [ -c /dev/full ]; then
