@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope theory: the literature's formulas, on distributions, rates and shapes.
+// draftscope theory: dispatches to the commands that evaluate closed forms of the literature on
+// distributions, acceptance rates and tree shapes.
 #include "cli/theory/theory.h"
 
 #include <string.h>
@@ -12,9 +13,9 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 static void print_help(void)
 {
     puts("Usage: draftscope theory COMMAND [OPTIONS]\n\n"
-         "Computes what the literature's formulas say, exactly: acceptance at one position, "
-         "speed-up by\n"
-         "draft length, trees, parallel drafting and phrases. No trace is needed.\n\n"
+         "Evaluates the closed forms of the literature: acceptance probability at one position, "
+         "speedup by\n"
+         "draft length, optimal trees, parallel drafting and phrases. No trace is needed.\n\n"
          "Commands");
     for (size_t c = 0; c < COMMANDS; c++)
         printf("  %-11s%s\n", commands[c]->name, commands[c]->summary);
@@ -26,8 +27,7 @@ static int run(int argc, char **argv, dsc_error *err)
 {
     const char *names[COMMANDS];
     if (!argc)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "theory: one of its commands is expected: see draftscope theory --help");
+        return dsc_fail(err, DSC_EUSAGE, "theory expects a command: see draftscope theory --help");
     for (size_t c = 0; c < COMMANDS; c++) {
         names[c] = commands[c]->name;
         if (strcmp(argv[0], names[c]) == 0)
@@ -41,4 +41,5 @@ static int run(int argc, char **argv, dsc_error *err)
                             "see: draftscope theory --help", err);
 }
 
-const cli_command cli_theory = {"theory", "what the literature's formulas say, exactly", run};
+const cli_command cli_theory = {"theory",
+                                "closed-form acceptance, speedup and optimal-tree formulas", run};

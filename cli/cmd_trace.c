@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope trace: import, synth, info, reduce, verify, export.
+// draftscope trace: dispatches to its subcommands; import and verify are here.
 #include "cli/trace/trace.h"
 
 #include <inttypes.h>
@@ -26,24 +26,23 @@ enum {
 // clang-format off
 static const dsc_option import_options[IMPORT_OPTIONS] = {
     {.name = "format", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "llma, specbench, vllm, jsonl, ... (see: draftscope list formats); probed on the "
-             "first line when not given"},
+     .help = "input format: llma, specbench, vllm, jsonl, ... (see draftscope list formats); "
+             "detected from the first line by default"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
      .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "the trace, a folder (sglang, prometheus: a table, FILE.tsv, - is standard output)"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
      .help = "code: as the source's own program reads it (llma: documents cut to 768 tokens)"},
     {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
-     .help = "content of the token that ends an output (default: the tokenizer's </s>, "
+     .help = "text of the EOS token (default: the tokenizer's </s>, "
              "<|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|> or <eos>)"},
     {.name = "vocab-size", .kind = DSC_OPTION_INT, .metavar = "V", .initial = "0", .min = 0,
-     .max = 1 << 24, .help = "bound of the token ids when there is no tokenizer"},
+     .max = 1 << 24, .help = "vocabulary size, for token ids without a tokenizer"},
     {.name = "questions", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "specbench, mtbench, eagle: the questions that were answered; without it the prompts "
-             "are empty"},
+     .help = "file of questions for specbench, mtbench and eagle; prompts are empty without it"},
     {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
-     .help = "skip: leave bad lines out, list and count them"},
+     .help = "skip: report and count invalid lines and continue"},
     CLI_OPTION_THREADS,
     CLI_OPTION_SHARD_TOKENS,
     CLI_OPTION_PROGRESS,
@@ -51,21 +50,10 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
 };
 // clang-format on
 
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(user, done, total);
-}
-
 static void on_skipped(void *user, const char *message)
 {
     (void)user;
-    fprintf(stderr, "draftscope: left out: %s\n", message);
-}
-
-static void on_note(void *user, const char *message)
-{
-    (void)user;
-    fprintf(stderr, "draftscope: note: %s\n", message);
+    fprintf(stderr, "draftscope: skipped: %s\n", message);
 }
 
 static int import_files(char **path, size_t count, const dsc_option_value *value, dsc_error *err)
@@ -84,9 +72,9 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
         .shard_tokens = value[SHARD_TOKENS].integer,
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
-        .progress = on_progress,
+        .progress = cli_progress_step,
         .skipped = on_skipped,
-        .note = on_note,
+        .note = cli_trace_note,
         .user = &progress,
     };
     int64_t left_out = 0;
@@ -100,12 +88,12 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
                         err);
     cli_progress_end(&progress);
     if (!rc && left_out)
-        fprintf(stderr, "draftscope: %" PRId64 " lines left out\n", left_out);
+        fprintf(stderr, "draftscope: %" PRId64 " lines were skipped\n", left_out);
     dsc_tokenizer_free(tokenizer);
     return rc;
 }
 
-// Formats that have totals and no tokens go another way. *driver NULL: it is none of these.
+// Finds the driver of a format that has totals and no tokens. *driver NULL: the format has tokens.
 static int find_totals(const dsc_totals_driver **driver, const char *format, const char *path,
                        dsc_error *err)
 {
@@ -121,9 +109,10 @@ static int run_import(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "trace import [--format NAME] --tokenizer FILE|bytes IN... -o NAME.dst",
-            "Makes a trace of files with JSON lines or documents (also .gz and .zst; - is standard "
-            "input), or a table where a source has totals only. Bad input stops it with file and "
-            "line, and leaves nothing behind.",
+            "Converts files with JSON lines or documents (also .gz and .zst; - is standard input) "
+            "to a trace, or to a table where a source has totals only. Invalid input stops the "
+            "import "
+            "with file and line number, and the incomplete trace is removed.",
             help, 1);
         return DSC_OK;
     }
@@ -155,8 +144,8 @@ static int run_verify(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "trace verify TRACE...",
-            "Reads everything again: hashes of the shards, every offset, id and text, unique "
-            "ids, totals. Says ok or what is wrong, where.",
+            "Reads a trace and checks the hashes of the shards, every offset, id and text, the "
+            "uniqueness of ids, and the totals. Prints ok, or the first error and its position.",
             NULL, 0);
         return DSC_OK;
     }
@@ -180,16 +169,19 @@ static int run_verify(int argc, char **argv, dsc_error *err)
 
 // --- the table -------------------------------------------------------------------------------
 
-static const cli_command commands[] = {
-    {"import", "logs of many formats into a trace", run_import},
-    {"synth", "a trace of a synthetic pair of models", cli_trace_synth},
-    {"info", "what a trace holds", cli_trace_info},
-    {"merge", "several traces as a new one", cli_trace_merge},
-    {"append", "requests of other traces behind those of a trace", cli_trace_append},
-    {"cut", "some of the requests, or the beginnings of the outputs", cli_trace_cut},
-    {"reduce", "rows of a trace to sufficient statistics", cli_trace_reduce},
-    {"verify", "check every byte of a trace", run_verify},
-    {"export", "a trace as JSON lines, CSV or NumPy's files", cli_trace_export},
+static const cli_command trace_import = {
+    .name = "import",
+    .summary = "import logs of many formats into a trace",
+    .run = run_import,
+};
+static const cli_command trace_verify = {
+    .name = "verify",
+    .summary = "check every byte of a trace",
+    .run = run_verify,
+};
+static const cli_command *const commands[] = {
+    &trace_import,  &cli_trace_synth,  &cli_trace_info, &cli_trace_merge,  &cli_trace_append,
+    &cli_trace_cut, &cli_trace_reduce, &trace_verify,   &cli_trace_export,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -197,15 +189,15 @@ static int run(int argc, char **argv, dsc_error *err)
 {
     const char *names[COMMANDS];
     for (size_t c = 0; c < COMMANDS; c++) {
-        names[c] = commands[c].name;
+        names[c] = commands[c]->name;
         if (argc > 0 && strcmp(argv[0], names[c]) == 0)
-            return commands[c].run(argc - 1, argv + 1, err);
+            return commands[c]->run(argc - 1, argv + 1, err);
     }
     if (cli_asks_help(argc, argv)) {
         puts("Usage: draftscope trace COMMAND [ARGUMENTS]\n\nTraces: recorded outputs of a target "
              "model.\n\nCommands");
         for (size_t c = 0; c < COMMANDS; c++)
-            printf("  %-10s%s\n", commands[c].name, commands[c].summary);
+            printf("  %-10s%s\n", commands[c]->name, commands[c]->summary);
         puts("\n  draftscope trace COMMAND --help   options of a command");
         return DSC_OK;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope validate: predictions beside what others measured or derived (--published), and beside
-// what was measured here (--live).
-#include "cli/theory/theory.h"
+// draftscope validate: compares predictions with published figures (--published), or with the
+// results of live runs (--trace and --live).
+#include "cli/result.h"
 #include "cli/validate/validate.h"
 #include "cli/validate/validate_live.h"
 
@@ -20,13 +20,15 @@ enum { PUBLISHED, TABLES, DATA, CORPUS, JSON, OUT, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "published", .kind = DSC_OPTION_FLAG,
-     .help = "against published figures: those of the rows named, or of all"},
+     .help = "compare with published figures: of the given rows, or of all rows"},
     {.name = "tables", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "tables of figures, ROW.tsv (default: the installed ones, or else tests/validation)"},
+     .help = "folder of the tables of figures, ROW.tsv (default: installed, else "
+             "tests/validation)"},
     {.name = "data", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "with llma, specbench and tokenizers in it; rows that need them are skipped without"},
+     .help = "folder that contains llma, specbench and tokenizers; rows that need it are skipped "
+             "without it"},
     {.name = "corpus", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "a text that n-gram pairs learn from (default: of the sample, installed or here)"},
+     .help = "text to train n-gram pairs on (default: the bundled sample)"},
     CLI_OPTION_JSON,
     CLI_OPTION_OUT,
     CLI_OPTION_FORCE,
@@ -35,13 +37,14 @@ static const dsc_option options[OPTIONS] = {
 static const char usage[] =
     "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl [OPTIONS]";
 static const char about[] =
-    "Prints published figures, or what runs of real models measured, beside what theory or "
-    "simulation predicts, the error, and whether it is within the stated tolerance. Nothing is "
-    "fitted but what a row says. Exit code 1 when a figure is out of tolerance.";
+    "Compares published figures, or measurements of live runs, with the predictions of theory or "
+    "simulation: prints both, the error, and whether it is within the stated tolerance. No "
+    "parameter is fitted to a figure that is judged. The exit code is 1 when a figure is out of "
+    "tolerance.";
 
 // --- one row ----------------------------------------------------------------------------------
 
-// What was given, or what is installed, or, in a source tree that is not, what is here.
+// The given path, else the installed one, else, in a source tree, the local one.
 static const char *place(const dsc_option_value *value, const char *installed, const char *here)
 {
     if (value->given)
@@ -56,20 +59,20 @@ static int add_source(dsc_table *t, const char *name, const dsc_table *figures, 
     return dsc_table_comment(t, key, dsc_table_get_comment(figures, "source"), err);
 }
 
-// `row` says where things are, and is this call's otherwise.
+// `row` has the paths; its other fields are local to this call.
 static int validate(dsc_table *t, const validate_row_type *type, validate_row row, dsc_error *err)
 {
     char name[64], *path = NULL;
     dsc_table figures = {0};
     if (type->needs_data && !row.data)
-        return validate_report_skipped(t, type->name, "its data are not here (--data DIR)", err);
+        return validate_report_skipped(t, type->name, "its data are missing (--data DIR)", err);
     snprintf(name, sizeof name, "%s.tsv", type->name);
     int rc = validate_path(&path, row.folder, name, err);
     row.path = path;
     if (!rc)
         rc = validate_read(&row, &figures, type->name, err);
     if (!rc)
-        rc = type->predict(&row, err);
+        rc = validate_predict_row(type, &row, err);
     if (!rc)
         rc = add_source(t, type->name, &figures, err);
     if (!rc)
@@ -88,13 +91,13 @@ static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value
         .data = value[DATA].text,
         .corpus = place(&value[CORPUS], SAMPLE_DIR "/edits.jsonl", "traces/sample/edits.jsonl"),
     };
-    int rc = cli_theory_comments(t, err);
+    int rc = cli_result_comments(t, err);
     if (!rc)
         rc = dsc_table_comment(t, "tables", places.folder, err);
     if (!rc)
         rc = dsc_table_comment(t, "corpus", places.corpus, err);
     if (!rc)
-        rc = cli_theory_columns(t, validate_columns, validate_column_count, err);
+        rc = cli_result_columns(t, validate_columns, validate_column_count, err);
     for (size_t r = 0; r < ROWS && !rc; r++)
         if (chosen[r])
             rc = validate(t, rows[r], places, err);
@@ -117,7 +120,7 @@ static void print_help(void)
     cli_print_fields("Columns with --live", validate_live_columns, validate_live_column_count);
 }
 
-// Which rows the words name; all when there are none.
+// Finds the rows that the words name; all rows if there are none.
 static int choose(char **word, size_t words, bool chosen[ROWS], dsc_error *err)
 {
     const char *names[ROWS];
@@ -137,7 +140,7 @@ static int choose(char **word, size_t words, bool chosen[ROWS], dsc_error *err)
     return DSC_OK;
 }
 
-// Says on stderr how it went; DSC_ECHECK when a figure is out of tolerance.
+// Prints a summary on stderr; DSC_ECHECK when a figure is out of tolerance.
 static int sum_up(const dsc_table *t, dsc_error *err)
 {
     static const char *const verdict[] = {"pass", "fail", "disputed", "shown", "skipped"};
@@ -161,16 +164,16 @@ static int sum_up(const dsc_table *t, dsc_error *err)
     return DSC_OK;
 }
 
-// What is asked for, one of the two.
+// Checks that exactly one of the two comparisons is requested.
 static int check_way(const dsc_option_value *value, const dsc_option_value *live, size_t words,
                      dsc_error *err)
 {
     const bool asked = validate_live_asked(live);
     if (value[PUBLISHED].given == asked)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--published, or --trace and --live, expected, %s (see: draftscope "
+                        "give either --published, or --trace and --live%s (see: draftscope "
                         "validate --help)",
-                        asked ? "not both" : "one of them");
+                        asked ? ", not both" : "");
     return asked ? cli_check_positionals(words, 0, 0, "no argument with --live", err) : DSC_OK;
 }
 
@@ -179,6 +182,7 @@ static int run(int argc, char **argv, dsc_error *err)
     dsc_option_value value[OPTIONS], live[VALIDATE_LIVE_OPTIONS];
     dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
                              {validate_live_options, VALIDATE_LIVE_OPTIONS, live, false, NULL}};
+    validate_summary summary;
     dsc_table t = {0};
     size_t words;
     bool chosen[ROWS];
@@ -193,11 +197,11 @@ static int run(int argc, char **argv, dsc_error *err)
         rc = choose(argv, words, chosen, err);
     if (!rc)
         rc = value[PUBLISHED].given ? validate_all(&t, chosen, value, err)
-                                    : validate_live(&t, live, err);
+                                    : validate_live(&t, live, &summary, err);
     if (!rc)
-        rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
+        rc = cli_result_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
     if (!rc)
-        rc = value[PUBLISHED].given ? sum_up(&t, err) : validate_live_sum_up(&t, err);
+        rc = value[PUBLISHED].given ? sum_up(&t, err) : validate_live_sum_up(&summary, err);
     dsc_table_fini(&t);
     return rc;
 }

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a draft and a target model along recorded outputs and writes what they say as a trace.
+"""Records the distributions of a draft and a target model along given outputs as a trace.
 
     export_trace.py IN.jsonl... --target MODEL --draft MODEL -o OUT.dst
 
 A line of IN is {"prompt": TEXT, "output": TEXT} with the optional fields "id", "references",
-"finish_reason" and "metadata", as in draftscope-trace(5); other fields are passed over. TEXT is a
-string, a list of token ids, or {"text": ..., "tokens": ...}. With --generate N the target writes
-the outputs, and those of the lines are not looked at. Each model is then asked, at every output
-token, for its distribution given the prompt and the output before it (teacher forcing). Recorded are, of
-each model, ln p of the output token, its most probable token and the entropy; the output token's rank
-in the draft's distribution; and the distributions themselves as --rows says.
+"finish_reason" and "metadata", as in draftscope-trace(5); other fields are ignored. TEXT is a
+string, a list of token ids, or {"text": ..., "tokens": ...}. With --generate N the target generates
+the outputs, and those of the lines are ignored. At every output token, both models compute the
+distribution given the prompt and the output before it (teacher forcing). The trace contains, for
+each model, ln p of the output token, the argmax token and the entropy; the output token's rank in
+the draft's distribution; and the distributions as selected by --logprobs.
 
-The EOS token, which is appended to an output given as text alone unless its finish_reason is
-"length", is the tokenizer's own. Nothing has the final name before all is written; a line that
-cannot be used stops the export and leaves nothing behind.
+The tokenizer's EOS token is appended to an output given as text alone, unless its finish_reason is
+"length". The trace gets its final name when it is complete; an invalid line stops the export and
+removes the incomplete trace.
 
-MODEL is what transformers.AutoModelForCausalLM.from_pretrained takes, or with --backend vllm what
-vllm.LLM takes. Both models must have the same token ids. Next to this file: write_trace.py.
-Needs numpy; torch and transformers, or vllm.
+MODEL is an argument of transformers.AutoModelForCausalLM.from_pretrained or, with --backend vllm,
+of vllm.LLM. Both models must have the same token ids. write_trace.py must be in the same folder.
+Requires numpy; and torch and transformers, or vllm.
 """
 import argparse
 import hashlib
@@ -32,18 +32,18 @@ import numpy as np
 
 from write_trace import TraceWriter
 
-CHUNK = 64  # output positions whose whole distributions are in memory, in double precision
+CHUNK = 64  # output positions whose complete distributions are in memory at once
 NO_RANK = 65535
 
 
 class Unusable(Exception):
-    """What stops the export: the input, not the program."""
+    """An error in the input, which stops the export."""
 
 
 # --- Hugging Face transformers -------------------------------------------------------------------
 
 class Transformers:
-    """Distributions are the softmax of the logits divided by the temperature, without any filter."""
+    """Distributions are softmax(logits / temperature), without top-k or top-p."""
     has_entropy = True
 
     def __init__(self, name, args, _share):
@@ -64,7 +64,7 @@ class Transformers:
         self.version = f"transformers {transformers.__version__}, torch {torch.__version__}"
 
     def feed(self, tokens, past, keep):
-        """Logits behind the last `keep` of the tokens, [keep, vocabulary], and the cache."""
+        """Returns the logits after the last `keep` tokens, [keep, vocabulary], and the KV cache."""
         ids = self.torch.tensor([tokens], device=self.model.device)
         only = {"logits_to_keep": keep} if self.keeps else {}
         with self.torch.inference_mode():
@@ -75,7 +75,7 @@ class Transformers:
         return self.torch.log_softmax(logits.double() / self.args.temperature, -1)
 
     def generate(self, prompt, seed):
-        """At most as many tokens as asked for and as fit, the EOS token included."""
+        """Generates up to --generate tokens, within the context length, including EOS."""
         generator = self.torch.Generator().manual_seed(seed)
         output, fed, past = [], prompt, None
         while len(output) < min(self.args.generate, self.longest - len(prompt)):
@@ -89,17 +89,17 @@ class Transformers:
         return output
 
     def score(self, prompt, output, vocab_size):
-        """Arrays with an element for each output token, by the names used below in columns_of."""
+        """Returns arrays with one element per output token, by the names that columns_of uses."""
         tokens, past, parts, begin, end = prompt + output[:-1], None, [], 0, len(prompt)
         while begin < len(tokens) and output:
             logits, past = self.feed(tokens[begin:end], past, end - begin if begin else 1)
             first = end - len(prompt) + 1 - len(logits)
-            parts.append(self.summarise(self.distribution(logits), output[first:first + len(logits)],
-                                        vocab_size))
+            parts.append(self.summarize(self.distribution(logits),
+                                        output[first:first + len(logits)], vocab_size))
             begin, end = end, min(end + CHUNK, len(tokens))
         return join(parts)
 
-    def summarise(self, logp, output, vocab_size):
+    def summarize(self, logp, output, vocab_size):
         torch, width = self.torch, logp.shape[1]
         y = torch.tensor(output, device=logp.device)[:, None]
         own = logp.gather(1, y)
@@ -108,13 +108,13 @@ class Transformers:
         out = {"logp_y": own[:, 0], "argmax": logp.argmax(1),
                "entropy": torch.special.entr(logp.exp()).sum(1).clamp(min=0),
                "rank_y": rank.clamp(max=NO_RANK)}
-        if self.args.rows == "dense":
+        if self.args.logprobs == "dense":
             out["dense"] = torch.nn.functional.pad(logp, (0, vocab_size - width), value=-math.inf)
-        elif self.args.rows == "dense-bf16":
+        elif self.args.logprobs == "dense-bf16":
             wide = torch.nn.functional.pad(logp, (0, vocab_size - width), value=-math.inf)
             out["dense"] = wide.to(torch.bfloat16).view(torch.int16)
-        elif self.args.rows:
-            top, token = logp.topk(min(self.args.rows, width))
+        elif self.args.logprobs:
+            top, token = logp.topk(min(self.args.logprobs, width))
             tail = logp.scatter(1, token, -math.inf).logsumexp(1).clamp(max=0)
             return to_numpy(out) | listed(token.cpu().numpy(), top.float().cpu().numpy(),
                                           tail.cpu().numpy())
@@ -127,14 +127,14 @@ def to_numpy(columns):
 
 
 def listed(token, logp, tail):
-    """Lists of rows of one length, without the tokens of no probability."""
+    """Converts top-m arrays to lists without the tokens of probability 0."""
     some = np.isfinite(logp)
     return {"offset": np.concatenate(([0], np.cumsum(some.sum(1)))), "token": token[some],
             "logp": np.minimum(logp[some], 0), "tail": tail}
 
 
 def join(parts):
-    """Columns of consecutive stretches as those of all."""
+    """Concatenates the columns of consecutive chunks."""
     out = {}
     for name in parts[0] if parts else ():
         if name == "offset":
@@ -148,22 +148,23 @@ def join(parts):
 # --- vLLM ----------------------------------------------------------------------------------------
 
 class Vllm:
-    """Top-m lists at temperature 1: all that vLLM gives out, as prompt log-probabilities."""
+    """Top-m lists at temperature 1, from vLLM's prompt log-probabilities."""
     has_entropy = False
 
     def __init__(self, name, args, share):
         import vllm
-        if isinstance(args.rows, str) or args.temperature != 1:
-            raise Unusable("vllm gives lists at temperature 1: --rows M, --temperature 1")
-        self.vllm, self.args, self.m = vllm, args, max(args.rows, 1)
+        if isinstance(args.logprobs, str) or args.temperature != 1:
+            raise Unusable("vllm returns lists at temperature 1: use --logprobs M and no "
+                           "--temperature")
+        self.vllm, self.args, self.m = vllm, args, max(args.logprobs, 1)
         self.llm = vllm.LLM(model=name, dtype=args.dtype, max_logprobs=self.m, seed=args.seed,
                             gpu_memory_utilization=share, enable_prefix_caching=False)
         config = self.llm.llm_engine.model_config
-        self.longest = config.max_model_len - 1  # vllm always writes a token more
+        self.longest = config.max_model_len - 1  # vllm always generates one more token
         self.vocab_size = config.get_vocab_size()
         self.version = f"vllm {vllm.__version__}"
 
-    def ask(self, tokens, **params):
+    def run(self, tokens, **params):
         return self.llm.generate([{"prompt_token_ids": tokens}],
                                  self.vllm.SamplingParams(**params), use_tqdm=False)[0]
 
@@ -171,23 +172,23 @@ class Vllm:
         limit = min(self.args.generate, self.longest - len(prompt))
         if limit == 0:
             return []
-        return list(self.ask(prompt, max_tokens=limit, seed=seed,
+        return list(self.run(prompt, max_tokens=limit, seed=seed,
                              temperature=0 if self.args.greedy else 1).outputs[0].token_ids)
 
     def score(self, prompt, output, _vocab_size):
-        """Each position has the m most probable tokens, and the output's own when it is not one."""
+        """vLLM returns the m most probable tokens, and the output token where it is not one."""
         if not output:
             return {}
-        said = self.ask(prompt + output, max_tokens=1, temperature=0,
-                        prompt_logprobs=self.m).prompt_logprobs[len(prompt):]
-        own = [dist[y] for distribution, y in zip(said, output)]
+        logprobs = self.run(prompt + output, max_tokens=1, temperature=0,
+                            prompt_logprobs=self.m).prompt_logprobs[len(prompt):]
+        own = [dist[y] for dist, y in zip(logprobs, output)]
         out = {"logp_y": np.array([min(x.logprob, 0) for x in own]),
                "rank_y": np.array([min(x.rank - 1, NO_RANK) for x in own]),
-               "argmax": np.array([next(t for t, x in distribution.items() if x.rank == 1)
-                                   for distribution in said])}
-        tops = [[(t, min(x.logprob, 0)) for t, x in distribution.items()
-                 if x.rank <= self.m and math.isfinite(x.logprob)] for distribution in said]
-        if self.args.rows:
+               "argmax": np.array([next(t for t, x in dist.items() if x.rank == 1)
+                                   for dist in logprobs])}
+        tops = [[(t, min(x.logprob, 0)) for t, x in dist.items()
+                 if x.rank <= self.m and math.isfinite(x.logprob)] for dist in logprobs]
+        if self.args.logprobs:
             left = [1 - math.fsum(math.exp(x) for _, x in top) for top in tops]
             whole = [len(top) == self.vocab_size or rest <= 0 for top, rest in zip(tops, left)]
             out |= {"offset": np.cumsum([0] + [len(top) for top in tops]),
@@ -201,7 +202,7 @@ class Vllm:
 # --- input ---------------------------------------------------------------------------------------
 
 class Tokens:
-    """The target's tokenizer, or none: then everything must be token ids."""
+    """The target's tokenizer, or none: then all texts must be token ids."""
 
     def __init__(self, name, draft):
         self.own, self.name, self.sha256, self.eos = None, "none", "", -1
@@ -222,11 +223,11 @@ class Tokens:
         theirs = {i: t for t, i in other.get_vocab().items()}
         for token, i in self.own.get_vocab().items():
             if theirs.get(i, token) != token:
-                raise Unusable(f"the tokenizers differ: token {i} is '{token}', and "
-                               f"'{theirs[i]}' of {name}")
+                raise Unusable(f"the tokenizers differ: token {i} is '{token}' in {self.name} "
+                               f"and '{theirs[i]}' in {name}")
 
     def read(self, value, what, special):
-        """Token ids and text of a TEXT; whether the text was all there is."""
+        """Returns the token ids and text of a TEXT, and whether it had no token ids."""
         text = value if isinstance(value, str) else None
         ids = value if isinstance(value, list) else None
         if isinstance(value, dict):
@@ -235,7 +236,7 @@ class Tokens:
                 not all(type(i) is int for i in ids or []) or text is None and ids is None:
             raise Unusable(f"the {what} is neither a text nor token ids")
         if not self.own and ids is None:
-            raise Unusable(f"the {what} is a text, and there is no tokenizer")
+            raise Unusable(f"the {what} is a text, but there is no tokenizer; add --tokenizer")
         if not self.own:
             return ids, None, False
         alone = ids is None
@@ -264,15 +265,16 @@ def refuse(word):
 
 
 def read_request(line, number, tokens, args):
-    """The arguments of TraceWriter.add but the columns; an output to be generated is None."""
+    """Returns the arguments of TraceWriter.add without columns; output None: to be generated."""
     q = json.loads(line, object_pairs_hook=once, parse_constant=refuse)
     if not isinstance(q, dict) or not isinstance(q.get("references", []), list) or \
             not isinstance(q.get("metadata", {}), dict):
-        raise Unusable("must be an object, with an array of references and an object of metadata")
+        raise Unusable("the line must be an object, its references an array, its metadata an "
+                       "object")
     prompt = q.get("prompt")
     if args.chat:
         if not isinstance(prompt, str) or not tokens.own:
-            raise Unusable("--chat wants a tokenizer and prompts as texts")
+            raise Unusable("--chat needs a tokenizer and prompts as texts")
         prompt = tokens.chat(prompt)
     prompt, prompt_text, _ = tokens.read(prompt, "prompt", special=not args.chat)
     output, output_text = None, None
@@ -307,25 +309,25 @@ def recorded(models, args, tokens):
     for side, model in models.items():
         names += [f"{side}_logp", f"{side}_argmax"]
         names += [f"{side}_entropy"] if model.has_entropy else []
-        if args.rows:
-            names.append(f"{side}_rows_dense" if isinstance(args.rows, str) else f"{side}_rows")
+        if args.logprobs:
+            names.append(f"{side}_rows_dense" if isinstance(args.logprobs, str) else f"{side}_rows")
     return names
 
 
 def columns_of(models, q, args, vocab_size):
-    """What the models say along the output, by the tensors' names."""
+    """Returns the statistics of the models along the output, by the names of the tensors."""
     out = {}
     for side, model in models.items():
-        said = model.score(q["prompt"], q["output"], vocab_size)
+        scores = model.score(q["prompt"], q["output"], vocab_size)
         for name in ("logp_y", "argmax", "entropy")[:3 if model.has_entropy else 2]:
-            out[f"{side}.{name}"] = said.get(name, np.zeros(0))
+            out[f"{side}.{name}"] = scores.get(name, np.zeros(0))
         if side == "draft":
-            out["draft.rank_y"] = said.get("rank_y", np.zeros(0))
-        if isinstance(args.rows, str):
-            out[f"rows.{side}.dense"] = said.get("dense", np.zeros((0, vocab_size)))
-        elif args.rows:
+            out["draft.rank_y"] = scores.get("rank_y", np.zeros(0))
+        if isinstance(args.logprobs, str):
+            out[f"rows.{side}.dense"] = scores.get("dense", np.zeros((0, vocab_size)))
+        elif args.logprobs:
             for name in ("offset", "token", "logp", "tail"):
-                out[f"rows.{side}.{name}"] = said.get(name, np.zeros(int(name == "offset")))
+                out[f"rows.{side}.{name}"] = scores.get(name, np.zeros(int(name == "offset")))
     return out
 
 
@@ -335,15 +337,17 @@ def check_fit(q, models):
     ids = q["prompt"] + (q["output"] or [])
     for side, model in models.items():
         if len(ids) > model.longest:
-            raise Unusable(f"{len(ids)} tokens, the {side} takes {model.longest}")
-        # Vocabularies may differ in padding at the end, tokens that stand for nothing.
+            raise Unusable(f"prompt and output have {len(ids)} tokens; the {side} takes "
+                           f"{model.longest}")
+        # Vocabularies may differ in padding tokens at the end.
         bad = next((t for t in ids if not 0 <= t < model.vocab_size), None)
         if bad is not None:
-            raise Unusable(f"the {side} has no token {bad}: its vocabulary has {model.vocab_size}")
+            raise Unusable(f"the {side} has no token {bad}: its vocabulary has "
+                           f"{model.vocab_size} tokens")
 
 
 def lines(paths):
-    """Yields place and bytes of each line that is not blank."""
+    """Yields position and bytes of each line that is not blank."""
     for path in paths:
         with open(path, "rb") as f:
             yield from ((f"{path}:{i}", line) for i, line in enumerate(f, 1) if line.strip())
@@ -371,51 +375,53 @@ def export(args, models, tokens, writer):
         if number == args.limit:
             break
     if not number:
-        raise Unusable("no requests: the input has no lines")
+        raise Unusable("there are no requests: the input has no lines")
 
 
-def parse_rows(text):
+def parse_logprobs(text):
     if text in ("dense", "dense-bf16"):
         return text
     if text.isdecimal() and int(text) < 1 << 31:
         return int(text)
-    raise argparse.ArgumentTypeError(f"'{text}': a number, dense or dense-bf16")
+    raise argparse.ArgumentTypeError(f"'{text}' is not a number, dense or dense-bf16")
 
 
 def parse(argv):
     p = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("input", nargs="+", metavar="IN.jsonl")
-    p.add_argument("-o", "--out", required=True, metavar="OUT.dst", help="the trace to write")
+    p.add_argument("-o", "--output", required=True, metavar="OUT.dst",
+                   help="trace folder to write")
     p.add_argument("--target", required=True, metavar="MODEL")
-    p.add_argument("--draft", metavar="MODEL", help="without it only the target is asked")
+    p.add_argument("--draft", metavar="MODEL",
+                   help="draft model (default: only the target is recorded)")
     p.add_argument("--backend", choices=["transformers", "vllm"], default="transformers")
-    p.add_argument("--tokenizer", metavar="NAME", help="the target's unless given; none: all texts "
-                   "are token ids")
-    p.add_argument("--rows", type=parse_rows, default=64, metavar="M",
-                   help="the M most probable tokens of each distribution; 0: no distributions; dense: of every token, "
-                   "dense-bf16: with 8 significant bits, for theory accept --normalize "
-                   "(default 64)")
+    p.add_argument("--tokenizer", metavar="NAME", help="tokenizer (default: the target's); "
+                   "none: all texts are token ids")
+    p.add_argument("--logprobs", type=parse_logprobs, default=64, metavar="M",
+                   help="number of most probable tokens of each distribution to record; 0: none; "
+                   "dense: all tokens; dense-bf16: all tokens with 8 significant bits, for theory "
+                   "accept --normalize (default 64)")
     p.add_argument("--temperature", type=float, default=1, metavar="T",
-                   help="of the distributions and of sampling, above 0 (default 1)")
+                   help="temperature of the distributions and of sampling, above 0 (default 1)")
     p.add_argument("--generate", type=int, default=0, metavar="N",
-                   help="the target first writes outputs of at most N tokens")
-    p.add_argument("--greedy", action="store_true", help="it writes the most probable token, not a "
-                   "sample; distributions are those of the temperature all the same")
-    p.add_argument("--seed", type=int, default=0, help="of sampling; of request i it is SEED + i")
+                   help="generate outputs of at most N tokens with the target first")
+    p.add_argument("--greedy", action="store_true", help="generate the argmax token instead of a "
+                   "sample; the recorded distributions still have the temperature")
+    p.add_argument("--seed", type=int, default=0, help="random seed; request i uses SEED + i")
     p.add_argument("--chat", action="store_true",
-                   help="prompts are what a user says: put them into the tokenizer's chat template")
-    p.add_argument("--dtype", default="auto", help="of the weights (default auto, as stored)",
+                   help="prompts are user messages: apply the tokenizer's chat template")
+    p.add_argument("--dtype", default="auto", help="type of the weights (default auto, as stored)",
                    choices=["auto", "float16", "bfloat16", "float32", "float64"])
-    p.add_argument("--device", help="cuda if there is one, else cpu; auto: spread by accelerate "
-                   "(transformers only)")
-    p.add_argument("--limit", type=int, default=0, metavar="N", help="at most N requests")
-    p.add_argument("--force", action="store_true", help="replace a trace that exists")
+    p.add_argument("--device", help="device (default: cuda if present, else cpu); auto: "
+                   "distributed by accelerate (transformers only)")
+    p.add_argument("--limit", type=int, default=0, metavar="N", help="maximum number of requests")
+    p.add_argument("--force", action="store_true", help="replace an existing trace")
     args = p.parse_args(argv)
     if not (args.temperature > 0 and math.isfinite(args.temperature)):
-        p.error("--temperature: above 0; for the most probable tokens: --greedy")
+        p.error("--temperature must be above 0; use --greedy for argmax tokens")
     if args.generate < 0 or args.limit < 0 or args.seed < 0:
-        p.error("--generate, --limit and --seed are 0 or more")
+        p.error("--generate, --limit and --seed must not be negative")
     return args
 
 
@@ -440,7 +446,7 @@ def main(argv):
         models = {"draft": backend(args.draft, args, 0.25)} if args.draft else {}
         models["target"] = backend(args.target, args, 0.6)
         vocab_size = max(model.vocab_size for model in models.values())
-        with TraceWriter(args.out, vocab_size, recorded(models, args, tokens),
+        with TraceWriter(args.output, vocab_size, recorded(models, args, tokens),
                          tokenizer=tokens.name, tokenizer_sha256=tokens.sha256, eos=tokens.eos,
                          source=args.backend, force=args.force) as writer:
             export(args, models, tokens, writer)
@@ -449,7 +455,7 @@ def main(argv):
         sys.exit(f"export_trace: {e}")
     except KeyboardInterrupt:
         sys.exit(130)
-    print(f"{args.out}: hash {trace_hash}", file=sys.stderr)
+    print(f"{args.output}: hash {trace_hash}", file=sys.stderr)
 
 
 if __name__ == "__main__":

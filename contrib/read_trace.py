@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads traces of draftscope, see draftscope-trace(5); needs numpy and safetensors.
+"""Reads draftscope traces (draftscope-trace(5)). Requires numpy and safetensors.
 
-    for q in requests("answers.dst"):       # or, to look at it: python3 read_trace.py answers.dst
+    for q in requests("answers.dst"):       # or print a trace: python3 read_trace.py answers.dst
         q["id"], q["prompt.tok"], q["target.logp_y"], q["references"], q["rows.target"][position]
 """
 import json
@@ -13,14 +13,15 @@ TYPE = {"U8": "<u1", "U16": "<u2", "BF16": "<u2", "U32": "<u4", "I64": "<i8", "F
 PER_OUTPUT_TOKEN = ("draft", "target", "accept", "stat", "rollout")
 
 def array(t):
-    """BF16 as F32."""
+    """Returns a tensor as an array, BF16 converted to F32."""
     a = np.frombuffer(t["data"], TYPE[t["dtype"]]).reshape(t["shape"])
     return (a.astype("<u4") << 16).view("<f4") if t["dtype"] == "BF16" else a
 
 def requests(folder):
-    """Yields a dict for each request: its part of every tensor, by the tensor's name; id, metadata
-    and texts decoded; references: (kind, text or None, token ids) of each, kind 0 a document, 1 a
-    turn; rows.SIDE: (token ids, ln p of each, ln of the others' mass) of each output token."""
+    """Yields a dict for each request: the request's part of every tensor, by the tensor's name; id,
+    metadata and texts, decoded; references: a (kind, text or None, token ids) each, kind 0 a
+    document, 1 a turn; rows.SIDE: (token ids, their ln p, ln of the remaining mass) for each output
+    token."""
     for shard in json.load(open(folder + "/manifest.json", encoding="utf-8"))["shards"]:
         with open(f"{folder}/{shard['file']}", "rb") as f:
             t = {name: array(x) for name, x in deserialize(f.read()) if x["dtype"] in TYPE}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes traces of draftscope from Python; needs numpy alone. The format: draftscope-trace(5).
+"""Writes draftscope traces (draftscope-trace(5)). Requires numpy only.
 
     with TraceWriter("out.dst", vocab_size=10, recorded=["target_logp"]) as trace:
         trace.add("r1", prompt=[1, 5], output=[7, 2], columns={"target.logp_y": [-0.1, -0.7]})
         trace.commit({"command": "how it was made"})
 
-Nothing has the final name before commit(). What `draftscope trace import` makes of the same content
-has the same bytes, so the same hash; only rows in BF16 have no such twin.
+The trace gets its final name in commit(). `draftscope trace import` writes the same bytes, and so
+the same hash, for the same content, except for distributions in BF16, which it does not write.
 """
 import fcntl
 import hashlib
@@ -16,7 +16,7 @@ import re
 
 import numpy as np
 
-# In the order of the file: name, type, and as what the manifest lists it ("": always there).
+# Name, type and name in the manifest ("": always present) of each column, in file order.
 REQUEST_COLUMNS = [
     ("request.id", "U8", ""), ("request.id.offset", "I64", ""),
     ("prompt.tok", "U32", ""), ("prompt.offset", "I64", ""),
@@ -43,13 +43,13 @@ OUTPUT_COLUMNS = [  # one element for each output token
 ]
 ALWAYS = ["tokens", "references", "metadata"]
 NUMPY = {"U8": "<u1", "U16": "<u2", "BF16": "<u2", "U32": "<u4", "I64": "<i8", "F32": "<f4"}
-ALIGN = 64  # bytes, of every tensor in the file
-SHARD_TOKENS, SHARD_ROW_BYTES = 8_000_000, 256_000_000  # a shard is closed when it has either
+ALIGN = 64  # alignment of every tensor in the file, bytes
+SHARD_TOKENS, SHARD_ROW_BYTES = 8_000_000, 256_000_000  # a shard is closed at either size
 OURS = re.compile(r"(manifest\.json|shard-\d{5,}\.safetensors)(\.tmp)?")
 
 
 def write_file(path, parts):
-    """Through a temporary, synced; returns the size and the SHA-256."""
+    """Writes and syncs a temporary file, renames it, and returns its size and SHA-256."""
     sha = hashlib.sha256()
     with open(path + ".tmp", "xb") as f:
         for part in parts:
@@ -63,8 +63,8 @@ def write_file(path, parts):
 
 
 def write_safetensors(path, tensors):
-    """tensors: (name, type, array). Padding tensors bring each to a multiple of ALIGN bytes of the
-    file, because the format allows no holes."""
+    """Writes tensors (name, type, array). Padding tensors align each one to ALIGN bytes of the
+    file, because the format allows no gaps."""
     header, parts, at, pads = {}, [], 0, 0
 
     def place(name, dtype, shape, data):
@@ -85,8 +85,8 @@ def write_safetensors(path, tensors):
 
 
 def plain(value):
-    """What every writer of JSON writes alike: no fractions, control characters or halves of
-    surrogates."""
+    """Reduces a value to what every JSON writer writes equally: no fractions, control characters or
+    lone surrogates."""
     if isinstance(value, dict):
         return {plain(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -97,18 +97,18 @@ def plain(value):
 
 
 def seal(manifest):
-    """SHA-256 of the compact text with sorted names."""
+    """Returns the SHA-256 of the compact JSON text with sorted names."""
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_ours(folder):
-    """A folder with anything but files of a trace is neither replaced nor removed."""
+    """Refuses to replace or remove a folder that contains other files than those of a trace."""
     if os.path.islink(folder) or not os.path.isdir(folder):
         raise FileExistsError(f"{folder} exists and is not a trace folder")
     for name in os.listdir(folder):
         if not OURS.fullmatch(name):
-            raise FileExistsError(f"{folder} holds '{name}', which is no part of a trace")
+            raise FileExistsError(f"{folder} contains '{name}', which is no part of a trace")
 
 
 def remove_folder(folder):
@@ -126,7 +126,7 @@ def sync_folder(folder):
 
 
 def lock_folder(folder):
-    """As long as the descriptor it returns is open; as `draftscope trace import` does."""
+    """Locks a folder until the returned descriptor is closed, as `draftscope trace import` does."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,13 +137,13 @@ def lock_folder(folder):
 
 
 class TraceWriter:
-    """recorded: "text" and names of the third column of OUTPUT_COLUMNS, for every request."""
+    """recorded: "text" and names of the third column of OUTPUT_COLUMNS that every request has."""
 
     def __init__(self, path, vocab_size, recorded=(), *, tokenizer="none", tokenizer_sha256="",
                  eos=-1, source="python", force=False):
         unknown = set(recorded) - {"text"} - {name for _, _, name in OUTPUT_COLUMNS}
         if unknown:
-            raise ValueError(f"cannot be recorded: {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown columns in `recorded`: {', '.join(sorted(unknown))}")
         self.path, self.vocab_size, self.force = path.rstrip("/"), vocab_size, force
         self.per_output = [c for c in OUTPUT_COLUMNS if c[2] in recorded]
         self.columns = [c for c in REQUEST_COLUMNS if not c[2] or c[2] in recorded]
@@ -167,11 +167,11 @@ class TraceWriter:
     def check_target(self):
         if os.path.lexists(self.path):
             if not self.force:
-                raise FileExistsError(f"{self.path} exists already (--force to replace it)")
+                raise FileExistsError(f"{self.path} exists already; replace it with --force")
             check_ours(self.path)
 
     def make_folder(self):
-        """Removes what a killed run left, respects a living one."""
+        """Removes the folder of a killed run; fails if another run is writing it."""
         if os.path.isdir(self.temporary):
             fd = lock_folder(self.temporary)
             try:
@@ -202,9 +202,9 @@ class TraceWriter:
 
     def add(self, id, prompt, output, references=(), *, kinds=None, texts=None, metadata=None,
             columns=None):
-        """references: lists of token ids, kinds: of 0 (document) or 1 (earlier turn), texts: of
-        prompt and output and the list of the references', metadata: a dict.
-        columns: arrays by the tensor's name, one element for each output token, or
+        """Adds a request. references: lists of token ids; kinds: a list of 0 (document) and 1
+        (earlier turn); texts: prompt, output and the list of reference texts; metadata: a dict.
+        columns: arrays by the tensor's name with one element per output token, or
         rows.X.offset [output + 1] from 0 with rows.X.token and rows.X.logp."""
         prompt, output = self.tokens(prompt, "prompt"), self.tokens(output, "output")
         references = [self.tokens(r, "reference") for r in references]
@@ -238,7 +238,8 @@ class TraceWriter:
     def check_columns(self, columns, n):
         known = {name: NUMPY[dtype] for name, dtype, _ in self.per_output}
         if set(columns) != set(known):
-            raise ValueError(f"columns {sorted(columns)} are given, recorded are {sorted(known)}")
+            raise ValueError(f"columns are {sorted(columns)}, but `recorded` requires "
+                             f"{sorted(known)}")
         out = {}
         for name, dtype in known.items():
             bits16 = name.endswith(".dense") and np.asarray(columns[name]).dtype == np.uint16
@@ -248,15 +249,15 @@ class TraceWriter:
                 want = int(out[name.rsplit(".", 1)[0] + ".offset"][-1])
             if len(array) != want or (name.endswith(".dense") and
                                       array.shape[1] != self.vocab_size):
-                raise ValueError(f"{name} has shape {array.shape}, wanted are {want} elements")
+                raise ValueError(f"{name} has shape {array.shape} instead of {want} elements")
             if name.endswith((".token", ".argmax")):
                 self.tokens(array, name)
             if array.dtype == "<f4" and not name.endswith("entropy"):
                 finite = name == "target.logp_y" or name.endswith(".logp")
                 bad = ~(array <= 0) | (finite & ~np.isfinite(array))
                 if bad.any():
-                    raise ValueError(f"{name}[{int(np.argmax(bad.ravel()))}] is no logarithm of a "
-                                     "probability" + (" above 0" if finite else ""))
+                    raise ValueError(f"{name}[{int(np.argmax(bad.ravel()))}] is not the logarithm "
+                                     "of a probability" + (" above 0" if finite else ""))
             out[name] = array.reshape(n, 1) if name.endswith("rank_y") else array
         return out
 
@@ -294,7 +295,7 @@ class TraceWriter:
         self.start_shard()
 
     def commit(self, provenance):
-        """provenance: a dict of strings, integers, dicts and lists."""
+        """Publishes the trace. provenance: a dict of strings, integers, dicts and lists."""
         if self.count["requests"]:
             self.write_shard()
         m = self.manifest
@@ -310,11 +311,11 @@ class TraceWriter:
         return m["hash"]
 
     def publish(self):
-        """The folder gets its name; a trace that has it goes aside first."""
+        """Renames the folder to its final name; an existing trace is moved aside first."""
         old = self.path + ".old"
         self.check_target()
         if os.path.lexists(self.path):
-            remove_folder(old)  # left by a run killed below
+            remove_folder(old)  # left by a run that was killed after the next rename
             os.rename(self.path, old)
         os.rename(self.temporary, self.path)
         sync_folder(os.path.dirname(self.path) or ".")
@@ -324,7 +325,7 @@ class TraceWriter:
         return self
 
     def __exit__(self, *_):
-        """Without a commit nothing is left behind."""
+        """Removes the folder if it was not committed."""
         if self.lock is not None:
             remove_folder(self.temporary)
             os.close(self.lock)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope theory accept: how often each rule accepts one of k drafts, for pairs of
-// distributions.
+// draftscope theory accept: the probability that a verification rule accepts one of K drafts at a
+// position, and its upper bounds, for pairs of draft and target distributions. Formulas and sources
+// are in theory_quantities.c.
+#include "cli/result.h"
 #include "cli/theory/theory.h"
 #include "cli/theory/theory_quantities.h"
 
@@ -13,13 +15,14 @@
 enum { K, SUMMARY, COMPLETE, THREADS, PROGRESS, JSON, OUT, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "k", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:8", .min = 1,
-     .max = DSC_MAX_DRAFTS, .list = true, .help = "drafts per position, as in 1:16 or 1,2,4,8"},
+    {.name = "num-drafts", .letter = 'K', .kind = DSC_OPTION_INT, .metavar = "LIST",
+     .initial = "1:8", .min = 1, .max = DSC_MAX_DRAFTS, .list = true,
+     .help = "numbers of drafts per position, as in 1:16 or 1,2,4,8"},
     {.name = "summary", .kind = DSC_OPTION_FLAG,
-     .help = "means over all pairs, a line for each k, of single, specinfer, kseq, kseq_rho and "
-             "otm; acceptances within 2e-6"},
+     .help = "print the means over all pairs, one row per number of drafts, of single, specinfer, "
+             "kseq, kseq_rho and otm; acceptances are exact within 2e-6"},
     {.name = "complete", .kind = DSC_OPTION_FLAG,
-     .help = "with --summary: all columns, exactly; takes far longer"},
+     .help = "with --summary: compute all columns, without rounding; takes far longer"},
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_JSON,
@@ -28,41 +31,41 @@ static const dsc_option options[OPTIONS] = {
 };
 static const dsc_column head_columns[] = {
     {"pair", DSC_CELL_TEXT, "draft distribution and target distribution"},
-    {"positions", DSC_CELL_INT, "with --summary: pairs the means are over"},
-    {"k", DSC_CELL_INT, "drafts per position"},
+    {"positions", DSC_CELL_INT, "only with --summary: number of pairs averaged over"},
+    {"k", DSC_CELL_INT, "number of drafts per position"},
 };
 // clang-format on
 enum { PAIR, POSITIONS, DRAFTS, HEAD };
 
-static const char usage[] = "theory accept LAWS [--k LIST] [OPTIONS]";
+static const char usage[] = "theory accept DISTRIBUTIONS [--num-drafts LIST] [OPTIONS]";
 static const char about[] =
-    "How often k draft tokens at one position are accepted under each rule, and the optimum. LAWS "
-    "are a family (--bernoulli, --uniform, --zipf), rows of files (--draft and --target), or rows "
-    "recorded in a trace (--trace with --request, or with --summary). What is known as a range "
-    "only (rows with an unlisted tail; multi-round without replacement of many tokens) is nan or "
-    "null in its column, and columns NAME_low and NAME_high at the end of the table hold the "
-    "range. What is known to 1e-10 counts as a number.";
+    "Computes the probability that one of k drafts at a position is accepted, for each "
+    "verification rule, and the optimum. DISTRIBUTIONS are a family (--bernoulli, --uniform, "
+    "--zipf), rows of files (--draft and --target), or positions recorded in a trace (--trace with "
+    "--request, or with --summary). Where only bounds can be computed (probabilities with an "
+    "unlisted tail; SpecInfer without replacement over many tokens), the column is nan or null, "
+    "and columns NAME_low and NAME_high at the end of the table hold the bounds. Bounds within "
+    "1e-10 of each other count as one number.";
 
 enum { MOST_ROWS = 1000000 }; // of the table
 
-// What is asked for.
 typedef struct request {
-    int *k; // [count] ascending in the order given
+    int *k; // [count] numbers of drafts, in the order given
     size_t count;
-    bool summary, quick; // quick: only what one pass over the rows gives
+    bool summary, quick; // quick: only the quantities that one pass over the vocabulary gives
     int threads;
     cli_progress progress;
     bool show_progress;
 } request;
 
-// What came out: for each result (a pair; with --summary one) CLI_QUANTITIES ranges for each k.
+// One result per pair, or one in all with --summary.
 typedef struct results {
-    char **label; // [results]
-    dsc_interval *x;
+    char **label;    // [count]
+    dsc_interval *x; // [count][k][CLI_QUANTITIES]
     size_t count, label_capacity, x_capacity;
 } results;
 
-// One pair on its way through a thread.
+// A pair that a thread works on.
 typedef struct job {
     cli_pair pair;
     dsc_interval *x; // [k][CLI_QUANTITIES]
@@ -81,7 +84,7 @@ static void results_fini(results *r)
     free(r->x);
 }
 
-// A result named `label`, its numbers copied from x.
+// Adds a result named `label`; its numbers are copied from x.
 static int add_result(results *r, const char *label, const dsc_interval *x, size_t values,
                       dsc_error *err)
 {
@@ -95,7 +98,7 @@ static int add_result(results *r, const char *label, const dsc_interval *x, size
     return rc;
 }
 
-// Adds to the sums, which become means at the end.
+// Adds x to the sums, which are divided by the number of pairs at the end.
 static void add_to_sums(dsc_interval *sum, const dsc_interval *x, size_t values)
 {
     for (size_t i = 0; i < values; i++) {
@@ -135,12 +138,12 @@ static void work_on(const request *q, job *j)
                      : cli_quantities(&j->pair, q->k, q->count, j->x, &j->err);
 }
 
-// Reads as many pairs from `first` on as go into a batch: some for each thread, fewer when they are
-// long.
+// Reads a batch of pairs that begins with pair `first`: some for each thread, fewer where the
+// vocabulary is large.
 static int read_batch(const request *q, cli_rows *rows, int64_t first, job *j, size_t most,
                       size_t *count, dsc_error *err)
 {
-    int64_t enough = q->quick ? 1 << 22 : 1 << 17; // some tenths of a second between progress
+    int64_t enough = q->quick ? 1 << 22 : 1 << 17; // tokens: some tenths of a second of work
     int64_t tokens = 0, all = cli_rows_count(rows);
     int rc = DSC_OK;
     for (*count = 0; *count < most && first + (int64_t)*count < all && !rc; ++*count) {
@@ -167,7 +170,8 @@ static int take_batch(const request *q, const job *j, size_t count, results *out
     return rc;
 }
 
-// All pairs, in batches: reading and adding up go in order, so that no result depends on threads.
+// Computes all pairs, in batches. Reading and summation are in order, so that no result depends on
+// the number of threads.
 static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
 {
     size_t most = (size_t)q->threads * 64, count;
@@ -184,7 +188,7 @@ static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
             if (!cli_signal())
                 work_on(q, &j[i]);
         if (cli_signal())
-            rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted: nothing was written");
+            rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted; no result was written");
         if (!rc)
             rc = take_batch(q, j, count, out, err);
         if (!rc && q->show_progress)
@@ -194,7 +198,7 @@ static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
     return rc;
 }
 
-static int summarise(request *q, cli_rows *rows, results *out, dsc_error *err)
+static int summarize(request *q, cli_rows *rows, results *out, dsc_error *err)
 {
     size_t values = q->count * CLI_QUANTITIES;
     char label[64];
@@ -227,7 +231,7 @@ static bool is_shown(const request *q, int quantity)
     return !q->quick || cli_quantity_is_quick(quantity);
 }
 
-// Whether a quantity is a range in any row.
+// Whether only bounds of a quantity are known in some row.
 static bool has_ranges(const results *r, size_t rows, int quantity)
 {
     for (size_t i = 0; i < rows; i++) {
@@ -245,8 +249,8 @@ static int add_range_columns(dsc_table *t, int quantity, dsc_error *err)
     for (int i = 0; i < 2 && !rc; i++) {
         char name[64], help[64];
         snprintf(name, sizeof name, "%s_%s", cli_quantity[quantity].name, end[i]);
-        snprintf(help, sizeof help, "%s is at %s this", cli_quantity[quantity].name,
-                 i ? "most" : "least");
+        snprintf(help, sizeof help, "%s bound of %s", i ? "upper" : "lower",
+                 cli_quantity[quantity].name);
         rc = dsc_table_add_column(t, name, DSC_CELL_REAL, help, err);
     }
     return rc;
@@ -257,10 +261,10 @@ static int add_columns(dsc_table *t, const request *q, const bool *range, dsc_er
     int rc = DSC_OK;
     for (int c = 0; c < HEAD && !rc; c++)
         if (c != POSITIONS || q->summary)
-            rc = cli_theory_columns(t, &head_columns[c], 1, err);
+            rc = cli_result_columns(t, &head_columns[c], 1, err);
     for (int i = 0; i < CLI_QUANTITIES && !rc; i++)
         if (is_shown(q, i))
-            rc = cli_theory_columns(t, &cli_quantity[i], 1, err);
+            rc = cli_result_columns(t, &cli_quantity[i], 1, err);
     for (int i = 0; i < CLI_QUANTITIES && !rc; i++)
         if (range[i])
             rc = add_range_columns(t, i, err);
@@ -272,18 +276,17 @@ static int add_row(dsc_table *t, const request *q, const bool *range, const char
 {
     dsc_cell cell[HEAD + 3 * CLI_QUANTITIES];
     size_t n = 0;
-    cell[n++] = (dsc_cell){.type = DSC_CELL_TEXT, .text = label};
+    cell[n++] = cli_text(label);
     if (q->summary)
-        cell[n++] = (dsc_cell){.type = DSC_CELL_INT, .i = positions};
-    cell[n++] = (dsc_cell){.type = DSC_CELL_INT, .i = k};
+        cell[n++] = cli_integer(positions);
+    cell[n++] = cli_integer(k);
     for (int i = 0; i < CLI_QUANTITIES; i++)
         if (is_shown(q, i))
-            cell[n++] = (dsc_cell){.type = DSC_CELL_REAL,
-                                   .r = is_number(&x[i]) ? (x[i].low + x[i].high) / 2 : NAN};
+            cell[n++] = cli_real(is_number(&x[i]) ? (x[i].low + x[i].high) / 2 : (double)NAN);
     for (int i = 0; i < CLI_QUANTITIES; i++)
         if (range[i]) {
-            cell[n++] = (dsc_cell){.type = DSC_CELL_REAL, .r = x[i].low};
-            cell[n++] = (dsc_cell){.type = DSC_CELL_REAL, .r = x[i].high};
+            cell[n++] = cli_real(x[i].low);
+            cell[n++] = cli_real(x[i].high);
         }
     return dsc_table_add_row(t, cell, err);
 }
@@ -331,18 +334,18 @@ static int make_request(request *q, const dsc_option_value *value, int64_t pairs
     cli_progress_init(&q->progress, value[PROGRESS].integer, "positions");
     if (!rc && !q->summary && pairs > MOST_ROWS / (int64_t)q->count)
         rc = dsc_fail(err, DSC_EUSAGE,
-                      "%" PRId64 " pairs and %zu values of k make more than %d lines: give "
-                      "--summary, or choose rows",
+                      "%" PRId64 " pairs and %zu numbers of drafts give more than %d rows; add "
+                      "--summary, or select pairs with --rows or --request",
                       pairs, q->count, MOST_ROWS);
     return rc;
 }
 
-// What cli_theory_write would say at the end of a long run.
+// The check that cli_result_write makes at the end of a long run.
 static int check_out(const char *out, bool force, dsc_error *err)
 {
     if (force || strcmp(out, "-") == 0 || access(out, F_OK))
         return DSC_OK;
-    return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", out);
+    return dsc_fail(err, DSC_EUSAGE, "%s exists already; replace it with --force", out);
 }
 
 static int accept(cli_rows *rows, const dsc_option_value *value, dsc_error *err)
@@ -355,16 +358,16 @@ static int accept(cli_rows *rows, const dsc_option_value *value, dsc_error *err)
         rc = make_request(&q, value, cli_rows_count(rows), err);
     cli_catch_signals();
     if (!rc)
-        rc = q.summary ? summarise(&q, rows, &r, err) : compute(&q, rows, &r, err);
+        rc = q.summary ? summarize(&q, rows, &r, err) : compute(&q, rows, &r, err);
     cli_progress_end(&q.progress);
     if (!rc)
-        rc = cli_theory_comments(&t, err);
+        rc = cli_result_comments(&t, err);
     if (!rc)
         rc = cli_rows_comments(rows, &t, err);
     if (!rc)
         rc = tabulate(&q, &r, cli_rows_count(rows), &t, err);
     if (!rc)
-        rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
+        rc = cli_result_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
     dsc_table_fini(&t);
     results_fini(&r);
     free(q.k);
@@ -378,15 +381,17 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS], dists[CLI_ROWS_OPTIONS];
-    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
-                             {cli_rows_options, CLI_ROWS_OPTIONS, dists, false, NULL}};
+    dsc_option_set sets[] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = cli_rows_options, .count = CLI_ROWS_OPTIONS, .value = dists}};
     size_t words;
     cli_rows *rows;
     int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "options only", err);
     if (!rc && value[COMPLETE].given && !value[SUMMARY].given)
-        rc = dsc_fail(err, DSC_EUSAGE, "--complete goes with --summary; without, all is computed");
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "--complete requires --summary; all columns are computed without it");
     if (!rc)
         rc = cli_rows_open(&rows, dists, value[SUMMARY].given, err);
     if (rc)
@@ -396,5 +401,8 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_theory_accept = {"accept", "acceptance of k drafts, rule by rule, and bounds",
-                                       run};
+const cli_command cli_theory_accept = {
+    .name = "accept",
+    .summary = "acceptance probability of k drafts for each rule, and upper bounds",
+    .run = run,
+};

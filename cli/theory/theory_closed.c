@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs a command on closed forms: help, options, one row for every combination of the list options.
+// Acceptance is a list of i.i.d. rates, or one vector of conditional rates by position, given or
+// estimated from a histogram of accepted lengths (Kaplan and Meier 1958).
 #include "cli/theory/theory_closed.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+// --- acceptance ----------------------------------------------------------------------------------
+
+typedef struct acceptance {
+    double *alpha; // [count], NULL where rates by position are given
+    size_t count;
+    double *rate; // [rates] conditional acceptance rates by position, or NULL
+    int rates;
+} acceptance;
 
 static int append_item(const dsc_option *o, const char *item, size_t length, double **out,
                        size_t *capacity, size_t *count, dsc_error *err)
@@ -13,11 +26,8 @@ static int append_item(const dsc_option *o, const char *item, size_t length, dou
     int rc = dsc_strndup(&text, item, length, err);
     if (!rc)
         rc = dsc_option_reals(o, text, &value, &values, err);
-    if (!rc) {
-        void *p = *out;
-        rc = dsc_grow(&p, capacity, *count + values, sizeof **out, err);
-        *out = p;
-    }
+    if (!rc)
+        rc = dsc_resize(out, capacity, *count + values, err);
     for (size_t i = 0; !rc && i < values; i++)
         (*out)[(*count)++] = value[i];
     free(text);
@@ -46,116 +56,253 @@ int cli_theory_vector(const char *option, const char *text, double least, double
     return rc;
 }
 
-static int conditional_rates_of_histogram(cli_acceptance *l, const double *rounds, size_t bins,
-                                          dsc_error *err)
+static int estimate_rates(acceptance *a, const double *steps, size_t bins, dsc_error *err)
 {
     int length = (int)bins - 1, rc = DSC_OK;
     dsc_conditional_count *count = NULL;
     if (length < 1 || length > DSC_BLOCK_LONGEST)
-        return dsc_fail(err, DSC_EUSAGE, "--histogram: %zu counts; from 2 to %d are expected", bins,
+        return dsc_fail(err, DSC_EUSAGE, "--histogram: %zu counts given; 2 to %d are valid", bins,
                         DSC_BLOCK_LONGEST + 1);
     rc = dsc_new(&count, (size_t)length, err);
     if (!rc)
-        rc = dsc_new(&l->conditional_rate, (size_t)length, err);
+        rc = dsc_new(&a->rate, (size_t)length, err);
     for (int m = 0; m <= length && !rc; m++)
-        rc = rounds[m] == floor(rounds[m])
-                 ? dsc_conditional_add(count, length, m, length, (int64_t)rounds[m], err)
-                 : dsc_fail(err, DSC_EUSAGE, "--histogram: %g is not a count", rounds[m]);
+        rc = steps[m] == floor(steps[m])
+                 ? dsc_conditional_add(count, length, m, length, (int64_t)steps[m], err)
+                 : dsc_fail(err, DSC_EUSAGE, "--histogram: %g is not an integer", steps[m]);
     for (int j = 0; j < length && !rc; j++) {
         if (!count[j].at_risk)
             rc = dsc_fail(err, DSC_EUSAGE,
-                          "--histogram: no round reached position %d, so nothing is known of it",
-                          j + 1);
-        l->conditional_rate[j] = dsc_conditional_rate(&count[j]);
+                          "--histogram: no step reached position %d, so its rate is undefined; "
+                          "give at most %d counts",
+                          j + 1, j + 1);
+        a->rate[j] = dsc_conditional_rate(&count[j]);
     }
-    l->conditional_rates = length;
+    a->rates = length;
     free(count);
     return rc;
 }
 
-int cli_acceptance_init(cli_acceptance *l, const dsc_option_value *alpha,
-                        const dsc_option_value *conditional_rate, const dsc_option_value *histogram,
-                        dsc_error *err)
+static int read_positions(acceptance *a, const dsc_option_value *value, dsc_error *err)
 {
-    static const dsc_option rates = CLI_OPTION_ALPHA;
-    double *rounds = NULL;
+    double *steps = NULL;
     size_t n;
-    if (alpha->given + conditional_rate->given + histogram->given != 1)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "one of --alpha, --acceptance-by-position and --histogram is expected");
-    int rc = DSC_OK;
-    l->count = 1;
-    if (alpha->given) {
-        rc = dsc_option_reals(&rates, alpha->text, &l->alpha, &l->count, err);
-    } else if (conditional_rate->given) {
-        rc = cli_theory_vector("acceptance-by-position", conditional_rate->text, 0, 1,
-                               &l->conditional_rate, &n, err);
+    int rc;
+    a->count = 1;
+    if (value[CLI_CLOSED_BY_POSITION].given) {
+        rc = cli_theory_vector("acceptance-by-position", value[CLI_CLOSED_BY_POSITION].text, 0, 1,
+                               &a->rate, &n, err);
         if (!rc && n > DSC_BLOCK_LONGEST)
-            rc = dsc_fail(err, DSC_EUSAGE, "--acceptance-by-position: more than %d values",
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "--acceptance-by-position: %zu rates given; at most %d are valid", n,
                           DSC_BLOCK_LONGEST);
-        l->conditional_rates = rc ? 0 : (int)n;
-    } else {
-        rc = cli_theory_vector("histogram", histogram->text, 0, 1e15, &rounds, &n, err);
-        if (!rc)
-            rc = conditional_rates_of_histogram(l, rounds, n, err);
-        free(rounds);
+        a->rates = rc ? 0 : (int)n;
+        return rc;
     }
-    if (rc)
-        cli_acceptance_fini(l);
+    rc = cli_theory_vector("histogram", value[CLI_CLOSED_HISTOGRAM].text, 0, 1e15, &steps, &n, err);
+    if (!rc)
+        rc = estimate_rates(a, steps, n, err);
+    free(steps);
     return rc;
 }
 
-void cli_acceptance_fini(cli_acceptance *l)
+static int read_acceptance(acceptance *a, const cli_closed *c, const dsc_option_value *value,
+                           dsc_error *err)
 {
-    free(l->alpha);
-    free(l->conditional_rate);
-    *l = (cli_acceptance){0};
+    const bool alpha = value[CLI_CLOSED_ALPHA].given;
+    if (c->by_position &&
+        alpha + value[CLI_CLOSED_BY_POSITION].given + value[CLI_CLOSED_HISTOGRAM].given != 1)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "give exactly one of --alpha, --acceptance-by-position and --histogram");
+    return alpha ? dsc_option_reals(&c->option[CLI_CLOSED_ALPHA], value[CLI_CLOSED_ALPHA].text,
+                                    &a->alpha, &a->count, err)
+                 : read_positions(a, value, err);
 }
 
-dsc_acceptance cli_acceptance_at(const cli_acceptance *l, size_t i)
-{
-    return (dsc_acceptance){l->conditional_rate ? NAN : l->alpha[i], l->conditional_rate,
-                            l->conditional_rates};
-}
-
-double cli_acceptance_iid(const cli_acceptance *l)
+static double iid_rate(const acceptance *a, size_t i)
 {
     double accepted = 0, reach = 1;
-    for (int j = 0; j < l->conditional_rates; j++)
-        accepted += reach *= l->conditional_rate[j];
-    return dsc_iid_rate(accepted, l->conditional_rates);
+    if (!a->rate)
+        return a->alpha[i];
+    for (int j = 0; j < a->rates; j++)
+        accepted += reach *= a->rate[j];
+    return dsc_iid_rate(accepted, a->rates);
 }
 
-int cli_theory_costs(const dsc_option_value *draft, const dsc_option_value *slope,
-                     dsc_block_cost **out, size_t *count, dsc_error *err)
+// --- the grid ------------------------------------------------------------------------------------
+
+typedef struct grid {
+    const cli_closed *c;
+    acceptance acceptance;
+    double *real[CLI_CLOSED_AXES]; // the values of an axis are in one of the two; NULL: the default
+    int64_t *integer[CLI_CLOSED_AXES];
+    size_t count[CLI_CLOSED_AXES];
+    double *accepted; // [longest + 1]
+    int longest;
+} grid;
+
+static int read_axis(grid *g, int a, const dsc_option_value *value, dsc_error *err)
 {
-    static const dsc_option table[] = {CLI_OPTION_DRAFT_COST, CLI_OPTION_TARGET_SLOPE};
-    double *drafts = NULL, *slopes = NULL;
-    size_t n = 0, m = 0;
-    *out = NULL;
-    int rc = dsc_option_reals(&table[0], draft->text, &drafts, &n, err);
-    if (!rc)
-        rc = dsc_option_reals(&table[1], slope->text, &slopes, &m, err);
-    if (!rc) // each list has at most a million values
-        rc = dsc_new(out, n * m, err);
-    *count = rc ? 0 : n * m;
-    for (size_t i = 0; i < *count; i++)
-        (*out)[i] = (dsc_block_cost){drafts[i / m], slopes[i % m]};
-    free(drafts);
-    free(slopes);
+    const int axis = g->c->axis[a];
+    const dsc_option *o = &g->c->option[axis];
+    g->count[a] = axis == CLI_CLOSED_ALPHA ? g->acceptance.count : 1;
+    if (axis == CLI_CLOSED_ALPHA || !value[axis].text)
+        return DSC_OK;
+    return o->kind == DSC_OPTION_REAL
+               ? dsc_option_reals(o, value[axis].text, &g->real[a], &g->count[a], err)
+               : dsc_option_list(o, value[axis].text, &g->integer[a], &g->count[a], err);
+}
+
+// The longest draft that any row needs.
+static int longest_draft(const grid *g, const dsc_option_value *value)
+{
+    int64_t sum = 0;
+    for (int l = 0; l < 2; l++) {
+        int64_t most = 0;
+        if (!g->c->length[l])
+            continue;
+        if (!g->c->option[g->c->length[l]].list)
+            most = value[g->c->length[l]].integer;
+        for (int a = 0; a < g->c->axes; a++)
+            for (size_t i = 0; g->c->axis[a] == g->c->length[l] && i < g->count[a]; i++)
+                most = g->integer[a][i] > most ? g->integer[a][i] : most;
+        sum += most;
+    }
+    return (int)sum;
+}
+
+static int add_columns(dsc_table *t, const grid *g, const dsc_option_value *value,
+                       bool shown[CLI_CLOSED_COLUMNS], dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < g->c->columns && !rc; c++) {
+        shown[c] = !g->c->shows || g->c->shows(value, g->acceptance.rate != NULL, (int)c);
+        if (shown[c])
+            rc = cli_result_columns(t, &g->c->column[c], 1, err);
+    }
     return rc;
 }
 
-int cli_theory_begin(const cli_theory_help *h, int argc, char **argv, dsc_option_value *value,
-                     bool *done, dsc_error *err)
+// Sets the point to the values at `index` of the axes.
+static int set_point(const grid *g, const size_t *index, cli_point *p, dsc_option_value *value,
+                     dsc_error *err)
 {
+    const int last = g->c->axes - 1;
+    p->first = !index[last];
+    for (int a = 0; a <= last; a++) {
+        const int axis = g->c->axis[a];
+        if (axis != CLI_CLOSED_ALPHA) {
+            value[axis].real = g->real[a] ? g->real[a][index[a]] : 0;
+            value[axis].integer = g->integer[a] ? g->integer[a][index[a]] : 0;
+            continue;
+        }
+        const acceptance *from = &g->acceptance;
+        p->acceptance =
+            (dsc_acceptance){from->rate ? NAN : from->alpha[index[a]], from->rate, from->rates};
+        p->alpha = iid_rate(from, index[a]);
+    }
+    return p->first ? dsc_block_accepted(&p->acceptance, g->longest, g->accepted, err) : DSC_OK;
+}
+
+// The next combination, the last axis first; false after the last one.
+static bool step(const grid *g, size_t *index)
+{
+    for (int a = g->c->axes; a-- > 0;) {
+        if (++index[a] < g->count[a])
+            return true;
+        index[a] = 0;
+    }
+    return false;
+}
+
+static int fill_grid(dsc_table *t, grid *g, dsc_option_value *value, dsc_error *err)
+{
+    size_t index[CLI_CLOSED_AXES] = {0};
+    bool shown[CLI_CLOSED_COLUMNS];
+    cli_point p = {.value = value, .accepted = g->accepted, .longest = g->longest};
+    int rc = add_columns(t, g, value, shown, err);
+    for (bool more = true; more && !rc; more = step(g, index)) {
+        dsc_cell cell[CLI_CLOSED_COLUMNS];
+        size_t cells = 0;
+        rc = set_point(g, index, &p, value, err);
+        if (!rc)
+            rc = g->c->row(&p, cell, err);
+        for (size_t c = 0; c < g->c->columns && !rc; c++)
+            if (shown[c])
+                cell[cells++] = cell[c];
+        if (!rc)
+            rc = dsc_table_add_row(t, cell, err);
+    }
+    return rc;
+}
+
+static int run_grid(dsc_table *t, const cli_closed *c, dsc_option_value *value, dsc_error *err)
+{
+    grid g = {.c = c};
+    char all[32];
+    int rc = read_acceptance(&g.acceptance, c, value, err);
+    if (!rc && c->bounded && g.acceptance.rate && !value[c->bounded].given) {
+        snprintf(all, sizeof all, "1:%d", g.acceptance.rates);
+        value[c->bounded].text = all;
+        value[c->bounded].integer = g.acceptance.rates;
+    }
+    for (int a = 0; a < c->axes && !rc; a++)
+        rc = read_axis(&g, a, value, err);
+    if (!rc) {
+        g.longest = longest_draft(&g, value);
+        rc = dsc_new(&g.accepted, (size_t)g.longest + 1, err);
+    }
+    if (!rc)
+        rc = fill_grid(t, &g, value, err);
+    for (int a = 0; a < CLI_CLOSED_AXES; a++) {
+        free(g.real[a]);
+        free(g.integer[a]);
+    }
+    free(g.acceptance.alpha);
+    free(g.acceptance.rate);
+    free(g.accepted);
+    return rc;
+}
+
+// --- the command ---------------------------------------------------------------------------------
+
+static void print_help(const cli_closed *c)
+{
+    const cli_help_section section = {"Options", c->option, c->options};
+    cli_print_help(c->usage, c->about, &section, 1);
+    cli_print_fields("Columns", c->column, c->columns);
+    cli_print_fields("Formulas", c->formula, c->formulas);
+    if (c->other_title)
+        cli_print_fields(c->other_title, c->other, c->others);
+}
+
+int cli_closed_run(const cli_closed *c, int argc, char **argv, dsc_error *err)
+{
+    dsc_option_value value[CLI_CLOSED_OPTIONS];
+    dsc_option_set set = {.table = c->option, .count = c->options, .value = value};
+    const dsc_option_value *json = value + c->options - 3, *out = json + 1, *force = json + 2;
+    dsc_table t = {0};
+    dsc_error unwritten;
     size_t words;
-    dsc_option_set set = {h->option, h->options, value, false, NULL};
-    *done = cli_asks_help(argc, argv);
-    if (*done) {
-        cli_theory_print_help(h);
+    assert(c->options <= CLI_CLOSED_OPTIONS && c->columns <= CLI_CLOSED_COLUMNS);
+    if (cli_asks_help(argc, argv)) {
+        print_help(c);
         return DSC_OK;
     }
     int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
-    return rc ? rc : cli_check_positionals(words, 0, 0, "no argument but options", err);
+    if (!rc)
+        rc = cli_check_positionals(words, 0, 0, "no argument but options", err);
+    if (!rc && c->check)
+        rc = c->check(value, err);
+    if (!rc)
+        rc = cli_result_comments(&t, err);
+    if (!rc)
+        rc = !c->row || (c->instead && value[c->instead].given) ? c->fill(&t, value, err)
+                                                                : run_grid(&t, c, value, err);
+    if (rc == DSC_ECHECK && cli_result_write(&t, json->given, out->text, force->given, &unwritten))
+        rc = (*err = unwritten).status;
+    else if (!rc)
+        rc = cli_result_write(&t, json->given, out->text, force->given, err);
+    dsc_table_fini(&t);
+    return rc;
 }

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands on closed forms share: acceptance as rates, conditional acceptance rates or
-// counts, lists of costs, lists of numbers that may repeat, and the end of every one of them.
+// The runner of the commands on closed forms. A command is a description: its options, columns,
+// formulas, and a function that computes one row. The runner prints the help, parses the options,
+// computes a row for every combination of the list options, and writes the table.
 #ifndef DSC_CLI_THEORY_CLOSED_H
 #define DSC_CLI_THEORY_CLOSED_H
 
+#include "cli/result.h"
 #include "cli/theory/theory.h"
 #include "theory/block.h"
 
 #include <math.h>
 
+// Options that several commands have. The acceptance options come first in a table of options:
+// --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position and --histogram.
+enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
+// The draft lengths that the rows are for.
+#define CLI_OPTION_LENGTHS                                                                         \
+    .name = "num-speculative-tokens", .letter = 'k', .kind = DSC_OPTION_INT, .metavar = "LIST"
 // clang-format off
 #define CLI_OPTION_ALPHA                                                                           \
     {                                                                                              \
         .name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,        \
-        .list = true, .help = "acceptance rates, as in .5:.95:.05"                                 \
+        .list = true,                                                                              \
+        .help = "i.i.d. per-token acceptance probabilities, as in .5:.95:.05; this is alpha_iid "  \
+                "of a result table, not draft_acceptance_rate (accepted / drafted tokens)"         \
     }
 #define CLI_OPTION_BY_POSITION                                                                     \
     {                                                                                              \
@@ -23,53 +33,83 @@
 #define CLI_OPTION_HISTOGRAM                                                                       \
     {                                                                                              \
         .name = "histogram", .kind = DSC_OPTION_TEXT, .metavar = "N0,N1,...",                      \
-        .help = "instead: rounds that accepted 0, 1, ..., all draft tokens"                        \
+        .help = "numbers of steps that accepted 0, 1, ..., all draft tokens, in place of --alpha"  \
     }
 #define CLI_OPTION_DRAFT_COST                                                                      \
     {                                                                                              \
         .name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = ".05",        \
         .least = 0, .most = 1e6, .list = true,                                                     \
-        .help = "time of a draft token over that of a target call"                                 \
+        .help = "time to draft one token, in units of a target call"                               \
     }
 #define CLI_OPTION_TARGET_SLOPE                                                                    \
     {                                                                                              \
         .name = "target-slope", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = "0",        \
         .least = 0, .most = 1e6, .list = true,                                                     \
-        .help = "added to a target call by each further token in it"                               \
+        .help = "time that each further token adds to a target call, in units of a target call"    \
+    }
+#define CLI_COLUMN_ALPHA                                                                           \
+    {                                                                                              \
+        "alpha", DSC_CELL_REAL,                                                                    \
+            "i.i.d. per-token acceptance probability (alpha_iid); with --acceptance-by-position "  \
+            "or --histogram, the one that gives the same number of accepted tokens"                \
+    }
+#define CLI_COLUMN_DRAFT_COST                                                                      \
+    {                                                                                              \
+        "draft_cost", DSC_CELL_REAL, "time to draft one token, in units of a target call"          \
+    }
+#define CLI_COLUMN_TARGET_SLOPE                                                                    \
+    {                                                                                              \
+        "target_slope", DSC_CELL_REAL,                                                             \
+            "time that each further token adds to a target call, in units of a target call"        \
     }
 // clang-format on
 
-// Numbers in [least, most], joined by commas, which may repeat (unlike those of a list option,
-// which stand for different settings); a:b:step is a range. *out owned by the caller. DSC_EUSAGE.
+enum { CLI_CLOSED_OPTIONS = 16, CLI_CLOSED_COLUMNS = 16, CLI_CLOSED_AXES = 5 }; // at most
+
+// The setting of one row.
+typedef struct cli_point {
+    // [options]. A list option that is an axis has this row's value in `integer` or `real`.
+    const dsc_option_value *value;
+    dsc_acceptance acceptance;
+    double alpha;           // i.i.d. rate of the same number of accepted tokens
+    const double *accepted; // [longest + 1] expected accepted tokens, by draft length
+    int longest;
+    bool first;          // the innermost axis is at its first value
+    dsc_block_best best; // the command's own, kept until `first` is set again
+} cli_point;
+
+typedef struct cli_closed {
+    const char *usage, *about;
+    const dsc_option *option;  // [options], of which the last three are JSON, OUT and FORCE
+    const dsc_column *column;  // [columns]
+    const dsc_column *formula; // [formulas] name: what it computes; help: formula and source
+    const char *other_title;   // of the columns of another table, or NULL
+    const dsc_column *other;   // [others]
+    size_t options, columns, formulas, others;
+    // DSC_EUSAGE: options that do not go together. NULL: all do.
+    int (*check)(const dsc_option_value *value, dsc_error *err);
+
+    bool by_position;          // takes --acceptance-by-position and --histogram
+    int axis[CLI_CLOSED_AXES]; // [axes] list options, the outermost first
+    int axes;
+    int length[2]; // options whose largest values add up to the longest draft; 0: none
+    int bounded;   // option whose default is the number of positions given; 0: none
+    // Whether column c is part of the table. NULL: all are.
+    bool (*shows)(const dsc_option_value *value, bool by_position, int c);
+    // Computes cell[columns], also of columns that are not shown. NULL: there is no such table.
+    int (*row)(cli_point *p, dsc_cell *cell, dsc_error *err);
+
+    // Fills a table that is no grid: always where `row` is NULL, else when flag `instead` is given.
+    // DSC_ECHECK: the table is complete and is written, then the command fails.
+    int (*fill)(dsc_table *t, const dsc_option_value *value, dsc_error *err);
+    int instead;
+} cli_closed;
+
+int cli_closed_run(const cli_closed *c, int argc, char **argv, dsc_error *err);
+
+// Reads comma-separated numbers in [least, most]; a:b:step is a range. Unlike the values of a list
+// option they may repeat. *out is owned by the caller. DSC_EUSAGE.
 int cli_theory_vector(const char *option, const char *text, double least, double most, double **out,
                       size_t *count, dsc_error *err);
-
-// How drafts are accepted: rates, one after the other, or one vector of conditional acceptance
-// rates.
-typedef struct cli_acceptance {
-    double *alpha;
-    double *conditional_rate; // NULL: the rates
-    size_t count;             // of rates, or 1
-    int conditional_rates;
-} cli_acceptance; // zero-initialise; cli_acceptance_fini frees
-
-// DSC_EUSAGE unless exactly one of the three options is given.
-int cli_acceptance_init(cli_acceptance *l, const dsc_option_value *alpha,
-                        const dsc_option_value *conditional_rate, const dsc_option_value *histogram,
-                        dsc_error *err);
-void cli_acceptance_fini(cli_acceptance *l);
-dsc_acceptance cli_acceptance_at(const cli_acceptance *l, size_t i);
-
-// The rate at which drafts of all the conditional acceptance rates' positions would accept as many
-// under i.i.d.
-double cli_acceptance_iid(const cli_acceptance *l);
-
-// Every combination of the two cost options; *out owned by the caller.
-int cli_theory_costs(const dsc_option_value *draft, const dsc_option_value *slope,
-                     dsc_block_cost **out, size_t *count, dsc_error *err);
-
-// Parses options without arguments. *done: --help was asked for and is printed.
-int cli_theory_begin(const cli_theory_help *h, int argc, char **argv, dsc_option_value *value,
-                     bool *done, dsc_error *err);
 
 #endif

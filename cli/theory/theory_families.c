@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families of distributions: --bernoulli P,Q,..., --uniform D,R,..., --zipf V,S,NOISE.
+// Parametric families of draft and target distributions: --bernoulli P,Q,... and --uniform D,R,...
+// (SpecTr, Sun et al. 2023, App. B), and --zipf V,S,NOISE. The densities are in theory/probs.h.
 #include "cli/theory/theory_source.h"
 #include "theory/probs.h"
 
@@ -9,14 +10,15 @@
 
 enum { MOST_TOKENS = 1 << 24 };
 
-// What stands before and after the first comma. *head: free() it.
+// Splits `text` at the first comma. *head is owned by the caller.
 static int cut_first(const dsc_option *o, const char *text, char **head, const char **rest,
                      dsc_error *err)
 {
     size_t n = strcspn(text, ",");
     *head = NULL;
     if (!text[n])
-        return dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' is not %s", o->name, text, o->metavar);
+        return dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' has too few values; give %s", o->name, text,
+                        o->metavar);
     *rest = text + n + 1;
     return dsc_strndup(head, text, n, err);
 }
@@ -26,7 +28,7 @@ static void close_list(void *state)
     free(state);
 }
 
-// --- Bernoulli: state is the list P, Q, Q, ... ----------------------------------------------
+// --- Bernoulli: the state is the list P, Q, Q, ... ----------------------------------------------
 
 static int read_bernoulli(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
 {
@@ -56,7 +58,7 @@ int cli_open_bernoulli(cli_rows *r, const dsc_option_value *value, bool all, dsc
     if (!rc)
         rc = dsc_option_reals(&probability, head, &first, &n, err);
     if (!rc && n > 1)
-        rc = dsc_fail(err, DSC_EUSAGE, "--bernoulli: P is one number, not %.60s", head);
+        rc = dsc_fail(err, DSC_EUSAGE, "--bernoulli: P must be one number, not %.60s", head);
     if (!rc)
         rc = dsc_option_reals(&probability, rest, &others, &m, err);
     if (!rc)
@@ -72,7 +74,7 @@ int cli_open_bernoulli(cli_rows *r, const dsc_option_value *value, bool all, dsc
     return rc;
 }
 
-// --- uniform: state is the list D, R, R, ... ------------------------------------------------
+// --- uniform: the state is the list D, R, R, ... ------------------------------------------------
 
 static int read_uniform(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
 {
@@ -135,7 +137,7 @@ static int read_zipf(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
     int rc = cli_pair_reserve(p, z->vocab, err);
     if (rc)
         return rc;
-    // Without commas, so that --where pair=... can name it.
+    // No commas: the value of --where pair=... ends at one.
     snprintf(p->label, sizeof p->label, "zipf(%" PRId64 " %.10g %.10g)", z->vocab, z->exponent,
              z->noise);
     dsc_probs_zipf((size_t)z->vocab, z->exponent, z->noise,
@@ -175,7 +177,7 @@ int cli_open_zipf(cli_rows *r, const dsc_option_value *value, bool all, dsc_erro
     if (!rc)
         rc = dsc_option_reals(&real, last, &noise, &m, err);
     if (!rc && (n > 1 || m > 1))
-        rc = dsc_fail(err, DSC_EUSAGE, "--zipf: three numbers V,S,NOISE are expected");
+        rc = dsc_fail(err, DSC_EUSAGE, "--zipf: give three numbers, V,S,NOISE");
     if (!rc) {
         z->exponent = exponent[0];
         z->noise = noise[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions of files: --draft FILE --target FILE, a row each.
+// Distributions from files: --draft FILE --target FILE, arrays with one distribution per row.
 #include "cli/theory/theory_source.h"
 #include "traces/files/array.h"
 
@@ -48,12 +48,14 @@ static int check_shapes(const files *f, const dsc_option_value *value, dsc_error
     }
     if (columns[0] != columns[1])
         return dsc_fail(err, DSC_EINPUT,
-                        "rows of different length: %" PRId64 " in %.300s, %" PRId64 " in %.300s",
-                        columns[0], value[CLI_ROWS_DRAFT].text, columns[1],
-                        value[CLI_ROWS_TARGET].text);
+                        "--draft %.300s has a vocabulary of %" PRId64 " and --target %.300s of "
+                        "%" PRId64 "; they must match",
+                        value[CLI_ROWS_DRAFT].text, columns[0], value[CLI_ROWS_TARGET].text,
+                        columns[1]);
     if (rows[0] != rows[1])
         return dsc_fail(err, DSC_EINPUT,
-                        "row is compared with row: %.300s has %" PRId64 ", %.300s has %" PRId64,
+                        "--draft %.300s has %" PRId64 " positions and --target %.300s has %" PRId64
+                        "; they must match",
                         value[CLI_ROWS_DRAFT].text, rows[0], value[CLI_ROWS_TARGET].text, rows[1]);
     return DSC_OK;
 }
@@ -70,8 +72,8 @@ static int choose_rows(cli_rows *r, files *f, dsc_error *err)
     for (size_t i = 0; i < count && !rc; i++)
         if (f->row[i] >= rows)
             rc = dsc_fail(err, DSC_EUSAGE,
-                          "--rows: there is no row %" PRId64 ": %.300s has %" PRId64, f->row[i],
-                          r->value[CLI_ROWS_DRAFT].text, rows);
+                          "--rows: there is no row %" PRId64 "; %.300s has rows 0 to %" PRId64,
+                          f->row[i], r->value[CLI_ROWS_DRAFT].text, rows - 1);
     r->count = (int64_t)count;
     return rc;
 }
@@ -81,7 +83,7 @@ int cli_open_files(cli_rows *r, const dsc_option_value *value, bool all, dsc_err
     (void)all;
     files *f;
     if (!value[CLI_ROWS_TARGET].given)
-        return dsc_fail(err, DSC_EUSAGE, "--target FILE expected beside --draft");
+        return dsc_fail(err, DSC_EUSAGE, "--draft also needs --target FILE");
     int rc = dsc_new(&f, 1, err);
     if (rc)
         return rc;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope theory length: the best draft length, and what another one would lose.
+// draftscope theory length: the draft length with the highest speedup (Leviathan, Kalman and Matias
+// 2023, section 3.5), the range of lengths that come close to it, and the speedup that other
+// lengths lose.
 #include "cli/theory/theory_closed.h"
-
-#include <stdlib.h>
 
 enum {
     ALPHA,
     BY_POSITION,
     HISTOGRAM,
-    MOST,
+    MAX,
     USED,
     WITHIN,
     DRAFT_COST,
@@ -23,203 +23,141 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
-    {.name = "most", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "64", .min = 1,
-     .max = DSC_BLOCK_LONGEST,
-     .help = "longest draft looked at; with conditional acceptance rates all they know"},
-    {.name = "used", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 0, .max = DSC_BLOCK_LONGEST,
-     .list = true, .help = "lengths in use: a row for each, with what it loses"},
+    {.name = "max-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "64",
+     .min = 1, .max = DSC_BLOCK_LONGEST,
+     .help = "longest draft to consider; with --acceptance-by-position the default is the number "
+             "of rates"},
+    {CLI_OPTION_LENGTHS, .min = 0,
+     .max = DSC_BLOCK_LONGEST, .list = true,
+     .help = "draft lengths in use; the table has one row for each, with the speedup it loses"},
     {.name = "within", .kind = DSC_OPTION_REAL, .metavar = "PERCENT", .initial = "1", .least = 0,
-     .most = 100, .help = "near_from and near_to lose at most this much"},
+     .most = 100, .help = "largest loss of speedup from near_from to near_to"},
     CLI_OPTION_DRAFT_COST,
     CLI_OPTION_TARGET_SLOPE,
     CLI_OPTION_JSON,
     CLI_OPTION_OUT,
     CLI_OPTION_FORCE,
 };
-static const dsc_column columns[] = {
-    {"alpha", DSC_CELL_REAL, "acceptance rate of every draft token (alpha_iid); with "
-                             "--acceptance-by-position "
-                             "the rate that gives the same number of accepted tokens"},
-    {"draft_cost", DSC_CELL_REAL, "time of a draft token over that of a target call"},
-    {"target_slope", DSC_CELL_REAL, "added to a target call by each further token in it"},
-    {"best_length", DSC_CELL_INT, "draft tokens per target call with the greatest speed-up; 0: do "
-                                  "not speculate; the longest allowed is a bound, not an optimum"},
-    {"accepted", DSC_CELL_REAL, "draft tokens accepted per target call there (bonus excluded)"},
-    {"block_efficiency", DSC_CELL_REAL, "tokens per target call there (bonus included)"},
-    {"speedup", DSC_CELL_REAL, "there, against one token per target call"},
-    {"near_from", DSC_CELL_INT, "shortest draft that loses at most --within"},
-    {"near_to", DSC_CELL_INT, "longest draft that loses at most --within"},
-    {"iid_best_length", DSC_CELL_INT, "only with conditional acceptance rates: best, had they all "
-                                      "been alpha"},
-    {"iid_loss_percent", DSC_CELL_REAL, "only with conditional acceptance rates: speed-up lost by "
-                                        "that length"},
-    {"used_length", DSC_CELL_INT, "only with --used: the draft length in use"},
-    {"used_speedup", DSC_CELL_REAL, "only with --used: its speed-up"},
-    {"loss_percent", DSC_CELL_REAL, "only with --used: speed-up lost by it"},
+enum { FIRST_IID = 9, FIRST_USED = 11, COLUMNS = 14 };
+static const dsc_column columns[COLUMNS] = {
+    CLI_COLUMN_ALPHA,
+    CLI_COLUMN_DRAFT_COST,
+    CLI_COLUMN_TARGET_SLOPE,
+    {"best_length", DSC_CELL_INT, "draft tokens per target call with the highest speedup; 0: do "
+                                  "not speculate; the longest draft considered is a lower bound "
+                                  "of the optimum"},
+    {"accepted", DSC_CELL_REAL, "expected accepted draft tokens per target call at best_length "
+                                "(bonus excluded)"},
+    {"block_efficiency", DSC_CELL_REAL, "expected output tokens per target call at best_length "
+                                        "(bonus included)"},
+    {"speedup", DSC_CELL_REAL, "speedup at best_length over decoding one token per target call"},
+    {"near_from", DSC_CELL_INT, "shortest draft that loses at most --within percent of speedup"},
+    {"near_to", DSC_CELL_INT, "longest draft that loses at most --within percent of speedup"},
+    {"iid_best_length", DSC_CELL_INT, "only with rates by position: best length if every position "
+                                      "had rate alpha"},
+    {"iid_loss_percent", DSC_CELL_REAL, "only with rates by position: speedup that "
+                                        "iid_best_length loses"},
+    {"used_length", DSC_CELL_INT, "only with --num-speculative-tokens: the draft length in use"},
+    {"used_speedup", DSC_CELL_REAL, "only with --num-speculative-tokens: speedup at used_length"},
+    {"loss_percent", DSC_CELL_REAL, "only with --num-speculative-tokens: speedup that used_length "
+                                    "loses"},
 };
 static const dsc_column formulas[] = {
     {"best_length", DSC_CELL_TEXT, "argmax over L = 0, 1, ... of (1 + accepted(L))/(1 + L "
-                                   "(draft_cost + target_slope)), every L looked at; Leviathan, "
+                                   "(draft_cost + target_slope)), by enumeration; Leviathan, "
                                    "Kalman and Matias 2023, section 3.5"},
-    {"accepted", DSC_CELL_TEXT, "a (1 - a^L)/(1 - a); with conditional acceptance rates h1 + h1 "
-                                "h2 + ... + h1 ... hL; "
-                                "ibid., Eq. (1), less the bonus"},
+    {"accepted", DSC_CELL_TEXT, "a (1 - a^L)/(1 - a); with rates by position h1 + h1 h2 + ... + h1 "
+                                "... hL; ibid., Eq. (1), less the bonus"},
     {"loss_percent", DSC_CELL_TEXT, "100 (1 - speedup(L)/speedup(best_length))"},
-    {"histogram", DSC_CELL_TEXT, "h_j = rounds that accepted j or more/rounds that accepted j - 1 "
+    {"histogram", DSC_CELL_TEXT, "h_j = steps that accepted j or more/steps that accepted j - 1 "
                                  "or more (Kaplan and Meier 1958)"},
 };
 // clang-format on
-enum { BEST_COLUMNS = 9, IID_COLUMNS = 2, USED_COLUMNS = 3 };
-enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static const cli_theory_help help = {
-    .usage = "theory length --alpha LIST [--draft-cost LIST] [--used LIST] [OPTIONS]",
-    .about = "The best draft length for each acceptance and cost, the speed-up there, and what "
-             "other lengths lose.",
+static bool shows(const dsc_option_value *value, bool by_position, int c)
+{
+    return c < FIRST_IID || (c < FIRST_USED ? by_position : value[USED].given);
+}
+
+static double speedup_at(const cli_point *p, int length, dsc_block_cost cost)
+{
+    return dsc_block_speedup(p->accepted[length], length, cost);
+}
+
+static double loss(const cli_point *p, int length, dsc_block_cost cost)
+{
+    return 100 * (1 - speedup_at(p, length, cost) / p->best.speedup);
+}
+
+// The speedup has a single peak, since fewer and fewer drafts reach a further position: the lengths
+// near the best are one range.
+static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
+{
+    const dsc_block_cost cost = {p->value[DRAFT_COST].real, p->value[TARGET_SLOPE].real};
+    const dsc_acceptance iid = {.rate = p->alpha};
+    const int used = (int)p->value[USED].integer;
+    dsc_block_best iid_best = {0};
+    int rc = DSC_OK;
+    if (used > p->longest)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--num-speculative-tokens %d exceeds --max-speculative-tokens %d", used,
+                        p->longest);
+    if (p->first)
+        rc = dsc_block_best_length(&p->acceptance, 0, p->longest, cost, &p->best, err);
+    if (!rc && p->acceptance.conditional_rate)
+        rc = dsc_block_best_length(&iid, 0, p->longest, cost, &iid_best, err);
+    if (rc)
+        return rc;
+    int from = p->best.length, to = p->best.length;
+    double enough = p->best.speedup * (1 - p->value[WITHIN].real / 100);
+    while (from > 0 && speedup_at(p, from - 1, cost) >= enough)
+        from--;
+    while (to < p->longest && speedup_at(p, to + 1, cost) >= enough)
+        to++;
+    *cell++ = cli_real(p->alpha);
+    *cell++ = cli_real(cost.draft);
+    *cell++ = cli_real(cost.slope);
+    *cell++ = cli_integer(p->best.length);
+    *cell++ = cli_real(p->best.accepted);
+    *cell++ = cli_real(p->best.accepted + 1);
+    *cell++ = cli_real(p->best.speedup);
+    *cell++ = cli_integer(from);
+    *cell++ = cli_integer(to);
+    *cell++ = cli_integer(iid_best.length);
+    *cell++ = cli_real(loss(p, iid_best.length, cost));
+    *cell++ = cli_integer(used);
+    *cell++ = cli_real(speedup_at(p, used, cost));
+    *cell++ = cli_real(loss(p, used, cost));
+    return DSC_OK;
+}
+
+static const cli_closed description = {
+    .usage = "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
+             "[OPTIONS]",
+    .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "
+             "that length, and the speedup that other lengths lose.",
     .option = options,
     .options = OPTIONS,
     .column = columns,
     .columns = COLUMNS,
     .formula = formulas,
     .formulas = sizeof formulas / sizeof *formulas,
+    .by_position = true,
+    .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, USED},
+    .axes = 4,
+    .length = {MAX},
+    .bounded = MAX,
+    .shows = shows,
+    .row = compute_row,
 };
-
-typedef struct search {
-    cli_acceptance dists;
-    int64_t *used;
-    size_t useds;
-    int most;
-    double within;    // per cent
-    double *accepted; // [most + 1]
-} search;
-
-static double speedup_at(const search *s, int length, dsc_block_cost cost)
-{
-    return dsc_block_speedup(s->accepted[length], length, cost);
-}
-
-// The cells every row has. The speed-up has a single peak, because fewer and fewer drafts reach a
-// further position, so what is near the best is one range.
-static int best_cells(const search *s, size_t dist, dsc_block_cost cost, dsc_block_best *best,
-                      dsc_cell *cell, dsc_error *err)
-{
-    dsc_acceptance l = cli_acceptance_at(&s->dists, dist);
-    int rc = dsc_block_accepted(&l, s->most, s->accepted, err);
-    if (!rc)
-        rc = dsc_block_best_length(&l, 0, s->most, cost, best, err);
-    if (rc)
-        return rc;
-    int from = best->length, to = best->length;
-    double enough = best->speedup * (1 - s->within / 100);
-    while (from > 0 && speedup_at(s, from - 1, cost) >= enough)
-        from--;
-    while (to < s->most && speedup_at(s, to + 1, cost) >= enough)
-        to++;
-    const dsc_cell row[BEST_COLUMNS] = {
-        {.type = DSC_CELL_REAL,
-         .r = s->dists.conditional_rate ? cli_acceptance_iid(&s->dists) : s->dists.alpha[dist]},
-        {.type = DSC_CELL_REAL, .r = cost.draft},
-        {.type = DSC_CELL_REAL, .r = cost.slope},
-        {.type = DSC_CELL_INT, .i = best->length},
-        {.type = DSC_CELL_REAL, .r = best->accepted},
-        {.type = DSC_CELL_REAL, .r = best->accepted + 1},
-        {.type = DSC_CELL_REAL, .r = best->speedup},
-        {.type = DSC_CELL_INT, .i = from},
-        {.type = DSC_CELL_INT, .i = to},
-    };
-    for (int i = 0; i < BEST_COLUMNS; i++)
-        cell[i] = row[i];
-    return DSC_OK;
-}
-
-static double loss(const search *s, int length, dsc_block_cost cost, double best)
-{
-    return 100 * (1 - speedup_at(s, length, cost) / best);
-}
-
-// The row, or one for each length in use, of a distribution and a cost.
-static int add_rows(dsc_table *t, const search *s, size_t dist, dsc_block_cost cost, dsc_error *err)
-{
-    dsc_cell cell[COLUMNS];
-    dsc_block_best best, iid;
-    int cells = BEST_COLUMNS, rc = best_cells(s, dist, cost, &best, cell, err);
-    if (!rc && s->dists.conditional_rate) {
-        dsc_acceptance l = {.rate = cli_acceptance_iid(&s->dists)};
-        rc = dsc_block_best_length(&l, 0, s->most, cost, &iid, err);
-        cell[cells++] = (dsc_cell){.type = DSC_CELL_INT, .i = iid.length};
-        cell[cells++] = (dsc_cell){.type = DSC_CELL_REAL,
-                                   .r = rc ? NAN : loss(s, iid.length, cost, best.speedup)};
-    }
-    if (!rc && !s->useds)
-        rc = dsc_table_add_row(t, cell, err);
-    for (size_t i = 0; i < s->useds && !rc; i++) {
-        int used = (int)s->used[i];
-        cell[cells] = (dsc_cell){.type = DSC_CELL_INT, .i = used};
-        cell[cells + 1] = (dsc_cell){.type = DSC_CELL_REAL, .r = speedup_at(s, used, cost)};
-        cell[cells + 2] = (dsc_cell){.type = DSC_CELL_REAL, .r = loss(s, used, cost, best.speedup)};
-        rc = dsc_table_add_row(t, cell, err);
-    }
-    return rc;
-}
-
-static int search_init(search *s, const dsc_option_value *value, dsc_error *err)
-{
-    int rc =
-        cli_acceptance_init(&s->dists, &value[ALPHA], &value[BY_POSITION], &value[HISTOGRAM], err);
-    s->within = value[WITHIN].real;
-    s->most = s->dists.conditional_rate && !value[MOST].given ? s->dists.conditional_rates
-                                                              : (int)value[MOST].integer;
-    if (!rc && value[USED].given)
-        rc = dsc_option_list(&options[USED], value[USED].text, &s->used, &s->useds, err);
-    for (size_t i = 0; i < s->useds && !rc; i++)
-        if (s->used[i] > s->most)
-            rc = dsc_fail(err, DSC_EUSAGE, "--used: %d is more than --most %d", (int)s->used[i],
-                          s->most);
-    if (!rc)
-        rc = dsc_new(&s->accepted, (size_t)s->most + 1, err);
-    return rc;
-}
-
-static int fill(dsc_table *t, const search *s, const dsc_option_value *value, dsc_error *err)
-{
-    dsc_block_cost *cost = NULL;
-    size_t costs = 0;
-    int rc = cli_theory_costs(&value[DRAFT_COST], &value[TARGET_SLOPE], &cost, &costs, err);
-    if (!rc)
-        rc = cli_theory_columns(t, columns, BEST_COLUMNS, err);
-    if (!rc && s->dists.conditional_rate)
-        rc = cli_theory_columns(t, columns + BEST_COLUMNS, IID_COLUMNS, err);
-    if (!rc && s->useds)
-        rc = cli_theory_columns(t, columns + BEST_COLUMNS + IID_COLUMNS, USED_COLUMNS, err);
-    for (size_t c = 0; c < costs && !rc; c++)
-        for (size_t i = 0; i < s->dists.count && !rc; i++)
-            rc = add_rows(t, s, i, cost[c], err);
-    free(cost);
-    return rc;
-}
 
 static int run(int argc, char **argv, dsc_error *err)
 {
-    dsc_option_value value[OPTIONS];
-    dsc_table t = {0};
-    search s = {0};
-    bool done;
-    int rc = cli_theory_begin(&help, argc, argv, value, &done, err);
-    if (rc || done)
-        return rc;
-    rc = search_init(&s, value, err);
-    if (!rc)
-        rc = cli_theory_comments(&t, err);
-    if (!rc)
-        rc = fill(&t, &s, value, err);
-    if (!rc)
-        rc = cli_theory_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
-    dsc_table_fini(&t);
-    cli_acceptance_fini(&s.dists);
-    free(s.used);
-    free(s.accepted);
-    return rc;
+    return cli_closed_run(&description, argc, argv, err);
 }
 
-const cli_command cli_theory_length = {"length",
-                                       "the best draft length, and what another one loses", run};
+const cli_command cli_theory_length = {
+    .name = "length",
+    .summary = "the best draft length, and the speedup that another length loses",
+    .run = run,
+};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sources of pairs have in common: their options, room for a pair, a row made a
-// distribution.
+// The options that select pairs of distributions, the memory of a pair, and the conversion of
+// logits or probabilities as read into a distribution.
 #include "cli/theory/theory_source.h"
 #include "theory/probs.h"
 
@@ -9,37 +9,40 @@
 // clang-format off
 const dsc_option cli_rows_options[CLI_ROWS_OPTIONS] = {
     {.name = "bernoulli", .kind = DSC_OPTION_TEXT, .metavar = "P,Q[,Q...]",
-     .help = "Ber(P) drafts for Ber(Q), a pair for each Q (SpecTr App. B)"},
+     .help = "draft Bernoulli(P), target Bernoulli(Q), one pair for each Q (SpecTr, App. B)"},
     {.name = "uniform", .kind = DSC_OPTION_TEXT, .metavar = "D,R[,R...]",
-     .help = "U(D) drafts for U(D/R), a pair for each R, which divides D (SpecTr App. B)"},
+     .help = "draft uniform over D tokens, target uniform over D/R, one pair for each divisor R "
+             "of D (SpecTr, App. B)"},
     {.name = "zipf", .kind = DSC_OPTION_TEXT, .metavar = "V,S,NOISE",
-     .help = "V tokens: draft ~ rank^-S, target ~ draft exp(NOISE z), z normal"},
+     .help = "V tokens, draft ~ rank^-S, target ~ draft exp(NOISE z) with z standard normal"},
     {.name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,
-     .max = INT64_MAX, .help = "zipf: seed of z"},
+     .max = INT64_MAX, .help = "random seed of --zipf"},
     {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "draft distributions, a row each: .npy, .csv, FILE.safetensors:TENSOR"},
+     .help = "draft distributions, one per row: .npy, .csv or FILE.safetensors:TENSOR"},
     {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "target distributions, as many rows"},
+     .help = "target distributions, one per row of --draft"},
     {.name = "rows", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 0, .max = INT64_MAX,
-     .list = true, .help = "files: which rows, from 0, as in 0:9,20; all when not given"},
+     .list = true, .help = "rows of --draft and --target to compute, from 0, as in 0:9,20 "
+                           "(default: all)"},
     {.name = "trace", .kind = DSC_OPTION_TEXT, .metavar = "TRACE",
-     .help = "distributions recorded in a trace, a pair for each output token"},
+     .help = "distributions recorded in a trace, one pair per output token"},
     {.name = "request", .kind = DSC_OPTION_INT, .metavar = "I", .min = 0, .max = INT64_MAX,
-     .help = "trace: which request, from 0"},
+     .help = "number of the request of --trace, from 0"},
     {.name = "position", .kind = DSC_OPTION_INT, .metavar = "J", .min = 0, .max = INT64_MAX,
-     .help = "trace: which output token of the request, from 0; all when not given"},
+     .help = "number of the output token of --request, from 0 (default: all)"},
     {.name = "normalize", .kind = DSC_OPTION_FLAG,
-     .help = "divide each row by its sum; without, a sum must be within 1e-4 of 1"},
+     .help = "divide each distribution by its sum, which must otherwise be within 1e-4 of 1"},
     {.name = "logits", .kind = DSC_OPTION_FLAG,
-     .help = "rows are logits, or ln of probabilities: softmax first"},
+     .help = "apply a softmax: the input is logits or natural logarithms of probabilities"},
     {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T", .initial = "1", .least = 0,
-     .most = 1e6, .help = "softmax at this temperature, 0: the largest only; implies --logits"},
+     .most = 1e6, .help = "softmax temperature; 0 keeps the argmax only; implies --logits"},
     {.name = "top-k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "0", .min = 0,
      .max = INT32_MAX,
-     .help = "then only the K most probable tokens, 0: all; implies --logits"},
+     .help = "keep the K most probable tokens after the softmax; 0 keeps all; implies --logits"},
     {.name = "top-p", .kind = DSC_OPTION_REAL, .metavar = "P", .initial = "1", .least = 1e-9,
      .most = 1,
-     .help = "then only the most probable tokens that reach mass P; implies --logits"},
+     .help = "keep the most probable tokens with total probability P after the softmax; implies "
+             "--logits"},
 };
 // clang-format on
 

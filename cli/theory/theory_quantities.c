@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Acceptance probabilities of the verification rules and their upper bounds for one pair of
+// distributions: numbers where the distributions are complete, intervals where a tail is unlisted.
+// cli_formula lists the equations and their sources.
 #include "cli/theory/theory_quantities.h"
 
 #include "theory/lemma3.h"
@@ -9,37 +12,42 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Steps of dsc_specinfer_wor for each k before it gives a range: some hundredths of a second.
+// Steps of dsc_specinfer_wor for each k before it returns an interval: some hundredths of a second.
 enum { WOR_BUDGET = 100000 };
 
 // clang-format off
 const dsc_column cli_quantity[CLI_QUANTITIES] = {
-    [CLI_SINGLE] = {"single", DSC_CELL_REAL, "Pr(accepted), one draft whatever k is"},
+    [CLI_SINGLE] = {"single", DSC_CELL_REAL, "acceptance probability of one draft, whatever k is"},
     [CLI_SPECINFER] = {"specinfer", DSC_CELL_REAL,
-                        "Pr(accepted), k independent drafts, SpecInfer rejection (SpecInfer)"},
+                        "probability that SpecInfer accepts one of k i.i.d. drafts"},
     [CLI_SPECINFER_WOR] = {"specinfer_wor", DSC_CELL_REAL,
-                            "the same, k drafts without replacement (EAGLE-1, RSD)"},
-    [CLI_KSEQ] = {"kseq", DSC_CELL_REAL, "Pr(accepted), k independent drafts, k-Seq (SpecTr)"},
-    [CLI_KSEQ_RHO] = {"kseq_rho", DSC_CELL_REAL, "rho* of k-Seq, in [1, k]"},
+                            "probability that SpecInfer accepts one of k drafts without "
+                            "replacement (EAGLE-1, RSD)"},
+    [CLI_KSEQ] = {"kseq", DSC_CELL_REAL, "probability that k-Seq (SpecTr) accepts one of k i.i.d. "
+                                         "drafts"},
+    [CLI_KSEQ_RHO] = {"kseq_rho", DSC_CELL_REAL, "optimal parameter rho* of k-Seq, in [1, k]"},
     [CLI_OTM] = {"otm", DSC_CELL_REAL,
-                 "alpha_k: the most any rule can accept of k independent drafts"},
+                 "alpha_k: largest acceptance probability of any rule with k i.i.d. drafts"},
     [CLI_OTM_WOR] = {"otm_wor", DSC_CELL_REAL,
-                     "the most any rule can accept of k drafts without replacement"},
+                     "largest acceptance probability of any rule with k drafts without "
+                     "replacement"},
     [CLI_LEMMA3_UPPER] = {"lemma3_upper", DSC_CELL_REAL, "SpecTr's upper bound on alpha_k"},
-    [CLI_GAP] = {"gap", DSC_CELL_REAL, "alpha_k less what our exact sampler accepts"},
+    [CLI_GAP] = {"gap", DSC_CELL_REAL, "alpha_k minus the acceptance probability of the otm "
+                                       "rule's sampler"},
     [CLI_OTM_GREEDY] = {"otm_greedy", DSC_CELL_REAL,
-                        "upper bound for k - 1 most probable tokens and one sampled token"},
+                        "largest acceptance probability of any rule with the k - 1 most probable "
+                        "tokens and one sampled token as drafts"},
 };
 
-// The names are what the formula is of; W, P and Q are explained at the end.
+// Each name is a quantity or a function that formulas use.
 const dsc_column cli_formula[] = {
     {"single", DSC_CELL_REAL, "sum min(draft, target) = 1 - W(1). Leviathan et al. 2023, Alg. 1; "
      "SpecTr (Sun et al. 2023), Eq. (1)"},
-    {"specinfer", DSC_CELL_REAL, "r_1 = target, r_(i+1) = (r_i - draft)+ normalised; 1 - product "
+    {"specinfer", DSC_CELL_REAL, "r_1 = target, r_(i+1) = (r_i - draft)+ normalized; 1 - product "
      "over i of (1 - sum min(draft, r_i)) = 1 - W(c_k), c_1 = 1, c_(i+1) = c_i + W(c_i). SpecInfer "
-     "(Miao et al. 2023), Alg. 2; on the curve: ours"},
-    {"specinfer_wor", DSC_CELL_REAL, "the same with draft_(i+1) = draft_i without the rejected "
-     "token, normalised. EAGLE (Li et al. 2024); RSD (Jeon et al. 2024)"},
+     "(Miao et al. 2023), Alg. 2; in terms of W: theory/specinfer.h"},
+    {"specinfer_wor", DSC_CELL_REAL, "as specinfer, with draft_(i+1) = draft_i without the rejected"
+     " token, normalized. EAGLE (Li et al. 2024); RSD (Jeon et al. 2024)"},
     {"kseq", DSC_CELL_REAL, "1 - (1 - beta)^k with beta = sum min(draft, target/rho*). SpecTr, "
      "Alg. 2"},
     {"kseq_rho", DSC_CELL_REAL, "rho* solves 1 - (1 - beta(rho))^k = rho beta(rho). SpecTr, "
@@ -51,8 +59,9 @@ const dsc_column cli_formula[] = {
      "2025, arXiv 2502.18779"},
     {"lemma3_upper", DSC_CELL_REAL, "min over token sets B of [sum in B of min(target, 1 - (1 - "
      "draft)^k) + sum over draft tuples of min(its probability, target of its tokens not in B)]. "
-     "SpecTr, Lemma 3; times 1 - (1 - 1/k)^k it is a lower bound. It is alpha_k: theory/lemma3.c"},
-    {"gap", DSC_CELL_REAL, "alpha_k - sum over tokens of the sampler's accepted flow. Ours; "
+     "SpecTr, Lemma 3; times 1 - (1 - 1/k)^k it is a lower bound. It equals alpha_k: "
+     "theory/lemma3.c"},
+    {"gap", DSC_CELL_REAL, "alpha_k - sum over tokens of the sampler's accepted flow; "
      "theory/otm_sampler.h"},
     {"otm_greedy", DSC_CELL_REAL, "T = the k - 1 most probable draft tokens; target(T) + sum "
      "outside T of min(draft/(1 - draft(T)), target). Hu et al. 2025"},
@@ -83,8 +92,7 @@ static int largest(const int *k, size_t count)
     return most;
 }
 
-// --- whole distributions
-// --------------------------------------------------------------------------------
+// --- complete distributions ---------------------------------------------------------------------
 
 static int put_without_replacement(const cli_pair *p, const dsc_curve *curve, const int *k,
                                    size_t count, dsc_interval *x, dsc_error *err)
@@ -143,13 +151,12 @@ static int of_dists(const cli_pair *p, const int *k, size_t count, dsc_interval 
     return rc;
 }
 
-// --- rows with an unlisted tail ---------------------------------------------------------------
+// --- lists with an unlisted tail ---------------------------------------------------------------
 
-// What has no interval of its own yet is bounded by what has: drafts without replacement hold those
-// with replacement (leave repeats out), so that the optimum and multi-round, which never does worse
-// without (theory/specinfer_wor.c), are at least as good; of the most probable tokens each draft
-// distribution has more mass than before, so that they accept no less than one draft. The sampler
-// needs whole distributions.
+// Quantities without an interval of their own are bounded by others. Drafts without replacement are
+// at least as good as drafts with replacement for the optimum (drop the repeats) and for SpecInfer
+// (theory/specinfer_wor.c). The most probable tokens as drafts are accepted at least as often as
+// one sampled draft. The sampler needs complete distributions.
 static int of_listed(const cli_pair *p, const int *k, size_t count, dsc_interval *x, dsc_error *err)
 {
     dsc_partial *known;

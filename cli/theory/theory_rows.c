@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Selects the source of the pairs of distributions from the options, and refuses options that the
+// selected source does not have.
 #include "cli/theory/theory_rows.h"
 
 #include "cli/theory/theory_source.h"
@@ -18,9 +20,9 @@ void cli_pair_fini(cli_pair *p)
 // --- choice of the source --------------------------------------------------------------------
 
 static const struct {
-    int option; // that names the source
+    int option; // selects the source
     int (*open)(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
-    uint32_t goes_with; // bits of the other options that make sense with it
+    uint32_t goes_with; // bits of the other options that the source has
 } sources[] = {
     {CLI_ROWS_BERNOULLI, cli_open_bernoulli, 0},
     {CLI_ROWS_UNIFORM, cli_open_uniform, 0},
@@ -44,7 +46,7 @@ static int choose_source(const dsc_option_value *value, int *source, dsc_error *
             continue;
         if (*source >= 0)
             return dsc_fail(err, DSC_EUSAGE,
-                            "--%s and --%s: one source of distributions is expected",
+                            "--%s and --%s cannot be combined: give one source of distributions",
                             cli_rows_options[sources[*source].option].name,
                             cli_rows_options[sources[s].option].name);
         *source = s;
@@ -52,15 +54,18 @@ static int choose_source(const dsc_option_value *value, int *source, dsc_error *
     if (*source < 0)
         return dsc_fail(
             err, DSC_EUSAGE,
-            "distributions expected: --draft FILE --target FILE, --trace TRACE, --bernoulli "
+            "no distributions given: add --draft FILE --target FILE, --trace TRACE, --bernoulli "
             "P,Q, --uniform D,R or --zipf V,S,NOISE");
     for (int o = 0; o < CLI_ROWS_OPTIONS; o++)
         if (value[o].given && o != sources[*source].option &&
             !(sources[*source].goes_with & 1u << o))
-            return dsc_fail(err, DSC_EUSAGE, "--%s does not go with --%s", cli_rows_options[o].name,
+            return dsc_fail(err, DSC_EUSAGE, "--%s and --%s cannot be combined",
+                            cli_rows_options[o].name,
                             cli_rows_options[sources[*source].option].name);
     if (value[CLI_ROWS_NORMALIZE].given && cli_rows_are_logits(value))
-        return dsc_fail(err, DSC_EUSAGE, "--normalize is for probabilities, not for logits");
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "--normalize applies to probabilities, not to logits: a softmax is already normalized");
     return DSC_OK;
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sources of cli/theory/theory_rows.h are made of. Internal to theory_rows.c,
-// theory_pair.c, theory_families.c, theory_files.c and theory_trace.c.
+// Interface between theory_rows.c and the sources of pairs of distributions (theory_families.c,
+// theory_files.c, theory_trace.c).
 #ifndef DSC_CLI_THEORY_SOURCE_H
 #define DSC_CLI_THEORY_SOURCE_H
 
 #include "cli/theory/theory_rows.h"
 
-// A source fills count, state, read and close in its open function; close may be given a state
-// that is half made.
+// A source sets count, state, read and close in its open function. close also frees the state that
+// a failed open leaves.
 struct cli_rows {
-    const dsc_option_value *value; // [CLI_ROWS_OPTIONS], the caller's
+    const dsc_option_value *value; // [CLI_ROWS_OPTIONS], owned by the caller
     int64_t count;
     void *state;
     int (*read)(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err);
@@ -25,16 +25,16 @@ int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_err
 
 // --- theory_pair.c ---
 
-// Room for two distributions of `vocab` tokens.
+// Gives p memory for two distributions over `vocab` tokens.
 int cli_pair_reserve(cli_pair *p, int64_t vocab, dsc_error *err);
 
-// Whether an option says that rows are logits, and not probabilities.
+// Whether an option declares the input to be logits, not probabilities.
 bool cli_rows_are_logits(const dsc_option_value *value);
-// Turns a row as read into a distribution. `what` begins the message of a bad one.
+// Converts logits or probabilities as read into a distribution, in place. `what` begins the error
+// message.
 int cli_rows_make_dist(const dsc_option_value *value, const char *what, double *row, int64_t vocab,
                        dsc_error *err);
 
-// Memory of listed rows.
 void cli_listed_free(struct cli_listed *l);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions recorded in a trace: --trace TRACE, of one request or of all, a pair for each
-// output token.
+// Distributions recorded in a trace: --trace TRACE, one pair per output token of one request or of
+// all requests. Where a distribution is recorded as its most probable tokens and the mass of the
+// rest, the pair is a list with an unlisted tail.
 #include "cli/theory/theory_source.h"
 #include "traces/trace/trace.h"
 
@@ -8,19 +9,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Where reading is: request q of an open shard. Of a whole trace its positions are the pairs first,
-// first + 1, ...
+// The position of the reader: request q of an open shard. In a pass over the whole trace, the
+// positions of q are pairs first, first + 1, ...
 typedef struct recorded {
     dsc_trace *trace;
     dsc_shard *shard;
-    int64_t shard_index, in_shard; // of q; in_shard -1: none yet
+    int64_t shard_index, in_shard; // of q; in_shard -1: no request was read
     dsc_request q;
     int64_t first;
-    bool one_request; // q is all there is
-    int64_t position; // of it the only one asked for, or -1
+    bool one_request; // only q is read
+    int64_t position; // the only position of q that is read, or -1: all
 } recorded;
 
-// Listed tokens of a pair, draft and target.
+// The listed tokens of a pair.
 struct cli_listed {
     int32_t *id[DSC_SIDES];
     double *probability[DSC_SIDES];
@@ -44,7 +45,7 @@ static void close_trace(void *state)
     free(s);
 }
 
-// --- walking -----------------------------------------------------------------------------------
+// --- traversal -----------------------------------------------------------------------------------
 
 static void rewind_trace(recorded *s)
 {
@@ -65,7 +66,8 @@ static int next_request(recorded *s, dsc_error *err)
         s->shard = NULL;
         s->in_shard = 0;
         if (++s->shard_index == dsc_trace_shards(s->trace))
-            return dsc_fail(err, DSC_EINPUT, "%s: fewer requests than its manifest says",
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: the shards contain fewer requests than the manifest states",
                             dsc_trace_path(s->trace));
         rc = dsc_shard_open(&s->shard, s->trace, s->shard_index, err);
     }
@@ -85,15 +87,16 @@ static int seek_pair(recorded *s, int64_t i, dsc_error *err)
     return rc;
 }
 
-// --- rows --------------------------------------------------------------------------------------
+// --- distributions
+// --------------------------------------------------------------------------------------
 
-// Where every token is listed, a tail is rounding.
+// Where every token is listed, the tail is rounding error.
 static bool is_whole(const dsc_row *row, int64_t vocab)
 {
     return !row->token || row->count == vocab || row->tail == -INFINITY;
 }
 
-// All of a row, as probabilities or, for a softmax, as logits.
+// Reads a complete distribution as probabilities or, for a softmax, as log-probabilities.
 static int read_dist(const cli_rows *r, const char *what, const dsc_row *row, int64_t vocab,
                      double *to, dsc_error *err)
 {
@@ -107,17 +110,14 @@ static int read_dist(const cli_rows *r, const char *what, const dsc_row *row, in
     return cli_rows_make_dist(r->value, what, to, vocab, err);
 }
 
-// The listed tokens of a row, or all of a dense one.
+// Reads the listed tokens, or all tokens of a dense row.
 static int read_listed(const cli_rows *r, const dsc_row *row, int side, cli_pair *p, dsc_error *err)
 {
     struct cli_listed *l = p->listed;
     size_t count = (size_t)row->count;
-    void *id = l->id[side], *probability = l->probability[side];
-    int rc = dsc_grow(&id, &l->id_capacity[side], count, sizeof *l->id[side], err);
-    l->id[side] = id;
+    int rc = dsc_resize(&l->id[side], &l->id_capacity[side], count, err);
     if (!rc)
-        rc = dsc_grow(&probability, &l->capacity[side], count, sizeof *l->probability[side], err);
-    l->probability[side] = probability;
+        rc = dsc_resize(&l->probability[side], &l->capacity[side], count, err);
     if (rc)
         return rc;
     double tail = exp((double)row->tail), sum = tail;
@@ -137,7 +137,7 @@ static int read_listed(const cli_rows *r, const dsc_row *row, int side, cli_pair
     return DSC_OK;
 }
 
-// A softmax that changes anything needs what is not listed.
+// Temperature, top-k and top-p change the mass of the unlisted tail by an unknown amount.
 static int refuse_softmax(const cli_rows *r, const char *label, dsc_error *err)
 {
     static const int option[] = {CLI_ROWS_TEMPERATURE, CLI_ROWS_TOP_K, CLI_ROWS_TOP_P};
@@ -147,8 +147,8 @@ static int refuse_softmax(const cli_rows *r, const char *label, dsc_error *err)
     for (int i = 0; i < 3; i++)
         if (changes[i])
             return dsc_fail(err, DSC_EUSAGE,
-                            "--%s needs whole rows: at %s some mass is unlisted, and how it would "
-                            "change is not known",
+                            "--%s needs complete distributions, and at %s some probability mass is "
+                            "unlisted; record all tokens (live record --logprobs dense)",
                             cli_rows_options[option[i]].name, label);
     return DSC_OK;
 }
@@ -185,7 +185,7 @@ static int read_trace(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
              position);
     for (int side = 0; side < DSC_SIDES; side++)
         if (!dsc_request_row(&s->q, (dsc_model_side)side, position, &row[side]))
-            return dsc_fail(err, DSC_EINPUT, "%s: no row is recorded at %s",
+            return dsc_fail(err, DSC_EINPUT, "%s: no distribution is recorded at %s",
                             dsc_trace_path(s->trace), p->label);
     int64_t vocab = dsc_trace_get_info(s->trace)->vocab_size;
     p->whole = is_whole(&row[DSC_SIDE_DRAFT], vocab) && is_whole(&row[DSC_SIDE_TARGET], vocab);
@@ -201,8 +201,8 @@ static int check_recorded(const dsc_trace *t, dsc_error *err)
         if (dsc_trace_get_info(t)->rows[side] == DSC_ROWS_NONE)
             return dsc_fail(
                 err, DSC_EINPUT,
-                "%s: the distributions of the %s are not recorded: it has neither the tensors "
-                "rows.%s.offset, .token, .logp and .tail, nor rows.%s.dense",
+                "%s: the %s distributions are not recorded (tensors rows.%s.offset, .token, .logp "
+                "and .tail, or rows.%s.dense); record them with live record --logprobs",
                 dsc_trace_path(t), name[side], name[side], name[side]);
     return DSC_OK;
 }
@@ -213,8 +213,9 @@ static int choose_request(cli_rows *r, recorded *s, int64_t request, dsc_error *
     int64_t requests = dsc_trace_get_info(s->trace)->requests;
     if (request >= requests)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--request: there is no request %" PRId64 ": %.300s has %" PRId64, request,
-                        dsc_trace_path(s->trace), requests);
+                        "--request: there is no request %" PRId64 "; %.300s has requests 0 to "
+                        "%" PRId64,
+                        request, dsc_trace_path(s->trace), requests - 1);
     int rc = DSC_OK;
     while (!rc && s->q.index < request)
         rc = next_request(s, err);
@@ -224,10 +225,9 @@ static int choose_request(cli_rows *r, recorded *s, int64_t request, dsc_error *
         return rc;
     if (position->integer >= r->count)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--position: request %" PRId64 " has %" PRId64
-                        " output tokens, no position "
-                        "%" PRId64,
-                        request, r->count, position->integer);
+                        "--position: there is no output token %" PRId64 "; request %" PRId64
+                        " has %" PRId64 " output tokens",
+                        position->integer, request, r->count);
     s->position = position->integer;
     r->count = 1;
     return DSC_OK;
@@ -245,9 +245,10 @@ int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_err
     recorded *s;
     bool request = value[CLI_ROWS_REQUEST].given;
     if (!request && value[CLI_ROWS_POSITION].given)
-        return dsc_fail(err, DSC_EUSAGE, "--position goes with --request");
+        return dsc_fail(err, DSC_EUSAGE, "--position requires --request");
     if (!request && !all)
-        return dsc_fail(err, DSC_EUSAGE, "--request I expected, or --summary for all of a trace");
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--trace needs --request I, or --summary for all requests");
     int rc = dsc_new(&s, 1, err);
     if (rc)
         return rc;

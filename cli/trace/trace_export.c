@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope trace export: a trace as text or as NumPy's files.
+// draftscope trace export: writes a trace as JSON lines, as CSV, or as one NumPy file per column.
 #include "base/file.h"
 #include "cli/trace/trace.h"
 
 #include <string.h>
 
 enum { FORMAT, OUT, FORCE, OPTIONS };
-enum { NPY = 4 }; // of the choices
+enum { NPY = 4 }; // index in the choices of --format
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "format", .kind = DSC_OPTION_CHOICE,
      .choices = "jsonl|csv|csv-steps|csv-positions|npy", .initial = "jsonl",
-     .help = "jsonl: everything, can be imported again; csv: a row of lengths per request, or a "
-             "row per step or output token; npy: every column, a folder"},
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",
-     .help = "- is standard output; npy: the folder"},
+     .help = "jsonl: the whole trace, which trace import reads; csv: lengths, one row per "
+             "request; csv-steps, csv-positions: one row per step or output token; npy: a folder "
+             "with one file per column"},
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",
+     .help = "file to write, or the folder for npy; - is standard output"},
     CLI_OPTION_FORCE,
 };
 // clang-format on
@@ -36,27 +37,14 @@ static int export_text(const dsc_trace *t, const dsc_option_value *value, dsc_er
     return rc;
 }
 
-int cli_trace_export(int argc, char **argv, dsc_error *err)
+static int export_trace(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
 {
-    const cli_help_section help[] = {{"Options", options, OPTIONS}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help("trace export TRACE [--format NAME] [-o FILE]",
-                       "Writes a trace as JSON lines, CSV or NumPy's files.", help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
-    size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 1, 1, "one trace", err);
-    bool npy = !rc && value[FORMAT].integer == NPY;
-    if (npy && (!*value[OUT].text || strcmp(value[OUT].text, "-") == 0))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o FOLDER expected: npy is a file per column");
-    if (rc)
-        return rc;
+    const bool npy = value[FORMAT].integer == NPY;
     dsc_trace *t;
-    rc = dsc_trace_open(&t, argv[0], err);
+    (void)words;
+    if (npy && (!*value[OUT].text || strcmp(value[OUT].text, "-") == 0))
+        return dsc_fail(err, DSC_EUSAGE, "npy writes one file per column: add -o FOLDER");
+    int rc = dsc_trace_open(&t, argv[0], err);
     if (rc)
         return rc;
     rc = npy ? dsc_trace_export_npy(t, value[OUT].text, value[FORCE].given, err)
@@ -64,3 +52,25 @@ int cli_trace_export(int argc, char **argv, dsc_error *err)
     dsc_trace_close(t);
     return rc;
 }
+
+static const cli_trace_description description = {
+    .usage = "trace export TRACE [--format NAME] [-o FILE]",
+    .about = "Writes a trace as JSON lines, CSV or NumPy files.",
+    .option = options,
+    .options = OPTIONS,
+    .least = 1,
+    .most = 1,
+    .what = "one trace",
+    .run = export_trace,
+};
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    return cli_trace_run(&description, argc, argv, err);
+}
+
+const cli_command cli_trace_export = {
+    .name = "export",
+    .summary = "export a trace as JSON lines, CSV or NumPy files",
+    .run = run,
+};

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adds up tokens, accepted lengths and entropies of requests, in all and by the values of a
+// metadata field, and describes the sums as JSON.
 #include "cli/trace/trace_groups.h"
 
 #include <math.h>
@@ -10,8 +12,8 @@ enum { GROUPS_MAX = 1000 };
 static int new_group(trace_groups *g, const char *value, dsc_error *err)
 {
     if (g->count > GROUPS_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "metadata field '%s' has more than %d values", g->by,
-                        GROUPS_MAX);
+        return dsc_fail(err, DSC_EUSAGE, "--by %s: the metadata field has more than %d values",
+                        g->by, GROUPS_MAX);
     int rc = dsc_resize(&g->group, &g->capacity, g->count + 1, err);
     if (rc)
         return rc;
@@ -44,7 +46,8 @@ void trace_groups_fini(trace_groups *g)
 
 // --- counting ----------------------------------------------------------------------------------
 
-// The group of a request's value: strings as they are, other values as JSON, "" for none.
+// Finds or adds the group of a request. Values other than strings are written as JSON; "" is the
+// group of the requests without the field.
 static int find_group(trace_groups *g, const json_t *metadata, size_t *found, dsc_error *err)
 {
     const json_t *value = json_object_get(metadata, g->by);
@@ -64,7 +67,7 @@ static int find_group(trace_groups *g, const json_t *metadata, size_t *found, ds
     return rc;
 }
 
-// A number, or the sum of a list of numbers; NaN when it is neither.
+// Returns a number, or the sum of a list of numbers; NaN for any other value.
 static double sum_of(const json_t *value)
 {
     double sum = 0;
@@ -77,7 +80,7 @@ static double sum_of(const json_t *value)
     return sum;
 }
 
-// "new_tokens" and "wall_time" are what the logs of the Spec-Bench kind call them.
+// Adds tokens and time by the field names of Spec-Bench logs.
 static void add_source(trace_group *g, const json_t *metadata)
 {
     double tokens = sum_of(json_object_get(metadata, "new_tokens"));
@@ -102,7 +105,7 @@ static int add_request(trace_group *g, const dsc_trace_info *info, const dsc_req
     for (int32_t d = 0; d < info->drafters && !rc; d++) {
         const dsc_drafter_record *drafter = &info->drafter[d];
         dsc_accept_tally_begin(&g->drafter[d]);
-        for (int64_t j = 0; j < n && !rc; j++) { // no draft runs past the end of the output
+        for (int64_t j = 0; j < n && !rc; j++) { // a draft ends at the end of the output
             int64_t cap = n - j < drafter->cap ? n - j : drafter->cap;
             int32_t accepted = q->accept[d][j];
             rc = dsc_accept_tally_add(&g->drafter[d], accepted,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What draftscope trace info counts: over all requests, and over those with one value of a metadata
-// field.
+// Statistics of draftscope trace info: over all requests, and over the requests with each value of
+// a metadata field.
 #ifndef DSC_CLI_TRACE_GROUPS_H
 #define DSC_CLI_TRACE_GROUPS_H
 
@@ -10,18 +10,18 @@
 #include <jansson.h>
 
 typedef struct trace_group {
-    char *value; // of the metadata field; NULL: all requests
+    char *value; // value of the metadata field; NULL: all requests
     int64_t requests, output_tokens;
     dsc_accept_tally steps, drafter[DSC_DRAFTERS_MAX];
-    double entropy[DSC_SIDES]; // nats, sums over the output positions
-    // What the source counted and measured, of the requests whose metadata say both.
+    double entropy[DSC_SIDES]; // nats, summed over the output positions
+    // Tokens and time of the requests whose metadata contain both.
     int64_t source_tokens;
     double source_s;
 } trace_group;
 
 typedef struct trace_groups {
     const char *by;     // metadata field, or NULL
-    trace_group *group; // [count]; the first is of all requests, the others in order of appearance
+    trace_group *group; // [count]; all requests, then the values in order of appearance
     size_t count, capacity;
 } trace_groups;
 
@@ -30,9 +30,9 @@ int trace_groups_add(trace_groups *g, const dsc_trace_info *info, const dsc_requ
                      dsc_error *err);
 void trace_groups_fini(trace_groups *g);
 
-// Puts the fields of one group into an object.
+// Adds the statistics of one group to an object.
 void trace_group_describe(const trace_group *g, const dsc_trace_info *info, json_t *to);
-// The same for every value of the metadata field: {"VALUE": {...}}.
+// Returns the statistics for every value of the metadata field: {"VALUE": {...}}.
 json_t *trace_groups_describe(const trace_groups *g, const dsc_trace_info *info);
 
 #endif

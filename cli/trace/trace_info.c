@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope trace info: requests, tokens, lengths, what is recorded, tokenizer, hashes.
+// draftscope trace info: prints requests, tokens, lengths, recorded columns, tokenizer and hashes
+// of a trace, and the acceptance statistics of its recorded steps.
 #include "base/statistics.h"
 #include "cli/trace/trace.h"
 #include "cli/trace/trace_groups.h"
@@ -13,21 +14,21 @@ enum { BY, JSON, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "KEY",
-     .help = "also the statistics of the requests with each value of a metadata field (category)"},
-    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "one JSON object"},
+     .help = "print the statistics also for each value of this metadata field, as in category"},
+    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print one JSON object"},
 };
 // clang-format on
 
-enum { RECORDED = 64 }; // more names than there are
+enum { RECORDED = 64 }; // upper limit of the number of recorded columns
 
-// Lengths of all requests, in tokens, and what the shards hold.
+// Lengths of all requests, in tokens, and sizes of the recorded columns.
 typedef struct lengths {
-    double *prompt, *output, *reference; // [requests]; reference: all references of a request
+    double *prompt, *output, *reference; // [requests]; reference: sum over a request's references
     size_t n;
-    int64_t turns; // references that are earlier turns
+    int64_t turns; // number of references that are earlier turns
     trace_groups groups;
-    int64_t bytes[RECORDED]; // of what is recorded, in the order of dsc_trace_recorded
-    int64_t unknown;         // tensors that are left unread
+    int64_t bytes[RECORDED]; // of the recorded columns, in the order of dsc_trace_recorded
+    int64_t unknown;         // number of tensors of unknown name
 } lengths;
 
 static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
@@ -60,15 +61,12 @@ static int measure(const dsc_trace *t, const char *by, lengths *l, dsc_error *er
     double **array[] = {&l->prompt, &l->output, &l->reference};
     *l = (lengths){0};
     int rc = trace_groups_init(&l->groups, by, err);
-    for (size_t a = 0; a < 3 && !rc; a++) {
-        void *p;
-        rc = dsc_alloc(&p, (size_t)dsc_trace_get_info(t)->requests, sizeof(double), err);
-        *array[a] = p;
-    }
+    for (size_t a = 0; a < 3 && !rc; a++)
+        rc = dsc_new(array[a], (size_t)dsc_trace_get_info(t)->requests, err);
     return rc ? rc : collect(t, l, err);
 }
 
-// To one decimal, as lengths are quoted; the totals beside them are exact.
+// Rounds a length to one decimal.
 static json_t *rounded_or_null(double x)
 {
     return isnan(x) ? json_null() : json_real(round(10 * x) / 10);
@@ -86,7 +84,7 @@ static void put_lengths(json_t *o, const char *what, double *x, size_t n)
     }
 }
 
-// Everything there is to say, in the order it is printed.
+// Builds the object that is printed, in the order of printing.
 static json_t *describe(const dsc_trace *t, lengths *l, const char *parameters)
 {
     const dsc_trace_info *i = dsc_trace_get_info(t);
@@ -129,7 +127,7 @@ static json_t *describe(const dsc_trace *t, lengths *l, const char *parameters)
     return o;
 }
 
-// A line per group: of lists, the first elements say most.
+// Prints one line per group, scalars only.
 static void print_groups(const json_t *groups)
 {
     static const char *const column[] = {"requests",        "output_tokens",
@@ -176,30 +174,13 @@ static void print_text(const json_t *o)
     }
 }
 
-int cli_trace_info(int argc, char **argv, dsc_error *err)
+static int print_info(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
 {
-    const cli_help_section help[] = {{"Options", options, OPTIONS}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help(
-            "trace info TRACE [--by KEY] [--json]",
-            "What a trace holds: requests, tokens, lengths per request (BOS and EOS tokens "
-            "counted), what is recorded, tokenizer, hash, provenance; of recorded steps and accept "
-            "lengths also block efficiency, conditional acceptance rates and autocorrelation.",
-            help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
-    size_t words;
     dsc_trace *t;
     lengths l;
     char *parameters = NULL;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 1, 1, "one trace", err);
-    if (rc)
-        return rc;
-    rc = dsc_trace_open(&t, argv[0], err);
+    (void)words;
+    int rc = dsc_trace_open(&t, argv[0], err);
     if (rc)
         return rc;
     rc = measure(t, value[BY].text, &l, err);
@@ -223,3 +204,29 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
     dsc_trace_close(t);
     return rc;
 }
+
+static const cli_trace_description description = {
+    .usage = "trace info TRACE [--by KEY] [--json]",
+    .about =
+        "Prints the contents of a trace: requests, tokens, lengths per request (including BOS "
+        "and EOS tokens), recorded columns, tokenizer, hash and provenance; for recorded steps "
+        "and accepted lengths also block efficiency, conditional acceptance rates by position "
+        "and the autocorrelation between steps.",
+    .option = options,
+    .options = OPTIONS,
+    .least = 1,
+    .most = 1,
+    .what = "one trace",
+    .run = print_info,
+};
+
+static int run(int argc, char **argv, dsc_error *err)
+{
+    return cli_trace_run(&description, argc, argv, err);
+}
+
+const cli_command cli_trace_info = {
+    .name = "info",
+    .summary = "print what a trace contains",
+    .run = run,
+};

@@ -1,38 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope trace merge, append: several traces as one.
+// draftscope trace merge and append: joins the requests of several traces, in a new trace or as new
+// shards of the first one.
 #include "cli/trace/trace.h"
 #include "traces/trace/trace_join.h"
 
 #include <stdio.h>
 
-// Both have these; merge has the last two as well.
+// Only merge has the last two.
 enum { COMMON, RENAME, SHARD_TOKENS, PROGRESS, BOTH, OUT = BOTH, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "common", .kind = DSC_OPTION_FLAG,
-     .help = "leave out the columns that not all have, instead of refusing the traces"},
+     .help = "drop the columns that some trace lacks instead of failing"},
     {.name = "rename", .kind = DSC_OPTION_FLAG,
-     .help = "put the number of the trace and a slash before the ids that are read, as in 2/q7"},
+     .help = "prefix each request id with the number of its trace and a slash, as in 2/q7"},
     CLI_OPTION_SHARD_TOKENS,
     CLI_OPTION_PROGRESS,
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "the trace, a folder"},
+    CLI_OPTION_TRACE_OUT,
     CLI_OPTION_FORCE,
 };
 // clang-format on
 
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(user, done, total);
-}
-
-static void on_note(void *user, const char *message)
-{
-    (void)user;
-    fprintf(stderr, "draftscope: note: %s\n", message);
-}
-
-// `out` NULL: appends to the first.
+// Joins the traces into `out`, or appends to the first one when `out` is NULL.
 static int join(char **path, size_t count, const char *out, const dsc_option_value *value,
                 dsc_error *err)
 {
@@ -45,8 +34,8 @@ static int join(char **path, size_t count, const char *out, const dsc_option_val
         .shard_tokens = value[SHARD_TOKENS].integer,
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
-        .progress = on_progress,
-        .note = on_note,
+        .progress = cli_progress_step,
+        .note = cli_trace_note,
         .user = &progress,
     };
     cli_progress_init(&progress, value[PROGRESS].integer, "requests");
@@ -57,44 +46,61 @@ static int join(char **path, size_t count, const char *out, const dsc_option_val
     return rc;
 }
 
-int cli_trace_merge(int argc, char **argv, dsc_error *err)
+static int merge(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
 {
-    const cli_help_section help[] = {{"Options", options, OPTIONS}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help("trace merge TRACE... -o NAME.dst",
-                       "Makes a trace of the requests of all, in order. The traces must have the "
-                       "same tokenizer and the same columns. Of a NAME.dst.tmp that a killed or "
-                       "failed run left it takes the requests that were finished.",
-                       help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
-    size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 1, -1, "a trace", err);
-    if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
-    return rc ? rc : join(argv, words, value[OUT].text, value, err);
+    return join(argv, words, value[OUT].text, value, err);
 }
 
-int cli_trace_append(int argc, char **argv, dsc_error *err)
+static int append(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
 {
-    const cli_help_section help[] = {{"Options", options, BOTH}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help("trace append TRACE TRACE...",
-                       "Adds the requests of the other traces, in order, to the first, as new "
-                       "shards. Whoever reads it meanwhile sees it as it was; so does everybody "
-                       "when this is stopped.",
-                       help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, BOTH, value, false, NULL};
-    size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 2, -1, "a trace and what to append to it", err);
-    return rc ? rc : join(argv, words, NULL, value, err);
+    return join(argv, words, NULL, value, err);
 }
+
+static const cli_trace_description merge_description = {
+    .usage = "trace merge TRACE... -o NAME.dst",
+    .about =
+        "Writes the requests of all traces, in order, as a new trace. The traces must have the "
+        "same tokenizer and the same columns. If an interrupted run left NAME.dst.tmp, its "
+        "finished requests are reused.",
+    .option = options,
+    .options = OPTIONS,
+    .least = 1,
+    .most = -1,
+    .what = "at least one trace",
+    .run = merge,
+};
+
+static const cli_trace_description append_description = {
+    .usage = "trace append TRACE TRACE...",
+    .about = "Appends the requests of the other traces, in order, to the first one, as new shards. "
+             "Readers see the old trace until the command has finished, and keep it when the "
+             "command is interrupted.",
+    .option = options,
+    .options = BOTH,
+    .least = 2,
+    .most = -1,
+    .what = "a trace and the traces to append",
+    .run = append,
+};
+
+static int run_merge(int argc, char **argv, dsc_error *err)
+{
+    return cli_trace_run(&merge_description, argc, argv, err);
+}
+
+const cli_command cli_trace_merge = {
+    .name = "merge",
+    .summary = "join traces into a new one",
+    .run = run_merge,
+};
+
+static int run_append(int argc, char **argv, dsc_error *err)
+{
+    return cli_trace_run(&append_description, argc, argv, err);
+}
+
+const cli_command cli_trace_append = {
+    .name = "append",
+    .summary = "append the requests of other traces to a trace",
+    .run = run_append,
+};

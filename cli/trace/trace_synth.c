@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope trace synth: outputs drawn from a synthetic pair of models, as a trace.
+// draftscope trace synth: samples outputs from a synthetic target model (n-gram, Markov chain,
+// i.i.d.) and records them, with the distributions of draft and target, as a trace.
 #include "base/json_text.h"
 #include "cli/trace/trace.h"
 #include "sim/model/model_spec.h"
@@ -9,15 +10,15 @@
 #include <string.h>
 
 enum {
-    MODEL,
+    OUT,
+    TARGET,
     DRAFT,
     TOKENIZER,
-    OUT,
     REQUESTS,
     PROMPT_TOKENS,
     MAX_TOKENS,
     TEMPERATURE,
-    ROWS,
+    LOGPROBS,
     SEED,
     PROGRESS,
     FORCE,
@@ -25,26 +26,27 @@ enum {
 };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "model", .kind = DSC_OPTION_TEXT, .metavar = "SPEC", .help = "the target, see Models"},
+    CLI_OPTION_TRACE_OUT,
+    {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "target model, one of the Models below"},
     {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
-     .help = "the draft (default: the other half of a markov or iid pair; of ngram none)"},
+     .help = "draft model (default: the draft of the same markov or iid pair; none for ngram)"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes", .initial = "bytes",
-     .help = "for a text to learn from: a Hugging Face tokenizer.json, or 256 bytes"},
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "the trace, a folder"},
+     .help = "tokenizer of a text to train an n-gram model on: a Hugging Face tokenizer.json, or "
+             "bytes"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "100", .min = 1,
-     .max = 1000000000, .help = "how many"},
+     .max = 1000000000, .help = "number of requests"},
     {.name = "prompt-tokens", .kind = DSC_OPTION_INT, .metavar = "P", .initial = "32", .min = 1,
-     .max = 1 << 30, .help = "first tokens of a sequence that was not learnt, at most"},
+     .max = 1 << 30, .help = "maximum prompt length: the first tokens of a sequence held out from "
+                             "training"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
-     .max = 1 << 30, .help = "of an output; an EOS token ends it before"},
+     .max = 1 << 30, .help = "maximum new tokens per request; generation stops earlier at EOS"},
     {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T", .initial = "1", .least = 0,
-     .most = 1000, .help = "of both models; 0: the most probable token"},
-    {.name = "rows", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "0", .min = 0,
+     .most = 1000, .help = "sampling temperature of both models; 0: argmax"},
+    {.name = "logprobs", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "0", .min = 0,
      .max = 1 << 30,
-     .help = "record both distributions at every token: the M most probable tokens, or all tokens "
-             "of a "
-             "vocabulary of at most M"},
+     .help = "record both distributions at every output token: the M most probable tokens, or all "
+             "tokens if the vocabulary has at most M"},
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
@@ -68,17 +70,12 @@ static char *make_provenance(const dsc_option_value *value, const char *draft)
 {
     json_t *j = json_pack("{s:s, s:o, s:o, s:o*, s:f, s:I}", "version", PACKAGE_VERSION, "command",
                           dsc_json_text(cli_command_line()), "target_model",
-                          dsc_json_text(value[MODEL].text), "draft_model",
+                          dsc_json_text(value[TARGET].text), "draft_model",
                           draft ? dsc_json_text(draft) : NULL, "temperature",
                           value[TEMPERATURE].real, "seed", (json_int_t)value[SEED].integer);
     char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(j);
     return text;
-}
-
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(user, done, total);
 }
 
 static int synthesize(const dsc_language *target, const dsc_language *draft, const char *draft_spec,
@@ -93,11 +90,11 @@ static int synthesize(const dsc_language *target, const dsc_language *draft, con
         .prompt_tokens = value[PROMPT_TOKENS].integer,
         .max_tokens = value[MAX_TOKENS].integer,
         .temperature = value[TEMPERATURE].real,
-        .rows = (int32_t)value[ROWS].integer,
+        .rows = (int32_t)value[LOGPROBS].integer,
         .seed = (uint64_t)value[SEED].integer,
         .force = value[FORCE].given,
         .provenance = provenance,
-        .progress = on_progress,
+        .progress = cli_progress_step,
         .user = &progress,
     };
     if (!provenance)
@@ -110,19 +107,23 @@ static int synthesize(const dsc_language *target, const dsc_language *draft, con
     return rc;
 }
 
-static int make_models(const dsc_option_value *value, dsc_error *err)
+static int synth(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
 {
     const dsc_language_kind *kind;
     dsc_tokenizer *tokenizer = NULL;
     dsc_language *target = NULL, *draft = NULL;
     const char *spec = value[DRAFT].text;
-    int rc = dsc_language_find(&kind, value[MODEL].text, err);
+    (void)argv;
+    (void)words;
+    if (!value[TARGET].text)
+        return dsc_fail(err, DSC_EUSAGE, "--target SPEC expected");
+    int rc = dsc_language_find(&kind, value[TARGET].text, err);
     if (!rc && !spec && kind->pair)
-        spec = value[MODEL].text;
+        spec = value[TARGET].text;
     if (!rc)
         rc = dsc_tokenizer_load(&tokenizer, value[TOKENIZER].text, err);
     if (!rc)
-        rc = dsc_language_make(&target, value[MODEL].text, DSC_SIDE_TARGET, tokenizer, err);
+        rc = dsc_language_make(&target, value[TARGET].text, DSC_SIDE_TARGET, tokenizer, err);
     if (!rc && spec)
         rc = dsc_language_make(&draft, spec, DSC_SIDE_DRAFT, tokenizer, err);
     if (!rc)
@@ -133,27 +134,25 @@ static int make_models(const dsc_option_value *value, dsc_error *err)
     return rc;
 }
 
-int cli_trace_synth(int argc, char **argv, dsc_error *err)
+static const cli_trace_description description = {
+    .usage = "trace synth --target SPEC [--draft SPEC] -o NAME.dst",
+    .about = "Samples outputs from a synthetic pair of models and records them with the "
+             "log-probability of every token, the argmax token and the entropy under both models. "
+             "The same options give the same trace.",
+    .option = options,
+    .options = OPTIONS,
+    .what = "no argument",
+    .more_help = print_models,
+    .run = synth,
+};
+
+static int run(int argc, char **argv, dsc_error *err)
 {
-    const cli_help_section help[] = {{"Options", options, OPTIONS}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help("trace synth --model SPEC [--draft SPEC] -o NAME.dst",
-                       "Makes a trace of outputs drawn from a synthetic pair of models, with what "
-                       "both models said about every token: its log-probability, the most probable "
-                       "token, the entropy. The same options give the same trace.",
-                       help, 1);
-        print_models();
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
-    size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 0, 0, "no argument", err);
-    if (!rc && !value[MODEL].text)
-        rc = dsc_fail(err, DSC_EUSAGE, "--model SPEC expected");
-    if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
-    return rc ? rc : make_models(value, err);
+    return cli_trace_run(&description, argc, argv, err);
 }
+
+const cli_command cli_trace_synth = {
+    .name = "synth",
+    .summary = "sample outputs from a synthetic pair of models into a trace",
+    .run = run,
+};

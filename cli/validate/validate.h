@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Published figures beside what theory and simulator make of them: `draftscope validate
-// --published`. A row is one source, a paper or a log: a table ROW.tsv of its figures
-// (tests/validation/README.md) and a function that predicts them.
+// Comparison of published figures with predictions: `draftscope validate --published`. A row is one
+// source, a paper or a log: a table ROW.tsv of its figures (tests/validation/README.md) and a
+// function that predicts each figure.
 #ifndef DSC_CLI_VALIDATE_H
 #define DSC_CLI_VALIDATE_H
 
@@ -11,43 +11,50 @@
 
 // How a figure is judged.
 typedef enum validate_kind {
-    VALIDATE_GIVEN,    // it is what the prediction starts from
-    VALIDATE_SHOWN,    // not judged; its note says why
-    VALIDATE_ABSOLUTE, // |predicted - published| <= tolerance
-    VALIDATE_PERCENT,  // the same of 100 (predicted / published - 1)
-    VALIDATE_ORDER,    // the figures of its case that are judged so are ordered as published
-    VALIDATE_LEAST,    // the prediction is a lower bound of it
+    VALIDATE_GIVEN,    // an input of the prediction, not predicted
+    VALIDATE_SHOWN,    // not judged; the note gives the reason
+    VALIDATE_ABSOLUTE, // |predicted - published| <= limit
+    VALIDATE_PERCENT,  // |100 (predicted / published - 1)| <= limit
+    VALIDATE_ORDER,    // predictions and figures of this kind are in the same order within a case
+    VALIDATE_LEAST,    // the prediction is a lower bound
 } validate_kind;
 
 typedef struct validate_figure {
-    const char *source, *where, *quantity; // table of the paper; case; what
+    const char *source, *where, *quantity; // table of the paper; case; quantity
     double at;                             // draft length, window, k, ...; NaN: none
     double published;
-    const char *tolerance; // as written
+    const char *tolerance; // as written in the table
     validate_kind kind;
-    double limit;     // of ABSOLUTE and PERCENT
-    bool disputed;    // the note says why the source is wrong when it is out of tolerance
+    double limit;     // for ABSOLUTE and PERCENT
+    bool disputed;    // out of tolerance, and the note explains why the source is wrong
     const char *note; // "-": none
-    double predicted; // NaN: nothing predicts it
+    double predicted; // NaN: not predicted
 } validate_figure;
 
-// A row at work.
+// One row while it is evaluated.
 typedef struct validate_row {
-    const char *path;        // of its table
-    const char *folder;      // of the tables, where other files of the row are too
+    const char *path;        // its table
+    const char *folder;      // folder of the tables and of other input files of the row
     const char *data;        // --data, or NULL
-    const char *corpus;      // text for n-gram pairs
+    const char *corpus;      // text to train n-gram pairs on
     validate_figure *figure; // [count]
     size_t count;
 } validate_row;
 
 typedef struct validate_row_type {
     const char *name, *summary;
-    bool needs_data; // files below --data: skipped without
-    // Sets `predicted` of every figure that is not given. DSC_EINPUT: the table lacks what the
-    // prediction starts from.
-    int (*predict)(validate_row *row, dsc_error *err);
+    bool needs_data; // reads files below --data; skipped without
+    size_t state_size;
+    // Prepares the zeroed state of a row, and frees what it owns also after a failure. NULL: none.
+    int (*begin)(void *state, const validate_row *row, dsc_error *err);
+    void (*end)(void *state);
+    // Sets f->predicted of a figure that is not given; leaves it NaN for an unknown quantity.
+    // DSC_EINPUT: the table lacks a given figure.
+    int (*predict)(validate_figure *f, const validate_row *row, const void *state, dsc_error *err);
 } validate_row_type;
+
+// Predicts every figure of the row that is not given.
+int validate_predict_row(const validate_row_type *type, validate_row *row, dsc_error *err);
 
 extern const validate_row_type validate_spectr_appb, validate_spectr_table1, validate_pearl,
     validate_eagle, validate_ouroboros, validate_leviathan, validate_specbench, validate_llma,
@@ -55,18 +62,18 @@ extern const validate_row_type validate_spectr_appb, validate_spectr_table1, val
 
 // --- tables (validate_table.c) ----------------------------------------------------------------
 
-// Reads folder/NAME.tsv into *t, which owns the texts, and row->figure, which the caller frees.
+// Reads row->path into *t, which owns the texts, and into row->figure, which the caller frees.
 // DSC_EINPUT names the file and the figure or column.
 int validate_read(validate_row *row, dsc_table *t, const char *name, dsc_error *err);
-// Fills in *t, one line per figure that is not given. DSC_EINPUT: a figure that nothing predicts.
+// Adds one table row to *t per figure that is not given. DSC_EINPUT: a figure was not predicted.
 int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc_error *err);
-// A line for a row that could not be looked at.
+// Adds one table row for a row that is skipped.
 int validate_report_skipped(dsc_table *t, const char *name, const char *why, dsc_error *err);
 
 extern const dsc_column validate_columns[];
 extern const size_t validate_column_count;
 
-// The given figure of a case: DSC_EINPUT when it is not there. `at` NaN: whichever it is at.
+// Finds the given figure of a case; `at` NaN matches any setting. DSC_EINPUT: there is none.
 int validate_given(const validate_row *row, const char *where, const char *quantity, double at,
                    double *value, dsc_error *err);
 static inline bool validate_is(const validate_figure *f, const char *quantity)
@@ -81,19 +88,19 @@ typedef struct validate_outcome {
         draft_calls, block_efficiency, speedup;
 } validate_outcome;
 
-// What `draftscope sim` with these words, cut at blanks, says. {} in `words` stands for `file`.
+// Runs `draftscope sim` with the arguments in `words`, separated by blanks; {} stands for `file`.
 int validate_simulate(const char *words, const char *file, validate_outcome *out, dsc_error *err);
 
-// A folder for what is imported on the way; removed with all that is in it.
+// Creates a temporary folder for imported traces. Closing removes it with its contents.
 int validate_scratch_open(char **path, dsc_error *err);
 void validate_scratch_close(char *path);
-// DATA/FILE into the trace SCRATCH/trace.dst, in *trace (dsc_trace_close).
 typedef struct validate_import {
     const char *format, *file, *tokenizer, *questions; // below --data; questions may be NULL
 } validate_import;
+// Imports DATA/FILE as SCRATCH/trace.dst and opens it; the caller closes *trace.
 int validate_import_trace(const validate_row *row, const char *scratch, const validate_import *what,
                           dsc_trace **trace, dsc_error *err);
-// FOLDER/NAME, owned by the caller.
+// *out is FOLDER/NAME, owned by the caller.
 int validate_path(char **out, const char *folder, const char *name, dsc_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// EAGLE (Li et al. 2024): tokens per call of a chain of five drafts from the acceptances 0-alpha to
-// 4-alpha of its Table 1. n-alpha is the acceptance of a draft token with n drafted ones before it:
-// a conditional acceptance rate. Of its tree only the first rank is known, so that the chain is a
-// lower bound. And the speed-up of that tree by batch size (its Table 7), from the tokens per call
-// it reports and a roofline of its cards: the shape of the loss, with no overhead in it.
+// EAGLE (Li et al. 2024): tokens per target call of a chain of five draft tokens from the rates
+// 0-alpha to 4-alpha of Table 1. n-alpha is the conditional acceptance rate of a draft token after
+// n draft tokens. The paper has no rates of lower-ranked candidates, so the chain is a lower bound
+// for the tree. Also the speedup of the tree by batch size (Table 7) from the published tokens per
+// call and a roofline of the GPUs, which has no launch or scheduling overhead.
 #include "cli/validate/validate.h"
 #include "sim/cost/cost.h"
 #include "theory/block.h"
@@ -14,7 +14,7 @@
 
 enum { DEPTH = 5, RANKS = 4 };
 
-// n-alpha with `more` added, at most 1.
+// Reads n-alpha and adds `more`, up to 1.
 static int read_conditional_rates(double conditional_rate[DEPTH], const validate_row *row,
                                   const char *where, double more, dsc_error *err)
 {
@@ -38,7 +38,7 @@ static int chain(const double conditional_rate[DEPTH], double *tau, dsc_error *e
     return rc;
 }
 
-// EAGLE's tree when no candidate but the first is ever right.
+// Tokens per call of EAGLE's tree if only the first candidate is ever accepted.
 static int first_rank_tree(const double conditional_rate[DEPTH], double *tau, dsc_error *err)
 {
     dsc_tree tree = {0};
@@ -53,17 +53,17 @@ static int first_rank_tree(const double conditional_rate[DEPTH], double *tau, ds
     return rc;
 }
 
-static double of_batch(const dsc_cost *cost, double tokens, double batch, int *rc, dsc_error *err)
+static double pass_time(const dsc_cost *cost, double tokens, double batch, int *rc, dsc_error *err)
 {
-    enum { CONTEXT = 500 }; // of MT-bench, prompt and half of the answer
+    enum { CONTEXT = 500 }; // MT-bench: prompt and half of the answer
     double seconds = 0;
     if (!*rc)
         *rc = dsc_cost_target(cost, (dsc_pass){tokens, CONTEXT, batch, false}, &seconds, err);
     return seconds;
 }
 
-// tau tokens for a call on the tree and the passes of the head, which reads `share` of the target's
-// weights, over one token for a call.
+// Speedup over one token per target call. A step gives tau tokens and takes a target call on the
+// tree and the passes of the draft head, each of which reads head_share of the target's weights.
 static int batch_speedup(const validate_row *row, validate_figure *f, dsc_error *err)
 {
     static const char *const names[] = {"tau", "tree_tokens", "head_passes", "head_tokens",
@@ -78,39 +78,34 @@ static int batch_speedup(const validate_row *row, validate_figure *f, dsc_error 
         rc = validate_given(row, f->where, names[i], (double)NAN, &given[i], err);
     if (!rc)
         rc = dsc_cost_parse(&cost, spec, err);
-    double plain = of_batch(&cost, 1, f->at, &rc, err);
-    double tree = of_batch(&cost, given[1], f->at, &rc, err);
-    double head = of_batch(&cost, given[3], f->at, &rc, err);
+    double plain = pass_time(&cost, 1, f->at, &rc, err);
+    double tree = pass_time(&cost, given[1], f->at, &rc, err);
+    double head = pass_time(&cost, given[3], f->at, &rc, err);
     if (!rc)
         f->predicted = given[0] * plain / (tree + given[2] * given[4] * head);
     dsc_cost_fini(&cost);
     return rc;
 }
 
-static int predict(validate_row *row, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (size_t i = 0; i < row->count && !rc; i++) {
-        validate_figure *f = &row->figure[i];
-        double conditional_rate[DEPTH];
-        bool rounded = validate_is(f, "chain_tau_alphas_rounded_up");
-        if (f->kind == VALIDATE_GIVEN)
-            continue;
-        if (validate_is(f, "batch_speedup")) {
-            rc = batch_speedup(row, f, err);
-            continue;
-        }
-        // Two digits are printed: the acceptances were at most half a unit of the last more.
-        rc = read_conditional_rates(conditional_rate, row, f->where, rounded ? 0.005 : 0, err);
-        if (!rc && (rounded || validate_is(f, "chain_tau")))
-            rc = chain(conditional_rate, &f->predicted, err);
-        else if (!rc && validate_is(f, "tree_tau"))
-            rc = first_rank_tree(conditional_rate, &f->predicted, err);
-    }
+    double conditional_rate[DEPTH];
+    bool rounded = validate_is(f, "chain_tau_alphas_rounded_up");
+    (void)state;
+    if (validate_is(f, "batch_speedup"))
+        return batch_speedup(row, f, err);
+    // The rates are printed to two digits and may be larger by half a unit of the last digit.
+    int rc = read_conditional_rates(conditional_rate, row, f->where, rounded ? 0.005 : 0, err);
+    if (!rc && (rounded || validate_is(f, "chain_tau")))
+        rc = chain(conditional_rate, &f->predicted, err);
+    else if (!rc && validate_is(f, "tree_tau"))
+        rc = first_rank_tree(conditional_rate, &f->predicted, err);
     return rc;
 }
 
-const validate_row_type validate_eagle = {"eagle",
-                                          "EAGLE, Table 5: tokens per call from the acceptances of "
-                                          "its Table 1; Table 7: its tree in batches",
-                                          false, predict};
+const validate_row_type validate_eagle = {
+    .name = "eagle",
+    .summary = "EAGLE, Table 5: tokens per call from the acceptance rates of Table 1; Table 7: "
+               "speedup of the tree by batch size",
+    .predict = predict,
+};

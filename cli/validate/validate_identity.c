@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two engines printed beside their own counters: the counters go through the importers, and
-// the totals must come out as printed.
+// Totals that vLLM and SGLang printed, recomputed from their counters by the importers.
 #include "cli/validate/validate.h"
 #include "traces/import/totals.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// The file of a case, in the folder of the tables.
+// The counter files of a case, in the folder of the tables.
 static const struct {
     const char *where, *driver, *files[2];
 } cases[] = {
@@ -32,26 +31,43 @@ static int import(dsc_table *t, const validate_row *row, size_t c, dsc_error *er
     return rc;
 }
 
-static int predict(validate_row *row, dsc_error *err)
+static int begin(void *state, const validate_row *row, dsc_error *err)
 {
+    dsc_table *t = state; // [CASES]
     int rc = DSC_OK;
-    for (size_t c = 0; c < CASES && !rc; c++) {
-        dsc_table t = {0};
-        rc = import(&t, row, c, err);
-        for (size_t i = 0; i < row->count && !rc; i++) {
-            validate_figure *f = &row->figure[i];
-            // "block_efficiency (printed)" is the column block_efficiency to fewer digits.
-            char quantity[64];
-            snprintf(quantity, sizeof quantity, "%.*s", (int)strcspn(f->quantity, " "),
-                     f->quantity);
-            int column = dsc_table_find(&t, quantity);
-            if (strcmp(f->where, cases[c].where) == 0 && column >= 0 && t.rows)
-                f->predicted = dsc_table_real(&t, 0, (size_t)column);
-        }
-        dsc_table_fini(&t);
-    }
+    for (size_t c = 0; c < CASES && !rc; c++)
+        rc = import(&t[c], row, c, err);
     return rc;
 }
 
+static void end(void *state)
+{
+    dsc_table *t = state;
+    for (size_t c = 0; c < CASES; c++)
+        dsc_table_fini(&t[c]);
+}
+
+static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+{
+    const dsc_table *t = state;
+    char quantity[64];
+    (void)row;
+    (void)err;
+    // "block_efficiency (printed)" is the column block_efficiency, printed to fewer digits.
+    snprintf(quantity, sizeof quantity, "%.*s", (int)strcspn(f->quantity, " "), f->quantity);
+    for (size_t c = 0; c < CASES; c++) {
+        int column = dsc_table_find(&t[c], quantity);
+        if (strcmp(f->where, cases[c].where) == 0 && column >= 0 && t[c].rows)
+            f->predicted = dsc_table_real(&t[c], 0, (size_t)column);
+    }
+    return DSC_OK;
+}
+
 const validate_row_type validate_identity = {
-    "identity", "totals that vLLM and SGLang printed, from their counters", false, predict};
+    .name = "identity",
+    .summary = "totals printed by vLLM and SGLang, recomputed from their counters",
+    .state_size = CASES * sizeof(dsc_table),
+    .begin = begin,
+    .end = end,
+    .predict = predict,
+};

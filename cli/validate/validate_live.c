@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured beside predicted, configuration by configuration, and what that comes to.
-#include "cli/theory/theory.h"
+// Groups the lines of live runs by configuration, predicts each configuration, and fills the table
+// of the comparison.
+#include "cli/result.h"
 #include "cli/validate/validate_live_rows.h"
 
 #include <inttypes.h>
@@ -11,32 +12,33 @@
 // clang-format off
 const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS] = {
     [VALIDATE_TRACE] = {.name = "trace", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "with --live: a trace of the same models and prompts, by draftscope live record"},
+     .help = "trace of the same models and prompts, written by draftscope live record; requires "
+             "--live"},
     [VALIDATE_LIVE] = {.name = "live", .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
-     .help = "against what was measured: lines of draftscope live run --json"},
+     .help = "measured results to compare with: lines of draftscope live run --json"},
     [VALIDATE_COST] = {.name = "cost", .kind = DSC_OPTION_TEXT,
      .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...",
-     .help = "with --live: seconds and speed-ups are predicted by it, as draftscope sim --cost "
-             "does (default: none are)"},
+     .help = "with --live: cost model that predicts latencies and speedups, as in draftscope sim "
+             "--cost (default: none are predicted)"},
     [VALIDATE_BOOTSTRAP] = {.name = "bootstrap", .kind = DSC_OPTION_INT, .metavar = "N",
      .initial = "1000", .min = 4, .max = 1000000,
-     .help = "resamples of the requests, a multiple of 4"},
+     .help = "number of bootstrap resamples of the requests, a multiple of 4"},
     [VALIDATE_SEED] = CLI_OPTION_SEED,
     [VALIDATE_THREADS] = CLI_OPTION_THREADS,
     [VALIDATE_Z] = {.name = "z", .kind = DSC_OPTION_REAL, .metavar = "Z", .initial = "3",
      .least = 0, .most = 38,
-     .help = "drawn counts pass unless |error| is more standard errors than chance exceeds in any "
-             "comparison of the table as seldom as Z in one (by Student's t over requests)"},
+     .help = "family-wise threshold: a sampled count fails if |z| exceeds Z after correction for "
+             "the number of comparisons (Student's t over requests)"},
     [VALIDATE_POOLED] = {.name = "pooled-tolerance", .kind = DSC_OPTION_REAL, .metavar = "PERCENT",
      .initial = "1", .least = 0, .most = 1000,
-     .help = "the pooled block efficiency of a method passes within this, or when its error is "
-             "within Z standard errors: then the requests are too few to tell"},
+     .help = "tolerance for the pooled block efficiency of a method; an error within Z standard "
+             "errors also passes, since the requests are too few to resolve it"},
     [VALIDATE_SPEEDUP] = {.name = "speedup-tolerance", .kind = DSC_OPTION_REAL,
      .metavar = "PERCENT", .initial = "10", .least = 0, .most = 1000,
-     .help = "speed-ups pass within this"},
+     .help = "tolerance for speedups, percent"},
     [VALIDATE_SECONDS] = {.name = "seconds-tolerance", .kind = DSC_OPTION_REAL,
      .metavar = "PERCENT", .initial = "25", .least = 0, .most = 1000,
-     .help = "seconds of a pass pass within this"},
+     .help = "tolerance for pass latency, percent"},
 };
 // clang-format on
 
@@ -45,7 +47,7 @@ bool validate_live_asked(const dsc_option_value *value)
     return value[VALIDATE_TRACE].given || value[VALIDATE_LIVE].given;
 }
 
-// Repeats, of one seed, have the same counts.
+// Repeats with the same seed must have the same counts.
 static int check_repeat(const validate_comparison *c, const validate_line *a,
                         const validate_line *b, dsc_error *err)
 {
@@ -53,13 +55,13 @@ static int check_repeat(const validate_comparison *c, const validate_line *a,
         for (size_t i = 0; i < a->requests.requests; i++)
             if (a->requests.list[l][i] != b->requests.list[l][i])
                 return dsc_fail(err, DSC_EINPUT,
-                                "%s:%zu: the configuration and seed of line %zu, and other counts "
-                                "in request %zu",
+                                "%s:%zu: same configuration and seed as line %zu, but different "
+                                "counts in request %zu",
                                 c->results.path, b->number, a->number, i);
     return DSC_OK;
 }
 
-// Adds what a line counted to the sums of its configuration.
+// Adds the counts of a line to the sums of its configuration.
 static int add_sample(validate_group *g, const validate_line *l, dsc_error *err)
 {
     validate_requests *to = &g->measured;
@@ -74,7 +76,7 @@ static int add_sample(validate_group *g, const validate_line *l, dsc_error *err)
         to->histogram = wider;
         to->histogram_length = length;
     }
-    for (int i = 0; i <= VALIDATE_ENTROPY; i++) // the last two are of drawn outputs only
+    for (int i = 0; i <= VALIDATE_ENTROPY; i++) // the last two exist for sampled outputs only
         for (size_t q = 0; q < to->requests && from->list[i]; q++)
             to->list[i][q] += from->list[i][q];
     for (size_t q = 0; q < to->requests; q++)
@@ -97,8 +99,8 @@ static int gather(validate_comparison *c, validate_group *g, dsc_error *err)
     return rc ? rc : validate_parameters(&g->parameters, &g->first->config, err);
 }
 
-// Whether a forced line is of the configuration of a free one: what is recorded is then what the
-// model would have said, at temperature 0.
+// Whether a replayed line has the configuration of a free-running one: at temperature 0 the
+// recorded output is what the model generates.
 static bool stands_for(const validate_line *replayed, const validate_line *line)
 {
     validate_line as = *replayed;
@@ -134,17 +136,14 @@ static int predict(validate_comparison *c, validate_group *g, dsc_error *err)
     return rc ? dsc_error_prefix(err, rc, "%s:%zu", c->results.path, g->first->number) : DSC_OK;
 }
 
-// Lines into configurations, in the order of their first lines.
+// Groups lines by configuration, in the order of their first lines.
 static int group_lines(validate_comparison *c, dsc_error *err)
 {
     const size_t n = c->results.count;
-    void *groups = NULL, *line = NULL;
     size_t used = 0;
-    int rc = dsc_alloc(&groups, n, sizeof(validate_group), err);
-    c->group = groups;
+    int rc = dsc_new(&c->group, n, err);
     if (!rc)
-        rc = dsc_alloc(&line, n, sizeof(validate_line *), err);
-    c->line = line;
+        rc = dsc_new(&c->line, n, err);
     for (size_t i = 0; i < n && !rc; i++) {
         const validate_line *first = &c->results.line[i];
         bool seen = first->trace_hash && is_prediction(c, first);
@@ -169,8 +168,8 @@ static int put_all(validate_comparison *c, dsc_error *err)
     int rc = DSC_OK;
     for (size_t i = 0; i < c->groups && !rc; i++)
         rc = predict(c, &c->group[i], err);
-    for (size_t i = 0; i < c->groups && !rc; i++) // rates, distance, likelihood
-        c->drawn += c->group[i].first->temperature > 0 ? 4 : 0;
+    for (size_t i = 0; i < c->groups && !rc; i++) // two rates, a distance, a likelihood
+        c->sampled += c->group[i].first->temperature > 0 ? 4 : 0;
     for (size_t i = 0; i < c->groups && !rc; i++)
         rc = validate_put_group(c, &c->group[i], err);
     for (size_t i = 0; i < c->groups && !rc; i++) {
@@ -186,10 +185,10 @@ static int put_all(validate_comparison *c, dsc_error *err)
 static int begin(validate_comparison *c, dsc_trace **trace, dsc_error *err)
 {
     const dsc_option_value *v = c->value;
-    void *request = NULL;
     size_t longest = 0;
     if (!v[VALIDATE_TRACE].text || !v[VALIDATE_LIVE].text)
-        return dsc_fail(err, DSC_EUSAGE, "--trace NAME.dst and --live FILE.jsonl expected, both");
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--trace NAME.dst and --live FILE.jsonl are both required");
     if (v[VALIDATE_BOOTSTRAP].integer % 4)
         return dsc_fail(err, DSC_EUSAGE, "--bootstrap %" PRId64 ": not a multiple of 4",
                         v[VALIDATE_BOOTSTRAP].integer);
@@ -206,8 +205,7 @@ static int begin(validate_comparison *c, dsc_trace **trace, dsc_error *err)
         if (validate_end(&c->results.line[i]) > longest)
             longest = validate_end(&c->results.line[i]);
     if (!rc)
-        rc = dsc_alloc(&request, longest, sizeof *c->request, err);
-    c->request = request;
+        rc = dsc_new(&c->request, longest, err);
     for (size_t i = 0; i < longest && !rc; i++)
         c->request[i] = (int64_t)i;
     return rc ? rc : group_lines(c, err);
@@ -228,10 +226,12 @@ static void end(validate_comparison *c)
         dsc_cost_fini(&c->cost);
 }
 
-int validate_live(dsc_table *t, const dsc_option_value *value, dsc_error *err)
+int validate_live(dsc_table *t, const dsc_option_value *value, validate_summary *summary,
+                  dsc_error *err)
 {
-    validate_comparison c = {.table = t, .value = value};
+    validate_comparison c = {.table = t, .value = value, .summary = summary};
     dsc_trace *trace = NULL;
+    *summary = (validate_summary){.worst_z = NAN, .worst_speedup = NAN};
     int rc = begin(&c, &trace, err);
     if (!rc)
         rc = cli_comments(t, trace, (uint64_t)value[VALIDATE_SEED].integer,
@@ -241,10 +241,34 @@ int validate_live(dsc_table *t, const dsc_option_value *value, dsc_error *err)
     if (!rc && c.costs && c.cost.note[0])
         rc = dsc_table_comment(t, "cost_note", c.cost.note, err);
     if (!rc)
-        rc = cli_theory_columns(t, validate_live_columns, validate_live_column_count, err);
+        rc = cli_result_columns(t, validate_live_columns, validate_live_column_count, err);
     if (!rc)
         rc = put_all(&c, err);
     end(&c);
     dsc_trace_close(trace);
     return rc;
+}
+
+static void print_worst(char *out, size_t size, const char *what, double x, const char *unit)
+{
+    if (isnan(x))
+        *out = '\0';
+    else
+        snprintf(out, size, "; %s %.2f%s", what, x, unit);
+}
+
+int validate_live_sum_up(const validate_summary *s, dsc_error *err)
+{
+    char z[64], speedup[64];
+    print_worst(z, sizeof z, "worst |z|", s->worst_z, "");
+    print_worst(speedup, sizeof speedup, "worst speedup error", s->worst_speedup, " %");
+    if (s->first[0])
+        return dsc_fail(err, DSC_ECHECK,
+                        "%zu configurations: %zu pass, %zu fail, %zu are not predicted; %zu pooled "
+                        "rows fail%s%s; first %s",
+                        s->configurations, s->passed, s->failed, s->unknown, s->pooled_failed, z,
+                        speedup, s->first);
+    fprintf(stderr, "draftscope: %zu configurations: %zu pass, 0 fail, %zu are not predicted%s%s\n",
+            s->configurations, s->passed, s->unknown, z, speedup);
+    return DSC_OK;
 }

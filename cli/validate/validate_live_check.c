@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether lines of results and a trace are of the same prompts, models and sampling.
+// Checks that lines of results and a trace have the same prompts, models and sampling options, by
+// hashes and numbers that both contain.
 #include "cli/validate/validate_live.h"
 #include "traces/trace/token_hash.h"
 
@@ -8,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a trace says it is of: its provenance, as live record writes it.
+// The provenance of a trace, as live record writes it.
 typedef struct origin {
     const dsc_trace *trace;
-    json_t *root; // NULL: none
+    json_t *root; // NULL: the trace has none
 } origin;
 
 enum { SHOWN = 12 }; // digits of a hash in a message
@@ -19,7 +20,8 @@ enum { SHOWN = 12 }; // digits of a hash in a message
 static int refuse(const validate_results *r, const validate_line *l, const origin *o,
                   const char *what, const char *is, const char *recorded, dsc_error *err)
 {
-    return dsc_fail(err, DSC_EINPUT, "%s:%zu: other %s, %.*s, than those of %s, %.*s", r->path,
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s:%zu: the %s (hash %.*s) differ from those of %s (hash %.*s)", r->path,
                     l->number, what, SHOWN, *is ? is : "none", dsc_trace_path(o->trace), SHOWN,
                     *recorded ? recorded : "none");
 }
@@ -27,8 +29,8 @@ static int refuse(const validate_results *r, const validate_line *l, const origi
 static int missing(const origin *o, const char *field, dsc_error *err)
 {
     return dsc_fail(err, DSC_EINPUT,
-                    "%s: its provenance has no '%s': a trace of this version's live record is "
-                    "expected",
+                    "%s: the provenance has no '%s'; record the trace with this version of live "
+                    "record",
                     dsc_trace_path(o->trace), field);
 }
 
@@ -43,7 +45,7 @@ static int check_model(const validate_results *r, const validate_line *l, const 
     const char *config = json_string_value(json_object_get(model, "config_sha256"));
     const validate_model *m = &l->model[side];
     char field[64];
-    if (side && (!model || !m->weights_sha256)) // one of the two had no use for it
+    if (side && (!model || !m->weights_sha256)) // the line or the trace has no such model
         return DSC_OK;
     snprintf(field, sizeof field, "%s.weights_sha256", name);
     if (!weights)
@@ -70,45 +72,45 @@ static int check_number(const validate_results *r, const validate_line *l, const
         return DSC_OK;
     dsc_number_text(is, a);
     dsc_number_text(json_number_value(x), b);
-    return dsc_fail(err, DSC_EINPUT, "%s:%zu: %s %s, %s was recorded with %s", r->path, l->number,
-                    name, a, dsc_trace_path(o->trace), b);
+    return dsc_fail(err, DSC_EINPUT, "%s:%zu: %s is %s, but %s was recorded with %s", r->path,
+                    l->number, name, a, dsc_trace_path(o->trace), b);
 }
 
 static int check_sampling(const validate_results *r, const validate_line *l, const origin *o,
                           dsc_error *err)
 {
     int rc = check_number(r, l, o, "temperature", l->temperature, err);
-    if (!rc && l->temperature > 0) // else nothing is drawn from
+    if (!rc && l->temperature > 0) // argmax does not depend on these
         rc = check_number(r, l, o, "top_k", (double)l->top_k, err);
     if (!rc && l->temperature > 0)
         rc = check_number(r, l, o, "top_p", l->top_p, err);
     return rc ? rc : check_number(r, l, o, "max_tokens", (double)l->max_tokens, err);
 }
 
-// The outputs of a rule that is not lossless are not the target's: nothing else is predicted from
-// them.
+// Outputs of a rule that is not lossless do not have the target distribution, so other rules cannot
+// be predicted from them.
 static int check_rule(const origin *o, dsc_error *err)
 {
-    dsc_error unheard;
+    dsc_error ignored;
     const char *name = json_string_value(json_object_get(o->root, "rule"));
     const double t = json_number_value(json_object_get(o->root, "temperature"));
-    const dsc_verifier_type *rule = name ? dsc_verifier_find(name, &unheard) : NULL;
+    const dsc_verifier_type *rule = name ? dsc_verifier_find(name, &ignored) : NULL;
     if (!rule)
         return missing(o, "rule", err);
     return t > 0 && (rule->greedy || !rule->lossless)
                ? dsc_fail(err, DSC_EINPUT,
-                          "%s: recorded with rule %s at temperature %g, which does not write what "
-                          "the target would: record with a lossless rule",
+                          "%s: rule %s at temperature %g does not sample from the target "
+                          "distribution; record the trace with a lossless rule",
                           dsc_trace_path(o->trace), name, t)
                : DSC_OK;
 }
 
 // --- texts ---------------------------------------------------------------------------------------
 
-// Requests of the trace from one on that lines begin with, so far.
+// Running hashes of the trace's texts from the first request of some lines on.
 typedef struct texts {
     int64_t first;
-    bool replayed; // of the requests that an output was recorded of
+    bool replayed; // only requests with a recorded output
     dsc_sha256 prompts, outputs;
     size_t requests;
 } texts;
@@ -138,12 +140,11 @@ static int check_texts(const validate_results *r, validate_line *l, const origin
     return DSC_OK;
 }
 
-// A list of where lines begin, each once.
+// Lists the first requests of the lines, each once.
 static int list_texts(const validate_results *r, texts **out, size_t *count, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, r->count, sizeof(texts), err);
-    texts *list = *out = mem;
+    int rc = dsc_new(out, r->count, err);
+    texts *list = *out;
     *count = 0;
     for (size_t n = 0; n < r->count && !rc; n++) {
         size_t i = 0;
@@ -159,8 +160,8 @@ static int list_texts(const validate_results *r, texts **out, size_t *count, dsc
     return rc;
 }
 
-// The request, the `all`th of the trace and the `written`th with an output, to every list that it
-// belongs to; lines that end there are checked.
+// Adds a request to the running hashes and checks the lines that end with it. `all` is its index in
+// the trace, `written` its index among the requests with an output.
 static int add_texts(validate_results *r, const origin *o, const dsc_request *q, int64_t all,
                      int64_t written, texts *list, size_t count, dsc_error *err)
 {
@@ -177,7 +178,7 @@ static int add_texts(validate_results *r, const origin *o, const dsc_request *q,
     return rc;
 }
 
-// Requests that no output was recorded of are not forced.
+// Replayed runs skip requests without a recorded output.
 static int read_texts(validate_results *r, const origin *o, texts *list, size_t count,
                       dsc_error *err)
 {
@@ -200,8 +201,9 @@ static int read_texts(validate_results *r, const origin *o, texts *list, size_t 
         const validate_line *l = &r->line[n];
         const int64_t there = l->trace_hash ? written : all;
         if ((int64_t)validate_end(l) > there)
-            rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: requests up to %zu, and %s has %" PRId64,
-                          r->path, l->number, validate_end(l), dsc_trace_path(o->trace), there);
+            rc = dsc_fail(err, DSC_EINPUT,
+                          "%s:%zu: the line has requests up to %zu, but %s has %" PRId64, r->path,
+                          l->number, validate_end(l), dsc_trace_path(o->trace), there);
     }
     return rc;
 }
@@ -213,9 +215,10 @@ static int check_line(const validate_results *r, const validate_line *l, const o
     if (l->trace_hash)
         return strcmp(l->trace_hash, hash) == 0
                    ? DSC_OK
-                   : dsc_fail(err, DSC_EINPUT, "%s:%zu: forced along trace %.*s, and %s is %.*s",
-                              r->path, l->number, SHOWN, l->trace_hash, dsc_trace_path(o->trace),
-                              SHOWN, hash);
+                   : dsc_fail(err, DSC_EINPUT,
+                              "%s:%zu: the run replayed trace %.*s, but %s is %.*s", r->path,
+                              l->number, SHOWN, l->trace_hash, dsc_trace_path(o->trace), SHOWN,
+                              hash);
     int rc = check_rule(o, err);
     for (int s = 0; s < VALIDATE_SIDES && !rc; s++)
         rc = check_model(r, l, o, s, err);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulator says of a configuration that was run live, and what it costs.
+// Predicts the counts of a configuration that was run live, by simulation on the trace, and its
+// times by a cost model.
 #include "cli/simulate.h"
 #include "cli/validate/validate_live.h"
 #include "sim/cost/price.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void unknown(validate_prediction *p, const char *why)
+static void set_unknown(validate_prediction *p, const char *why)
 {
     p->known = false;
     snprintf(p->why, sizeof p->why, "%s", why);
@@ -23,15 +24,15 @@ void validate_prediction_fini(validate_prediction *p)
 
 // --- the simulator -------------------------------------------------------------------------------
 
-// Where the counts of each request go.
-typedef struct taker {
+// Destination of the counts of each request.
+typedef struct destination {
     validate_requests *out;
     int64_t first, requests;
-} taker;
+} destination;
 
 static int take(void *user, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
 {
-    taker *t = user;
+    destination *t = user;
     validate_requests *out = t->out;
     const dsc_expected x = dsc_counts_real(counts);
     const size_t i = (size_t)(q->index - t->first), length = (size_t)counts->histogram_length;
@@ -51,17 +52,19 @@ static int take(void *user, const dsc_request *q, const dsc_counts *counts, dsc_
     return DSC_OK;
 }
 
-// Whether what was recorded says something of this line.
+// Whether the recorded distributions apply to this line.
 static bool applies(validate_prediction *p, const validate_line *l, const dsc_engine_choice *engine)
 {
     if (l->trace_hash)
         return true;
     if (l->temperature > 0 && (l->rule->greedy || !l->rule->lossless))
-        unknown(p, "above temperature 0 this rule does not write what the target would, which is "
-                   "what was recorded");
+        set_unknown(p,
+                    "above temperature 0 this rule does not sample from the target distribution, "
+                    "and the recorded outputs do");
     else if (l->temperature == 0 && engine->expected && !cli_reads_ranks(engine))
-        unknown(p, "at temperature 0 the probabilities that are recorded are those of temperature "
-                   "1, by which nothing was drawn");
+        set_unknown(p,
+                    "the probabilities recorded at temperature 0 are those of temperature 1, from "
+                    "which nothing was sampled");
     else
         return true;
     return false;
@@ -78,14 +81,15 @@ static void put_source(validate_prediction *p, const dsc_engine_choice *engine)
                                                      : "loop");
 }
 
-// Greedily, the loop knows where a recorded draft ended; where it does not apply, expectations do.
+// For greedy rules the loop can end a recorded draft at EOS; where the loop does not apply,
+// expectations do.
 static dsc_engine engine_of(const dsc_trace *trace, const validate_line *l)
 {
     const dsc_run_options loop = {.engine = DSC_ENGINE_LOOP, .rule = l->rule, .threads = 1};
     dsc_engine_choice choice;
-    dsc_error unheard;
+    dsc_error ignored;
     return l->config.drafter->needs_draft && l->rule->greedy &&
-                   !dsc_run_choose(trace, &l->config, 1, &loop, &choice, &unheard)
+                   !dsc_run_choose(trace, &l->config, 1, &loop, &choice, &ignored)
                ? DSC_ENGINE_LOOP
                : DSC_ENGINE_AUTO;
 }
@@ -102,12 +106,12 @@ static dsc_run_options options_of(const dsc_trace *trace, const validate_line *l
                              .end_request = l->first_request + (int64_t)l->requests.requests};
 }
 
-// Counts of each request into p->requests, and their sum into *results.
+// Simulates the line: counts of each request go to p->requests, their sum to *results.
 static int simulate(validate_prediction *p, const dsc_trace *trace, const validate_line *l,
                     int threads, dsc_results *results, dsc_error *err)
 {
     dsc_engine_choice engine;
-    taker t = {&p->requests, l->first_request, (int64_t)l->requests.requests};
+    destination t = {&p->requests, l->first_request, (int64_t)l->requests.requests};
     dsc_run_options run = options_of(trace, l, threads);
     int rc = dsc_run_choose(trace, &l->config, 1, &run, &engine, err);
     if (rc || !applies(p, l, &engine))
@@ -119,15 +123,15 @@ static int simulate(validate_prediction *p, const dsc_trace *trace, const valida
         return rc;
     p->known = true;
     p->ends_unknown = engine.expected || engine.recorded;
-    // Acceptances of a forced run may be drawn by what was recorded.
+    // A replayed run may sample acceptances from the recorded distributions.
     p->exact = l->trace_hash ? !engine.expected || cli_reads_ranks(&engine) : l->temperature == 0;
     put_source(p, &engine);
     return DSC_OK;
 }
 
-// The same with the widths of passes, for a cost that needs each. A walk along the output knows
-// sums only, so it is walked step by step; drafts that are certain go on under a lossless rule
-// while they say what was recorded, as under `greedy`.
+// Simulates the line with the width of every pass, for cost models that need more than sums. The
+// expectation engine computes sums only, so the loop replays the steps; under a lossless rule a
+// deterministic draft is accepted as long as it equals the recorded output, as under `greedy`.
 static int simulate_widths(const dsc_trace *trace, const validate_line *l, int threads,
                            dsc_results *results, dsc_error *err)
 {
@@ -192,7 +196,7 @@ int validate_predict(validate_prediction *p, const dsc_trace *trace, const valid
         return rc;
     }
     if (rc)
-        unknown(p, why.message);
+        set_unknown(p, why.message);
     rc = DSC_OK;
     if (p->known && cost && !cost->type->linear)
         rc = simulate_widths(trace, line, threads, &results, err);
@@ -202,8 +206,8 @@ int validate_predict(validate_prediction *p, const dsc_trace *trace, const valid
         rc = copy(&p->requests, &replayed->requests, err);
         p->known = !rc;
         p->exact = line->temperature == 0;
-        p->ends_unknown = true; // the target's EOS tokens are those of the record
-        snprintf(p->source, sizeof p->source, "forced run");
+        p->ends_unknown = true; // the EOS tokens of the output are the recorded ones
+        snprintf(p->source, sizeof p->source, "replayed run");
         price(p, cost, &replayed->counts);
     } else if (!rc) {
         p->measured_counts = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of `draftscope live run --json`, read. A field that is not known is left alone, one that is
-// missing is named.
+// Reads lines of `draftscope live run --json`. Unknown fields are ignored; an error names a missing
+// field.
 #include "base/file.h"
 #include "cli/validate/validate_live.h"
 #include "sim/run/result.h"
@@ -22,16 +22,10 @@ int validate_requests_init(validate_requests *r, size_t requests, size_t histogr
 {
     *r = (validate_requests){.requests = requests, .histogram_length = histogram_length};
     int rc = DSC_OK;
-    for (int l = 0; l < lists && !rc; l++) {
-        void *mem = NULL;
-        rc = dsc_alloc(&mem, requests, sizeof(double), err);
-        r->list[l] = mem;
-    }
-    void *mem = NULL;
-    if (!rc)
-        rc = dsc_alloc(&mem, requests, histogram_length * sizeof(double), err);
-    r->histogram = mem;
-    return rc;
+    for (int l = 0; l < lists && !rc; l++)
+        rc = dsc_new(&r->list[l], requests, err);
+    return rc ? rc
+              : dsc_alloc(&r->histogram, requests, histogram_length * sizeof *r->histogram, err);
 }
 
 void validate_requests_fini(validate_requests *r)
@@ -47,7 +41,7 @@ void validate_requests_fini(validate_requests *r)
 static int get(json_t **out, json_t *root, const char *name, dsc_error *err)
 {
     *out = json_object_get(root, name);
-    return *out ? DSC_OK : dsc_fail(err, DSC_EINPUT, "there is no field '%s'", name);
+    return *out ? DSC_OK : dsc_fail(err, DSC_EINPUT, "field '%s' is missing", name);
 }
 
 static int get_integer(int64_t *out, json_t *root, const char *name, dsc_error *err)
@@ -55,7 +49,7 @@ static int get_integer(int64_t *out, json_t *root, const char *name, dsc_error *
     json_t *x;
     int rc = get(&x, root, name, err);
     if (!rc && (!json_is_integer(x) || json_integer_value(x) < 0))
-        rc = dsc_fail(err, DSC_EINPUT, "'%s' is not an integer from 0 on", name);
+        rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a non-negative integer", name);
     *out = rc ? 0 : json_integer_value(x);
     return rc;
 }
@@ -65,7 +59,7 @@ static int get_real(double *out, json_t *root, const char *name, dsc_error *err)
     json_t *x;
     int rc = get(&x, root, name, err);
     if (!rc && (!json_is_number(x) || json_number_value(x) < 0))
-        rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a number from 0 on", name);
+        rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a non-negative number", name);
     *out = rc ? 0 : json_number_value(x);
     return rc;
 }
@@ -80,7 +74,7 @@ static int get_text(const char **out, json_t *root, const char *name, dsc_error 
     return rc;
 }
 
-// A list of `length` numbers from 0 on.
+// Reads a list of `length` non-negative numbers.
 static int get_list(double *out, size_t length, json_t *root, const char *name, dsc_error *err)
 {
     json_t *x;
@@ -92,7 +86,7 @@ static int get_list(double *out, size_t length, json_t *root, const char *name, 
         json_t *e = json_array_get(x, i);
         out[i] = json_number_value(e);
         if (!json_is_number(e) || !(out[i] >= 0))
-            rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a list of numbers from 0 on", name);
+            rc = dsc_fail(err, DSC_EINPUT, "'%s' is not a list of non-negative numbers", name);
     }
     return rc;
 }
@@ -215,7 +209,7 @@ static int read_requests(validate_line *l, dsc_error *err)
     int64_t n = 0;
     int rc = get_integer(&n, l->root, "requests", err);
     if (!rc && n < 1)
-        rc = dsc_fail(err, DSC_EINPUT, "there is no request in it");
+        rc = dsc_fail(err, DSC_EINPUT, "'requests' is 0; a line needs at least one request");
     if (!rc)
         rc = get(&histogram, l->root, "request_accept_histogram", err);
     if (rc)
@@ -223,20 +217,20 @@ static int read_requests(validate_line *l, dsc_error *err)
     const size_t all = json_array_size(histogram), length = all / (size_t)n;
     if (!length || all % (size_t)n)
         return dsc_fail(err, DSC_EINPUT,
-                        "'request_accept_histogram' has %zu numbers, not as many for each of "
-                        "%" PRId64 " requests",
+                        "'request_accept_histogram' has %zu numbers, which is not a multiple of "
+                        "the %" PRId64 " requests",
                         all, n);
     l->baseline = json_object_get(l->root, names[VALIDATE_PLAIN_TIME]) != NULL;
     const int lists = l->baseline ? VALIDATE_LISTS : VALIDATE_PLAIN_TOKENS;
-    const bool drawn = l->temperature > 0 && !l->trace_hash;
+    const bool sampled = l->temperature > 0 && !l->trace_hash;
     rc = validate_requests_init(r, (size_t)n, length, lists, err);
     for (int i = 0; i < lists && !rc; i++)
-        if ((i != VALIDATE_NLL && i != VALIDATE_ENTROPY) || drawn)
+        if ((i != VALIDATE_NLL && i != VALIDATE_ENTROPY) || sampled)
             rc = get_list(r->list[i], r->requests, l->root, names[i], err);
     return rc ? rc : get_list(r->histogram, all, l->root, "request_accept_histogram", err);
 }
 
-// A list of counts that need not be there, into the memory behind the others.
+// Reads an optional list of counts into `room`.
 static int read_cells(int64_t **out, int64_t *length, json_t *list, int64_t *room, const char *name,
                       dsc_error *err)
 {
@@ -251,7 +245,7 @@ static int read_cells(int64_t **out, int64_t *length, json_t *list, int64_t *roo
     return DSC_OK;
 }
 
-// Totals, with the widths of the passes.
+// Reads the totals and the histograms of the widths of the passes.
 static int read_counts(validate_line *l, dsc_error *err)
 {
     dsc_counts *c = &l->counts;
@@ -272,18 +266,16 @@ static int read_counts(validate_line *l, dsc_error *err)
     static const char *const lists[] = {"accept_histogram", "width_histogram", "overlap_histogram"};
     json_t *list[3];
     size_t cells = 1;
-    void *mem;
+    int64_t *room, squares = 0;
     for (int i = 0; i < 3; i++) {
         list[i] = json_object_get(l->root, lists[i]);
         cells += json_array_size(list[i]);
     }
-    int rc = dsc_alloc(&mem, cells, sizeof(int64_t), err);
+    int rc = dsc_new(&room, cells, err);
     if (rc)
         return rc;
-    int64_t *room = mem, squares = 0;
-    c->histogram = room;
     rc = read_cells(&c->histogram, &c->histogram_length, list[0], room, lists[0], err);
-    c->histogram = room; // owned, also when there is none
+    c->histogram = room; // owns the memory of all three lists, also where it is empty itself
     if (!rc)
         rc = read_cells(&c->width, &c->width_length, list[1], room + c->histogram_length, lists[1],
                         err);
@@ -311,16 +303,19 @@ static int read_line(validate_line *l, const char *text, dsc_error *err)
         return dsc_fail(err, DSC_EINPUT, "not a line of live run --json: %s",
                         l->root ? "no object" : e.text);
     if (json_object_get(l->root, "output") && json_object_get(l->root, "prompt"))
-        return dsc_fail(err, DSC_EINPUT,
-                        "a text, as live run --output writes: live run --json prints the results");
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "this is a generated text (live run --output); results are printed by live run --json");
     int rc = get_integer(&schema, l->root, "schema", err);
     if (!rc && schema != SCHEMA)
-        rc = dsc_fail(err, DSC_EINPUT, "schema %" PRId64 ": this version reads %d", schema, SCHEMA);
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "schema %" PRId64 " is not supported; this version reads schema %d", schema,
+                      SCHEMA);
     if (!rc)
         rc = get_integer(&interrupted, l->root, "interrupted", err);
     if (!rc && interrupted)
         rc = dsc_fail(err, DSC_EINPUT,
-                      "this run was interrupted: leave the line out, or run it to its end");
+                      "the run was interrupted; remove the line, or repeat the run");
     if (!rc)
         rc = read_config(l, err);
     if (!rc)
@@ -337,11 +332,11 @@ static int add_line(validate_results *r, size_t number, const char *text, dsc_er
     int rc = dsc_resize(&r->line, &r->capacity, r->count + 1, err);
     if (rc)
         return rc;
-    validate_line *l = &r->line[r->count++]; // freed with the others, whatever becomes of it
+    validate_line *l = &r->line[r->count++]; // freed with the others, also after an error
     *l = (validate_line){.number = number};
     rc = read_line(l, text, err);
     if (rc && rc != DSC_ENOMEM)
-        rc = err->status = DSC_EINPUT; // what an option refuses is a file's fault here
+        rc = err->status = DSC_EINPUT; // an invalid parameter is an error of the file here
     return rc ? dsc_error_prefix(err, rc, "%s:%zu", r->path, number) : DSC_OK;
 }
 
@@ -361,7 +356,8 @@ int validate_results_read(validate_results *r, const char *path, dsc_error *err)
     }
     free(text);
     if (!rc && !r->count)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: empty: lines of live run --json expected", path);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the file is empty; lines of live run --json expected",
+                      path);
     return rc;
 }
 
@@ -398,7 +394,7 @@ bool validate_same(const validate_line *a, const validate_line *b)
     return same;
 }
 
-// The value of a parameter as an option takes it, and whether it is the default.
+// Writes the value of a parameter as its option takes it; returns whether it is the default.
 static bool parameter_text(const dsc_config *config, size_t o, char *out, size_t size)
 {
     const dsc_option *option = &config->drafter->option[o];

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares prediction and measurement of a configuration, quantity by quantity: counts (equal, or
+// within sampling error by a bootstrap over requests), likelihood, outputs, latencies and speedup.
 #include "cli/validate/validate_live_rows.h"
+
+#include "cli/result.h"
 #include "base/statistics.h"
 
 #include <math.h>
@@ -12,29 +16,32 @@ enum { METHOD, RULE, PARAMETERS, TEMPERATURE, QUANTITY, AT, PREDICTED, MEASURED,
 const dsc_column validate_live_columns[COLUMNS] = {
     {"method", DSC_CELL_TEXT, "drafting method"},
     {"rule", DSC_CELL_TEXT, "verification rule"},
-    {"parameters", DSC_CELL_TEXT, "those that are not at their default; all: pooled"},
-    {"temperature", DSC_CELL_REAL, "of the run"},
+    {"parameters", DSC_CELL_TEXT, "parameters that differ from their defaults; all: pooled over "
+                                  "parameters"},
+    {"temperature", DSC_CELL_REAL, "sampling temperature of the run"},
     {"quantity", DSC_CELL_TEXT,
-     "acceptance_rate; block_efficiency; accept_share, of the target's calls that accepted so many "
-     "draft tokens; accept_distance, the largest difference of its cumulated sums; "
-     "output_nll, -ln of the target's probability per token that was drawn, predicted by the "
-     "entropies of the distributions; draft_s_per_call and verify_s_per_call, seconds of a pass; "
-     "speedup, prompts left out; outputs and divergences: greedy texts"},
-    {"at", DSC_CELL_REAL, "of accept_share: accepted tokens; nan: none"},
-    {"predicted", DSC_CELL_REAL, "by the simulator"},
-    {"measured", DSC_CELL_REAL, "live; of seconds and speed-ups the median of the runs"},
+     "acceptance_rate (accepted / drafted tokens); block_efficiency; accept_share: share of target "
+     "calls that accepted `at` draft tokens; accept_distance: largest difference of the cumulative "
+     "accept_share; output_nll: mean -ln of the target's probability of the sampled tokens, "
+     "predicted by the mean entropy; draft_s_per_call, verify_s_per_call: seconds of a pass; "
+     "speedup: without prefill; outputs, divergences: equality of greedy texts"},
+    {"at", DSC_CELL_REAL, "number of accepted tokens, for accept_share; nan: none"},
+    {"predicted", DSC_CELL_REAL, "value predicted by the simulator"},
+    {"measured", DSC_CELL_REAL, "value measured live; for latencies and speedup the median of the "
+                                "runs"},
     {"error", DSC_CELL_REAL, "predicted - measured"},
-    {"error_percent", DSC_CELL_REAL, "the same of what was measured"},
-    {"se", DSC_CELL_REAL, "standard error of error, by resampling requests; 0: nothing was drawn"},
+    {"error_percent", DSC_CELL_REAL, "error in percent of the measured value"},
+    {"se", DSC_CELL_REAL, "standard error of error, by a bootstrap over requests; 0: nothing was "
+                          "sampled"},
     {"z", DSC_CELL_REAL, "error / se"},
     {"tolerance", DSC_CELL_TEXT,
-     "of z, or of error_percent with a %; equal: of counts that nothing was drawn for; shown: not "
-     "judged"},
+     "largest |z|, or largest |error_percent| with a %; equal: deterministic counts must be equal; "
+     "shown: not judged"},
     {"verdict", DSC_CELL_TEXT, "pass, fail, shown or not predicted"},
     {"source", DSC_CELL_TEXT,
-     "what the prediction was read from: expect: COLUMNS of the trace; loop; forced run; measured "
-     "counts; entropy; trace"},
-    {"note", DSC_CELL_TEXT, "what has to be known about it; -: nothing"},
+     "origin of the prediction: expect: COLUMNS of the trace; loop; replayed run; measured counts; "
+     "entropy; trace"},
+    {"note", DSC_CELL_TEXT, "remark; -: none"},
 };
 // clang-format on
 const size_t validate_live_column_count = COLUMNS;
@@ -53,14 +60,26 @@ typedef struct row {
     const char *source, *note; // NULL: -
 } row;
 
-static dsc_cell text(const char *s)
+static dsc_cell text_or_dash(const char *s)
 {
-    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s && *s ? s : "-"};
+    return cli_text(s && *s ? s : "-");
 }
 
-static dsc_cell real(double x)
+// Takes a row into the summary.
+static void summarize(validate_comparison *c, const validate_group *g, const char *parameters,
+                      const row *r)
 {
-    return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
+    validate_summary *s = c->summary;
+    if (r->verdict == FAIL && !s->first[0])
+        snprintf(s->first, sizeof s->first, "%s, rule %s, %s: %s %.6g predicted, %.6g measured",
+                 g->first->config.drafter->name, g->first->rule->name, parameters, r->quantity,
+                 r->x.predicted, r->x.measured);
+    c->failed |= r->verdict == FAIL;
+    c->unknown |= r->verdict == NOT_PREDICTED && strcmp(r->quantity, "block_efficiency") == 0;
+    if (r->verdict != SHOWN)
+        s->worst_z = fmax(s->worst_z, fabs(r->x.z));
+    if (strcmp(r->quantity, "speedup") == 0 && r->x.measured > 0)
+        s->worst_speedup = fmax(s->worst_speedup, fabs(100 * r->x.error / r->x.measured));
 }
 
 static int put(validate_comparison *c, const validate_group *g, const char *parameters,
@@ -68,22 +87,23 @@ static int put(validate_comparison *c, const validate_group *g, const char *para
 {
     const dsc_comparison *x = &r->x;
     const dsc_cell cell[COLUMNS] = {
-        [METHOD] = text(g->first->config.drafter->name),
-        [RULE] = text(g->first->rule->name),
-        [PARAMETERS] = text(parameters),
-        [TEMPERATURE] = real(g->first->temperature),
-        [QUANTITY] = text(r->quantity),
-        [AT] = real(r->at),
-        [PREDICTED] = real(x->predicted),
-        [MEASURED] = real(x->measured),
-        [ERROR] = real(x->error),
-        [PERCENT] = real(x->measured > 0 ? 100 * x->error / x->measured : (double)NAN),
-        [SE] = real(x->se),
-        [Z] = real(x->z),
-        [TOLERANCE] = text(r->tolerance),
-        [VERDICT] = text(verdicts[r->verdict]),
-        [SOURCE] = text(r->source),
-        [NOTE] = text(r->note)};
+        [METHOD] = text_or_dash(g->first->config.drafter->name),
+        [RULE] = text_or_dash(g->first->rule->name),
+        [PARAMETERS] = text_or_dash(parameters),
+        [TEMPERATURE] = cli_real(g->first->temperature),
+        [QUANTITY] = text_or_dash(r->quantity),
+        [AT] = cli_real(r->at),
+        [PREDICTED] = cli_real(x->predicted),
+        [MEASURED] = cli_real(x->measured),
+        [ERROR] = cli_real(x->error),
+        [PERCENT] = cli_real(x->measured > 0 ? 100 * x->error / x->measured : (double)NAN),
+        [SE] = cli_real(x->se),
+        [Z] = cli_real(x->z),
+        [TOLERANCE] = text_or_dash(r->tolerance),
+        [VERDICT] = text_or_dash(verdicts[r->verdict]),
+        [SOURCE] = text_or_dash(r->source),
+        [NOTE] = text_or_dash(r->note)};
+    summarize(c, g, parameters, r);
     return dsc_table_add_row(c->table, cell, err);
 }
 
@@ -105,23 +125,23 @@ static dsc_resampling resampling(const validate_comparison *c, size_t requests)
 
 enum { TOLERANCE_TEXT = 64 };
 
-// By what a difference of draws is judged.
-static void judge_drawn(const validate_comparison *c, size_t requests, row *r,
-                        char tolerance[TOLERANCE_TEXT])
+// Judges a difference of sampled counts by the family-wise threshold.
+static void judge_sampled(const validate_comparison *c, size_t requests, row *r,
+                          char tolerance[TOLERANCE_TEXT])
 {
     const double limit =
-        dsc_error_limit(c->value[VALIDATE_Z].real, requests, c->drawn ? c->drawn : 1);
+        dsc_error_limit(c->value[VALIDATE_Z].real, requests, c->sampled ? c->sampled : 1);
     snprintf(tolerance, TOLERANCE_TEXT, "|z| <= %.3g", limit);
     r->tolerance = tolerance;
     r->verdict = isnan(r->x.z) ? SHOWN : fabs(r->x.z) <= limit ? PASS : FAIL;
-    r->note = isnan(r->x.z) ? "one request has no standard error" : NULL;
+    r->note = isnan(r->x.z) ? "a single request has no standard error" : NULL;
 }
 
-// Of counts: nothing is drawn where texts are the same and greedy.
+// Judges counts, which must be equal where the outputs are greedy and equal.
 static void judge_counts(const validate_comparison *c, const validate_group *g, row *r,
                          char tolerance[TOLERANCE_TEXT])
 {
-    judge_drawn(c, g->measured.requests, r, tolerance);
+    judge_sampled(c, g->measured.requests, r, tolerance);
     if (!g->predicted.exact || !g->first->outputs_equal)
         return;
     snprintf(tolerance, TOLERANCE_TEXT, "equal");
@@ -129,7 +149,7 @@ static void judge_counts(const validate_comparison *c, const validate_group *g, 
     r->note = NULL;
 }
 
-// Within the tolerance, or not to be told from it by so few requests.
+// Passes an error within the tolerance, or one that the number of requests cannot resolve.
 static void judge_share(const validate_comparison *c, row *r, char tolerance[TOLERANCE_TEXT])
 {
     const double limit = c->value[VALIDATE_POOLED].real, z = c->value[VALIDATE_Z].real;
@@ -163,24 +183,21 @@ static int put_ratio(validate_comparison *c, const validate_group *g, const char
     judge_counts(c, g, &r, tolerance);
     if (r.verdict == FAIL && g->predicted.ends_unknown && bottom == VALIDATE_DRAFT_TOKENS) {
         judge_share(c, &r, tolerance);
-        r.note = "a trace does not say that a draft, off the output, would have ended early";
+        r.note = "the trace does not contain the EOS tokens of drafts that leave the output";
     }
     return put(c, g, g->parameters, &r, err);
 }
 
-// Histograms of both with one length; *out owned.
 int validate_widen(double **out, const validate_requests *r, size_t length, dsc_error *err)
 {
-    void *mem;
     const size_t own = r->histogram_length < length ? r->histogram_length : length;
-    int rc = dsc_alloc(&mem, r->requests, length * sizeof(double), err);
-    *out = rc ? NULL : mem;
+    int rc = dsc_alloc(out, r->requests, length * sizeof **out, err);
     for (size_t i = 0; i < r->requests && !rc; i++)
         memcpy(*out + i * length, r->histogram + i * r->histogram_length, own * sizeof(double));
     return rc;
 }
 
-// Up to the last accepted length that has calls.
+// One more than the largest number of accepted tokens of any call.
 static size_t used_length(const validate_requests *r)
 {
     size_t length = 0;
@@ -235,8 +252,8 @@ static int put_dist(validate_comparison *c, const validate_group *g, dsc_error *
 
 // --- texts ---------------------------------------------------------------------------------------
 
-// At temperature 0 every method writes what the target alone does. Where passes of different widths
-// round differently, on a GPU, the most probable of two tokens may be the other one: shown there.
+// At temperature 0 the output of every method equals that of the target alone. On a GPU, passes of
+// different widths round differently, so that the argmax may differ; the row is then shown only.
 static int put_texts(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
     bool equal = true, exact = true;
@@ -244,9 +261,9 @@ static int put_texts(validate_comparison *c, const validate_group *g, dsc_error 
     for (size_t i = 0; i < g->lines; i++) {
         equal = equal && g->line[i]->outputs_equal;
         exact = exact && g->line[i]->same_rounding;
-        divergences = fmax(divergences, g->line[i]->divergences); // of NaN the other
+        divergences = fmax(divergences, g->line[i]->divergences); // fmax ignores a NaN
     }
-    const char *note = exact ? NULL : "passes of different widths round differently here";
+    const char *note = exact ? NULL : "passes of different widths round differently on this device";
     const row outputs = {.quantity = "outputs",
                          .at = NAN,
                          .x = difference(1, equal),
@@ -257,20 +274,20 @@ static int put_texts(validate_comparison *c, const validate_group *g, dsc_error 
                          .source = "trace",
                          .note = equal  ? NULL
                                  : note ? note
-                                        : "1: those of the trace; 0: others"};
-    const row parted = {.quantity = "divergences",
-                        .at = NAN,
-                        .x = difference(0, divergences),
-                        .tolerance = exact ? "equal" : "shown",
-                        .verdict = !exact            ? SHOWN
-                                   : divergences > 0 ? FAIL
-                                                     : PASS,
-                        .source = "trace",
-                        .note = note};
+                                        : "1: equal to those of the trace; 0: different"};
+    const row diverged = {.quantity = "divergences",
+                          .at = NAN,
+                          .x = difference(0, divergences),
+                          .tolerance = exact ? "equal" : "shown",
+                          .verdict = !exact            ? SHOWN
+                                     : divergences > 0 ? FAIL
+                                                       : PASS,
+                          .source = "trace",
+                          .note = note};
     if (g->first->temperature > 0 || g->first->trace_hash || !g->first->rule->lossless)
         return DSC_OK;
     int rc = put(c, g, g->parameters, &outputs, err);
-    return rc || isnan(divergences) ? rc : put(c, g, g->parameters, &parted, err);
+    return rc || isnan(divergences) ? rc : put(c, g, g->parameters, &diverged, err);
 }
 
 // --- times ---------------------------------------------------------------------------------------
@@ -283,8 +300,8 @@ static double sum(const double *x, size_t n)
     return s;
 }
 
-// Tokens per second beside plain decoding's, the passes over prompts left out on both sides: they
-// are the same work, and no price of drafts and passes has them.
+// Ratio of tokens per second to those of plain decoding, both without prefill, which is the same
+// work and which the cost model of draft and target passes does not contain.
 static double measured_speedup(const validate_line *l)
 {
     const validate_requests *r = &l->requests;
@@ -310,16 +327,15 @@ static double verify_s(const validate_line *l)
     return l->counts.target_calls ? l->verify_s / (double)l->counts.target_calls : (double)NAN;
 }
 
-// The median over the lines of a configuration that have it.
+// Computes the median over the lines of a configuration where `of` is not NaN.
 static int median(const validate_group *g, double (*of)(const validate_line *), double *out,
                   dsc_error *err)
 {
-    void *mem;
+    double *x;
     size_t n = 0;
-    int rc = dsc_alloc(&mem, g->lines, sizeof(double), err);
+    int rc = dsc_new(&x, g->lines, err);
     if (rc)
         return rc;
-    double *x = mem;
     for (size_t i = 0; i < g->lines; i++) {
         x[n] = of(g->line[i]);
         n += !isnan(x[n]);
@@ -337,7 +353,7 @@ static int put_time(validate_comparison *c, const validate_group *g, const char 
     char tolerance[32], note[64];
     double measured;
     int rc = median(g, of, &measured, err);
-    if (rc || isnan(measured)) // no such passes, no baseline
+    if (rc || isnan(measured)) // the runs have no such passes, or no baseline
         return rc;
     const dsc_comparison x = difference(predicted, measured);
     const bool known = !isnan(predicted), within = 100 * fabs(x.error) <= limit * measured;
@@ -373,9 +389,8 @@ static int put_times(validate_comparison *c, const validate_group *g, dsc_error 
 
 // --- a configuration -----------------------------------------------------------------------------
 
-// Above temperature 0 the outputs of a lossless rule are drawn from the target's distributions: in
-// the mean a token's -ln p is the entropy of its distribution. Nothing of the trace is needed for
-// that.
+// Above temperature 0 a lossless rule samples from the target's distributions, so the expected -ln
+// p of a token is the entropy of its distribution. This comparison needs no trace.
 static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
     const validate_requests *m = &g->measured;
@@ -391,12 +406,14 @@ static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_e
     int rc = dsc_compare_ratios(&how, &predicted, &measured, &r.x, err);
     if (rc)
         return rc;
-    judge_drawn(c, m->requests, &r, tolerance);
+    judge_sampled(c, m->requests, &r, tolerance);
     return put(c, g, g->parameters, &r, err);
 }
 
 int validate_put_group(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
+    validate_summary *s = c->summary;
+    c->failed = c->unknown = false;
     int rc =
         put_ratio(c, g, "acceptance_rate", VALIDATE_ACCEPTED_TOKENS, VALIDATE_DRAFT_TOKENS, err);
     if (!rc)
@@ -408,7 +425,13 @@ int validate_put_group(validate_comparison *c, const validate_group *g, dsc_erro
         rc = put_likelihood(c, g, err);
     if (!rc)
         rc = put_texts(c, g, err);
-    return rc ? rc : put_times(c, g, err);
+    if (!rc)
+        rc = put_times(c, g, err);
+    s->configurations++;
+    s->failed += c->failed;
+    s->unknown += !c->failed && c->unknown;
+    s->passed += !c->failed && !c->unknown;
+    return rc;
 }
 
 // --- pooled --------------------------------------------------------------------------------------
@@ -420,14 +443,14 @@ bool validate_pools(const validate_group *a, const validate_group *b)
            a->first->rule == b->first->rule;
 }
 
-// Whether chance alone reaches the tolerance.
+// Adds a note where the standard error is too large to resolve the tolerance.
 static void note_power(const validate_comparison *c, row *r, char note[96])
 {
     const double limit = c->value[VALIDATE_POOLED].real, z = c->value[VALIDATE_Z].real;
     if (!(100 * z * r->x.se > limit * r->x.measured))
         return;
-    snprintf(note, 96, "se %.2g %%: too few requests to tell %g %%", 100 * r->x.se / r->x.measured,
-             limit);
+    snprintf(note, 96, "se %.2g %%: too few requests to resolve %g %%",
+             100 * r->x.se / r->x.measured, limit);
     r->note = note;
 }
 
@@ -461,7 +484,9 @@ int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err)
     if (!rc) {
         judge_share(c, &r, tolerance);
         note_power(c, &r, note);
+        c->failed = false;
         rc = put(c, g, "all", &r, err);
+        c->summary->pooled_failed += c->failed;
     }
     validate_requests_fini(&p);
     validate_requests_fini(&m);

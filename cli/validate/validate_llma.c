@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LLMA (Yang et al. 2023): its RAG development set, replayed; and the speed-ups of its Table 3 by
-// one cost ratio, a further token in a call over a call, that is fitted on the 7B model.
+// LLMA (Yang et al. 2023): counts of a replay of its RAG development set, and the speedups of Table
+// 3 under one cost parameter, the time that a further token adds to a target call, which is fitted
+// to the 7B model.
 #include "cli/validate/validate.h"
 
 #include <math.h>
@@ -8,9 +9,9 @@
 #include <string.h>
 
 typedef struct workspace {
-    char *scratch, *path; // the imported trace
+    char *scratch, *path; // temporary folder; path of the imported trace
     dsc_trace *trace;
-    double slope; // of a call's time by its tokens
+    double slope; // time of a further token in a call, in units of a call
 } workspace;
 
 static int replay(const workspace *w, double k, const char *semantics, validate_outcome *o,
@@ -21,7 +22,7 @@ static int replay(const workspace *w, double k, const char *semantics, validate_
     return validate_simulate(words, w->path, o, err);
 }
 
-// tokens/(calls + slope x draft tokens) = speedup.
+// Fits the slope: speedup = tokens/(calls + slope x draft tokens).
 static int fit_slope(workspace *w, const validate_row *row, dsc_error *err)
 {
     double k, speedup;
@@ -36,9 +37,9 @@ static int fit_slope(workspace *w, const validate_row *row, dsc_error *err)
     return rc;
 }
 
-static int predict_figure(validate_figure *f, const validate_row *row, const workspace *w,
-                          dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
 {
+    const workspace *w = state;
     const dsc_trace_info *info = dsc_trace_get_info(w->trace);
     validate_outcome o;
     if (validate_is(f, "prompt_tokens") || validate_is(f, "output_tokens")) {
@@ -49,7 +50,7 @@ static int predict_figure(validate_figure *f, const validate_row *row, const wor
     }
     if (!(f->at >= 1 && f->at <= 1000))
         return DSC_OK;
-    if (strcmp(f->where, "13B, cache") == 0) // the same steps at the same cost ratio
+    if (strcmp(f->where, "13B, cache") == 0) // same steps and same cost parameter
         return validate_given(row, "7B, cache", "speedup", f->at, &f->predicted, err);
     int rc = replay(w, f->at, strstr(f->where, "code") ? "code" : "paper", &o, err);
     if (rc)
@@ -65,26 +66,33 @@ static int predict_figure(validate_figure *f, const validate_row *row, const wor
     return DSC_OK;
 }
 
-static int predict(validate_row *row, dsc_error *err)
+static int begin(void *state, const validate_row *row, dsc_error *err)
 {
     static const validate_import rag = {
         .format = "llma", .file = "llma/rag.jsonl", .tokenizer = "tokenizers/llama2.json"};
-    workspace w = {0};
-    int rc = validate_scratch_open(&w.scratch, err);
+    workspace *w = state;
+    int rc = validate_scratch_open(&w->scratch, err);
     if (!rc)
-        rc = validate_import_trace(row, w.scratch, &rag, &w.trace, err);
+        rc = validate_import_trace(row, w->scratch, &rag, &w->trace, err);
     if (!rc)
-        rc = validate_path(&w.path, w.scratch, "trace.dst", err);
-    if (!rc)
-        rc = fit_slope(&w, row, err);
-    for (size_t i = 0; i < row->count && !rc; i++)
-        if (row->figure[i].kind != VALIDATE_GIVEN)
-            rc = predict_figure(&row->figure[i], row, &w, err);
-    dsc_trace_close(w.trace);
-    free(w.path);
-    validate_scratch_close(w.scratch);
-    return rc;
+        rc = validate_path(&w->path, w->scratch, "trace.dst", err);
+    return rc ? rc : fit_slope(w, row, err);
+}
+
+static void end(void *state)
+{
+    workspace *w = state;
+    dsc_trace_close(w->trace);
+    free(w->path);
+    validate_scratch_close(w->scratch);
 }
 
 const validate_row_type validate_llma = {
-    "llma", "LLMA, Tables 1, 3 and 4 and its RAG development set (--data)", true, predict};
+    .name = "llma",
+    .summary = "LLMA, Tables 1, 3 and 4 and its RAG development set (--data)",
+    .needs_data = true,
+    .state_size = sizeof(workspace),
+    .begin = begin,
+    .end = end,
+    .predict = predict,
+};

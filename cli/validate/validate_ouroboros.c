@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ouroboros (Zhao et al. 2024): the order of speculative decoding, lookahead decoding and Ouroboros
-// with the draft lengths, windows and phrases of its Table 11, and the order of its ablation, on
-// texts that two n-gram models write; and Eq. (5) between two of its tables.
+// with the draft lengths, windows and phrases of Table 11, and the order of the ablation of Table
+// 4, on texts that n-gram models generate; and Eq. (5) applied to Tables 2 and 12.
 //
-// The target's n-grams are of 10 bytes, the draft's of 5, both decoded greedily: so long that a
-// target writes what reads like its corpus, so short that a draft is wrong now and then. Every
-// second text of the corpus is kept for prompts, and each prompt is used once.
+// The target is a 10-gram and the draft a 5-gram model of bytes, both decoded greedily. The target
+// reproduces texts like its corpus, and the draft is wrong now and then. Every second text of the
+// corpus is held out for prompts, and each prompt is used once.
 #include "cli/validate/validate.h"
 #include "sim/model/corpus.h"
 #include "theory/ouroboros.h"
@@ -15,7 +15,7 @@
 
 enum { WORDS = 1024, REQUESTS_MOST = 20 };
 
-// A row at work: how many prompts there are, and draft time over target time.
+// Number of prompts, and time of a draft call in units of a target call.
 typedef struct bench {
     const validate_row *row;
     int64_t requests;
@@ -26,7 +26,7 @@ typedef struct shape {
     double length, window, phrase;
 } shape;
 
-// NAME_length, NAME_window and NAME_phrase of a case; what a method does not have is not asked for.
+// Reads NAME_length (`drafts`), NAME_window and NAME_phrase (`phrases`) of a case.
 static int read_shape(shape *s, const validate_row *row, const char *where, const char *name,
                       bool drafts, bool phrases, dsc_error *err)
 {
@@ -50,7 +50,7 @@ static int read_shape(shape *s, const validate_row *row, const char *where, cons
 
 // --- block efficiency, Table 12 ---------------------------------------------------------------
 
-// `sim` with these options of a method on the pair.
+// Runs `sim` on the n-gram pair with a method and its options.
 static int simulate(const bench *b, const char *method, validate_outcome *o, dsc_error *err)
 {
     char words[WORDS];
@@ -62,7 +62,7 @@ static int simulate(const bench *b, const char *method, validate_outcome *o, dsc
     return validate_simulate(words, b->row->corpus, o, err);
 }
 
-// A phrase is a token and the beta that follow it: n-grams of beta + 1.
+// A phrase is a token and the beta tokens after it, an n-gram of beta + 1 tokens.
 static int predict_method(validate_figure *f, const bench *b, dsc_error *err)
 {
     const char *method = f->quantity;
@@ -91,8 +91,8 @@ static int predict_method(validate_figure *f, const bench *b, dsc_error *err)
 
 // --- the ablation, Table 4 --------------------------------------------------------------------
 
-// Parts switched on one after the other. Time is that of the calls: a draft call costs what its
-// model has layers for one of the target's.
+// The parts of the method, switched on one after the other. A draft call takes the time of a target
+// call times the ratio of the numbers of layers.
 static const struct {
     const char *quantity, *words;
 } parts[] = {
@@ -104,7 +104,7 @@ static const struct {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-// Draft time over target time, per call.
+// Reads the time of a draft call in units of a target call.
 static int read_cost(const validate_row *row, double *cost, dsc_error *err)
 {
     double draft, target;
@@ -112,7 +112,7 @@ static int read_cost(const validate_row *row, double *cost, dsc_error *err)
     if (!rc)
         rc = validate_given(row, "Yi 34B/6B", "target_layers", NAN, &target, err);
     if (!rc && !(draft > 0 && target > 0))
-        rc = dsc_fail(err, DSC_EINPUT, "%s: layers are not positive", row->path);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the numbers of layers are not positive", row->path);
     if (!rc)
         *cost = draft / target;
     return rc;
@@ -167,7 +167,7 @@ static int count_prompts(bench *b, dsc_error *err)
     int rc = dsc_tokenizer_load(&bytes, "bytes", err);
     if (!rc)
         rc = dsc_corpus_read(&corpus, b->row->corpus, bytes, err);
-    if (!rc) // of one text none is kept, and the run says so
+    if (!rc) // a corpus of one text has no prompt; the simulation reports that
         b->requests = corpus.count / 2 < 1               ? 1
                       : corpus.count / 2 < REQUESTS_MOST ? corpus.count / 2
                                                          : REQUESTS_MOST;
@@ -176,26 +176,29 @@ static int count_prompts(bench *b, dsc_error *err)
     return rc;
 }
 
-static int predict(validate_row *row, dsc_error *err)
+static int begin(void *state, const validate_row *row, dsc_error *err)
 {
-    bench b = {.row = row};
-    int rc = read_cost(row, &b.cost, err);
-    if (!rc)
-        rc = count_prompts(&b, err);
-    for (size_t i = 0; i < row->count && !rc; i++) {
-        validate_figure *f = &row->figure[i];
-        if (f->kind == VALIDATE_GIVEN)
-            continue;
-        if (strcmp(f->source, "Table 12") == 0)
-            rc = predict_method(f, &b, err);
-        else if (strcmp(f->source, "Table 4") == 0)
-            rc = predict_part(f, &b, err);
-        else if (validate_is(f, "speculative_tokens_per_s"))
-            rc = predict_speed(f, &b, err);
-    }
-    return rc;
+    bench *b = state;
+    b->row = row;
+    int rc = read_cost(row, &b->cost, err);
+    return rc ? rc : count_prompts(b, err);
+}
+
+static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+{
+    const bench *b = state;
+    (void)row;
+    if (strcmp(f->source, "Table 12") == 0)
+        return predict_method(f, b, err);
+    if (strcmp(f->source, "Table 4") == 0)
+        return predict_part(f, b, err);
+    return validate_is(f, "speculative_tokens_per_s") ? predict_speed(f, b, err) : DSC_OK;
 }
 
 const validate_row_type validate_ouroboros = {
-    "ouroboros", "Ouroboros, Tables 2, 4 and 12: order of methods and of the ablation", false,
-    predict};
+    .name = "ouroboros",
+    .summary = "Ouroboros, Tables 2, 4 and 12: order of the methods and of the ablation",
+    .state_size = sizeof(bench),
+    .begin = begin,
+    .predict = predict,
+};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PEARL (Liu et al. 2024, version 1): speed-ups from two of its tables, with nothing fitted. The
-// acceptance rate is M/(1 + M), M the mean accepted tokens of Table 4; the ratio is that of the
-// speeds in Table 7. And its Theorem 2, by algebra and by simulation (theory/README.md).
+// PEARL (Liu et al. 2024, version 1): speedups predicted from two of its tables, without a fit. The
+// acceptance rate is M/(1 + M), where M is the mean accepted length of Table 4; the ratio is the
+// ratio of the speeds in Table 7. Also Theorem 2, by algebra and by simulation (theory/README.md).
 #include "cli/validate/validate.h"
 #include "theory/block.h"
 #include "theory/pearl.h"
@@ -22,8 +22,7 @@ static int read_pair(pair *p, const validate_row *row, const char *where, dsc_er
     if (!rc)
         rc = validate_given(row, where, "target_tokens_per_s", NAN, &p->target_tokens_per_s, err);
     if (!rc && !(accepted >= 0 && draft_tokens_per_s > 0 && p->target_tokens_per_s > 0))
-        rc = dsc_fail(err, DSC_EINPUT, "%s: '%.60s' has a speed that is not positive", row->path,
-                      where);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: '%.60s': a speed is not positive", row->path, where);
     if (!rc) {
         p->rate = accepted / (1 + accepted);
         p->ratio = draft_tokens_per_s / p->target_tokens_per_s;
@@ -31,7 +30,7 @@ static int read_pair(pair *p, const validate_row *row, const char *where, dsc_er
     return rc;
 }
 
-// Among the windows that the table holds: the paper tried no others.
+// The best of the windows in the table; the paper tried no others.
 static double best_window(const validate_row *row, const char *where, const pair *p)
 {
     double best = NAN, speedup = 0;
@@ -71,7 +70,7 @@ static double predict_pair(const validate_figure *f, const validate_row *row, co
     return NAN;
 }
 
-// Theorem 2: accepted drafts between two corrections, at acceptance rate `at`.
+// Theorem 2: expected accepted draft tokens between two corrections at acceptance rate `at`.
 static int predict_theorem(validate_figure *f, dsc_error *err)
 {
     if (!(f->at >= 0 && f->at < 1))
@@ -93,25 +92,20 @@ static int predict_theorem(validate_figure *f, dsc_error *err)
     return DSC_OK;
 }
 
-static int predict(validate_row *row, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (size_t i = 0; i < row->count && !rc; i++) {
-        validate_figure *f = &row->figure[i];
-        pair p;
-        if (f->kind == VALIDATE_GIVEN)
-            continue;
-        if (strcmp(f->where, "Theorem 2") == 0) {
-            rc = predict_theorem(f, err);
-        } else {
-            rc = read_pair(&p, row, f->where, err);
-            if (!rc)
-                f->predicted = predict_pair(f, row, &p);
-        }
-    }
+    pair p;
+    (void)state;
+    if (strcmp(f->where, "Theorem 2") == 0)
+        return predict_theorem(f, err);
+    int rc = read_pair(&p, row, f->where, err);
+    if (!rc)
+        f->predicted = predict_pair(f, row, &p);
     return rc;
 }
 
 const validate_row_type validate_pearl = {
-    "pearl", "PEARL, Tables 1, 3, 4 and 5 and Theorem 2, from acceptances and speeds alone", false,
-    predict};
+    .name = "pearl",
+    .summary = "PEARL, Tables 1, 3, 4 and 5 and Theorem 2, from acceptance rates and speeds alone",
+    .predict = predict,
+};

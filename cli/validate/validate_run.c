@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What predictions ask of the simulator and of the importers.
+// Runs the simulator and the importers for predictions: `draftscope sim` on a line of arguments,
+// and traces imported into a temporary folder.
 #include "cli/simulate.h"
 #include "cli/validate/validate.h"
 #include "cli/workload.h"
@@ -24,7 +25,7 @@ static const dsc_option options[OPTIONS] = {
 
 enum { WORDS_MAX = 64 };
 
-// Cuts `words` at blanks, in place.
+// Splits `words` at blanks, in place.
 static int split(char *words, char *argv[WORDS_MAX])
 {
     int argc = 0;
@@ -101,7 +102,7 @@ static int simulate(int argc, char **argv, validate_outcome *out, dsc_error *err
     return rc;
 }
 
-// `words` with every {} replaced.
+// Appends `words` with every {} replaced by `file`.
 static int substitute(dsc_buffer *b, const char *words, const char *file, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -119,7 +120,7 @@ int validate_simulate(const char *words, const char *file, validate_outcome *out
     dsc_buffer made[WORDS_MAX] = {{0}};
     int rc = dsc_strndup(&copy, words, strlen(words), err);
     int n = rc ? 0 : split(copy, word);
-    for (int i = 0; i < n && !rc; i++) { // after the cut: a file name may have a blank
+    for (int i = 0; i < n && !rc; i++) { // after the split: a file name may contain blanks
         rc = substitute(&made[i], word[i], file, err);
         full[i] = made[i].data;
     }

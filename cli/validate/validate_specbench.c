@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spec-Bench (Xia et al. 2024), logs of Vicuna-7B: what they say of acceptance, and the speed-up on
-// each task from step times that were fitted on the other five. The time of a turn is taken for
+// Spec-Bench (Xia et al. 2024), logs of Vicuna-7B: acceptance statistics, and the speedup on each
+// task from step times fitted to the other five. The model of the time of a turn is
 //
 //   fixed + prefill x prompt tokens + call x target calls + attention x target calls x context,
 //
-// robust least squares with weights 1/time, since errors of steps add up.
+// fitted by robust least squares with weights 1/time, since the errors of the steps add up.
 #include "base/statistics.h"
 #include "cli/validate/validate.h"
 #include "traces/trace/accept_tally.h"
@@ -16,7 +16,7 @@
 
 enum { TERMS = 4, TASKS = 6, ALL = TASKS };
 
-// The eight categories of MT-bench, which come as their own, are the first task.
+// The first task is MT-bench; the logs name its eight categories instead.
 static const char *const tasks[TASKS + 1] = {
     "MT-bench", "translation", "summarization", "question answering", "math", "retrieval", "all"};
 static const char *const categories[TASKS] = {NULL, "translation",    "summarization",
@@ -28,7 +28,7 @@ typedef struct turn {
 } turn;
 
 typedef struct log_file {
-    const char *name; // of the file, and of the cases
+    const char *name; // of the file
     dsc_accept_tally tally[TASKS + 1];
     turn *turn; // [count]
     size_t count, capacity;
@@ -45,7 +45,7 @@ static int task_of(const json_t *metadata)
     return 0;
 }
 
-// The turns of a request. How its prompt tokens divide over the questions is not recorded: evenly.
+// Adds the turns of a request. The log has no prompt tokens by turn; the model divides them evenly.
 static int add_turns(log_file *log, int task, const json_t *metadata, double prompt_tokens,
                      dsc_error *err)
 {
@@ -54,9 +54,10 @@ static int add_turns(log_file *log, int task, const json_t *metadata, double pro
                  *time = json_object_get(metadata, "wall_time");
     size_t n = json_array_size(calls);
     if (!n || json_array_size(tokens) != n || json_array_size(time) != n)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: decoding_steps, new_tokens and wall_time are not lists of one length",
-                        log->name);
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "%s: decoding_steps, new_tokens and wall_time are not lists of equal length",
+            log->name);
     int rc = dsc_resize(&log->turn, &log->capacity, log->count + n, err);
     double written = 0;
     for (size_t i = 0; i < n && !rc; i++) {
@@ -65,7 +66,7 @@ static int add_turns(log_file *log, int task, const json_t *metadata, double pro
                s = json_number_value(json_array_get(time, i)),
                prompt = prompt_tokens * (double)(i + 1) / (double)n + written;
         if (!(s > 0))
-            return dsc_fail(err, DSC_EINPUT, "%s: a wall_time is not positive", log->name);
+            return dsc_fail(err, DSC_EINPUT, "%s: wall_time is not positive", log->name);
         log->turn[log->count++] = (turn){task, {1, prompt, c, c * (prompt + w / 2)}, w, s};
         written += w;
     }
@@ -134,17 +135,16 @@ static void free_log(log_file *log)
 
 // --- step times -------------------------------------------------------------------------------
 
-// Tokens per second on a task, from the turns of all others. The error of a turn's time grows with
-// the root of it.
+// Predicts tokens per second on a task from the turns of all other tasks. The error of a turn's
+// time grows with the square root of the time.
 static int held_out_speed(const log_file *log, int task, double *speed, dsc_error *err)
 {
-    void *rows, *times = NULL;
+    double *term = NULL, *y = NULL; // [n][TERMS], [n]
     double x[TERMS], scale, tokens = 0, time_s = 0;
     size_t n = 0;
-    int rc = dsc_alloc(&rows, log->count * TERMS, sizeof(double), err);
+    int rc = dsc_new(&term, log->count * TERMS, err);
     if (!rc)
-        rc = dsc_alloc(&times, log->count, sizeof(double), err);
-    double *term = rows, *y = times;
+        rc = dsc_new(&y, log->count, err);
     for (size_t i = 0; i < log->count && !rc; i++) {
         const turn *t = &log->turn[i];
         double root = sqrt(t->time_s);
@@ -155,7 +155,7 @@ static int held_out_speed(const log_file *log, int task, double *speed, dsc_erro
         y[n++] = root;
     }
     if (!rc && n < TERMS)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: too few turns to fit their times", log->name);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: too few turns to fit step times", log->name);
     if (!rc)
         rc = dsc_fit_robust(term, TERMS, y, n, x, &scale, err);
     for (size_t i = 0; i < log->count && !rc; i++)
@@ -165,8 +165,8 @@ static int held_out_speed(const log_file *log, int task, double *speed, dsc_erro
                 time_s += x[r] * log->turn[i].term[r];
         }
     *speed = tokens / time_s;
-    free(rows);
-    free(times);
+    free(term);
+    free(y);
     return rc;
 }
 
@@ -186,7 +186,7 @@ enum { VANILLA, SPS, EAGLE, LOGS };
 static const char *const files[LOGS] = {"vanilla", "sps-68m", "eagle"};
 static const char *const names[LOGS] = {"vanilla", "SpS", "EAGLE"};
 
-// "EAGLE, translation": the log and the task.
+// Finds the log and the task of a case such as "EAGLE, translation".
 static bool find_case(const char *where, int *log, int *task)
 {
     for (*log = 0; *log < LOGS; ++*log) {
@@ -200,12 +200,14 @@ static bool find_case(const char *where, int *log, int *task)
     return false;
 }
 
-static int predict_figure(validate_figure *f, const log_file log[LOGS], dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
 {
+    const log_file *log = state; // [LOGS]
     double speed, plain;
     int l, task;
     int64_t reached;
-    if (f->kind == VALIDATE_GIVEN || !find_case(f->where, &l, &task))
+    (void)row;
+    if (!find_case(f->where, &l, &task))
         return DSC_OK;
     const dsc_accept_tally *tally = &log[l].tally[task];
     if (validate_is(f, "block_efficiency"))
@@ -226,19 +228,28 @@ static int predict_figure(validate_figure *f, const log_file log[LOGS], dsc_erro
     return rc;
 }
 
-static int predict(validate_row *row, dsc_error *err)
+static int begin(void *state, const validate_row *row, dsc_error *err)
 {
-    log_file log[LOGS] = {{0}};
+    log_file *log = state; // [LOGS]
     int rc = DSC_OK;
     for (int l = 0; l < LOGS && !rc; l++)
         rc = read_log(&log[l], files[l], row, err);
-    for (size_t i = 0; i < row->count && !rc; i++)
-        rc = predict_figure(&row->figure[i], log, err);
-    for (int l = 0; l < LOGS; l++)
-        free_log(&log[l]);
     return rc;
 }
 
+static void end(void *state)
+{
+    log_file *log = state;
+    for (int l = 0; l < LOGS; l++)
+        free_log(&log[l]);
+}
+
 const validate_row_type validate_specbench = {
-    "specbench", "Spec-Bench logs: acceptance, and speed-up by held-out task (--data)", true,
-    predict};
+    .name = "specbench",
+    .summary = "Spec-Bench logs: acceptance statistics, and speedup by held-out task (--data)",
+    .needs_data = true,
+    .state_size = LOGS * sizeof(log_file),
+    .begin = begin,
+    .end = end,
+    .predict = predict,
+};

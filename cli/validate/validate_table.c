@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of published figures, and the verdict on each.
+// Reads tables of published figures, runs their predictions, and judges each figure by its
+// tolerance.
+#include "cli/result.h"
 #include "cli/validate/validate.h"
 
 #include <math.h>
@@ -8,21 +10,21 @@
 
 // clang-format off
 const dsc_column validate_columns[] = {
-    {"row", DSC_CELL_TEXT, "the source, as in the list of rows"},
-    {"source", DSC_CELL_TEXT, "table or figure of the source"},
-    {"case", DSC_CELL_TEXT, "models, task or distributions"},
-    {"quantity", DSC_CELL_TEXT, "what is compared"},
-    {"at", DSC_CELL_REAL, "the setting: draft length, window, number of drafts; nan: none"},
-    {"published", DSC_CELL_REAL, "by the source"},
-    {"predicted", DSC_CELL_REAL, "by theory or simulation; nan: skipped"},
+    {"row", DSC_CELL_TEXT, "name of the set of published figures, as in the list of rows"},
+    {"source", DSC_CELL_TEXT, "table, figure or theorem of the publication"},
+    {"case", DSC_CELL_TEXT, "models, task or distributions that the figure is for"},
+    {"quantity", DSC_CELL_TEXT, "name of the compared quantity"},
+    {"at", DSC_CELL_REAL, "setting: draft length, window or number of drafts; nan: none"},
+    {"published", DSC_CELL_REAL, "published value"},
+    {"predicted", DSC_CELL_REAL, "value predicted by theory or simulation; nan: skipped"},
     {"error", DSC_CELL_REAL, "predicted - published; nan where only the order is compared"},
-    {"error_percent", DSC_CELL_REAL, "the same of the published figure"},
-    {"tolerance", DSC_CELL_TEXT, "of the error, or of error_percent with a %; order: as the other "
-                                 "figures of the case; least: predicted is a lower bound; shown: "
-                                 "not judged"},
-    {"verdict", DSC_CELL_TEXT, "pass, fail, shown, disputed (out of tolerance, and the note says "
-                               "what is wrong with the source) or skipped"},
-    {"note", DSC_CELL_TEXT, "what has to be known about the figure; -: nothing"},
+    {"error_percent", DSC_CELL_REAL, "error in percent of the published value"},
+    {"tolerance", DSC_CELL_TEXT, "largest |error|, or largest |error_percent| with a %; order: "
+                                 "predictions are ordered as the published figures of the case; "
+                                 "least: predicted is a lower bound; shown: not judged"},
+    {"verdict", DSC_CELL_TEXT, "pass, fail, shown, disputed (out of tolerance, and the note "
+                               "explains the error of the source) or skipped"},
+    {"note", DSC_CELL_TEXT, "remark about the figure; -: none"},
 };
 // clang-format on
 enum { COLUMNS = sizeof validate_columns / sizeof *validate_columns };
@@ -51,7 +53,7 @@ static int find_columns(const dsc_table *t, const char *path, size_t column[INPU
     return DSC_OK;
 }
 
-// given, shown, order, least, NUMBER or NUMBER%; the last three may be disputed.
+// Parses given, shown, order, least, NUMBER or NUMBER%, the last two also with "disputed".
 static bool parse_tolerance(validate_figure *f)
 {
     static const struct {
@@ -91,13 +93,13 @@ static int read_figure(validate_figure *f, dsc_table *t, size_t i, const size_t 
     };
     if (tolerance->type == DSC_CELL_TEXT) {
         f->tolerance = tolerance->text;
-    } else { // all of the column are numbers
-        void *mem;
-        int rc = dsc_arena_alloc(&t->arena, &mem, DSC_NUMBER_TEXT, 1, err);
+    } else { // every tolerance in the column is a number
+        char *text;
+        int rc = dsc_arena_new(&t->arena, &text, DSC_NUMBER_TEXT, err);
         if (rc)
             return rc;
-        dsc_number_text(dsc_table_real(t, i, column[TOLERANCE]), mem);
-        f->tolerance = mem;
+        dsc_number_text(dsc_table_real(t, i, column[TOLERANCE]), text);
+        f->tolerance = text;
     }
     if (!isfinite(f->published))
         return dsc_fail(err, DSC_EINPUT, "%s: figure %zu is not finite", path, i + 1);
@@ -113,7 +115,6 @@ static int read_figure(validate_figure *f, dsc_table *t, size_t i, const size_t 
 int validate_read(validate_row *row, dsc_table *t, const char *name, dsc_error *err)
 {
     size_t column[INPUTS];
-    void *figures;
     row->count = 0;
     int rc = dsc_table_read(t, row->path, err);
     if (!rc && !t->rows)
@@ -121,13 +122,12 @@ int validate_read(validate_row *row, dsc_table *t, const char *name, dsc_error *
     if (!rc)
         rc = find_columns(t, row->path, column, err);
     if (!rc && !dsc_table_get_comment(t, "source"))
-        rc = dsc_fail(err, DSC_EINPUT, "%s: no comment '# source: ...' says where %s is from",
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the comment '# source: ...' of %s is missing",
                       row->path, name);
     if (!rc)
-        rc = dsc_alloc(&figures, t->rows, sizeof *row->figure, err);
+        rc = dsc_new(&row->figure, t->rows, err);
     if (rc)
         return rc;
-    row->figure = figures;
     for (size_t i = 0; i < t->rows && !rc; i++)
         rc = read_figure(&row->figure[i], t, i, column, row->path, err);
     row->count = t->rows;
@@ -155,9 +155,28 @@ int validate_given(const validate_row *row, const char *where, const char *quant
                     place);
 }
 
+// --- predicting ------------------------------------------------------------------------------
+
+int validate_predict_row(const validate_row_type *type, validate_row *row, dsc_error *err)
+{
+    void *state;
+    int rc = dsc_alloc(&state, 1, type->state_size, err);
+    if (rc)
+        return rc;
+    if (type->begin)
+        rc = type->begin(state, row, err);
+    for (size_t i = 0; i < row->count && !rc; i++)
+        if (row->figure[i].kind != VALIDATE_GIVEN)
+            rc = type->predict(&row->figure[i], row, state, err);
+    if (type->end)
+        type->end(state);
+    free(state);
+    return rc;
+}
+
 // --- judging ----------------------------------------------------------------------------------
 
-// Whether the figures of f's case that are compared by their order stand to f as published.
+// Whether the predictions of f's case that are compared by order stand to f as the published ones.
 static bool in_order(const validate_row *row, const validate_figure *f)
 {
     for (size_t i = 0; i < row->count; i++) {
@@ -174,7 +193,7 @@ static bool in_order(const validate_row *row, const validate_figure *f)
 
 static const char *judge(const validate_row *row, const validate_figure *f)
 {
-    // What is said of a number to 6 digits is not refused for its rounding in binary.
+    // A decimal number passes a tolerance that it meets, whatever its rounding to binary.
     const double rounding = 1e-12 * fmax(1, fabs(f->published));
     double error = fabs(f->predicted - f->published);
     bool within = false;
@@ -197,22 +216,23 @@ int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc
         if (f->kind == VALIDATE_GIVEN)
             continue;
         if (isnan(f->predicted))
-            return dsc_fail(err, DSC_EINPUT, "%s: figure %zu: nothing predicts '%.60s' of '%.60s'",
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: figure %zu: there is no prediction of '%.60s' for '%.60s'",
                             row->path, i + 1, f->quantity, f->where);
         double error = f->kind == VALIDATE_ORDER ? (double)NAN : f->predicted - f->published;
-        dsc_cell cell[] = {
-            {.type = DSC_CELL_TEXT, .text = name},
-            {.type = DSC_CELL_TEXT, .text = f->source},
-            {.type = DSC_CELL_TEXT, .text = f->where},
-            {.type = DSC_CELL_TEXT, .text = f->quantity},
-            {.type = DSC_CELL_REAL, .r = f->at},
-            {.type = DSC_CELL_REAL, .r = f->published},
-            {.type = DSC_CELL_REAL, .r = f->predicted},
-            {.type = DSC_CELL_REAL, .r = error},
-            {.type = DSC_CELL_REAL, .r = 100 * error / fabs(f->published)},
-            {.type = DSC_CELL_TEXT, .text = f->tolerance},
-            {.type = DSC_CELL_TEXT, .text = judge(row, f)},
-            {.type = DSC_CELL_TEXT, .text = f->note},
+        const dsc_cell cell[] = {
+            cli_text(name),
+            cli_text(f->source),
+            cli_text(f->where),
+            cli_text(f->quantity),
+            cli_real(f->at),
+            cli_real(f->published),
+            cli_real(f->predicted),
+            cli_real(error),
+            cli_real(100 * error / fabs(f->published)),
+            cli_text(f->tolerance),
+            cli_text(judge(row, f)),
+            cli_text(f->note),
         };
         rc = dsc_table_add_row(t, cell, err);
     }

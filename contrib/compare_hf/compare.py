@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""draftscope live beside transformers' assisted generation: the same checkpoints, greedy.
+"""Compares draftscope live with transformers' assisted generation on equal checkpoints, greedy.
 
     python compare.py --draftscope ../../draftscope --target ../../live/demo/target \\
         --draft ../../live/demo/draft --prompts ../../live/demo/prompts.jsonl -o compare.tsv
 
-Needs torch and transformers; nothing else of draftscope does. A row per prompt: whether the texts
-are equal, and what was drafted and accepted, step by step. Then the speeds. Exits with 1 when a
-text or a step differs. README.md says how the two count.
+Requires torch and transformers. Writes one row per prompt with the equality of the texts and the
+drafted and accepted tokens of each step, and prints the speeds. The exit code is 1 when a text or a
+step differs. README.md describes how the two programs count.
 """
 import argparse
 import csv
@@ -25,7 +25,7 @@ from transformers.generation import candidate_generator
 
 
 class Steps:
-    """What each step of assisted generation drafted and accepted, as transformers counts it."""
+    """Records the drafted and accepted tokens of each step of transformers' assisted generation."""
 
     def __init__(self):
         generator = candidate_generator.AssistedCandidateGenerator
@@ -50,17 +50,18 @@ def read_prompts(path):
 
 
 def run_transformers(o, prompts):
-    """Of each prompt the tokens, drafted and accepted; (wall, processor) seconds of both ways."""
+    """Returns (tokens, drafted, accepted) of each prompt, and (wall, processor) seconds of both
+    modes."""
     tokenizer = AutoTokenizer.from_pretrained(o.target)
     target = AutoModelForCausalLM.from_pretrained(o.target, dtype=torch.float32).eval()
     draft = AutoModelForCausalLM.from_pretrained(o.draft, dtype=torch.float32).eval()
-    # Not the schedule of the default, which lengthens and shortens drafts, nor a stop in mid-draft
-    # where the assistant is not sure.
+    # Disables the default schedule of draft lengths, and the early end of a draft where the
+    # assistant's confidence is low.
     draft.generation_config.num_assistant_tokens = o.length
     draft.generation_config.num_assistant_tokens_schedule = "constant"
     draft.generation_config.assistant_confidence_threshold = 0.0
     steps, runs, seconds = Steps(), [], {"assisted": [0, 0], "plain": [0, 0]}
-    for i, prompt in enumerate(prompts[:1] + prompts):  # the first of them to warm up
+    for i, prompt in enumerate(prompts[:1] + prompts):  # the first prompt is also the warmup
         ids = tokenizer(prompt, return_tensors="pt")
         out = {}
         for kind, assistant in (("assisted", draft), ("plain", None)):
@@ -77,13 +78,13 @@ def run_transformers(o, prompts):
         if not i:
             continue
         if out["assisted"] != out["plain"]:
-            sys.exit(f"prompt {i}: transformers' assisted and plain decoding differ")
+            sys.exit(f"prompt {i}: assisted and plain decoding of transformers differ")
         runs.append((out["assisted"], drafted, accepted))
     return runs, seconds
 
 
 def run_draftscope(o, prompts):
-    """The same; the steps are those of a recording."""
+    """Returns the same results for draftscope, with the steps from a recording."""
     models = ["--target", o.target, "--prompts", o.prompts, "--max-tokens", str(o.max_tokens),
               "--threads", str(o.threads), "--device", "cpu", "--requests", str(len(prompts))]
     chain = [*models, "--draft", o.draft, "--method", "chain", "--length", str(o.length)]
@@ -103,7 +104,7 @@ def run_draftscope(o, prompts):
 
 
 def measure(o, arguments):
-    """Wall seconds of the requests; processor seconds of the program, loading included."""
+    """Returns wall seconds of the requests and processor seconds of the program with loading."""
     before = os.times()
     done = subprocess.run([o.draftscope, "live", "run", *arguments, "--json"], check=True,
                           capture_output=True, text=True)
@@ -157,14 +158,14 @@ def main():
     ours, measured = run_draftscope(o, prompts)
     wrong = write_rows(o, theirs, ours)
     tokens = sum(len(r[0]) for r in theirs)
-    print(f"{len(theirs)} prompts, {tokens} tokens, {wrong} with another text or other steps")
-    print("tokens per second, the best of", o.repeats)
+    print(f"{len(theirs)} prompts, {tokens} tokens, {wrong} with a different text or steps")
+    print("tokens per second, best of", o.repeats)
     for name, runs in (("transformers", times), ("draftscope", measured)):
         for clock, what in enumerate(("wall", "processor")):
-            # Other programs on the machine can only slow a run down.
+            # The minimum is least affected by other programs on the machine.
             plain, drafts = (tokens / min(r[k][clock] for r in runs) for k in ("plain", "assisted"))
             print(f"{name:14}{what:10}plain {plain:8.1f}   drafts of {o.length} {drafts:8.1f}   "
-                  f"speed-up {drafts / plain:.2f}")
+                  f"speedup {drafts / plain:.2f}")
     sys.exit(1 if wrong else 0)
 
 

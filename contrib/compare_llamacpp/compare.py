@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decode speed of draftscope live next to llama.cpp: the same random weights, one token a pass.
+"""Compares the decode speed of draftscope live and llama.cpp on equal random weights.
 
     python compare.py --draftscope ../../draftscope --work /tmp/models > compare.csv
 
-Needs numpy, gguf and llama-cpp-python; nothing else of draftscope does. It writes a checkpoint of
-SmolLM2-135M's shape (Hugging Face layout) and a GGUF file of the same numbers for each dtype, runs
-both programs in turn, and prints the best of the rounds as CSV. README.md says what is timed.
+Requires numpy, gguf and llama-cpp-python. Writes a checkpoint in the shape of SmolLM2-135M (Hugging
+Face layout) and a GGUF file of the same weights for each dtype, runs both programs in turn, one
+token per pass, and prints the best of the rounds as CSV. README.md describes what is timed.
 """
 import argparse
 import contextlib
@@ -33,7 +33,8 @@ FILE_TYPE = {"F32": gguf.LlamaFileType.ALL_F32, "BF16": gguf.LlamaFileType.MOSTL
 
 
 def matrices():
-    """Names in both formats, shapes, and the heads whose rows GGUF has in another order."""
+    """Yields names in both formats, shape, and number of heads whose rows GGUF reorders (0:
+    none)."""
     yield "model.embed_tokens", "token_embd", (VOCAB, HIDDEN), 0
     for i in range(LAYERS):
         ours, theirs, kv = f"model.layers.{i}.", f"blk.{i}.", KV_HEADS * HEAD
@@ -54,7 +55,7 @@ def norms():
 
 
 def interleaved(x, heads):
-    """llama.cpp rotates neighbours, Hugging Face the two halves of a head."""
+    """llama.cpp rotates neighboring elements, Hugging Face the two halves of a head."""
     if not heads:
         return x
     rows, cols = x.shape
@@ -62,14 +63,14 @@ def interleaved(x, heads):
 
 
 def stored(x, dtype):
-    """The numbers as they lie in the files: BF16 as its upper 16 bits."""
+    """Converts to the stored type; BF16 is the upper 16 bits of float32."""
     if dtype == "BF16":
         return (x.view(np.uint32) >> 16).astype(np.uint16)
     return x.astype(np.float16) if dtype == "F16" else x
 
 
 def draw(dtype):
-    """Every tensor as (both names, numbers as stored, heads); norms are ones in F32."""
+    """Yields every tensor as (both names, stored array, heads); norms are ones in F32."""
     random = np.random.default_rng(1)
     for ours, theirs, shape, heads in matrices():
         x = random.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
@@ -134,7 +135,7 @@ def make(work, dtype):
 
 @contextlib.contextmanager
 def quiet():
-    """llama.cpp reports on stderr what it loads."""
+    """Discards stderr, where llama.cpp reports the loading of a model."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
@@ -144,7 +145,7 @@ def quiet():
 
 
 def run_llama(folder, threads, context, tokens):
-    """Tokens a second, each pass of one token, argmax; and the tokens."""
+    """Returns tokens per second of greedy decoding, one token per pass, and the tokens."""
     import llama_cpp as lc
     with quiet():
         model = lc.Llama(folder + "/model.gguf", n_ctx=context + tokens + 8, n_threads=threads,
@@ -171,7 +172,7 @@ def run_llama(folder, threads, context, tokens):
 
 
 def run_draftscope(o, folder, threads, context, tokens):
-    """The same from a profile: the time of a pass of one token in the middle of that context."""
+    """Returns tokens per second from a profile: a pass of one token in the middle of that range."""
     with tempfile.TemporaryDirectory() as scratch:
         table = scratch + "/profile.tsv"
         subprocess.run([o.draftscope, "live", "profile", "--target", folder, "--device", "cpu",
@@ -186,7 +187,7 @@ def run_draftscope(o, folder, threads, context, tokens):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--draftscope", required=True, metavar="PATH")
-    parser.add_argument("--work", required=True, metavar="DIR", help="where the models are made")
+    parser.add_argument("--work", required=True, metavar="DIR", help="folder for the models")
     parser.add_argument("--dtypes", default="F32,BF16,F16")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--context", type=int, default=64)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the stored models do on held-out problems. Everything is recomputed at every step, without
-a cache of keys and values: slow and plain, so that it can be an oracle."""
+"""Evaluates the stored models on held-out problems: loss, acceptance of drafted chains, accuracy of
+the heads. Every step recomputes all tokens without a KV cache, as a simple reference."""
 import math
 
 import torch
@@ -14,7 +14,7 @@ GAMMA, LENGTH, PROMPTS = 4, 64, 50
 
 
 def held_out_loss(model, rows, documents):
-    """Nats per token and bits per byte; the first token of a document (<s>) is given."""
+    """Returns nats per token and bits per byte, without the first token of a document (<s>)."""
     nats = sum(text_loss(logits_of(model, d[None]), d[None]).item() * (len(d) - 1)
                for d in documents)
     octets = sum(len((prompt + answer).encode()) for prompt, answer in rows)
@@ -22,7 +22,7 @@ def held_out_loss(model, rows, documents):
 
 
 def distributions(model, ids, last, temperature):
-    """Next-token distributions after each of the last positions: one-hot of the best token when greedy."""
+    """Returns the next-token distributions after the last positions; one-hot at temperature 0."""
     logits = logits_of(model, torch.tensor([ids]))[0, -last:].double()
     if temperature == 0:
         return F.one_hot(logits.argmax(-1), logits.shape[-1]).double()
@@ -30,7 +30,9 @@ def distributions(model, ids, last, temperature):
 
 
 def speculate(target, draft, prompt, temperature, generator):
-    """Chain of GAMMA drafted tokens, the lossless rule: (ids, drafted, accepted)."""
+    """Runs speculative decoding with chains of GAMMA draft tokens and rejection sampling.
+
+    Returns (ids, number of drafted tokens, number of accepted tokens)."""
     def draw(distribution):
         return torch.multinomial(distribution, 1, generator=generator).item()
 
@@ -55,8 +57,8 @@ def speculate(target, draft, prompt, temperature, generator):
 
 
 def head_hits(target, eagle, medusa, texts):
-    """Share of positions of the target's own greedy text where a head's best token at depth 1..4
-    is the target's, the tokens before it being the target's."""
+    """Returns the share of positions in the target's greedy text where the argmax of a head at
+    depth 1..4 is the target's token, given the target's tokens before it."""
     hits, count = {"eagle": [0] * GAMMA, "medusa": [0] * GAMMA}, 0
     for ids, begin in texts:
         ids = torch.tensor(ids)
@@ -92,5 +94,5 @@ def report(target, draft, eagle, medusa, tokenizer, rows, seed):
     greedy = [(o[0], len(p)) for o, p in zip(out, prompts)]
     hits, count = head_hits(target, eagle, medusa, greedy)
     for name, row in hits.items():
-        print(f"{name}: best token right at depth 1..{GAMMA}: "
+        print(f"{name}: accuracy of the argmax at depth 1..{GAMMA}: "
               + ", ".join(f"{h:.3f}" for h in row) + f" ({count} positions)", flush=True)

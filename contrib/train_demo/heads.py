@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """EAGLE-1 head and Medusa-1 heads of a frozen target. A feature is the target's hidden state after
-its final norm: what the LM head reads. Parameters are named as in the published checkpoints."""
+its final norm, the input of the LM head. Parameters have the names of the published checkpoints."""
 import json
 
 import torch
@@ -19,8 +19,9 @@ MEDUSA = {"architectures": ["MedusaModel"], "base_model_name_or_path": "../targe
 
 
 class Eagle(nn.Module):
-    """Feature i from feature i-1 and the embedding of token i (Li et al. 2024, section 4.1): fc and
-    one decoder layer without its first norm. Embedding and LM head are the target's."""
+    """Predicts feature i from feature i-1 and the embedding of token i (Li et al. 2024, section
+    4.1) by fc and one decoder layer without its first norm. It uses the target's embedding and LM
+    head."""
 
     def __init__(self):
         super().__init__()
@@ -28,7 +29,7 @@ class Eagle(nn.Module):
         self.fc = nn.Linear(2 * config.hidden_size, config.hidden_size, bias=False)
         self.layers = nn.ModuleList([LlamaDecoderLayer(config, 0)])
         self.layers[0].input_layernorm = nn.Identity()
-        self.rotary = LlamaRotaryEmbedding(config)  # without parameters
+        self.rotary = LlamaRotaryEmbedding(config)  # has no parameters
 
     def forward(self, embedded, features):
         x = self.fc(torch.cat([embedded, features], -1))
@@ -48,8 +49,8 @@ class Residual(nn.Module):
 
 
 class Medusa(nn.ModuleList):
-    """Head k gives token i+2+k from feature i (Cai et al. 2024, section 2.1.1); at first every
-    head is the target's LM head."""
+    """Head k predicts token i+2+k from feature i (Cai et al. 2024, section 2.1.1). Every head is
+    initialized with the target's LM head."""
 
     def __init__(self, lm_head):
         vocab, hidden = lm_head.shape
@@ -67,13 +68,13 @@ def features_of(target, ids):
 
 
 def eagle_loss(head, target, ids):
-    """Regression of features plus a tenth of the cross-entropy against the target's distributions; noise on
-    the given features stands for the error of those that the head will have drafted."""
+    """Regression loss of the features plus 0.1 times the cross-entropy against the target's
+    distributions. Noise on the input features models the error of features that the head drafts."""
     true = features_of(target, ids)
     given = true[:, :-1] + torch.empty_like(true[:, :-1]).uniform_(-0.1, 0.1)
     guess = head(target.model.embed_tokens(ids[:, 1:]), given)
-    distribution = target.lm_head(true[:, 1:]).softmax(-1)
-    cross = -(distribution * target.lm_head(guess).log_softmax(-1)).sum(-1).mean()
+    dist = target.lm_head(true[:, 1:]).softmax(-1)
+    cross = -(dist * target.lm_head(guess).log_softmax(-1)).sum(-1).mean()
     return F.smooth_l1_loss(guess, true[:, 1:]) + 0.1 * cross
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two language models: shapes, losses, the optimizer, how they are stored."""
+"""Target and draft language model: shapes, losses, optimizer, checkpoints."""
 import copy
 import math
 import pathlib
@@ -32,14 +32,14 @@ def text_loss(logits, ids, ahead=1):
 
 
 def draft_loss(draft, target, ids):
-    """Distance from the target's distributions, on which acceptance depends, rather than from the text."""
-    distribution = logits_of(target, ids).softmax(-1)
+    """KL divergence from the target's distributions, on which the acceptance rate depends."""
+    dist = logits_of(target, ids).softmax(-1)
     guess = logits_of(draft, ids).log_softmax(-1)
-    return F.kl_div(guess, distribution, reduction="none").sum(-1).mean()
+    return F.kl_div(guess, dist, reduction="none").sum(-1).mean()
 
 
 def optimize(name, model, loss_of, stream, steps, rate, save):
-    """AdamW; linear start, cosine to a twentieth of the rate. Stores the model as it goes."""
+    """AdamW with linear warmup and cosine decay to 5 % of the rate. Saves the model regularly."""
     warmup = every = 100
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(
@@ -65,7 +65,7 @@ def optimize(name, model, loss_of, stream, steps, rate, save):
 
 
 def save_tensors(tensors, folder):
-    """bf16, under a temporary name first: whoever reads while training goes on sees whole files."""
+    """Writes bf16 under a temporary name first, so that readers see complete files only."""
     part = pathlib.Path(folder) / "model.safetensors.part"
     save_file({k: v.detach().to(torch.bfloat16).contiguous() for k, v in tensors.items()}, part,
               metadata={"format": "pt"})
@@ -80,5 +80,5 @@ def save_model(model, tokenizer, folder):
     config.save_pretrained(folder)
     GenerationConfig(bos_token_id=text.BOS_ID, eos_token_id=text.EOS_ID).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
-    # Tied: the LM head is the embedding and is not stored twice.
+    # The LM head is tied to the embedding and is not stored twice.
     save_tensors({k: v for k, v in model.state_dict().items() if k != "lm_head.weight"}, folder)

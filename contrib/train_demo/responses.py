@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes live/demo/responses.jsonl and metrics-*.txt: what a vLLM server would have logged.
+"""Writes live/demo/responses.jsonl and metrics-*.txt in the format of a vLLM server's logs.
 
     draftscope live record --target live/demo/target --draft live/demo/draft --method chain \\
         --prompts live/demo/prompts.jsonl --max-tokens 96 -o run.dst
     draftscope trace export run.dst -o run.jsonl
     python contrib/train_demo/responses.py run.jsonl live/demo
 
-No vLLM was run: prompts, outputs and draft tokens are those of the demo models, decoded greedily;
-the steps are what num_speculative_tokens = 5 makes of them, counted as vLLM counts. The first token
-comes from the prefill, and every step after it drafts five tokens. Behind the end of an output a
-draft is not known; there, nothing is accepted.
+vLLM is not run: prompts, outputs and draft tokens are those of the demo models with greedy
+decoding. The steps are computed for num_speculative_tokens = 5 and counted as vLLM counts them. The
+first token comes from the prefill, and every later step drafts five tokens. Draft tokens after the
+end of an output are unknown and count as rejected.
 """
 import json
 import sys
@@ -18,7 +18,7 @@ LENGTH = 5
 
 
 def steps_of(output, draft_argmax):
-    """Greedy drafts go on as long as the draft's most probable token is the recorded one."""
+    """Returns the accepted tokens of each step: draft argmax tokens that equal the output's."""
     at, accepted = 1, []
     while at < len(output):
         n = 0
@@ -47,7 +47,7 @@ def response(number, request):
 
 
 def page(steps):
-    """The counters of a metrics page after these steps."""
+    """Yields the lines of a metrics page after these steps."""
     name = "vllm:spec_decode_num_"
     labels = 'engine="0",model_name="demo"'
     position = [sum(n > i for n in steps) for i in range(LENGTH)]

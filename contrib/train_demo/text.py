@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of the demo models: GSM8K problems as documents, a byte-level BPE, packed sequences."""
+"""Training text of the demo models: GSM8K problems as documents, byte-level BPE, packing."""
 import collections
 import json
 import re
@@ -8,11 +8,12 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 BOS, EOS = "<s>", "</s>"
-BOS_ID, EOS_ID = 0, 1  # in the order in which the trainer is given them
+BOS_ID, EOS_ID = 0, 1  # the trainer numbers special tokens in order
 
 
 def problems(path):
-    """(prompt, answer) of every problem; the answer begins with the space that ends "Answer:"."""
+    """Returns (prompt, answer) of every problem; the answer begins with the space after
+    "Answer:"."""
     with open(path, encoding="utf-8") as f:
         rows = [json.loads(line) for line in f]
     return [(f"Question: {row['question'].strip()}\nAnswer:", f" {row['answer'].strip()}")
@@ -25,7 +26,7 @@ def train_tokenizer(texts, vocab):
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab, special_tokens=[BOS, EOS], show_progress=False,
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()))  # no text is unknown
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()))  # every byte has a token
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{BOS} $A", pair=f"{BOS} $A {BOS} $B",
@@ -34,13 +35,13 @@ def train_tokenizer(texts, vocab):
 
 
 def encode(tokenizer, rows):
-    """One 1-D tensor per problem: <s> prompt answer </s>."""
+    """Returns one 1-D tensor per problem: <s> prompt answer </s>."""
     out = tokenizer.encode_batch([prompt + answer for prompt, answer in rows])
     return [torch.tensor(e.ids + [EOS_ID]) for e in out]
 
 
 def batches(documents, sequences, length, seed):
-    """Endless batches [sequences, length]: every epoch a new order, packed without padding."""
+    """Yields batches [sequences, length] without end, packed, in a new order every epoch."""
     generator = torch.Generator().manual_seed(seed)
     left = torch.empty(0, dtype=torch.long)
     need = sequences * length
@@ -53,9 +54,9 @@ def batches(documents, sequences, length, seed):
 
 
 def write_prompts(folder, train, test):
-    """prompts.jsonl: test problems; problems.jsonl: 240 others. references.jsonl: the eight test
-    problems that share the most runs of four words with two training problems, each with those two,
-    solved."""
+    """Writes prompts.jsonl (test problems), problems.jsonl (240 other ones) and references.jsonl:
+    the eight test problems that share the most 4-grams of words with two training problems, each
+    with the solutions of those two as references."""
     def runs(row):
         words = re.findall(r"\w+", row[0] + row[1])
         return {tuple(words[i:i + 4]) for i in range(len(words) - 3)}

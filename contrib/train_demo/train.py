@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the demo models of live/demo/ on GSM8K and reports what they do on its test problems."""
+"""Trains the demo models of live/demo/ on GSM8K and evaluates them on its test problems."""
 import argparse
 import pathlib
 
@@ -14,13 +14,13 @@ import language
 import text
 
 STAGES = "tokenizer", "target", "draft", "eagle", "medusa", "prompts", "report"
-SEQUENCES, TOKENS = 1, 512  # of a batch
+SEQUENCES, TOKENS = 1, 512  # shape of a batch
 PLAN = {"target": (4500, 3e-3), "draft": (1500, 4e-3), "eagle": (800, 2e-3),
         "medusa": (700, 1e-3)}  # steps, rate
 
 
 def load(folder):
-    """The stored weights, so that each stage builds on what is shipped; computed in float32."""
+    """Loads stored bf16 weights as float32, so that each stage builds on the shipped weights."""
     model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
     return model.eval().requires_grad_(False)
 
@@ -70,9 +70,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true",
-                        help="compile the target for its training (needs a C++ compiler; faster)")
+                        help="compile the target for training (faster; needs a C++ compiler)")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES,
-                        help="only these, from what the earlier ones left in OUT (default: all)")
+                        help="run only these stages on the files in OUT (default: all)")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     train, test = (text.problems(args.data / name) for name in ("train.jsonl", "test.jsonl"))

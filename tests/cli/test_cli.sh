@@ -95,7 +95,7 @@ check "a CSV row per output token" \
     [ "$(($(wc -l <out) - 1))" = "$("$draftscope" trace info rag.dst | awk '$1 == "output_tokens" { print $2 }')" ]
 bad 2 'no steps' trace export rag.dst --format csv-steps -o steps.csv
 check "nothing is left" [ ! -e steps.csv ] && [ ! -e steps.csv.tmp ]
-bad 2 '-o FOLDER expected' trace export rag.dst --format npy
+bad 2 'add -o FOLDER' trace export rag.dst --format npy
 good trace export rag.dst --format npy -o columns
 check "a file per column" [ "$(find columns -name '*.npy' | wc -l)" = 18 ]
 bad 2 '--force' trace export rag.dst --format npy -o columns
@@ -198,7 +198,7 @@ bad 2 'both have a request' trace merge rag.dst rag.dst -o x.dst
 bad 2 'both have a request' trace append grown.dst rag.dst
 bad 2 "the tokenizer of rag.dst is" trace merge rag.dst bytes.dst -o x.dst
 bad 2 '-o NAME.dst' trace merge rag.dst
-bad 2 'what to append' trace append rag.dst
+bad 2 'the traces to append' trace append rag.dst
 bad 2 'no request 29 in rag.dst: it has 29' trace cut rag.dst --requests 29 -o x.dst
 bad 2 '30 requests out of 29' trace cut rag.dst --sample 30 -o x.dst
 bad 2 '--requests, --sample or --tokens' trace cut rag.dst -o x.dst

@@ -92,7 +92,7 @@ offers "paper,code" sweep a.dst --method llma --semantics paper,c
 offers "auto loop expect" sim a.dst --engine ""
 offers "fit: linear: roofline: table: unit" sim a.dst --cost ""
 offers "jsonl csv csv-steps csv-positions npy" trace export a.dst --format ""
-offers "ngram: markov: iid:" trace synth --model ""
+offers "ngram: markov: iid:" trace synth --target ""
 offers "markov:" trace synth --draft = m
 offers "$(first_words formats)" trace import --format ""
 offers "bytes" trace import --tokenizer b

@@ -126,7 +126,7 @@ cp out forced.json
 same "forced and simulated" forced.json sim.json
 bad 2 'outputs are as recorded' run --target "$fixtures/llama_old" --method none --force llama.dst \
     --max-tokens 5
-"$draftscope" trace synth --model markov:300 --requests 3 --max-tokens 9 -o other.dst
+"$draftscope" trace synth --target markov:300 --requests 3 --max-tokens 9 -o other.dst
 bad 4 'is not in the target' run --target "$fixtures/llama_old" --method none --json \
     --force other.dst
 # Off the record the target answers for itself: what wrote the record takes the same steps again.

@@ -189,7 +189,7 @@ while read -r command; do
         same "draftscope-theory(1): ${section%%:*} of $command, word for word" program page
     done
 done <theory_commands
-"$DRAFTSCOPE" theory accept --zipf 90,1,1 --k 9 --json | tr ',{' '\n\n' |
+"$DRAFTSCOPE" theory accept --zipf 90,1,1 --num-drafts 9 --json | tr ',{' '\n\n' |
     sed -n 's/^ *"\([a-z0-9_]*\)": .*/\1/p' | sed 's/_\(low\|high\)$//' | sort -u >program
 entries draftscope-theory.1 "OUTPUT FIELDS" "draftscope theory accept" | first_column | sort >page
 comm -23 program page >missing

@@ -192,7 +192,7 @@ bad 2 'goes with --shard' $grid --request-block 4 -o x
 bad 2 'request-block' $grid --shard 1/2 --request-block -1 -o x
 
 # --- expectations: configurations are shared out, requests stay together -------------------------
-good trace synth --model markov:9,seed=2 --requests 40 --max-tokens 30 -o drawn.dst
+good trace synth --target markov:9,seed=2 --requests 40 --max-tokens 30 -o drawn.dst
 drawn="sweep drawn.dst --method chain --length 1:6 --rule single --cost linear:0.02,0.001"
 good $drawn -o expected.tsv
 check "an expectation need not be whole" grep -q "^# engine: expectations" expected.tsv

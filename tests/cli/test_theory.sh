@@ -30,11 +30,11 @@ columns() {
 
 # --- golden numbers --------------------------------------------------------------------------
 # SpecTr App. B with an independent programme; the figures of the issue.
-good theory accept --bernoulli .25,.5 --k 2 --json
+good theory accept --bernoulli .25,.5 --num-drafts 2 --json
 check "one object" [ "$(wc -l <out)" = 1 ]
 check "the issue's numbers" grep -q '"specinfer": 0.8125, .*"kseq": 0.84759705.*"kseq_rho": 1.3903882.*"otm": 0.9375' out
 
-accept --bernoulli .25,.1,.25,.5,.75,1 --k 1:8
+accept --bernoulli .25,.1,.25,.5,.75,1 --num-drafts 1:8
 pair='Ber(0.25) to Ber(0.1)'
 near 1e-6 1 otm=.85 kseq=.85 kseq_rho=1 specinfer=.85 single=.85
 near 1e-6 2 otm=1 kseq=.973072 kseq_rho=1.164096 specinfer=.9625 single=.85
@@ -60,7 +60,7 @@ near 1e-9 2 otm_wor=1 specinfer_wor=1 otm_greedy=1
 pair=
 check "no ranges, no further columns" [ "$(columns | wc -w)" = 12 ]
 
-accept --uniform 32,1,2,4,32 --k 1,3,16
+accept --uniform 32,1,2,4,32 --num-drafts 1,3,16
 pair='U(32) to U(32/4)' # 1 - (1 - 1/r)^k
 near 1e-12 1 otm=.25 kseq=.25
 near 1e-12 3 otm=.578125 kseq=.578125 kseq_rho=2.3125
@@ -72,7 +72,7 @@ near 1e-12 3 otm=.090850830078125 specinfer_wor=.09375 otm_wor=.09375 # 3 of 32
 pair=
 
 # --- the orders that must hold -----------------------------------------------------------------
-accept --zipf 500,1.1,.7 --seed 3 --k 1:16
+accept --zipf 500,1.1,.7 --seed 3 --num-drafts 1:16
 check "single <= specinfer <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '
     /^#/ { next }
     !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
@@ -92,18 +92,18 @@ check "and no number" awk -F '\t' '/^#/ { next }
       if (lo > hi || (n == "nan") != (hi - lo > 1e-10) || (n != "nan" && (n < lo || n > hi))) bad = 1 }
     END { exit bad }' out
 cp out zipf3
-accept --zipf 500,1.1,.7 --seed 3 --k 1:16
+accept --zipf 500,1.1,.7 --seed 3 --num-drafts 1:16
 check "the same seed gives the same bytes" cmp -s out zipf3
-accept --zipf 500,1.1,.7 --seed 4 --k 1:16
+accept --zipf 500,1.1,.7 --seed 4 --num-drafts 1:16
 check "another seed does not" sh -c '! cmp -s out zipf3'
-accept --zipf 1,0,0 --k 64
+accept --zipf 1,0,0 --num-drafts 64
 near 1e-12 64 single=1 specinfer=1 kseq=1 otm=1 otm_wor=1 specinfer_wor=1 otm_greedy=1
 
 # --- rows of files -----------------------------------------------------------------------------
 # The pair p = (.5, .3, .2), q = (.2, .3, .5) and (.6, .25, .1, .05), (.1, .2, .3, .4).
 printf '.5,.3,.2\n.2,.3,.5\n' >p.csv
 printf '.2,.3,.5\n.2,.3,.5\n' >q.csv
-accept --draft p.csv --target q.csv --k 2,3,4
+accept --draft p.csv --target q.csv --num-drafts 2,3,4
 pair='row 0'
 near 1e-11 2 otm=.86 kseq=.791355287257 kseq_rho=1.456776436283 specinfer=.76 single=.7
 near 1e-11 3 otm=.988 kseq=.858518605654 kseq_rho=1.792593028269 specinfer=.808
@@ -111,14 +111,14 @@ near 1e-11 4 otm=1 kseq=.906007167812 kseq_rho=2.030035839058 specinfer=.8464
 pair='row 1'
 near 1e-11 2 otm=1 kseq=1 specinfer=1
 pair=
-accept --draft p.csv --target q.csv --k 2 --rows 1
+accept --draft p.csv --target q.csv --num-drafts 2 --rows 1
 check "one row of two" [ "$(grep -c '^row' out)" = 1 ]
 pair='row 1'
 near 1e-11 2 otm=1 kseq=1
 pair=
 printf '.6,.25,.1,.05\n' >p4.csv
 printf '.1,.2,.3,.4\n' >q4.csv
-accept --draft p4.csv --target q4.csv --k 2,4,8
+accept --draft p4.csv --target q4.csv --num-drafts 2,4,8
 near 1e-11 2 otm=.5775 kseq=.550560386369 kseq_rho=1.670402575794 specinfer=.5325
 near 1e-11 4 otm=.77799375 kseq=.702875509755 kseq_rho=2.685836731702 specinfer=.66223125
 near 1e-11 8 otm=.936579568711 kseq=.814473511234 kseq_rho=4.289470224680 specinfer=.776168591836
@@ -140,7 +140,7 @@ safetensors() { # HEADER (at most 200 bytes) FILE NUMBERS
 safetensors '{"p":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"q":{"dtype":"BF16","shape":[1,2],"data_offsets":[8,12]}}' \
     pq.safetensors '\0\0\200\076\0\0\100\077\0\077\0\077'
 for files in 'p8.npy q8.npy' 'p4.npy q4.npy' 'p4.npy q8.npy' 'pq.safetensors:p pq.safetensors:q'; do
-    accept --draft "${files% *}" --target "${files#* }" --k 2
+    accept --draft "${files% *}" --target "${files#* }" --num-drafts 2
     near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
 done
 
@@ -148,34 +148,34 @@ done
 # exp of these: 3, 1 and 1, 1; at temperature 1/2: 9, 1 and 1, 1
 printf '1.0986122886681098,0\n' >p.logits.csv
 printf '0,0\n' >q.logits.csv
-accept --draft p.logits.csv --target q.logits.csv --k 2 --logits
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 2 --logits
 near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
-accept --draft p.logits.csv --target q.logits.csv --k 1 --temperature .5
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --temperature .5
 near 1e-12 1 single=.6
-accept --draft p.logits.csv --target q.logits.csv --k 1 --temperature 0
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --temperature 0
 near 1e-12 1 single=1 # the first of equals is the largest of both
-accept --draft p.logits.csv --target q.logits.csv --k 1 --top-k 1
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --top-k 1
 near 1e-12 1 single=.5 # equals of the largest are kept
-accept --draft p.logits.csv --target q.logits.csv --k 1 --top-p .7
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --top-p .7
 near 1e-12 1 single=.5 # the draft keeps one token, the target both
 printf '3,1\n' >p.counts.csv
 printf '5,5\n' >q.counts.csv
-accept --draft p.counts.csv --target q.counts.csv --k 2 --normalize
+accept --draft p.counts.csv --target q.counts.csv --num-drafts 2 --normalize
 near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
 
 # --- summary -----------------------------------------------------------------------------------
-accept --draft p.csv --target q.csv --k 2,4 --summary
+accept --draft p.csv --target q.csv --num-drafts 2,4 --summary
 near 2e-6 2 positions=2 otm=.93 specinfer=.88 single=.85 kseq=.8956776436285
 near 2e-6 4 otm=1 specinfer=.9232
 check "quick columns only" [ "$(columns | wc -w)" = 8 ]
 cp out one
-accept --draft p.csv --target q.csv --k 2,4 --summary --threads 2
+accept --draft p.csv --target q.csv --num-drafts 2,4 --summary --threads 2
 grep -v '^# command' one >a
 grep -v '^# command' out >b
 check "threads change nothing" cmp -s a b
-accept --draft p.csv --target q.csv --k 2 --summary --complete
+accept --draft p.csv --target q.csv --num-drafts 2 --summary --complete
 near 1e-11 2 otm=.93 kseq=.8956776436285 otm_wor=.992857142857 lemma3_upper=.93
-good theory accept --draft p.csv --target q.csv --k 2 --summary --progress json
+good theory accept --draft p.csv --target q.csv --num-drafts 2 --summary --progress json
 check "progress as JSON lines" grep -q '"total": 2, "unit": "positions"' err
 
 # --- recorded rows -----------------------------------------------------------------------------
@@ -185,11 +185,11 @@ rows='"draft_rows": [[[7, -1.386294], [9, -0.287682]], [[7, -0.693147], [8, -1.3
 rows="$rows, \"target_rows\": [[[7, -0.693147], [9, -0.693147]], [[7, -0.693147]]]"
 printf '{"prompt": [1], "output": [7, 9], %s}\n{"prompt": [1], "output": [7, 7], %s}\n' "$rows" "$rows" >rows.jsonl
 good trace import --format jsonl --vocab-size 16 rows.jsonl -o rows.dst
-accept --trace rows.dst --request 1 --position 0 --k 2
+accept --trace rows.dst --request 1 --position 0 --num-drafts 2
 near 1e-6 2 otm=.9375 specinfer=.8125 single=.75
 check "named" grep -q '^request 1 position 0	2	' out
 check "the hash is in the comments" grep -q '^# trace_hash: [0-9a-f]' out
-accept --trace rows.dst --request 0 --k 1:3
+accept --trace rows.dst --request 0 --num-drafts 1:3
 check "two positions, three lines each" [ "$(grep -c '^request 0 position' out)" = 6 ]
 pair='request 0 position 0'
 near 1e-6 2 otm=.9375 otm_low=.9375 otm_high=.9375
@@ -204,21 +204,21 @@ check "ranges: low <= high, and no number beside a range" awk -F '\t' '/^#/ { ne
         q = substr(name[i], 1, length(name[i]) - 4); lo = $i; hi = $(i + 1)
         if (lo > hi + 1e-12 || ($at[q] == "nan") != (hi - lo > 1e-10)) bad = 1; rows++ } }
     END { exit bad || !rows }' out
-accept --trace rows.dst --summary --k 1,2
+accept --trace rows.dst --summary --num-drafts 1,2
 near 1e-6 2 positions=4 single=nan
 check "means of ranges" grep -q 'otm_low	otm_high' out
-good theory accept --trace rows.dst --request 0 --k 2 --json
+good theory accept --trace rows.dst --request 0 --num-drafts 2 --json
 check "null beside a range" grep -q '"otm": null' out
 
 # --- bad calls: exit 2 ---------------------------------------------------------------------------
-bad 2 'one of its commands is expected' theory
+bad 2 'expects a command' theory
 bad 2 'did you mean accept' theory acept
-bad 2 'distributions expected' theory accept
+bad 2 'no distributions given' theory accept
 bad 2 'one source' theory accept --bernoulli .1,.2 --zipf 10,1,1
-bad 2 'does not go with --bernoulli' theory accept --bernoulli .1,.2 --temperature 1
-bad 2 'does not go with --draft' theory accept --draft p.csv --target q.csv --request 1
-bad 2 '--target FILE expected' theory accept --draft p.csv
-bad 2 'distributions expected' theory accept --target p.csv
+bad 2 '--temperature and --bernoulli cannot be combined' theory accept --bernoulli .1,.2 --temperature 1
+bad 2 '--request and --draft cannot be combined' theory accept --draft p.csv --target q.csv --request 1
+bad 2 'also needs --target FILE' theory accept --draft p.csv
+bad 2 'no distributions given' theory accept --target p.csv
 bad 2 'from 0 to 1' theory accept --bernoulli 1.5,.5
 bad 2 'from 0 to 1' theory accept --bernoulli .5,nan
 bad 2 'P,Q' theory accept --bernoulli .5
@@ -228,14 +228,14 @@ bad 2 'from 1 to 32' theory accept --uniform 32,64
 bad 2 'V,S,NOISE' theory accept --zipf 100,1
 bad 2 'integer' theory accept --zipf 0,1,1
 bad 2 'from 0 to 100' theory accept --zipf 10,1,-1
-bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --k 0
-bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --k 65
-bad 2 'twice' theory accept --bernoulli .5,.1 --k 2,1:3
+bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --num-drafts 0
+bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --num-drafts 65
+bad 2 'twice' theory accept --bernoulli .5,.1 --num-drafts 2,1:3
 bad 2 '--complete' theory accept --bernoulli .5,.1 --complete
 bad 2 'there is no row 2' theory accept --draft p.csv --target q.csv --rows 0:2
 bad 2 'did you mean --bernoulli' theory accept --bernouli .5,.1
 bad 2 'too many' theory accept p.csv --draft p.csv --target q.csv
-bad 2 'not for logits' theory accept --draft p.csv --target q.csv --logits --normalize
+bad 2 'not to logits' theory accept --draft p.csv --target q.csv --logits --normalize
 bad 2 '--top-p' theory accept --draft p.csv --target q.csv --top-p 0
 bad 2 '--temperature' theory accept --draft p.csv --target q.csv --temperature -1
 bad 2 'request' theory accept --trace rows.dst
@@ -253,9 +253,9 @@ rows_of() { # words, draft row
     bad 4 "$1" theory accept --draft bad.csv --target q.csv --rows 0
 }
 bad 4 'absent.csv' theory accept --draft absent.csv --target q.csv
-bad 4 'different length' theory accept --draft p4.csv --target q.csv
+bad 4 'p4.csv has a vocabulary of 4 and --target q.csv of 3; they must match' theory accept --draft p4.csv --target q.csv
 printf '.5,.3,.2\n' >p1.csv
-bad 4 'row is compared with row' theory accept --draft p1.csv --target q.csv
+bad 4 'has 1 positions and --target q.csv has 2; they must match' theory accept --draft p1.csv --target q.csv
 for row in '.5,-.1,.6' '-.5,.75,.75' '.5,nan,.5' '.5,inf,.5' '.5,.3,.3' '.5,.3,.19' '0,0,0'; do
     printf '%s\n.2,.3,.5\n' "$row" >bad.csv
     bad 4 'bad.csv' theory accept --draft bad.csv --target q.csv
@@ -297,6 +297,43 @@ for command in $(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' out); do
     check "help of $command: usage, columns and formulas" \
         sh -c "grep -q '^Usage: draftscope theory $command' out && grep -q '^Columns' out && grep -q '^Formulas' out"
 done
+# closed NUMBER-OF-ROWS COLUMN=VALUE...: the last row of the table in `out`; a column that is not
+# there is called none.
+closed() {
+    rows=$1
+    shift
+    check "$rows rows" [ "$(grep -vc '^#' out)" = $((rows + 1)) ]
+    for want; do
+        got=$(awk -F '\t' -v name="${want%%=*}" '/^#/ { next }
+            !n { for (n = 1; n <= NF; n++) at[$n] = n; next }
+            END { print name in at ? $at[name] : "none" }' out)
+        check "$want, not '$got'" awk -v a="$got" -v b="${want#*=}" \
+            'BEGIN { exit !(a == b || (a - b < 1e-12 && b - a < 1e-12 && a ~ /^[0-9]/)) }'
+    done
+}
+good theory speedup --alpha .5,.8 -k 1,3 --draft-cost .2,.1
+closed 8 alpha=.8 length=3 draft_cost=.1 accepted=1.952 block_efficiency=2.952 \
+    speedup=2.2707692307692307 iid_accepted=none simulated_accepted=none
+check "costs vary slowest, lengths fastest" [ "$(grep -v '^#' out | awk 'NR > 1 { printf "%s %s %s,", $3, $1, $2 }')" = \
+    "0.2 0.5 1,0.2 0.5 3,0.2 0.8 1,0.2 0.8 3,0.1 0.5 1,0.1 0.5 3,0.1 0.8 1,0.1 0.8 3," ]
+good theory speedup --histogram 2,2,4
+closed 2 length=2 accepted=1.25 iid_accepted=1.25 iid_error_percent=0
+good theory length --alpha .5 --draft-cost .1 -k 1,3 # 1.5/1.1, 1.75/1.2, 1.875/1.3, 1.9375/1.4
+closed 2 best_length=2 speedup=1.4583333333333333 near_from=2 near_to=2 used_length=3 \
+    used_speedup=1.4423076923076923 loss_percent=1.0989010989010989
+good theory length --acceptance-by-position 1,0 --draft-cost .1
+closed 1 best_length=1 iid_best_length=2 used_length=none
+good theory ouroboros --alpha .5 -k 2 --phrase 1 --draft-cost .2 --tokens-per-forward 2
+closed 1 block_efficiency=1.875 speedup=1.5625 speculative_speedup=1.25 gain=1.25
+good theory pearl --alpha .5 --ratio 2 -k 1,2 --form speculative,pearl
+closed 4 form=pearl window=2 tokens_per_iteration=1.2 speedup=1.2 best_window=2 accepted=1
+good theory tree --acceptance .5,.25 --budget 3 --depth 1 --draft-cost .1 --summary
+closed 1 tree=best nodes=3 depth=1 expected_tokens=1.75
+bad 2 'exceeds --max-speculative-tokens 4' theory length --alpha .5 --max-speculative-tokens 4 -k 5
+bad 2 'exactly one of' theory speedup --alpha .5 --histogram 1,2
+bad 2 'no step reached position 2' theory speedup --histogram 5,0,0
+bad 2 'cannot be combined' theory pearl --published --alpha .5
+bad 2 'give --alpha and --ratio' theory pearl --alpha .5
 good theory pearl --published
 check "PEARL's tables are met" sh -c "! grep -q '	no$' out && grep -qv '^#' out"
 if [ -c /dev/full ]; then
@@ -307,9 +344,9 @@ fi
 
 # --- figures -----------------------------------------------------------------------------------
 if command -v gnuplot >/dev/null 2>&1; then
-    good theory accept --bernoulli .25,.1,.25,.5,.75,1 --k 1:16 -o b.tsv
-    good theory accept --uniform 32,1,2,4,8,16,32 --k 1:16 --json -o u.jsonl
-    good theory accept --trace rows.dst --request 0 --k 1:8 -o rows.tsv
+    good theory accept --bernoulli .25,.1,.25,.5,.75,1 --num-drafts 1:16 -o b.tsv
+    good theory accept --uniform 32,1,2,4,8,16,32 --num-drafts 1:16 --json -o u.jsonl
+    good theory accept --trace rows.dst --request 0 --num-drafts 1:8 -o rows.tsv
     good plot spectr-bernoulli b.tsv -o b.svg
     good plot spectr-uniform u.jsonl -o u.svg
     good plot accept-vs-k rows.tsv -o rows.svg
@@ -325,7 +362,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     printf 'k\tspeedup\n1\t2\n' >other.tsv
     bad 2 "needs a column 'pair'" plot accept-vs-k other.tsv -o x.svg
     seq 1 8 | awk '{ print ".5,.5" }' >many.csv
-    good theory accept --draft many.csv --target many.csv --k 1 -o many.tsv
+    good theory accept --draft many.csv --target many.csv --num-drafts 1 -o many.tsv
     bad 2 'filter by pair' plot accept-vs-k many.tsv -o x.svg
     good theory accept --draft many.csv --target many.csv --summary -o mean.tsv
     good plot accept-vs-k mean.tsv -o mean.svg

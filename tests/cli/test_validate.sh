@@ -31,7 +31,7 @@ if [ -r "$data/llma/rag.jsonl" ] && [ -r "$data/specbench/eagle.jsonl" ]; then
     check "rows with data: $(cat err)" test $? = 0
     check "none is skipped" grep -q 'skipped: 0$' err
     check "conditional acceptance rates of EAGLE's log and counts of LLMA pass" \
-        [ "$(cells quantity verdict | grep -cE '^(conditional acceptance rate|triggers|steps)	pass$')" = 19 ]
+        [ "$(cells quantity verdict | grep -cE '^(conditional_acceptance_rate|triggers|steps)	pass$')" = 19 ]
 else
     with_data=
     echo "ok - rows with data # skipped: no data"
@@ -114,7 +114,7 @@ bad 1 'num_accepted_tokens' changed identity
 if [ "$with_data" ]; then
     fails llma '	steps	' 48.28 --data "$data"
     fails llma '30B, retrieval	speedup	18' 2 --data "$data"
-    fails specbench '	conditional acceptance rate	' 0.9 --data "$data"
+    fails specbench '	conditional_acceptance_rate	' 0.9 --data "$data"
     fails specbench 'EAGLE, math	speedup' 2.8 --data "$data"
 fi
 
@@ -141,19 +141,19 @@ broken() { # 'words on stderr' SED_SCRIPT [ROW]
 broken "no column 'tolerance'" 's/	tolerance	/	tolerence	/'
 broken "column 'published' is not numbers" 's/	27.95	/	many	/'
 broken 'not finite' 's/	27.95	/	nan	/'
-broken "no comment '# source" '/^# source/d'
+broken "the comment '# source" '/^# source/d'
 broken "no given 'accepted'" '/	accepted	/d'
 broken "'DeepSeek 6.7B/33B' has no given 'draft_tokens_per_s'" '/6.7B.*draft_tokens_per_s/d'
-broken "nothing predicts 'speed_up'" 's/	speedup	/	speed_up	/'
+broken "there is no prediction of 'speed_up'" 's/	speedup	/	speed_up	/'
 broken "tolerance 'about'" 's/	6%	/	about	/'
 broken "tolerance '-6%'" 's/	6%	/	-6%	/'
 broken 'with a note' 's/disputed	.*/disputed	-/'
 broken 'fields' '$s/	.*//'
 broken 'no figures' '/^[^#s]/d; /^spec/d' eagle
-broken 'not from 0 to 1' 's/	target_p	nan	0.1	/	target_p	nan	1.1	/' spectr-appb
+broken 'draft_p or target_p is not from 0 to 1' 's/	target_p	nan	0.1	/	target_p	nan	1.1	/' spectr-appb
 broken 'k is not from 1' 's/	otm	2	/	otm	-2	/' spectr-appb
 broken "no given 'n_alpha' at 3" '/n_alpha	3	/d' eagle
-broken 'layers are not positive' 's/	draft_layers	nan	32	/	draft_layers	nan	0	/' ouroboros
+broken 'numbers of layers are not positive' 's/	draft_layers	nan	32	/	draft_layers	nan	0	/' ouroboros
 
 # --- where it goes -----------------------------------------------------------------------------
 

@@ -132,9 +132,9 @@ sed -n 2p drawn.jsonl >whole.jsonl
 outputs whole.jsonl | sed -n 5,9p >whole.calls
 check "a part is drawn as in the whole" cmp whole.calls part.calls
 sed '1s/"first_request": 4/"first_request": 5/' part.jsonl >claimed.jsonl
-bad 4 'other prompts' --trace greedy.dst --live claimed.jsonl
+bad 4 'the prompts (hash ' --trace greedy.dst --live claimed.jsonl
 sed '1s/"first_request": 4/"first_request": 9/' part.jsonl >claimed.jsonl
-bad 4 'requests up to 14' --trace greedy.dst --live claimed.jsonl
+bad 4 'the line has requests up to 14' --trace greedy.dst --live claimed.jsonl
 # A field that is not known, and a version that is not this one.
 sed '1s/^{/{"later": [1, 2], /; s/"version": "[^"]*"/"version": "9.9"/' greedy.jsonl >later.jsonl
 good --trace greedy.dst --live later.jsonl
@@ -173,7 +173,7 @@ table 3 >wrong.tsv
 good --trace greedy.dst --live timed.jsonl --cost table:cost.tsv --seconds-tolerance 0.1 \
     --speedup-tolerance 0.1
 has "method parameters quantity tolerance verdict" "chain	length=4	speedup	0.1 %	pass"
-check "the worst speed-up" grep -q 'worst error of a speed-up 0.0' err
+check "the worst speed-up" grep -q 'worst speedup error 0.0' err
 good --trace greedy.dst --live timed.jsonl --cost linear:1e-3,1e-4,2e-4 --speedup-tolerance 0.1
 bad 1 'verify_s_per_call' --trace greedy.dst --live timed.jsonl --cost table:wrong.tsv
 check "the table is printed all the same" grep -q '	verify_s_per_call	.*	fail	' out
@@ -246,7 +246,7 @@ bad 1 'speedup' --trace greedy.dst --live off-timed.jsonl --cost table:wrong.tsv
 "$draftscope" live run --target "$demo/target" --draft "$demo/draft" --method threshold \
     --force greedy.dst --threads 1 --device cpu --json >>off.jsonl 2>err
 good --trace greedy.dst --live off.jsonl
-has "method quantity verdict source" "threshold	block_efficiency	pass	forced run"
+has "method quantity verdict source" "threshold	block_efficiency	pass	replayed run"
 check "one configuration" grep -q ': 1 configurations: 1 pass, 0 fail, 0 are not predicted' err
 cat off.jsonl off.jsonl >repeated.jsonl # forced ones too
 good --trace greedy.dst --live repeated.jsonl
@@ -259,52 +259,52 @@ has "method quantity verdict" "threshold	block_efficiency	not predicted"
 good --trace greedy.dst --live forced.jsonl
 check "that the simulator predicts" grep -q ': 2 configurations: ' err
 sed -n 2p off.jsonl | sed 's/"trace_hash": "./"trace_hash": "x/' >forced.jsonl
-bad 4 'forced.jsonl:1: forced along trace x' --trace greedy.dst --live forced.jsonl
+bad 4 'forced.jsonl:1: the run replayed trace x' --trace greedy.dst --live forced.jsonl
 
 # --- what does not belong together -------------------------------------------------------------
 
-bad 4 'greedy.jsonl:1: temperature 0, drawn.dst was recorded with 1' --trace drawn.dst \
+bad 4 'greedy.jsonl:1: temperature is 0, but drawn.dst was recorded with 1' --trace drawn.dst \
     --live greedy.jsonl
 cat greedy.jsonl drawn.jsonl >mixed.jsonl
-bad 4 'mixed.jsonl:7: temperature 1, greedy.dst was recorded with 0' --trace greedy.dst \
+bad 4 'mixed.jsonl:7: temperature is 1, but greedy.dst was recorded with 0' --trace greedy.dst \
     --live mixed.jsonl
 sed '2s/"seed": 78/"seed": 77/; 3s/"seed": 78/"seed": 77/' seeds.jsonl >mixed.jsonl
-bad 4 'mixed.jsonl:3: the configuration and seed of line 2, and other counts' --trace drawn.dst \
+bad 4 'mixed.jsonl:3: same configuration and seed as line 2, but different counts' --trace drawn.dst \
     --live mixed.jsonl
 "$draftscope" live record --target "$demo/draft" --prompts prompts.jsonl --max-tokens 40 --method none \
     --threads 1 --device cpu -o models.dst 2>err
-bad 4 'greedy.jsonl:1: other weights of the target, ' --trace models.dst --live greedy.jsonl
+bad 4 'greedy.jsonl:1: the weights of the target (hash ' --trace models.dst --live greedy.jsonl
 "$draftscope" live record --target "$demo/target" --draft "$demo/target" --prompts prompts.jsonl \
     --max-tokens 40 --method none --threads 1 --device cpu -o models.dst --force 2>err
-bad 4 'greedy.jsonl:1: other weights of the draft, ' --trace models.dst --live greedy.jsonl
+bad 4 'greedy.jsonl:1: the weights of the draft (hash ' --trace models.dst --live greedy.jsonl
 weights=$(sed -n '1s/.*"draft_weights_sha256": "\([0-9a-f]\{12\}\).*/\1/p' greedy.jsonl)
-check "both hashes are named" grep -q "$weights, than those of models.dst, [0-9a-f]\{12\}" err
+check "both hashes are named" grep -q "$weights) differ from those of models.dst (hash [0-9a-f]\{12\}" err
 awk 'NR > 1' prompts.jsonl >others.jsonl
 "$draftscope" live run --target "$demo/target" --draft "$demo/draft" --prompts others.jsonl \
     --method chain --max-tokens 40 --threads 1 --device cpu --json >others-run.jsonl 2>err
-bad 4 'others-run.jsonl:1: other prompts, ' --trace greedy.dst --live others-run.jsonl
+bad 4 'others-run.jsonl:1: the prompts (hash ' --trace greedy.dst --live others-run.jsonl
 sed '1s/"max_tokens": 40/"max_tokens": 41/' greedy.jsonl >cut.jsonl
-bad 4 'cut.jsonl:1: max_tokens 41, greedy.dst was recorded with 40' --trace greedy.dst --live cut.jsonl
-"$draftscope" trace synth --model markov:300 --requests 12 --max-tokens 9 -o synth.dst
-bad 4 "synth.dst: its provenance has no 'rule'" --trace synth.dst --live greedy.jsonl
+bad 4 'cut.jsonl:1: max_tokens is 41, but greedy.dst was recorded with 40' --trace greedy.dst --live cut.jsonl
+"$draftscope" trace synth --target markov:300 --requests 12 --max-tokens 9 -o synth.dst
+bad 4 "synth.dst: the provenance has no 'rule'" --trace synth.dst --live greedy.jsonl
 
 # --- lines that are none -----------------------------------------------------------------------
 
 live run --method chain -o texts.jsonl --overwrite >/dev/null
-bad 4 'texts.jsonl:1: a text, as live run --output writes' --trace greedy.dst --live texts.jsonl
+bad 4 'texts.jsonl:1: this is a generated text' --trace greedy.dst --live texts.jsonl
 : >empty.jsonl
-bad 4 'empty.jsonl: empty' --trace greedy.dst --live empty.jsonl
+bad 4 'empty.jsonl: the file is empty' --trace greedy.dst --live empty.jsonl
 { sed -n 1p greedy.jsonl; echo; echo '{"method": '; } >broken.jsonl
 bad 4 'broken.jsonl:3: not a line of live run --json' --trace greedy.dst --live broken.jsonl
 broken() { # 'words' SED_SCRIPT
     sed "$2" greedy.jsonl >broken.jsonl
     bad 4 "$1" --trace greedy.dst --live broken.jsonl
 }
-broken "broken.jsonl:2: this run was interrupted" '2s/"interrupted": 0/"interrupted": 1/'
+broken "broken.jsonl:2: the run was interrupted" '2s/"interrupted": 0/"interrupted": 1/'
 broken "broken.jsonl:1: schema 2" '1s/"schema": 1/"schema": 2/'
-broken "broken.jsonl:1: there is no field 'schema'" '1s/"schema"/"scheme"/'
-broken "broken.jsonl:3: there is no field 'request_time_s'" '3s/"request_time_s"/"times"/'
-broken "broken.jsonl:1: there is no field 'length'" '1s/"length"/"gamma"/'
+broken "broken.jsonl:1: field 'schema' is missing" '1s/"schema"/"scheme"/'
+broken "broken.jsonl:3: field 'request_time_s' is missing" '3s/"request_time_s"/"times"/'
+broken "broken.jsonl:1: field 'length' is missing" '1s/"length"/"gamma"/'
 broken "'length' is not an integer from 0 to" '1s/"length": 1/"length": -1/'
 broken "unknown method 'chian'" '1s/"method": "chain"/"method": "chian"/'
 broken "unknown rule 'gredy'" '1s/"rule": "greedy"/"rule": "gredy"/'
@@ -313,8 +313,8 @@ broken "'request_target_calls' is not a list" '1s/"request_target_calls": \[[0-9
 broken "'request_accept_histogram' has" '1s/"request_accept_histogram": \[/&1,/'
 bad 4 'nothing.jsonl' --trace greedy.dst --live nothing.jsonl
 bad 4 'nothing.dst' --trace nothing.dst --live greedy.jsonl
-bad 2 'expected, both' --trace greedy.dst
-bad 2 'expected, both' --live greedy.jsonl
+bad 2 'are both required' --trace greedy.dst
+bad 2 'are both required' --live greedy.jsonl
 bad 2 'not both' --published --trace greedy.dst --live greedy.jsonl
 bad 2 'no argument with --live' pearl --trace greedy.dst --live greedy.jsonl
 bad 2 'not a multiple of 4' --trace greedy.dst --live greedy.jsonl --bootstrap 10

@@ -226,20 +226,20 @@ def transformers(lines, tokenizer):
                            "-o", out, *options])
 
     np.seterr(invalid="ignore")  # -inf less -inf
-    export("lists.dst", "--rows", "8", "--temperature", "0.7")
+    export("lists.dst", "--logprobs", "8", "--temperature", "0.7")
     compare("lists.dst", distribution, 8, 5e-6, 0.7)
-    export("dense.dst", "--rows", "dense")
+    export("dense.dst", "--logprobs", "dense")
     compare("dense.dst", distribution, None, 5e-6)
-    export("bf16.dst", "--rows", "dense-bf16", "--dtype", "float32")
+    export("bf16.dst", "--logprobs", "dense-bf16", "--dtype", "float32")
     for q, r in zip(requests("bf16.dst"), requests("dense.dst")):
         for side in ("draft", "target"):
             for (_, got, _), (_, want, _) in zip(q[f"rows.{side}"], r[f"rows.{side}"]):
                 some = want > -np.inf
                 same("bf16", got[~some], want[~some])
                 same("bf16", got[some] / want[some], np.ones(some.sum()), 2**-8)
-    export("sampled.dst", "--generate", "12", "--seed", "3", "--rows", "4")
+    export("sampled.dst", "--generate", "12", "--seed", "3", "--logprobs", "4")
     compare("sampled.dst", distribution, 4, 5e-6)
-    export("greedy.dst", "--generate", "12", "--greedy", "--rows", "1")
+    export("greedy.dst", "--generate", "12", "--greedy", "--logprobs", "1")
     compare("greedy.dst", distribution, 1, 5e-6)
     for q in requests("greedy.dst"):
         same("greedy", q["output.tok"], q["target.argmax"])

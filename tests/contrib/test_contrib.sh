@@ -93,18 +93,18 @@ END
 PYTHONPATH=$top/tests/contrib/fake
 export PYTHONPATH
 vllm="export_trace --backend vllm --tokenizer none --target 2:12 --draft 1:12"
-good $vllm forced.jsonl --rows 5 -o forced.dst
+good $vllm forced.jsonl --logprobs 5 -o forced.dst
 good "$draftscope" trace verify forced.dst
 check vllm forced.dst 1:12 2:12 5
-good "$draftscope" theory accept --trace forced.dst --summary --k 1:3
-good $vllm forced.jsonl --rows 12 -o whole.dst
+good "$draftscope" theory accept --trace forced.dst --summary --num-drafts 1:3
+good $vllm forced.jsonl --logprobs 12 -o whole.dst
 check vllm whole.dst 1:12 2:12 12
-good "$draftscope" theory accept --trace whole.dst --summary --k 1 --json -o whole.json
+good "$draftscope" theory accept --trace whole.dst --summary --num-drafts 1 --json -o whole.json
 grep -q '"single": 0\.' whole.json || { failed=$((failed + 1)) && echo "not ok - a range: $(cat whole.json)"; }
 # what the target writes: greedy is the most probable token each time, a seed repeats itself
-good $vllm forced.jsonl --generate 40 --greedy --rows 3 -o greedy.dst
-good $vllm forced.jsonl --generate 40 --seed 5 --rows 3 -o sampled.dst
-good $vllm forced.jsonl --generate 40 --seed 5 --rows 3 -o again.dst
+good $vllm forced.jsonl --generate 40 --greedy --logprobs 3 -o greedy.dst
+good $vllm forced.jsonl --generate 40 --seed 5 --logprobs 3 -o sampled.dst
+good $vllm forced.jsonl --generate 40 --seed 5 --logprobs 3 -o again.dst
 check vllm greedy.dst 1:12 2:12 3
 check vllm sampled.dst 1:12 2:12 3
 good test "$(hash_of sampled.dst)" = "$(hash_of again.dst)"
@@ -114,7 +114,7 @@ printf '{"prompt": [1%s]}\n' "$(printf ',1%.0s' $(seq 62))" >full.jsonl
 good $vllm full.jsonl --generate 4 -o full.dst
 good "$draftscope" trace verify full.dst
 # no rows: statistics alone; the target alone
-good $vllm forced.jsonl --rows 0 -o bare.dst
+good $vllm forced.jsonl --logprobs 0 -o bare.dst
 good "$draftscope" trace verify bare.dst
 good export_trace --backend vllm --tokenizer none --target 2:12 forced.jsonl --limit 1 -o one.dst
 good "$draftscope" trace verify one.dst
@@ -144,11 +144,11 @@ no 'the prompt has no tokens' '{"prompt": [], "output": [1]}'
 no 'the draft has no token 12' '{"prompt": [12], "output": [1]}'
 no 'the target has no token 12' '{"prompt": [1], "output": [12]}' --draft 1:13
 no 'outside the vocabulary of 12' '{"prompt": [1], "output": [1], "references": [[-1]]}'
-no '64 tokens, the draft takes 63' "{\"prompt\": [1$(printf ',1%.0s' $(seq 62))], \"output\": [1]}"
+no 'have 64 tokens; the draft takes 63' "{\"prompt\": [1$(printf ',1%.0s' $(seq 62))], \"output\": [1]}"
 no 'NaN is not JSON' '{"prompt": [1], "output": [1], "metadata": {"x": NaN}}'
 no 'the input has no lines' ''
 no 'lists at temperature 1' '{}' --temperature 0.5
-no 'lists at temperature 1' '{}' --rows dense
+no 'lists at temperature 1' '{}' --logprobs dense
 no 'exists already' '{}' -o one.dst
 good $vllm forced.jsonl --force -o one.dst
 good "$draftscope" trace verify one.dst
@@ -175,9 +175,9 @@ END
     check transformers texts.jsonl "$tokenizer"
     for trace in lists dense bf16 sampled greedy; do
         good "$draftscope" trace verify $trace.dst
-        good "$draftscope" theory accept --trace $trace.dst --summary --normalize --k 1:2
+        good "$draftscope" theory accept --trace $trace.dst --summary --normalize --num-drafts 1:2
     done
-    good "$draftscope" theory accept --trace dense.dst --summary --k 1 --json -o dense.json
+    good "$draftscope" theory accept --trace dense.dst --summary --num-drafts 1 --json -o dense.json
     check means dense.dst dense.json
     # tokens, texts and the EOS token are as the program itself has them
     good "$draftscope" trace import --tokenizer "$tokenizer" texts.jsonl -o imported.dst

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes a result table to standard output or, by way of a temporary name, to a file.
+#include "cli/result.h"
+
 #include "base/file.h"
-#include "cli/theory/theory.h"
 
 #include <string.h>
 
-int cli_theory_comments(dsc_table *t, dsc_error *err)
+int cli_result_comments(dsc_table *t, dsc_error *err)
 {
     int rc = dsc_table_comment(t, "draftscope", PACKAGE_VERSION, err);
     return rc ? rc : dsc_table_comment(t, "command", cli_command_line(), err);
 }
 
-int cli_theory_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err)
+int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t c = 0; c < count && !rc; c++)
@@ -31,7 +33,7 @@ static void print(const dsc_table *t, bool json, bool head, FILE *f)
             dsc_table_write_tsv_row(t, r, f);
 }
 
-int cli_theory_write(const dsc_table *t, bool json, const char *out, bool force, dsc_error *err)
+int cli_result_write(const dsc_table *t, bool json, const char *out, bool force, dsc_error *err)
 {
     if (strcmp(out, "-") == 0) {
         print(t, json, false, stdout);
@@ -43,14 +45,4 @@ int cli_theory_write(const dsc_table *t, bool json, const char *out, bool force,
         return rc;
     print(t, json, true, f.stream);
     return dsc_outfile_commit(&f, err);
-}
-
-void cli_theory_print_help(const cli_theory_help *h)
-{
-    const cli_help_section section = {"Options", h->option, h->options};
-    cli_print_help(h->usage, h->about, &section, 1);
-    if (h->columns)
-        cli_print_fields("Columns", h->column, h->columns);
-    if (h->formulas)
-        cli_print_fields("Formulas", h->formula, h->formulas);
 }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result tables of commands that print one table: comment lines, columns, cells, output file.
+#ifndef DSC_CLI_RESULT_H
+#define DSC_CLI_RESULT_H
+
+#include "cli/cli.h"
+
+#define CLI_OPTION_JSON                                                                            \
+    {                                                                                              \
+        .name = "json", .kind = DSC_OPTION_FLAG, .help = "print JSON lines instead of a table"     \
+    }
+#define CLI_OPTION_OUT                                                                             \
+    {                                                                                              \
+        .name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",               \
+        .initial = "-", .help = "file to write the result to; - is standard output"                \
+    }
+
+// Adds the comment lines that every result begins with: program and version, command.
+int cli_result_comments(dsc_table *t, dsc_error *err);
+
+// Adds columns to a table without rows.
+int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err);
+
+// Writes t as TSV with comments and header, or as one JSON object per row (`json`; a file begins
+// with the comments). DSC_EUSAGE: `out` exists and `force` is false.
+int cli_result_write(const dsc_table *t, bool json, const char *out, bool force, dsc_error *err);
+
+static inline dsc_cell cli_integer(int64_t x)
+{
+    return (dsc_cell){.type = DSC_CELL_INT, .i = x};
+}
+
+static inline dsc_cell cli_real(double x)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
+}
+
+static inline dsc_cell cli_text(const char *text)
+{
+    return (dsc_cell){.type = DSC_CELL_TEXT, .text = text};
+}
+
+#endif
