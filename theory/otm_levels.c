@@ -54,11 +54,11 @@ static masses below(const dsc_otm_rows *r, double at)
     if (r->curve)
         return dsc_rows_curve_below(r->curve, at);
     if (r->overlap)
-        return r->overlap->type->below(r->overlap, at);
+        return r->overlap->type->overlap_below(r->overlap, at);
     if (!r->draft)
         return below_f32(r->draft_f32, r->target_f32, r->vocab, at);
     dsc_rows_overlap_set(&rows, r->draft, r->target, r->vocab, NULL);
-    return rows.base.type->below(&rows.base, at);
+    return rows.base.type->overlap_below(&rows.base, at);
 }
 
 static double element(const double *f64, const float *f32, size_t x)
