@@ -92,7 +92,7 @@ static void assert_between(const double *draft, const double *target, size_t voc
         assert_inside(w, (dsc_interval){dsc_curve_w(low, at), dsc_curve_w(high, at)}, slack);
     }
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
-        dsc_acceptance a;
+        dsc_rule_acceptance a;
         dsc_acceptance_of_curve(&c, &ks[i], 1, &a);
         dsc_partial b = dsc_partial_between(low, high, ks[i]);
         assert_int_equal(b.k, ks[i]);
@@ -216,7 +216,7 @@ static void no_tail_no_width(void **state)
             listing dl, tl;
             dsc_error e;
             dsc_partial b[4];
-            dsc_acceptance a[4];
+            dsc_rule_acceptance a[4];
             dsc_curve c;
             size_t vocab = seed ? 1 + seed * 6 : 1;
             make_pair(shape, seed, vocab, draft, target);
