@@ -19,19 +19,25 @@ static void check_refuses(void **state)
         const char *message;
     } bad[] = {
         {{0}, 0, false, "draft: has no element"},
-        {{.5, -.25, .75}, 3, true, "draft: element 1 is negative (-0.25)"},
+        {{.5, -.25, .75},
+         3,
+         true,
+         "draft: element 1 is negative (-0.25), so it is no probability (use --logits if these are "
+         "logits)"},
         {{.5, .5, NAN}, 3, true, "draft: element 2 is not finite (nan)"},
         {{INFINITY, 0, 0}, 3, true, "draft: element 0 is not finite (inf)"},
         {{.5, .25, .18},
          3,
          false,
-         "draft: sums to 0.93, not to 1 within 0.0001 (--normalize accepts it)"},
+         "draft: the sum is 0.93, not 1: these look like logits (use --logits) or unnormalized "
+         "probabilities (use --normalize)"},
         {{.5, .5, .00011},
          3,
          false,
-         "draft: sums to 1.00011, not to 1 within 0.0001 (--normalize accepts it)"},
-        {{0, 0, 0}, 3, true, "draft: sums to 0, which no factor makes 1"},
-        {{DBL_MAX, DBL_MAX, 0}, 3, true, "draft: sums to inf, which no factor makes 1"},
+         "draft: the sum is 1.00011, not 1: these look like logits (use --logits) or unnormalized "
+         "probabilities (use --normalize)"},
+        {{0, 0, 0}, 3, true, "draft: the sum is 0; a positive finite sum is needed"},
+        {{DBL_MAX, DBL_MAX, 0}, 3, true, "draft: the sum is inf; a positive finite sum is needed"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         dsc_error e = {0};
