@@ -502,7 +502,7 @@ static void bad_tables_are_refused(void **state)
         {"a\tb\n1\n", ":2: 1 fields, the header has 2"},
         {"a\tb\n1\t2\t3\n", ":2: 3 fields"},
         {"{\"a\": 1}\n[1]\n", ":2: not a JSON object"},
-        {"{\"a\": 1}\n{\"a\": \"x\"}\n", ":2: 'a': value of another type"},
+        {"{\"a\": 1}\n{\"a\": \"x\"}\n", ":2: 'a': the value has another type"},
         {"{\"a\": 1}\n{\"b\": 1}\n", ":2: 'a': field is missing"},
         {"{\"a\": 1}\n{\"a\": 1, \"b\": 2}\n", ":2: 2 fields"},
         {"{\"a\": [\"x\"]}\n", "another type"},

@@ -18,7 +18,7 @@ static void check_refuses(void **state)
         bool normalize;
         const char *message;
     } bad[] = {
-        {{0}, 0, false, "draft: has no element"},
+        {{0}, 0, false, "draft: there is no element"},
         {{.5, -.25, .75},
          3,
          true,
