@@ -85,11 +85,6 @@ int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const floa
     return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
 }
 
-int dsc_otm_sampler_drafts(const dsc_otm_sampler *s)
-{
-    return s->fit.race.k;
-}
-
 double dsc_otm_sampler_alpha(const dsc_otm_sampler *s)
 {
     return s->fit.alpha_high;

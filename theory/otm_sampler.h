@@ -33,7 +33,6 @@ DSC_API int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, co
 DSC_API int dsc_otm_sampler_build_overlap(dsc_otm_sampler *s, dsc_overlap *m, int k,
                                           dsc_error *err);
 
-DSC_API int dsc_otm_sampler_drafts(const dsc_otm_sampler *s);    // k
 DSC_API double dsc_otm_sampler_alpha(const dsc_otm_sampler *s);  // alpha_k, the bound
 DSC_API double dsc_otm_sampler_accept(const dsc_otm_sampler *s); // Pr(accepted), exactly
 DSC_API double dsc_otm_sampler_gap(const dsc_otm_sampler *s);    // the difference, >= 0

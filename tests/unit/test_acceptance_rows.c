@@ -12,7 +12,7 @@
 
 enum { USE_TEST = 0x7e57, KINDS = 12 };
 
-// Draw number `i` of pair `pair`.
+// Uniform number `i` of pair `pair`.
 static double uniform(uint64_t pair, uint32_t i)
 {
     return dsc_rng_uniform(11, pair, i, USE_TEST);
@@ -60,7 +60,8 @@ static void normalize(float *row, size_t vocab)
     scale(row, vocab, 1 / sum);
 }
 
-// Logits that fall with the logarithm of the rank, noise on the target's; then a twist per kind.
+// Logits that fall with the logarithm of the rank, with noise on the target's, then changed by
+// kind.
 static void fill(rows *r, uint64_t pair)
 {
     static const double temperature[] = {1, .8, .6, .3, .1, 2}, noise[] = {1, .3, 2, .03, 1e-3, 4};
@@ -88,11 +89,11 @@ static void fill(rows *r, uint64_t pair)
             *d = (float)pow(u, 8);
             *q = (float)pow(v, 8);
             break;
-        case 5: // a sure token each
+        case 5: // the same token has nearly all mass in both
             *d = x == 0 ? 1 : *d * 1e-9f;
             *q = x == 0 ? 1 : *q * 1e-9f;
             break;
-        case 6: // sure of different tokens
+        case 6: // different tokens have nearly all mass
             *d = x == 0 ? 1 : *d * 1e-5f;
             *q = x + 1 == r->vocab ? 1 : *q * 1e-5f;
             break;
@@ -244,14 +245,14 @@ static void special_rows(void **state)
     (void)state;
     dsc_acceptance_work *w = new_work();
     rows r = rows_new(1000);
-    r.draft[3] = r.target[3] = 1; // the same sure token
+    r.draft[3] = r.target[3] = 1; // the same token has all mass
     check(&r, DSC_MAX_DRAFTS, w);
-    r.target[3] = 0; // different ones
+    r.target[3] = 0; // different tokens have all mass
     r.target[4] = 1;
     check(&r, DSC_MAX_DRAFTS, w);
     r.draft[7] = r.target[9] = -0.f;
     check(&r, 4, w);
-    r.target[3] = 1e-30f; // hardly the same
+    r.target[3] = 1e-30f; // almost no common mass
     check(&r, 4, w);
     fill(&r, 0);
     r.draft[7] = r.target[9] = -0.f;
@@ -379,7 +380,7 @@ static void loops_over_tokens(void **state)
     }
 }
 
-// A work is used again after larger, smaller and refused rows.
+// A work is reused after larger, smaller and refused rows.
 static void one_work_for_all(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions whose sums somebody else has added up and whose logits come when they are asked
-// for: they say what the same distribution here says, and ask for no more than they need.
+// Distributions whose sums are given and whose logits are fetched on demand: they return what the
+// same distribution in memory returns, and fetch no more than they need.
 #include "tests/close.h"
 
 #include "base/rng.h"
@@ -11,14 +11,14 @@
 
 enum { MOST = 5000, BLOCK = DSC_SOFTMAX_BLOCK, BLOCKS = (MOST + BLOCK - 1) / BLOCK };
 
-// A row that lies elsewhere and what has come of it.
+// A row that is stored elsewhere and the part fetched so far.
 typedef struct elsewhere {
     size_t vocab;
     float row[MOST], here[MOST], max_logit[BLOCKS], most;
     double block[BLOCKS], room[MOST];
     bool came[BLOCKS];
     int calls;
-    dsc_softmax own, dist; // all here; not here
+    dsc_softmax own, dist; // in memory; fetched
 } elsewhere;
 
 static size_t end_of(const elsewhere *e, size_t b)
@@ -136,8 +136,9 @@ static void whole_dists_ask_once(void **state)
     }
 }
 
-// Of blocks whose largest logit is among the k largest of these; with the peaks unknown, of all.
-static void the_most_probable_ask_for_blocks_with_high_peaks(void **state)
+// Only blocks whose largest logit is among the k largest are fetched; with these unknown, all
+// blocks.
+static void the_most_probable_fetch_blocks_with_high_logits(void **state)
 {
     static elsewhere e;
     static double row[MOST];
@@ -155,7 +156,7 @@ static void the_most_probable_ask_for_blocks_with_high_peaks(void **state)
                 assert_int_equal(dsc_dist_top(&dist, k, row, token), n);
                 assert_memory_equal(token, right, n * sizeof *token);
             }
-            // With distinct peaks no more than k come, and they come at once.
+            // With distinct maxima at most k blocks are fetched, in one call.
             if (seed_ % 3 != 1 && k && k < dsc_softmax_blocks(e.vocab))
                 assert_true(many_came(&e) <= k && e.calls <= 1 + (int)(e.vocab / (64 * BLOCK)));
         }
@@ -168,7 +169,7 @@ int main(void)
         cmocka_unit_test(probabilities_ask_for_one_block),
         cmocka_unit_test(draws_ask_for_one_block),
         cmocka_unit_test(whole_dists_ask_once),
-        cmocka_unit_test(the_most_probable_ask_for_blocks_with_high_peaks),
+        cmocka_unit_test(the_most_probable_fetch_blocks_with_high_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
