@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-dsc_summary dsc_summarise(double *x, size_t n)
+dsc_summary dsc_summarize(double *x, size_t n)
 {
     if (!n)
         return (dsc_summary){NAN, NAN, NAN, NAN, NAN};

@@ -11,7 +11,7 @@ typedef struct dsc_summary {
 } dsc_summary;
 
 // Summarizes x[0, n). Sorts x in place.
-DSC_API dsc_summary dsc_summarise(double *x, size_t n);
+DSC_API dsc_summary dsc_summarize(double *x, size_t n);
 
 // Robust least squares: coefficients of y = sum over c of coefficient[c] x[.][c], x [n][columns],
 // by iteratively reweighted least squares with Huber's weights first and Tukey's biweight next

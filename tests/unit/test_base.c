@@ -168,12 +168,12 @@ static void bootstrap_matches_the_normal_interval(void **state)
     assert_true(isnan(lo) && isnan(hi)); // one request gives no interval
     dsc_bootstrap_fini(&a);
     double x[] = {4, 1, 3, 2};
-    dsc_summary s = dsc_summarise(x, 4);
+    dsc_summary s = dsc_summarize(x, 4);
     assert_close(s.mean, 2.5, 1e-15);
     assert_close(s.median, 2.5, 1e-15);
     assert_close(s.p90, 3.7, 1e-15);
     assert_true(s.min == 1 && s.max == 4);
-    assert_true(isnan(dsc_summarise(NULL, 0).mean));
+    assert_true(isnan(dsc_summarize(NULL, 0).mean));
 }
 
 // Student's t with 10 degrees of freedom has .025 above 2.228139, a normal variable .05 above
