@@ -198,8 +198,8 @@ static void test_parse(void **state)
         {"0,0\n", "t:1:"},
         {"0\n0,,0\n", "t:2:"},
         {"99999999999999999999\n", "t:1:"},
-        {"", "t: no path"},
-        {"# 0\n", "t: no path"},
+        {"", "t: it contains no path"},
+        {"# 0\n", "t: it contains no path"},
         {"0\n0,0x\n", "t:2:"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
