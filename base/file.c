@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Output files by rename: PATH.tmp is written, flushed, synced and renamed, and the folder is
+// synced; and whole input files, read or mapped. base/file.h.
 #include "base/file.h"
 
 #include "base/memory.h"
@@ -48,8 +50,7 @@ int dsc_sync_folder(const char *path, dsc_error *err)
     if (slash)
         slash[slash == folder] = '\0';
     int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY), rc = DSC_OK;
-    // Some file systems cannot sync a folder and say EINVAL; there is nothing more to be done
-    // there.
+    // Some file systems cannot sync a folder and return EINVAL. Nothing more can be done there.
     if (fd < 0 || (fsync(fd) && errno != EINVAL))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot sync the folder of %s", path);
     if (fd >= 0)
@@ -71,7 +72,7 @@ int dsc_outfile_commit(dsc_outfile *f, dsc_error *err)
     f->stream = NULL;
     if (bad && why)
         rc = dsc_fail_errno(err, DSC_EIO, why, "cannot write %s", f->path);
-    else if (bad) // stdio keeps that a write failed, not why
+    else if (bad) // stdio records that a write failed, not why
         rc = dsc_fail(err, DSC_EIO, "cannot write %s: a write failed (disk full?)", f->path);
     else if (rename(f->temporary, f->path))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", f->temporary);
@@ -135,8 +136,7 @@ int dsc_check_regular(const char *path, dsc_error *err)
     struct stat st;
     if (stat(path, &st))
         return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
-    return S_ISREG(st.st_mode) ? DSC_OK
-                               : dsc_fail(err, DSC_EINPUT, "%s: not a regular file", path);
+    return S_ISREG(st.st_mode) ? DSC_OK : dsc_fail(err, DSC_EINPUT, "%s: not a regular file", path);
 }
 
 int dsc_map_file(void **map, size_t *bytes, const char *path, size_t least, const char *kind,

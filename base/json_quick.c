@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON (RFC 8259) by the short road. What it takes, Jansson takes too and gives the same value
-// for, to the bit; whatever is wrong, rare or doubtful it hands back, so that strictness and
-// messages are Jansson's alone. It is fast because strings are looked at eight bytes at a time and
-// copied in runs.
+// A fast JSON parser (RFC 8259). Whatever it accepts, Jansson accepts with the same value, to the
+// bit. Malformed, rare or doubtful texts are left to Jansson, so that strictness and messages are
+// Jansson's alone. It is fast because it examines strings eight bytes at a time and copies them in
+// runs.
 #include "base/json_quick.h"
 
 #include "base/memory.h"
@@ -14,9 +14,9 @@
 
 enum {
     DEPTH_MAX = 64,           // Jansson: 2048
-    NAME_MAX_BYTES = 1 << 10, // of an object's names
-    DIGITS_MAX = 18,          // an integer of so many digits fits in 64 bits
-    EXACT_DIGITS = 15,        // a decimal of so many digits times or over 10^EXACT_POWER
+    NAME_MAX_BYTES = 1 << 10, // longest name of an object's member
+    DIGITS_MAX = 18,          // an integer with this many digits fits in 64 bits
+    EXACT_DIGITS = 15,        // a decimal with this many digits times or over 10^EXACT_POWER
     EXACT_POWER = 22,         // is rounded once: Clinger 1990, doi:10.1145/93542.93557
 };
 
@@ -27,18 +27,17 @@ typedef struct text_view {
 
 typedef struct quick {
     const char *p, *end;
-    size_t values; // that may still come: as many as brackets and commas
+    size_t values; // number of values that may follow: as many as brackets and commas
     int depth;
-    dsc_buffer text; // of a string with escapes
+    dsc_buffer text; // a string with escapes
 } quick;
 
-// The eight bytes that are '"', '\\', a control or not ASCII have bit 7 set.
+// Sets bit 7 of each of eight bytes that is '"', '\\', a control character or not ASCII.
 static uint64_t special(uint64_t x)
 {
     const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
     uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
-    // (y - ones) & ~y & high finds zero bytes, and perhaps the bytes above one: never too few, and
-    // below the first one none too many.
+    // (y - ones) & ~y & high finds all zero bytes, and possibly bytes above the first one.
     uint64_t zero = ((quote - ones) & ~quote) | ((slash - ones) & ~slash);
     uint64_t control = (x - ones * 0x20) & ~x;
     return (zero | control | x) & high;
@@ -75,7 +74,7 @@ static int32_t hex4(const char *p, const char *end)
     return x;
 }
 
-// At \uXXXX, or two of them for a character beyond U+FFFF. False for lone halves.
+// Decodes \uXXXX, or two of them for a character beyond U+FFFF. False for lone surrogates.
 static bool take_code(quick *q, char out[4], size_t *length)
 {
     int32_t c = hex4(q->p + 2, q->end), low;
@@ -91,7 +90,7 @@ static bool take_code(quick *q, char out[4], size_t *length)
         q->p += 6;
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     }
-    int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; // bytes behind the first
+    int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; // bytes after the first
     static const unsigned char lead[4] = {0, 0xc0, 0xe0, 0xf0};
     out[0] = (char)(lead[more] | c >> 6 * more);
     for (int i = 1; i <= more; i++)
@@ -117,10 +116,10 @@ static bool take_escape(quick *q)
     return !dsc_buffer_append(&q->text, code, n, NULL);
 }
 
-// The string at q->p, which is a quote: a view into the line or into q->text.
+// Parses the string at q->p, which is a quote: returns a view into the line or into q->text.
 static bool take_string(quick *q, text_view *out)
 {
-    const char *start = ++q->p; // of what is not yet copied
+    const char *start = ++q->p; // start of the bytes not yet copied
     bool wide = false;
     q->text.length = 0;
     bool copied = false;
@@ -156,12 +155,12 @@ static size_t digits(const char **p, const char *end, uint64_t *value)
 {
     const char *start = *p;
     for (; *p < end && **p >= '0' && **p <= '9'; ++*p)
-        *value = *value * 10 + (uint64_t)(**p - '0'); // may wrap: then there are too many
+        *value = *value * 10 + (uint64_t)(**p - '0'); // may wrap: then there are too many digits
     return (size_t)(*p - start);
 }
 
-// A number of few digits, of which the value is certain; others are left to Jansson, as a value
-// of their own.
+// Parses a number with few digits, whose value is certain. Others, including a value of their own
+// kind, are left to Jansson.
 static json_t *take_number(quick *q)
 {
     static const double power[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -204,14 +203,14 @@ static json_t *take_number(quick *q)
     return json_loadb(start, (size_t)(p - start), JSON_DECODE_ANY, NULL);
 }
 
-// Passes the bracket or comma at q->p, behind which another value may come.
+// Skips the bracket or comma at q->p, after which another value may follow.
 static bool pass(quick *q)
 {
     q->p++;
     return q->values-- > 1;
 }
 
-static char next(quick *q) // what comes behind the space; 0 at the end
+static char next(quick *q) // the next character after white space; 0 at the end
 {
     while (q->p < q->end && (*q->p == ' ' || *q->p == '\t' || *q->p == '\n' || *q->p == '\r'))
         q->p++;
@@ -269,7 +268,7 @@ static json_t *take_word(quick *q, const char *word, json_t *value)
     return value;
 }
 
-// The array or object (empty so far) that begins at q->p.
+// Parses the array or object that begins at q->p into a new, empty value.
 static json_t *take_nested(quick *q, json_t *value)
 {
     bool whole = value && q->depth < DEPTH_MAX && pass(q);
@@ -285,7 +284,7 @@ static json_t *take_nested(quick *q, json_t *value)
     return value;
 }
 
-// The value that begins behind the space at q->p; NULL: Jansson must look.
+// Parses the value after white space at q->p; NULL: left to Jansson.
 static json_t *take_value(quick *q)
 {
     text_view text;

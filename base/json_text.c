@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Arbitrary bytes as a JSON string: valid UTF-8 is kept, otherwise non-ASCII bytes become '?'.
 #include "base/json_text.h"
 
 #include <stdlib.h>

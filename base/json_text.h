@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of any bytes in JSON, for provenance.
+// Arbitrary bytes as a JSON string, for provenance records.
 #ifndef DSC_BASE_JSON_TEXT_H
 #define DSC_BASE_JSON_TEXT_H
 
@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-// A JSON string: of a file's name or a command, which need not be UTF-8, what is not ASCII becomes
-// '?' then. NULL text: "". Returns NULL when out of memory.
+// Returns a JSON string. File names and command lines need not be UTF-8; if `s` is not, every
+// non-ASCII byte becomes '?'. NULL becomes "". Returns NULL when out of memory.
 DSC_API json_t *dsc_json_text(const char *s);
 
 #endif

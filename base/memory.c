@@ -58,17 +58,13 @@ int dsc_grow(void *array, size_t *capacity, size_t need, size_t size, dsc_error 
 
 int dsc_strndup(char **out, const char *bytes, size_t length, dsc_error *err)
 {
-    void *p;
     *out = NULL;
     if (length == SIZE_MAX)
         return dsc_fail(err, DSC_ENOMEM, "string too long");
-    int rc = dsc_alloc(&p, length + 1, 1, err);
-    if (rc)
-        return rc;
-    if (length)
-        memcpy(p, bytes, length);
-    *out = p;
-    return DSC_OK;
+    int rc = dsc_new(out, length + 1, err);
+    if (!rc && length)
+        memcpy(*out, bytes, length);
+    return rc;
 }
 
 int dsc_buffer_append(dsc_buffer *b, const void *bytes, size_t length, dsc_error *err)
@@ -76,9 +72,7 @@ int dsc_buffer_append(dsc_buffer *b, const void *bytes, size_t length, dsc_error
     size_t need;
     if (__builtin_add_overflow(b->length, length, &need) || need == SIZE_MAX)
         return dsc_fail(err, DSC_ENOMEM, "text too long");
-    void *p = b->data;
-    int rc = dsc_grow(&p, &b->capacity, need + 1, 1, err);
-    b->data = p;
+    int rc = dsc_resize(&b->data, &b->capacity, need + 1, err);
     if (rc)
         return rc;
     if (length)
@@ -100,10 +94,8 @@ int dsc_buffer_printf(dsc_buffer *b, dsc_error *err, const char *format, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args), rc;
     va_end(args);
-    void *p = b->data;
     rc = n < 0 ? dsc_fail(err, DSC_EUSAGE, "bad format")
-               : dsc_grow(&p, &b->capacity, b->length + (size_t)n + 1, 1, err);
-    b->data = p;
+               : dsc_resize(&b->data, &b->capacity, b->length + (size_t)n + 1, err);
     if (!rc) {
         vsnprintf(b->data + b->length, (size_t)n + 1, format, again);
         b->length += (size_t)n;

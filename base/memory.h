@@ -39,8 +39,8 @@ DSC_API int dsc_buffer_printf(dsc_buffer *b, dsc_error *err, const char *format,
     DSC_PRINTF(3, 4);
 DSC_API void dsc_buffer_fini(dsc_buffer *b); // frees and zeroes
 
-// An arena: many small allocations freed together. One per request (or per thread), reset
-// between requests, so that the hot loops allocate nothing once it has grown to its working size.
+// An arena: many small allocations freed together. Each thread has one and resets it between
+// requests, so that hot loops allocate nothing after it has grown to its working size.
 typedef struct dsc_arena {
     struct dsc_arena_block *first, *current;
 } dsc_arena;
@@ -48,7 +48,7 @@ typedef struct dsc_arena {
 // n elements of `size` bytes, 64-byte aligned, uninitialized; valid until reset or fini.
 DSC_API int dsc_arena_alloc(dsc_arena *a, void *out, size_t n, size_t size, dsc_error *err);
 #define dsc_arena_new(a, out, n, err) dsc_arena_alloc((a), (out), (n), sizeof **(out), (err))
-// dsc_grow with memory of the arena; the old place stays taken until the reset.
+// dsc_grow with memory of the arena. The old memory stays in use until the reset.
 DSC_API int dsc_arena_grow(dsc_arena *a, void *array, size_t *capacity, size_t need, size_t size,
                            dsc_error *err);
 #define dsc_arena_resize(a, array, capacity, need, err)                                            \

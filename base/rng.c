@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Philox4x32-10 (Salmon et al., SC 2011) and uniforms from its words; base/rng.h.
 #include "base/rng.h"
 
 #include <Random123/philox.h>

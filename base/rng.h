@@ -10,23 +10,23 @@
 
 #include <stdint.h>
 
-// What a draw is for; part of its counter, so that uses never share random bits by accident.
+// The purpose of a draw. It is part of the counter, so that two purposes never share random bits.
 typedef enum dsc_rng_use {
     DSC_RNG_TIE = 1,
     DSC_RNG_BOOTSTRAP = 2,
     DSC_RNG_OUTPUT = 3,       // tokens of a synthetic output
-    DSC_RNG_MARKOV = 4,       // transition probabilities of a chain
-    DSC_RNG_IID = 5,          // tokens of a target without a distribution
-    DSC_RNG_DRAFT = 6,        // tokens drawn from a draft model
-    DSC_RNG_VERIFY = 7,       // a verification rule's
+    DSC_RNG_MARKOV = 4,       // transition probabilities of a Markov chain
+    DSC_RNG_IID = 5,          // tokens of an i.i.d. target
+    DSC_RNG_DRAFT = 6,        // draft tokens sampled from a draft model
+    DSC_RNG_VERIFY = 7,       // uniforms of a verification rule
     DSC_RNG_SAMPLE = 8,       // which requests of a trace are kept
     DSC_RNG_WEIGHTS = 0x7765, // random weights of a model
-    DSC_RNG_ORDER = 0x6f72,   // of requests
+    DSC_RNG_ORDER = 0x6f72,   // the order of requests
     DSC_RNG_FAMILY = 0x7a69,  // noise of a family of distributions
-    DSC_RNG_SPLIT = 0x7370,   // which part of a sweep a shard takes
+    DSC_RNG_SPLIT = 0x7370,   // which part of a sweep a shard runs
     DSC_RNG_STEPS = 0x7374,   // accepted tokens of simulated rounds
     DSC_RNG_STEPS_REST = 0x7375,
-    DSC_RNG_CHOOSE = 0x7475, // which requests a configuration is chosen on
+    DSC_RNG_CHOOSE = 0x7475, // which requests are in the selection set
 } dsc_rng_use;
 
 DSC_API void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FIPS 180-4, section 6.2. Test value: SHA-256("abc") = ba7816bf...15ad.
+// SHA-256 (FIPS 180-4, section 6.2) of messages and files; eight files are hashed side by side
+// (base/sha256_lanes.c). Test value: SHA-256("abc") = ba7816bf...15ad.
 #include "base/sha256.h"
 
 #include "base/memory.h"
@@ -15,7 +16,7 @@ static uint32_t rotr(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-// One step of the compression: instead of moving all eight words, the caller renames them.
+// One step of the compression. The caller renames the eight words instead of moving them.
 static inline void mix(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f,
                        uint32_t g, uint32_t *h, uint32_t key)
 {
@@ -70,7 +71,6 @@ const dsc_sha256_kernel dsc_sha256_kernel_c = {"c", always, compress};
 const dsc_sha256_kernel *const dsc_sha256_kernels[] = {
 #ifdef DSC_SHA256_X86
     &dsc_sha256_kernel_sha,
-    &dsc_sha256_kernel_avx2,
 #endif
     &dsc_sha256_kernel_c,
     NULL,
@@ -133,7 +133,7 @@ void dsc_sha256_final(dsc_sha256 *s, char hex[DSC_SHA256_HEX])
 
 enum {
     LANES = DSC_SHA256_LANES,
-    FEW_LANES = 3,    // with fewer of them in use, one message after the other is faster
+    FEW_LANES = 2,    // with fewer messages, one after the other is faster
     CHUNK = 64 << 10, // bytes read at a time: whole blocks
 };
 
@@ -142,10 +142,11 @@ typedef struct stream {
     FILE *file;
     dsc_sha256 hash;
     uint8_t *chunk;       // [CHUNK]
-    size_t begin, length; // what is in it and not yet hashed
+    size_t begin, length; // the bytes in it that are not hashed yet
 } stream;
 
-// How to hash several messages at once; NULL: not faster here. With the SHA extensions it is not.
+// The fastest way to hash several messages at once; NULL: there is none. With the SHA extensions
+// one after the other is faster.
 static const dsc_sha256_lanes *choose_lanes(void)
 {
     const dsc_sha256_lanes *const *k = dsc_sha256_lane_kernels;
@@ -158,7 +159,7 @@ static const dsc_sha256_lanes *choose_lanes(void)
     return *k;
 }
 
-// Hashes the blocks that all streams have which have any; false when these are too few streams.
+// Hashes the blocks that all non-empty streams have; false when these streams are too few.
 static bool side_by_side(stream s[], size_t count, const dsc_sha256_lanes *lanes)
 {
     uint32_t state[LANES][8] = {{0}};
@@ -173,7 +174,7 @@ static bool side_by_side(stream s[], size_t count, const dsc_sha256_lanes *lanes
     }
     if (used < FEW_LANES)
         return false;
-    for (size_t l = 0; l < LANES; l++) { // the lanes left over repeat the first
+    for (size_t l = 0; l < LANES; l++) { // unused lanes repeat the first
         const stream *from = &s[which[l < used ? l : 0]];
         bytes[l] = from->chunk + from->begin;
         if (l < used)
@@ -190,7 +191,7 @@ static bool side_by_side(stream s[], size_t count, const dsc_sha256_lanes *lanes
     return true;
 }
 
-// Chunks hold whole blocks but for the last of a file, so no stream has part of a block pending.
+// Chunks hold whole blocks, except the last of a file, so no stream has a partial block pending.
 static int hash_streams(stream s[], const char *const *paths, size_t count, dsc_error *err)
 {
     const dsc_sha256_lanes *lanes = choose_lanes();
@@ -211,7 +212,7 @@ static int hash_streams(stream s[], const char *const *paths, size_t count, dsc_
     return DSC_OK;
 }
 
-// At most LANES files.
+// Hashes at most LANES files.
 static int hash_files(const char *const *paths, size_t count, char (*hex)[DSC_SHA256_HEX],
                       dsc_error *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 (FIPS 180-4), for naming traces, shards and tokenizers by their content.
+// SHA-256 (FIPS 180-4). Traces, shards and tokenizers are named by the hash of their content.
 #ifndef DSC_BASE_SHA256_H
 #define DSC_BASE_SHA256_H
 
@@ -14,17 +14,18 @@ typedef struct dsc_sha256 {
     uint32_t state[8];
     uint64_t length; // bytes so far
     uint8_t block[64];
-    void (*compress)(uint32_t state[8], const uint8_t *bytes, size_t blocks); // of this processor
+    void (*compress)(uint32_t state[8], const uint8_t *bytes,
+                     size_t blocks); // the fastest kernel of this processor
 } dsc_sha256;
 
 DSC_API void dsc_sha256_init(dsc_sha256 *s);
 DSC_API void dsc_sha256_update(dsc_sha256 *s, const void *bytes, size_t length);
 DSC_API void dsc_sha256_final(dsc_sha256 *s, char hex[DSC_SHA256_HEX]);
 
-// The hash of a whole file. DSC_EINPUT when it cannot be read.
+// Hashes a whole file. DSC_EINPUT: it cannot be read.
 DSC_API int dsc_sha256_file(const char *path, char hex[DSC_SHA256_HEX], dsc_error *err);
-// The hashes hex[count] of as many files: eight files of similar size take much less time at once
-// than one by one. DSC_EINPUT names the file that cannot be read.
+// Hashes `count` files into hex[count]. Eight files of similar size at once take much less time
+// than one after the other. DSC_EINPUT names the file that cannot be read.
 DSC_API int dsc_sha256_files(const char *const *paths, size_t count, char (*hex)[DSC_SHA256_HEX],
                              dsc_error *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal: the compression function of SHA-256 in portable C (the specification) and for some
-// instruction sets, of one message and of several.
+// Internal: the compression function of SHA-256, for one message and for eight at once. The
+// portable C version is the specification; the others use instruction sets of x86-64.
 #ifndef DSC_BASE_SHA256_KERNEL_H
 #define DSC_BASE_SHA256_KERNEL_H
 
@@ -20,7 +20,7 @@ enum { DSC_SHA256_LANES = 8 };
 typedef struct dsc_sha256_lanes {
     const char *name;
     bool (*supported)(void);
-    // The same for as many messages, each with bytes[blocks][64] of its own.
+    // The compression function for eight messages; each has its own bytes[blocks][64].
     void (*compress)(uint32_t state[DSC_SHA256_LANES][8],
                      const uint8_t *const bytes[DSC_SHA256_LANES], size_t blocks);
 } dsc_sha256_lanes;
@@ -29,11 +29,11 @@ extern const uint32_t dsc_sha256_constants[64];
 extern const dsc_sha256_kernel dsc_sha256_kernel_c;
 #if defined(__x86_64__) && defined(__GNUC__)
 #define DSC_SHA256_X86 1
-extern const dsc_sha256_kernel dsc_sha256_kernel_sha, dsc_sha256_kernel_avx2;
+extern const dsc_sha256_kernel dsc_sha256_kernel_sha;
 extern const dsc_sha256_lanes dsc_sha256_lanes_avx2, dsc_sha256_lanes_avx512;
 #endif
 
-// Fastest first; both end with NULL.
+// Both lists are ordered fastest first and end with NULL.
 extern const dsc_sha256_kernel *const dsc_sha256_kernels[];
 extern const dsc_sha256_lanes *const dsc_sha256_lane_kernels[];
 

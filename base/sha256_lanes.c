@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 of eight messages at once, one to a lane of a vector; base/sha256_kernel.h. One message
-// is a chain of steps that wait for each other; eight keep the processor busy. The same source is
-// compiled for AVX2 and for AVX-512, which rotates, and combines three operands, in one
-// instruction.
+// SHA-256 of eight messages at once, one per lane of a vector; base/sha256_kernel.h. One message is
+// a chain of dependent steps; eight keep the processor busy. The same source is compiled for AVX2
+// and for AVX-512, which rotates, and combines three operands, in one instruction.
 #include "base/sha256_kernel.h"
 
 #ifdef DSC_SHA256_X86
@@ -20,7 +19,7 @@ typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
 
 #define ROTATE(x, n) ((x) >> (n) | (x) << (32 - (n)))
 
-// Rows to columns, eight by eight words: pairs, fours, halves.
+// Transposes eight by eight words: pairs, fours, halves.
 AVX2 INLINE void transpose(__m256i x[LANES])
 {
     __m256i pair[LANES], four[LANES];
@@ -39,7 +38,7 @@ AVX2 INLINE void transpose(__m256i x[LANES])
     }
 }
 
-// w[t]: word t of a block of each lane.
+// Loads word t of one block of each message into w[t].
 AVX2 INLINE void load(lanes w[16], const uint8_t *const bytes[LANES], size_t block)
 {
     const __m256i swap = _mm256_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Statistics over requests with GSL; base/statistics.h. Robust fits are iteratively reweighted
+// least squares; the Poisson bootstrap keeps integer sums for each resample.
 #include "base/statistics.h"
 
 #include "base/rng.h"
@@ -12,7 +14,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-dsc_summary dsc_summarise(double *x, size_t n)
+dsc_summary dsc_summarize(double *x, size_t n)
 {
     if (!n)
         return (dsc_summary){NAN, NAN, NAN, NAN, NAN};
@@ -50,7 +52,7 @@ static void fitting_free(fitting *f)
 
 static int fitting_new(fitting *f, size_t n, size_t columns, dsc_error *err)
 {
-    void *probe; // GSL ends the program where there is no memory: see first that there is
+    void *probe; // GSL ends the program when memory is short, so check first
     int rc = dsc_alloc(&probe, n, (columns + 5) * sizeof(double), err);
     free(probe);
     if (rc)
@@ -65,7 +67,8 @@ static int fitting_new(fitting *f, size_t n, size_t columns, dsc_error *err)
     return DSC_OK;
 }
 
-// Weighted least squares; returns the scale of the residuals, which it leaves in f->residual.
+// Weighted least squares. Returns the scale of the residuals and leaves the residuals in
+// f->residual.
 static double solve(fitting *f)
 {
     double sum;
@@ -78,13 +81,13 @@ static double solve(fitting *f)
     return 1.4826 * gsl_stats_median_from_sorted_data(f->sorted->data, 1, f->sorted->size);
 }
 
-// Weights from one iteration to the next; 1 for a residual of 0.
+// The weight of a residual for the next iteration; 1 for a residual of 0.
 static void reweight(fitting *f, bool redescends, double scale)
 {
     double limit = (redescends ? 4.685 : 1.345) * scale;
     for (size_t i = 0; i < f->weight->size; i++) {
         double r = fabs(f->residual->data[i]);
-        double u = r > 0 ? r / limit : 0; // limit 0: most points are met
+        double u = r > 0 ? r / limit : 0; // limit 0: the line meets most points exactly
         double inside = u < 1 ? 1 - u * u : 0;
         f->weight->data[i] = redescends ? inside * inside : fmin(1, 1 / u);
     }
@@ -125,17 +128,16 @@ int dsc_fit_robust(const double *x, size_t columns, const double *y, size_t n, d
     return DSC_OK;
 }
 
-// y = level + x slope, with one of them or both.
+// Fits y = level + x slope with one or both of the terms.
 static int fit_line(bool level, bool slope, const double *x, const double *y, size_t n,
                     dsc_line *out, dsc_error *err)
 {
-    void *mem;
-    double found[2];
+    double found[2], *rows;
     size_t columns = (size_t)level + slope;
-    int rc = dsc_alloc(&mem, n * columns, sizeof(double), err);
+    int rc = dsc_new(&rows, n * columns, err);
     if (rc)
         return rc;
-    double *rows = mem, *to = rows;
+    double *to = rows;
     for (size_t i = 0; i < n; i++) {
         if (level)
             *to++ = 1;
@@ -143,7 +145,7 @@ static int fit_line(bool level, bool slope, const double *x, const double *y, si
             *to++ = x[i];
     }
     rc = dsc_fit_robust(rows, columns, y, n, found, &out->scale, err);
-    free(mem);
+    free(rows);
     out->intercept = level ? found[0] : 0;
     out->slope = slope ? found[columns - 1] : 0;
     return rc;
@@ -175,8 +177,8 @@ double dsc_error_limit(double z, size_t n, size_t comparisons)
     return n < 2 ? (double)INFINITY : gsl_cdf_tdist_Qinv(tail, (double)(n - 1));
 }
 
-// Poisson(1) by inversion of 32 uniform bits: floor(2^32 * Pr(weight <= w)) for w = 0..11; beyond
-// is rarer than one bit pattern in 2^32.
+// Poisson(1) by inversion of 32 uniform bits: floor(2^32 * Pr(weight <= w)) for w = 0..11; larger
+// weights are rarer than one bit pattern in 2^32.
 int dsc_poisson_weight(uint32_t bits)
 {
     static const uint32_t cumulative[] = {1580030168u, 3160060337u, 3950075421u, 4213413783u,
@@ -190,15 +192,9 @@ int dsc_poisson_weight(uint32_t bits)
 
 int dsc_bootstrap_init(dsc_bootstrap *b, int resamples, uint64_t seed, dsc_error *err)
 {
-    void *top, *bottom;
     *b = (dsc_bootstrap){.resamples = resamples & ~3, .seed = seed};
-    int rc = dsc_alloc(&top, (size_t)b->resamples, sizeof *b->top, err);
-    b->top = top;
-    if (rc)
-        return rc;
-    rc = dsc_alloc(&bottom, (size_t)b->resamples, sizeof *b->bottom, err);
-    b->bottom = bottom;
-    return rc;
+    int rc = dsc_new(&b->top, (size_t)b->resamples, err);
+    return rc ? rc : dsc_new(&b->bottom, (size_t)b->resamples, err);
 }
 
 void dsc_bootstrap_fini(dsc_bootstrap *b)
@@ -234,15 +230,14 @@ void dsc_percentile_interval(double *x, size_t n, double *lo, double *hi)
 
 int dsc_bootstrap_interval(const dsc_bootstrap *b, double *lo, double *hi, dsc_error *err)
 {
-    void *mem;
+    double *ratio;
     size_t n = 0;
     *lo = *hi = NAN;
     if (b->requests < 2)
         return DSC_OK;
-    int rc = dsc_alloc(&mem, (size_t)b->resamples, sizeof(double), err);
+    int rc = dsc_new(&ratio, (size_t)b->resamples, err);
     if (rc)
         return rc;
-    double *ratio = mem;
     for (int r = 0; r < b->resamples; r++)
         if (b->bottom[r]) // a resample may leave out every request of a tiny trace
             ratio[n++] = (double)b->top[r] / (double)b->bottom[r];

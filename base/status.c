@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The error record: formatting, prefixes and exit codes; base/status.h.
 #include "base/status.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// A message is one line on a terminal: whatever a hostile file name or field put into it,
-// no control character gets through.
+// A message is one line on a terminal. No control character from a hostile file name or field gets
+// through.
 static void make_printable(char *s)
 {
     for (; *s; s++)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Status codes and the one error record that travels with them.
+// Status codes and the error record that goes with them.
 //
-// Every fallible function returns DSC_OK (0) or a negative DSC_E* and, at the place where the
-// trouble is first seen, writes one sentence into a caller-owned dsc_error: what, where, limit.
-// Callers pass the record on untouched. The library never prints, exits or aborts.
+// Every function that can fail returns DSC_OK (0) or a negative DSC_E*. Where the failure is first
+// detected, it writes one sentence into a caller-owned dsc_error: what is wrong, where, and what
+// would be right. Callers pass the record on unchanged. The library never prints, exits or aborts.
 #ifndef DSC_BASE_STATUS_H
 #define DSC_BASE_STATUS_H
 
@@ -19,13 +19,13 @@
 
 enum dsc_status {
     DSC_OK = 0,
-    DSC_EUSAGE = -1,     // the request makes no sense: option, range, name, output exists
-    DSC_EABSENT = -2,    // a feature, program or device that is not here
-    DSC_EINPUT = -3,     // an input file that is missing, malformed, truncated or changed
+    DSC_EUSAGE = -1,     // invalid request: option, range, name, output exists
+    DSC_EABSENT = -2,    // a feature, program or device is not available
+    DSC_EINPUT = -3,     // an input file is missing, malformed, truncated or changed
     DSC_EIO = -4,        // a result could not be written (full disk, no permission)
-    DSC_ENOMEM = -5,     // memory, or a size that overflows
-    DSC_ECHECK = -6,     // ran, but a check failed
-    DSC_EINTERRUPT = -7, // stopped on request; what was finished is on disk
+    DSC_ENOMEM = -5,     // out of memory, or a size overflows
+    DSC_ECHECK = -6,     // the run finished, but a check failed
+    DSC_EINTERRUPT = -7, // stopped on request; completed work is on disk
 };
 
 typedef struct dsc_error {
@@ -37,16 +37,16 @@ typedef struct dsc_error {
 DSC_API int dsc_fail(dsc_error *err, int status, const char *format, ...) DSC_PRINTF(3, 4);
 DSC_API int dsc_vfail(dsc_error *err, int status, const char *format, va_list args);
 
-// As dsc_fail, for a failed system call: appends ": " and strerror(errno_value).
+// dsc_fail for a failed system call: appends ": " and strerror(errno_value).
 DSC_API int dsc_fail_errno(dsc_error *err, int status, int errno_value, const char *format, ...)
     DSC_PRINTF(4, 5);
 
-// Puts "prefix: " in front of a message already recorded (file and line, say); returns
+// Prepends "prefix: " (a file and line, for example) to a message already recorded. Returns
 // err->status, or `status` when err is NULL.
 DSC_API int dsc_error_prefix(dsc_error *err, int status, const char *format, ...) DSC_PRINTF(3, 4);
 
-// The documented exit code of a status: 0 ok; 1 ran, but a check or a write failed; 2 usage;
-// 3 not here; 4 bad input; 130 interrupted.
+// The documented exit code of a status: 0 success; 1 a check or a write failed; 2 usage; 3 not
+// available; 4 bad input; 130 interrupted.
 DSC_API int dsc_exit_code(int status);
 
 #endif

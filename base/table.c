@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Result tables: building and writing, as TSV and as JSON lines; base/table.h.
 #include "base/table.h"
 
 #include <inttypes.h>
@@ -10,11 +11,10 @@
 
 static int keep(dsc_table *t, char **out, const char *text, dsc_error *err)
 {
-    void *p;
     size_t n = strlen(text) + 1;
-    int rc = dsc_arena_alloc(&t->arena, &p, n, 1, err);
+    int rc = dsc_arena_new(&t->arena, out, n, err);
     if (!rc)
-        memcpy(*out = p, text, n);
+        memcpy(*out, text, n);
     return rc;
 }
 
@@ -30,13 +30,9 @@ void dsc_table_fini(dsc_table *t)
 
 int dsc_table_comment(dsc_table *t, const char *key, const char *value, dsc_error *err)
 {
-    void *k = t->key, *v = t->value;
-    int rc = dsc_grow(&k, &t->key_capacity, t->comments + 1, sizeof *t->key, err);
-    t->key = k;
-    if (!rc) {
-        rc = dsc_grow(&v, &t->value_capacity, t->comments + 1, sizeof *t->value, err);
-        t->value = v;
-    }
+    int rc = dsc_resize(&t->key, &t->key_capacity, t->comments + 1, err);
+    if (!rc)
+        rc = dsc_resize(&t->value, &t->value_capacity, t->comments + 1, err);
     if (!rc)
         rc = keep(t, &t->key[t->comments], key, err);
     if (!rc)
@@ -81,7 +77,8 @@ static int keep_cell(dsc_table *t, dsc_cell *c, dsc_error *err)
         const void *from = c->reals ? (const void *)c->reals : c->list;
         rc = dsc_arena_alloc(&t->arena, &list, (size_t)c->i, sizeof *c->list, err);
         if (!rc && c->i)
-            memcpy(list, from, (size_t)c->i * sizeof *c->list); // of either kind 8 bytes
+            memcpy(list, from,
+                   (size_t)c->i * sizeof *c->list); // elements of either kind have 8 bytes
         c->list = rc || c->reals ? NULL : list;
         c->reals = rc || !c->reals ? NULL : list;
     }
@@ -134,7 +131,7 @@ void dsc_number_text(double x, char text[DSC_NUMBER_TEXT])
     }
 }
 
-// A TSV field holds no tab and no line end: both become a space.
+// A TSV field contains no tab and no line end: both become a space.
 static void write_plain(const char *s, FILE *f)
 {
     for (; *s; s++)
@@ -194,8 +191,8 @@ void dsc_table_write_tsv_row(const dsc_table *t, size_t row, FILE *f)
     }
 }
 
-// JSON strings come from Jansson; text that is not UTF-8 (a file name, say) is shown byte by byte
-// with '?' for what is not ASCII.
+// JSON strings come from Jansson. Text that is not UTF-8 (a file name, for example) is printed with
+// '?' for every non-ASCII byte.
 static void write_json_string(const char *s, FILE *f)
 {
     json_t *j = json_string(s);
@@ -211,8 +208,8 @@ static void write_json_string(const char *s, FILE *f)
     fputc('"', f);
 }
 
-// Comment i as a member. Those behind it with the same key (several sources) are joined to it: a
-// name may be in an object once.
+// Prints comment i as a member. Later comments with the same key (several sources) are joined to
+// it, because an object has each name once.
 static void write_json_comment(const dsc_table *t, size_t i, FILE *f)
 {
     dsc_buffer joined = {0};
@@ -246,7 +243,7 @@ void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f)
         separator = ", ";
     }
     for (size_t c = 0; c < t->columns; c++)
-        if (t->column[c].help) { // column names are plain words
+        if (t->column[c].help) { // column names need no escapes
             fprintf(f, "%s\"column %s\": ", separator, t->column[c].name);
             write_json_string(t->column[c].help, f);
             separator = ", ";
@@ -269,7 +266,7 @@ void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f)
             dsc_number_text(x->r, number);
             fputs(isfinite(x->r) ? number : "null", f);
             if (isfinite(x->r) && !strpbrk(number, ".e"))
-                fputs(".0", f); // a real number stays one for the reader
+                fputs(".0", f); // keeps the number real for the reader
             break;
         case DSC_CELL_TEXT: write_json_string(x->text, f); break;
         case DSC_CELL_LIST:

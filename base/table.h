@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result tables: what every command prints, every figure draws and every report shows.
+// Result tables, the one format that commands print, figures draw and reports show.
 //
 // A table is a list of comment lines (`# key: value`: version, command, seed, trace hash), named
 // typed columns and rows. It is written as TSV (comments, header, rows) or JSON lines (an object
 // per row; the comments as a first object {"#": {...}}), and read back from both. The meaning of
-// each column travels with the table, as a comment `# column NAME: meaning`.
+// each column is in the table too, as a comment `# column NAME: meaning`.
 #ifndef DSC_BASE_TABLE_H
 #define DSC_BASE_TABLE_H
 
@@ -19,15 +19,15 @@ typedef enum dsc_cell_type {
     DSC_CELL_LIST
 } dsc_cell_type;
 
-// A value. A list is a list of counts (a histogram): "28;14;3" in TSV, an array in JSON; or of
-// expected counts, which need not be whole.
+// A value. A list is a histogram: counts ("28;14;3" in TSV, an array in JSON), or expected counts,
+// which need not be integers.
 typedef struct dsc_cell {
     dsc_cell_type type;
     int64_t i;           // DSC_CELL_INT
     double r;            // DSC_CELL_REAL; NaN is "nan" in TSV, null in JSON
     const char *text;    // DSC_CELL_TEXT, UTF-8, owned by the table's arena once added
-    const int64_t *list; // DSC_CELL_LIST [i]; i is its length
-    const double *reals; // the same of numbers, `list` is NULL then; else NULL
+    const int64_t *list; // DSC_CELL_LIST [i]; i is the length
+    const double *reals; // DSC_CELL_LIST of real numbers [i], and `list` is NULL; else NULL
 } dsc_cell;
 
 // Element i of a list.
@@ -37,9 +37,9 @@ static inline double dsc_cell_element(const dsc_cell *c, int64_t i)
 }
 
 typedef struct dsc_column {
-    const char *name; // as printed: lower case, the field's own term
+    const char *name; // the printed name: lower case, the field's own term
     dsc_cell_type type;
-    const char *help; // one line: meaning, unit, bonus counted or not; may be NULL
+    const char *help; // one line: meaning, unit, whether the bonus token counts; may be NULL
 } dsc_column;
 
 typedef struct dsc_table {
@@ -49,18 +49,17 @@ typedef struct dsc_table {
     size_t rows, cell_capacity;
     char **key, **value; // [comments]
     size_t comments, key_capacity, value_capacity;
-    size_t first_line; // of a table that was read: the line of row 0; rows are a line each
+    size_t first_line; // of a table that was read: the file line of row 0; each row is one line
     dsc_arena arena;   // strings and lists
-} dsc_table;           // zero-initialise; dsc_table_fini frees
+} dsc_table;           // zero-initialize; dsc_table_fini frees
 
 DSC_API void dsc_table_fini(dsc_table *t);
 DSC_API int dsc_table_comment(dsc_table *t, const char *key, const char *value, dsc_error *err);
 DSC_API const char *dsc_table_get_comment(const dsc_table *t, const char *key); // or NULL
-// Columns are all added before the first row. Name and help are copied.
+// All columns are added before the first row. Name and help are copied.
 DSC_API int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type,
                                  const char *help, dsc_error *err);
-// One row: `cells` has t->columns values, whose types must be the columns'; texts and lists are
-// copied.
+// Adds one row: `cells` has t->columns values of the columns' types. Texts and lists are copied.
 DSC_API int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err);
 
 DSC_API int dsc_table_find(const dsc_table *t, const char *name); // column index or -1
@@ -68,8 +67,8 @@ DSC_API const dsc_cell *dsc_table_at(const dsc_table *t, size_t row, size_t colu
 DSC_API double dsc_table_real(const dsc_table *t, size_t row,
                               size_t column); // INT or REAL, else NaN
 
-// Writes. Numbers in %.17g, trimmed to the shortest text that reads back the same.
-// DSC_EIO is left to the caller, who owns the stream and checks it once.
+// Writers. Numbers are printed as the shortest text that reads back as the same double. Write
+// errors are left to the caller, who owns the stream and checks it once.
 DSC_API void dsc_table_write_tsv_head(const dsc_table *t, FILE *f); // comments and header line
 DSC_API void dsc_table_write_tsv_row(const dsc_table *t, size_t row, FILE *f);
 DSC_API void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f);
@@ -79,9 +78,9 @@ DSC_API void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f);
 enum { DSC_NUMBER_TEXT = 40 };
 DSC_API void dsc_number_text(double x, char text[DSC_NUMBER_TEXT]);
 
-// Reads a whole table (TSV or JSON lines, told by the first byte). Columns of a TSV file are INT
-// when every value is an integer, REAL when every value is a number, LIST when every value is
-// numbers >= 0 joined by ';' (at least one has a ';'), else TEXT. DSC_EINPUT names file and line.
+// Reads a whole table (TSV or JSON lines; the first byte decides). A TSV column is INT when every
+// value is an integer, REAL when every value is a number, LIST when every value is numbers >= 0
+// joined by ';' and at least one has a ';', else TEXT. DSC_EINPUT names file and line.
 DSC_API int dsc_table_read(dsc_table *t, const char *path, dsc_error *err);
 
 #endif

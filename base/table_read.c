@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result tables read back: TSV (types are told from the values) and JSON lines.
+// Reads result tables: TSV, whose column types follow from the values, and JSON lines;
+// base/table.h.
 #include "base/file.h"
 #include "base/table.h"
 
@@ -42,8 +43,8 @@ static bool is_list(const char *s)
     return false;
 }
 
-// The narrowest type that holds every value of column c. A column of single integers that is named
-// as a histogram is a list whose lists happen to have one element.
+// The narrowest type that fits every value of column c. A column of single integers named as a
+// histogram is a list column whose lists have one element each.
 static dsc_cell_type column_type(char *const *field, size_t rows, size_t columns, size_t c,
                                  const char *name)
 {
@@ -103,7 +104,7 @@ static size_t split(char *line, char **field, size_t limit)
     return n;
 }
 
-// Takes one line off *rest; NULL at the end.
+// Removes one line from *rest; NULL at the end.
 static char *next_line(char **rest)
 {
     char *line = *rest;
@@ -158,7 +159,7 @@ static int read_comment(dsc_table *t, char *line, dsc_error *err)
     if (!colon)
         return DSC_OK;
     *colon = '\0';
-    // What is not UTF-8 is no key of ours.
+    // A key that is not UTF-8 was not written by this program.
     return is_utf8(key) ? dsc_table_comment(t, key, colon + 2, err) : DSC_OK;
 }
 
@@ -169,7 +170,7 @@ static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
     int rc = DSC_OK;
     while (!rc && (line = next_line(&text))) {
         number++;
-        if (*line == '#' && !columns) { // below the names it is a text
+        if (*line == '#' && !columns) { // after the line of names '#' is text
             rc = read_comment(t, line, err);
         } else if (!columns) {
             columns = split(line, name, MAX_COLUMNS);
@@ -253,7 +254,10 @@ static int json_cell(dsc_table *t, json_t *v, dsc_cell *c, dsc_error *err)
         break;
     }
     }
-    return fits ? rc : dsc_fail(err, DSC_EINPUT, "value of another type than in the first row");
+    return fits ? rc
+                : dsc_fail(err, DSC_EINPUT,
+                           "the value has another type than in the first row, so this is no result "
+                           "table");
 }
 
 static int json_row(dsc_table *t, json_t *row, dsc_error *err)
@@ -308,7 +312,7 @@ static int read_jsonl(dsc_table *t, const char *path, char *text, dsc_error *err
     return rc;
 }
 
-// Gives the columns their meanings, which were read as comments `column NAME`.
+// Moves the meanings of the columns, read as comments `column NAME`, to the columns.
 static void take_help(dsc_table *t)
 {
     static const char mark[] = "column ";
@@ -327,8 +331,8 @@ static void take_help(dsc_table *t)
     t->comments = kept;
 }
 
-// Names that can be written again in either form: UTF-8 without control characters, unique, and
-// none that would make a comment or JSON of the line of names.
+// Checks that names can be written again in either form: UTF-8 without control characters, unique,
+// and none that would turn the line of names into a comment or JSON.
 static int check_names(const dsc_table *t, const char *path, dsc_error *err)
 {
     for (size_t c = 0; c < t->columns; c++) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// UTF-8 validation (Unicode 15, table 3-7), 32 bytes at a time while they are ASCII.
 #include "base/utf8.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Accepted drafts, speedup and the best draft length of one draft sequence; theory/block.h.
 // Leviathan, Kalman and Matias 2023, "Fast inference from transformers via speculative decoding".
-// Eq. (1): block efficiency (1 - a^(L+1))/(1 - a) = 1 + accepted. Theorem 3.8: speed-up
-// (1 - a^(L+1))/((1 - a)(L c + 1)) with c = draft time/target time.
-// Conditional acceptance rates: accepted = sum over j of Pr(the first j are accepted) = sum of
-// products h_1 .. h_j.
+// Eq. (1): block efficiency (1 - a^(L+1))/(1 - a) = 1 + accepted. Theorem 3.8: speedup (1 -
+// a^(L+1))/((1 - a)(L c + 1)) with c = draft time/target time. With conditional acceptance rates
+// h_j, accepted = sum over j of Pr(the first j are accepted) = sum over j of h_1 .. h_j.
 #include "theory/block.h"
 
 #include <math.h>
@@ -38,24 +38,23 @@ static int check_dist(const dsc_acceptance *dist, int most, dsc_error *err)
                         DSC_BLOCK_LONGEST);
     if (!dist->conditional_rate) {
         if (!(dist->rate >= 0 && dist->rate <= 1))
-            return dsc_fail(err, DSC_EUSAGE, "acceptance rate %g is not from 0 to 1", dist->rate);
+            return dsc_fail(err, DSC_EUSAGE, "acceptance rate %g is not in [0, 1]", dist->rate);
         return DSC_OK;
     }
     if (most > dist->conditional_rates)
         return dsc_fail(err, DSC_EUSAGE,
-                        "draft length %d: conditional acceptance rates are given for %d positions, "
-                        "and nothing is "
-                        "known beyond",
+                        "draft length %d exceeds the %d positions that have a conditional "
+                        "acceptance rate",
                         most, dist->conditional_rates);
     for (int j = 0; j < most; j++)
         if (!(dist->conditional_rate[j] >= 0 && dist->conditional_rate[j] <= 1))
             return dsc_fail(err, DSC_EUSAGE,
-                            "conditional acceptance rate %g of position %d is not from 0 to 1",
+                            "conditional acceptance rate %g of position %d is not in [0, 1]",
                             dist->conditional_rate[j], j + 1);
     return DSC_OK;
 }
 
-// Accepted drafts by length, one call after the other; *reach is Pr(all so far are accepted).
+// Accepted drafts by length, one more per call; *reach is Pr(all so far are accepted).
 static double next_accepted(const dsc_acceptance *dist, int length, double before, double *reach)
 {
     if (!dist->conditional_rate)
@@ -109,8 +108,8 @@ int dsc_conditional_add(dsc_conditional_count *count, int most, int accepted, in
 {
     if (accepted < 0 || accepted > drafted || drafted > most || times < 0)
         return dsc_fail(err, DSC_EUSAGE,
-                        "%d accepted of %d drafted, %lld times: not a count of rounds of at most "
-                        "%d tokens",
+                        "%d accepted of %d drafted, %lld times: 0 <= accepted <= drafted <= %d and "
+                        "a count >= 0 are needed",
                         accepted, drafted, (long long)times, most);
     for (int j = 0; j < drafted && j <= accepted; j++) {
         count[j].at_risk += times;

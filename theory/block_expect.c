@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected accepted drafts of block verification when the distributions do not depend on the path;
-// theory/block_verify.h.
-//
-// Let f_i(p) be the expected sum of p_{i+1} .. p_L from p_i = p, and g_i(p) = p + f_i(p). Then
-//
-//   f_{i-1}(p) = sum over tokens of draft(x) g_i(min(p r(x), 1)),  r = target/draft,
-//
-// wanted is f_0(1). f_i and g_i grow and are concave on [0, 1] (g o min is, when g is), with
-// value 0 at 0. So between nodes a chord is below g and a line that touches or passes above it
-// somewhere is above it everywhere. With nodes p_j = exp(-j d), a token takes node j to the same
-// place between nodes for every j: its mass is laid out once on a grid of ln r, and a step is a
-// correlation. Below, chords: the mass d(x) goes to both ends of its cell, with the mean r(x) kept.
-// Above, lines b + s p, one per node, taken at the node nearest to p r(x):
-// sum of draft (b + s p r) = sum of draft b + p sum of target s is a line again.
-// What a chord or a line misses in a cell is the slope's change there times its width.
+// and the result is f_0(1). f_i and g_i increase and are concave on [0, 1] (g o min is, when g is),
+// with value 0 at 0. So between nodes a chord lies below g, and a line that touches g or passes
+// above it somewhere lies above it everywhere. With nodes p_j = exp(-j d), a token moves every node
+// by the same distance on the grid: its mass is laid out once on a grid of ln r, and a step is a
+// correlation. The lower bound uses chords: the mass d(x) goes to both ends of its cell so that the
+// mean r(x) is kept. The upper bound uses lines b + s p, one per node, evaluated at the node
+// nearest to p r(x): sum of draft (b + s p r) = sum of draft b + p sum of target s is a line again.
+// The error of a chord or a line in a cell is the change of slope there times the cell's width.
 #include "theory/block_verify.h"
 
 #include "theory/single.h"
@@ -22,21 +15,21 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-// -ln of the lowest node: what lies lower adds less than length exp(-DEPTH) to high - low.
+// -ln of the lowest node: lower values add less than length exp(-DEPTH) to high - low.
 #define DEPTH 16.
 
 typedef struct lattice {
     int bins; // nodes 0 .. bins
     double width;
     double *node; // [bins + 1] p_j
-    // One pair of distributions laid out. Index m + bins stands for r = exp(m width), -bins <= m <=
-    // bins; smaller ratios are `tail`, larger ones count as m = bins: they take every node to p
-    // = 1.
+    // One pair of distributions on the grid. Index m + bins stands for r = exp(m width), -bins <= m
+    // <= bins. Smaller ratios are in `tail`; larger ones count as m = bins: they take every node to
+    // p = 1.
     double *chord;                  // draft mass for the chords
     double *draft, *target;         // masses of the tokens nearest to m
-    double *draft_low, *target_low; // of those, with r at or below the grid point
-    double draft_tail, target_tail; // both distributions: ratio below the grid
-    // g at the nodes, and the f being made.
+    double *draft_low, *target_low; // those of them with r at or below the grid point
+    double draft_tail, target_tail; // masses with a ratio below the grid
+    // g at the nodes, and the next f.
     double *low, *low_next;     // lower bound
     double *base, *base_next;   // upper line: b
     double *slope, *slope_next; // s
@@ -67,7 +60,7 @@ static int lattice_init(lattice *l, int bins, dsc_error *err)
     return DSC_OK;
 }
 
-// A token group of ratio r inside the grid.
+// Lays out tokens of ratio r inside the grid.
 static void lay_out(lattice *l, double ratio, double draft, double target)
 {
     double place = fmin(log(ratio) / l->width, l->bins) + l->bins; // in [0, 2 bins]
@@ -107,8 +100,8 @@ static void lay_out_curve(lattice *l, const dsc_curve *c)
     }
 }
 
-// out[j] = sum of grid[j - i + n] g[i] over the nodes i = 1 .. n that j is taken to, one grid point
-// after the other: a step over few ratios is cheap.
+// out[j] = sum of grid[j - i + n] g[i] over the nodes i = 1 .. n that node j reaches, one grid
+// point after the other, so that a step with few ratios is cheap.
 static void correlate(const double *restrict grid, const double *restrict g, int n,
                       double *restrict out)
 {
@@ -147,7 +140,7 @@ static void step_high(lattice *l)
     correlate(l->draft, l->base, n, l->base_next);
     correlate(l->target, l->slope, n, l->slope_next);
     for (int j = 0; j <= n; j++) {
-        // Nearest to p = 1: those that reach it keep its value, the others its line.
+        // Nearest to p = 1: tokens that reach it keep its value, the others its line.
         double low = l->draft_low[j + n], high = l->draft[j + n] - low;
         l->base_next[j] += (above + high) * at_one + low * l->base[0] + draft_below * l->base[n];
         l->slope_next[j] += l->target_low[j + n] * l->slope[0] + target_below * l->slope[n];
@@ -196,7 +189,7 @@ static int by_p(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Values a few roundings apart are one value: the same product in another order.
+// Values a few roundings apart count as equal: they are one product in another order.
 static size_t unite(value *v, size_t n)
 {
     size_t kept = 0;
@@ -211,8 +204,8 @@ static size_t unite(value *v, size_t n)
 
 enum { MOST_VALUES = 1 << 17 };
 
-// The distribution of p_{i+1} from that of p_i, v[*n] of capacity MOST_VALUES; false: too many
-// values.
+// The distribution of p_{i+1} from that of p_i, v[*n] with capacity MOST_VALUES. Returns false when
+// there are too many values.
 static bool advance(value *v, size_t *n, value *next, const dsc_curve *c)
 {
     size_t count = 0;
@@ -229,7 +222,7 @@ static bool advance(value *v, size_t *n, value *next, const dsc_curve *c)
     return true;
 }
 
-// Sum of E[p_i] over all values that the p_i take; *few is false when they are too many.
+// Sum of E[p_i] over all values of the p_i. *few becomes false when there are too many.
 static double exact(const dsc_curve *const *curve, int length, value *v, value *next, bool *few)
 {
     double sum = 0;
@@ -244,7 +237,8 @@ static double exact(const dsc_curve *const *curve, int length, value *v, value *
     return sum;
 }
 
-// The distance of the bounds goes as 1/bins^2 as a rule, so the bins that it takes are foreseen.
+// The distance of the bounds usually falls as 1/bins^2, so the required number of bins can be
+// predicted.
 static int refine(const dsc_curve *const *curve, int length, dsc_interval *accepted, dsc_error *err)
 {
     for (int bins = 2048;;) {
@@ -268,7 +262,7 @@ int dsc_block_expected(const dsc_curve *const *curve, int length, int bins, dsc_
     int rc = dsc_new(&v, 2 * (size_t)MOST_VALUES, err);
     if (rc)
         return rc;
-    for (int i = 0; i < length && few; i++) { // the longest first: it decides
+    for (int i = 0; i < length && few; i++) { // the longest block first, because it decides
         double sum = exact(curve + i, length - i, v, v + MOST_VALUES, &few);
         accepted[i] = (dsc_interval){sum, sum};
     }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block verification along one path; theory/block_verify.h.
 //
-// Why Pr(tau >= i | X^i) = p_i, from i = L down: Pr(tau >= i+1 | X^i) = sum over x of draft(x)
-// min(p_i target(x)/draft(x), 1) = p_i - left_i, and h_i is made so that
-// 1 - (1 - h_i)(1 - p_i + left_i) = p_i. So a block ends at i < L with probability left_i, and
-// next comes x: with probability min(p_i target, draft)(x) as a draft, (p_i target - draft)+(x) as
-// a correction, together p_i target(x). Given X^i and tau >= i the rest has the target's
-// distribution.
+// Proof of Pr(tau >= i | X^i) = p_i, from i = L down: Pr(tau >= i+1 | X^i) = sum over x of draft(x)
+// min(p_i target(x)/draft(x), 1) = p_i - left_i, and h_i is chosen so that 1 - (1 - h_i)(1 - p_i +
+// left_i) = p_i. So a block ends at i < L with probability left_i, and the next token is x with
+// probability min(p_i target, draft)(x) as a draft and (p_i target - draft)+(x) as a correction,
+// together p_i target(x). Given X^i and tau >= i, the continuation has the target's distribution.
 #include "theory/block_verify.h"
 
 #include "theory/single.h"
@@ -38,11 +37,12 @@ void dsc_block_residual(double p, const double *draft, const double *target, siz
         residual[x] /= sum;
 }
 
-// The output begins y^i with tau >= i when X^i = y^i and tau >= i: probability p_i(y^i) times the
-// product of the drafts' elements. The output has the target's distribution and, given that event,
-// so has its continuation (above): hence Pr(tau >= i | y) = p_i times the product of draft/target
-// over y^i, whatever follows. p_i is the least over j <= i of the product of target/draft over
-// y_{j+1} .. y_i; multiplied out, that is the least over j of the product of draft/target over y^j.
+// The output begins with y^i and tau >= i when X^i = y^i and tau >= i: probability p_i(y^i) times
+// the product of the draft probabilities. The output has the target's distribution and, given that
+// event, so has its continuation (above). Hence Pr(tau >= i | y) = p_i times the product of
+// draft/target over y^i, whatever follows. p_i is the minimum over j <= i of the product of
+// target/draft over y_{j+1} .. y_i; multiplied out, the result is the minimum over j of the product
+// of draft/target over y^j.
 void dsc_block_given(const double *draft_y, const double *target_y, int length, double *at_least)
 {
     double product = 1;

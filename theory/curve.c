@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sorted curve W(c) = sum (target - c draft)+; theory/curve.h.
+// The sorted curve W(c) = sum (target - c draft)+; theory/curve.h. Tokens are sorted by ratio,
+// equal ratios are merged, and W follows from prefix and suffix sums by a binary search.
 #include "theory/curve.h"
 
 #include <float.h>
@@ -31,7 +32,7 @@ static size_t collect(const double *draft, const double *target, size_t vocab, t
     return n;
 }
 
-// Sorted tokens into atoms: *_below[i + 1] gets the mass up to atom i.
+// Merges sorted tokens into atoms: *_below[i + 1] becomes the mass up to atom i.
 static size_t merge(dsc_curve *c, const token *t, size_t n)
 {
     size_t atoms = 0;
@@ -60,7 +61,7 @@ int dsc_curve_init(dsc_curve *c, const double *draft, const double *target, size
         size_t n = collect(draft, target, vocab, t);
         qsort(t, n, sizeof *t, by_ratio);
         c->atoms = merge(c, t, n);
-        for (size_t i = c->atoms; i-- > 0;) { // own masses, until the prefix sums are made
+        for (size_t i = c->atoms; i-- > 0;) { // *_below still holds each atom's own mass
             c->draft_above[i] = c->draft_above[i + 1] + c->draft_below[i + 1];
             c->target_above[i] = c->target_above[i + 1] + c->target_below[i + 1];
         }
@@ -100,7 +101,8 @@ size_t dsc_curve_count(const dsc_curve *c, double ratio)
 
 double dsc_curve_w(const dsc_curve *c, double at)
 {
-    size_t i = dsc_curve_count(c, fmin(at, DBL_MAX)); // W(inf): what no multiple covers
+    size_t i = dsc_curve_count(
+        c, fmin(at, DBL_MAX)); // W(inf): the mass that no multiple of the draft covers
     double w = c->target_above[i] - (c->draft_above[i] > 0 ? at * c->draft_above[i] : 0);
     return w < 0 ? 0 : w > 1 ? 1 : w;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // k-Seq: SpecTr (Sun et al. 2023) Alg. 2, Theorem 1 and Eq. (6); theory/kseq.h.
 //
-// Valid iff what is accepted of a token never exceeds its target mass: with
-// accept/beta = (1 - (1 - beta)^k)/beta that is accept/beta min(draft, target/rho) <= target, so
-// accept/beta <= rho. accept/beta - rho has one sign change on [1, k] (SpecTr Lemma 4), at rho*.
+// The rule is valid iff the accepted mass of a token never exceeds its target mass. With
+// accept/beta = (1 - (1 - beta)^k)/beta, the condition is accept/beta min(draft, target/rho) <=
+// target, so accept/beta <= rho. accept/beta - rho has one sign change on [1, k] (SpecTr Lemma 4),
+// at rho*.
 #include "theory/kseq.h"
 
 #include "theory/survivors.h"
@@ -13,7 +14,7 @@
 
 dsc_kseq dsc_kseq_at(const dsc_curve *c, int k, double rho)
 {
-    // (1 - W(rho))/rho without the cancellation.
+    // (1 - W(rho))/rho without cancellation.
     size_t i = dsc_curve_count(c, rho);
     double beta = fmin(c->draft_above[i] + c->target_below[i] / rho, 1);
     return (dsc_kseq){k, rho, beta, -expm1(k * log1p(-beta))};
@@ -25,7 +26,7 @@ static double gain(const dsc_kseq *s)
     return s->beta > 0 ? s->accept / s->beta : s->k;
 }
 
-// accept/beta > rho, which is W(rho) > (1 - beta)^k: whichever does not cancel.
+// accept/beta > rho, which is equivalent to W(rho) > (1 - beta)^k: the form that does not cancel.
 static bool too_small(const dsc_curve *c, const dsc_kseq *s)
 {
     if (s->accept < .5)

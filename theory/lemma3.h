@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpecTr's information-theoretic bound on alpha_k (Sun et al. 2023, Lemma 3):
-// (1 - (1 - 1/k)^k) upper <= alpha_k <= upper. The upper bound turns out to be alpha_k itself;
-// lemma3.c has the proof.
+// SpecTr's information-theoretic bounds on alpha_k (Sun et al. 2023, Lemma 3): (1 - (1 - 1/k)^k)
+// upper <= alpha_k <= upper. The upper bound equals alpha_k itself; lemma3.c contains the proof.
 #ifndef DSC_THEORY_LEMMA3_H
 #define DSC_THEORY_LEMMA3_H
 
@@ -9,11 +8,11 @@
 
 typedef struct dsc_lemma3 {
     int k;
-    double lower; // what k-Seq reaches at least
+    double lower; // k-Seq reaches at least this
     double upper;
 } dsc_lemma3;
 
-// Exact, for k >= 1 i.i.d. drafts. O(atoms).
+// Exact bounds for k >= 1 i.i.d. drafts. O(atoms).
 DSC_API dsc_lemma3 dsc_lemma3_bounds(const dsc_curve *c, int k);
 
 #endif

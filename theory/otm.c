@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimal acceptance with k i.i.d. drafts: SpecTr (Sun et al. 2023) Eq. (4), by its min cut;
-// theory/otm.h.
+// The optimal acceptance with k i.i.d. drafts, SpecTr (Sun et al. 2023) Eq. (4), by its minimum
+// cut; theory/otm.h.
 //
-// Why a prefix: for fixed draft(A) = P the best A has the least target mass, the fractional
-// knapsack that fills up by ratio; P^k - Q is convex along each piece of that filling (P^k convex,
-// Q linear), so its maximum is at an end of a piece. Over the prefixes it is not unimodal: all are
-// looked at.
+// The best A is a prefix: for fixed draft(A) = P it has the least target mass, which is the
+// fractional knapsack filled in order of ratio. P^k - Q is convex along each piece of that filling
+// (P^k is convex, Q linear), so its maximum is at an end of a piece. Over the prefixes it is not
+// unimodal, so all are tried.
 #include "theory/otm.h"
 
 #include <math.h>
 
 // draft(A)^k - target(A) for A = the first i atoms. A whole distribution sums to 1, so the suffix
-// sums give the same where they are the smaller ones, and exactly 0 for all tokens.
+// sums give the same value where they are the smaller ones, and exactly 0 for all tokens.
 static double excess(const dsc_curve *c, size_t i, int k)
 {
     if (c->draft_above[i] < .5)

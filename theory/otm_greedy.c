@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimal acceptance of the greedy draft set; theory/otm.h.
-// Hu et al. 2025 (arXiv 2502.18779): T, the k - 1 most probable tokens of the draft, are always
-// drafts, and one more is drawn from the rest, x with probability draft(x)/(1 - draft(T)). A token
-// of T can always be the output; among the others at most one is a draft, as with one draft from
-// that distribution: target(T) + sum outside T of min(draft/(1 - draft(T)), target).
+// The optimal acceptance of the greedy draft set; theory/otm.h. Hu et al. 2025 (arXiv 2502.18779):
+// T, the k - 1 most probable tokens of the draft, are always drafts, and one more is sampled from
+// the others, x with probability draft(x)/(1 - draft(T)). A token of T can always be the output.
+// Among the others at most one is a draft, as with one draft from that distribution: target(T) +
+// sum outside T of min(draft/(1 - draft(T)), target).
 #include "theory/otm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The largest element, the first of equals; vocab when none is positive.
+// The largest element, the first among equals; vocab when none is positive.
 static size_t most_probable(const double *row, size_t vocab)
 {
     size_t best = vocab;
@@ -26,25 +26,25 @@ static size_t most_probable(const double *row, size_t vocab)
 int dsc_otm_greedy(const double *draft, const double *target, size_t vocab, int kmax,
                    double *accept, dsc_error *err)
 {
-    double *residual; // [vocab] the draft without T
-    int rc = dsc_new(&residual, vocab, err);
+    double *remaining; // [vocab] the draft without T
+    int rc = dsc_new(&remaining, vocab, err);
     if (rc)
         return rc;
-    memcpy(residual, draft, vocab * sizeof *residual);
+    memcpy(remaining, draft, vocab * sizeof *remaining);
     double taken = 0; // target(T)
     for (int i = 0; i < kmax; i++) {
         double mass = 0, drawn = 0;
         for (size_t x = 0; x < vocab; x++)
-            mass += residual[x];
+            mass += remaining[x];
         for (size_t x = 0; x < vocab && mass > 0; x++)
-            drawn += fmin(residual[x] / mass, target[x]);
+            drawn += fmin(remaining[x] / mass, target[x]);
         accept[i] = fmin(taken + drawn, 1);
-        size_t next = most_probable(residual, vocab);
+        size_t next = most_probable(remaining, vocab);
         if (next < vocab) {
             taken += target[next];
-            residual[next] = 0;
+            remaining[next] = 0;
         }
     }
-    free(residual);
+    free(remaining);
     return DSC_OK;
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The race behind the optimal-transport sampler.
+// The race in the optimal-transport sampler.
 //
-// Each of k i.i.d. draws has a level j with probability m_j; level j has a clock of rate w_j. When
-// all draws lie inside (levels of A), the first clock wins unless a clock of rate 1 rings before:
-// then all are rejected. When some draw lies outside, the first clock among those outside wins.
-// Per unit of mass, level j wins with probability
+// Each of k i.i.d. draws has a level j with probability m_j, and level j has a clock of rate w_j.
+// When all draws lie inside (levels of A), the first clock wins unless a clock of rate 1 rings
+// before it: then all are rejected. When some draw lies outside, the first clock among those
+// outside wins. Per unit of mass, level j wins with probability
 //
 //   inside:   F_j = k w_j Int e^(-t w_j) e^(-t) Phi(t)^(k-1) dt,        Phi = sum_A m_i e^(-t w_i)
 //   outside:  F_j = k w_j Int e^(-t w_j) (m(A) + Psi(t))^(k-1) dt,      Psi = sum_B m_i e^(-t w_i)
 //
-// and should win with probability c_j, its ratio of target to draft (outside: at most c_j, and
-// w_j <= 1). With theta = ln w both are the gradient condition of a convex problem (a choice by
-// weights is the gradient of log-sum-exp, so this is the dual of an entropic transport problem):
+// and should win with probability c_j, its ratio of target to draft (outside: at most c_j, and w_j
+// <= 1). With theta = ln w both are the gradient condition of a convex problem (a choice by weights
+// is the gradient of log-sum-exp, so this is the dual of an entropic transport problem):
 //
-//   inside:   minimise E[ln(1 + sum w); all in A]     - sum_A m_j c_j theta_j
-//   outside:  minimise E[ln sum_B w; some outside A]  - sum_B m_j c_j theta_j   over theta <= 0,
+//   inside:   minimize E[ln(1 + sum w); all in A]     - sum_A m_j c_j theta_j
+//   outside:  minimize E[ln sum_B w; some outside A]  - sum_B m_j c_j theta_j   over theta <= 0,
 //
-// E[ln S] = Int (e^-t - E e^(-t S)) dt/t. Newton's method with a line search solves them; outside,
-// weights at their bound whose gradient points outwards are held (Bertsekas 1982).
+// E[ln S] = Int (e^-t - E e^(-t S)) dt/t. Newton's method with a line search solves them. Outside,
+// weights at their bound whose gradient points outwards are fixed (Bertsekas 1982).
 //
-// Integrals: the trapezoid rule in s = ln t. The integrands are analytic and bounded for
-// |Im s| < pi/2, so a step h leaves a relative error of about e^(-pi^2/h). Nodes begin at
-// w t = e^-left, and what is to the left of them is added in closed form, in error by e^-left of
-// itself, which is e^-left of the whole.
+// Integrals: the trapezoid rule in s = ln t. The integrands are analytic and bounded for |Im s| <
+// pi/2, so a step h leaves a relative error of about e^(-pi^2/h). Nodes begin at w t = e^-left. The
+// part to the left of them is added in closed form with relative error e^-left; it is e^-left of
+// the whole.
 //
-// Starts. Without competitors a level inside would need ln(c/(top - c)). Levels that do compete
-// need more, which for the same rows changes little with k, and so a fit may start from the last
+// Starts: without competitors a level inside would need ln(c/(top - c)). Levels that compete need
+// more. The difference changes little with k for the same rows, so a fit may start from the last
 // one.
 #include "theory/otm_race.h"
 
@@ -34,20 +34,21 @@
 #include <math.h>
 #include <string.h>
 
-#define CAP 115.0 // |theta| at most: room for a few tiers of strict priority
+#define CAP 115.0 // bound of |theta|: room for a few tiers of strict priority
 #define RIGHT 3.8 // nodes end at w t = e^RIGHT, where e^(-w t) < 4e-20
 #define QUICK_ITERATIONS 25
-#define ENOUGH 1e-11 // distance of the flows
+#define ENOUGH 1e-11 // distance of the flows from their shares at which a fit stops
 enum { INSIDE, OUTSIDE };
 
 typedef struct precision {
     double step, left; // of the nodes
     double noise;      // of the convex function
-    bool quick;        // steps that are fewer when it goes well
+    bool quick;        // takes fewer steps when it converges well
 } precision;
 
-static const precision full = {.25, 20, 3e-14, false};  // 1e-17
-static const precision coarse = {.35, 16, 1e-13, true}; // 6e-13, for results that become floats
+static const precision full = {.25, 20, 3e-14, false}; // 1e-17
+static const precision coarse = {.35, 16, 1e-13,
+                                 true}; // 6e-13, for results that are rounded to floats
 
 // y[i] = x[i]^n, n >= 0.
 static inline void powers(const double *x, size_t count, int n, double *y)
@@ -69,14 +70,14 @@ typedef struct dsc_race_work {
     int side;
     size_t first, n; // levels first .. first + n - 1
     const precision *precision;
-    double idle; // mass that takes no part: inside weight 0, outside all of A
+    double idle; // mass that takes no part: inside, weight 0; outside, all of A
     struct dsc_race_grid *grid;
     double clock[DSC_RACE_NODES];                  // e^-t
     double decay[DSC_RACE_LEVELS][DSC_RACE_NODES]; // e^(-t w)
     double theta[DSC_RACE_LEVELS], w[DSC_RACE_LEVELS], gradient[DSC_RACE_LEVELS];
     double hessian[DSC_RACE_LEVELS][DSC_RACE_LEVELS];
     double value;
-    struct start { // of the last fit, per side: where levels would have started, and their theta
+    struct start { // of the last fit, per side: initial values of the levels, and their theta
         size_t n;
         double alone[DSC_RACE_LEVELS], theta[DSC_RACE_LEVELS];
     } last[2];
@@ -87,8 +88,8 @@ static bool alive(const dsc_race_level *l)
     return l->mass > 0 && l->ratio > 0;
 }
 
-// Nodes for the weights at hand. They are of one grid, of which weights choose the part: else the
-// convex function would change with the nodes, and not fall along a step.
+// Nodes for the current weights: a range of one fixed grid. Otherwise the convex function would
+// change with the nodes and might not decrease along a step.
 DSC_FOR_EVERY_PROCESSOR
 static void place_nodes(group *g)
 {
@@ -184,8 +185,8 @@ static void differentiate(group *g)
     }
 }
 
-// Solves hessian step = -gradient over the free levels by Cholesky; a level whose pivot is lost to
-// rounding does not move. step[j] = 0 for the others.
+// Solves hessian step = -gradient over the free levels by Cholesky. A level whose pivot is lost to
+// rounding does not move; step[j] = 0 for the fixed levels.
 static void newton_step(const group *g, const bool *moves, double *step)
 {
     double l[DSC_RACE_LEVELS][DSC_RACE_LEVELS], y[DSC_RACE_LEVELS];
@@ -223,7 +224,8 @@ static double clamp(const group *g, double theta)
     return fmin(fmax(theta, -CAP), g->side == INSIDE ? CAP : 0);
 }
 
-// How far the flows are from their shares, but for weights at a bound that would go on.
+// The largest distance of the flows from their shares, except for weights at a bound that push
+// against it.
 static double distance(const group *g)
 {
     double sum = 0;
@@ -234,10 +236,10 @@ static double distance(const group *g)
     return sum;
 }
 
-// Outside, a common factor of all weights changes no choice, and while those below their bound want
-// to grow together they may: up to where the largest of them meets it. That is done first, because
-// along this direction the function is nearly straight and Newton's step would be huge; false when
-// it did not help.
+// Outside, a common factor of all weights changes no choice. While those below their bound need to
+// grow together, they can grow until the largest meets its bound. That is done first, because along
+// this direction the function is nearly straight and Newton's step would be huge. Returns false
+// when it did not help.
 static bool lift(group *g)
 {
     double from[DSC_RACE_LEVELS];
@@ -264,7 +266,7 @@ static bool lift(group *g)
     return true;
 }
 
-// One damped step; false when nothing moves any more.
+// One damped step; returns false when nothing moves any more.
 static bool advance(group *g)
 {
     bool moves[DSC_RACE_LEVELS] = {false};
@@ -275,8 +277,8 @@ static bool advance(group *g)
         from[j] = g->theta[j];
     }
     newton_step(g, moves, step);
-    // Outside a small mass wins in proportion to w, where it does not win anyway: so Newton's step
-    // is taken for w. Inside it tends to be the other way round.
+    // Outside, a level of small mass wins in proportion to w unless it always wins, so Newton's
+    // step is taken in w. Inside the opposite tends to hold.
     for (size_t j = 0; j < g->n && g->side == OUTSIDE && g->precision->quick; j++)
         step[j] = log1p(fmax(step[j], -.98));
     for (size_t j = 0; j < g->n; j++)
@@ -297,7 +299,7 @@ static bool advance(group *g)
     return false;
 }
 
-// Whether the flows are what they should be.
+// Whether the flows equal their shares.
 static bool fit_group(group *g, int iterations)
 {
     bool lifts = g->side == OUTSIDE;
@@ -312,8 +314,8 @@ static bool fit_group(group *g, int iterations)
     return distance(g) <= ENOUGH;
 }
 
-// From where a level starts that would start from `alone` without a last fit: theta there, linear
-// between its levels.
+// The initial theta of a level whose initial value without a last fit is `alone`: the last fit's
+// theta, linear between its levels.
 static double start_near(const struct start *last, double alone)
 {
     size_t n = last->n, j = 0;
@@ -327,7 +329,7 @@ static double start_near(const struct start *last, double alone)
     return last->theta[j - 1] + share * (last->theta[j] - last->theta[j - 1]);
 }
 
-// The levels of one side that can win, fitted; results back into the race.
+// Fits the levels of one side that can win, and writes the results to the race.
 static bool fit_side(dsc_race *r, int side, int iterations, group *g)
 {
     struct start *from = &g->last[side];
@@ -353,7 +355,7 @@ static bool fit_side(dsc_race *r, int side, int iterations, group *g)
         alone[j] = side == INSIDE ? log(c / fmax(top - c, 1e-6 * top)) : log(c / top);
         g->theta[j] = from->n ? start_near(from, alone[j]) : alone[j];
     }
-    if (side == OUTSIDE && last > begin) { // of weights that differ by a factor, those at the bound
+    if (side == OUTSIDE && last > begin) { // weights are scaled so that the largest is at the bound
         double most = g->theta[last - 1 - begin];
         for (size_t j = 0; j < g->n; j++)
             g->theta[j] -= most;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to the optimal-transport sampler: k i.i.d. draws over a few levels, and the weights that
-// make each level win as often as it should. Mathematics: otm_race.c.
+// Internal to the optimal-transport sampler: k i.i.d. draws over a few levels, and weights that
+// make each level win with the required probability. The mathematics is in otm_race.c.
 #ifndef DSC_THEORY_OTM_RACE_H
 #define DSC_THEORY_OTM_RACE_H
 
@@ -15,7 +15,7 @@ typedef struct dsc_race_level {
     double mass;       // Pr(one draw has this level)
     double log_weight; // ln of the rate of its clock; -inf: never wins
     double flow;       // Pr(accepted and the winner has this level) / mass, before thinning
-    double kept;       // share of its wins that is accepted: min(1, ratio / flow)
+    double kept;       // share of its wins that are accepted: min(1, ratio / flow)
 } dsc_race_level;
 
 typedef struct dsc_race {
@@ -24,7 +24,8 @@ typedef struct dsc_race {
     dsc_race_level level[DSC_RACE_LEVELS]; // ratio ascending; masses sum to 1
     double mass_inside;
     double accept; // sum of mass flow kept
-    // Nodes and weights of the integrals over t: [0] those inside, [1] those outside.
+    // Nodes and weights of the integrals over t: grid[0] for the levels inside, grid[1] for those
+    // outside.
     struct dsc_race_grid {
         size_t count;
         double t[DSC_RACE_NODES], weight[DSC_RACE_NODES]; // integral f dt = sum weight f(t)
@@ -42,17 +43,17 @@ static inline double dsc_power(double x, int n)
     return y;
 }
 
-// Scratch memory, kept between fits. *out owned by the caller (free).
+// Scratch memory, reused between fits. *out is owned by the caller (free).
 typedef struct dsc_race_work dsc_race_work;
 int dsc_race_work_new(dsc_race_work **out, dsc_error *err);
 
-// Fits log_weight in at most `iterations` steps, then sets flow, kept and accept exactly for the
-// weights found. k, levels, inside, ratio and mass are given.
+// Fits log_weight in at most `iterations` steps and then computes flow, kept and accept exactly for
+// these weights. k, levels, inside, ratio and mass are given.
 void dsc_race_fit(dsc_race *r, int iterations, dsc_race_work *work);
 
-// The same for results that become floats: in error by 1e-12 of themselves, and cheaper. `next`:
-// the last fit with this memory was for the same rows and one draw less; this one starts from its
-// weights.
+// dsc_race_fit for results that are rounded to floats: relative error 1e-12, and cheaper. `next`:
+// the last fit with this memory was for the same rows and one draw less, and this fit starts from
+// its weights.
 void dsc_race_fit_float(dsc_race *r, bool next, dsc_race_work *work);
 
 #endif

@@ -2,8 +2,9 @@
 // An exact optimal-transport sampler: labels by ratio (otm_levels.c), a race among labels
 // (otm_race.c).
 //
-// Lossless by construction: wins of a label beyond its share are thinned, so the accepted flow is
-// at most the target's mass token by token, and what is missing is drawn from the residual.
+// It is lossless by construction: wins of a label beyond its share are thinned, so the accepted
+// flow of each token is at most the target's mass, and the missing mass is sampled from the
+// residual.
 #include "theory/otm_sampler.h"
 
 #include "theory/otm_internal.h"
@@ -61,13 +62,14 @@ int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double 
     return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
 }
 
-enum { QUESTIONS = 32 }; // of the levels of a model's distributions, or some more
+enum { QUESTIONS = 32 }; // about the number that the levels of a model's distributions need
 
 int dsc_otm_sampler_build_overlap(dsc_otm_sampler *s, dsc_overlap *m, int k, dsc_error *err)
 {
     dsc_otm_rows rows = {.overlap = m};
     dsc_otm_fit rough;
-    if (m->type->sketch(m, QUESTIONS)) { // what the levels will ask for is looked up at once
+    m->type->prepare(m, QUESTIONS);
+    if (m->type->look_up) { // looks up at once what the levels will need
         int rc = dsc_otm_levels(&rough, &rows, k, err);
         m->type->look_up(m);
         if (rc)
@@ -81,11 +83,6 @@ int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const floa
 {
     dsc_otm_rows rows = {.draft_f32 = draft, .target_f32 = target, .vocab = vocab};
     return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
-}
-
-int dsc_otm_sampler_drafts(const dsc_otm_sampler *s)
-{
-    return s->fit.race.k;
 }
 
 double dsc_otm_sampler_alpha(const dsc_otm_sampler *s)
@@ -105,7 +102,7 @@ double dsc_otm_sampler_gap(const dsc_otm_sampler *s)
 
 // --- labels --------------------------------------------------------------------------------------
 
-// The two labels a token may get, with their probabilities.
+// The two labels that a token may get, with their probabilities.
 typedef struct labels {
     const dsc_race_level *level[2];
     bool inside[2];
@@ -126,8 +123,8 @@ static labels labels_of(const dsc_otm_sampler *s, double draft_x, double target_
         {&r->level[j], &r->level[next]}, {j < r->inside, next < r->inside}, {1 - up, up}};
 }
 
-// At time t of the race of one side: Pr(label of this side, its clock not yet rung), and the rate
-// at which it rings and is kept.
+// At time t of the race of one side: Pr(label of this side, and its clock has not rung yet), and
+// the rate at which it rings and is kept.
 static double waiting(const labels *l, bool inside, double t, double *rings)
 {
     double sum = 0;
@@ -165,14 +162,14 @@ double dsc_otm_sampler_residual_at(const dsc_otm_sampler *s, double draft_x, dou
     return (target_x / s->fit.target_sum - dsc_otm_sampler_flow(s, draft_x, target_x)) / rejected;
 }
 
-// What is accepted of a token per mass of it is linear in its ratio between the levels and constant
-// beyond the last.
+// The accepted share of a token is linear in its ratio between the levels and constant beyond the
+// last.
 void dsc_otm_sampler_residual(const dsc_otm_sampler *s, dsc_residual *out)
 {
     const dsc_race *r = &s->fit.race;
     *out = (dsc_residual){.lines = 1};
     if (!(r->accept < 1))
-        return; // nothing is left, whatever rounding says
+        return; // nothing is left, despite rounding
     out->lines = r->levels;
     for (size_t j = 0; j < r->levels; j++) {
         const dsc_race_level *l = &r->level[j], *next = l + 1;
@@ -255,11 +252,11 @@ void dsc_otm_sampler_dist(const dsc_otm_sampler *s, const double *draft, const d
         probability[r->k] -= probability[i];
 }
 
-enum { LANES = 16 }; // nodes at a time
+enum { LANES = 16 }; // nodes per vector
 
 typedef struct nodes {
-    double t[LANES], weight[LANES], others[LANES]; // of a dsc_race_grid; weight 0: there is none
-    double wait[LANES];                            // mass of y that waits
+    double t[LANES], weight[LANES], others[LANES]; // of a dsc_race_grid; weight 0: unused
+    double wait[LANES];                            // mass of y whose clock has not rung
     double term[LANES]; // k times the weighted rate at which it rings and is kept
 } nodes;
 
@@ -324,8 +321,7 @@ static void add_side(const dsc_race *r, const labels *l, double mass, int side, 
     }
 }
 
-// With y's own draws m of the k: the other k - m are none of y and still wait when one of the m
-// rings.
+// m of the k draws are y; the other k - m are not y and have not rung when one of the m rings.
 void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double target_y,
                                double *dist)
 {
@@ -342,7 +338,7 @@ void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double 
     for (int m = 1; m <= r->k; m++)
         accepted += dist[m];
     double whole =
-        fmax(target, accepted); // of a rare token, rounding may accept more than there is
+        fmax(target, accepted); // for a rare token, rounding may accept more than its mass
     for (int m = 1; m <= r->k; m++)
         dist[m] /= whole;
     dist[0] = whole > accepted ? 1 - accepted / whole : 0;

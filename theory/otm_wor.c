@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimal acceptance with k drafts drawn without replacement; theory/otm.h.
-// Hu et al. 2025 (arXiv 2502.18779): 1 - max over prefixes A of Pr(all drafts in A) - target(A).
+// The optimal acceptance with k drafts sampled without replacement; theory/otm.h. Hu et al. 2025
+// (arXiv 2502.18779): 1 - max over prefixes A of Pr(all drafts in A) - target(A).
 //
-// Give every token an exponential clock of rate draft(x): the order in which they first ring is the
-// order of successive draws without replacement. So the first k are all in A iff A has rung at
-// least k times when the first clock outside A, a clock of rate b = draft(outside A), rings:
+// Give every token an exponential clock of rate draft(x). The order in which the clocks first ring
+// is the order of successive draws without replacement. So the first k are all in A iff at least k
+// clocks of A have rung when the first clock outside A rings, which has rate b = draft(outside A):
 //
 //   Pr(some draft is outside A) = R_k = integral over t > 0 of b e^(-b t) F_k(t) dt,
 //   F_k(t) = Pr(fewer than k tokens of A have rung by t),
 //
-// the count being a sum of independent events of probability 1 - e^(-draft(x) t). One more token in
-// A is one update of its distribution at each t, which serves every k: one sweep in the order of
-// the ratio.
+// where the count is a sum of independent events of probability 1 - e^(-draft(x) t). One more token
+// in A is one update of its distribution at each t, which serves every k, so one sweep in the order
+// of the ratio is enough.
 //
-// Quadrature: the trapezoid rule in s = ln t, step h. Moving the line of integration to
-// Im s = theta, |e^(-draft t)| is that of t cos(theta), and |1 - e^(-draft t)| at most 1/cos(theta)
-// times that of t cos(theta): the integrand grows by no more than (1/cos(theta))^k, so the error is
-// at most 2 R_k (1/cos(theta))^k / (e^(2 pi theta/h) - 1), for every theta < pi/2.
+// Quadrature: the trapezoid rule in s = ln t, step h. When the line of integration moves to Im s =
+// theta, |e^(-draft t)| becomes that of t cos(theta), and |1 - e^(-draft t)| is at most
+// 1/cos(theta) times that of t cos(theta). The integrand grows by no more than (1/cos(theta))^k, so
+// the error is at most 2 R_k (1/cos(theta))^k / (e^(2 pi theta/h) - 1), for every theta < pi/2.
 //
-// Ends: F_k - e is what is summed, e(t) = Pr(fewer than 2 of 2 clocks of rate 1 have rung), whose
+// Ends: the sum is over F_k - e, e(t) = Pr(fewer than 2 of 2 clocks of rate 1 have rung), whose
 // integral is 2b/(b + 1) - b/(b + 2). For k >= 2, |F_k - e| <= t^2, so the sum may start at t =
 // 1e-4.
 #include "theory/otm.h"
@@ -26,16 +26,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LANES = 8 };               // nodes are kept and summed in blocks, alike on every processor
-static const double START = 1e-4; // first node; what is left out is below b START^3
-static const double END = 35;     // k e^-END: what may be left out at the other end
-static const double SCALE = 0x1p512; // rates are kept times, t over SCALE: no product overflows
+enum { LANES = 8 };               // nodes are stored and summed in blocks, equal on every processor
+static const double START = 1e-4; // first node; the part left out is below b START^3
+static const double END = 35;     // last node; the part left out is at most k e^-END
+static const double SCALE =
+    0x1p512; // rates are stored times SCALE, t divided by it: no product overflows
 
-// A token that can be drawn; draft masses are times SCALE.
+// A token of positive draft probability; draft masses are times SCALE.
 typedef struct token {
     double draft, target;
-    double ratio;    // target/draft, which is thus in range for subnormal masses
-    double residual; // draft mass of the tokens after it
+    double ratio;    // target/draft, which is in range for subnormal masses too
+    double remaining; // draft mass of the tokens after it
 } token;
 
 typedef struct sweep {
@@ -63,7 +64,7 @@ static double step_for(int k)
     return best;
 }
 
-// The rate that bounds t: of the (2k-1) most probable tokens, or of all, either k are in A, and
+// The rate that bounds t. Of the (2k-1) most probable tokens, or of all, either k are in A, and
 // then F_k(t) <= k e^(-rate t), or some are outside, and then b >= rate.
 static double slowest(const token *t, size_t n, int k)
 {
@@ -118,7 +119,7 @@ static size_t first_node(const sweep *s, double rate, double x)
     return lo;
 }
 
-// A gains a token. Most tokens are so improbable that a series is exact: 1 - e^-x below 1/64 to
+// Adds a token to A. Most tokens are so improbable that a series is exact: 1 - e^-x below 1/64 to
 // 1e-17 relative.
 #ifdef HAVE_TARGET_CLONES
 __attribute__((target_clones("avx2", "default")))
@@ -149,7 +150,7 @@ gain(sweep *s, double rate)
         s->count[m] -= ring[m] * s->count[m];
 }
 
-// Late nodes at which k tokens of A have rung for certain matter no more: A only grows.
+// Drops late nodes at which k tokens of A have certainly rung: A only grows.
 static void forget(sweep *s)
 {
     while (s->nodes > LANES) {
@@ -179,16 +180,16 @@ product(const double *restrict x, const double *restrict y, size_t n)
     return sum;
 }
 
-// R_2 .. R_k into outside[1 .. k - 1], for the A gained so far and b = rest/SCALE.
-static void integrate(sweep *s, double residual, double *outside)
+// R_2 .. R_k into outside[1 .. k - 1], for the current A and b = remaining/SCALE.
+static void integrate(sweep *s, double remaining, double *outside)
 {
-    size_t used = first_node(s, residual, END + 5);
+    size_t used = first_node(s, remaining, END + 5);
     used = (used + LANES - 1) / LANES * LANES;
     for (size_t m = 0; m < used; m++) {
-        double x = residual * s->time[m];
+        double x = remaining * s->time[m];
         s->ring[m] = s->step * x * exp(-x);
     }
-    double b = residual / SCALE;
+    double b = remaining / SCALE;
     double sum = 2 * b / (b + 1) - b / (b + 2) - product(s->ring, s->even, used);
     for (int i = 0; i < s->k; i++) {
         sum += product(s->ring, s->count + (size_t)i * s->stride, used);
@@ -202,7 +203,7 @@ static void visit(sweep *s, const token *t, double in, double out, double *accep
 {
     double outside[64], power = in;
     int k = 0;
-    accept[0] = fmin(accept[0], out + t->residual / SCALE);
+    accept[0] = fmin(accept[0], out + t->remaining / SCALE);
     for (int i = 1; i < s->k; i++) {
         power *= in;
         if (out + 1 - power < accept[i])
@@ -210,7 +211,7 @@ static void visit(sweep *s, const token *t, double in, double out, double *accep
     }
     if (!k)
         return;
-    integrate(s, t->residual, outside);
+    integrate(s, t->remaining, outside);
     for (int i = 1; i < k; i++)
         accept[i] = fmin(accept[i], out + outside[i]);
 }
@@ -252,13 +253,14 @@ int dsc_otm_wor(const double *draft, const double *target, size_t vocab, int kma
         if (draft[x] > 0)
             t[n++] = (token){draft[x] * SCALE, target[x], target[x] / (draft[x] * SCALE), 0};
     qsort(t, n, sizeof *t, by_ratio);
-    double residual = 0, support = 0;
+    double remaining = 0, support = 0;
     for (size_t j = n; j-- > 0;) {
-        t[j].residual = residual;
-        residual += t[j].draft;
+        t[j].remaining = remaining;
+        remaining += t[j].draft;
         support += t[j].target;
     }
-    for (int i = 0; i < kmax; i++) // A empty, or all that can be drawn
+    for (int i = 0; i < kmax;
+         i++) // A is empty, or contains every token of positive draft probability
         accept[i] = fmin(support, 1);
     if (n > 1)
         rc = visit_prefixes(t, n, n - 1 < (size_t)kmax ? (int)n - 1 : kmax, accept, err);

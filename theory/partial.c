@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with an unlisted tail; theory/partial.h.
+// Distributions with an unlisted tail; theory/partial.h.
 //
-// Tokens are listed in both rows (B), in the draft's only (D), in the target's only (T), or in
-// neither (N). d, t are listed masses; v <= v_most a draft mass that is not listed, u <= u_most a
-// target mass; v adds up to draft_tail over T and N, u to target_tail over D and N.
+// Tokens are listed in both rows (B), only in the draft's (D), only in the target's (T), or in
+// neither (N). d and t are listed masses; v <= v_most is an unlisted draft mass and u <= u_most an
+// unlisted target mass. v sums to draft_tail over T and N, u to target_tail over D and N.
 //
-// W(c) = 1 - sum over x of min(target, c draft): B is known, the rest depends on how much target
-// mass the unlisted draft mass covers and the other way round.
+// In W(c) = 1 - sum over x of min(target, c draft), B is known. The rest depends on how much target
+// mass the unlisted draft mass covers, and vice versa.
 //
 // High: nothing is covered. (u - c d)+ <= u, (t - c v)+ <= t, (u - c v)+ <= u, so outside B at most
-// all the target mass is left: one atom with it alone, and one with the draft mass alone.
+// all the target mass is left: one atom contains it, and another the draft mass.
 //
-// Low: all that can be is covered. Covering is a flow from the draft's tail (capacity
-// c draft_tail) and from D (sum of min(u_most, c d)) to T (sum of min(t, c v_most)) and to the
-// target's tail (target_tail), everything but D to T being possible. Its least cut leaves outside B
+// Low: as much as possible is covered. Covering is a flow from the draft's tail (capacity c
+// draft_tail) and from D (sum of min(u_most, c d)) to T (sum of min(t, c v_most)) and to the
+// target's tail (target_tail), where every pair but D to T is connected. By its minimum cut,
+// outside B at least
 //
 //   F(c) = max( sum over T of (t - c v_most)+,
-//               t(T) - c draft_tail + (target_tail - sum over D of min(u_most, c d))+ ),
+//               t(T) - c draft_tail + (target_tail - sum over D of min(u_most, c d))+ )
 //
-// which no completion can go below; a maximum of convex functions, with F(0) the target mass
-// outside B and F'(0) >= -(draft mass outside B): the curve of a pair of distributions again.
-// Merging all tokens outside B into one (data processing) is the weaker bound (t - c d of the
-// whole)+.
+// is left in every completion. F is a maximum of convex functions, F(0) is the target mass outside
+// B, and F'(0) >= -(draft mass outside B): it is the curve of a pair of distributions again.
+// Merging all tokens outside B into one (data processing) gives only the weaker bound (t - c d of
+// the whole)+.
 #include "theory/partial.h"
 
 #include "theory/kseq.h"
@@ -40,7 +41,7 @@ typedef struct entry {
     double mass;
 } entry;
 
-// A row checked, of sum 1, sorted by id.
+// A validated row with sum 1, sorted by id.
 typedef struct list {
     entry *entry;
     size_t count;
@@ -58,7 +59,8 @@ static int check_row(const char *what, const dsc_partial_row *row, size_t vocab,
 {
     *sum = row->tail;
     if (!(row->tail >= 0 && row->most >= 0) || isinf(row->tail))
-        return dsc_fail(err, DSC_EINPUT, "%s: tail %g, none more than %g: both are 0 or more", what,
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: the tail is %g and its largest mass %g; both must be >= 0", what,
                         row->tail, row->most);
     for (size_t i = 0; i < row->count; i++) {
         if (row->id[i] < 0 || (size_t)row->id[i] >= vocab)
@@ -71,12 +73,12 @@ static int check_row(const char *what, const dsc_partial_row *row, size_t vocab,
     }
     if (!(fabs(*sum - 1) <= DSC_PROBS_TOLERANCE))
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: listed tokens and tail sum to %.9g, not to 1 within %g", what, *sum,
-                        DSC_PROBS_TOLERANCE);
+                        "%s: listed tokens and tail sum to %.9g; the sum must be 1 within %g", what,
+                        *sum, DSC_PROBS_TOLERANCE);
     return DSC_OK;
 }
 
-// *l is freed by the caller also on failure.
+// The caller frees *l also on failure.
 static int load(list *l, const char *what, const dsc_partial_row *row, size_t vocab, dsc_error *err)
 {
     double sum;
@@ -96,14 +98,14 @@ static int load(list *l, const char *what, const dsc_partial_row *row, size_t vo
     l->most = row->most > 0 ? fmin(row->most / sum, l->tail) : l->tail;
     if (l->tail > l->most * (double)(vocab - l->count) + DSC_PROBS_TOLERANCE)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: a tail of %g is more than the %zu tokens left can have", what, l->tail,
-                        vocab - l->count);
+                        "%s: the tail of %g exceeds what the %zu unlisted tokens can have", what,
+                        l->tail, vocab - l->count);
     if (l->tail < NO_TAIL || l->count == vocab)
         l->tail = l->most = 0;
     return DSC_OK;
 }
 
-// Atoms of a curve being made: draft[count], target[count].
+// Atoms of a curve under construction: draft[count], target[count].
 typedef struct rows {
     double *draft, *target;
     size_t count;
@@ -115,7 +117,7 @@ static void emit(rows *r, double draft, double target)
     r->target[r->count++] = fmax(target, 0);
 }
 
-// What is outside B. Entries come in the order in which a growing c passes them.
+// The tokens outside B, in the order in which a growing c passes them.
 typedef struct outside {
     double *t, *t_from; // [ts], [ts + 1] T ascending; t_from[i]: mass from the i-th on
     double *d, *d_from; // [ds], [ds + 1] D descending
@@ -134,7 +136,7 @@ static int descending(const void *a, const void *b)
     return ascending(b, a);
 }
 
-// B into `r`, the rest into `o`.
+// Puts B into `r`, the other tokens into `o`.
 static void divide(const list *draft, const list *target, rows *r, outside *o)
 {
     const entry *d = draft->entry, *t = target->entry;
@@ -163,15 +165,15 @@ static void divide(const list *draft, const list *target, rows *r, outside *o)
     o->u_most = target->most;
 }
 
-// A point of the walk along F: c, how many of T and of D are passed (t <= c v_most,
-// u_most <= c d), and whether the target's tail is not yet covered by D alone.
+// A point on F: c, how many of T and of D are passed (t <= c v_most, u_most <= c d), and whether
+// the target's tail is not yet covered by D alone.
 typedef struct place {
     double c;
     size_t t, d;
     bool open;
 } place;
 
-// The two functions whose maximum is F, and the slopes to the right. [0]: T; [1]: the tails.
+// The two functions whose maximum is F, and their slopes to the right. [0]: T; [1]: the tails.
 static void look(const outside *o, const place *p, double value[2], double slope[2])
 {
     slope[0] = -o->v_most * (double)(o->ts - p->t);
@@ -181,7 +183,7 @@ static void look(const outside *o, const place *p, double value[2], double slope
     value[1] = o->t_from[0] - p->c * o->draft_tail + (p->open ? fmax(uncovered, 0) : 0);
 }
 
-// Goes to the next change of a slope; false: there is none.
+// Moves to the next change of a slope; false when there is none.
 static bool go_on(const outside *o, place *p)
 {
     double t_at = p->t < o->ts && o->v_most > 0 ? o->t[p->t] / o->v_most : INFINITY;
@@ -202,12 +204,12 @@ static bool go_on(const outside *o, place *p)
     return true;
 }
 
-// The atoms of F: where its slope rises by m, one of draft mass m and ratio c.
+// The atoms of F: where its slope rises by m, there is an atom of draft mass m and ratio c.
 static void atoms_of_low(const outside *o, rows *r)
 {
     place p = {.open = o->target_tail > 0};
     double value[2], slope[2];
-    int top = 1; // which of the two is F
+    int top = 1; // the function that is F here
     look(o, &p, value, slope);
     emit(r, o->d_from[0] + o->draft_tail + slope[top], 0);
     for (;;) {
@@ -239,7 +241,8 @@ int dsc_partial_curves(const dsc_partial_row *draft, const dsc_partial_row *targ
     int rc = load(&d, "draft", draft, vocab, err);
     if (!rc)
         rc = load(&t, "target", target, vocab, err);
-    // Atoms: one per entry, change of slope (as many and one) and crossing between those; two ends.
+    // Number of atoms: one per entry, per change of slope (as many and one more) and per crossing
+    // between those, and two ends.
     size_t entries = d.count + t.count, most = 3 * entries + 8;
     if (!rc)
         rc = dsc_new(&memory, 2 * most + 4 * (entries + 1), err);
@@ -268,16 +271,16 @@ int dsc_partial_curves(const dsc_partial_row *draft, const dsc_partial_row *targ
     return rc;
 }
 
-// W_low <= W <= W_high gives, with a smaller W meaning more accepted:
+// From W_low <= W <= W_high, where a smaller W means more acceptance, follow the intervals:
 // - single = 1 - W(1).
-// - otm: P^k is the largest of its tangents, and the most of c P(A) - Q(A) over token sets is
+// - otm: P^k is the maximum of its tangents, and the maximum of c P(A) - Q(A) over token sets is
 //   c - 1 + W(c); so alpha_k = min over s in [0, 1] of 2 - c - W(c) + (k - 1) s^k, c = k s^(k-1).
 // - k-Seq: with a = acceptance, beta = 1 - (1 - a)^(1/k), rho = a/beta falls in a, so
 //   a = 1 - W(rho(a)) has one root, which falls when W grows; rho then grows.
-// - multi-round: c + W(c) grows in c (the slope of W is at least -1) and in W, so c_i lies between
-//   the iterates of the two curves; W(c_{k+1}) between W_low at the upper and W_high at the lower
-//   end. It is the curve's value at a place that moves with the curve, and not monotone in W; but
-//   it is between the acceptance of one draft and the optimum.
+// - SpecInfer: c + W(c) grows in c (the slope of W is at least -1) and in W, so c_i lies between
+//   the iterates of the two curves, and W(c_{k+1}) between W_low at the upper and W_high at the
+//   lower end. The result is not monotone in W, because the place of evaluation moves with the
+//   curve; but it lies between the acceptance of one draft and the optimum.
 dsc_partial dsc_partial_between(const dsc_curve *low, const dsc_curve *high, int k)
 {
     dsc_kseq most = dsc_kseq_best(low, k), least = dsc_kseq_best(high, k);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state machine (PEARL Alg. 2). PRE: the draft model writes g tokens while the target tests the
-// first. Rejected: 1 token (the correction), stay in PRE. Accepted: 1 token, the other g - 1 are
-// pending, go to POST. POST: g more tokens are drafted while g are tested, the g - 1 pending and
-// the first of the new ones. All accepted: g tokens, stay. Else the accepted ones and a correction,
-// back to PRE. With i.i.d. rate a, per segment: 1/(1 - a) tokens in 1 + a/(1 - a^g) iterations.
-// Without pre-verify a segment opens with a window that nothing tests: 1 + 1/(1 - a^g) iterations.
-// Without post-verify a window takes one iteration (first token rejected) or two, the second one
-// testing g - 1 tokens and adding one: (1 - a) + a (2 + a (1 - a^(g-1))/(1 - a)) tokens in 1 + a.
+// The state machine of PEARL (Alg. 2); theory/pearl.h.
 //
-// Theorem 1 (best g = c). Tokens per iteration h(g) grow with g, so up to c, where iterations cost
-// the same, more is better. Beyond c the speed-up is c h(g)/g, and each h is concave with
-// h(0) >= 0, so h(g)/g falls. With u = a^g, u' < 0 and growing:
+// PRE: the draft model writes g tokens while the target verifies the first. If it is rejected: 1
+// token (the correction), stay in PRE. If it is accepted: 1 token, the other g - 1 are pending, go
+// to POST. POST: g more tokens are drafted while g are verified, the g - 1 pending and the first
+// new one. If all are accepted: g tokens, stay. Otherwise: the accepted ones and a correction, back
+// to PRE. With i.i.d. rate a, a segment has 1/(1 - a) tokens in 1 + a/(1 - a^g) iterations. Without
+// pre-verify a segment opens with an unverified window: 1 + 1/(1 - a^g) iterations. Without
+// post-verify a window takes one iteration (first token rejected) or two, where the second verifies
+// g - 1 tokens and adds one: (1 - a) + a (2 + a (1 - a^(g-1))/(1 - a)) tokens in 1 + a.
+//
+// Theorem 1 (best g = c): tokens per iteration h(g) grow with g, so up to c, where iterations cost
+// the same, more is better. Beyond c the speedup is c h(g)/g, and each h is concave with h(0) >= 0,
+// so h(g)/g falls. With u = a^g, u' < 0 and growing:
 //   full            h = (1 - u)/((1 - a)(1 + a - u)),  h' = -u' a/((1 - a)(1 + a - u)^2);
 //   no pre-verify   h = (1 - u)/((1 - a)(2 - u)),      h' = -u'/((1 - a)(2 - u)^2);
 //   no post-verify  h = constant - a u/((1 - a)(1 + a)), h(0) = (1 - a/(1 + a)) > 0:

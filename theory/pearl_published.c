@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of PEARL's tables, and the prediction beside each.
+// The figures of PEARL's tables and the prediction for each; theory/pearl_published.h.
 #include "theory/pearl_published.h"
 
 #include "theory/block.h"
@@ -8,7 +8,7 @@
 
 enum { LEAST_WINDOW = 2, WINDOWS = 5 }; // of Table 5
 
-// 0: the paper does not say.
+// The paper's figures of a pair of models; 0: not in the paper.
 typedef struct pair {
     const char *name;
     double draft_tokens_per_s, target_tokens_per_s; // Table 7
@@ -33,7 +33,7 @@ static const pair pairs[] = {
 // clang-format on
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-// What is compared for each pair, in the order of the paper's tables.
+// The quantities compared for each pair, in the order of the paper's tables.
 typedef enum quantity {
     SPEEDUP,
     SPEEDUP_SPECULATIVE,
@@ -69,7 +69,7 @@ static double ratio_of(const pair *p)
     return p->draft_tokens_per_s / p->target_tokens_per_s;
 }
 
-// The best of Table 5's windows, 0 when the pair is not in it.
+// The best of Table 5's windows; 0 when the table lacks the pair.
 static int published_best(const pair *p)
 {
     int best = 0;
@@ -79,7 +79,7 @@ static int published_best(const pair *p)
     return p->tokens_per_s[best] > 0 ? best + LEAST_WINDOW : 0;
 }
 
-// Among the windows that the table holds: the paper tried no others.
+// The best predicted window among those of the table: the paper tried no others.
 static int predicted_best(const pair *p)
 {
     int best = LEAST_WINDOW;
@@ -90,7 +90,7 @@ static int predicted_best(const pair *p)
     return best;
 }
 
-// Published and predicted value of quantity q, and the window; published 0: not in the paper.
+// The published and predicted value of quantity q, and the window; published 0: not in the paper.
 static double compare(const pair *p, int q, int *window, double *predicted)
 {
     double rate = rate_of(p), ratio = ratio_of(p);
@@ -125,7 +125,7 @@ static double compare(const pair *p, int q, int *window, double *predicted)
     return p->speedup;
 }
 
-// Rows are ordered by table: all pairs of a quantity, but Table 5 pair by pair.
+// Rows are ordered by table: all pairs of a quantity, except Table 5, which goes pair by pair.
 static void place(size_t i, int *q, size_t *p)
 {
     if (i < BEST_WINDOW * PAIRS) {

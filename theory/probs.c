@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows checked, made from logits as HF transformers' TemperatureLogitsWarper, TopKLogitsWarper and
-// TopPLogitsWarper do, and families of pairs (SpecTr App. B); theory/distribution.h.
+// Next-token distributions: validation, logits to probabilities in the order of HF transformers'
+// TemperatureLogitsWarper, TopKLogitsWarper and TopPLogitsWarper, and families of pairs (SpecTr
+// App. B); theory/probs.h.
 #include "theory/probs.h"
 
 #include "base/rng.h"
@@ -15,32 +16,37 @@
 int dsc_probs_check(const char *what, double *row, size_t vocab, bool normalize, dsc_error *err)
 {
     if (!vocab)
-        return dsc_fail(err, DSC_EINPUT, "%s: has no element", what);
+        return dsc_fail(err, DSC_EINPUT, "%s: there is no element", what);
     double sum = 0;
     for (size_t x = 0; x < vocab; x++) {
         if (!isfinite(row[x]))
             return dsc_fail(err, DSC_EINPUT, "%s: element %zu is not finite (%g)", what, x, row[x]);
         if (row[x] < 0)
-            return dsc_fail(err, DSC_EINPUT, "%s: element %zu is negative (%g)", what, x, row[x]);
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: element %zu is negative (%g), so it is no probability (use "
+                            "--logits if these are logits)",
+                            what, x, row[x]);
         sum += row[x];
     }
     if (!normalize && !(fabs(sum - 1) <= DSC_PROBS_TOLERANCE))
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: sums to %.9g, not to 1 within %g (--normalize accepts it)", what, sum,
-                        DSC_PROBS_TOLERANCE);
+                        "%s: the sum is %.9g, not 1: these look like logits (use --logits) or "
+                        "unnormalized probabilities (use --normalize)",
+                        what, sum);
     if (!(sum > 0) || !isfinite(sum))
-        return dsc_fail(err, DSC_EINPUT, "%s: sums to %g, which no factor makes 1", what, sum);
+        return dsc_fail(err, DSC_EINPUT, "%s: the sum is %g; a positive finite sum is needed", what,
+                        sum);
     for (size_t x = 0; x < vocab; x++)
         row[x] /= sum;
     return DSC_OK;
 }
 
-// Finite or -inf, not all -inf; *largest, 0 on entry, becomes the first largest.
+// Logits must be finite or -inf, and not all -inf. *largest, 0 on entry, becomes the first largest.
 static int check_logits(const char *what, const double *logits, size_t vocab, size_t *largest,
                         dsc_error *err)
 {
     if (!vocab)
-        return dsc_fail(err, DSC_EINPUT, "%s: has no element", what);
+        return dsc_fail(err, DSC_EINPUT, "%s: there is no element", what);
     for (size_t x = 0; x < vocab; x++) {
         if (isnan(logits[x]) || logits[x] == INFINITY)
             return dsc_fail(err, DSC_EINPUT, "%s: logit %zu is %g", what, x, logits[x]);
@@ -52,7 +58,7 @@ static int check_logits(const char *what, const double *logits, size_t vocab, si
     return DSC_OK;
 }
 
-// Logits whose largest is 0 become their exponentials; below e^-640 these are 0.
+// Replaces logits whose largest is 0 by their exponentials, which are 0 below e^-640.
 DSC_FOR_EVERY_PROCESSOR
 static void exponentials_of_dist(double *logits, size_t vocab)
 {
@@ -78,7 +84,7 @@ static void subtract_and_divide(double *logits, size_t vocab, double most, doubl
         logits[x] = (logits[x] - most) / temperature;
 }
 
-// How many logits are at least so large, and the sum of their exponentials.
+// The number of logits >= least, and the sum of their exponentials.
 DSC_FOR_EVERY_PROCESSOR
 static double weight_above(const double *logits, size_t vocab, double least, size_t *count)
 {
@@ -94,9 +100,9 @@ static double weight_above(const double *logits, size_t vocab, double least, siz
     return sum;
 }
 
-// The most probable tokens in any order: `top_k` at least, with all that are as likely as the last
-// of these, and as many as have the weight `enough`. What a distribution keeps is nearly always
-// near its top, so that few have to be looked at further.
+// Lists the most probable tokens in any order: at least `top_k` with all that tie with the last of
+// them, and at least as many as have the weight `enough`. The kept tokens are nearly always near
+// the top, so few tokens need a closer look.
 static int gather(const double *logits, size_t vocab, size_t top_k, double enough, dsc_logit **out,
                   size_t *count, dsc_error *err)
 {
@@ -115,8 +121,8 @@ static int gather(const double *logits, size_t vocab, size_t top_k, double enoug
     return rc;
 }
 
-// l[0, n) begins with the first k: moves all that are as likely as the last of them behind these
-// and returns how many that makes; *weight: of all of them.
+// l[0, n) begins with the first k tokens. Moves all that tie with the last of them next to these
+// and returns the new number; *weight is the weight of all of them.
 static size_t add_ties(dsc_logit *l, size_t n, size_t k, double *weight)
 {
     double least = 0, sum = 0;
@@ -131,7 +137,7 @@ static size_t add_ties(dsc_logit *l, size_t n, size_t k, double *weight)
     return k;
 }
 
-// Logits whose largest is 0: those that top-k and top-p drop become -inf.
+// Sets the logits that top-k and top-p drop to -inf. The largest logit is 0.
 static int filter(double *logits, size_t vocab, size_t top_k, double top_p, dsc_error *err)
 {
     const bool counted = top_k < vocab;
@@ -158,9 +164,10 @@ int dsc_probs_softmax(const char *what, double *logits, size_t vocab, double tem
                       int64_t top_k, double top_p, dsc_error *err)
 {
     if (!(temperature >= 0) || isinf(temperature))
-        return dsc_fail(err, DSC_EUSAGE, "temperature is %g; it is 0 or more", temperature);
+        return dsc_fail(err, DSC_EUSAGE, "the temperature is %g; it must be finite and >= 0",
+                        temperature);
     if (!(top_p > 0 && top_p <= 1))
-        return dsc_fail(err, DSC_EUSAGE, "top-p is %g; it is in (0, 1]", top_p);
+        return dsc_fail(err, DSC_EUSAGE, "top-p is %g; it must be in (0, 1]", top_p);
     size_t largest = 0;
     int rc = check_logits(what, logits, vocab, &largest, err);
     if (rc)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions over a vocabulary: rows of probabilities, checked, made from logits, or from
-// families.
+// Next-token distributions: validation, conversion from logits, and synthetic families.
 #ifndef DSC_THEORY_PROBS_H
 #define DSC_THEORY_PROBS_H
 
@@ -8,34 +7,34 @@
 
 #include <stdbool.h>
 
-// A row whose sum is further than this from 1 is refused (fp32 softmax rows of 150 000 tokens are
-// within 1e-5; half-precision rows are not).
+// A distribution whose sum differs from 1 by more than this is refused. fp32 softmax outputs of 150
+// 000 tokens are within 1e-5; half-precision outputs are not.
 #define DSC_PROBS_TOLERANCE 1e-4
 
-// Checks that row[vocab] is a distribution (vocab >= 1; finite, >= 0; the sum within
+// Checks that row[vocab] is a distribution (vocab >= 1; elements finite and >= 0; sum within
 // DSC_PROBS_TOLERANCE of 1, or, with `normalize`, any positive finite sum) and divides it by its
-// sum, so that what follows is exact. DSC_EINPUT: "`what`: element 17 is negative (-0.25)", "...
-// sums to 0.93 ...
-// (--normalize accepts it)".
+// sum. DSC_EINPUT: "`what`: element 17 is negative (-0.25)", "`what`: the sum is 10, not 1: these
+// look like logits (use --logits) or unnormalized probabilities (use --normalize)".
 DSC_API int dsc_probs_check(const char *what, double *row, size_t vocab, bool normalize,
                             dsc_error *err);
 
-// Turns logits[vocab] into the distribution a sampler with these settings draws from, in the order
-// of HF transformers: temperature, top-k, top-p. temperature > 0, or 0: all mass on the first
-// largest logit. top_k <= 0 or >= vocab: off (ties with the k-th largest are kept, as there). top_p
-// in (0, 1]: the smallest set of most probable tokens whose mass reaches top_p; 1: off. Logits may
-// be -inf (not all), never NaN or +inf: DSC_EINPUT. A setting out of range: DSC_EUSAGE.
+// Converts logits[vocab] in place into the distribution that a sampler with these settings draws
+// from, in the order of HF transformers: temperature, top-k, top-p. temperature > 0, or 0: all mass
+// is on the first largest logit. top_k <= 0 or >= vocab: off (ties with the k-th largest logit are
+// kept, as in transformers). top_p in (0, 1]: the smallest set of most probable tokens whose mass
+// reaches top_p; 1: off. Logits may be -inf (not all), never NaN or +inf: DSC_EINPUT. A setting is
+// out of range: DSC_EUSAGE.
 DSC_API int dsc_probs_softmax(const char *what, double *logits, size_t vocab, double temperature,
                               int64_t top_k, double top_p, dsc_error *err);
 
-// Families, into draft[] and target[] of `vocab` tokens. SpecTr App. B: Ber(p) has tokens 1 (mass
-// p) and 0, vocab = 2; U(d) to U(d/r): vocab = d, the target uniform over the first d/r tokens
-// (r divides d).
+// Families of pairs, into draft[] and target[] of `vocab` tokens. SpecTr App. B: Ber(p) has tokens
+// 1 (mass p) and 0, vocab = 2. U(d) to U(d/r): vocab = d, and the target is uniform over the first
+// d/r tokens (r divides d).
 DSC_API void dsc_probs_bernoulli(double draft_p, double target_p, double draft[2],
                                  double target[2]);
 DSC_API void dsc_probs_uniform(size_t vocab, size_t r, double *draft, double *target);
-// Zipf: draft(rank) ~ rank^-exponent, target(rank) ~ draft(rank) exp(noise z), z standard normal
-// from Philox (seed, rank): what two models of one tokenizer look like. noise >= 0.
+// Zipf: draft(rank) ~ rank^-exponent, target(rank) ~ draft(rank) exp(noise z), with z standard
+// normal from Philox (seed, rank). Such pairs resemble two models with one tokenizer. noise >= 0.
 DSC_API void dsc_probs_zipf(size_t vocab, double exponent, double noise, uint64_t seed,
                             double *draft, double *target);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One draft token: the maximal coupling of draft and target. Acceptance and residual: SpecTr (Sun
-// et al. 2023) Eq. (1) and Alg. 1 = Leviathan et al. 2023 Alg. 1.
+// Rejection sampling with one draft token: the maximal coupling of draft and target. Acceptance and
+// residual: SpecTr (Sun et al. 2023) Eq. (1) and Alg. 1 = Leviathan et al. 2023 Alg. 1.
 #include "theory/single.h"
 
 #include <math.h>
 
 double dsc_single_acceptance(const dsc_curve *c)
 {
-    // 1 - W(1) without the cancellation: tokens of ratio > 1 give their draft mass, the others
-    // their target mass.
+    // 1 - W(1) without cancellation: tokens of ratio > 1 add their draft mass, the others their
+    // target mass.
     size_t i = dsc_curve_count(c, 1);
     return fmin(c->draft_above[i] + c->target_below[i], 1);
 }

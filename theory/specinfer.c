@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-round rejection with replacement (SpecInfer, Miao et al. 2023); theory/specinfer.h.
+// SpecInfer rejection with replacement (Miao et al. 2023); theory/specinfer.h.
 //
 // Round i accepts token x with probability w_i min(draft, r_i) = min(w_i draft, (target - c_i
 // draft)+) = (target - c_i draft)+ - (target - c_{i+1} draft)+, so the rounds telescope: all k
-// together accept min(target, c_{k+1} draft) of it, and reach the end with probability w_{k+1}.
+// together accept min(target, c_{k+1} draft) of x, and reach the end with probability w_{k+1}.
 #include "theory/specinfer.h"
 
 #include "theory/survivors.h"

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-round rejection without replacement; theory/specinfer_wor.h has the equations.
+// SpecInfer rejection without replacement; theory/specinfer_wor.h has the equations.
 //
-// Why a round is the pair (c, rest). Let r = (target - c draft)+/W(c), and 0 on removed tokens. On
-// the others (r - draft/rest)+ = (target - c' draft)+/W(c) with c' = c + W(c)/rest. The token
-// removed now was rejected, so target < c' draft: the formula gives 0 for it from here on.
+// A round is the pair (c, remaining), for this reason. Let r = (target - c draft)+/W(c), and 0 on
+// removed tokens. On the others (r - draft/remaining)+ = (target - c' draft)+/W(c) with c' = c +
+// W(c)/remaining. The token removed now was rejected, so target < c' draft: the formula gives 0 for
+// it from here on.
 //
 // Pr(the draft of this round is x and is rejected) times W(c) is
 //   m_x = min(draft(x) (c' - c), (c' draft(x) - target(x))+),
-// and its sum over what is left W(c'). So Pr(all k rejected) = E W(c_{k+1}) for the chain that
-// removes x with probability m_x/W(c'). c_{k+1} depends on the first k - 1 removals: those are
-// enumerated. Which token of a given draft mass was removed does not matter later, where it would
-// have m = draft (c' - c). So tokens of one draft mass are one branch, a bucket B, with the sum
-// of m = (c' - c) draft(B) - W_B(c) + W_B(c'), W_B being B's own curve.
+// and its sum over the tokens not removed is W(c'). So Pr(all k rejected) = E W(c_{k+1}) for the
+// chain that removes x with probability m_x/W(c'). c_{k+1} depends on the first k - 1 removals,
+// which are enumerated. The later rounds do not depend on which token of a given draft mass was
+// removed, since it would have m = draft (c' - c). So tokens of one draft mass are one branch, a
+// bucket B, whose sum of m is (c' - c) draft(B) - W_B(c) + W_B(c'), with W_B the curve of B alone.
 //
-// Where paths are too many, buckets are ranges of draft mass, and c and rest intervals. With V(c)
-// the part of W(c) that is not of removed tokens, c + V(c)/rest does not fall with c, as V falls no
-// faster than rest, the mass of the tokens it sums over; and for c <= the true c <= top,
+// If there are too many paths, buckets are ranges of draft mass, and c and remaining are intervals.
+// Let V(c) be the part of W(c) from tokens that were not removed. c + V(c)/remaining does not fall
+// with c, because V falls no faster than remaining, the mass of the tokens it sums over. For c <=
+// the true c <= top,
 //   W(c) >= V(c) >= max(W(top), W(c) - (top - c) removed mass),
-// V being W at the true c, and a removed token's part at most (top - c) times its draft mass.
-// So c' lies in [c_lo + V(c_lo)/rest_hi, c_hi + W(c_hi)/rest_lo]. Drafts with replacement are the
-// case rest = 1, the least c of all: without, acceptance is never less.
+// where V is W at the true c and a removed token's part is at most (top - c) times its draft mass.
+// So c' lies in [c_lo + V(c_lo)/remaining_hi, c_hi + W(c_hi)/remaining_lo]. Drafts with replacement
+// are the case remaining = 1 with the smallest c of all: without replacement, acceptance is never
+// smaller.
 #include "theory/specinfer_wor.h"
 
 #include "theory/specinfer.h"
@@ -35,18 +38,19 @@ static const double C_MAX = DBL_MAX / 2;
 
 dsc_wor_round dsc_wor_first(void)
 {
-    return (dsc_wor_round){.c = 0, .w = 1, .residual = 1};
+    return (dsc_wor_round){.c = 0, .w = 1, .remaining = 1};
 }
 
 dsc_wor_round dsc_wor_next(const dsc_curve *curve, const dsc_wor_round *round, double draft_x)
 {
-    double c = round->residual > 0 ? fmin(round->c + round->w / round->residual, C_MAX) : round->c;
-    return (dsc_wor_round){c, dsc_curve_w(curve, c), fmax(round->residual - draft_x, 0)};
+    double c =
+        round->remaining > 0 ? fmin(round->c + round->w / round->remaining, C_MAX) : round->c;
+    return (dsc_wor_round){c, dsc_curve_w(curve, c), fmax(round->remaining - draft_x, 0)};
 }
 
 double dsc_wor_token(const dsc_wor_round *round, double draft_x, double target_x)
 {
-    return fmin(dsc_wor_residual(round, draft_x, target_x) / draft_x * round->residual, 1);
+    return fmin(dsc_wor_residual(round, draft_x, target_x) / draft_x * round->remaining, 1);
 }
 
 double dsc_wor_residual(const dsc_wor_round *round, double draft_x, double target_x)
@@ -57,26 +61,26 @@ double dsc_wor_residual(const dsc_wor_round *round, double draft_x, double targe
 
 typedef struct token {
     double draft, target, ratio;
-    double draft_above, target_above; // mass of it and the tokens after it in its bucket
+    double draft_above, target_above; // mass of this and all later tokens of its bucket
 } token;
 
 // Tokens of nearly one draft mass, ascending in ratio.
 typedef struct bucket {
     size_t first, tokens;
     double light, heavy; // their least and largest draft mass
-    size_t removed;      // on the path at hand
+    size_t removed;      // on the current path
 } bucket;
 
 typedef struct tree {
     const dsc_curve *curve;
     size_t tokens, buckets;
     token *sorted;     // [tokens] descending in draft
-    token *token;      // [tokens] the same, each bucket ascending in ratio
+    token *token;      // [tokens] the same tokens, each bucket ascending in ratio
     double *mass;      // [tokens + 1] draft mass without the i most probable tokens
     bucket *bucket;    // [buckets] descending in draft
     size_t path[64];   // buckets of the tokens removed
     int depth;         // of the path
-    double resolution; // what a bucket or a branch may hide, in probability
+    double resolution; // probability that a bucket or a branch may hide
     int64_t steps, budget;
 } tree;
 
@@ -85,10 +89,10 @@ typedef struct bounds {
 } bounds;
 
 typedef struct node {
-    bounds c;      // of the round
-    double slack;  // draft mass of the tokens removed beside the path, at most
-    int removed;   // tokens, on the path and beside it
-    double weight; // probability of the path, at most
+    bounds c;      // c of the round
+    double slack;  // upper bound of the draft mass removed outside the path
+    int removed;   // number of removed tokens, on and outside the path
+    double weight; // upper bound of the path's probability
 } node;
 
 // A round: c', W(c'), and c' - c.
@@ -96,9 +100,9 @@ typedef struct play {
     bounds c, w, rise;
 } play;
 
-// Draft mass not removed. On a path of known masses what is subtracted, beyond buckets that are
-// gone, is at most `depth` times what is left: no accuracy is lost however little that is. A lower
-// bound may cancel, and allows for the rounding of the sum.
+// Draft mass that was not removed. On a path of known masses the subtracted mass, apart from
+// exhausted buckets, is at most `depth` times the remaining mass, so no accuracy is lost however
+// small that is. A lower bound may cancel, and allows for the rounding of the sum.
 static bounds residual_of(const tree *t, const node *s)
 {
     size_t i = 0;
@@ -118,16 +122,16 @@ static bounds residual_of(const tree *t, const node *s)
 
 static play play_round(const tree *t, const node *s)
 {
-    bounds residual = residual_of(t, s);
+    bounds remaining = residual_of(t, s);
     bounds w = {dsc_curve_w(t->curve, s->c.hi), dsc_curve_w(t->curve, s->c.lo)};
-    double others = fmax(w.lo, w.hi - (s->c.hi - s->c.lo) * (t->mass[0] - residual.lo)); // V(c_lo)
-    play r = {.rise = {w.lo / residual.hi, w.hi / residual.lo}};
-    r.c = (bounds){fmin(s->c.lo + others / residual.hi, C_MAX), s->c.hi + w.lo / residual.lo};
+    double others = fmax(w.lo, w.hi - (s->c.hi - s->c.lo) * (t->mass[0] - remaining.lo)); // V(c_lo)
+    play r = {.rise = {w.lo / remaining.hi, w.hi / remaining.lo}};
+    r.c = (bounds){fmin(s->c.lo + others / remaining.hi, C_MAX), s->c.hi + w.lo / remaining.lo};
     r.w = (bounds){dsc_curve_w(t->curve, r.c.hi), dsc_curve_w(t->curve, r.c.lo)};
     return r;
 }
 
-// W_B(c), of the bucket's tokens alone.
+// W_B(c), from the bucket's tokens alone.
 static double bucket_w(const tree *t, const bucket *b, double c)
 {
     const token *x = t->token + b->first;
@@ -142,7 +146,7 @@ static double bucket_w(const tree *t, const bucket *b, double c)
     return lo < b->tokens ? x[lo].target_above - c * x[lo].draft_above : 0;
 }
 
-// Sum over the bucket, removed tokens too, of min(draft rise, (c draft - target)+).
+// The sum over the bucket, including removed tokens, of min(draft rise, (c draft - target)+).
 static double bucket_m(const tree *t, const bucket *b, double rise, double c)
 {
     const token *x = t->token + b->first;
@@ -151,7 +155,7 @@ static double bucket_m(const tree *t, const bucket *b, double rise, double c)
     return rise * x->draft_above - bucket_w(t, b, c - rise) + bucket_w(t, b, c);
 }
 
-// Pr(the token removed in this round is of the bucket). Differences are widened by their rounding.
+// Pr(the token removed in this round is in the bucket). Differences are widened by their rounding.
 static bounds removal(const tree *t, const play *r, const bucket *b)
 {
     if (b->removed == b->tokens)
@@ -173,9 +177,9 @@ static bounds removal(const tree *t, const play *r, const bucket *b)
 
 static bounds expand(tree *t, const node *s, int rounds);
 
-// The first `own` buckets are branches, all other tokens are one more. The bounds of E W(c) are
-// taken around those of the latter: E = E_others + sum of Pr(b) (E_b - E_others), whatever the
-// probabilities are within their bounds.
+// The first `own` buckets are a branch each; all other tokens together are one more. The bounds of
+// E W(c) are computed around those of the latter: E = E_others + sum of Pr(b) (E_b - E_others),
+// whatever the probabilities are within their bounds.
 static bounds expand_buckets(tree *t, const node *s, const play *r, int rounds, size_t own)
 {
     node child = {.c = r->c, .removed = s->removed + 1};
@@ -207,7 +211,7 @@ static bounds expand_buckets(tree *t, const node *s, const play *r, int rounds, 
     return sum;
 }
 
-// Bounds of E W(c) after `rounds` more rounds. Meaningless once the budget is spent.
+// Bounds of E W(c) after `rounds` more rounds. Meaningless after the budget is spent.
 static bounds expand(tree *t, const node *s, int rounds)
 {
     t->steps++;
@@ -273,8 +277,8 @@ static int tree_init(tree *t, const dsc_curve *curve, const double *draft, const
     return DSC_OK;
 }
 
-// A bucket is as wide as (range of draft mass) x (draft mass) <= resolution lets it be. Resolution
-// 0: one draft mass each.
+// A bucket is as wide as (range of draft mass) x (draft mass) <= resolution allows. Resolution 0:
+// one draft mass each.
 static void make_buckets(tree *t, double resolution)
 {
     t->resolution = resolution;
@@ -296,7 +300,7 @@ static void make_buckets(tree *t, double resolution)
     }
 }
 
-// Tightens the bounds of Pr(all k are rejected); false when a finer resolution would be in vain.
+// Tightens the bounds of Pr(all k are rejected); false when a finer resolution would not help.
 static bool attempt(tree *t, int k, bounds *reject)
 {
     node root = {.weight = 1};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A round accepts m tokens with probability P(m). Of the 256 values of a byte, floor(256 P(m))
-// stand for m; the ones left over, for the distribution of what the floors cut off. That
-// distribution is drawn from in the same way with 16 bits, and what these leave with a double: no
-// probability is rounded, and nearly every round costs a byte and, for each m that has a value, one
-// comparison in a vector. Rounds below a bound are counted; nothing is looked up.
+// Monte Carlo simulation of steps; theory/steps.h.
 //
-// The bits are those of eight xoshiro256++ generators side by side (Blackman and Vigna 2021),
-// seeded by Philox for every block of rounds.
+// A step accepts m tokens with probability P(m). Of the 256 values of a byte, floor(256 P(m)) stand
+// for m; the remaining values stand for the distribution of the parts that the floors cut off. That
+// distribution is sampled in the same way with 16 bits, and its remainder with a double. So no
+// probability is rounded, and nearly every step costs one byte and, for each m that has a value,
+// one comparison in a vector. Values below a bound are counted; nothing is looked up.
+//
+// The bits come from eight xoshiro256++ generators side by side (Blackman and Vigna 2021), seeded
+// by Philox for every block of steps.
 #include "theory/steps_width.h"
 
 #include "base/memory.h"
@@ -35,17 +37,18 @@ static void seed_block(generator *g, uint64_t seed, uint64_t block)
         }
 }
 
-// What is done with a chunk, in vectors of so many bytes; the results are the same for all.
+// The operations on a chunk in vectors of a given width; the results are the same for all widths.
 typedef struct kernels {
     void (*fill)(generator *g, uint64_t out[CHUNK * LANES]);
-    // How many numbers, taken as signed, are below each bound.
+    // The number of elements, as signed integers, below each bound.
     void (*count_bytes)(const void *random, const int16_t *bound, int bounds, int64_t *below);
     void (*count_shorts)(const void *random, const int16_t *bound, int bounds, int64_t *below);
 } kernels;
 
 #define TURN(x, by) ((x) << (by) | (x) >> (64 - (by)))
 
-// Counts in lanes, minus one each, of BLOCK vectors at a time: at most BLOCK / 2 in a lane.
+// Counts in lanes, where each match adds -1, of BLOCK vectors at a time: at most BLOCK / 2 in a
+// lane.
 #define COUNT(vector, number)                                                                      \
     enum { BLOCK = 128, BLOCKS = BYTES / (BLOCK * (int)sizeof(vector)) };                          \
     for (int j = 0; j < bounds; j++)                                                               \
@@ -103,7 +106,7 @@ KERNELS(avx2, 32, __attribute__((target("avx2"))))
 KERNELS(avx512, 64, __attribute__((target("avx512bw,avx512vl,avx512dq"))))
 #endif
 
-// Of vectors of so many bytes, 0: the widest there are; NULL: not on this machine.
+// The operations in vectors of `width` bytes; 0: the widest here; NULL: this machine lacks them.
 static const kernels *choose_kernels(int width)
 {
 #ifdef __x86_64__
@@ -116,28 +119,25 @@ static const kernels *choose_kernels(int width)
     return !width || width == 16 ? &plain : NULL;
 }
 
-// A distribution over 0 .. length, cut into values of so many bits and the rest.
+// A distribution over 0 .. length, cut into values of `bits` bits and a remainder.
 typedef struct cut {
     int bits;
-    int16_t *bound; // [bounds] behind the values of token[j], minus half of all values
+    int16_t *bound; // [bounds] the value after those of token[j], minus half of all values
     int *token;     // [bounds]
     int bounds;
     bool whole; // no value is left over
 } cut;
 
-// p[length + 1] adds up to 1, and is the distribution of the rest afterwards.
+// p[length + 1] sums to 1; on return it is the distribution of the remainder.
 static int cut_init(cut *c, int bits, double *p, int length, dsc_error *err)
 {
-    void *bound, *token = NULL;
     size_t n = (size_t)length + 1;
     int all = 1 << bits, values = 0;
     double left = 0;
     *c = (cut){.bits = bits};
-    int rc = dsc_alloc(&bound, n, sizeof *c->bound, err);
+    int rc = dsc_new(&c->bound, n, err);
     if (!rc)
-        rc = dsc_alloc(&token, n, sizeof *c->token, err);
-    c->bound = bound;
-    c->token = token;
+        rc = dsc_new(&c->token, n, err);
     for (int m = 0; m <= length && !rc; m++) {
         double whole = fmin(floor(all * p[m]), all - values);
         values += (int)whole;
@@ -160,16 +160,16 @@ static void cut_fini(cut *c)
     free(c->token);
 }
 
-// Everything a block needs.
+// The state of a block.
 typedef struct sampler {
     const kernels *kernels;
-    cut first, second; // of 8 and of 16 bits
-    double *sum;       // [length + 1] of the distribution that both leave
+    cut first, second; // cuts of 8 and of 16 bits
+    double *sum;       // [length + 1] sums of the remaining distribution
     int64_t *below;    // [length + 1]
     int length;
 } sampler;
 
-// Draws `rounds` from a cut and returns how many it did not decide.
+// Samples `rounds` steps from a cut and returns the number that it did not decide.
 static int64_t draw(const sampler *s, const cut *c, generator *g, int64_t rounds,
                     int64_t *histogram)
 {
@@ -222,14 +222,11 @@ static void run_block(const sampler *s, uint64_t seed, uint64_t block, int64_t r
 static int sampler_init(sampler *s, const kernels *k, const dsc_acceptance *dist, int length,
                         dsc_error *err)
 {
-    void *sum, *below = NULL;
     double reached = 1;
     *s = (sampler){.kernels = k, .length = length};
-    int rc = dsc_alloc(&sum, (size_t)length + 1, sizeof *s->sum, err);
-    s->sum = sum;
+    int rc = dsc_new(&s->sum, (size_t)length + 1, err);
     if (!rc)
-        rc = dsc_alloc(&below, (size_t)length + 1, sizeof *s->below, err);
-    s->below = below;
+        rc = dsc_new(&s->below, (size_t)length + 1, err);
     for (int m = 0; m <= length && !rc; m++) {
         double go_on = m == length              ? 0
                        : dist->conditional_rate ? dist->conditional_rate[m]
@@ -264,13 +261,13 @@ int dsc_steps_sample_width(int width, const dsc_acceptance *dist, int length, ui
                            int64_t steps, int64_t *histogram, dsc_error *err)
 {
     enum { BLOCK = BYTES * CHUNKS };
-    void *accepted;
+    double *accepted;
     const kernels *k = choose_kernels(width);
     if (!k)
-        return dsc_fail(err, DSC_EABSENT, "no vectors of %d bytes here", width);
+        return dsc_fail(err, DSC_EABSENT, "this processor has no vectors of %d bytes", width);
     if (steps < 0)
-        return dsc_fail(err, DSC_EUSAGE, "steps must be 0 or more");
-    int rc = dsc_alloc(&accepted, (size_t)(length < 0 ? 0 : length) + 1, sizeof(double), err);
+        return dsc_fail(err, DSC_EUSAGE, "the number of steps must be >= 0");
+    int rc = dsc_new(&accepted, (size_t)(length < 0 ? 0 : length) + 1, err);
     if (rc)
         return rc;
     rc = dsc_block_accepted(dist, length, accepted, err); // refuses what is no distribution

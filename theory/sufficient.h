@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of two rows once the output token y is known: the numbers from which every lossless
-// rule on i.i.d. drafts can be replayed, conditionally on y, for k = 1..K drafts. They are the
-// columns kseq, specinfer and otm of a trace (traces/trace/trace.h).
+// Sufficient statistics of a position with a known output token y: the numbers from which every
+// lossless rule on i.i.d. drafts can be replayed, conditionally on y, for k = 1..K drafts. They are
+// the columns kseq, specinfer and otm of a trace (traces/trace/trace.h).
 #ifndef DSC_THEORY_SUFFICIENT_H
 #define DSC_THEORY_SUFFICIENT_H
 
 #include "base/memory.h"
 #include "theory/rows/log_row.h"
 
-// Memory, kept between positions (one per thread).
+// Memory that is reused between positions (one per thread).
 typedef struct dsc_sufficient_work dsc_sufficient_work;
 DSC_API int dsc_sufficient_work_new(dsc_sufficient_work **out, dsc_error *err);
 DSC_API void dsc_sufficient_work_free(dsc_sufficient_work *w);
 
 // The rows [vocab] are fp32 distributions (each is divided by its sum); draft_y >= 0 and target_y >
-// 0 their elements at y. K in [1, 64]. Writes
+// 0 are their elements at y. K in [1, 64]. One pass over both rows serves all k. The outputs,
+// rounded to float, are
 //   kseq[K][2]           rho and beta of dsc_kseq_best,
-//   specinfer[K + 1]    c_1 .. c_{K+1} of theory/specinfer.h,
-//   otm[K (K + 3) / 2]   dsc_otm_sampler_survivors at y for k = 1, .., K, one after the other,
-// rounded to float: one pass over both rows serves all k; results do not depend on threads.
-// DSC_EINPUT: an element is negative or not finite, sums that no distributions have.
+//   specinfer[K + 1]     c_1 .. c_{K+1} of theory/specinfer.h,
+//   otm[K (K + 3) / 2]   dsc_otm_sampler_survivors at y for k = 1, .., K, one after the other.
+// Results do not depend on threads. DSC_EINPUT: an element is negative or not finite, or the sums
+// are not those of distributions.
 DSC_API int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab,
                                    double draft_y, double target_y, int K, float *kseq,
                                    float *specinfer, float *otm, dsc_sufficient_work *w,
                                    dsc_error *err);
 
-// The same from rows as models give them, which are made distributions on the way and written down
-// nowhere: what they say of themselves is filled in. draft_y and target_y: e^(their element at y).
+// The same from rows as models return them. Logarithms become probabilities block by block during
+// the pass and are not stored; the results of each dsc_log_row are filled in. draft_y and target_y
+// are e^(the rows' elements at y).
 DSC_API int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source *target,
                                       size_t vocab, double draft_y, double target_y, int K,
                                       float *kseq, float *specinfer, float *otm,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generating function in z, z counting drafts equal to y (theory of conditional replay):
+// The joint distribution of acceptance and the number of drafts equal to y, by its generating
+// function in z, which counts those drafts (theory/survivors.h):
 //
 //   T_i = accept_i z ((1 - draft(y)) + draft(y) z)^later + (reject_another_i + reject_y_i z)
 //   T_{i+1}
 //
-// The drafts after the accepted one were never tried, so each is y with probability draft(y).
+// The drafts after the accepted one were never verified, so each is y with probability draft(y).
 #include "theory/survivors.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ void dsc_survivors_before(const dsc_round *round, int later, double draft_y, dou
         dist[m] = round->reject_another * dist[m] + round->reject_y * dist[m - 1];
     dist[0] *= round->reject_another;
 
-    // The binomial terms, from the end whose first term cannot vanish.
+    // The binomial terms, starting at the end whose first term cannot vanish.
     double another = 1 - draft_y;
     if (draft_y <= .5) {
         double term = round->accept * pow(another, later);

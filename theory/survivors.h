@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many of k i.i.d. drafts are the output y, for rules that try them one after the other (k-Seq,
-// multi-round). Internal to theory/.
+// Internal: the number of k i.i.d. drafts that equal the output y, for rules that try drafts one
+// after the other (k-Seq, SpecInfer rejection).
 #ifndef DSC_THEORY_SURVIVORS_H
 #define DSC_THEORY_SURVIVORS_H
 
@@ -11,10 +11,10 @@ typedef struct dsc_round {
     double reject_another; // Pr(the draft is not y and is rejected)
 } dsc_round;
 
-// Goes one round back. dist[m], 0 <= m <= later: the joint distribution, over target(y), of
-// "accepted with output y" and m drafts equal to y among the `later` drafts after this round; on
-// return the same for this draft and those, in dist[0, later + 1]. draft_y in [0, 1], later <= 1000
-// (a half to that power is still a normal number).
+// Goes one round back. On entry dist[m], 0 <= m <= later, is Pr(accepted with output y, and m of
+// the `later` drafts after this round equal y) / target(y). On return dist[0, later + 1] is the
+// same with this round's draft included. draft_y in [0, 1], later <= 1000 (a half to that power is
+// still a normal number).
 void dsc_survivors_before(const dsc_round *round, int later, double draft_y, double *dist);
 
 #endif

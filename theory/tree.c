@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected tokens of a tree. The target's token below an accepted node is at most one of the
-// candidates there, so a node is accepted with the product of the acceptances on its path, and the
-// expected length of the accepted path is the sum over nodes (Sequoia, Chen et al. 2024; for a
-// chain 1 + a_1 + a_1 a_2 + ..., Leviathan et al. 2023, Eq. (1)).
+// Expected tokens of a tree; theory/tree.h. The target's token below an accepted node is at most
+// one of the candidates there, so a node is accepted with the product of the acceptance rates on
+// its path, and the expected length of the accepted path is the sum over nodes (Sequoia, Chen et
+// al. 2024; for a chain 1 + a_1 + a_1 a_2 + ..., Leviathan et al. 2023, Eq. (1)).
 #include "theory/tree.h"
 
 #include <math.h>
@@ -13,21 +13,21 @@ int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist, dsc_error *err)
     if (dist->depths < 1 || dist->depths > DSC_TREE_DEPTH || dist->ranks < 1 ||
         dist->ranks > DSC_TREE_RANKS)
         return dsc_fail(err, DSC_EUSAGE,
-                        "acceptances of %d ranks at %d depths: 1 to %d ranks and 1 to %d depths "
-                        "are expected",
+                        "acceptance rates of %d ranks at %d depths: 1 to %d ranks and 1 to %d "
+                        "depths are expected",
                         dist->ranks, dist->depths, DSC_TREE_RANKS, DSC_TREE_DEPTH);
     for (int d = 0; d < dist->depths; d++) {
         double sum = 0;
         for (int r = 0; r < dist->ranks; r++) {
             double rate = dist->rate[d * dist->ranks + r];
             if (!(rate >= 0 && rate <= 1))
-                return dsc_fail(err, DSC_EUSAGE, "acceptance %g of rank %d is not from 0 to 1",
+                return dsc_fail(err, DSC_EUSAGE, "acceptance rate %g of rank %d is not in [0, 1]",
                                 rate, r);
             sum += rate;
         }
         if (sum > 1 + 1e-9)
             return dsc_fail(err, DSC_EUSAGE,
-                            "acceptances sum to %g: at most one candidate is the target's token",
+                            "the acceptance rates of siblings sum to %g; at most 1 is possible",
                             sum);
     }
     return DSC_OK;
@@ -47,7 +47,8 @@ int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *
     double *product = probability;
     int rc = dsc_tree_acceptance_check(dist, err);
     if (!rc && dist->depths > 1 && t->depth > dist->depths)
-        rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: acceptances are given for %d depths",
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "the tree has depth %d, but acceptance rates are given for %d depths",
                       t->depth, dist->depths);
     if (!rc && !product)
         rc = dsc_new(&product, (size_t)t->nodes, err);
@@ -58,8 +59,8 @@ int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *
         int row = dist->depths > 1 ? t->level[i] - 1 : 0;
         if (t->rank[i] >= dist->ranks) {
             rc = dsc_fail(err, DSC_EUSAGE,
-                          "the tree has a child of rank %d: acceptances are given for ranks 0 to "
-                          "%d",
+                          "the tree has a child of rank %d, but acceptance rates are given for "
+                          "ranks 0 to %d",
                           t->rank[i], dist->ranks - 1);
             break;
         }

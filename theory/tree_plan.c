@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best tree: Sequoia's dynamic programme (Chen et al. 2024, arXiv 2402.12374).
-// A subtree of m nodes whose root has b children, the b best candidates, and l levels below it:
+// The best tree, by Sequoia's dynamic program (Chen et al. 2024, arXiv 2402.12374). For a subtree
+// of m nodes with l levels below its root, whose children are the b best candidates,
 //
 //   T[l][b][m] = max over s of T[l][b-1][m-s] + rate[b] max over b' of T[l-1][b'][s],
-//   T[l][0][1] = 1:
+//   T[l][0][1] = 1,
 //
-// the last child takes s nodes. Restricting children to the first b candidates loses nothing when
-// acceptances fall with rank; it is also how candidates are tried. One level is a table over
-// (b, m); only its maximum over b is kept, and a tree is read off by filling the tables again.
+// where the last child takes s nodes. Restricting children to the first b candidates loses nothing
+// when acceptance rates fall with rank; candidates are also tried in that order. One level is a
+// table over (b, m). Only its maximum over b is stored, and a tree is read off by filling the
+// tables again.
 #include "theory/tree.h"
 
 #include <math.h>
@@ -15,15 +16,15 @@
 #include <string.h>
 
 struct dsc_tree_plan {
-    double *rate;      // [depths][ranks], of the distribution, cut to as many ranks as have a use
+    double *rate;      // [depths][ranks] of the distribution, limited to the ranks that can be used
     int depths, ranks; //
     int budget, depth; //
     double *best;      // [levels][budget + 1] max over b of T[l][b][m], see level_of
-    int cap[DSC_TREE_DEPTH + 1]; // nodes that fit into that many levels, at most budget
+    int cap[DSC_TREE_DEPTH + 1]; // nodes that fit into this number of levels, at most budget
 };
 
-// The maxima for subtrees with `left` levels below their root in a tree of `depth` levels. With
-// one row in the distribution these do not depend on the depth.
+// The maxima for subtrees with `left` levels below their root in a tree of `depth` levels. With one
+// row in the distribution they do not depend on the depth.
 static double *level_of(const dsc_tree_plan *p, int depth, int left)
 {
     int level = p->depths > 1 ? depth * (depth + 1) / 2 + left : left;
@@ -35,7 +36,7 @@ static const double *rates_of(const dsc_tree_plan *p, int depth, int left)
     return p->rate + (p->depths > 1 ? (size_t)(depth - left) * (size_t)p->ranks : 0);
 }
 
-// T[left][b][m] into table[ranks + 1][budget + 1], -INFINITY where there is no such subtree.
+// Fills table[ranks + 1][budget + 1] with T[left][b][m], -INFINITY where there is no such subtree.
 static void fill_table(const dsc_tree_plan *p, int depth, int left, double *table)
 {
     size_t width = (size_t)p->budget + 1;
@@ -49,7 +50,7 @@ static void fill_table(const dsc_tree_plan *p, int depth, int left, double *tabl
     for (int b = 1; b <= p->ranks; b++) {
         const double *before = table + (size_t)(b - 1) * width;
         double *now = table + (size_t)b * width;
-        int most = 1 + (b - 1) * cap; // nodes that `before` can hold; b at least
+        int most = 1 + (b - 1) * cap; // nodes that `before` can have; at least b
         most = most < p->budget ? most : p->budget;
         for (int s = 1; s <= cap && b + s <= p->budget; s++) {
             double gain = rate[b - 1] * below[s];
@@ -73,14 +74,15 @@ static int check_plan(const dsc_tree_acceptance *dist, int budget, int depth, ds
 {
     int rc = dsc_tree_acceptance_check(dist, err);
     if (!rc && (budget < 1 || budget > DSC_TREE_NODES))
-        rc = dsc_fail(err, DSC_EUSAGE, "a tree of %d nodes: from 1 to %d are possible", budget,
+        rc = dsc_fail(err, DSC_EUSAGE, "%d nodes are outside the range of a tree, 1 to %d", budget,
                       DSC_TREE_NODES);
     if (!rc && (depth < 0 || depth > DSC_TREE_DEPTH))
-        rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: from 0 to %d are possible", depth,
+        rc = dsc_fail(err, DSC_EUSAGE, "depth %d is outside the range of a tree, 0 to %d", depth,
                       DSC_TREE_DEPTH);
     if (!rc && dist->depths > 1 && depth > dist->depths)
-        rc = dsc_fail(err, DSC_EUSAGE, "a tree of depth %d: acceptances are given for %d depths",
-                      depth, dist->depths);
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "the tree has depth %d, but acceptance rates are given for %d depths", depth,
+                      dist->depths);
     return rc;
 }
 
@@ -151,8 +153,8 @@ double dsc_tree_plan_expected(const dsc_tree_plan *p, int nodes, int depth)
     return level_of(p, depth, depth)[nodes];
 }
 
-// Hangs the children of node i, whose subtree has `size` nodes, at the end of the tree; the sizes
-// of their subtrees into size_of.
+// Appends the children of node i, whose subtree has `size` nodes, to the tree, and writes the sizes
+// of their subtrees to size_of.
 static void split(const dsc_tree_plan *p, const double *table, int depth, int left, int i,
                   dsc_tree *t, int *size_of)
 {

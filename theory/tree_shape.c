@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees from paths of child ranks: those of the literature and those of a file.
+// Trees from paths of child ranks: published trees by name, and trees read from a file.
 #include "theory/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-// EAGLE-1 (Li et al. 2024), model/choices.py: named mc_sim_7b_63 there, but of 25 draft tokens.
+// EAGLE-1 (Li et al. 2024), model/choices.py: it is named mc_sim_7b_63 there, but has 25 draft
+// tokens.
 static const char eagle[] = "0\n1\n2\n3\n"
                             "0,0\n0,1\n0,2\n1,0\n1,1\n2,0\n2,1\n3,0\n"
                             "0,0,0\n0,0,1\n0,0,2\n0,1,0\n0,1,1\n0,2,0\n0,2,1\n1,0,0\n"
@@ -86,7 +87,7 @@ static int fill(dsc_tree *t, path *p, size_t paths, const char *what, dsc_error 
     return DSC_OK;
 }
 
-// One line, [text, text + length), into *p, whose length stays 0 when nothing is on it.
+// Parses one line, [text, text + length), into *p, whose length stays 0 for an empty line.
 static int parse_line(path *p, const char *text, size_t length, const char *what, dsc_error *err)
 {
     const char *comment = memchr(text, '#', length), *end = comment ? comment : text + length;
@@ -132,7 +133,7 @@ int dsc_tree_parse(dsc_tree *t, const char *text, const char *what, dsc_error *e
         text += length + (text[length] == '\n');
     }
     if (!rc && !paths)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: no path in it", what);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: it contains no path", what);
     if (!rc)
         rc = allocate(t, paths + 1, err);
     if (!rc)
@@ -143,7 +144,7 @@ int dsc_tree_parse(dsc_tree *t, const char *text, const char *what, dsc_error *e
     return rc;
 }
 
-// All `children` of every node down to `depth`.
+// Adds all `children` of every node down to `depth`.
 static int full_tree(dsc_tree *t, const char *name, long children, long depth, dsc_error *err)
 {
     size_t nodes = 1, level = 1;

@@ -75,7 +75,7 @@ static dsc_interval point(double v)
     return (dsc_interval){v, v};
 }
 
-static void put_acceptance(const dsc_acceptance *a, dsc_interval *x)
+static void put_acceptance(const dsc_rule_acceptance *a, dsc_interval *x)
 {
     x[CLI_SINGLE] = point(a->single);
     x[CLI_SPECINFER] = point(a->specinfer);
@@ -132,7 +132,7 @@ static int put_gaps(const cli_pair *p, const int *k, size_t count, dsc_interval 
 static int of_dists(const cli_pair *p, const int *k, size_t count, dsc_interval *x, dsc_error *err)
 {
     dsc_curve curve = {0};
-    dsc_acceptance *a = NULL;
+    dsc_rule_acceptance *a = NULL;
     int rc = dsc_curve_init(&curve, p->draft, p->target, (size_t)p->vocab, err);
     if (!rc)
         rc = dsc_new(&a, count, err);
@@ -187,7 +187,7 @@ int cli_quantities(const cli_pair *p, const int *k, size_t count, dsc_interval *
 int cli_quick_quantities(const cli_pair *p, const int *k, size_t count, dsc_interval *x,
                          dsc_acceptance_work *work, dsc_error *err)
 {
-    dsc_acceptance a[DSC_MAX_DRAFTS];
+    dsc_rule_acceptance a[DSC_MAX_DRAFTS];
     float *row = NULL;
     size_t vocab = (size_t)p->vocab;
     if (!p->whole)

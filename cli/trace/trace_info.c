@@ -75,7 +75,7 @@ static json_t *rounded_or_null(double x)
 static void put_lengths(json_t *o, const char *what, double *x, size_t n)
 {
     static const char *const part[] = {"mean", "median", "p90", "max"};
-    dsc_summary s = dsc_summarise(x, n);
+    dsc_summary s = dsc_summarize(x, n);
     const double value[] = {s.mean, s.median, s.p90, s.max};
     for (size_t i = 0; i < 4; i++) {
         char key[64];

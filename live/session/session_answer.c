@@ -107,7 +107,7 @@ static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_
 }
 
 // For a distribution that asks for its logits and cannot fail: whoever asks next is told.
-static void bring(void *user, const size_t *block, size_t count)
+static void fetch(void *user, const size_t *block, size_t count)
 {
     const live_dist *l = user;
     live_session *s = l->session;
@@ -179,7 +179,7 @@ static int fill_dist(live_session *s, int32_t row, live_dist_kind kind, dsc_dist
     if (!rc && l->of != kind)
         rc = add_up(s, row, kind, err);
     l->session = s;
-    l->softmax.bring = s->b->on_host ? NULL : bring;
+    l->softmax.fetch = s->b->on_host ? NULL : fetch;
     l->softmax.user = l;
     return rc;
 }

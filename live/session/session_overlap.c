@@ -31,7 +31,7 @@ struct live_overlaps {
     int64_t at; // -1: none
     dsc_mass upto[DSC_RATIO_SLOTS + 1];
     uint64_t listed[SLOT_WORDS], wanted[SLOT_WORDS];
-    bool sketch;
+    bool estimates; // between prepare and look_up
     uint32_t begin[DSC_RATIO_SLOTS]; // of listed slots
     dsc_mass *found;                 // [vocab] in the host's memory for the device
     dsc_mass *token;                 // [vocab]
@@ -176,7 +176,7 @@ static void choose_pair(live_overlaps *m, int64_t pair)
     const live_masses *l = &m->masses[pair];
     uint64_t draft = 0, target = 0;
     m->at = pair;
-    m->sketch = false;
+    m->estimates = false;
     m->tokens = 0;
     memset(m->listed, 0, sizeof m->listed);
     memset(m->wanted, 0, sizeof m->wanted);
@@ -206,7 +206,7 @@ static void look_up(dsc_overlap *base)
     live_backend *b = m->target->b;
     dsc_error err;
     uint32_t count = 0, end[DSC_RATIO_SLOTS];
-    m->sketch = false;
+    m->estimates = false;
     for (int s = 0; s < DSC_RATIO_SLOTS; s++) {
         if (!has(m->wanted, s))
             continue;
@@ -234,11 +234,10 @@ static void look_up(dsc_overlap *base)
     fail(m, rc, &err);
 }
 
-static bool sketch(dsc_overlap *base, int questions)
+static void prepare(dsc_overlap *base, int questions)
 {
     (void)questions;
-    ((live_overlaps *)base)->sketch = true;
-    return true;
+    ((live_overlaps *)base)->estimates = true;
 }
 
 // Of a listed slot's tokens those with target <= at draft, in units.
@@ -265,7 +264,7 @@ static dsc_mass estimate_in(const live_overlaps *m, int slot, double at)
                       share * (upto[1].target - upto[0].target)};
 }
 
-static dsc_mass below(dsc_overlap *base, double at)
+static dsc_mass overlap_below(dsc_overlap *base, double at)
 {
     live_overlaps *m = (live_overlaps *)base;
     if (!(at > 0))
@@ -273,7 +272,7 @@ static dsc_mass below(dsc_overlap *base, double at)
     const int slot = dsc_ratio_slot(at);
     if (!has(m->listed, slot)) {
         add(m->wanted, slot);
-        if (!m->sketch)
+        if (!m->estimates)
             look_up(base);
     }
     const dsc_mass in = has(m->listed, slot) ? below_in(m, slot, at) : estimate_in(m, slot, at);
@@ -294,7 +293,7 @@ static double residual(dsc_overlap *base, const dsc_residual *r, double u, int32
     return rc ? 0 : m->left->sum;
 }
 
-static const dsc_overlap_type type = {below, sketch, look_up, residual};
+static const dsc_overlap_type type = {overlap_below, prepare, look_up, residual};
 
 // --- the model's answer --------------------------------------------------------------------------
 

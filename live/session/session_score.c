@@ -130,7 +130,7 @@ static void keep_dists(live_session *s, const live_batch *batch, const live_said
                            peak[best / DSC_SOFTMAX_BLOCK], batch->dist->temperature,
                            said->kept[i].least, (size_t)said->kept[i].last,
                            s->block + (first + i) * blocks);
-        l->softmax.peak = peak;
+        l->softmax.max_logit = peak;
         if (l->softmax.sum > 0) // else it was left out, and who asks is told why
             l->of = batch->dist == &s->sampling ? DIST_DRAWN_FROM : DIST_RAW;
     }

@@ -93,7 +93,7 @@ static void describe(const points *p, dsc_line line, double *room, char *text, s
     for (size_t i = 0; i < p->count; i++)
         if (p->y[i] > 0)
             room[n++] = 100 * fabs(p->y[i] - line.intercept - line.slope * p->x[i]) / p->y[i];
-    dsc_summary s = dsc_summarise(room, n);
+    dsc_summary s = dsc_summarize(room, n);
     snprintf(text, size, " (median error %.2g %%, 90 %% within %.2g %%)", s.median, s.p90);
 }
 

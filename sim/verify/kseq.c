@@ -11,7 +11,7 @@
 // Draft mass of the tokens with rho draft < target, target mass of the others.
 static dsc_mass masses_at(dsc_overlap *dists, double rho)
 {
-    const dsc_mass below = dists->type->below(dists, rho);
+    const dsc_mass below = dists->type->overlap_below(dists, rho);
     return (dsc_mass){1 - below.draft, below.target};
 }
 
@@ -103,7 +103,8 @@ static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
     *chosen = accepted(at, k); // whatever rho is, it is not more
     if (*chosen >= 0 && *chosen == accepted(at, 1))
         return DSC_OK;
-    if (at->dists->type->sketch(at->dists, QUESTIONS)) {
+    at->dists->type->prepare(at->dists, QUESTIONS);
+    if (at->dists->type->look_up) {
         least_rho(at->dists, k, &beta);
         at->dists->type->look_up(at->dists);
     }

@@ -109,7 +109,9 @@ static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
         return rc;
     const remains whole = {.sum = 1, .untried = 1, .token = at->token, .own = room->residual_of};
     remains r = whole;
-    if (at->drawn && at->dists->type->sketch(at->dists, at->count)) {
+    if (at->drawn)
+        at->dists->type->prepare(at->dists, at->count);
+    if (at->drawn && at->dists->type->look_up) {
         accepted(&r, at);
         at->dists->type->look_up(at->dists);
         r = whole;

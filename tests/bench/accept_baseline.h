@@ -20,7 +20,7 @@ typedef struct baseline_work {
     size_t vocab;
     baseline_pair *pair[2];         // [vocab]
     double *ratio, *draft, *target; // [vocab + 1] sorted; masses of the tokens before
-    dsc_acceptance out[DSC_MAX_DRAFTS];
+    dsc_rule_acceptance out[DSC_MAX_DRAFTS];
 } baseline_work;
 
 int baseline_init(baseline_work *w, size_t vocab, dsc_error *err);

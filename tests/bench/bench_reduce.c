@@ -97,7 +97,7 @@ static bench *make_bench(void)
     must(dsc_sufficient_work_new(&b->work, &e), &e);
     must(dsc_acceptance_work_new(&b->acceptance, &e), &e);
     must(dsc_otm_sampler_new(&b->sampler, &e), &e);
-    must(dsc_rows_curve_init(&b->curve, &e), &e);
+    dsc_rows_curve_init(&b->curve);
     must(dsc_race_work_new(&b->race, &e), &e);
     return b;
 }
@@ -189,7 +189,7 @@ static void time_parts(bench *b, double *s)
 static void time_others(bench *b, double *s)
 {
     dsc_error e;
-    dsc_acceptance out[K];
+    dsc_rule_acceptance out[K];
     double start = now_s();
     must(dsc_acceptance_of_rows(b->dist[0], b->dist[1], V, K, out, b->acceptance, &e), &e);
     s[ACCEPTANCE] = now_s() - start;

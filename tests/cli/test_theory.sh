@@ -261,7 +261,7 @@ for row in '.5,-.1,.6' '-.5,.75,.75' '.5,nan,.5' '.5,inf,.5' '.5,.3,.3' '.5,.3,.
     bad 4 'bad.csv' theory accept --draft bad.csv --target q.csv
 done
 printf '.5,.3,.3\n.2,.3,.5\n' >bad.csv
-bad 4 'row 0: sums to 1.1, not to 1 within 0.0001 (--normalize accepts it)' \
+bad 4 'row 0: the sum is 1.1, not 1: these look like logits (use --logits) or unnormalized probabilities (use --normalize)' \
     theory accept --draft bad.csv --target q.csv
 bad 4 'row 0' theory accept --draft bad.csv --target q.csv --summary
 printf '0,0,0\n.2,.3,.5\n' >bad.csv

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be drawn from small distributions, by enumeration. Sets of tokens are bit masks.
+// Enumeration of the drafts that can be sampled from small distributions. Sets of tokens are bit
+// masks.
 #ifndef DSC_TESTS_EXACT_DRAWS_H
 #define DSC_TESTS_EXACT_DRAWS_H
 
@@ -29,7 +30,7 @@ static inline double mass_of(const double *row, size_t vocab, unsigned set)
     return sum;
 }
 
-// Adds Pr(the drafts are the set) to dist[2^vocab]: k drafts, one after another.
+// Adds Pr(the drafts are the set) to dist[2^vocab], for k drafts sampled one after the other.
 static inline void draw(const pair *p, int k, int replace, unsigned set, double pr, double *dist)
 {
     double residual = mass_of(p->draft, p->vocab, replace ? ~0u : ~set);
@@ -42,7 +43,8 @@ static inline void draw(const pair *p, int k, int replace, unsigned set, double 
             draw(p, k - 1, replace, set | 1u << x, pr * (p->draft[x] / residual), dist);
 }
 
-// The k - 1 most probable tokens, lower ones first among equals, and one drawn from the rest.
+// The greedy set: the k - 1 most probable tokens, lower ids first among equals, and one sampled
+// from the others.
 static inline void draw_greedy(const pair *p, int k, double *dist)
 {
     unsigned top = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block verification by full enumeration of the drafts and coins, for distributions that depend on
-// the whole path; and its expected length, exact and as certified bounds, against that.
+// the whole path, and its expected length, exact and as certified bounds, compared with that
+// enumeration.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 
@@ -36,11 +37,11 @@ static void make_tree(tree *t, pair_shape shape, uint64_t seed, size_t vocab, in
 typedef struct outcome {
     double expected_p[LENGTH + 1];   // E[p_i]
     double at_least[LENGTH + 1];     // Pr(tau >= i)
-    double dist[PATHS];              // of the first length + 1 output tokens
+    double dist[PATHS];              // distribution of the first length + 1 output tokens
     double joint[LENGTH + 1][PATHS]; // with tau >= i
 } outcome;
 
-// One block: what is fixed once the drafts are.
+// One block after its drafts are sampled.
 typedef struct block {
     const tree *t;
     outcome *o;
@@ -48,7 +49,7 @@ typedef struct block {
     double weight, p[LENGTH + 1], coin[LENGTH + 1];
 } block;
 
-// The target goes on from `node` until length + 1 tokens are out; `depth` are.
+// The target continues from `node` until length + 1 tokens are emitted; `depth` are emitted so far.
 static void go_on(const block *b, int tau, double weight, size_t node, size_t output, int depth)
 {
     const tree *t = b->t;
@@ -66,7 +67,7 @@ static void go_on(const block *b, int tau, double weight, size_t node, size_t ou
 static void end_block(const block *b, const size_t *x)
 {
     const tree *t = b->t;
-    double reach = b->weight; // and no longer prefix accepted
+    double reach = b->weight; // and no longer prefix is accepted
     for (int i = t->length; i >= 0; i--) {
         double residual[VOCAB], weight = reach * b->coin[i];
         size_t node = b->node[i], output = 0;
@@ -128,7 +129,7 @@ static size_t power(size_t base, int exponent)
     return exponent ? base * power(base, exponent - 1) : 1;
 }
 
-// The distributions' elements along output `path`.
+// The probabilities along output `path`.
 static void elements(const tree *t, size_t path, double *draft_y, double *target_y)
 {
     size_t node = 0;
@@ -261,7 +262,7 @@ static void bounds_hold_the_exact_value(void **state)
         }
 }
 
-// Pairs that look like models over a vocabulary: tight by default.
+// Pairs that resemble models over a vocabulary: the default is tight.
 static void default_is_tight(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closed forms of one draft per target call, and of Ouroboros, against sums, simulation, the
-// papers' own numbers and each other.
+// Closed forms of one draft sequence per target call, and of Ouroboros, against sums, simulation,
+// the papers' own numbers and each other.
 #include "tests/close.h"
 
 #include "base/rng.h"
@@ -19,7 +19,7 @@ static double power_sum(double a, int length)
     return (double)sum;
 }
 
-// Against the sum it stands for, where the quotient would cancel as well.
+// Compares with the sum of the series, where the quotient would cancel as well.
 static void test_iid(void **state)
 {
     (void)state;
@@ -59,14 +59,15 @@ static void test_leviathan(void **state)
         assert_close(dsc_block_speedup(dsc_iid_accepted(row[i].rate, row[i].length), row[i].length,
                                        (dsc_block_cost){0}),
                      row[i].speed, 0.005);
-    // Theorem 3.8, and the slope of the target call beside it.
+    // Theorem 3.8, and the slope of the target call in addition.
     assert_close(dsc_block_speedup(dsc_iid_accepted(0.75, 7), 7, (dsc_block_cost){.draft = 0.02}),
                  (1 - pow(0.75, 8)) / (0.25 * 1.14), 1e-14);
     assert_close(dsc_block_speedup(1.5, 4, (dsc_block_cost){0.05, 0.01}), 2.5 / 1.24, 1e-15);
     assert_close(dsc_block_speedup(0, 0, (dsc_block_cost){0.05, 0.01}), 1, 0);
 }
 
-// Draws that stop at the first rejection: the mean within 4 standard errors of the closed form.
+// Simulated steps stop at the first rejection; their mean is within 4 standard errors of the closed
+// form.
 static void test_simulation(void **state)
 {
     (void)state;
@@ -115,7 +116,7 @@ static void test_conditional_rates(void **state)
     assert_int_equal(count[0].accepted, 32);
     assert_int_equal(count[3].at_risk, 7);
     assert_int_equal(count[3].accepted, 3);
-    assert_int_equal(count[5].at_risk, 0); // nobody drafted a sixth
+    assert_int_equal(count[5].at_risk, 0); // no step drafted a sixth token
     assert_true(isnan(dsc_conditional_rate(&count[5])));
     double conditional_rate[5], curve[6];
     for (int j = 0; j < 5; j++)
@@ -123,7 +124,7 @@ static void test_conditional_rates(void **state)
     dsc_acceptance dist = {.conditional_rate = conditional_rate, .conditional_rates = 5};
     assert_ok(dsc_block_accepted(&dist, 5, curve, &err), err);
     assert_close(curve[5] + 1, 106.0 / 43, 1e-14);
-    // Censored rounds say nothing of what they did not draft.
+    // Censored steps give no information about positions that they did not draft.
     dsc_conditional_count censored[2] = {{0}};
     assert_ok(dsc_conditional_add(censored, 2, 1, 1, 10, &err), err);
     assert_ok(dsc_conditional_add(censored, 2, 1, 2, 3, &err), err);
@@ -150,7 +151,7 @@ static void test_refusals(void **state)
     dsc_acceptance dist = {.conditional_rate = conditional_rate, .conditional_rates = 2};
     dsc_block_best best;
     assert_int_equal(dsc_block_accepted(&dist, 3, curve, &err), DSC_EUSAGE);
-    assert_non_null(strstr(err.message, "nothing is known beyond"));
+    assert_non_null(strstr(err.message, "exceeds the 2 positions"));
     assert_int_equal(dsc_block_best_length(&dist, 1, 3, (dsc_block_cost){0}, &best, &err),
                      DSC_EUSAGE);
     dist.conditional_rate = bad;
@@ -193,7 +194,8 @@ static void test_best_length(void **state)
             assert_int_equal(best.length, at);
             assert_close(best.speedup, top, 1e-12);
         }
-    // Nothing accepted: no speculation. Everything for nothing: as long as allowed.
+    // If nothing is accepted, no speculation is best. If drafts are free and always accepted, the
+    // longest draft is.
     assert_ok(dsc_block_best_length(&(dsc_acceptance){.rate = 0}, 0, 8, (dsc_block_cost){0.1, 0},
                                     &best, &err),
               err);
@@ -204,12 +206,13 @@ static void test_best_length(void **state)
         err);
     assert_int_equal(best.length, 8);
     assert_close(best.speedup, 9, 0);
-    // The shorter of equals: (1 + a)/(1 + c) at a = c is what no speculation gives.
+    // The shorter of equals is returned: (1 + a)/(1 + c) at a = c equals the speedup without
+    // speculation.
     assert_ok(dsc_block_best_length(&(dsc_acceptance){.rate = 0.25}, 0, 1,
                                     (dsc_block_cost){0.25, 0}, &best, &err),
               err);
     assert_int_equal(best.length, 0);
-    // Conditional acceptance rates: the same, against the sums of products.
+    // The same for conditional acceptance rates, against the sums of products.
     for (uint64_t trial = 0; trial < 200; trial++) {
         double conditional_rate[20], reach = 1, accepted = 0, top = 1;
         int at = 0;
@@ -229,8 +232,8 @@ static void test_best_length(void **state)
     }
 }
 
-// What i.i.d. acceptance with the same mean would have said of rising conditional acceptance rates:
-// too much of a short draft, too little of a long one.
+// For rising conditional acceptance rates, i.i.d. acceptance with the same mean predicts too much
+// for a short draft and too little for a long one.
 static void test_iid_misfit(void **state)
 {
     (void)state;

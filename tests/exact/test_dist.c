@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The acceptance distributions on one position: published and hand-checked values, closed forms,
-// every quantity by its definition on the rows, and the orders that must hold, on thousands of
-// pairs.
+// Acceptance quantities of one position: published and hand-checked values, closed forms, every
+// quantity by its definition on the rows, and the orders that must hold, on thousands of pairs.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 
@@ -16,11 +15,11 @@
 
 enum { LARGEST = 2000 };
 
-static dsc_acceptance accept(const double *draft, const double *target, size_t vocab, int k)
+static dsc_rule_acceptance accept(const double *draft, const double *target, size_t vocab, int k)
 {
     dsc_curve c;
     dsc_error e;
-    dsc_acceptance a;
+    dsc_rule_acceptance a;
     assert_ok(dsc_curve_init(&c, draft, target, vocab, &e), e);
     dsc_acceptance_of_curve(&c, &k, 1, &a);
     dsc_curve_fini(&c);
@@ -37,7 +36,7 @@ static void assert_golden(const double *draft, const double *target, size_t voca
                           double digits)
 {
     double half = .5001 * pow(10, -digits); // a unit of the last printed digit, halved
-    dsc_acceptance a = accept(draft, target, vocab, g.k);
+    dsc_rule_acceptance a = accept(draft, target, vocab, g.k);
     assert_close(a.otm, g.otm, half);
     assert_close(a.kseq, g.kseq, half);
     assert_close(a.kseq_rho, g.rho, half);
@@ -107,14 +106,14 @@ static void closed_form_uniform(void **state)
             size_t d = shape[i][0];
             double r = (double)shape[i][1], want = 1 - pow(1 - 1 / r, k);
             dsc_probs_uniform(d, shape[i][1], draft, target);
-            dsc_acceptance a = accept(draft, target, d, k);
+            dsc_rule_acceptance a = accept(draft, target, d, k);
             assert_close(a.otm, want, 1e-12);
             assert_close(a.kseq, want, 1e-12);
             assert_close(a.kseq_rho, r * want, 1e-12 * r);
         }
 }
 
-// By the definitions, on the rows.
+// The quantities by their definitions, on the rows.
 static double specinfer_on_rows(const double *draft, const double *target, size_t vocab, int k)
 {
     static double r[LARGEST];
@@ -128,7 +127,7 @@ static double specinfer_on_rows(const double *draft, const double *target, size_
             r[x] = fmax(r[x] - draft[x], 0);
         }
         rejected *= 1 - s;
-        pair_normalise(r, vocab);
+        pair_normalize(r, vocab);
         if (s >= 1 - 1e-12)
             return 1;
     }
@@ -175,7 +174,7 @@ static void assert_definitions(const double *draft, const double *target, size_t
     assert_close(s.beta, beta_on_rows(draft, target, vocab, s.rho), 1e-13);
     assert_close(s.accept, 1 - pow(1 - s.beta, k), 1e-12);
     assert_true(s.accept <= s.rho * s.beta * (1 + 1e-13)); // valid
-    if (s.rho > 1 && s.beta > DBL_MIN) {                   // and just below it is not
+    if (s.rho > 1 && s.beta > DBL_MIN) {                   // and just below it is not valid
         dsc_kseq less = dsc_kseq_at(&c, k, s.rho * (1 - 1e-8));
         assert_true(less.accept > less.rho * less.beta ||
                     (less.accept > .99 && dsc_curve_w(&c, less.rho) > pow(1 - less.beta, k)));
@@ -183,7 +182,7 @@ static void assert_definitions(const double *draft, const double *target, size_t
     dsc_otm o = dsc_otm_value(&c, k);
     assert_close(o.accept, fmin(1 - pow(o.draft_in, k) + o.target_in, 1), 1e-11);
     assert_true(o.cut <= c.atoms);
-    // Rows sum to 1 within an ulp a token, which the k-th power multiplies by k.
+    // Rows sum to 1 within one ulp per token, which the k-th power multiplies by k.
     if (vocab <= 10)
         assert_close(o.accept, otm_on_subsets(draft, target, vocab, k),
                      (double)vocab * k * DBL_EPSILON);
@@ -211,7 +210,7 @@ static void assert_orders(const double *draft, const double *target, size_t voca
     enum { COUNT = 12 };
     static const int ks[COUNT] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48, DSC_MAX_DRAFTS};
     const double slack = 1e-12;
-    dsc_acceptance a[COUNT];
+    dsc_rule_acceptance a[COUNT];
     dsc_curve c;
     dsc_error e;
     assert_ok(dsc_curve_init(&c, draft, target, vocab, &e), e);
@@ -269,7 +268,7 @@ static void degenerate(void **state)
     const double one[] = {1}, left[] = {1, 0}, right[] = {0, 1};
     const double dist[] = {.1, .2, .3, .4};
     for (int k = 1; k <= DSC_MAX_DRAFTS; k++) {
-        dsc_acceptance a = accept(one, one, 1, k);
+        dsc_rule_acceptance a = accept(one, one, 1, k);
         assert_true(a.single == 1 && a.specinfer == 1 && a.kseq == 1 && a.otm == 1);
         assert_true(a.kseq_rho == 1);
         a = accept(dist, dist, 4, k);
@@ -279,7 +278,7 @@ static void degenerate(void **state)
         assert_true(a.otm == 1 && a.kseq_rho == 1);
         a = accept(left, right, 2, k);
         assert_true(a.single == 0 && a.specinfer == 0 && a.kseq == 0 && a.otm == 0);
-        // A one-hot draft is accepted with its target mass, however many copies of it there are.
+        // A one-hot draft is accepted with its target mass, whatever the number of copies.
         const double spread[] = {.3, .7};
         a = accept(left, spread, 2, k);
         assert_close(a.single, .3, 1e-15);
@@ -287,7 +286,7 @@ static void degenerate(void **state)
         assert_close(a.kseq, .3, 1e-15);
         assert_close(a.otm, .3, 1e-15);
     }
-    // The smallest mass there is: k times it is accepted, to the last bit of a denormal.
+    // The smallest positive mass: k times it is accepted, to the last bit of a denormal.
     const double tiny[] = {1e-310, 1}, certain[] = {1, 0};
     dsc_curve c;
     dsc_error e;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules by full enumeration of the draft tuples, the coins summed over: every rule's output has
-// exactly the target's distribution, its acceptance is the formula's, and the distributions given
-// the output, on which exact replay stands, are those of the enumeration.
+// The rules by full enumeration of the draft tuples, with the coins summed over. Every rule's
+// output has exactly the target's distribution, its acceptance is the formula's, and the
+// distributions given the output, on which exact replay is based, are those of the enumeration.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 
@@ -11,14 +11,14 @@
 
 enum { VOCAB = 4, DRAFTS = 4 };
 
-// A rule at one position, as its paper states it.
+// A rule at one position, as its paper defines it.
 typedef struct rule {
     const double *draft, *target;
     size_t vocab;
     int k;
     double acceptance;                   // its formula
     double token[DRAFTS][VOCAB];         // Pr(draft i is accepted when it is x)
-    double residual[VOCAB];              // drawn from when all were rejected
+    double residual[VOCAB];              // sampled when all are rejected
     double given[VOCAB];                 // Pr(accepted | y)
     double survivors[VOCAB][DRAFTS + 1]; // [y][m]
 } rule;
@@ -175,7 +175,7 @@ static void random_and_degenerate(void **state)
             }
 }
 
-// Below rho* k-Seq is not lossless, and the enumeration sees it.
+// Below rho* k-Seq is not lossless, and the enumeration detects it.
 static void too_small_a_rho_shows(void **state)
 {
     (void)state;
@@ -191,8 +191,8 @@ static void too_small_a_rho_shows(void **state)
     dsc_curve_fini(&c);
 }
 
-// 64 drafts cannot be enumerated; their survivor distributions must still be distributions, the sum
-// over m >= 1 made by recursion and dist[0] by the closed form.
+// 64 drafts cannot be enumerated. Their survivor distributions must still be distributions: the sum
+// over m >= 1 from the recursion, and dist[0] from the closed form.
 static void many_drafts(void **state)
 {
     (void)state;

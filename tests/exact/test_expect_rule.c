@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditional replay against what it replaces: every draft that could have been drawn and every way
-// a rule could have gone, written out for outputs of a few tokens; no formula of conditional
-// distributions is used here, only the rules as they are defined.
+// Conditional replay against enumeration: every draft that can be sampled and every decision of a
+// rule, written out for outputs of a few tokens. The enumeration uses no formula of conditional
+// distributions, only the definitions of the rules.
 #include "tests/close.h"
 
 #include "sim/expect/expect_rule.h"
@@ -16,7 +16,7 @@ enum { VOCAB = 3, TOKENS = 4, MOST_DRAFTS = 3, MOST_LENGTH = 3, MOST_LIVE = 4, R
 
 // --- a recorded request --------------------------------------------------------------------------
 
-// What both models say depends on the tokens before: here on the last one, as rows by it.
+// Both models' distributions depend on the last token only: one row per last token.
 typedef struct pair {
     double draft[VOCAB][VOCAB], target[VOCAB][VOCAB]; // [last token][next token]
     int32_t y[TOKENS];
@@ -30,7 +30,7 @@ static uint32_t lcg(uint32_t *s)
     return (*s = *s * 1664525u + 1013904223u) >> 8;
 }
 
-// Probabilities that fp32 logarithms hold; with `holes`, zeros of the draft.
+// Probabilities that fp32 logarithms represent; with `holes`, the draft has zeros.
 static void make_row(float logp[VOCAB], uint32_t *s, bool holes)
 {
     double weight[VOCAB], sum = 0;
@@ -78,7 +78,7 @@ static void make_pair(pair *p, uint32_t seed)
     }
 }
 
-// The target says 1 after 0, 2 after 1 and 0 after 2.
+// The target continues 0 with 1, 1 with 2 and 2 with 0.
 static void make_certain(pair *p)
 {
     for (int t = 0; t < TOKENS; t++)
@@ -145,7 +145,7 @@ static void judge_specinfer(const double *draft, const double *target, const int
 
 static void judge_otm(const double *draft, const double *target, const int *x, int k, verdict *v)
 {
-    static dsc_otm_sampler *s; // kept: built anew for each position
+    static dsc_otm_sampler *s; // reused: built again for each
     double p[MOST_LIVE + 1], draft_x[MOST_LIVE], target_x[MOST_LIVE];
     dsc_error err;
     if (!s)
@@ -161,7 +161,7 @@ static void judge_otm(const double *draft, const double *target, const int *x, i
         v->residual[t] = p[k] * dsc_otm_sampler_residual_at(s, draft[t], target[t]);
 }
 
-// A greedy target: what some draft says, else the output's token, which is certain.
+// A greedy target: a draft that equals the output's token is accepted; that token is certain.
 static void judge_greedy(const double *draft, const double *target, const int *x, int k, verdict *v)
 {
     bool said = false;
@@ -191,7 +191,7 @@ typedef struct setting {
     const int *children; // [length] of a node of each level, the root's first; NULL: sequences
 } setting;
 
-// K sequences, position after position: those in `live` are as the output so far.
+// K sequences, position after position: those in `live` equal the output so far.
 static void walk(const setting *s, int t, int depth, int most, int drawn[MOST_DRAFTS][MOST_LENGTH],
                  int live, double weight, call *out)
 {
@@ -273,7 +273,7 @@ static void walk_tree(const setting *s, const shape *h, const int *token, int t,
         walk_tree(s, h, token, t, depth + 1, most, next, weight * go, out);
 }
 
-// All trees that can be drawn.
+// All trees that can be sampled.
 static call enumerate_tree(const setting *s, int t, int most)
 {
     const shape h = shape_of(s, most);
@@ -322,7 +322,7 @@ static void walk_block(const setting *s, int t, int most, const int *x, double w
         if (i)
             coin[i] = i == most ? p[i] : left > 0 ? left / (left + 1 - p[i]) : 0;
     }
-    double above = 1; // no longer prefix's coin came up
+    double above = 1; // no coin of a longer prefix came up
     for (int tau = most; tau >= 0; above *= 1 - coin[tau], tau--) {
         bool same = true;
         for (int i = 0; i < tau && t + i < TOKENS; i++)
@@ -372,7 +372,7 @@ static call enumerate_call(const setting *s, int t)
 
 // Expectations over all ways to write the output.
 typedef struct expectation {
-    double calls, accepted, tokens, places; // places: where calls begin, summed
+    double calls, accepted, tokens, places; // places: sum of the positions where calls begin
     double pass_tokens;                     // of the draft model's passes over a tree
     double histogram[ROOM];
 } expectation;
@@ -388,8 +388,8 @@ static void merge(expectation *sum, const expectation *x, double weight)
         sum->histogram[a] += weight * x->histogram[a];
 }
 
-// From position t on; *distribution is the probability of the output from there, which must be the
-// target's.
+// The expectations from position t on; *distribution is the probability of the output from there,
+// which must be the target's.
 static expectation enumerate(const setting *s, int t, double *dist)
 {
     expectation sum = {0};
@@ -408,7 +408,7 @@ static expectation enumerate(const setting *s, int t, double *dist)
         const int most = s->length < left ? s->length : left;
         const shape h = s->children ? shape_of(s, most) : (shape){0};
         x.tokens += s->children ? h.count : s->drafts * most;
-        // The first pass is over what the last call wrote, the others over the level before.
+        // The first pass covers the tokens of the last call, the others the level before.
         x.pass_tokens += (t == 0) + (e < left ? e : 0) + h.count - h.of_level[most];
         x.histogram[e - 1]++;
         merge(&sum, &x, c.emit[e] * rest);
@@ -458,7 +458,8 @@ static void replay(bench *b, const pair *p, const dsc_config *config, size_t cou
     dsc_rule_plan_fini(&plan);
 }
 
-// The rest of the output under the rule is the target's: else the enumeration is wrong.
+// The continuation under the rule must have the target's distribution; otherwise the enumeration is
+// wrong.
 static double target_dist(const pair *p)
 {
     double dist = 1;
@@ -490,7 +491,7 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
             for (int length = MOST_LENGTH; length >= 0; length--, n++) {
                 const setting s = {&p, how, k, length, NULL};
                 double dist;
-                // Nine draws are written out for two pairs.
+                // Nine drafts are enumerated for two pairs.
                 if (k * length > 6 && seed > 1)
                     continue;
                 expectation want = enumerate(&s, 0, &dist);
@@ -537,7 +538,7 @@ static void compare_trees(const dsc_verifier_type *rule, judge *how, uint32_t pa
                 .p = &p, .judge = how, .length = tree[n].length, .children = tree[n].children};
             double dist;
             dsc_config_fini(&config[n]);
-            if (n + 1 == TREES && (seed > 0 || how == judge_otm)) // ten draws
+            if (n + 1 == TREES && (seed > 0 || how == judge_otm)) // ten drafts
                 continue;
             expectation want = enumerate(&s, 0, &dist);
             assert_close(dist, target_dist(&p), 1e-9);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two distributions that meet as rows: masses up to a ratio, and what rules leave, against plain
-// sums over the tokens and the sorted curve.
+// The overlap of two rows: masses up to a ratio and residuals, against plain sums over the tokens
+// and the sorted curve.
 #include "tests/close.h"
 
 #include "tests/exact/pairs.h"
@@ -47,20 +47,21 @@ static void masses_and_curve_are_sums_over_tokens(void **state)
                     all.target += l.target[x];
                 }
             dsc_overlap *m = &l.overlap.base;
-            const dsc_mass below = m->type->below(m, ratios[i]);
+            const dsc_mass below = m->type->overlap_below(m, ratios[i]);
             assert_close(below.draft, all.draft, 1e-14);
             assert_close(below.target, all.target, 1e-14);
             assert_close(dsc_overlap_curve(m, ratios[i]), dsc_curve_w(&c, ratios[i]),
                          1e-14 * (1 + ratios[i]));
-            // The same of rows that were put in order.
+            // The same for rows that were sorted.
             dsc_rows_overlap ordered = l.overlap;
             assert_ok(dsc_rows_order_reserve(&order, l.vocab, &e), e);
             ordered.order = &order;
-            assert_false(m->type->sketch(&ordered.base, 1));
+            assert_null(m->type->look_up);
+            m->type->prepare(&ordered.base, 1);
             assert_false(ordered.ordered);
-            assert_false(m->type->sketch(&ordered.base, 1000));
+            m->type->prepare(&ordered.base, 1000);
             assert_true(ordered.ordered);
-            const dsc_mass again = m->type->below(&ordered.base, ratios[i]);
+            const dsc_mass again = m->type->overlap_below(&ordered.base, ratios[i]);
             assert_close(again.draft, all.draft, 1e-14);
             assert_close(again.target, all.target, 1e-14);
         }
@@ -69,7 +70,7 @@ static void masses_and_curve_are_sums_over_tokens(void **state)
     dsc_rows_order_fini(&order);
 }
 
-// A rest of so many lines; with tokens of their own.
+// A residual with a given number of lines and of tokens with their own residual.
 static dsc_residual some_residual(uint64_t n, size_t lines, size_t own, const int32_t *token,
                                   const double *residual)
 {

@@ -92,7 +92,7 @@ static void assert_between(const double *draft, const double *target, size_t voc
         assert_inside(w, (dsc_interval){dsc_curve_w(low, at), dsc_curve_w(high, at)}, slack);
     }
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
-        dsc_acceptance a;
+        dsc_rule_acceptance a;
         dsc_acceptance_of_curve(&c, &ks[i], 1, &a);
         dsc_partial b = dsc_partial_between(low, high, ks[i]);
         assert_int_equal(b.k, ks[i]);
@@ -216,7 +216,7 @@ static void no_tail_no_width(void **state)
             listing dl, tl;
             dsc_error e;
             dsc_partial b[4];
-            dsc_acceptance a[4];
+            dsc_rule_acceptance a[4];
             dsc_curve c;
             size_t vocab = seed ? 1 + seed * 6 : 1;
             make_pair(shape, seed, vocab, draft, target);
@@ -274,12 +274,15 @@ static void refused(void **state)
         {{negative_id, half, 2, .25, 0}, "draft: token -1 is not in [0, 3)"},
         {{id, negative, 2, .25, 0}, "draft: token 2 has probability -0.5"},
         {{id, nan, 2, .25, 0}, "draft: token 0 has probability nan"},
-        {{id, half, 2, -.25, 0}, "draft: tail -0.25, none more than 0: both are 0 or more"},
-        {{id, half, 2, NAN, 0}, "draft: tail nan, none more than 0: both are 0 or more"},
-        {{id, half, 2, .25, -1}, "draft: tail 0.25, none more than -1: both are 0 or more"},
+        {{id, half, 2, -.25, 0},
+         "draft: the tail is -0.25 and its largest mass 0; both must be >= 0"},
+        {{id, half, 2, NAN, 0}, "draft: the tail is nan and its largest mass 0; both must be >= 0"},
+        {{id, half, 2, .25, -1},
+         "draft: the tail is 0.25 and its largest mass -1; both must be >= 0"},
         {{id, half, 2, .26, 0},
-         "draft: listed tokens and tail sum to 1.01, not to 1 within 0.0001"},
-        {{id, half, 2, .25, .1}, "draft: a tail of 0.25 is more than the 1 tokens left can have"},
+         "draft: listed tokens and tail sum to 1.01; the sum must be 1 within 0.0001"},
+        {{id, half, 2, .25, .1},
+         "draft: the tail of 0.25 exceeds what the 1 unlisted tokens can have"},
     };
     const int k = 2;
     dsc_partial out;

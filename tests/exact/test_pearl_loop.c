@@ -21,7 +21,7 @@
 
 enum { WINDOWS = 8, ROOM = WINDOWS + 2, SEGMENTS = 100000 };
 
-// Pre-verify and post-verify, as the options of the method count: 0 is on.
+// Pre-verify and post-verify as the method's options encode them: 0 means on.
 static const int64_t switches[DSC_PEARL_FORMS][2] = {
     [DSC_PEARL_FULL] = {0, 0},
     [DSC_PEARL_NO_PRE_VERIFY] = {1, 0},
@@ -39,7 +39,7 @@ typedef struct bench {
     dsc_model_synthetic t, d;
     dsc_loop loop;
     dsc_arena arena;
-    // Of the last run:
+    // Results of the last run:
     dsc_counts counts;
     int64_t histogram[ROOM], parallel_steps[ROOM * ROOM];
     segment *segment; // [SEGMENTS] or NULL: not wanted
@@ -100,7 +100,7 @@ static dsc_config config_of(int64_t window, const int64_t off[2])
     return (dsc_config){.drafter = &dsc_drafter_pearl, .parameter = {window, off[0], off[1]}};
 }
 
-// One request of `tokens`; the prompt means something to the Markov pair alone.
+// One request of `tokens`; only the Markov pair uses the prompt.
 static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, dsc_draft_kind kind,
                 int64_t tokens, int64_t request, double temperature)
 {
@@ -197,7 +197,7 @@ static void throughput_is_that_of_the_closed_forms(void **state)
     }
 }
 
-// Each ablation is told from the others, or the test above could not fail.
+// Each ablation differs from the others; otherwise the test above could not fail.
 static void ablations_differ(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void ablations_differ(void **state)
 }
 
 // Between two corrections a/(1 - a) drafts are accepted, which makes 1/(1 - a) tokens with the
-// correction. Theorem 2 as printed says 1/(1 - a) + 1: no reading of it is near.
+// correction. The printed Theorem 2 has 1/(1 - a) + 1, and no reading of it is close.
 static void theorem_2_is_off_by_one(void **state)
 {
     (void)state;
@@ -242,7 +242,7 @@ static void theorem_2_is_off_by_one(void **state)
         }
 }
 
-// Theorem 1: of all windows the one that takes as long as a call of the target.
+// Theorem 1: the best window takes as long as a target call.
 static void the_best_window_is_the_ratio(void **state)
 {
     (void)state;
@@ -266,7 +266,7 @@ static void the_best_window_is_the_ratio(void **state)
 
 // --- steps ---------------------------------------------------------------------------------
 
-// What a step may be, from the one before.
+// The steps that may follow the previous one.
 typedef struct follower {
     int window;
     bool begun;   // a window is pending
@@ -323,7 +323,7 @@ static int text_of(const bench *b)
     return text;
 }
 
-// The distribution of whole outputs, by asking the target along each.
+// The distribution of whole outputs, from the target's probabilities along each.
 static void dist_of_texts(bench *b, double dist[TEXTS])
 {
     static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
@@ -342,7 +342,7 @@ static void dist_of_texts(bench *b, double dist[TEXTS])
     }
 }
 
-// Windows shorter than the output, so that one is followed by the next; both switches at a time.
+// Windows shorter than the output, so that one follows another; both switches at a time.
 static void every_window_is_lossless(void **state)
 {
     (void)state;
@@ -376,7 +376,7 @@ static void every_window_is_lossless(void **state)
     fini(&b);
 }
 
-static void a_greedy_target_says_the_same(void **state)
+static void a_greedy_target_emits_the_target_output(void **state)
 {
     (void)state;
     enum { TOKENS_EACH = 300 };
@@ -417,8 +417,8 @@ static double cell(const dsc_table *t, size_t row, const char *column)
     return dsc_table_real(t, row, (size_t)dsc_table_find(t, column));
 }
 
-// Side by side, and as long as what the counts cost.
-static void the_timeline_is_what_is_paid(void **state)
+// Both models run side by side, for as long as the counts cost.
+static void the_timeline_matches_the_cost(void **state)
 {
     (void)state;
     for (int window = 1; window <= WINDOWS; window++)
@@ -498,8 +498,8 @@ int main(void)
         cmocka_unit_test(the_best_window_is_the_ratio),
         cmocka_unit_test(steps_are_those_of_the_state_machine),
         cmocka_unit_test(every_window_is_lossless),
-        cmocka_unit_test(a_greedy_target_says_the_same),
-        cmocka_unit_test(the_timeline_is_what_is_paid),
+        cmocka_unit_test(a_greedy_target_emits_the_target_output),
+        cmocka_unit_test(the_timeline_matches_the_cost),
         cmocka_unit_test(costs_that_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

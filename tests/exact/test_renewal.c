@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected calls in vectors, against the recurrence written out number by number: equal to the bit,
-// whatever the width of the vectors, the lengths beside a length, and how far drafts reach.
+// whatever the vector width, the other lengths of the run, and the reach of drafts.
 #include "tests/close.h"
 
 #include "sim/expect/renewal_width.h"
@@ -94,7 +94,7 @@ static void compare(const walk *w, const int32_t *limit, size_t lanes, int width
     dsc_arena_fini(&arena);
 }
 
-// Lengths: one after the other, none and twice the same among them, longer than the output.
+// Lengths: one after the other, none, repeated, and longer than the output.
 static void widths(void **state)
 {
     static const int32_t every[LANES] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every method with every rule that fits it, on a pair of models small enough to know everything:
-// lossless rules emit the target's distribution, whatever is drafted, and greedy ones the target's
-// output. New methods and rules are covered by being in their lists.
+// Every method with every rule that fits it, on a pair of models small enough to enumerate.
+// Lossless rules emit the target's distribution, whatever is drafted, and greedy ones the target's
+// output. New methods and rules are covered through their lists.
 #include "tests/default_config.h"
 
 #include "sim/loop.h"
@@ -88,7 +88,7 @@ static void dist_of_texts(bench *b, double dist[TEXTS])
     }
 }
 
-static void lossless_rules_emit_the_targets_dist(void **state)
+static void lossless_rules_emit_the_target_distribution(void **state)
 {
     (void)state;
     bench b;
@@ -120,7 +120,7 @@ static void lossless_rules_emit_the_targets_dist(void **state)
     bench_fini(&b);
 }
 
-// And a test that could not see a wrong distribution would be none: typical acceptance is far off.
+// The test must be able to detect a wrong distribution: typical acceptance is far off.
 static void a_lossy_rule_does_not(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void a_lossy_rule_does_not(void **state)
     bench_fini(&b);
 }
 
-static void greedy_targets_say_the_same(void **state)
+static void greedy_targets_emit_the_target_output(void **state)
 {
     (void)state;
     bench b;
@@ -164,7 +164,7 @@ static void greedy_targets_say_the_same(void **state)
     bench_fini(&b);
 }
 
-// Rules in the order of the theory, on the same draws as far as they can share them.
+// Rules in the order of the theory, on the same uniforms as far as they can share them.
 static void better_rules_accept_more(void **state)
 {
     (void)state;
@@ -193,11 +193,12 @@ static void better_rules_accept_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lossless_rules_emit_the_targets_dist),
+        cmocka_unit_test(lossless_rules_emit_the_target_distribution),
         cmocka_unit_test(a_lossy_rule_does_not),
-        cmocka_unit_test(greedy_targets_say_the_same),
+        cmocka_unit_test(greedy_targets_emit_the_target_output),
         cmocka_unit_test(better_rules_accept_more),
     };
-    requests = quick_part(requests, 10000); // fewer, and chi-square would hang on the rarest texts
+    requests =
+        quick_part(requests, 10000); // with fewer, chi-square would depend on the rarest texts
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated rounds: against the same draws made one by one, against the distribution, and against
+// Simulated steps: against the same samples taken one by one, against the distribution, and against
 // the closed form.
 #include "tests/close.h"
 
@@ -64,7 +64,7 @@ static unsigned next_byte(source *x)
     return (unsigned)(x->word[lane] >> 8 * byte) & 255;
 }
 
-// Numbers of so many bits, as vectors compare them: the sign bit is the greatest half's.
+// Numbers of a given width as vectors compare them: the sign bit is set in the greater half.
 static int next_value(source *x, int bits)
 {
     int value = (int)next_byte(x);
@@ -79,7 +79,7 @@ static void end_chunk(source *x)
         next_byte(x);
 }
 
-// The token that a value stands for, -1: none; p is the distribution of the rest afterwards.
+// The token that a value stands for, -1: none; p becomes the distribution of the remainder.
 static void divide(double *p, int length, int bits, int *of)
 {
     int values = 0, all = 1 << bits;
@@ -97,7 +97,7 @@ static void divide(double *p, int length, int bits, int *of)
         p[m] = left > 0 ? p[m] / left : 0;
 }
 
-// What the vectors do, number by number.
+// The vector operations, number by number.
 static void one_by_one(const dsc_acceptance *dist, int length, uint64_t seed, int64_t steps,
                        int64_t *histogram)
 {
@@ -146,7 +146,7 @@ static const dsc_acceptance dists[] = {{.rate = .7},
                                        {.rate = 1e-5}};
 enum { DISTS = sizeof dists / sizeof *dists };
 
-// In vectors of every width that this processor has.
+// Vectors of every width that this processor has.
 static void as_one_by_one(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void as_one_by_one(void **state)
         }
 }
 
-static void are_the_dist(void **state)
+static void have_the_distribution(void **state)
 {
     (void)state;
     enum { STEPS = 20000000 };
@@ -218,6 +218,7 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(as_one_by_one),
-                                       cmocka_unit_test(are_the_dist), cmocka_unit_test(refusals)};
+                                       cmocka_unit_test(have_the_distribution),
+                                       cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimal acceptances of theory/otm.h against the transport problem itself: SpecTr (Sun et al.
-// 2023) Eq. (4) as a linear programme, solved by GLPK, and its min cut over all token sets.
+// 2023) Eq. (4) as a linear program, solved by GLPK, and its min cut over all token sets.
 #include "tests/close.h"
 
 #include "tests/exact/draws.h"
@@ -50,7 +50,7 @@ static double solve(const pair *p, const double *mass, const unsigned *tokens, s
     return 1 - cost;
 }
 
-// The same with the drafts of one token set as one row: they may serve the same tokens.
+// The same, with the drafts of one token set as one row, because they may serve the same tokens.
 static double solve_sets(const pair *p, const double *dist)
 {
     double mass[1 << MAX_VOCAB];
@@ -64,7 +64,7 @@ static double solve_sets(const pair *p, const double *dist)
     return solve(p, mass, tokens, drafts);
 }
 
-// Eq. (4) to the letter: vocab^k tuples.
+// Eq. (4) by its definition: vocab^k tuples.
 static double solve_tuples(const pair *p, int k)
 {
     static double mass[MAX_TUPLES];

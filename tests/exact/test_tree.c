@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draft trees: expected tokens against walks, the published trees and chains, and the optimal tree
-// against every tree there is and against the recursion written down directly.
+// Draft trees: expected tokens against simulated walks, the published trees and chains, and the
+// optimal tree against all trees and against the recursion written down directly.
 #include "tests/close.h"
 
 #include "base/rng.h"
@@ -11,7 +11,7 @@
 
 static dsc_error err;
 
-// [depths][ranks] random acceptances; `falling`: with rank.
+// [depths][ranks] random acceptance rates; `falling`: they fall with rank.
 static void random_dist(double *rate, int depths, int ranks, uint64_t trial, bool falling)
 {
     for (int d = 0; d < depths; d++) {
@@ -79,8 +79,8 @@ static void test_shapes(void **state)
     }
 }
 
-// Which paths the two published trees have: the sums over their lists as published, each depth and
-// rank with an acceptance of its own.
+// The paths of the two published trees: the sums over their lists as published, where each depth
+// and rank has its own acceptance rate.
 static void test_published_paths(void **state)
 {
     (void)state;
@@ -198,8 +198,8 @@ static void test_parse(void **state)
         {"0,0\n", "t:1:"},
         {"0\n0,,0\n", "t:2:"},
         {"99999999999999999999\n", "t:1:"},
-        {"", "t: no path"},
-        {"# 0\n", "t: no path"},
+        {"", "t: it contains no path"},
+        {"# 0\n", "t: it contains no path"},
         {"0\n0,0x\n", "t:2:"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -249,7 +249,7 @@ static void test_refusals(void **state)
                      DSC_EUSAGE); // depth 3
     dsc_tree_fini(&t);
     assert_ok(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, 1, 2}, 8, 2, &err), err);
-    assert_int_equal(dsc_tree_plan_tree(plan, 8, 2, &t, &err), DSC_EUSAGE); // 7 at most
+    assert_int_equal(dsc_tree_plan_tree(plan, 8, 2, &t, &err), DSC_EUSAGE); // at most 7 nodes
     assert_true(isinf(dsc_tree_plan_expected(plan, 8, 2)));
     dsc_tree_plan_free(plan);
 }
@@ -266,7 +266,7 @@ typedef struct search {
     double best[SMALL + 1][SMALL + 1]; // by nodes and depth
 } search;
 
-// Every tree that grows from s->t by further nodes, into s->best.
+// Adds every tree that extends s->t by further nodes to s->best.
 static void grow(search *s)
 {
     int n = s->t.nodes;
@@ -344,7 +344,7 @@ static void test_every_tree(void **state)
     }
 }
 
-// Sequoia's recursion as it stands in the paper, every state, no limits but the range.
+// Sequoia's recursion as printed in the paper: every state, no limits but the range.
 enum { DIRECT = 40, LEVELS = 6, CHILDREN = 10 };
 
 static void test_direct(void **state)
@@ -412,7 +412,7 @@ static void test_degenerate(void **state)
     assert_int_equal(choice.nodes, 1);
     assert_int_equal(choice.depth, 0);
     assert_close(choice.speedup, 1, 0);
-    assert_ok(dsc_tree_plan_tree(plan, 5, 2, &t, &err), err); // worthless, but there
+    assert_ok(dsc_tree_plan_tree(plan, 5, 2, &t, &err), err); // worthless, but it exists
     assert_int_equal(t.nodes, 5);
     assert_tree(&t);
     dsc_tree_fini(&t);

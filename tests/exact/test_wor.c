@@ -53,7 +53,8 @@ static void greedy_is_the_best_for_its_set(void **state)
     }
 }
 
-// Draws from a uniform draft are a uniform set: Pr(all k of n among the first j) is a product.
+// Drafts from a uniform distribution are a uniform set: Pr(all k of n among the first j) is a
+// product.
 static void uniform_drafts(void **state)
 {
     (void)state;
@@ -142,9 +143,8 @@ static void orders(void **state)
     }
 }
 
-// Recursive rejection to the letter, with the distributions as rows. Adds Pr(accepted) to *accepted
-// and the distribution of the output to out[], and compares every number with the round's where one
-// is given.
+// Recursive rejection by its definition on rows. Adds Pr(accepted) to *accepted and the
+// distribution of the output to out[], and compares every number with the round's if one is given.
 typedef struct rejection {
     const pair *p;
     const dsc_curve *curve;
@@ -189,17 +189,17 @@ static void reject(rejection *s, int k, const double *draft, const double *targe
         dsc_wor_round after = {0};
         if (round) {
             after = dsc_wor_next(s->curve, round, s->p->draft[x]);
-            double by_rounds = after.residual;
-            after.residual = 0; // exact, where 1 - draft is not
+            double by_rounds = after.remaining;
+            after.remaining = 0; // exact, where 1 - draft is not
             for (size_t y = 0; y < vocab; y++)
-                after.residual += residual[y] > 0 ? s->p->draft[y] : 0;
-            assert_close(after.residual, by_rounds, 1e-15);
+                after.remaining += residual[y] > 0 ? s->p->draft[y] : 0;
+            assert_close(after.remaining, by_rounds, 1e-15);
         }
         reject(s, k - 1, residual, next, rejected, round ? &after : NULL);
     }
 }
 
-// Where c would not fit in a double, values are not exact: masses far apart instead.
+// Where c does not fit in a double, values are not exact: masses are far apart instead.
 static void widen(double *draft, size_t vocab)
 {
     double sum = 0;
@@ -260,7 +260,7 @@ static void intervals_hold_the_value(void **state)
     }
 }
 
-// Beyond what c can hold the interval still holds the value.
+// Beyond the range of c the interval still contains the value.
 static void intervals_of_subnormal_masses(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void intervals_of_subnormal_masses(void **state)
     }
 }
 
-// The rule, played: accepts within 4 standard errors, and the interval is narrow.
+// The rule is simulated: it accepts within 4 standard errors, and the interval is narrow.
 static void rejection_by_simulation(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void rejection_by_simulation(void **state)
         double left[V];
         memcpy(left, draft, sizeof left);
         for (uint32_t i = 0; i < K; i++) {
-            double at = dsc_rng_uniform(11, n, i, 1) * round.residual;
+            double at = dsc_rng_uniform(11, n, i, 1) * round.remaining;
             size_t x = 0;
             while (x + 1 < V && (at -= left[x]) >= 0)
                 x++;
@@ -314,7 +314,7 @@ static void rejection_by_simulation(void **state)
     dsc_curve_fini(&c);
 }
 
-// Lemma 3 to the letter: tuples of k tokens, as a mask; `product` their probability.
+// Lemma 3 by its definition: tuples of k tokens, as a mask; `product` is their probability.
 static double tuples_term(const pair *p, int k, unsigned set, double product, unsigned outside)
 {
     if (k == 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop takes no memory from the system: what it needs it has from the arena of the request and
-// from the room of the thread, which a first pass over the same requests has made large enough.
-// Counted by standing in for malloc.
+// The loop allocates no memory from the system: it uses the request's arena and the thread's
+// scratch, which a first pass over the same requests has grown. A replacement of malloc counts the
+// calls.
 #include "tests/default_config.h"
 
 #include "sim/loop.h"
@@ -108,7 +108,7 @@ static void none_in_the_loop(void **state)
             assert_ok(dsc_config_prepare(&c, &err), err);
             run(&b, &c, *v, kind);
             long before = atomic_load(&taken);
-            assert_true(before > 0); // it does count
+            assert_true(before > 0); // the counter works
             run(&b, &c, *v, kind);
             if (atomic_load(&taken) != before)
                 fail_msg("%s with %s: %ld allocations in %d requests", (*d)->name, (*v)->name,

@@ -165,15 +165,15 @@ static void bootstrap_matches_the_normal_interval(void **state)
     assert_ok(dsc_bootstrap_init(&a, 100, 5, &e), e);
     dsc_bootstrap_add(&a, 0, 1, 1);
     assert_ok(dsc_bootstrap_interval(&a, &lo, &hi, &e), e);
-    assert_true(isnan(lo) && isnan(hi)); // one request says nothing about others
+    assert_true(isnan(lo) && isnan(hi)); // one request gives no interval
     dsc_bootstrap_fini(&a);
     double x[] = {4, 1, 3, 2};
-    dsc_summary s = dsc_summarise(x, 4);
+    dsc_summary s = dsc_summarize(x, 4);
     assert_close(s.mean, 2.5, 1e-15);
     assert_close(s.median, 2.5, 1e-15);
     assert_close(s.p90, 3.7, 1e-15);
     assert_true(s.min == 1 && s.max == 4);
-    assert_true(isnan(dsc_summarise(NULL, 0).mean));
+    assert_true(isnan(dsc_summarize(NULL, 0).mean));
 }
 
 // Student's t with 10 degrees of freedom has .025 above 2.228139, a normal variable .05 above
@@ -215,7 +215,8 @@ static int parse(const char *line, bool lists, dsc_option_value value[OPTIONS], 
     return dsc_options_parse(&set, 1, argc, argv, words, e);
 }
 
-// A name that several sets have goes to all of them, behind an owner's name to its own.
+// A name that several sets have applies to all of them; after an owner's name it applies to that
+// set.
 static void options_shared(void **state)
 {
     (void)state;
@@ -275,7 +276,7 @@ static void options_parse(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(parse(bad[i][0], false, v, &words, &e), DSC_EUSAGE);
         if (!strstr(e.message, bad[i][1]))
-            fail_msg("'%s' says '%s', not '%s'", bad[i][0], e.message, bad[i][1]);
+            fail_msg("'%s': '%s', expected '%s'", bad[i][0], e.message, bad[i][1]);
     }
 }
 
@@ -318,7 +319,7 @@ static void option_lists(void **state)
         assert_int_equal(dsc_option_list(&options[0], bad[i][0], &list, &n, &e), DSC_EUSAGE);
         assert_null(list);
         if (!strstr(e.message, bad[i][1]))
-            fail_msg("'%s' says '%s', not '%s'", bad[i][0], e.message, bad[i][1]);
+            fail_msg("'%s': '%s', expected '%s'", bad[i][0], e.message, bad[i][1]);
     }
     assert_int_equal(dsc_option_list(&wide, "0:9223372036854775807", &list, &n, &e), DSC_EUSAGE);
     assert_non_null(strstr(e.message, "more than 1000000"));
@@ -358,7 +359,7 @@ static void option_reals(void **state)
         assert_int_equal(dsc_option_reals(&options[4], bad[i][0], &list, &n, &e), DSC_EUSAGE);
         assert_null(list);
         if (!strstr(e.message, bad[i][1]))
-            fail_msg("'%s' says '%s', not '%s'", bad[i][0], e.message, bad[i][1]);
+            fail_msg("'%s': '%s', expected '%s'", bad[i][0], e.message, bad[i][1]);
     }
     assert_int_equal(dsc_option_reals(&open, "-1", &list, &n, &e), DSC_EUSAGE);
     assert_non_null(strstr(e.message, "a number of at least 0"));
@@ -459,7 +460,7 @@ static void put_file(const char *path, const char *text, size_t length)
     assert_int_equal(fclose(f), 0);
 }
 
-// A histogram of expectations, in both forms; a date is no list.
+// A histogram of expectations in both formats; a date is not a list.
 static void lists_of_reals_come_back(void **state)
 {
     (void)state;
@@ -502,7 +503,7 @@ static void bad_tables_are_refused(void **state)
         {"a\tb\n1\n", ":2: 1 fields, the header has 2"},
         {"a\tb\n1\t2\t3\n", ":2: 3 fields"},
         {"{\"a\": 1}\n[1]\n", ":2: not a JSON object"},
-        {"{\"a\": 1}\n{\"a\": \"x\"}\n", ":2: 'a': value of another type"},
+        {"{\"a\": 1}\n{\"a\": \"x\"}\n", ":2: 'a': the value has another type"},
         {"{\"a\": 1}\n{\"b\": 1}\n", ":2: 'a': field is missing"},
         {"{\"a\": 1}\n{\"a\": 1, \"b\": 2}\n", ":2: 2 fields"},
         {"{\"a\": [\"x\"]}\n", "another type"},
@@ -522,7 +523,7 @@ static void bad_tables_are_refused(void **state)
         put_file(path, bad[i][0], strlen(bad[i][0]));
         assert_int_equal(dsc_table_read(&t, path, &e), DSC_EINPUT);
         if (!strstr(e.message, bad[i][1]))
-            fail_msg("'%s' says '%s', not '%s'", bad[i][0], e.message, bad[i][1]);
+            fail_msg("'%s': '%s', expected '%s'", bad[i][0], e.message, bad[i][1]);
     }
     dsc_table t;
     put_file(in_folder("bad"), "a\n\0\n", 4);
@@ -531,7 +532,7 @@ static void bad_tables_are_refused(void **state)
     assert_int_equal(dsc_table_read(&t, in_folder("absent"), &e), DSC_EINPUT);
 }
 
-// A text that begins like a comment is a text; comments with one key are one comment in JSON.
+// Text that begins like a comment is text; comments with one key are one comment in JSON.
 static void tables_keep_what_looks_like_comments(void **state)
 {
     (void)state;
@@ -584,7 +585,7 @@ static void outputs_appear_whole_or_not_at_all(void **state)
     assert_int_equal(dsc_outfile_open(&f, "/nonexistent/x", false, &e), DSC_EIO);
     assert_ok(dsc_outfile_open(&f, path, true, &e), e);
     dsc_outfile_abort(&f);
-    assert_int_equal(access(path, F_OK), 0); // the old one is still there
+    assert_int_equal(access(path, F_OK), 0); // the old file is still there
 }
 
 static int make_folder(void **state)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of probabilities: what is refused and in which words, samplers' settings by hand-computed
-// cases, families; and the sorted curve on rows small enough to do by hand.
+// Next-token distributions: refused rows and their messages, sampler settings by hand-computed
+// cases, families; and the sorted curve on rows small enough to compute by hand.
 #include "tests/close.h"
 
 #include "theory/curve.h"
@@ -18,20 +18,26 @@ static void check_refuses(void **state)
         bool normalize;
         const char *message;
     } bad[] = {
-        {{0}, 0, false, "draft: has no element"},
-        {{.5, -.25, .75}, 3, true, "draft: element 1 is negative (-0.25)"},
+        {{0}, 0, false, "draft: there is no element"},
+        {{.5, -.25, .75},
+         3,
+         true,
+         "draft: element 1 is negative (-0.25), so it is no probability (use --logits if these are "
+         "logits)"},
         {{.5, .5, NAN}, 3, true, "draft: element 2 is not finite (nan)"},
         {{INFINITY, 0, 0}, 3, true, "draft: element 0 is not finite (inf)"},
         {{.5, .25, .18},
          3,
          false,
-         "draft: sums to 0.93, not to 1 within 0.0001 (--normalize accepts it)"},
+         "draft: the sum is 0.93, not 1: these look like logits (use --logits) or unnormalized "
+         "probabilities (use --normalize)"},
         {{.5, .5, .00011},
          3,
          false,
-         "draft: sums to 1.00011, not to 1 within 0.0001 (--normalize accepts it)"},
-        {{0, 0, 0}, 3, true, "draft: sums to 0, which no factor makes 1"},
-        {{DBL_MAX, DBL_MAX, 0}, 3, true, "draft: sums to inf, which no factor makes 1"},
+         "draft: the sum is 1.00011, not 1: these look like logits (use --logits) or unnormalized "
+         "probabilities (use --normalize)"},
+        {{0, 0, 0}, 3, true, "draft: the sum is 0; a positive finite sum is needed"},
+        {{DBL_MAX, DBL_MAX, 0}, 3, true, "draft: the sum is inf; a positive finite sum is needed"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         dsc_error e = {0};
@@ -81,7 +87,7 @@ static void softmax_refuses(void **state)
     assert_int_equal(dsc_probs_softmax("target", good, 2, 1, 0, 1.5, &e), DSC_EUSAGE);
 }
 
-// Logits ln(weight) + 7 (any constant), through the settings; must be want / sum(want).
+// Logits ln(weight) + 7 (any constant) through the settings must give want / sum(want).
 static void assert_settings(const double *weight, size_t vocab, double temperature, int64_t top_k,
                             double top_p, const double *want)
 {
@@ -116,7 +122,7 @@ static void softmax_follows_the_processors(void **state)
     assert_settings(w, 5, 1, 0, 1e-12, (const double[]){0, 8, 0, 0, 0});
     // A tie at the cut: the lower id stays.
     assert_settings(w, 5, 1, 0, .9, (const double[]){2, 8, 1, 4, 0});
-    // Top-p counts what top-k left: 8/14, 12/14 of it, not 1/2, 3/4 of the whole.
+    // Top-p refers to the mass that top-k left: 8/14, 12/14 of it, not 1/2, 3/4 of the whole.
     assert_settings(w, 5, 1, 3, .55, (const double[]){0, 8, 0, 0, 0});
     assert_settings(w, 5, 1, 3, .87, (const double[]){2, 8, 0, 4, 0});
     // Temperature comes first: at 1/2 the largest has 64/86 = .744 of the mass.
@@ -230,7 +236,7 @@ static void curve_at_its_ends(void **state)
     assert_close(dsc_curve_w(&c, 0), 1, 0);
     assert_close(dsc_curve_w(&c, 1), 0, 0);
     dsc_curve_fini(&c);
-    // Of token 1 target/draft overflows, yet it is in the draft's support; token 2 is not.
+    // Token 1's target/draft overflows, yet it is in the draft's support; token 2 is not.
     const double least[] = {1, 1e-310, 0}, spread[] = {.5, .25, .25};
     assert_ok(dsc_curve_init(&c, least, spread, 3, &e), e);
     assert_close(dsc_curve_w(&c, INFINITY), .25, 0);

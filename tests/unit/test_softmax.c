@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions that are still logits, against long double and against the sampler's rule written
-// out: probabilities, draws, the most probable tokens; sums over rows; and what top-k and top-p
-// leave, against sorting everything.
+// Softmax over a row of logits, against long double and against the sampler's definition:
+// probabilities, samples, the most probable tokens, sums over rows; and the tokens that top-k and
+// top-p keep, against sorting everything.
 #include "tests/close.h"
 
 #include "base/rng.h"
@@ -106,7 +106,7 @@ static void a_temperature_of_nearly_nothing(void **state)
     assert_int_equal(token[0], 1);
 }
 
-// A draw may differ from the running sum's only where u is next to a boundary.
+// A sample may differ from the running sum's only where u is next to a boundary.
 static void draws_invert_the_running_sum(void **state)
 {
     static float logit[MOST];
@@ -258,9 +258,8 @@ static void filters_are_those_of_sorting(void **state)
         }
 }
 
-// Rows of every kind a search for the cut could trip over: near a normal distribution, whole
-// numbers, all equal, a few values shared by thousands, a logit far below, one far above, all
-// magnitudes.
+// Rows that a search for the cut could fail on: near a normal distribution, integers, all equal, a
+// few values shared by thousands, a logit far below, one far above, all magnitudes.
 static float make_hard_logits(float *logit, size_t vocab, uint64_t seed)
 {
     float most = -INFINITY;
@@ -285,8 +284,8 @@ static float make_hard_logits(float *logit, size_t vocab, uint64_t seed)
     return most;
 }
 
-// What the view keeps, by the distribution in doubles (theory/distribution.h). The last token by
-// top-p may be another one where the sum before it is `enough` but for rounding.
+// The kept tokens, against the distribution in doubles (theory/probs.h). The last token of top-p
+// may differ where the sum before it is `enough` except for rounding.
 static void check_filter(const float *logit, size_t vocab, float most, double temperature,
                          size_t top_k, double top_p)
 {
@@ -339,17 +338,17 @@ static void views_keep_what_filters_keep(void **state)
             for (int j = 0; j < 2; j++)
                 check_filter(logit, vocab, most, temperature, count[i], p[(seed / 2 + 4 * j) % 7]);
     }
-    for (uint64_t seed = 0; seed < 10; seed++) // what is cut off is searched for among thousands
+    for (uint64_t seed = 0; seed < 10; seed++) // the cut is searched among thousands
         for (int i = 0; i < 7; i++) {
             const float most = make_hard_logits(logit, LARGE, seed);
             check_filter(logit, LARGE, most, 1, i % 2 ? LARGE : 3000, p[i]);
             check_filter(logit, LARGE, most, 0.6, i % 2 ? 50 : LARGE, p[i]);
-            check_filter(logit, LARGE, most, 1, 2 + (size_t)i, p[i]); // of as many blocks
+            check_filter(logit, LARGE, most, 1, 2 + (size_t)i, p[i]);
         }
 }
 
-// Rows against a guess from a sample (theory/rows/softmax_sample.c): in order, of few values, with
-// all weight, or all that matters about the cut, where the sample looks or where it does not.
+// Rows that mislead the estimate from a sample (theory/rows/softmax_sample.c): in order, of few
+// values, with all weight, or all weight near the cut, where the sample looks or where it does not.
 enum { AGAINST = 14 };
 
 static bool is_sampled(size_t x)
@@ -383,8 +382,8 @@ static float make_logits_against(float *logit, size_t vocab, int kind)
     return most;
 }
 
-// Tokens are kept that are the first in their order and enough, and not without the last of them;
-// sums are of these.
+// The kept tokens are the first in their order and enough, and not enough without the last of them;
+// the sums refer to them.
 static void check_cut(const float *logit, size_t vocab, float most, double temperature,
                       size_t top_k, double top_p)
 {
@@ -392,7 +391,7 @@ static void check_cut(const float *logit, size_t vocab, float most, double tempe
     dsc_softmax s;
     long double total = 0, kept = 0, last = 0;
     dsc_softmax_begin_filtered(&s, logit, vocab, most, temperature, top_k, top_p, block, room);
-    dsc_softmax k = s; // of top-k alone
+    dsc_softmax k = s; // top-k only
     if (top_k < vocab)
         dsc_softmax_begin_filtered(&k, logit, vocab, most, temperature, top_k, 1, of_k, room);
     else

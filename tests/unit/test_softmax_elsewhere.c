@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributions whose sums somebody else has added up and whose logits come when they are asked
-// for: they say what the same distribution here says, and ask for no more than they need.
+// Distributions whose sums are given and whose logits are fetched on demand: they return what the
+// same distribution in memory returns, and fetch no more than they need.
 #include "tests/close.h"
 
 #include "base/rng.h"
@@ -11,14 +11,14 @@
 
 enum { MOST = 5000, BLOCK = DSC_SOFTMAX_BLOCK, BLOCKS = (MOST + BLOCK - 1) / BLOCK };
 
-// A row that lies elsewhere and what has come of it.
+// A row that is stored elsewhere and the part fetched so far.
 typedef struct elsewhere {
     size_t vocab;
-    float row[MOST], here[MOST], peak[BLOCKS], most;
+    float row[MOST], here[MOST], max_logit[BLOCKS], most;
     double block[BLOCKS], room[MOST];
     bool came[BLOCKS];
     int calls;
-    dsc_softmax own, dist; // all here; not here
+    dsc_softmax own, dist; // in memory; fetched
 } elsewhere;
 
 static size_t end_of(const elsewhere *e, size_t b)
@@ -26,7 +26,7 @@ static size_t end_of(const elsewhere *e, size_t b)
     return (b + 1) * BLOCK < e->vocab ? (b + 1) * BLOCK : e->vocab;
 }
 
-static void bring(void *user, const size_t *block, size_t count)
+static void fetch(void *user, const size_t *block, size_t count)
 {
     elsewhere *e = user;
     e->calls++;
@@ -65,15 +65,15 @@ static void make(elsewhere *e, size_t vocab, uint64_t seed, size_t top_k, double
         e->most = e->row[x] > e->most ? e->row[x] : e->most;
     }
     for (size_t b = 0; b < dsc_softmax_blocks(vocab); b++) {
-        e->peak[b] = -INFINITY;
+        e->max_logit[b] = -INFINITY;
         for (size_t x = b * BLOCK; x < end_of(e, b); x++)
-            e->peak[b] = e->row[x] > e->peak[b] ? e->row[x] : e->peak[b];
+            e->max_logit[b] = e->row[x] > e->max_logit[b] ? e->row[x] : e->max_logit[b];
     }
     dsc_softmax_begin_filtered(&e->own, e->row, vocab, e->most, 2, top_k, top_p, e->block, e->room);
     dsc_softmax_resume(&e->dist, e->here, vocab, e->most, 2, e->own.least, e->own.last, e->block);
-    e->dist.bring = bring;
+    e->dist.fetch = fetch;
     e->dist.user = e;
-    e->dist.peak = e->peak;
+    e->dist.max_logit = e->max_logit;
     nothing_here(e);
 }
 
@@ -136,8 +136,9 @@ static void whole_dists_ask_once(void **state)
     }
 }
 
-// Of blocks whose largest logit is among the k largest of these; with the peaks unknown, of all.
-static void the_most_probable_ask_for_blocks_with_high_peaks(void **state)
+// Only blocks whose largest logit is among the k largest are fetched; with these unknown, all
+// blocks.
+static void the_most_probable_fetch_blocks_with_high_logits(void **state)
 {
     static elsewhere e;
     static double row[MOST];
@@ -151,11 +152,11 @@ static void the_most_probable_ask_for_blocks_with_high_peaks(void **state)
             const size_t n = dsc_dist_top(&own, k, row, right);
             for (int known = 0; known < 2; known++) {
                 nothing_here(&e);
-                e.dist.peak = known ? e.peak : NULL;
+                e.dist.max_logit = known ? e.max_logit : NULL;
                 assert_int_equal(dsc_dist_top(&dist, k, row, token), n);
                 assert_memory_equal(token, right, n * sizeof *token);
             }
-            // With distinct peaks no more than k come, and they come at once.
+            // With distinct maxima at most k blocks are fetched, in one call.
             if (seed_ % 3 != 1 && k && k < dsc_softmax_blocks(e.vocab))
                 assert_true(many_came(&e) <= k && e.calls <= 1 + (int)(e.vocab / (64 * BLOCK)));
         }
@@ -168,7 +169,7 @@ int main(void)
         cmocka_unit_test(probabilities_ask_for_one_block),
         cmocka_unit_test(draws_ask_for_one_block),
         cmocka_unit_test(whole_dists_ask_once),
-        cmocka_unit_test(the_most_probable_ask_for_blocks_with_high_peaks),
+        cmocka_unit_test(the_most_probable_fetch_blocks_with_high_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

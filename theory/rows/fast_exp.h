@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal: an exponential that a compiler can put in vector registers.
+// Internal: an exponential that compilers vectorize.
 #ifndef DSC_THEORY_FAST_EXP_H
 #define DSC_THEORY_FAST_EXP_H
 
 #include <stdint.h>
 #include <string.h>
 
-// e^x, in error by at most 4e-16 of itself, for x in (-640, 640). x = n ln 2 + r, |r| <= ln 2 / 2
-// (Cody and Waite 1980: ln 2 in two parts, n times the first exact); the Taylor polynomial of
-// degree 12 is within 2e-16 of e^r; n is read off the last bits of x / ln 2 + 3 2^51.
+// e^x for x in (-640, 640), relative error at most 4e-16. x = n ln 2 + r, |r| <= ln 2 / 2 (Cody and
+// Waite 1980: ln 2 in two parts, n times the first exact). The Taylor polynomial of degree 12 is
+// within 2e-16 of e^r; n is read from the last bits of x / ln 2 + 3 2^51.
 static inline double dsc_fast_exp_within(double x)
 {
     const double shift = 0x1.8p52, high = 0x1.62e42fee00000p-1, low = 0x1.a39ef35793c76p-33;
@@ -32,8 +32,9 @@ static inline double dsc_fast_exp_within(double x)
     return p * scale;
 }
 
-// The same of any x: beyond +-640 it is taken as that, and e^-640 is nothing beside 1. The bound is
-// put on the bits: of a choice between numbers of which one is a constant, compilers make a branch.
+// The same for any x: beyond +-640 it is replaced by +-640, and e^-640 is negligible against 1. The
+// bound is applied to the bits, because compilers turn a choice between a number and a constant
+// into a branch.
 static inline double dsc_fast_exp(double x)
 {
     const int64_t sign = INT64_MIN, bound = 0x4084000000000000; // 640
@@ -45,7 +46,7 @@ static inline double dsc_fast_exp(double x)
     return dsc_fast_exp_within(x);
 }
 
-// e^x for x <= 0; 0 for what dsc_fast_exp takes as -640, and of a NaN.
+// e^x for x <= 0; 0 for x <= -640 and for a NaN.
 static inline double dsc_fast_exp_below(double x)
 {
     const int64_t bound = 0x4084000000000000; // 640
@@ -58,8 +59,8 @@ static inline double dsc_fast_exp_below(double x)
     return e;
 }
 
-// e^x of a float in [-87, 0], in error by at most 8.6e-8 of itself (half a unit of the last place
-// is 6e-8 at most): as above, with the Taylor polynomial of degree 7, within 6e-9.
+// e^x for a float in [-87, 0], relative error at most 8.6e-8 (half a unit of the last place is at
+// most 6e-8): as above, with the Taylor polynomial of degree 7, within 6e-9.
 static inline float dsc_fast_expf(float x)
 {
     const float shift = 0x1.8p23f, high = 0x1.62e4p-1f, low = 0x1.7f7d1cp-20f;
@@ -79,10 +80,10 @@ static inline float dsc_fast_expf(float x)
     return p * scale;
 }
 
-// For functions whose loops gain from wider registers than the least there may be: static ones,
-// whose names are their own in the whole library (clang makes a global symbol of each).
-// Where the compiler knows x86-64-v3, its AVX2 comes with fused multiply-adds, as AVX-512 does: an
-// exponential is little else, and takes three fifths of the time.
+// For functions whose loops gain from wider registers than the build's minimum. They must be
+// static, because clang makes a global symbol of each clone. Where the compiler supports x86-64-v3,
+// its AVX2 clone has fused multiply-adds, as AVX-512 has; an exponential consists mostly of those
+// and takes three fifths of the time.
 #if defined(HAVE_TARGET_CLONES) && !defined(__clang__) && __GNUC__ >= 12
 #define DSC_FOR_EVERY_PROCESSOR                                                                    \
     __attribute__((target_clones("avx512f", "arch=x86-64-v3", "default")))

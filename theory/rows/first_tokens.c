@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hoare's selection (1961), with weights.
+// Selection of the first tokens by Hoare's algorithm (1961), with weights;
+// theory/rows/first_tokens.h.
 #include "theory/rows/first_tokens.h"
 
-// Moves the token that divides l[0, n) best, of three, to the end.
+// Moves the median of three tokens to the end.
 static void choose_pivot(dsc_logit *l, size_t n)
 {
     dsc_logit *a = &l[0], *b = &l[n / 2], *c = &l[n - 1];
@@ -14,8 +15,8 @@ static void choose_pivot(dsc_logit *l, size_t n)
 
 size_t dsc_first_tokens(dsc_logit *l, size_t n, size_t count, double enough)
 {
-    size_t low = 0, high = n; // tokens before `low` are among them, from `high` on they are not
-    double weight = 0;        // of those before `low`
+    size_t low = 0, high = n; // tokens before `low` belong to them, from `high` on they do not
+    double weight = 0;        // weight of the tokens before `low`
     while (low < high && low < count && weight < enough) {
         size_t middle = low;
         double more = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logarithms to distributions, block by block; theory/rows/log_row.h.
+// Log probabilities to probabilities, block by block; theory/rows/log_row.h.
 //
-// Logarithms of probabilities have a sign or are 0, so their bits without it, taken as integers,
-// fall as they grow: comparisons are made on those, because of a choice between floats compilers
-// make a branch.
+// Log probabilities have a sign or are 0, so their bits without the sign, as integers, fall as they
+// grow. Comparisons use those integers, because compilers turn a choice between floats into a
+// branch.
 #include "theory/rows/log_row.h"
 
 #include "theory/rows/fast_exp.h"
@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { BLOCK = DSC_LOG_ROW_BLOCK, LEAST = 0x42ae0000 }; // bits of 87
+enum { BLOCK = DSC_LOG_ROW_BLOCK, LEAST = 0x42ae0000 }; // bits of 87.0f
 
-// ln p without its sign, as bits.
+// The bits of ln p without its sign.
 static int32_t size_of(float logp)
 {
     uint32_t bits;
@@ -24,7 +24,7 @@ static int32_t size_of(float logp)
 
 typedef struct tally {
     int64_t above;       // tokens with size < limit
-    int32_t least, most; // of all sizes
+    int32_t least, most; // of all sizes in the block
 } tally;
 
 DSC_FOR_EVERY_PROCESSOR
@@ -53,7 +53,7 @@ static void exponentials(const float *logp, size_t n, int32_t limit, float *dist
     out->most = most;
 }
 
-// Sum of p ln p over a block: of floats, 64 at most to a sum.
+// The sum of p ln p over a block, in floats with at most 64 terms each.
 DSC_FOR_EVERY_PROCESSOR
 static double sum_p_logp(const float *dist, const float *logp, size_t n)
 {
@@ -85,7 +85,7 @@ static float logp_at(const dsc_log_row *r, size_t x)
 {
     if (r->logp)
         return r->logp[x];
-    uint32_t bits = (uint32_t)r->bf16[x] << 16; // the upper half of a binary32
+    uint32_t bits = (uint32_t)r->bf16[x] << 16; // bf16 is the upper half of a binary32
     float logp;
     memcpy(&logp, &bits, sizeof logp);
     return logp;
@@ -118,7 +118,7 @@ size_t dsc_log_row_block(dsc_log_row *r, size_t begin, float *dist)
         unpack(r->bf16 + begin, n, unpacked);
     if (begin == 0)
         start(r);
-    // Before y a token that is as likely counts, behind it it does not.
+    // Before y a token that is equally probable counts, after y it does not.
     size_t before = r->y < begin ? 0 : r->y - begin < n ? r->y - begin : n;
     int32_t limit = size_of(r->logp_y);
     tally t = {.least = INT32_MAX};
@@ -138,7 +138,7 @@ size_t dsc_log_row_block(dsc_log_row *r, size_t begin, float *dist)
     return n;
 }
 
-// The most probable token's rounding is most of the error there is.
+// The rounding of the most probable token is most of the error.
 void dsc_log_row_finish(dsc_log_row *r, double sum)
 {
     r->mass = sum + (exp((double)r->most) - (double)r->dist_most);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The overlap of two rows in memory; theory/rows/overlap.h. A query is one pass over both rows, or,
+// after tokens were sorted by slots of their ratio, one over the tokens of a slot.
 #include "theory/rows/overlap.h"
 
 #include "theory/rows/fast_exp.h"
@@ -57,7 +59,7 @@ static void divide_rows(const double *draft, const double *target, size_t n, dou
         ratio[x] = target[x] / draft[x];
 }
 
-// Slots of all tokens, how many each has, and their masses.
+// Finds the slots of all tokens, their numbers of tokens, and their masses.
 static void find_slots(dsc_rows_overlap *m, uint32_t *count, dsc_mass *mass)
 {
     enum { AT_ONCE = 256 };
@@ -76,8 +78,8 @@ static void find_slots(dsc_rows_overlap *m, uint32_t *count, dsc_mass *mass)
     }
 }
 
-// A question costs a pass over both rows, the order about as much as eight.
-static bool order_rows(dsc_overlap *base, int questions)
+// A query costs a pass over both rows; sorting costs about as much as eight.
+static void order_rows(dsc_overlap *base, int questions)
 {
     enum { WORTH_IT = 10 };
     dsc_rows_overlap *m = (dsc_rows_overlap *)base;
@@ -85,7 +87,7 @@ static bool order_rows(dsc_overlap *base, int questions)
     uint32_t count[DSC_RATIO_SLOTS] = {0}, end[DSC_RATIO_SLOTS];
     dsc_mass mass[DSC_RATIO_SLOTS] = {{0, 0}};
     if (!o || !m->draft || m->ordered || questions < WORTH_IT)
-        return false;
+        return;
     find_slots(m, count, mass);
     o->begin[0] = 0;
     o->upto[0] = (dsc_mass){0, 0};
@@ -98,7 +100,6 @@ static bool order_rows(dsc_overlap *base, int questions)
     for (size_t x = 0; x < base->vocab; x++)
         o->token[end[o->slot[x]]++] = (dsc_mass){m->draft[x], m->target[x]};
     m->ordered = true;
-    return false;
 }
 
 static dsc_mass below_ordered(const dsc_rows_order *o, double at)
@@ -115,7 +116,7 @@ static dsc_mass below_ordered(const dsc_rows_order *o, double at)
     return (dsc_mass){o->upto[slot].draft + sum.draft, o->upto[slot].target + sum.target};
 }
 
-static dsc_mass below(dsc_overlap *m, double at)
+static dsc_mass overlap_below(dsc_overlap *m, double at)
 {
     const dsc_rows_overlap *r = (const dsc_rows_overlap *)m;
     if (r->ordered)
@@ -125,11 +126,11 @@ static dsc_mass below(dsc_overlap *m, double at)
 
 double dsc_overlap_curve(dsc_overlap *m, double c)
 {
-    const dsc_mass below = m->type->below(m, c);
+    const dsc_mass below = m->type->overlap_below(m, c);
     return fmax((1 - below.target) - c * (1 - below.draft), 0);
 }
 
-// --- rests ---------------------------------------------------------------------------------------
+// --- residuals -----------------------------------------------------------------------------------
 
 void dsc_residual_above(dsc_residual *r, double c)
 {
@@ -140,7 +141,7 @@ void dsc_residual_above(dsc_residual *r, double c)
 
 enum { CHUNK = 128 };
 
-// Of two lines, of n <= CHUNK tokens; returns the sum.
+// A residual with two lines, for n <= CHUNK tokens; returns the sum.
 DSC_FOR_EVERY_PROCESSOR
 static double fill_two(const dsc_residual *r, const double *draft, double draft_by,
                        const double *target, double target_by, size_t n, double *out)
@@ -159,7 +160,7 @@ static double fill_two(const dsc_residual *r, const double *draft, double draft_
     return sum;
 }
 
-// Of any number of lines.
+// The same with any number of lines.
 DSC_FOR_EVERY_PROCESSOR
 static double fill_lines(const dsc_residual *r, const double *draft, double draft_by,
                          const double *target, double target_by, size_t n, double *out)
@@ -198,10 +199,10 @@ double dsc_residual_fill(const dsc_residual *r, const double *draft, double draf
     return sum;
 }
 
-// Of the target alone.
+// The same without a draft.
 static void fill_kept(const dsc_residual *r, const double *target, size_t vocab, double *out)
 {
-    const double keep = r->keep[r->lines - 1]; // all ratios are infinite
+    const double keep = r->keep[r->lines - 1]; // every ratio is infinite
     for (size_t x = 0; x < vocab; x++)
         out[x] = keep * target[x];
 }
@@ -222,7 +223,7 @@ static double residual(dsc_overlap *m, const dsc_residual *r, double u, int32_t 
 }
 
 static const dsc_overlap_type rows_type = {
-    .below = below, .sketch = order_rows, .residual = residual};
+    .overlap_below = overlap_below, .prepare = order_rows, .residual = residual};
 
 void dsc_rows_overlap_set(dsc_rows_overlap *m, const double *draft, const double *target,
                           size_t vocab, double *room)

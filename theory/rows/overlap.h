@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The draft's and the target's distribution of one next token, as rules ask about both together,
-// wherever they lie: as rows of probabilities here (dsc_rows_overlap), or as logits on a device
-// (sim/model.h). Two questions are enough for k-Seq, SpecInfer rejection, optimal transport and
-// block verification: the masses up to a ratio, which are the curve W of theory/curve.h, and a draw
-// from what a rule leaves of the target.
+// Draft/target overlap: the queries that verification rules make about the draft and target
+// distributions of one next token, wherever the distributions are stored: as rows of probabilities
+// in memory (dsc_rows_overlap) or as logits on a device (sim/model.h). Two queries are enough for
+// k-Seq, SpecInfer rejection, optimal transport and block verification: the masses up to a ratio,
+// which give the curve W of theory/curve.h, and a sample of the residual.
 #ifndef DSC_THEORY_OVERLAP_H
 #define DSC_THEORY_OVERLAP_H
 
@@ -20,12 +20,13 @@ typedef struct dsc_mass {
 
 enum { DSC_RESIDUAL_LINES = 64 };
 
-// What a rule leaves of the target: of a token with masses d and t, (keep t - take d)+, by the last
-// line with from d <= t. Some tokens have a rest of their own.
+// The residual of a rule. A token with draft mass d and target mass t has (keep t - take d)+, where
+// keep and take are those of the last line with from d <= t. Some tokens have a residual of their
+// own.
 typedef struct dsc_residual {
-    size_t lines; // >= 1, ascending, from[0] = 0
+    size_t lines; // >= 1; from[] ascends, from[0] = 0
     double from[DSC_RESIDUAL_LINES], keep[DSC_RESIDUAL_LINES], take[DSC_RESIDUAL_LINES];
-    size_t own; // of token[own], rest[own] >= 0 in place of that; rest NULL: nothing
+    size_t own; // token[own] have residual[own] >= 0 instead; residual NULL: they have 0
     const int32_t *token;
     const double *residual;
 } dsc_residual;
@@ -33,14 +34,16 @@ typedef struct dsc_residual {
 typedef struct dsc_overlap dsc_overlap;
 
 typedef struct dsc_overlap_type {
-    // Masses of the tokens with target <= at draft, at >= 0.
-    dsc_mass (*below)(dsc_overlap *m, double at);
-    // So many questions are to come. true: until look_up, `below` estimates; it remembers what it
-    // was asked for, and all of that is looked up at once. false: it is exact, and now no dearer.
-    bool (*sketch)(dsc_overlap *m, int questions);
+    // Masses of the tokens with target <= ratio draft; ratio >= 0.
+    dsc_mass (*overlap_below)(dsc_overlap *m, double ratio);
+    // Announces the number of calls of overlap_below that follow, so that each becomes cheaper.
+    void (*prepare)(dsc_overlap *m, int questions);
+    // Optional (NULL: overlap_below is always exact). Between prepare and look_up, overlap_below
+    // returns estimates and notes the ratios; look_up then looks up all of them at once. A caller
+    // runs its computation on the estimates first, calls look_up, and runs it again.
     void (*look_up)(dsc_overlap *m);
-    // The sum of the rest; and, unless that is 0 or token NULL, into *token the one at u in [0, 1):
-    // the first whose running sum exceeds u times the sum.
+    // Returns the sum of a residual. Unless that is 0 or token is NULL, *token becomes the sample
+    // at u in [0, 1): the first token whose running sum exceeds u times the sum.
     double (*residual)(dsc_overlap *m, const dsc_residual *r, double u, int32_t *token);
 } dsc_overlap_type;
 
@@ -49,41 +52,41 @@ struct dsc_overlap {
     size_t vocab;
 };
 
-// Tokens by the slots of their ratios (theory/rows/ratio_slot.h), for many questions.
-// Zero-initialise.
+// Tokens sorted by the slots of their ratios (theory/rows/ratio_slot.h), for many queries.
+// Zero-initialize.
 typedef struct dsc_rows_order {
     uint16_t *slot;  // [vocab]
-    dsc_mass *token; // [vocab], slot by slot
+    dsc_mass *token; // [vocab], slot after slot
     size_t slot_capacity, token_capacity;
-    dsc_mass upto[DSC_RATIO_SLOTS + 1];  // masses of the slots below
-    uint32_t begin[DSC_RATIO_SLOTS + 1]; // of the slots' tokens
+    dsc_mass upto[DSC_RATIO_SLOTS + 1];  // masses of all lower slots
+    uint32_t begin[DSC_RATIO_SLOTS + 1]; // first token of each slot
 } dsc_rows_order;
 
-// Room for so many tokens. DSC_ENOMEM.
+// Allocates memory for `vocab` tokens. DSC_ENOMEM.
 DSC_API int dsc_rows_order_reserve(dsc_rows_order *o, size_t vocab, dsc_error *err);
 DSC_API void dsc_rows_order_fini(dsc_rows_order *o);
 
-// Of rows in memory.
+// The overlap of two rows in memory.
 typedef struct dsc_rows_overlap {
     dsc_overlap base;
-    const double *draft, *target; // [vocab] distributions; draft NULL: nothing was drawn
-    double *room;                 // [vocab] scratch of `rest`
-    dsc_rows_order *order;        // room to order them, or NULL
+    const double *draft, *target; // [vocab] distributions; draft NULL: there is no draft
+    double *room;                 // [vocab] scratch for `residual`
+    dsc_rows_order *order;        // memory to sort them, or NULL
     bool ordered;
 } dsc_rows_overlap;
 
-// `order` is NULL then; the caller may set it.
+// Leaves `order` NULL; the caller may set it.
 DSC_API void dsc_rows_overlap_set(dsc_rows_overlap *m, const double *draft, const double *target,
                                   size_t vocab, double *room);
 
 // W(c) = sum (target - c draft)+, c >= 0.
 DSC_API double dsc_overlap_curve(dsc_overlap *m, double c);
 
-// The rest (target - c draft)+, which is what SpecInfer rejection leaves.
+// The residual (target - c draft)+ of SpecInfer rejection.
 DSC_API void dsc_residual_above(dsc_residual *r, double c);
 
-// The rest of rows, but for tokens of their own, times a factor for each row (which makes it a
-// distribution), into out[vocab]; returns the sum.
+// Writes the residual of two rows, except for tokens with their own residual, into out[vocab] and
+// returns its sum. The factors draft_by and target_by normalize the rows.
 DSC_API double dsc_residual_fill(const dsc_residual *r, const double *draft, double draft_by,
                                  const double *target, double target_by, size_t vocab, double *out);
 

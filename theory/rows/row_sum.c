@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// theory/rows/row_sum.h: sixteen sums side by side, because an addition waits for the one before
-// it.
+// Sums of a row; theory/rows/row_sum.h. There are sixteen sums side by side, because an addition
+// waits for the previous one.
 #include "theory/rows/row_sum.h"
 
 #include "theory/rows/fast_exp.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal: sums over a row of weights >= 0, in an order that does not depend on the width of
-// vectors; and where a running sum passes a value.
+// Internal: sums over a row of weights >= 0 in an order that does not depend on the vector width,
+// and the place where a running sum exceeds a value.
 #ifndef DSC_THEORY_ROW_SUM_H
 #define DSC_THEORY_ROW_SUM_H
 
@@ -10,7 +10,8 @@
 
 enum { DSC_ROW_LANES = 16 };
 
-// Nothing in any lane. An initializer of so many may be an instruction that is slow to start.
+// Sets all lanes to 0. An initializer for this many may compile to an instruction that is slow to
+// start.
 static inline void dsc_clear_lanes(double *lane)
 {
 #pragma omp simd
@@ -18,7 +19,7 @@ static inline void dsc_clear_lanes(double *lane)
         lane[j] = 0;
 }
 
-// The sum of the lanes, as dsc_row_sum adds them up; each loop is a vector.
+// The sum of the lanes in the order of dsc_row_sum; each loop is one vector operation.
 static inline double dsc_add_lanes(const double *lane)
 {
     double a[8], b[4];
@@ -30,8 +31,8 @@ static inline double dsc_add_lanes(const double *lane)
 }
 
 DSC_API double dsc_row_sum(const double *row, size_t n);
-// The first i with row[0] + .. + row[i] > at; where rounding leaves `at` above all of them, the
-// last one that is not 0 (0 when all are). Of rows [0, n), n >= 1.
+// The first i with row[0] + .. + row[i] > at. If rounding leaves `at` at or above the total, the
+// last i with row[i] > 0 (0 if there is none). n >= 1.
 DSC_API size_t dsc_row_find(const double *row, size_t n, double at);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// theory/rows/softmax.h, in vectors where there are some.
+// Softmax over a row of logits; theory/rows/softmax.h. The loops are written for vectors, and their
+// sums do not depend on the vector width.
 #include "theory/rows/softmax.h"
 
 #include "theory/rows/fast_exp.h"
@@ -9,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, SMALL = 4096, LANES = DSC_ROW_LANES };
+enum { BLOCK = DSC_SOFTMAX_BLOCK, LEAST = DSC_SOFTMAX_LEAST, SMALL = 2048, LANES = DSC_ROW_LANES };
 
-enum { CHUNK = 16 * BLOCK }; // tokens that stay in the nearest cache while they are gone through
+enum { CHUNK = 16 * BLOCK }; // tokens whose data stay in the first-level cache between two loops
 
-// The least of row[0, n), n >= 1. By lanes, since not all compilers make vectors of reductions to
-// the least.
+// The minimum of row[0, n), n >= 1. It is computed by lanes, because not all compilers vectorize
+// minimum reductions.
 DSC_FOR_EVERY_PROCESSOR
 static float row_least(const float *row, size_t n)
 {
@@ -36,13 +37,13 @@ static float row_least(const float *row, size_t n)
     return least;
 }
 
-// Whether exponentials need no bounds down to a logit.
+// Whether exponentials need no bounds for logits >= least.
 static bool is_shallow(const dsc_softmax *s, float least)
 {
     return ((double)least - s->most) * s->by > -LEAST;
 }
 
-// Exponentials times a factor, of tokens below `least` times 0.
+// Exponentials times a factor, or 0 for logits below `least`.
 DSC_FOR_EVERY_PROCESSOR
 static void scaled_exponentials(const float *logit, size_t n, const dsc_softmax *s, float least,
                                 double factor, double *out)
@@ -60,7 +61,7 @@ static void scaled_exponentials(const float *logit, size_t n, const dsc_softmax 
                      (logit[i] >= least ? factor : 0.);
 }
 
-// The exponentials of block b, times a factor, and how many these are.
+// Writes the exponentials of block b times a factor and returns their number.
 static size_t exponentials_of(const dsc_softmax *s, size_t b, double factor, double *out)
 {
     const size_t first = b * BLOCK, n = dsc_softmax_in_block(s, b);
@@ -74,8 +75,8 @@ static size_t exponentials_of(const dsc_softmax *s, size_t b, double factor, dou
     return n;
 }
 
-// The sums of the exponentials of x[0, n), by blocks, in an order that does not depend on the width
-// of vectors.
+// The sums of the exponentials of x[0, n) by blocks, in an order that does not depend on the vector
+// width.
 DSC_FOR_EVERY_PROCESSOR
 static void add_exponentials(const float *x, size_t n, double most, double by, bool shallow,
                              double *block)
@@ -100,8 +101,8 @@ static void add_exponentials(const float *x, size_t n, double most, double by, b
     }
 }
 
-// The same, which also writes them into out[n]. Of one body for both, compilers make vectors that
-// are slower by a tenth or more where it writes.
+// The same, and writes them into out[n]. One body for both would give vector code that is slower by
+// a tenth or more when it writes.
 DSC_FOR_EVERY_PROCESSOR
 static void write_exponentials(const float *x, size_t n, double most, double by, bool shallow,
                                double *out, double *block)
@@ -126,8 +127,8 @@ static void write_exponentials(const float *x, size_t n, double most, double by,
     }
 }
 
-// Makes weights of tokens below `least` 0 and adds up the others. Apart from writing them, which no
-// compiler makes a vector of where it also chooses.
+// Sets the weights of tokens below `least` to 0 and returns the sum of the others. It is separate
+// from writing them, because no compiler vectorizes a loop that does both.
 DSC_FOR_EVERY_PROCESSOR
 static double drop_below(const float *x, size_t n, float least, double *weight)
 {
@@ -137,7 +138,7 @@ static double drop_below(const float *x, size_t n, float least, double *weight)
     return dsc_row_sum(weight, n);
 }
 
-// Sums of the exponentials of all blocks.
+// Sums the exponentials of all blocks.
 static void sum_blocks(dsc_softmax *s, double *block)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
@@ -157,8 +158,8 @@ static void sum_blocks(dsc_softmax *s, double *block)
 static dsc_softmax without_sums(const float *logit, size_t vocab, float most, double temperature,
                                 const double *block)
 {
-    // What is not the most probable is nothing at a temperature that has no reciprocal; 0 times it
-    // is.
+    // At a temperature that has no reciprocal only the most probable token remains; 0 times 1e300
+    // is 0.
     const double by = fmin(1 / temperature, 1e300);
     return (dsc_softmax){.logit = logit,
                          .block = block,
@@ -188,7 +189,7 @@ void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float 
 
 // --- filters -------------------------------------------------------------------------------------
 
-// The sums of a list of tokens.
+// Sums the tokens of a list by blocks.
 static void sum_listed(dsc_softmax *s, const dsc_softmax_list *list, double *block)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
@@ -197,8 +198,8 @@ static void sum_listed(dsc_softmax *s, const dsc_softmax_list *list, double *blo
     s->sum = dsc_row_sum(block, blocks);
 }
 
-// The exponentials of what is kept into room[vocab], and their sums; some of them into a sample,
-// unless that is NULL. Blocks of which nothing is kept are passed over.
+// Writes the exponentials of the kept tokens into room[vocab] and sums them; adds some of them to a
+// sample, unless that is NULL. Blocks without a kept token are skipped.
 static void write_kept(dsc_softmax *s, double *block, double *room, dsc_softmax_sample *sample)
 {
     const bool all = !(s->least > -INFINITY);
@@ -251,7 +252,7 @@ void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab
 
 double dsc_softmax_probability(const dsc_softmax *s, size_t token)
 {
-    dsc_softmax_bring(s, &(size_t){token / BLOCK}, 1);
+    dsc_softmax_fetch(s, &(size_t){token / BLOCK}, 1);
     const double e = dsc_fast_exp_below(((double)s->logit[token] - s->most) * s->by);
     return dsc_softmax_keeps(s, token) ? e * (1 / s->sum) : 0;
 }
@@ -259,7 +260,7 @@ double dsc_softmax_probability(const dsc_softmax *s, size_t token)
 void dsc_softmax_fill(const dsc_softmax *s, double *dist)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
-    dsc_softmax_bring(s, NULL, blocks);
+    dsc_softmax_fetch(s, NULL, blocks);
     for (size_t b = 0; b < blocks; b++)
         if (s->block[b] > 0)
             exponentials_of(s, b, 1 / s->sum, dist + b * BLOCK);
@@ -267,12 +268,12 @@ void dsc_softmax_fill(const dsc_softmax *s, double *dist)
             memset(dist + b * BLOCK, 0, dsc_softmax_in_block(s, b) * sizeof *dist);
 }
 
-// The block that a draw falls into, and what comes before it.
+// The block of a sample, and the sum of all earlier blocks.
 static size_t block_at(const dsc_softmax *s, double at, double *before)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
     double upto = 0;
-    size_t block = 0; // rounding may leave `at` above all of them: then the last that has any
+    size_t block = 0; // rounding may leave `at` above the total: then the last non-empty block
     *before = 0;
     for (size_t b = 0; b < blocks; b++) {
         if (!(s->block[b] > 0))
@@ -297,7 +298,7 @@ size_t dsc_softmax_draw(const dsc_softmax *s, double u)
     const double at = u * s->sum;
     double before, e[BLOCK];
     const size_t block = block_at(s, at, &before);
-    dsc_softmax_bring(s, &block, 1);
+    dsc_softmax_fetch(s, &block, 1);
     const size_t n = exponentials_of(s, block, 1, e);
     return block * BLOCK + dsc_row_find(e, n, at - before);
 }

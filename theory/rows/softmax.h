@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A distribution that is still logits: a sampler needs a few of its tokens, seldom the whole row.
-// One pass over the row adds up the exponentials; after it a token's probability is one
-// exponential, and a draw goes through one block of tokens.
+// A distribution represented by its logits: a sampler needs a few tokens, seldom the whole row. One
+// pass over the row sums the exponentials. After it, a token's probability costs one exponential,
+// and sampling reads one block of tokens.
 #ifndef DSC_THEORY_SOFTMAX_H
 #define DSC_THEORY_SOFTMAX_H
 
@@ -12,28 +12,28 @@
 
 enum {
     DSC_SOFTMAX_BLOCK = 128, // tokens
-    DSC_SOFTMAX_LEAST = 640, // in (most - logit) / temperature: from there on the probability is 0
+    DSC_SOFTMAX_LEAST = 640, // (most - logit) / temperature from which on the probability is 0
 };
 
-// Token x has the probability e^((logit[x] - most) / temperature) / sum; below e^-640 of the
-// most probable (DSC_SOFTMAX_LEAST) it is 0. In error by at most (8 + (most - logit[x]) /
-// temperature) 2^-52 of itself.
+// Token x has the probability e^((logit[x] - most) / temperature) / sum; below e^-640 of the most
+// probable token's (DSC_SOFTMAX_LEAST) it is 0. The relative error is at most (8 + (most -
+// logit[x]) / temperature) 2^-52.
 typedef struct dsc_softmax {
-    const float *logit;  // [vocab] the caller's: none is above `most`, none a NaN
-    const double *block; // [dsc_softmax_blocks] sums of the exponentials, the caller's room
+    const float *logit;  // [vocab] owned by the caller; none is above `most` or a NaN
+    const double *block; // [dsc_softmax_blocks] sums of the exponentials; owned by the caller
     size_t vocab;
     double most, by; // the largest logit, which is finite; 1 / temperature
-    double sum;      // of all exponentials that are kept
-    bool shallow;    // no logit is so deep that its probability is 0: exponentials need no bounds
-    // What top-k and top-p keep: the tokens above `least`, and of those at it the first up to
-    // `last`. Others have the probability 0.
+    double sum;      // sum of the kept exponentials
+    bool shallow;    // all probabilities are positive, so exponentials need no bounds
+    // The tokens that top-k and top-p keep: those above `least`, and of those equal to it the ones
+    // up to `last`. The others have probability 0.
     float least; // -inf: all are kept
     size_t last;
-    // Of logits that lie elsewhere: brings those of the blocks in a list (NULL: of all) to where
-    // `logit` says; called before any of them is read. NULL: they are all there.
-    void (*bring)(void *user, const size_t *block, size_t count);
+    // For logits that are stored elsewhere: copies the blocks in a list (NULL: all) to `logit`;
+    // called before any of them is read. NULL: all logits are in place.
+    void (*fetch)(void *user, const size_t *block, size_t count);
     void *user;
-    const float *peak; // [dsc_softmax_blocks] the largest logit of each block; NULL: not known
+    const float *max_logit; // [dsc_softmax_blocks] the largest logit of each block; NULL: unknown
 } dsc_softmax;
 
 static inline bool dsc_softmax_keeps(const dsc_softmax *s, size_t token)
@@ -47,42 +47,41 @@ static inline size_t dsc_softmax_blocks(size_t vocab)
     return (vocab + DSC_SOFTMAX_BLOCK - 1) / DSC_SOFTMAX_BLOCK;
 }
 
-// Logits of the blocks in a list, or of all (NULL), can be read from now on.
-static inline void dsc_softmax_bring(const dsc_softmax *s, const size_t *block, size_t count)
+// Makes the logits of the blocks in a list (NULL: of all) readable.
+static inline void dsc_softmax_fetch(const dsc_softmax *s, const size_t *block, size_t count)
 {
-    if (s->bring)
-        s->bring(s->user, block, count);
+    if (s->fetch)
+        s->fetch(s->user, block, count);
 }
 
-// Tokens of block b: all but the last have as many.
+// The number of tokens in block b; only the last may have fewer than DSC_SOFTMAX_BLOCK.
 static inline size_t dsc_softmax_in_block(const dsc_softmax *s, size_t b)
 {
     const size_t left = s->vocab - b * DSC_SOFTMAX_BLOCK;
     return left < DSC_SOFTMAX_BLOCK ? left : (size_t)DSC_SOFTMAX_BLOCK;
 }
 
-// The pass. block[dsc_softmax_blocks(vocab)] and the logits must live as long as the distribution
-// does; temperature > 0. Logits may be -inf.
+// Sums the exponentials. block[dsc_softmax_blocks(vocab)] and the logits must live as long as the
+// distribution; temperature > 0. Logits may be -inf.
 DSC_API void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float most,
                                double temperature, double *block);
 
-// The same, of the distribution that top-k and top-p leave, as in dsc_probs_softmax
-// (theory/distribution.h): top_k >= 1, from vocab on it is off; top_p in (0, 1], 1: off.
-// room[vocab] is scratch.
+// The same for the distribution after top-k and top-p, as in dsc_probs_softmax (theory/probs.h):
+// top_k >= 1, from vocab on it is off; top_p in (0, 1], 1: off. room[vocab] is scratch.
 DSC_API void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab,
                                         float most, double temperature, size_t top_k, double top_p,
                                         double *block, double *room);
 
-// The same, of a row that somebody else has added up: block[dsc_softmax_blocks(vocab)], over the
-// tokens that least and last keep. The logits may come later (s->bring, which the caller sets).
+// The same for a row whose sums are known already: block[dsc_softmax_blocks(vocab)], over the
+// tokens that `least` and `last` keep. The logits may arrive later (s->fetch, set by the caller).
 DSC_API void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float most,
                                 double temperature, float least, size_t last, const double *block);
 
 DSC_API double dsc_softmax_probability(const dsc_softmax *s, size_t token);
-// All of them, into dist[vocab].
+// All probabilities, into dist[vocab].
 DSC_API void dsc_softmax_fill(const dsc_softmax *s, double *dist);
-// The first token whose running sum of probabilities, in the order of tokens, exceeds u in [0, 1).
-// It reads one block of logits:
+// Samples a token: the first whose running sum of probabilities, in the order of tokens, exceeds u
+// in [0, 1). It reads the logits of one block, dsc_softmax_block_at.
 DSC_API size_t dsc_softmax_block_at(const dsc_softmax *s, double u);
 DSC_API size_t dsc_softmax_draw(const dsc_softmax *s, double u);
 

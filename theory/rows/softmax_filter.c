@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept are the first tokens in an order: the most probable first, of equals the lower id.
-// Where that order is cut is found without sorting or moving anything before some hundred tokens
-// are left (theory/rows/softmax_list.h). Few tokens by count are among those from the count-th
-// largest maximum of a block or class on, which are few more. Where the weight reaches a share is
-// found by quarters in a short row and guessed from a sample of a long one, and one pass lists the
-// tokens thereabouts and adds up those above. Where this leaves too many, or was wrong, counting
-// and weighing what is above a logit, which vectors do, narrows them down.
+// The cuts of top-k and top-p; theory/rows/softmax_filter.h.
+//
+// Both keep the first tokens in an order: most probable first, the lower id first among equals. The
+// cut is found without sorting or moving anything before a few hundred tokens are left
+// (theory/rows/softmax_list.h). Top-k: the first tokens are among those from the count-th largest
+// maximum of a block or class on, which are few more. Top-p in a long row: a sample estimates the
+// cut, and one pass lists the tokens near it and sums those above. In a short row, or if that
+// fails, a search counts and weighs the tokens above a logit until few are left.
 #include "theory/rows/softmax_filter.h"
 
 #include "theory/rows/fast_exp.h"
@@ -16,18 +17,18 @@
 #include <string.h>
 
 enum {
-    FEW = 256, // tokens that are looked at one by one
+    FEW = 256, // tokens that are examined one by one
     LIST = DSC_SOFTMAX_LIST,
     BLOCK = DSC_SOFTMAX_BLOCK,
-    GROUP = 32, // tokens that are passed over together
+    GROUP = 32, // tokens that are skipped together
     LANES = DSC_ROW_LANES
 };
 
 // --- passes over the row -------------------------------------------------------------------------
 
-// Those of row[0, n) that are at least `at`: how many, and the least of them (*above, unless there
-// is none), and the largest of the others (*below). By lanes, since not all compilers make vectors
-// of reductions to the least.
+// Counts the elements of row[0, n) that are >= at, and finds the smallest of them (*above, INFINITY
+// if there is none) and the largest of the others (*below). It uses lanes, because not all
+// compilers vectorize minimum reductions.
 DSC_FOR_EVERY_PROCESSOR
 static uint32_t count_from(const float *row, size_t n, float at, float *above, float *below)
 {
@@ -65,7 +66,7 @@ static uint32_t count_from(const float *row, size_t n, float at, float *above, f
     return count;
 }
 
-// The sum of the weights of those at least `at`, as dsc_row_sum adds.
+// The sum of the weights of the elements >= at, in the order of dsc_row_sum.
 static inline double add_from(const float *row, const double *weight, size_t n, float at)
 {
     double lane[LANES];
@@ -104,17 +105,18 @@ bool dsc_any_from(const float *row, size_t n, float least)
 // --- the search ----------------------------------------------------------------------------------
 
 typedef struct cut {
-    float at, below; // the tokens from the logit `at` on, where one is; the next one below these
-    size_t count;    // how many
-    double weight;   // the sum of their exponentials, where that matters
-    double height;   // how far below the wanted cut, on a scale of its own
+    float at, below; // a cut keeps the tokens >= `at`, which is one of the logits; `below` is the
+                     // next lower one
+    size_t count;    // number of tokens
+    double weight;   // the sum of their exponentials, for top-p
+    double height;   // distance below the wanted cut (function `height`)
 } cut;
 
 typedef struct search {
     const dsc_softmax *dist;
-    const double *weight; // [vocab] the exponentials of what is kept, or NULL: a count is wanted
-    size_t count;         // this one
-    double enough, total; // else the weight that is wanted, and there is
+    const double *weight; // [vocab] exponentials of the tokens kept so far, or NULL for top-k
+    size_t count;         // the wanted count
+    double enough, total; // for top-p: the wanted weight, and the total
 } search;
 
 static cut measure(const search *f, float at)
@@ -131,8 +133,8 @@ static bool suffices(const search *f, const cut *c)
     return f->weight ? c->weight >= f->enough : c->count >= f->count;
 }
 
-// What grows about as the logit of the cut falls, and is 0 where the wanted cut is: the logarithm
-// of a count, or of what is left below.
+// A function that is 0 at the wanted cut and grows about as the logit of the cut falls: the
+// logarithm of a count, or of the weight that is left below.
 static double height(const search *f, const cut *c)
 {
     const double least = 1e-15 * f->total;
@@ -140,9 +142,9 @@ static double height(const search *f, const cut *c)
                      : log(fmax((double)c->count, .5) / (double)f->count);
 }
 
-// A logit above the lower cut, which suffices, and not above what is next below the other: where a
-// line through their heights has a 0, or, as distributions can be anything, after a while the
-// middle of the floats between them.
+// The next logit to try, above the lower cut, which suffices, and not above the next logit below
+// the upper cut: the zero of the line through their heights, or, because distributions can be
+// anything, after a while the middle of the floats between them.
 static float probe(const search *f, const cut *low, const cut *high, int i)
 {
     enum { PATIENCE = 20 };
@@ -151,7 +153,7 @@ static float probe(const search *f, const cut *low, const cut *high, int i)
     if (low->at > -INFINITY)
         at -= (at - (double)low->at) * high->height / (high->height - low->height);
     else {
-        // What is deeper than the first of these for top-p is less than that leaves out.
+        // For top-p, tokens deeper than the first of these have less weight than it leaves out.
         const double left = fmax(f->total - f->enough, 1e-15 * f->total);
         const double depth = f->weight ? log((double)f->dist->vocab / left) : 4;
         at = f->dist->most - ldexp(depth, i) / f->dist->by;
@@ -163,9 +165,9 @@ static float probe(const search *f, const cut *low, const cut *high, int i)
     return dsc_float_of((int32_t)key);
 }
 
-// Cuts with the wanted one between them, *low or above: few tokens lie between, or equal ones.
-// False position, where the height of an end that stays is halved (the Illinois variant). Every cut
-// that is measured is a new one, as it takes the place of another by the tokens that it lets in.
+// Narrows two cuts that enclose the wanted one (it is *low or above) until few tokens, or equal
+// ones, lie between. False position, where the height of an end that stays is halved (the Illinois
+// variant). Every measured cut is new, because it differs from another by the tokens that it adds.
 static void narrow(const search *f, cut *low, cut *high)
 {
     int side = 0;
@@ -186,7 +188,7 @@ static void narrow(const search *f, cut *low, cut *high)
     }
 }
 
-// A bit for each of GROUP logits that is not below `low`, but below `high`.
+// A bit for each of GROUP logits that is in [low, high).
 static inline uint32_t mark_between(const float *x, float low, float high)
 {
     static const uint32_t one[LANES] = {1u << 0,  1u << 1,  1u << 2,  1u << 3, 1u << 4,  1u << 5,
@@ -203,7 +205,7 @@ static inline uint32_t mark_between(const float *x, float low, float high)
     return in;
 }
 
-// The same of tokens x, x + 1, ... of a row.
+// The same for tokens x, x + 1, ... of a row.
 static inline uint32_t marks_at(const float *logit, size_t vocab, size_t x, float low, float high)
 {
     float rest[GROUP];
@@ -214,8 +216,8 @@ static inline uint32_t marks_at(const float *logit, size_t vocab, size_t x, floa
     return mark_between(rest, low, high);
 }
 
-// Adds tokens [first, end) from one logit on and below another to a list. `first`: a multiple of
-// GROUP, `end` as well or the row's.
+// Adds the tokens of [first, end) with logits in [least, below) to a list. `first` is a multiple of
+// GROUP; `end` is one too, or the row's end.
 DSC_FOR_EVERY_PROCESSOR
 static void gather(const search *f, size_t first, size_t end, float least, float below,
                    dsc_softmax_list *out)
@@ -240,7 +242,7 @@ static cut above_all(const dsc_softmax *s)
     return (cut){nextafterf((float)s->most, INFINITY), (float)s->most, 0, 0, 0};
 }
 
-// The largest of each `part` of row[0, n), a multiple of LANES.
+// The maximum of each `part` of row[0, n); `part` is a multiple of LANES.
 DSC_FOR_EVERY_PROCESSOR
 static void find_maxima(const float *row, size_t n, size_t part, double *out)
 {
@@ -263,7 +265,7 @@ static void find_maxima(const float *row, size_t n, size_t part, double *out)
     }
 }
 
-// The largest of each class of row[0, n): of the tokens x, x + classes, ... Classes: a multiple of
+// The maximum of each class of row[0, n): the tokens x, x + classes, ... `classes` is a multiple of
 // LANES.
 DSC_FOR_EVERY_PROCESSOR
 static void find_class_maxima(const float *row, size_t n, size_t classes, double *out)
@@ -284,8 +286,8 @@ static void find_class_maxima(const float *row, size_t n, size_t classes, double
     }
 }
 
-// The tokens from the count-th largest maximum of parts of the row on, among which are the first
-// `count`. Of a long row only the parts with such a maximum are read again.
+// Lists the tokens from the count-th largest maximum of a part on, which include the first `count`.
+// Of a long row only the parts with such a maximum are read again.
 static void list_largest(const dsc_softmax *s, size_t count, double *most, dsc_softmax_list *out)
 {
     const search f = {.dist = s};
@@ -309,7 +311,7 @@ static void list_largest(const dsc_softmax *s, size_t count, double *most, dsc_s
     gather(&f, 0, vocab, dsc_nth_largest(most, classes, count, highest), INFINITY, out);
 }
 
-// Leaves in a list what is not below `least`, with exponentials.
+// Drops tokens below `least` from a list and computes the exponentials of the others.
 DSC_FOR_EVERY_PROCESSOR
 static void keep_from(dsc_softmax_list *l, double least, double most, double by)
 {
@@ -334,7 +336,7 @@ bool dsc_softmax_keep_count(dsc_softmax *s, size_t count, double *room, dsc_soft
     if (!listed) {
         narrow(&f, &low, &high);
         s->least = low.at;
-        if (low.count - high.count > FEW) // they are equal
+        if (low.count - high.count > FEW) // the tokens between are equal
             return false;
         list->n = 0;
         gather(&f, 0, s->vocab, low.at, high.at, list);
@@ -363,13 +365,13 @@ void dsc_softmax_add_listed(const dsc_softmax *s, const dsc_softmax_list *list, 
     }
 }
 
-// What is on the sides of a bracket of the cut.
+// The tokens above and inside a bracket of the cut.
 typedef struct sides {
     double above, between; // weight
-    dsc_softmax_list list; // tokens between; if there are more, no sums
+    dsc_softmax_list list; // tokens between; if they do not fit, the sums are not valid
 } sides;
 
-// Adds up what is above a bracket, also by blocks, and lists what is in it.
+// Sums the weights above a bracket, in total and by blocks, and lists the tokens inside it.
 DSC_FOR_EVERY_PROCESSOR
 static void divide(const search *f, float low, float high, double *block, sides *out)
 {
@@ -396,7 +398,7 @@ static void divide(const search *f, float low, float high, double *block, sides 
     out->list.n = n;
 }
 
-// Cuts a bracket, if the cut is in there.
+// Cuts inside a bracket; false when the cut is not in it.
 static bool cut_between(const search *f, dsc_softmax *s, float low, float high, double *block,
                         sides *d)
 {
@@ -408,18 +410,18 @@ static bool cut_between(const search *f, dsc_softmax *s, float low, float high, 
     return true;
 }
 
-// Cuts where a sample of the tokens says, if that is found to be right.
+// Cuts where a sample of the tokens suggests; false when that was not confirmed.
 static bool cut_by_sample(const search *f, dsc_softmax *s, const dsc_softmax_sample *sample,
                           double *block)
 {
     enum { TRIES = 5 };
     sides d;
     dsc_softmax_known known = {-INFINITY, 0};
-    double before = INFINITY; // tokens of the last guess
+    double before = INFINITY; // estimated tokens of the last guess
     for (int i = 0; i < TRIES; i++) {
         const dsc_softmax_guess g = dsc_softmax_sample_guess(sample, f->total - f->enough, known);
         if (g.tokens > LIST / 2) {
-            if (g.tokens > before / 2) // many are about equal
+            if (g.tokens > before / 2) // many tokens are about equal
                 return false;
             before = g.tokens;
             known = (dsc_softmax_known){g.at,
@@ -437,66 +439,7 @@ static bool cut_by_sample(const search *f, dsc_softmax *s, const dsc_softmax_sam
     return false;
 }
 
-// How many tokens have at least a weight, and their sum; of three weights, as an addition waits for
-// the one before it.
-typedef struct upper {
-    double at, sum;
-    int64_t count;
-} upper;
-
-DSC_FOR_EVERY_PROCESSOR
-static void sum_from(const double *weight, size_t n, upper *part)
-{
-    const double a = part[0].at, b = part[1].at, c = part[2].at;
-    double sum_a = 0, sum_b = 0, sum_c = 0;
-    int64_t count_a = 0, count_b = 0, count_c = 0;
-#pragma omp simd reduction(+ : sum_a, sum_b, sum_c, count_a, count_b, count_c)
-    for (size_t i = 0; i < n; i++) {
-        sum_a += weight[i] >= a ? weight[i] : 0;
-        sum_b += weight[i] >= b ? weight[i] : 0;
-        sum_c += weight[i] >= c ? weight[i] : 0;
-        count_a += weight[i] >= a ? 1 : 0;
-        count_b += weight[i] >= b ? 1 : 0;
-        count_c += weight[i] >= c ? 1 : 0;
-    }
-    part[0].sum = sum_a, part[0].count = count_a;
-    part[1].sum = sum_b, part[1].count = count_b;
-    part[2].sum = sum_c, part[2].count = count_c;
-}
-
-// Cuts a short row: by quarters, until few tokens are left between. Tokens of less than w have less
-// than n w together, if they are n; so where top-p leaves out that much, it leaves out all of them.
-static bool cut_by_quarters(const search *f, dsc_softmax *s, double *block)
-{
-    enum { BETWEEN = 32 };
-    sides d;
-    const double w = (f->total - f->enough) * (1 - 1e-6) / (double)s->vocab;
-    float low = w > 0 ? fmaxf((float)(s->most + log(w) / s->by), s->least) : s->least;
-    float high = nextafterf((float)s->most, INFINITY);
-    int64_t above = 0, from_low = count_between(s->logit, s->vocab, low, INFINITY);
-    while (from_low - above > BETWEEN) {
-        const float middle = dsc_middle_of(low, high);
-        const float at[] = {dsc_middle_of(low, middle), middle, dsc_middle_of(middle, high)};
-        upper part[3];
-        if (!(middle > low))
-            return false;
-        for (int i = 0; i < 3; i++)
-            part[i].at = dsc_fast_exp_below(((double)at[i] - s->most) * s->by);
-        sum_from(f->weight, s->vocab, part);
-        for (int i = 2; i >= 0 && high > at[i]; i--)
-            if (part[i].sum < f->enough) {
-                high = at[i];
-                above = part[i].count;
-            } else {
-                low = at[i];
-                from_low = part[i].count;
-                break;
-            }
-    }
-    return cut_between(f, s, low, high, block, &d);
-}
-
-// The sums of blocks, of what is kept.
+// Sums the kept tokens by blocks.
 static void sum_kept(const dsc_softmax *s, const double *weight, double *block)
 {
     for (size_t first = 0; first < s->vocab; first += BLOCK) {
@@ -509,7 +452,7 @@ static void sum_kept(const dsc_softmax *s, const double *weight, double *block)
     }
 }
 
-// Where a sample does not tell.
+// The search, for short rows and for a sample that did not help.
 static void cut_by_search(const search *f, dsc_softmax *s)
 {
     dsc_softmax_list list;
@@ -537,7 +480,7 @@ void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_s
     const search f = {.dist = s, .weight = weight, .enough = enough, .total = s->sum};
     if (sample)
         dsc_softmax_sample_end(sample);
-    if (!(sample ? cut_by_sample(&f, s, sample, block) : cut_by_quarters(&f, s, block))) {
+    if (!sample || !cut_by_sample(&f, s, sample, block)) {
         cut_by_search(&f, s);
         sum_kept(s, weight, block);
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The cuts of top-k and top-p in a list of tokens, by bisection; theory/rows/softmax_list.h.
 #include "theory/rows/softmax_list.h"
 
 #include "theory/rows/fast_exp.h"
@@ -17,7 +18,7 @@ static inline size_t count_from(const double *value, size_t n, double at)
     return (size_t)count;
 }
 
-// By lanes, since not all compilers make vectors of reductions to the least.
+// Computed by lanes, because not all compilers vectorize minimum reductions.
 static inline double least_from(const double *value, size_t n, double at)
 {
     double lane[LANES], least = INFINITY;
@@ -41,7 +42,7 @@ DSC_FOR_EVERY_PROCESSOR
 static double nth_largest(const double *value, size_t n, size_t count, float high)
 {
     float low = (float)least_from(value, n, -INFINITY);
-    size_t from_low = n; // and fewer than `count` from `high` on
+    size_t from_low = n; // fewer than `count` are >= `high`
     while (from_low > count) {
         const float middle = dsc_middle_of(low, high);
         if (!(middle > low))
@@ -85,12 +86,12 @@ static double weigh_listed(const dsc_softmax_list *l, double at, size_t *count)
 }
 
 typedef struct bracket {
-    float low, high;  // from `low` on there is enough weight, from `high` on there is not
-    size_t above, in; // tokens from `high` on, between
-    double weight;    // of those above
+    float low, high;  // the tokens >= `low` have enough weight, those >= `high` do not
+    size_t above, in; // number of tokens >= `high`, and in [low, high)
+    double weight;    // weight of the tokens >= `high`
 } bracket;
 
-// Few tokens or equal ones are left between.
+// Narrows a bracket until few tokens or equal ones are left in it.
 static void narrow(const dsc_softmax_list *l, double enough, bracket *b)
 {
     enum { FEW = 8 };
@@ -100,7 +101,8 @@ static void narrow(const dsc_softmax_list *l, double enough, bracket *b)
         if (!(middle > b->low))
             break;
         const double weight = weigh_listed(l, (double)middle, &count);
-        if (weight >= enough || count - b->above == b->in) { // all, whatever sums are rounded to
+        if (weight >= enough ||
+            count - b->above == b->in) { // all of them, whatever the rounding of the sums
             b->low = middle;
             b->in = count - b->above;
         } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sampled token stands for STRIDE of them. So the weight between two depths is estimated with a
-// variance of about STRIDE w m, where m is that weight and no token between has more than w.
+// An estimate of the top-p cut from a sample; theory/rows/softmax_sample.h. A sampled token stands
+// for STRIDE tokens. So the weight between two depths is estimated with a variance of about STRIDE
+// w m, where m is that weight and w the largest weight of a token between them.
 #include "theory/rows/softmax_sample.h"
 
 #include "theory/rows/fast_exp.h"
@@ -19,14 +20,14 @@ enum {
     STRIDE = BLOCK / PICKED,
 };
 
-// The first of the PICKED tokens of a block that are looked at: not always the same of STRIDE, as
-// ids may go round.
+// The first of the PICKED tokens of a block. It varies from block to block, because ids may have a
+// period.
 static size_t first_picked(size_t block)
 {
     return block * 5 % STRIDE * PICKED;
 }
 
-// The least of these logits.
+// The smallest picked logit.
 DSC_FOR_EVERY_PROCESSOR
 static float least_picked(const dsc_softmax *s)
 {
@@ -46,7 +47,7 @@ static float least_picked(const dsc_softmax *s)
 
 void dsc_softmax_sample_begin(dsc_softmax_sample *p, const dsc_softmax *s, double top_p)
 {
-    // What is deeper than this is less than top-p leaves out.
+    // Tokens deeper than this have less weight than top-p leaves out.
     const double useful = log((double)s->vocab / fmax(1 - top_p, 1e-15)) / s->by;
     const double depth = s->most - (double)least_picked(s);
     p->most = s->most;
@@ -117,10 +118,10 @@ static float logit_of(const dsc_softmax_sample *p, double depth)
 
 typedef struct question {
     const dsc_softmax_sample *sample;
-    double left, known; // the estimated weight below the cut; a depth that it is exact at
+    double left, known; // the estimated weight below the cut; a depth at which it is exact
 } question;
 
-// Whether the cut is nearly certainly on this side of a depth: above it, else below.
+// Whether the cut is almost certainly on this side of a depth: above it, or else below it.
 static bool is_beyond(const question *q, bool above, double depth)
 {
     const dsc_softmax_sample *p = q->sample;
@@ -131,8 +132,8 @@ static bool is_beyond(const question *q, bool above, double depth)
     return away > 0 && away * away >= NEARLY_CERTAIN * NEARLY_CERTAIN * one * (between + one);
 }
 
-// The first such depth from `from` on towards `end`, about, or `otherwise`. It need not be so for
-// all that follow: above the cut tokens grow heavier, and a sample says less.
+// About the first such depth from `from` towards `end`, or `otherwise`. It need not hold for all
+// later depths: above the cut tokens have more weight, and the sample has less information.
 static double find_beyond(const question *q, bool above, double from, double end, double otherwise)
 {
     double not_yet = from, beyond = from;
