@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Queries of a next-token distribution for each of its three forms: one probability, the whole row,
+// the k most probable tokens, and a sample by the inverse of the distribution function.
 #include "sim/dist.h"
 
 #include "theory/rows/fast_exp.h"
 #include "theory/rows/row_sum.h"
+#include "theory/rows/softmax.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The nodes of a draft: growing arrays of tokens and parents.
 #include "sim/draft.h"
 
 #include <assert.h>

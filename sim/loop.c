@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The speculative loop (Leviathan et al. 2023, Algorithm 1, for any method and rule), the counts of
+// its steps, and the check whether a method, a rule and the models of a run are compatible.
 #include "sim/loop.h"
 
 void dsc_loop_fini(dsc_loop *loop)
@@ -13,7 +15,7 @@ void dsc_loop_fini(dsc_loop *loop)
 static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
                         const dsc_fit *fit, dsc_error *err)
 {
-    if (drafter->asks_target && !fit->off_path)
+    if (drafter->needs_off_path && !fit->off_path)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s asks the target what it would say after text it did not write: "
                         "a recorded trace does not know (use --model)",
@@ -33,12 +35,12 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
             "rule %s draws from the target's distributions: step by step that needs a model "
             "(--model), on a trace the expect engine",
             rule->name);
-    if (fit->ranks_only && drafter->asks_dists)
+    if (fit->ranks_only && drafter->needs_draft_dists)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s asks how sure the draft model is, off the output too: a "
                         "recorded trace does not know (use --draft)",
                         drafter->name);
-    if (fit->ranks_only && !fit->drew_most_probable && drafter->kinds &&
+    if (fit->ranks_only && !fit->recorded_greedy && drafter->kinds &&
         !(drafter->kinds & DSC_DRAFT_TOPK))
         return dsc_fail(
             err, DSC_EUSAGE,
@@ -75,18 +77,6 @@ int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
                : both & DSC_DRAFT_SAMPLED                   ? DSC_DRAFT_SAMPLED
                                                             : DSC_DRAFT_TOPK;
     return DSC_OK;
-}
-
-// Drafts that several candidates make want a rule that takes them.
-const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool greedy)
-{
-    if (greedy)
-        return &dsc_verifier_greedy;
-    if (!drafter->branches)
-        return &dsc_verifier_rejection;
-    return drafter->kinds & DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? &dsc_verifier_specinfer_wor
-           : drafter->kinds & DSC_DRAFT_SAMPLED                   ? &dsc_verifier_kseq
-                                                                  : &dsc_verifier_specinfer;
 }
 
 // --- the loop ------------------------------------------------------------------------------------

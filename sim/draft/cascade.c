@@ -11,7 +11,7 @@
 // and they would not follow the middle model's distribution. So the last round drafts no more than
 // fits.
 #include "sim/draft/draft_next.h"
-#include "sim/verifier.h"
+#include "sim/verify_room.h"
 
 enum { LENGTH, INNER };
 // clang-format off
@@ -175,7 +175,7 @@ static int inner_step(state *s, int64_t length, dsc_draft *draft, dsc_error *err
                            .request = s->in.request->index,
                            .room = &s->room};
     const dsc_verifier_type *rule =
-        draft->kind == DSC_DRAFT_TOPK ? &dsc_verifier_greedy : &dsc_verifier_rejection;
+        dsc_pair_rule(s->in.config->drafter, draft->kind == DSC_DRAFT_TOPK);
     int rc = rule->verify(&in, &s->verdict, err);
     if (rc)
         return rc;

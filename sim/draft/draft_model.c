@@ -49,6 +49,7 @@ const dsc_drafter_type dsc_drafter_draft_model = {
     .summary = "a draft model writes a fixed number of tokens",
     .needs_draft = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .replay = DSC_DRAFT_REPLAY_CHAIN,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

@@ -135,7 +135,7 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 const dsc_drafter_type dsc_drafter_lookahead = {
     .name = "lookahead",
     .summary = "the target drafts for itself by Jacobi iteration (lookahead decoding)",
-    .asks_target = true,
+    .needs_off_path = true,
     .branches = true,
     .state_size = sizeof(state),
     .option = options,

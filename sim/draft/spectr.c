@@ -29,6 +29,11 @@ static int64_t width(const dsc_config *config)
     return 1 + config->parameter[DRAFTS] * config->parameter[LENGTH];
 }
 
+static int drafts(const dsc_config *config)
+{
+    return (int)config->parameter[DRAFTS];
+}
+
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
@@ -88,11 +93,13 @@ const dsc_drafter_type dsc_drafter_spectr = {
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_DRAFT_REPLAY_SEQUENCES,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .limit = limit,
     .width = width,
+    .drafts = drafts,
     .begin = begin,
     .propose = propose,
 };

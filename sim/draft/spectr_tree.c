@@ -5,6 +5,7 @@
 // many whole sequences (sim/draft/spectr.c), not the draft model passes.
 #include "sim/draft/grow_tree.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { BRANCHES };
@@ -82,12 +83,24 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
     return rc;
 }
 
+static int levels(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1])
+{
+    static_assert((int)DSC_TREE_DEPTH <= (int)DSC_MAX_LEVELS, "nodes[] has room for a tree");
+    const dsc_tree *t = config->prepared;
+    for (int i = 0; i <= t->depth; i++)
+        nodes[i] = 0;
+    for (int32_t i = 0; i < t->nodes; i++)
+        nodes[t->level[i]]++;
+    return t->depth;
+}
+
 const dsc_drafter_type dsc_drafter_spectr_tree = {
     .name = "spectr-tree",
     .summary = "a tree of draws from a draft model (SpecTr's prefix tree)",
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_DRAFT_REPLAY_TREE,
     .state_size = sizeof(dsc_grow_tree),
     .option = options,
     .option_count = sizeof options / sizeof *options,
@@ -95,6 +108,7 @@ const dsc_drafter_type dsc_drafter_spectr_tree = {
     .release = dsc_grow_tree_release,
     .limit = dsc_grow_tree_limit,
     .width = dsc_grow_tree_width,
+    .levels = levels,
     .begin = dsc_grow_tree_begin,
     .propose = dsc_grow_tree_propose,
 };

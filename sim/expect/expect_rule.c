@@ -2,7 +2,6 @@
 #include "sim/expect/expect_rule.h"
 
 #include "sim/expect/renewal.h"
-#include "theory/tree.h"
 #include "traces/trace/recorded_run.h"
 
 #include <inttypes.h>
@@ -26,69 +25,43 @@ struct dsc_rule_group {
     chance chance;
     size_t first, count;               // in dsc_rule_plan.order; LEVELS: one
     int levels;                        // of the tree
-    int32_t nodes[DSC_TREE_DEPTH + 1]; // of each level, the root's first; each divides the next
+    int32_t nodes[DSC_MAX_LEVELS + 1]; // of each level, the root's first; each divides the next
 };
 
 // --- plan ----------------------------------------------------------------------------------------
 
-static bool draws_in_order(const dsc_verifier_type *rule)
-{
-    return dsc_position_column(rule) != NULL;
-}
-
 bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
 {
-    bool several = rule == &dsc_verifier_greedy || draws_in_order(rule);
-    return drafter == &dsc_drafter_spectr || drafter == &dsc_drafter_spectr_tree ? several
-           : drafter == &dsc_drafter_draft_model
-               ? several || rule == &dsc_verifier_rejection || rule == &dsc_verifier_block
-               : false;
+    const bool several = rule->greedy || rule->replay_dist;
+    switch (drafter->replay) {
+    case DSC_DRAFT_REPLAY_CHAIN: return several || rule->replay != DSC_RULE_REPLAY_NONE;
+    case DSC_DRAFT_REPLAY_SEQUENCES:
+    case DSC_DRAFT_REPLAY_TREE: return several;
+    default: return false;
+    }
 }
 
 bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info)
 {
     dsc_position_source source;
-    dsc_error unheard;
     const bool draft = info->has_draft_logp || info->rows[DSC_SIDE_DRAFT];
     const bool target = info->has_target_logp || info->rows[DSC_SIDE_TARGET];
     return draft && target &&
-           (!draws_in_order(rule) ||
-            dsc_position_source_find(&source, info, rule, 1, &unheard) == DSC_OK);
+           (!rule->replay_dist || dsc_position_source_find(&source, info, rule, 1, NULL) == DSC_OK);
 }
 
 static bool is_tree(const dsc_drafter_type *drafter)
 {
-    return drafter == &dsc_drafter_spectr_tree;
-}
-
-static void count_levels(dsc_rule_group *g, const dsc_tree *t)
-{
-    g->levels = t->depth;
-    for (int32_t i = 0; i < t->nodes; i++)
-        g->nodes[t->level[i]]++;
-}
-
-static int drafts_of(const dsc_config *config)
-{
-    const dsc_drafter_type *d = config->drafter;
-    if (is_tree(d)) {
-        dsc_rule_group g = {0};
-        count_levels(&g, config->prepared);
-        return g.nodes[g.levels];
-    }
-    for (size_t o = 0; o < d->option_count; o++)
-        if (!strcmp(d->option[o].name, "drafts"))
-            return (int)config->parameter[o];
-    return 1;
+    return drafter->replay == DSC_DRAFT_REPLAY_TREE;
 }
 
 static chance chance_of(const dsc_drafter_type *drafter, const dsc_verifier_type *rule, int drafts)
 {
     if (is_tree(drafter))
         return LEVELS;
-    if (rule == &dsc_verifier_greedy)
+    if (rule->greedy)
         return drafter->branches ? ANY : MATCH;
-    return rule == &dsc_verifier_block ? BLOCK : drafts > 1 ? SURVIVORS : PRODUCT;
+    return rule->replay == DSC_RULE_REPLAY_BLOCK ? BLOCK : drafts > 1 ? SURVIVORS : PRODUCT;
 }
 
 // By number of drafts, then by length.
@@ -117,7 +90,8 @@ static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error
     place *p = mem;
     for (size_t c = 0; c < plan->count; c++) {
         int64_t limit = dsc_config_limit(&config[c]);
-        p[c] = (place){drafts_of(&config[c]), (int32_t)(limit > INT32_MAX ? INT32_MAX : limit), c};
+        p[c] = (place){dsc_config_drafts(&config[c]),
+                       (int32_t)(limit > INT32_MAX ? INT32_MAX : limit), c};
     }
     qsort(p, plan->count, sizeof *p, by_place);
     for (size_t i = 0; i < plan->count; i++) {
@@ -129,7 +103,8 @@ static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error
                                  .chance = chance_of(config->drafter, plan->rule, p[i].drafts),
                                  .first = i};
         if (is_tree(config->drafter))
-            count_levels(&plan->group[plan->groups - 1], config[p[i].config].prepared);
+            plan->group[plan->groups - 1].levels =
+                config->drafter->levels(&config[p[i].config], plan->group[plan->groups - 1].nodes);
         plan->group[plan->groups - 1].count++;
     }
     free(mem);
@@ -231,7 +206,7 @@ const char *dsc_rule_plan_reads(const dsc_rule_plan *plan)
         return "draft_logp";
     if (!plan->dists.rule)
         return "draft_logp, target_logp";
-    return plan->dists.recorded ? dsc_position_column(plan->rule) : "draft rows, target rows";
+    return plan->dists.recorded ? plan->rule->replay_dist->column : "draft rows, target rows";
 }
 
 // --- a request -----------------------------------------------------------------------------------

@@ -87,5 +87,6 @@ const dsc_verifier_type dsc_verifier_block = {
     .source = "Sun et al. 2024, Block Verification Accelerates Speculative Decoding, Algorithm 2",
     .lossless = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_BLOCK,
     .verify = verify,
 };

@@ -4,7 +4,9 @@
 // [target - min(draft, target/rho) accept/beta] / (1 - accept). rho is the least valid one, SpecTr
 // Eq. (6), for the number of drafts that are live at the position; any rho above it is valid too,
 // so the upper end of its bracket is taken.
+#include "sim/replay_dist.h"
 #include "sim/verify/tree_verify.h"
+#include "theory/kseq.h"
 
 #include <math.h>
 
@@ -125,6 +127,42 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     return dsc_tree_verify_run(in, choose, out, err);
 }
 
+// --- replay of a recorded output -----------------------------------------------------------------
+
+static bool recorded(const dsc_trace_info *info)
+{
+    return info->has_kseq;
+}
+
+static void from_statistics(const dsc_sufficient *s, int64_t position, int most,
+                            const double y[DSC_SIDES], int drafts, double *dist)
+{
+    const float *rho_beta = s->kseq + position * 2 * most;
+    for (int k = 1; k <= drafts; k++) {
+        const double rho = rho_beta[2 * k - 2], beta = rho_beta[2 * k - 1];
+        const dsc_kseq kseq = {k, rho, beta, beta < 1 ? -expm1(k * log1p(-beta)) : 1};
+        dsc_kseq_survivors(&kseq, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                           dist + dsc_position_dist_at(k));
+    }
+}
+
+static int from_rows(dsc_position_room *room, size_t vocab, const double y[DSC_SIDES], int drafts,
+                     double *dist, dsc_error *err)
+{
+    dsc_curve curve = {0};
+    int rc =
+        dsc_curve_init(&curve, room->row[DSC_SIDE_DRAFT], room->row[DSC_SIDE_TARGET], vocab, err);
+    for (int k = 1; k <= drafts && !rc; k++) {
+        const dsc_kseq kseq = dsc_kseq_best(&curve, k);
+        dsc_kseq_survivors(&kseq, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                           dist + dsc_position_dist_at(k));
+    }
+    dsc_curve_fini(&curve);
+    return rc;
+}
+
+static const dsc_replay_dist replay = {"kseq", recorded, from_statistics, from_rows};
+
 const dsc_verifier_type dsc_verifier_kseq = {
     .name = "kseq",
     .summary =
@@ -133,5 +171,7 @@ const dsc_verifier_type dsc_verifier_kseq = {
     .lossless = true,
     .tree = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_TOKEN,
+    .replay_dist = &replay,
     .verify = verify,
 };

@@ -116,5 +116,6 @@ const dsc_verifier_type dsc_verifier_rejection = {
     .source = "Leviathan et al. 2023, Algorithm 1; SpecTr Algorithm 1",
     .lossless = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_TOKEN,
     .verify = verify,
 };

@@ -13,7 +13,9 @@
 // with one number c, but for the tokens that were tried, whose rest is their own: chosen ones have
 // none, and what the rounds after theirs take from others, ones without replacement keep. A round
 // adds (sum of what is left) / (mass of the draft's that is not tried) to c.
+#include "sim/replay_dist.h"
 #include "sim/verify/tree_verify.h"
+#include "theory/specinfer.h"
 
 #include <math.h>
 
@@ -127,6 +129,54 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     return dsc_tree_verify_run(in, choose, out, err);
 }
 
+// --- replay of a recorded output -----------------------------------------------------------------
+
+static bool recorded(const dsc_trace_info *info)
+{
+    return info->has_specinfer;
+}
+
+// The curve is recorded as c, and W(c_i) = c_{i+1} - c_i. What the last round leaves does not
+// affect the rounds before it.
+static void from_statistics(const dsc_sufficient *s, int64_t position, int most,
+                            const double y[DSC_SIDES], int drafts, double *dist)
+{
+    const float *known = s->specinfer + position * (most + 1);
+    double c[DSC_POSITION_DRAFTS + 1], w[DSC_POSITION_DRAFTS + 1];
+    for (int i = 0; i <= drafts; i++)
+        c[i] = (double)known[i];
+    for (int i = 0; i < drafts; i++)
+        w[i] = c[i + 1] - c[i];
+    w[drafts] = 0;
+    for (int k = 1; k <= drafts; k++) {
+        const dsc_specinfer rounds = {.k = k, .accept = 1 - w[k], .c = c, .w = w};
+        dsc_specinfer_survivors(&rounds, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                                dist + dsc_position_dist_at(k));
+    }
+}
+
+// Fewer rounds are the first ones of more.
+static int from_rows(dsc_position_room *room, size_t vocab, const double y[DSC_SIDES], int drafts,
+                     double *dist, dsc_error *err)
+{
+    dsc_curve curve = {0};
+    dsc_specinfer rounds = {0};
+    int rc =
+        dsc_curve_init(&curve, room->row[DSC_SIDE_DRAFT], room->row[DSC_SIDE_TARGET], vocab, err);
+    if (!rc)
+        rc = dsc_specinfer_init(&rounds, &curve, drafts, err);
+    for (int k = 1; k <= drafts && !rc; k++) {
+        rounds.k = k;
+        dsc_specinfer_survivors(&rounds, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                                dist + dsc_position_dist_at(k));
+    }
+    dsc_specinfer_fini(&rounds);
+    dsc_curve_fini(&curve);
+    return rc;
+}
+
+static const dsc_replay_dist replay = {"specinfer", recorded, from_statistics, from_rows};
+
 const dsc_verifier_type dsc_verifier_specinfer = {
     .name = "specinfer",
     .summary = "candidates in order, each against what the ones before left of the target",
@@ -134,6 +184,8 @@ const dsc_verifier_type dsc_verifier_specinfer = {
     .lossless = true,
     .tree = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_TOKEN,
+    .replay_dist = &replay,
     .verify = verify,
 };
 

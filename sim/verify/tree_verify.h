@@ -9,7 +9,7 @@
 #ifndef DSC_SIM_VERIFY_TREE_VERIFY_H
 #define DSC_SIM_VERIFY_TREE_VERIFY_H
 
-#include "sim/verifier.h"
+#include "sim/verify_room.h"
 
 // --- live nodes ----------------------------------------------------------------------------
 
