@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DSC_BLOCK_LONGEST = 4096 }; // draft tokens
 
 // How drafts are accepted.
@@ -71,5 +75,9 @@ DSC_API int dsc_conditional_add(dsc_conditional_count *count, int most, int acce
 
 // accepted/at_risk; NaN when no round says anything.
 DSC_API double dsc_conditional_rate(const dsc_conditional_count *count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,6 +8,10 @@
 
 #include <stdbool.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // A row whose sum is further than this from 1 is refused (fp32 softmax rows of 150 000 tokens are
 // within 1e-5; half-precision rows are not).
 #define DSC_PROBS_TOLERANCE 1e-4
@@ -38,5 +42,9 @@ DSC_API void dsc_probs_uniform(size_t vocab, size_t r, double *draft, double *ta
 // from Philox (seed, rank): what two models of one tokenizer look like. noise >= 0.
 DSC_API void dsc_probs_zipf(size_t vocab, double exponent, double noise, uint64_t seed,
                             double *draft, double *target);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
