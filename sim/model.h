@@ -85,6 +85,14 @@ static inline dsc_model *dsc_models_drafter(const dsc_models *m, const dsc_draft
     return d->from_middle ? m->middle : m->draft;
 }
 
+// The distribution after `node`; DSC_EABSENT when the model has none.
+static inline int dsc_model_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    return m->type->dist
+               ? m->type->dist(m, node, out, err)
+               : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);
+}
+
 // Whether `token` is an EOS token of the model.
 static inline bool dsc_model_is_end(const dsc_model *m, int32_t token)
 {

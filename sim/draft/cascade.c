@@ -40,9 +40,7 @@ static int ahead_next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *e
 static int ahead_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     const ahead_model *m = (const ahead_model *)base;
-    return m->of->type->dist
-               ? m->of->type->dist(m->of, node + m->ahead, out, err)
-               : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->of->type->name);
+    return dsc_model_dist(m->of, node + m->ahead, out, err);
 }
 
 // What rules ask; the draft is scored and its tokens are kept below.
@@ -71,15 +69,6 @@ static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
                          .of = of};
 }
 
-static int ids(dsc_arena *a, int32_t **out, size_t *capacity, size_t n, dsc_error *err)
-{
-    void *p;
-    int rc = dsc_arena_alloc(a, &p, n, sizeof **out, err);
-    *out = p;
-    *capacity = rc ? 0 : n;
-    return rc;
-}
-
 // Verdict and room are as large as a round can need, so that they never grow beyond the arena.
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
@@ -91,19 +80,16 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     size_t n = (size_t)in->parameter[INNER] + 1;
     dsc_verdict *v = &s->verdict;
     dsc_verify_room *r = &s->room;
-    int rc = ids(in->arena, &v->token, &v->token_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &v->node, &v->node_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->live, &r->live_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->candidate, &r->candidate_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->token, &r->token_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->first, &r->first_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->sibling, &r->sibling_capacity, n, err);
+    int32_t **const array[] = {&v->token, &v->node,  &r->live,   &r->candidate,
+                               &r->token, &r->first, &r->sibling};
+    size_t *const capacity[] = {&v->token_capacity,     &v->node_capacity,  &r->live_capacity,
+                                &r->candidate_capacity, &r->token_capacity, &r->first_capacity,
+                                &r->sibling_capacity};
+    int rc = DSC_OK;
+    for (size_t i = 0; i < sizeof array / sizeof *array && !rc; i++) {
+        rc = dsc_arena_new(in->arena, array[i], n, err);
+        *capacity[i] = n;
+    }
     return rc;
 }
 
@@ -113,16 +99,14 @@ static int make_rows(state *s, dsc_error *err)
     dsc_verify_room *r = &s->room;
     dsc_model *m = s->in.models->middle;
     dsc_dist dist;
-    void *rows;
     if (r->target || s->in.kind == DSC_DRAFT_TOPK)
         return DSC_OK;
     int rc = m->type->dist(m, -1, &dist, err);
     size_t vocab = rc ? 0 : (size_t)dist.vocab_size;
     if (!rc)
-        rc = dsc_arena_alloc(s->in.arena, &rows, 3 * vocab, sizeof(double), err);
+        rc = dsc_arena_new(s->in.arena, &r->target, 3 * vocab, err);
     if (rc)
         return rc;
-    r->target = rows;
     r->draft = r->target + vocab;
     r->residual = r->draft + vocab;
     r->target_capacity = r->draft_capacity = r->residual_capacity = vocab;

@@ -51,24 +51,20 @@ static void enter_all(dsc_first_index *x, int64_t end)
 // Room for `count` tokens of text: tables at most half full, the text twice as long as before.
 static int reserve(dsc_first_index *x, int64_t count, dsc_error *err)
 {
-    void *text = x->text;
     if ((size_t)count <= x->capacity)
         return DSC_OK;
     if (count > INT32_MAX / 2)
         return dsc_fail(err, DSC_EINPUT, "prompt and output have more than %d tokens",
                         INT32_MAX / 2);
-    int rc = dsc_arena_grow(x->arena, &text, &x->capacity, (size_t)count, sizeof *x->text, err);
-    x->text = text;
+    int rc = dsc_arena_resize(x->arena, &x->text, &x->capacity, (size_t)count, err);
     size_t slots = 64;
     while (slots < 2 * x->capacity)
         slots *= 2;
     x->mask = slots - 1;
     for (int64_t n = 0; n < x->most && !rc; n++) {
-        void *table;
-        rc = dsc_arena_alloc(x->arena, &table, slots, sizeof **x->table, err);
-        x->table[n] = table;
+        rc = dsc_arena_new(x->arena, &x->table[n], slots, err);
         if (!rc)
-            memset(table, 0, slots * sizeof **x->table);
+            memset(x->table[n], 0, slots * sizeof **x->table);
     }
     for (int64_t end = 1; end <= x->count && !rc; end++)
         enter_all(x, end);

@@ -17,6 +17,19 @@ int64_t dsc_grow_tree_width(const dsc_config *config)
     return ((const dsc_tree *)config->prepared)->nodes;
 }
 
+int dsc_grow_tree_keep(dsc_tree *tree, void **prepared, dsc_error *err)
+{
+    dsc_tree *kept;
+    int rc = dsc_new(&kept, 1, err);
+    if (rc) {
+        dsc_tree_fini(tree);
+        return rc;
+    }
+    *kept = *tree;
+    *prepared = kept;
+    return DSC_OK;
+}
+
 void dsc_grow_tree_release(void *prepared)
 {
     dsc_tree_fini(prepared);
@@ -28,15 +41,11 @@ int dsc_grow_tree_begin(void *state, const dsc_drafter_input *in, dsc_error *err
     dsc_grow_tree *g = state;
     const dsc_tree *t = in->config->prepared;
     int32_t ranks = 0;
-    void *node, *sibling;
+    *g = (dsc_grow_tree){.in = *in, .tree = t};
     for (int i = 1; i < t->nodes; i++)
         ranks = t->rank[i] >= ranks ? t->rank[i] + 1 : ranks;
-    int rc = dsc_arena_alloc(in->arena, &node, (size_t)t->nodes, sizeof *g->node, err);
-    if (!rc)
-        rc = dsc_arena_alloc(in->arena, &sibling, (size_t)ranks, sizeof *g->sibling, err);
-    if (!rc)
-        *g = (dsc_grow_tree){.in = *in, .tree = t, .node = node, .sibling = sibling};
-    return rc;
+    int rc = dsc_arena_new(in->arena, &g->node, (size_t)t->nodes, err);
+    return rc ? rc : dsc_arena_new(in->arena, &g->sibling, (size_t)ranks, err);
 }
 
 // --- the children of one node ------------------------------------------------------------------
@@ -126,12 +135,8 @@ static int draw_children(dsc_grow_tree *g, const dsc_dist *dist, int first, int 
 // The distribution after a node, and room for it.
 static int ask_dist(dsc_grow_tree *g, int32_t node, dsc_dist *dist, dsc_error *err)
 {
-    void *p = g->row;
     int rc = dsc_draft_next_dist(&g->in, node, dist, err);
-    if (!rc && !p)
-        rc = dsc_arena_alloc(g->in.arena, &p, (size_t)dist->vocab_size, sizeof *g->row, err);
-    g->row = p;
-    return rc;
+    return rc || g->row ? rc : dsc_arena_new(g->in.arena, &g->row, (size_t)dist->vocab_size, err);
 }
 
 // The k most probable tokens after a node, into sibling[]; *n: how many there are.

@@ -28,6 +28,9 @@ typedef struct dsc_grow_tree {
     int64_t committed; // output tokens at the last proposal
 } dsc_grow_tree;
 
+// Makes *tree, whose arrays it takes over, the result of a `prepare`. DSC_ENOMEM: it is freed.
+int dsc_grow_tree_keep(dsc_tree *tree, void **prepared, dsc_error *err);
+
 // Members of a descriptor; config->prepared is a dsc_tree, which release frees.
 int64_t dsc_grow_tree_limit(const dsc_config *config);
 int64_t dsc_grow_tree_width(const dsc_config *config);

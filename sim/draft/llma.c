@@ -160,12 +160,11 @@ static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_e
     int32_t **array[] = {&f->length, &f->available, &f->run};
     dsc_match_index index;
     int rc = build(&index, in, f->references, err);
+    const size_t cells = f->caps * (size_t)output.count;
     for (size_t a = 0; a < 3 && !rc; a++) {
-        void *p;
-        rc = dsc_arena_alloc(in->arena, &p, f->caps * (size_t)output.count, sizeof(int32_t), err);
+        rc = dsc_arena_new(in->arena, array[a], cells, err);
         if (!rc)
-            memset(p, 0, f->caps * (size_t)output.count * sizeof(int32_t));
-        *array[a] = p;
+            memset(*array[a], 0, cells * sizeof **array[a]);
     }
     for (int64_t i = 0; i < output.count && !rc; i++) {
         dsc_match match[DSC_MAX_CAPS];
@@ -187,14 +186,12 @@ static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match
     const int32_t *length = f->length + c * n, *available = f->available + c * n,
                   *run = f->run + c * n;
     int32_t shortest = (int32_t)in->parameter[N];
-    void *a, *r;
-    int rc = dsc_arena_alloc(in->arena, &a, n, sizeof(int32_t), err);
+    int rc = dsc_arena_new(in->arena, &out->available, n, err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &r, n, sizeof(int32_t), err);
+        rc = dsc_arena_new(in->arena, &out->run, n, err);
     if (rc)
         return rc;
-    *out = (dsc_match_lengths){a, r};
-    int32_t *restrict to_available = a, *restrict to_run = r;
+    int32_t *restrict to_available = out->available, *restrict to_run = out->run;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         to_available[i] = length[i] >= shortest ? available[i] : -1;
@@ -206,9 +203,8 @@ static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match
 static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_arena_alloc(in[0].arena, &mem, count, sizeof(bool), err);
-    bool *done = mem;
+    bool *done;
+    int rc = dsc_arena_new(in[0].arena, &done, count, err);
     if (rc)
         return rc;
     memset(done, 0, count * sizeof *done);

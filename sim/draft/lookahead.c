@@ -76,16 +76,12 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     state *s = memory;
     const int64_t *p = in->parameter;
     dsc_token_view prompt = in->request->prompt;
-    void *recent;
     *s = (state){.in = *in};
     int rc = dsc_phrase_pool_init(&s->pool, in->arena, p[LEVEL] - 1, p[GUESSES], err);
     if (!rc)
         rc = dsc_window_begin(&s->window, p[WINDOW], p[LEVEL], in, err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &recent, (size_t)p[LEVEL], sizeof *s->recent, err);
-    if (rc)
-        return rc;
-    s->recent = recent;
+        rc = dsc_arena_new(in->arena, &s->recent, (size_t)p[LEVEL], err);
     for (int64_t i = 0; i < prompt.count && p[FROM_PROMPT] == ON && !rc; i++)
         rc = remember(s, prompt.id[i], err);
     return rc;

@@ -35,15 +35,12 @@ static int allocate(dsc_match_index *x, size_t positions, dsc_arena *arena, dsc_
         size_t count;
     } want[] = {
         {&x->text, positions}, {&x->end, positions}, {&x->next, positions}, {&x->head, buckets}};
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        void *p;
-        int rc = dsc_arena_alloc(arena, &p, want[i].count, sizeof(int32_t), err);
-        if (rc)
-            return rc;
-        *want[i].array = p;
-    }
-    memset(x->head, 0xff, buckets * sizeof *x->head);
-    return DSC_OK;
+    int rc = DSC_OK;
+    for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++)
+        rc = dsc_arena_new(arena, want[i].array, want[i].count, err);
+    if (!rc)
+        memset(x->head, 0xff, buckets * sizeof *x->head);
+    return rc;
 }
 
 int dsc_match_index_build(dsc_match_index *x, const dsc_request *q, int which, dsc_arena *arena,

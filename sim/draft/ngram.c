@@ -108,14 +108,6 @@ typedef struct replay {
     int64_t prompt;      // tokens in front of the output
 } replay;
 
-static int allocate(const dsc_drafter_input *in, int32_t **array, size_t n, dsc_error *err)
-{
-    void *p;
-    int rc = dsc_arena_alloc(in->arena, &p, n, sizeof **array, err);
-    *array = p;
-    return rc;
-}
-
 // How many of the tokens from text position `start` on, of those before `end`, are written from
 // there on.
 static int32_t run_length(const int32_t *text, int64_t start, int64_t end, const int32_t *written,
@@ -150,9 +142,9 @@ static int replay_all(replay *r, const dsc_drafter_input *in, int64_t longest, d
     dsc_first_index x;
     r->count = output.count;
     r->prompt = in->request->prompt.count;
-    int rc = allocate(in, &r->start, cells, err);
+    int rc = dsc_arena_new(in->arena, &r->start, cells, err);
     if (!rc)
-        rc = allocate(in, &r->run, cells, err);
+        rc = dsc_arena_new(in->arena, &r->run, cells, err);
     if (!rc)
         rc = dsc_first_begin(&x, in->request->prompt, r->most, in->arena, err);
     for (int64_t i = 0; i < output.count && !rc; i++) {
@@ -167,7 +159,7 @@ static int find_ends(replay *r, const dsc_drafter_input *in, dsc_error *err)
 {
     dsc_token_view prompt = in->request->prompt, output = in->request->output;
     int64_t count = prompt.count + output.count;
-    int rc = allocate(in, &r->end, (size_t)count + 1, err);
+    int rc = dsc_arena_new(in->arena, &r->end, (size_t)count + 1, err);
     if (rc)
         return rc;
     r->end[count] = (int32_t)count;
@@ -183,9 +175,9 @@ static int choose(const replay *r, const dsc_drafter_input *in, dsc_match_length
                   dsc_error *err)
 {
     const int64_t *parameter = in->parameter, width = r->most - r->least + 1;
-    int rc = allocate(in, &out->available, (size_t)r->count, err);
+    int rc = dsc_arena_new(in->arena, &out->available, (size_t)r->count, err);
     if (!rc)
-        rc = allocate(in, &out->run, (size_t)r->count, err);
+        rc = dsc_arena_new(in->arena, &out->run, (size_t)r->count, err);
     for (int64_t i = 0; i < r->count && !rc; i++) {
         const int32_t *start = r->start + i * width, *run = r->run + i * width;
         int64_t end = r->prompt + i, n = parameter[N_MOST];

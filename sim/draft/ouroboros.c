@@ -104,43 +104,33 @@ static int find_pool(state *s, dsc_error *err)
     const int64_t *p = s->in.parameter;
     dsc_history *history = p[REUSE] == ON ? s->in.history : NULL;
     dsc_arena *arena = history ? &history->arena : s->in.arena;
-    void *pool;
     if (history && history->state) {
         s->pool = history->state;
         return DSC_OK;
     }
-    int rc = dsc_arena_alloc(arena, &pool, 1, sizeof *s->pool, err);
+    int rc = dsc_arena_new(arena, &s->pool, 1, err);
     if (!rc)
-        rc = dsc_phrase_pool_init(pool, arena, p[LEVEL] - 1, p[WINDOW], err);
-    if (rc)
-        return rc;
-    s->pool = pool;
-    if (history)
-        history->state = pool;
-    return DSC_OK;
+        rc = dsc_phrase_pool_init(s->pool, arena, p[LEVEL] - 1, p[WINDOW], err);
+    if (!rc && history)
+        history->state = s->pool;
+    return rc;
 }
 
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
     const int64_t *p = in->parameter;
-    void *tried, *token, *right;
     *s = (state){.in = *in};
     int rc = find_pool(s, err);
     if (!rc)
         rc = dsc_window_begin(&s->window, p[WINDOW], p[LEVEL], in, err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &tried, (size_t)p[PHRASES], sizeof *s->tried, err);
+        rc = dsc_arena_new(in->arena, &s->tried, (size_t)p[PHRASES], err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &token, (size_t)p[LEVEL], sizeof *s->token, err);
+        rc = dsc_arena_new(in->arena, &s->token, (size_t)p[LEVEL], err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &right, (size_t)p[LENGTH] + 1, sizeof *s->right, err);
-    if (rc)
-        return rc;
-    s->tried = tried;
-    s->token = token;
-    s->right = right;
-    return DSC_OK;
+        rc = dsc_arena_new(in->arena, &s->right, (size_t)p[LENGTH] + 1, err);
+    return rc;
 }
 
 // --- drafting ------------------------------------------------------------------------------------

@@ -56,14 +56,8 @@ static int64_t draft_width(const dsc_config *config)
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
-    void *p;
-    s->in = *in;
-    s->count = 0;
-    s->begun = false;
-    int rc =
-        dsc_arena_alloc(in->arena, &p, 2 * (size_t)in->parameter[WINDOW], sizeof *s->pending, err);
-    s->pending = p;
-    return rc;
+    *s = (state){.in = *in};
+    return dsc_arena_new(in->arena, &s->pending, 2 * (size_t)in->parameter[WINDOW], err);
 }
 
 // The pending tokens and behind them, unless the output ends there, a new window.

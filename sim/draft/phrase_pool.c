@@ -17,13 +17,10 @@ static dsc_phrase_list *place(dsc_phrase_list *list, uint32_t mask, int32_t key)
 
 static int allocate(dsc_phrase_list **out, const dsc_phrase_pool *p, uint32_t mask, dsc_error *err)
 {
-    void *list;
-    int rc = dsc_arena_alloc(p->arena, &list, (size_t)mask + 1, sizeof **out, err);
-    if (rc)
-        return rc;
-    memset(list, 0, ((size_t)mask + 1) * sizeof **out);
-    *out = list;
-    return DSC_OK;
+    int rc = dsc_arena_new(p->arena, out, (size_t)mask + 1, err);
+    if (!rc)
+        memset(*out, 0, ((size_t)mask + 1) * sizeof **out);
+    return rc;
 }
 
 int dsc_phrase_pool_init(dsc_phrase_pool *p, dsc_arena *arena, int64_t length, int64_t most,

@@ -51,18 +51,12 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 {
     dsc_tree_acceptance dist;
     double *rate;
-    void *tree = NULL;
+    dsc_tree tree;
     int rc = dsc_tree_acceptance_load(&dist, &rate, config->text[ACCEPTANCE], err);
     if (!rc)
-        rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
-    if (!rc)
-        rc = plan(tree, config, &dist, err);
+        rc = plan(&tree, config, &dist, err);
     free(rate);
-    if (rc)
-        free(tree);
-    else
-        *prepared = tree;
-    return rc;
+    return rc ? rc : dsc_grow_tree_keep(&tree, prepared, err);
 }
 
 const dsc_drafter_type dsc_drafter_sequoia = {

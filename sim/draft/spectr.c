@@ -37,11 +37,8 @@ static int drafts(const dsc_config *config)
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
-    void *p;
     s->in = *in;
-    int rc = dsc_arena_alloc(in->arena, &p, (size_t)in->parameter[DRAFTS], sizeof *s->tip, err);
-    s->tip = p;
-    return rc;
+    return dsc_arena_new(in->arena, &s->tip, (size_t)in->parameter[DRAFTS], err);
 }
 
 enum { ENDED = -2 };

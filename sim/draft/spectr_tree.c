@@ -69,18 +69,11 @@ static int build(dsc_tree *t, const int *children, int depth, int nodes, dsc_err
 static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 {
     int children[DSC_TREE_DEPTH], depth = 0, nodes = 0;
-    void *tree;
+    dsc_tree tree;
     int rc = parse_branches(config->text[BRANCHES], children, &depth, &nodes, err);
     if (!rc)
-        rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
-    if (rc)
-        return rc;
-    rc = build(tree, children, depth, nodes, err);
-    if (rc)
-        free(tree);
-    else
-        *prepared = tree;
-    return rc;
+        rc = build(&tree, children, depth, nodes, err);
+    return rc ? rc : dsc_grow_tree_keep(&tree, prepared, err);
 }
 
 static int levels(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1])

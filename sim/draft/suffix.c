@@ -72,16 +72,11 @@ static int allocate(state *s, dsc_error *err)
 {
     size_t n = (size_t)s->in.parameter[LENGTH];
     int32_t **array[] = {&s->best.token, &s->best.parent, &s->trial.token, &s->trial.parent};
-    void *p;
-    int rc = dsc_arena_alloc(s->in.arena, &p, n, sizeof *s->frontier, err);
-    s->frontier = p;
+    int rc = dsc_arena_new(s->in.arena, &s->frontier, n, err);
     if (!rc)
-        rc = dsc_arena_alloc(s->in.arena, &p, n, sizeof *s->sibling, err);
-    s->sibling = p;
-    for (size_t a = 0; a < sizeof array / sizeof *array && !rc; a++) {
-        rc = dsc_arena_alloc(s->in.arena, &p, n, sizeof(int32_t), err);
-        *array[a] = p;
-    }
+        rc = dsc_arena_new(s->in.arena, &s->sibling, n, err);
+    for (size_t a = 0; a < sizeof array / sizeof *array && !rc; a++)
+        rc = dsc_arena_new(s->in.arena, array[a], n, err);
     return rc;
 }
 

@@ -20,37 +20,26 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-typedef struct state {
-    dsc_drafter_input in;
-} state;
-
 static int64_t limit(const dsc_config *config)
 {
     return config->parameter[MOST];
 }
 
-static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
-{
-    (void)err;
-    ((state *)memory)->in = *in;
-    return DSC_OK;
-}
-
-static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+static int propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
-    const state *s = memory;
+    const dsc_drafter_input *in = state;
     (void)output;
-    double least = s->in.config->real[CONFIDENCE];
+    double least = in->config->real[CONFIDENCE];
     int rc = DSC_OK;
     bool ends = false;
-    draft->kind = s->in.kind;
-    draft->started = s->in.parameter[MOST] > 0;
-    for (int32_t i = 0; i < s->in.parameter[MOST] && !ends && !rc; i++) {
+    draft->kind = in->kind;
+    draft->started = in->parameter[MOST] > 0;
+    for (int32_t i = 0; i < in->parameter[MOST] && !ends && !rc; i++) {
         dsc_dist dist;
-        rc = dsc_draft_next(&s->in, length, i - 1, draft, &ends, err);
+        rc = dsc_draft_next(in, length, i - 1, draft, &ends, err);
         if (!rc)
-            rc = dsc_draft_next_dist(&s->in, i - 1, &dist, err);
+            rc = dsc_draft_next_dist(in, i - 1, &dist, err);
         if (!rc && dsc_dist_probability(&dist, draft->token[i]) < least)
             break;
     }
@@ -63,10 +52,10 @@ const dsc_drafter_type dsc_drafter_threshold = {
     .needs_draft = true,
     .needs_draft_dists = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
-    .state_size = sizeof(state),
+    .state_size = sizeof(dsc_drafter_input),
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .limit = limit,
-    .begin = begin,
+    .begin = dsc_draft_next_begin,
     .propose = propose,
 };

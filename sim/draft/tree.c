@@ -9,8 +9,6 @@
 #include "sim/draft/grow_tree.h"
 #include "sim/draft/tree_file.h"
 
-#include <stdlib.h>
-
 enum { TREE };
 // clang-format off
 static const dsc_option options[] = {
@@ -22,16 +20,9 @@ static const dsc_option options[] = {
 
 static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 {
-    void *tree;
-    int rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
-    if (rc)
-        return rc;
-    rc = dsc_tree_load(tree, config->text[TREE], err);
-    if (rc)
-        free(tree);
-    else
-        *prepared = tree;
-    return rc;
+    dsc_tree tree;
+    int rc = dsc_tree_load(&tree, config->text[TREE], err);
+    return rc ? rc : dsc_grow_tree_keep(&tree, prepared, err);
 }
 
 const dsc_drafter_type dsc_drafter_tree = {

@@ -7,22 +7,16 @@ int dsc_window_begin(dsc_window *w, int64_t width, int64_t level, const dsc_draf
                      dsc_error *err)
 {
     dsc_token_view prompt = in->request->prompt;
-    void *first, *diagonal;
     *w = (dsc_window){.level = level, .diagonals = width + level - 2};
     size_t most = (size_t)w->diagonals;
-    int rc = dsc_arena_alloc(in->arena, &first, most, sizeof *w->first, err);
+    int rc = dsc_arena_new(in->arena, &w->first, most, err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &diagonal, most * (size_t)(level - 1), sizeof *w->diagonal,
-                             err);
-    if (rc)
-        return rc;
-    w->first = first;
-    w->diagonal = diagonal;
-    for (int64_t i = 0; i + 1 < w->diagonals; i++) {
+        rc = dsc_arena_new(in->arena, &w->diagonal, most * (size_t)(level - 1), err);
+    for (int64_t i = 0; i + 1 < w->diagonals && !rc; i++) {
         double u = dsc_draft_uniform(in, 0, (uint32_t)i);
         w->first[i] = prompt.count ? prompt.id[(int64_t)(u * (double)prompt.count)] : 0;
     }
-    return DSC_OK;
+    return rc;
 }
 
 bool dsc_window_full(const dsc_window *w)

@@ -16,17 +16,14 @@ static bool same_match_lengths(const dsc_config *a, const dsc_config *b)
 
 int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err)
 {
-    void *mem[4] = {0};
-    const size_t size[4] = {sizeof *plan->first, sizeof *plan->start, sizeof *plan->order,
-                            sizeof *plan->limit};
     *plan = (dsc_plan){.config = config, .count = count, .end_token = -1};
-    int rc = DSC_OK;
-    for (int i = 0; i < 4 && !rc; i++)
-        rc = dsc_alloc(&mem[i], count + 1, size[i], err);
-    plan->first = mem[0];
-    plan->start = mem[1];
-    plan->order = mem[2];
-    plan->limit = mem[3];
+    int rc = dsc_new(&plan->first, count, err);
+    if (!rc)
+        rc = dsc_new(&plan->start, count + 1, err);
+    if (!rc)
+        rc = dsc_new(&plan->order, count, err);
+    if (!rc)
+        rc = dsc_new(&plan->limit, count, err);
     if (rc) {
         dsc_plan_fini(plan);
         return rc;
@@ -185,22 +182,12 @@ typedef struct scratch {
 static int allocate(const dsc_plan *plan, size_t n, dsc_arena *arena, scratch *s,
                     dsc_drafter_input **input, dsc_error *err)
 {
-    struct {
-        void *place;
-        size_t count, size;
-    } want[] = {
-        {input, plan->groups, sizeof **input},
-        {&s->match_lengths, plan->groups, sizeof *s->match_lengths},
-        {&s->track.from, n + 1, sizeof *s->track.from},
-        {&s->track.tokens, (n + 1) * TILE, sizeof *s->track.tokens},
-    };
-    int rc = DSC_OK;
-    for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++) {
-        void *p;
-        rc = dsc_arena_alloc(arena, &p, want[i].count, want[i].size, err);
-        memcpy(want[i].place, &p, sizeof p);
-    }
-    return rc;
+    int rc = dsc_arena_new(arena, input, plan->groups, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &s->match_lengths, plan->groups, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &s->track.from, n + 1, err);
+    return rc ? rc : dsc_arena_new(arena, &s->track.tokens, (n + 1) * TILE, err);
 }
 
 // Walks all configurations of group g, a tile at a time.

@@ -83,11 +83,10 @@ static int by_place(const void *a, const void *b)
 
 static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, plan->count, sizeof(place), err);
+    place *p;
+    int rc = dsc_new(&p, plan->count, err);
     if (rc)
         return rc;
-    place *p = mem;
     for (size_t c = 0; c < plan->count; c++) {
         int64_t limit = dsc_config_limit(&config[c]);
         p[c] = (place){dsc_config_drafts(&config[c]),
@@ -107,7 +106,7 @@ static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error
                 config->drafter->levels(&config[p[i].config], plan->group[plan->groups - 1].nodes);
         plan->group[plan->groups - 1].count++;
     }
-    free(mem);
+    free(p);
     return DSC_OK;
 }
 
@@ -171,15 +170,12 @@ static int check_columns(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
 int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t count,
                        const dsc_verifier_type *rule, const dsc_trace_info *info, dsc_error *err)
 {
-    void *mem[3] = {0};
-    const size_t size[3] = {sizeof *plan->order, sizeof *plan->limit, sizeof *plan->group};
     *plan = (dsc_rule_plan){.rule = rule, .count = count};
-    int rc = DSC_OK;
-    for (int i = 0; i < 3 && !rc; i++)
-        rc = dsc_alloc(&mem[i], count, size[i], err);
-    plan->order = mem[0];
-    plan->limit = mem[1];
-    plan->group = mem[2];
+    int rc = dsc_new(&plan->order, count, err);
+    if (!rc)
+        rc = dsc_new(&plan->limit, count, err);
+    if (!rc)
+        rc = dsc_new(&plan->group, count, err);
     if (!rc)
         rc = sort_configs(plan, config, err);
     if (!rc)
@@ -260,17 +256,15 @@ static void slide(lane_walk *w)
 static int walk_init(lane_walk *w, const dsc_rule_plan *plan, const dsc_rule_group *g, int64_t n,
                      dsc_arena *arena, dsc_error *err)
 {
-    void *mem;
     *w = (lane_walk){0};
     int rc = dsc_renewal_init(&w->renewal, n, plan->limit + g->first, g->count, arena, err);
     w->rows = g->chance == SURVIVORS || g->chance == LEVELS ? 1 + (size_t)g->drafts : 2;
     w->all = g->chance == LEVELS ? OTHER : w->rows - 1; // the root of a tree
     w->stride = 4 * (size_t)w->renewal.longest + 64;
     if (!rc)
-        rc = dsc_arena_alloc(arena, &mem, w->rows * w->stride, sizeof(double), err);
+        rc = dsc_arena_new(arena, &w->row, w->rows * w->stride, err);
     if (rc)
         return rc;
-    w->row = mem;
     w->base = w->stride - 1;
     begin_call(w);
     return DSC_OK;
@@ -507,7 +501,8 @@ int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
                         dsc_error *err)
 {
     int64_t n = request->output.count;
-    void *mem, *dist;
+    lane_walk *w;
+    double *dist;
     for (size_t c = 0; c < plan->count; c++) {
         counts[c].requests++;
         counts[c].output_tokens += n;
@@ -515,11 +510,9 @@ int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
     }
     if (!n)
         return DSC_OK;
-    int rc = dsc_arena_alloc(arena, &mem, plan->groups, sizeof(lane_walk), err);
-    lane_walk *w = mem;
+    int rc = dsc_arena_new(arena, &w, plan->groups, err);
     if (!rc)
-        rc = dsc_arena_alloc(arena, &dist, dsc_position_dist_at(plan->dists.drafts + 1),
-                             sizeof(double), err);
+        rc = dsc_arena_new(arena, &dist, dsc_position_dist_at(plan->dists.drafts + 1), err);
     for (size_t g = 0; g < plan->groups && !rc; g++)
         rc = walk_init(&w[g], plan, &plan->group[g], n, arena, err);
     for (int64_t t = 0; t + 1 < n && !rc; t++) {

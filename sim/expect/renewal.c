@@ -162,7 +162,6 @@ int dsc_renewal_init(dsc_renewal *r, int64_t positions, const int32_t *limit, si
 int dsc_renewal_init_width(dsc_renewal *r, int width, int64_t positions, const int32_t *limit,
                            size_t lanes, dsc_arena *arena, dsc_error *err)
 {
-    void *tile;
     step_function *step = choose_kernel(width);
     if (!step)
         return dsc_fail(err, DSC_EABSENT, "no vectors of %d bytes here", width);
@@ -172,8 +171,7 @@ int dsc_renewal_init_width(dsc_renewal *r, int width, int64_t positions, const i
                        .tiles = (lanes + LANES - 1) / LANES,
                        .step = step};
     r->base = (size_t)r->longest + 1;
-    int rc = dsc_arena_alloc(arena, &tile, r->tiles, sizeof *r->tile, err);
-    r->tile = tile;
+    int rc = dsc_arena_new(arena, &r->tile, r->tiles, err);
     for (size_t i = 0; i < r->tiles && !rc; i++) {
         size_t first = i * LANES;
         rc = tile_init(&r->tile[i], r, limit + first, lanes - first, arena, err);

@@ -18,17 +18,6 @@ typedef struct dists {
     int32_t token; // the candidate
 } dists;
 
-static int dist_of(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
-{
-    int rc = m->type->dist
-                 ? m->type->dist(m, node, out, err)
-                 : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);
-    if (!rc && out->unlisted > 0)
-        rc = dsc_fail(err, DSC_EABSENT, "model %s does not list all tokens of its distributions",
-                      m->type->name);
-    return rc;
-}
-
 static double draft_of(const dists *l, int32_t x)
 {
     return l->chosen ? x == l->token : dsc_dist_probability(&l->draft, x);
@@ -44,10 +33,8 @@ static int draw_written_out(const dsc_verify_input *in, int32_t node, const dist
     double sum = 0;
     int rc = dsc_tree_verify_dist(in->models->target, node, &r->target, &r->target_capacity, &vocab,
                                   err);
-    void *p = r->residual;
     if (!rc)
-        rc = dsc_grow(&p, &r->residual_capacity, vocab, sizeof *r->residual, err);
-    r->residual = p;
+        rc = dsc_resize(&r->residual, &r->residual_capacity, vocab, err);
     if (rc)
         return rc;
     for (size_t x = 0; x < vocab; x++) {
@@ -83,9 +70,9 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
         dists l = {.chosen = d->kind == DSC_DRAFT_TOPK};
         int32_t child = node + 1, token;
         bool proposed = child < (int32_t)d->proposed;
-        int rc = dist_of(m->target, node, &l.target, err);
+        int rc = dsc_verify_dist(m->target, node, &l.target, err);
         if (!rc && proposed && !l.chosen)
-            rc = dist_of(dsc_models_drafter(m, d), node, &l.draft, err);
+            rc = dsc_verify_dist(dsc_models_drafter(m, d), node, &l.draft, err);
         if (rc)
             return rc;
         bool accepted = false;

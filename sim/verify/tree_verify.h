@@ -63,6 +63,9 @@ int dsc_position_overlap(dsc_position *at, int32_t node, dsc_error *err);
 // that distribution.
 int32_t dsc_position_draw(dsc_position *at, const dsc_residual *residual, double u);
 
+// The distribution of a model after `node`. DSC_EABSENT when it has none or it is not known token
+// by token.
+int dsc_verify_dist(dsc_model *m, int32_t node, dsc_dist *dist, dsc_error *err);
 // The token after `node`, at u in [0, 1) of the target's distribution.
 int dsc_verify_draw(const dsc_verify_input *in, int32_t node, double u, int32_t *token,
                     dsc_error *err);

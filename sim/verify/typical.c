@@ -74,10 +74,8 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     dsc_next next;
     dsc_verdict_clear(out);
     int rc = dsc_tree_verify_begin(&w, in, err); // room for the nodes
-    void *p = r->residual;
     if (!rc)
-        rc = dsc_grow(&p, &r->residual_capacity, d->proposed + 1, sizeof *r->residual, err);
-    r->residual = p;
+        rc = dsc_resize(&r->residual, &r->residual_capacity, d->proposed + 1, err);
     if (!rc)
         rc = score_paths(in, err);
     if (rc)
