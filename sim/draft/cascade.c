@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three models (staged speculation, Spector & Re 2023; the vertical cascade of Chen et al. 2023,
-// "Cascade Speculative Drafting"): the smallest drafts for the middle one, and what the middle one
-// emits is the draft for the target. The inner run is speculative decoding as it always is, with
-// the rules of sim/verify/: `single`, or `greedy` for a draft that is to be chosen. Both are
-// lossless, so the draft is a chain of draws from the middle model's distribution, and that
-// distribution is what the target's rule divides by (dsc_draft.from_middle).
+// "Cascade Speculative Drafting"): the smallest model drafts for the middle one, and the output of
+// the middle one is the draft for the target. The inner run is speculative decoding with the rules
+// of sim/verify/: rejection sampling, or greedy verification for a TOPK draft. Both are lossless,
+// so the draft is a chain of samples of the middle model's distribution, and the target's rule
+// divides by that distribution (dsc_draft.from_middle).
 //
-// For this the draft must have the same length whatever the inner run accepts. A draft that went on
-// for as long as its last round reached would have its last tokens only when they were accepted,
-// and they would not follow the middle model's distribution. So the last round drafts no more than
-// fits.
+// This requires a draft length that does not depend on what the inner run accepts. A draft that
+// ended where its last round ends would have its last tokens only when they were accepted, and they
+// would not follow the middle model's distribution. So the last round drafts no more than fits.
 #include "sim/draft/draft_next.h"
 #include "sim/verify_room.h"
 
@@ -23,8 +22,8 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-// A model as the inner run sees it: the output goes on with the first `ahead` nodes of the draft.
-// The draft is a chain, so its node j is node j - ahead of the inner draft.
+// A model for the inner run, whose output includes the first `ahead` nodes of the draft. The draft
+// is a chain, so its node j is node j - ahead of the inner draft.
 typedef struct ahead_model {
     dsc_model base;
     dsc_model *of;
@@ -43,7 +42,7 @@ static int ahead_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *e
     return dsc_model_dist(m->of, node + m->ahead, out, err);
 }
 
-// What rules ask; the draft is scored and its tokens are kept below.
+// The queries of rules; scoring and committing are done below.
 static const dsc_model_type ahead_type = {.name = "ahead", .next = ahead_next, .dist = ahead_dist};
 
 typedef struct state {
@@ -69,7 +68,7 @@ static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
                          .of = of};
 }
 
-// Verdict and room are as large as a round can need, so that they never grow beyond the arena.
+// Verdict and room have the size of the largest round, so that they never grow out of the arena.
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
@@ -113,7 +112,7 @@ static int make_rows(state *s, dsc_error *err)
     return DSC_OK;
 }
 
-// Appends at most `most` tokens of the draft model and has the middle model look at them.
+// Appends at most `most` tokens of the draft model and scores them with the middle model.
 static int inner_draft(state *s, int64_t length, int64_t most, uint32_t *draws, dsc_draft *draft,
                        dsc_error *err)
 {
@@ -135,15 +134,15 @@ static int inner_draft(state *s, int64_t length, int64_t most, uint32_t *draws, 
     return rc ? rc : m->middle->type->score(m->middle, draft, err);
 }
 
-// What the inner run's seed is for the step at this length: its verifications and those of the
-// target are of the same positions and must not share their draws.
+// The seed of the inner run in the step at this length. The inner run verifies the same positions
+// as the target and must not share its random numbers.
 static uint64_t inner_seed(uint64_t seed, int64_t length)
 {
     return seed ^ ((uint64_t)length + 1) * 0x9e3779b97f4a7c15;
 }
 
-// One round: replaces what the draft model wrote behind the first `ahead` tokens by what the middle
-// model makes of it.
+// One round: verifies the draft model's tokens after the first `ahead` ones with the middle model
+// and replaces them by the verdict.
 static int inner_step(state *s, int64_t length, dsc_draft *draft, dsc_error *err)
 {
     int32_t ahead = s->middle.ahead;
@@ -181,7 +180,8 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     draft->from_middle = true;
     draft->started = most > 0;
     while ((int64_t)draft->count < most && !ends && !rc) {
-        int64_t room = most - 1 - (int64_t)draft->count; // beside the middle model's own token
+        int64_t room =
+            most - 1 - (int64_t)draft->count; // in addition to the middle model's own token
         s->middle.ahead = s->draft.ahead = (int32_t)draft->count;
         rc = inner_draft(s, length, inner < room ? inner : room, &draws, draft, err);
         if (!rc)
@@ -192,7 +192,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
             ends = dsc_model_ends(m->target, (int64_t)draft->count - 1,
                                   draft->token[draft->count - 1]);
     }
-    // No further pass: it has looked at every node that it is asked about.
+    // This costs no further pass: the middle model has scored every node that is queried.
     return rc ? rc : m->middle->type->score(m->middle, draft, err);
 }
 

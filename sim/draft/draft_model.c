@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft model writes a fixed number of tokens, one forward pass each (Leviathan et al. 2023; Chen
-// et al. 2023): its most probable ones for a greedy target, else draws from its distributions.
+// A draft model drafts a fixed number of tokens, one forward pass each (Leviathan et al. 2023; Chen
+// et al. 2023): argmax tokens for a greedy target, samples of its distributions otherwise.
 #include "sim/draft/draft_next.h"
 
 enum { LENGTH };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// LLMA (Yang et al. 2023, "Inference with Reference", Algorithms 1 and 2): when the last tokens
-// written occur in a reference, copy what follows them there.
+// LLMA (Yang et al. 2023, "Inference with Reference", Algorithms 1 and 2): when the last output
+// tokens occur in a reference, the tokens that follow them there are the draft.
 //
-// The longest agreement of at least n tokens wins; like the authors' code, agreement is counted up
-// to max(max_match, n) tokens, and the first of several equal occurrences is taken. `--semantics
-// code` also counts the current token in k, as that code does: k - 1 tokens are copied. The paper's
-// text asks for --max-match 0 (no cap) and --tie random.
+// The longest match of at least n tokens is used. As in the authors' code, a match is counted up to
+// max(max_match, n) tokens, and the first of several longest ones is used. `--semantics code` also
+// counts the current token in k, as that code does: k - 1 tokens are copied. The paper's text
+// corresponds to --max-match 0 (no cap) and --tie random.
 #include "base/rng.h"
 #include "sim/draft/match_index.h"
 #include "sim/drafter.h"
@@ -96,11 +96,11 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
                                   (size_t)(available < most ? available : most), err);
 }
 
-// One family of settings that share an index and a way to break ties; they differ in n and cap.
+// Settings that share an index and a way to break ties, and differ in n and cap.
 typedef struct family {
     int64_t references, tie;
     int32_t cap[DSC_MAX_CAPS];      // ascending
-    int32_t shortest[DSC_MAX_CAPS]; // the least n that goes with each cap
+    int32_t shortest[DSC_MAX_CAPS]; // the smallest n of each cap
     size_t caps;
     int32_t *length, *available, *run; // [caps][output tokens]; length 0 where no draft starts
 } family;
@@ -122,7 +122,7 @@ static void add_setting(family *f, const int64_t *parameter)
     f->caps++;
 }
 
-// How many tokens from text position `at` on are those of the output from position i on, of `most`.
+// Number of tokens, up to `most`, from text position `at` on that agree with the output.
 static int32_t run_length(const dsc_match_index *x, int32_t at, const int32_t *output, int64_t most)
 {
     int32_t run = 0;
@@ -131,7 +131,7 @@ static int32_t run_length(const dsc_match_index *x, int32_t at, const int32_t *o
     return run;
 }
 
-// What a draft from output position i offers, for every cap of the family.
+// Match, draft and agreement at output position i, for every cap of the family.
 static void replay_position(family *f, const dsc_match_index *x, dsc_token_view output, int64_t i,
                             int64_t longest, const dsc_match *match)
 {
@@ -139,7 +139,7 @@ static void replay_position(family *f, const dsc_match_index *x, dsc_token_view 
     for (size_t c = 0; c < f->caps; c++) {
         if (match[c].length < f->shortest[c])
             continue;
-        if (match[c].at != at) { // often the same place as for the cap before
+        if (match[c].at != at) { // often equal to that of the previous cap
             at = match[c].at;
             available = x->end[at - 1] - at;
             int64_t most = output.count - 1 - i;
@@ -153,7 +153,7 @@ static void replay_position(family *f, const dsc_match_index *x, dsc_token_view 
     }
 }
 
-// Matches, offers and runs at every output position for every cap of the family.
+// The same at every output position.
 static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_error *err)
 {
     dsc_token_view output = in->request->output;
@@ -176,7 +176,7 @@ static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_e
     return rc;
 }
 
-// A setting's own view: a draft starts where the match is at least n long.
+// Selects one setting: a draft starts where the match has at least n tokens.
 static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match_lengths *out,
                          dsc_error *err)
 {

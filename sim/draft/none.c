@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No speculation: one token per target call. The lower end of every table.
+// No speculation, the lower end of every table: one token per target call.
 #include "sim/drafter.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Doubly linked lists of phrases in a hash table by open addressing, all in an arena.
 #include "sim/draft/phrase_pool.h"
 
 #include <stdbool.h>
@@ -59,7 +60,7 @@ static void link_newest(dsc_phrase_list *l, dsc_phrase *x)
     l->newest = x;
 }
 
-// The phrase itself when it is there, else the oldest of a full list, else a new one.
+// The phrase if the list contains it, else the oldest of a full list, else a new one.
 static int take(dsc_phrase **out, dsc_phrase_pool *p, dsc_phrase_list *l, const int32_t *token,
                 dsc_error *err)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequoia (Chen et al. 2024): the tree with the greatest expected speed-up for given acceptances by
-// rank and costs (theory/tree.h), drafted as sim/draft/grow_tree.h says, by choice without
-// replacement. The default acceptances are the first ten of the 32 that its program ships; what
-// they leave is never drafted.
+// Sequoia (Chen et al. 2024): the tree with the largest expected speedup for given acceptance rates
+// by rank and costs (theory/tree.h), drafted without replacement (sim/draft/grow_tree.h). The
+// default acceptance rates are the first ten of the 32 that its program contains; lower ranks are
+// never drafted.
 #include "sim/draft/grow_tree.h"
 #include "sim/draft/tree_file.h"
 

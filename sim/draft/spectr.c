@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpecTr (Sun et al. 2023, Algorithm 3): K sequences of L tokens, drawn independently from the
-// draft model, all verified in one pass of the target. At each position the sequences that agree
-// with what was accepted so far are the candidates.
+// SpecTr (Sun et al. 2023, Algorithm 3): K sequences of L tokens, sampled independently from the
+// draft model and verified together in one pass of the target. At each position the candidates are
+// the sequences that agree with the tokens accepted so far.
 #include "sim/draft/draft_next.h"
 
 enum { DRAFTS, LENGTH };
@@ -43,7 +43,7 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 
 enum { ENDED = -2 };
 
-// One more token of every sequence that has not ended; their draws are keyed by their numbers in
+// Announces the next token of every sequence that has not ended; a sample is keyed by its number in
 // the draft.
 static int prefetch_all(state *s, int64_t length, const dsc_draft *draft, dsc_error *err)
 {
@@ -56,7 +56,7 @@ static int prefetch_all(state *s, int64_t length, const dsc_draft *draft, dsc_er
     return rc ? rc : dsc_prefetch_end(&f, &s->in, err);
 }
 
-// One pass of the draft model writes the next token of every sequence.
+// One pass of the draft model gives the next token of every sequence.
 static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpecTr's prefix tree (Sun et al. 2023, Algorithm 4): a node of depth i has K_(i+1) children, each
-// an independent draw from the draft model, so that the K_1 K_2 ... K_L sequences share what they
-// begin with. sim/draft/grow_tree.h says how it is drafted. It saves the target tokens against as
-// many whole sequences (sim/draft/spectr.c), not the draft model passes.
+// an independent sample of the draft model, so that the K_1 K_2 ... K_L sequences share their
+// prefixes (sim/draft/grow_tree.h). Compared with that number of whole sequences
+// (sim/draft/spectr.c), it saves target tokens, but no draft model passes.
 #include "sim/draft/grow_tree.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-// "K1,K2,..." into children[depth]; `nodes` with the root.
+// Parses "K1,K2,..." into children[depth]; *nodes counts the root too.
 static int parse_branches(const char *text, int children[DSC_TREE_DEPTH], int *depth, int *nodes,
                           dsc_error *err)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The suffix automaton of a growing text (Blumer et al. 1985), with counts of its strings and edges
+// in one hash table.
 #include "sim/draft/suffix_index.h"
 
 #include <assert.h>
@@ -23,7 +25,7 @@ static int32_t edge_of(const dsc_suffix_index *x, int32_t from, int32_t token)
     return x->table[slot_of(x, from, token)];
 }
 
-// A table at most half full.
+// Rebuilds the table, which is at most half full.
 static int lay_table(dsc_suffix_index *x, dsc_error *err)
 {
     size_t slots = 64;
@@ -88,7 +90,7 @@ static int split(dsc_suffix_index *x, int32_t p, int32_t token, int32_t from, in
     return rc;
 }
 
-// The state of the text with `token` behind it.
+// Adds the state of the whole text with `token` appended.
 static int extend(dsc_suffix_index *x, int32_t token, dsc_error *err)
 {
     dsc_suffix_state whole = {(int32_t)x->count + 1, ROOT, NONE, 0, 0};
@@ -109,8 +111,8 @@ static int extend(dsc_suffix_index *x, int32_t token, dsc_error *err)
     return rc;
 }
 
-// Counts the suffixes that now end here. Since the last token the state `active` may have been
-// split, and its strings grew by one token: the links lead to the state that is meant.
+// Counts the suffixes that end here. Since the last token, the state `active` may have been split
+// and its strings have one token more: its links lead to the right state.
 static void count_suffixes(dsc_suffix_index *x, int32_t token)
 {
     x->active = x->edge[edge_of(x, x->active, token)].to;

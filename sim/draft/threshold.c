@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft model writes a chain until it is not sure of a token: dynamic speculation in Hugging Face
-// transformers (assistant_confidence_threshold, generation/stopping_criteria.py,
-// ConfidenceCriteria; its defaults: threshold 0.4, at most 20 tokens). The token that it is not
-// sure of is the draft's last.
+// A draft model drafts a chain until the probability of a token falls below a threshold: dynamic
+// speculation in Hugging Face transformers (assistant_confidence_threshold,
+// generation/stopping_criteria.py, ConfidenceCriteria; its defaults: threshold 0.4, at most 20
+// tokens). The token that it is not sure of is the draft's last.
 //
 // It must not be left out: whether a token is verified would then depend on which one was drawn,
 // and the rule would divide by a distribution that the tokens it sees do not have. As it is,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The window of lookahead decoding: its levels, their nodes in a draft, and the step to the next
+// position (sim/draft/window.h).
 #include "sim/draft/window.h"
 
 #include <string.h>
@@ -46,7 +48,7 @@ int dsc_window_append(dsc_window *w, int32_t tip, dsc_draft *draft, dsc_error *e
     return rc;
 }
 
-// What the model says at the end of each diagonal.
+// Reads the argmax after each diagonal, which is the new level.
 static int read_level(dsc_window *w, dsc_model *model, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -59,7 +61,7 @@ static int read_level(dsc_window *w, dsc_model *model, dsc_error *err)
     return rc;
 }
 
-// The token of diagonal 0 is known now: the others move up, and have one level more.
+// Drops diagonal 0, whose position is committed; the others move up and have one level more.
 static void fill(dsc_window *w)
 {
     w->diagonals--;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact optimal-transport sampler (theory/otm_sampler.h) at every position: k i.i.d. drafts,
-// accepted as often as any rule can.
+// The optimal-transport sampler (theory/otm_sampler.h) at every position: k i.i.d. drafts are
+// accepted with the highest probability that a lossless rule can reach, SpecTr Eq. (4).
 #include "sim/replay_dist.h"
 #include "sim/verify/tree_verify.h"
 
@@ -13,8 +13,9 @@ static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
     dsc_residual residual;
     int k = at->count;
     if (k > DSC_MAX_DRAFTS)
-        return dsc_fail(err, DSC_EUSAGE, "rule otm: %d drafts at one position, at most %d", k,
-                        DSC_MAX_DRAFTS);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "rule otm verifies at most %d drafts at one position, not %d",
+                        DSC_MAX_DRAFTS, k);
     int rc = r->otm ? DSC_OK : dsc_otm_sampler_new(&r->otm, err);
     if (!rc)
         rc = dsc_otm_sampler_build_overlap(r->otm, at->dists, k, err);

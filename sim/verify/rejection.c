@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One draft (Leviathan et al. 2023, Alg. 1; SpecTr Alg. 1): token x is accepted with probability
-// min(1, target(x)/draft(x)); the first rejected one is replaced by a draw from
-// (target - draft)+ normalised.
+// Rejection sampling of one draft (Leviathan et al. 2023, Alg. 1; SpecTr Alg. 1): token x is
+// accepted with probability min(1, target(x)/draft(x)); the first rejected token is replaced by a
+// sample of (target - draft)+, normalized.
 //
-// The correction is drawn by rejection: x from the target, kept with probability
-// (1 - draft(x)/target(x))+. On average that takes 1/(1 - beta) draws where a rejection has the
-// probability 1 - beta, so one per position: no distribution is ever written out over the
-// vocabulary.
+// The correction is sampled by rejection too: x from the target, kept with probability
+// (1 - draft(x)/target(x))+. With acceptance probability beta this takes 1/(1 - beta) samples on
+// average and happens with probability 1 - beta, so it costs one sample per position, and no
+// distribution is written out over the vocabulary.
 #include "sim/verify/tree_verify.h"
 
 enum { TRIES = 4000 };
 
-// The distribution of one position: the draft's is of one token when the draft model has none.
+// The distributions of one position; a TOPK draft's is all on one token.
 typedef struct dists {
     dsc_dist target, draft;
     bool chosen;
@@ -23,8 +23,8 @@ static double draft_of(const dists *l, int32_t x)
     return l->chosen ? x == l->token : dsc_dist_probability(&l->draft, x);
 }
 
-// After so many draws in vain, which happens when a rejection was due to rounding or next to it,
-// the distribution is written out.
+// Fallback after TRIES samples, which happens when a rejection was due to rounding or nearly so:
+// computes the residual over the whole vocabulary.
 static int draw_written_out(const dsc_verify_input *in, int32_t node, const dists *l,
                             uint32_t depth, int32_t *token, dsc_error *err)
 {

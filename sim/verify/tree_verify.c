@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Traversal of a draft tree during verification: the live nodes, their children in order, and the
+// distributions of one position, which a model computes in place or which are copied into rows.
 #include "sim/verify/tree_verify.h"
 
 #include "base/rng.h"
@@ -19,7 +21,7 @@ static void link_children(dsc_verify_room *r, const dsc_draft *d)
     }
 }
 
-// Of chosen candidates a second one with the same token changes nothing.
+// Whether a candidate counts: an equal TOPK sibling changes nothing.
 static bool counts_again(const dsc_tree_verify *w, int32_t token)
 {
     if (w->draft->kind != DSC_DRAFT_TOPK)
@@ -30,7 +32,7 @@ static bool counts_again(const dsc_tree_verify *w, int32_t token)
     return true;
 }
 
-// candidate[] holds the children of all live nodes, token[] what counts of them.
+// Lists the children of all live nodes in candidate[] and the tokens that count in token[].
 static size_t find_candidates(dsc_tree_verify *w)
 {
     dsc_verify_room *r = w->room;
@@ -129,7 +131,7 @@ int dsc_tree_verify_dist(dsc_model *m, int32_t node, double **row, size_t *capac
     return DSC_OK;
 }
 
-// The distributions written out as rows.
+// Copies the distributions into rows.
 static int write_dists(dsc_position *at, dsc_model *draft, int32_t node, dsc_error *err)
 {
     dsc_verify_room *r = at->in->room;
@@ -168,7 +170,7 @@ int dsc_position_overlap(dsc_position *at, int32_t node, dsc_error *err)
     at->draft_of = r->draft_of;
     at->target_of = r->target_of;
     for (int i = 0; i < at->count && !rc; i++)
-        r->draft_of[i] = 1; // when each was drawn from a distribution of itself alone
+        r->draft_of[i] = 1; // TOPK: the draft distribution is all on the candidate
     if (!rc && target->type->overlap)
         rc = target->type->overlap(target, draft, in->draft, node, at->token, count, &at->dists,
                                    r->draft_of, r->target_of, err);
@@ -184,7 +186,7 @@ int32_t dsc_position_draw(dsc_position *at, const dsc_residual *residual, double
     return token;
 }
 
-// A distribution of logits need not be written out for it.
+// Samples logits directly, without copying them into a row.
 int dsc_verify_draw(const dsc_verify_input *in, int32_t node, double u, int32_t *token,
                     dsc_error *err)
 {

@@ -560,8 +560,8 @@ static void what_is_missing_is_named(void **state)
                    DSC_ENGINE_EXPECT, "no exact replay");
     // A recorded draft model, of whose rows one rank a position was kept.
     assert_refused(b.reduced, (dsc_config){.drafter = &dsc_drafter_threshold, .parameter = {0, 4}},
-                   &dsc_verifier_greedy, any, "how sure the draft model is");
-    assert_refused(b.reduced, two, &dsc_verifier_greedy, DSC_ENGINE_LOOP, "draws from the draft");
+                   &dsc_verifier_greedy, any, "probabilities off the output");
+    assert_refused(b.reduced, two, &dsc_verifier_greedy, DSC_ENGINE_LOOP, "samples from the draft");
     dsc_config tree = {.drafter = &dsc_drafter_tree, .text = {"2^3"}};
     assert_ok(dsc_config_prepare(&tree, &err), err);
     assert_refused(b.reduced, tree, &dsc_verifier_greedy, any, "with --rank-depth 3");
