@@ -4,11 +4,10 @@
 // verifies those phrases of the pool that follow the current token.
 //
 // `--semantics code` is the authors' greedy decoding: its loop over a guess ends one token early,
-// so that of a guess that is right to its end N - 2 tokens are taken; and with --pool-from-prompt a
-// step's tokens are remembered as so many copies of the last one. There as here nothing is guessed
-// before the window is full, N - 2 passes, and a draw from the target's distributions takes the
-// guesses as one-hot drafts (rule specinfer). Not modelled: EOS tokens in the window, which the
-// code's sampling replaces at random.
+// so that N - 2 tokens of a fully correct guess are accepted; and with --pool-from-prompt a step
+// adds copies of its last token in place of its tokens. In both, nothing is guessed before the
+// window is full, after N - 2 passes, and a sampled target takes the guesses as TOPK drafts (rule
+// specinfer). Not modeled: EOS tokens in the window, which the code's sampling replaces at random.
 #include "sim/draft/window.h"
 
 #include <string.h>
@@ -58,7 +57,7 @@ static int64_t width(const dsc_config *config)
     return 1 + dsc_window_nodes(p[WINDOW], p[LEVEL]) + p[GUESSES] * (p[LEVEL] - 1);
 }
 
-// One more token of the text; the last N are an n-gram of the pool.
+// Takes one more token of the text; its last N tokens are an n-gram for the pool.
 static int remember(state *s, int32_t token, dsc_error *err)
 {
     int64_t level = s->in.parameter[LEVEL];
@@ -87,8 +86,8 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     return rc;
 }
 
-// The pool's phrases of the current token. The code has their last token verified and ignores the
-// outcome.
+// Appends the pool's phrases after the current token. The code verifies their last token too and
+// ignores the result.
 static int append_guesses(const state *s, dsc_draft *draft, dsc_error *err)
 {
     const dsc_phrase_list *list = dsc_phrase_pool_find(&s->pool, s->current);

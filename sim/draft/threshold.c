@@ -2,12 +2,12 @@
 // A draft model drafts a chain until the probability of a token falls below a threshold: dynamic
 // speculation in Hugging Face transformers (assistant_confidence_threshold,
 // generation/stopping_criteria.py, ConfidenceCriteria; its defaults: threshold 0.4, at most 20
-// tokens). The token that it is not sure of is the draft's last.
+// tokens). The token below the threshold is the last one of the draft.
 //
-// It must not be left out: whether a token is verified would then depend on which one was drawn,
-// and the rule would divide by a distribution that the tokens it sees do not have. As it is,
-// whether drafting goes on depends on the tokens before only, and every token that is verified is a
-// draw from the draft model's distribution.
+// That token must stay in the draft. Otherwise, whether a token is verified would depend on its own
+// value, and the rule would divide by a distribution that the verified tokens do not have. Here,
+// whether drafting goes on depends on earlier tokens only, and every verified token is a sample of
+// the draft model's distribution.
 #include "sim/draft/draft_next.h"
 
 enum { CONFIDENCE, MOST };
