@@ -147,13 +147,13 @@ static int inner_step(state *s, int64_t length, dsc_draft *draft, dsc_error *err
 {
     int32_t ahead = s->middle.ahead;
     s->middle.base.length = s->draft.base.length = length + ahead;
-    dsc_draft behind = {.token = draft->count ? draft->token + ahead : NULL,
-                        .parent = draft->parent, // of a chain: -1, 0, 1, ...
-                        .count = draft->count - (size_t)ahead,
-                        .proposed = draft->count - (size_t)ahead,
-                        .kind = draft->kind};
+    dsc_draft inner = {.token = draft->count ? draft->token + ahead : NULL,
+                       .parent = draft->parent, // of a chain: -1, 0, 1, ...
+                       .count = draft->count - (size_t)ahead,
+                       .proposed = draft->count - (size_t)ahead,
+                       .kind = draft->kind};
     dsc_verify_input in = {.models = &s->models,
-                           .draft = &behind,
+                           .draft = &inner,
                            .seed = inner_seed(s->in.seed, length),
                            .request = s->in.request->index,
                            .room = &s->room};

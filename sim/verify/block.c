@@ -75,7 +75,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     }
     int32_t token = 0;
     if (!rc && tau == length && d->unscored)
-        return DSC_OK; // nobody asked what follows
+        return DSC_OK; // the target has not scored the last node
     if (!rc)
         rc = close_block(in, tau, p_tau, &token, err);
     return rc ? rc : dsc_verdict_close(out, token, err);
