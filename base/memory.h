@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // `out` and `array` below are addresses of pointers to objects of any type. The typed forms
 // dsc_new, dsc_resize, dsc_arena_new and dsc_arena_resize take the element size from that type;
 // use them wherever the type is known.
@@ -55,5 +59,9 @@ DSC_API int dsc_arena_grow(dsc_arena *a, void *array, size_t *capacity, size_t n
     dsc_arena_grow((a), (array), (capacity), (need), sizeof **(array), (err))
 DSC_API void dsc_arena_reset(dsc_arena *a); // keeps the memory
 DSC_API void dsc_arena_fini(dsc_arena *a);  // frees it
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

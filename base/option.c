@@ -232,6 +232,19 @@ static bool is_word(const char *word, const char *name, size_t length)
     return strlen(word) == length && strncmp(word, name, length) == 0;
 }
 
+static bool is_named(const dsc_option *o, const char *name, size_t length)
+{
+    return is_word(o->name, name, length) || (o->also && is_word(o->also, name, length));
+}
+
+const dsc_option *dsc_option_find(const dsc_option *table, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_named(&table[i], name, strlen(name)))
+            return &table[i];
+    return NULL;
+}
+
 // Whether an option is called so: by one of its names, or by it behind that of its set's owner.
 static bool is_called(const dsc_option_set *set, const dsc_option *o, const char *name,
                       size_t length)
@@ -241,7 +254,7 @@ static bool is_called(const dsc_option_set *set, const dsc_option *o, const char
         name += owner + 1;
         length -= owner + 1;
     }
-    return is_word(o->name, name, length) || (o->also && is_word(o->also, name, length));
+    return is_named(o, name, length);
 }
 
 // The next set from *s on that has such an option.
@@ -280,21 +293,19 @@ static int set_value(const place *p, const char *text, dsc_error *err)
     p->value->text = text;
     if (p->option->kind == DSC_OPTION_FLAG || p->option->kind == DSC_OPTION_TEXT)
         return DSC_OK;
-    bool list = p->lists || p->option->list;
-    if (p->option->kind == DSC_OPTION_REAL) {
+    bool list = p->lists || p->option->list, is_real = p->option->kind == DSC_OPTION_REAL;
+    if (!list)
+        return is_real ? dsc_option_real(p->option, text, &p->value->real, err)
+                       : dsc_option_single(p->option, text, &p->value->integer, err);
+    if (is_real) {
         double *real = NULL;
         size_t n;
         int rc = dsc_option_reals(p->option, text, &real, &n, err);
-        if (!rc && !list && n > 1)
-            rc = dsc_fail(err, DSC_EUSAGE, "--%s: one number is expected, not a list",
-                          p->option->name);
         if (!rc)
             p->value->real = real[0];
         free(real);
         return rc;
     }
-    if (!list)
-        return dsc_option_single(p->option, text, &p->value->integer, err);
     int64_t *integer;
     size_t n;
     int rc = dsc_option_list(p->option, text, &integer, &n, err);

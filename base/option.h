@@ -10,6 +10,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum dsc_option_kind {
     DSC_OPTION_FLAG,   // no value
     DSC_OPTION_INT,    // an integer in [min, max]
@@ -69,6 +73,12 @@ DSC_API int dsc_option_list(const dsc_option *o, const char *text, int64_t **out
 DSC_API int dsc_option_reals(const dsc_option *o, const char *text, double **out, size_t *count,
                              dsc_error *err);
 
+// The option of table[count] that goes by `name`, which may be a synonym; NULL: there is none.
+DSC_API const dsc_option *dsc_option_find(const dsc_option *table, size_t count, const char *name);
+
+// One value of a REAL option. DSC_EUSAGE with name and limits.
+DSC_API int dsc_option_real(const dsc_option *o, const char *text, double *out, dsc_error *err);
+
 // The text of choice `index` in `out` ("code"), or the integer's decimal text.
 DSC_API void dsc_option_text(const dsc_option *o, int64_t value, char *out, size_t size);
 
@@ -81,5 +91,9 @@ DSC_API int dsc_unknown_name(const char *what, const char *word, const char *con
 
 // The candidate nearest to `word` by edit distance, or NULL when none is near.
 DSC_API const char *dsc_nearest(const char *word, const char *const *candidates, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -35,6 +35,19 @@ static int parse_real(const dsc_option *o, const char *text, size_t length, doub
     return DSC_OK;
 }
 
+int dsc_option_real(const dsc_option *o, const char *text, double *out, dsc_error *err)
+{
+    double *list;
+    size_t n;
+    int rc = dsc_option_reals(o, text, &list, &n, err);
+    if (rc)
+        return rc;
+    *out = list[0];
+    free(list);
+    return n == 1 ? DSC_OK
+                  : dsc_fail(err, DSC_EUSAGE, "--%s: one number is expected, not a list", o->name);
+}
+
 static int append(const dsc_option *o, double value, const char *item, size_t length, double **list,
                   size_t *capacity, size_t *count, dsc_error *err)
 {

@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DSC_SHA256_HEX = 65 }; // 64 lower-case hex digits and a NUL
 
 typedef struct dsc_sha256 {
@@ -28,5 +32,9 @@ DSC_API int dsc_sha256_file(const char *path, char hex[DSC_SHA256_HEX], dsc_erro
 // than one after the other. DSC_EINPUT names the file that cannot be read.
 DSC_API int dsc_sha256_files(const char *const *paths, size_t count, char (*hex)[DSC_SHA256_HEX],
                              dsc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

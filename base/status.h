@@ -9,6 +9,10 @@
 
 #include <stdarg.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #if defined(__GNUC__)
 #define DSC_API __attribute__((visibility("default")))
 #define DSC_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
@@ -48,5 +52,9 @@ DSC_API int dsc_error_prefix(dsc_error *err, int status, const char *format, ...
 // The documented exit code of a status: 0 success; 1 a check or a write failed; 2 usage; 3 not
 // available; 4 bad input; 130 interrupted.
 DSC_API int dsc_exit_code(int status);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

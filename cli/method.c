@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// The methods of a command line: --method is found first, as it decides which options exist; the
+// values of the method's options then become a configuration.
 #include "cli/method.h"
 
 #include "sim/run/result.h"
 
 #include <string.h>
 
-// The value of --method, which must be known before anything else is parsed; or NULL.
+// The value of the last --method, or NULL.
 static const char *method_value(int argc, char **argv)
 {
     const char *value = NULL;
@@ -84,10 +86,10 @@ void cli_print_method_help(const char *usage, const char *about, const cli_help_
 
 int cli_config_fill(dsc_config *config, const dsc_option_value *parameter, dsc_error *err)
 {
-    for (size_t o = 0; o < config->drafter->option_count; o++) {
-        config->parameter[o] = parameter[o].integer;
-        config->real[o] = parameter[o].real;
-        config->text[o] = parameter[o].text;
-    }
-    return dsc_config_prepare(config, err);
+    int rc = DSC_OK;
+    dsc_config_init(config, config->drafter);
+    for (size_t o = 0; o < config->drafter->option_count && !rc; o++)
+        if (parameter[o].text)
+            rc = dsc_config_set(config, config->drafter->option[o].name, parameter[o].text, err);
+    return rc ? rc : dsc_config_prepare(config, err);
 }

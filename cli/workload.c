@@ -119,7 +119,7 @@ static const dsc_verifier_type *rule_of_trace(const dsc_trace *trace,
     const dsc_trace_info *info = dsc_trace_get_info(trace);
     const double temperature = dsc_trace_recorded_run(info).temperature;
     const dsc_verifier_type *rule = dsc_pair_rule(drafter, false);
-    if (!drafter->needs_draft || drafter->asks_target || !(temperature > 0))
+    if (!drafter->needs_draft || drafter->needs_off_path || !(temperature > 0))
         return &dsc_verifier_greedy;
     if (!dsc_rule_replays(drafter, rule) || !dsc_rule_recorded(rule, info)) {
         fprintf(stderr,

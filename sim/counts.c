@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sums of counts, and the metrics that are ratios of them.
 #include "sim/counts.h"
 
 #include "theory/block.h"
 
 #include <limits.h>
 #include <math.h>
+
+dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
+{
+    for (int64_t m = 0; m <= most; m++)
+        histogram[m] = 0;
+    return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
+}
 
 void dsc_counts_clear(dsc_counts *c)
 {

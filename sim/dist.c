@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Queries of a next-token distribution for each of its three forms: one probability, the whole row,
+// the k most probable tokens, and a sample by the inverse of the distribution function.
 #include "sim/dist.h"
 
 #include "theory/rows/fast_exp.h"
 #include "theory/rows/row_sum.h"
+#include "theory/rows/softmax.h"
 
 #include <math.h>
 #include <string.h>
@@ -58,7 +61,7 @@ void dsc_dist_fill(const dsc_dist *d, double *probs)
             probs[d->level[j].token[i]] = weight[j] * d->level[j].probability[i];
 }
 
-// The entry that holds the draw: the first i with upto[i] > draw.
+// The first i with upto[i] > draw.
 static size_t invert_counts(const uint32_t *upto, size_t count, uint32_t draw)
 {
     size_t lo = 0, hi = count - 1;
@@ -98,7 +101,7 @@ int32_t dsc_dist_sample(const dsc_dist *d, double u)
     return (int32_t)scale(u, (uint32_t)d->vocab_size);
 }
 
-// Whether any of these is more than x.
+// Whether any element is above x.
 DSC_FOR_EVERY_PROCESSOR
 static int any_above(const double *row, int32_t n, double x)
 {
@@ -117,8 +120,7 @@ static void below_most(const dsc_softmax *s, size_t first, size_t end, double *r
         row[x] = (double)s->logit[x] - s->most;
 }
 
-// What tokens [first, end) are ordered by, of a distribution that is logits; -inf: has no
-// probability.
+// The sort keys of tokens [first, end) of a distribution of logits; -inf: probability 0.
 static void fill_order(const dsc_softmax *s, size_t first, size_t end, double *row)
 {
     below_most(s, first, end, row);
@@ -127,16 +129,16 @@ static void fill_order(const dsc_softmax *s, size_t first, size_t end, double *r
             row[x] = -INFINITY;
 }
 
-// The first ones in an order: the largest first, of equals the lowest.
+// The k largest elements so far, in descending order, ties by ascending index.
 typedef struct first_ones {
     size_t k, n;
-    double bar; // what others must be above
+    double bar; // an element has to be above it to enter
     int32_t *index;
 } first_ones;
 
 static void offer(first_ones *f, const double *row, int32_t first, int32_t end)
 {
-    enum { BLOCK = 64 }; // passed over together when none of them is among the first k
+    enum { BLOCK = 64 }; // skipped together when none of them enters
     for (; first < end && f->k; first += BLOCK) {
         const int32_t until = end - first < BLOCK ? end : first + BLOCK;
         if (!any_above(row + first, until - first, f->bar))
@@ -154,7 +156,8 @@ static void offer(first_ones *f, const double *row, int32_t first, int32_t end)
     }
 }
 
-// The k most probable tokens are in blocks whose largest logit is among the k largest of these.
+// The k-th largest of the blocks' largest logits. The k most probable tokens are in blocks that
+// reach it.
 static double least_peak(const dsc_softmax *s, size_t k, double *row, int32_t *room)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
@@ -179,7 +182,7 @@ static void offer_blocks(const dsc_softmax *s, const size_t *block, size_t count
 
 static size_t top_of_logits(const dsc_softmax *s, size_t k, double *row, int32_t *token)
 {
-    enum { TOGETHER = 64 }; // blocks that are brought at once
+    enum { TOGETHER = 64 }; // blocks fetched at once
     const size_t blocks = dsc_softmax_blocks(s->vocab);
     first_ones f = {.k = k, .bar = -DSC_SOFTMAX_LEAST / s->by, .index = token};
     if (!s->max_logit || k >= blocks) {

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view of a next-token distribution: a dense row, or logits, or a list of tokens with what the
-// others get, or a chain of such lists (a back-off model). A view owns nothing.
+// Views of next-token distributions. A view is a dense row of probabilities, a row of logits, or a
+// chain of token lists (a back-off model), and never owns its memory.
 #ifndef DSC_SIM_DIST_H
 #define DSC_SIM_DIST_H
 
-#include "theory/rows/softmax.h"
+#include "base/status.h"
 
+#include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { DSC_DIST_LEVELS = 16 };
 
-// One level of a chain: a token that is listed has the probability given here, any other `other`
-// times what the next level says. Read as a mixture, the level's counts are drawn from with
-// probability 1 - other, the next level with probability other:
+// A row of logits with the sums of its exponentials (theory/rows/softmax.h).
+typedef struct dsc_softmax dsc_softmax;
+
+// One level of a chain. A listed token has the probability given here; any other token has `other`
+// times its probability in the next level. As a mixture, a draw uses the counts of this level with
+// probability 1 - other and the next level with probability other:
 //   probability[i] = (1 - other) (upto[i] - upto[i - 1]) / upto[count - 1]
 //                  + other * (next level)(token[i]).
 typedef struct dsc_dist_level {
@@ -23,32 +31,35 @@ typedef struct dsc_dist_level {
     double other; // in [0, 1]
 } dsc_dist_level;
 
+// `dense` if it is not NULL, else `logits` if it is not NULL, else the levels.
 typedef struct dsc_dist {
     int32_t vocab_size;
-    const double *dense;                   // [vocab_size] probabilities, or NULL and
-    const dsc_softmax *logits;             // the distribution as logits, or NULL: the levels hold
-    int levels;                            // >= 1
+    const double *dense; // [vocab_size] probabilities
+    const dsc_softmax *logits;
+    int levels;                            // number of levels, >= 1
     dsc_dist_level level[DSC_DIST_LEVELS]; // the longest context first
-    double base;                           // below the last level every token has this probability
-    double unlisted; // mass that is not known token by token; 0: the distribution is exact
+    double base;                           // probability of every token after the last level
+    double unlisted; // probability mass whose tokens are not known; 0: the distribution is exact
 } dsc_dist;
 
 // The probability of one token, 0 <= token < vocab_size. O(1), or a binary search per level.
 DSC_API double dsc_dist_probability(const dsc_dist *d, int32_t token);
 
-// All of them, into dist[vocab_size]. O(vocab_size + listed tokens).
+// Writes all probabilities to dist[vocab_size]. O(vocab_size + listed tokens).
 DSC_API void dsc_dist_fill(const dsc_dist *d, double *dist);
 
-// The k most probable tokens that have a probability, the most probable first, of equals the lowest
-// first, into token[k]; returns how many there are. row[vocab_size] is scratch. O(vocab_size) and k
-// for each token that is among the first k of those before it. Of logits, the larger comes first
-// even where both round to one probability.
+// Writes the k most probable tokens of positive probability to token[k], in descending order of
+// probability, ties by ascending id, and returns their number. For logits the larger logit comes
+// first even where both probabilities round to one number. row[vocab_size] is scratch.
 DSC_API size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token);
 
-// The token at u in [0, 1): as u runs through [0, 1) each token gets a set of the measure of its
-// probability, but for rounding of 2^-53. What is unlisted is never drawn. O(vocab_size) for a
-// dense row, of logits the blocks of dsc_softmax and one block, else a binary search in the level
-// that u falls into.
+// The token at u in [0, 1) of the inverse distribution function: over all u each token has a set of
+// measure equal to its probability, up to a rounding of 2^-53. `unlisted` mass is never drawn.
+// O(vocab_size) for a dense row, one block of tokens for logits, a binary search for levels.
 DSC_API int32_t dsc_dist_sample(const dsc_dist *d, double u);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

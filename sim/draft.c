@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The nodes of a draft: growing arrays of tokens and parents.
 #include "sim/draft.h"
 
 #include <assert.h>
@@ -23,13 +24,9 @@ void dsc_draft_fini(dsc_draft *d)
 int dsc_draft_append_scored(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
                             dsc_error *err)
 {
-    void *t = d->token, *p = d->parent;
-    int rc = dsc_grow(&t, &d->token_capacity, d->count + n, sizeof *d->token, err);
-    d->token = t;
-    if (rc)
-        return rc;
-    rc = dsc_grow(&p, &d->parent_capacity, d->count + n, sizeof *d->parent, err);
-    d->parent = p;
+    int rc = dsc_resize(&d->token, &d->token_capacity, d->count + n, err);
+    if (!rc)
+        rc = dsc_resize(&d->parent, &d->parent_capacity, d->count + n, err);
     if (rc)
         return rc;
     if (n)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft: a tree of proposed tokens hanging from the last committed token (a chain in the
-// simplest case). Nodes are stored parents first.
+// A draft: a tree of proposed tokens after the last committed token. The simplest tree is a chain.
+// Nodes are stored parents first.
 #ifndef DSC_SIM_DRAFT_H
 #define DSC_SIM_DRAFT_H
 
@@ -9,14 +9,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// How the children of a node came about; a draft's nodes all in one way. Bits, so that methods and
-// rules can say which they know.
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// How the children of a node were selected; one kind for all nodes of a draft. The values are bits,
+// so that methods and rules can list the kinds they support.
 typedef enum dsc_draft_kind {
-    DSC_DRAFT_TOPK =
-        1, // by a rule: the distribution of each child is of one token; alike ones count once
-    DSC_DRAFT_SAMPLED =
-        2, // in order, independent draws from the draft model's distribution after the node
-    DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT = 4, // in order, draws from it without replacement
+    // Deterministically: each child's draft distribution is all on its own token. Equal siblings
+    // count once.
+    DSC_DRAFT_TOPK = 1,
+    // In order, as independent samples of the draft model's distribution after the node.
+    DSC_DRAFT_SAMPLED = 2,
+    // In order, as samples of that distribution without replacement.
+    DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT = 4
 } dsc_draft_kind;
 
 typedef struct dsc_draft {
@@ -24,34 +30,39 @@ typedef struct dsc_draft {
     int32_t *parent; // [count] index of an earlier node, or -1: follows the last committed token
     size_t count, token_capacity, parent_capacity;
     dsc_draft_kind kind;
-    bool from_middle; // the distribution is the middle model's, not the draft model's (cascade)
-    bool started;     // the drafter started a draft, even if it came out empty (LLMA's trigger)
-    // The first `proposed` nodes may be accepted; those behind them are scored only (the window of
-    // lookahead decoding).
+    bool from_middle; // samples are of the middle model, not of the draft model (cascade)
+    bool started;     // the method started a draft, which may be empty (LLMA's trigger)
+    // The first `proposed` nodes can be accepted; the nodes after them are scored only (the window
+    // of lookahead decoding).
     size_t proposed;
-    // The last `unscored` proposed nodes, leaves, are not in the target's forward pass: they can be
-    // accepted, but what follows them is unknown and no bonus token comes (PEARL). 0 or 1.
+    // The last `unscored` proposed nodes, which are leaves, are not in the target's forward pass.
+    // They can be accepted, but no bonus token follows them (PEARL). 0 or 1.
     size_t unscored;
-    // Nothing is proposed, nothing verified and no token emitted: the target's pass goes unused
-    // (PEARL's windows that are not tested while they are drafted).
+    // Nothing is proposed or verified and no token is emitted: the target's pass is not used
+    // (PEARL's windows that are not verified while they are drafted).
     bool untested;
     int64_t draft_calls;       // forward passes of the draft model for this draft
     int64_t draft_call_tokens; // tokens in them
-} dsc_draft;                   // zero-initialise
+} dsc_draft;                   // zero-initialize; dsc_draft_fini frees
 
-// Forgets the nodes, keeps the memory. The distribution becomes TOPK.
+// Removes the nodes and keeps the memory. The kind becomes TOPK.
 DSC_API void dsc_draft_clear(dsc_draft *d);
 DSC_API void dsc_draft_fini(dsc_draft *d);
-// Appends the chain token[0, n), its first node under `parent`. Ids and count as in the tree.
+// Appends a chain of n proposed tokens, the first one below node `parent` (-1: below the last
+// committed token). Ids are below the vocabulary size. DSC_ENOMEM.
 DSC_API int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
                                    dsc_error *err);
-// The same for nodes that are scored and never accepted; no other kind may follow.
+// Appends a chain of nodes that are scored and never accepted; no proposed node may follow.
 DSC_API int dsc_draft_append_scored(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
                                     dsc_error *err);
-// Tokens in the target's forward pass: the last committed one and the nodes.
+// Number of tokens in the target's forward pass: the last committed one and the scored nodes.
 static inline int64_t dsc_draft_width(const dsc_draft *d)
 {
     return 1 + (int64_t)(d->count - d->unscored);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

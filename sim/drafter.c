@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of drafting methods.
 #include "sim/drafter.h"
 
 #include <string.h>
@@ -37,35 +38,4 @@ const dsc_drafter_type *dsc_drafter_find(const char *name, dsc_error *err)
     }
     dsc_unknown_name("method", name, names, n, "see: draftscope list methods", err);
     return NULL;
-}
-
-int dsc_config_prepare(dsc_config *config, dsc_error *err)
-{
-    void *prepared = NULL;
-    int rc = config->drafter->prepare ? config->drafter->prepare(config, &prepared, err) : DSC_OK;
-    config->prepared = prepared;
-    return rc;
-}
-
-void dsc_config_fini(dsc_config *config)
-{
-    if (config->prepared)
-        config->drafter->release(config->prepared);
-    config->prepared = NULL;
-}
-
-int64_t dsc_config_limit(const dsc_config *config)
-{
-    return config->drafter->limit(config);
-}
-
-int64_t dsc_config_width(const dsc_config *config)
-{
-    return config->drafter->width ? config->drafter->width(config) : 1 + dsc_config_limit(config);
-}
-
-int64_t dsc_config_draft_width(const dsc_config *config)
-{
-    const dsc_drafter_type *d = config->drafter;
-    return d->draft_width ? d->draft_width(config) : dsc_config_width(config);
 }

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drafting methods: const descriptors in an explicit list. A new method is one file under
-// sim/draft/, one line in sim/drafter.c and one in sim/Makefile.inc.
+// Drafting methods and their configurations. A method is a const descriptor. Those of the library
+// are in an explicit list (sim/drafter.c); a program can also pass a descriptor of its own to
+// dsc_config_init and dsc_run (examples/my_drafter.c).
+//
+//     dsc_config c;
+//     dsc_config_init(&c, dsc_drafter_find("chain", &err));
+//     if (!dsc_config_set(&c, "length", "5", &err) && !dsc_config_prepare(&c, &err))
+//         dsc_run(trace, &c, 1, &options, &results, &err);
+//     dsc_config_fini(&c);
 #ifndef DSC_SIM_DRAFTER_H
 #define DSC_SIM_DRAFTER_H
 
@@ -10,23 +17,32 @@
 #include "sim/verdict.h"
 #include "traces/trace/trace.h"
 
-enum { DSC_MAX_PARAMETERS = 16 };
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    DSC_MAX_PARAMETERS = 16, // options of a method
+    DSC_MAX_LEVELS = 64      // of a draft tree, the root's level 0 excluded
+};
 
 typedef struct dsc_drafter_type dsc_drafter_type;
 
-// A method with its parameters, by the kind of its options.
+// A method with the values of its options, option by option in the order of its table. Use
+// dsc_config_init, dsc_config_set and dsc_config_get_*; methods read the arrays.
 typedef struct dsc_config {
     const dsc_drafter_type *drafter;
     int64_t parameter[DSC_MAX_PARAMETERS]; // INT values and CHOICE indices
     double real[DSC_MAX_PARAMETERS];       // REAL values
-    const char *text[DSC_MAX_PARAMETERS];  // TEXT values, or NULL; the caller's
-    void *prepared;                        // dsc_config_prepare
+    const char *text[DSC_MAX_PARAMETERS];  // TEXT values, or NULL; the memory is the caller's
+    void *prepared;                        // owned; made by dsc_config_prepare
 } dsc_config;
 
-// What the requests of a run leave to later ones (dsc_drafter_type.carries). Zero-initialise.
+// State that the requests of a run leave to later ones (dsc_drafter_type.uses_history).
+// Zero-initialize.
 typedef struct dsc_history {
     dsc_arena arena; // of the run
-    void *state;     // the drafter's, in the arena; NULL: no request has begun yet
+    void *state;     // the method's, in the arena; NULL: no request has begun yet
 } dsc_history;
 
 // A counter that only one method has.
@@ -34,75 +50,90 @@ typedef struct dsc_extra {
     const char *name, *help; // of its result column
 } dsc_extra;
 
-// What a drafter is given when a request begins. Everything outlives the request.
+// What a method gets when a request begins. All of it outlives the request.
 typedef struct dsc_drafter_input {
-    const dsc_request *request; // without its output, unless the drafter `sees_output`
+    const dsc_request *request; // its output is empty unless the method `sees_output`
     const dsc_config *config;
-    const int64_t *parameter; // of it
+    const int64_t *parameter; // config->parameter
     uint64_t seed;
     dsc_arena *arena;         // of this request
-    const dsc_models *models; // of this request; NULL in a replay without a loop (`match_lengths`)
-    int32_t end_token;        // of such a replay: the trace's EOS token, or -1: unknown
-    dsc_draft_kind kind;      // how the children of a node are to be made: one that the type knows
+    const dsc_models *models; // of this request; NULL in `match_lengths`
+    int32_t end_token;        // in `match_lengths`: the trace's EOS token, or -1: unknown
+    dsc_draft_kind kind;      // how to select the children of a node: one of the type's `kinds`
     dsc_history *history;     // of the run, or NULL: the request stands alone
     int64_t *extra;           // [extra_count] counters to add to
 } dsc_drafter_input;
 
-// Drafts at every output position at once, without limit on their length; see `match_lengths`.
+// The drafts at every output position, without a limit on their length; see `match_lengths`.
 typedef struct dsc_match_lengths {
-    int32_t *available; // [output.count] tokens a draft from here has to offer; -1: none starts
-    int32_t *run; // [output.count] how many of them, from the first on, are the recorded output
+    int32_t *available; // [output.count] tokens that a draft from here offers; -1: no draft starts
+    int32_t *run;       // [output.count] how many of them, from the first on, equal the output
 } dsc_match_lengths;
+
+// How the expectation of a method follows from recorded probabilities, without the loop
+// (sim/expect/expect_rule.h).
+typedef enum dsc_draft_replay {
+    DSC_DRAFT_REPLAY_NONE,      // it does not: the method needs the loop or `match_lengths`
+    DSC_DRAFT_REPLAY_CHAIN,     // one draft of `limit` tokens from the draft model
+    DSC_DRAFT_REPLAY_SEQUENCES, // `drafts` independent samples of `limit` tokens
+    DSC_DRAFT_REPLAY_TREE       // independent samples at each node of a tree of `levels`
+} dsc_draft_replay;
 
 struct dsc_drafter_type {
     const char *name, *summary;
-    bool sees_output;  // is shown the recorded output or, of a model, asks another copy (oracle)
-    bool needs_draft;  // asks a draft model
-    bool needs_middle; // and a third one, between draft and target
-    bool asks_dists;   // asks the draft model how sure it is, whatever the rule
-    bool asks_target;  // asks the target off the output: not for recorded traces
-    bool branches;     // a node may have several children
-    bool parallel;     // drafts while the target verifies: a step takes the longer of both (and
-                       // makes fewer draft calls than `width` tokens)
-    unsigned kinds;    // dsc_draft_kind that it can draft by; 0: TOPK only
-    size_t state_size; // bytes; the caller owns the state, so a copy of it is a clone
+    bool sees_output;       // reads the recorded output, or queries a copy of the target (oracle)
+    bool needs_draft;       // queries a draft model
+    bool needs_middle;      // queries a third model, between draft and target
+    bool needs_draft_dists; // reads the draft model's probabilities, whatever the rule
+    bool needs_off_path;    // queries the target off the output, which a trace does not contain
+    bool branches;          // a node may have several children
+    bool parallel;  // drafts while the target verifies: a step takes the longer of both, and
+                    // makes fewer draft calls than `width` tokens
+    unsigned kinds; // supported kinds, bits of dsc_draft_kind; 0: TOPK only
+    dsc_draft_replay replay;
+    size_t state_size;        // bytes per request; the caller owns the state, so that copying it
+                              // clones it
     const dsc_option *option; // parameters, in the order of the result columns
     size_t option_count;      // <= DSC_MAX_PARAMETERS
 
-    const dsc_extra *extra; // counters of its own, columns behind those of every method
+    const dsc_extra *extra; // counters of its own, in columns after those of every method
     size_t extra_count;     // <= DSC_MAX_EXTRA
 
-    // Whether requests depend on those before them, by in->carry: a run then takes them one after
-    // the other. NULL: never.
+    // Whether requests depend on earlier ones through in->history: a run then takes them in order.
+    // NULL: never.
     bool (*uses_history)(const dsc_config *config);
-    // Reads what TEXT options name and checks what one option alone cannot say, into *prepared
-    // (dsc_config.prepared), which `release` frees. NULL: nothing to do.
+    // Checks what one option's range cannot express and reads what TEXT options name, into
+    // *prepared (dsc_config.prepared), which `release` frees. NULL: there is nothing to do.
     int (*prepare)(const dsc_config *config, void **prepared, dsc_error *err);
     void (*release)(void *prepared);
     // The most draft tokens that a step can accept.
     int64_t (*limit)(const dsc_config *config);
-    // The most tokens in a forward pass of the target; NULL: 1 + limit.
+    // The most tokens in a forward pass of the target. NULL: 1 + limit.
     int64_t (*width)(const dsc_config *config);
-    // The same of the draft model and the middle one, over all nodes of a draft that they have been
-    // given; NULL: as the target.
+    // The most tokens in the forward passes that the draft model and the middle model make for one
+    // draft. NULL: the target's width.
     int64_t (*draft_width)(const dsc_config *config);
-    // Starts a request. NULL when there is nothing to prepare.
+    // The number of independent drafts. NULL: 1, or `levels`.
+    int (*drafts)(const dsc_config *config);
+    // The number of levels of the draft tree, in [0, DSC_MAX_LEVELS], and the number of nodes of
+    // each in nodes[0 .. levels], nodes[0] = 1. NULL: the draft is not such a tree.
+    int (*levels)(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1]);
+    // Starts a request. NULL: there is nothing to do.
     int (*begin)(void *state, const dsc_drafter_input *in, dsc_error *err);
-    // Proposes what may follow output[0, length); leaves the draft empty to decline.
-    // Draws of the draft model are keyed by (seed, request, length, DSC_RNG_DRAFT), so that no two
-    // steps share one (dsc_draft_uniform).
+    // Appends to *draft, which is empty, the tokens that may follow output[0, length); declines by
+    // appending none. Random draws are keyed by (seed, request, length) through dsc_draft_uniform,
+    // so that no two steps share one.
     int (*propose)(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err);
-    // After the target scored and verified a draft and before the verdict is committed, when the
-    // target can still be asked what follows the draft's nodes. NULL: no matter.
+    // Called after a draft was verified and before its verdict is committed, while the target can
+    // still be queried after the draft's nodes. NULL: not called.
     int (*observe)(void *state, const dsc_draft *draft, const dsc_verdict *verdict, dsc_error *err);
 
-    // For methods whose draft at a position depends on the tokens before it and on nothing else,
-    // and whose length options only cut it: what would be drafted at every position of the recorded
-    // output, for `count` settings in[j].parameter that differ in more than length options. Arrays
-    // are allocated in in[0].arena and may be shared between settings; entries may be cut at
-    // `longest` tokens, and run[i] <= output.count - 1 - i (the last token is always the target's
-    // own). NULL when the method is not of this kind.
+    // Optional, for methods whose draft depends on the preceding tokens only and whose length
+    // options only cut it: the drafts at every position of the recorded output, for `count`
+    // settings in[j].parameter that differ in more than length options. Arrays are allocated in
+    // in[0].arena and may be shared between settings. Entries may be cut at `longest` tokens, and
+    // run[i] <= output.count - 1 - i, as the last token is always the target's own.
     int (*match_lengths)(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err);
 };
@@ -113,18 +144,51 @@ DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_
     dsc_drafter_sequoia, dsc_drafter_cascade, dsc_drafter_lookahead, dsc_drafter_ouroboros,
     dsc_drafter_pearl;
 
-DSC_API const dsc_drafter_type *const *dsc_drafters(void); // NULL-terminated
-DSC_API const dsc_drafter_type *dsc_drafter_find(
-    const char *name, dsc_error *err); // NULL: *err says the nearest name
+// The methods of the library, NULL-terminated.
+DSC_API const dsc_drafter_type *const *dsc_drafters(void);
+// The method called `name`, or NULL; *err then contains the nearest name.
+DSC_API const dsc_drafter_type *dsc_drafter_find(const char *name, dsc_error *err);
 
-// Uniform number `index` < 2^24 of the draws of a draft.
+// Uniform number `index` < 2^24 in [0, 1) of the draws of the draft after output[0, length).
 DSC_API double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t index);
 
-// Runs the method's `prepare`; dsc_config_fini frees what it made. DSC_EUSAGE, DSC_EINPUT.
+// --- configurations ------------------------------------------------------------------------------
+
+// Sets every option to its default. `drafter` may be NULL; the functions below then return
+// DSC_EUSAGE.
+DSC_API void dsc_config_init(dsc_config *config, const dsc_drafter_type *drafter);
+// Sets the option `name`, or a synonym of it, to the value that `text` contains: a decimal number,
+// one of the option's choices, or text, which must outlive the configuration. DSC_EUSAGE, with the
+// option and its range or the nearest name: *config is unchanged. After success the configuration
+// has to be prepared (again).
+DSC_API int dsc_config_set(dsc_config *config, const char *name, const char *text, dsc_error *err);
+// The value of an INT option, or the index of a CHOICE option. DSC_EUSAGE: there is no such option.
+DSC_API int dsc_config_get_int(const dsc_config *config, const char *name, int64_t *out,
+                               dsc_error *err);
+// The value of a REAL option.
+DSC_API int dsc_config_get_real(const dsc_config *config, const char *name, double *out,
+                                dsc_error *err);
+// The value of a TEXT option, or NULL: it has none.
+DSC_API int dsc_config_get_text(const dsc_config *config, const char *name, const char **out,
+                                dsc_error *err);
+// DSC_EUSAGE: there is no method, or a value is outside the range of its option.
+DSC_API int dsc_config_check(const dsc_config *config, dsc_error *err);
+// Checks the configuration and runs the method's `prepare`. dsc_run needs it; dsc_config_fini frees
+// what it made. A configuration may be copied before it is prepared, not after. DSC_EUSAGE;
+// DSC_EINPUT: a file that an option names.
 DSC_API int dsc_config_prepare(dsc_config *config, dsc_error *err);
 DSC_API void dsc_config_fini(dsc_config *config);
+
+// Of a prepared configuration: the most draft tokens that a step can accept; the most tokens in a
+// forward pass of the target, and in those of the draft model for one draft; the most drafts at one
+// position (in a tree, the nodes of its deepest level).
 DSC_API int64_t dsc_config_limit(const dsc_config *config);
 DSC_API int64_t dsc_config_width(const dsc_config *config);
 DSC_API int64_t dsc_config_draft_width(const dsc_config *config);
+DSC_API int dsc_config_drafts(const dsc_config *config);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

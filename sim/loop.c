@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The speculative loop (Leviathan et al. 2023, Algorithm 1, for any method and rule), the counts of
+// its steps, and the check whether a method, a rule and the models of a run are compatible.
 #include "sim/loop.h"
 
 void dsc_loop_fini(dsc_loop *loop)
@@ -8,42 +10,43 @@ void dsc_loop_fini(dsc_loop *loop)
     dsc_verify_room_fini(&loop->room);
 }
 
-// --- what fits -----------------------------------------------------------------------------------
+// --- compatibility
+// -----------------------------------------------------------------------------------
 
 static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
                         const dsc_fit *fit, dsc_error *err)
 {
-    if (drafter->asks_target && !fit->off_path)
+    if (drafter->needs_off_path && !fit->off_path)
         return dsc_fail(err, DSC_EUSAGE,
-                        "method %s asks the target what it would say after text it did not write: "
-                        "a recorded trace does not know (use --model)",
+                        "method %s needs target logits for tokens that were never generated; a "
+                        "trace does not contain them (use --model)",
                         drafter->name);
     if (drafter->needs_middle && !fit->middle)
-        return dsc_fail(err, DSC_EUSAGE, "method %s asks a third model: --middle SPEC expected",
+        return dsc_fail(err, DSC_EUSAGE, "method %s needs a third model (use --middle SPEC)",
                         drafter->name);
     if (drafter->needs_draft && !fit->draft)
-        return dsc_fail(
-            err, DSC_EUSAGE, "method %s asks a draft model: --draft SPEC expected%s", drafter->name,
-            drafter->needs_middle || !rule->greedy
-                ? ""
-                : ", or a trace that recorded one (draftscope live record --draft DIR)");
+        return dsc_fail(err, DSC_EUSAGE, "method %s needs a draft model (use --draft SPEC%s)",
+                        drafter->name,
+                        drafter->needs_middle || !rule->greedy
+                            ? ""
+                            : ", or a trace of draftscope live record --draft DIR");
     if (!rule->greedy && !fit->dists)
         return dsc_fail(
             err, DSC_EUSAGE,
-            "rule %s draws from the target's distributions: step by step that needs a model "
-            "(--model), on a trace the expect engine",
+            "rule %s samples from the target's distributions, which the loop cannot read from a "
+            "trace (use --model, or the expect engine)",
             rule->name);
-    if (fit->ranks_only && drafter->asks_dists)
+    if (fit->ranks_only && drafter->needs_draft_dists)
         return dsc_fail(err, DSC_EUSAGE,
-                        "method %s asks how sure the draft model is, off the output too: a "
-                        "recorded trace does not know (use --draft)",
+                        "method %s needs the draft model's probabilities off the output; a trace "
+                        "does not contain them (use --draft SPEC)",
                         drafter->name);
-    if (fit->ranks_only && !fit->drew_most_probable && drafter->kinds &&
+    if (fit->ranks_only && !fit->recorded_greedy && drafter->kinds &&
         !(drafter->kinds & DSC_DRAFT_TOPK))
         return dsc_fail(
             err, DSC_EUSAGE,
-            "method %s draws from the draft model's distributions: step by step that needs a "
-            "model (--draft), on a trace the expect engine",
+            "method %s samples from the draft model's distributions, which the loop cannot read "
+            "from a trace (use --draft SPEC, or the expect engine)",
             drafter->name);
     return DSC_OK;
 }
@@ -51,21 +54,22 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
 int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
                        const dsc_verifier_type *rule, const dsc_fit *fit, dsc_error *err)
 {
-    unsigned knows = drafter->kinds ? drafter->kinds : DSC_DRAFT_TOPK, both = knows & rule->kinds;
+    unsigned kinds = drafter->kinds ? drafter->kinds : DSC_DRAFT_TOPK, both = kinds & rule->kinds;
     int rc = check_models(drafter, rule, fit, err);
     if (rc)
         return rc;
     if (drafter->branches && !rule->tree)
         return dsc_fail(err, DSC_EUSAGE,
-                        "method %s has several drafts, rule %s takes one (try --rule specinfer)",
+                        "method %s drafts several sequences, but rule %s verifies one (try --rule "
+                        "specinfer)",
                         drafter->name, rule->name);
     if (!both)
-        return dsc_fail(err, DSC_EUSAGE, "method %s does not draft as rule %s needs it: %s",
+        return dsc_fail(err, DSC_EUSAGE, "method %s cannot draft as rule %s requires: %s",
                         drafter->name, rule->name,
                         rule->kinds == DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? "without replacement"
-                        : knows == DSC_DRAFT_TOPK ? "draws from a draft model"
-                                                  : "by choice");
-    // A greedy target is drafted for greedily; otherwise drafts are drawn where they can be.
+                        : kinds == DSC_DRAFT_TOPK ? "samples of a draft model"
+                                                  : "top-k candidates");
+    // A greedy target is drafted for greedily; otherwise drafts are sampled if they can be.
     if (rule->greedy || !rule->lossless)
         *out = both & DSC_DRAFT_TOPK      ? DSC_DRAFT_TOPK
                : both & DSC_DRAFT_SAMPLED ? DSC_DRAFT_SAMPLED
@@ -75,18 +79,6 @@ int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
                : both & DSC_DRAFT_SAMPLED                   ? DSC_DRAFT_SAMPLED
                                                             : DSC_DRAFT_TOPK;
     return DSC_OK;
-}
-
-// Drafts that several candidates make want a rule that takes them.
-const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool greedy)
-{
-    if (greedy)
-        return &dsc_verifier_greedy;
-    if (!drafter->branches)
-        return &dsc_verifier_rejection;
-    return drafter->kinds & DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? &dsc_verifier_specinfer_wor
-           : drafter->kinds & DSC_DRAFT_SAMPLED                   ? &dsc_verifier_kseq
-                                                                  : &dsc_verifier_specinfer;
 }
 
 // --- the loop ------------------------------------------------------------------------------------
@@ -154,7 +146,7 @@ static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, dsc_error
     else if (!rc)
         rc = in->rule->verify(&verify, &loop->verdict, err);
     if (!rc && !loop->verdict.count && !loop->draft.untested)
-        rc = dsc_fail(err, DSC_ECHECK, "a step emitted no token");
+        rc = dsc_fail(err, DSC_ECHECK, "the rule emitted no token in a step");
     if (!rc && drafter->observe)
         rc = drafter->observe(state, &loop->draft, &loop->verdict, err);
     return rc ? rc : commit(in->models, &loop->verdict, err);

@@ -1,56 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a method may ask of a model. Recorded traces, synthetic pairs and live engines stand behind
-// the same questions, so that a method is written once.
+// The models of a run. Recorded traces, synthetic language models and live engines implement this
+// one interface, so that a drafting method or a verification rule is written once.
 #ifndef DSC_SIM_MODEL_H
 #define DSC_SIM_MODEL_H
 
 #include "sim/dist.h"
 #include "sim/draft.h"
-#include "theory/rows/overlap.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct dsc_model dsc_model;
+// The overlap of a draft and a target distribution (theory/rows/overlap.h).
+typedef struct dsc_overlap dsc_overlap;
 
-// The target's greedy continuation after a node.
+// The greedy continuation after a node.
 typedef struct dsc_next {
     int32_t token;
-    bool ends; // generation stops with this token (end of output): nothing is drafted past it
+    bool ends; // generation stops with this token: nothing is drafted after it
 } dsc_next;
 
-// Descriptors are const; instances embed dsc_model as their first member.
+// Descriptors are const; instances embed dsc_model as their first member. Node -1 is the last
+// committed token.
 typedef struct dsc_model_type {
     const char *name;
-    bool on_path_only; // knows only what was recorded: asks off the recorded path are refused
+    bool on_path_only; // contains only what was recorded: off-path queries are refused
 
-    // One forward pass over the committed tokens and all nodes of the draft.
-    // The draft may grow afterwards: questions about nodes that were not there when it was scored
-    // need another score. It must live until the next commit.
+    // One forward pass over the committed tokens and all nodes of the draft. The draft may grow
+    // afterwards; new nodes need another call. It must live until the next commit.
     int (*score)(dsc_model *m, const dsc_draft *d, dsc_error *err);
-    // Begins such a pass in the background, over the nodes that are there now; `score` then waits
-    // for it. Until then the model is asked nothing. NULL: passes take no time here.
+    // Begins such a pass in the background, over the current nodes; `score` then waits for it. No
+    // other function is called until then. NULL: passes take no time.
     int (*start)(dsc_model *m, const dsc_draft *d, dsc_error *err);
-    // After score: the greedy token after node `node` (-1: after the last committed token).
-    // DSC_EABSENT when that is off the recorded path (counted in m->refused, never invented).
+    // After score: the greedy token after `node`. DSC_EABSENT when that is off the recorded path;
+    // the query is counted in m->refused and never answered by a guess.
     int (*next)(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err);
-    // After score: the exact distribution of the token after `node`, for rules that draw. The view
-    // lives until the next call for this model. DSC_EABSENT as for next. NULL: this model has no
-    // distributions.
+    // After score: the exact distribution of the token after `node`. The view is valid until the
+    // next call for this model. DSC_EABSENT as for next. NULL: this model has no distributions.
     int (*dist)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
-    // Draws from such distributions are to come, at u[i] in [0, 1) after node[i], i < n: what they
-    // read of distributions that lie elsewhere is brought together. A hint. NULL: it would be of no
-    // use.
+    // A hint that samples at u[i] in [0, 1) after node[i], i < n, follow: data of distributions
+    // that lie elsewhere is fetched together. NULL: the hint has no use.
     int (*prefetch)(dsc_model *m, const int32_t *node, const double *u, size_t n, dsc_error *err);
-    // The distribution before the temperature: how a model that is not drawn from orders its
-    // candidates and how sure of them it is, at temperature 0 too. NULL: as distribution.
-    int (*untempered)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
-    // The k most probable tokens of that distribution into token[k], the most probable first, of
-    // equals the lowest; *count: how many there are. NULL: as `untempered` has them.
+    // The distribution before the temperature, which orders a model's candidates and gives their
+    // confidence, at temperature 0 too. NULL: the same as `dist`.
+    int (*base_dist)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+    // The k most probable tokens of that distribution into token[k], in descending order, ties by
+    // ascending id; *count is their number. NULL: the caller uses `base_dist`.
     int (*top)(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count, dsc_error *err);
-    // After score: this model's distribution of the token after `node`, where it is better met with
-    // that of `draft` (NULL: met alone) where they lie than written out as rows; *meeting, until
-    // the next call, and the masses of token[count], of this model into target_of[count] and of
-    // `draft` into draft_of[count]. All nodes of the draft are likely to be asked about. *meeting
-    // NULL: write them out. A failure that `meeting` meets is told by the next call that can tell,
-    // at the latest by commit. NULL: there is nothing to be gained here.
+    // Optional. Computes the overlap of this model's distribution after `node` and that of `draft`
+    // (NULL: of this distribution alone) in place, for example on a GPU, instead of copying both to
+    // the host. *overlap is valid until the next call; NULL: use `dist`. The probabilities of
+    // token[count] go to target_of[count] (this model) and draft_of[count] (`draft`). A call for
+    // one node may compute all nodes of the draft. Errors of *overlap may be deferred to the next
+    // call that returns a status, at the latest to commit.
     int (*overlap)(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
                    const int32_t *token, size_t count, dsc_overlap **overlap, double *draft_of,
                    double *target_of, dsc_error *err);
@@ -62,27 +65,35 @@ struct dsc_model {
     const dsc_model_type *type;
     const int32_t *output; // [length] committed output tokens
     int64_t length;
-    int64_t limit;            // tokens that the output can have
-    int32_t end_token;        // the token that ends an output, or -1: none does
-    const int32_t *more_ends; // [more] other tokens that do; the instance's
+    int64_t limit;            // maximum length of the output, in tokens
+    int32_t end_token;        // the EOS token, or -1: none
+    const int32_t *more_ends; // [more] further EOS tokens; the memory is the instance's
     int more;
     bool ended;
-    int64_t refused; // off-path questions so far
+    int64_t refused; // off-path queries so far
 };
 
-// The models of a run. draft and middle (of a cascade) are NULL where there is none; what the loop
-// commits, it commits to all of them.
+// The models of a run. `draft` and `middle` (of a cascade) are NULL where there is none. The loop
+// commits the same tokens to all of them.
 typedef struct dsc_models {
     dsc_model *target, *draft, *middle;
 } dsc_models;
 
-// The model that a draft's distribution is of.
+// The model whose distributions a draft was sampled from.
 static inline dsc_model *dsc_models_drafter(const dsc_models *m, const dsc_draft *d)
 {
     return d->from_middle ? m->middle : m->draft;
 }
 
-// Whether an output ends with this token, wherever it comes.
+// The distribution after `node`; DSC_EABSENT when the model has none.
+static inline int dsc_model_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    return m->type->dist
+               ? m->type->dist(m, node, out, err)
+               : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);
+}
+
+// Whether `token` is an EOS token of the model.
 static inline bool dsc_model_is_end(const dsc_model *m, int32_t token)
 {
     bool end = token == m->end_token && token >= 0;
@@ -91,10 +102,15 @@ static inline bool dsc_model_is_end(const dsc_model *m, int32_t token)
     return end;
 }
 
-// Whether generation stops with `token` after `depth` draft tokens behind the committed output.
+// Whether generation stops with `token` when it follows `depth` draft tokens after the committed
+// output: it is an EOS token, or the output reaches its limit.
 static inline bool dsc_model_ends(const dsc_model *m, int64_t depth, int32_t token)
 {
     return dsc_model_is_end(m, token) || m->length + depth + 1 >= m->limit;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The tokens of a verdict: growing arrays of committed tokens and their nodes.
 #include "sim/verdict.h"
 
 #include <stdlib.h>

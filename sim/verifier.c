@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of verification rules, the choice of a default, and the scratch memory of rules.
 #include "sim/verifier.h"
 
-#include "base/option.h"
+#include "sim/verify_room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,18 @@ const dsc_verifier_type *dsc_verifier_find(const char *name, dsc_error *err)
     }
     dsc_unknown_name("rule", name, names, n, "see: draftscope list rules", err);
     return NULL;
+}
+
+// A tree needs a rule that takes several candidates at one position.
+const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool greedy)
+{
+    if (greedy)
+        return &dsc_verifier_greedy;
+    if (!drafter->branches)
+        return &dsc_verifier_rejection;
+    return drafter->kinds & DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? &dsc_verifier_specinfer_wor
+           : drafter->kinds & DSC_DRAFT_SAMPLED                   ? &dsc_verifier_kseq
+                                                                  : &dsc_verifier_specinfer;
 }
 
 void dsc_verify_room_fini(dsc_verify_room *r)

@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification rules: const, stateless descriptors in an explicit list.
+// Verification rules: const, stateless descriptors in an explicit list (sim/verifier.c).
 #ifndef DSC_SIM_VERIFIER_H
 #define DSC_SIM_VERIFIER_H
 
-#include "sim/model.h"
-#include "sim/verdict.h"
-#include "theory/curve.h"
-#include "theory/otm_sampler.h"
+#include "sim/drafter.h"
 
-// One thread's room for rules, reused from step to step. Zero-initialise.
-typedef struct dsc_verify_room {
-    double *draft, *target, *residual; // rows of the vocabulary
-    size_t draft_capacity, target_capacity, residual_capacity;
-    double *draft_of, *target_of, *residual_of; // masses of the candidates; what is left of them
-    size_t draft_of_capacity, target_of_capacity, residual_of_capacity;
-    dsc_rows_order order;
-    int32_t *live, *candidate, *token; // nodes of the draft; tokens of the candidates
-    size_t live_capacity, candidate_capacity, token_capacity;
-    int32_t *first, *sibling; // children of node j - 1: first[j], then by sibling; -1: no more
-    size_t first_capacity, sibling_capacity;
-    dsc_otm_sampler *otm;
-} dsc_verify_room;
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-DSC_API void dsc_verify_room_fini(dsc_verify_room *r);
+// One thread's scratch memory for rules (sim/verify_room.h).
+typedef struct dsc_verify_room dsc_verify_room;
+// How several drafts under a rule are replayed from recorded statistics (sim/replay_dist.h).
+typedef struct dsc_replay_dist dsc_replay_dist;
 
-// A draft to be verified: the target has scored it, and so has the model that it was drawn from
-// (dsc_models_drafter) unless the draft's distribution is TOPK.
+// A draft to verify. The target has scored it, and so has the model that it was sampled from
+// (dsc_models_drafter) unless the draft is TOPK.
 typedef struct dsc_verify_input {
     const dsc_models *models;
     const dsc_draft *draft;
@@ -34,13 +24,24 @@ typedef struct dsc_verify_input {
     dsc_verify_room *room;
 } dsc_verify_input;
 
+// How the acceptance of one draft under a sampling rule follows from the recorded probabilities of
+// the output's tokens (sim/expect/expect_rule.h).
+typedef enum dsc_rule_replay {
+    DSC_RULE_REPLAY_NONE,  // it does not: the rule needs the loop
+    DSC_RULE_REPLAY_TOKEN, // token by token, with probability min(1, draft/target)
+    DSC_RULE_REPLAY_BLOCK  // as a whole, with the running minimum of the product of draft/target
+} dsc_rule_replay;
+
 typedef struct dsc_verifier_type {
     const char *name, *summary;
-    const char *source; // where it is from
-    bool lossless;      // the output's distribution is the target's
-    bool greedy;    // of a target that always says its most probable token: needs no distributions
-    bool tree;      // a node may have several children
-    unsigned kinds; // dsc_draft_kind that it takes, the preferred one is the highest bit
+    const char *source; // paper and algorithm
+    bool lossless;      // the output has the target distribution
+    bool greedy;        // compares with the target's argmax: needs no distributions
+    bool tree;          // a node may have several children
+    unsigned kinds;     // supported kinds of drafts, bits of dsc_draft_kind
+    dsc_rule_replay replay;
+    const dsc_replay_dist *replay_dist; // of several drafts; NULL: they are not replayed
+    // Verifies in->draft into *out. Uniform numbers are keyed by (seed, request, output length).
     int (*verify)(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err);
 } dsc_verifier_type;
 
@@ -48,8 +49,16 @@ DSC_API extern const dsc_verifier_type dsc_verifier_greedy, dsc_verifier_rejecti
     dsc_verifier_kseq, dsc_verifier_otm, dsc_verifier_specinfer, dsc_verifier_specinfer_wor,
     dsc_verifier_block, dsc_verifier_typical;
 
-DSC_API const dsc_verifier_type *const *dsc_verifiers(void); // NULL-terminated
-DSC_API const dsc_verifier_type *dsc_verifier_find(const char *name,
-                                                   dsc_error *err); // NULL: *err says the nearest
+// The rules of the library, NULL-terminated.
+DSC_API const dsc_verifier_type *const *dsc_verifiers(void);
+// The rule called `name`, or NULL; *err then contains the nearest name.
+DSC_API const dsc_verifier_type *dsc_verifier_find(const char *name, dsc_error *err);
+// The rule used with a method when none is named. `greedy`: the target emits its argmax, or the
+// recorded output stands for it.
+DSC_API const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool greedy);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -50,9 +50,9 @@ sim/draft base theory traces/trace sim
 sim/verify base theory theory/rows sim
 sim/model base traces/files traces/tokenizer traces/trace traces/import sim
 sim/cost base traces/trace sim
-sim/expect base theory traces/trace sim
+sim/expect base traces/trace sim
 sim/run base sim sim/model sim/cost sim/expect
-sim/sweep base sim sim/cost sim/run
+sim/sweep base sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run
 sim/reduce theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/expect sim/run
@@ -64,7 +64,7 @@ roof base traces/import plots/draw plots/figure plots/report sim sim/model sim/c
 live/device base theory/rows traces/files
 live/device/cuda base theory/rows live/device
 live/model base theory/rows traces/files traces/tokenizer sim/cost live/device
-live/session base theory traces/trace sim sim/model sim/expect sim/run live/device live/model
+live/session base traces/trace sim sim/model sim/expect sim/run live/device live/model
 live/program base theory traces/trace traces/tokenizer traces/import sim sim/cost sim/run sim/reduce live/device live/model live/session cli/cli.h cli/method.h
 END
 sources=$(find base theory traces plots sim cli live -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')

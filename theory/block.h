@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DSC_BLOCK_LONGEST = 4096 }; // draft tokens
 
 // How drafts are accepted: i.i.d., or by position.
@@ -74,5 +78,9 @@ DSC_API int dsc_conditional_add(dsc_conditional_count *count, int most, int acce
 
 // accepted/at_risk; NaN if at_risk is 0.
 DSC_API double dsc_conditional_rate(const dsc_conditional_count *count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,6 +13,10 @@
 
 #include "base/memory.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // The atoms in ascending order of ratio. Prefix and suffix sums are both stored, so that small
 // prefixes and small tails keep their relative accuracy.
 typedef struct dsc_curve {
@@ -35,5 +39,9 @@ DSC_API size_t dsc_curve_count(const dsc_curve *c, double ratio);
 
 // W(c), c >= 0, in [0, 1]. O(log atoms).
 DSC_API double dsc_curve_w(const dsc_curve *c, double at);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

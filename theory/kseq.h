@@ -6,6 +6,10 @@
 
 #include "theory/curve.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct dsc_kseq {
     int k;         // drafts, >= 1
     double rho;    // in [1, k]
@@ -37,5 +41,9 @@ DSC_API void dsc_kseq_survivors(const dsc_kseq *s, double draft_y, double target
 // accept/beta] / (1 - accept), into residual[vocab]; all zero when accept is 1.
 DSC_API void dsc_kseq_residual(const dsc_kseq *s, const double *draft, const double *target,
                                size_t vocab, double *residual);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

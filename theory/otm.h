@@ -10,6 +10,10 @@
 
 #include "theory/curve.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct dsc_otm {
     int k;
     double accept; // alpha_k
@@ -35,5 +39,9 @@ DSC_API int dsc_otm_wor(const double *draft, const double *target, size_t vocab,
 // from the others (Hu et al. 2025): target(T) + sum outside T of min(draft/(1 - draft(T)), target).
 DSC_API int dsc_otm_greedy(const double *draft, const double *target, size_t vocab, int kmax,
                            double *accept, dsc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

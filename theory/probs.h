@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // A distribution whose sum differs from 1 by more than this is refused. fp32 softmax outputs of 150
 // 000 tokens are within 1e-5; half-precision outputs are not.
 #define DSC_PROBS_TOLERANCE 1e-4
@@ -37,5 +41,9 @@ DSC_API void dsc_probs_uniform(size_t vocab, size_t r, double *draft, double *ta
 // normal from Philox (seed, rank). Such pairs resemble two models with one tokenizer. noise >= 0.
 DSC_API void dsc_probs_zipf(size_t vocab, double exponent, double noise, uint64_t seed,
                             double *draft, double *target);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "theory/curve.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Pr(accept) = sum min(draft, target) = 1 - TV = 1 - W(1), SpecTr Eq. (1).
 DSC_API double dsc_single_acceptance(const dsc_curve *c);
 
@@ -23,5 +27,9 @@ DSC_API void dsc_single_survivors(double draft_y, double target_y, double dist[2
 // residual[vocab]; all zero when acceptance is 1 (it is then never used).
 DSC_API void dsc_single_residual(const double *draft, const double *target, size_t vocab,
                                  double *residual);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

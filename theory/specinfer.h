@@ -8,6 +8,10 @@
 
 #include "theory/curve.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct dsc_specinfer {
     int k;
     double accept; // Pr(some round accepts)
@@ -30,5 +34,9 @@ DSC_API double dsc_specinfer_residual(const dsc_specinfer *s, int round, double 
 DSC_API double dsc_specinfer_given(const dsc_specinfer *s, double draft_y, double target_y);
 DSC_API void dsc_specinfer_survivors(const dsc_specinfer *s, double draft_y, double target_y,
                                      double *dist);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

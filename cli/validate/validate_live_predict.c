@@ -4,6 +4,7 @@
 #include "cli/simulate.h"
 #include "cli/validate/validate_live.h"
 #include "sim/cost/price.h"
+#include "sim/model/workload.h"
 #include "sim/run/run.h"
 
 #include <math.h>

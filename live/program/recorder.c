@@ -137,7 +137,7 @@ static int ask(const live_recorder *r, int side, int32_t node, bool own, dsc_dis
                dsc_error *err)
 {
     dsc_model *m = model_of(r, side);
-    return (own ? m->type->untempered : m->type->dist)(m, node, out, err);
+    return (own ? m->type->base_dist : m->type->dist)(m, node, out, err);
 }
 
 // A distribution that excludes the token that was emitted: as if the token had not been cut.

@@ -4,7 +4,6 @@
 #include "base/rng.h"
 #include "sim/expect/expect_rule.h"
 #include "sim/run/run.h"
-#include "theory/tree.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,24 +25,11 @@ static int find_ranks(const dsc_trace *trace, const dsc_config *config,
     return dsc_run_choose(trace, config, 1, &o, &choice, err);
 }
 
-// Drafts at the deepest level, which has the most.
-static int most_drafts(const live_draft_record *r, const dsc_config *config)
-{
-    const dsc_tree *t = config->prepared;
-    int n = 0;
-    if (config->drafter != &dsc_drafter_spectr_tree)
-        return r->drafts;
-    for (int32_t i = 0; i < t->nodes; i++)
-        n += t->level[i] == t->depth;
-    return n;
-}
-
 static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_config *config,
                       const dsc_verifier_type *rule, dsc_error *err)
 {
     const dsc_drafter_type *d = config->drafter;
     const dsc_run_options o = {.engine = DSC_ENGINE_EXPECT, .rule = rule, .threads = 1};
-    const int64_t length = dsc_config_limit(config);
     dsc_engine_choice choice;
     if (!dsc_rule_replays(d, rule))
         return dsc_fail(err, DSC_EUSAGE,
@@ -52,9 +38,8 @@ static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_co
                         "spectr-tree: greedy, kseq, otm, specinfer)",
                         d->name, rule->name);
     r->rule = rule;
-    r->drafts =
-        d == &dsc_drafter_spectr && length > 0 ? (int)((dsc_config_width(config) - 1) / length) : 1;
-    r->most = most_drafts(r, config);
+    r->most = dsc_config_limit(config) > 0 ? dsc_config_drafts(config) : 1;
+    r->drafts = d->levels ? 1 : r->most; // a tree begins with its root
     int rc = dsc_run_choose(trace, config, 1, &o, &choice, err);
     return rc || rule->greedy || r->most < 2
                ? rc
@@ -71,7 +56,7 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
     int rc;
     if (!d->needs_draft)
         rc = dsc_fail(err, DSC_EUSAGE, "method %s asks no draft model", d->name);
-    else if (d->needs_middle || d->asks_target || d->asks_dists)
+    else if (d->needs_middle || d->needs_off_path || d->needs_draft_dists)
         rc = dsc_fail(err, DSC_EUSAGE,
                       "method %s asks its models what no trace records: text that was not written, "
                       "or how sure they are",
@@ -145,7 +130,7 @@ static double uniform(const live_replay_draft *f, int64_t level, int64_t index)
 // One draft at a time, by the two probabilities of the output's token.
 static int draw_alone(live_replay_draft *f, int64_t at, int64_t *go, dsc_error *err)
 {
-    const bool block = f->record->rule == &dsc_verifier_block;
+    const bool block = f->record->rule->replay == DSC_RULE_REPLAY_BLOCK;
     double draft, target;
     int rc = dsc_position_logp(&f->request, DSC_SIDE_DRAFT, at, &draft, err);
     if (!rc)

@@ -195,7 +195,7 @@ static const dsc_model_type type = {.name = "live",
                                     .next = live_session_next,
                                     .dist = live_session_dist,
                                     .prefetch = live_session_prefetch,
-                                    .untempered = live_session_untempered,
+                                    .base_dist = live_session_base_dist,
                                     .overlap = live_session_overlap,
                                     .commit = live_session_commit};
 

@@ -235,7 +235,7 @@ int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, si
     return wait_blocks(s, rc, absent, err);
 }
 
-int live_session_untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+int live_session_base_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
 {
     live_session *s = (live_session *)m;
     int32_t row;

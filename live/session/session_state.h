@@ -151,7 +151,7 @@ int live_session_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
 int live_session_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
 int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, size_t n,
                           dsc_error *err);
-int live_session_untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+int live_session_base_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
 int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 
 // --- meetings (session_overlap.c)

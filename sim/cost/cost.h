@@ -8,6 +8,10 @@
 
 #include <stdbool.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // A forward pass. Where a mean is priced, its numbers need not be whole.
 typedef struct dsc_pass {
     double tokens;  // of each sequence: the last committed one and the draft
@@ -62,5 +66,9 @@ DSC_API int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds,
 // model, the others are behind their own kind, whatever pass.again is. 0 <= rows <= calls.
 DSC_API int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double calls, double rows,
                             double *seconds, dsc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -20,6 +20,10 @@
 #include "sim/cost/cost.h"
 #include "sim/counts.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DSC_MAX_BATCH = 65536 };
 
 typedef struct dsc_price {
@@ -35,5 +39,9 @@ typedef struct dsc_price {
 // >= 1. DSC_EINPUT, DSC_EUSAGE: the cost model does not know such a pass.
 DSC_API int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts,
                           int64_t batch, dsc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

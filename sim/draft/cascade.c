@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three models (staged speculation, Spector & Re 2023; the vertical cascade of Chen et al. 2023,
-// "Cascade Speculative Drafting"): the smallest drafts for the middle one, and what the middle one
-// emits is the draft for the target. The inner run is speculative decoding as it always is, with
-// the rules of sim/verify/: `single`, or `greedy` for a draft that is to be chosen. Both are
-// lossless, so the draft is a chain of draws from the middle model's distribution, and that
-// distribution is what the target's rule divides by (dsc_draft.from_middle).
+// "Cascade Speculative Drafting"): the smallest model drafts for the middle one, and the output of
+// the middle one is the draft for the target. The inner run is speculative decoding with the rules
+// of sim/verify/: rejection sampling, or greedy verification for a TOPK draft. Both are lossless,
+// so the draft is a chain of samples of the middle model's distribution, and the target's rule
+// divides by that distribution (dsc_draft.from_middle).
 //
-// For this the draft must have the same length whatever the inner run accepts. A draft that went on
-// for as long as its last round reached would have its last tokens only when they were accepted,
-// and they would not follow the middle model's distribution. So the last round drafts no more than
-// fits.
+// This requires a draft length that does not depend on what the inner run accepts. A draft that
+// ended where its last round ends would have its last tokens only when they were accepted, and they
+// would not follow the middle model's distribution. So the last round drafts no more than fits.
 #include "sim/draft/draft_next.h"
-#include "sim/verifier.h"
+#include "sim/verify_room.h"
 
 enum { LENGTH, INNER };
 // clang-format off
@@ -23,8 +22,8 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-// A model as the inner run sees it: the output goes on with the first `ahead` nodes of the draft.
-// The draft is a chain, so its node j is node j - ahead of the inner draft.
+// A model for the inner run, whose output includes the first `ahead` nodes of the draft. The draft
+// is a chain, so its node j is node j - ahead of the inner draft.
 typedef struct ahead_model {
     dsc_model base;
     dsc_model *of;
@@ -40,12 +39,10 @@ static int ahead_next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *e
 static int ahead_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     const ahead_model *m = (const ahead_model *)base;
-    return m->of->type->dist
-               ? m->of->type->dist(m->of, node + m->ahead, out, err)
-               : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->of->type->name);
+    return dsc_model_dist(m->of, node + m->ahead, out, err);
 }
 
-// What rules ask; the draft is scored and its tokens are kept below.
+// The queries of rules; scoring and committing are done below.
 static const dsc_model_type ahead_type = {.name = "ahead", .next = ahead_next, .dist = ahead_dist};
 
 typedef struct state {
@@ -71,16 +68,7 @@ static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
                          .of = of};
 }
 
-static int ids(dsc_arena *a, int32_t **out, size_t *capacity, size_t n, dsc_error *err)
-{
-    void *p;
-    int rc = dsc_arena_alloc(a, &p, n, sizeof **out, err);
-    *out = p;
-    *capacity = rc ? 0 : n;
-    return rc;
-}
-
-// Verdict and room are as large as a round can need, so that they never grow beyond the arena.
+// Verdict and room have the size of the largest round, so that they never grow out of the arena.
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
@@ -91,19 +79,16 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     size_t n = (size_t)in->parameter[INNER] + 1;
     dsc_verdict *v = &s->verdict;
     dsc_verify_room *r = &s->room;
-    int rc = ids(in->arena, &v->token, &v->token_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &v->node, &v->node_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->live, &r->live_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->candidate, &r->candidate_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->token, &r->token_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->first, &r->first_capacity, n, err);
-    if (!rc)
-        rc = ids(in->arena, &r->sibling, &r->sibling_capacity, n, err);
+    int32_t **const array[] = {&v->token, &v->node,  &r->live,   &r->candidate,
+                               &r->token, &r->first, &r->sibling};
+    size_t *const capacity[] = {&v->token_capacity,     &v->node_capacity,  &r->live_capacity,
+                                &r->candidate_capacity, &r->token_capacity, &r->first_capacity,
+                                &r->sibling_capacity};
+    int rc = DSC_OK;
+    for (size_t i = 0; i < sizeof array / sizeof *array && !rc; i++) {
+        rc = dsc_arena_new(in->arena, array[i], n, err);
+        *capacity[i] = n;
+    }
     return rc;
 }
 
@@ -113,23 +98,21 @@ static int make_rows(state *s, dsc_error *err)
     dsc_verify_room *r = &s->room;
     dsc_model *m = s->in.models->middle;
     dsc_dist dist;
-    void *rows;
     if (r->target || s->in.kind == DSC_DRAFT_TOPK)
         return DSC_OK;
     int rc = m->type->dist(m, -1, &dist, err);
     size_t vocab = rc ? 0 : (size_t)dist.vocab_size;
     if (!rc)
-        rc = dsc_arena_alloc(s->in.arena, &rows, 3 * vocab, sizeof(double), err);
+        rc = dsc_arena_new(s->in.arena, &r->target, 3 * vocab, err);
     if (rc)
         return rc;
-    r->target = rows;
     r->draft = r->target + vocab;
     r->residual = r->draft + vocab;
     r->target_capacity = r->draft_capacity = r->residual_capacity = vocab;
     return DSC_OK;
 }
 
-// Appends at most `most` tokens of the draft model and has the middle model look at them.
+// Appends at most `most` tokens of the draft model and scores them with the middle model.
 static int inner_draft(state *s, int64_t length, int64_t most, uint32_t *draws, dsc_draft *draft,
                        dsc_error *err)
 {
@@ -151,31 +134,31 @@ static int inner_draft(state *s, int64_t length, int64_t most, uint32_t *draws, 
     return rc ? rc : m->middle->type->score(m->middle, draft, err);
 }
 
-// What the inner run's seed is for the step at this length: its verifications and those of the
-// target are of the same positions and must not share their draws.
+// The seed of the inner run in the step at this length. The inner run verifies the same positions
+// as the target and must not share its random numbers.
 static uint64_t inner_seed(uint64_t seed, int64_t length)
 {
     return seed ^ ((uint64_t)length + 1) * 0x9e3779b97f4a7c15;
 }
 
-// One round: replaces what the draft model wrote behind the first `ahead` tokens by what the middle
-// model makes of it.
+// One round: verifies the draft model's tokens after the first `ahead` ones with the middle model
+// and replaces them by the verdict.
 static int inner_step(state *s, int64_t length, dsc_draft *draft, dsc_error *err)
 {
     int32_t ahead = s->middle.ahead;
     s->middle.base.length = s->draft.base.length = length + ahead;
-    dsc_draft behind = {.token = draft->count ? draft->token + ahead : NULL,
-                        .parent = draft->parent, // of a chain: -1, 0, 1, ...
-                        .count = draft->count - (size_t)ahead,
-                        .proposed = draft->count - (size_t)ahead,
-                        .kind = draft->kind};
+    dsc_draft inner = {.token = draft->count ? draft->token + ahead : NULL,
+                       .parent = draft->parent, // of a chain: -1, 0, 1, ...
+                       .count = draft->count - (size_t)ahead,
+                       .proposed = draft->count - (size_t)ahead,
+                       .kind = draft->kind};
     dsc_verify_input in = {.models = &s->models,
-                           .draft = &behind,
+                           .draft = &inner,
                            .seed = inner_seed(s->in.seed, length),
                            .request = s->in.request->index,
                            .room = &s->room};
     const dsc_verifier_type *rule =
-        draft->kind == DSC_DRAFT_TOPK ? &dsc_verifier_greedy : &dsc_verifier_rejection;
+        dsc_pair_rule(s->in.config->drafter, draft->kind == DSC_DRAFT_TOPK);
     int rc = rule->verify(&in, &s->verdict, err);
     if (rc)
         return rc;
@@ -197,7 +180,8 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     draft->from_middle = true;
     draft->started = most > 0;
     while ((int64_t)draft->count < most && !ends && !rc) {
-        int64_t room = most - 1 - (int64_t)draft->count; // beside the middle model's own token
+        int64_t room =
+            most - 1 - (int64_t)draft->count; // in addition to the middle model's own token
         s->middle.ahead = s->draft.ahead = (int32_t)draft->count;
         rc = inner_draft(s, length, inner < room ? inner : room, &draws, draft, err);
         if (!rc)
@@ -208,7 +192,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
             ends = dsc_model_ends(m->target, (int64_t)draft->count - 1,
                                   draft->token[draft->count - 1]);
     }
-    // No further pass: it has looked at every node that it is asked about.
+    // This costs no further pass: the middle model has scored every node that is queried.
     return rc ? rc : m->middle->type->score(m->middle, draft, err);
 }
 

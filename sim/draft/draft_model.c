@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft model writes a fixed number of tokens, one forward pass each (Leviathan et al. 2023; Chen
-// et al. 2023): its most probable ones for a greedy target, else draws from its distributions.
+// A draft model drafts a fixed number of tokens, one forward pass each (Leviathan et al. 2023; Chen
+// et al. 2023): argmax tokens for a greedy target, samples of its distributions otherwise.
 #include "sim/draft/draft_next.h"
 
 enum { LENGTH };
@@ -13,34 +13,23 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-typedef struct state {
-    dsc_drafter_input in;
-} state;
-
 static int64_t limit(const dsc_config *config)
 {
     return config->parameter[LENGTH];
 }
 
-static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
-{
-    (void)err;
-    ((state *)memory)->in = *in;
-    return DSC_OK;
-}
-
-static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+static int propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
-    const state *s = memory;
+    const dsc_drafter_input *in = state;
     (void)output;
-    int64_t most = s->in.parameter[LENGTH];
+    int64_t most = in->parameter[LENGTH];
     int rc = DSC_OK;
     bool ends = false;
-    draft->kind = s->in.kind;
+    draft->kind = in->kind;
     draft->started = most > 0;
     for (int64_t i = 0; i < most && !ends && !rc; i++)
-        rc = dsc_draft_next(&s->in, length, (int32_t)i - 1, draft, &ends, err);
+        rc = dsc_draft_next(in, length, (int32_t)i - 1, draft, &ends, err);
     return rc;
 }
 
@@ -49,10 +38,11 @@ const dsc_drafter_type dsc_drafter_draft_model = {
     .summary = "a draft model writes a fixed number of tokens",
     .needs_draft = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
-    .state_size = sizeof(state),
+    .replay = DSC_DRAFT_REPLAY_CHAIN,
+    .state_size = sizeof(dsc_drafter_input),
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .limit = limit,
-    .begin = begin,
+    .begin = dsc_draft_next_begin,
     .propose = propose,
 };

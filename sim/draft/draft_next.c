@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Queries of the draft model for the next token of a draft, and the random numbers of drafts, keyed
+// by (seed, request, output length, index).
 #include "sim/draft/draft_next.h"
 
 #include "base/rng.h"
@@ -7,6 +9,13 @@ double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t i
 {
     return dsc_rng_uniform(in->seed, (uint64_t)in->request->index, (uint32_t)length,
                            DSC_RNG_DRAFT | index << 8);
+}
+
+int dsc_draft_next_begin(void *state, const dsc_drafter_input *in, dsc_error *err)
+{
+    (void)err;
+    *(dsc_drafter_input *)state = *in;
+    return DSC_OK;
 }
 
 int dsc_draft_next_score(const dsc_drafter_input *in, int64_t count, dsc_draft *draft,
@@ -28,11 +37,9 @@ static int64_t depth_of(const dsc_draft *d, int32_t node)
 int dsc_draft_next_dist(const dsc_drafter_input *in, int32_t node, dsc_dist *out, dsc_error *err)
 {
     dsc_model *m = in->models->draft;
-    if (in->kind == DSC_DRAFT_TOPK && m->type->untempered)
-        return m->type->untempered(m, node, out, err);
-    return m->type->dist
-               ? m->type->dist(m, node, out, err)
-               : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);
+    if (in->kind == DSC_DRAFT_TOPK && m->type->base_dist)
+        return m->type->base_dist(m, node, out, err);
+    return dsc_model_dist(m, node, out, err);
 }
 
 int dsc_draft_next_token(const dsc_drafter_input *in, int64_t length, int32_t node, uint32_t index,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Hash tables of the n-grams of a growing text, by open addressing with linear probing.
 #include "sim/draft/first_index.h"
 
 #include <string.h>
 
 enum { FIRST_CAPACITY = 512 }; // tokens of text
 
-// The hash of an n-gram from that of the n - 1 tokens behind its first one.
+// The hash of an n-gram from the hash of its last n - 1 tokens and its first token.
 static inline uint64_t mix(uint64_t hash, int32_t token)
 {
     hash = (hash ^ (uint32_t)token) * 0x9e3779b97f4a7c15u;
@@ -20,8 +21,8 @@ static inline bool same(const int32_t *text, int64_t a, int64_t b, int64_t n)
     return true;
 }
 
-// The entry of the n-gram before text position `end`: what is in it or, when it is new, 0, and then
-// it is entered.
+// The position stored for the n-gram that ends before text position `end`. 0: the n-gram is new,
+// and `end` is stored.
 static int32_t enter(dsc_first_index *x, int64_t n, uint64_t hash, int64_t end)
 {
     int32_t *table = x->table[n - 1];
@@ -34,7 +35,7 @@ static int32_t enter(dsc_first_index *x, int64_t n, uint64_t hash, int64_t end)
     return 0;
 }
 
-// Enters the n-grams that end before text position `end`.
+// Looks up and enters all n-grams that end before text position `end`.
 static void enter_all(dsc_first_index *x, int64_t end)
 {
     uint64_t hash = 0;
@@ -48,27 +49,23 @@ static void enter_all(dsc_first_index *x, int64_t end)
     }
 }
 
-// Room for `count` tokens of text: tables at most half full, the text twice as long as before.
+// Makes room for `count` tokens of text: the text at least doubles, tables are at most half full.
 static int reserve(dsc_first_index *x, int64_t count, dsc_error *err)
 {
-    void *text = x->text;
     if ((size_t)count <= x->capacity)
         return DSC_OK;
     if (count > INT32_MAX / 2)
         return dsc_fail(err, DSC_EINPUT, "prompt and output have more than %d tokens",
                         INT32_MAX / 2);
-    int rc = dsc_arena_grow(x->arena, &text, &x->capacity, (size_t)count, sizeof *x->text, err);
-    x->text = text;
+    int rc = dsc_arena_resize(x->arena, &x->text, &x->capacity, (size_t)count, err);
     size_t slots = 64;
     while (slots < 2 * x->capacity)
         slots *= 2;
     x->mask = slots - 1;
     for (int64_t n = 0; n < x->most && !rc; n++) {
-        void *table;
-        rc = dsc_arena_alloc(x->arena, &table, slots, sizeof **x->table, err);
-        x->table[n] = table;
+        rc = dsc_arena_new(x->arena, &x->table[n], slots, err);
         if (!rc)
-            memset(table, 0, slots * sizeof **x->table);
+            memset(x->table[n], 0, slots * sizeof **x->table);
     }
     for (int64_t end = 1; end <= x->count && !rc; end++)
         enter_all(x, end);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Grows a draft level by level along a given tree: children are the top-k tokens, samples, or
+// samples without replacement of the draft model's distribution at their parent.
 #include "sim/draft/grow_tree.h"
 
 #include "sim/draft/draft_next.h"
@@ -17,6 +19,19 @@ int64_t dsc_grow_tree_width(const dsc_config *config)
     return ((const dsc_tree *)config->prepared)->nodes;
 }
 
+int dsc_grow_tree_keep(dsc_tree *tree, void **prepared, dsc_error *err)
+{
+    dsc_tree *kept;
+    int rc = dsc_new(&kept, 1, err);
+    if (rc) {
+        dsc_tree_fini(tree);
+        return rc;
+    }
+    *kept = *tree;
+    *prepared = kept;
+    return DSC_OK;
+}
+
 void dsc_grow_tree_release(void *prepared)
 {
     dsc_tree_fini(prepared);
@@ -28,24 +43,20 @@ int dsc_grow_tree_begin(void *state, const dsc_drafter_input *in, dsc_error *err
     dsc_grow_tree *g = state;
     const dsc_tree *t = in->config->prepared;
     int32_t ranks = 0;
-    void *node, *sibling;
+    *g = (dsc_grow_tree){.in = *in, .tree = t};
     for (int i = 1; i < t->nodes; i++)
         ranks = t->rank[i] >= ranks ? t->rank[i] + 1 : ranks;
-    int rc = dsc_arena_alloc(in->arena, &node, (size_t)t->nodes, sizeof *g->node, err);
-    if (!rc)
-        rc = dsc_arena_alloc(in->arena, &sibling, (size_t)ranks, sizeof *g->sibling, err);
-    if (!rc)
-        *g = (dsc_grow_tree){.in = *in, .tree = t, .node = node, .sibling = sibling};
-    return rc;
+    int rc = dsc_arena_new(in->arena, &g->node, (size_t)t->nodes, err);
+    return rc ? rc : dsc_arena_new(in->arena, &g->sibling, (size_t)ranks, err);
 }
 
 // --- the children of one node ------------------------------------------------------------------
 
-// One node's draws so far, sibling[0, count).
+// The samples of one node so far, sibling[0, count).
 typedef struct draws {
     const dsc_dist *dist;
     size_t count;
-    double mass; // of them
+    double mass; // probability of these tokens
     double left; // sum of the row, once it is written out
     bool written_out;
 } draws;
@@ -58,7 +69,7 @@ static bool drawn(const dsc_grow_tree *g, const draws *d, int32_t token)
     return false;
 }
 
-// The row becomes the distribution without the tokens that were drawn.
+// Writes the distribution without the sampled tokens to the row.
 static void write_out(dsc_grow_tree *g, draws *d)
 {
     if (!d->written_out)
@@ -71,12 +82,11 @@ static void write_out(dsc_grow_tree *g, draws *d)
         d->left += g->row[x];
 }
 
-enum { TRY_BITS = 5 }; // of the index of a draw: the try, behind the number of the child
+enum { TRY_BITS = 5 }; // low bits of the index of a sample: the try; above: the child
 
-// A draw from the distribution given that it is none of those before: by rejection while these
-// leave enough of it, else from what is left, written out. Which of the two depends on nothing but
-// the draws before and on tries in vain, so both draw from the same distribution. -1: nothing is
-// left.
+// A sample of the distribution given that it is none of the earlier ones: by rejection while these
+// leave enough mass, else from the remaining row. Which of the two is used depends only on the
+// earlier samples and on failed tries, so both have the same distribution. -1: no mass is left.
 static int32_t draw_other(dsc_grow_tree *g, draws *d, int64_t length, int child)
 {
     enum { TRIES = (1 << TRY_BITS) - 1 };
@@ -123,25 +133,21 @@ static int draw_children(dsc_grow_tree *g, const dsc_dist *dist, int first, int 
     return rc;
 }
 
-// The distribution after a node, and room for it.
-static int ask_dist(dsc_grow_tree *g, int32_t node, dsc_dist *dist, dsc_error *err)
+// The distribution after a node, and a row for it.
+static int find_dist(dsc_grow_tree *g, int32_t node, dsc_dist *dist, dsc_error *err)
 {
-    void *p = g->row;
     int rc = dsc_draft_next_dist(&g->in, node, dist, err);
-    if (!rc && !p)
-        rc = dsc_arena_alloc(g->in.arena, &p, (size_t)dist->vocab_size, sizeof *g->row, err);
-    g->row = p;
-    return rc;
+    return rc || g->row ? rc : dsc_arena_new(g->in.arena, &g->row, (size_t)dist->vocab_size, err);
 }
 
-// The k most probable tokens after a node, into sibling[]; *n: how many there are.
-static int ask_top(dsc_grow_tree *g, int32_t node, size_t k, size_t *n, dsc_error *err)
+// The k most probable tokens after a node, into sibling[]; *n is their number.
+static int find_top(dsc_grow_tree *g, int32_t node, size_t k, size_t *n, dsc_error *err)
 {
     dsc_model *m = g->in.models->draft;
     dsc_dist dist;
     if (m->type->top)
         return m->type->top(m, node, k, g->sibling, n, err);
-    int rc = ask_dist(g, node, &dist, err);
+    int rc = find_dist(g, node, &dist, err);
     *n = rc ? 0 : dsc_dist_top(&dist, k, g->row, g->sibling);
     return rc;
 }
@@ -151,7 +157,7 @@ static int choose_children(dsc_grow_tree *g, int32_t node, int first, int end, d
 {
     const int32_t *rank = g->tree->rank;
     size_t n;
-    int rc = ask_top(g, node, (size_t)rank[end - 1] + 1, &n, err);
+    int rc = find_top(g, node, (size_t)rank[end - 1] + 1, &n, err);
     for (int i = first; i < end && !rc && (size_t)rank[i] < n; i++)
         rc = append_child(g, i, g->sibling[rank[i]], draft, err);
     return rc;
@@ -165,7 +171,7 @@ static int grow_node(dsc_grow_tree *g, int first, int end, int64_t length, dsc_d
     dsc_dist dist;
     if (g->in.kind == DSC_DRAFT_TOPK)
         return choose_children(g, node, first, end, draft, err);
-    int rc = ask_dist(g, node, &dist, err);
+    int rc = find_dist(g, node, &dist, err);
     return rc ? rc : draw_children(g, &dist, first, end, length, draft, err);
 }
 
@@ -191,7 +197,7 @@ static int64_t open_parents(const dsc_grow_tree *g, int first, int *end)
     return open;
 }
 
-// The first draw of every child on the level [first, end).
+// Announces the first sample of every child on the level [first, end).
 static int prefetch_level(dsc_grow_tree *g, int first, int end, int64_t length, dsc_error *err)
 {
     dsc_prefetch_list f = {.n = 0};

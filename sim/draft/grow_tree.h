@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drafting along a tree that is known beforehand (EAGLE-1, Li et al. 2024; Sequoia, Chen et al.
-// 2024): what the methods share whose `prepare` makes a dsc_tree. Internal to sim/draft/.
+// Drafting along a tree that is fixed before the run (EAGLE-1, Li et al. 2024; Sequoia, Chen et al.
+// 2024), shared by the methods whose `prepare` makes a dsc_tree. Internal to sim/draft/.
 //
-// Level by level, a pass of the draft model over the nodes of the level that have children gives
-// their candidates. The first pass of a step is over the tokens that the last one committed: like
+// Each level takes one pass of the draft model over the nodes above it, which gives their
+// candidates. The first pass of a step is over the tokens that the last step committed: like
 // EAGLE's draft head, the draft model keeps nothing of the tree.
-//   TOPK    the child of rank r is the draft model's (r + 1)-th most probable token, before any
-//             temperature, of equals the lowest first
-//   SAMPLED       children are draws from its distribution (the prefix tree of SpecTr, Sun et al.
-//   2023, Alg. 4) SAMPLED_WITHOUT_REPLACEMENT  children are draws without replacement, in order
-// Draws have no ranks of their own: the children of a node are its first draws, whatever ranks are
-// left out between them, as a rule could not account for draws that it does not see.
-// There is nothing below a token that ends the output, and no child for which the draft model has
-// no further token of positive probability.
+//   TOPK: the child of rank r is the draft model's (r + 1)-th most probable token, before any
+//     temperature, ties by ascending id.
+//   SAMPLED: children are samples of its distribution (the prefix tree of SpecTr, Sun et al. 2023,
+//     Alg. 4).
+//   SAMPLED_WITHOUT_REPLACEMENT: children are samples without replacement, in order.
+// Samples have no ranks: the children of a node are its first samples, whatever ranks the tree
+// skips, because a rule could not account for samples that it does not get. A token that ends the
+// output has no children, and a child is missing if the draft model has no further token of
+// positive probability.
 #ifndef DSC_SIM_DRAFT_GROW_TREE_H
 #define DSC_SIM_DRAFT_GROW_TREE_H
 
@@ -22,11 +23,14 @@
 typedef struct dsc_grow_tree {
     dsc_drafter_input in;
     const dsc_tree *tree;
-    int32_t *node;     // [tree->nodes] the draft's node; of the root -1; below it some are missing
+    int32_t *node;     // [tree->nodes] node of the draft; -1: the root; some may be missing
     int32_t *sibling;  // [most ranks] candidates of a node, or its children so far
     double *row;       // [vocab] NULL until there is a vocabulary
     int64_t committed; // output tokens at the last proposal
 } dsc_grow_tree;
+
+// Makes *tree, whose arrays it takes over, the result of a `prepare`. DSC_ENOMEM: it is freed.
+int dsc_grow_tree_keep(dsc_tree *tree, void **prepared, dsc_error *err);
 
 // Members of a descriptor; config->prepared is a dsc_tree, which release frees.
 int64_t dsc_grow_tree_limit(const dsc_config *config);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft model writes a chain whose length follows its success: the "heuristic" schedule of
+// A draft model drafts a chain whose length adapts to its acceptance: the "heuristic" schedule of
 // assisted generation in Hugging Face transformers (generation/candidate_generator.py,
 // AssistedCandidateGenerator.update_candidate_strategy), which is Spec-Bench's SpS. After a draft
-// that was accepted whole the length grows by 2, after any other it shrinks by 1, down to 1 at the
-// least. There it has no upper limit, and by default goes on from request to request; here each
-// request starts anew (its "heuristic_transient"), so that no result depends on their order.
+// that was fully accepted the length grows by 2, after any other it shrinks by 1, to no less
+// than 1. In transformers it has no upper limit and by default carries over to the next request;
+// here each request starts anew (its "heuristic_transient"), so that no result depends on their
+// order.
 //
-// The length depends on what was decided before the step, so the rule sees plain draws.
+// The length depends only on earlier steps, so the draft is a plain chain of samples.
 #include "sim/draft/draft_next.h"
 
 #include <inttypes.h>

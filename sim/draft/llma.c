@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// LLMA (Yang et al. 2023, "Inference with Reference", Algorithms 1 and 2): when the last tokens
-// written occur in a reference, copy what follows them there.
+// LLMA (Yang et al. 2023, "Inference with Reference", Algorithms 1 and 2): when the last output
+// tokens occur in a reference, the tokens that follow them there are the draft.
 //
-// The longest agreement of at least n tokens wins; like the authors' code, agreement is counted up
-// to max(max_match, n) tokens, and the first of several equal occurrences is taken. `--semantics
-// code` also counts the current token in k, as that code does: k - 1 tokens are copied. The paper's
-// text asks for --max-match 0 (no cap) and --tie random.
+// The longest match of at least n tokens is used. As in the authors' code, a match is counted up to
+// max(max_match, n) tokens, and the first of several longest ones is used. `--semantics code` also
+// counts the current token in k, as that code does: k - 1 tokens are copied. The paper's text
+// corresponds to --max-match 0 (no cap) and --tie random.
 #include "base/rng.h"
 #include "sim/draft/match_index.h"
 #include "sim/drafter.h"
@@ -96,11 +96,11 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
                                   (size_t)(available < most ? available : most), err);
 }
 
-// One family of settings that share an index and a way to break ties; they differ in n and cap.
+// Settings that share an index and a way to break ties, and differ in n and cap.
 typedef struct family {
     int64_t references, tie;
     int32_t cap[DSC_MAX_CAPS];      // ascending
-    int32_t shortest[DSC_MAX_CAPS]; // the least n that goes with each cap
+    int32_t shortest[DSC_MAX_CAPS]; // the smallest n of each cap
     size_t caps;
     int32_t *length, *available, *run; // [caps][output tokens]; length 0 where no draft starts
 } family;
@@ -122,7 +122,7 @@ static void add_setting(family *f, const int64_t *parameter)
     f->caps++;
 }
 
-// How many tokens from text position `at` on are those of the output from position i on, of `most`.
+// Number of tokens, up to `most`, from text position `at` on that agree with the output.
 static int32_t run_length(const dsc_match_index *x, int32_t at, const int32_t *output, int64_t most)
 {
     int32_t run = 0;
@@ -131,7 +131,7 @@ static int32_t run_length(const dsc_match_index *x, int32_t at, const int32_t *o
     return run;
 }
 
-// What a draft from output position i offers, for every cap of the family.
+// Match, draft and agreement at output position i, for every cap of the family.
 static void replay_position(family *f, const dsc_match_index *x, dsc_token_view output, int64_t i,
                             int64_t longest, const dsc_match *match)
 {
@@ -139,7 +139,7 @@ static void replay_position(family *f, const dsc_match_index *x, dsc_token_view 
     for (size_t c = 0; c < f->caps; c++) {
         if (match[c].length < f->shortest[c])
             continue;
-        if (match[c].at != at) { // often the same place as for the cap before
+        if (match[c].at != at) { // often equal to that of the previous cap
             at = match[c].at;
             available = x->end[at - 1] - at;
             int64_t most = output.count - 1 - i;
@@ -153,19 +153,18 @@ static void replay_position(family *f, const dsc_match_index *x, dsc_token_view 
     }
 }
 
-// Matches, offers and runs at every output position for every cap of the family.
+// The same at every output position.
 static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_error *err)
 {
     dsc_token_view output = in->request->output;
     int32_t **array[] = {&f->length, &f->available, &f->run};
     dsc_match_index index;
     int rc = build(&index, in, f->references, err);
+    const size_t cells = f->caps * (size_t)output.count;
     for (size_t a = 0; a < 3 && !rc; a++) {
-        void *p;
-        rc = dsc_arena_alloc(in->arena, &p, f->caps * (size_t)output.count, sizeof(int32_t), err);
+        rc = dsc_arena_new(in->arena, array[a], cells, err);
         if (!rc)
-            memset(p, 0, f->caps * (size_t)output.count * sizeof(int32_t));
-        *array[a] = p;
+            memset(*array[a], 0, cells * sizeof **array[a]);
     }
     for (int64_t i = 0; i < output.count && !rc; i++) {
         dsc_match match[DSC_MAX_CAPS];
@@ -177,7 +176,7 @@ static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_e
     return rc;
 }
 
-// A setting's own view: a draft starts where the match is at least n long.
+// Selects one setting: a draft starts where the match has at least n tokens.
 static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match_lengths *out,
                          dsc_error *err)
 {
@@ -187,14 +186,12 @@ static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match
     const int32_t *length = f->length + c * n, *available = f->available + c * n,
                   *run = f->run + c * n;
     int32_t shortest = (int32_t)in->parameter[N];
-    void *a, *r;
-    int rc = dsc_arena_alloc(in->arena, &a, n, sizeof(int32_t), err);
+    int rc = dsc_arena_new(in->arena, &out->available, n, err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &r, n, sizeof(int32_t), err);
+        rc = dsc_arena_new(in->arena, &out->run, n, err);
     if (rc)
         return rc;
-    *out = (dsc_match_lengths){a, r};
-    int32_t *restrict to_available = a, *restrict to_run = r;
+    int32_t *restrict to_available = out->available, *restrict to_run = out->run;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         to_available[i] = length[i] >= shortest ? available[i] : -1;
@@ -206,9 +203,8 @@ static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match
 static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_arena_alloc(in[0].arena, &mem, count, sizeof(bool), err);
-    bool *done = mem;
+    bool *done;
+    int rc = dsc_arena_new(in[0].arena, &done, count, err);
     if (rc)
         return rc;
     memset(done, 0, count * sizeof *done);

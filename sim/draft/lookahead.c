@@ -4,11 +4,10 @@
 // verifies those phrases of the pool that follow the current token.
 //
 // `--semantics code` is the authors' greedy decoding: its loop over a guess ends one token early,
-// so that of a guess that is right to its end N - 2 tokens are taken; and with --pool-from-prompt a
-// step's tokens are remembered as so many copies of the last one. There as here nothing is guessed
-// before the window is full, N - 2 passes, and a draw from the target's distributions takes the
-// guesses as one-hot drafts (rule specinfer). Not modelled: EOS tokens in the window, which the
-// code's sampling replaces at random.
+// so that N - 2 tokens of a fully correct guess are accepted; and with --pool-from-prompt a step
+// adds copies of its last token in place of its tokens. In both, nothing is guessed before the
+// window is full, after N - 2 passes, and a sampled target takes the guesses as TOPK drafts (rule
+// specinfer). Not modeled: EOS tokens in the window, which the code's sampling replaces at random.
 #include "sim/draft/window.h"
 
 #include <string.h>
@@ -58,7 +57,7 @@ static int64_t width(const dsc_config *config)
     return 1 + dsc_window_nodes(p[WINDOW], p[LEVEL]) + p[GUESSES] * (p[LEVEL] - 1);
 }
 
-// One more token of the text; the last N are an n-gram of the pool.
+// Takes one more token of the text; its last N tokens are an n-gram for the pool.
 static int remember(state *s, int32_t token, dsc_error *err)
 {
     int64_t level = s->in.parameter[LEVEL];
@@ -76,23 +75,19 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     state *s = memory;
     const int64_t *p = in->parameter;
     dsc_token_view prompt = in->request->prompt;
-    void *recent;
     *s = (state){.in = *in};
     int rc = dsc_phrase_pool_init(&s->pool, in->arena, p[LEVEL] - 1, p[GUESSES], err);
     if (!rc)
         rc = dsc_window_begin(&s->window, p[WINDOW], p[LEVEL], in, err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &recent, (size_t)p[LEVEL], sizeof *s->recent, err);
-    if (rc)
-        return rc;
-    s->recent = recent;
+        rc = dsc_arena_new(in->arena, &s->recent, (size_t)p[LEVEL], err);
     for (int64_t i = 0; i < prompt.count && p[FROM_PROMPT] == ON && !rc; i++)
         rc = remember(s, prompt.id[i], err);
     return rc;
 }
 
-// The pool's phrases of the current token. The code has their last token verified and ignores the
-// outcome.
+// Appends the pool's phrases after the current token. The code verifies their last token too and
+// ignores the result.
 static int append_guesses(const state *s, dsc_draft *draft, dsc_error *err)
 {
     const dsc_phrase_list *list = dsc_phrase_pool_find(&s->pool, s->current);
@@ -135,7 +130,7 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 const dsc_drafter_type dsc_drafter_lookahead = {
     .name = "lookahead",
     .summary = "the target drafts for itself by Jacobi iteration (lookahead decoding)",
-    .asks_target = true,
+    .needs_off_path = true,
     .branches = true,
     .state_size = sizeof(state),
     .option = options,

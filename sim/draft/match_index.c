@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Concatenated references with hash chains over their tokens.
 #include "sim/draft/match_index.h"
 
 #include <string.h>
@@ -35,15 +36,12 @@ static int allocate(dsc_match_index *x, size_t positions, dsc_arena *arena, dsc_
         size_t count;
     } want[] = {
         {&x->text, positions}, {&x->end, positions}, {&x->next, positions}, {&x->head, buckets}};
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        void *p;
-        int rc = dsc_arena_alloc(arena, &p, want[i].count, sizeof(int32_t), err);
-        if (rc)
-            return rc;
-        *want[i].array = p;
-    }
-    memset(x->head, 0xff, buckets * sizeof *x->head);
-    return DSC_OK;
+    int rc = DSC_OK;
+    for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++)
+        rc = dsc_arena_new(arena, want[i].array, want[i].count, err);
+    if (!rc)
+        memset(x->head, 0xff, buckets * sizeof *x->head);
+    return rc;
 }
 
 int dsc_match_index_build(dsc_match_index *x, const dsc_request *q, int which, dsc_arena *arena,
@@ -69,7 +67,7 @@ int dsc_match_index_build(dsc_match_index *x, const dsc_request *q, int which, d
             append(x, dsc_request_reference(q, r));
     if (which & DSC_INDEX_PROMPT)
         append(x, q->prompt);
-    // From the back, so that chains run forwards.
+    // Backwards, so that chains are in ascending order.
     for (int64_t p = x->count - 1; p >= 0; p--)
         if (x->text[p] >= 0) {
             int32_t *head = &x->head[bucket(x, x->text[p])];
@@ -79,7 +77,8 @@ int dsc_match_index_build(dsc_match_index *x, const dsc_request *q, int which, d
     return DSC_OK;
 }
 
-// How many tokens before and at text position p agree with the output's last ones, at most `most`.
+// Number of tokens, up to `most`, that agree before and at text position p with the end of the
+// output.
 static int32_t agreement(const int32_t *text, int32_t p, const int32_t *output, int64_t length,
                          int32_t most)
 {
@@ -94,8 +93,7 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-// Picks among the ties: counts the occurrences that agree as far as the longest, then goes to the
-// chosen one.
+// Selects one of several longest matches: counts them, then finds the selected one.
 static void pick_tie(const dsc_match_index *x, const int32_t *output, int64_t length, double tie,
                      dsc_match *m)
 {
@@ -119,10 +117,10 @@ void dsc_match_find(const dsc_match_index *x, const int32_t *output, int64_t len
     if (length == 0)
         return;
     int32_t most = length < cap[caps - 1] ? (int32_t)length : cap[caps - 1], best = 0;
-    size_t open = 0; // caps before this one have found all they ask for
+    size_t open = 0; // the caps before this one have their full length
     for (int32_t p = x->head[bucket(x, output[length - 1])]; p >= 0; p = x->next[p]) {
-        // Only an occurrence that agrees farther than the best so far can change anything: look at
-        // the one token it must add first.
+        // Only an occurrence that agrees further than the best one matters: compare the token that
+        // it must add first.
         if (p < best || x->text[p - best] != output[length - 1 - best])
             continue;
         int32_t n = agreement(x->text, p, output, length, most);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where do the last tokens of an output occur in its references?
+// The places where the last tokens of an output occur in its references.
 //
-// Algorithm: the references are laid end to end with sentinels between them; every position is
-// chained to the next one whose token falls in the same hash bucket, in order. A look-up walks the
-// chain of the last token and counts how far each occurrence agrees backwards. Building is
-// O(tokens); a look-up is O(occurrences of the last token), ended early by the first occurrence
-// that agrees as far as is asked. Sentinels are negative, token ids are not, so neither matches nor
-// copies ever cross from one reference into the next.
+// Algorithm: the references are concatenated with sentinels between them; every position is chained
+// to the next one whose token has the same hash bucket. A look-up follows the chain of the last
+// token and counts how far each occurrence agrees backwards. Building is O(tokens); a look-up is
+// O(occurrences of the last token) and stops at the first occurrence with the wanted length.
+// Sentinels are negative and token ids are not, so no match or copy crosses references. Internal to
+// sim/draft/.
 #ifndef DSC_SIM_DRAFT_MATCH_INDEX_H
 #define DSC_SIM_DRAFT_MATCH_INDEX_H
 
@@ -28,18 +28,18 @@ typedef struct dsc_match {
 
 enum { DSC_MAX_CAPS = 64 };
 
-// What the index may hold: any of the three.
+// The texts that an index contains: any combination.
 enum { DSC_INDEX_DOCUMENTS = 1, DSC_INDEX_TURNS = 2, DSC_INDEX_PROMPT = 4 };
 
-// Builds over the chosen texts of a request (documents and turns in recorded order, then the
-// prompt).
+// Builds the index of the selected texts of a request: documents and turns in recorded order, then
+// the prompt. All memory is the arena's. DSC_EINPUT: the texts are too long.
 int dsc_match_index_build(dsc_match_index *index, const dsc_request *request, int which,
                           dsc_arena *arena, dsc_error *err);
 
-// The longest match of the tokens before output position `length`, once for each cap:
-// out[c].length = min(longest agreement, cap[c], length). Caps are ascending, >= 1, `caps` <=
-// DSC_MAX_CAPS. Among the occurrences that agree so far: the first in order when `tie` is NULL,
-// else the one picked by the uniform number *tie in [0, 1).
+// The longest match of the tokens before output position `length`, for each cap:
+// out[c].length = min(longest agreement, cap[c], length). Caps are ascending and >= 1, and their
+// number is at most DSC_MAX_CAPS. Among several longest matches: the first one if `tie` is NULL,
+// else the one selected by the uniform number *tie in [0, 1).
 void dsc_match_find(const dsc_match_index *index, const int32_t *output, int64_t length,
                     const int32_t *cap, size_t caps, const double *tie, dsc_match *out);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prompt lookup decoding (Saxena 2023, github.com/apoorvumang/prompt-lookup-decoding; the PLD row
-// of Spec-Bench): the last n tokens of prompt and output are looked for earlier in both, n from
-// the most down to the least; what follows the first occurrence is the draft.
+// of Spec-Bench): the last n tokens of prompt and output are searched in both, for n from the
+// largest to the smallest; the tokens after the first occurrence are the draft.
 //
 // Two programs, two meanings of "first occurrence":
 //  - original (Saxena's function, run by Spec-Bench): the first one that all `length` tokens follow
@@ -9,8 +9,8 @@
 //    proposes the token 100 when nothing is found; here nothing is proposed.)
 //  - transformers (Hugging Face's PromptLookupCandidateGenerator): the first one; what follows may
 //    be shorter and ends before an EOS token.
-// Both bound the place of the occurrence from above and nothing else, so only the very first one of
-// each n-gram can be it: sim/draft/first_index.h. Unlike LLMA's, the first step drafts as well.
+// Both only bound the position of the occurrence from above, so only the very first occurrence of
+// each n-gram can qualify: sim/draft/first_index.h. Unlike LLMA, the first step drafts as well.
 #include "sim/draft/first_index.h"
 #include "sim/drafter.h"
 
@@ -47,7 +47,7 @@ static int64_t limit(const dsc_config *config)
     return config->parameter[LENGTH];
 }
 
-// Whether the n-gram before text position `end` has an occurrence before `start` that serves.
+// Whether the occurrence before `start` of the n-gram before text position `end` qualifies.
 static bool serves(const int64_t *parameter, int64_t n, int64_t start, int64_t end)
 {
     if (start == 0)
@@ -97,27 +97,18 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 
 // --- replay: all positions at once ---------------------------------------------------------------
 
-// Of every output position and every n: where a copy would start, and how many of its tokens are
+// For every output position and every n: where a copy starts, and how many of its tokens agree with
 // the recorded output.
 typedef struct replay {
     int64_t least, most; // n
     int64_t count;       // output positions
     int32_t *start;      // [count][most - least + 1] positions of the text, 0: no occurrence
-    int32_t *run;        // the same
+    int32_t *run;        // [count][most - least + 1] tokens that agree
     int32_t *end;        // [text] the first position of an EOS token from here on
-    int64_t prompt;      // tokens in front of the output
+    int64_t prompt;      // tokens before the output
 } replay;
 
-static int allocate(const dsc_drafter_input *in, int32_t **array, size_t n, dsc_error *err)
-{
-    void *p;
-    int rc = dsc_arena_alloc(in->arena, &p, n, sizeof **array, err);
-    *array = p;
-    return rc;
-}
-
-// How many of the tokens from text position `start` on, of those before `end`, are written from
-// there on.
+// Number of tokens, up to `most`, from text position `start` to `end` that agree with written[].
 static int32_t run_length(const int32_t *text, int64_t start, int64_t end, const int32_t *written,
                           int64_t most)
 {
@@ -150,9 +141,9 @@ static int replay_all(replay *r, const dsc_drafter_input *in, int64_t longest, d
     dsc_first_index x;
     r->count = output.count;
     r->prompt = in->request->prompt.count;
-    int rc = allocate(in, &r->start, cells, err);
+    int rc = dsc_arena_new(in->arena, &r->start, cells, err);
     if (!rc)
-        rc = allocate(in, &r->run, cells, err);
+        rc = dsc_arena_new(in->arena, &r->run, cells, err);
     if (!rc)
         rc = dsc_first_begin(&x, in->request->prompt, r->most, in->arena, err);
     for (int64_t i = 0; i < output.count && !rc; i++) {
@@ -162,12 +153,12 @@ static int replay_all(replay *r, const dsc_drafter_input *in, int64_t longest, d
     return rc;
 }
 
-// Where EOS tokens are in the text, for the semantics that copies none.
+// The EOS tokens of the text, which --semantics transformers does not copy.
 static int find_ends(replay *r, const dsc_drafter_input *in, dsc_error *err)
 {
     dsc_token_view prompt = in->request->prompt, output = in->request->output;
     int64_t count = prompt.count + output.count;
-    int rc = allocate(in, &r->end, (size_t)count + 1, err);
+    int rc = dsc_arena_new(in->arena, &r->end, (size_t)count + 1, err);
     if (rc)
         return rc;
     r->end[count] = (int32_t)count;
@@ -178,14 +169,14 @@ static int find_ends(replay *r, const dsc_drafter_input *in, dsc_error *err)
     return DSC_OK;
 }
 
-// A setting's own view.
+// Selects one setting.
 static int choose(const replay *r, const dsc_drafter_input *in, dsc_match_lengths *out,
                   dsc_error *err)
 {
     const int64_t *parameter = in->parameter, width = r->most - r->least + 1;
-    int rc = allocate(in, &out->available, (size_t)r->count, err);
+    int rc = dsc_arena_new(in->arena, &out->available, (size_t)r->count, err);
     if (!rc)
-        rc = allocate(in, &out->run, (size_t)r->count, err);
+        rc = dsc_arena_new(in->arena, &out->run, (size_t)r->count, err);
     for (int64_t i = 0; i < r->count && !rc; i++) {
         const int32_t *start = r->start + i * width, *run = r->run + i * width;
         int64_t end = r->prompt + i, n = parameter[N_MOST];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No speculation: one token per target call. The lower end of every table.
+// No speculation, the lower end of every table: one token per target call.
 #include "sim/drafter.h"
 
 #include <string.h>
@@ -22,16 +22,16 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
 {
     (void)longest;
     size_t n = (size_t)in[0].request->output.count;
-    void *available, *run;
-    int rc = dsc_arena_alloc(in[0].arena, &available, n, sizeof(int32_t), err);
+    dsc_match_lengths none;
+    int rc = dsc_arena_new(in[0].arena, &none.available, n, err);
     if (!rc)
-        rc = dsc_arena_alloc(in[0].arena, &run, n, sizeof(int32_t), err);
+        rc = dsc_arena_new(in[0].arena, &none.run, n, err);
     if (rc)
         return rc;
-    memset(available, 0xff, n * sizeof(int32_t)); // -1: no draft starts
-    memset(run, 0, n * sizeof(int32_t));
+    memset(none.available, 0xff, n * sizeof(int32_t)); // -1: no draft starts
+    memset(none.run, 0, n * sizeof(int32_t));
     for (size_t j = 0; j < count; j++)
-        out[j] = (dsc_match_lengths){available, run};
+        out[j] = none;
     return DSC_OK;
 }
 

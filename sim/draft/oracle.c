@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drafter that knows the target: k right tokens every time. The upper end of every table.
-// It knows where an output ends and drafts no further than the token before the last, which is the
-// target's own; of a target that is a model it is another copy, so that no draw of it is rejected.
+// An oracle, the upper end of every table: each draft is the next k tokens of the recorded output,
+// up to the token before the last, which is the target's own. Where the target is a model, the
+// draft model is a copy of it, so that no sample is rejected.
 #include "sim/draft/draft_next.h"
 
 typedef struct state {
@@ -35,9 +35,9 @@ static int64_t right_tokens(int64_t count, int64_t position)
     return count - 1 - position;
 }
 
-// Most probable tokens up to the one before the last; of drawn ones an EOS token too, for whether
-// the output ends there is part of what is drawn.
-static int ask(const state *s, int64_t length, dsc_draft *draft, dsc_error *err)
+// Drafts with the copy of the target. A TOPK draft ends before an EOS token. A sampled draft
+// includes it, because whether the output ends there is part of the sample.
+static int draft_with_copy(const state *s, int64_t length, dsc_draft *draft, dsc_error *err)
 {
     const dsc_model *target = s->in.models->target;
     const int64_t room = right_tokens(target->limit, length), n = room < s->k ? room : s->k;
@@ -55,7 +55,7 @@ static int ask(const state *s, int64_t length, dsc_draft *draft, dsc_error *err)
             rc = dsc_draft_append_chain(draft, parent, &token, 1, err);
     }
     draft->started = draft->count > 0;
-    draft->draft_calls = draft->draft_call_tokens = 0; // it knows
+    draft->draft_calls = draft->draft_call_tokens = 0; // an oracle is free
     return rc;
 }
 
@@ -65,7 +65,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     const state *s = memory;
     (void)output;
     if (s->in.models->draft && !s->output.id)
-        return ask(s, length, draft, err);
+        return draft_with_copy(s, length, draft, err);
     int64_t n = right_tokens(s->output.count, length);
     draft->started = n > 0;
     return dsc_draft_append_chain(draft, -1, s->output.id + length, (size_t)(n < s->k ? n : s->k),
@@ -76,20 +76,20 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
                          dsc_match_lengths *out, dsc_error *err)
 {
     int64_t length = in[0].request->output.count;
-    void *available, *run;
-    int rc = dsc_arena_alloc(in[0].arena, &available, (size_t)length, sizeof(int32_t), err);
+    dsc_match_lengths right;
+    int rc = dsc_arena_new(in[0].arena, &right.available, (size_t)length, err);
     if (!rc)
-        rc = dsc_arena_alloc(in[0].arena, &run, (size_t)length, sizeof(int32_t), err);
+        rc = dsc_arena_new(in[0].arena, &right.run, (size_t)length, err);
     if (rc)
         return rc;
     for (int64_t i = 0; i < length; i++) {
         int64_t n = right_tokens(length, i);
         n = n < longest ? n : longest;
-        ((int32_t *)run)[i] = (int32_t)n;
-        ((int32_t *)available)[i] = right_tokens(length, i) > 0 ? (int32_t)n : -1;
+        right.run[i] = (int32_t)n;
+        right.available[i] = right_tokens(length, i) > 0 ? (int32_t)n : -1;
     }
     for (size_t j = 0; j < count; j++)
-        out[j] = (dsc_match_lengths){available, run};
+        out[j] = right;
     return DSC_OK;
 }
 

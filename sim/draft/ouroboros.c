@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ouroboros (Zhao et al. 2024, arXiv 2402.13720): phrases, remembered by the token that they
-// follow, make the draft model faster and its drafts longer.
+// Ouroboros (Zhao et al. 2024, arXiv 2402.13720): a pool of phrases, found by the token that they
+// follow, makes the draft model faster and its drafts longer.
 //
-//   section 3.1  the draft model writes by lookahead decoding (window.h): several tokens a pass;
-//   section 3.2  K phrases that follow the draft's last token are tried behind it, all in the same
-//                pass of the target;
-//   section 3.3  what the target says instead of a rejected draft, where draft and target agree,
-//                gives phrases, and it corrects the phrases tried in vain;
-//   section 3.4  later requests find the phrases of earlier ones.
-// Each part can be switched off; without any of them it is `chain`.
+//   section 3.1  the draft model runs lookahead decoding (window.h): several tokens per pass;
+//   section 3.2  K phrases after the draft's last token are verified in the same pass of the
+//   target; section 3.3  the target's argmax tokens along a rejected draft, where draft and target
+//   agree,
+//                become phrases and correct the phrases that were not accepted;
+//   section 3.4  later requests use the phrases of earlier ones.
+// Each part can be switched off; without all of them the method is a plain draft-model chain.
 //
-// `--semantics code` is the authors' code (which is greedy only): of a phrase that is right to its
-// end N - 2 tokens are taken, N - 1 with the target's own, where eq. (9) accepts it all and one
-// more; and all phrases tried are corrected, where the paper leaves the best one alone. Drafts are
-// cut to gamma tokens in both.
+// `--semantics code` is the authors' code (which is greedy only): it accepts N - 2 tokens of a
+// fully correct phrase, N - 1 with the target's own, where eq. (9) accepts the whole phrase and one
+// more; and it corrects all tried phrases, where the paper keeps the best one. Both cut drafts to
+// gamma tokens.
 #include "sim/draft/draft_next.h"
 #include "sim/draft/window.h"
 
@@ -59,9 +59,9 @@ typedef struct state {
     dsc_drafter_input in;
     dsc_phrase_pool *pool;
     dsc_window window;
-    dsc_phrase **tried; // [suffixes] phrases behind the draft
+    dsc_phrase **tried; // [suffixes] phrases after the draft
     int32_t *token;     // [N] of a phrase
-    int32_t *right;     // [gamma + 1] what the target says at each token of the draft, and after it
+    int32_t *right;     // [gamma + 1] the target's argmax at each token of the draft and after it
     int64_t length, suffixes;
 } state;
 
@@ -83,8 +83,7 @@ static int64_t width(const dsc_config *config)
     return 1 + p[LENGTH] + p[PHRASES] * (p[LEVEL] - 1);
 }
 
-// The draft, and behind it what the draft model looks at: the phrases of a token, as many as the
-// pool keeps, and the window.
+// The draft and, after it, the phrases of one token, up to the pool's limit, and the window.
 static int64_t draft_width(const dsc_config *config)
 {
     const int64_t *p = config->parameter;
@@ -104,67 +103,57 @@ static int find_pool(state *s, dsc_error *err)
     const int64_t *p = s->in.parameter;
     dsc_history *history = p[REUSE] == ON ? s->in.history : NULL;
     dsc_arena *arena = history ? &history->arena : s->in.arena;
-    void *pool;
     if (history && history->state) {
         s->pool = history->state;
         return DSC_OK;
     }
-    int rc = dsc_arena_alloc(arena, &pool, 1, sizeof *s->pool, err);
+    int rc = dsc_arena_new(arena, &s->pool, 1, err);
     if (!rc)
-        rc = dsc_phrase_pool_init(pool, arena, p[LEVEL] - 1, p[WINDOW], err);
-    if (rc)
-        return rc;
-    s->pool = pool;
-    if (history)
-        history->state = pool;
-    return DSC_OK;
+        rc = dsc_phrase_pool_init(s->pool, arena, p[LEVEL] - 1, p[WINDOW], err);
+    if (!rc && history)
+        history->state = s->pool;
+    return rc;
 }
 
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
     const int64_t *p = in->parameter;
-    void *tried, *token, *right;
     *s = (state){.in = *in};
     int rc = find_pool(s, err);
     if (!rc)
         rc = dsc_window_begin(&s->window, p[WINDOW], p[LEVEL], in, err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &tried, (size_t)p[PHRASES], sizeof *s->tried, err);
+        rc = dsc_arena_new(in->arena, &s->tried, (size_t)p[PHRASES], err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &token, (size_t)p[LEVEL], sizeof *s->token, err);
+        rc = dsc_arena_new(in->arena, &s->token, (size_t)p[LEVEL], err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &right, (size_t)p[LENGTH] + 1, sizeof *s->right, err);
-    if (rc)
-        return rc;
-    s->tried = tried;
-    s->token = token;
-    s->right = right;
-    return DSC_OK;
+        rc = dsc_arena_new(in->arena, &s->right, (size_t)p[LENGTH] + 1, err);
+    return rc;
 }
 
 // --- drafting ------------------------------------------------------------------------------------
 
-// How far the phrase at nodes [node, node + most) is what `model` says, `first` being what it says
-// before them. said[0, result]: those tokens and one more, the model's.
+// *agree: how many tokens of the phrase at nodes [node, node + most) equal the model's argmax,
+// which is `first` before the phrase. argmax[0, *agree]: these tokens and the model's next one.
 static int follow(dsc_model *model, const dsc_draft *d, int32_t first, int32_t node, int64_t most,
-                  int32_t *said, int64_t *agree, dsc_error *err)
+                  int32_t *argmax, int64_t *agree, dsc_error *err)
 {
     int64_t n = 0;
-    said[0] = first;
-    while (n < most && d->token[node + n] == said[n]) {
+    argmax[0] = first;
+    while (n < most && d->token[node + n] == argmax[n]) {
         dsc_next next;
         int rc = model->type->next(model, node + (int32_t)n, &next, err);
         if (rc)
             return rc;
-        said[++n] = next.token;
+        argmax[++n] = next.token;
     }
     *agree = n;
     return DSC_OK;
 }
 
-// The tokens that a pass of the draft model gives: the longest of the guesses, which begin at node
-// `base`, and its own next token. s->token[0, *agree]
+// The tokens that a pass of the draft model yields, s->token[0, *agree]: the longest correct guess,
+// of those that begin at node `base`, and the model's next token.
 static int take_guess(state *s, const dsc_draft *d, int32_t tip, int32_t base, int64_t guesses,
                       int64_t *agree, dsc_error *err)
 {
@@ -182,7 +171,7 @@ static int take_guess(state *s, const dsc_draft *d, int32_t tip, int32_t base, i
             best = node;
         }
     }
-    if (!rc && best >= 0) // what is in s->token may be of a later guess
+    if (!rc && best >= 0) // s->token may be of a later guess
         rc = follow(m, d, first.token, (int32_t)best, *agree, s->token, &n, err);
     return rc;
 }
@@ -197,8 +186,8 @@ static int32_t current_token(const state *s, const int32_t *output, int64_t leng
                           : -1;
 }
 
-// A pass of the draft model over the pool's phrases of the current token and the window, which are
-// taken off the draft again. Appends the tokens that it gives, up to gamma.
+// One pass of the draft model over the pool's phrases after the current token and the window, which
+// are removed from the draft again. Appends the tokens that it yields, up to gamma.
 static int look_ahead(state *s, int32_t current, dsc_draft *d, bool *ends, dsc_error *err)
 {
     int32_t tip = (int32_t)d->count - 1;
@@ -226,8 +215,8 @@ static int look_ahead(state *s, int32_t current, dsc_draft *d, bool *ends, dsc_e
     return rc;
 }
 
-// The newest phrases of the draft's last token behind it. The code has the last token of each
-// verified and ignores the outcome.
+// Appends the newest phrases after the draft's last token. The code verifies the last token of each
+// too and ignores the result.
 static int append_phrases(state *s, dsc_draft *d, dsc_error *err)
 {
     int32_t tip = (int32_t)d->count - 1;
@@ -267,9 +256,9 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 
 // --- learning from the target --------------------------------------------------------------------
 
-// Where the target, reading the rejected part of the draft, goes on as the draft does, its words
-// are a phrase: behind draft token j come what the target says after it and after each further
-// token that it would have said itself.
+// Where the target's argmax agrees with the rejected part of the draft, the argmax tokens become a
+// phrase: the target's tokens after draft token j and after each further draft token that it agrees
+// with.
 static int keep_rejected(state *s, const dsc_draft *d, int64_t accepted, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -283,7 +272,7 @@ static int keep_rejected(state *s, const dsc_draft *d, int64_t accepted, dsc_err
     return rc;
 }
 
-// Overwrites the phrases tried by what the target said at their tokens. It may make two alike.
+// Overwrites the tried phrases by the target's argmax at their tokens. Two may become equal.
 static int correct_tried(state *s, const dsc_draft *d, dsc_error *err)
 {
     dsc_model *target = s->in.models->target;
@@ -338,7 +327,7 @@ const dsc_drafter_type dsc_drafter_ouroboros = {
     .name = "ouroboros",
     .summary = "a draft model writes phrase by phrase; phrases lengthen its drafts (Ouroboros)",
     .needs_draft = true,
-    .asks_target = true,
+    .needs_off_path = true,
     .branches = true,
     .state_size = sizeof(state),
     .option = options,

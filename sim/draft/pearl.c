@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// PEARL (Liu et al. 2024, arXiv 2408.11850, Algorithm 2): draft model and target work at the same
-// time. A step is one iteration of both, in which the draft model writes `window` tokens x_1 ..
-// x_g, behind the tokens that are still pending, while the target makes one call; the longer of the
-// two is waited for (theory/pearl.h has the closed forms).
-//   before a window is begun: the target tests x_1 from the last committed token alone
-//     (pre-verify). Accepted: x_2 .. x_g are pending. Rejected: its correction, begin again.
-//   with tokens pending: the target tests them all and, from the last of them, the first of the
-//     new window (post-verify). All accepted: the rest of that is pending now, and no bonus token
-//     comes, since the target has not seen the last one. Otherwise what was accepted and a
-//     correction; whatever else was drafted is dropped, begin again.
+// PEARL (Liu et al. 2024, arXiv 2408.11850, Algorithm 2): draft model and target run at the same
+// time. In a step the draft model drafts a window of g tokens x_1 .. x_g after the tokens that are
+// still pending, while the target makes one call; the step takes the longer of both (theory/pearl.h
+// has the closed forms).
+//   No tokens pending: the target verifies x_1 from the last committed token alone (pre-verify). If
+//     it accepts, x_2 .. x_g are pending; else it emits its correction and a new window begins.
+//   Tokens pending: the target verifies all of them and, from the last one, the first token of the
+//     new window (post-verify). If it accepts all, the rest of the window is pending, and there is
+//     no bonus token, because the target has not scored the last one. Else it emits the accepted
+//     tokens and a correction, the other drafted tokens are dropped, and a new window begins.
 //
-// Ablations. Without pre-verify the first token of a new window is tested one step later, with the
-// rest of it: the step that begins has nothing for the target to do, and emits nothing. Without
-// post-verify what is drafted while the target tests the pending tokens is thrown away; the target
-// adds its own token behind them and the next window is begun.
+// Ablations. Without pre-verify, the first token of a new window is verified one step later, with
+// the rest of the window; the target is idle in the step that begins it, which emits nothing.
+// Without post-verify, the tokens drafted while the target verifies the pending ones are dropped;
+// the target adds its own token and a new window begins.
 //
-// The authors' program stops at the length limit with its pending tokens untested in the output,
-// and without pre-verify never tests the first token of a window. Neither is done here: the output
-// would not be the target's.
+// The authors' program stops at the length limit with unverified pending tokens in the output, and
+// without pre-verify never verifies the first token of a window. Both would change the distribution
+// of the output, so neither is done here.
 #include "sim/draft/draft_next.h"
 
 #include <string.h>
@@ -37,9 +37,9 @@ static const dsc_option options[] = {
 
 typedef struct state {
     dsc_drafter_input in;
-    int32_t *pending; // [count] drafted behind the output and not tested; room for 2 windows
+    int32_t *pending; // [count] drafted after the output and not verified; room for 2 windows
     size_t count;
-    bool begun; // a window is: the next step tests what is pending
+    bool begun; // a window is begun: the next step verifies the pending tokens
 } state;
 
 static int64_t limit(const dsc_config *config)
@@ -47,7 +47,7 @@ static int64_t limit(const dsc_config *config)
     return config->parameter[WINDOW];
 }
 
-// What is pending and a window behind it.
+// The pending tokens and a window after them.
 static int64_t draft_width(const dsc_config *config)
 {
     return 1 + 2 * config->parameter[WINDOW];
@@ -56,17 +56,11 @@ static int64_t draft_width(const dsc_config *config)
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
-    void *p;
-    s->in = *in;
-    s->count = 0;
-    s->begun = false;
-    int rc =
-        dsc_arena_alloc(in->arena, &p, 2 * (size_t)in->parameter[WINDOW], sizeof *s->pending, err);
-    s->pending = p;
-    return rc;
+    *s = (state){.in = *in};
+    return dsc_arena_new(in->arena, &s->pending, 2 * (size_t)in->parameter[WINDOW], err);
 }
 
-// The pending tokens and behind them, unless the output ends there, a new window.
+// Appends the pending tokens and, unless the output ends there, a new window.
 static int write_window(const state *s, int64_t length, dsc_draft *draft, dsc_error *err)
 {
     int64_t window = s->in.parameter[WINDOW], last = (int64_t)s->count - 1;
@@ -74,9 +68,9 @@ static int write_window(const state *s, int64_t length, dsc_draft *draft, dsc_er
     dsc_model *target = s->in.models->target;
     int rc = dsc_draft_append_chain(draft, -1, s->pending, s->count, err);
     draft->started = !ends;
-    if (!rc && target->type->start) // where a pass takes time, this is when it runs
+    if (!rc && target->type->start) // the target's pass runs while the window is drafted
         rc = target->type->start(target, draft, err);
-    if (ends && !rc) // their distributions are known from the step that drew them
+    if (ends && !rc) // the step that drafted them has made the passes
         return s->in.models->draft->type->score(s->in.models->draft, draft, err);
     for (int64_t i = 0; i < window && !ends && !rc; i++)
         rc = dsc_draft_next(&s->in, length, (int32_t)draft->count - 1, draft, &ends, err);
@@ -93,12 +87,12 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     int rc = write_window(s, length, draft, err);
     if (rc)
         return rc;
-    // Tested are the pending tokens and, with pre-verify, one more: it needs no pass of its own.
+    // The target verifies the pending tokens and, with pre-verify, one more, which needs no pass.
     bool more = pre && (post || !s->begun) && draft->count > s->count;
     size_t tested = s->count + more;
     draft->untested = !s->begun && !tested;
     draft->unscored = tested > 0 && (post || !s->begun);
-    // The rest stays here. The models have scored it and are not asked about it.
+    // The rest stays pending: the models have scored it, but it is not verified in this step.
     s->count = draft->count - tested;
     memcpy(s->pending, draft->token + tested, s->count * sizeof *s->pending);
     draft->count = draft->proposed = tested;

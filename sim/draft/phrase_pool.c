@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Doubly linked lists of phrases in a hash table by open addressing, all in an arena.
 #include "sim/draft/phrase_pool.h"
 
 #include <stdbool.h>
@@ -17,13 +18,10 @@ static dsc_phrase_list *place(dsc_phrase_list *list, uint32_t mask, int32_t key)
 
 static int allocate(dsc_phrase_list **out, const dsc_phrase_pool *p, uint32_t mask, dsc_error *err)
 {
-    void *list;
-    int rc = dsc_arena_alloc(p->arena, &list, (size_t)mask + 1, sizeof **out, err);
-    if (rc)
-        return rc;
-    memset(list, 0, ((size_t)mask + 1) * sizeof **out);
-    *out = list;
-    return DSC_OK;
+    int rc = dsc_arena_new(p->arena, out, (size_t)mask + 1, err);
+    if (!rc)
+        memset(*out, 0, ((size_t)mask + 1) * sizeof **out);
+    return rc;
 }
 
 int dsc_phrase_pool_init(dsc_phrase_pool *p, dsc_arena *arena, int64_t length, int64_t most,
@@ -62,7 +60,7 @@ static void link_newest(dsc_phrase_list *l, dsc_phrase *x)
     l->newest = x;
 }
 
-// The phrase itself when it is there, else the oldest of a full list, else a new one.
+// The phrase if the list contains it, else the oldest of a full list, else a new one.
 static int take(dsc_phrase **out, dsc_phrase_pool *p, dsc_phrase_list *l, const int32_t *token,
                 dsc_error *err)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phrases by the token they follow: what lookahead decoding and Ouroboros remember of the n-grams
-// they met.
+// A pool of phrases (n-grams without their first token), by the token that they follow: the memory
+// of lookahead decoding and Ouroboros.
 //
-// Each key token has a list of different phrases of one length, oldest first. A phrase that comes
-// again becomes the newest; when a list is full, its oldest phrase is forgotten. The number of keys
-// is not bounded. A look-up is one hash probe; adding compares with the phrases of the key.
+// Each key token has a list of distinct phrases of one length, oldest first. A phrase that is added
+// again becomes the newest; a full list drops its oldest phrase. The number of keys is not bounded.
+// A look-up is one hash probe; adding compares with the phrases of the key.
 // Internal to sim/draft/.
 #ifndef DSC_SIM_DRAFT_PHRASE_POOL_H
 #define DSC_SIM_DRAFT_PHRASE_POOL_H
@@ -33,10 +33,10 @@ typedef struct dsc_phrase_pool {
 
 int dsc_phrase_pool_init(dsc_phrase_pool *p, dsc_arena *arena, int64_t length, int64_t most,
                          dsc_error *err);
-// token[0, length) was seen behind `key` (any number; -1: the start of a text). Pointers to
-// phrases of the key stay valid, but that to the oldest may have become that to the newest.
+// Adds token[0, length) as a phrase after `key` (any number; -1: the start of a text). Pointers to
+// phrases of the key stay valid, but the oldest phrase may have been replaced by the newest.
 int dsc_phrase_pool_add(dsc_phrase_pool *p, int32_t key, const int32_t *token, dsc_error *err);
-// NULL: none.
+// The phrases after `key`; NULL: there are none.
 const dsc_phrase_list *dsc_phrase_pool_find(const dsc_phrase_pool *p, int32_t key);
 
 #endif

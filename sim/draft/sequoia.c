@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequoia (Chen et al. 2024): the tree with the greatest expected speed-up for given acceptances by
-// rank and costs (theory/tree.h), drafted as sim/draft/grow_tree.h says, by choice without
-// replacement. The default acceptances are the first ten of the 32 that its program ships; what
-// they leave is never drafted.
+// Sequoia (Chen et al. 2024): the tree with the largest expected speedup for given acceptance rates
+// by rank and costs (theory/tree.h), drafted without replacement (sim/draft/grow_tree.h). The
+// default acceptance rates are the first ten of the 32 that its program contains; lower ranks are
+// never drafted.
 #include "sim/draft/grow_tree.h"
 #include "sim/draft/tree_file.h"
 
@@ -51,18 +51,12 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 {
     dsc_tree_acceptance dist;
     double *rate;
-    void *tree = NULL;
+    dsc_tree tree;
     int rc = dsc_tree_acceptance_load(&dist, &rate, config->text[ACCEPTANCE], err);
     if (!rc)
-        rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
-    if (!rc)
-        rc = plan(tree, config, &dist, err);
+        rc = plan(&tree, config, &dist, err);
     free(rate);
-    if (rc)
-        free(tree);
-    else
-        *prepared = tree;
-    return rc;
+    return rc ? rc : dsc_grow_tree_keep(&tree, prepared, err);
 }
 
 const dsc_drafter_type dsc_drafter_sequoia = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpecTr (Sun et al. 2023, Algorithm 3): K sequences of L tokens, drawn independently from the
-// draft model, all verified in one pass of the target. At each position the sequences that agree
-// with what was accepted so far are the candidates.
+// SpecTr (Sun et al. 2023, Algorithm 3): K sequences of L tokens, sampled independently from the
+// draft model and verified together in one pass of the target. At each position the candidates are
+// the sequences that agree with the tokens accepted so far.
 #include "sim/draft/draft_next.h"
 
 enum { DRAFTS, LENGTH };
@@ -29,19 +29,21 @@ static int64_t width(const dsc_config *config)
     return 1 + config->parameter[DRAFTS] * config->parameter[LENGTH];
 }
 
+static int drafts(const dsc_config *config)
+{
+    return (int)config->parameter[DRAFTS];
+}
+
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
-    void *p;
     s->in = *in;
-    int rc = dsc_arena_alloc(in->arena, &p, (size_t)in->parameter[DRAFTS], sizeof *s->tip, err);
-    s->tip = p;
-    return rc;
+    return dsc_arena_new(in->arena, &s->tip, (size_t)in->parameter[DRAFTS], err);
 }
 
 enum { ENDED = -2 };
 
-// One more token of every sequence that has not ended; their draws are keyed by their numbers in
+// Announces the next token of every sequence that has not ended; a sample is keyed by its number in
 // the draft.
 static int prefetch_all(state *s, int64_t length, const dsc_draft *draft, dsc_error *err)
 {
@@ -54,7 +56,7 @@ static int prefetch_all(state *s, int64_t length, const dsc_draft *draft, dsc_er
     return rc ? rc : dsc_prefetch_end(&f, &s->in, err);
 }
 
-// One pass of the draft model writes the next token of every sequence.
+// One pass of the draft model gives the next token of every sequence.
 static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
@@ -88,11 +90,13 @@ const dsc_drafter_type dsc_drafter_spectr = {
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_DRAFT_REPLAY_SEQUENCES,
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .limit = limit,
     .width = width,
+    .drafts = drafts,
     .begin = begin,
     .propose = propose,
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpecTr's prefix tree (Sun et al. 2023, Algorithm 4): a node of depth i has K_(i+1) children, each
-// an independent draw from the draft model, so that the K_1 K_2 ... K_L sequences share what they
-// begin with. sim/draft/grow_tree.h says how it is drafted. It saves the target tokens against as
-// many whole sequences (sim/draft/spectr.c), not the draft model passes.
+// an independent sample of the draft model, so that the K_1 K_2 ... K_L sequences share their
+// prefixes (sim/draft/grow_tree.h). Compared with that number of whole sequences
+// (sim/draft/spectr.c), it saves target tokens, but no draft model passes.
 #include "sim/draft/grow_tree.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { BRANCHES };
@@ -15,7 +16,7 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-// "K1,K2,..." into children[depth]; `nodes` with the root.
+// Parses "K1,K2,..." into children[depth]; *nodes counts the root too.
 static int parse_branches(const char *text, int children[DSC_TREE_DEPTH], int *depth, int *nodes,
                           dsc_error *err)
 {
@@ -68,18 +69,22 @@ static int build(dsc_tree *t, const int *children, int depth, int nodes, dsc_err
 static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 {
     int children[DSC_TREE_DEPTH], depth = 0, nodes = 0;
-    void *tree;
+    dsc_tree tree;
     int rc = parse_branches(config->text[BRANCHES], children, &depth, &nodes, err);
     if (!rc)
-        rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
-    if (rc)
-        return rc;
-    rc = build(tree, children, depth, nodes, err);
-    if (rc)
-        free(tree);
-    else
-        *prepared = tree;
-    return rc;
+        rc = build(&tree, children, depth, nodes, err);
+    return rc ? rc : dsc_grow_tree_keep(&tree, prepared, err);
+}
+
+static int levels(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1])
+{
+    static_assert((int)DSC_TREE_DEPTH <= (int)DSC_MAX_LEVELS, "nodes[] has room for a tree");
+    const dsc_tree *t = config->prepared;
+    for (int i = 0; i <= t->depth; i++)
+        nodes[i] = 0;
+    for (int32_t i = 0; i < t->nodes; i++)
+        nodes[t->level[i]]++;
+    return t->depth;
 }
 
 const dsc_drafter_type dsc_drafter_spectr_tree = {
@@ -88,6 +93,7 @@ const dsc_drafter_type dsc_drafter_spectr_tree = {
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_DRAFT_REPLAY_TREE,
     .state_size = sizeof(dsc_grow_tree),
     .option = options,
     .option_count = sizeof options / sizeof *options,
@@ -95,6 +101,7 @@ const dsc_drafter_type dsc_drafter_spectr_tree = {
     .release = dsc_grow_tree_release,
     .limit = dsc_grow_tree_limit,
     .width = dsc_grow_tree_width,
+    .levels = levels,
     .begin = dsc_grow_tree_begin,
     .propose = dsc_grow_tree_propose,
 };

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Suffix decoding (Oliaro et al. 2024, "SuffixDecoding", arXiv 2411.04975; the public program is
-// github.com/snowflakedb/ArcticInference): what most often followed the last m tokens in prompt
-// and output so far is the draft, for the m that promises most.
+// github.com/snowflakedb/ArcticInference): the draft is the most frequent continuation of the
+// last m tokens in prompt and output, for the m with the highest expected acceptance.
 //
-// With c(w) the number of times that w occurs in prompt and output, s the last m tokens: the draft
-// token at the end of the path d below s is expected with probability c(s d) / c(s). For each m,
-// the most probable nodes of the tree of continuations are taken, of equal ones the first that was
-// found, of siblings the one seen last: at most spec-factor * m (the paper's MAX_SPEC) and at most
-// `length` of them, each of at least min-probability, s d of at most `depth` tokens. The m whose
-// nodes have the greatest sum of probabilities wins, of equal ones the longest.
+// Let c(w) be the number of occurrences of w in prompt and output, and s the last m tokens. The
+// draft token at the end of the path d below s has the estimated probability c(s d) / c(s). For
+// each m, the most probable nodes of the tree of continuations are used (ties: the node found
+// first, among siblings the one seen last): at most spec-factor * m (the paper's MAX_SPEC) and at
+// most `length` nodes, each of at least min-probability, with s d of at most `depth` tokens. The m
+// whose nodes have the largest sum of probabilities wins; ties go to the longest.
 //
-// As in that program s itself counts as an occurrence that nothing follows. Its defaults are ours
-// (and vLLM's): a path, --branches 1; the paper's tree is --branches 0. Its second tree, of earlier
-// requests' outputs, is not here.
+// As in that program, s itself counts as an occurrence without a continuation. Its defaults are
+// ours (and vLLM's): a path, --branches 1; the paper's tree is --branches 0. Its second tree, of
+// earlier requests' outputs, is not here.
 #include "sim/draft/suffix_index.h"
 #include "sim/drafter.h"
 
@@ -63,7 +63,7 @@ typedef struct state {
     dsc_drafter_input in;
     int64_t prompt;
     offer best, trial;
-    candidate *frontier; // [length] [head, tail), by count; of equal ones the oldest first
+    candidate *frontier; // [length] [head, tail), by descending count, ties oldest first
     candidate *sibling;  // [length]
     int64_t head, tail;
 } state;
@@ -72,16 +72,11 @@ static int allocate(state *s, dsc_error *err)
 {
     size_t n = (size_t)s->in.parameter[LENGTH];
     int32_t **array[] = {&s->best.token, &s->best.parent, &s->trial.token, &s->trial.parent};
-    void *p;
-    int rc = dsc_arena_alloc(s->in.arena, &p, n, sizeof *s->frontier, err);
-    s->frontier = p;
+    int rc = dsc_arena_new(s->in.arena, &s->frontier, n, err);
     if (!rc)
-        rc = dsc_arena_alloc(s->in.arena, &p, n, sizeof *s->sibling, err);
-    s->sibling = p;
-    for (size_t a = 0; a < sizeof array / sizeof *array && !rc; a++) {
-        rc = dsc_arena_alloc(s->in.arena, &p, n, sizeof(int32_t), err);
-        *array[a] = p;
-    }
+        rc = dsc_arena_new(s->in.arena, &s->sibling, n, err);
+    for (size_t a = 0; a < sizeof array / sizeof *array && !rc; a++)
+        rc = dsc_arena_new(s->in.arena, array[a], n, err);
     return rc;
 }
 
@@ -96,8 +91,7 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     return rc ? rc : dsc_suffix_append(&s->index, prompt.id, prompt.count, err);
 }
 
-// --- the most probable nodes below a match
-// -----------------------------------------------------------
+// --- the most probable nodes below a match -------------------------------------------------------
 
 static bool before(const dsc_suffix_index *x, const candidate *a, const candidate *b)
 {
@@ -106,8 +100,8 @@ static bool before(const dsc_suffix_index *x, const candidate *a, const candidat
                : x->state[x->edge[a->edge].to].last > x->state[x->edge[b->edge].to].last;
 }
 
-// The first continuations of an automaton state into sibling[], at most `most`, each seen at least
-// `least` times.
+// Writes the first continuations of an automaton state to sibling[]: at most `most`, each with at
+// least `least` occurrences.
 static int64_t find_siblings(state *s, int32_t from, double least, int64_t most)
 {
     const dsc_suffix_index *x = &s->index;
@@ -124,7 +118,7 @@ static int64_t find_siblings(state *s, int32_t from, double least, int64_t most)
     return n;
 }
 
-// Adds the continuations of a node to the frontier, which keeps no more than `most`.
+// Adds the continuations of a node to the frontier, which keeps at most `most`.
 static void widen(state *s, int32_t from, int32_t parent, int32_t depth, double least, int64_t most)
 {
     int64_t branches = s->in.parameter[BRANCHES];
@@ -181,7 +175,7 @@ static void choose(state *s)
         most = most < parameter[LENGTH] ? most : parameter[LENGTH];
         if (parameter[BRANCHES] == 1 && most > deepest)
             most = deepest;
-        // One occurrence, the last, has no continuation: no offer is better than this.
+        // The last occurrence has no continuation, which bounds the score of any offer.
         int32_t count = x->state[from].count;
         if (deepest < 1 || (double)most * (count - 1) / count <= s->best.score)
             continue;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The suffix automaton of a growing text (Blumer et al. 1985), with counts of its strings and edges
+// in one hash table.
 #include "sim/draft/suffix_index.h"
 
 #include <assert.h>
@@ -23,18 +25,16 @@ static int32_t edge_of(const dsc_suffix_index *x, int32_t from, int32_t token)
     return x->table[slot_of(x, from, token)];
 }
 
-// A table at most half full.
+// Rebuilds the table, which is at most half full.
 static int lay_table(dsc_suffix_index *x, dsc_error *err)
 {
-    void *table;
     size_t slots = 64;
     while (slots < 2 * x->edge_capacity)
         slots *= 2;
-    int rc = dsc_arena_alloc(x->arena, &table, slots, sizeof *x->table, err);
+    int rc = dsc_arena_new(x->arena, &x->table, slots, err);
     if (rc)
         return rc;
-    memset(table, 0xff, slots * sizeof *x->table);
-    x->table = table;
+    memset(x->table, 0xff, slots * sizeof *x->table);
     x->mask = slots - 1;
     for (size_t e = 0; e < x->edges; e++)
         x->table[slot_of(x, x->edge[e].from, x->edge[e].token)] = (int32_t)e;
@@ -43,10 +43,8 @@ static int lay_table(dsc_suffix_index *x, dsc_error *err)
 
 static int add_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to, dsc_error *err)
 {
-    void *p = x->edge;
     size_t before = x->edge_capacity;
-    int rc = dsc_arena_grow(x->arena, &p, &x->edge_capacity, x->edges + 1, sizeof *x->edge, err);
-    x->edge = p;
+    int rc = dsc_arena_resize(x->arena, &x->edge, &x->edge_capacity, x->edges + 1, err);
     if (!rc && x->edge_capacity != before)
         rc = lay_table(x, err);
     if (rc)
@@ -62,9 +60,7 @@ static int add_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to
 
 static int add_state(dsc_suffix_index *x, dsc_suffix_state s, int32_t *out, dsc_error *err)
 {
-    void *p = x->state;
-    int rc = dsc_arena_grow(x->arena, &p, &x->state_capacity, x->states + 1, sizeof s, err);
-    x->state = p;
+    int rc = dsc_arena_resize(x->arena, &x->state, &x->state_capacity, x->states + 1, err);
     if (rc)
         return rc;
     *out = (int32_t)x->states++;
@@ -94,7 +90,7 @@ static int split(dsc_suffix_index *x, int32_t p, int32_t token, int32_t from, in
     return rc;
 }
 
-// The state of the text with `token` behind it.
+// Adds the state of the whole text with `token` appended.
 static int extend(dsc_suffix_index *x, int32_t token, dsc_error *err)
 {
     dsc_suffix_state whole = {(int32_t)x->count + 1, ROOT, NONE, 0, 0};
@@ -115,8 +111,8 @@ static int extend(dsc_suffix_index *x, int32_t token, dsc_error *err)
     return rc;
 }
 
-// Counts the suffixes that now end here. Since the last token the state `active` may have been
-// split, and its strings grew by one token: the links lead to the state that is meant.
+// Counts the suffixes that end here. Since the last token, the state `active` may have been split
+// and its strings have one token more: its links lead to the right state.
 static void count_suffixes(dsc_suffix_index *x, int32_t token)
 {
     x->active = x->edge[edge_of(x, x->active, token)].to;
@@ -134,14 +130,10 @@ int dsc_suffix_begin(dsc_suffix_index *x, int32_t depth, dsc_arena *arena, dsc_e
 {
     assert(depth >= 1);
     *x = (dsc_suffix_index){.depth = depth, .arena = arena};
-    void *state = NULL, *edge = NULL;
     int32_t root;
-    int rc =
-        dsc_arena_grow(arena, &state, &x->state_capacity, FIRST_CAPACITY, sizeof *x->state, err);
-    x->state = state;
+    int rc = dsc_arena_resize(arena, &x->state, &x->state_capacity, FIRST_CAPACITY, err);
     if (!rc)
-        rc = dsc_arena_grow(arena, &edge, &x->edge_capacity, FIRST_CAPACITY, sizeof *x->edge, err);
-    x->edge = edge;
+        rc = dsc_arena_resize(arena, &x->edge, &x->edge_capacity, FIRST_CAPACITY, err);
     if (!rc)
         rc = lay_table(x, err);
     return rc ? rc : add_state(x, (dsc_suffix_state){0, NONE, NONE, 0, 0}, &root, err);

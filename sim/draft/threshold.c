@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft model writes a chain until it is not sure of a token: dynamic speculation in Hugging Face
-// transformers (assistant_confidence_threshold, generation/stopping_criteria.py,
-// ConfidenceCriteria; its defaults: threshold 0.4, at most 20 tokens). The token that it is not
-// sure of is the draft's last.
+// A draft model drafts a chain until the probability of a token falls below a threshold: dynamic
+// speculation in Hugging Face transformers (assistant_confidence_threshold,
+// generation/stopping_criteria.py, ConfidenceCriteria; its defaults: threshold 0.4, at most 20
+// tokens). The token below the threshold is the last one of the draft.
 //
-// It must not be left out: whether a token is verified would then depend on which one was drawn,
-// and the rule would divide by a distribution that the tokens it sees do not have. As it is,
-// whether drafting goes on depends on the tokens before only, and every token that is verified is a
-// draw from the draft model's distribution.
+// That token must stay in the draft. Otherwise, whether a token is verified would depend on its own
+// value, and the rule would divide by a distribution that the verified tokens do not have. Here,
+// whether drafting goes on depends on earlier tokens only, and every verified token is a sample of
+// the draft model's distribution.
 #include "sim/draft/draft_next.h"
 
 enum { CONFIDENCE, MOST };
@@ -20,37 +20,26 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-typedef struct state {
-    dsc_drafter_input in;
-} state;
-
 static int64_t limit(const dsc_config *config)
 {
     return config->parameter[MOST];
 }
 
-static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
-{
-    (void)err;
-    ((state *)memory)->in = *in;
-    return DSC_OK;
-}
-
-static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+static int propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
-    const state *s = memory;
+    const dsc_drafter_input *in = state;
     (void)output;
-    double least = s->in.config->real[CONFIDENCE];
+    double least = in->config->real[CONFIDENCE];
     int rc = DSC_OK;
     bool ends = false;
-    draft->kind = s->in.kind;
-    draft->started = s->in.parameter[MOST] > 0;
-    for (int32_t i = 0; i < s->in.parameter[MOST] && !ends && !rc; i++) {
+    draft->kind = in->kind;
+    draft->started = in->parameter[MOST] > 0;
+    for (int32_t i = 0; i < in->parameter[MOST] && !ends && !rc; i++) {
         dsc_dist dist;
-        rc = dsc_draft_next(&s->in, length, i - 1, draft, &ends, err);
+        rc = dsc_draft_next(in, length, i - 1, draft, &ends, err);
         if (!rc)
-            rc = dsc_draft_next_dist(&s->in, i - 1, &dist, err);
+            rc = dsc_draft_next_dist(in, i - 1, &dist, err);
         if (!rc && dsc_dist_probability(&dist, draft->token[i]) < least)
             break;
     }
@@ -61,12 +50,12 @@ const dsc_drafter_type dsc_drafter_threshold = {
     .name = "threshold",
     .summary = "a draft model's chain, up to the first token that it is not sure of",
     .needs_draft = true,
-    .asks_dists = true,
+    .needs_draft_dists = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
-    .state_size = sizeof(state),
+    .state_size = sizeof(dsc_drafter_input),
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .limit = limit,
-    .begin = begin,
+    .begin = dsc_draft_next_begin,
     .propose = propose,
 };

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A draft tree of a fixed shape: EAGLE-1's (Li et al. 2024), Medusa's (Cai et al. 2024), a chain,
-// the full tree K^D, or a file's. sim/draft/grow_tree.h says how it is drafted.
+// the full tree K^D, or a tree from a file (sim/draft/grow_tree.h).
 //
 // K^D is a tree of D levels below the root: K + K^2 + ... + K^D draft tokens. Some programs count
-// the root as a level; what they call k^d has d - 1 levels below it.
-// Of Medusa it is the shape alone: Medusa's heads do not see each other's tokens and need one pass
-// for all of them, a draft model does and needs one for each level.
+// the root as a level, so their k^d has d - 1 levels below it. The Medusa tree here is only
+// Medusa's shape: a Medusa head does not read the tokens of the others, and one pass computes all
+// heads. A draft model does read them and needs a pass per level.
 #include "sim/draft/grow_tree.h"
 #include "sim/draft/tree_file.h"
-
-#include <stdlib.h>
 
 enum { TREE };
 // clang-format off
@@ -22,16 +20,9 @@ static const dsc_option options[] = {
 
 static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 {
-    void *tree;
-    int rc = dsc_alloc(&tree, 1, sizeof(dsc_tree), err);
-    if (rc)
-        return rc;
-    rc = dsc_tree_load(tree, config->text[TREE], err);
-    if (rc)
-        free(tree);
-    else
-        *prepared = tree;
-    return rc;
+    dsc_tree tree;
+    int rc = dsc_tree_load(&tree, config->text[TREE], err);
+    return rc ? rc : dsc_grow_tree_keep(&tree, prepared, err);
 }
 
 const dsc_drafter_type dsc_drafter_tree = {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads draft trees and acceptance rates by rank from options and small text files.
 #include "sim/draft/tree_file.h"
 
 #include "base/file.h"
@@ -35,14 +36,14 @@ int dsc_tree_load(dsc_tree *t, const char *name, dsc_error *err)
 
 // --- acceptances -------------------------------------------------------------------------------
 
-// A text of rows, of an option's value or of a file.
+// Where a text of rows comes from: an option's value or a file.
 typedef struct source {
     const char *what; // for messages
     int status;       // DSC_EUSAGE or DSC_EINPUT
     char end;         // of a row
 } source;
 
-// One row, [text, text + length), into row[DSC_TREE_RANKS]; *ranks stays 0 when it has none.
+// Parses one row, text[0, length), into row[DSC_TREE_RANKS]; *ranks is 0 for an empty row.
 static int parse_row(const source *s, const char *text, size_t length, int depth, double *row,
                      int *ranks, dsc_error *err)
 {
@@ -74,7 +75,7 @@ static int parse_row(const source *s, const char *text, size_t length, int depth
     return DSC_OK;
 }
 
-// Rows into rate[DSC_TREE_DEPTH][DSC_TREE_RANKS], zero so far.
+// Parses rows into rate[DSC_TREE_DEPTH][DSC_TREE_RANKS], which is zeroed.
 static int parse_rows(const source *s, const char *text, double *rate, dsc_tree_acceptance *dist,
                       dsc_error *err)
 {
@@ -92,7 +93,7 @@ static int parse_rows(const source *s, const char *text, double *rate, dsc_tree_
         text += length + (text[length] == s->end);
     }
     if (!rc && !dist->depths)
-        rc = dsc_fail(err, s->status, "%s: no acceptance in it", s->what);
+        rc = dsc_fail(err, s->status, "%s: there is no acceptance rate", s->what);
     return rc;
 }
 
@@ -110,7 +111,7 @@ int dsc_tree_acceptance_load(dsc_tree_acceptance *out, double **rate, const char
         rc = dsc_new(rate, (size_t)DSC_TREE_DEPTH * DSC_TREE_RANKS, err);
     if (!rc)
         rc = parse_rows(&s, list ? text : file, *rate, out, err);
-    for (int d = 1; d < out->depths; d++) // rows of `ranks`, one behind the other
+    for (int d = 1; d < out->depths; d++) // rows of `ranks`, one after the other
         memmove(*rate + d * out->ranks, *rate + d * DSC_TREE_RANKS,
                 (size_t)out->ranks * sizeof **rate);
     out->rate = *rate;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The window of lookahead decoding: its levels, their nodes in a draft, and the step to the next
+// position (sim/draft/window.h).
 #include "sim/draft/window.h"
 
 #include <string.h>
@@ -7,22 +9,16 @@ int dsc_window_begin(dsc_window *w, int64_t width, int64_t level, const dsc_draf
                      dsc_error *err)
 {
     dsc_token_view prompt = in->request->prompt;
-    void *first, *diagonal;
     *w = (dsc_window){.level = level, .diagonals = width + level - 2};
     size_t most = (size_t)w->diagonals;
-    int rc = dsc_arena_alloc(in->arena, &first, most, sizeof *w->first, err);
+    int rc = dsc_arena_new(in->arena, &w->first, most, err);
     if (!rc)
-        rc = dsc_arena_alloc(in->arena, &diagonal, most * (size_t)(level - 1), sizeof *w->diagonal,
-                             err);
-    if (rc)
-        return rc;
-    w->first = first;
-    w->diagonal = diagonal;
-    for (int64_t i = 0; i + 1 < w->diagonals; i++) {
+        rc = dsc_arena_new(in->arena, &w->diagonal, most * (size_t)(level - 1), err);
+    for (int64_t i = 0; i + 1 < w->diagonals && !rc; i++) {
         double u = dsc_draft_uniform(in, 0, (uint32_t)i);
         w->first[i] = prompt.count ? prompt.id[(int64_t)(u * (double)prompt.count)] : 0;
     }
-    return DSC_OK;
+    return rc;
 }
 
 bool dsc_window_full(const dsc_window *w)
@@ -52,7 +48,7 @@ int dsc_window_append(dsc_window *w, int32_t tip, dsc_draft *draft, dsc_error *e
     return rc;
 }
 
-// What the model says at the end of each diagonal.
+// Reads the argmax after each diagonal, which is the new level.
 static int read_level(dsc_window *w, dsc_model *model, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -65,7 +61,7 @@ static int read_level(dsc_window *w, dsc_model *model, dsc_error *err)
     return rc;
 }
 
-// The token of diagonal 0 is known now: the others move up, and have one level more.
+// Drops diagonal 0, whose position is committed; the others move up and have one level more.
 static void fill(dsc_window *w)
 {
     w->diagonals--;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Exact replay: the steps of a run are a walk over two arrays, the tokens that a draft at each
+// position offers and how many of them agree with the output. Stretches where nothing is accepted
+// are crossed in one step, and configurations are walked side by side.
 #include "sim/expect/expect.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Do two configurations differ in nothing but options that only bound the draft's length?
+// Whether two configurations differ only in options that bound the draft's length.
 static bool same_match_lengths(const dsc_config *a, const dsc_config *b)
 {
     for (size_t o = 0; o < a->drafter->option_count; o++)
@@ -16,22 +19,19 @@ static bool same_match_lengths(const dsc_config *a, const dsc_config *b)
 
 int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err)
 {
-    void *mem[4] = {0};
-    const size_t size[4] = {sizeof *plan->first, sizeof *plan->start, sizeof *plan->order,
-                            sizeof *plan->limit};
     *plan = (dsc_plan){.config = config, .count = count, .end_token = -1};
-    int rc = DSC_OK;
-    for (int i = 0; i < 4 && !rc; i++)
-        rc = dsc_alloc(&mem[i], count + 1, size[i], err);
-    plan->first = mem[0];
-    plan->start = mem[1];
-    plan->order = mem[2];
-    plan->limit = mem[3];
+    int rc = dsc_new(&plan->first, count, err);
+    if (!rc)
+        rc = dsc_new(&plan->start, count + 1, err);
+    if (!rc)
+        rc = dsc_new(&plan->order, count, err);
+    if (!rc)
+        rc = dsc_new(&plan->limit, count, err);
     if (rc) {
         dsc_plan_fini(plan);
         return rc;
     }
-    // Configurations come in grid order: those of one group are found by going over the rest.
+    // The members of a group need not be neighbors: each is found by a pass over the rest.
     size_t placed = 0;
     for (size_t c = 0; c < count; c++) {
         int64_t limit = dsc_config_limit(&config[c]);
@@ -63,7 +63,7 @@ void dsc_plan_fini(dsc_plan *plan)
 // A stretch of a walk: from position i over the positions where nothing can be accepted, one call
 // each, up to and including the next one where something can be.
 typedef struct stretch {
-    int32_t past;   // the position behind it, before what is accepted there
+    int32_t past;   // the position after it, accepted tokens not included
     int32_t drafts; // drafts started on it
     int32_t run;    // draft tokens that can be accepted at its end; 0 at the end of the output
 } stretch;
@@ -133,8 +133,9 @@ static inline void advance(const stretch *from, walker *w)
     w->places += (uint64_t)(uint32_t)a * (uint32_t)(s->past + w->at); // none is below 0
 }
 
-// Calls that accept nothing are not counted one by one: each output token is either accepted or a
-// call's own. The steps that a walker waited at the end are in the histogram and in `stretches`.
+// Calls that accept nothing follow from the totals, because each output token is either accepted or
+// a call's own. Steps that a walker spent waiting at the end are in the histogram and in
+// `stretches` alike.
 static void add_walk(const walker *w, int32_t n, int64_t prompt, dsc_counts *counts)
 {
     int64_t calls = n - w->accepted, places = (int64_t)n * (n - 1) / 2;
@@ -155,8 +156,8 @@ static walker set_out(const track *t, size_t lane, int32_t limit, const dsc_coun
     return (walker){.limit = limit, .tokens = t->tokens + lane, .histogram = counts->histogram};
 }
 
-// Two at a time: a step waits for the one before it, but not for the other walker's. The one that
-// is first at the end waits there on the last, empty stretch.
+// Two walkers at a time hide the latency of a step, which depends on the one before. The walker
+// that reaches the end first stays on the last, empty stretch.
 static void walk_pair(const track *t, int32_t n, size_t lane, const int32_t limit[2],
                       dsc_counts *a_counts, dsc_counts *b_counts)
 {
@@ -185,22 +186,12 @@ typedef struct scratch {
 static int allocate(const dsc_plan *plan, size_t n, dsc_arena *arena, scratch *s,
                     dsc_drafter_input **input, dsc_error *err)
 {
-    struct {
-        void *place;
-        size_t count, size;
-    } want[] = {
-        {input, plan->groups, sizeof **input},
-        {&s->match_lengths, plan->groups, sizeof *s->match_lengths},
-        {&s->track.from, n + 1, sizeof *s->track.from},
-        {&s->track.tokens, (n + 1) * TILE, sizeof *s->track.tokens},
-    };
-    int rc = DSC_OK;
-    for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++) {
-        void *p;
-        rc = dsc_arena_alloc(arena, &p, want[i].count, want[i].size, err);
-        memcpy(want[i].place, &p, sizeof p);
-    }
-    return rc;
+    int rc = dsc_arena_new(arena, input, plan->groups, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &s->match_lengths, plan->groups, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &s->track.from, n + 1, err);
+    return rc ? rc : dsc_arena_new(arena, &s->track.tokens, (n + 1) * TILE, err);
 }
 
 // Walks all configurations of group g, a tile at a time.
@@ -228,7 +219,7 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
                    dsc_arena *arena, dsc_counts *counts, dsc_error *err)
 {
     if (request->output.count > INT32_MAX / 4)
-        return dsc_fail(err, DSC_EINPUT, "an output of more than %d tokens", INT32_MAX / 4);
+        return dsc_fail(err, DSC_EINPUT, "the output has more than %d tokens", INT32_MAX / 4);
     int32_t n = (int32_t)request->output.count;
     dsc_drafter_input *input;
     scratch s;

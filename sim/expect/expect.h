@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay without running the loop: exact results for every draft length in one pass.
+// Replay without running the loop: exact counts for every draft length in one pass.
 //
 // For a drafter whose drafts depend on the preceding tokens only (drafter.h, `match_lengths`), and
-// greedy verification of a recorded output, a run is a walk over output positions: from position i
-// a step accepts a = min(run[i], limit) draft tokens and goes on at i + a + 1. Where drafts start
-// and how far they agree does not depend on the draft length, so all lengths share one pass over
-// the references. Tests hold this against sim/loop.c.
+// greedy verification of a recorded output, a run is a walk over output positions: a step at
+// position i accepts a = min(run[i], limit) draft tokens, and the next one is at i + a + 1. Where
+// drafts start and how far they agree does not depend on the draft length, so all lengths share one
+// pass over the references. tests/cross/test_replay.c compares the counts with those of the loop.
 #ifndef DSC_SIM_EXPECT_H
 #define DSC_SIM_EXPECT_H
 
 #include "sim/counts.h"
 #include "sim/drafter.h"
 
-// Configurations of one drafter, sorted into groups that share their spans.
+// Configurations of one drafter, in groups that share their match lengths.
 typedef struct dsc_plan {
     const dsc_config *config;
     size_t count;
@@ -25,13 +25,14 @@ typedef struct dsc_plan {
     int32_t end_token; // the trace's EOS token; -1 (dsc_plan_init): unknown
 } dsc_plan;
 
-// All configurations must be of one drafter that has `match_lengths`. *plan keeps pointing at them.
-DSC_API int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err);
-DSC_API void dsc_plan_fini(dsc_plan *plan);
+// All configurations are of one drafter that has `match_lengths`, and pass dsc_config_check. They
+// must outlive the plan. DSC_ENOMEM.
+int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err);
+void dsc_plan_fini(dsc_plan *plan);
 
-// Adds one request's counts to counts[c] of every configuration c of the plan. The arena is the
-// request's; nothing else is allocated.
-DSC_API int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
-                           dsc_arena *arena, dsc_counts *counts, dsc_error *err);
+// Adds one request's counts to counts[c] of every configuration c of the plan. All memory is of
+// `arena`, the request's. DSC_EINPUT: the request is too long.
+int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
+                   dsc_arena *arena, dsc_counts *counts, dsc_error *err);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Conditional replay: for every call that is open at a position, the probability that its drafts
+// agree with the output up to there, carried from token to token; sim/expect/renewal.c turns these
+// probabilities into expected counts of all draft lengths.
 #include "sim/expect/expect_rule.h"
 
 #include "sim/expect/renewal.h"
-#include "theory/tree.h"
 #include "traces/trace/recorded_run.h"
 
 #include <inttypes.h>
@@ -10,85 +12,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How the acceptance of i tokens in a row follows from what is known at each of them.
+// How the probability that i tokens in a row are accepted follows from the data of each position.
 typedef enum chance {
-    MATCH,     // the draft is certain: it says the output's token or it does not
+    MATCH,     // a deterministic draft: its token is the output's or it is not
     PRODUCT,   // one draft, token by token: the product of min(1, draft/target)
-    BLOCK,     // one draft, as a whole: the least product of the first j <= i draft/target
-    ANY,       // drafts that are only looked for the output's token: 1 - (1 - product of draft)^k
-    SURVIVORS, // drafts in order, m of which go on: a distribution over m for each number there
-               // were
-    LEVELS     // of a tree: m nodes go on, and the drafts are the children of all of them
+    BLOCK,     // one draft, as a whole: the smallest product of the first j <= i draft/target
+    ANY,       // k drafts, greedy target: 1 - (1 - product of draft)^k
+    SURVIVORS, // drafts in order, m of which continue: a distribution of m for each number before
+    LEVELS     // a tree: m nodes continue, and the drafts are the children of all of them
 } chance;
 
 struct dsc_rule_group {
-    int drafts; // of each configuration; of a tree, at its deepest level
+    int drafts; // of each configuration; in a tree, at its deepest level
     chance chance;
     size_t first, count;               // in dsc_rule_plan.order; LEVELS: one
     int levels;                        // of the tree
-    int32_t nodes[DSC_TREE_DEPTH + 1]; // of each level, the root's first; each divides the next
+    int32_t nodes[DSC_MAX_LEVELS + 1]; // of each level, the root's first; each divides the next
 };
 
 // --- plan ----------------------------------------------------------------------------------------
 
-static bool draws_in_order(const dsc_verifier_type *rule)
-{
-    return dsc_position_column(rule) != NULL;
-}
-
 bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
 {
-    bool several = rule == &dsc_verifier_greedy || draws_in_order(rule);
-    return drafter == &dsc_drafter_spectr || drafter == &dsc_drafter_spectr_tree ? several
-           : drafter == &dsc_drafter_draft_model
-               ? several || rule == &dsc_verifier_rejection || rule == &dsc_verifier_block
-               : false;
+    const bool several = rule->greedy || rule->replay_dist;
+    switch (drafter->replay) {
+    case DSC_DRAFT_REPLAY_CHAIN: return several || rule->replay != DSC_RULE_REPLAY_NONE;
+    case DSC_DRAFT_REPLAY_SEQUENCES:
+    case DSC_DRAFT_REPLAY_TREE: return several;
+    default: return false;
+    }
 }
 
 bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info)
 {
     dsc_position_source source;
-    dsc_error unheard;
     const bool draft = info->has_draft_logp || info->rows[DSC_SIDE_DRAFT];
     const bool target = info->has_target_logp || info->rows[DSC_SIDE_TARGET];
     return draft && target &&
-           (!draws_in_order(rule) ||
-            dsc_position_source_find(&source, info, rule, 1, &unheard) == DSC_OK);
+           (!rule->replay_dist || dsc_position_source_find(&source, info, rule, 1, NULL) == DSC_OK);
 }
 
 static bool is_tree(const dsc_drafter_type *drafter)
 {
-    return drafter == &dsc_drafter_spectr_tree;
-}
-
-static void count_levels(dsc_rule_group *g, const dsc_tree *t)
-{
-    g->levels = t->depth;
-    for (int32_t i = 0; i < t->nodes; i++)
-        g->nodes[t->level[i]]++;
-}
-
-static int drafts_of(const dsc_config *config)
-{
-    const dsc_drafter_type *d = config->drafter;
-    if (is_tree(d)) {
-        dsc_rule_group g = {0};
-        count_levels(&g, config->prepared);
-        return g.nodes[g.levels];
-    }
-    for (size_t o = 0; o < d->option_count; o++)
-        if (!strcmp(d->option[o].name, "drafts"))
-            return (int)config->parameter[o];
-    return 1;
+    return drafter->replay == DSC_DRAFT_REPLAY_TREE;
 }
 
 static chance chance_of(const dsc_drafter_type *drafter, const dsc_verifier_type *rule, int drafts)
 {
     if (is_tree(drafter))
         return LEVELS;
-    if (rule == &dsc_verifier_greedy)
+    if (rule->greedy)
         return drafter->branches ? ANY : MATCH;
-    return rule == &dsc_verifier_block ? BLOCK : drafts > 1 ? SURVIVORS : PRODUCT;
+    return rule->replay == DSC_RULE_REPLAY_BLOCK ? BLOCK : drafts > 1 ? SURVIVORS : PRODUCT;
 }
 
 // By number of drafts, then by length.
@@ -110,14 +85,14 @@ static int by_place(const void *a, const void *b)
 
 static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, plan->count, sizeof(place), err);
+    place *p;
+    int rc = dsc_new(&p, plan->count, err);
     if (rc)
         return rc;
-    place *p = mem;
     for (size_t c = 0; c < plan->count; c++) {
         int64_t limit = dsc_config_limit(&config[c]);
-        p[c] = (place){drafts_of(&config[c]), (int32_t)(limit > INT32_MAX ? INT32_MAX : limit), c};
+        p[c] = (place){dsc_config_drafts(&config[c]),
+                       (int32_t)(limit > INT32_MAX ? INT32_MAX : limit), c};
     }
     qsort(p, plan->count, sizeof *p, by_place);
     for (size_t i = 0; i < plan->count; i++) {
@@ -129,10 +104,11 @@ static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error
                                  .chance = chance_of(config->drafter, plan->rule, p[i].drafts),
                                  .first = i};
         if (is_tree(config->drafter))
-            count_levels(&plan->group[plan->groups - 1], config[p[i].config].prepared);
+            plan->group[plan->groups - 1].levels =
+                config->drafter->levels(&config[p[i].config], plan->group[plan->groups - 1].nodes);
         plan->group[plan->groups - 1].count++;
     }
-    free(mem);
+    free(p);
     return DSC_OK;
 }
 
@@ -142,14 +118,14 @@ static int need(bool has, const dsc_rule_plan *plan, const dsc_drafter_type *dra
     if (has)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
-                    "method %s with rule %s needs column %s of the trace: recorded by draftscope "
-                    "trace synth, trace import of per-token logprobs, or trace reduce of rows%s",
+                    "method %s with rule %s needs column %s of the trace, which draftscope trace "
+                    "synth, trace import of per-token logprobs, or trace reduce of rows makes%s",
                     drafter->name, plan->rule->name, column,
-                    plan->rule->greedy ? "; or name a model to ask, --draft SPEC" : "");
+                    plan->rule->greedy ? " (or use --draft SPEC)" : "");
 }
 
-// A draft's rank at a depth is known as deep as it was recorded; its argmax as if it were the same
-// at every depth.
+// Ranks are recorded for each depth up to rank_depth. The argmax is taken to be the same at every
+// depth, except that of a head, which is the argmax of a first draft token.
 static int check_match(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
                        const dsc_trace_info *info, dsc_error *err)
 {
@@ -161,9 +137,10 @@ static int check_match(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
         return DSC_OK;
     if (info->has_draft_rank)
         return dsc_fail(err, DSC_EUSAGE,
-                        "column draft_rank of the trace is %" PRId32 " tokens deep, drafts are of "
-                        "%" PRId32 ": draftscope live record or trace reduce with --rank-depth "
-                        "%" PRId32,
+                        "column draft_rank of the trace is %" PRId32
+                        " tokens deep, but drafts have "
+                        "%" PRId32 "; run draftscope live record or trace reduce with "
+                        "--rank-depth %" PRId32,
                         info->rank_depth, longest, longest);
     return need(false, plan, drafter, "draft_argmax", err);
 }
@@ -185,9 +162,10 @@ static int check_columns(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
     if (!rc && !plan->rule->greedy && !(several && plan->group[0].drafts > 1))
         rc = need(target, plan, drafter, "target_logp", err);
     if (!rc && last->chance == LEVELS && last->drafts > DSC_POSITION_DRAFTS)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "a level of %d drafts: method %s with rule %s is replayed with %d",
-                      last->drafts, drafter->name, plan->rule->name, DSC_POSITION_DRAFTS);
+        rc =
+            dsc_fail(err, DSC_EUSAGE,
+                     "method %s with rule %s is replayed with at most %d drafts on a level, not %d",
+                     drafter->name, plan->rule->name, DSC_POSITION_DRAFTS, last->drafts);
     if (!rc && last->chance == LEVELS) // whatever they are made of
         plan->dists.drafts = last->drafts;
     return rc;
@@ -196,15 +174,12 @@ static int check_columns(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
 int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t count,
                        const dsc_verifier_type *rule, const dsc_trace_info *info, dsc_error *err)
 {
-    void *mem[3] = {0};
-    const size_t size[3] = {sizeof *plan->order, sizeof *plan->limit, sizeof *plan->group};
     *plan = (dsc_rule_plan){.rule = rule, .count = count};
-    int rc = DSC_OK;
-    for (int i = 0; i < 3 && !rc; i++)
-        rc = dsc_alloc(&mem[i], count, size[i], err);
-    plan->order = mem[0];
-    plan->limit = mem[1];
-    plan->group = mem[2];
+    int rc = dsc_new(&plan->order, count, err);
+    if (!rc)
+        rc = dsc_new(&plan->limit, count, err);
+    if (!rc)
+        rc = dsc_new(&plan->group, count, err);
     if (!rc)
         rc = sort_configs(plan, config, err);
     if (!rc)
@@ -231,12 +206,12 @@ const char *dsc_rule_plan_reads(const dsc_rule_plan *plan)
         return "draft_logp";
     if (!plan->dists.rule)
         return "draft_logp, target_logp";
-    return plan->dists.recorded ? dsc_position_column(plan->rule) : "draft rows, target rows";
+    return plan->dists.recorded ? plan->rule->replay_dist->column : "draft rows, target rows";
 }
 
 // --- a request -----------------------------------------------------------------------------------
 
-// What is known at one position.
+// The data of one position.
 typedef struct facts {
     int64_t t;
     double draft, target, ratio; // probabilities of the output's token; draft/target
@@ -246,18 +221,18 @@ typedef struct facts {
     const double *dist; // of 1, 2, .. drafts (position_dists.h)
 } facts;
 
-// One group's walk, and what is known of the calls that are open, row by row; a row's elements are
-// by how many tokens ago a call began: element i is of the call that began at t + 1 - i, element 0
-// of the one that begins at t + 1. Going on by a token moves the base of all rows one down.
+// The walk of one group with the state of its open calls. Element i of a row belongs to the call
+// that began at t + 1 - i, element 0 to the one that begins at t + 1. A step to the next token
+// moves the base of all rows down by one.
 typedef struct lane_walk {
     dsc_renewal renewal;
     int64_t open; // elements 1 .. open
     double *row;  // [rows][stride]: reach; what else it takes
     size_t rows, stride, base;
-    size_t all; // the row that says that all go on when a call begins
+    size_t all; // the row that is 1 when a call begins: all drafts continue
 } lane_walk;
 
-enum { REACH, OTHER }; // rows; of SURVIVORS and LEVELS OTHER + m - 1: Pr(m go on), m = 1 ..
+enum { REACH, OTHER }; // rows; for SURVIVORS and LEVELS, OTHER + m - 1: Pr(m continue), m = 1 ..
 
 static double *elements(const lane_walk *w, size_t row)
 {
@@ -285,17 +260,15 @@ static void slide(lane_walk *w)
 static int walk_init(lane_walk *w, const dsc_rule_plan *plan, const dsc_rule_group *g, int64_t n,
                      dsc_arena *arena, dsc_error *err)
 {
-    void *mem;
     *w = (lane_walk){0};
     int rc = dsc_renewal_init(&w->renewal, n, plan->limit + g->first, g->count, arena, err);
     w->rows = g->chance == SURVIVORS || g->chance == LEVELS ? 1 + (size_t)g->drafts : 2;
     w->all = g->chance == LEVELS ? OTHER : w->rows - 1; // the root of a tree
     w->stride = 4 * (size_t)w->renewal.longest + 64;
     if (!rc)
-        rc = dsc_arena_alloc(arena, &mem, w->rows * w->stride, sizeof(double), err);
+        rc = dsc_arena_new(arena, &w->row, w->rows * w->stride, err);
     if (rc)
         return rc;
-    w->row = mem;
     w->base = w->stride - 1;
     begin_call(w);
     return DSC_OK;
@@ -319,7 +292,7 @@ WIDE static void follow_block(double *reach, double *product, int64_t n, double 
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         double p = product[i] * ratio;
-        product[i] = p < 1e300 ? p : 1e300; // stays a number to be multiplied
+        product[i] = p < 1e300 ? p : 1e300; // keeps the product finite
         reach[i] = reach[i] < p ? reach[i] : p;
     }
 }
@@ -356,7 +329,7 @@ WIDE static void accumulate(double *sum, const double *x, int64_t n, double fact
     }
 }
 
-// From m drafts to fewer or as many: in place, the fewest first.
+// From k drafts to m <= k, in place, in ascending order of m.
 static void follow_survivors(lane_walk *w, const double *dist, int drafts)
 {
     double *reach = elements(w, REACH) + 1;
@@ -370,13 +343,13 @@ static void follow_survivors(lane_walk *w, const double *dist, int drafts)
     }
 }
 
-// A tree's node is drawn after the node above it: given the text up to a level, all that is drawn
-// there are independent draws from one distribution, however the nodes of that text came about. A
-// rule that accepts a token goes on with all m nodes that carry it (sim/verify/tree_verify.h), so
-// its candidates are the m K children of these, and what it makes of them, given the output's
-// token, depends on their number and the position alone. So the levels are a Markov chain in m,
-// from the root's m = 1, with the distributions of as many drafts for its steps. (Whole sequences,
-// SURVIVORS, are the tree whose nodes below the first level have one child each.)
+// A node of a tree is sampled after the node above it. Given the text up to a level, all nodes
+// sampled there are independent samples of one distribution, however that text was drafted. A rule
+// that accepts a token continues with all m nodes that carry it (sim/verify/tree_verify.h), so its
+// candidates are their m K children, and its decision, given the output's token, depends only on
+// their number and the position. So the levels form a Markov chain in m, from the root's m = 1,
+// whose steps have the distributions of m K drafts. (Whole sequences, SURVIVORS, are the tree whose
+// nodes below the first level have one child each.)
 static void follow_levels(lane_walk *w, const dsc_rule_group *g, const double *dist)
 {
     double *reach = elements(w, REACH), to[DSC_POSITION_DRAFTS + 1];
@@ -445,8 +418,9 @@ static void add_expected(const dsc_rule_plan *plan, const dsc_rule_group *g, con
     }
 }
 
-// Where the last call begins. Of L levels it accepts at most min(L, n - 1) tokens; that it accepts
-// fewer is that one begins so many tokens before the last and reaches it.
+// The expected position where the last call begins. With L levels it accepts at most min(L, n - 1)
+// tokens; it accepts i fewer with the probability that a call begins i tokens before the last one
+// and reaches it.
 static double last_place(const lane_walk *w, int64_t n)
 {
     const double *reach = elements(w, REACH);
@@ -460,8 +434,9 @@ static double last_place(const lane_walk *w, int64_t n)
     return sum + fmax(left, 0) * (double)(n - 1 - most);
 }
 
-// A level is one pass of the draft model, over the nodes above it; the first over what the call
-// before committed (sim/draft/grow_tree.h). Near the end of the output a tree has fewer levels.
+// A level takes one pass of the draft model over the nodes above it; the first level's is over the
+// tokens that the previous call committed (sim/draft/grow_tree.h). Near the end of the output a
+// tree has fewer levels.
 static void add_tree(const dsc_rule_plan *plan, const dsc_rule_group *g, const lane_walk *w,
                      int64_t n, dsc_counts *counts)
 {
@@ -479,8 +454,7 @@ static void add_tree(const dsc_rule_plan *plan, const dsc_rule_group *g, const l
     e->draft_call_tokens += draft_call_tokens;
 }
 
-// How many of 1, 2, .. draws have something of probability p: binomial distributions, each from the
-// one before.
+// Binomial distributions of 1, 2, .. trials with probability p, each computed from the one before.
 static void dists_of_draws(double p, int drafts, double *dist)
 {
     dist[0] = 1 - p;
@@ -495,7 +469,7 @@ static void dists_of_draws(double p, int drafts, double *dist)
     }
 }
 
-// What the plan needs to know at position t.
+// Reads the data of position t that the plan needs.
 static int look(const dsc_rule_plan *plan, const dsc_request *q, int64_t t, dsc_position_room *room,
                 double *dist, facts *f, dsc_error *err)
 {
@@ -532,7 +506,8 @@ int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
                         dsc_error *err)
 {
     int64_t n = request->output.count;
-    void *mem, *dist;
+    lane_walk *w;
+    double *dist;
     for (size_t c = 0; c < plan->count; c++) {
         counts[c].requests++;
         counts[c].output_tokens += n;
@@ -540,11 +515,9 @@ int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
     }
     if (!n)
         return DSC_OK;
-    int rc = dsc_arena_alloc(arena, &mem, plan->groups, sizeof(lane_walk), err);
-    lane_walk *w = mem;
+    int rc = dsc_arena_new(arena, &w, plan->groups, err);
     if (!rc)
-        rc = dsc_arena_alloc(arena, &dist, dsc_position_dist_at(plan->dists.drafts + 1),
-                             sizeof(double), err);
+        rc = dsc_arena_new(arena, &dist, dsc_position_dist_at(plan->dists.drafts + 1), err);
     for (size_t g = 0; g < plan->groups && !rc; g++)
         rc = walk_init(&w[g], plan, &plan->group[g], n, arena, err);
     for (int64_t t = 0; t + 1 < n && !rc; t++) {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditional replay: what a rule that draws, or a draft model, would have made of a recorded
-// output, in exact expectation and without a draw; for all draft lengths in one pass.
+// Conditional replay: the expected counts of a rule that samples, or of a sampled draft model,
+// given the recorded output. They are exact (no Monte Carlo), for all draft lengths in one pass.
 //
-// A lossless rule emits the target's distribution, so the tokens that a target really wrote can be
-// replayed by what the drafts did given these tokens (theory: single.h, block_verify.h, kseq.h,
-// specinfer.h, otm_sampler.h). At each position that takes the probabilities of the output's
-// token, and for several drafts a distribution over how many of them it keeps; the walk over the
-// output is sim/expect/renewal.h.
+// The output of a lossless rule has the target distribution, so a recorded output is a sample of
+// it, and the probability that drafts were accepted, given the output's tokens, follows from the
+// recorded probabilities (theory: single.h, block_verify.h, kseq.h, specinfer.h, otm_sampler.h). A
+// position needs the probabilities of the output's token and, for several drafts, a distribution of
+// how many of them continue. The walk over the output is sim/expect/renewal.h.
 //
 //   chain  greedy                            draft_rank or draft_argmax
 //          single, kseq, otm, specinfer     draft_logp, target_logp
-//          block                             likewise
+//          block                             draft_logp, target_logp
 //   spectr greedy                            draft_logp
 //          kseq, otm, specinfer             draft_logp, target_logp and the column of that name
 //   spectr-tree                              as spectr, for the drafts of its last level
 //
-// Rows of both models stand in for all of these. Drafts are counted as sim/loop.h counts them, but
-// for EOS tokens: nobody recorded whether a draft, off the output, would have ended before its
-// length. The last call is cut at the end of the output in both; only a recorded draft model goes
-// on behind an EOS token in the loop, as it did (sim/model/model_trace.h).
+// The rows of both models can replace all of these columns. Drafts are counted as in sim/loop.h,
+// except at EOS tokens: the trace does not contain whether a draft that left the output would have
+// ended early. In both, the last call is cut at the end of the output. Only a recorded draft model
+// goes on after an EOS token in the loop, as it did when it was recorded (sim/model/model_trace.h).
 #ifndef DSC_SIM_EXPECT_RULE_H
 #define DSC_SIM_EXPECT_RULE_H
 
@@ -28,38 +28,37 @@
 
 typedef struct dsc_rule_group dsc_rule_group;
 
-// Configurations of one drafter, sorted into groups of as many drafts.
+// Configurations of one drafter, in groups with the same number of drafts.
 typedef struct dsc_rule_plan {
     const dsc_verifier_type *rule;
     size_t count, groups;
     size_t *order;             // [count] configurations, group by group, by length within each
     int32_t *limit;            // [count] their lengths, in that order
     dsc_rule_group *group;     // [groups]
-    dsc_position_source dists; // of several drafts; .drafts is 0 when no group has any
+    dsc_position_source dists; // of several drafts; .drafts is 0 when no group needs them
     int32_t rank_depth;        // of the trace's draft_rank; 0: argmax is read
 } dsc_rule_plan;
 
-// Whether the drafter is replayed under the rule, if the trace has what it takes.
-DSC_API bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *rule);
+// Whether expectations of this drafter under this rule exist, given the columns they need.
+bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *rule);
 
-// Whether the trace records what that takes, for some number of drafts at least.
-DSC_API bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info);
+// Whether the trace has the columns that the rule needs for one draft.
+bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info);
 
-// All configurations are of one drafter that dsc_rule_replays. DSC_EUSAGE: a sentence that names
-// what the trace does not have.
-DSC_API int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t count,
-                               const dsc_verifier_type *rule, const dsc_trace_info *info,
-                               dsc_error *err);
-DSC_API void dsc_rule_plan_fini(dsc_rule_plan *plan);
+// All configurations are prepared and of one drafter that dsc_rule_replays. DSC_EUSAGE: the trace
+// lacks a column, which the message names.
+int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t count,
+                       const dsc_verifier_type *rule, const dsc_trace_info *info, dsc_error *err);
+void dsc_rule_plan_fini(dsc_rule_plan *plan);
 
-// What of the trace is read: "draft_logp, target_logp".
-DSC_API const char *dsc_rule_plan_reads(const dsc_rule_plan *plan);
+// The columns of the trace that are read: "draft_logp, target_logp".
+const char *dsc_rule_plan_reads(const dsc_rule_plan *plan);
 
-// Adds one request's expectations to *counts[c].expected of every configuration c. The arena is the
-// request's. Calls that accept so many tokens that it happens once in 2^90 are left out. The result
-// depends on nothing but the request.
-DSC_API int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
-                                dsc_position_room *room, dsc_arena *arena, dsc_counts *counts,
-                                dsc_error *err);
+// Adds one request's expectations to *counts[c].expected of every configuration c. All memory is of
+// `arena`, the request's. Accept lengths with a probability below 2^-90 are left out. The result
+// depends on the request alone. DSC_EINPUT: a row or column lacks the output's token.
+int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
+                        dsc_position_room *room, dsc_arena *arena, dsc_counts *counts,
+                        dsc_error *err);
 
 #endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The renewal process of sim/expect/renewal.h for eight draft lengths at a time, in the widest
+// vectors of the processor; every vector width gives the same sums.
 #include "sim/expect/renewal_width.h"
 
 #include <string.h>
 
-// Products are added, not fused, so that all machines get the same sums.
+// Multiply and add are not fused, so that all machines compute the same sums.
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
@@ -17,7 +19,7 @@ struct dsc_renewal_tile {
     int64_t reach[LANES]; // the same, at most positions - 1
     double calls[LANES];
     double places[LANES];  // where they begin, summed
-    double missing[LANES]; // draft tokens that there was no output left for
+    double missing[LANES]; // draft tokens beyond the end of the output
     // [2 longest + 2][LANES] from the base on, the latest call first; 0 where it began more tokens
     // ago than the lane's drafts are long, so that all lanes are added up to the longest's.
     double *begin;
@@ -29,7 +31,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-// A position with `left` output tokens from it on, fewer than some drafts have.
+// Counts missing draft tokens at a position with `left` output tokens, fewer than some drafts have.
 static void miss(dsc_renewal_tile *x, const double *begin, int64_t left)
 {
     for (int l = 0; l < LANES; l++)
@@ -37,7 +39,7 @@ static void miss(dsc_renewal_tile *x, const double *begin, int64_t left)
             x->missing[l] += begin[l] * (double)(x->limit[l] - left);
 }
 
-// Of each lane, the call that no draft reaches beyond from now on.
+// Clears, in each lane, the oldest call, which no draft can reach any more.
 static inline void forget(dsc_renewal_tile *x, size_t base)
 {
     for (int l = 0; l < LANES - 1; l++)
@@ -80,13 +82,12 @@ static int tile_init(dsc_renewal_tile *x, const dsc_renewal *r, const int32_t *l
     return DSC_OK;
 }
 
-// What a step does with all tiles, in vectors of so many bytes; the sums are the same for all.
+// A step of all tiles, in vectors of a given number of bytes; the sums do not depend on it.
 //
-// It takes a token, and counts the calls that begin behind it, at `place`: row 0 of begin; row i is
-// of the calls that began i tokens earlier. A token is added up in four sums, for one addition
-// waits for the one before. Which row goes where is the same for all lanes, so that a sum depends
-// neither on its neighbours nor on how many there are in a vector. Rounding must not make a
-// probability negative.
+// It takes a token and computes the calls that begin after it, at `place`: row 0 of begin. Row i
+// has the calls that began i tokens earlier. Four partial sums per token hide the latency of
+// additions. The order of the rows is the same for all lanes, so a sum depends neither on its
+// neighbors nor on the vector width. Rounding must not make a probability negative.
 typedef void step_function(dsc_renewal_tile *x, size_t tiles, size_t base, const double *reach,
                            int64_t open, double place);
 
@@ -140,7 +141,7 @@ KERNEL(avx2, 32, __attribute__((target("avx2"))))
 KERNEL(avx512, 64, __attribute__((target("avx512f,avx512dq,avx512vl"))))
 #endif
 
-// In vectors of so many bytes, 0: the widest there are; NULL: not on this machine.
+// The kernel for vectors of `width` bytes, 0: the widest; NULL: this processor lacks them.
 static step_function *choose_kernel(int width)
 {
 #ifdef __x86_64__
@@ -162,18 +163,16 @@ int dsc_renewal_init(dsc_renewal *r, int64_t positions, const int32_t *limit, si
 int dsc_renewal_init_width(dsc_renewal *r, int width, int64_t positions, const int32_t *limit,
                            size_t lanes, dsc_arena *arena, dsc_error *err)
 {
-    void *tile;
     step_function *step = choose_kernel(width);
     if (!step)
-        return dsc_fail(err, DSC_EABSENT, "no vectors of %d bytes here", width);
+        return dsc_fail(err, DSC_EABSENT, "this processor has no vectors of %d bytes", width);
     *r = (dsc_renewal){.positions = positions,
                        .longest = least(limit[lanes - 1], positions - 1),
                        .lanes = lanes,
                        .tiles = (lanes + LANES - 1) / LANES,
                        .step = step};
     r->base = (size_t)r->longest + 1;
-    int rc = dsc_arena_alloc(arena, &tile, r->tiles, sizeof *r->tile, err);
-    r->tile = tile;
+    int rc = dsc_arena_new(arena, &r->tile, r->tiles, err);
     for (size_t i = 0; i < r->tiles && !rc; i++) {
         size_t first = i * LANES;
         rc = tile_init(&r->tile[i], r, limit + first, lanes - first, arena, err);
@@ -181,7 +180,7 @@ int dsc_renewal_init_width(dsc_renewal *r, int width, int64_t positions, const i
     return rc;
 }
 
-// The rows have come down to the first: the ones that are still looked at go back to the top.
+// Moves the rows that are still needed back to the top of their memory.
 static void move_up(dsc_renewal *r)
 {
     size_t kept = (size_t)r->longest;

@@ -5,6 +5,7 @@
 #include "sim/expect/expect_rule.h"
 #include "sim/loop.h"
 #include "sim/model/model_trace.h"
+#include "sim/model/workload.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -311,7 +312,7 @@ static int find_recorded_draft(job *j, dsc_error *err)
 {
     const dsc_drafter_type *d = j->config[0].drafter;
     const dsc_trace_info *info = j->info;
-    if (!info || !d->needs_draft || d->needs_middle || d->asks_target || !j->rule->greedy ||
+    if (!info || !d->needs_draft || d->needs_middle || d->needs_off_path || !j->rule->greedy ||
         !(info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]))
         return DSC_OK;
     j->recorded_draft = true;
@@ -335,7 +336,7 @@ static int find_recorded_draft(job *j, dsc_error *err)
 
 // Whether a method that draws drew the draft model's most probable tokens, because the run that was
 // recorded was greedy: these are known.
-static bool drew_most_probable(const job *j)
+static bool recorded_greedy(const job *j)
 {
     const dsc_drafter_type *d = j->config[0].drafter;
     const dsc_trace_info *info = j->info;
@@ -351,7 +352,7 @@ static int choose_engine(job *j, dsc_error *err)
     const dsc_workload *l = j->workload;
     bool recorded = !(l && l->target), loop = j->options->engine == DSC_ENGINE_LOOP;
     bool walk = recorded && walks(drafter, j->rule);
-    bool most_probable = recorded && !(l && l->draft) && drew_most_probable(j);
+    bool most_probable = recorded && !(l && l->draft) && recorded_greedy(j);
     bool sum = recorded && !(l && l->draft) && dsc_rule_replays(drafter, j->rule) &&
                (!most_probable || j->options->engine == DSC_ENGINE_EXPECT);
     if (j->options->engine == DSC_ENGINE_EXPECT && !walk && !sum)
@@ -375,7 +376,7 @@ static int choose_engine(job *j, dsc_error *err)
                          .dists = l && l->target,
                          .off_path = l && l->target,
                          .ranks_only = j->recorded_draft,
-                         .drew_most_probable = most_probable};
+                         .recorded_greedy = most_probable};
     return rc ? rc : dsc_draft_kind_for(&j->kind, drafter, j->rule, &fit, err);
 }
 
@@ -517,14 +518,57 @@ int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t coun
     return rc;
 }
 
+static int check_configs(const dsc_config *config, size_t count, dsc_error *err)
+{
+    int rc = count ? DSC_OK : dsc_fail(err, DSC_EUSAGE, "there is no configuration to run");
+    for (size_t c = 0; c < count && !rc; c++) {
+        const dsc_drafter_type *d = config[c].drafter;
+        rc = dsc_config_check(&config[c], err);
+        if (!rc && d != config[0].drafter)
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "configuration %zu is of method %s, configuration 0 of %s; a run takes "
+                          "one method",
+                          c, d->name, config[0].drafter->name);
+        if (!rc && d->release && !config[c].prepared)
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "configuration %zu of method %s is not prepared; call "
+                          "dsc_config_prepare first",
+                          c, d->name);
+    }
+    return rc;
+}
+
+static int check_options(const dsc_trace *trace, const dsc_run_options *o, dsc_error *err)
+{
+    if (!trace && !o->workload)
+        return dsc_fail(err, DSC_EUSAGE, "there is neither a trace nor a workload to run over");
+    const int64_t total = trace ? dsc_trace_get_info(trace)->requests : o->workload->requests;
+    if (o->threads < 1)
+        return dsc_fail(err, DSC_EUSAGE, "threads is %d; it must be at least 1", o->threads);
+    if (o->engine > DSC_ENGINE_EXPECT)
+        return dsc_fail(err, DSC_EUSAGE, "engine is %d; it must be a dsc_engine", (int)o->engine);
+    if (o->first_request < 0 || o->end_request < 0 ||
+        (o->end_request && o->first_request > o->end_request) || o->end_request > total)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "requests [%" PRId64 ", %" PRId64 ") are not a range of the %" PRId64
+                        " requests",
+                        o->first_request, o->end_request, total);
+    return DSC_OK;
+}
+
 int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
             const dsc_run_options *options, dsc_results *out, dsc_error *err)
 {
+    *out = (dsc_results){0};
+    int rc = check_configs(config, count, err);
+    if (!rc)
+        rc = check_options(trace, options, err);
+    if (rc)
+        return rc;
     const dsc_trace_info *info = trace ? dsc_trace_get_info(trace) : NULL;
     const dsc_workload *l = options->workload;
     job j = make_job(trace, config, count, options);
-    *out = (dsc_results){0};
-    int rc = l ? dsc_workload_check(l, info ? info->vocab_size : 0, err) : DSC_OK;
+    rc = l ? dsc_workload_check(l, info ? info->vocab_size : 0, err) : DSC_OK;
     if (!rc)
         rc = job_init(&j, err);
     if (!rc)

@@ -3,8 +3,13 @@
 #ifndef DSC_SIM_RUN_H
 #define DSC_SIM_RUN_H
 
-#include "sim/loop.h"
-#include "sim/model/workload.h"
+#include "sim/verifier.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dsc_workload dsc_workload; // sim/model/workload.h
 
 typedef enum dsc_engine {
     DSC_ENGINE_AUTO,   // expect where it can be, else the loop
@@ -65,5 +70,9 @@ DSC_API void dsc_results_fini(dsc_results *r);
 // method, rule, models and engine do not fit together.
 DSC_API int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
                     const dsc_run_options *options, dsc_results *out, dsc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

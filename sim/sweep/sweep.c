@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sweep/sweep.h"
 
+#include "sim/model/workload.h"
 #include "sim/run/result.h"
 #include "sim/sweep/part_file.h"
 

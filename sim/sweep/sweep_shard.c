@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One shard of a sweep: cells of configurations x requests, counted one after the other.
+#include "sim/model/workload.h"
 #include "sim/run/result.h"
 #include "sim/sweep/part_file.h"
 #include "sim/sweep/shard_table.h"

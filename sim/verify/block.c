@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block verification (Sun et al. 2024, Algorithm 2; theory/block_verify.h): one chain, accepted up
-// to the longest prefix whose coin comes up, however the shorter ones fell.
+// to the longest prefix whose acceptance test succeeds, whatever the tests of shorter prefixes.
 #include "sim/verify/tree_verify.h"
 
 #include "theory/block_verify.h"
 
-// The distributions after i tokens of the draft, where the next one is the candidate.
+// The distributions after i tokens of the draft; the candidate is token i.
 static int overlap_after(dsc_position *at, const dsc_verify_input *in, uint32_t i, dsc_error *err)
 {
     const dsc_draft *d = in->draft;
@@ -25,7 +25,7 @@ static double left_of(dsc_position *at, double p)
     return at->drawn ? p * dsc_overlap_curve(at->dists, 1 / p) : p * (1 - at->target_of[0]);
 }
 
-// Draws the token after `tau` accepted drafts; p is p_tau.
+// Samples the token after `tau` accepted draft tokens; p is p_tau.
 static int close_block(const dsc_verify_input *in, uint32_t tau, double p, int32_t *token,
                        dsc_error *err)
 {
@@ -53,7 +53,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     double p = 1, p_tau = 1;
     int rc = DSC_OK;
     dsc_verdict_clear(out);
-    for (uint32_t i = 0; i <= length && !rc; i++) { // p is p_i, and X_1 .. X_i are behind
+    for (uint32_t i = 0; i <= length && !rc; i++) { // p is p_i, after X_1 .. X_i
         dsc_position at;
         double coin = p;
         if (i < length) {
@@ -75,7 +75,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     }
     int32_t token = 0;
     if (!rc && tau == length && d->unscored)
-        return DSC_OK; // nobody asked what follows
+        return DSC_OK; // the target has not scored the last node
     if (!rc)
         rc = close_block(in, tau, p_tau, &token, err);
     return rc ? rc : dsc_verdict_close(out, token, err);
@@ -87,5 +87,6 @@ const dsc_verifier_type dsc_verifier_block = {
     .source = "Sun et al. 2024, Block Verification Accelerates Speculative Decoding, Algorithm 2",
     .lossless = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_BLOCK,
     .verify = verify,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy verification (Stern et al. 2018, "Blockwise parallel decoding"; LLMA Algorithm 1): walk
-// down the draft as long as a child carries the target's own greedy token. A token that ends the
-// output is emitted as the target's own: accepting it would leave no room for the bonus.
+// Greedy verification (Stern et al. 2018, "Blockwise parallel decoding"; LLMA Algorithm 1): go
+// down the draft as long as a child carries the target's argmax. A token that ends the output is
+// emitted as the target's own, because no bonus can follow it.
 #include "sim/verify/tree_verify.h"
 
 static bool offers(const dsc_tree_verify *w, int32_t token)

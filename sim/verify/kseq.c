@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// k-Seq (SpecTr Alg. 2): of k i.i.d. drafts, in order, each is accepted with probability
-// min(1, target/(rho draft)); when none is, the output is drawn from
-// [target - min(draft, target/rho) accept/beta] / (1 - accept). rho is the least valid one, SpecTr
-// Eq. (6), for the number of drafts that are live at the position; any rho above it is valid too,
-// so the upper end of its bracket is taken.
+// k-Seq (SpecTr, Sun et al. 2023, Alg. 2): k i.i.d. drafts are tested in order, each is accepted
+// with probability min(1, target/(rho draft)). When none is accepted, the output is sampled from
+// [target - min(draft, target/rho) accept/beta] / (1 - accept). rho is the smallest valid value,
+// SpecTr Eq. (6), for the number of live drafts at the position. Every larger rho is valid too, so
+// the upper end of its bracket is used.
+#include "sim/replay_dist.h"
 #include "sim/verify/tree_verify.h"
+#include "theory/kseq.h"
 
 #include <math.h>
 
-// Draft mass of the tokens with rho draft < target, target mass of the others.
+// Draft mass of the tokens with rho draft < target, and target mass of the others.
 static dsc_mass masses_at(dsc_overlap *dists, double rho)
 {
     const dsc_mass below = dists->type->overlap_below(dists, rho);
@@ -28,8 +30,8 @@ static double excess(double beta, double rho, int k)
     return (beta < 1 ? accept : 1) - rho * beta;
 }
 
-// Where `excess` would be 0 between low and high if tokens stayed on their sides, on the valid end:
-// the Illinois variant of false position. A value outside (low, high) when it would not be.
+// The zero of `excess` between low and high for fixed sides of the tokens, rounded to the valid
+// end, by the Illinois variant of false position. A value outside (low, high): there is none.
 static double root(const dsc_mass *m, double low, double high, int k)
 {
     double f_low = excess(beta_of(m, low), low, k), f_high = excess(beta_of(m, high), high, k);
@@ -53,14 +55,15 @@ static double root(const dsc_mass *m, double low, double high, int k)
     return high;
 }
 
-// The least valid rho on [1, k], from above. Newton's method on a function of smooth pieces: the
-// masses tell the piece, whose root is tried next; it is right when it has the same piece.
+// The smallest valid rho on [1, k], approached from above. The function has smooth pieces, which
+// the masses identify: the root of the current piece is tried next and is exact if it lies in that
+// piece.
 static double least_rho(dsc_overlap *dists, int k, double *beta)
 {
     double low = 1, high = k;
     dsc_mass m = masses_at(dists, low), end = m;
     *beta = beta_of(&m, low);
-    if (!(excess(*beta, low, k) > 0)) // one draft, equal distributions, or distributions apart
+    if (!(excess(*beta, low, k) > 0)) // one draft, or equal or disjoint distributions
         return low;
     for (int i = 0; i < 100 && high - low > 1e-12 * high; i++) {
         double rho = root(&m, low, high, k);
@@ -93,14 +96,14 @@ static int accepted(const dsc_position *at, double rho)
     return -1;
 }
 
-enum { QUESTIONS = 5 }; // of least_rho, more or less
+enum { QUESTIONS = 5 }; // of least_rho, approximately
 
 static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     const int k = at->count;
     double rho, beta;
     (void)err;
-    *chosen = accepted(at, k); // whatever rho is, it is not more
+    *chosen = accepted(at, k); // rho is at most k
     if (*chosen >= 0 && *chosen == accepted(at, 1))
         return DSC_OK;
     at->dists->type->prepare(at->dists, QUESTIONS);
@@ -126,6 +129,42 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     return dsc_tree_verify_run(in, choose, out, err);
 }
 
+// --- replay of a recorded output -----------------------------------------------------------------
+
+static bool recorded(const dsc_trace_info *info)
+{
+    return info->has_kseq;
+}
+
+static void from_statistics(const dsc_sufficient *s, int64_t position, int most,
+                            const double y[DSC_SIDES], int drafts, double *dist)
+{
+    const float *rho_beta = s->kseq + position * 2 * most;
+    for (int k = 1; k <= drafts; k++) {
+        const double rho = rho_beta[2 * k - 2], beta = rho_beta[2 * k - 1];
+        const dsc_kseq kseq = {k, rho, beta, beta < 1 ? -expm1(k * log1p(-beta)) : 1};
+        dsc_kseq_survivors(&kseq, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                           dist + dsc_position_dist_at(k));
+    }
+}
+
+static int from_rows(dsc_position_room *room, size_t vocab, const double y[DSC_SIDES], int drafts,
+                     double *dist, dsc_error *err)
+{
+    dsc_curve curve = {0};
+    int rc =
+        dsc_curve_init(&curve, room->row[DSC_SIDE_DRAFT], room->row[DSC_SIDE_TARGET], vocab, err);
+    for (int k = 1; k <= drafts && !rc; k++) {
+        const dsc_kseq kseq = dsc_kseq_best(&curve, k);
+        dsc_kseq_survivors(&kseq, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                           dist + dsc_position_dist_at(k));
+    }
+    dsc_curve_fini(&curve);
+    return rc;
+}
+
+static const dsc_replay_dist replay = {"kseq", recorded, from_statistics, from_rows};
+
 const dsc_verifier_type dsc_verifier_kseq = {
     .name = "kseq",
     .summary =
@@ -134,5 +173,7 @@ const dsc_verifier_type dsc_verifier_kseq = {
     .lossless = true,
     .tree = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_TOKEN,
+    .replay_dist = &replay,
     .verify = verify,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact optimal-transport sampler (theory/otm_sampler.h) at every position: k i.i.d. drafts,
-// accepted as often as any rule can.
+// The optimal-transport sampler (theory/otm_sampler.h) at every position: k i.i.d. drafts are
+// accepted with the highest probability that a lossless rule can reach, SpecTr Eq. (4).
+#include "sim/replay_dist.h"
 #include "sim/verify/tree_verify.h"
 
 #include "theory/acceptance.h"
@@ -12,8 +13,9 @@ static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
     dsc_residual residual;
     int k = at->count;
     if (k > DSC_MAX_DRAFTS)
-        return dsc_fail(err, DSC_EUSAGE, "rule otm: %d drafts at one position, at most %d", k,
-                        DSC_MAX_DRAFTS);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "rule otm verifies at most %d drafts at one position, not %d",
+                        DSC_MAX_DRAFTS, k);
     int rc = r->otm ? DSC_OK : dsc_otm_sampler_new(&r->otm, err);
     if (!rc)
         rc = dsc_otm_sampler_build_overlap(r->otm, at->dists, k, err);
@@ -34,6 +36,38 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     return dsc_tree_verify_run(in, choose, out, err);
 }
 
+// --- replay of a recorded output -----------------------------------------------------------------
+
+static bool recorded(const dsc_trace_info *info)
+{
+    return info->has_otm;
+}
+
+static void from_statistics(const dsc_sufficient *s, int64_t position, int most,
+                            const double y[DSC_SIDES], int drafts, double *dist)
+{
+    const float *known = dsc_sufficient_otm(s, most, position, 1);
+    (void)y; // the recorded distributions are those given y
+    for (size_t i = 0; i < dsc_position_dist_at(drafts + 1); i++)
+        dist[i] = (double)known[i];
+}
+
+static int from_rows(dsc_position_room *room, size_t vocab, const double y[DSC_SIDES], int drafts,
+                     double *dist, dsc_error *err)
+{
+    int rc = room->otm ? DSC_OK : dsc_otm_sampler_new(&room->otm, err);
+    for (int k = 1; k <= drafts && !rc; k++) {
+        rc = dsc_otm_sampler_build(room->otm, room->row[DSC_SIDE_DRAFT], room->row[DSC_SIDE_TARGET],
+                                   vocab, k, err);
+        if (!rc)
+            dsc_otm_sampler_survivors(room->otm, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                                      dist + dsc_position_dist_at(k));
+    }
+    return rc;
+}
+
+static const dsc_replay_dist replay = {"otm", recorded, from_statistics, from_rows};
+
 const dsc_verifier_type dsc_verifier_otm = {
     .name = "otm",
     .summary = "optimal transport: i.i.d. drafts accepted as often as any rule can",
@@ -41,5 +75,7 @@ const dsc_verifier_type dsc_verifier_otm = {
     .lossless = true,
     .tree = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_TOKEN,
+    .replay_dist = &replay,
     .verify = verify,
 };

@@ -1,41 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// One draft (Leviathan et al. 2023, Alg. 1; SpecTr Alg. 1): token x is accepted with probability
-// min(1, target(x)/draft(x)); the first rejected one is replaced by a draw from
-// (target - draft)+ normalised.
+// Rejection sampling of one draft (Leviathan et al. 2023, Alg. 1; SpecTr Alg. 1): token x is
+// accepted with probability min(1, target(x)/draft(x)); the first rejected token is replaced by a
+// sample of (target - draft)+, normalized.
 //
-// The correction is drawn by rejection: x from the target, kept with probability
-// (1 - draft(x)/target(x))+. On average that takes 1/(1 - beta) draws where a rejection has the
-// probability 1 - beta, so one per position: no distribution is ever written out over the
-// vocabulary.
+// The correction is sampled by rejection too: x from the target, kept with probability
+// (1 - draft(x)/target(x))+. With acceptance probability beta this takes 1/(1 - beta) samples on
+// average and happens with probability 1 - beta, so it costs one sample per position, and no
+// distribution is written out over the vocabulary.
 #include "sim/verify/tree_verify.h"
 
 enum { TRIES = 4000 };
 
-// The distribution of one position: the draft's is of one token when the draft model has none.
+// The distributions of one position; a TOPK draft's is all on one token.
 typedef struct dists {
     dsc_dist target, draft;
     bool chosen;
     int32_t token; // the candidate
 } dists;
 
-static int dist_of(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
-{
-    int rc = m->type->dist
-                 ? m->type->dist(m, node, out, err)
-                 : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);
-    if (!rc && out->unlisted > 0)
-        rc = dsc_fail(err, DSC_EABSENT, "model %s does not list all tokens of its distributions",
-                      m->type->name);
-    return rc;
-}
-
 static double draft_of(const dists *l, int32_t x)
 {
     return l->chosen ? x == l->token : dsc_dist_probability(&l->draft, x);
 }
 
-// After so many draws in vain, which happens when a rejection was due to rounding or next to it,
-// the distribution is written out.
+// Fallback after TRIES samples, which happens when a rejection was due to rounding or nearly so:
+// computes the residual over the whole vocabulary.
 static int draw_written_out(const dsc_verify_input *in, int32_t node, const dists *l,
                             uint32_t depth, int32_t *token, dsc_error *err)
 {
@@ -44,10 +33,8 @@ static int draw_written_out(const dsc_verify_input *in, int32_t node, const dist
     double sum = 0;
     int rc = dsc_tree_verify_dist(in->models->target, node, &r->target, &r->target_capacity, &vocab,
                                   err);
-    void *p = r->residual;
     if (!rc)
-        rc = dsc_grow(&p, &r->residual_capacity, vocab, sizeof *r->residual, err);
-    r->residual = p;
+        rc = dsc_resize(&r->residual, &r->residual_capacity, vocab, err);
     if (rc)
         return rc;
     for (size_t x = 0; x < vocab; x++) {
@@ -83,9 +70,9 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
         dists l = {.chosen = d->kind == DSC_DRAFT_TOPK};
         int32_t child = node + 1, token;
         bool proposed = child < (int32_t)d->proposed;
-        int rc = dist_of(m->target, node, &l.target, err);
+        int rc = dsc_verify_dist(m->target, node, &l.target, err);
         if (!rc && proposed && !l.chosen)
-            rc = dist_of(dsc_models_drafter(m, d), node, &l.draft, err);
+            rc = dsc_verify_dist(dsc_models_drafter(m, d), node, &l.draft, err);
         if (rc)
             return rc;
         bool accepted = false;
@@ -116,5 +103,6 @@ const dsc_verifier_type dsc_verifier_rejection = {
     .source = "Leviathan et al. 2023, Algorithm 1; SpecTr Algorithm 1",
     .lossless = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_TOKEN,
     .verify = verify,
 };

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-round rejection: the candidates are tried in order, each against what the ones before left
-// of the target. r_1 = target; candidate x_i, drawn from draft_i, is accepted with probability
-// min(1, r_i(x_i)/draft_i(x_i)), else r_{i+1} = (r_i - draft_i)+ normalised; when all are rejected
-// the output is drawn from what is left.
-//   with replacement (SpecInfer, Miao et al. 2023, Alg. 2): draft_i is the draft model's
-//   distribution; without (EAGLE-1; recursive rejection, Jeon et al. 2024): the tokens tried are
-//   taken out of it and the rest is normalised; chosen candidates (n-gram trees, lookahead's
-//   guesses): draft_i is of the token x_i alone, so that x is accepted with probability r_i(x), or
-//   struck off r_i.
+// Multi-round rejection: the candidates are tested in order, each against the residual that the
+// earlier ones left of the target. r_1 = target; candidate x_i, sampled from draft_i, is accepted
+// with probability min(1, r_i(x_i)/draft_i(x_i)), else r_{i+1} = (r_i - draft_i)+, normalized. When
+// all are rejected, the output is sampled from the last residual.
+//   with replacement (SpecInfer, Miao et al. 2023, Alg. 2): draft_i is the draft distribution.
+//   without replacement (EAGLE-1; recursive rejection, Jeon et al. 2024): draft_i is the draft
+//   distribution without the tested tokens, normalized.
+//   TOPK candidates (n-gram trees, lookahead's guesses): draft_i is all on x_i, so x_i is accepted
+//   with probability r_i(x_i), or removed from r_i.
 //
-// Times what their sums have been, what is left after any number of rounds is (target - c draft)+
-// with one number c, but for the tokens that were tried, whose rest is their own: chosen ones have
-// none, and what the rounds after theirs take from others, ones without replacement keep. A round
-// adds (sum of what is left) / (mass of the draft's that is not tried) to c.
+// Without the normalization, the residual after any number of rounds is (target - c draft)+ with
+// one number c, except at the tested tokens: at a TOPK token it is 0, at one without replacement it
+// stays as it was after its own round. A round adds (sum of the residual) / (untested draft mass)
+// to c.
+#include "sim/replay_dist.h"
 #include "sim/verify/tree_verify.h"
+#include "theory/specinfer.h"
 
 #include <math.h>
 
-// What is left of the target.
+// The residual of the target.
 typedef struct remains {
     double c, sum;
-    double untried; // mass of the draft's tokens that were not tried, for ones without replacement
+    double untried; // untested draft mass, for candidates without replacement
     const int32_t *token;
-    double *own; // [count] of the tokens that were tried
+    double *own; // [count] residual of the tested tokens
     size_t count;
 } remains;
 
-// Below that, what is left of 1 after subtractions is added up anew, token by token.
+// Below this, a sum that is left of 1 after subtractions is recomputed token by token.
 static const double PRECISE = 0x1p-10;
 
 static double residual_of(const remains *r, int32_t token, double draft, double target)
@@ -129,6 +131,54 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     return dsc_tree_verify_run(in, choose, out, err);
 }
 
+// --- replay of a recorded output -----------------------------------------------------------------
+
+static bool recorded(const dsc_trace_info *info)
+{
+    return info->has_specinfer;
+}
+
+// The curve is recorded as c, and W(c_i) = c_{i+1} - c_i. What the last round leaves does not
+// affect the rounds before it.
+static void from_statistics(const dsc_sufficient *s, int64_t position, int most,
+                            const double y[DSC_SIDES], int drafts, double *dist)
+{
+    const float *known = s->specinfer + position * (most + 1);
+    double c[DSC_POSITION_DRAFTS + 1], w[DSC_POSITION_DRAFTS + 1];
+    for (int i = 0; i <= drafts; i++)
+        c[i] = (double)known[i];
+    for (int i = 0; i < drafts; i++)
+        w[i] = c[i + 1] - c[i];
+    w[drafts] = 0;
+    for (int k = 1; k <= drafts; k++) {
+        const dsc_specinfer rounds = {.k = k, .accept = 1 - w[k], .c = c, .w = w};
+        dsc_specinfer_survivors(&rounds, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                                dist + dsc_position_dist_at(k));
+    }
+}
+
+// Fewer rounds are the first ones of more.
+static int from_rows(dsc_position_room *room, size_t vocab, const double y[DSC_SIDES], int drafts,
+                     double *dist, dsc_error *err)
+{
+    dsc_curve curve = {0};
+    dsc_specinfer rounds = {0};
+    int rc =
+        dsc_curve_init(&curve, room->row[DSC_SIDE_DRAFT], room->row[DSC_SIDE_TARGET], vocab, err);
+    if (!rc)
+        rc = dsc_specinfer_init(&rounds, &curve, drafts, err);
+    for (int k = 1; k <= drafts && !rc; k++) {
+        rounds.k = k;
+        dsc_specinfer_survivors(&rounds, y[DSC_SIDE_DRAFT], y[DSC_SIDE_TARGET],
+                                dist + dsc_position_dist_at(k));
+    }
+    dsc_specinfer_fini(&rounds);
+    dsc_curve_fini(&curve);
+    return rc;
+}
+
+static const dsc_replay_dist replay = {"specinfer", recorded, from_statistics, from_rows};
+
 const dsc_verifier_type dsc_verifier_specinfer = {
     .name = "specinfer",
     .summary = "candidates in order, each against what the ones before left of the target",
@@ -136,6 +186,8 @@ const dsc_verifier_type dsc_verifier_specinfer = {
     .lossless = true,
     .tree = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_TOKEN,
+    .replay_dist = &replay,
     .verify = verify,
 };
 

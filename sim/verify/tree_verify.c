@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Traversal of a draft tree during verification: the live nodes, their children in order, and the
+// distributions of one position, which a model computes in place or which are copied into rows.
 #include "sim/verify/tree_verify.h"
 
 #include "base/rng.h"
@@ -7,14 +9,6 @@
 #include <string.h>
 
 // --- live nodes ----------------------------------------------------------------------------------
-
-static int grow_ids(int32_t **array, size_t *capacity, size_t count, dsc_error *err)
-{
-    void *p = *array;
-    int rc = dsc_grow(&p, capacity, count, sizeof **array, err);
-    *array = p;
-    return rc;
-}
 
 static void link_children(dsc_verify_room *r, const dsc_draft *d)
 {
@@ -27,7 +21,7 @@ static void link_children(dsc_verify_room *r, const dsc_draft *d)
     }
 }
 
-// Of chosen candidates a second one with the same token changes nothing.
+// Whether a candidate counts: an equal TOPK sibling changes nothing.
 static bool counts_again(const dsc_tree_verify *w, int32_t token)
 {
     if (w->draft->kind != DSC_DRAFT_TOPK)
@@ -38,7 +32,7 @@ static bool counts_again(const dsc_tree_verify *w, int32_t token)
     return true;
 }
 
-// candidate[] holds the children of all live nodes, token[] what counts of them.
+// Lists the children of all live nodes in candidate[] and the tokens that count in token[].
 static size_t find_candidates(dsc_tree_verify *w)
 {
     dsc_verify_room *r = w->room;
@@ -58,15 +52,15 @@ int dsc_tree_verify_begin(dsc_tree_verify *w, const dsc_verify_input *in, dsc_er
     dsc_verify_room *r = in->room;
     size_t n = in->draft->proposed + 1;
     *w = (dsc_tree_verify){.draft = in->draft, .room = r, .live = 1};
-    int rc = grow_ids(&r->first, &r->first_capacity, n, err);
+    int rc = dsc_resize(&r->first, &r->first_capacity, n, err);
     if (!rc)
-        rc = grow_ids(&r->sibling, &r->sibling_capacity, n, err);
+        rc = dsc_resize(&r->sibling, &r->sibling_capacity, n, err);
     if (!rc)
-        rc = grow_ids(&r->live, &r->live_capacity, n, err);
+        rc = dsc_resize(&r->live, &r->live_capacity, n, err);
     if (!rc)
-        rc = grow_ids(&r->candidate, &r->candidate_capacity, n, err);
+        rc = dsc_resize(&r->candidate, &r->candidate_capacity, n, err);
     if (!rc)
-        rc = grow_ids(&r->token, &r->token_capacity, n, err);
+        rc = dsc_resize(&r->token, &r->token_capacity, n, err);
     if (rc)
         return rc;
     link_children(r, in->draft);
@@ -114,22 +108,12 @@ int32_t dsc_draw(const double *weight, size_t count, double u)
     return (int32_t)dsc_row_find(weight, count, u * dsc_row_sum(weight, count));
 }
 
-static int dist_at(dsc_model *m, int32_t node, dsc_dist *dist, dsc_error *err)
+int dsc_verify_dist(dsc_model *m, int32_t node, dsc_dist *dist, dsc_error *err)
 {
-    int rc = m->type->dist
-                 ? m->type->dist(m, node, dist, err)
-                 : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);
+    int rc = dsc_model_dist(m, node, dist, err);
     if (!rc && dist->unlisted > 0)
         rc = dsc_fail(err, DSC_EABSENT, "model %s does not list all tokens of its distributions",
                       m->type->name);
-    return rc;
-}
-
-static int grow_row(double **row, size_t *capacity, size_t count, dsc_error *err)
-{
-    void *p = *row;
-    int rc = dsc_grow(&p, capacity, count, sizeof **row, err);
-    *row = p;
     return rc;
 }
 
@@ -137,9 +121,9 @@ int dsc_tree_verify_dist(dsc_model *m, int32_t node, double **row, size_t *capac
                          dsc_error *err)
 {
     dsc_dist dist;
-    int rc = dist_at(m, node, &dist, err);
+    int rc = dsc_verify_dist(m, node, &dist, err);
     if (!rc)
-        rc = grow_row(row, capacity, (size_t)dist.vocab_size, err);
+        rc = dsc_resize(row, capacity, (size_t)dist.vocab_size, err);
     if (rc)
         return rc;
     *vocab = (size_t)dist.vocab_size;
@@ -147,7 +131,7 @@ int dsc_tree_verify_dist(dsc_model *m, int32_t node, double **row, size_t *capac
     return DSC_OK;
 }
 
-// The distributions written out as rows.
+// Copies the distributions into rows.
 static int write_dists(dsc_position *at, dsc_model *draft, int32_t node, dsc_error *err)
 {
     dsc_verify_room *r = at->in->room;
@@ -157,7 +141,7 @@ static int write_dists(dsc_position *at, dsc_model *draft, int32_t node, dsc_err
     if (!rc && draft)
         rc = dsc_tree_verify_dist(draft, node, &r->draft, &r->draft_capacity, &vocab, err);
     if (!rc)
-        rc = grow_row(&r->residual, &r->residual_capacity, vocab, err);
+        rc = dsc_resize(&r->residual, &r->residual_capacity, vocab, err);
     if (!rc && draft)
         rc = dsc_rows_order_reserve(&r->order, vocab, err);
     if (rc)
@@ -179,14 +163,14 @@ int dsc_position_overlap(dsc_position *at, int32_t node, dsc_error *err)
     dsc_model *target = in->models->target;
     dsc_model *draft = at->drawn ? dsc_models_drafter(in->models, in->draft) : NULL;
     const size_t count = (size_t)at->count;
-    int rc = grow_row(&r->draft_of, &r->draft_of_capacity, count, err);
+    int rc = dsc_resize(&r->draft_of, &r->draft_of_capacity, count, err);
     if (!rc)
-        rc = grow_row(&r->target_of, &r->target_of_capacity, count, err);
+        rc = dsc_resize(&r->target_of, &r->target_of_capacity, count, err);
     at->dists = NULL;
     at->draft_of = r->draft_of;
     at->target_of = r->target_of;
     for (int i = 0; i < at->count && !rc; i++)
-        r->draft_of[i] = 1; // when each was drawn from a distribution of itself alone
+        r->draft_of[i] = 1; // TOPK: the draft distribution is all on the candidate
     if (!rc && target->type->overlap)
         rc = target->type->overlap(target, draft, in->draft, node, at->token, count, &at->dists,
                                    r->draft_of, r->target_of, err);
@@ -202,7 +186,7 @@ int32_t dsc_position_draw(dsc_position *at, const dsc_residual *residual, double
     return token;
 }
 
-// A distribution of logits need not be written out for it.
+// Samples logits directly, without copying them into a row.
 int dsc_verify_draw(const dsc_verify_input *in, int32_t node, double u, int32_t *token,
                     dsc_error *err)
 {
@@ -210,7 +194,7 @@ int dsc_verify_draw(const dsc_verify_input *in, int32_t node, double u, int32_t 
     dsc_model *m = in->models->target;
     size_t vocab;
     dsc_dist dist;
-    int rc = dist_at(m, node, &dist, err);
+    int rc = dsc_verify_dist(m, node, &dist, err);
     if (!rc && dist.logits) {
         *token = dsc_dist_sample(&dist, u);
         return DSC_OK;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typical acceptance (Medusa, Cai et al. 2024, section 3.3.1): a token passes when the target finds
-// it more probable than min(epsilon, delta exp(-H)), H the entropy of the target's distribution
-// there. The longest path of which every token passes is accepted, of several the one with the
-// largest product of probabilities; then comes the target's most probable token. The output is NOT
-// distributed as the target's.
+// Typical acceptance (Medusa, Cai et al. 2024, section 3.3.1): a token passes when its target
+// probability exceeds min(epsilon, delta exp(-H)), where H is the entropy of the target
+// distribution there. The longest path on which every token passes is accepted, among several the
+// one with the largest product of probabilities; the target's argmax follows it. The rule is lossy:
+// the output does NOT have the target distribution.
 #include "sim/verify/tree_verify.h"
 
 #include <math.h>
 
-// The values of Medusa's programs, posterior_threshold and posterior_alpha.
+// posterior_threshold and posterior_alpha of Medusa's programs.
 static const double epsilon = 0.09, delta = 0.3;
 
-// Which probability a token has to exceed.
+// The probability that a token has to exceed.
 static double threshold(const double *dist, size_t vocab)
 {
     double entropy = 0;
@@ -74,10 +74,8 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     dsc_next next;
     dsc_verdict_clear(out);
     int rc = dsc_tree_verify_begin(&w, in, err); // room for the nodes
-    void *p = r->residual;
     if (!rc)
-        rc = dsc_grow(&p, &r->residual_capacity, d->proposed + 1, sizeof *r->residual, err);
-    r->residual = p;
+        rc = dsc_resize(&r->residual, &r->residual_capacity, d->proposed + 1, err);
     if (!rc)
         rc = score_paths(in, err);
     if (rc)

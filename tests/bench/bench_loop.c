@@ -8,6 +8,7 @@
 // per second, block efficiency. Without arguments: the GSM8K training problems of the test data
 // folder ($DSC_TEST_DATA, default ../shared/data beside the source), as bytes; exit 77 when absent.
 #include "sim/model/model_spec.h"
+#include "sim/model/workload.h"
 #include "sim/run/run.h"
 
 #include <stdio.h>
@@ -36,17 +37,7 @@ static void must(int rc, const dsc_error *e)
 static void defaults(dsc_config *c, const char *method)
 {
     dsc_error err;
-    dsc_option_value value[DSC_MAX_PARAMETERS];
-    *c = (dsc_config){.drafter = dsc_drafter_find(method, &err)};
-    must(c->drafter ? DSC_OK : err.status, &err);
-    dsc_option_set set = {c->drafter->option, c->drafter->option_count, value, false, NULL};
-    size_t words;
-    must(dsc_options_parse(&set, 1, 0, NULL, &words, &err), &err);
-    for (size_t o = 0; o < c->drafter->option_count; o++) {
-        c->parameter[o] = value[o].integer;
-        c->real[o] = value[o].real;
-        c->text[o] = value[o].text;
-    }
+    dsc_config_init(c, dsc_drafter_find(method, &err));
     must(dsc_config_prepare(c, &err), &err);
 }
 

@@ -138,7 +138,7 @@ if [ "$(grep -c . steps.tsv)" -gt 10 ]; then ok; else not_ok "no timeline of PEA
 
 refused 'with --rank-depth 9' eagle.dst --method tree --tree chain:9
 refused 'with --rank-depth 9' eagle.dst --method chain --length 9
-refused 'how sure the draft model is' draft.dst --method threshold
+refused 'probabilities off the output' draft.dst --method threshold
 refused '--middle SPEC' draft.dst --method cascade
 refused 'use --model' draft.dst --method ouroboros
 
@@ -158,7 +158,7 @@ rule_is() {
 }
 live record draft --max-tokens $most --temperature 1 --seed 5 --method chain --statistics 4 \
     -o drawn.dst
-refused 'draws from the draft' drawn.dst --method spectr-tree --rule greedy --engine loop
+refused 'samples from the draft' drawn.dst --method spectr-tree --rule greedy --engine loop
 says 'rule: single, as the trace was written at temperature 1' --method chain
 rule_is single
 says 'rule: kseq, as' --method spectr

@@ -160,7 +160,7 @@ refused 'needs column draft_rank' other.dst --method chain
 refused 'needs column draft_rank' other.dst --method pearl
 refused 'needs column draft_logp' other.dst --method spectr
 refused 'ranks of the draft model are recorded 6 deep' eagle.dst --method tree --tree chain:7
-refused 'kseq of the trace' eagle.dst --method spectr --rule kseq
+refused 'column kseq for up to 1 drafts' eagle.dst --method spectr --rule kseq
 refused 'asks no draft model' greedy.dst --method llma
 refused 'what no trace records' greedy.dst --method threshold
 refused 'what no trace records' greedy.dst --method ouroboros

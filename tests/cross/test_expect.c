@@ -5,6 +5,7 @@
 #include "tests/unit/model_fixture.h"
 
 #include "sim/model/synth.h"
+#include "sim/model/workload.h"
 #include "sim/reduce/reduce.h"
 #include "sim/run/run.h"
 
@@ -417,7 +418,7 @@ static uint16_t rank_of(dsc_model_synthetic *m, int32_t y)
     dsc_dist dist;
     int rank = 0;
     assert_ok(m->base.type->score(&m->base, &none, &err), err);
-    assert_ok(m->base.type->untempered(&m->base, -1, &dist, &err), err);
+    assert_ok(m->base.type->base_dist(&m->base, -1, &dist, &err), err);
     dsc_dist_fill(&dist, row);
     for (int32_t x = 0; x < dist.vocab_size; x++)
         rank += row[x] > row[y] || (row[x] == row[y] && x < y);
@@ -552,15 +553,15 @@ static void what_is_missing_is_named(void **state)
     assert_refused(bare, chain, &dsc_verifier_greedy, any, "column draft_argmax");
     assert_refused(bare, two, &dsc_verifier_kseq, any, "column kseq, draft_logp");
     assert_refused(b.reduced, config_of(&dsc_drafter_spectr, DRAFTS + 1, 4), &dsc_verifier_otm, any,
-                   "up to 4 drafts, not to 5");
+                   "up to 4 drafts, not for 5");
     assert_refused(b.reduced, chain, &dsc_verifier_typical, any, "--draft");
     assert_refused(b.reduced, two, &dsc_verifier_kseq, DSC_ENGINE_LOOP, "--draft");
     assert_refused(bare, (dsc_config){.drafter = &dsc_drafter_oracle}, &dsc_verifier_typical,
                    DSC_ENGINE_EXPECT, "no exact replay");
     // A recorded draft model, of whose rows one rank a position was kept.
     assert_refused(b.reduced, (dsc_config){.drafter = &dsc_drafter_threshold, .parameter = {0, 4}},
-                   &dsc_verifier_greedy, any, "how sure the draft model is");
-    assert_refused(b.reduced, two, &dsc_verifier_greedy, DSC_ENGINE_LOOP, "draws from the draft");
+                   &dsc_verifier_greedy, any, "probabilities off the output");
+    assert_refused(b.reduced, two, &dsc_verifier_greedy, DSC_ENGINE_LOOP, "samples from the draft");
     dsc_config tree = {.drafter = &dsc_drafter_tree, .text = {"2^3"}};
     assert_ok(dsc_config_prepare(&tree, &err), err);
     assert_refused(b.reduced, tree, &dsc_verifier_greedy, any, "with --rank-depth 3");
@@ -568,7 +569,7 @@ static void what_is_missing_is_named(void **state)
     dsc_config_fini(&tree);
     dsc_config nodes = {.drafter = &dsc_drafter_spectr_tree, .text = {"2,3"}};
     assert_ok(dsc_config_prepare(&nodes, &err), err);
-    assert_refused(b.reduced, nodes, &dsc_verifier_kseq, any, "up to 4 drafts, not to 6");
+    assert_refused(b.reduced, nodes, &dsc_verifier_kseq, any, "up to 4 drafts, not for 6");
     dsc_config_fini(&nodes);
     dsc_trace_close(bare);
     bench_fini(&b);

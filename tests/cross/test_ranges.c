@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "sim/model/model_spec.h"
+#include "sim/model/workload.h"
 #include "sim/sweep/shard_table.h"
 #include "sim/sweep/sweep.h"
 

@@ -7,6 +7,7 @@
 #include "base/option.h"
 #include "base/table.h"
 #include "sim/model/model_spec.h"
+#include "sim/model/workload.h"
 #include "sim/run/run.h"
 #include "traces/import/import.h"
 
@@ -41,30 +42,11 @@ static void configure(dsc_config *config, const char *method, const char *option
                       size_t size)
 {
     dsc_error e;
-    dsc_option_value value[DSC_MAX_PARAMETERS];
-    char *word[DSC_MAX_PARAMETERS];
-    size_t positionals;
-    int words = 0;
-    const dsc_drafter_type *d = dsc_drafter_find(method, &e);
-    if (!d)
-        fail_msg("%s", e.message);
-    dsc_option_set set = {d->option, d->option_count, value, false, NULL};
-    *config = (dsc_config){.drafter = d};
-    for (size_t n; strcmp(options, "-") != 0 && *options; options += n + (options[n] == ' ')) {
-        n = strcspn(options, " ");
-        int length = snprintf(room, size, "--%.*s", (int)n, options);
-        assert_true(words < DSC_MAX_PARAMETERS && (size_t)length < size);
-        word[words++] = room;
-        room += length + 1;
-        size -= (size_t)length + 1;
-    }
-    assert_ok(dsc_options_parse(&set, 1, words, word, &positionals, &e), e);
-    assert_int_equal(positionals, 0);
-    for (size_t o = 0; o < d->option_count; o++) {
-        config->parameter[o] = value[o].integer;
-        config->real[o] = value[o].real;
-        config->text[o] = value[o].text;
-    }
+    dsc_config_init(config, dsc_drafter_find(method, &e));
+    assert_true(strlen(options) < size);
+    strcpy(room, strcmp(options, "-") ? options : "");
+    for (char *name = strtok(room, "="); name; name = strtok(NULL, "="))
+        assert_ok(dsc_config_set(config, name, strtok(NULL, " "), &e), e);
     assert_ok(dsc_config_prepare(config, &e), e);
 }
 

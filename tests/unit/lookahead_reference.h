@@ -193,21 +193,14 @@ static inline void bench_free(bench *b)
     free(b);
 }
 
-// The parameters of a method as they are when nothing is said; then name, value, ..., NULL.
+// The defaults of a method but for the options in `set`: name, value, ..., NULL.
 static inline dsc_config config_of(const dsc_drafter_type *d, const char *const *set)
 {
     dsc_error err = {0};
-    dsc_option_value value[DSC_MAX_PARAMETERS];
-    dsc_option_set sets = {d->option, d->option_count, value, false, NULL};
-    dsc_config c = {.drafter = d};
-    size_t words;
-    assert_ok(dsc_options_parse(&sets, 1, 0, NULL, &words, &err), err);
-    for (size_t o = 0; o < d->option_count; o++) {
-        c.parameter[o] = value[o].integer;
-        for (size_t s = 0; set && set[s]; s += 2)
-            if (!strcmp(set[s], d->option[o].name))
-                assert_ok(dsc_option_single(&d->option[o], set[s + 1], &c.parameter[o], &err), err);
-    }
+    dsc_config c;
+    dsc_config_init(&c, d);
+    for (; set && *set; set += 2)
+        assert_ok(dsc_config_set(&c, set[0], set[1], &err), err);
     return c;
 }
 

@@ -55,36 +55,13 @@ typedef struct rig {
     void *state;
 } rig;
 
-static size_t option_of(const dsc_drafter_type *d, const char *name)
-{
-    size_t o = 0;
-    while (strcmp(d->option[o].name, name))
-        o++;
-    return o;
-}
-
 // The defaults, but for "NAME=VALUE ..."; not prepared.
 static void configure(dsc_config *c, const dsc_drafter_type *d, char *settings)
 {
     dsc_error err = {0};
-    dsc_option_value value[DSC_MAX_PARAMETERS];
-    dsc_option_set set = {d->option, d->option_count, value, false, NULL};
-    size_t words;
-    *c = (dsc_config){.drafter = d};
-    assert_ok(dsc_options_parse(&set, 1, 0, NULL, &words, &err), err);
-    for (size_t o = 0; o < d->option_count; o++) {
-        c->parameter[o] = value[o].integer;
-        c->real[o] = value[o].real;
-        c->text[o] = value[o].text;
-    }
-    for (char *name = strtok(settings, "= "); name; name = strtok(NULL, "= ")) {
-        size_t o = option_of(d, name);
-        c->text[o] = strtok(NULL, " ");
-        if (d->option[o].kind == DSC_OPTION_INT)
-            assert_ok(dsc_option_single(&d->option[o], c->text[o], &c->parameter[o], &err), err);
-        if (d->option[o].kind == DSC_OPTION_REAL)
-            c->real[o] = strtod(c->text[o], NULL);
-    }
+    dsc_config_init(c, d);
+    for (char *name = strtok(settings, "= "); name; name = strtok(NULL, "= "))
+        assert_ok(dsc_config_set(c, name, strtok(NULL, " "), &err), err);
 }
 
 // A method at the start of a request. The target is the draft model's equal in everything but

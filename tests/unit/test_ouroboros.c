@@ -4,6 +4,7 @@
 #include "lookahead_reference.h"
 
 #include "sim/model/model_markov.h"
+#include "sim/model/workload.h"
 #include "sim/run/run.h"
 
 // --- step by step --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include "theory/probs.h"
 #include "theory/rows/fast_exp.h"
 #include "theory/rows/row_sum.h"
+#include "theory/rows/softmax.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "sim/dist.h"
+#include "theory/rows/softmax.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/statistics.h"
 #include "cli/tune/tune.h"
+#include "sim/model/workload.h"
 #include "sim/tune/bootstrap.h"
 #include "sim/tune/tune.h"
 

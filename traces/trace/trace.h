@@ -12,6 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DSC_TRACE_SCHEMA = 1 };
 
 // What a reference is: a document given to the model, or an earlier turn of the conversation.
@@ -148,8 +152,10 @@ typedef struct dsc_request {
 // Tokens of reference r of a request.
 static inline dsc_token_view dsc_request_reference(const dsc_request *q, int64_t r)
 {
-    return (dsc_token_view){q->reference_token + q->reference_offset[r],
-                            q->reference_offset[r + 1] - q->reference_offset[r]};
+    dsc_token_view view;
+    view.id = q->reference_token + q->reference_offset[r];
+    view.count = q->reference_offset[r + 1] - q->reference_offset[r];
+    return view;
 }
 
 // One row.
@@ -299,5 +305,9 @@ DSC_API int dsc_trace_writer_cut(dsc_trace_writer *w, dsc_error *err);
 DSC_API int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_error *err);
 // Removes what was written, unless writing itself failed (see above); NULL allowed.
 DSC_API void dsc_trace_writer_abort(dsc_trace_writer *w);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configurations of drafting methods: defaults, values by option name, and the checks that stand
+// between a caller's numbers and the methods, which rely on their ranges.
+#include "sim/drafter.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+// --- one option ----------------------------------------------------------------------------------
+
+static int set_option(dsc_config *config, size_t o, const char *text, dsc_error *err)
+{
+    const dsc_option *option = &config->drafter->option[o];
+    switch (option->kind) {
+    case DSC_OPTION_INT:
+    case DSC_OPTION_CHOICE: return dsc_option_single(option, text, &config->parameter[o], err);
+    case DSC_OPTION_REAL: return dsc_option_real(option, text, &config->real[o], err);
+    case DSC_OPTION_TEXT: config->text[o] = text; return DSC_OK;
+    default:
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s: option %s is a flag; a method's option needs a value",
+                        config->drafter->name, option->name);
+    }
+}
+
+static int64_t last_choice(const dsc_option *o)
+{
+    int64_t last = 0;
+    for (const char *c = o->choices; *c; c++)
+        last += *c == '|';
+    return last;
+}
+
+static int check_integer(const dsc_config *config, size_t o, dsc_error *err)
+{
+    const dsc_option *option = &config->drafter->option[o];
+    const bool choice = option->kind == DSC_OPTION_CHOICE;
+    const int64_t value = config->parameter[o], min = choice ? 0 : option->min;
+    const int64_t max = choice ? last_choice(option) : option->max;
+    if (value >= min && value <= max)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "method %s: %s is %" PRId64 "; it must be from %" PRId64 " to %" PRId64
+                    " (dsc_config_init sets the defaults)",
+                    config->drafter->name, option->name, value, min, max);
+}
+
+static int check_option(const dsc_config *config, size_t o, dsc_error *err)
+{
+    const dsc_option *option = &config->drafter->option[o];
+    const double real = config->real[o];
+    switch (option->kind) {
+    case DSC_OPTION_INT:
+    case DSC_OPTION_CHOICE: return check_integer(config, o, err);
+    case DSC_OPTION_REAL:
+        if (isfinite(real) && real >= option->least && real <= option->most)
+            return DSC_OK;
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s: %s is %g; it must be from %g to %g (dsc_config_init sets the "
+                        "defaults)",
+                        config->drafter->name, option->name, real, option->least, option->most);
+    default:
+        if (config->text[o] || !option->initial)
+            return DSC_OK;
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s: %s has no value (dsc_config_init sets the defaults)",
+                        config->drafter->name, option->name);
+    }
+}
+
+// --- a configuration -----------------------------------------------------------------------------
+
+static int check_drafter(const dsc_drafter_type *d, dsc_error *err)
+{
+    if (!d)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the configuration has no drafting method; dsc_drafter_find returns one");
+    if (d->option_count > DSC_MAX_PARAMETERS || d->extra_count > DSC_MAX_EXTRA)
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "method %s has %zu options and %zu counters; at most %d and %d are possible", d->name,
+            d->option_count, d->extra_count, DSC_MAX_PARAMETERS, DSC_MAX_EXTRA);
+    if (!d->propose || !d->limit)
+        return dsc_fail(err, DSC_EUSAGE, "method %s lacks the function %s", d->name,
+                        d->propose ? "limit" : "propose");
+    return DSC_OK;
+}
+
+void dsc_config_init(dsc_config *config, const dsc_drafter_type *drafter)
+{
+    *config = (dsc_config){.drafter = drafter};
+    if (check_drafter(drafter, NULL))
+        return; // dsc_config_prepare reports it
+    for (size_t o = 0; o < drafter->option_count; o++)
+        if (drafter->option[o].initial)
+            set_option(config, o, drafter->option[o].initial, NULL);
+}
+
+static int find_option(const dsc_config *config, const char *name, size_t *out, dsc_error *err)
+{
+    const char *names[DSC_MAX_PARAMETERS];
+    char what[80];
+    const dsc_drafter_type *d = config->drafter;
+    int rc = check_drafter(d, err);
+    if (rc)
+        return rc;
+    const dsc_option *option = dsc_option_find(d->option, d->option_count, name);
+    if (option) {
+        *out = (size_t)(option - d->option);
+        return DSC_OK;
+    }
+    for (size_t o = 0; o < d->option_count; o++)
+        names[o] = d->option[o].name;
+    snprintf(what, sizeof what, "option of method %.40s:", d->name);
+    return dsc_unknown_name(what, name, names, d->option_count,
+                            d->option_count ? "its options are listed in dsc_drafter_type.option"
+                                            : "the method has no options",
+                            err);
+}
+
+int dsc_config_set(dsc_config *config, const char *name, const char *text, dsc_error *err)
+{
+    size_t o;
+    int rc = find_option(config, name, &o, err);
+    if (!rc && !text)
+        rc = dsc_fail(err, DSC_EUSAGE, "method %s: option %s needs a value", config->drafter->name,
+                      name);
+    dsc_config changed = *config;
+    if (!rc)
+        rc = set_option(&changed, o, text, err);
+    if (rc)
+        return rc;
+    dsc_config_fini(config);
+    changed.prepared = NULL;
+    *config = changed;
+    return DSC_OK;
+}
+
+// The option `name`, which must be of one of two kinds.
+static int find_kind(const dsc_config *config, const char *name, dsc_option_kind kind,
+                     dsc_option_kind other, size_t *out, dsc_error *err)
+{
+    static const char *const words[] = {"a flag", "an integer", "a real number", "text",
+                                        "a choice"};
+    int rc = find_option(config, name, out, err);
+    if (rc)
+        return rc;
+    const dsc_option_kind is = config->drafter->option[*out].kind;
+    if (is == kind || is == other)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE, "method %s: option %s is %s, not %s", config->drafter->name,
+                    name, words[is], words[kind]);
+}
+
+int dsc_config_get_int(const dsc_config *config, const char *name, int64_t *out, dsc_error *err)
+{
+    size_t o;
+    int rc = find_kind(config, name, DSC_OPTION_INT, DSC_OPTION_CHOICE, &o, err);
+    if (!rc)
+        *out = config->parameter[o];
+    return rc;
+}
+
+int dsc_config_get_real(const dsc_config *config, const char *name, double *out, dsc_error *err)
+{
+    size_t o;
+    int rc = find_kind(config, name, DSC_OPTION_REAL, DSC_OPTION_REAL, &o, err);
+    if (!rc)
+        *out = config->real[o];
+    return rc;
+}
+
+int dsc_config_get_text(const dsc_config *config, const char *name, const char **out,
+                        dsc_error *err)
+{
+    size_t o;
+    int rc = find_kind(config, name, DSC_OPTION_TEXT, DSC_OPTION_TEXT, &o, err);
+    if (!rc)
+        *out = config->text[o];
+    return rc;
+}
+
+int dsc_config_check(const dsc_config *config, dsc_error *err)
+{
+    int rc = check_drafter(config->drafter, err);
+    for (size_t o = 0; !rc && o < config->drafter->option_count; o++)
+        rc = check_option(config, o, err);
+    return rc;
+}
+
+int dsc_config_prepare(dsc_config *config, dsc_error *err)
+{
+    dsc_config_fini(config);
+    int rc = dsc_config_check(config, err);
+    return rc || !config->drafter->prepare
+               ? rc
+               : config->drafter->prepare(config, &config->prepared, err);
+}
+
+void dsc_config_fini(dsc_config *config)
+{
+    if (config->prepared)
+        config->drafter->release(config->prepared);
+    config->prepared = NULL;
+}
+
+// --- what a configuration amounts to -------------------------------------------------------------
+
+int64_t dsc_config_limit(const dsc_config *config)
+{
+    return config->drafter->limit(config);
+}
+
+int64_t dsc_config_width(const dsc_config *config)
+{
+    return config->drafter->width ? config->drafter->width(config) : 1 + dsc_config_limit(config);
+}
+
+int64_t dsc_config_draft_width(const dsc_config *config)
+{
+    const dsc_drafter_type *d = config->drafter;
+    return d->draft_width ? d->draft_width(config) : dsc_config_width(config);
+}
+
+int dsc_config_drafts(const dsc_config *config)
+{
+    int32_t nodes[DSC_MAX_LEVELS + 1];
+    const dsc_drafter_type *d = config->drafter;
+    return d->levels ? nodes[d->levels(config, nodes)] : d->drafts ? d->drafts(config) : 1;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scratch memory of verification rules, one per thread, reused from step to step.
+#ifndef DSC_SIM_VERIFY_ROOM_H
+#define DSC_SIM_VERIFY_ROOM_H
+
+#include "sim/verifier.h"
+#include "theory/otm_sampler.h"
+#include "theory/rows/overlap.h"
+
+// Zero-initialize; dsc_verify_room_fini frees.
+struct dsc_verify_room {
+    double *draft, *target, *residual; // [vocab] rows of probabilities
+    size_t draft_capacity, target_capacity, residual_capacity;
+    double *draft_of, *target_of, *residual_of; // [candidates] probabilities; residual masses
+    size_t draft_of_capacity, target_of_capacity, residual_of_capacity;
+    dsc_rows_order order;
+    int32_t *live, *candidate, *token; // nodes of the draft; tokens of the candidates
+    size_t live_capacity, candidate_capacity, token_capacity;
+    int32_t *first, *sibling; // children of node j - 1: first[j], then by sibling; -1: no more
+    size_t first_capacity, sibling_capacity;
+    dsc_otm_sampler *otm;
+};
+
+void dsc_verify_room_fini(dsc_verify_room *r);
+
+#endif
