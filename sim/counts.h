@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every method is counted by. Integers only, so that sums do not depend on their order; or
-// expectations, which are summed in the order of requests.
+// The counts of a run, the same for every method. They are integers, so that sums do not depend on
+// their order, or expectations, which are summed in the order of requests.
 #ifndef DSC_SIM_COUNTS_H
 #define DSC_SIM_COUNTS_H
 
-#include "base/memory.h"
+#include "base/metrics.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,43 +12,61 @@
 enum { DSC_MAX_EXTRA = 4 };
 
 typedef struct dsc_expected {
-    double target_calls, num_drafts, num_draft_tokens, num_accepted_tokens;
+    double target_calls, num_drafts_started, num_drafts, num_draft_tokens, num_accepted_tokens;
     double draft_calls, draft_call_tokens, target_call_tokens, target_call_context;
     double *histogram; // [histogram_length] of dsc_counts
+    double *lengths;   // [lengths_length] NULL: not summed
+    double *whole;     // [histogram_length] NULL with `lengths`
 } dsc_expected;
 
 typedef struct dsc_counts {
-    // Totals: integers up to the first list (DSC_COUNTS_TOTALS). What is added here is in the files
-    // of shards without further ado.
+    // Totals: integers up to the first list (DSC_COUNTS_TOTALS). A total that is added here is in
+    // the tables of shards without further work.
     int64_t requests;
     int64_t output_tokens;       // bonus tokens included
     int64_t target_calls;        // forward passes of the target, the first (prefill) included
-    int64_t num_drafts;          // drafts started, empty ones included (LLMA: triggers)
-    int64_t num_draft_tokens;    // tokens proposed
-    int64_t num_accepted_tokens; // of those, accepted; bonus excluded
+    int64_t num_drafts_started;  // times the method began a draft, also if it came out empty
+                                 // (LLMA: triggers) or is verified later (PEARL: windows)
+    int64_t num_drafts;          // target calls that verified at least one draft token
+    int64_t num_draft_tokens;    // draft tokens that were verified
+    int64_t num_accepted_tokens; // draft tokens that were accepted; bonus excluded
     int64_t draft_calls;         // forward passes of the draft model
     int64_t draft_call_tokens;   // tokens in them
     int64_t target_call_tokens;  // tokens in the target's passes, the last committed one included
-    // Tokens of prompt and output that stand before a draft: summed over the target's passes, and
-    // over as many passes as there are output tokens, one for each (no speculation).
+    // Tokens of prompt and output before a pass, summed over the target's passes; and summed over
+    // one pass for each output token, as without speculation.
     int64_t target_call_context, output_context;
     int64_t extra[DSC_MAX_EXTRA]; // counters of the method (dsc_drafter_type.extra)
     int64_t *histogram;           // [histogram_length] target calls that accepted m draft tokens
     int64_t histogram_length;     // most draft tokens a call can accept, + 1
+    int64_t *lengths;             // [lengths_length] target calls with a draft of m tokens in
+                                  // sequence (dsc_draft_length), 0: without a draft; the last
+                                  // element also counts longer drafts. NULL: not counted
+    int64_t lengths_length;       // dsc_lengths_count
+    int64_t *whole;               // [histogram_length] target calls that accepted m tokens and had
+                                  // no more; NULL with `lengths`
     int64_t *width;               // [width_length] target calls on m + 1 tokens; NULL: not counted
     int64_t width_length;
-    // Of a method that drafts while the target verifies: steps with c forward passes of the draft
-    // model beside one of the target on w + 1 tokens, at [c * parallel_length + w]; NULL otherwise.
+    // For a method that drafts while the target verifies: steps with c forward passes of the draft
+    // model and one of the target on w + 1 tokens, at [c * parallel_length + w]; NULL otherwise.
     int64_t *parallel_steps; // [parallel_length][parallel_length]
     int64_t parallel_length;
-    // Exact expectations of everything but requests and output_tokens, whose other counts are 0; or
-    // NULL: it was counted. The caller's storage.
+    // Exact expectations of all counts but requests and output_tokens, whose integers are then 0;
+    // NULL if the run was counted. The caller's storage.
     dsc_expected *expected;
 } dsc_counts;
 enum { DSC_COUNTS_TOTALS = offsetof(dsc_counts, histogram) / sizeof(int64_t) };
 
-// Zero counts without widths, with room for 0..most accepted tokens a call; `histogram` is the
-// caller's storage.
+// The elements of dsc_counts.lengths for drafts of up to `limit` tokens. Drafts longer than
+// DSC_LONGEST_LENGTH tokens are counted as drafts of that length.
+enum { DSC_LONGEST_LENGTH = 4096 };
+static inline int64_t dsc_lengths_count(int64_t limit)
+{
+    return 1 + (limit < DSC_LONGEST_LENGTH ? limit : DSC_LONGEST_LENGTH);
+}
+
+// Zero counts without widths and draft lengths, with room for 0..most accepted tokens a call;
+// `histogram` is the caller's storage.
 static inline dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
 {
     for (int64_t m = 0; m <= most; m++)
@@ -56,22 +74,34 @@ static inline dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
     return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
 }
 
+// The sizes of all lists, and counts with their lists in one storage of dsc_counts_elements()
+// zeros, histogram first.
+typedef struct dsc_counts_room {
+    int64_t most;     // draft tokens that a call can accept
+    int64_t limit;    // draft tokens in sequence
+    int64_t width;    // of dsc_counts.width; 0: none
+    int64_t parallel; // parallel_length; 0: none
+} dsc_counts_room;
+DSC_API int64_t dsc_counts_elements(const dsc_counts_room *room);
+DSC_API dsc_counts dsc_counts_in(int64_t *storage, const dsc_counts_room *room);
+
 DSC_API void dsc_counts_clear(dsc_counts *c);                      // zero, the same room
 DSC_API void dsc_counts_add(dsc_counts *sum, const dsc_counts *x); // equal histogram lengths
 
-// The counts or the expectations, whichever there are; histogram is NULL when it was counted.
+// The counts or the expectations as real numbers; the lists are NULL if the run was counted.
 DSC_API dsc_expected dsc_counts_real(const dsc_counts *c);
 
-// accepted / draft tokens; NaN when nothing was drafted.
-DSC_API double dsc_acceptance_rate(const dsc_counts *c);
-// Output tokens per target call, bonus included; NaN when there was no call.
+// The counts that the metrics of base/metrics.h are computed from. The lists remain those of *c.
+DSC_API dsc_metric_counts dsc_counts_metrics(const dsc_counts *c);
+
+// The metric of that name; NaN when there was no call.
 DSC_API double dsc_block_efficiency(const dsc_counts *c);
 
-// What the block efficiency would be if every draft token were accepted with the same chance,
-// whatever became of those before it: 1 + dsc_iid_accepted(rate, limit) of theory/block.h with
-// drafts of `limit` tokens. The rate is that of the calls counted, accepted tokens / (accepted
-// tokens + calls that did not accept `limit`): a call that accepts m < limit tokens refuses one,
-// also where there was none to refuse. NaN when there was no call.
+// The block efficiency with i.i.d. acceptance and drafts of `limit` tokens in every call:
+// 1 + dsc_iid_accepted(rate, limit) of theory/block.h. The rate is the maximum-likelihood estimate
+// accepted tokens / (accepted tokens + calls that did not accept `limit`): a call that accepts
+// m < limit tokens counts as one rejection, also where its draft was shorter. It differs from
+// alpha_iid, which takes the draft lengths as they were. NaN when there was no call.
 DSC_API double dsc_iid_block_efficiency(const dsc_counts *c, int64_t limit);
 
 #endif

@@ -48,6 +48,8 @@ DSC_API int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *
 // The same for nodes that are scored and never accepted; no other kind may follow.
 DSC_API int dsc_draft_append_scored(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
                                     dsc_error *err);
+// The number of its proposed tokens in sequence: of a tree, the number of levels.
+DSC_API int64_t dsc_draft_length(const dsc_draft *d);
 // Tokens in the target's forward pass: the last committed one and the nodes.
 static inline int64_t dsc_draft_width(const dsc_draft *d)
 {

@@ -43,7 +43,8 @@ typedef struct dsc_step_record {
     int64_t target_call_tokens;             // tokens in the target's
     int64_t context;                        // tokens before them, the prompt's included
     int64_t draft_tokens, accepted_tokens, emitted_tokens;
-    bool parallel; // the draft model worked at the same time as the target
+    int64_t draft_length; // draft tokens in sequence (dsc_draft_length)
+    bool parallel;        // the draft model worked at the same time as the target
 } dsc_step_record;
 
 // One request.

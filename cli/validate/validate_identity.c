@@ -40,7 +40,7 @@ static int predict(validate_row *row, dsc_error *err)
         rc = import(&t, row, c, err);
         for (size_t i = 0; i < row->count && !rc; i++) {
             validate_figure *f = &row->figure[i];
-            // "block_efficiency (printed)" is the column block_efficiency to fewer digits.
+            // "mean_acceptance_length (printed)" is that column to fewer digits.
             char quantity[64];
             snprintf(quantity, sizeof quantity, "%.*s", (int)strcspn(f->quantity, " "),
                      f->quantity);

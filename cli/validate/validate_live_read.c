@@ -261,6 +261,7 @@ static int read_counts(validate_line *l, dsc_error *err)
     } total[] = {{"requests", &c->requests},
                  {"output_tokens", &c->output_tokens},
                  {"target_calls", &c->target_calls},
+                 {"num_drafts_started", &c->num_drafts_started},
                  {"num_drafts", &c->num_drafts},
                  {"num_draft_tokens", &c->num_draft_tokens},
                  {"num_accepted_tokens", &c->num_accepted_tokens},

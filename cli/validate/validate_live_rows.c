@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/validate/validate_live_rows.h"
+#include "base/columns.h"
 #include "base/statistics.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ const dsc_column validate_live_columns[COLUMNS] = {
     {"parameters", DSC_CELL_TEXT, "those that are not at their default; all: pooled"},
     {"temperature", DSC_CELL_REAL, "of the run"},
     {"quantity", DSC_CELL_TEXT,
-     "acceptance_rate; block_efficiency; accept_share, of the target's calls that accepted so many "
+     "draft_acceptance_rate; block_efficiency; accept_share, of the target's calls that accepted so many "
      "draft tokens; accept_distance, the largest difference of its cumulated sums; "
      "output_nll, -ln of the target's probability per token that was drawn, predicted by the "
      "entropies of the distributions; draft_s_per_call and verify_s_per_call, seconds of a pass; "
@@ -397,8 +398,8 @@ static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_e
 
 int validate_put_group(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
-    int rc =
-        put_ratio(c, g, "acceptance_rate", VALIDATE_ACCEPTED_TOKENS, VALIDATE_DRAFT_TOKENS, err);
+    int rc = put_ratio(c, g, DSC_COL_DRAFT_ACCEPTANCE_RATE, VALIDATE_ACCEPTED_TOKENS,
+                       VALIDATE_DRAFT_TOKENS, err);
     if (!rc)
         rc =
             put_ratio(c, g, "block_efficiency", VALIDATE_OUTPUT_TOKENS, VALIDATE_TARGET_CALLS, err);

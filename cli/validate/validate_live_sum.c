@@ -2,6 +2,8 @@
 // What a table of predictions and measurements comes to, in a sentence.
 #include "cli/validate/validate_live.h"
 
+#include "base/columns.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -26,9 +28,9 @@ static const char *word(const view *v, size_t row, size_t at)
 // drafted.
 static bool is_first(const view *v, size_t row)
 {
-    return strcmp(word(v, row, v->quantity), "acceptance_rate") == 0 ||
+    return strcmp(word(v, row, v->quantity), DSC_COL_DRAFT_ACCEPTANCE_RATE) == 0 ||
            (strcmp(word(v, row, v->quantity), "block_efficiency") == 0 &&
-            strcmp(word(v, row - 1, v->quantity), "acceptance_rate") != 0);
+            strcmp(word(v, row - 1, v->quantity), DSC_COL_DRAFT_ACCEPTANCE_RATE) != 0);
 }
 
 // Whether a row begins another configuration than the one before.

@@ -25,7 +25,7 @@ check "the loop says the same" [ "$(value num_draft_tokens <out)" = 23919 ]
 good sim rag.dst --method none
 check "no speculation: one token per call" grep -qE '^block_efficiency +1\.0000' out
 good sim rag.dst --method oracle --k 1 --json
-check "the oracle accepts all" [ "$(value acceptance_rate <out)" = 1.0 ]
+check "the oracle accepts all" [ "$(value draft_acceptance_rate <out)" = 1.0 ]
 good sim rag.dst --method llma --per-request
 check "a line per request" [ "$(grep -cv '^#' out)" = 30 ]
 good sim rag.dst --method llma --per-request --json

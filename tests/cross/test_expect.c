@@ -368,6 +368,7 @@ static void greedy_chains_are_counted_alike(void **state)
         assert_ok(dsc_run(trace, &c, 1, &recorded, &sum, &err), err);
         const dsc_expected x = dsc_counts_real(&loop.counts[0]), *y = sum.counts[0].expected;
         assert_close(x.target_calls, y->target_calls, 0);
+        assert_close(x.num_drafts_started, y->num_drafts_started, 0);
         assert_close(x.num_drafts, y->num_drafts, 0);
         assert_close(x.num_draft_tokens, y->num_draft_tokens, 0);
         assert_close(x.num_accepted_tokens, y->num_accepted_tokens, 0);

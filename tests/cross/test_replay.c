@@ -73,6 +73,7 @@ static void assert_same(const dsc_counts *a, const dsc_counts *b)
     assert_int_equal(a->requests, b->requests);
     assert_int_equal(a->output_tokens, b->output_tokens);
     assert_int_equal(a->target_calls, b->target_calls);
+    assert_int_equal(a->num_drafts_started, b->num_drafts_started);
     assert_int_equal(a->num_drafts, b->num_drafts);
     assert_int_equal(a->num_draft_tokens, b->num_draft_tokens);
     assert_int_equal(a->num_accepted_tokens, b->num_accepted_tokens);
@@ -94,7 +95,8 @@ static void assert_sound(const dsc_counts *c, int64_t length)
     assert_int_equal(c->output_tokens, length);
     assert_int_equal(c->target_calls + c->num_accepted_tokens, length);
     assert_true(c->num_accepted_tokens <= c->num_draft_tokens);
-    assert_true(c->num_drafts <= c->target_calls);
+    assert_true(c->num_drafts <= c->num_drafts_started);
+    assert_true(c->num_drafts_started <= c->target_calls);
 }
 
 enum { ROOM = 256 };
@@ -225,7 +227,7 @@ static void llma_equals_the_straightforward_program(void **state)
                 dsc_config paper = llma(n, k, 5, 0, 0, 0), code = llma(n, k + 1, 5, 0, 1, 0);
                 run_loop(b, &paper, &m->request, 0, &loop, histogram);
                 assert_int_equal(loop.target_calls, scan.calls);
-                assert_int_equal(loop.num_drafts, scan.drafts);
+                assert_int_equal(loop.num_drafts_started, scan.drafts);
                 assert_int_equal(loop.num_draft_tokens, scan.draft_tokens);
                 assert_int_equal(loop.num_accepted_tokens, scan.accepted);
                 run_loop(b, &code, &m->request, 0, &loop, histogram);

@@ -155,7 +155,7 @@ static inline void add_columns(dsc_table *t)
         {"num_drafts", DSC_CELL_INT, NULL},
         {"num_draft_tokens", DSC_CELL_INT, NULL},
         {"num_accepted_tokens", DSC_CELL_INT, "draft tokens accepted; the <bonus> not counted"},
-        {"acceptance_rate", DSC_CELL_REAL, NULL},
+        {"draft_acceptance_rate", DSC_CELL_REAL, NULL},
         {"block_efficiency", DSC_CELL_REAL, NULL},
         {"speedup", DSC_CELL_REAL, NULL},
         {"accept_histogram", DSC_CELL_LIST, NULL},
