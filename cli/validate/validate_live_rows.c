@@ -16,8 +16,8 @@ const dsc_column validate_live_columns[COLUMNS] = {
     {"parameters", DSC_CELL_TEXT, "those that are not at their default; all: pooled"},
     {"temperature", DSC_CELL_REAL, "of the run"},
     {"quantity", DSC_CELL_TEXT,
-     "draft_acceptance_rate; block_efficiency; accept_share, of the target's calls that accepted so many "
-     "draft tokens; accept_distance, the largest difference of its cumulated sums; "
+     "draft_acceptance_rate; block_efficiency; accept_share, of the target's calls that accepted "
+     "so many draft tokens; accept_distance, the largest difference of its cumulated sums; "
      "output_nll, -ln of the target's probability per token that was drawn, predicted by the "
      "entropies of the distributions; draft_s_per_call and verify_s_per_call, seconds of a pass; "
      "speedup, prompts left out; outputs and divergences: greedy texts"},

@@ -73,6 +73,27 @@ good sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline 
 bad 2 'expect' sim rag.dst --method llma --engine expect --timeline no.tsv
 check "a refusal leaves no timeline" [ ! -e no.tsv ]
 
+# The six metrics have the same names and values in sim, sweep and trace info on the same steps.
+good trace cut rag.dst --requests 0:0 -o one.dst
+good sim one.dst --method llma --n 1 --k 6 --json
+metrics <out >sim.metrics
+check "six metrics" [ "$(wc -l <sim.metrics)" = 6 ]
+check "each has a value" [ "$(grep -c ' [0-9.]' sim.metrics)" = 6 ]
+good sweep one.dst --method llma --n 1 --k 6 -o one.jsonl
+tail -n 1 one.jsonl | metrics >sweep.metrics
+check "sweep has the metrics of sim" cmp sim.metrics sweep.metrics
+good sim one.dst --method llma --n 1 --k 6 --timeline one.steps
+column() { # number: of the target's steps, as a list
+    awk -F '\t' -v c="$1" '$1 == "target" { printf "%s%s", n++ ? ", " : "", $c }' one.steps
+}
+good trace export one.dst -o one.out.jsonl
+sed "s/}\$/, \"steps\": {\"aligned\": true, \"accepted\": [$(column 7)], \"drafted\": [$(column 6)]}}/" \
+    one.out.jsonl >logged.jsonl
+good trace import --tokenizer "$tokenizer" logged.jsonl -o logged.dst
+good trace info logged.dst --json
+metrics <out >info.metrics
+check "trace info has the metrics of sim" cmp sim.metrics info.metrics
+
 good trace export rag.dst -o rag.out.jsonl
 good trace import --tokenizer "$tokenizer" rag.out.jsonl -o again.dst
 "$draftscope" trace info rag.dst --json | grep '"hash"' >a

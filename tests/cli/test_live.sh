@@ -106,6 +106,7 @@ same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
     shift 2
     good run --target "$model" --prompts ids.jsonl --max-tokens "$most" --json -o run.jsonl \
         --overwrite $threads --method "$@"
+    metrics <out >live.metrics
     calls=$(field target_calls) accepted=$(field num_accepted_tokens)
     drafts=$(field num_drafts) drafted=$(field num_draft_tokens)
     check "the output is imported" "$draftscope" trace import run.jsonl --vocab-size 67 -o run.dst \
@@ -115,6 +116,9 @@ same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
     is num_accepted_tokens "$accepted"
     is num_drafts "$drafts"
     is num_draft_tokens "$drafted"
+    metrics <out >sim.metrics
+    check "the six metrics of sim" cmp live.metrics sim.metrics
+    check "six of them" [ "$(wc -l <sim.metrics)" = 6 ]
 }
 same_as_sim "$llama" 24 llma --n 1 --k 4
 for most in 1 2 22 23 24; do

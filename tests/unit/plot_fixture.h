@@ -152,7 +152,7 @@ static inline void add_columns(dsc_table *t)
         {"requests", DSC_CELL_INT, NULL},
         {"output_tokens", DSC_CELL_INT, NULL},
         {"target_calls", DSC_CELL_INT, NULL},
-        {"num_drafts", DSC_CELL_INT, NULL},
+        {"num_drafts_started", DSC_CELL_INT, NULL},
         {"num_draft_tokens", DSC_CELL_INT, NULL},
         {"num_accepted_tokens", DSC_CELL_INT, "draft tokens accepted; the <bonus> not counted"},
         {"draft_acceptance_rate", DSC_CELL_REAL, NULL},
