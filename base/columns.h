@@ -32,6 +32,14 @@
 #define DSC_COL_OVERLAP_HISTOGRAM "overlap_histogram"
 #define DSC_COL_CONDITIONAL_REACHED "conditional_acceptance_reached"
 
+// Lists with an element for each request, of a live run.
+#define DSC_COL_REQUEST_OUTPUT_TOKENS "request_output_tokens"
+#define DSC_COL_REQUEST_TARGET_CALLS "request_target_calls"
+#define DSC_COL_REQUEST_NUM_DRAFT_TOKENS "request_num_draft_tokens"
+#define DSC_COL_REQUEST_NUM_ACCEPTED_TOKENS "request_num_accepted_tokens"
+#define DSC_COL_REQUEST_DRAFT_CALLS "request_draft_calls"
+#define DSC_COL_REQUEST_ACCEPT_HISTOGRAM "request_accept_histogram"
+
 // The metrics of base/metrics.h.
 #define DSC_COL_BLOCK_EFFICIENCY "block_efficiency"
 #define DSC_COL_MEAN_ACCEPTANCE_LENGTH "mean_acceptance_length"

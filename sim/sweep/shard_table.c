@@ -18,12 +18,12 @@ enum { HISTOGRAM, LENGTHS, WHOLE, WIDTH, OVERLAP, LISTS };
 _Static_assert(sizeof(dsc_counts) == DSC_COUNTS_TOTALS * sizeof(int64_t) +
                                          LISTS * sizeof(int64_t *) + (LISTS - 1) * sizeof(int64_t) +
                                          sizeof(dsc_expected *),
-               "a list of dsc_counts is not in the tables of shards");
+               "a list of dsc_counts is missing in the tables of shards");
 
 static const dsc_column columns[] = {
     {"configuration", DSC_CELL_INT, "number in the grid, from 0, the last parameter fastest"},
     {"request", DSC_CELL_INT, "first request of the block, from 0"},
-    {"totals", DSC_CELL_LIST, "counts over the block, in the order of the program's own record"},
+    {"totals", DSC_CELL_LIST, "totals of the block, in the order of struct dsc_counts"},
     {DSC_COL_ACCEPT_HISTOGRAM, DSC_CELL_LIST,
      "target calls that accepted 0, 1, 2, ... draft tokens"},
     {DSC_COL_DRAFT_LENGTH_HISTOGRAM, DSC_CELL_LIST,
@@ -37,8 +37,8 @@ static const dsc_column columns[] = {
      "for a method that drafts while the target verifies: steps by calls of the draft model (0, 1, "
      "...) and tokens of the target (1, 2, ...), a square matrix by rows"},
     {"expected", DSC_CELL_LIST,
-     "where the counts are expectations: their totals, in the order of the program's own record, "
-     "and their lists in the order of the columns"},
+     "expected counts: the totals in the order of struct dsc_expected, then the lists in the order "
+     "of the columns; empty where the counts are integers"},
 };
 enum { EXPECTED_TOTALS = offsetof(dsc_expected, histogram) / sizeof(double) };
 enum { COLUMNS = sizeof columns / sizeof *columns, COMMENT_BYTES = 1 << 20 };
@@ -51,7 +51,7 @@ int dsc_shard_columns(dsc_table *t, dsc_error *err)
     return rc;
 }
 
-// `trim`: up to the last number that is not 0.
+// A list cell; with `trim` it ends with the last number that is not 0.
 static dsc_cell list(const int64_t *number, int64_t length, bool trim)
 {
     while (trim && length > 0 && !number[length - 1])
@@ -92,7 +92,7 @@ int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const ds
     int rc = counts->expected ? list_expected(counts, &expected, &expectations, err) : DSC_OK;
     if (rc)
         return rc;
-    // The zeros beside expectations are written, for their number.
+    // With expectations the zeros are written, because they give the lengths of the lists.
     dsc_cell histogram = list(counts->histogram, counts->histogram_length, !counts->expected),
              lengths = list(counts->lengths, counts->lengths_length, !counts->expected),
              whole = list(counts->whole, lengths.i ? histogram.i : 0, false);
@@ -137,7 +137,7 @@ void dsc_sums_fini(dsc_sums *s)
     *s = (dsc_sums){0};
 }
 
-// Makes a list of `*length` numbers as long as `need`, with zeros.
+// Extends a list of `*length` numbers to `need` with zeros.
 static int lengthen(int64_t **number, int64_t *length, int64_t need, dsc_error *err)
 {
     if (need <= *length)
@@ -159,7 +159,7 @@ static int room_for_expected(dsc_counts *sum, dsc_error *err)
     void *mem;
     const size_t n = (size_t)sum->histogram_length, lengths = (size_t)sum->lengths_length;
     if (sum->expected)
-        return dsc_fail(err, DSC_EINPUT, "expectations of one configuration in two blocks");
+        return dsc_fail(err, DSC_EINPUT, "the expectations of one configuration are in two blocks");
     int rc = dsc_alloc(&mem, 1, sizeof *sum->expected + (2 * n + lengths) * sizeof(double), err);
     sum->expected = mem;
     if (rc)
@@ -196,7 +196,7 @@ int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
         sum->parallel_length = rc ? 0 : x->parallel_length;
     }
     if (!rc && x->parallel_length && x->parallel_length != sum->parallel_length)
-        rc = dsc_fail(err, DSC_EINPUT, "overlaps of two sizes for one configuration");
+        rc = dsc_fail(err, DSC_EINPUT, "overlap_histogram has two sizes for one configuration");
     if (!rc && x->expected)
         rc = room_for_expected(sum, err);
     if (!rc)
@@ -206,7 +206,7 @@ int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
 
 // --- reading -----------------------------------------------------------------------------------
 
-// The next line without its end; false behind the last complete one.
+// The next line without its end; false after the last complete one.
 static bool next_line(dsc_shard_reader *r, const char **line, size_t *length)
 {
     *line = (const char *)r->map + r->at;
@@ -259,7 +259,7 @@ static int read_head(dsc_shard_reader *r, dsc_error *err)
     int rc = DSC_OK;
     while (!rc && (r->begun = next_line(r, &line, &length)) && length && *line == '#') {
         char *text = NULL;
-        rc = length > COMMENT_BYTES ? dsc_fail(err, DSC_EINPUT, "a comment without end")
+        rc = length > COMMENT_BYTES ? dsc_fail(err, DSC_EINPUT, "a comment is too long")
                                     : dsc_strndup(&text, line, length, err);
         if (!rc)
             rc = take_comment(r, text, err);
@@ -268,7 +268,9 @@ static int read_head(dsc_shard_reader *r, dsc_error *err)
             return dsc_error_prefix(err, rc, "%s:%" PRId64, r->path, r->line);
     }
     if (!r->begun || !is_header(line, length) || !r->split.shards)
-        return dsc_fail(err, DSC_EINPUT, "%s is not what a sweep with --shard wrote", r->path);
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s is not the table of a shard (sweep --shard writes such tables)",
+                        r->path);
     return DSC_OK;
 }
 
@@ -289,10 +291,10 @@ void dsc_shard_reader_close(dsc_shard_reader *r)
     *r = (dsc_shard_reader){0};
 }
 
-// Adding up DSC_MAX_CELLS of these does not overflow.
+// The sum of DSC_MAX_CELLS such numbers does not overflow.
 static const int64_t MOST = INT64_MAX / DSC_MAX_CELLS;
 
-// A number in [*at, end), at least one digit; *at is behind it.
+// A number in [*at, end) of at least one digit; *at moves after it.
 static bool parse_number(const char **at, const char *end, int64_t *out)
 {
     const char *p = *at;
@@ -305,7 +307,7 @@ static bool parse_number(const char **at, const char *end, int64_t *out)
     return ok;
 }
 
-// Numbers joined by ';' up to a tab or the end, onto r->number[*count...]; *at is behind them.
+// Appends the numbers that ';' joins, up to a tab or the end, to r->number; *at moves after them.
 static int parse_list(dsc_shard_reader *r, const char **at, const char *end, size_t *count,
                       dsc_error *err)
 {
@@ -323,7 +325,7 @@ static int parse_list(dsc_shard_reader *r, const char **at, const char *end, siz
     return DSC_OK;
 }
 
-// The same of numbers >= 0, onto r->real. Behind `end` there is a tab or the end of the line.
+// Appends the real numbers >= 0 of such a list to r->real. A tab or a line end follows `end`.
 static int parse_reals(dsc_shard_reader *r, const char **at, const char *end, size_t *count,
                        dsc_error *err)
 {
@@ -400,8 +402,8 @@ static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_
         return rc;
     if (place[0] != configuration || place[1] != cell->request)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s:%" PRId64 ": configuration %" PRId64 " and requests from %" PRId64
-                        " on, where %" PRId64 " and %" PRId64 " belong",
+                        "%s:%" PRId64 ": the row is of configuration %" PRId64
+                        " and requests from %" PRId64 ", expected are %" PRId64 " and %" PRId64,
                         r->path, r->line, place[0], place[1], configuration, cell->request);
     memcpy(&x, r->number, DSC_COUNTS_TOTALS * sizeof *r->number);
     x.histogram = take_list(r, end, HISTOGRAM, &x.histogram_length);

@@ -83,6 +83,7 @@ void dsc_tune_fini(dsc_tune *t)
     for (size_t i = 0; i < t->trials; i++)
         free(t->trial[i].top);
     free(t->trial);
+    dsc_arena_fini(&t->lists);
     free(t->report);
     free(t->request);
     *t = (dsc_tune){0};
@@ -213,9 +214,13 @@ static int run_configs(search *s, const dsc_config *config, size_t count, dsc_er
     int rc = dsc_run(s->trace, config, count, &run, &results, err);
     if (rc)
         return rc;
+    for (size_t c = 0; c < count && !rc; c++) {
+        const dsc_metric_counts counts = dsc_counts_metrics(&results.counts[c]);
+        rc = dsc_metrics_init(&s->t->trial[s->first + c].metrics, &counts, &s->t->lists, err);
+    }
     dsc_results_fini(&results);
     s->tried += count;
-    return DSC_OK;
+    return rc;
 }
 
 // Makes the configuration of a point and room for it. One that its method refuses (a shortest match

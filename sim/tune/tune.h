@@ -45,6 +45,7 @@ typedef struct dsc_trial {
     int64_t output_tokens;                // of all requests
     double num_draft_tokens, draft_calls; // likewise
     double *top, *bottom;                 // [prices][requests], owned: the objective is top/bottom
+    dsc_metrics metrics;                  // of all requests; their lists are in dsc_tune.lists
 } dsc_trial;
 
 // How the search of a method went, for one price.
@@ -62,6 +63,7 @@ typedef struct dsc_tune {
     const int64_t *test_request; // [test]
     dsc_trial *trial;
     size_t trials, trial_capacity;
+    dsc_arena lists; // of the trials' metrics
     dsc_tune_report *report;
     size_t reports, report_capacity;
     size_t refused;

@@ -82,6 +82,9 @@ check "each has a value" [ "$(grep -c ' [0-9.]' sim.metrics)" = 6 ]
 good sweep one.dst --method llma --n 1 --k 6 -o one.jsonl
 tail -n 1 one.jsonl | metrics >sweep.metrics
 check "sweep has the metrics of sim" cmp sim.metrics sweep.metrics
+good tune one.dst --method llma --over n=1 --over k=6 --split 0 -o one.best.jsonl
+tail -n 1 one.best.jsonl | metrics >tune.metrics
+check "tune has the metrics of sim" cmp sim.metrics tune.metrics
 good sim one.dst --method llma --n 1 --k 6 --timeline one.steps
 column() { # number: of the target's steps, as a list
     awk -F '\t' -v c="$1" '$1 == "target" { printf "%s%s", n++ ? ", " : "", $c }' one.steps
