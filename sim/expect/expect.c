@@ -137,20 +137,33 @@ typedef struct walker {
     int64_t *histogram, started, drafts, draft_tokens, accepted, stretches;
     // dsc_counts: the positions that are passed over by accepted tokens are taken off `lengths`.
     const int32_t *available;
-    int64_t *lengths, *whole, longest;
+    int64_t *lengths, *whole;
+    int32_t longest; // the last element of `lengths`
     uint64_t places; // sum over accepted tokens of 2 x place in the output + 1
 } walker;
+
+// Takes the drafts at the accepted positions [from, from + accepted) off: no call begins there.
+// Most of them have the longest draft, so these are counted first.
+static inline void pass_over(walker *w, int32_t from, int32_t accepted)
+{
+    const int32_t *available = w->available + from, longest = w->longest;
+    int32_t full = 0;
+    w->whole[accepted] += accepted == w->limit || accepted == available[-1];
+#pragma omp simd reduction(+ : full)
+    for (int32_t i = 0; i < accepted; i++)
+        full += available[i] >= longest;
+    w->lengths[longest] -= full;
+    for (int32_t i = 0; i < accepted && full < accepted; i++)
+        if (available[i] < longest)
+            w->lengths[available[i] > 0 ? available[i] : 0]--;
+}
 
 static inline void advance(const stretch *from, walker *w)
 {
     const stretch *s = &from[w->at];
     int32_t a = s->run < w->limit ? s->run : w->limit;
-    if (a && w->lengths) {
-        const int32_t *available = w->available + s->past;
-        w->whole[a] += a == w->limit || a == available[-1];
-        for (int32_t i = 0; i < a; i++)
-            w->lengths[clamp(available[i], 0, w->longest)]--;
-    }
+    if (a && w->lengths)
+        pass_over(w, s->past, a);
     w->started += s->started;
     w->drafts += s->drafts;
     w->draft_tokens += w->tokens[(size_t)w->at * TILE];
@@ -162,12 +175,17 @@ static inline void advance(const stretch *from, walker *w)
 }
 
 // Adds the lengths at all positions; the walker took those at accepted positions off.
-static void add_lengths(const walker *w, const track *t, dsc_counts *counts)
+static void add_lengths(const walker *w, const track *t, int32_t n, dsc_counts *counts)
 {
-    for (int64_t m = 0; m <= t->longest && w->lengths; m++)
-        w->lengths[m < w->longest ? m : w->longest] += t->lengths[m];
-    if (w->lengths)
-        counts->whole[0] = w->lengths[0]; // calls without a draft
+    int64_t shorter = 0;
+    if (!w->lengths)
+        return;
+    for (int32_t m = 0; m < w->longest; m++) {
+        w->lengths[m] += t->lengths[m];
+        shorter += t->lengths[m];
+    }
+    w->lengths[w->longest] += n - shorter;
+    counts->whole[0] = w->lengths[0]; // calls without a draft
 }
 
 // Calls that accept nothing are not counted one by one: each output token is either accepted or a
@@ -186,7 +204,7 @@ static void add_walk(const walker *w, int32_t n, const track *t, dsc_counts *cou
     counts->num_drafts += w->limit ? w->drafts : 0;
     counts->num_draft_tokens += w->draft_tokens;
     counts->num_accepted_tokens += w->accepted;
-    add_lengths(w, t, counts);
+    add_lengths(w, t, n, counts);
 }
 
 static walker set_out(const track *t, size_t lane, int32_t limit, const dsc_counts *counts)
@@ -198,7 +216,7 @@ static walker set_out(const track *t, size_t lane, int32_t limit, const dsc_coun
                     .available = t->available,
                     .lengths = counts->lengths,
                     .whole = counts->whole,
-                    .longest = longest < t->longest ? longest : t->longest};
+                    .longest = (int32_t)(longest < t->longest ? longest : t->longest)};
 }
 
 // Two at a time: a step waits for the one before it, but not for the other walker's. The one that

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs configurations over a trace or a workload: plans the engine, runs chunks of requests in
+// parallel, and adds up the counts.
 #include "sim/run/run.h"
 
 #include "sim/expect/expect.h"
@@ -21,7 +23,7 @@ static int omp_get_thread_num(void)
 
 enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
 
-// One thread's scratch.
+// Scratch of one thread.
 typedef struct worker {
     dsc_arena arena;
     dsc_loop loop;
@@ -164,7 +166,8 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
 {
     if (q->output.count > j->longest_output)
         return dsc_fail(err, DSC_EINPUT,
-                        "an output of %" PRId64 " tokens, the manifest says at most %" PRId64,
+                        "an output has %" PRId64
+                        " tokens, but the manifest allows at most %" PRId64,
                         q->output.count, j->longest_output);
     dsc_arena_reset(&w->arena);
     if (j->plan.engine == EXPECT_RULE)
@@ -192,7 +195,7 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
     return rc;
 }
 
-// Request i of the shard, or the i-th to come of the workload when there is no shard.
+// Request i of the shard; without a shard, the i-th request in the order of the workload.
 static int fetch(const job *j, const dsc_shard *shard, int64_t i, dsc_request *q, dsc_error *err)
 {
     if (shard) {
@@ -223,7 +226,7 @@ static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64
     }
 }
 
-// The failure of the earliest request, whichever thread met it.
+// The failure of the earliest request, independent of the threads.
 static int first_failure(const job *j, dsc_error *err)
 {
     const worker *worst = NULL;
@@ -238,8 +241,8 @@ static int first_failure(const job *j, dsc_error *err)
                     worst->error.message);
 }
 
-// Requests from `first` on, before n, that make a chunk: enough work to share, short enough to stop
-// between.
+// The end of the chunk of requests that begins at `first`: enough work to share among threads, and
+// short enough to stop in between.
 static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, int64_t n,
                          int64_t *tokens)
 {
@@ -270,7 +273,8 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
         for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
             const dsc_counts *own = &j->single.counts[(size_t)(i - first) * j->count];
             dsc_request q;
-            for (size_t c = 0; c < j->count; c++) // in this order, whatever the threads did
+            for (size_t c = 0; c < j->count;
+                 c++) // in the order of requests, independent of the threads
                 dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
             rc = o->request ? fetch(j, shard, i, &q, err) : DSC_OK;
             if (!rc && o->request)
@@ -305,14 +309,16 @@ static int find_recorded_draft(const job *j, plan *out, dsc_error *err)
     for (size_t c = 0; c < j->count && d->branches && d->kinds & DSC_DRAFT_TOPK; c++) {
         const int64_t deep = dsc_config_limit(&j->config[c]);
         if (!info->has_draft_rank)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "method %s needs column draft_rank of the trace (draftscope live "
-                            "record, or trace reduce of rows)",
-                            d->name);
+            return dsc_fail(
+                err, DSC_EUSAGE,
+                "method %s needs column draft_rank, which the trace lacks (draftscope live "
+                "record writes it, or trace reduce from logits)",
+                d->name);
         if (deep > info->rank_depth && out->origin.head)
             return dsc_fail(err, DSC_EUSAGE,
-                            "method %s: a tree of %" PRId64 " levels, ranks of the draft model are "
-                            "recorded %" PRId32 " deep (draftscope live record or trace reduce "
+                            "method %s: the tree has %" PRId64
+                            " levels, but the ranks of the draft model "
+                            "are recorded %" PRId32 " deep (draftscope live record or trace reduce "
                             "with --rank-depth %" PRId64 ")",
                             d->name, deep, info->rank_depth, deep);
     }
@@ -378,11 +384,12 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
 
 static const char *reason(const job *j, const plan *p)
 {
-    return p->engine == WALK                    ? "what is drafted depends on the output alone"
-           : j->workload && j->workload->target ? "a model writes the output"
-           : p->recorded_draft                  ? "the draft model answers with its recorded ranks"
-           : j->options->widths ? "the cost is not linear in the tokens of a call: each is counted"
-                                : "step by step, as asked or as needed";
+    return p->engine == WALK                    ? "drafts depend on the recorded output alone"
+           : j->workload && j->workload->target ? "a model generates the output"
+           : p->recorded_draft                  ? "the recorded ranks replace the draft model"
+           : j->options->widths
+               ? "the cost is not linear in the tokens of a call, so calls are counted by tokens"
+               : "step by step, as requested or as needed";
 }
 
 static int plan_init(job *j, dsc_error *err)

@@ -168,8 +168,8 @@ edited() { # EXIT WORDS SED: shard 2 with its rows changed
     bad "$1" "$2" merge s1 o2 s3 s4 -o x
 }
 row=$((first + 5))
-edited 4 "o2:$row: configuration" ${row}d
-edited 4 "o2:$((row + 1)): configuration" ${row}p
+edited 4 "o2:$row: the row is of configuration" ${row}d
+edited 4 "o2:$((row + 1)): the row is of configuration" ${row}p
 edited 4 "o2:$row: not a row" "${row}s/;/,/"
 edited 4 "o2:$row: counts of 3 requests" "${row}s/\t8;/\t3;/"
 edited 4 'is unfinished' '$d'
