@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counts of a run, from which every metric follows. They are integers, so sums do not depend on
-// their order, or exact expectations (doubles), which are summed in the order of the requests.
+// The counts of a run, the same for every method. They are integers, so that sums do not depend on
+// their order, or expectations, which are summed in the order of requests.
 #ifndef DSC_SIM_COUNTS_H
 #define DSC_SIM_COUNTS_H
 
-#include "base/memory.h"
+#include "base/metrics.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,63 +18,96 @@ enum { DSC_MAX_EXTRA = 4 }; // counters of one method
 
 // Expected values of the counts with the same names in dsc_counts.
 typedef struct dsc_expected {
-    double target_calls, num_drafts, num_draft_tokens, num_accepted_tokens;
+    double target_calls, num_drafts_started, num_drafts, num_draft_tokens, num_accepted_tokens;
     double draft_calls, draft_call_tokens, target_call_tokens, target_call_context;
     double *histogram; // [histogram_length] of dsc_counts
+    double *lengths;   // [lengths_length] NULL: not summed
+    double *whole;     // [histogram_length] NULL with `lengths`
 } dsc_expected;
 
 typedef struct dsc_counts {
-    // Totals: the integers before `histogram` (DSC_COUNTS_TOTALS of them). Shard files store all of
-    // them, so a total that is added here needs no other change there.
+    // Totals: integers up to the first list (DSC_COUNTS_TOTALS). A total that is added here is in
+    // the tables of shards without further work.
     int64_t requests;
     int64_t output_tokens;       // bonus tokens included
-    int64_t target_calls;        // forward passes of the target, the prefill included
-    int64_t num_drafts;          // drafts started, empty ones included (LLMA: triggers)
-    int64_t num_draft_tokens;    // tokens proposed
-    int64_t num_accepted_tokens; // proposed tokens that were accepted; bonus excluded
+    int64_t target_calls;        // forward passes of the target, the first (prefill) included
+    int64_t num_drafts_started;  // times the method began a draft, also if it came out empty
+                                 // (LLMA: triggers) or is verified later (PEARL: windows)
+    int64_t num_drafts;          // target calls that verified at least one draft token
+    int64_t num_draft_tokens;    // draft tokens that were verified
+    int64_t num_accepted_tokens; // draft tokens that were accepted; bonus excluded
     int64_t draft_calls;         // forward passes of the draft model
     int64_t draft_call_tokens;   // tokens in these passes
     int64_t target_call_tokens;  // tokens in the target's passes, the last committed one included
-    // Number of tokens of prompt and output before a draft: summed over the target's passes, and
-    // summed over one pass per output token (the run without speculation).
+    // Tokens of prompt and output before a pass, summed over the target's passes; and summed over
+    // one pass for each output token, as without speculation.
     int64_t target_call_context, output_context;
     int64_t extra[DSC_MAX_EXTRA]; // counters of the method (dsc_drafter_type.extra)
     int64_t *histogram;           // [histogram_length] target calls that accepted m draft tokens
-    int64_t histogram_length;     // 1 + the most draft tokens that a call can accept
+    int64_t histogram_length;     // most draft tokens a call can accept, + 1
+    int64_t *lengths;             // [lengths_length] target calls with a draft of m tokens in
+                                  // sequence (dsc_draft_length), 0: without a draft; the last
+                                  // element also counts longer drafts. NULL: not counted
+    int64_t lengths_length;       // dsc_lengths_count
+    int64_t *whole;               // [histogram_length] target calls that accepted m tokens and had
+                                  // no more; NULL with `lengths`
     int64_t *width;               // [width_length] target calls on m + 1 tokens; NULL: not counted
     int64_t width_length;
-    // For a method that drafts while the target verifies: the number of steps with c forward passes
-    // of the draft model at the same time as one of the target on w + 1 tokens, at
-    // [c * parallel_length + w]. NULL for other methods.
+    // For a method that drafts while the target verifies: steps with c forward passes of the draft
+    // model and one of the target on w + 1 tokens, at [c * parallel_length + w]; NULL otherwise.
     int64_t *parallel_steps; // [parallel_length][parallel_length]
     int64_t parallel_length;
-    // NULL: the run was counted. Otherwise the exact expectations; then requests, output_tokens and
-    // output_context are counts and all others are 0. The memory belongs to the caller.
+    // Exact expectations of all counts but requests and output_tokens, whose integers are then 0;
+    // NULL if the run was counted. The caller's storage.
     dsc_expected *expected;
 } dsc_counts;
 enum { DSC_COUNTS_TOTALS = offsetof(dsc_counts, histogram) / sizeof(int64_t) };
 
-// Counts of zero, without widths, for calls that accept 0 to `most` tokens. `histogram` has
-// most + 1 elements and stays the caller's.
-DSC_API dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most);
-// Sets all counts to zero and keeps their memory.
-DSC_API void dsc_counts_clear(dsc_counts *c);
-// Adds *x to *sum; both have the same lengths.
-DSC_API void dsc_counts_add(dsc_counts *sum, const dsc_counts *x);
+// The elements of dsc_counts.lengths for drafts of up to `limit` tokens. Drafts longer than
+// DSC_LONGEST_LENGTH tokens are counted as drafts of that length.
+enum { DSC_LONGEST_LENGTH = 4096 };
+static inline int64_t dsc_lengths_count(int64_t limit)
+{
+    return 1 + (limit < DSC_LONGEST_LENGTH ? limit : DSC_LONGEST_LENGTH);
+}
 
-// The expectations, or the counts as doubles with `histogram` NULL.
+// Zero counts without widths and draft lengths, with room for 0..most accepted tokens a call;
+// `histogram` is the caller's storage.
+static inline dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
+{
+    for (int64_t m = 0; m <= most; m++)
+        histogram[m] = 0;
+    return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
+}
+
+// The sizes of all lists, and counts with their lists in one storage of dsc_counts_elements()
+// zeros, histogram first.
+typedef struct dsc_counts_room {
+    int64_t most;     // draft tokens that a call can accept
+    int64_t limit;    // draft tokens in sequence
+    int64_t width;    // of dsc_counts.width; 0: none
+    int64_t parallel; // parallel_length; 0: none
+} dsc_counts_room;
+DSC_API int64_t dsc_counts_elements(const dsc_counts_room *room);
+DSC_API dsc_counts dsc_counts_in(int64_t *storage, const dsc_counts_room *room);
+
+DSC_API void dsc_counts_clear(dsc_counts *c);                      // zero, the same room
+DSC_API void dsc_counts_add(dsc_counts *sum, const dsc_counts *x); // equal histogram lengths
+
+// The counts or the expectations as real numbers; the lists are NULL if the run was counted.
 DSC_API dsc_expected dsc_counts_real(const dsc_counts *c);
 
-// Draft acceptance rate: accepted / drafted tokens, in [0, 1]. NaN when nothing was drafted.
-DSC_API double dsc_acceptance_rate(const dsc_counts *c);
-// Block efficiency (SpecTr, Sun et al. 2023): output tokens per target call, the prefill and bonus
-// tokens included. NaN when there was no call.
+// The counts that the metrics of base/metrics.h are computed from. The lists remain those of *c.
+DSC_API dsc_metric_counts dsc_counts_metrics(const dsc_counts *c);
+
+// The metric of that name; NaN when there was no call.
 DSC_API double dsc_block_efficiency(const dsc_counts *c);
 
-// The block efficiency if every draft token were accepted with one probability a, independently:
-// 1 + dsc_iid_accepted(a, limit) of theory/block.h for drafts of `limit` tokens. a is estimated
-// from all calls: accepted tokens / (accepted tokens + calls that accepted fewer than `limit`). A
-// call that had no draft counts as a rejection. NaN when there was no call.
+// The block efficiency with i.i.d. acceptance and drafts of `limit` tokens in every call:
+// 1 + dsc_iid_accepted(rate, limit) of theory/block.h. The rate is the maximum-likelihood estimate
+// accepted tokens / (accepted tokens + calls that did not accept `limit`): a call that accepts
+// m < limit tokens counts as one rejection, also where its draft was shorter. It differs from
+// alpha_iid, which takes the draft lengths as they were. NaN when there was no call.
 DSC_API double dsc_iid_block_efficiency(const dsc_counts *c, int64_t limit);
 
 // One step of the speculative loop (dsc_run_options.step).
@@ -84,6 +117,7 @@ typedef struct dsc_step_record {
     int64_t target_call_tokens;             // tokens in the target's forward pass
     int64_t context;                        // tokens of prompt and output before the step
     int64_t draft_tokens, accepted_tokens, emitted_tokens;
+    int64_t draft_length; // draft tokens in sequence (dsc_draft_length)
     bool parallel; // the draft model ran at the same time as the target
 } dsc_step_record;
 

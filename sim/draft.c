@@ -21,6 +21,22 @@ void dsc_draft_fini(dsc_draft *d)
     *d = (dsc_draft){0};
 }
 
+int64_t dsc_draft_length(const dsc_draft *d)
+{
+    int64_t longest = 0, level = 0;
+    for (size_t i = 0; i < d->proposed; i++) {
+        if (i && d->parent[i] == (int32_t)i - 1) { // as in a sequence
+            level++;
+        } else {
+            level = 1;
+            for (int32_t above = d->parent[i]; above >= 0; above = d->parent[above])
+                level++;
+        }
+        longest = level > longest ? level : longest;
+    }
+    return longest;
+}
+
 int dsc_draft_append_scored(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
                             dsc_error *err)
 {

@@ -55,7 +55,9 @@ DSC_API int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *
 // Appends a chain of nodes that are scored and never accepted; no proposed node may follow.
 DSC_API int dsc_draft_append_scored(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
                                     dsc_error *err);
-// Number of tokens in the target's forward pass: the last committed one and the scored nodes.
+// The number of its proposed tokens in sequence: of a tree, the number of levels.
+DSC_API int64_t dsc_draft_length(const dsc_draft *d);
+// Tokens in the target's forward pass: the last committed one and the nodes.
 static inline int64_t dsc_draft_width(const dsc_draft *d)
 {
     return 1 + (int64_t)(d->count - d->unscored);

@@ -89,7 +89,8 @@ static void count_step(const dsc_loop *loop, int64_t context, dsc_counts *counts
     const dsc_draft *d = &loop->draft;
     int64_t accepted = (int64_t)loop->verdict.accepted, emitted = (int64_t)loop->verdict.count;
     counts->target_calls++;
-    counts->num_drafts += d->started;
+    counts->num_drafts_started += d->started;
+    counts->num_drafts += d->proposed > 0;
     counts->num_draft_tokens += (int64_t)d->proposed;
     counts->num_accepted_tokens += accepted;
     counts->output_tokens += emitted;
@@ -99,6 +100,11 @@ static void count_step(const dsc_loop *loop, int64_t context, dsc_counts *counts
     counts->target_call_context += context;
     counts->output_context += emitted * context + emitted * (emitted - 1) / 2;
     counts->histogram[accepted]++;
+    if (counts->lengths) {
+        int64_t length = dsc_draft_length(d), longest = counts->lengths_length - 1;
+        counts->lengths[length < longest ? length : longest]++;
+        counts->whole[accepted] += accepted == length;
+    }
     if (counts->width)
         counts->width[dsc_draft_width(d) - 1]++;
     if (counts->parallel_steps)
@@ -118,6 +124,7 @@ static int record_step(const dsc_loop *loop, const dsc_loop_input *in, int64_t s
                                     .draft_tokens = (int64_t)d->proposed,
                                     .accepted_tokens = (int64_t)loop->verdict.accepted,
                                     .emitted_tokens = (int64_t)loop->verdict.count,
+                                    .draft_length = in->step ? dsc_draft_length(d) : 0,
                                     .parallel = in->config->drafter->parallel};
     return in->step ? in->step(in->user, &record, err) : DSC_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up tokens, accepted lengths and entropies of requests, in all and by the values of a
-// metadata field, and describes the sums as JSON.
+// Counts of all requests of a trace and of groups of them, and the JSON object that describes a
+// group: metrics of the recorded steps and accept lengths, entropies, measured speed.
 #include "cli/trace/trace_groups.h"
 
 #include <math.h>
@@ -95,13 +95,19 @@ static int add_request(trace_group *g, const dsc_trace_info *info, const dsc_req
                        dsc_error *err)
 {
     int rc = DSC_OK;
-    int64_t n = q->output.count;
+    int64_t n = q->output.count, written = 0;
     g->requests++;
     g->output_tokens += n;
     dsc_accept_tally_begin(&g->steps);
-    for (int64_t i = 0; i < q->steps.count && !rc; i++)
+    for (int64_t i = 0; i < q->steps.count && !rc; i++) {
+        written += q->steps.accepted[i] + 1;
         rc = dsc_accept_tally_add(&g->steps, q->steps.accepted[i],
                                   q->steps.drafted ? q->steps.drafted[i] : -1, err);
+    }
+    // Aligned steps wrote the output; a token more than they wrote is the prefill's.
+    bool aligned = info->steps == DSC_STEPS_ALIGNED;
+    g->step_tokens += aligned ? n : written;
+    g->target_calls += q->steps.count + (aligned && n > written);
     for (int32_t d = 0; d < info->drafters && !rc; d++) {
         const dsc_drafter_record *drafter = &info->drafter[d];
         dsc_accept_tally_begin(&g->drafter[d]);
@@ -142,46 +148,78 @@ static json_t *real_or_null(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static void describe_tally(const dsc_accept_tally *t, json_t *to)
+static json_t *list_of(const double *x, int64_t n)
 {
-    json_t *conditional_rate = json_array(), *reached = json_array();
-    for (int32_t i = 1; i <= dsc_accept_tally_depth(t); i++) {
-        int64_t n;
-        json_array_append_new(conditional_rate,
-                              real_or_null(dsc_accept_tally_conditional_rate(t, i, &n)));
-        json_array_append_new(reached, json_integer(n));
-    }
-    json_object_set_new(to, "conditional_acceptance_rate", conditional_rate);
-    json_object_set_new(to, "conditional_acceptance_reached", reached);
-    json_object_set_new(to, "autocorrelation", real_or_null(dsc_accept_tally_autocorrelation(t)));
+    json_t *list = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(list, real_or_null(x[i]));
+    return list;
 }
 
-static json_t *describe_drafters(const trace_group *g, const dsc_trace_info *info)
+static void put_count(json_t *to, const char *name, double count)
+{
+    json_object_set_new(to, name, isnan(count) ? json_null() : json_integer((json_int_t)count));
+}
+
+static int describe_tally(const dsc_accept_tally *t, const dsc_metric_counts *c, json_t *to,
+                          dsc_error *err)
+{
+    static const dsc_column column[] = {DSC_METRIC_COLUMNS};
+    dsc_arena arena = {0};
+    dsc_metrics m;
+    dsc_cell cell[DSC_METRICS];
+    int rc = dsc_metrics_init(&m, c, &arena, err);
+    if (rc)
+        return rc;
+    dsc_metrics_cells(&m, cell);
+    for (int i = 0; i < DSC_METRICS; i++)
+        json_object_set_new(to, column[i].name,
+                            cell[i].type == DSC_CELL_LIST ? list_of(cell[i].reals, cell[i].i)
+                                                          : real_or_null(cell[i].r));
+    json_t *reached = json_array();
+    for (int64_t i = 0; i < m.positions; i++)
+        json_array_append_new(reached, json_integer((json_int_t)m.reached[i]));
+    json_object_set_new(to, DSC_COL_CONDITIONAL_REACHED, reached);
+    put_count(to, DSC_COL_NUM_DRAFTS, c->num_drafts);
+    put_count(to, DSC_COL_NUM_DRAFT_TOKENS, c->num_draft_tokens);
+    put_count(to, DSC_COL_NUM_ACCEPTED_TOKENS, c->num_accepted_tokens);
+    json_object_set_new(to, "autocorrelation", real_or_null(dsc_accept_tally_autocorrelation(t)));
+    dsc_arena_fini(&arena);
+    return DSC_OK;
+}
+
+// Accept lengths are of drafts that begin at every output position, so there are no target calls.
+static int describe_drafters(const trace_group *g, const dsc_trace_info *info, json_t *to,
+                             dsc_error *err)
 {
     json_t *drafters = json_object();
-    for (int32_t d = 0; d < info->drafters; d++) {
+    int rc = DSC_OK;
+    for (int32_t d = 0; d < info->drafters && !rc; d++) {
         json_t *o = json_object();
-        const dsc_accept_tally *t = &g->drafter[d];
+        dsc_metric_counts c = dsc_accept_tally_counts(&g->drafter[d]);
+        c.output_tokens = c.target_calls = NAN;
         json_object_set_new(o, "cap", json_integer(info->drafter[d].cap));
-        json_object_set_new(o, "mean_accepted",
-                            real_or_null(t->steps ? (double)t->accepted / (double)t->steps : NAN));
-        describe_tally(t, o);
+        rc = describe_tally(&g->drafter[d], &c, o, err);
         json_object_set_new(drafters, info->drafter[d].name, o);
     }
-    return drafters;
+    json_object_set_new(to, "drafters", drafters);
+    return rc;
 }
 
-void trace_group_describe(const trace_group *g, const dsc_trace_info *info, json_t *to)
+int trace_group_describe(const trace_group *g, const dsc_trace_info *info, json_t *to,
+                         dsc_error *err)
 {
     static const char *const entropy[DSC_SIDES] = {"mean_draft_entropy_nats",
                                                    "mean_target_entropy_nats"};
+    int rc = DSC_OK;
     if (info->steps) {
-        json_object_set_new(to, "block_efficiency",
-                            real_or_null(dsc_accept_tally_block_efficiency(&g->steps)));
-        describe_tally(&g->steps, to);
+        dsc_metric_counts c = dsc_accept_tally_counts(&g->steps);
+        c.output_tokens = (double)g->step_tokens;
+        c.target_calls = (double)g->target_calls;
+        rc = describe_tally(&g->steps, &c, to, err);
     }
-    if (info->drafters)
-        json_object_set_new(to, "drafters", describe_drafters(g, info));
+    if (info->drafters && !rc)
+        rc = describe_drafters(g, info, to, err);
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         if (info->has_entropy[side] && g->output_tokens)
             json_object_set_new(to, entropy[side],
@@ -192,20 +230,24 @@ void trace_group_describe(const trace_group *g, const dsc_trace_info *info, json
         json_object_set_new(to, "source_tokens_per_s",
                             json_real((double)g->source_tokens / g->source_s));
     }
+    return rc;
 }
 
-json_t *trace_groups_describe(const trace_groups *g, const dsc_trace_info *info)
+int trace_groups_describe(const trace_groups *g, const dsc_trace_info *info, json_t *to,
+                          dsc_error *err)
 {
     json_t *all = json_object();
-    for (size_t i = 1; i < g->count; i++) {
+    int rc = DSC_OK;
+    for (size_t i = 1; i < g->count && !rc; i++) {
         const trace_group *group = &g->group[i];
         json_t *o = json_object();
         json_object_set_new(o, "requests", json_integer(group->requests));
         json_object_set_new(o, "output_tokens", json_integer(group->output_tokens));
         if (info->steps)
             json_object_set_new(o, "steps", json_integer(group->steps.steps));
-        trace_group_describe(group, info, o);
+        rc = trace_group_describe(group, info, o, err);
         json_object_set_new(all, group->value, o);
     }
-    return all;
+    json_object_set_new(to, "groups", all);
+    return rc;
 }

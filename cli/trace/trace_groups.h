@@ -12,6 +12,8 @@
 typedef struct trace_group {
     char *value; // value of the metadata field; NULL: all requests
     int64_t requests, output_tokens;
+    // Of the recorded steps and the prefills before them: output tokens and forward passes.
+    int64_t step_tokens, target_calls;
     dsc_accept_tally steps, drafter[DSC_DRAFTERS_MAX];
     double entropy[DSC_SIDES]; // nats, summed over the output positions
     // Tokens and time of the requests whose metadata contain both.
@@ -30,9 +32,11 @@ int trace_groups_add(trace_groups *g, const dsc_trace_info *info, const dsc_requ
                      dsc_error *err);
 void trace_groups_fini(trace_groups *g);
 
-// Adds the statistics of one group to an object.
-void trace_group_describe(const trace_group *g, const dsc_trace_info *info, json_t *to);
-// Returns the statistics for every value of the metadata field: {"VALUE": {...}}.
-json_t *trace_groups_describe(const trace_groups *g, const dsc_trace_info *info);
+// Puts the fields of one group into an object. DSC_ENOMEM.
+int trace_group_describe(const trace_group *g, const dsc_trace_info *info, json_t *to,
+                         dsc_error *err);
+// Puts "groups" into it: {"VALUE": {...}, ...} for every value of the metadata field.
+int trace_groups_describe(const trace_groups *g, const dsc_trace_info *info, json_t *to,
+                          dsc_error *err);
 
 #endif

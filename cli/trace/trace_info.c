@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope trace info: prints requests, tokens, lengths, recorded columns, tokenizer and hashes
 // of a trace, and the acceptance statistics of its recorded steps.
+#include "base/columns.h"
 #include "base/statistics.h"
 #include "cli/trace/trace.h"
 #include "cli/trace/trace_groups.h"
@@ -84,11 +85,12 @@ static void put_lengths(json_t *o, const char *what, double *x, size_t n)
     }
 }
 
-// Builds the object that is printed, in the order of printing.
-static json_t *describe(const dsc_trace *t, lengths *l, const char *parameters)
+// All fields, in the order of printing. *out is the caller's, also on failure.
+static int describe(json_t **out, const dsc_trace *t, lengths *l, const char *parameters,
+                    dsc_error *err)
 {
     const dsc_trace_info *i = dsc_trace_get_info(t);
-    json_t *o = json_object(), *recorded = json_array(), *bytes = json_object();
+    json_t *o = *out = json_object(), *recorded = json_array(), *bytes = json_object();
     json_object_set_new(o, "trace", json_string(dsc_trace_path(t)));
     json_object_set_new(o, "schema", json_integer(DSC_TRACE_SCHEMA));
     json_object_set_new(o, "format", json_string(i->format));
@@ -119,20 +121,26 @@ static json_t *describe(const dsc_trace *t, lengths *l, const char *parameters)
     put_lengths(o, "prompt", l->prompt, l->n);
     put_lengths(o, "output", l->output, l->n);
     put_lengths(o, "reference", l->reference, l->n);
-    trace_group_describe(l->groups.group, i, o);
-    if (l->groups.by)
-        json_object_set_new(o, "groups", trace_groups_describe(&l->groups, i));
+    int rc = trace_group_describe(l->groups.group, i, o, err);
+    if (l->groups.by && !rc)
+        rc = trace_groups_describe(&l->groups, i, o, err);
     json_object_set_new(o, "hash", json_string(i->hash));
     json_object_set_new(o, "provenance", json_loads(i->provenance ? i->provenance : "{}", 0, NULL));
-    return o;
+    return rc;
 }
 
-// Prints one line per group, scalars only.
+// Prints a line per group, without the fields that are lists.
 static void print_groups(const json_t *groups)
 {
-    static const char *const column[] = {"requests",        "output_tokens",
-                                         "steps",           "block_efficiency",
-                                         "autocorrelation", "source_tokens_per_s"};
+    static const char *const column[] = {DSC_COL_REQUESTS,
+                                         DSC_COL_OUTPUT_TOKENS,
+                                         "steps",
+                                         DSC_COL_BLOCK_EFFICIENCY,
+                                         DSC_COL_MEAN_ACCEPTANCE_LENGTH,
+                                         DSC_COL_DRAFT_ACCEPTANCE_RATE,
+                                         DSC_COL_ALPHA_IID,
+                                         "autocorrelation",
+                                         "source_tokens_per_s"};
     const char *value;
     json_t *group;
     puts("groups");
@@ -186,16 +194,16 @@ static int print_info(char **argv, size_t words, const dsc_option_value *value, 
     rc = measure(t, value[BY].text, &l, err);
     if (!rc)
         rc = dsc_trace_parameters(&parameters, dsc_trace_get_info(t), err);
-    if (!rc) {
-        json_t *o = describe(t, &l, parameters);
-        if (value[JSON].given) {
-            json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-            putchar('\n');
-        } else {
-            print_text(o);
-        }
-        json_decref(o);
+    json_t *o = NULL;
+    if (!rc)
+        rc = describe(&o, t, &l, parameters, err);
+    if (!rc && value[JSON].given) {
+        json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+        putchar('\n');
+    } else if (!rc) {
+        print_text(o);
     }
+    json_decref(o);
     free(parameters);
     trace_groups_fini(&l.groups);
     free(l.prompt);

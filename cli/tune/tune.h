@@ -22,7 +22,8 @@ enum {
     CLI_TUNE_RATIO_HIGH,
     CLI_TUNE_TOLD_APART,
     CLI_TUNE_DRAFTED,
-    CLI_TUNE_COLUMNS
+    CLI_TUNE_METRICS, // DSC_METRICS of them
+    CLI_TUNE_COLUMNS = CLI_TUNE_METRICS + DSC_METRICS
 };
 extern const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS];
 

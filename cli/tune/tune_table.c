@@ -21,6 +21,7 @@ const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     {"told_apart", DSC_CELL_TEXT, "yes: that interval does not hold 1"},
     {"drafted_per_token", DSC_CELL_REAL,
      "draft tokens given to the target per output token, of all requests"},
+    DSC_METRIC_COLUMNS,
 };
 
 static dsc_cell real(double r)
@@ -42,7 +43,7 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
         dsc_config c = dsc_space_at(x->space, x->point);
         dsc_buffer words = {0};
         rc = dsc_space_words(&words, x->space, &c, err);
-        const dsc_cell row[CLI_TUNE_COLUMNS] = {
+        dsc_cell row[CLI_TUNE_COLUMNS] = {
             {.type = DSC_CELL_INT, .i = tune->options.price[price].batch},
             {.type = DSC_CELL_INT, .i = (int64_t)i + 1},
             text(x->space->drafter->name),
@@ -57,6 +58,7 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
             real(s[i].ratio_high),
             text(s[i].told_apart ? "yes" : "no"),
             real(dsc_trial_drafted(x))};
+        dsc_metrics_cells(&x->metrics, row + CLI_TUNE_METRICS);
         if (!rc)
             rc = dsc_table_add_row(t, row, err);
         dsc_buffer_fini(&words);

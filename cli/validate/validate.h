@@ -84,8 +84,8 @@ static inline bool validate_is(const validate_figure *f, const char *quantity)
 // --- the simulator (validate_run.c) -----------------------------------------------------------
 
 typedef struct validate_outcome {
-    double requests, output_tokens, target_calls, num_drafts, num_draft_tokens, num_accepted_tokens,
-        draft_calls, block_efficiency, speedup;
+    double requests, output_tokens, target_calls, num_drafts_started, num_draft_tokens,
+        num_accepted_tokens, draft_calls, block_efficiency, speedup;
 } validate_outcome;
 
 // Runs `draftscope sim` with the arguments in `words`, separated by blanks; {} stands for `file`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads lines of `draftscope live run --json`. Unknown fields are ignored; an error names a missing
 // field.
+#include "base/columns.h"
 #include "base/file.h"
 #include "cli/validate/validate_live.h"
 #include "sim/run/result.h"
@@ -197,13 +198,18 @@ static int read_models(validate_line *l, dsc_error *err)
 
 static int read_requests(validate_line *l, dsc_error *err)
 {
-    static const char *const names[VALIDATE_LISTS] = {
-        "request_output_tokens",    "request_target_calls",
-        "request_num_draft_tokens", "request_num_accepted_tokens",
-        "request_draft_calls",      "request_time_s",
-        "request_prefill_s",        "request_output_nll",
-        "request_output_entropy",   "request_baseline_output_tokens",
-        "request_baseline_time_s",  "request_baseline_prefill_s"};
+    static const char *const names[VALIDATE_LISTS] = {DSC_COL_REQUEST_OUTPUT_TOKENS,
+                                                      DSC_COL_REQUEST_TARGET_CALLS,
+                                                      DSC_COL_REQUEST_NUM_DRAFT_TOKENS,
+                                                      DSC_COL_REQUEST_NUM_ACCEPTED_TOKENS,
+                                                      DSC_COL_REQUEST_DRAFT_CALLS,
+                                                      "request_time_s",
+                                                      "request_prefill_s",
+                                                      "request_output_nll",
+                                                      "request_output_entropy",
+                                                      "request_baseline_output_tokens",
+                                                      "request_baseline_time_s",
+                                                      "request_baseline_prefill_s"};
     validate_requests *r = &l->requests;
     json_t *histogram;
     int64_t n = 0;
@@ -211,7 +217,7 @@ static int read_requests(validate_line *l, dsc_error *err)
     if (!rc && n < 1)
         rc = dsc_fail(err, DSC_EINPUT, "'requests' is 0; a line needs at least one request");
     if (!rc)
-        rc = get(&histogram, l->root, "request_accept_histogram", err);
+        rc = get(&histogram, l->root, DSC_COL_REQUEST_ACCEPT_HISTOGRAM, err);
     if (rc)
         return rc;
     const size_t all = json_array_size(histogram), length = all / (size_t)n;
@@ -227,7 +233,7 @@ static int read_requests(validate_line *l, dsc_error *err)
     for (int i = 0; i < lists && !rc; i++)
         if ((i != VALIDATE_NLL && i != VALIDATE_ENTROPY) || sampled)
             rc = get_list(r->list[i], r->requests, l->root, names[i], err);
-    return rc ? rc : get_list(r->histogram, all, l->root, "request_accept_histogram", err);
+    return rc ? rc : get_list(r->histogram, all, l->root, DSC_COL_REQUEST_ACCEPT_HISTOGRAM, err);
 }
 
 // Reads an optional list of counts into `room`.
@@ -252,18 +258,20 @@ static int read_counts(validate_line *l, dsc_error *err)
     const struct {
         const char *name;
         int64_t *to;
-    } total[] = {{"requests", &c->requests},
-                 {"output_tokens", &c->output_tokens},
-                 {"target_calls", &c->target_calls},
-                 {"num_drafts", &c->num_drafts},
-                 {"num_draft_tokens", &c->num_draft_tokens},
-                 {"num_accepted_tokens", &c->num_accepted_tokens},
-                 {"draft_calls", &c->draft_calls},
-                 {"draft_call_tokens", &c->draft_call_tokens},
-                 {"target_call_tokens", &c->target_call_tokens},
-                 {"target_call_context", &c->target_call_context},
-                 {"output_context", &c->output_context}};
-    static const char *const lists[] = {"accept_histogram", "width_histogram", "overlap_histogram"};
+    } total[] = {{DSC_COL_REQUESTS, &c->requests},
+                 {DSC_COL_OUTPUT_TOKENS, &c->output_tokens},
+                 {DSC_COL_TARGET_CALLS, &c->target_calls},
+                 {DSC_COL_NUM_DRAFTS_STARTED, &c->num_drafts_started},
+                 {DSC_COL_NUM_DRAFTS, &c->num_drafts},
+                 {DSC_COL_NUM_DRAFT_TOKENS, &c->num_draft_tokens},
+                 {DSC_COL_NUM_ACCEPTED_TOKENS, &c->num_accepted_tokens},
+                 {DSC_COL_DRAFT_CALLS, &c->draft_calls},
+                 {DSC_COL_DRAFT_CALL_TOKENS, &c->draft_call_tokens},
+                 {DSC_COL_TARGET_CALL_TOKENS, &c->target_call_tokens},
+                 {DSC_COL_TARGET_CALL_CONTEXT, &c->target_call_context},
+                 {DSC_COL_OUTPUT_CONTEXT, &c->output_context}};
+    static const char *const lists[] = {DSC_COL_ACCEPT_HISTOGRAM, DSC_COL_WIDTH_HISTOGRAM,
+                                        DSC_COL_OVERLAP_HISTOGRAM};
     json_t *list[3];
     size_t cells = 1;
     int64_t *room, squares = 0;

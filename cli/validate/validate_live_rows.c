@@ -3,6 +3,7 @@
 // within sampling error by a bootstrap over requests), likelihood, outputs, latencies and speedup.
 #include "cli/validate/validate_live_rows.h"
 
+#include "base/columns.h"
 #include "cli/result.h"
 #include "base/statistics.h"
 
@@ -20,7 +21,7 @@ const dsc_column validate_live_columns[COLUMNS] = {
                                   "parameters"},
     {"temperature", DSC_CELL_REAL, "sampling temperature of the run"},
     {"quantity", DSC_CELL_TEXT,
-     "acceptance_rate (accepted / drafted tokens); block_efficiency; accept_share: share of target "
+     "draft_acceptance_rate (accepted / drafted tokens); block_efficiency; accept_share: share of target "
      "calls that accepted `at` draft tokens; accept_distance: largest difference of the cumulative "
      "accept_share; output_nll: mean -ln of the target's probability of the sampled tokens, "
      "predicted by the mean entropy; draft_s_per_call, verify_s_per_call: seconds of a pass; "
@@ -415,7 +416,7 @@ int validate_put_group(validate_comparison *c, const validate_group *g, dsc_erro
     validate_summary *s = c->summary;
     c->failed = c->unknown = false;
     int rc =
-        put_ratio(c, g, "acceptance_rate", VALIDATE_ACCEPTED_TOKENS, VALIDATE_DRAFT_TOKENS, err);
+        put_ratio(c, g, DSC_COL_DRAFT_ACCEPTANCE_RATE, VALIDATE_ACCEPTED_TOKENS, VALIDATE_DRAFT_TOKENS, err);
     if (!rc)
         rc =
             put_ratio(c, g, "block_efficiency", VALIDATE_OUTPUT_TOKENS, VALIDATE_TARGET_CALLS, err);

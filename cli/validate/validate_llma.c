@@ -56,7 +56,7 @@ static int predict(validate_figure *f, const validate_row *row, const void *stat
     if (rc)
         return rc;
     if (validate_is(f, "triggers"))
-        f->predicted = o.num_drafts / o.requests;
+        f->predicted = o.num_drafts_started / o.requests;
     else if (validate_is(f, "accepted"))
         f->predicted = o.num_accepted_tokens / o.requests;
     else if (validate_is(f, "steps"))

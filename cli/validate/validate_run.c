@@ -46,7 +46,7 @@ static int take(const dsc_counts *counts, const dsc_cost *cost, validate_outcome
         .requests = (double)counts->requests,
         .output_tokens = (double)counts->output_tokens,
         .target_calls = x.target_calls,
-        .num_drafts = x.num_drafts,
+        .num_drafts_started = x.num_drafts_started,
         .num_draft_tokens = x.num_draft_tokens,
         .num_accepted_tokens = x.num_accepted_tokens,
         .draft_calls = x.draft_calls,

@@ -205,22 +205,30 @@ static int predict(validate_figure *f, const validate_row *row, const void *stat
     const log_file *log = state; // [LOGS]
     double speed, plain;
     int l, task;
-    int64_t reached;
     (void)row;
     if (!find_case(f->where, &l, &task))
         return DSC_OK;
     const dsc_accept_tally *tally = &log[l].tally[task];
-    if (validate_is(f, "block_efficiency"))
-        f->predicted = dsc_accept_tally_block_efficiency(tally);
-    else if (validate_is(f, "conditional_acceptance_rate") && f->at >= 1 && f->at < 1000)
-        f->predicted = dsc_accept_tally_conditional_rate(tally, (int32_t)f->at, &reached);
+    const dsc_metric_counts counts = dsc_accept_tally_counts(tally);
+    dsc_arena arena = {0};
+    dsc_metrics m;
+    int rc = dsc_metrics_init(&m, &counts, &arena, err);
+    if (rc)
+        return rc;
+    if (validate_is(f, DSC_COL_BLOCK_EFFICIENCY))
+        f->predicted = m.block_efficiency;
+    else if (validate_is(f, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE))
+        f->predicted = f->at >= 1 && f->at <= (double)m.positions
+                           ? m.conditional_acceptance_rate[(int64_t)f->at - 1]
+                           : (double)NAN;
     else if (validate_is(f, "autocorrelation"))
         f->predicted = dsc_accept_tally_autocorrelation(tally);
     else if (validate_is(f, "tokens_per_s") && task == ALL)
         f->predicted = logged_speed(&log[l]);
+    dsc_arena_fini(&arena);
     if (!validate_is(f, "speedup") || task == ALL)
         return DSC_OK;
-    int rc = held_out_speed(&log[l], task, &speed, err);
+    rc = held_out_speed(&log[l], task, &speed, err);
     if (!rc)
         rc = held_out_speed(&log[VANILLA], task, &plain, err);
     if (!rc)

@@ -30,18 +30,15 @@ int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
     const int64_t limit = dsc_config_limit(r->config), room = r->max_tokens - 1;
     const int64_t most = limit < room ? limit : room > 0 ? room : 0;
     const int64_t width = dsc_config_width(r->config), widths = width > MOST_WIDTHS ? 0 : width;
-    const int64_t parallel = r->config->drafter->parallel ? width : 0;
-    void *histogram;
-    int rc = dsc_alloc(&histogram, (size_t)(most + 1 + widths + parallel * parallel),
-                       sizeof *out->histogram, err);
-    if (rc)
-        return rc;
-    *out = dsc_counts_zero(histogram, most);
-    out->width_length = widths;
-    out->width = widths ? out->histogram + most + 1 : NULL; // zero, as allocated
-    out->parallel_length = parallel;
-    out->parallel_steps = parallel ? out->histogram + most + 1 + widths : NULL;
-    return DSC_OK;
+    const dsc_counts_room sizes = {.most = most,
+                                   .limit = limit,
+                                   .width = widths,
+                                   .parallel = r->config->drafter->parallel ? width : 0};
+    int64_t *storage;
+    int rc = dsc_new(&storage, (size_t)dsc_counts_elements(&sizes), err);
+    if (!rc)
+        *out = dsc_counts_in(storage, &sizes);
+    return rc;
 }
 
 int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/program/run_detail.h"
 
+#include "base/columns.h"
 #include "traces/trace/token_hash.h"
 
 #include <stdlib.h>
@@ -50,22 +51,29 @@ enum { ARCHITECTURE, DTYPE, CONFIG_HASH, WEIGHTS_HASH, OF_MODEL };
 enum { INTEGERS = REQUEST_TIME - REQUEST_OUTPUT_TOKENS, REALS = REQUEST_HISTOGRAM - REQUEST_TIME };
 // clang-format off
 static const dsc_column fields[FIELDS] = {
-    [DRAFT_CALL_TOKENS] = {"draft_call_tokens", DSC_CELL_INT, "tokens in the draft model's passes"},
-    [TARGET_CALL_TOKENS] = {"target_call_tokens", DSC_CELL_INT,
-     "tokens in the target's passes, the last committed one included"},
-    [TARGET_CALL_CONTEXT] = {"target_call_context", DSC_CELL_INT,
-     "tokens that stand before a draft, summed over the target's passes"},
-    [OUTPUT_CONTEXT] = {"output_context", DSC_CELL_INT,
-     "the same summed over as many passes as there are output tokens"},
-    [WIDTHS] = {"width_histogram", DSC_CELL_LIST, "the target's passes on 1, 2, ... tokens"},
-    [PARALLEL] = {"overlap_histogram", DSC_CELL_LIST,
-     "where target and draft model overlap: steps with 0, 1, ... passes of the draft model, and of "
-     "each the target's on 1, 2, ... tokens"},
-    [REQUEST_OUTPUT_TOKENS] = {"request_output_tokens", DSC_CELL_LIST, "of each request, in order"},
-    [REQUEST_TARGET_CALLS] = {"request_target_calls", DSC_CELL_LIST, "likewise"},
-    [REQUEST_DRAFT_TOKENS] = {"request_num_draft_tokens", DSC_CELL_LIST, "likewise"},
-    [REQUEST_ACCEPTED_TOKENS] = {"request_num_accepted_tokens", DSC_CELL_LIST, "likewise"},
-    [REQUEST_DRAFT_CALLS] = {"request_draft_calls", DSC_CELL_LIST, "likewise"},
+    [DRAFT_CALL_TOKENS] = {DSC_COL_DRAFT_CALL_TOKENS, DSC_CELL_INT,
+     "tokens in the forward passes of the draft model"},
+    [TARGET_CALL_TOKENS] = {DSC_COL_TARGET_CALL_TOKENS, DSC_CELL_INT,
+     "tokens in the forward passes of the target, the last committed token of each included"},
+    [TARGET_CALL_CONTEXT] = {DSC_COL_TARGET_CALL_CONTEXT, DSC_CELL_INT,
+     "context length before the draft, summed over the target's forward passes"},
+    [OUTPUT_CONTEXT] = {DSC_COL_OUTPUT_CONTEXT, DSC_CELL_INT,
+     "context length summed over one forward pass for each output token, as without speculation"},
+    [WIDTHS] = {DSC_COL_WIDTH_HISTOGRAM, DSC_CELL_LIST,
+     "forward passes of the target on 1, 2, ... tokens"},
+    [PARALLEL] = {DSC_COL_OVERLAP_HISTOGRAM, DSC_CELL_LIST,
+     "for a method whose draft model works while the target verifies: steps by forward passes of "
+     "the draft model (0, 1, ...) and tokens of the target (1, 2, ...), a square matrix by rows"},
+    [REQUEST_OUTPUT_TOKENS] = {DSC_COL_REQUEST_OUTPUT_TOKENS, DSC_CELL_LIST,
+     "output_tokens of each request, in order"},
+    [REQUEST_TARGET_CALLS] = {DSC_COL_REQUEST_TARGET_CALLS, DSC_CELL_LIST,
+     "target_calls of each request, in order"},
+    [REQUEST_DRAFT_TOKENS] = {DSC_COL_REQUEST_NUM_DRAFT_TOKENS, DSC_CELL_LIST,
+     "num_draft_tokens of each request, in order"},
+    [REQUEST_ACCEPTED_TOKENS] = {DSC_COL_REQUEST_NUM_ACCEPTED_TOKENS, DSC_CELL_LIST,
+     "num_accepted_tokens of each request, in order"},
+    [REQUEST_DRAFT_CALLS] = {DSC_COL_REQUEST_DRAFT_CALLS, DSC_CELL_LIST,
+     "draft_calls of each request, in order"},
     [REQUEST_PLAIN_TOKENS] = {"request_baseline_output_tokens", DSC_CELL_LIST,
      "output tokens of plain decoding (--baseline)"},
     [REQUEST_TIME] = {"request_time_s", DSC_CELL_LIST, "seconds of each request in all"},
@@ -80,8 +88,8 @@ static const dsc_column fields[FIELDS] = {
      "seconds of plain decoding (--baseline)"},
     [REQUEST_PLAIN_PREFILL] = {"request_baseline_prefill_s", DSC_CELL_LIST,
      "of these in the pass over the prompt (--baseline)"},
-    [REQUEST_HISTOGRAM] = {"request_accept_histogram", DSC_CELL_LIST,
-     "accept_histogram of each request, one behind the other, all as long as the longest"},
+    [REQUEST_HISTOGRAM] = {DSC_COL_REQUEST_ACCEPT_HISTOGRAM, DSC_CELL_LIST,
+     "accept_histogram of each request in sequence, all as long as the longest"},
     [SCHEMA] = {"schema", DSC_CELL_INT, "of these lines: 1"},
     [PROGRAM_VERSION] = {"version", DSC_CELL_TEXT, "of the program"},
     [INTERRUPTED] = {"interrupted", DSC_CELL_INT,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/program/run_report.h"
 
+#include "base/columns.h"
 #include "sim/run/result.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ enum {
 };
 // clang-format off
 static const dsc_column fields[FIELDS] = {
-    [SPEEDUP] = {"speedup", DSC_CELL_REAL,
+    [SPEEDUP] = {DSC_COL_SPEEDUP, DSC_CELL_REAL,
      "measured: tokens_per_s / baseline_tokens_per_s over the requests that both finished; nan "
      "without --baseline"},
     [PREFILL] = {"prefill_s", DSC_CELL_REAL, "seconds in passes over the prompts, of all models"},
@@ -34,7 +35,7 @@ static const dsc_column fields[FIELDS] = {
     [SELECT] = {"select_s", DSC_CELL_REAL,
      "seconds outside all passes; nan where draft model and target work at the same time"},
     [TIME] = {"time_s", DSC_CELL_REAL, "seconds in all, prefill included, loading not"},
-    [RATE] = {"tokens_per_s", DSC_CELL_REAL, "output_tokens / time_s"},
+    [RATE] = {DSC_COL_TOKENS_PER_S, DSC_CELL_REAL, "output_tokens / time_s"},
     [PLAIN_RATE] = {"baseline_tokens_per_s", DSC_CELL_REAL,
      "the same of plain decoding, each request behind that of the method (--baseline)"},
     [DIVERGENCES] = {"divergences", DSC_CELL_REAL,

@@ -7,9 +7,24 @@
 
 // The results every sweep has; a parameter stands left of the first of them.
 static const char *const known_result[] = {
-    "requests",         "output_tokens",        "target_calls",    "draft_calls",      "num_drafts",
-    "num_draft_tokens", "num_accepted_tokens",  "acceptance_rate", "block_efficiency", "speedup",
-    "accept_histogram", "iid_block_efficiency", "tokens_per_s",    "target_s",         "draft_s",
+    "requests",
+    "output_tokens",
+    "target_calls",
+    "draft_calls",
+    "num_drafts_started",
+    "num_drafts",
+    "num_draft_tokens",
+    "num_accepted_tokens",
+    "draft_acceptance_rate",
+    "block_efficiency",
+    "mean_acceptance_length",
+    "alpha_iid",
+    "speedup",
+    "accept_histogram",
+    "iid_block_efficiency",
+    "tokens_per_s",
+    "target_s",
+    "draft_s",
 };
 
 static bool is_identity(const char *name)

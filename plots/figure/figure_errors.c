@@ -2,6 +2,7 @@
 // The errors of predictions by method: a dot per configuration, their mean as a tick, the sum over
 // all of them as a diamond, and the tolerance where it is a percentage. The methods with the
 // largest mean error stand first.
+#include "base/columns.h"
 #include "plots/draw/glossary.h"
 #include "plots/figure/checks.h"
 #include "plots/figure/figures.h"
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const usual[] = {"block_efficiency", "acceptance_rate", "speedup", NULL};
+static const char *const usual[] = {"block_efficiency", DSC_COL_DRAFT_ACCEPTANCE_RATE, "speedup",
+                                    NULL};
 
 enum { DOT, FAIL = 4, POOLED = 3, ROW = 44 }; // styles; pixels of a row
 

@@ -40,7 +40,7 @@ static int rank(dsc_result_view *r, dsc_error *err)
 {
     const dsc_table *t = &r->table;
     r->merit = dsc_table_find(t, "speedup");
-    if (r->merit < 0)
+    if (r->merit < 0 && dsc_table_find(t, "rank") < 0) // the rows of tune are ranked already
         r->merit = dsc_table_find(t, "block_efficiency");
     int rc = dsc_new(&r->ranked, t->rows, err);
     if (!rc)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sections of the report about one result: what is best, figures, rows.
+#include "base/columns.h"
 #include "plots/draw/select.h"
 #include "plots/report/report_result.h"
 
@@ -94,7 +95,7 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
     p->type->merits(&p->w, true);
     put_merit(p, t, best, "speedup", "×", "speed-up (no speculation = 1)");
     put_merit(p, t, best, "block_efficiency", "", "output tokens per target call (bonus included)");
-    put_merit(p, t, best, "acceptance_rate", "", "acceptance rate (bonus excluded)");
+    put_merit(p, t, best, DSC_COL_DRAFT_ACCEPTANCE_RATE, "", "acceptance rate (bonus excluded)");
     p->type->merits(&p->w, false);
     put_plateau(p, r);
     if (cost)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of cost models, the types `unit` and `linear`, and the parsing of NAME:PARAMETERS.
 #include "sim/cost/cost.h"
 
 #include <math.h>

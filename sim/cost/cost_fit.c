@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times as a recorded run had them: verify_s = FIXED + PER_TOKEN x (drafted + 1) and
-// draft_s = DRAFT x drafted, a line each through the steps of a trace that recorded them, robust
-// against the steps that were interrupted (base/statistics.h). A method that drafts at all calls
-// its draft model once for each token of a draft, so DRAFT is the time of a call.
+// A linear cost model fitted to a recorded run: verify_s = FIXED + PER_TOKEN x (drafted + 1) and
+// draft_s = DRAFT x drafted. Both lines are fitted to the steps of a trace with step times,
+// robustly against interrupted steps (base/statistics.h). DRAFT is the time of a call, because a
+// draft model is called once for each draft token.
 #include "sim/cost/cost.h"
 
 #include "base/statistics.h"
@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STEPS = 1 << 17 }; // that are looked at: every second, fourth, ... of longer runs
+enum {
+    MOST_STEPS = 1 << 17
+}; // points of the fit: longer runs are thinned to every second, fourth, ... step
 
 typedef struct points {
     double *x, *y;
@@ -86,7 +88,7 @@ static int read_steps(sample *s, const dsc_trace *trace, dsc_error *err)
     return rc;
 }
 
-// " (median error 0.8 %, 90 % within 3.1 %)" of the points' own times.
+// Formats the relative errors of the points: " (median error 0.8 %, 90 % within 3.1 %)".
 static void describe(const points *p, dsc_line line, double *room, char *text, size_t size)
 {
     size_t n = 0;
@@ -97,7 +99,7 @@ static void describe(const points *p, dsc_line line, double *room, char *text, s
     snprintf(text, size, " (median error %.2g %%, 90 %% within %.2g %%)", s.median, s.p90);
 }
 
-// Adds to the note; `room` holds a number for each step.
+// Appends to the note; `room` is scratch for a number per step.
 static int fit_verify(const points *p, dsc_cost *cost, double *room, dsc_error *err)
 {
     dsc_line line;
@@ -148,16 +150,15 @@ static int open_fit(dsc_cost *cost, const char *path, dsc_error *err)
     if (rc)
         return rc;
     if (!dsc_trace_get_info(trace)->has_step_verify_s)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: the times of its steps (verify_s) are not recorded",
-                      path);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the trace lacks step times (verify_s)", path);
     if (!rc)
         rc = read_steps(&s, trace, err);
     if (!rc && !s.verify.count)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: it has no step", path);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the trace has no steps", path);
     if (!rc)
         rc = fit(&s, cost, err);
     if (!rc && !(cost->fixed_s + cost->per_token_s > 0))
-        rc = dsc_fail(err, DSC_EINPUT, "%s: its steps take no time", path);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: all step times are 0", path);
     dsc_trace_close(trace);
     free(s.verify.x);
     free(s.verify.y);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least time a pass can take on a machine, from the shape of the model (Williams, Waterman and
-// Patterson 2009): weights and keys and values are read once, numbers of 2 bytes, and every token
-// is multiplied by all weights. For n = batch x tokens in the pass
+// The roofline bound on the time of a pass, from the shape of the model and the machine (Williams,
+// Waterman and Patterson 2009). Weights and KV cache, numbers of 2 bytes, are read once, and every
+// token is multiplied by all weights. For n = batch x tokens in the pass
 //
 //   time = max(2 weights / bandwidth, 2 weights n / peak)
 //        + max(2 cache batch (context + tokens - 1) / bandwidth,
 //              attention n (context + tokens - 1) / peak) + overhead
 //
-// (sim/cost/model_shape.h). The two work one after the other, layer by layer, so that one can wait
-// for memory while the other computes. Real kernels reach 70 to 90 % of either limit, which cancels
-// in a speed-up, and have fixed times, which do not: they are the overhead. Tensor parallelism
-// divides the target's work by its machines; what they say to each other is left out. The draft
-// model runs on one.
+// (sim/cost/model_shape.h). Matrix products and attention alternate layer by layer, so each has its
+// own maximum. Real kernels reach 70 to 90 % of either limit, which cancels in a speedup, and have
+// fixed times, which do not cancel: these are the overhead. Tensor parallelism divides the target's
+// work by its machines; their communication is not modeled. The draft model runs on one machine.
 #include "sim/cost/cost.h"
 
 #include "base/memory.h"
@@ -23,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Peaks are of 16-bit tensor operations with 32-bit sums, without sparsity, at boost clock; from
+// Peaks are for 16-bit tensor operations with 32-bit sums, without sparsity, at boost clock; from
 // NVIDIA's data sheets (V100, A100, H100, H200, L40S) and the white papers of GA102 (3090) and
 // AD102 (4090).
 static const dsc_hardware hardware[] = {
@@ -150,7 +149,7 @@ static int draft_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_
     const roofline *r = cost->model;
     if (!r->has_draft)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--cost: the roofline has no draft model (none), and the method calls one");
+                        "--cost: the roofline has no draft model (none), but the method calls one");
     *seconds = dsc_roofline_time(&r->draft, &r->machine, pass) + r->overhead_s;
     return DSC_OK;
 }

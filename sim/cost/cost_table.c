@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times: a result table (base/table.h) with the columns
+// Measured pass times: a result table (base/table.h) with the columns
 //
-//   tokens    of each sequence in the pass, the last committed one and the draft
-//   context   tokens of each sequence before them; without the column times do not depend on it
-//   batch     sequences in the pass; likewise
+//   tokens    tokens of each sequence in the pass: the last committed one and the draft
+//   context   tokens of each sequence before them; without the column, times do not depend on it
+//   batch     sequences in the pass; without the column, times do not depend on it
 //   target_s  seconds of a pass of the target
-//   draft_s   of the draft model; without the column methods that call one are refused
-//   target_again_s, draft_again_s   of one right behind another of the same model, as plain
-//             decoding's are and all drafts of a chain but the first; without the columns they are
-//             as the others
+//   draft_s   seconds of a pass of the draft model; without the column, methods with one are
+//   refused target_again_s, draft_again_s   seconds of a pass directly after one of the same model,
+//   as in
+//             plain decoding and for all but the first token of a draft; without the columns, these
+//             passes take target_s and draft_s
 //
 // and any others. The rows are a full grid, sorted by tokens, then context, then batch. Between its
-// points times are interpolated, linearly in each key; beyond its edges they are refused.
+// points times are interpolated, linearly in each key; outside of its range they are refused.
 #include "sim/cost/cost.h"
 
 #include "base/sha256.h"
@@ -91,7 +92,7 @@ static int read_axis(const grid *g, const dsc_table *t, int which, axis *a, dsc_
     return DSC_OK;
 }
 
-// -1, 0, 1: how the keys of row r stand to those of the row before, in the order of the axes.
+// Compares the keys of row r with those of the row before, in the order of the axes: -1, 0, 1.
 static int rises(const grid *g, const dsc_table *t, size_t r)
 {
     for (int a = 0; a < AXES; a++) {
@@ -117,7 +118,7 @@ static int fail_hole(const grid *g, const dsc_table *t, size_t r, const double k
                     line_of(t, r), where);
 }
 
-// Every cell once, in order.
+// Checks that the rows contain every cell once, in order.
 static int check_grid(const grid *g, const dsc_table *t, dsc_error *err)
 {
     const axis *a = g->axis;
@@ -128,7 +129,7 @@ static int check_grid(const grid *g, const dsc_table *t, dsc_error *err)
                             "%s:%zu: %s: rows are sorted by tokens, then context, then batch",
                             g->path, line_of(t, r), step ? "the keys fall" : "the keys come twice");
     }
-    // A cell that is not there is met at row t->rows at the latest.
+    // A missing cell is found at row t->rows at the latest.
     size_t inner = a[CONTEXT].count * a[BATCH].count;
     for (size_t r = 0; r / inner < a[TOKENS].count; r++) {
         const double key[AXES] = {a[TOKENS].key[r / inner],
@@ -169,7 +170,7 @@ static int read_grid(grid *g, const dsc_table *t, dsc_error *err)
             return dsc_fail(err, DSC_EINPUT, "%s: a table of costs needs a column %s", g->path,
                             needed[i]);
     if (!t->rows)
-        return dsc_fail(err, DSC_EINPUT, "%s: no row", g->path);
+        return dsc_fail(err, DSC_EINPUT, "%s: the table has no rows", g->path);
     int rc = DSC_OK;
     for (int a = 0; a < AXES && !rc; a++)
         rc = read_axis(g, t, a, &g->axis[a], err);
@@ -270,7 +271,8 @@ static int draft_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_
     const grid *g = cost->model;
     if (!g->draft[0])
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: no column draft_s, and the method calls a draft model", g->path);
+                        "%s: the table lacks column draft_s, but the method calls a draft model",
+                        g->path);
     return look_up(g, g->draft, pass, seconds, err);
 }
 

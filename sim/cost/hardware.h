@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines, and the least time of a pass on one.
+// Machines by name, and the roofline bound on the time of a pass.
 #ifndef DSC_SIM_HARDWARE_H
 #define DSC_SIM_HARDWARE_H
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Shapes of dense transformers: presets, config.json, and the numbers of weights, cache entries and
+// attention operations that the roofline needs.
 #include "sim/cost/model_shape.h"
 
 #include "base/file.h"
@@ -9,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// From the config.json of the models on Hugging Face. Vicuna's and CodeLlama's shapes are Llama's;
-// T5 is version 1.1, which Leviathan et al. and DistillSpec use.
+// Values are from the config.json of the models on Hugging Face. Vicuna's and CodeLlama's shapes
+// are Llama's; T5 is version 1.1, which Leviathan et al. and DistillSpec use.
 // clang-format off
 #define LLAMA(n, l, h, f, a, kv, v) {.name = n, .kind = DSC_MODEL_LLAMA, .layers = l, .hidden = h, \
     .feed_forward = f, .heads = a, .kv_heads = kv, .head = (h) / (a), .vocab = v}
@@ -94,7 +96,8 @@ double dsc_model_shape_weights(const dsc_model_shape *s)
     return (double)s->layers * layer + (double)(s->vocab * s->hidden);
 }
 
-// T5 keeps keys and values of the prompt (the encoder's) and of the output: as many each.
+// T5 has a KV cache for the prompt (the encoder's) and one for the output, of the same size per
+// token.
 double dsc_model_shape_cache(const dsc_model_shape *s)
 {
     return (double)(2 * s->layers * s->kv_heads * s->head);
@@ -109,7 +112,7 @@ double dsc_model_shape_attention(const dsc_model_shape *s)
 
 enum { LONGEST_FILE = 1 << 20, LARGEST = 10000000 };
 
-// A field that must be there, or has the default `absent` > 0.
+// A required field, or one with the default `absent` > 0.
 static int get(const char *path, json_t *j, const char *name, int64_t absent, int64_t *out,
                dsc_error *err)
 {
@@ -117,7 +120,7 @@ static int get(const char *path, json_t *j, const char *name, int64_t absent, in
     *out = absent;
     if (absent > 0 && (!x || json_is_null(x)))
         return DSC_OK;
-    *out = json_integer_value(x); // 0 when it is none
+    *out = json_integer_value(x); // 0 if it is not an integer
     if (*out >= 1 && *out <= LARGEST)
         return DSC_OK;
     return dsc_fail(err, DSC_EINPUT, "%s: field '%s' must be a whole number from 1 to %d", path,
@@ -172,7 +175,8 @@ static int read_config(dsc_model_shape *s, const char *path, json_t *j, dsc_erro
     const char *type = json_string_value(json_object_get(j, "model_type"));
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (json_object_get(j, refused[i]))
-            return dsc_fail(err, DSC_EINPUT, "%s: it has '%s': only dense 16-bit models are known",
+            return dsc_fail(err, DSC_EINPUT,
+                            "%s: field '%s' is not supported: the model must be dense and 16-bit",
                             path, refused[i]);
     if (type && (strcmp(type, "llama") == 0 || strcmp(type, "mistral") == 0))
         return read_llama(s, path, j, err);

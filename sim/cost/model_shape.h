@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of dense transformer decoders: how many numbers a forward pass reads and multiplies.
+// Shapes of dense transformer decoders: the numbers that a forward pass reads and multiplies.
 #ifndef DSC_SIM_MODEL_SHAPE_H
 #define DSC_SIM_MODEL_SHAPE_H
 
@@ -11,7 +11,7 @@
 
 typedef enum dsc_model_shape_kind {
     DSC_MODEL_LLAMA, // decoder: attention, gated feed-forward, no biases (also Mistral)
-    DSC_MODEL_QWEN2, // the same with biases on queries, keys and values
+    DSC_MODEL_QWEN2, // as LLAMA, with biases on queries, keys and values
     DSC_MODEL_T5,    // encoder and decoder; a pass is one of the decoder, the encoder runs once
 } dsc_model_shape_kind;
 
@@ -24,24 +24,25 @@ typedef struct dsc_model_shape {
     int64_t vocab;
     bool tied;              // the output matrix is the input embedding
     int64_t encoder_layers; // T5
-    bool plain;             // T5: two feed-forward matrices (relu) instead of three (gated)
+    bool plain;             // T5: two feed-forward matrices (ReLU) instead of three (gated)
 } dsc_model_shape;
 
 // A preset by its name, or the config.json of Hugging Face when `text` contains a '/' or ends in
 // ".json": model_type llama, mistral, qwen2 or t5. DSC_EUSAGE: no such preset (with the nearest
-// name); DSC_EINPUT: a file that is not such a configuration, or is of a model that is not dense or
-// not in 16 bits.
+// name); DSC_EINPUT: a file that is not such a configuration, or of a model that is not dense or
+// not 16-bit.
 DSC_API int dsc_model_shape_find(dsc_model_shape *out, const char *text, dsc_error *err);
 DSC_API const dsc_model_shape *dsc_model_shape_presets(size_t *count);
 
-// Numbers in all.
+// Number of parameters.
 DSC_API double dsc_model_shape_parameters(const dsc_model_shape *s);
-// Numbers of the matrices that every token of a pass is multiplied by: all but the input embedding,
-// of which a pass reads a row per token. A multiplication and an addition each, for a token.
+// Parameters of the matrices that every token of a pass is multiplied by: all but the input
+// embedding, from which a pass reads one row per token. Each is one multiplication and one addition
+// per token.
 DSC_API double dsc_model_shape_weights(const dsc_model_shape *s);
-// Numbers kept of each token of the context: keys and values.
+// Numbers in the KV cache per token of the context.
 DSC_API double dsc_model_shape_cache(const dsc_model_shape *s);
-// Operations of the attention of one token to another.
+// Operations for the attention of one token to another.
 DSC_API double dsc_model_shape_attention(const dsc_model_shape *s);
 
 #endif

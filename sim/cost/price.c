@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Prices the counts of a run: passes of the target and the draft model in turn, or overlapped, and
+// the same output at one token per call.
 #include "sim/cost/price.h"
 
 #include "sim/cost/width_dist.h"
 
 #include <math.h>
 
-// Mean seconds of a target call. `pass` has mean width, context and batch.
+// Mean seconds of a target call; `pass` has the mean width, the context and the batch.
 static int target_call(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, double *seconds,
                        dsc_error *err)
 {
@@ -52,12 +54,13 @@ static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, 
     return rc;
 }
 
-// One after the other.
+// Draft model and target in turn.
 static int in_turns(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, dsc_price *out,
                     dsc_error *err)
 {
     const dsc_expected x = dsc_counts_real(c);
-    const double rows = fmin(x.target_calls, x.draft_calls); // a step's drafts
+    const double rows =
+        fmin(x.target_calls, x.draft_calls); // steps that draft, for the first pass of each draft
     double target;
     pass.tokens = x.target_call_tokens / x.target_calls;
     pass.again = !(x.draft_calls > 0);
@@ -82,7 +85,7 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
     *out = (dsc_price){NAN, NAN, NAN, NAN, NAN, NAN};
     if (!(x.target_calls > 0) || !(tokens > 0))
         return DSC_OK;
-    // At the same time means on processors of their own.
+    // Models that overlap run on separate processors.
     const dsc_pass pass = {.context = x.target_call_context / x.target_calls,
                            .batch = (double)batch,
                            .again = counts->parallel_steps != NULL};

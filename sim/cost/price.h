@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run takes by a cost model, alone or as many times side by side in one batch.
+// The time of a run by a cost model, alone or in a batch of equal runs.
 //
-// In a batch all sequences take a step together, one pass of the target over all their tokens, and
-// each goes on by what it had accepted; a sequence that ends is replaced by the next (continuous
-// batching). Their steps are independent draws from those of the run, so that the tokens of a pass
-// are a sum of independent widths, and a batch of B emits B x block efficiency tokens in the mean
-// time of a pass. What is approximate, and which way:
-//   - A pass is priced at the mean context. Times that bend upwards with it are priced too low.
-//   - Calls of the draft model are priced at their mean width, and a step of a batch has the mean
-//     number of them. A real batch waits for the sequence that drafts longest: methods that draft
-//     more or less from step to step are priced too fast, those of a fixed length exactly.
+// In a batch all sequences take a step together: one pass of the target over all their tokens,
+// after which each sequence continues with its accepted tokens. A sequence that ends is replaced by
+// the next (continuous batching). The steps of the sequences are independent samples of the run's
+// steps. So the tokens of a pass are a sum of independent widths, and a batch of B emits B x block
+// efficiency tokens in the mean time of a pass. The approximations and their direction:
+//   - A pass is priced at the mean context. Times that are convex in it are priced too low.
+//   - Calls of the draft model are priced at their mean width, and a step of a batch has their mean
+//     number. A real batch waits for the sequence with the longest draft: methods with drafts of
+//     varying length are priced too fast, methods with a fixed length exactly.
 //   - A method that drafts while the target verifies is priced as if all sequences were in the
-//     same state; that is too slow, as long as times do not bend downwards.
-//   - Expectations (dsc_counts.expected) know the mean width only; of one draft of a fixed length
-//     it is the width.
+//     same state, which is too slow unless times are concave.
+//   - Expectations (dsc_counts.expected) contain only the mean width, which is exact for one draft
+//     of a fixed length.
 #ifndef DSC_SIM_PRICE_H
 #define DSC_SIM_PRICE_H
 
@@ -27,7 +27,7 @@ extern "C" {
 enum { DSC_MAX_BATCH = 65536 };
 
 typedef struct dsc_price {
-    double time_s;       // of the run, `batch` times side by side
+    double time_s;       // of `batch` runs together
     double plain_s;      // of the same output at one token per call, in the same batch
     double speedup;      // plain_s / time_s
     double tokens_per_s; // of all sequences
@@ -36,7 +36,7 @@ typedef struct dsc_price {
 } dsc_price;             // NaN when there was no call
 
 // A cost that is not linear needs dsc_counts.width (dsc_run_options.widths) to be exact. batch
-// >= 1. DSC_EINPUT, DSC_EUSAGE: the cost model does not know such a pass.
+// >= 1. DSC_EINPUT, DSC_EUSAGE: the cost model has no time for such a pass.
 DSC_API int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts,
                           int64_t batch, dsc_error *err);
 

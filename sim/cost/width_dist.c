@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Convolves a histogram of widths with itself by a power of its Fourier transform.
 #include "sim/cost/width_dist.h"
 
 #include <complex.h>
@@ -40,7 +41,7 @@ static double complex power(double complex x, int64_t n)
     return y;
 }
 
-// The distribution of one becomes that of the sum of `batch`, which has `sums` values.
+// Turns the distribution of one width into that of the sum of `batch`, which has `sums` values.
 static int convolve(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error *err)
 {
     size_t n = 1;
@@ -55,7 +56,8 @@ static int convolve(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error 
         x[i] = dist->chance[i];
     transform(x, n);
     for (size_t k = 0; k < n; k++)
-        x[k] = conj(power(x[k], batch)) / (double)n; // conjugate: so that forward is back
+        x[k] =
+            conj(power(x[k], batch)) / (double)n; // conjugate, so that a forward transform inverts
     transform(x, n);
     for (size_t i = 0; i < sums; i++)
         dist->chance[i] = fmax(creal(x[i]), 0);
@@ -64,7 +66,7 @@ static int convolve(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error 
     return DSC_OK;
 }
 
-// Leaves out both ends, whose chances are rounding, and makes the rest a distribution.
+// Cuts both ends, whose probabilities are rounding errors, and normalizes the rest.
 static void cut_ends(dsc_width_dist *dist)
 {
     const double most = 1e-10;

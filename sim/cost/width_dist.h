@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many tokens a pass over a batch has, when its sequences draft independently.
+// The distribution of the number of tokens in a pass over a batch of independent sequences.
 #ifndef DSC_SIM_WIDTH_DIST_H
 #define DSC_SIM_WIDTH_DIST_H
 
@@ -8,17 +8,17 @@
 #include <stdint.h>
 
 typedef struct dsc_width_dist {
-    double *chance; // [count] of least, least + 1, ... tokens; they add up to 1
+    double *chance; // [count] probabilities of least, least + 1, ... tokens; they sum to 1
     size_t count;
     int64_t least;
 } dsc_width_dist;
 
-enum { DSC_WIDTH_DIST_MOST = 1 << 22 }; // lengths that a sum can have
+enum { DSC_WIDTH_DIST_MOST = 1 << 22 }; // values that a sum can have
 
-// The sum of `batch` >= 1 independent widths, each as in the histogram: width[m] calls on m + 1
-// tokens, at least one in all. batch 1: the histogram itself; more: its convolution, by Fourier
-// transform, without the ends of a mass below 1e-10 each. DSC_EUSAGE: more than
-// DSC_WIDTH_DIST_MOST.
+// The sum of `batch` >= 1 independent widths with the distribution of the histogram: width[m] calls
+// on m + 1 tokens, at least one call. batch 1 gives the histogram itself, more its convolution by
+// Fourier transform, without both ends of mass below 1e-10. DSC_EUSAGE: more than
+// DSC_WIDTH_DIST_MOST values.
 DSC_API int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t length,
                                 int64_t batch, dsc_error *err);
 DSC_API void dsc_width_dist_fini(dsc_width_dist *dist);

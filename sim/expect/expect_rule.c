@@ -391,6 +391,21 @@ static void follow(lane_walk *w, const dsc_rule_group *g, const facts *f)
     dsc_renewal_step(&w->renewal, reach, w->open);
 }
 
+// Drafts have `limit` tokens in sequence, or as many as the output has left where they begin.
+static void add_lengths(const lane_walk *w, size_t lane, int64_t limit, int64_t n, dsc_counts *c)
+{
+    double *lengths = c->expected->lengths, left = dsc_renewal_calls(&w->renewal, lane);
+    const int64_t most = limit < n ? limit : n, longest = c->lengths_length - 1;
+    if (!lengths)
+        return;
+    for (int64_t m = 1; m < most; m++) {
+        const double begins = dsc_renewal_begins(&w->renewal, lane, m - 1);
+        lengths[m < longest ? m : longest] += begins;
+        left -= begins;
+    }
+    lengths[most < longest ? most : longest] += left;
+}
+
 static void add_expected(const dsc_rule_plan *plan, const dsc_rule_group *g, const lane_walk *w,
                          int64_t n, double prompt, dsc_counts *counts)
 {
@@ -401,7 +416,9 @@ static void add_expected(const dsc_rule_plan *plan, const dsc_rule_group *g, con
         double calls = dsc_renewal_calls(&w->renewal, lane);
         double tokens = dsc_renewal_tokens(&w->renewal, lane), above = calls;
         e->target_calls += calls;
+        e->num_drafts_started += limit > 0 ? calls : 0;
         e->num_drafts += limit > 0 ? calls : 0;
+        add_lengths(w, lane, limit, n, c);
         double drafted = g->chance == LEVELS ? 0 : tokens * g->drafts; // else add_tree's
         e->num_draft_tokens += drafted;
         e->num_accepted_tokens += (double)n - calls;
@@ -412,7 +429,10 @@ static void add_expected(const dsc_rule_plan *plan, const dsc_rule_group *g, con
         for (int64_t i = 0; i < c->histogram_length; i++) {
             double beyond =
                 i < w->renewal.longest ? dsc_renewal_at_least(&w->renewal, lane, i + 1) : 0;
-            e->histogram[i] += fmax(above - beyond, 0);
+            const double exactly = fmax(above - beyond, 0);
+            e->histogram[i] += exactly;
+            if (i == limit && e->whole) // a shorter draft ends with the output
+                e->whole[i] += exactly;
             above = beyond;
         }
     }

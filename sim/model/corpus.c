@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads corpora: requests of a trace, or lines of text and JSON lines through a tokenizer.
 #include "sim/model/corpus.h"
 
 #include "traces/import/import_record.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// The sequence being added begins at start[count]; its tokens follow.
+// The new sequence begins at start[count]; its tokens follow.
 static int append(dsc_corpus *c, const int32_t *token, int64_t count, dsc_error *err)
 {
     void *p = c->token;
@@ -93,7 +94,7 @@ typedef struct line_reader {
     bool json;
 } line_reader;
 
-// Encodes one text behind what the sequence has; the first gets the special tokens.
+// Appends the tokens of a text to the sequence; the first text gets the special tokens.
 static int add_text(line_reader *r, const char *text, size_t length, dsc_error *err)
 {
     dsc_corpus *c = r->corpus;
@@ -112,7 +113,7 @@ static int add_end(line_reader *r, dsc_error *err)
     return append(c, &c->end_token, 1, err);
 }
 
-// The forms of an object: the first whose first field is there.
+// The forms of an object; the first one whose first field exists applies.
 static const char *const forms[][2] = {
     {"text", NULL}, {"prompt", "output"}, {"question", "answer"}, {"instruction", "output"}};
 
@@ -126,7 +127,7 @@ static int add_object(line_reader *r, const json_t *object, dsc_error *err)
     if (form == FORMS)
         return dsc_fail(err, DSC_EINPUT,
                         "the line must be an object with the field 'text', 'prompt', 'question' or "
-                        "'instruction' (anything else: import it, and learn from the trace)");
+                        "'instruction' (import other formats, and train on the trace)");
     for (int f = 0; f < 2 && forms[form][f] && !rc; f++) {
         dsc_text_view text;
         const char *field = forms[form][f];
@@ -142,7 +143,7 @@ static int add_line(line_reader *r, const dsc_line *line, const char *name, dsc_
     json_t *object = NULL;
     int rc = begin_sequence(r->corpus, err);
     if (!rc && r->json && (rc = dsc_import_parse(&object, line, name, err)))
-        return rc; // says file, line and column
+        return rc; // the message has file, line and column
     if (!rc)
         rc = r->json ? add_object(r, object, err) : add_text(r, line->bytes, line->length, err);
     if (!rc)
@@ -190,10 +191,10 @@ int dsc_corpus_read(dsc_corpus *c, const char *path, const dsc_tokenizer *tokeni
         return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
     bool folder = strcmp(path, "-") != 0 && S_ISDIR(st.st_mode);
     if (!folder && !tokenizer)
-        return dsc_fail(err, DSC_EUSAGE, "%s: a text needs a tokenizer", path);
+        return dsc_fail(err, DSC_EUSAGE, "%s: text needs a tokenizer", path);
     int rc = folder ? read_trace(c, path, err) : read_lines(c, path, tokenizer, err);
     if (!rc && c->count == 0)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: no sequence of two tokens or more", path);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the file has no sequence of at least two tokens", path);
     if (rc)
         dsc_corpus_fini(c);
     return rc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token sequences to learn a language from: lines of a text, JSON lines, or the requests of a
+// Token sequences that a language is trained on: lines of text, JSON lines, or the requests of a
 // trace.
 #ifndef DSC_SIM_CORPUS_H
 #define DSC_SIM_CORPUS_H
@@ -12,10 +12,10 @@ typedef struct dsc_corpus {
     int64_t *start; // [count + 1] where the -1 before each sequence is; then the end
     int64_t count;  // sequences, each of at least 2 tokens
     int32_t vocab_size;
-    int32_t end_token;                       // that ends a sequence, or -1: unknown
-    char *tokenizer_name, *tokenizer_sha256; // "" when a trace does not know the hash
+    int32_t end_token;                       // EOS, or -1: unknown
+    char *tokenizer_name, *tokenizer_sha256; // "" when a trace lacks the hash
     size_t token_capacity, start_capacity;
-} dsc_corpus; // zero-initialise, dsc_corpus_fini frees
+} dsc_corpus; // zero-initialize, dsc_corpus_fini frees
 
 // Tokens of a sequence.
 static inline dsc_token_view dsc_corpus_sequence(const dsc_corpus *c, int64_t i)
@@ -23,14 +23,13 @@ static inline dsc_token_view dsc_corpus_sequence(const dsc_corpus *c, int64_t i)
     return (dsc_token_view){c->token + c->start[i] + 1, c->start[i + 1] - c->start[i] - 1};
 }
 
-// Reads `path`. A folder is a trace: a sequence is a prompt with its output, as recorded, and
-// `tokenizer` is not looked at. Anything else is a text (also .gz and .zst; - is standard input),
-// for which `tokenizer` is needed. A sequence is a line that is not blank; when the first begins
-// with
-// '{', lines are JSON objects and a sequence is the field "text", or "prompt" and "output",
-// "question" and "answer", "instruction" and "output". The tokenizer's special tokens go in front,
-// its EOS token behind. Sequences of one token are left out. DSC_EINPUT with file and line;
-// DSC_EUSAGE without a tokenizer.
+// Reads `path`. A folder is a trace: its sequences are prompts with their outputs, as recorded, and
+// `tokenizer` is not used. Any other path is text (also .gz and .zst; - is standard input), which
+// needs `tokenizer`. A sequence is a line that is not blank. When the first line begins with '{',
+// lines are JSON objects, and a sequence is the field "text", or "prompt" and "output", "question"
+// and "answer", "instruction" and "output". The tokenizer's special tokens precede it, its EOS
+// token follows it. Sequences of one token are left out. DSC_EINPUT: the message has file and line.
+// DSC_EUSAGE: there is no tokenizer.
 DSC_API int dsc_corpus_read(dsc_corpus *c, const char *path, const dsc_tokenizer *tokenizer,
                             dsc_error *err);
 DSC_API void dsc_corpus_fini(dsc_corpus *c);

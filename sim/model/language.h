@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Languages: exact next-token distributions at any context, for models that need no engine. A
-// language is immutable, so that threads share one; what follows a request is
-// sim/model/model_synthetic.h.
+// Languages: exact next-token distributions after any context, for models without an inference
+// engine. A language is immutable and shared by threads; sim/model/model_synthetic.h is its state
+// in a request.
 #ifndef DSC_SIM_LANGUAGE_H
 #define DSC_SIM_LANGUAGE_H
 
@@ -10,22 +10,22 @@
 
 typedef struct dsc_language dsc_language;
 
-// Where in a text a distribution is asked for.
+// A position in a text, at which a distribution is needed.
 typedef struct dsc_place {
-    const int32_t *recent; // [count] the tokens before, oldest first: all, or the last `reach`
+    const int32_t *recent; // [count] the preceding tokens, oldest first: all, or the last `reach`
     size_t count;
-    int64_t position; // of the token to come in the text, the prompt counted
-    int64_t depth;    // how many of the tokens before are drafted
+    int64_t position; // of the next token in the text, the prompt included
+    int64_t depth;    // number of preceding tokens that are drafted
 } dsc_place;
 
 // Descriptors are const; instances embed dsc_language as their first member.
 typedef struct dsc_language_type {
     const char *name;
-    // The distribution at a place. The view lives as long as the language.
+    // The distribution at a position. The view lives as long as the language.
     void (*dist)(const dsc_language *l, const dsc_place *at, dsc_dist *out);
-    // Its most probable token; of several the lowest.
+    // Its argmax token; of several the lowest id.
     int32_t (*best)(const dsc_language *l, const dsc_place *at);
-    // A text to take the prompt of request r from, or NULL: requests have none.
+    // The text from which the prompt of request r is taken, or NULL: requests have no prompt.
     dsc_token_view (*text)(const dsc_language *l, int64_t r);
     void (*free)(dsc_language *l);
 } dsc_language_type;
@@ -33,9 +33,9 @@ typedef struct dsc_language_type {
 struct dsc_language {
     const dsc_language_type *type;
     int32_t vocab_size;
-    int32_t end_token; // or -1: an output ends by its length alone
-    size_t reach;      // tokens before a place that its distribution may depend on
-    char *tokenizer_name, *tokenizer_sha256; // of the corpus, or NULL: tokens stand for nothing
+    int32_t end_token; // or -1: only the length ends an output
+    size_t reach;      // number of preceding tokens that a distribution may depend on
+    char *tokenizer_name, *tokenizer_sha256; // of the corpus, or NULL: tokens have no text
 };
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The i.i.d. pair of model_iid.h as a language, and its acceptance rates from files.
 #include "sim/model/model_iid.h"
 
 #include "base/memory.h"
@@ -9,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Tokens are in pairs {2 i, 2 i + 1}: one is the target's, the other what the draft says instead.
+// Tokens form pairs {2 i, 2 i + 1}: one is the target's, the other the draft's wrong token.
 typedef struct iid {
     dsc_language base;
     int32_t token[DSC_IID_VOCAB];
-    double (*dist)[2][2]; // [depths][whether the target's is 2 i + 1]: probabilities of the pair
-    size_t depths;        // the last holds for all that is deeper
+    double (*dist)[2][2]; // [depths][1 if the target's token is 2 i + 1]: probabilities of the pair
+    size_t depths;        // the last one applies to all greater depths
 } iid;
 
 static int32_t target_token(const dsc_place *at)
@@ -64,7 +65,7 @@ int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_mode
     void *p, *dist;
     *out = NULL;
     if (h->count < 1)
-        return dsc_fail(err, DSC_EUSAGE, "a pair with given acceptances needs one");
+        return dsc_fail(err, DSC_EUSAGE, "an i.i.d. pair needs an acceptance rate");
     int rc = dsc_alloc(&p, 1, sizeof(iid), err);
     if (rc)
         return rc;
@@ -88,16 +89,17 @@ int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_mode
     return DSC_OK;
 }
 
-// --- conditional acceptance rates
-// -----------------------------------------------------------------------------------
+// --- acceptance rates ----------------------------------------------------------------------------
 
 int dsc_iid_conditional_rates_add(dsc_iid_conditional_rates *h, double conditional_rate,
                                   dsc_error *err)
 {
     if (!(conditional_rate >= 0 && conditional_rate <= 1))
-        return dsc_fail(err, DSC_EUSAGE, "an acceptance is from 0 to 1, not %g", conditional_rate);
+        return dsc_fail(err, DSC_EUSAGE, "an acceptance rate must be from 0 to 1, not %g",
+                        conditional_rate);
     if (h->count == DSC_IID_DEPTHS_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "acceptances for more than %d depths", DSC_IID_DEPTHS_MAX);
+        return dsc_fail(err, DSC_EUSAGE, "acceptance rates for more than %d positions",
+                        DSC_IID_DEPTHS_MAX);
     int rc = dsc_resize(&h->conditional_rate, &h->capacity, h->count + 1, err);
     if (!rc)
         h->conditional_rate[h->count++] = conditional_rate;
@@ -134,7 +136,7 @@ int dsc_iid_conditional_rates_read(dsc_iid_conditional_rates *h, const char *pat
     int rc = dsc_input_open(&in, path, err);
     while (!rc && !(rc = dsc_input_line(in, &line, err)) && line.bytes) {
         rc = add_line(h, &line, &bad);
-        if (rc) // what is in a file is input, whoever found it wrong
+        if (rc) // the contents of a file are input
             rc = dsc_fail(err, rc == DSC_EUSAGE ? DSC_EINPUT : rc, "%s:%" PRId64 ": %.900s",
                           dsc_input_name(in), line.number, bad.message);
     }

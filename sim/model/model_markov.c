@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The Markov pair of model_markov.h as a language: a dense table of transition probabilities.
 #include "sim/model/model_markov.h"
 
 #include "base/memory.h"
@@ -9,7 +10,7 @@
 
 typedef struct markov {
     dsc_language base;
-    double *row;   // [vocab_size + 1][vocab_size] the last for the empty context
+    double *row;   // [vocab_size + 1][vocab_size] the last row is for the empty context
     int32_t *best; // [vocab_size + 1]
 } markov;
 
@@ -79,10 +80,10 @@ int dsc_markov_new(dsc_language **out, const dsc_markov_options *options, dsc_mo
     void *p;
     *out = NULL;
     if (vocab < 1 || vocab > DSC_MARKOV_VOCAB_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "a Markov chain has 1 to %d tokens, not %d",
+        return dsc_fail(err, DSC_EUSAGE, "a Markov chain must have 1 to %d tokens, not %d",
                         DSC_MARKOV_VOCAB_MAX, vocab);
     if (!(options->noise >= 0) || isinf(options->noise))
-        return dsc_fail(err, DSC_EUSAGE, "the noise of a Markov pair is %g; it is 0 or more",
+        return dsc_fail(err, DSC_EUSAGE, "the noise of a Markov pair is %g; it must be 0 or more",
                         options->noise);
     int rc = dsc_alloc(&p, 1, sizeof(markov), err);
     if (rc)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Training and look-up of the n-gram language of model_ngram.h.
+//
 // Contexts are nodes of a tree: the empty context is node 0, and the child of h_j by token t is t
 // h_j, one token further back. One hash table holds all edges. Each node has a list of the tokens
 // that followed it. The list of a longer context is a subset of that of its parent.
@@ -9,7 +11,7 @@
 
 typedef struct edge {
     uint64_t key;   // parent << 32 | token
-    uint32_t child; // 0: free, node 0 is nobody's child
+    uint32_t child; // 0: free, because node 0 has no parent
     uint32_t hash;  // of the child's context
 } edge;
 
@@ -41,14 +43,14 @@ static uint64_t edge_key(uint32_t parent, int32_t token)
 }
 
 // The hash of a context that is one token longer (that of the empty context is 0): multiplicative
-// (Knuth 6.4), the high half of the product depends on all bits below. It is made of tokens alone,
-// so that the places of h_1, h_2, ... can be looked at before it is known which nodes they are.
+// (Knuth 6.4), the high half of the product depends on all lower bits. It depends on the tokens
+// alone, so the slots of h_1, h_2, ... can be read before their nodes are known.
 static uint32_t longer_hash(uint32_t hash, int32_t token)
 {
     return (uint32_t)((edge_key(hash, token) * 0x9E3779B97F4A7C15u) >> 32);
 }
 
-// The edge, or the free place where it would be.
+// The edge, or the free slot where it would be.
 static edge *edge_place(edge *table, uint64_t mask, uint32_t hash, uint64_t key)
 {
     uint64_t i = hash;
@@ -74,10 +76,9 @@ static int grow_edges(ngram *m, dsc_error *err)
     return DSC_OK;
 }
 
-// --- distributions
-// --------------------------------------------------------------------------------------
+// --- distributions -------------------------------------------------------------------------------
 
-// The nodes of h_0, h_1, ... that occurred; how many.
+// Finds the nodes of h_0, h_1, ... that occurred, and returns their number.
 static int walk(const ngram *m, const dsc_place *at, uint32_t node[DSC_DIST_LEVELS])
 {
     int n = 1;
@@ -146,13 +147,13 @@ static const dsc_language_type type = {.name = "ngram",
                                        .text = ngram_text,
                                        .free = ngram_free};
 
-// --- learning ----------------------------------------------------------------------------------
+// --- training ----------------------------------------------------------------------------------
 
-// The tokens to be learnt, level by level. Those whose context is cut by the start of their
-// sequence drop out.
+// The training tokens, level by level. Tokens whose context would begin before their sequence are
+// dropped.
 typedef struct learner {
     const int32_t *text; // the corpus
-    uint32_t *at;        // [count] where in it
+    uint32_t *at;        // [count] positions in the corpus
     uint32_t *node;      // [count] of the context at the level
     uint32_t *hash;      // [count] of that context
     uint64_t *key;       // [count] node << 32 | token
@@ -172,7 +173,7 @@ static int grow_node(ngram *m, learner *l, uint32_t parent, dsc_error *err)
     return rc;
 }
 
-// Contexts become one token longer. Nodes are numbered as they are met.
+// Extends all contexts by one token. Nodes are numbered in the order of their first occurrence.
 static int extend_contexts(ngram *m, learner *l, uint32_t length, dsc_error *err)
 {
     size_t kept = 0;
@@ -200,8 +201,8 @@ static int extend_contexts(ngram *m, learner *l, uint32_t length, dsc_error *err
     return rc;
 }
 
-// Least significant byte first; bytes that all keys share are passed over. The sorted keys end up
-// in *key, the two arrays change places.
+// Radix sort, least significant byte first; bytes that all keys share are skipped. The sorted keys
+// are in *key at the end; the two arrays may be swapped.
 static void sort_keys(uint64_t **key, uint64_t **scratch, size_t count)
 {
     for (int shift = 0; shift < 64; shift += 8) {
@@ -242,8 +243,8 @@ static void smooth(ngram *m, learner *l, uint32_t node)
     uint32_t above = m->begin[parent]; // of the parent's list, which holds all of these tokens
     double n = m->upto[end - 1], t = end - begin, mix = node ? l->mix : 0;
     double own = (1 - mix) * n / (n + t), other = 1 - own, uniform = 1.0 / m->base.vocab_size;
-    // What is not listed is at most as likely as the parent's best. At node 0 all of it is less
-    // likely than what is listed.
+    // An unlisted token is at most as probable as the parent's argmax. At node 0 all of them are
+    // less probable than the listed tokens.
     int32_t best = node ? m->best[parent] : m->token[begin];
     double most = node ? other * l->most[parent] : 0;
     for (uint32_t i = begin; i < end; i++) {
@@ -280,7 +281,7 @@ static int grow_level(ngram *m, learner *l, size_t entries, dsc_error *err)
     return rc ? rc : grow_entries(m, entries, err);
 }
 
-// The lists of the nodes from `first` on: those of one level.
+// The lists of the nodes of one level, which begin at `first`.
 static int add_lists(ngram *m, learner *l, uint32_t first, uint32_t entries, dsc_error *err)
 {
     size_t different = 0;
@@ -316,7 +317,7 @@ static bool is_held(int64_t i, int64_t hold)
     return hold > 0 && i % hold == hold - 1;
 }
 
-// Every token of the sequences to be learnt but their first.
+// Collects every token of the training sequences but their first.
 static int collect(learner *l, const dsc_corpus *c, const dsc_ngram_options *o, dsc_error *err)
 {
     size_t total = 0;
@@ -324,11 +325,12 @@ static int collect(learner *l, const dsc_corpus *c, const dsc_ngram_options *o, 
         if (!is_held(i, o->hold))
             total += (size_t)dsc_corpus_sequence(c, i).count - 1;
     if (total == 0)
-        return dsc_fail(err, DSC_EINPUT, "no sequence of the corpus is left to learn from");
+        return dsc_fail(err, DSC_EINPUT, "no sequence of the corpus is left to train on");
     if ((uint64_t)c->start[c->count] > UINT32_MAX || total > UINT32_MAX / (uint64_t)o->order)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "%zu tokens in n-grams of up to %d are more than this model counts", total,
-                        o->order);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "%zu tokens in n-grams of up to %d tokens exceed the limit of 2^32 - 1 n-grams", total,
+            o->order);
     int rc = dsc_new(&l->at, total, err);
     if (!rc)
         rc = dsc_new(&l->node, total, err);
@@ -359,7 +361,7 @@ static void learner_fini(learner *l)
     free(l->most);
 }
 
-// Forgets the sequences that were learnt.
+// Frees the training sequences.
 static void keep_held(dsc_corpus *c, int64_t hold)
 {
     int64_t kept = 0, at = 0;
@@ -400,10 +402,11 @@ static int learn(ngram *m, const dsc_ngram_options *o, dsc_error *err)
 static int check_options(const dsc_ngram_options *o, dsc_error *err)
 {
     if (o->order < 1 || o->order > DSC_DIST_LEVELS)
-        return dsc_fail(err, DSC_EUSAGE, "the order of an n-gram model is from 1 to %d, not %d",
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the order of an n-gram model must be from 1 to %d, not %d",
                         DSC_DIST_LEVELS, o->order);
     if (!(o->mix >= 0 && o->mix <= 1))
-        return dsc_fail(err, DSC_EUSAGE, "the mix of an n-gram model is from 0 to 1, not %g",
+        return dsc_fail(err, DSC_EUSAGE, "the mix of an n-gram model must be from 0 to 1, not %g",
                         o->mix);
     return DSC_OK;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kinds of synthetic models with their options, and the parsing of "KIND:ITEM,...".
 #include "sim/model/model_spec.h"
 
 #include "sim/model/model_iid.h"
@@ -12,30 +13,30 @@
 enum { NGRAM_FILE, NGRAM_ORDER, NGRAM_MIX, NGRAM_HOLD, NGRAM_OPTIONS };
 static const dsc_option ngram_options[NGRAM_OPTIONS] = {
     {.name = "file", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "a text, a sequence per line; JSON lines with text, prompt and output, question and "
+     .help = "text with a sequence per line; JSON lines with text, prompt and output, question and "
              "answer, or instruction and output; or a trace"},
     {.name = "order", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "3", .min = 1,
-     .max = DSC_DIST_LEVELS, .help = "tokens of the longest n-gram"},
+     .max = DSC_DIST_LEVELS, .help = "number of tokens in the longest n-gram"},
     {.name = "mix", .kind = DSC_OPTION_REAL, .metavar = "A", .initial = "0", .least = 0, .most = 1,
-     .help = "how often a context that occurred is taken for one token shorter"},
+     .help = "additional weight of shorter contexts; 0: Witten-Bell smoothing alone"},
     {.name = "hold", .kind = DSC_OPTION_INT, .metavar = "H", .initial = "10", .min = 0,
-     .max = 1 << 30, .help = "every H-th sequence is kept for prompts and not learnt, 0: none"},
+     .max = 1 << 30, .help = "every H-th sequence is held out for prompts; 0: none"},
 };
 enum { MARKOV_VOCAB, MARKOV_SEED, MARKOV_NOISE, MARKOV_OPTIONS };
 static const dsc_option markov_options[MARKOV_OPTIONS] = {
     {.name = "vocab", .kind = DSC_OPTION_INT, .metavar = "V", .min = 1,
-     .max = DSC_MARKOV_VOCAB_MAX, .help = "tokens"},
+     .max = DSC_MARKOV_VOCAB_MAX, .help = "vocabulary size"},
     {.name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,
      .max = INT64_MAX, .help = "seed of the transition probabilities"},
     {.name = "noise", .kind = DSC_OPTION_REAL, .metavar = "X", .initial = "0.5", .least = 0,
-     .most = 100, .help = "how far the draft is from the target, 0: equal"},
+     .most = 100, .help = "distance of the draft from the target; 0: they are equal"},
 };
 enum { IID_ALPHA, IID_CONDITIONAL_RATES, IID_OPTIONS };
 static const dsc_option iid_options[IID_OPTIONS] = {
     {.name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "ALPHA", .least = 0, .most = 1,
-     .help = "acceptance at every position, or behind the depths of the file"},
-    {.name = "conditional acceptance rates", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "acceptances by depth in the draft, a number per line"},
+     .help = "acceptance rate at every position, or at the positions after those in the file"},
+    {.name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "file with the conditional acceptance rates of position 1, 2, ..., one per line"},
 };
 // clang-format on
 
@@ -83,7 +84,7 @@ static int make_iid(dsc_language **out, const dsc_option_value *value, dsc_model
 static const dsc_language_kind ngram = {
     .name = "ngram",
     .usage = "ngram:FILE[,order=N][,mix=A][,hold=H]",
-    .summary = "back-off n-grams learnt from a corpus",
+    .summary = "a back-off n-gram model trained on a corpus",
     .option = ngram_options,
     .option_count = NGRAM_OPTIONS,
     .make = make_ngram,
@@ -91,7 +92,7 @@ static const dsc_language_kind ngram = {
 static const dsc_language_kind markov = {
     .name = "markov",
     .usage = "markov:V[,seed=S][,noise=X]",
-    .summary = "a random Markov chain, and the same with noise as its draft",
+    .summary = "a random Markov chain; its draft model is the same chain with noise",
     .option = markov_options,
     .option_count = MARKOV_OPTIONS,
     .pair = true,
@@ -100,7 +101,7 @@ static const dsc_language_kind markov = {
 static const dsc_language_kind iid = {
     .name = "iid",
     .usage = "iid:ALPHA[,FILE]",
-    .summary = "a pair with a given acceptance at every position, or by depth",
+    .summary = "a pair of models with given acceptance rates, constant or by position",
     .option = iid_options,
     .option_count = IID_OPTIONS,
     .pair = true,
@@ -149,7 +150,7 @@ static int make_from_items(dsc_language **out, const dsc_language_kind *kind, co
 {
     enum { ITEMS_MAX = 8 };
     char *item[ITEMS_MAX] = {0}, *parsed[ITEMS_MAX];
-    dsc_option_value value[ITEMS_MAX]; // no kind has more
+    dsc_option_value value[ITEMS_MAX]; // the most that a kind has
     dsc_option_set set = {kind->option, kind->option_count, value, false, NULL};
     size_t count = 0, words;
     int rc = *items ? DSC_OK : dsc_fail(err, DSC_EUSAGE, "%s expected", kind->usage);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A language behind the model interface: the text of a request, drafted tokens, temperature, and
+// draws.
 #include "sim/model/model_synthetic.h"
 
 #include <inttypes.h>
@@ -13,8 +15,8 @@ static int score(dsc_model *base, const dsc_draft *d, dsc_error *err)
     return DSC_OK;
 }
 
-// What stands before the token after `node`: the committed text, or, when that ends in drafted
-// tokens, a copy of the last `reach`.
+// The tokens before the one after `node`: the committed text or, if it ends in drafted tokens, a
+// copy of the last `reach`.
 static dsc_place place_after(dsc_model_synthetic *m, int32_t node)
 {
     size_t length = m->prompt + (size_t)m->base.length, reach = m->language->reach, at = reach;
@@ -26,7 +28,7 @@ static dsc_place place_after(dsc_model_synthetic *m, int32_t node)
             m->recent[--at] = m->draft->token[node];
         place.depth++;
     }
-    size_t committed = at < length ? at : length; // of them, in front of the drafted ones
+    size_t committed = at < length ? at : length; // committed tokens before the drafted ones
     if (committed)
         memcpy(m->recent + at - committed, m->text + length - committed,
                committed * sizeof *m->text);
@@ -46,7 +48,7 @@ static int next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
     return DSC_OK;
 }
 
-// distribution^(1/temperature) over its sum; the largest becomes 1 first, so that nothing
+// distribution^(1/temperature), normalized; the largest element becomes 1 first, so that nothing
 // overflows.
 static void temper(double *dist, size_t vocab, double temperature)
 {
@@ -138,14 +140,14 @@ int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *langua
                               dsc_error *err)
 {
     if (!(temperature >= 0) || isinf(temperature))
-        return dsc_fail(err, DSC_EUSAGE, "temperature is %g; it is 0 or more", temperature);
+        return dsc_fail(err, DSC_EUSAGE, "temperature is %g; it must be 0 or more", temperature);
     m->language = language;
     m->temperature = temperature;
     m->draft = NULL;
     m->prompt = 0;
     m->base = (dsc_model){
         .type = &type, .limit = limit, .end_token = language->end_token, .ended = limit <= 0};
-    void *p = m->recent; // one more than the reach: never a null pointer
+    void *p = m->recent; // one more than the reach, so never a null pointer
     int rc = dsc_grow(&p, &m->recent_capacity, language->reach + 1, sizeof *m->recent, err);
     m->recent = p;
     if (!rc)

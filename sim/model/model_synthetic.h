@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language as a model of sim/model.h: it knows the exact distribution after any draft, so no
-// question is refused.
+// A language as a model of sim/model.h: it has the exact distribution after any draft, so it
+// refuses no query.
 #ifndef DSC_SIM_MODEL_SYNTHETIC_H
 #define DSC_SIM_MODEL_SYNTHETIC_H
 
@@ -14,18 +14,18 @@ typedef struct dsc_model_synthetic {
     const dsc_draft *draft; // as scored
     int32_t *text;          // [prompt + output.length]
     size_t prompt, text_capacity;
-    int32_t *recent; // [reach] what stands before a draft node
+    int32_t *recent; // [reach] the tokens before a draft node
     size_t recent_capacity;
     double *row; // [vocab_size] a distribution at another temperature than 1
     size_t row_capacity;
     int32_t best;      // the only token at temperature 0
-} dsc_model_synthetic; // zero-initialise
+} dsc_model_synthetic; // zero-initialize
 
 // Starts a request whose output ends with the language's EOS token or after `limit` tokens (0: it
-// has ended already). temperature >= 0: a distribution is in proportion to
-// probability^(1/temperature); at 0 its most probable token, of several the lowest, has it all. The
-// prompt is copied; its tokens are those of the language (DSC_EUSAGE). The draft given to score
-// must live until the next commit.
+// has ended already). At temperature > 0, distributions are proportional to
+// probability^(1/temperature); at 0 the argmax token, of several the lowest id, has probability 1.
+// The prompt is copied; DSC_EUSAGE: a token is not in the vocabulary. The draft given to score must
+// live until the next commit.
 DSC_API int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *language,
                                       dsc_token_view prompt, int64_t limit, double temperature,
                                       dsc_error *err);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Recorded targets and draft models behind the model interface: queries along the recorded output,
+// and drafts by recorded ranks, argmax tokens and rollouts.
 #include "sim/model/model_trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-// Marks which nodes lie on the recorded path: the parent does, and the token is the recorded one.
+// Marks the nodes on the recorded path: the parent is on it, and the token is the recorded one.
 static int score(dsc_model *base, const dsc_draft *d, dsc_error *err)
 {
     dsc_model_trace *m = (dsc_model_trace *)base;
@@ -26,7 +28,7 @@ static int position_after(dsc_model_trace *m, int32_t node, int64_t *at, dsc_err
         return DSC_OK;
     m->base.refused++;
     return dsc_fail(err, DSC_EABSENT,
-                    "the recorded output does not say what follows this draft token");
+                    "the recorded output does not contain the token after this draft token");
 }
 
 static int next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
@@ -50,8 +52,8 @@ static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
     if (!m->vocab_size || !dsc_request_row(&m->request, m->side, at, &row)) {
         base->refused++;
         return dsc_fail(err, DSC_EABSENT,
-                        "no rows were recorded: the distribution at output position %" PRId64
-                        " is unknown",
+                        "the trace has no distributions (output position %" PRId64
+                        "): record them with draftscope live record",
                         at);
     }
     rc = dsc_resize(&m->row, &m->row_capacity, (size_t)m->vocab_size, err);
@@ -66,7 +68,7 @@ static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
     return DSC_OK;
 }
 
-// The output is the recorded one or the method is not lossless on it: checked token by token.
+// Checks token by token that the output is the recorded one; else the method is not lossless.
 static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *err)
 {
     dsc_model_trace *m = (dsc_model_trace *)base;
@@ -114,7 +116,7 @@ void dsc_model_trace_begin_rows(dsc_model_trace *m, const dsc_request *request, 
 
 // --- the draft ---------------------------------------------------------------------------------
 
-// A token of a rollout, or OTHER where there is none.
+// A token of a rollout, or OTHER outside of rollouts.
 static int32_t rollout_token(const dsc_model_trace *m, dsc_rollout_place place)
 {
     const int64_t at = m->base.length + place.from;
@@ -129,8 +131,8 @@ static dsc_rollout_place place_of(const dsc_model_trace *m, int32_t node)
     return node < 0 ? root : m->place[node];
 }
 
-// To a draft model of its own it does not matter where a draft began: its rollout from a position
-// is what it writes behind any draft that is the output up to there.
+// For a separate draft model the start of a draft does not matter: its rollout from a position
+// continues any draft that agrees with the output up to there.
 static int draft_score(dsc_model *base, const dsc_draft *d, dsc_error *err)
 {
     static const dsc_rollout_place nowhere = {-1, 0};
@@ -152,13 +154,13 @@ static int draft_score(dsc_model *base, const dsc_draft *d, dsc_error *err)
     return rc;
 }
 
-// What is known of the draft model's candidates after a node.
+// The recorded facts about the draft model's candidates after a node.
 typedef struct candidates {
     int64_t rank;        // of the output's token
-    int32_t token, best; // that token; the most probable one if it is another, or OTHER
+    int32_t token, best; // that token; the argmax token if it is another one, or OTHER
 } candidates;
 
-// `ranked`: the rank itself is asked for, not only whether it is 0.
+// `ranked`: the rank itself is needed, not only whether it is 0.
 static int look(const dsc_model_trace *m, int32_t node, bool ranked, candidates *out,
                 dsc_error *err)
 {
@@ -187,7 +189,7 @@ static int look(const dsc_model_trace *m, int32_t node, bool ranked, candidates 
                         " tokens deep, ranks of the draft model are recorded %" PRId32
                         " deep (draftscope live record or trace reduce with --rank-depth)",
                         at, depth + 1, m->rank_depth);
-    if (out->best == out->token) // its rank says where it stands
+    if (out->best == out->token) // its rank is known
         out->best = DSC_TOKEN_OTHER;
     return DSC_OK;
 }
@@ -212,7 +214,7 @@ static int draft_top(dsc_model *base, int32_t node, size_t k, int32_t *token, si
     return rc;
 }
 
-// Of a greedy run, which drew from distributions of one token each.
+// The distribution in a greedy run, which has one token.
 static int draft_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     static const double certain = 1;
@@ -247,7 +249,7 @@ void dsc_model_trace_begin_draft(dsc_model_trace *m, const dsc_request *request,
     m->head = run->head;
 }
 
-// An output that is shorter than it could have been was ended by its last token, whichever that is.
+// The last token of an output that is shorter than its limit ended it, whichever token it is.
 void dsc_model_trace_set_ends(dsc_model_trace *m, const dsc_trace_info *info,
                               const dsc_recorded_run *run)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes synthetic traces: samples outputs from the target and records both models along them.
 #include "sim/model/synth.h"
 
 #include "base/memory.h"
@@ -11,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What one of the models said along the output of a request.
+// The record of one model along the output of a request.
 typedef struct record {
     dsc_model_synthetic model;
-    double *dist;    // [vocab_size] at the position being written
+    double *dist;    // [vocab_size] the distribution at the current position
     int32_t *argmax; // [positions]
     float *entropy;  // [positions] nats
     float *logp;     // [positions] of the output's tokens
@@ -32,13 +33,13 @@ typedef struct synthesis {
     record record[DSC_SIDES]; // the draft's is unused without one
     bool has[DSC_SIDES];
     dsc_rows_kind kind;
-    int32_t *top;   // [rows] tokens of the row being written, most probable first
+    int32_t *top;   // [rows] tokens of the current row, most probable first
     double *top_p;  // [rows]
-    dsc_draft none; // every token is a step of its own
-    dsc_dist dist;  // the target's, at the position being written
+    dsc_draft none; // an empty draft: every token is a step
+    dsc_dist dist;  // the target's at the current position
 } synthesis;
 
-// ln p for a column: -inf allowed; rounding may have put a sum above 1.
+// ln p for a column; -inf is allowed, and a sum above 1 by rounding becomes 0.
 static float log_mass(double p)
 {
     return (float)log(fmin(p, 1));
@@ -79,7 +80,7 @@ static int grow_row(record *r, size_t need, dsc_error *err)
     return rc;
 }
 
-// Logarithms are what this costs, and the tokens that never occurred all have one probability.
+// Logarithms dominate the cost, and all tokens that never occurred share one probability.
 static void describe(record *r, int32_t vocab, int64_t position)
 {
     int32_t best = 0;
@@ -97,8 +98,8 @@ static void describe(record *r, int32_t vocab, int64_t position)
     r->entropy[position] = (float)fmax(entropy, 0);
 }
 
-// The most probable tokens of dist[vocab] that have a probability, most probable first, of equals
-// the lowest id first; returns how many, and in *tail the mass of the others.
+// The most probable tokens of dist[vocab] with positive probability, in descending order, equal
+// ones by ascending id. Returns their number, and in *tail the mass of the other tokens.
 static size_t find_top(const double *dist, int32_t vocab, int32_t *top, double *top_p, size_t most,
                        double *tail)
 {
@@ -145,7 +146,7 @@ static int add_row(synthesis *s, record *r, int64_t position, dsc_error *err)
     return DSC_OK;
 }
 
-// Asks both models for the distribution at the position and writes down what does not depend on the
+// Reads the distributions of both models at the position, and records what does not depend on the
 // token.
 static int look(synthesis *s, int64_t position, dsc_error *err)
 {
@@ -190,7 +191,7 @@ static int begin(synthesis *s, int64_t request, dsc_token_view *prompt, dsc_erro
     return rc;
 }
 
-// Draws the next token of the output.
+// Samples the next token of the output.
 static int emit(synthesis *s, int64_t request, dsc_error *err)
 {
     dsc_model *target = &s->record[DSC_SIDE_TARGET].model.base;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks of workloads, orders of requests, and prompts.
 #include "sim/model/workload.h"
 
 #include "base/rng.h"
@@ -56,7 +57,7 @@ static void take_turns(int64_t *order, int64_t requests, int64_t run, int64_t ta
         }
 }
 
-// A number at *at, which moves behind it.
+// A number at *at, which moves after it.
 static bool number(const char **at, int64_t *out)
 {
     char *end;
@@ -67,7 +68,8 @@ static bool number(const char **at, int64_t *out)
     return given;
 }
 
-// Whether text is `name`, then a number for each sign of `signs` in turn, the last one optional.
+// Whether the text is `name` followed by a number for each character of `signs`; the last is
+// optional.
 static bool is_order(const char *text, const char *name, const char *signs, int64_t out[2])
 {
     size_t length = strlen(name);

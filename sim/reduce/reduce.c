@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two passes: the first finds out which columns all rows determine (it reads lists only: dense rows
-// determine everything), since a trace has a column for every request or for none; the second
-// makes them, positions in parallel.
+// Reduction in two passes. The first finds the columns that all rows determine, because a trace has
+// a column for every request or for none; it reads lists only, because dense rows determine every
+// column. The second computes the columns, positions in parallel.
 #include "sim/reduce/reduce.h"
 
 #include "sim/reduce/reduce_columns.h"
@@ -22,7 +22,7 @@ static int omp_get_thread_num(void)
 
 static const char *const side_name[DSC_SIDES] = {"draft", "target"};
 
-// The columns that rows determine.
+// The columns that rows can determine.
 enum { ARGMAX, ENTROPY = 2, RANK = 4, DISTS, COLUMNS };
 static const char *const column_name[COLUMNS] = {"draft_argmax",  "target_argmax",
                                                  "draft_entropy", "target_entropy",
@@ -67,13 +67,13 @@ static void leave_open(reduction *r, int column, int64_t request, int64_t positi
     snprintf(message, sizeof message,
              "%s: %s, because %s at request %" PRId64 ", position %" PRId64, column_name[column],
              recorded[column] ? "kept as recorded" : "left out",
-             dist[column] ? "mass that is not listed leaves an interval"
-                          : "a token that is not listed may be more probable",
+             dist[column] ? "unlisted mass leaves an interval of values"
+                          : "an unlisted token may be more probable",
              request, position);
     r->o->note(r->o->user, message);
 }
 
-// What is known of token y: from its row, else as it was recorded. NAN: nothing.
+// The log-probability of token y, from its row or else as recorded. NAN: unknown.
 static double logp_of(const dsc_request *q, int side, int64_t j, const dsc_row_facts *f)
 {
     const float *recorded = side == DSC_SIDE_DRAFT ? q->draft_logp : q->target_logp;
@@ -87,7 +87,7 @@ static int check_logp(const reduction *r, const dsc_request *q, int side, int64_
         return dsc_fail(err, DSC_EINPUT,
                         "%.300s: request %" PRId64 ", position %" PRId64
                         ": the %s's row does not list the output's token %" PRId32
-                        ", whose probability is then unknown",
+                        ", so its probability is unknown",
                         dsc_trace_path(r->in), q->index, j, side_name[side], q->output.id[j]);
     if (side == DSC_SIDE_TARGET && logp == -INFINITY)
         return dsc_fail(err, DSC_EINPUT,
@@ -140,7 +140,7 @@ typedef struct side_row {
     dsc_log_row log;
     dsc_row_source source;
     dsc_row_facts facts; // of a dense row known after log was read
-    double at_y;         // the output's token, in the row's own unit
+    double at_y;         // the value of the output's token, in the unit of the row
 } side_row;
 
 static int take_row(const reduction *r, worker *w, const dsc_request *q, int side, int64_t j,
@@ -167,7 +167,7 @@ static int take_row(const reduction *r, worker *w, const dsc_request *q, int sid
     return check_logp(r, q, side, j, logp, err);
 }
 
-// The distributions of both rows and, if they can be had, the statistics: in one pass.
+// Computes the distributions of both rows and, if they are determined, the statistics, in one pass.
 static int read_rows(const reduction *r, worker *w, int64_t j, side_row *row, dsc_error *err)
 {
     const side_row *draft = &row[DSC_SIDE_DRAFT], *target = &row[DSC_SIDE_TARGET];
@@ -201,7 +201,7 @@ static int reduce_position(const reduction *r, worker *w, const dsc_request *q, 
 
 // --- a request -----------------------------------------------------------------------------------
 
-// The failure of the earliest position, whichever thread met it.
+// The failure of the earliest position, independent of the threads.
 static int first_failure(const reduction *r, dsc_error *err)
 {
     const worker *first = NULL;
@@ -297,7 +297,7 @@ static int open_writer(const reduction *r, dsc_trace_writer **w, const char *pat
     return dsc_trace_writer_open(w, path, &info, r->o->force, 0, err);
 }
 
-// Every shard in order: w NULL: the first pass.
+// Processes every shard in order; without w it is the first pass.
 static int each_shard(reduction *r, dsc_trace_writer *w, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -346,7 +346,8 @@ static int check(const reduction *r, dsc_error *err)
     const dsc_reduce *o = r->o;
     if (o->K < 1 || o->K > DSC_STATISTICS_K_MAX || o->rank_depth < 0 || o->rank_depth > 65535 ||
         o->threads < 1)
-        return dsc_fail(err, DSC_EUSAGE, "statistics are for 1 to %d drafts, ranks 1 to 65535 deep",
+        return dsc_fail(err, DSC_EUSAGE,
+                        "statistics are for 1 to %d drafts, and ranks are 1 to 65535 deep",
                         DSC_STATISTICS_K_MAX);
     for (int side = 0; side < DSC_SIDES; side++)
         if (r->info->rows[side] == DSC_ROWS_NONE)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Storage of the columns of a reduced request.
 #include "sim/reduce/reduce_columns.h"
 
 #include <math.h>

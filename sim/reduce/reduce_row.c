@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Facts of dense and listed rows: mass, argmax, entropy, and log-probability and rank of a token.
 #include "sim/reduce/reduce_row.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ void dsc_row_dense_facts(const dsc_log_row *r, dsc_row_facts *out)
 void dsc_row_read_listed(const dsc_row *r, int32_t y, dsc_row_facts *out)
 {
     int64_t best = -1, at_y = -1;
-    float unlisted = r->tail; // the most that an unlisted token may have
+    float unlisted = r->tail; // the greatest mass of an unlisted token
     double mass = exp((double)r->tail);
     for (int64_t i = 0; i < r->count; i++) {
         float x = r->logp[i];
@@ -55,7 +56,7 @@ void dsc_row_read_listed(const dsc_row *r, int32_t y, dsc_row_facts *out)
     if (at_y >= 0)
         out->logp_y = (double)logp_y - log(mass);
     else
-        out->rank_y = y; // the tokens of a lower id that are not listed, and all that are
+        out->rank_y = y; // the unlisted tokens of lower ids, and all listed ones
     for (int64_t i = 0; i < r->count; i++) {
         bool lower = r->token[i] < y;
         out->rank_y += r->logp[i] > logp_y || (r->logp[i] == logp_y && lower);

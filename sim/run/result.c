@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// The columns of result tables and their cells: the configuration, the counts, the metrics of
+// base/metrics.h and what the cost model or the clock gives. Tables of several methods have the
+// columns of all of them.
 #include "sim/run/result.h"
+
+#include "base/columns.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,49 +12,52 @@
 #include <string.h>
 
 static const dsc_column fields[] = {
-    {"requests", DSC_CELL_INT, "requests replayed"},
-    {"output_tokens", DSC_CELL_INT, "tokens of all recorded outputs, EOS tokens included"},
-    {"target_calls", DSC_CELL_INT,
-     "forward passes of the target (the paper's steps), the prefill that gives the first token "
-     "included"},
-    {"num_drafts", DSC_CELL_INT,
-     "drafts started (LLMA: times the copy was triggered), also when they came out empty"},
-    {"num_draft_tokens", DSC_CELL_INT, "draft tokens given to the target to verify"},
-    {"num_accepted_tokens", DSC_CELL_INT,
-     "draft tokens accepted; the token that each call of the target adds itself is not counted"},
-    {"draft_calls", DSC_CELL_INT, "forward passes of the draft model"},
-    {"acceptance_rate", DSC_CELL_REAL,
-     "num_accepted_tokens / num_draft_tokens (ratio of totals, bonus excluded)"},
-    {"block_efficiency", DSC_CELL_REAL,
-     "output_tokens / target_calls: tokens per target call, bonus included (ratio of totals)"},
-    {"speedup", DSC_CELL_REAL,
-     "time of one token per call / time with the method, by the cost model"},
-    {"accept_histogram", DSC_CELL_LIST,
-     "target calls that accepted 0, 1, 2, ... draft tokens (bonus excluded); they add up to "
+    {DSC_COL_REQUESTS, DSC_CELL_INT, "number of requests replayed"},
+    {DSC_COL_OUTPUT_TOKENS, DSC_CELL_INT, "tokens of all outputs, EOS tokens included"},
+    {DSC_COL_TARGET_CALLS, DSC_CELL_INT,
+     "forward passes of the target, the prefill that gives the first token included"},
+    {DSC_COL_NUM_DRAFTS_STARTED, DSC_CELL_INT,
+     "times the method began a draft, also if it came out empty (llma: triggers) or if its tokens "
+     "are verified in a later step (pearl: windows)"},
+    {DSC_COL_NUM_DRAFTS, DSC_CELL_INT,
+     "verification steps that had a draft: target calls that verified at least one draft token"},
+    {DSC_COL_NUM_DRAFT_TOKENS, DSC_CELL_INT, "draft tokens that the target verified"},
+    {DSC_COL_NUM_ACCEPTED_TOKENS, DSC_CELL_INT,
+     "draft tokens accepted; the token that each target call adds itself is not counted"},
+    {DSC_COL_DRAFT_CALLS, DSC_CELL_INT, "forward passes of the draft model"},
+    DSC_METRIC_COLUMNS,
+    {DSC_COL_SPEEDUP, DSC_CELL_REAL,
+     "time of one token per target call / time with the method, by the cost model"},
+    {DSC_COL_ACCEPT_HISTOGRAM, DSC_CELL_LIST,
+     "target calls that accepted 0, 1, 2, ... draft tokens (bonus excluded); the sum is "
      "target_calls"},
-    {"iid_block_efficiency", DSC_CELL_REAL,
-     "what block_efficiency would be if every draft token had the same chance to be accepted, "
-     "independently: num_accepted_tokens / (num_accepted_tokens + calls that accepted less than "
-     "the longest draft); nan where target and draft model overlap"},
-    {"iid_error", DSC_CELL_REAL, "iid_block_efficiency / block_efficiency - 1"},
+    {DSC_COL_DRAFT_LENGTH_HISTOGRAM, DSC_CELL_LIST,
+     "target calls whose draft had 0, 1, 2, ... tokens in sequence (of a tree: levels); the sum is "
+     "target_calls"},
+    {DSC_COL_IID_BLOCK_EFFICIENCY, DSC_CELL_REAL,
+     "block efficiency if every call had a draft of the greatest length and every draft token were "
+     "accepted with probability num_accepted_tokens / (num_accepted_tokens + calls that accepted "
+     "less than this length), independently; nan where target and draft model overlap"},
+    {DSC_COL_IID_ERROR, DSC_CELL_REAL, "iid_block_efficiency / block_efficiency - 1"},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 enum { EXPECTED = 2 }; // the first field that may be an expectation
 
 static const dsc_column request_columns[] = {
-    {"request", DSC_CELL_INT, "number of the request in the trace, from 0"},
-    {"id", DSC_CELL_TEXT, "the request's id"},
+    {DSC_COL_REQUEST, DSC_CELL_INT, "number of the request in the trace, from 0"},
+    {DSC_COL_ID, DSC_CELL_TEXT, "id of the request"},
 };
 static const dsc_column interval_columns[] = {
-    {"block_efficiency_low", DSC_CELL_REAL,
-     "lower end of the 95 % interval of block_efficiency (bootstrap over requests)"},
-    {"block_efficiency_high", DSC_CELL_REAL, "upper end of it"},
+    {DSC_COL_BLOCK_EFFICIENCY_LOW, DSC_CELL_REAL,
+     "95 % CI of block_efficiency, lower bound (bootstrap over requests)"},
+    {DSC_COL_BLOCK_EFFICIENCY_HIGH, DSC_CELL_REAL,
+     "95 % CI of block_efficiency, upper bound (bootstrap over requests)"},
 };
 
 static const dsc_column batch_columns[] = {
-    {"batch", DSC_CELL_INT,
-     "sequences that take their steps together; speedup is that of the batch"},
-    {"tokens_per_s", DSC_CELL_REAL,
+    {DSC_COL_BATCH, DSC_CELL_INT,
+     "batch size: sequences that take each step together; speedup is that of the batch"},
+    {DSC_COL_TOKENS_PER_S, DSC_CELL_REAL,
      "output tokens of the batch per second, by the cost model (unit: per target call)"},
 };
 
@@ -82,7 +90,8 @@ static dsc_cell_type parameter_type(const dsc_option *o)
                                         : DSC_CELL_TEXT;
 }
 
-// Adds a column, or finds that another method brought it: then it may lack in a row.
+// Adds a column unless another method has one of that name. Unless every method has it, rows may
+// lack it, and integers become real numbers so that NaN can stand there.
 static int merge_column(dsc_table *t, dsc_column x, bool everywhere, dsc_error *err)
 {
     int at = dsc_table_find(t, x.name);
@@ -123,10 +132,10 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
     bool alone = count == 1;
     int rc = parts & DSC_RESULT_REQUEST ? add_columns(t, request_columns, 2, err) : DSC_OK;
     if (!rc)
-        rc = dsc_table_add_column(t, "method", DSC_CELL_TEXT,
+        rc = dsc_table_add_column(t, DSC_COL_METHOD, DSC_CELL_TEXT,
                                   alone ? drafter[0]->summary : "drafting method", err);
     if (!rc)
-        rc = dsc_table_add_column(t, "rule", DSC_CELL_TEXT, "verification rule", err);
+        rc = dsc_table_add_column(t, DSC_COL_RULE, DSC_CELL_TEXT, "verification rule", err);
     for (size_t d = 0; d < count && !rc; d++)
         rc = add_parameters(t, drafter[d], alone, err);
     for (size_t f = 0; f < FIELDS && !rc; f++) {
@@ -185,47 +194,57 @@ static void put_config(row *r, const dsc_config *config, const dsc_verifier_type
 
 static void put_counts(row *r, const dsc_counts *c)
 {
-    const int64_t count[] = {c->requests,   c->output_tokens,    c->target_calls,
-                             c->num_drafts, c->num_draft_tokens, c->num_accepted_tokens,
-                             c->draft_calls};
+    const int64_t count[] = {c->target_calls,     c->num_drafts_started,  c->num_drafts,
+                             c->num_draft_tokens, c->num_accepted_tokens, c->draft_calls};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         r->cell[r->n++] = integer(count[i]);
 }
 
-static void put_expected(row *r, const dsc_counts *c)
+static void put_expected(row *r, const dsc_expected *x)
 {
-    const dsc_expected *x = c->expected;
-    const double count[] = {x->target_calls, x->num_drafts, x->num_draft_tokens,
-                            x->num_accepted_tokens, x->draft_calls};
-    r->cell[r->n++] = integer(c->requests);
-    r->cell[r->n++] = integer(c->output_tokens);
+    const double count[] = {x->target_calls,     x->num_drafts_started,  x->num_drafts,
+                            x->num_draft_tokens, x->num_accepted_tokens, x->draft_calls};
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         r->cell[r->n++] = real(count[i]);
 }
 
-static void put_fields(row *r, const dsc_config *config, const dsc_counts *c, double speedup)
+// Up to the last length that occurred, one element at least where it was counted.
+static void put_list(row *r, dsc_cell list)
 {
-    const dsc_expected *x = c->expected;
-    if (x)
-        put_expected(r, c);
-    else
-        put_counts(r, c);
-    r->cell[r->n++] = real(dsc_acceptance_rate(c));
-    r->cell[r->n++] = real(dsc_block_efficiency(c));
-    r->cell[r->n++] = real(speedup);
-    // Up to the last length that occurred.
-    int64_t length = c->histogram_length;
-    while (length > 1 && !(x ? x->histogram[length - 1] > 0 : c->histogram[length - 1]))
-        length--;
-    r->cell[r->n++] = (dsc_cell){
-        .type = DSC_CELL_LIST, .list = c->histogram, .reals = x ? x->histogram : NULL, .i = length};
-    double iid = config->drafter->parallel ? (double)NAN
-                                           : dsc_iid_block_efficiency(c, dsc_config_limit(config));
-    r->cell[r->n++] = real(iid);
-    r->cell[r->n++] = real(iid / dsc_block_efficiency(c) - 1);
+    while (list.i > 1 && !(dsc_cell_element(&list, list.i - 1) > 0))
+        list.i--;
+    r->cell[r->n++] = list;
 }
 
-// The cell as its column has it; a number in a column of words as a word in `word`.
+// `arena` holds the lists until the row is in its table.
+static int put_fields(row *r, const dsc_config *config, const dsc_counts *c, double speedup,
+                      dsc_arena *arena, dsc_error *err)
+{
+    const dsc_metric_counts counts = dsc_counts_metrics(c);
+    const double iid = config->drafter->parallel
+                           ? (double)NAN
+                           : dsc_iid_block_efficiency(c, dsc_config_limit(config));
+    dsc_metrics metrics;
+    int rc = dsc_metrics_init(&metrics, &counts, arena, err);
+    if (rc)
+        return rc;
+    r->cell[r->n++] = integer(c->requests);
+    r->cell[r->n++] = integer(c->output_tokens);
+    if (c->expected)
+        put_expected(r, c->expected);
+    else
+        put_counts(r, c);
+    dsc_metrics_cells(&metrics, r->cell + r->n);
+    r->n += DSC_METRICS;
+    r->cell[r->n++] = real(speedup);
+    put_list(r, counts.accepted);
+    put_list(r, counts.lengths);
+    r->cell[r->n++] = real(iid);
+    r->cell[r->n++] = real(iid / metrics.block_efficiency - 1);
+    return DSC_OK;
+}
+
+// Converts a cell to the type of its column; a number in a text column is written into `word`.
 static dsc_cell as_column(dsc_cell x, dsc_cell_type type, char word[DSC_PARAMETER_NAME])
 {
     if (type == DSC_CELL_REAL && x.type == DSC_CELL_INT)
@@ -236,16 +255,15 @@ static dsc_cell as_column(dsc_cell x, dsc_cell_type type, char word[DSC_PARAMETE
     return text(word);
 }
 
-// The cells of a row of this drafter alone, where the table has columns of others too.
+// Adds the row of one drafter to a table that has columns of other drafters too.
 static int spread(dsc_table *t, const row *r, const dsc_config *config, int parts, dsc_error *err)
 {
     const dsc_drafter_type *d = config->drafter;
     size_t lead = parts & DSC_RESULT_REQUEST ? 4 : 2;
     size_t fields_at = (size_t)dsc_table_find(t, fields[0].name), from = 0;
     char word[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
-    void *mem;
-    int rc = dsc_alloc(&mem, t->columns, sizeof(dsc_cell), err);
-    dsc_cell *cell = mem;
+    dsc_cell *cell;
+    int rc = dsc_new(&cell, t->columns, err);
     for (size_t c = 0; c < t->columns && !rc; c++)
         cell[c] = t->column[c].type == DSC_CELL_TEXT ? text("") : real((double)NAN);
     for (; from < lead && !rc; from++)
@@ -270,7 +288,7 @@ static int spread(dsc_table *t, const row *r, const dsc_config *config, int part
     return rc;
 }
 
-// Whether the table's columns are those of this row, as they are when its drafter is the only one.
+// Whether the table has exactly the columns of this row: its drafter is the only one.
 static bool is_alone(const dsc_table *t, const row *r, const dsc_result *result, int parts)
 {
     const dsc_drafter_type *d = result->config->drafter;
@@ -287,6 +305,7 @@ static bool is_alone(const dsc_table *t, const row *r, const dsc_result *result,
 int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
                          double tokens_per_s, int parts, dsc_error *err)
 {
+    dsc_arena lists = {0};
     row r;
     r.n = 0;
     if (parts & DSC_RESULT_REQUEST) {
@@ -294,7 +313,7 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
         r.cell[r.n++] = text(result->id);
     }
     put_config(&r, result->config, result->rule);
-    put_fields(&r, result->config, result->counts, speedup);
+    int rc = put_fields(&r, result->config, result->counts, speedup, &lists, err);
     for (size_t e = 0; e < result->config->drafter->extra_count; e++)
         r.cell[r.n++] = integer(result->counts->extra[e]);
     if (parts & DSC_RESULT_INTERVAL) {
@@ -305,6 +324,9 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
         r.cell[r.n++] = integer(result->batch ? result->batch : 1);
         r.cell[r.n++] = real(tokens_per_s);
     }
-    return is_alone(t, &r, result, parts) ? dsc_table_add_row(t, r.cell, err)
-                                          : spread(t, &r, result->config, parts, err);
+    if (!rc)
+        rc = is_alone(t, &r, result, parts) ? dsc_table_add_row(t, r.cell, err)
+                                            : spread(t, &r, result->config, parts, err);
+    dsc_arena_fini(&lists);
+    return rc;
 }

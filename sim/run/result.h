@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output fields of every method, and their definitions, in one place.
+// Result tables: their columns with definitions, the same for every method, and their rows.
 #ifndef DSC_SIM_RESULT_H
 #define DSC_SIM_RESULT_H
 
@@ -8,12 +8,12 @@
 #include "sim/drafter.h"
 #include "sim/verifier.h"
 
-// Optional columns beside the fields that every method has.
+// Optional columns in addition to the fields that every method has.
 enum {
-    DSC_RESULT_REQUEST = 1,  // request, id: in front (sim --per-request)
-    DSC_RESULT_INTERVAL = 2, // block_efficiency_low, block_efficiency_high: at the end
+    DSC_RESULT_REQUEST = 1,  // request, id: before all others (sim --per-request)
+    DSC_RESULT_INTERVAL = 2, // block_efficiency_low, block_efficiency_high: after all others
     DSC_RESULT_EXPECTED = 4, // counts are expectations (dsc_counts.expected): real numbers
-    DSC_RESULT_BATCH = 8,    // batch, tokens_per_s: behind all others
+    DSC_RESULT_BATCH = 8,    // batch, tokens_per_s: after all others
 };
 
 // One row.
@@ -24,27 +24,26 @@ typedef struct dsc_result {
     const dsc_cost *cost;
     int64_t request; // DSC_RESULT_REQUEST
     const char *id;
-    double low, high; // DSC_RESULT_INTERVAL: 95 % over requests, NaN when unknown
-    int64_t batch;    // sequences side by side; 0: one
+    double low, high; // DSC_RESULT_INTERVAL: 95 % CI over requests, NaN when unknown
+    int64_t batch;    // batch size; 0: one sequence
 } dsc_result;
 
-// Adds the columns: method, rule, the parameters, the fields every method has, the methods' own
-// counters. Of several drafters those of all, each name once; where a method does not have one, a
-// row has NaN or "".
+// Adds the columns: method, rule, the parameters, the fields of every method, and the methods' own
+// counters. A table of several drafters has the columns of all of them, each name once; a row has
+// NaN or "" where its method lacks the column.
 DSC_API int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, size_t count,
                                int parts, dsc_error *err);
 // Adds a row, `parts` as for the columns. Ratios without a denominator are NaN. Fails where
 // dsc_price_run does.
 DSC_API int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err);
-// The same with a speed-up and tokens per second that come from elsewhere: a clock. The cost is not
-// used.
+// Adds a row with a measured speedup and measured tokens per second. The cost is not used.
 DSC_API int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
                                  double tokens_per_s, int parts, dsc_error *err);
 
-// The fields with their meaning, for --help: name and one line each.
+// The fields of every method with their descriptions, for --help.
 DSC_API const dsc_column *dsc_result_fields(size_t *count);
 
-// A parameter's column name: its option name with '_' for '-'.
+// The column name of a parameter: its option name with '_' for '-'.
 enum { DSC_PARAMETER_NAME = 64 };
 DSC_API void dsc_parameter_name(const dsc_option *o, char out[DSC_PARAMETER_NAME]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that a cost model prices. Apart from the others: those of a live run, which is timed, need
-// no cost models and none of the statistics behind them.
+// Rows that a cost model prices. They are in a file of their own, because rows of live runs are
+// timed and must not link the cost models and their statistics (GSL).
 #include "sim/run/result.h"
 
 int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs configurations over a trace or a workload: plans the engine, runs chunks of requests in
+// parallel, and adds up the counts.
 #include "sim/run/run.h"
 
 #include "sim/expect/expect.h"
@@ -22,7 +24,7 @@ static int omp_get_thread_num(void)
 
 enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
 
-// One thread's scratch.
+// Scratch of one thread.
 typedef struct worker {
     dsc_arena arena;
     dsc_loop loop;
@@ -34,6 +36,18 @@ typedef struct worker {
     int64_t failed; // index of the request that failed, or -1
 } worker;
 
+// How the configurations are run.
+typedef struct plan {
+    enum {
+        LOOP,        // sim/loop.h
+        WALK,        // sim/expect/expect.h: drafts depend on the preceding tokens only
+        EXPECT_RULE, // sim/expect/expect_rule.h: expectations
+    } engine;
+    dsc_draft_kind kind;     // LOOP
+    bool recorded_draft;     // LOOP: the draft model is the one that the trace recorded
+    dsc_recorded_run origin; // how the trace was recorded, with recorded_draft
+} plan;
+
 typedef struct job {
     const dsc_config *config;
     size_t count;
@@ -41,93 +55,67 @@ typedef struct job {
     const dsc_verifier_type *rule;
     const dsc_workload *workload; // NULL: none
     const dsc_trace_info *info;   // NULL: no trace
-    dsc_draft_kind kind;          // of the loop
-    dsc_plan plan;                // when `expect`
-    dsc_rule_plan rule_plan;      // when `expected`
-    bool expect;                  // a walk over what would be drafted
-    bool expected;                // expectations
-    bool recorded_draft;          // the loop's draft model is what the trace says of it
-    dsc_recorded_run origin;      // of the trace, then
-    int64_t first, end;           // requests
-    int64_t longest_output;       // tokens
-    worker *worker;               // [threads]
-    dsc_history *history;         // [count] NULL: requests are independent
-    dsc_results single; // [requests][count] of each request of a chunk, when that is asked for
+    plan plan;
+    dsc_plan walk;           // WALK
+    dsc_rule_plan rule_plan; // EXPECT_RULE
+    int64_t first, end;      // requests
+    int64_t longest_output;  // tokens
+    worker *worker;          // [threads]
+    dsc_history *history;    // [count] NULL: requests are independent
+    dsc_results single; // [requests][count] of each request of a chunk, where these are asked for
                         // or sums depend on their order
 } job;
 
-static int64_t most_accepted(const job *j, size_t c)
+static dsc_counts_room room_of(const job *j, size_t c)
 {
-    int64_t limit = dsc_config_limit(&j->config[c]);
-    int64_t room = j->longest_output > 0 ? j->longest_output - 1 : 0;
-    return limit < room ? limit : room;
+    const dsc_config *config = &j->config[c];
+    const bool stepwise = j->plan.engine == LOOP;
+    const int64_t limit = dsc_config_limit(config), width = dsc_config_width(config),
+                  last = j->longest_output > 0 ? j->longest_output - 1 : 0;
+    return (dsc_counts_room){.most = limit < last ? limit : last,
+                             .limit = limit,
+                             .width = stepwise && j->options->widths ? width : 0,
+                             .parallel = stepwise && config->drafter->parallel ? width : 0};
 }
 
-static int64_t widest(const job *j, size_t c)
-{
-    return j->options->widths && !j->expect && !j->expected ? dsc_config_width(&j->config[c]) : 0;
-}
-
-static int64_t parallel_length(const job *j, size_t c)
-{
-    return j->config[c].drafter->parallel && !j->expect && !j->expected
-               ? dsc_config_width(&j->config[c])
-               : 0;
-}
-
-// Cells of the histograms of configuration c.
-static int64_t cells(const job *j, size_t c)
-{
-    int64_t n = parallel_length(j, c);
-    return most_accepted(j, c) + 1 + widest(j, c) + n * n;
-}
-
-// A histogram for each expectation: room as for its counts.
-static int expected_init(dsc_results *r, size_t histograms, dsc_error *err)
+// The lists of each expectation, which are as long as those of its counts.
+static int expected_init(dsc_results *r, size_t elements, dsc_error *err)
 {
     void *mem;
-    size_t all = r->count * sizeof *r->expected + histograms * sizeof(double);
+    size_t all = r->count * sizeof *r->expected + elements * sizeof(double);
     int rc = dsc_alloc(&mem, all, 1, err);
     r->expected = mem;
     double *next = (double *)(r->expected + r->count);
     for (size_t i = 0; i < r->count && !rc; i++) {
+        dsc_counts *c = &r->counts[i];
         r->expected[i].histogram = next;
-        next += r->counts[i].histogram_length;
-        r->counts[i].expected = &r->expected[i];
+        r->expected[i].whole = next + c->histogram_length;
+        r->expected[i].lengths = next + 2 * c->histogram_length;
+        next += 2 * c->histogram_length + c->lengths_length;
+        c->expected = &r->expected[i];
     }
     return rc;
 }
 
-// Zero counts for all configurations, so many times one after the other.
+// Zero counts for all configurations, `times` in sequence.
 static int results_init(dsc_results *r, const job *j, size_t times, dsc_error *err)
 {
-    void *counts, *histograms;
     size_t total = 0, count = times * j->count;
     *r = (dsc_results){.count = count};
-    for (size_t c = 0; c < count; c++)
-        total += (size_t)cells(j, c % j->count);
-    int rc = dsc_alloc(&counts, count, sizeof *r->counts, err);
-    r->counts = counts;
-    if (rc)
-        return rc;
-    rc = dsc_alloc(&histograms, total, sizeof *r->histograms, err);
-    r->histograms = histograms;
-    if (rc)
-        return rc;
-    int64_t *next = r->histograms;
     for (size_t c = 0; c < count; c++) {
-        dsc_counts *x = &r->counts[c];
-        size_t as = c % j->count;
-        *x = dsc_counts_zero(next, most_accepted(j, as));
-        next += x->histogram_length;
-        x->width_length = widest(j, as);
-        x->width = x->width_length ? next : NULL; // zero, as allocated
-        next += x->width_length;
-        x->parallel_length = parallel_length(j, as);
-        x->parallel_steps = x->parallel_length ? next : NULL;
-        next += x->parallel_length * x->parallel_length;
+        const dsc_counts_room room = room_of(j, c % j->count);
+        total += (size_t)dsc_counts_elements(&room);
     }
-    return j->expected ? expected_init(r, total, err) : DSC_OK;
+    int rc = dsc_new(&r->counts, count, err);
+    if (!rc)
+        rc = dsc_new(&r->histograms, total, err);
+    int64_t *next = r->histograms;
+    for (size_t c = 0; c < count && !rc; c++) {
+        const dsc_counts_room room = room_of(j, c % j->count);
+        r->counts[c] = dsc_counts_in(next, &room);
+        next += dsc_counts_elements(&room);
+    }
+    return rc || j->plan.engine != EXPECT_RULE ? rc : expected_init(r, total, err);
 }
 
 void dsc_results_fini(dsc_results *r)
@@ -155,9 +143,9 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
         dsc_model_trace_begin(&w->recorded, q->output);
         w->recorded.base.end_token = j->info->eos_token;
     }
-    if (j->recorded_draft) {
-        dsc_model_trace_set_ends(&w->recorded, j->info, &j->origin);
-        dsc_model_trace_begin_draft(&w->offered, q, j->info, &j->origin);
+    if (j->plan.recorded_draft) {
+        dsc_model_trace_set_ends(&w->recorded, j->info, &j->plan.origin);
+        dsc_model_trace_begin_draft(&w->offered, q, j->info, &j->plan.origin);
         m->draft = &w->offered.base;
     }
     bool knows = l->target && j->config[0].drafter->sees_output;
@@ -179,13 +167,14 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
 {
     if (q->output.count > j->longest_output)
         return dsc_fail(err, DSC_EINPUT,
-                        "an output of %" PRId64 " tokens, the manifest says at most %" PRId64,
+                        "an output has %" PRId64
+                        " tokens, but the manifest allows at most %" PRId64,
                         q->output.count, j->longest_output);
     dsc_arena_reset(&w->arena);
-    if (j->expected)
+    if (j->plan.engine == EXPECT_RULE)
         return dsc_expect_rule_run(&j->rule_plan, q, &w->room, &w->arena, counts, err);
-    if (j->expect)
-        return dsc_expect_run(&j->plan, q, j->options->seed, &w->arena, counts, err);
+    if (j->plan.engine == WALK)
+        return dsc_expect_run(&j->walk, q, j->options->seed, &w->arena, counts, err);
     int rc = DSC_OK;
     for (size_t c = 0; c < j->count && !rc; c++) {
         dsc_models models;
@@ -193,7 +182,7 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
         rc = begin_models(j, w, q, &models, err);
         dsc_loop_input in = {.config = &j->config[c],
                              .rule = j->rule,
-                             .kind = j->kind,
+                             .kind = j->plan.kind,
                              .models = &models,
                              .request = q,
                              .seed = j->options->seed,
@@ -207,7 +196,7 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
     return rc;
 }
 
-// Request i of the shard, or the i-th to come of the workload when there is no shard.
+// Request i of the shard; without a shard, the i-th request in the order of the workload.
 static int fetch(const job *j, const dsc_shard *shard, int64_t i, dsc_request *q, dsc_error *err)
 {
     if (shard) {
@@ -238,7 +227,7 @@ static void run_chunk(const job *j, const dsc_shard *shard, int64_t first, int64
     }
 }
 
-// The failure of the earliest request, whichever thread met it.
+// The failure of the earliest request, independent of the threads.
 static int first_failure(const job *j, dsc_error *err)
 {
     const worker *worst = NULL;
@@ -253,8 +242,8 @@ static int first_failure(const job *j, dsc_error *err)
                     worst->error.message);
 }
 
-// Requests from `first` on, before n, that make a chunk: enough work to share, short enough to stop
-// between.
+// The end of the chunk of requests that begins at `first`: enough work to share among threads, and
+// short enough to stop in between.
 static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, int64_t n,
                          int64_t *tokens)
 {
@@ -285,7 +274,8 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
         for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
             const dsc_counts *own = &j->single.counts[(size_t)(i - first) * j->count];
             dsc_request q;
-            for (size_t c = 0; c < j->count; c++) // in this order, whatever the threads did
+            for (size_t c = 0; c < j->count;
+                 c++) // in the order of requests, independent of the threads
                 dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
             rc = o->request ? fetch(j, shard, i, &q, err) : DSC_OK;
             if (!rc && o->request)
@@ -298,8 +288,8 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
     return rc;
 }
 
-// Whether a walk over a recorded output is all there is to it. A draft that is certain, given the
-// tokens before it, goes on under a lossless rule exactly while it says what the target said.
+// Whether a walk over the recorded output gives the counts. Under a lossless rule, a draft that is
+// determined by the preceding tokens is accepted exactly as far as it agrees with the output.
 static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
 {
     return drafter->match_lengths &&
@@ -307,36 +297,38 @@ static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule
                              !(drafter->kinds & ~(unsigned)DSC_DRAFT_TOPK)));
 }
 
-// Whether a recorded draft model stands in for one: greedily, and only what was recorded.
-static int find_recorded_draft(job *j, dsc_error *err)
+// Whether the trace's recording replaces the draft model: greedily, and as far as it was recorded.
+static int find_recorded_draft(const job *j, plan *out, dsc_error *err)
 {
     const dsc_drafter_type *d = j->config[0].drafter;
     const dsc_trace_info *info = j->info;
     if (!info || !d->needs_draft || d->needs_middle || d->needs_off_path || !j->rule->greedy ||
         !(info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]))
         return DSC_OK;
-    j->recorded_draft = true;
-    j->origin = dsc_trace_recorded_run(info);
+    out->recorded_draft = true;
+    out->origin = dsc_trace_recorded_run(info);
     for (size_t c = 0; c < j->count && d->branches && d->kinds & DSC_DRAFT_TOPK; c++) {
         const int64_t deep = dsc_config_limit(&j->config[c]);
         if (!info->has_draft_rank)
+            return dsc_fail(
+                err, DSC_EUSAGE,
+                "method %s needs column draft_rank, which the trace lacks (draftscope live "
+                "record writes it, or trace reduce from logits)",
+                d->name);
+        if (deep > info->rank_depth && out->origin.head)
             return dsc_fail(err, DSC_EUSAGE,
-                            "method %s needs column draft_rank of the trace (draftscope live "
-                            "record, or trace reduce of rows)",
-                            d->name);
-        if (deep > info->rank_depth && j->origin.head)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "method %s: a tree of %" PRId64 " levels, ranks of the draft model are "
-                            "recorded %" PRId32 " deep (draftscope live record or trace reduce "
+                            "method %s: the tree has %" PRId64
+                            " levels, but the ranks of the draft model "
+                            "are recorded %" PRId32 " deep (draftscope live record or trace reduce "
                             "with --rank-depth %" PRId64 ")",
                             d->name, deep, info->rank_depth, deep);
     }
     return DSC_OK;
 }
 
-// Whether a method that draws drew the draft model's most probable tokens, because the run that was
-// recorded was greedy: these are known.
-static bool recorded_greedy(const job *j)
+// Whether the recorded run was greedy, so that a method that samples from the draft model sampled
+// its argmax tokens, which the trace contains.
+static bool sampled_argmax(const job *j)
 {
     const dsc_drafter_type *d = j->config[0].drafter;
     const dsc_trace_info *info = j->info;
@@ -345,98 +337,108 @@ static bool recorded_greedy(const job *j)
            dsc_trace_recorded_run(info).temperature == 0;
 }
 
-// Which engine, and how it drafts.
-static int choose_engine(job *j, dsc_error *err)
+// The loop on the models there are: those of the workload or the recorded ones.
+static int plan_loop(const job *j, plan *out, dsc_error *err)
 {
+    const dsc_workload *l = j->workload;
+    const bool target = l && l->target, draft = l && l->draft;
+    int rc = target || draft ? DSC_OK : find_recorded_draft(j, out, err);
+    const dsc_fit fit = {.draft = draft || out->recorded_draft,
+                         .middle = l && l->middle,
+                         .dists = target,
+                         .off_path = target,
+                         .ranks_only = out->recorded_draft,
+                         .recorded_greedy = !target && !draft && sampled_argmax(j)};
+    out->engine = LOOP;
+    return rc ? rc : dsc_draft_kind_for(&out->kind, j->config[0].drafter, j->rule, &fit, err);
+}
+
+// Prefers the walk over the expectations over the loop, unless the options exclude them.
+static int make_plan(const job *j, plan *out, dsc_error *err)
+{
+    const dsc_run_options *o = j->options;
     const dsc_drafter_type *drafter = j->config[0].drafter;
     const dsc_workload *l = j->workload;
-    bool recorded = !(l && l->target), loop = j->options->engine == DSC_ENGINE_LOOP;
-    bool walk = recorded && walks(drafter, j->rule);
-    bool most_probable = recorded && !(l && l->draft) && recorded_greedy(j);
-    bool sum = recorded && !(l && l->draft) && dsc_rule_replays(drafter, j->rule) &&
-               (!most_probable || j->options->engine == DSC_ENGINE_EXPECT);
-    if (j->options->engine == DSC_ENGINE_EXPECT && !walk && !sum)
+    const bool asked = o->engine == DSC_ENGINE_EXPECT, target = l && l->target,
+               draft = l && l->draft;
+    const bool can_walk = !target && walks(drafter, j->rule);
+    // With argmax tokens recorded, the loop replays the drafts themselves.
+    const bool can_expect =
+        !target && !draft && dsc_rule_replays(drafter, j->rule) && (asked || !sampled_argmax(j));
+    *out = (plan){.engine = LOOP};
+    if (asked && !can_walk && !can_expect)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",
                         drafter->name, j->rule->name);
-    if (j->options->engine == DSC_ENGINE_EXPECT && walk && j->options->widths)
+    if (asked && can_walk && o->widths)
         return dsc_fail(err, DSC_EUSAGE,
                         "the exact replay adds up the tokens of all calls, and this cost is not "
                         "linear in them: run it with the loop");
-    loop |= j->options->step != NULL;
-    j->expect = walk && !loop && !j->options->widths;
-    j->expected = sum && !j->expect && !loop;
-    if (j->expected)
-        return dsc_rule_plan_init(&j->rule_plan, j->config, j->count, j->rule, j->info, err);
-    if (j->expect)
-        return DSC_OK;
-    int rc = recorded && !(l && l->draft) ? find_recorded_draft(j, err) : DSC_OK;
-    const dsc_fit fit = {.draft = (l && l->draft) || j->recorded_draft,
-                         .middle = l && l->middle,
-                         .dists = l && l->target,
-                         .off_path = l && l->target,
-                         .ranks_only = j->recorded_draft,
-                         .recorded_greedy = most_probable};
-    return rc ? rc : dsc_draft_kind_for(&j->kind, drafter, j->rule, &fit, err);
+    if (o->engine == DSC_ENGINE_LOOP || o->step)
+        return plan_loop(j, out, err);
+    if (can_walk && !o->widths)
+        out->engine = WALK;
+    else if (can_expect)
+        out->engine = EXPECT_RULE;
+    return out->engine == LOOP ? plan_loop(j, out, err) : DSC_OK;
 }
 
-static void say_why(const job *j, dsc_engine_choice *out)
+static const char *reason(const job *j, const plan *p)
 {
-    const char *why = j->expect ? "what is drafted depends on the output alone"
-                      : j->workload && j->workload->target ? "a model writes the output"
-                      : j->recorded_draft ? "the draft model answers with its recorded ranks"
-                      : j->options->widths
-                          ? "the cost is not linear in the tokens of a call: each is counted"
-                          : "step by step, as asked or as needed";
-    out->engine = j->expect || j->expected ? DSC_ENGINE_EXPECT : DSC_ENGINE_LOOP;
-    out->expected = j->expected;
-    out->recorded = j->recorded_draft;
-    snprintf(out->reads, sizeof out->reads, "%s",
-             j->expected ? dsc_rule_plan_reads(&j->rule_plan) : "");
-    if (j->expected)
-        snprintf(out->why, sizeof out->why, "expectations given the recorded output, from %s",
-                 dsc_rule_plan_reads(&j->rule_plan));
-    else
-        snprintf(out->why, sizeof out->why, "%s", why);
+    return p->engine == WALK                    ? "drafts depend on the recorded output alone"
+           : j->workload && j->workload->target ? "a model generates the output"
+           : p->recorded_draft                  ? "the recorded ranks replace the draft model"
+           : j->options->widths
+               ? "the cost is not linear in the tokens of a call, so calls are counted by tokens"
+               : "step by step, as requested or as needed";
 }
 
-// Room for what requests leave to the next ones, if they do.
+static int plan_init(job *j, dsc_error *err)
+{
+    int rc = make_plan(j, &j->plan, err);
+    if (!rc && j->plan.engine == WALK)
+        rc = dsc_plan_init(&j->walk, j->config, j->count, err);
+    if (!rc && j->plan.engine == WALK)
+        j->walk.end_token = j->info->eos_token;
+    if (!rc && j->plan.engine == EXPECT_RULE)
+        rc = dsc_rule_plan_init(&j->rule_plan, j->config, j->count, j->rule, j->info, err);
+    return rc;
+}
+
+static void plan_fini(job *j)
+{
+    dsc_plan_fini(&j->walk);
+    dsc_rule_plan_fini(&j->rule_plan);
+}
+
+// Room for the state that requests leave to later ones, if a method has such a state.
 static int history_init(job *j, dsc_error *err)
 {
     bool any = false;
     for (size_t c = 0; c < j->count; c++)
         any |=
             j->config[c].drafter->uses_history && j->config[c].drafter->uses_history(&j->config[c]);
-    void *history = NULL;
-    int rc = any ? dsc_alloc(&history, j->count, sizeof *j->history, err) : DSC_OK;
-    j->history = history;
-    return rc;
+    return any ? dsc_new(&j->history, j->count, err) : DSC_OK;
 }
 
 static int job_init(job *j, dsc_error *err)
 {
-    void *workers;
-    int rc = choose_engine(j, err);
+    int rc = plan_init(j, err);
     if (!rc)
         rc = history_init(j, err);
-    if (rc)
-        return rc;
-    rc = j->expect ? dsc_plan_init(&j->plan, j->config, j->count, err) : DSC_OK;
-    if (j->expect)
-        j->plan.end_token = j->info->eos_token;
-    if (rc)
-        return rc;
-    rc = dsc_alloc(&workers, (size_t)j->options->threads, sizeof *j->worker, err);
-    j->worker = workers;
+    if (!rc)
+        rc = dsc_new(&j->worker, (size_t)j->options->threads, err);
     for (int t = 0; t < j->options->threads && !rc; t++) {
         j->worker[t].failed = -1;
         rc = results_init(&j->worker[t].results, j, 1, err);
     }
-    if (!rc && (j->options->request || j->expected)) {
+    if (!rc && (j->options->request || j->plan.engine == EXPECT_RULE)) {
         // Long drafts have long histograms: fewer requests at a time bound their memory.
         int64_t all = 0;
-        for (size_t c = 0; c < j->count; c++)
-            all += cells(j, c);
+        for (size_t c = 0; c < j->count; c++) {
+            const dsc_counts_room room = room_of(j, c);
+            all += dsc_counts_elements(&room);
+        }
         int64_t fit = CHUNK_CELLS / all;
         fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
         rc = results_init(&j->single, j, (size_t)fit, err);
@@ -462,8 +464,7 @@ static void job_fini(job *j)
         dsc_arena_fini(&j->history[c].arena);
     free(j->history);
     free(j->worker);
-    dsc_plan_fini(&j->plan);
-    dsc_rule_plan_fini(&j->rule_plan);
+    plan_fini(j);
     dsc_results_fini(&j->single);
 }
 
@@ -511,10 +512,20 @@ int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t coun
                    const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err)
 {
     job j = make_job(trace, config, count, options);
-    int rc = choose_engine(&j, err);
-    if (!rc)
-        say_why(&j, out);
-    dsc_rule_plan_fini(&j.rule_plan);
+    int rc = plan_init(&j, err);
+    if (!rc) {
+        const bool expected = j.plan.engine == EXPECT_RULE;
+        const char *reads = expected ? dsc_rule_plan_reads(&j.rule_plan) : "";
+        *out = (dsc_engine_choice){.engine =
+                                       j.plan.engine == LOOP ? DSC_ENGINE_LOOP : DSC_ENGINE_EXPECT,
+                                   .expected = expected,
+                                   .recorded = j.plan.recorded_draft};
+        snprintf(out->reads, sizeof out->reads, "%s", reads);
+        snprintf(out->why, sizeof out->why, "%s%s",
+                 expected ? "expectations given the recorded output, from " : reason(&j, &j.plan),
+                 reads);
+    }
+    plan_fini(&j);
     return rc;
 }
 

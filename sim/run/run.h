@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configurations over a whole trace: shard by shard, requests in parallel, constant memory.
+// Runs configurations over a whole trace: shard by shard, requests in parallel, in constant memory.
 #ifndef DSC_SIM_RUN_H
 #define DSC_SIM_RUN_H
 
@@ -12,54 +12,54 @@ extern "C" {
 typedef struct dsc_workload dsc_workload; // sim/model/workload.h
 
 typedef enum dsc_engine {
-    DSC_ENGINE_AUTO,   // expect where it can be, else the loop
+    DSC_ENGINE_AUTO,   // EXPECT where it is possible, else LOOP
     DSC_ENGINE_LOOP,   // sim/loop.h
-    DSC_ENGINE_EXPECT, // sim/expect/expect.h, sim/expect/expect_rule.h; refused for what neither
-                       // can replay
+    DSC_ENGINE_EXPECT, // sim/expect/expect.h, sim/expect/expect_rule.h; DSC_EUSAGE for what
+                       // neither can replay
 } dsc_engine;
 
 typedef struct dsc_run_options {
     dsc_engine engine;
     const dsc_verifier_type *rule; // NULL: greedy
-    const dsc_workload *workload;  // models beside the trace or in its place; NULL: none
+    const dsc_workload *workload;  // models in addition to the trace or in its place; NULL: none
     bool widths;                   // count target calls by their tokens (loop only)
     int threads;                   // >= 1; results do not depend on it
     uint64_t seed;
-    // Of the requests only [first, end), end 0: to the last. Ranges add up to the whole unless the
-    // method carries something from one request to the next.
+    // Runs only requests [first, end); end 0: up to the last. The counts of ranges add up to those
+    // of all requests unless the method carries state from one request to the next.
     int64_t first_request, end_request;
-    // Between chunks of requests: output tokens done, and in all requests; nonzero stops with
-    // DSC_EINTERRUPT.
+    // Called between chunks of requests with the output tokens done and those of all requests.
+    // Nonzero stops the run with DSC_EINTERRUPT.
     int (*progress)(void *user, int64_t done, int64_t total);
-    // After each request, in trace order (in that of the workload), with its own counts[count], one
-    // for each configuration.
+    // Called after each request, in the order of the trace or the workload, with the counts[count]
+    // of the request, one for each configuration.
     int (*request)(void *user, const dsc_request *request, const dsc_counts *counts,
                    dsc_error *err);
-    // After each step of request `watched`, from one thread; needs a single configuration and the
-    // loop, which it chooses.
+    // Called after each step of request `watched`, from one thread. It needs a single configuration
+    // and selects the loop.
     int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
     int64_t watched;
     void *user;
 } dsc_run_options;
 
-// What a run would be, and why.
+// The engine of a run, and the reason for it.
 typedef struct dsc_engine_choice {
     dsc_engine engine; // LOOP or EXPECT
     bool expected;     // its results are expectations (dsc_counts.expected)
-    bool recorded;     // the loop's draft model is what the trace recorded of one
-    char reads[64];    // of the trace, when `expected`: "draft_logp, target_logp"; else ""
-    char why[128];     // "no draws: every probability is known from draft_logp, target_logp"
+    bool recorded;     // the recording of a draft model replaces it in the loop
+    char reads[64];    // columns of the trace, when `expected`: "draft_logp, target_logp"; else ""
+    char why[128];     // "expectations given the recorded output, from draft_logp, target_logp"
 } dsc_engine_choice;
 
-// DSC_EUSAGE: method, rule, models, engine and what the trace records do not fit together.
+// DSC_EUSAGE: method, rule, models, engine and the columns of the trace are not compatible.
 DSC_API int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
                            const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err);
 
-// Counts of every configuration.
+// The counts of every configuration.
 typedef struct dsc_results {
     dsc_counts *counts; // [count]
     size_t count;
-    int64_t *histograms;    // storage, of the widths too
+    int64_t *histograms;    // storage of all lists
     dsc_expected *expected; // [count] of counts[].expected, or NULL
 } dsc_results;
 
@@ -67,7 +67,7 @@ DSC_API void dsc_results_fini(dsc_results *r);
 
 // Runs all configurations (of one drafter, prepared) over the requests of the trace, or, when that
 // is NULL, of the workload. *out is owned by the caller and valid only on DSC_OK. DSC_EUSAGE:
-// method, rule, models and engine do not fit together.
+// method, rule, models and engine are not compatible.
 DSC_API int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
                     const dsc_run_options *options, dsc_results *out, dsc_error *err);
 

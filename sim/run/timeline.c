@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Timelines: start and end of the work of each model, by the cost model, step by step.
 #include "sim/run/timeline.h"
 
 #include <math.h>
@@ -13,14 +14,14 @@ dsc_timeline_step dsc_timeline_place(double start_s, bool parallel, double draft
 }
 
 static const dsc_column columns[] = {
-    {"lane", DSC_CELL_TEXT, "draft or target: the model at work"},
+    {"lane", DSC_CELL_TEXT, "draft or target: the model that works"},
     {"step", DSC_CELL_INT, "number of the step in the request, from 0"},
-    {"start_s", DSC_CELL_REAL, "when the work begins, by the cost model"},
-    {"end_s", DSC_CELL_REAL, "when it is done"},
+    {"start_s", DSC_CELL_REAL, "start of the work, by the cost model"},
+    {"end_s", DSC_CELL_REAL, "end of the work, by the cost model"},
     {"tokens", DSC_CELL_INT, "tokens in the forward passes"},
-    {"proposed", DSC_CELL_INT, "draft tokens the target is to verify in the step"},
-    {"accepted", DSC_CELL_INT, "of them, accepted"},
-    {"emitted", DSC_CELL_INT, "output tokens of the step, the target's own included"},
+    {"proposed", DSC_CELL_INT, "draft tokens that the target verifies in the step"},
+    {"accepted", DSC_CELL_INT, "draft tokens of the step that were accepted"},
+    {"emitted", DSC_CELL_INT, "output tokens of the step, the bonus token included"},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the models of a run are at work: the steps of a request one after the other, as a table with
-// a row for each stretch of work.
+// The draft/target timeline of a request: a table with a row for each interval in which a model
+// works.
 #ifndef DSC_SIM_TIMELINE_H
 #define DSC_SIM_TIMELINE_H
 
@@ -8,8 +8,8 @@
 #include "sim/cost/cost.h"
 #include "sim/loop.h"
 
-// A step: draft model and target begin together when they overlap, else the target begins when the
-// draft model is done. The step ends when both are.
+// Places a step: draft model and target start together when they overlap, else the target starts
+// when the draft model is done. The step ends when both are done.
 typedef struct dsc_timeline_step {
     double start_s, draft_end_s, target_start_s, target_end_s, end_s;
 } dsc_timeline_step;
@@ -17,12 +17,12 @@ typedef struct dsc_timeline_step {
 DSC_API dsc_timeline_step dsc_timeline_place(double start_s, bool parallel, double draft_s,
                                              double target_s);
 
-// Columns: lane ("draft" or "target"), step, start_s, end_s, tokens (in the lane's forward
-// passes), and, of the whole step, proposed, accepted and emitted. In a unit cost a second is the
-// time of a target call.
+// Adds the columns: lane ("draft" or "target"), step, start_s, end_s, tokens (in the forward passes
+// of the lane), and proposed, accepted and emitted tokens of the step. With cost `unit` a second is
+// the time of a target call.
 DSC_API int dsc_timeline_columns(dsc_table *t, dsc_error *err);
-// Adds the rows of a step that begins at *now_s, which becomes its end: one for the draft model
-// when it made a call, and one for the target.
+// Adds the rows of a step that begins at *now_s: one for the draft model if it was called, and one
+// for the target. *now_s becomes the end of the step.
 DSC_API int dsc_timeline_add(dsc_table *t, double *now_s, const dsc_cost *cost,
                              const dsc_step_record *step, dsc_error *err);
 

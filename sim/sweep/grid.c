@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Grids of configurations: the product of the values of a method's options, configurations by
+// index, and their text form, in which spaces and percent signs of values are written as %XX.
 #include "sim/sweep/grid.h"
 
 #include <stdlib.h>
@@ -188,7 +190,7 @@ static int parse_values(dsc_grid *g, const dsc_drafter_type *d, char *rest, dsc_
     }
     for (size_t o = 0; !rc && o < d->option_count; o++)
         if (!value[o].text && d->option[o].initial)
-            rc = dsc_fail(err, DSC_EINPUT, "the grid says nothing of %s", d->option[o].name);
+            rc = dsc_fail(err, DSC_EINPUT, "the grid has no value of option %s", d->option[o].name);
     if (!rc && dsc_grid_init(g, d, rule ? rule : &dsc_verifier_greedy, value, err))
         rc = dsc_error_prefix(err, DSC_EUSAGE, "grid");
     return rc;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Merging of shards: checks that the tables belong to one sweep and are complete, adds the counts
+// of each configuration up, and prices and writes them as the sweep does.
 #include "sim/sweep/merge.h"
 
 #include "base/file.h"
@@ -28,7 +30,7 @@ static bool may_differ(const char *key)
     return strcmp(key, "command") == 0 || strcmp(key, "trace") == 0;
 }
 
-// That two tables are of one sweep, divided in one way.
+// Checks that two tables are of one sweep that was divided in one way.
 static int compare_heads(const dsc_shard_reader *a, const dsc_shard_reader *b, dsc_error *err)
 {
     char x[DSC_SPLIT_TEXT], y[DSC_SPLIT_TEXT];
@@ -36,7 +38,7 @@ static int compare_heads(const dsc_shard_reader *a, const dsc_shard_reader *b, d
     for (size_t i = 0; i < s->comments; i++) {
         const char *other = dsc_table_get_comment(t, s->key[i]);
         if (!other || (!may_differ(s->key[i]) && strcmp(s->value[i], other) != 0))
-            return dsc_fail(err, DSC_EUSAGE, "not one sweep: %s is %.150s in %s, and %.150s in %s",
+            return dsc_fail(err, DSC_EUSAGE, "not one sweep: %s is %.150s in %s and %.150s in %s",
                             s->key[i], s->value[i], a->path, other ? other : "not given", b->path);
     }
     dsc_split split = b->split;
@@ -106,7 +108,7 @@ static int read_heads(merge *m, dsc_error *err)
 static const dsc_option batches = {
     .name = "batch", .kind = DSC_OPTION_INT, .min = 1, .max = DSC_MAX_BATCH};
 
-// Grid, rule and cost, as the sweep had them.
+// Reads grid, rule and cost of the sweep from the comments.
 static int prepare(merge *m, dsc_error *err)
 {
     const char *grid = dsc_table_get_comment(&m->head, "grid"),
@@ -136,9 +138,9 @@ static int prepare(merge *m, dsc_error *err)
 static int unfinished(const dsc_shard_reader *r, const dsc_cell_range *cell, dsc_error *err)
 {
     return dsc_fail(err, DSC_EINPUT,
-                    "%s is unfinished: from configurations %" PRId64 " to %" PRId64
+                    "%s is unfinished: it ends before configurations %" PRId64 " to %" PRId64
                     " on requests %" PRId64 " to %" PRId64
-                    " on nothing is there; the command that began it goes on",
+                    "; run the command that began it again to complete it",
                     r->path, cell->configuration, cell->configuration_end - 1, cell->request,
                     cell->request_end - 1);
 }
@@ -158,7 +160,7 @@ static int add_part(merge *m, const char *path, const int32_t *owner, dsc_error 
             rc = unfinished(&r, &cell, err);
     }
     if (!rc && !dsc_shard_reader_ended(&r))
-        rc = dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": a row behind the last one of this shard",
+        rc = dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": a row after the last one of this shard",
                       path, r.line + 1);
     dsc_shard_reader_close(&r);
     return rc;
@@ -175,7 +177,7 @@ static int add_parts(merge *m, dsc_error *err)
         if (!rc && o->progress && o->progress(o->user, (int64_t)i + 1, (int64_t)m->count))
             rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
     }
-    // Of a trace without requests no row was read.
+    // If the trace has no requests, the shards have no rows.
     for (size_t c = 0; c < m->sums.count && !rc; c++)
         rc = dsc_sums_add(&m->sums.counts[c], &zero, err);
     free(owner);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of all shards of a sweep, added up to the table that one process would have written,
-// byte for byte.
+// Adds the tables of all shards of a sweep up to the result table. It is byte for byte the table
+// that one process writes.
 #ifndef DSC_SIM_MERGE_H
 #define DSC_SIM_MERGE_H
 
@@ -18,10 +18,10 @@ typedef struct dsc_merge_options {
     void *user;
 } dsc_merge_options;
 
-// Tables may come in any order. Command and trace of the result are those of shard 1: other shards
-// may have found the same trace elsewhere. DSC_EUSAGE: a shard is missing or there twice, or tables
-// are not of one sweep (trace hash, seed, grid, cost, version, division). DSC_EINPUT: a table is
-// unfinished or malformed.
+// Tables may come in any order. The result has the command and trace of shard 1, because other
+// shards may have read the same trace from another path. DSC_EUSAGE: a shard is missing or given
+// twice, or the tables are not of one sweep (trace hash, seed, grid, cost, version, division).
+// DSC_EINPUT: a table is unfinished or malformed.
 DSC_API int dsc_merge(const char *const *part, size_t count, const char *path,
                       const dsc_merge_options *options, dsc_error *err);
 

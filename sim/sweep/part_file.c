@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Resumable result files: locking, cutting after complete lines, syncing and renaming.
 #include "sim/sweep/part_file.h"
 
 #include "base/file.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The tables that the shards of a sweep leave: their columns, one row of counts, a reader that
+// takes up unfinished tables, and sums over rows.
 #include "sim/sweep/shard_table.h"
 
+#include "base/columns.h"
 #include "base/file.h"
 
 #include <inttypes.h>
@@ -10,26 +13,32 @@
 #include <sys/mman.h>
 
 // Lists of the counts. A further one is a column, written by dsc_shard_row, read by read_row and
-// added by dsc_sums_add.
-enum { HISTOGRAM, WIDTH, OVERLAP, LISTS };
+// added by dsc_sums_add. The list `whole` is as long as the histogram.
+enum { HISTOGRAM, LENGTHS, WHOLE, WIDTH, OVERLAP, LISTS };
 _Static_assert(sizeof(dsc_counts) == DSC_COUNTS_TOTALS * sizeof(int64_t) +
-                                         LISTS * (sizeof(int64_t *) + sizeof(int64_t)) +
+                                         LISTS * sizeof(int64_t *) + (LISTS - 1) * sizeof(int64_t) +
                                          sizeof(dsc_expected *),
-               "a list of dsc_counts is not in the tables of shards");
+               "a list of dsc_counts is missing in the tables of shards");
 
 static const dsc_column columns[] = {
     {"configuration", DSC_CELL_INT, "number in the grid, from 0, the last parameter fastest"},
     {"request", DSC_CELL_INT, "first request of the block, from 0"},
-    {"totals", DSC_CELL_LIST, "counts over the block, in the order of the program's own record"},
-    {"accept_histogram", DSC_CELL_LIST, "target calls that accepted 0, 1, 2, ... draft tokens"},
-    {"width_histogram", DSC_CELL_LIST,
-     "target calls on 1, 2, 3, ... tokens, where the cost model asks for it"},
-    {"overlap_histogram", DSC_CELL_LIST,
-     "steps by calls of the draft model (0, 1, ...) and tokens of the target (1, 2, ...), of a "
-     "method that drafts while the target verifies: n lines of n numbers"},
+    {"totals", DSC_CELL_LIST, "totals of the block, in the order of struct dsc_counts"},
+    {DSC_COL_ACCEPT_HISTOGRAM, DSC_CELL_LIST,
+     "target calls that accepted 0, 1, 2, ... draft tokens"},
+    {DSC_COL_DRAFT_LENGTH_HISTOGRAM, DSC_CELL_LIST,
+     "target calls whose draft had 0, 1, 2, ... tokens in sequence"},
+    {"whole_draft_histogram", DSC_CELL_LIST,
+     "target calls that accepted 0, 1, 2, ... draft tokens in sequence and whose draft had no "
+     "more"},
+    {DSC_COL_WIDTH_HISTOGRAM, DSC_CELL_LIST,
+     "target calls on 1, 2, 3, ... tokens, if the cost model needs them"},
+    {DSC_COL_OVERLAP_HISTOGRAM, DSC_CELL_LIST,
+     "for a method that drafts while the target verifies: steps by calls of the draft model (0, 1, "
+     "...) and tokens of the target (1, 2, ...), a square matrix by rows"},
     {"expected", DSC_CELL_LIST,
-     "where the counts are expectations: their totals, in the order of the program's own record, "
-     "and the accept histogram"},
+     "expected counts: the totals in the order of struct dsc_expected, then the lists in the order "
+     "of the columns; empty where the counts are integers"},
 };
 enum { EXPECTED_TOTALS = offsetof(dsc_expected, histogram) / sizeof(double) };
 enum { COLUMNS = sizeof columns / sizeof *columns, COMMENT_BYTES = 1 << 20 };
@@ -42,26 +51,34 @@ int dsc_shard_columns(dsc_table *t, dsc_error *err)
     return rc;
 }
 
-// Up to the last number that is not 0.
-static dsc_cell list(const int64_t *number, int64_t length)
+// A list cell; with `trim` it ends with the last number that is not 0.
+static dsc_cell list(const int64_t *number, int64_t length, bool trim)
 {
-    while (length > 0 && !number[length - 1])
+    while (trim && length > 0 && !number[length - 1])
         length--;
     return (dsc_cell){.type = DSC_CELL_LIST, .list = number, .i = length};
 }
 
-// Totals, then the histogram; *list owned by the caller.
+static double *append(double *to, const double *from, size_t n)
+{
+    memcpy(to, from, n * sizeof *to);
+    return to + n;
+}
+
+// Totals, then histogram, lengths and whole; *list owned by the caller.
 static int list_expected(const dsc_counts *counts, double **list, int64_t *length, dsc_error *err)
 {
-    void *mem;
-    size_t n = (size_t)counts->histogram_length;
-    int rc = dsc_alloc(&mem, EXPECTED_TOTALS + n, sizeof(double), err);
-    *list = mem;
+    const dsc_expected *x = counts->expected;
+    const size_t n = (size_t)counts->histogram_length,
+                 lengths = x->lengths ? (size_t)counts->lengths_length : 0;
+    int rc = dsc_new(list, EXPECTED_TOTALS + 2 * n + lengths, err);
     if (rc)
         return rc;
-    memcpy(*list, counts->expected, EXPECTED_TOTALS * sizeof(double));
-    memcpy(*list + EXPECTED_TOTALS, counts->expected->histogram, n * sizeof(double));
-    *length = (int64_t)(EXPECTED_TOTALS + n);
+    double *end = append(*list, (const double *)x, EXPECTED_TOTALS);
+    end = append(end, x->histogram, n);
+    end = append(end, x->lengths, lengths);
+    end = append(end, x->whole, lengths ? n : 0);
+    *length = end - *list;
     return DSC_OK;
 }
 
@@ -75,18 +92,20 @@ int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const ds
     int rc = counts->expected ? list_expected(counts, &expected, &expectations, err) : DSC_OK;
     if (rc)
         return rc;
+    // With expectations the zeros are written, because they give the lengths of the lists.
+    dsc_cell histogram = list(counts->histogram, counts->histogram_length, !counts->expected),
+             lengths = list(counts->lengths, counts->lengths_length, !counts->expected),
+             whole = list(counts->whole, lengths.i ? histogram.i : 0, false);
+    const int64_t overlaps = counts->parallel_length * counts->parallel_length;
     const dsc_cell row[COLUMNS] = {
         {.type = DSC_CELL_INT, .i = configuration},
         {.type = DSC_CELL_INT, .i = request},
-        {.type = DSC_CELL_LIST, .list = totals, .i = DSC_COUNTS_TOTALS},
-        counts->expected ? (dsc_cell){.type = DSC_CELL_LIST, // zeros: the length is told
-                                      .list = counts->histogram,
-                                      .i = counts->histogram_length}
-                         : list(counts->histogram, counts->histogram_length),
-        list(counts->width, counts->width_length),
-        {.type = DSC_CELL_LIST,
-         .list = counts->parallel_steps,
-         .i = counts->parallel_length * counts->parallel_length},
+        list(totals, DSC_COUNTS_TOTALS, false),
+        histogram,
+        lengths,
+        whole,
+        list(counts->width, counts->width_length, true),
+        list(counts->parallel_steps, overlaps, false),
         {.type = DSC_CELL_LIST, .reals = expected, .i = expectations},
     };
     rc = dsc_table_add_row(t, row, err);
@@ -98,8 +117,8 @@ int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const ds
 
 int dsc_sums_init(dsc_sums *s, size_t count, dsc_error *err)
 {
-    void *counts;
-    int rc = dsc_alloc(&counts, count, sizeof *s->counts, err);
+    dsc_counts *counts;
+    int rc = dsc_new(&counts, count, err);
     *s = (dsc_sums){counts, rc ? 0 : count};
     return rc;
 }
@@ -108,6 +127,8 @@ void dsc_sums_fini(dsc_sums *s)
 {
     for (size_t c = 0; c < s->count; c++) {
         free(s->counts[c].histogram);
+        free(s->counts[c].lengths);
+        free(s->counts[c].whole);
         free(s->counts[c].width);
         free(s->counts[c].parallel_steps);
         free(s->counts[c].expected);
@@ -116,7 +137,7 @@ void dsc_sums_fini(dsc_sums *s)
     *s = (dsc_sums){0};
 }
 
-// Makes a list of `*length` numbers as long as `need`, with zeros.
+// Extends a list of `*length` numbers to `need` with zeros.
 static int lengthen(int64_t **number, int64_t *length, int64_t need, dsc_error *err)
 {
     if (need <= *length)
@@ -136,21 +157,35 @@ static int lengthen(int64_t **number, int64_t *length, int64_t need, dsc_error *
 static int room_for_expected(dsc_counts *sum, dsc_error *err)
 {
     void *mem;
+    const size_t n = (size_t)sum->histogram_length, lengths = (size_t)sum->lengths_length;
     if (sum->expected)
-        return dsc_fail(err, DSC_EINPUT, "expectations of one configuration in two blocks");
-    int rc = dsc_alloc(&mem, 1,
-                       sizeof *sum->expected + (size_t)sum->histogram_length * sizeof(double), err);
+        return dsc_fail(err, DSC_EINPUT, "the expectations of one configuration are in two blocks");
+    int rc = dsc_alloc(&mem, 1, sizeof *sum->expected + (2 * n + lengths) * sizeof(double), err);
     sum->expected = mem;
-    if (!rc)
-        sum->expected->histogram = (double *)(sum->expected + 1);
-    return rc;
+    if (rc)
+        return rc;
+    double *list = (double *)(sum->expected + 1);
+    sum->expected->histogram = list;
+    sum->expected->whole = lengths ? list + n : NULL;
+    sum->expected->lengths = lengths ? list + 2 * n : NULL;
+    return DSC_OK;
+}
+
+static int room_for_lengths(dsc_counts *sum, const dsc_counts *x, int64_t had, dsc_error *err)
+{
+    int64_t whole = sum->whole ? had : 0, least = x->lengths_length ? x->lengths_length : 1;
+    int rc = lengthen(&sum->lengths, &sum->lengths_length, least, err);
+    return rc ? rc : lengthen(&sum->whole, &whole, sum->histogram_length, err);
 }
 
 int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
 {
-    // One number at least: a result's histogram is never empty.
-    int64_t least = x->histogram_length ? x->histogram_length : 1;
+    // One number at least: the histograms of a result are never empty.
+    const int64_t least = x->histogram_length ? x->histogram_length : 1,
+                  had = sum->histogram_length;
     int rc = lengthen(&sum->histogram, &sum->histogram_length, least, err);
+    if (!rc)
+        rc = room_for_lengths(sum, x, had, err);
     if (!rc)
         rc = lengthen(&sum->width, &sum->width_length, x->width_length, err);
     if (!rc && x->parallel_length && !sum->parallel_steps) { // its size is the configuration's
@@ -161,7 +196,7 @@ int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
         sum->parallel_length = rc ? 0 : x->parallel_length;
     }
     if (!rc && x->parallel_length && x->parallel_length != sum->parallel_length)
-        rc = dsc_fail(err, DSC_EINPUT, "overlaps of two sizes for one configuration");
+        rc = dsc_fail(err, DSC_EINPUT, "overlap_histogram has two sizes for one configuration");
     if (!rc && x->expected)
         rc = room_for_expected(sum, err);
     if (!rc)
@@ -171,7 +206,7 @@ int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
 
 // --- reading -----------------------------------------------------------------------------------
 
-// The next line without its end; false behind the last complete one.
+// The next line without its end; false after the last complete one.
 static bool next_line(dsc_shard_reader *r, const char **line, size_t *length)
 {
     *line = (const char *)r->map + r->at;
@@ -224,7 +259,7 @@ static int read_head(dsc_shard_reader *r, dsc_error *err)
     int rc = DSC_OK;
     while (!rc && (r->begun = next_line(r, &line, &length)) && length && *line == '#') {
         char *text = NULL;
-        rc = length > COMMENT_BYTES ? dsc_fail(err, DSC_EINPUT, "a comment without end")
+        rc = length > COMMENT_BYTES ? dsc_fail(err, DSC_EINPUT, "a comment is too long")
                                     : dsc_strndup(&text, line, length, err);
         if (!rc)
             rc = take_comment(r, text, err);
@@ -233,7 +268,9 @@ static int read_head(dsc_shard_reader *r, dsc_error *err)
             return dsc_error_prefix(err, rc, "%s:%" PRId64, r->path, r->line);
     }
     if (!r->begun || !is_header(line, length) || !r->split.shards)
-        return dsc_fail(err, DSC_EINPUT, "%s is not what a sweep with --shard wrote", r->path);
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s is not the table of a shard (sweep --shard writes such tables)",
+                        r->path);
     return DSC_OK;
 }
 
@@ -254,10 +291,10 @@ void dsc_shard_reader_close(dsc_shard_reader *r)
     *r = (dsc_shard_reader){0};
 }
 
-// Adding up DSC_MAX_CELLS of these does not overflow.
+// The sum of DSC_MAX_CELLS such numbers does not overflow.
 static const int64_t MOST = INT64_MAX / DSC_MAX_CELLS;
 
-// A number in [*at, end), at least one digit; *at is behind it.
+// A number in [*at, end) of at least one digit; *at moves after it.
 static bool parse_number(const char **at, const char *end, int64_t *out)
 {
     const char *p = *at;
@@ -270,7 +307,7 @@ static bool parse_number(const char **at, const char *end, int64_t *out)
     return ok;
 }
 
-// Numbers joined by ';' up to a tab or the end, onto r->number[*count...]; *at is behind them.
+// Appends the numbers that ';' joins, up to a tab or the end, to r->number; *at moves after them.
 static int parse_list(dsc_shard_reader *r, const char **at, const char *end, size_t *count,
                       dsc_error *err)
 {
@@ -288,7 +325,7 @@ static int parse_list(dsc_shard_reader *r, const char **at, const char *end, siz
     return DSC_OK;
 }
 
-// The same of numbers >= 0, onto r->real. Behind `end` there is a tab or the end of the line.
+// Appends the real numbers >= 0 of such a list to r->real. A tab or a line end follows `end`.
 static int parse_reals(dsc_shard_reader *r, const char **at, const char *end, size_t *count,
                        dsc_error *err)
 {
@@ -309,8 +346,8 @@ static int parse_reals(dsc_shard_reader *r, const char **at, const char *end, si
     return DSC_OK;
 }
 
-// Configuration, request, and the totals and lists, behind each other in r->number; end[j] is where
-// list j ends. Expectations are in r->real, *reals of them.
+// Configuration, request, and the totals and lists, in sequence in r->number: list j is between
+// end[j] and end[j + 1]. Expectations are in r->real, *reals of them.
 static int parse_row(dsc_shard_reader *r, const char *line, size_t length, int64_t place[2],
                      size_t end[1 + LISTS], size_t *reals, dsc_error *err)
 {
@@ -334,8 +371,19 @@ static int parse_row(dsc_shard_reader *r, const char *line, size_t length, int64
     int rc = parse_reals(r, &at, last, reals, err);
     if (rc)
         return rc;
-    bool complete = !*reals || *reals == EXPECTED_TOTALS + end[1] - end[0];
-    return complete && at == last && end[0] == DSC_COUNTS_TOTALS ? DSC_OK : DSC_EINPUT;
+    const size_t accepts = end[HISTOGRAM + 1] - end[HISTOGRAM],
+                 lengths = end[LENGTHS + 1] - end[LENGTHS], whole = end[WHOLE + 1] - end[WHOLE];
+    const bool complete = !*reals || *reals == EXPECTED_TOTALS + accepts + lengths + whole,
+               fits = whole == (lengths ? accepts : 0);
+    return complete && fits && at == last && end[0] == DSC_COUNTS_TOTALS ? DSC_OK : DSC_EINPUT;
+}
+
+// Takes list j of a row that was parsed; its length is *length.
+static int64_t *take_list(const dsc_shard_reader *r, const size_t end[1 + LISTS], int j,
+                          int64_t *length)
+{
+    *length = (int64_t)(end[j + 1] - end[j]);
+    return r->number + end[j];
 }
 
 static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_t configuration,
@@ -344,6 +392,7 @@ static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_
     int64_t place[2];
     size_t end[1 + LISTS];
     size_t reals;
+    int64_t whole, overlaps;
     dsc_counts x = {0};
     dsc_expected expected;
     int rc = parse_row(r, line, length, place, end, &reals, err);
@@ -353,25 +402,31 @@ static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_
         return rc;
     if (place[0] != configuration || place[1] != cell->request)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s:%" PRId64 ": configuration %" PRId64 " and requests from %" PRId64
-                        " on, where %" PRId64 " and %" PRId64 " belong",
+                        "%s:%" PRId64 ": the row is of configuration %" PRId64
+                        " and requests from %" PRId64 ", expected are %" PRId64 " and %" PRId64,
                         r->path, r->line, place[0], place[1], configuration, cell->request);
     memcpy(&x, r->number, DSC_COUNTS_TOTALS * sizeof *r->number);
-    x.histogram = r->number + end[0];
-    x.histogram_length = (int64_t)(end[1] - end[0]);
+    x.histogram = take_list(r, end, HISTOGRAM, &x.histogram_length);
+    x.lengths = take_list(r, end, LENGTHS, &x.lengths_length);
+    x.whole = take_list(r, end, WHOLE, &whole);
+    if (!whole)
+        x.whole = NULL;
+    x.width = take_list(r, end, WIDTH, &x.width_length);
+    x.parallel_steps = take_list(r, end, OVERLAP, &overlaps);
     if (reals) {
         memcpy(&expected, r->real, EXPECTED_TOTALS * sizeof(double));
         expected.histogram = r->real + EXPECTED_TOTALS;
+        expected.lengths = whole ? expected.histogram + x.histogram_length : NULL;
+        expected.whole = whole ? expected.lengths + x.lengths_length : NULL;
         x.expected = &expected;
     }
-    x.width = r->number + end[1];
-    x.width_length = (int64_t)(end[2] - end[1]);
-    x.parallel_steps = r->number + end[2];
-    while (x.parallel_length * x.parallel_length < (int64_t)(end[3] - end[2]))
+    while (x.parallel_length * x.parallel_length < overlaps)
         x.parallel_length++;
-    if (x.parallel_length * x.parallel_length != (int64_t)(end[3] - end[2]))
-        return dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": %zu overlaps, not a square", r->path,
-                        r->line, end[3] - end[2]);
+    if (x.parallel_length * x.parallel_length != overlaps)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s:%" PRId64 ": overlap_histogram has %" PRId64
+                        " elements, which is not a square",
+                        r->path, r->line, overlaps);
     if (x.requests != cell->request_end - cell->request)
         return dsc_fail(err, DSC_EINPUT,
                         "%s:%" PRId64 ": counts of %" PRId64 " requests, the block has %" PRId64,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one shard of a sweep has counted: a table of a row for each configuration and block of
-// requests, in the order of the shard's cells (sim/sweep/split.h). Comments as those of the result
-// table, and one more: `split`. Integers, so that sums do not depend on who counted them; of
-// expectations the doubles themselves, and one block of all requests.
+// The counts of one shard of a sweep: a table with a row for each configuration and block of
+// requests, in the order of the shard's cells (sim/sweep/split.h). Its comments are those of the
+// result table and `split`. Counts are integers, so sums do not depend on the division.
+// Expectations are doubles, and their single block contains all requests.
 #ifndef DSC_SIM_SHARD_TABLE_H
 #define DSC_SIM_SHARD_TABLE_H
 
@@ -12,12 +12,12 @@
 
 #include <stdbool.h>
 
-// The columns, and one row in them.
+// Adds the columns, and one row.
 DSC_API int dsc_shard_columns(dsc_table *t, dsc_error *err);
 DSC_API int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request,
                           const dsc_counts *counts, dsc_error *err);
 
-// Sums, one for each configuration. The lists are as long as what was added needs.
+// Sums for each configuration. Their lists grow with the rows that are added.
 typedef struct dsc_sums {
     dsc_counts *counts; // [count]
     size_t count;
@@ -26,29 +26,29 @@ DSC_API int dsc_sums_init(dsc_sums *s, size_t count, dsc_error *err);
 DSC_API void dsc_sums_fini(dsc_sums *s);
 DSC_API int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err);
 
-// Reads such a table, of which the end may be missing.
+// Reads such a table; its end may be missing.
 typedef struct dsc_shard_reader {
     const char *path; // the caller's
     void *map;
     size_t bytes, at;
-    int64_t line;   // read last, from 1
-    bool begun;     // the header line is there
+    int64_t line;   // the line that was read last, from 1
+    bool begun;     // the table has its header line
     dsc_table head; // comments, without `split`
     dsc_split split;
     int64_t *number; // of the lists of a row
     size_t capacity;
     double *real; // of its expectations
     size_t real_capacity;
-} dsc_shard_reader; // zero-initialise
+} dsc_shard_reader; // zero-initialize
 
 // Reads the comments. DSC_EINPUT: not such a table.
 DSC_API int dsc_shard_reader_open(dsc_shard_reader *r, const char *path, dsc_error *err);
 DSC_API void dsc_shard_reader_close(dsc_shard_reader *r);
-// Reads the rows of a cell and, unless `sums` is NULL, adds them. *whole: false when the table ends
-// before them, or among them. DSC_EINPUT: a row of another cell, or not a row.
+// Reads the rows of a cell and adds them unless `sums` is NULL. *whole: false when the table ends
+// before the last of them. DSC_EINPUT: a row of another cell, or a malformed row.
 DSC_API int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, dsc_sums *sums,
                                   bool *whole, dsc_error *err);
-// Whether all lines are read.
+// Whether all lines were read.
 DSC_API bool dsc_shard_reader_ended(const dsc_shard_reader *r);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Block sizes, cells and their shards, and the text form of a division (sim/sweep/split.h).
 #include "sim/sweep/split.h"
 
 #include "base/rng.h"
@@ -42,8 +43,9 @@ int64_t dsc_split_cells(const dsc_split *s)
 
 int dsc_split_blocks(dsc_split *s, int64_t output_tokens, dsc_error *err)
 {
-    // A cell is some seconds of work at most (tokens x configurations), and a shard has some cells,
-    // so that shares are even. Many configurations in a cell share what a pass over it costs.
+    // A cell is at most some seconds of work (tokens x configurations), and a shard has several
+    // cells, so that shares are even. The configurations of a cell share one pass over its
+    // requests.
     enum { REQUESTS = 64, REQUEST_BLOCKS = 256, CONFIGURATIONS = 1024, CELLS_A_SHARD = 16 };
     static const int64_t work = 1 << 26;
     if (!s->request_block)
@@ -92,7 +94,7 @@ int dsc_split_parse(dsc_split *s, const char *text, dsc_error *err)
              (!across ||
               blocks(s->configurations, s->configuration_block) <= DSC_MAX_CELLS / across);
     }
-    return ok ? DSC_OK : dsc_fail(err, DSC_EINPUT, "'%.150s' does not describe a shard", text);
+    return ok ? DSC_OK : dsc_fail(err, DSC_EINPUT, "'%.150s' is not the division of a sweep", text);
 }
 
 typedef struct card {

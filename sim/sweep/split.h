@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sweep is divided between processes that know nothing of each other.
+// The division of a sweep among processes that do not communicate.
 //
-// Blocks of configurations times blocks of requests make cells. The cells, in the order of a hash
-// of their place, are dealt to the shards in turn: a shard's share depends on these numbers only,
-// any two shares differ by one cell at most, and what is near together in the grid (and costs about
-// the same) is spread over all shards. Counts are integers, so the sums over the cells do not
-// depend on who counted them.
+// A cell is a block of configurations on a block of requests. The cells, ordered by a hash of their
+// position, are dealt to the shards in turn. So a shard's cells depend on these numbers only, two
+// shards differ by at most one cell, and neighbors in the grid, which cost about the same, are
+// spread over all shards. Blocks of requests let few configurations, or one, use many processes.
 #ifndef DSC_SIM_SPLIT_H
 #define DSC_SIM_SPLIT_H
 
@@ -30,20 +29,21 @@ typedef struct dsc_cell_range {
 // "I/N", 1 <= I <= N <= DSC_MAX_SHARDS. DSC_EUSAGE otherwise.
 DSC_API int dsc_split_shard(dsc_split *s, const char *text, dsc_error *err);
 
-// Fills the sizes of blocks that are 0. Depends on the sweep and on the number of shards, never on
-// the machine. `output_tokens`: of all requests. DSC_EUSAGE: more than DSC_MAX_CELLS.
+// Chooses the block sizes that are 0, from the sweep and the number of shards alone, so that every
+// machine chooses the same. `output_tokens`: of all requests. DSC_EUSAGE: more than DSC_MAX_CELLS.
 DSC_API int dsc_split_blocks(dsc_split *s, int64_t output_tokens, dsc_error *err);
 
-// The split in words, and back: "shard=3/8 configurations=256 requests=117 configuration_block=2
-// request_block=64". DSC_EINPUT when it is not such a text, or makes no sense.
+// The split as text, and its parser: "shard=3/8 configurations=256 requests=117
+// configuration_block=2 request_block=64". DSC_EINPUT when it is not such a text, or a number is
+// out of range.
 enum { DSC_SPLIT_TEXT = 192 };
 DSC_API void dsc_split_text(const dsc_split *s, char text[DSC_SPLIT_TEXT]);
 DSC_API int dsc_split_parse(dsc_split *s, const char *text, dsc_error *err);
 
 DSC_API int64_t dsc_split_cells(const dsc_split *s);                     // of all shards together
 DSC_API dsc_cell_range dsc_split_cell(const dsc_split *s, int64_t cell); // 0 <= cell < cells
-// owner[cell]: the shard that counts it, from 1 on. *owner [cells] owned by the caller. A shard
-// runs its cells in ascending order, which goes through the requests once.
+// owner[cell]: the shard that counts the cell, from 1. *owner [cells] is owned by the caller. A
+// shard runs its cells in ascending order, and so reads the requests once.
 DSC_API int dsc_split_deal(const dsc_split *s, int32_t **owner, dsc_error *err);
 
 #endif

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sweeps: rows of the result table, passes of blocks of configurations over the trace, and
+// resumption from the part file.
 #include "sim/sweep/sweep.h"
 
 #include "sim/model/workload.h"
@@ -11,7 +13,7 @@
 int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_sweep_options *options,
                      dsc_engine_choice *out, dsc_error *err)
 {
-    dsc_config last = dsc_grid_at(grid, grid->total - 1); // likely the one that asks most
+    dsc_config last = dsc_grid_at(grid, grid->total - 1); // likely the one with the greatest needs
     dsc_run_options run = options->run;
     run.rule = grid->rule;
     int rc = dsc_config_prepare(&last, err);
@@ -28,7 +30,7 @@ static int columns(dsc_table *t, const dsc_grids *grids, int parts, dsc_error *e
     int rc = dsc_alloc(&mem, grids->count, sizeof(const dsc_drafter_type *), err);
     const dsc_drafter_type **drafter = mem;
     for (size_t i = 0; i < grids->count && !rc; i++) {
-        size_t known = 0; // with another rule
+        size_t known = 0; // already there with another rule
         while (known < count && drafter[known] != grids->grid[i].drafter)
             known++;
         drafter[known] = grids->grid[i].drafter;
@@ -49,7 +51,7 @@ int dsc_sweep_head(dsc_table *head, const dsc_grids *grids, const dsc_table *com
     return rc ? rc : columns(head, grids, parts, err);
 }
 
-// A row for each batch size, or one.
+// Adds a row for each batch size, or a single row.
 static int add_rows(dsc_table *t, dsc_result *row, int parts, const dsc_sweep_options *o,
                     dsc_error *err)
 {
@@ -126,7 +128,7 @@ typedef struct sweep {
     int64_t output_tokens;
 } sweep;
 
-// Everything but the command line must be the same for the rows to belong to this sweep.
+// Whether the rows belong to this sweep: all comments but the command are the same.
 static bool same_sweep(const dsc_table *a, const dsc_table *b)
 {
     bool same = a->columns == b->columns && a->comments == b->comments;
@@ -138,7 +140,7 @@ static bool same_sweep(const dsc_table *a, const dsc_table *b)
     return same;
 }
 
-// How many configurations the part file holds; fails when it is another sweep's.
+// Counts the configurations in the part file; fails when it belongs to another sweep.
 static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
 {
     long length;
@@ -157,10 +159,10 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     }
     if (!same)
         return dsc_fail(err, DSC_EUSAGE,
-                        "%s is left from a different sweep: remove it, or --force to "
-                        "start anew",
+                        "%s is left from a different sweep: remove it, or add "
+                        "--force to start again",
                         s->file.part);
-    if (s->done == 0) // a head and nothing else: written again below
+    if (s->done == 0) // no row: the head is written again
         return dsc_part_file_cut(&s->file, 0, err);
     if (over) // some batch sizes of a configuration
         rc = dsc_part_file_cut_lines(&s->file, over, err);
@@ -200,8 +202,8 @@ static int run_block(sweep *s, size_t count, dsc_error *err)
     return rc ? rc : dsc_part_file_flush(&s->file, err);
 }
 
-// One pass over a small trace does everything at once; over a large one, blocks bound what an
-// interruption costs to some seconds of work.
+// A small trace takes a single pass. On a large one, blocks limit the loss by an interruption to
+// some seconds of work.
 static size_t choose_block(const sweep *s)
 {
     enum { MOST = 1024, TOKENS = 1 << 29 };

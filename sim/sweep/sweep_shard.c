@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shard of a sweep: cells of configurations x requests, counted one after the other.
-#include "sim/model/workload.h"
+// One shard of a sweep: its cells of configurations x requests are counted one after the other, and
+// a part file is resumed after its last complete cell.
 #include "sim/run/result.h"
 #include "sim/sweep/part_file.h"
 #include "sim/sweep/shard_table.h"
@@ -26,14 +26,14 @@ static int64_t work(const dsc_cell_range *cell)
     return (cell->configuration_end - cell->configuration) * (cell->request_end - cell->request);
 }
 
-// Takes cell s->next as done.
+// Marks cell s->next as done.
 static void advance(shard *s, const dsc_cell_range *cell)
 {
     s->done += work(cell);
     s->next++;
 }
 
-// Goes on to the next cell of this shard; false when there is none.
+// Finds the next cell of this shard; false when there is none.
 static bool find_cell(shard *s, dsc_cell_range *cell)
 {
     while (s->next < s->cells && s->owner[s->next] != s->split.shard)
@@ -57,7 +57,7 @@ static bool same_head(const shard *s, const dsc_table *comments, const dsc_shard
     return same;
 }
 
-// Passes the cells that are whole; *length: where the last one ends.
+// Skips the cells that are complete; *length: where the last one ends.
 static int pass_cells(shard *s, dsc_shard_reader *r, long *length, int64_t *cells, dsc_error *err)
 {
     dsc_cell_range cell;
@@ -74,11 +74,11 @@ static int pass_cells(shard *s, dsc_shard_reader *r, long *length, int64_t *cell
         }
     }
     if (!rc && !dsc_shard_reader_ended(r))
-        rc = dsc_fail(err, DSC_EINPUT, "%s: rows behind the last cell", r->path);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: rows after the last cell", r->path);
     return rc;
 }
 
-// Goes on behind the last whole cell on disk. *fresh: nothing was there.
+// Resumes after the last complete cell on disk. *fresh: the file was empty.
 static int take_up(shard *s, const dsc_table *comments, bool *fresh, dsc_error *err)
 {
     dsc_shard_reader r = {0};
@@ -94,7 +94,7 @@ static int take_up(shard *s, const dsc_table *comments, bool *fresh, dsc_error *
         rc = dsc_part_file_cut(&s->file, 0, err);
     } else if (rc == DSC_EINPUT || (!rc && !same_head(s, comments, &r))) {
         rc = dsc_fail(err, DSC_EUSAGE,
-                      "%s is left from a different sweep: remove it, or --force to start anew",
+                      "%s is left from a different sweep: remove it, or add --force to start again",
                       s->file.part);
     } else if (!rc) {
         rc = pass_cells(s, &r, &length, &cells, err);
@@ -168,8 +168,8 @@ static int run_cell(shard *s, const dsc_cell_range *cell, dsc_error *err)
     return rc ? rc : dsc_part_file_flush(&s->file, err);
 }
 
-// Requests that depend on those before them stay together, and those over which doubles are summed
-// up in their order.
+// A block contains all requests if they depend on earlier ones, or if doubles are summed over them
+// in their order.
 static int keep_together(shard *s, dsc_error *err)
 {
     int parts, rc = dsc_sweep_parts(s->trace, s->grids, s->options, &parts, err);
@@ -186,11 +186,14 @@ static int keep_together(shard *s, dsc_error *err)
         return rc;
     if (s->split.request_block && s->split.request_block < s->split.requests)
         return learns ? dsc_fail(err, DSC_EUSAGE,
-                                 "--request-block: method %s learns from one request for the next",
+                                 "--request-block: method %s carries state from one request to the "
+                                 "next, so all "
+                                 "requests must be in one block",
                                  learns->name)
-                      : dsc_fail(err, DSC_EUSAGE,
-                                 "--request-block: expectations are summed up in the order of "
-                                 "requests, all of them together");
+                      : dsc_fail(
+                            err, DSC_EUSAGE,
+                            "--request-block: expectations are summed in the order of requests, so "
+                            "all requests must be in one block");
     s->split.request_block = s->split.requests > 0 ? s->split.requests : 1;
     return DSC_OK;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights are drawn again for each tile of rows: they cost a few percent of what is done with them,
-// and no matrix of requests x resamples has to be kept. Sums run over requests in their order, so
-// that neither tiles nor threads change a bit.
+// The Poisson bootstrap of many rows. Weights are sampled again for each tile of rows, which costs
+// a few percent of the sums and saves a matrix of requests x resamples. Sums run over requests in
+// their order, so tiles and threads do not change the result.
 #include "sim/tune/bootstrap.h"
 
 #include "base/rng.h"
@@ -19,9 +19,9 @@ static int omp_get_thread_num(void)
 }
 #endif
 
-enum { TILE = 64, BLOCK = 16 }; // rows; requests whose weights are held at a time
+enum { TILE = 64, BLOCK = 16 }; // rows of a tile; requests whose weights are in memory at a time
 
-// One thread's room.
+// Scratch of one thread.
 typedef struct tile {
     double *weight;       // [BLOCK][resamples]
     double *top, *bottom; // [TILE][resamples]
@@ -78,7 +78,7 @@ static void sum_rows(const dsc_resampling *how, const dsc_ratio *row, size_t row
     }
 }
 
-// A resample may leave out every request of a tiny trace: it has no ratio, NaN.
+// A resample of a tiny trace may be empty: its ratio is NaN.
 static double quotient(double a, double b)
 {
     return b > 0 ? a / b : (double)NAN;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sure ratios of sums over requests are, and the ratio of two of them: the Poisson bootstrap of
-// base/statistics.h for many rows on the same resamples.
+// Confidence intervals of ratios of sums over requests, and of the quotient of two such ratios: the
+// Poisson bootstrap of base/statistics.h for many rows on the same resamples.
 #ifndef DSC_SIM_BOOTSTRAP_H
 #define DSC_SIM_BOOTSTRAP_H
 
@@ -14,12 +14,12 @@ typedef struct dsc_ratio {
 } dsc_ratio;
 
 typedef struct dsc_ratio_interval {
-    double low, high;                   // 95 % of the ratio
-    double relative_low, relative_high; // 95 % of the ratio over the reference's
+    double low, high;                   // 95 % CI of the ratio
+    double relative_low, relative_high; // 95 % CI of the ratio / the reference's ratio
 } dsc_ratio_interval;                   // NaN when fewer than 2 requests
 
 typedef struct dsc_resampling {
-    const int64_t *request; // [requests] which ones, ascending; also the key of their weights
+    const int64_t *request; // [requests] their indices, ascending; also the keys of their weights
     size_t requests;
     int resamples; // a multiple of 4, >= 4
     uint64_t seed;
@@ -27,8 +27,8 @@ typedef struct dsc_resampling {
 } dsc_resampling;
 
 // Percentile intervals of row[0, rows), each also relative to `reference` in the same resamples
-// (differences that all requests share cancel; equal rows give 1 exactly). Takes memory for
-// threads x 64 rows.
+// (variation that both rows share cancels; equal rows give 1 exactly). Needs memory for threads x
+// 64 rows.
 DSC_API int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t rows,
                                  const dsc_ratio *reference, dsc_ratio_interval *out,
                                  dsc_error *err);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Differences of predicted and measured ratios and distributions, with standard errors from the
+// Poisson bootstrap over requests.
 #include "sim/tune/compare.h"
 
 #include "base/rng.h"
@@ -18,7 +20,7 @@ static double quotient(double a, double b)
     return b > 0 ? a / b : (double)NAN;
 }
 
-// Weights of all requests in the resamples r .. r + 3: [4][requests].
+// Weights of all requests in resamples r .. r + 3: [4][requests].
 static void draw_weights(const dsc_resampling *how, int r, double *weight)
 {
     for (size_t i = 0; i < how->requests; i++) {
@@ -41,7 +43,7 @@ static double weighted_ratio(const dsc_resampling *how, const dsc_ratio *row, co
 
 static void judge(dsc_comparison *c, double variance)
 {
-    // What rounding leaves of equal sums is no variance.
+    // Rounding differences of equal sums are not variance.
     const double scale = DSC_COMPARE_EQUAL * fmax(fabs(c->predicted), fabs(c->measured));
     c->se = sqrt(variance);
     if (c->se <= scale)
@@ -70,9 +72,9 @@ int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
         for (size_t j = 0; j < 4; j++) {
             const double *w = weight + j * how->requests;
             double x = weighted_ratio(how, predicted, w) - weighted_ratio(how, measured, w);
-            if (isnan(x)) // a resample of few requests may leave out all of them
+            if (isnan(x)) // a resample of few requests may be empty
                 continue;
-            x -= out->error; // small numbers: nothing cancels below
+            x -= out->error; // small numbers, so the sums below do not cancel
             sum += x;
             squares += x * x;
             n++;
@@ -83,10 +85,9 @@ int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
     return DSC_OK;
 }
 
-// --- distributions
-// ----------------------------------------------------------------------------------------
+// --- distributions -------------------------------------------------------------------------------
 
-// The differences of the cumulated shares, [length], by `weight` (NULL: 1 each). false: no counts.
+// Differences of the cumulative shares, [length], with `weight` (NULL: 1 each). false: no counts.
 static bool differences(const dsc_resampling *how, const double *predicted, const double *measured,
                         size_t length, const double *weight, double *room, double *out)
 {
@@ -144,7 +145,7 @@ int dsc_compare_dists(const dsc_resampling *how, const double *predicted, const 
     }
     free(mem);
     if (n > 1) {
-        out->measured = 1; // the scale of a share, for what is too small to be one
+        out->measured = 1; // the scale of a share, for the bound on relative errors
         judge(out, squares / n);
         out->measured = 0;
     }

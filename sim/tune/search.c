@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coordinate search is Algorithm 1 of Ouroboros (Zhao et al. 2024, appendix B.2): the best value of
-// the first parameter with the others as they stand, then of the second, and so on. That algorithm
-// goes round once; this one until a round changes nothing, so that what it returns is the best
-// along every axis through it. It is the best of all points when the axes do not interact.
+// the first parameter with the others fixed, then of the second, and so on. That algorithm makes
+// one round; this one repeats until a round changes nothing, so its result is the best along every
+// axis through it, and the best of all points when the axes do not interact.
 //
 // Golden section on integers is Fibonacci search (Kiefer 1953, "Sequential minimax search for a
-// maximum"): of the fewest questions that always find the maximum of a function that strictly rises
-// and then strictly falls. The interval has a Fibonacci number of steps; points beyond the last
+// maximum"): the fewest evaluations that always find the maximum of a function that strictly rises
+// and then strictly falls. The interval has a Fibonacci number of steps; points after the last
 // value are worse than all.
 #include "sim/tune/search.h"
 
@@ -101,7 +101,7 @@ static int ask(const section *c, size_t i, double *value, dsc_error *err)
     return rc;
 }
 
-// The best of what was asked for, and whether all of it rises and then falls.
+// The best evaluated point, and whether all evaluated points rise and then fall.
 static void look(const section *c, dsc_search_result *out)
 {
     bool falls = false;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Search spaces from items METHOD.PARAMETER=LIST: their parsing, the axes with several values, and
+// the configurations by index.
 #include "sim/tune/space.h"
 
 #include "base/table.h"
@@ -9,7 +11,7 @@
 
 // [METHOD.]PARAMETER=VALUES
 typedef struct item {
-    const char *method, *name, *values; // method: NULL when it is for all of them
+    const char *method, *name, *values; // method: NULL for all methods
     size_t method_length, name_length;
 } item;
 
@@ -34,7 +36,7 @@ static bool equal(const char *name, const char *text, size_t length)
     return strlen(name) == length && strncmp(name, text, length) == 0;
 }
 
-// The option of the method that the item names, or -1.
+// The option of the method with the name in the item, or -1.
 static int find(const item *x, const dsc_drafter_type *d)
 {
     if (x->method && !equal(d->name, x->method, x->method_length))
@@ -109,7 +111,8 @@ static int read_values(dsc_space *s, size_t o, const char *text, dsc_error *err)
                : dsc_option_list(option, text, &s->value[o], &s->count[o], err);
 }
 
-// Option o: items that name the method, or else those that do not, or else its default.
+// Values of option o: of items with the method's name, else of items without a method, else the
+// default.
 static int read_option(dsc_space *s, size_t o, const char *const *over, size_t overs,
                        dsc_error *err)
 {
@@ -129,7 +132,7 @@ static int read_option(dsc_space *s, size_t o, const char *const *over, size_t o
     return s->list[o] ? read_values(s, o, s->list[o], err) : DSC_OK;
 }
 
-// The options that were given, in the order in which they first were.
+// The given options, in the order of their first items.
 static void note_stated(dsc_space *s, const char *const *over, size_t overs)
 {
     for (size_t i = 0; i < overs; i++) {

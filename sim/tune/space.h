@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configurations of one method that a search may choose from: lists of values of some of its
-// parameters, the defaults of the others.
+// The configurations of one method that a search can evaluate: lists of values for some parameters,
+// and the defaults of the others.
 #ifndef DSC_SIM_SPACE_H
 #define DSC_SIM_SPACE_H
 
@@ -14,31 +14,31 @@ typedef struct dsc_space {
     double *real[DSC_MAX_PARAMETERS];      // of REAL options, owned
     const char **text[DSC_MAX_PARAMETERS]; // of TEXT options, owned; the texts are the caller's
     size_t count[DSC_MAX_PARAMETERS];
-    const char *list[DSC_MAX_PARAMETERS]; // as given (the last of a TEXT), the default, or NULL
+    const char *list[DSC_MAX_PARAMETERS]; // as given (for TEXT the last one), the default, or NULL
     size_t stated[DSC_MAX_PARAMETERS];    // the options that were given, in that order
     size_t stated_count;
-    size_t axis[DSC_MAX_PARAMETERS];       // those of them with several values, in that order
+    size_t axis[DSC_MAX_PARAMETERS];       // the options with several values, in that order
     size_t axis_count[DSC_MAX_PARAMETERS]; // values of each
     size_t axis_start[DSC_MAX_PARAMETERS]; // where a search begins
     size_t axes;
-    size_t total; // configurations; of their numbers the last axis counts fastest
+    size_t total; // configurations; in their indices the last axis is fastest
 } dsc_space;
 
-// `over`: items [METHOD.]PARAMETER=LIST, of which those of other methods and of parameters that the
-// method has not are passed over; one that names the method goes before one that does not. A TEXT
-// parameter takes a value at a time and may be given again. `start`: the same with one value that
-// is in the list; else a search begins at the default or, when that is not in the list, in its
-// middle. DSC_EUSAGE.
+// `over`: items [METHOD.]PARAMETER=LIST. Items of other methods and of parameters that the method
+// lacks are ignored; an item with the method's name takes precedence. A TEXT parameter has one
+// value per item and may be given again. `start`: the same items with one value of the list, where
+// a search begins; without it a search begins at the default or, if the list lacks the default, in
+// the middle. DSC_EUSAGE.
 DSC_API int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter, const char *const *over,
                            size_t overs, const char *const *start, size_t starts, dsc_error *err);
 DSC_API void dsc_space_fini(dsc_space *s);
 
-// Whether an item is meant for one of the methods. DSC_EUSAGE names the nearest parameter.
+// Whether an item applies to one of the methods. DSC_EUSAGE: the message has the nearest parameter.
 DSC_API int dsc_space_check(const char *item, const char *option,
                             const dsc_drafter_type *const *method, size_t methods, dsc_error *err);
 
 DSC_API dsc_config dsc_space_at(const dsc_space *s, size_t index); // not prepared
-// "length=4 window=16": what was given, in that order; "defaults" when nothing was.
+// "length=4 window=16": the given options in their order; "defaults" without any.
 DSC_API int dsc_space_words(dsc_buffer *words, const dsc_space *s, const dsc_config *config,
                             dsc_error *err);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tuning: the split of requests, trials with their sums per request, the search over a space, and
+// the ranking with bootstrap intervals.
 #include "sim/tune/tune.h"
 
 #include "base/rng.h"
@@ -30,8 +32,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// The requests with the least hashes of (seed, request) are chosen on: as many as asked for,
-// whoever they are.
+// The selection set consists of the requests with the smallest hashes of (seed, request).
 static int split_requests(dsc_tune *t, dsc_error *err)
 {
     void *mem;
@@ -67,7 +68,7 @@ int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err)
     *t = (dsc_tune){.options = *options};
     if (options->split > 0 && options->requests < 2)
         return dsc_fail(err, DSC_EUSAGE,
-                        "a split takes at least 2 requests: choose and report on all of them "
+                        "a split takes at least 2 requests: select and report on all of them "
                         "(--split 0)");
     int rc = dsc_alloc(&mem, (size_t)options->requests, sizeof *t->request, err);
     t->request = mem;
@@ -83,6 +84,7 @@ void dsc_tune_fini(dsc_tune *t)
     for (size_t i = 0; i < t->trials; i++)
         free(t->trial[i].top);
     free(t->trial);
+    dsc_arena_fini(&t->lists);
     free(t->report);
     free(t->request);
     *t = (dsc_tune){0};
@@ -125,7 +127,7 @@ double dsc_trial_drafted(const dsc_trial *x)
     return x->output_tokens ? x->num_draft_tokens / (double)x->output_tokens : 0;
 }
 
-// A batch is one of requests like this one.
+// Prices one request. The batch consists of requests like this one.
 static int objective_cell(dsc_objective objective, const dsc_tune_price *price, const dsc_counts *c,
                           double *top, double *bottom, dsc_error *err)
 {
@@ -134,7 +136,7 @@ static int objective_cell(dsc_objective objective, const dsc_tune_price *price, 
         *bottom = dsc_counts_real(c).target_calls;
         return DSC_OK;
     }
-    if (!c->output_tokens) { // it takes no time
+    if (!c->output_tokens) { // an empty output takes no time
         *top = *bottom = 0;
         return DSC_OK;
     }
@@ -213,13 +215,17 @@ static int run_configs(search *s, const dsc_config *config, size_t count, dsc_er
     int rc = dsc_run(s->trace, config, count, &run, &results, err);
     if (rc)
         return rc;
+    for (size_t c = 0; c < count && !rc; c++) {
+        const dsc_metric_counts counts = dsc_counts_metrics(&results.counts[c]);
+        rc = dsc_metrics_init(&s->t->trial[s->first + c].metrics, &counts, &s->t->lists, err);
+    }
     dsc_results_fini(&results);
     s->tried += count;
-    return DSC_OK;
+    return rc;
 }
 
-// Makes the configuration of a point and room for it. One that its method refuses (a shortest match
-// that is longer than the longest) has no value.
+// Prepares the configuration of a point and adds a trial. A configuration that its method refuses
+// (such as a shortest match above the longest) has no value.
 static int try_point(search *s, size_t point, dsc_config *config, size_t *n, dsc_error *err)
 {
     dsc_trial *x;
@@ -246,7 +252,7 @@ static int try_point(search *s, size_t point, dsc_config *config, size_t *n, dsc
     return DSC_OK;
 }
 
-// Runs those of the points that have not been tried.
+// Runs the points that have not been tried yet.
 static int try_points(search *s, const size_t *point, size_t n, dsc_error *err)
 {
     void *mem;
@@ -306,13 +312,15 @@ int dsc_tune_check(dsc_search_kind kind, const dsc_space *space, dsc_error *err)
         return DSC_OK;
     if (space->axes > 1)
         return dsc_fail(err, DSC_EUSAGE,
-                        "a golden section takes one parameter with several values, here are %zu of "
-                        "%s: try a coordinate search",
+                        "a golden section takes one parameter with several values, but %zu of "
+                        "%s have several: try a coordinate search",
                         space->axes, space->drafter->name);
     if (!ascends(space, space->axis[0]))
-        return dsc_fail(err, DSC_EUSAGE,
-                        "a golden section takes numbers in ascending order, %s of %s has others",
-                        space->drafter->option[space->axis[0]].name, space->drafter->name);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "a golden section takes numbers in ascending order, unlike the values of %s "
+            "of %s",
+            space->drafter->option[space->axis[0]].name, space->drafter->name);
     return DSC_OK;
 }
 
@@ -368,7 +376,7 @@ static int by_dev(const void *a, const void *b)
 static void stand(const dsc_tune *t, size_t price, const order *by, const dsc_ratio_interval *ci,
                   dsc_standing *out)
 {
-    // Sums in another order differ in the last digits: that is not a difference.
+    // Sums in different orders differ in the last digits, which is no difference.
     const double same = 1e-9;
     for (size_t i = 0; i < t->trials; i++) {
         double test = objective(t, &t->trial[by[i].trial], price, t->test_request, t->test);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which configuration is the best, and how sure that is.
+// Searches for the best configuration and estimates how certain the ranking is.
 //
-// What is kept is what each request gave with each configuration that was tried: two numbers whose
-// sums over any set of requests make the objective. So the configuration is chosen on some of the
-// requests and reported on the others (the figure it was chosen by is the greatest of many and too
-// high), and intervals and comparisons come from resampling requests, the same for all
+// For each request and each configuration that was tried, two numbers are kept; the ratio of their
+// sums over a set of requests is the objective. So the configuration is selected on some requests
+// and reported on the others: on the selection set, the objective of the winner is the greatest of
+// many and biased upward. Intervals and comparisons resample requests, the same for all
 // configurations.
 #ifndef DSC_SIM_TUNE_H
 #define DSC_SIM_TUNE_H
@@ -20,7 +20,7 @@ typedef enum dsc_objective {
     DSC_OBJECTIVE_BLOCK_EFFICIENCY, // tokens / target calls
 } dsc_objective;
 
-// What a run costs at a batch size. Configurations are chosen for each of them.
+// A batch size and its cost model. Configurations are selected for each of them.
 typedef struct dsc_tune_price {
     int64_t batch; // sequences
     const dsc_cost *cost;
@@ -30,8 +30,9 @@ typedef struct dsc_tune_options {
     dsc_objective objective;
     dsc_search_kind search;
     const dsc_tune_price *price;
-    size_t prices;    // >= 1
-    double split;     // share of the requests to choose on, in [0, 1); 0: choose and report on all
+    size_t prices; // >= 1
+    double
+        split; // share of the requests in the selection set, in [0, 1); 0: select and report on all
     int resamples;    // a multiple of 4
     uint64_t seed;    // of split and resamples
     int64_t requests; // of the trace or the workload
@@ -43,67 +44,72 @@ typedef struct dsc_trial {
     size_t point;
     const dsc_verifier_type *rule;
     int64_t output_tokens;                // of all requests
-    double num_draft_tokens, draft_calls; // likewise
+    double num_draft_tokens, draft_calls; // of all requests
     double *top, *bottom;                 // [prices][requests], owned: the objective is top/bottom
+    dsc_metrics metrics;                  // of all requests; their lists are in dsc_tune.lists
 } dsc_trial;
 
-// How the search of a method went, for one price.
+// The outcome of the search of one method, for one price.
 typedef struct dsc_tune_report {
     const dsc_space *space;
     size_t price;
     dsc_search_result search;
-    size_t tried, refused; // of the space so far; configurations that the method itself refuses
+    size_t tried,
+        refused; // configurations of the space tried so far; those that the method refuses
 } dsc_tune_report;
 
 typedef struct dsc_tune {
     dsc_tune_options options;
-    int64_t *request; // [requests] those to choose on in ascending order, then the others
-    size_t dev, test; // how many; without a split both are all of them
+    int64_t *request;            // [requests] the selection set in ascending order, then the others
+    size_t dev, test;            // their numbers; without a split both sets contain all requests
     const int64_t *test_request; // [test]
     dsc_trial *trial;
     size_t trials, trial_capacity;
+    dsc_arena lists; // of the trials' metrics
     dsc_tune_report *report;
     size_t reports, report_capacity;
     size_t refused;
-    char why_refused[256]; // the first of them
+    char why_refused[256]; // why the first one was refused
 } dsc_tune;
 
-// Splits the requests. DSC_EUSAGE: fewer than 2 requests and a split.
+// Splits the requests. DSC_EUSAGE: a split of fewer than 2 requests.
 DSC_API int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err);
 DSC_API void dsc_tune_fini(dsc_tune *t);
 
-// DSC_EUSAGE: the search cannot go through the space. GOLDEN takes one parameter with several
-// values, numbers in ascending order.
+// DSC_EUSAGE: the search cannot take this space. GOLDEN needs one parameter with several values
+// that are numbers in ascending order.
 DSC_API int dsc_tune_check(dsc_search_kind search, const dsc_space *space, dsc_error *err);
 
-// Searches a space for each price, running what the search asks for, on all requests. `run`:
-// engine, rule, workload, seed, threads; its progress gets output tokens x configurations. The
-// space and the costs outlive t. DSC_EUSAGE: as dsc_run; a search that does not fit the space; more
-// memory than DSC_TUNE_MOST_BYTES.
+// Searches a space for each price. The configurations that the search evaluates are run on all
+// requests. `run`: engine, rule, workload, seed, threads; its progress gets output tokens x
+// configurations. The space and the costs must outlive t. DSC_EUSAGE: as dsc_run; a search that
+// cannot take the space; more memory than DSC_TUNE_MOST_BYTES.
 DSC_API int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
                          const dsc_run_options *run, dsc_error *err);
 #define DSC_TUNE_MOST_BYTES ((size_t)1 << 30)
 
-// Room for a trial, zeroed; *out is valid until the next one. What dsc_tune_run does, for tests and
-// for numbers from elsewhere.
+// Adds a zeroed trial; *out is valid until the next call. dsc_tune_run does the same; it is public
+// for tests and for measurements from elsewhere.
 DSC_API int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **out,
                          dsc_error *err);
 
-// A place in the ranking.
+// A row of the ranking.
 typedef struct dsc_standing {
     size_t trial;
-    double dev, test;                    // the objective on both sets
-    double low, high;                    // 95 % of test, over requests
-    double ratio, ratio_low, ratio_high; // to the first, on the test set, in the same resamples
-    bool told_apart;                     // 1 is outside of that
+    double dev, test; // the objective on the selection set and on the test set
+    double low, high; // 95 % CI of test, over requests
+    double ratio, ratio_low,
+        ratio_high;  // test / test of the first, and its 95 % CI in the same resamples
+    bool told_apart; // the CI of the ratio does not contain 1
 } dsc_standing;
 
-// All trials by their objective on the requests to choose on, the best first; of equal ones that
-// which drafts less, then that which was tried first. *out [t->trials] is the caller's.
+// Ranks all trials by their objective on the selection set, the best first. Of equal trials the one
+// with fewer draft tokens comes first, then the one that was tried first. *out [t->trials] is the
+// caller's.
 DSC_API int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **out,
                           dsc_error *err);
 
-// Draft tokens per output token: what verification pays for beyond the output itself.
+// Draft tokens per output token: the tokens that the target verifies in addition to the output.
 DSC_API double dsc_trial_drafted(const dsc_trial *x);
 
 #endif

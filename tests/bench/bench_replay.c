@@ -127,7 +127,7 @@ static void run_grid(const dsc_trace *trace, const dsc_plan *plan, dsc_counts *c
 
 static void check_equal(const dsc_counts *ours, const baseline_counts *theirs)
 {
-    if (ours->target_calls != theirs->calls || ours->num_drafts != theirs->drafts ||
+    if (ours->target_calls != theirs->calls || ours->num_drafts_started != theirs->drafts ||
         ours->num_draft_tokens != theirs->draft_tokens ||
         ours->num_accepted_tokens != theirs->accepted) {
         fprintf(stderr, "bench_replay: the baseline counts something else\n");

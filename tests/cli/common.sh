@@ -46,6 +46,14 @@ check() { # description, command...
     fi
 }
 
+# The six metrics of base/metrics.h in a JSON object on stdin, name and values to 12 digits.
+metrics() {
+    one='block_efficiency|mean_acceptance_length|draft_acceptance_rate|alpha_iid'
+    list='acceptance_rate_pos|conditional_acceptance_rate'
+    tr -d ' \n' | grep -oE "\"($one)\":[^],}]*|\"($list)\":\\[[^]]*\\]" | head -n 6 | tr -s '":,[]' ' ' |
+        awk '{ printf "%s", $1; for (i = 2; i <= NF; i++) printf " %.12g", $i; print "" }'
+}
+
 # What `good` and `bad` run; scripts whose calls have words in common say so with one of their own.
 program() {
     "$draftscope" "$@"

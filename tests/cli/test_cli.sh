@@ -25,7 +25,7 @@ check "the loop says the same" [ "$(value num_draft_tokens <out)" = 23919 ]
 good sim rag.dst --method none
 check "no speculation: one token per call" grep -qE '^block_efficiency +1\.0000' out
 good sim rag.dst --method oracle --k 1 --json
-check "the oracle accepts all" [ "$(value acceptance_rate <out)" = 1.0 ]
+check "the oracle accepts all" [ "$(value draft_acceptance_rate <out)" = 1.0 ]
 good sim rag.dst --method llma --per-request
 check "a line per request" [ "$(grep -cv '^#' out)" = 30 ]
 good sim rag.dst --method llma --per-request --json
@@ -72,6 +72,30 @@ bad 2 'exists' sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 -
 good sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv --force
 bad 2 'expect' sim rag.dst --method llma --engine expect --timeline no.tsv
 check "a refusal leaves no timeline" [ ! -e no.tsv ]
+
+# The six metrics have the same names and values in sim, sweep and trace info on the same steps.
+good trace cut rag.dst --requests 0:0 -o one.dst
+good sim one.dst --method llma --n 1 --k 6 --json
+metrics <out >sim.metrics
+check "six metrics" [ "$(wc -l <sim.metrics)" = 6 ]
+check "each has a value" [ "$(grep -c ' [0-9.]' sim.metrics)" = 6 ]
+good sweep one.dst --method llma --n 1 --k 6 -o one.jsonl
+tail -n 1 one.jsonl | metrics >sweep.metrics
+check "sweep has the metrics of sim" cmp sim.metrics sweep.metrics
+good tune one.dst --method llma --over n=1 --over k=6 --split 0 -o one.best.jsonl
+tail -n 1 one.best.jsonl | metrics >tune.metrics
+check "tune has the metrics of sim" cmp sim.metrics tune.metrics
+good sim one.dst --method llma --n 1 --k 6 --timeline one.steps
+column() { # number: of the target's steps, as a list
+    awk -F '\t' -v c="$1" '$1 == "target" { printf "%s%s", n++ ? ", " : "", $c }' one.steps
+}
+good trace export one.dst -o one.out.jsonl
+sed "s/}\$/, \"steps\": {\"aligned\": true, \"accepted\": [$(column 7)], \"drafted\": [$(column 6)]}}/" \
+    one.out.jsonl >logged.jsonl
+good trace import --tokenizer "$tokenizer" logged.jsonl -o logged.dst
+good trace info logged.dst --json
+metrics <out >info.metrics
+check "trace info has the metrics of sim" cmp sim.metrics info.metrics
 
 good trace export rag.dst -o rag.out.jsonl
 good trace import --tokenizer "$tokenizer" rag.out.jsonl -o again.dst

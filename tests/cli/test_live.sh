@@ -67,7 +67,7 @@ is divergences 0.0
 good run --target "$llama" --draft "$llama" --method chain --length 5 --prompts ids.jsonl \
     --max-tokens 24 --json $threads
 is target_calls 8
-is acceptance_rate 1.0
+is draft_acceptance_rate 1.0
 is accept_histogram '[0,0,0,0,0,8]'
 good run --target "$llama" --draft "$fixtures/llama_fp16" --middle "$llama" --method cascade \
     --length 10 --prompts ids.jsonl --max-tokens 24 --json $threads
@@ -106,6 +106,7 @@ same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
     shift 2
     good run --target "$model" --prompts ids.jsonl --max-tokens "$most" --json -o run.jsonl \
         --overwrite $threads --method "$@"
+    metrics <out >live.metrics
     calls=$(field target_calls) accepted=$(field num_accepted_tokens)
     drafts=$(field num_drafts) drafted=$(field num_draft_tokens)
     check "the output is imported" "$draftscope" trace import run.jsonl --vocab-size 67 -o run.dst \
@@ -115,11 +116,14 @@ same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
     is num_accepted_tokens "$accepted"
     is num_drafts "$drafts"
     is num_draft_tokens "$drafted"
+    metrics <out >sim.metrics
+    check "the six metrics of sim" cmp live.metrics sim.metrics
+    check "six of them" [ "$(wc -l <sim.metrics)" = 6 ]
 }
 same_as_sim "$llama" 24 llma --n 1 --k 4
 for most in 1 2 22 23 24; do
     same_as_sim "$llama" $most oracle --k 5
-    is acceptance_rate "$([ $most = 1 ] && echo null || echo 1.0)"
+    is draft_acceptance_rate "$([ $most = 1 ] && echo null || echo 1.0)"
 done
 good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o run.jsonl --overwrite
 bad 2 "run.jsonl exists already (--overwrite" run --target "$llama" --method none --prompts ids.jsonl \
@@ -144,7 +148,7 @@ for method in none chain oracle ngram lookahead tree ouroboros pearl; do
     check "$method: says so" grep -q '"finish_reason":"stop"' ends.jsonl
 done
 same_as_sim ends 24 oracle --k 3
-is acceptance_rate 1.0
+is draft_acceptance_rate 1.0
 
 # The fields of sim, under their names, and those of the clock.
 "$draftscope" sim run.dst --method llma --json | tr ',{' '\n\n' | sed -n 's/^ *"\([a-z0-9_]*\)": .*/\1/p' |

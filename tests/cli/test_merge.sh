@@ -138,7 +138,7 @@ other() { # WORDS options...: shard 2 of another sweep
     bad 2 "$words" merge s1 o2 s3 s4 -o x
 }
 other 'not one sweep: trace_hash is' sweep few.dst ${grid#sweep many.dst }
-other 'not one sweep: seed is 0 in s1, and 7 in o2' $grid --seed 7
+other 'not one sweep: seed is 0 in s1 and 7 in o2' $grid --seed 7
 other 'not one sweep: cost is' $grid --cost unit
 other 'not one sweep: grid is' $grid --k 2:16:1
 rm o2
@@ -151,8 +151,8 @@ sed 's/^# grid: /# rule: single\n# grid: /' s2 >o2
 bad 2 'not one sweep' merge s1 o2 s3 s4 -o x
 bad 2 's2 and s2 are both shard 2/4' merge s1 s2 s3 s4 s2 -o x
 bad 2 'missing of 4 shards: 2, 3, 4' merge s1 -o x
-bad 4 'not what a sweep with --shard wrote' merge whole.tsv -o x
-bad 4 'not what a sweep with --shard wrote' merge s1 s2 whole.jsonl -o x
+bad 4 'not the table of a shard' merge whole.tsv -o x
+bad 4 'not the table of a shard' merge s1 s2 whole.jsonl -o x
 : >empty
 bad 4 'empty file' merge s1 empty -o x
 bad 4 'not a regular file' merge s1 /dev/null -o x
@@ -168,20 +168,20 @@ edited() { # EXIT WORDS SED: shard 2 with its rows changed
     bad "$1" "$2" merge s1 o2 s3 s4 -o x
 }
 row=$((first + 5))
-edited 4 "o2:$row: configuration" ${row}d
-edited 4 "o2:$((row + 1)): configuration" ${row}p
+edited 4 "o2:$row: the row is of configuration" ${row}d
+edited 4 "o2:$((row + 1)): the row is of configuration" ${row}p
 edited 4 "o2:$row: not a row" "${row}s/;/,/"
 edited 4 "o2:$row: counts of 3 requests" "${row}s/\t8;/\t3;/"
 edited 4 'is unfinished' '$d'
-edited 4 'a row behind the last one' '$p'
-edited 4 'does not describe a shard' 's/configuration_block=2/configuration_block=0/'
-edited 4 'not what a sweep' '/^# split/d'
-edited 4 'not what a sweep' '/^configuration/d'
+edited 4 'a row after the last one' '$p'
+edited 4 'is not the division of a sweep' 's/configuration_block=2/configuration_block=0/'
+edited 4 'not the table of a shard' '/^# split/d'
+edited 4 'not the table of a shard' '/^configuration/d'
 for shard in 1 2 3 4; do
     sed 's/^# grid: .*/# grid: method=llma n=1 k=1:48/' s$shard >g$shard
     sed '/^# cost/d' s$shard >c$shard
 done
-bad 4 'the grid says nothing of max-match' merge g1 g2 g3 g4 -o x
+bad 4 'the grid has no value of option max-match' merge g1 g2 g3 g4 -o x
 bad 4 'no cost' merge c1 c2 c3 c4 -o x
 check "nothing is left of what was refused" [ ! -e x ]
 check "nothing is left of what was refused" [ ! -e x.tmp ]
@@ -203,7 +203,7 @@ good merge e1 e2 e3 -o merged.tsv --force
 check "expectations: merged = one process" cmp expected.tsv merged.tsv
 sed '/^# engine: /d' e1 >l1
 bad 2 'not one sweep' merge l1 e2 e3 -o x
-bad 2 'summed up in the order' $drawn --shard 1/3 --request-block 8 -o x
+bad 2 'summed in the order' $drawn --shard 1/3 --request-block 8 -o x
 good sweep drawn.dst --method suffix --min-probability 0.1,0.3 --shard 1/1 -o t1
 good sweep drawn.dst --method suffix --min-probability 0.1,0.3 -o threshold.tsv
 good merge t1 -o merged.tsv --force

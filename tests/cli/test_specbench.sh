@@ -43,6 +43,7 @@ group() { # name category key digits value
 
 log eagle
 expect eagle block_efficiency 4 3.5785
+expect eagle mean_acceptance_length 4 3.5785
 expect eagle conditional_acceptance_rate 3 "0.897 0.803 0.725 0.517 0.625"
 expect eagle autocorrelation 3 0.238
 expect eagle source_tokens_per_s 1 125.0

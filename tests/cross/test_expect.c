@@ -310,6 +310,10 @@ static void assert_sums(const dsc_counts *c)
     assert_close(accepted, x->num_accepted_tokens, 1e-9 * calls);
     assert_close(accepted + calls, (double)c->output_tokens, 1e-9 * calls);
     assert_true(x->num_accepted_tokens <= x->num_draft_tokens);
+    double with_drafts = 0;
+    for (int64_t m = 1; m < c->lengths_length; m++)
+        with_drafts += x->lengths[m];
+    assert_close(with_drafts, x->num_drafts, 1e-9 * calls);
 }
 
 // Statistics say what the rows say, as well as fp32 can; threads change nothing.
@@ -369,6 +373,7 @@ static void greedy_chains_are_counted_alike(void **state)
         assert_ok(dsc_run(trace, &c, 1, &recorded, &sum, &err), err);
         const dsc_expected x = dsc_counts_real(&loop.counts[0]), *y = sum.counts[0].expected;
         assert_close(x.target_calls, y->target_calls, 0);
+        assert_close(x.num_drafts_started, y->num_drafts_started, 0);
         assert_close(x.num_drafts, y->num_drafts, 0);
         assert_close(x.num_draft_tokens, y->num_draft_tokens, 0);
         assert_close(x.num_accepted_tokens, y->num_accepted_tokens, 0);
@@ -376,6 +381,10 @@ static void greedy_chains_are_counted_alike(void **state)
         assert_close(x.draft_call_tokens, y->draft_call_tokens, 0);
         for (int64_t m = 0; m < sum.counts[0].histogram_length; m++)
             assert_close((double)loop.counts[0].histogram[m], y->histogram[m], 0);
+        for (int64_t m = 0; m < sum.counts[0].histogram_length; m++)
+            assert_close((double)loop.counts[0].whole[m], y->whole[m], 0);
+        for (int64_t m = 0; m < sum.counts[0].lengths_length; m++)
+            assert_close((double)loop.counts[0].lengths[m], y->lengths[m], 0);
         dsc_results_fini(&loop);
         dsc_results_fini(&sum);
     }
@@ -400,6 +409,9 @@ static void assert_same_counts(const dsc_counts *x, const dsc_counts *y)
         assert_int_equal(a[i], b[i]);
     for (int64_t m = 0; m < x->histogram_length && m < y->histogram_length; m++)
         assert_int_equal(x->histogram[m], y->histogram[m]);
+    assert_int_equal(x->lengths_length, y->lengths_length);
+    for (int64_t m = 0; m < x->lengths_length; m++)
+        assert_int_equal(x->lengths[m], y->lengths[m]);
     assert_int_equal(x->width_length, y->width_length);
     for (int64_t m = 0; m < x->width_length; m++)
         assert_int_equal(x->width[m], y->width[m]);

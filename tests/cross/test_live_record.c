@@ -584,6 +584,7 @@ static void test_replay(void **state)
     }
     const dsc_counts *sim = &s.counts[0];
     assert_int_equal(sim->target_calls, counts.target_calls);
+    assert_int_equal(sim->num_drafts_started, counts.num_drafts_started);
     assert_int_equal(sim->num_drafts, counts.num_drafts);
     assert_int_equal(sim->num_draft_tokens, counts.num_draft_tokens);
     assert_int_equal(sim->num_accepted_tokens, counts.num_accepted_tokens);
@@ -652,6 +653,7 @@ static void replay_draft(live_family family, const job *j, double temperature, b
         dsc_results s = replay(t, j, (dsc_run_options){.engine = DSC_ENGINE_LOOP});
         const dsc_counts *sim = &s.counts[0];
         assert_int_equal(sim->target_calls, counts.target_calls);
+        assert_int_equal(sim->num_drafts_started, counts.num_drafts_started);
         assert_int_equal(sim->num_drafts, counts.num_drafts);
         assert_int_equal(sim->num_draft_tokens, counts.num_draft_tokens);
         assert_int_equal(sim->draft_calls, counts.draft_calls);

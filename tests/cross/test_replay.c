@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One meaning, three roads: the loop, the exact replay of all draft lengths, and an independent
-// straightforward implementation of LLMA must agree to the last count.
+// The loop, the exact replay of all draft lengths and a straightforward implementation of LLMA must
+// agree to the last count, and their metrics with a direct recomputation from the records of steps.
 #include "tests/close.h"
 
 #include "sim/expect/expect.h"
@@ -8,6 +8,7 @@
 #include "sim/model/model_trace.h"
 #include "tests/bench/llma_baseline.h"
 
+#include <math.h>
 #include <string.h>
 
 // A request made up for a test: references that share spans with the output.
@@ -73,11 +74,17 @@ static void assert_same(const dsc_counts *a, const dsc_counts *b)
     assert_int_equal(a->requests, b->requests);
     assert_int_equal(a->output_tokens, b->output_tokens);
     assert_int_equal(a->target_calls, b->target_calls);
+    assert_int_equal(a->num_drafts_started, b->num_drafts_started);
     assert_int_equal(a->num_drafts, b->num_drafts);
     assert_int_equal(a->num_draft_tokens, b->num_draft_tokens);
     assert_int_equal(a->num_accepted_tokens, b->num_accepted_tokens);
     for (int64_t m = 0; m < a->histogram_length; m++)
         assert_int_equal(a->histogram[m], b->histogram[m]);
+    for (int64_t m = 0; m < a->histogram_length; m++)
+        assert_int_equal(a->whole[m], b->whole[m]);
+    assert_int_equal(a->lengths_length, b->lengths_length);
+    for (int64_t m = 0; m < a->lengths_length; m++)
+        assert_int_equal(a->lengths[m], b->lengths[m]);
 }
 
 // What must hold of any counts of one request under a lossless rule.
@@ -94,21 +101,33 @@ static void assert_sound(const dsc_counts *c, int64_t length)
     assert_int_equal(c->output_tokens, length);
     assert_int_equal(c->target_calls + c->num_accepted_tokens, length);
     assert_true(c->num_accepted_tokens <= c->num_draft_tokens);
-    assert_true(c->num_drafts <= c->target_calls);
+    assert_true(c->num_drafts <= c->num_drafts_started);
+    assert_true(c->num_drafts_started <= c->target_calls);
 }
 
-enum { ROOM = 256 };
+enum { ROOM = 256, LONGEST = 64, LISTS = 2 * ROOM + LONGEST + 1 };
+
+static dsc_counts zero_counts(int64_t lists[LISTS])
+{
+    const dsc_counts_room room = {.most = ROOM - 1, .limit = LONGEST};
+    assert_int_equal(dsc_counts_elements(&room), LISTS);
+    memset(lists, 0, LISTS * sizeof *lists);
+    return dsc_counts_in(lists, &room);
+}
+
 typedef struct bench {
     dsc_arena arena;
     dsc_loop loop;
     dsc_model_trace target;
     dsc_counts counts[512];
-    int64_t histogram[512][ROOM];
+    int64_t lists[512][LISTS];
 } bench;
 
-// The text that stands before each step, by what the steps emitted.
+// The text before each step, from the tokens that the steps emitted; and the records of the steps.
 typedef struct growth {
     int64_t length, sum, plain;
+    dsc_step_record step[ROOM];
+    size_t steps;
 } growth;
 
 static int grow(void *user, const dsc_step_record *r, dsc_error *err)
@@ -119,24 +138,96 @@ static int grow(void *user, const dsc_step_record *r, dsc_error *err)
     t->sum += t->length;
     for (int64_t i = 0; i < r->emitted_tokens; i++)
         t->plain += t->length++;
+    assert_true(t->steps < ROOM);
+    t->step[t->steps++] = *r;
     return DSC_OK;
 }
 
-static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, uint64_t seed,
-                     dsc_counts *out, int64_t *histogram)
+static double share(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
+}
+
+static void assert_equal(double got, double want)
+{
+    assert_int_equal(isnan(got), isnan(want));
+    if (!isnan(want))
+        assert_close(got, want, 1e-12 * fmax(1, fabs(want)));
+}
+
+// Steps of which position i of the draft was accepted (`accepted`), or was there with all earlier
+// ones accepted.
+static double steps_at(const growth *t, int64_t i, bool accepted)
+{
+    double n = 0;
+    for (size_t s = 0; s < t->steps; s++)
+        n += accepted ? t->step[s].accepted_tokens >= i
+                      : t->step[s].accepted_tokens >= i - 1 && t->step[s].draft_length >= i;
+    return n;
+}
+
+// Tokens that are accepted in the mean when each is with probability a, less those that were.
+static double surplus(const growth *t, double a)
+{
+    double sum = 0;
+    for (size_t s = 0; s < t->steps; s++) {
+        double power = 1;
+        for (int64_t i = 0; i < t->step[s].draft_length; i++)
+            sum += power *= a;
+        sum -= (double)t->step[s].accepted_tokens;
+    }
+    return sum;
+}
+
+// The definitions of base/metrics.h, applied to the steps one after the other.
+static void assert_metrics(bench *b, const dsc_counts *c, const growth *t)
 {
     dsc_error e;
-    *out = dsc_counts_zero(histogram, ROOM - 1);
+    dsc_metrics m;
+    double emitted = 0, drafts = 0, drafted = 0, accepted = 0;
+    int64_t positions = 0;
+    for (size_t s = 0; s < t->steps; s++) {
+        emitted += (double)t->step[s].emitted_tokens;
+        drafts += t->step[s].draft_tokens > 0;
+        drafted += (double)t->step[s].draft_tokens;
+        accepted += (double)t->step[s].accepted_tokens;
+    }
+    const dsc_metric_counts counts = dsc_counts_metrics(c);
+    assert_ok(dsc_metrics_init(&m, &counts, &b->arena, &e), e);
+    assert_equal(m.block_efficiency, share(emitted, (double)t->steps));
+    assert_equal(m.mean_acceptance_length, 1 + share(accepted, drafts));
+    assert_equal(m.draft_acceptance_rate, share(accepted, drafted));
+    while (steps_at(t, positions + 1, false) > 0)
+        positions++;
+    assert_int_equal(m.positions, positions);
+    for (int64_t i = 1; i <= positions; i++) {
+        const double n = steps_at(t, i, true);
+        assert_equal(m.acceptance_rate_pos[i - 1], share(n, drafts));
+        assert_equal(m.conditional_acceptance_rate[i - 1], share(n, steps_at(t, i, false)));
+    }
+    assert_int_equal(isnan(m.alpha_iid), drafts == 0);
+    if (!drafts)
+        return;
+    assert_true(m.alpha_iid >= 0 && m.alpha_iid <= 1);
+    assert_close(surplus(t, m.alpha_iid), 0, 1e-9 * (1 + drafted));
+}
+
+static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, uint64_t seed,
+                     dsc_counts *out, int64_t lists[LISTS])
+{
+    dsc_error e;
+    *out = zero_counts(lists);
     dsc_arena_reset(&b->arena);
     dsc_model_trace_begin(&b->target, q->output);
     const dsc_models models = {.target = &b->target.base};
-    growth t = {.length = q->prompt.count};
+    growth t = {.length = q->prompt.count, .steps = 0};
     const dsc_loop_input in = {
         config, &dsc_verifier_greedy, DSC_DRAFT_TOPK, &models, q, seed, &b->arena, NULL, grow, &t};
     assert_ok(dsc_loop_run(&b->loop, &in, out, &e), e);
     assert_int_equal(b->target.base.refused, 0);
     assert_int_equal(out->target_call_context, t.sum);
     assert_int_equal(out->output_context, t.plain);
+    assert_metrics(b, out, &t);
 }
 
 static bench *new_bench(void)
@@ -158,13 +249,13 @@ static void compare_all(bench *b, const dsc_config *config, size_t count, const 
     dsc_plan plan;
     assert_ok(dsc_plan_init(&plan, config, count, &e), e);
     for (size_t c = 0; c < count; c++)
-        b->counts[c] = dsc_counts_zero(b->histogram[c], ROOM - 1);
+        b->counts[c] = zero_counts(b->lists[c]);
     dsc_arena_reset(&b->arena);
     assert_ok(dsc_expect_run(&plan, q, 11, &b->arena, b->counts, &e), e);
     for (size_t c = 0; c < count; c++) {
         dsc_counts loop;
-        int64_t histogram[ROOM];
-        run_loop(b, &config[c], q, 11, &loop, histogram);
+        int64_t lists[LISTS];
+        run_loop(b, &config[c], q, 11, &loop, lists);
         assert_sound(&loop, q->output.count);
         assert_same(&loop, &b->counts[c]);
     }
@@ -221,14 +312,14 @@ static void llma_equals_the_straightforward_program(void **state)
                 baseline_dictionary(&m->request, n, k, &dictionary);
                 assert_memory_equal(&scan, &dictionary, sizeof scan);
                 dsc_counts loop;
-                int64_t histogram[ROOM];
+                int64_t lists[LISTS];
                 dsc_config paper = llma(n, k, 5, 0, 0, 0), code = llma(n, k + 1, 5, 0, 1, 0);
-                run_loop(b, &paper, &m->request, 0, &loop, histogram);
+                run_loop(b, &paper, &m->request, 0, &loop, lists);
                 assert_int_equal(loop.target_calls, scan.calls);
-                assert_int_equal(loop.num_drafts, scan.drafts);
+                assert_int_equal(loop.num_drafts_started, scan.drafts);
                 assert_int_equal(loop.num_draft_tokens, scan.draft_tokens);
                 assert_int_equal(loop.num_accepted_tokens, scan.accepted);
-                run_loop(b, &code, &m->request, 0, &loop, histogram);
+                run_loop(b, &code, &m->request, 0, &loop, lists);
                 assert_int_equal(loop.target_calls, scan.calls);
             }
     }
@@ -278,9 +369,9 @@ static void oracle_accepts_everything(void **state)
         for (int64_t k = 0; k < 40; k++) {
             make_up(m, seed);
             dsc_counts c;
-            int64_t histogram[ROOM], length = m->request.output.count;
+            int64_t lists[LISTS], length = m->request.output.count;
             dsc_config config = {.drafter = &dsc_drafter_oracle, .parameter = {k}};
-            run_loop(b, &config, &m->request, 0, &c, histogram);
+            run_loop(b, &config, &m->request, 0, &c, lists);
             assert_int_equal(c.target_calls, (length + k) / (k + 1)); // ceil(length / (k + 1))
             assert_int_equal(c.num_accepted_tokens, c.num_draft_tokens);
         }
@@ -311,9 +402,9 @@ static void references_choose_what_is_copied(void **state)
                                     // all: the document's 6 7 8 comes first, then 9 9
     for (int which = 0; which < 4; which++) {
         dsc_counts c;
-        int64_t histogram[ROOM];
+        int64_t lists[LISTS];
         dsc_config config = llma(1, 8, 5, 0, 0, which);
-        run_loop(b, &config, &q, 0, &c, histogram);
+        run_loop(b, &config, &q, 0, &c, lists);
         assert_int_equal(c.num_accepted_tokens, accepted[which]);
     }
     free_bench(b);

@@ -502,6 +502,7 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
                 assert_close(got[n].target_call_context, want.places, 1e-10);
                 assert_close(got[n].draft_calls * k, want.tokens, 1e-10);
                 assert_close(got[n].num_drafts, length ? want.calls : 0, 1e-10);
+                assert_close(got[n].num_drafts_started, got[n].num_drafts, 0);
                 for (int a = 0; a < ROOM; a++)
                     assert_close(histogram[n][a], want.histogram[a], 1e-10);
             }

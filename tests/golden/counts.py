@@ -13,6 +13,7 @@ class Counts:
     requests: int = 0
     output_tokens: int = 0
     target_calls: int = 0
+    num_drafts_started: int = 0
     num_drafts: int = 0
     num_draft_tokens: int = 0
     num_accepted_tokens: int = 0
@@ -42,7 +43,8 @@ def run(request, propose, counts, after=None):
         paths, tokens, started, calls = propose(request.prompt + request.output[:i], i)
         n = accepted(paths, request.output, i)
         counts.target_calls += 1
-        counts.num_drafts += started
+        counts.num_drafts_started += started
+        counts.num_drafts += tokens > 0
         counts.num_draft_tokens += tokens
         counts.num_accepted_tokens += n
         counts.draft_calls += calls

@@ -209,7 +209,8 @@ def pearl(requests, counts, draft, window, pre_verify, post_verify):
             else:
                 tested = pending + (new[:1] if pre_verify and post_verify else [])
             counts.target_calls += 1
-            counts.num_drafts += len(new) > 0  # a window is started
+            counts.num_drafts_started += len(new) > 0  # a window is begun
+            counts.num_drafts += len(tested) > 0
             counts.num_draft_tokens += len(tested)
             counts.draft_calls += len(new)
             n = 0

@@ -260,7 +260,7 @@ if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ]; then
         grep -Eq "$said %: (pass|fail)" "$work/r16/results.json"
         ok $? "$method: a verdict in the JSON"
     done
-    ! grep -E '	(acceptance_rate|block_efficiency|accept_distance)	.*	fail	' "$work/r16"/*.tsv
+    ! grep -E '	(draft_acceptance_rate|block_efficiency|accept_distance)	.*	fail	' "$work/r16"/*.tsv
     ok $? "what was accepted is what is predicted"
 fi
 echo "$passed passed, $failed failed"

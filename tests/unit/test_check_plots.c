@@ -305,13 +305,15 @@ static void test_refusals(void **state)
         refuse(figures[f], &bare, NULL, says);
         refuse(figures[f], &empty, NULL, "no rows");
     }
-    add_check(&t, "chain", "single", "length=1", "acceptance_rate", 0, 0, NAN, "shown", "shown");
+    add_check(&t, "chain", "single", "length=1", "draft_acceptance_rate", 0, 0, NAN, "shown",
+              "shown");
     refuse("predicted-vs-measured", &t, NULL,
-           "a measurement of block_efficiency, speedup (the table's quantities: acceptance_rate)");
+           "a measurement of block_efficiency, speedup (the table's quantities: "
+           "draft_acceptance_rate)");
     refuse("step-time-residuals", &t, &(dsc_figure_options){.column = "nope"},
            "measurement of nope");
     refuse("error-by-method", &t, NULL, "all measurements are 0");
-    refuse("step-time-residuals", &t, &(dsc_figure_options){.column = "acceptance_rate"},
+    refuse("step-time-residuals", &t, &(dsc_figure_options){.column = "draft_acceptance_rate"},
            "no prediction is a time above 0");
     add_check(&t, "chain", "single", "length=1", "speedup", NAN, 2, NAN, "10 %", "not predicted");
     refuse("predicted-vs-measured", &t, NULL, "no configuration has a prediction");

@@ -5,6 +5,7 @@
 #include "tests/unit/import_fixture.h"
 
 #include "tests/close.h"
+#include "theory/block.h"
 #include "traces/import/totals.h"
 
 static char path[4][512]; // of data files
@@ -466,6 +467,15 @@ static double number(const dsc_table *t, size_t row, const char *name)
     return dsc_table_real(t, row, (size_t)c);
 }
 
+// Element `position` of a list, from 1 on; NaN where it has no such element.
+static double at_position(const dsc_table *t, size_t row, const char *column, int64_t position)
+{
+    int c = dsc_table_find(t, column);
+    assert_true(c >= 0);
+    const dsc_cell *x = dsc_table_at(t, row, (size_t)c);
+    return position <= x->i ? dsc_cell_element(x, position - 1) : (double)NAN;
+}
+
 // SGLang's published histogram: 43 steps, 63 accepted, 106 tokens.
 static void test_sglang(void **state)
 {
@@ -482,17 +492,23 @@ static void test_sglang(void **state)
     assert_int_equal(t.rows, 3);
     assert_string_equal(dsc_table_at(&t, 0, 0)->text, "req-a");
     assert_close(number(&t, 0, "num_accepted_tokens"), 63, 0);
-    assert_close(number(&t, 0, "block_efficiency"), 106. / 43, 1e-15);
-    assert_close(number(&t, 0, "acceptance_rate"), 63. / 215, 1e-15);
-    assert_close(number(&t, 0, "rate_2"), 18. / 43, 1e-15);
-    assert_close(number(&t, 0, "conditional_acceptance_rate_2"), 18. / 32, 1e-15);
-    assert_close(number(&t, 0, "conditional_acceptance_rate_5"), 1, 0);
+    assert_close(number(&t, 0, "mean_acceptance_length"), 106. / 43, 1e-15);
+    assert_true(isnan(number(&t, 0, "block_efficiency")));
+    assert_close(number(&t, 0, "draft_acceptance_rate"), 63. / 215, 1e-15);
+    assert_close(at_position(&t, 0, "acceptance_rate_pos", 2), 18. / 43, 1e-15);
+    assert_close(at_position(&t, 0, "conditional_acceptance_rate", 2), 18. / 32, 1e-15);
+    assert_close(at_position(&t, 0, "conditional_acceptance_rate", 5), 1, 0);
+    // 215 = 43 x 5: every draft has 5 tokens.
+    const double a = number(&t, 0, "alpha_iid");
+    assert_close(43 * dsc_iid_accepted(a, 5), 63, 1e-9);
     assert_string_equal(dsc_table_at(&t, 1, 0)->text, "1");
-    assert_close(number(&t, 1, "block_efficiency"), 3, 0);
+    assert_close(number(&t, 1, "tokens_per_draft"), 3, 0);
+    assert_true(isnan(number(&t, 1, "mean_acceptance_length")));
     assert_true(isnan(number(&t, 1, "num_accepted_tokens")));
-    assert_true(isnan(number(&t, 1, "conditional_acceptance_rate_1")));
+    assert_true(isnan(number(&t, 1, "alpha_iid")));
+    assert_true(isnan(at_position(&t, 1, "conditional_acceptance_rate", 1)));
     assert_close(number(&t, 2, "num_drafts"), 53, 0);
-    assert_close(number(&t, 2, "block_efficiency"), 136. / 53, 1e-15);
+    assert_close(number(&t, 2, "tokens_per_draft"), 136. / 53, 1e-15);
     dsc_table_fini(&t);
 }
 
@@ -510,15 +526,12 @@ static void test_prometheus(void **state)
     assert_ok(read_totals(&t, "prometheus", paths, 2, false, NULL, &err), err);
     assert_int_equal(t.rows, 3);
     assert_string_equal(dsc_table_at(&t, 0, 0)->text, "engine=\"0\",model_name=\"m\"");
-    assert_close(number(&t, 0, "block_efficiency"), 2.865, 1e-15);
-    for (int d = 1; d <= 6; d++) {
-        char name[32];
-        snprintf(name, sizeof name, "rate_%d", d);
-        assert_close(number(&t, 0, name), rate[d - 1], 1e-15);
-    }
-    assert_close(number(&t, 0, "conditional_acceptance_rate_6"), 57. / 99, 1e-15);
+    assert_close(number(&t, 0, "mean_acceptance_length"), 2.865, 1e-15);
+    for (int d = 1; d <= 6; d++)
+        assert_close(at_position(&t, 0, "acceptance_rate_pos", d), rate[d - 1], 1e-15);
+    assert_close(at_position(&t, 0, "conditional_acceptance_rate", 6), 57. / 99, 1e-15);
     assert_string_equal(dsc_table_at(&t, 1, 0)->text, "engine=\"1\",model_name=\"m \\\"two\\\"}\"");
-    assert_close(number(&t, 1, "block_efficiency"), 1.5, 0);
+    assert_close(number(&t, 1, "mean_acceptance_length"), 1.5, 0);
     assert_close(number(&t, 2, "num_draft_tokens"), 6010, 0);
     dsc_table_fini(&t);
 }
@@ -613,8 +626,8 @@ static void test_skip_totals(void **state)
     assert_int_equal(left_out, 2);
     assert_int_equal(t.rows, 3);
     assert_close(number(&t, 2, "num_drafts"), 4, 0);
-    assert_true(isnan(number(&t, 0, "block_efficiency")));
-    assert_close(number(&t, 1, "block_efficiency"), 2, 0);
+    assert_true(isnan(number(&t, 0, "tokens_per_draft")));
+    assert_close(number(&t, 1, "tokens_per_draft"), 2, 0);
     dsc_table_fini(&t);
 }
 

@@ -305,7 +305,7 @@ static void iid_follows_conditional_rates(void **state)
     dsc_language *none;
     const char *path = in_scratch("conditional acceptance rates");
     put_text(path, "0.9 # first\n\n  .25\n");
-    snprintf(spec, sizeof spec, "iid:0.125,conditional acceptance rates=%s", path);
+    snprintf(spec, sizeof spec, "iid:0.125,acceptance-by-position=%s", path);
     dsc_language *d = make(spec, DSC_SIDE_DRAFT), *t = make(spec, DSC_SIDE_TARGET);
     const double expected[] = {0.9, 0.25, 0.125, 0.125};
     for (int depth = 0; depth < 4; depth++)
@@ -314,8 +314,9 @@ static void iid_follows_conditional_rates(void **state)
     dsc_language_free(t);
     put_text(path, "0.9\n1.25\n");
     assert_int_equal(dsc_language_make(&none, spec, DSC_SIDE_DRAFT, NULL, &err), DSC_EINPUT);
-    assert_non_null(strstr(
-        err.message, "conditional acceptance rates:2: an acceptance is from 0 to 1, not 1.25"));
+    assert_non_null(strstr(err.message,
+                           "conditional acceptance rates:2: an acceptance rate must be from 0 "
+                           "to 1, not 1.25"));
     put_text(path, "0x1p-1\n");
     assert_int_equal(dsc_language_make(&none, spec, DSC_SIDE_DRAFT, NULL, &err), DSC_EINPUT);
 }

@@ -291,7 +291,7 @@ static void leaves_out_what_is_open(void **state)
     assert_false(info->has_entropy[DSC_SIDE_DRAFT] || info->has_draft_rank);
     assert_true(info->has_entropy[DSC_SIDE_TARGET] && info->has_argmax[DSC_SIDE_DRAFT]);
     assert_non_null(strstr(notes, "kseq, specinfer, otm: left out, because"));
-    assert_non_null(strstr(notes, "draft_rank: left out, because a token that is not listed"));
+    assert_non_null(strstr(notes, "draft_rank: left out, because an unlisted token"));
     assert_non_null(strstr(notes, place));
     for (int j = 0; j < N; j++) {
         dist_at(j, 1, dist);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Totals into a result table. With h(m) the drafts of which m tokens were accepted, n their number:
-// the rate at position d is sum_{m >= d} h(m) / n (unconditional: what vLLM and llama.cpp print),
-// the conditional acceptance rate at position d is sum_{m >= d} h(m) / sum_{m >= d-1} h(m) (given
-// that position d - 1 was accepted: EAGLE's d-alpha, where every draft is that long). Check: vLLM's
-// rates .740 .473 .309 .187 .099 .057 give block efficiency 1 + their sum = 2.865.
+// Totals of servers as a result table, with the metrics of base/metrics.h as far as the counters
+// allow. Check: vLLM's acceptance rates by position .740 .473 .309 .187 .099 .057 give a mean
+// acceptance length of 1 + their sum = 2.865.
 #include "traces/import/totals.h"
+
+#include "base/metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -90,35 +90,26 @@ int dsc_totals_check(dsc_totals *t, dsc_error *err)
 // --- the table ---------------------------------------------------------------------------------
 
 static const dsc_column columns[] = {
-    {"id", DSC_CELL_TEXT, "the request's id or number, or the labels of the server"},
-    {"output_tokens", DSC_CELL_REAL, "tokens of the output; nan: the source does not say"},
-    {"num_drafts", DSC_CELL_INT, "drafts that were verified, one per step with a draft"},
-    {"num_draft_tokens", DSC_CELL_REAL, "draft tokens given to the target to verify"},
-    {"num_accepted_tokens", DSC_CELL_REAL, "draft tokens accepted, bonus excluded"},
-    {"acceptance_rate", DSC_CELL_REAL,
-     "num_accepted_tokens / num_draft_tokens (ratio of totals, bonus excluded)"},
-    {"block_efficiency", DSC_CELL_REAL,
-     "1 + num_accepted_tokens / num_drafts: tokens per step with a draft, bonus included; where "
-     "the accepted tokens are not given, output_tokens / num_drafts"},
-    {"accept_histogram", DSC_CELL_LIST,
-     "drafts of which 0, 1, 2, ... tokens were accepted; they add up to num_drafts"},
+    {DSC_COL_ID, DSC_CELL_TEXT, "id or number of the request, or the labels of the server"},
+    {DSC_COL_OUTPUT_TOKENS, DSC_CELL_REAL,
+     "tokens of the output; nan: the source does not contain it"},
+    {DSC_COL_NUM_DRAFTS, DSC_CELL_INT, "drafts that were verified, one per step with a draft"},
+    {DSC_COL_NUM_DRAFT_TOKENS, DSC_CELL_REAL,
+     "draft tokens that the target verified; nan: the source does not contain it"},
+    {DSC_COL_NUM_ACCEPTED_TOKENS, DSC_CELL_REAL,
+     "draft tokens accepted, bonus excluded; nan: the source does not contain it"},
+    DSC_METRIC_COLUMNS,
+    {"tokens_per_draft", DSC_CELL_REAL,
+     "output_tokens / num_drafts; it counts the tokens of prefill and of steps without a draft as "
+     "well, so it is at least mean_acceptance_length unless the last step was cut"},
+    {DSC_COL_ACCEPT_HISTOGRAM, DSC_CELL_LIST,
+     "drafts of which 0, 1, 2, ... tokens were accepted; the sum is num_drafts"},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-static double ratio(double a, double b)
-{
-    return b != 0 ? a / b : NAN;
-}
-
 static double known(int64_t n)
 {
-    return n >= 0 ? (double)n : NAN;
-}
-
-static double block_efficiency(const dsc_totals *t)
-{
-    double n = (double)t->drafts;
-    return t->accepted >= 0 ? ratio(n + (double)t->accepted, n) : ratio(known(t->output_tokens), n);
+    return n >= 0 ? (double)n : (double)NAN;
 }
 
 static dsc_cell real(double x)
@@ -126,55 +117,72 @@ static dsc_cell real(double x)
     return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
 }
 
-// Drafts of which at least `depth` tokens were accepted; NaN when unknown.
-static double survivors(const dsc_totals *t, size_t depth)
+static dsc_cell list(const int64_t *number, size_t length)
 {
-    int64_t n = 0;
-    for (size_t m = depth; m < t->histogram_length; m++)
-        n += t->histogram[m];
-    return t->histogram_length ? (double)n : NAN;
+    return (dsc_cell){.type = DSC_CELL_LIST, .list = number, .i = (int64_t)length};
 }
 
-static int add_row(dsc_table *out, const dsc_totals *t, size_t depth, dsc_cell *cell,
-                   dsc_error *err)
+// Sources give no draft lengths. They are known where the mean is the greatest: all drafts then
+// have a token at every position of the histogram. Target calls without a draft are counted
+// nowhere.
+static int count(dsc_metric_counts *c, const dsc_totals *t, dsc_arena *arena, dsc_error *err)
 {
-    size_t n = 0;
-    cell[n++] = (dsc_cell){.type = DSC_CELL_TEXT, .text = t->id};
-    cell[n++] = real(known(t->output_tokens));
-    cell[n++] = (dsc_cell){.type = DSC_CELL_INT, .i = t->drafts};
-    cell[n++] = real(known(t->drafted));
-    cell[n++] = real(known(t->accepted));
-    cell[n++] = real(ratio(known(t->accepted), known(t->drafted)));
-    cell[n++] = real(block_efficiency(t));
-    cell[n++] =
-        (dsc_cell){.type = DSC_CELL_LIST, .i = (int64_t)t->histogram_length, .list = t->histogram};
-    for (size_t d = 1; d <= depth; d++) {
-        cell[n++] = real(ratio(survivors(t, d), (double)t->drafts));
-        cell[n++] = real(ratio(survivors(t, d), survivors(t, d - 1)));
+    const size_t n = t->histogram_length;
+    const int64_t longest = (int64_t)n - 1;
+    int64_t *lengths;
+    *c = (dsc_metric_counts){.output_tokens = known(t->output_tokens),
+                             .target_calls = NAN,
+                             .num_drafts = (double)t->drafts,
+                             .num_draft_tokens = known(t->drafted),
+                             .num_accepted_tokens = known(t->accepted),
+                             .accepted = list(t->histogram, n)};
+    if (longest < 1 || t->drafted < 0 || t->drafted / longest != t->drafts || t->drafted % longest)
+        return DSC_OK;
+    int rc = dsc_arena_new(arena, &lengths, 2 * n, err);
+    if (rc)
+        return rc;
+    memset(lengths, 0, 2 * n * sizeof *lengths);
+    lengths[longest] = t->drafts;
+    lengths[(int64_t)n + longest] = t->histogram[longest];
+    c->lengths = list(lengths, n);
+    c->whole = list(lengths + n, n);
+    return DSC_OK;
+}
+
+static int add_row(dsc_table *out, const dsc_totals *t, dsc_error *err)
+{
+    dsc_arena arena = {0};
+    dsc_metric_counts counts;
+    dsc_metrics metrics;
+    dsc_cell cell[COLUMNS] = {{.type = DSC_CELL_TEXT, .text = t->id}};
+    size_t n = 1;
+    int rc = count(&counts, t, &arena, err);
+    if (!rc)
+        rc = dsc_metrics_init(&metrics, &counts, &arena, err);
+    if (!rc) {
+        cell[n++] = real(counts.output_tokens);
+        cell[n++] = (dsc_cell){.type = DSC_CELL_INT, .i = t->drafts};
+        cell[n++] = real(counts.num_draft_tokens);
+        cell[n++] = real(counts.num_accepted_tokens);
+        dsc_metrics_cells(&metrics, cell + n);
+        n += DSC_METRICS;
+        cell[n++] = real(t->drafts ? counts.output_tokens / counts.num_drafts : (double)NAN);
+        cell[n++] = list(t->histogram, t->histogram_length);
+        rc = dsc_table_add_row(out, cell, err);
     }
-    return dsc_table_add_row(out, cell, err);
+    dsc_arena_fini(&arena);
+    return rc;
 }
 
-static int add_columns(dsc_table *out, size_t depth, dsc_error *err)
+static int add_columns(dsc_table *out, dsc_error *err)
 {
     int rc = DSC_OK;
-    for (size_t c = 0; c < COLUMNS && !rc; c++)
-        rc = dsc_table_add_column(out, columns[c].name, columns[c].type, columns[c].help, err);
-    for (size_t d = 1; d <= depth && !rc; d++) {
-        char name[64];
-        snprintf(name, sizeof name, "rate_%zu", d);
-        rc = dsc_table_add_column(out, name, DSC_CELL_REAL,
-                                  d > 1 ? NULL
-                                        : "share of the drafts whose token 1, 2, ... was accepted "
-                                          "(unconditional: vLLM's per-position rate)",
-                                  err);
-        snprintf(name, sizeof name, "conditional_acceptance_rate_%zu", d);
-        if (!rc)
-            rc = dsc_table_add_column(out, name, DSC_CELL_REAL,
-                                      d > 1 ? NULL
-                                            : "share of the drafts whose token 1, 2, ... was "
-                                              "accepted, of those whose token before it was",
-                                      err);
+    for (size_t c = 0; c < COLUMNS && !rc; c++) {
+        dsc_column x = columns[c];
+        if (strcmp(x.name, DSC_COL_BLOCK_EFFICIENCY) == 0)
+            x.help = "nan: servers do not count their target calls without a draft; see "
+                     "mean_acceptance_length";
+        rc = dsc_table_add_column(out, x.name, x.type, x.help, err);
     }
     return rc;
 }
@@ -210,19 +218,14 @@ static int add_sum(dsc_totals_list *list, size_t length, dsc_error *err)
 static int make_table(dsc_table *out, dsc_totals_list *list, dsc_error *err)
 {
     size_t length = 0;
-    void *cell = NULL;
     for (size_t i = 0; i < list->count; i++)
         if (list->item[i].histogram_length > length)
             length = list->item[i].histogram_length;
-    size_t depth = length ? length - 1 : 0;
     int rc = list->count > 1 ? add_sum(list, length, err) : DSC_OK;
     if (!rc)
-        rc = add_columns(out, depth, err);
-    if (!rc)
-        rc = dsc_alloc(&cell, COLUMNS + 2 * depth, sizeof(dsc_cell), err);
+        rc = add_columns(out, err);
     for (size_t i = 0; i < list->count && !rc; i++)
-        rc = add_row(out, &list->item[i], depth, cell, err);
-    free(cell);
+        rc = add_row(out, &list->item[i], err);
     return rc;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Histograms of accepted and drafted tokens over recorded steps, and sums for the autocorrelation
+// of successive steps.
 #include "traces/trace/accept_tally.h"
 
 #include <assert.h>
@@ -10,27 +12,35 @@ void dsc_accept_tally_begin(dsc_accept_tally *t)
     t->previous = -1;
 }
 
-static int deepen(dsc_accept_tally *t, size_t depth, dsc_error *err)
+// Makes a list of *length counts as long as `need`, with zeros.
+static int lengthen(int64_t **list, size_t *length, size_t *capacity, size_t need, dsc_error *err)
 {
-    void *stopped = t->stopped, *whole = t->whole;
-    int rc = dsc_grow(&stopped, &t->stopped_capacity, depth, sizeof *t->stopped, err);
-    if (!rc)
-        rc = dsc_grow(&whole, &t->whole_capacity, depth, sizeof *t->whole, err);
-    t->stopped = stopped;
-    t->whole = whole;
-    for (; !rc && t->depth < depth; t->depth++)
-        t->stopped[t->depth] = t->whole[t->depth] = 0;
+    int rc = need <= *length ? DSC_OK : dsc_resize(list, capacity, need, err);
+    for (; !rc && *length < need; ++*length)
+        (*list)[*length] = 0;
     return rc;
 }
 
 int dsc_accept_tally_add(dsc_accept_tally *t, int32_t accepted, int32_t drafted, dsc_error *err)
 {
     assert(accepted >= 0 && accepted <= 65535 && (drafted < 0 || drafted >= accepted));
-    int rc = (size_t)accepted < t->depth ? DSC_OK : deepen(t, (size_t)accepted + 1, err);
+    size_t whole = t->depth, depth = (size_t)accepted + 1,
+           longest = drafted < 0 ? 0 : (size_t)drafted + 1;
+    int rc = lengthen(&t->whole, &whole, &t->whole_capacity, depth, err);
+    if (!rc)
+        rc = lengthen(&t->histogram, &t->depth, &t->histogram_capacity, depth, err);
+    if (!rc)
+        rc = lengthen(&t->lengths, &t->longest, &t->lengths_capacity, longest, err);
     if (rc)
         return rc;
-    (drafted == accepted ? t->whole : t->stopped)[accepted]++;
+    t->histogram[accepted]++;
+    t->whole[accepted] += drafted == accepted;
     t->lengths_unknown |= drafted < 0;
+    t->drafts += drafted != 0;
+    if (drafted >= 0) {
+        t->lengths[drafted]++;
+        t->drafted += drafted;
+    }
     if (t->steps > 0 && t->previous >= 0) {
         double x = t->previous, y = accepted;
         t->pairs++;
@@ -48,35 +58,28 @@ int dsc_accept_tally_add(dsc_accept_tally *t, int32_t accepted, int32_t drafted,
 
 void dsc_accept_tally_fini(dsc_accept_tally *t)
 {
-    free(t->stopped);
+    free(t->histogram);
     free(t->whole);
+    free(t->lengths);
     *t = (dsc_accept_tally){0};
 }
 
-double dsc_accept_tally_block_efficiency(const dsc_accept_tally *t)
+static dsc_cell list(const int64_t *counts, size_t length)
 {
-    return t->steps ? (double)(t->accepted + t->steps) / (double)t->steps : NAN;
+    return (dsc_cell){.type = DSC_CELL_LIST, .list = counts, .i = (int64_t)length};
 }
 
-double dsc_accept_tally_conditional_rate(const dsc_accept_tally *t, int32_t i, int64_t *reached)
+dsc_metric_counts dsc_accept_tally_counts(const dsc_accept_tally *t)
 {
-    int64_t deeper = 0;
-    *reached = 0;
-    if (i < 1 || i > dsc_accept_tally_depth(t))
-        return NAN;
-    for (size_t a = (size_t)i; a < t->depth; a++)
-        deeper += t->stopped[a] + t->whole[a];
-    *reached = deeper + t->stopped[i - 1];
-    return (double)deeper / (double)*reached;
-}
-
-int32_t dsc_accept_tally_depth(const dsc_accept_tally *t)
-{
-    if (t->depth == 0)
-        return 0;
-    // A rejection at the largest count says that one more was drafted, unless that is a guess.
-    bool rejected = t->stopped[t->depth - 1] > 0 && !t->lengths_unknown;
-    return (int32_t)t->depth - 1 + rejected;
+    return (dsc_metric_counts){.output_tokens = (double)(t->accepted + t->steps),
+                               .target_calls = (double)t->steps,
+                               .num_drafts = (double)t->drafts,
+                               .num_draft_tokens =
+                                   t->lengths_unknown ? (double)NAN : (double)t->drafted,
+                               .num_accepted_tokens = (double)t->accepted,
+                               .accepted = list(t->histogram, t->depth),
+                               .lengths = list(t->lengths, t->lengths_unknown ? 0 : t->longest),
+                               .whole = list(t->whole, t->depth)};
 }
 
 double dsc_accept_tally_autocorrelation(const dsc_accept_tally *t)
