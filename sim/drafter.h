@@ -54,8 +54,16 @@ typedef struct dsc_match_lengths {
     int32_t *run; // [output.count] how many of them, from the first on, are the recorded output
 } dsc_match_lengths;
 
+// Number of tokens that a method drafts in a row, by the name that the engines give it.
+#define DSC_OPTION_DRAFT_LENGTH                                                                    \
+    .name = "num-speculative-tokens", .letter = 'k', .synonyms = "length|gamma|k",                 \
+    .kind = DSC_OPTION_INT, .metavar = "N"
+
 struct dsc_drafter_type {
     const char *name, *summary;
+    const char *synonyms;       // "a|b": further names, or NULL
+    const char *const *presets; // further names that are the value of its first option as well,
+                                // NULL-terminated; NULL: none
     bool sees_output;  // is shown the recorded output or, of a model, asks another copy (oracle)
     bool needs_draft;  // asks a draft model
     bool needs_middle; // and a third one, between draft and target
@@ -115,7 +123,10 @@ DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_
 
 DSC_API const dsc_drafter_type *const *dsc_drafters(void); // NULL-terminated
 DSC_API const dsc_drafter_type *dsc_drafter_find(
-    const char *name, dsc_error *err); // NULL: *err says the nearest name
+    const char *name, dsc_error *err); // or synonym, or preset; NULL: *err names the nearest
+// The preset of that name, or NULL.
+DSC_API const char *dsc_drafter_preset(const dsc_drafter_type *type, const char *name,
+                                       size_t length);
 
 // Uniform number `index` < 2^24 of the draws of a draft.
 DSC_API double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t index);

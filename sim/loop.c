@@ -14,10 +14,11 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
                         const dsc_fit *fit, dsc_error *err)
 {
     if (drafter->asks_target && !fit->off_path)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "method %s asks the target what it would say after text it did not write: "
-                        "a recorded trace does not know (use --model)",
-                        drafter->name);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "method %s needs target logits for tokens that were never generated; a trace "
+            "does not contain them (use --target SPEC, or draftscope live)",
+            drafter->name);
     if (drafter->needs_middle && !fit->middle)
         return dsc_fail(err, DSC_EUSAGE, "method %s asks a third model: --middle SPEC expected",
                         drafter->name);
@@ -31,7 +32,7 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
         return dsc_fail(
             err, DSC_EUSAGE,
             "rule %s draws from the target's distributions: step by step that needs a model "
-            "(--model), on a trace the expect engine",
+            "(--target), on a trace the expect engine",
             rule->name);
     if (fit->ranks_only && drafter->asks_dists)
         return dsc_fail(err, DSC_EUSAGE,

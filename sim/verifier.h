@@ -36,8 +36,9 @@ typedef struct dsc_verify_input {
 
 typedef struct dsc_verifier_type {
     const char *name, *summary;
-    const char *source; // where it is from
-    bool lossless;      // the output's distribution is the target's
+    const char *synonyms; // "a|b": further names, or NULL
+    const char *source;   // where it is from
+    bool lossless;        // the output's distribution is the target's
     bool greedy;    // of a target that always says its most probable token: needs no distributions
     bool tree;      // a node may have several children
     unsigned kinds; // dsc_draft_kind that it takes, the preferred one is the highest bit

@@ -13,7 +13,7 @@ static inline void default_config(dsc_config *c, const dsc_drafter_type *d)
 {
     dsc_error err = {0};
     dsc_option_value value[DSC_MAX_PARAMETERS];
-    dsc_option_set set = {d->option, d->option_count, value, false, NULL};
+    dsc_option_set set = {.table = d->option, .count = d->option_count, .value = value};
     size_t words;
     *c = (dsc_config){.drafter = d};
     assert_ok(dsc_options_parse(&set, 1, 0, NULL, &words, &err), err);
@@ -33,8 +33,8 @@ static inline void short_config(dsc_config *c, const dsc_drafter_type *d)
     default_config(c, d);
     for (size_t o = 0; o < d->option_count; o++)
         if (d->option[o].kind == DSC_OPTION_INT &&
-            (!strcmp(d->option[o].name, "length") || !strcmp(d->option[o].name, "drafts") ||
-             !strcmp(d->option[o].name, "level")))
+            (!strcmp(d->option[o].name, "num-speculative-tokens") ||
+             !strcmp(d->option[o].name, "num-drafts") || !strcmp(d->option[o].name, "level")))
             c->parameter[o] = 3;
     assert_ok(dsc_config_prepare(c, &err), err);
 }

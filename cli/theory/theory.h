@@ -14,8 +14,8 @@ extern const cli_command cli_theory_accept, cli_theory_speedup, cli_theory_lengt
     }
 #define CLI_OPTION_OUT                                                                             \
     {                                                                                              \
-        .name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",  \
-        .help = "where the result goes; - is standard output"                                      \
+        .name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",               \
+        .initial = "-", .help = "file for the result; - is standard output"                        \
     }
 
 // Comment lines of a result of theory: program and version, command.

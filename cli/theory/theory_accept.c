@@ -13,10 +13,11 @@
 enum { K, SUMMARY, COMPLETE, THREADS, PROGRESS, JSON, OUT, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "k", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:8", .min = 1,
+    {.name = "num-drafts", .letter = 'K', .kind = DSC_OPTION_INT, .metavar = "LIST",
+     .initial = "1:8", .min = 1,
      .max = DSC_MAX_DRAFTS, .list = true, .help = "drafts per position, as in 1:16 or 1,2,4,8"},
     {.name = "summary", .kind = DSC_OPTION_FLAG,
-     .help = "means over all pairs, a line for each k, of single, specinfer, kseq, kseq_rho and "
+     .help = "means over all pairs, a line for each k, of rejection, specinfer, kseq, kseq_rho and "
              "otm; acceptances within 2e-6"},
     {.name = "complete", .kind = DSC_OPTION_FLAG,
      .help = "with --summary: all columns, exactly; takes far longer"},
@@ -34,7 +35,7 @@ static const dsc_column head_columns[] = {
 // clang-format on
 enum { PAIR, POSITIONS, DRAFTS, HEAD };
 
-static const char usage[] = "theory accept LAWS [--k LIST] [OPTIONS]";
+static const char usage[] = "theory accept LAWS [--num-drafts LIST] [OPTIONS]";
 static const char about[] =
     "How often k draft tokens at one position are accepted under each rule, and the optimum. LAWS "
     "are a family (--bernoulli, --uniform, --zipf), rows of files (--draft and --target), or rows "
@@ -378,11 +379,12 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS], dists[CLI_ROWS_OPTIONS];
-    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
-                             {cli_rows_options, CLI_ROWS_OPTIONS, dists, false, NULL}};
+    dsc_option_set sets[] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = cli_rows_options, .count = CLI_ROWS_OPTIONS, .value = dists}};
     size_t words;
     cli_rows *rows;
-    int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
+    int rc = cli_parse(sets, 2, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "options only", err);
     if (!rc && value[COMPLETE].given && !value[SUMMARY].given)
@@ -396,5 +398,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_theory_accept = {"accept", "acceptance of k drafts, rule by rule, and bounds",
-                                       run};
+const cli_command cli_theory_accept = {
+    .name = "accept",
+    .summary = "acceptance of k drafts, rule by rule, and bounds",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -150,12 +150,12 @@ int cli_theory_begin(const cli_theory_help *h, int argc, char **argv, dsc_option
                      bool *done, dsc_error *err)
 {
     size_t words;
-    dsc_option_set set = {h->option, h->options, value, false, NULL};
+    dsc_option_set set = {.table = h->option, .count = h->options, .value = value};
     *done = cli_asks_help(argc, argv);
     if (*done) {
         cli_theory_print_help(h);
         return DSC_OK;
     }
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     return rc ? rc : cli_check_positionals(words, 0, 0, "no argument but options", err);
 }

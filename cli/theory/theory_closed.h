@@ -10,10 +10,16 @@
 #include <math.h>
 
 // clang-format off
+// The draft lengths to list.
+#define CLI_OPTION_LENGTHS                                                                         \
+    .name = "num-speculative-tokens", .letter = 'k', .synonyms = "length|gamma|k",                 \
+    .kind = DSC_OPTION_INT, .metavar = "LIST"
 #define CLI_OPTION_ALPHA                                                                           \
     {                                                                                              \
         .name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,        \
-        .list = true, .help = "acceptance rates, as in .5:.95:.05"                                 \
+        .list = true,                                                                              \
+        .help = "i.i.d. acceptance probability per draft token (alpha_iid, not "                   \
+                "draft_acceptance_rate), as in .5:.95:.05"                                         \
     }
 #define CLI_OPTION_BY_POSITION                                                                     \
     {                                                                                              \

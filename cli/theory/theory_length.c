@@ -23,7 +23,8 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
-    {.name = "most", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "64", .min = 1,
+    {.name = "max-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "N",
+     .initial = "64", .min = 1,
      .max = DSC_BLOCK_LONGEST,
      .help = "longest draft looked at; with conditional acceptance rates all they know"},
     {.name = "used", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 0, .max = DSC_BLOCK_LONGEST,
@@ -173,8 +174,8 @@ static int search_init(search *s, const dsc_option_value *value, dsc_error *err)
         rc = dsc_option_list(&options[USED], value[USED].text, &s->used, &s->useds, err);
     for (size_t i = 0; i < s->useds && !rc; i++)
         if (s->used[i] > s->most)
-            rc = dsc_fail(err, DSC_EUSAGE, "--used: %d is more than --most %d", (int)s->used[i],
-                          s->most);
+            rc = dsc_fail(err, DSC_EUSAGE, "--used: %d is more than --max-speculative-tokens %d",
+                          (int)s->used[i], s->most);
     if (!rc)
         rc = dsc_new(&s->accepted, (size_t)s->most + 1, err);
     return rc;
@@ -221,5 +222,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_theory_length = {"length",
-                                       "the best draft length, and what another one loses", run};
+const cli_command cli_theory_length = {
+    .name = "length",
+    .summary = "the best draft length, and what another one loses",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -23,7 +23,7 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
-    {.name = "gamma", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "4", .min = 0,
+    {CLI_OPTION_LENGTHS, .initial = "4", .min = 0,
      .max = DSC_BLOCK_LONGEST / 2, .list = true, .help = "tokens that the draft model writes"},
     {.name = "phrase", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "6", .min = 0,
      .max = DSC_BLOCK_LONGEST / 2, .list = true,
@@ -65,7 +65,8 @@ static const dsc_column formulas[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static const cli_theory_help help = {
-    .usage = "theory ouroboros --alpha LIST [--gamma LIST] [--phrase LIST] [OPTIONS]",
+    .usage =
+        "theory ouroboros --alpha LIST [--num-speculative-tokens LIST] [--phrase LIST] [OPTIONS]",
     .about = "What phrases gain: drafts written in fewer forwards, and lengthened for nothing.",
     .option = options,
     .options = OPTIONS,
@@ -185,5 +186,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_theory_ouroboros = {"ouroboros", "what phrases add to speculative decoding",
-                                          run};
+const cli_command cli_theory_ouroboros = {
+    .name = "ouroboros",
+    .summary = "what phrases add to speculative decoding",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -13,7 +13,7 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     {.name = "ratio", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 1e-3, .most = 1e6,
      .list = true, .help = "target time over draft time (PEARL's c)"},
-    {.name = "window", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:12", .min = 1,
+    {CLI_OPTION_LENGTHS, .initial = "1:12", .min = 1,
      .max = DSC_BLOCK_LONGEST, .list = true,
      .help = "draft tokens per iteration (PEARL's gamma)"},
     {.name = "form", .kind = DSC_OPTION_CHOICE, .metavar = "LIST",
@@ -33,7 +33,7 @@ static const dsc_column columns[] = {
     {"window", DSC_CELL_INT, "draft tokens per iteration; speculative: per target call"},
     {"speedup", DSC_CELL_REAL, "against one token per target call"},
     {"tokens_per_iteration", DSC_CELL_REAL, "tokens committed; speculative: block efficiency"},
-    {"best_window", DSC_CELL_INT, "with the greatest speed-up, whether or not in --window"},
+    {"best_window", DSC_CELL_INT, "with the greatest speed-up, whether or not it is listed"},
     {"best_speedup", DSC_CELL_REAL, "there"},
     {"accepted", DSC_CELL_REAL, "draft tokens accepted between two of the target's own (exact)"},
     {"accepted_as_printed", DSC_CELL_REAL, "pearl: what Theorem 2 says as it is printed"},
@@ -76,7 +76,7 @@ enum {
 };
 
 static const cli_theory_help help = {
-    .usage = "theory pearl --alpha LIST --ratio LIST [--window LIST] [OPTIONS]\n"
+    .usage = "theory pearl --alpha LIST --ratio LIST [--num-speculative-tokens LIST] [OPTIONS]\n"
              "       draftscope theory pearl --published [OPTIONS]",
     .about = "Speed-up of drafting and verifying at the same time, by window, under i.i.d. "
              "acceptance. With --published, the paper's Tables 1, 3, 4 and 5 beside what the "
@@ -250,4 +250,9 @@ static int run(int argc, char **argv, dsc_error *err)
 }
 
 const cli_command cli_theory_pearl = {
-    "pearl", "drafting and verifying at the same time (PEARL), by window", run};
+    .name = "pearl",
+    .summary = "drafting and verifying at the same time (PEARL), by window",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

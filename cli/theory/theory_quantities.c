@@ -14,7 +14,7 @@ enum { WOR_BUDGET = 100000 };
 
 // clang-format off
 const dsc_column cli_quantity[CLI_QUANTITIES] = {
-    [CLI_SINGLE] = {"single", DSC_CELL_REAL, "Pr(accepted), one draft whatever k is"},
+    [CLI_SINGLE] = {"rejection", DSC_CELL_REAL, "Pr(accepted), one draft whatever k is"},
     [CLI_SPECINFER] = {"specinfer", DSC_CELL_REAL,
                         "Pr(accepted), k independent drafts, SpecInfer rejection (SpecInfer)"},
     [CLI_SPECINFER_WOR] = {"specinfer_wor", DSC_CELL_REAL,
@@ -33,7 +33,8 @@ const dsc_column cli_quantity[CLI_QUANTITIES] = {
 
 // The names are what the formula is of; W, P and Q are explained at the end.
 const dsc_column cli_formula[] = {
-    {"single", DSC_CELL_REAL, "sum min(draft, target) = 1 - W(1). Leviathan et al. 2023, Alg. 1; "
+    {"rejection", DSC_CELL_REAL,
+     "sum min(draft, target) = 1 - W(1). Leviathan et al. 2023, Alg. 1; "
      "SpecTr (Sun et al. 2023), Eq. (1)"},
     {"specinfer", DSC_CELL_REAL, "r_1 = target, r_(i+1) = (r_i - draft)+ normalised; 1 - product "
      "over i of (1 - sum min(draft, r_i)) = 1 - W(c_k), c_1 = 1, c_(i+1) = c_i + W(c_i). SpecInfer "

@@ -24,7 +24,7 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
-    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:16", .min = 0,
+    {CLI_OPTION_LENGTHS, .initial = "1:16", .min = 0,
      .max = DSC_BLOCK_LONGEST, .list = true, .help = "draft lengths, as in 1:16; 0: none"},
     CLI_OPTION_DRAFT_COST,
     CLI_OPTION_TARGET_SLOPE,
@@ -73,7 +73,8 @@ enum { COLUMNS = sizeof columns / sizeof *columns, IID_COLUMNS = 3, SIMULATED_CO
 enum { PLAIN_COLUMNS = COLUMNS - IID_COLUMNS - SIMULATED_COLUMNS };
 
 static const cli_theory_help help = {
-    .usage = "theory speedup --alpha LIST [--length LIST] [--draft-cost LIST] [OPTIONS]",
+    .usage =
+        "theory speedup --alpha LIST [--num-speculative-tokens LIST] [--draft-cost LIST] [OPTIONS]",
     .about = "Speed-up of speculative decoding with one draft sequence per target call, for every "
              "combination of acceptance, draft length and costs.",
     .option = options,
@@ -207,4 +208,9 @@ static int run(int argc, char **argv, dsc_error *err)
 }
 
 const cli_command cli_theory_speedup = {
-    "speedup", "block efficiency and speed-up by acceptance, draft length and cost", run};
+    .name = "speedup",
+    .summary = "block efficiency and speed-up by acceptance, draft length and cost",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -289,5 +289,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_theory_tree = {"tree", "the best draft tree, or what a given one yields",
-                                     run};
+const cli_command cli_theory_tree = {
+    .name = "tree",
+    .summary = "the best draft tree, or what a given one yields",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -7,13 +7,8 @@
 #include "traces/import/import.h"
 #include "traces/import/totals.h"
 
-int cli_trace_append(int argc, char **argv, dsc_error *err);
-int cli_trace_cut(int argc, char **argv, dsc_error *err);
-int cli_trace_export(int argc, char **argv, dsc_error *err);
-int cli_trace_info(int argc, char **argv, dsc_error *err);
-int cli_trace_merge(int argc, char **argv, dsc_error *err);
-int cli_trace_reduce(int argc, char **argv, dsc_error *err);
-int cli_trace_synth(int argc, char **argv, dsc_error *err);
+extern const cli_command cli_trace_append, cli_trace_cut, cli_trace_export, cli_trace_info,
+    cli_trace_merge, cli_trace_reduce, cli_trace_synth;
 
 #define CLI_OPTION_SHARD_TOKENS                                                                    \
     {                                                                                              \

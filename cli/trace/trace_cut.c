@@ -10,7 +10,7 @@
 enum { OUT, REQUESTS, SAMPLE, SEED, TOKENS, SHARD_TOKENS, PROGRESS, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "the trace, a folder"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "RANGE", .min = 0, .max = INT64_MAX,
      .list = true, .help = "numbers of requests, from 0: 0:99 or 3,5,8 or 0:999:10"},
@@ -69,7 +69,7 @@ static int cut_trace(const char *path, const dsc_option_value *value, dsc_error 
     return rc;
 }
 
-int cli_trace_cut(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
@@ -80,9 +80,9 @@ int cli_trace_cut(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, 1, "one trace", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
@@ -92,3 +92,11 @@ int cli_trace_cut(int argc, char **argv, dsc_error *err)
             dsc_fail(err, DSC_EUSAGE, "what to keep is expected: --requests, --sample or --tokens");
     return rc ? rc : cut_trace(argv[0], value, err);
 }
+
+const cli_command cli_trace_cut = {
+    .name = "cut",
+    .summary = "keep some requests, or the beginnings of the outputs",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -13,7 +13,7 @@ static const dsc_option options[OPTIONS] = {
      .choices = "jsonl|csv|csv-steps|csv-positions|npy", .initial = "jsonl",
      .help = "jsonl: everything, can be imported again; csv: a row of lengths per request, or a "
              "row per step or output token; npy: every column, a folder"},
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",
      .help = "- is standard output; npy: the folder"},
     CLI_OPTION_FORCE,
 };
@@ -36,7 +36,7 @@ static int export_text(const dsc_trace *t, const dsc_option_value *value, dsc_er
     return rc;
 }
 
-int cli_trace_export(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
@@ -45,9 +45,9 @@ int cli_trace_export(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, 1, "one trace", err);
     bool npy = !rc && value[FORMAT].integer == NPY;
@@ -64,3 +64,11 @@ int cli_trace_export(int argc, char **argv, dsc_error *err)
     dsc_trace_close(t);
     return rc;
 }
+
+const cli_command cli_trace_export = {
+    .name = "export",
+    .summary = "export a trace as JSON lines, CSV or NumPy files",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -176,7 +176,7 @@ static void print_text(const json_t *o)
     }
 }
 
-int cli_trace_info(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
@@ -189,12 +189,12 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
     dsc_trace *t;
     lengths l;
     char *parameters = NULL;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, 1, "one trace", err);
     if (rc)
@@ -223,3 +223,11 @@ int cli_trace_info(int argc, char **argv, dsc_error *err)
     dsc_trace_close(t);
     return rc;
 }
+
+const cli_command cli_trace_info = {
+    .name = "info",
+    .summary = "print what a trace contains",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

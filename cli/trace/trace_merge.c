@@ -15,7 +15,7 @@ static const dsc_option options[OPTIONS] = {
      .help = "put the number of the trace and a slash before the ids that are read, as in 2/q7"},
     CLI_OPTION_SHARD_TOKENS,
     CLI_OPTION_PROGRESS,
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "the trace, a folder"},
     CLI_OPTION_FORCE,
 };
@@ -57,7 +57,7 @@ static int join(char **path, size_t count, const char *out, const dsc_option_val
     return rc;
 }
 
-int cli_trace_merge(int argc, char **argv, dsc_error *err)
+static int run_merge(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
@@ -69,9 +69,9 @@ int cli_trace_merge(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, -1, "a trace", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
@@ -79,7 +79,7 @@ int cli_trace_merge(int argc, char **argv, dsc_error *err)
     return rc ? rc : join(argv, words, value[OUT].text, value, err);
 }
 
-int cli_trace_append(int argc, char **argv, dsc_error *err)
+static int run_append(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, BOTH}};
     if (cli_asks_help(argc, argv)) {
@@ -91,10 +91,26 @@ int cli_trace_append(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, BOTH, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = BOTH, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 2, -1, "a trace and what to append to it", err);
     return rc ? rc : join(argv, words, NULL, value, err);
 }
+
+const cli_command cli_trace_merge = {
+    .name = "merge",
+    .summary = "join traces into a new one",
+    .run = run_merge,
+    .option = options,
+    .options = OPTIONS,
+};
+
+const cli_command cli_trace_append = {
+    .name = "append",
+    .summary = "append the requests of other traces to a trace",
+    .run = run_append,
+    .option = options,
+    .options = BOTH,
+};

@@ -6,17 +6,17 @@
 
 #include <stdlib.h>
 
-enum { OUT, DRAFTS, RANK_DEPTH, KEEP_ROWS, THREADS, PROGRESS, FORCE, OPTIONS };
+enum { OUT, DRAFTS, RANK_DEPTH, KEEP_LOGPROBS, THREADS, PROGRESS, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "the trace to write, a folder"},
-    {.name = "k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "8", .min = 1,
+    {DSC_OPTION_NUM_DRAFTS, .initial = "8", .min = 1,
      .max = DSC_STATISTICS_K_MAX, .help = "statistics for 1 to K drafts per position"},
     {.name = "rank-depth", .kind = DSC_OPTION_INT, .metavar = "D", .initial = "0", .min = 0,
      .max = 65535,
      .help = "ranks of D output tokens from each position on; 0: as recorded, or 1"},
-    {.name = "keep-rows", .kind = DSC_OPTION_FLAG, .help = "leave the rows in"},
+    {.name = "keep-logprobs", .kind = DSC_OPTION_FLAG, .help = "leave the rows in"},
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
@@ -47,7 +47,7 @@ static int reduce(dsc_trace *in, const dsc_option_value *value, dsc_error *err)
     const dsc_reduce o = {
         .K = (int)value[DRAFTS].integer,
         .rank_depth = (int32_t)value[RANK_DEPTH].integer,
-        .keep_rows = value[KEEP_ROWS].given,
+        .keep_rows = value[KEEP_LOGPROBS].given,
         .force = value[FORCE].given,
         .threads = cli_threads(value[THREADS].integer),
         .provenance = provenance,
@@ -63,7 +63,7 @@ static int reduce(dsc_trace *in, const dsc_option_value *value, dsc_error *err)
     return rc;
 }
 
-int cli_trace_reduce(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
@@ -76,10 +76,10 @@ int cli_trace_reduce(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
     dsc_trace *in;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, 1, "one trace", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
@@ -92,3 +92,11 @@ int cli_trace_reduce(int argc, char **argv, dsc_error *err)
     dsc_trace_close(in);
     return rc;
 }
+
+const cli_command cli_trace_reduce = {
+    .name = "reduce",
+    .summary = "reduce distributions to sufficient statistics",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

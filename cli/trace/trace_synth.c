@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    MODEL,
+    TARGET,
     DRAFT,
     TOKENIZER,
     OUT,
@@ -17,7 +17,7 @@ enum {
     PROMPT_TOKENS,
     MAX_TOKENS,
     TEMPERATURE,
-    ROWS,
+    LOGPROBS,
     SEED,
     PROGRESS,
     FORCE,
@@ -25,12 +25,13 @@ enum {
 };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "model", .kind = DSC_OPTION_TEXT, .metavar = "SPEC", .help = "the target, see Models"},
+    {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "target model (see Models)"},
     {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
      .help = "the draft (default: the other half of a markov or iid pair; of ngram none)"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes", .initial = "bytes",
      .help = "for a text to learn from: a Hugging Face tokenizer.json, or 256 bytes"},
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "the trace, a folder"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "100", .min = 1,
      .max = 1000000000, .help = "how many"},
@@ -40,7 +41,7 @@ static const dsc_option options[OPTIONS] = {
      .max = 1 << 30, .help = "of an output; an EOS token ends it before"},
     {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T", .initial = "1", .least = 0,
      .most = 1000, .help = "of both models; 0: the most probable token"},
-    {.name = "rows", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "0", .min = 0,
+    {.name = "logprobs", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "0", .min = 0,
      .max = 1 << 30,
      .help = "record both distributions at every token: the M most probable tokens, or all tokens "
              "of a "
@@ -68,7 +69,7 @@ static char *make_provenance(const dsc_option_value *value, const char *draft)
 {
     json_t *j = json_pack("{s:s, s:o, s:o, s:o*, s:f, s:I}", "version", PACKAGE_VERSION, "command",
                           dsc_json_text(cli_command_line()), "target_model",
-                          dsc_json_text(value[MODEL].text), "draft_model",
+                          dsc_json_text(value[TARGET].text), "draft_model",
                           draft ? dsc_json_text(draft) : NULL, "temperature",
                           value[TEMPERATURE].real, "seed", (json_int_t)value[SEED].integer);
     char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
@@ -93,7 +94,7 @@ static int synthesize(const dsc_language *target, const dsc_language *draft, con
         .prompt_tokens = value[PROMPT_TOKENS].integer,
         .max_tokens = value[MAX_TOKENS].integer,
         .temperature = value[TEMPERATURE].real,
-        .rows = (int32_t)value[ROWS].integer,
+        .rows = (int32_t)value[LOGPROBS].integer,
         .seed = (uint64_t)value[SEED].integer,
         .force = value[FORCE].given,
         .provenance = provenance,
@@ -116,13 +117,13 @@ static int make_models(const dsc_option_value *value, dsc_error *err)
     dsc_tokenizer *tokenizer = NULL;
     dsc_language *target = NULL, *draft = NULL;
     const char *spec = value[DRAFT].text;
-    int rc = dsc_language_find(&kind, value[MODEL].text, err);
+    int rc = dsc_language_find(&kind, value[TARGET].text, err);
     if (!rc && !spec && kind->pair)
-        spec = value[MODEL].text;
+        spec = value[TARGET].text;
     if (!rc)
         rc = dsc_tokenizer_load(&tokenizer, value[TOKENIZER].text, err);
     if (!rc)
-        rc = dsc_language_make(&target, value[MODEL].text, DSC_SIDE_TARGET, tokenizer, err);
+        rc = dsc_language_make(&target, value[TARGET].text, DSC_SIDE_TARGET, tokenizer, err);
     if (!rc && spec)
         rc = dsc_language_make(&draft, spec, DSC_SIDE_DRAFT, tokenizer, err);
     if (!rc)
@@ -133,11 +134,11 @@ static int make_models(const dsc_option_value *value, dsc_error *err)
     return rc;
 }
 
-int cli_trace_synth(int argc, char **argv, dsc_error *err)
+static int run(int argc, char **argv, dsc_error *err)
 {
     const cli_help_section help[] = {{"Options", options, OPTIONS}};
     if (cli_asks_help(argc, argv)) {
-        cli_print_help("trace synth --model SPEC [--draft SPEC] -o NAME.dst",
+        cli_print_help("trace synth --target SPEC [--draft SPEC] -o NAME.dst",
                        "Makes a trace of outputs drawn from a synthetic pair of models, with what "
                        "both models said about every token: its log-probability, the most probable "
                        "token, the entropy. The same options give the same trace.",
@@ -146,14 +147,22 @@ int cli_trace_synth(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "no argument", err);
-    if (!rc && !value[MODEL].text)
-        rc = dsc_fail(err, DSC_EUSAGE, "--model SPEC expected");
+    if (!rc && !value[TARGET].text)
+        rc = dsc_fail(err, DSC_EUSAGE, "--target SPEC expected");
     if (!rc && (!value[OUT].text || !*value[OUT].text))
         rc = dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
     return rc ? rc : make_models(value, err);
 }
+
+const cli_command cli_trace_synth = {
+    .name = "synth",
+    .summary = "sample outputs from a synthetic pair of models into a trace",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

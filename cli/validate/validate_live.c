@@ -97,7 +97,7 @@ static int gather(validate_comparison *c, validate_group *g, dsc_error *err)
     return rc ? rc : validate_parameters(&g->parameters, &g->first->config, err);
 }
 
-// Whether a forced line is of the configuration of a free one: what is recorded is then what the
+// Whether a replayed line is of the configuration of a free one: what is recorded is then what the
 // model would have said, at temperature 0.
 static bool stands_for(const validate_line *replayed, const validate_line *line)
 {

@@ -58,11 +58,11 @@ typedef struct validate_line {
     const dsc_verifier_type *rule;
     double temperature, top_p;
     int64_t top_k, seed, max_tokens;
-    int64_t first_request; // of the trace, or, of a forced run, of its requests with an output
+    int64_t first_request; // of the trace, or, of a replayed run, of its requests with an output
     bool same_rounding;    // passes of any width round alike: greedy outputs must be equal
     bool baseline;
     double divergences;     // NaN: not compared
-    const char *trace_hash; // of a forced run, else NULL
+    const char *trace_hash; // of a replayed run, else NULL
     const char *prompts_sha256, *outputs_sha256;
     validate_model model[VALIDATE_SIDES];
     validate_requests requests;
@@ -91,7 +91,7 @@ void validate_results_fini(validate_results *r);
 int validate_results_check(validate_results *r, const dsc_trace *trace, dsc_error *err);
 
 // Whether two lines are of one configuration: method, rule, parameters, temperature, as many
-// requests, forced or not.
+// requests, replayed or not.
 bool validate_same(const validate_line *a, const validate_line *b);
 // "length=4": what is not at its default, else the first parameter that bounds the length, or the
 // first. *out owned by the caller.
@@ -102,7 +102,7 @@ int validate_parameters(char **out, const dsc_config *config, dsc_error *err);
 typedef struct validate_prediction {
     bool known;
     validate_requests requests;
-    char source[96];   // "expect: draft_rank", "loop", "forced run"
+    char source[96];   // "expect: draft_rank", "loop", "replayed run"
     char why[1024];    // not known: a sentence
     bool ends_unknown; // that a draft would have ended with an EOS token, off the output
     bool exact;        // nothing was drawn and nothing rounds: the counts must be equal
@@ -113,8 +113,8 @@ typedef struct validate_prediction {
 } validate_prediction;    // zero-initialise; validate_prediction_fini
 
 // What the simulator says of the line's configuration on the trace's requests, or, where it cannot,
-// `forced` (or NULL), a line of the same configuration that was made with the trace's steps. `cost`
-// NULL: no prices.
+// `replayed` (or NULL), a line of the same configuration that was made with the trace's steps.
+// `cost` NULL: no prices.
 int validate_predict(validate_prediction *p, const dsc_trace *trace, const validate_line *line,
                      const validate_line *replayed, const dsc_cost *cost, int threads,
                      dsc_error *err);

@@ -177,7 +177,7 @@ static int add_texts(validate_results *r, const origin *o, const dsc_request *q,
     return rc;
 }
 
-// Requests that no output was recorded of are not forced.
+// Requests that no output was recorded of are not replayed.
 static int read_texts(validate_results *r, const origin *o, texts *list, size_t count,
                       dsc_error *err)
 {
@@ -213,7 +213,7 @@ static int check_line(const validate_results *r, const validate_line *l, const o
     if (l->trace_hash)
         return strcmp(l->trace_hash, hash) == 0
                    ? DSC_OK
-                   : dsc_fail(err, DSC_EINPUT, "%s:%zu: forced along trace %.*s, and %s is %.*s",
+                   : dsc_fail(err, DSC_EINPUT, "%s:%zu: replayed along trace %.*s, and %s is %.*s",
                               r->path, l->number, SHOWN, l->trace_hash, dsc_trace_path(o->trace),
                               SHOWN, hash);
     int rc = check_rule(o, err);

@@ -119,7 +119,7 @@ static int simulate(validate_prediction *p, const dsc_trace *trace, const valida
         return rc;
     p->known = true;
     p->ends_unknown = engine.expected || engine.recorded;
-    // Acceptances of a forced run may be drawn by what was recorded.
+    // Acceptances of a replayed run may be drawn by what was recorded.
     p->exact = l->trace_hash ? !engine.expected || cli_reads_ranks(&engine) : l->temperature == 0;
     put_source(p, &engine);
     return DSC_OK;
@@ -203,7 +203,7 @@ int validate_predict(validate_prediction *p, const dsc_trace *trace, const valid
         p->known = !rc;
         p->exact = line->temperature == 0;
         p->ends_unknown = true; // the target's EOS tokens are those of the record
-        snprintf(p->source, sizeof p->source, "forced run");
+        snprintf(p->source, sizeof p->source, "replayed run");
         price(p, cost, &replayed->counts);
     } else if (!rc) {
         p->measured_counts = true;

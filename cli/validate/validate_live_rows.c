@@ -32,7 +32,8 @@ const dsc_column validate_live_columns[COLUMNS] = {
      "judged"},
     {"verdict", DSC_CELL_TEXT, "pass, fail, shown or not predicted"},
     {"source", DSC_CELL_TEXT,
-     "what the prediction was read from: expect: COLUMNS of the trace; loop; forced run; measured "
+     "what the prediction was read from: expect: COLUMNS of the trace; loop; replayed run; "
+     "measured "
      "counts; entropy; trace"},
     {"note", DSC_CELL_TEXT, "what has to be known about it; -: nothing"},
 };

@@ -77,7 +77,7 @@ static int drafts_of(const dsc_config *config)
         return g.nodes[g.levels];
     }
     for (size_t o = 0; o < d->option_count; o++)
-        if (!strcmp(d->option[o].name, "drafts"))
+        if (!strcmp(d->option[o].name, "num-drafts"))
             return (int)config->parameter[o];
     return 1;
 }

@@ -36,7 +36,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 
 const dsc_verifier_type dsc_verifier_otm = {
     .name = "otm",
-    .summary = "optimal transport: i.i.d. drafts accepted as often as any rule can",
+    .summary = "optimal transport: i.i.d. drafts with the highest acceptance that any rule reaches",
     .source = "theory/otm_sampler.c; the optimum of SpecTr Eq. (4)",
     .lossless = true,
     .tree = true,

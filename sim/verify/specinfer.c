@@ -129,7 +129,8 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 
 const dsc_verifier_type dsc_verifier_specinfer = {
     .name = "specinfer",
-    .summary = "candidates in order, each against what the ones before left of the target",
+    .summary = "multi-round rejection sampling: candidates in order, each against the residual",
+    .synonyms = "multiround",
     .source = "SpecInfer Algorithm 2",
     .lossless = true,
     .tree = true,
@@ -139,7 +140,7 @@ const dsc_verifier_type dsc_verifier_specinfer = {
 
 const dsc_verifier_type dsc_verifier_specinfer_wor = {
     .name = "specinfer-wor",
-    .summary = "the same for candidates drawn without replacement",
+    .summary = "multi-round rejection sampling of candidates sampled without replacement",
     .source = "EAGLE-1; Jeon et al. 2024, recursive rejection sampling",
     .lossless = true,
     .tree = true,

@@ -39,7 +39,8 @@ static void defaults(dsc_config *c, const char *method)
     dsc_option_value value[DSC_MAX_PARAMETERS];
     *c = (dsc_config){.drafter = dsc_drafter_find(method, &err)};
     must(c->drafter ? DSC_OK : err.status, &err);
-    dsc_option_set set = {c->drafter->option, c->drafter->option_count, value, false, NULL};
+    dsc_option_set set = {
+        .table = c->drafter->option, .count = c->drafter->option_count, .value = value};
     size_t words;
     must(dsc_options_parse(&set, 1, 0, NULL, &words, &err), &err);
     for (size_t o = 0; o < c->drafter->option_count; o++) {
@@ -112,8 +113,8 @@ int main(int argc, char **argv)
                             .max_tokens = TOKENS};
     printf("# %s\n", BENCH_FLAGS);
     printf("method,rule,requests,output_tokens,seconds,M_tokens_per_s,block_efficiency\n");
-    measure(&w, "none", "single", rounds);
-    measure(&w, "chain", "single", rounds);
+    measure(&w, "none", "rejection", rounds);
+    measure(&w, "draft-model", "rejection", rounds);
     measure(&w, "spectr", "kseq", rounds);
     for (int i = 0; i < 2; i++)
         dsc_language_free(pair[i]);

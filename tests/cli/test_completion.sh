@@ -68,7 +68,10 @@ offers "$(names_of sweep --method none)" sweep a.dst -
 offers "$(names_of sim --method llma)" sim a.dst --method llma --
 offers "$(names_of sim --method llma)" sim a.dst --method = llma --
 offers "$(names_of sim --method oracle)" sim --method oracle a.dst --
-offers "--max-match --max-tokens --method --middle --model" sim a.dst --method llma --m
+offers "$(names_of sim --method ngram)" sim a.dst --method pld --
+offers "$(names_of sim --method tree)" sim a.dst --method medusa --
+offers "paper,code" tune a.dst --method llma --semantics paper,c
+offers "--max-match --max-tokens --method --middle" sim a.dst --method llma --m
 offers "$(names_of trace import)" trace import -
 offers "--progress" trace import in.jsonl --pro
 offers "$(names_of plot)" plot heatmap t.tsv -
@@ -92,7 +95,7 @@ offers "paper,code" sweep a.dst --method llma --semantics paper,c
 offers "auto loop expect" sim a.dst --engine ""
 offers "fit: linear: roofline: table: unit" sim a.dst --cost ""
 offers "jsonl csv csv-steps csv-positions npy" trace export a.dst --format ""
-offers "ngram: markov: iid:" trace synth --model ""
+offers "ngram: markov: iid:" trace synth --target ""
 offers "markov:" trace synth --draft = m
 offers "$(first_words formats)" trace import --format ""
 offers "bytes" trace import --tokenizer b

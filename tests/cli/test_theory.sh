@@ -30,21 +30,21 @@ columns() {
 
 # --- golden numbers --------------------------------------------------------------------------
 # SpecTr App. B with an independent programme; the figures of the issue.
-good theory accept --bernoulli .25,.5 --k 2 --json
+good theory accept --bernoulli .25,.5 --num-drafts 2 --json
 check "one object" [ "$(wc -l <out)" = 1 ]
 check "the issue's numbers" grep -q '"specinfer": 0.8125, .*"kseq": 0.84759705.*"kseq_rho": 1.3903882.*"otm": 0.9375' out
 
-accept --bernoulli .25,.1,.25,.5,.75,1 --k 1:8
+accept --bernoulli .25,.1,.25,.5,.75,1 --num-drafts 1:8
 pair='Ber(0.25) to Ber(0.1)'
-near 1e-6 1 otm=.85 kseq=.85 kseq_rho=1 specinfer=.85 single=.85
-near 1e-6 2 otm=1 kseq=.973072 kseq_rho=1.164096 specinfer=.9625 single=.85
+near 1e-6 1 otm=.85 kseq=.85 kseq_rho=1 specinfer=.85 rejection=.85
+near 1e-6 2 otm=1 kseq=.973072 kseq_rho=1.164096 specinfer=.9625 rejection=.85
 near 1e-6 4 otm=1 kseq=.999230 kseq_rho=1.198973 specinfer=.997656
 near 1e-6 8 otm=1 kseq=.999999 kseq_rho=1.199999 specinfer=.999991
 pair='Ber(0.25) to Ber(0.25)'
-near 1e-12 7 otm=1 kseq=1 kseq_rho=1 specinfer=1 single=1 lemma3_upper=1 otm_wor=1
+near 1e-12 7 otm=1 kseq=1 kseq_rho=1 specinfer=1 rejection=1 lemma3_upper=1 otm_wor=1
 pair='Ber(0.25) to Ber(0.5)'
 near 1e-6 1 otm=.75 lemma3_upper=.75 otm_wor=.75 specinfer_wor=.75 otm_greedy=.75
-near 1e-6 2 otm=.9375 kseq=.847597 kseq_rho=1.390388 specinfer=.8125 single=.75
+near 1e-6 2 otm=.9375 kseq=.847597 kseq_rho=1.390388 specinfer=.8125 rejection=.75
 near 1e-6 4 otm=1 kseq=.950217 kseq_rho=1.800869 specinfer=.894531
 near 1e-6 8 otm=1 kseq=.996211 kseq_rho=1.984846 specinfer=.966629
 pair='Ber(0.25) to Ber(0.75)'
@@ -60,7 +60,7 @@ near 1e-9 2 otm_wor=1 specinfer_wor=1 otm_greedy=1
 pair=
 check "no ranges, no further columns" [ "$(columns | wc -w)" = 12 ]
 
-accept --uniform 32,1,2,4,32 --k 1,3,16
+accept --uniform 32,1,2,4,32 --num-drafts 1,3,16
 pair='U(32) to U(32/4)' # 1 - (1 - 1/r)^k
 near 1e-12 1 otm=.25 kseq=.25
 near 1e-12 3 otm=.578125 kseq=.578125 kseq_rho=2.3125
@@ -72,13 +72,13 @@ near 1e-12 3 otm=.090850830078125 specinfer_wor=.09375 otm_wor=.09375 # 3 of 32
 pair=
 
 # --- the orders that must hold -----------------------------------------------------------------
-accept --zipf 500,1.1,.7 --seed 3 --k 1:16
-check "single <= specinfer <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '
+accept --zipf 500,1.1,.7 --seed 3 --num-drafts 1:16
+check "rejection <= specinfer <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '
     /^#/ { next }
     !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
     {
         e = 1e-9; n++
-        s = $at["single"]; m = $at["specinfer"]; q = $at["kseq"]; o = $at["otm"]
+        s = $at["rejection"]; m = $at["specinfer"]; q = $at["kseq"]; o = $at["otm"]
         if (s > m + e || m > q + e || q > o + e || o > 1 + e) bad = 1
         if (o < last - e || $at["otm_wor"] < o - e || $at["gap"] < 0 || $at["gap"] > 1e-6) bad = 1
         if ($at["lemma3_upper"] < o - e || $at["otm_greedy"] > 1 + e) bad = 1
@@ -92,33 +92,33 @@ check "and no number" awk -F '\t' '/^#/ { next }
       if (lo > hi || (n == "nan") != (hi - lo > 1e-10) || (n != "nan" && (n < lo || n > hi))) bad = 1 }
     END { exit bad }' out
 cp out zipf3
-accept --zipf 500,1.1,.7 --seed 3 --k 1:16
+accept --zipf 500,1.1,.7 --seed 3 --num-drafts 1:16
 check "the same seed gives the same bytes" cmp -s out zipf3
-accept --zipf 500,1.1,.7 --seed 4 --k 1:16
+accept --zipf 500,1.1,.7 --seed 4 --num-drafts 1:16
 check "another seed does not" sh -c '! cmp -s out zipf3'
-accept --zipf 1,0,0 --k 64
-near 1e-12 64 single=1 specinfer=1 kseq=1 otm=1 otm_wor=1 specinfer_wor=1 otm_greedy=1
+accept --zipf 1,0,0 --num-drafts 64
+near 1e-12 64 rejection=1 specinfer=1 kseq=1 otm=1 otm_wor=1 specinfer_wor=1 otm_greedy=1
 
 # --- rows of files -----------------------------------------------------------------------------
 # The pair p = (.5, .3, .2), q = (.2, .3, .5) and (.6, .25, .1, .05), (.1, .2, .3, .4).
 printf '.5,.3,.2\n.2,.3,.5\n' >p.csv
 printf '.2,.3,.5\n.2,.3,.5\n' >q.csv
-accept --draft p.csv --target q.csv --k 2,3,4
+accept --draft p.csv --target q.csv --num-drafts 2,3,4
 pair='row 0'
-near 1e-11 2 otm=.86 kseq=.791355287257 kseq_rho=1.456776436283 specinfer=.76 single=.7
+near 1e-11 2 otm=.86 kseq=.791355287257 kseq_rho=1.456776436283 specinfer=.76 rejection=.7
 near 1e-11 3 otm=.988 kseq=.858518605654 kseq_rho=1.792593028269 specinfer=.808
 near 1e-11 4 otm=1 kseq=.906007167812 kseq_rho=2.030035839058 specinfer=.8464
 pair='row 1'
 near 1e-11 2 otm=1 kseq=1 specinfer=1
 pair=
-accept --draft p.csv --target q.csv --k 2 --rows 1
+accept --draft p.csv --target q.csv --num-drafts 2 --rows 1
 check "one row of two" [ "$(grep -c '^row' out)" = 1 ]
 pair='row 1'
 near 1e-11 2 otm=1 kseq=1
 pair=
 printf '.6,.25,.1,.05\n' >p4.csv
 printf '.1,.2,.3,.4\n' >q4.csv
-accept --draft p4.csv --target q4.csv --k 2,4,8
+accept --draft p4.csv --target q4.csv --num-drafts 2,4,8
 near 1e-11 2 otm=.5775 kseq=.550560386369 kseq_rho=1.670402575794 specinfer=.5325
 near 1e-11 4 otm=.77799375 kseq=.702875509755 kseq_rho=2.685836731702 specinfer=.66223125
 near 1e-11 8 otm=.936579568711 kseq=.814473511234 kseq_rho=4.289470224680 specinfer=.776168591836
@@ -140,42 +140,42 @@ safetensors() { # HEADER (at most 200 bytes) FILE NUMBERS
 safetensors '{"p":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"q":{"dtype":"BF16","shape":[1,2],"data_offsets":[8,12]}}' \
     pq.safetensors '\0\0\200\076\0\0\100\077\0\077\0\077'
 for files in 'p8.npy q8.npy' 'p4.npy q4.npy' 'p4.npy q8.npy' 'pq.safetensors:p pq.safetensors:q'; do
-    accept --draft "${files% *}" --target "${files#* }" --k 2
-    near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
+    accept --draft "${files% *}" --target "${files#* }" --num-drafts 2
+    near 1e-12 2 otm=.9375 specinfer=.8125 rejection=.75
 done
 
 # --- logits ------------------------------------------------------------------------------------
 # exp of these: 3, 1 and 1, 1; at temperature 1/2: 9, 1 and 1, 1
 printf '1.0986122886681098,0\n' >p.logits.csv
 printf '0,0\n' >q.logits.csv
-accept --draft p.logits.csv --target q.logits.csv --k 2 --logits
-near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
-accept --draft p.logits.csv --target q.logits.csv --k 1 --temperature .5
-near 1e-12 1 single=.6
-accept --draft p.logits.csv --target q.logits.csv --k 1 --temperature 0
-near 1e-12 1 single=1 # the first of equals is the largest of both
-accept --draft p.logits.csv --target q.logits.csv --k 1 --top-k 1
-near 1e-12 1 single=.5 # equals of the largest are kept
-accept --draft p.logits.csv --target q.logits.csv --k 1 --top-p .7
-near 1e-12 1 single=.5 # the draft keeps one token, the target both
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 2 --logits
+near 1e-12 2 otm=.9375 specinfer=.8125 rejection=.75
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --temperature .5
+near 1e-12 1 rejection=.6
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --temperature 0
+near 1e-12 1 rejection=1 # the first of equals is the largest of both
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --top-k 1
+near 1e-12 1 rejection=.5 # equals of the largest are kept
+accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --top-p .7
+near 1e-12 1 rejection=.5 # the draft keeps one token, the target both
 printf '3,1\n' >p.counts.csv
 printf '5,5\n' >q.counts.csv
-accept --draft p.counts.csv --target q.counts.csv --k 2 --normalize
-near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
+accept --draft p.counts.csv --target q.counts.csv --num-drafts 2 --normalize
+near 1e-12 2 otm=.9375 specinfer=.8125 rejection=.75
 
 # --- summary -----------------------------------------------------------------------------------
-accept --draft p.csv --target q.csv --k 2,4 --summary
-near 2e-6 2 positions=2 otm=.93 specinfer=.88 single=.85 kseq=.8956776436285
+accept --draft p.csv --target q.csv --num-drafts 2,4 --summary
+near 2e-6 2 positions=2 otm=.93 specinfer=.88 rejection=.85 kseq=.8956776436285
 near 2e-6 4 otm=1 specinfer=.9232
 check "quick columns only" [ "$(columns | wc -w)" = 8 ]
 cp out one
-accept --draft p.csv --target q.csv --k 2,4 --summary --threads 2
+accept --draft p.csv --target q.csv --num-drafts 2,4 --summary --threads 2
 grep -v '^# command' one >a
 grep -v '^# command' out >b
 check "threads change nothing" cmp -s a b
-accept --draft p.csv --target q.csv --k 2 --summary --complete
+accept --draft p.csv --target q.csv --num-drafts 2 --summary --complete
 near 1e-11 2 otm=.93 kseq=.8956776436285 otm_wor=.992857142857 lemma3_upper=.93
-good theory accept --draft p.csv --target q.csv --k 2 --summary --progress json
+good theory accept --draft p.csv --target q.csv --num-drafts 2 --summary --progress json
 check "progress as JSON lines" grep -q '"total": 2, "unit": "positions"' err
 
 # --- recorded rows -----------------------------------------------------------------------------
@@ -185,17 +185,17 @@ rows='"draft_rows": [[[7, -1.386294], [9, -0.287682]], [[7, -0.693147], [8, -1.3
 rows="$rows, \"target_rows\": [[[7, -0.693147], [9, -0.693147]], [[7, -0.693147]]]"
 printf '{"prompt": [1], "output": [7, 9], %s}\n{"prompt": [1], "output": [7, 7], %s}\n' "$rows" "$rows" >rows.jsonl
 good trace import --format jsonl --vocab-size 16 rows.jsonl -o rows.dst
-accept --trace rows.dst --request 1 --position 0 --k 2
-near 1e-6 2 otm=.9375 specinfer=.8125 single=.75
+accept --trace rows.dst --request 1 --position 0 --num-drafts 2
+near 1e-6 2 otm=.9375 specinfer=.8125 rejection=.75
 check "named" grep -q '^request 1 position 0	2	' out
 check "the hash is in the comments" grep -q '^# trace_hash: [0-9a-f]' out
-accept --trace rows.dst --request 0 --k 1:3
+accept --trace rows.dst --request 0 --num-drafts 1:3
 check "two positions, three lines each" [ "$(grep -c '^request 0 position' out)" = 6 ]
 pair='request 0 position 0'
 near 1e-6 2 otm=.9375 otm_low=.9375 otm_high=.9375
 pair='request 0 position 1'
 # target: a half on 7, a half anywhere; all of it may be where the draft never is
-near 1e-6 1 single=nan single_low=.5 single_high=1 otm=nan otm_low=.5 otm_high=1 otm_wor_low=.5 \
+near 1e-6 1 rejection=nan rejection_low=.5 rejection_high=1 otm=nan otm_low=.5 otm_high=1 otm_wor_low=.5 \
     otm_wor_high=1 specinfer_wor_low=.5 otm_greedy_low=.5 lemma3_upper_high=1 gap=nan
 pair=
 check "ranges: low <= high, and no number beside a range" awk -F '\t' '/^#/ { next }
@@ -204,10 +204,10 @@ check "ranges: low <= high, and no number beside a range" awk -F '\t' '/^#/ { ne
         q = substr(name[i], 1, length(name[i]) - 4); lo = $i; hi = $(i + 1)
         if (lo > hi + 1e-12 || ($at[q] == "nan") != (hi - lo > 1e-10)) bad = 1; rows++ } }
     END { exit bad || !rows }' out
-accept --trace rows.dst --summary --k 1,2
-near 1e-6 2 positions=4 single=nan
+accept --trace rows.dst --summary --num-drafts 1,2
+near 1e-6 2 positions=4 rejection=nan
 check "means of ranges" grep -q 'otm_low	otm_high' out
-good theory accept --trace rows.dst --request 0 --k 2 --json
+good theory accept --trace rows.dst --request 0 --num-drafts 2 --json
 check "null beside a range" grep -q '"otm": null' out
 
 # --- bad calls: exit 2 ---------------------------------------------------------------------------
@@ -228,9 +228,9 @@ bad 2 'from 1 to 32' theory accept --uniform 32,64
 bad 2 'V,S,NOISE' theory accept --zipf 100,1
 bad 2 'integer' theory accept --zipf 0,1,1
 bad 2 'from 0 to 100' theory accept --zipf 10,1,-1
-bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --k 0
-bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --k 65
-bad 2 'twice' theory accept --bernoulli .5,.1 --k 2,1:3
+bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --num-drafts 0
+bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --num-drafts 65
+bad 2 'twice' theory accept --bernoulli .5,.1 --num-drafts 2,1:3
 bad 2 '--complete' theory accept --bernoulli .5,.1 --complete
 bad 2 'there is no row 2' theory accept --draft p.csv --target q.csv --rows 0:2
 bad 2 'did you mean --bernoulli' theory accept --bernouli .5,.1
@@ -307,9 +307,9 @@ fi
 
 # --- figures -----------------------------------------------------------------------------------
 if command -v gnuplot >/dev/null 2>&1; then
-    good theory accept --bernoulli .25,.1,.25,.5,.75,1 --k 1:16 -o b.tsv
-    good theory accept --uniform 32,1,2,4,8,16,32 --k 1:16 --json -o u.jsonl
-    good theory accept --trace rows.dst --request 0 --k 1:8 -o rows.tsv
+    good theory accept --bernoulli .25,.1,.25,.5,.75,1 --num-drafts 1:16 -o b.tsv
+    good theory accept --uniform 32,1,2,4,8,16,32 --num-drafts 1:16 --json -o u.jsonl
+    good theory accept --trace rows.dst --request 0 --num-drafts 1:8 -o rows.tsv
     good plot spectr-bernoulli b.tsv -o b.svg
     good plot spectr-uniform u.jsonl -o u.svg
     good plot accept-vs-k rows.tsv -o rows.svg
@@ -325,7 +325,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     printf 'k\tspeedup\n1\t2\n' >other.tsv
     bad 2 "needs a column 'pair'" plot accept-vs-k other.tsv -o x.svg
     seq 1 8 | awk '{ print ".5,.5" }' >many.csv
-    good theory accept --draft many.csv --target many.csv --k 1 -o many.tsv
+    good theory accept --draft many.csv --target many.csv --num-drafts 1 -o many.tsv
     bad 2 'filter by pair' plot accept-vs-k many.tsv -o x.svg
     good theory accept --draft many.csv --target many.csv --summary -o mean.tsv
     good plot accept-vs-k mean.tsv -o mean.svg

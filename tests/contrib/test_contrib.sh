@@ -96,11 +96,11 @@ vllm="export_trace --backend vllm --tokenizer none --target 2:12 --draft 1:12"
 good $vllm forced.jsonl --rows 5 -o forced.dst
 good "$draftscope" trace verify forced.dst
 check vllm forced.dst 1:12 2:12 5
-good "$draftscope" theory accept --trace forced.dst --summary --k 1:3
+good "$draftscope" theory accept --trace forced.dst --summary --num-drafts 1:3
 good $vllm forced.jsonl --rows 12 -o whole.dst
 check vllm whole.dst 1:12 2:12 12
-good "$draftscope" theory accept --trace whole.dst --summary --k 1 --json -o whole.json
-grep -q '"single": 0\.' whole.json || { failed=$((failed + 1)) && echo "not ok - a range: $(cat whole.json)"; }
+good "$draftscope" theory accept --trace whole.dst --summary --num-drafts 1 --json -o whole.json
+grep -q '"rejection": 0\.' whole.json || { failed=$((failed + 1)) && echo "not ok - a range: $(cat whole.json)"; }
 # what the target writes: greedy is the most probable token each time, a seed repeats itself
 good $vllm forced.jsonl --generate 40 --greedy --rows 3 -o greedy.dst
 good $vllm forced.jsonl --generate 40 --seed 5 --rows 3 -o sampled.dst
@@ -175,9 +175,9 @@ END
     check transformers texts.jsonl "$tokenizer"
     for trace in lists dense bf16 sampled greedy; do
         good "$draftscope" trace verify $trace.dst
-        good "$draftscope" theory accept --trace $trace.dst --summary --normalize --k 1:2
+        good "$draftscope" theory accept --trace $trace.dst --summary --normalize --num-drafts 1:2
     done
-    good "$draftscope" theory accept --trace dense.dst --summary --k 1 --json -o dense.json
+    good "$draftscope" theory accept --trace dense.dst --summary --num-drafts 1 --json -o dense.json
     check means dense.dst dense.json
     # tokens, texts and the EOS token are as the program itself has them
     good "$draftscope" trace import --tokenizer "$tokenizer" texts.jsonl -o imported.dst

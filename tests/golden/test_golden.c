@@ -48,7 +48,7 @@ static void configure(dsc_config *config, const char *method, const char *option
     const dsc_drafter_type *d = dsc_drafter_find(method, &e);
     if (!d)
         fail_msg("%s", e.message);
-    dsc_option_set set = {d->option, d->option_count, value, false, NULL};
+    dsc_option_set set = {.table = d->option, .count = d->option_count, .value = value};
     *config = (dsc_config){.drafter = d};
     for (size_t n; strcmp(options, "-") != 0 && *options; options += n + (options[n] == ' ')) {
         n = strcspn(options, " ");
@@ -276,15 +276,15 @@ static void published_figures(void **state)
         const char *options;
         double drafts, accepted, calls;
     } row[] = {
-        {"semantics=code k=4", 42.76, 62.96, 48.27},
-        {"semantics=code k=8", 33.11, 72.61, 38.62},
-        {"semantics=code k=15", 29.05, 76.67, 34.56},
-        {"semantics=code k=18", 28.51, 77.21, 34.02},
-        {"semantics=code k=20", 28.14, 77.58, 33.65},
-        {"semantics=paper k=4", 38.66, 67.06, 44.17},
-        {"semantics=paper k=18", 28.25, 77.47, 33.76},
+        {"semantics=code num-speculative-tokens=4", 42.76, 62.96, 48.27},
+        {"semantics=code num-speculative-tokens=8", 33.11, 72.61, 38.62},
+        {"semantics=code num-speculative-tokens=15", 29.05, 76.67, 34.56},
+        {"semantics=code num-speculative-tokens=18", 28.51, 77.21, 34.02},
+        {"semantics=code num-speculative-tokens=20", 28.14, 77.58, 33.65},
+        {"semantics=paper num-speculative-tokens=4", 38.66, 67.06, 44.17},
+        {"semantics=paper num-speculative-tokens=18", 28.25, 77.47, 33.76},
         // Exact-n matching without a preference for longer ones.
-        {"semantics=paper k=18 max-match=1", 32.67, 73.05, 38.18},
+        {"semantics=paper num-speculative-tokens=18 max-match=1", 32.67, 73.05, 38.18},
     };
     char file[512], tokenizer[512];
     dsc_trace *trace = import(data_path("llma/rag.jsonl", file, sizeof file),
@@ -301,7 +301,8 @@ static void published_figures(void **state)
         assert_close((double)c.target_calls / 100, row[r].calls, 0.005);
     }
     // The paper's text, matches without limit and random ties: within 1 % of the mean of its draws.
-    dsc_counts text = run_llma(trace, "semantics=paper k=18 max-match=0 tie=random");
+    dsc_counts text =
+        run_llma(trace, "semantics=paper num-speculative-tokens=18 max-match=0 tie=random");
     assert_close((double)text.num_drafts / 100, 28.77, 0.2877);
     assert_close((double)text.target_calls / 100, 34.28, 0.3428);
     dsc_trace_close(trace);

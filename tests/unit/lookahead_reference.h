@@ -198,7 +198,7 @@ static inline dsc_config config_of(const dsc_drafter_type *d, const char *const 
 {
     dsc_error err = {0};
     dsc_option_value value[DSC_MAX_PARAMETERS];
-    dsc_option_set sets = {d->option, d->option_count, value, false, NULL};
+    dsc_option_set sets = {.table = d->option, .count = d->option_count, .value = value};
     dsc_config c = {.drafter = d};
     size_t words;
     assert_ok(dsc_options_parse(&sets, 1, 0, NULL, &words, &err), err);
