@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses a command line against option tables: names and their synonyms, values within limits,
+// lists and ranges of integers, defaults, help lines. An unknown name is reported with the nearest
+// known one by edit distance.
 #include "base/option.h"
 
 #include <errno.h>
@@ -30,25 +33,40 @@ static size_t edit_distance(const char *a, const char *b)
     return row[m];
 }
 
-const char *dsc_nearest(const char *word, const char *const *candidates, size_t count)
+enum { NAME = 64 };
+
+// Puts the first word of a list "a|b" into out, and returns the others, or NULL.
+static const char *next_word(const char *list, char out[NAME])
 {
-    const char *best = NULL;
-    size_t least = strlen(word) / 2 + 1;
-    for (size_t i = 0; i < count; i++) {
-        size_t d = edit_distance(word, candidates[i]);
-        if (d < least) {
-            least = d;
-            best = candidates[i];
-        }
+    size_t n = strcspn(list, "|");
+    snprintf(out, NAME, "%.*s", (int)n, list);
+    return list[n] ? list + n + 1 : NULL;
+}
+
+// Keeps the word of a list "a|b" (or NULL) in `best` that is nearer to `word` than *least.
+static bool nearest_listed(const char *word, const char *list, char best[NAME], size_t *least)
+{
+    bool nearer = false;
+    for (char name[NAME]; list;) {
+        list = next_word(list, name);
+        size_t d = edit_distance(word, name);
+        if (d >= *least)
+            continue;
+        *least = d;
+        memcpy(best, name, NAME);
+        nearer = true;
     }
-    return best;
+    return nearer;
 }
 
 int dsc_unknown_name(const char *what, const char *word, const char *const *candidates,
                      size_t count, const char *see, dsc_error *err)
 {
-    const char *near = dsc_nearest(word, candidates, count);
-    if (near)
+    char near[NAME] = "";
+    size_t least = strlen(word) / 2 + 1;
+    for (size_t i = 0; i < count; i++)
+        nearest_listed(word, candidates[i], near, &least);
+    if (*near)
         return dsc_fail(err, DSC_EUSAGE, "unknown %s '%.60s' (did you mean %s?)", what, word, near);
     return dsc_fail(err, DSC_EUSAGE, "unknown %s '%.60s' (%s)", what, word, see);
 }
@@ -103,16 +121,30 @@ int dsc_option_single(const dsc_option *o, const char *text, int64_t *out, dsc_e
     return parse_one(o, text, strlen(text), out, err);
 }
 
+// What separates the ends of a range, ':', ".." or '-', and its width; NULL: the item is a value.
+static const char *range_mark(const char *item, size_t length, size_t *width)
+{
+    for (size_t i = 1; i < length; i++) { // a '-' in front is a sign
+        *width = item[i] == ':' || item[i] == '-'                         ? 1
+                 : item[i] == '.' && i + 1 < length && item[i + 1] == '.' ? 2
+                                                                          : 0;
+        if (*width)
+            return item + i;
+    }
+    return NULL;
+}
+
 // Appends an item of a list: a value, or a range first:last[:step].
 static int list_item(const dsc_option *o, const char *item, size_t length, int64_t **list,
                      size_t *capacity, size_t *count, dsc_error *err)
 {
-    const char *colon = o->kind == DSC_OPTION_INT ? memchr(item, ':', length) : NULL;
+    size_t width = 0;
+    const char *mark = o->kind == DSC_OPTION_INT ? range_mark(item, length, &width) : NULL;
     int64_t first, last, step = 1;
-    int rc = parse_one(o, item, colon ? (size_t)(colon - item) : length, &first, err);
+    int rc = parse_one(o, item, mark ? (size_t)(mark - item) : length, &first, err);
     last = first;
-    if (!rc && colon) {
-        const char *rest = colon + 1, *end = item + length;
+    if (!rc && mark) {
+        const char *rest = mark + width, *end = item + length;
         const char *second = memchr(rest, ':', (size_t)(end - rest));
         dsc_option positive = *o;
         positive.min = 1;
@@ -221,83 +253,171 @@ void dsc_option_help(const dsc_option *table, size_t count, FILE *f)
     }
 }
 
-typedef struct place {
-    const dsc_option *option;
-    dsc_option_value *value;
-    bool lists;
-} place;
-
-static bool is_word(const char *word, const char *name, size_t length)
+bool dsc_is_listed(const char *list, const char *text, size_t length)
 {
-    return strlen(word) == length && strncmp(word, name, length) == 0;
+    for (const char *word = list; word && *word;) {
+        size_t n = strcspn(word, "|");
+        if (n == length && strncmp(word, text, n) == 0)
+            return true;
+        word += n + (word[n] == '|');
+    }
+    return false;
 }
 
-static bool is_named(const dsc_option *o, const char *name, size_t length)
+bool dsc_option_is(const dsc_option *o, const char *name, size_t length)
 {
-    return is_word(o->name, name, length) || (o->also && is_word(o->also, name, length));
+    return dsc_is_listed(o->name, name, length) || dsc_is_listed(o->synonyms, name, length);
 }
 
 const dsc_option *dsc_option_find(const dsc_option *table, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_named(&table[i], name, strlen(name)))
+        if (dsc_option_is(&table[i], name, strlen(name)))
             return &table[i];
     return NULL;
 }
 
-// Whether an option is called so: by one of its names, or by it behind that of its set's owner.
-static bool is_called(const dsc_option_set *set, const dsc_option *o, const char *name,
-                      size_t length)
+// --- the words of a command line -----------------------------------------------------------------
+
+// An option as it is spelled: --NAME, --OWNER.NAME or -LETTER.
+typedef struct spelling {
+    const char *name, *owner; // owner: NULL when there is no dot
+    size_t length, owner_length;
+    char letter;       // 0: it has a name
+    const char *value; // in the same word, or NULL
+} spelling;
+
+static bool is_option(const char *word)
 {
-    size_t owner = set->owner ? strlen(set->owner) : 0;
-    if (owner && length > owner && name[owner] == '.' && strncmp(name, set->owner, owner) == 0) {
-        name += owner + 1;
-        length -= owner + 1;
-    }
-    return is_named(o, name, length);
+    return word[0] == '-' && word[1];
 }
 
-// The next set from *s on that has such an option.
-static bool find_option(const dsc_option_set *sets, size_t count, const char *name, size_t length,
-                        char letter, size_t *s, place *out)
+static spelling spell(const char *word)
 {
-    for (; *s < count; ++*s)
-        for (size_t i = 0; i < sets[*s].count; i++) {
-            const dsc_option *o = &sets[*s].table[i];
-            if (letter ? o->letter == letter : is_called(&sets[*s], o, name, length)) {
-                *out = (place){o, &sets[*s].value[i], sets[*s].lists};
+    if (word[1] != '-')
+        return (spelling){.letter = word[1], .value = word[2] ? word + 2 : NULL};
+    const char *name = word + 2;
+    size_t n = strcspn(name, "=");
+    spelling x = {.name = name, .length = n, .value = name[n] ? name + n + 1 : NULL};
+    const char *dot = memchr(name, '.', n);
+    if (dot) {
+        x.owner = name;
+        x.owner_length = (size_t)(dot - name);
+        x.name = dot + 1;
+        x.length = n - x.owner_length - 1;
+    }
+    return x;
+}
+
+static bool matches(const dsc_option_set *set, const dsc_option *o, const spelling *x)
+{
+    if (x->letter)
+        return o->letter == x->letter;
+    if (x->owner && !dsc_is_listed(set->owner, x->owner, x->owner_length) &&
+        !dsc_is_listed(set->synonyms, x->owner, x->owner_length))
+        return false;
+    return dsc_option_is(o, x->name, x->length);
+}
+
+typedef struct place {
+    const dsc_option *option;
+    const dsc_option_set *set;
+    dsc_option_value *value; // NULL: the set has none
+} place;
+
+// The next set from *s on that has such an option, here or elsewhere.
+static bool find_option(const dsc_option_set *sets, size_t count, const spelling *x, bool elsewhere,
+                        size_t *s, place *out)
+{
+    for (; *s < count; ++*s) {
+        const dsc_option_set *set = &sets[*s];
+        for (size_t i = 0; i < set->count && (set->elsewhere != NULL) == elsewhere; i++)
+            if (matches(set, &set->table[i], x)) {
+                *out = (place){&set->table[i], set, set->value ? &set->value[i] : NULL};
                 return true;
             }
-        }
+    }
     return false;
 }
 
-static int unknown_option(const dsc_option_set *sets, size_t count, const char *name, size_t length,
-                          dsc_error *err)
+// --- unknown options -----------------------------------------------------------------------------
+
+// The name or synonym nearest to `word`, of the options that are taken here or elsewhere; *set has
+// it. False: none is near.
+static bool nearest_option(const dsc_option_set *sets, size_t count, bool elsewhere,
+                           const char *word, char out[NAME], const dsc_option_set **set)
 {
-    const char *names[256];
-    size_t n = 0;
-    char word[64];
-    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    size_t least = strlen(word) / 2 + 1;
+    *out = '\0';
     for (size_t s = 0; s < count; s++)
-        for (size_t i = 0; i < sets[s].count && n < 256; i++)
-            names[n++] = sets[s].table[i].name;
-    const char *near = dsc_nearest(word, names, n);
-    if (near)
-        return dsc_fail(err, DSC_EUSAGE, "unknown option --%s (did you mean --%s?)", word, near);
-    return dsc_fail(err, DSC_EUSAGE, "unknown option --%s", word);
+        for (size_t i = 0; i < sets[s].count && (sets[s].elsewhere != NULL) == elsewhere; i++) {
+            if (nearest_listed(word, sets[s].table[i].name, out, &least))
+                *set = &sets[s];
+            if (nearest_listed(word, sets[s].table[i].synonyms, out, &least))
+                *set = &sets[s];
+        }
+    return *out;
 }
+
+// "method lookahead, method ouroboros": who takes the option, or the first of them.
+static void list_owners(const dsc_option_set *sets, size_t count, const spelling *x, char *out,
+                        size_t size)
+{
+    enum { SHOWN = 3 };
+    size_t n = 0, owners = 0;
+    place p;
+    *out = '\0';
+    for (size_t s = 0; find_option(sets, count, x, true, &s, &p); s++)
+        if (owners++ < SHOWN)
+            n += (size_t)snprintf(out + n, size - n, "%s%.60s", n ? ", " : "", p.set->elsewhere);
+    if (owners > SHOWN)
+        snprintf(out + n, size - n, " and others");
+}
+
+static int unknown_option(const dsc_option_set *sets, size_t count, const char *word,
+                          const spelling *x, dsc_error *err)
+{
+    char name[NAME], near[NAME], owners[256];
+    const dsc_option_set *set = NULL;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, x->letter ? "" : "="), word);
+    list_owners(sets, count, x, owners, sizeof owners);
+    if (*owners)
+        return dsc_fail(err, DSC_EUSAGE, "unknown option %s (it is an option of %s)", name, owners);
+    if (x->letter)
+        return dsc_fail(err, DSC_EUSAGE, "unknown option %s", name);
+    if (nearest_option(sets, count, false, name + 2, near, &set))
+        return dsc_fail(err, DSC_EUSAGE, "unknown option %s (did you mean --%s?)", name, near);
+    if (nearest_option(sets, count, true, name + 2, near, &set))
+        return dsc_fail(err, DSC_EUSAGE, "unknown option %s (did you mean --%s, of %s?)", name,
+                        near, set->elsewhere);
+    return dsc_fail(err, DSC_EUSAGE, "unknown option %s", name);
+}
+
+int dsc_options_check(const dsc_option_set *sets, size_t count, int argc, char **argv,
+                      dsc_error *err)
+{
+    for (int a = 0; a < argc && strcmp(argv[a], "--"); a++) {
+        if (!is_option(argv[a]))
+            continue;
+        const spelling x = spell(argv[a]);
+        size_t s = 0;
+        place p;
+        if (!find_option(sets, count, &x, false, &s, &p))
+            return unknown_option(sets, count, argv[a], &x, err);
+        a += p.option->kind != DSC_OPTION_FLAG && !x.value; // the next word is its value
+    }
+    return DSC_OK;
+}
+
+// --- values --------------------------------------------------------------------------------------
 
 static int set_value(const place *p, const char *text, dsc_error *err)
 {
     p->value->text = text;
     if (p->option->kind == DSC_OPTION_FLAG || p->option->kind == DSC_OPTION_TEXT)
         return DSC_OK;
-    bool list = p->lists || p->option->list, is_real = p->option->kind == DSC_OPTION_REAL;
-    if (!list)
-        return is_real ? dsc_option_real(p->option, text, &p->value->real, err)
-                       : dsc_option_single(p->option, text, &p->value->integer, err);
-    if (is_real) {
+    bool list = p->set->lists || p->option->list;
+    if (p->option->kind == DSC_OPTION_REAL) {
         double *real = NULL;
         size_t n;
         int rc = dsc_option_reals(p->option, text, &real, &n, err);
@@ -313,12 +433,12 @@ static int set_value(const place *p, const char *text, dsc_error *err)
     return rc;
 }
 
-static int set_defaults(dsc_option_set *sets, size_t count, dsc_error *err)
+static int set_defaults(const dsc_option_set *sets, size_t count, dsc_error *err)
 {
     for (size_t s = 0; s < count; s++)
-        for (size_t i = 0; i < sets[s].count; i++) {
+        for (size_t i = 0; i < sets[s].count && !sets[s].elsewhere; i++) {
             sets[s].value[i] = (dsc_option_value){0};
-            place p = {&sets[s].table[i], &sets[s].value[i], sets[s].lists};
+            place p = {&sets[s].table[i], &sets[s], &sets[s].value[i]};
             int rc = p.option->initial ? set_value(&p, p.option->initial, err) : DSC_OK;
             if (rc)
                 return rc;
@@ -326,35 +446,54 @@ static int set_defaults(dsc_option_set *sets, size_t count, dsc_error *err)
     return DSC_OK;
 }
 
+int dsc_option_uses_add(dsc_option_uses *uses, const dsc_option_use *use, dsc_error *err)
+{
+    void *all = uses->use;
+    int rc = dsc_grow(&all, &uses->capacity, uses->count + 1, sizeof *use, err);
+    uses->use = all;
+    if (!rc)
+        uses->use[uses->count++] = *use;
+    return rc;
+}
+
+// Sets the option in every set that has it.
+static int give_value(const dsc_option_set *sets, size_t count, const spelling *x, const char *text,
+                      dsc_error *err)
+{
+    place p;
+    int rc = DSC_OK;
+    for (size_t s = 0; !rc && find_option(sets, count, x, false, &s, &p); s++) {
+        p.value->given = true;
+        rc = set_value(&p, text, err);
+        const dsc_option_use use = {p.option, text, x->owner != NULL};
+        if (!rc && p.set->uses)
+            rc = dsc_option_uses_add(p.set->uses, &use, err);
+    }
+    return rc;
+}
+
 int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char **argv,
                       size_t *positionals, dsc_error *err)
 {
-    int rc = set_defaults(sets, count, err);
+    int rc = dsc_options_check(sets, count, argc, argv, err);
     bool options = true;
     *positionals = 0;
+    if (!rc)
+        rc = set_defaults(sets, count, err);
     for (int a = 0; a < argc && !rc; a++) {
-        const char *word = argv[a], *name = NULL, *value = NULL;
-        size_t s = 0, n = 0;
-        place p;
-        if (!options || word[0] != '-' || !word[1]) {
+        if (!options || !is_option(argv[a])) {
             argv[(*positionals)++] = argv[a]; // never ahead of a
             continue;
         }
-        if (strcmp(word, "--") == 0) {
+        if (strcmp(argv[a], "--") == 0) {
             options = false;
             continue;
         }
-        if (word[1] == '-') {
-            name = word + 2;
-            n = strcspn(name, "=");
-            if (!find_option(sets, count, name, n, 0, &s, &p))
-                return unknown_option(sets, count, name, n, err);
-            value = name[n] ? name + n + 1 : NULL;
-        } else {
-            if (!find_option(sets, count, NULL, 0, word[1], &s, &p))
-                return dsc_fail(err, DSC_EUSAGE, "unknown option %s", word);
-            value = word[2] ? word + 2 : NULL;
-        }
+        const spelling x = spell(argv[a]);
+        size_t s = 0;
+        place p;
+        find_option(sets, count, &x, false, &s, &p);
+        const char *value = x.value;
         if (p.option->kind == DSC_OPTION_FLAG) {
             if (value)
                 return dsc_fail(err, DSC_EUSAGE, "--%s takes no value", p.option->name);
@@ -364,11 +503,7 @@ int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char **argv,
                 return dsc_fail(err, DSC_EUSAGE, "--%s needs a value", p.option->name);
             value = argv[++a];
         }
-        do {
-            p.value->given = true;
-            rc = set_value(&p, value, err);
-            s++;
-        } while (!rc && name && find_option(sets, count, name, n, 0, &s, &p));
+        rc = give_value(sets, count, &x, value, err);
     }
     return rc;
 }

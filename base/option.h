@@ -26,16 +26,21 @@ typedef struct dsc_option {
     const char *name; // "threads": given as --threads VALUE or --threads=VALUE
     char letter;      // 'o': also -o VALUE; 0 for none
     dsc_option_kind kind;
-    const char *metavar; // "N", "FILE"; NULL for a flag
-    const char *initial; // default as text, or NULL
-    int64_t min, max;    // INT
-    double least, most;  // REAL
-    const char *choices; // CHOICE: "paper|code"
-    const char *help;    // one line
-    bool length;         // of a method: bounds the draft's length and touches nothing else
-    bool list;           // takes a list although its set does not
-    const char *also;    // another name that it is known by, or NULL
+    const char *metavar;  // "N", "FILE"; NULL for a flag
+    const char *initial;  // default as text, or NULL
+    int64_t min, max;     // INT
+    double least, most;   // REAL
+    const char *choices;  // CHOICE: "paper|code"
+    const char *help;     // one line
+    bool length;          // of a method: bounds the draft's length and touches nothing else
+    bool list;            // takes a list although its set does not
+    const char *synonyms; // "length|gamma": further names that it is given by, or NULL
+    const char *column;   // name of its result column where that is not `name`, or NULL
 } dsc_option;
+
+// Number of drafts verified against one target distribution.
+#define DSC_OPTION_NUM_DRAFTS                                                                      \
+    .name = "num-drafts", .letter = 'K', .kind = DSC_OPTION_INT, .metavar = "K"
 
 typedef struct dsc_option_value {
     const char *text; // as given, or the default, or NULL
@@ -44,28 +49,57 @@ typedef struct dsc_option_value {
     bool given;       // on the command line
 } dsc_option_value;
 
-// A table with the place of its values. `lists`: INT, CHOICE and REAL options take ranges and
-// lists, left as text for dsc_option_list and dsc_option_reals. A name that several sets have sets
-// all of them; --OWNER.NAME that of one.
+// One option as it stands on the command line.
+typedef struct dsc_option_use {
+    const dsc_option *option;
+    const char *text;
+    bool owned; // given as --OWNER.NAME
+} dsc_option_use;
+
+// All of them, in order, repeated ones included. Zero-initialize; free `use`.
+typedef struct dsc_option_uses {
+    dsc_option_use *use;
+    size_t count, capacity;
+} dsc_option_uses;
+DSC_API int dsc_option_uses_add(dsc_option_uses *uses, const dsc_option_use *use, dsc_error *err);
+
+// A table with the place of its values. A name that several sets have sets all of them;
+// --OWNER.NAME sets that of one.
 typedef struct dsc_option_set {
     const dsc_option *table;
     size_t count;
     dsc_option_value *value; // [count]
-    bool lists;
-    const char *owner; // or NULL
+    bool lists;              // INT, CHOICE and REAL options take ranges and lists, left as text for
+                             // dsc_option_list and dsc_option_reals
+    const char *owner;       // or NULL
+    const char *synonyms;    // "a|b": further names of the owner, or NULL
+    dsc_option_uses *uses;   // collects every use of its options, or NULL
+    const char *elsewhere;   // NULL, or who takes these options: "method pearl". Such a set has no
+                             // values; it only serves the message about an unknown option.
 } dsc_option_set;
 
 // Parses argv[0, argc) against all sets; what is not an option is moved to argv[0, *positionals),
-// in order. "--" ends the options. Later values win. DSC_EUSAGE names the option, the value, the
-// limit, and the nearest known name of an unknown one.
+// in order. "--" ends the options. Later values win. DSC_EUSAGE names the option, the value and the
+// limit. An unknown option is reported before anything else, with who takes it or the nearest name.
 DSC_API int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char **argv,
                               size_t *positionals, dsc_error *err);
+
+// DSC_EUSAGE when an option is in none of the sets.
+DSC_API int dsc_options_check(const dsc_option_set *sets, size_t count, int argc, char **argv,
+                              dsc_error *err);
+
+// Whether text[0, length) is one of the words of a list "a|b|c", which may be NULL.
+DSC_API bool dsc_is_listed(const char *list, const char *text, size_t length);
+
+// Whether the option has this name or synonym.
+DSC_API bool dsc_option_is(const dsc_option *o, const char *name, size_t length);
 
 // One value of an INT or CHOICE option. DSC_EUSAGE with name and limits.
 DSC_API int dsc_option_single(const dsc_option *o, const char *text, int64_t *out, dsc_error *err);
 
-// A list of values: items joined by commas, an INT item a value or a range a:b[:step] (b included
-// when the step meets it). At most 1 000 000 values, none twice. *out owned by the caller.
+// A list of values: items joined by commas. An INT item is a value or a range a:b[:step], also
+// written a..b or a-b; b is included when the step meets it. At most 1 000 000 values, none twice.
+// *out owned by the caller.
 DSC_API int dsc_option_list(const dsc_option *o, const char *text, int64_t **out, size_t *count,
                             dsc_error *err);
 
@@ -85,12 +119,10 @@ DSC_API void dsc_option_text(const dsc_option *o, int64_t value, char *out, size
 // The help lines of a table.
 DSC_API void dsc_option_help(const dsc_option *table, size_t count, FILE *f);
 
-// DSC_EUSAGE: "unknown WHAT 'word' (did you mean NEAREST?)", or, when none is near, "(SEE)".
+// DSC_EUSAGE: "unknown WHAT 'word' (did you mean NEAREST?)", or, when none is near, "(SEE)". A
+// candidate is a name, a list "a|b" of names, or NULL.
 DSC_API int dsc_unknown_name(const char *what, const char *word, const char *const *candidates,
                              size_t count, const char *see, dsc_error *err);
-
-// The candidate nearest to `word` by edit distance, or NULL when none is near.
-DSC_API const char *dsc_nearest(const char *word, const char *const *candidates, size_t count);
 
 #ifdef __cplusplus
 }

@@ -11,15 +11,32 @@ typedef struct cli_command {
     const char *name, *summary;
     // argv[0, argc) follows the command's name. Returns DSC_OK or DSC_E* with *err filled.
     int (*run)(int argc, char **argv, dsc_error *err);
+    const dsc_option *option; // its own options, or NULL
+    size_t options;
+    const struct cli_command *const *sub; // commands below it, NULL-terminated, or NULL
 } cli_command;
 
 extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot, cli_report,
     cli_validate, cli_list, cli_tune, cli_live;
 
-// The body of main: runs `dispatch` on the arguments, says on stderr what went wrong, and returns
-// the exit code. `program`: how a user calls it, "draftscope live".
-int cli_main(const char *program, int (*dispatch)(int argc, char **argv, dsc_error *err), int argc,
-             char **argv);
+// The body of main: runs `dispatch` on the arguments, prints an error on stderr, and returns the
+// exit code. `program`: how a user calls it, "draftscope live"; `commands`: NULL-terminated.
+int cli_main(const char *program, const cli_command *const *commands,
+             int (*dispatch)(int argc, char **argv, dsc_error *err), int argc, char **argv);
+
+// Runs the command that argv[0] names, of a NULL-terminated list. DSC_EUSAGE when `group` has none
+// of that name, with the nearest one, or when argc is 0.
+int cli_run_one(const cli_command *const *commands, const char *group, int argc, char **argv,
+                dsc_error *err);
+
+// dsc_options_parse; an unknown option is reported with the methods and commands that take it.
+int cli_parse(const dsc_option_set *sets, size_t count, int argc, char **argv, size_t *words,
+              dsc_error *err);
+// DSC_EUSAGE when an option is neither in the sets nor one of any method.
+int cli_check_options(const dsc_option_set *sets, size_t count, int argc, char **argv,
+                      dsc_error *err);
+// What cli_parse names: the commands of this program, and how it is called.
+void cli_know_commands(const char *program, const cli_command *const *commands);
 
 // The command line as a shell would take it, for comment lines and provenance.
 const char *cli_command_line(void);
@@ -61,28 +78,32 @@ int cli_finish_stdout(dsc_error *err);
     {                                                                                              \
         .name = "progress", .kind = DSC_OPTION_CHOICE, .choices = "auto|never|json",               \
         .initial = "auto",                                                                         \
-        .help = "progress on stderr: a bar when it is a terminal, nothing, or JSON lines"          \
+        .help = "progress on stderr: a bar on a terminal (auto), nothing (never) or JSON lines"    \
     }
+// Sequences that run together; without what differs from command to command.
+#define CLI_OPTION_BATCH                                                                           \
+    .name = "batch-size", .synonyms = "batch", .kind = DSC_OPTION_INT, .min = 1, .list = true
 #define CLI_OPTION_FORCE                                                                           \
     {                                                                                              \
-        .name = "force", .kind = DSC_OPTION_FLAG, .help = "replace an output that exists"          \
+        .name = "force", .kind = DSC_OPTION_FLAG, .help = "overwrite an existing output"           \
     }
 #define CLI_OPTION_SEED                                                                            \
     {                                                                                              \
         .name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,          \
-        .max = INT64_MAX, .help = "seed of everything random"                                      \
+        .max = INT64_MAX, .help = "random seed"                                                    \
     }
 #define CLI_OPTION_THREADS                                                                         \
     {                                                                                              \
         .name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,       \
-        .max = 1024, .help = "threads, 0: one per processor; no result depends on it"              \
+        .max = 1024,                                                                               \
+        .help = "number of threads, 0: one per processor; results do not depend on it"             \
     }
 #define CLI_OPTION_COST                                                                            \
     {                                                                                              \
         .name = "cost", .kind = DSC_OPTION_TEXT,                                                   \
         .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",         \
-        .help = "what the models' passes take: see draftscope list costs, and COST MODELS in "     \
-                "draftscope-sim(1)"                                                                \
+        .help = "cost model of forward passes (see: draftscope list costs, and COST MODELS in "    \
+                "draftscope-sim(1))"                                                               \
     }
 
 int cli_threads(int64_t asked); // 0: the number of processors

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope list: what there is to choose from.
+// draftscope list: prints the names that other commands take, from their descriptors.
 #include "cli/cli.h"
 #include "plots/figure/figure.h"
 #include "sim/cost/cost.h"
@@ -15,15 +15,28 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "methods, models: their parameters as well; costs: shapes and machines"},
+     .help = "also print parameters of methods and models, shapes and machines of costs"},
 };
 // clang-format on
 enum { VERBOSE, OPTIONS };
 
+// ", also pld, prompt-lookup": the words of a list "a|b".
+static void print_synonyms(const char *list)
+{
+    printf("; also ");
+    for (; *list; list++)
+        fputs(*list == '|' ? ", " : (char[]){*list, '\0'}, stdout);
+}
+
 static void list_methods(bool verbose)
 {
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++) {
-        printf("%-14s%s\n", (*d)->name, (*d)->summary);
+        printf("%-14s%s", (*d)->name, (*d)->summary);
+        if ((*d)->synonyms)
+            print_synonyms((*d)->synonyms);
+        for (const char *const *p = (*d)->presets; p && *p; p++)
+            printf("%s%s", p == (*d)->presets ? "; also " : ", ", *p);
+        putchar('\n');
         if (verbose)
             dsc_option_help((*d)->option, (*d)->option_count, stdout);
     }
@@ -32,12 +45,16 @@ static void list_methods(bool verbose)
 static void list_rules(bool verbose)
 {
     (void)verbose;
-    for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++)
-        printf("%-16s%s (%s, %s)\n", (*v)->name, (*v)->summary,
-               (*v)->lossless ? "lossless" : "lossy", (*v)->tree ? "trees" : "chains only");
+    for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
+        printf("%-16s%s (%s, %s)", (*v)->name, (*v)->summary, (*v)->lossless ? "lossless" : "lossy",
+               (*v)->tree ? "trees" : "chains only");
+        if ((*v)->synonyms)
+            print_synonyms((*v)->synonyms);
+        putchar('\n');
+    }
 }
 
-// A parameter is an item of the text that names the model, not an option.
+// Parameters of a model are items of its SPEC, not options.
 static void list_models(bool verbose)
 {
     for (const dsc_language_kind *const *k = dsc_language_kinds(); *k; k++) {
@@ -54,7 +71,7 @@ static void list_models(bool verbose)
     }
 }
 
-// What --cost takes, and what a roofline knows by name.
+// Values of --cost, and the shapes and machines that a roofline has by name.
 static void list_costs(bool verbose)
 {
     size_t shapes, machines;
@@ -88,7 +105,7 @@ static void list_formats(bool verbose)
 }
 
 static const struct {
-    const char *name;
+    const char *name; // without its last letter a synonym
     void (*print)(bool verbose);
 } lists[] = {{"methods", list_methods}, {"rules", list_rules}, {"models", list_models},
              {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats}};
@@ -105,16 +122,17 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, 1,
                                    "one of methods, rules, models, figures, costs, formats", err);
     if (rc)
         return rc;
+    const size_t length = strlen(argv[0]);
     for (size_t l = 0; l < LISTS; l++)
-        if (strcmp(argv[0], lists[l].name) == 0) {
+        if (length + 1 >= strlen(lists[l].name) && strncmp(argv[0], lists[l].name, length) == 0) {
             lists[l].print(value[VERBOSE].given);
             return DSC_OK;
         }
@@ -123,5 +141,10 @@ static int run(int argc, char **argv, dsc_error *err)
                     argv[0]);
 }
 
-const cli_command cli_list = {"list",
-                              "methods, rules, models, figures, costs and formats there are", run};
+const cli_command cli_list = {
+    .name = "list",
+    .summary = "list methods, rules, models, figures, costs and import formats",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope live: becomes draftscope-live, a program of its own because it may link what this one
-// must not (CUDA), and the other way round (GSL).
+// draftscope live: replaces this process by draftscope-live. That is a program of its own because
+// it may link CUDA, which this one must not, as this one links GSL.
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -56,4 +56,8 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_live = {"live", "real models on this machine: run, record, profile", run};
+const cli_command cli_live = {
+    .name = "live",
+    .summary = "run, record and profile real models on this machine",
+    .run = run,
+};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope merge: the shards of a sweep, added up.
+// draftscope merge: joins the shards of a sweep into one table.
 #include "cli/cli.h"
 #include "sim/sweep/merge.h"
 
 enum { OUT, PROGRESS, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "result table: JSON lines when the name ends in .jsonl, else TSV"},
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
@@ -14,9 +14,9 @@ static const dsc_option options[OPTIONS] = {
 // clang-format on
 static const char usage[] = "merge SHARD... -o FILE [OPTIONS]";
 static const char about[] =
-    "Adds up what draftscope sweep --shard 1/N ... N/N wrote: the result is, to the byte, the "
-    "table "
-    "that one sweep without --shard writes. All N shards must be there, whole, and of one sweep: "
+    "Joins the files of draftscope sweep --shard 1/N ... N/N. The result equals, byte for byte, "
+    "the "
+    "table of one sweep without --shard. All N shards must be present, complete, and of one sweep: "
     "equal version, trace hash, seed, cost and grid.";
 
 static int run(int argc, char **argv, dsc_error *err)
@@ -27,9 +27,9 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, -1, "one or more shards of a sweep", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
@@ -49,4 +49,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_merge = {"merge", "add up the shards of a sweep", run};
+const cli_command cli_merge = {
+    .name = "merge",
+    .summary = "join the shards of a sweep into one table",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -10,7 +10,7 @@
 enum { OUT, TERMINAL, WHERE, COLUMN, X, Y, TITLE, WIDTH, HEIGHT, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "picture: .svg, .pdf or .png; - is standard output"},
     {.name = "terminal", .kind = DSC_OPTION_CHOICE, .choices = "auto|svg|pdf|png|dumb",
      .initial = "auto", .help = "auto: by the name of FILE, dumb (characters) for -"},
@@ -125,9 +125,9 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 2, -1, "a figure and result tables", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
@@ -146,4 +146,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_plot = {"plot", "draw a figure of a result table", run};
+const cli_command cli_plot = {
+    .name = "plot",
+    .summary = "draw a figure of a result table",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -6,7 +6,7 @@
 enum { OUT, LATEX, TITLE, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "the page, report.html; with --latex NAME.tex, or a folder for report.tex"},
     {.name = "latex", .kind = DSC_OPTION_FLAG,
      .help = "LaTeX instead, with a PDF beside it for each figure"},
@@ -31,9 +31,9 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, -1, "at least one result", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
@@ -45,4 +45,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return dsc_report_write((const char *const *)argv, words, value[OUT].text, &o, err);
 }
 
-const cli_command cli_report = {"report", "one page of figures and tables, HTML or LaTeX", run};
+const cli_command cli_report = {
+    .name = "report",
+    .summary = "one page of figures and tables, HTML or LaTeX",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

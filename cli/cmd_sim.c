@@ -31,17 +31,16 @@ enum {
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
-     .help = "loop: step by step; expect: exact replay of all positions, without draws"},
+     .help = "loop: run step by step; expect: exact replay of all positions (no Monte Carlo)"},
     CLI_OPTION_COST,
-    {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "B", .initial = "1", .min = 1,
-     .max = DSC_MAX_BATCH, .list = true,
-     .help = "sequences that take their steps together: a list, as in 1,2,4,8, is a table"},
+    {CLI_OPTION_BATCH, .metavar = "B", .initial = "1", .max = DSC_MAX_BATCH,
+     .help = "number of sequences that run together; a list, as in 1,2,4,8, gives a table"},
     {.name = "json", .kind = DSC_OPTION_FLAG,
-     .help = "one JSON object (a line per request, or per batch)"},
+     .help = "print one JSON object, or one per request or batch size"},
     {.name = "per-request", .kind = DSC_OPTION_FLAG,
-     .help = "a row per request instead of the totals"},
+     .help = "print a table row per request instead of the totals"},
     {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "write here when the models were at work, step by step, in the first request"},
+     .help = "file for the draft/target timeline of the first request"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -50,9 +49,10 @@ static const dsc_option options[OPTIONS] = {
 // clang-format on
 static const char usage[] = "sim TRACE --method NAME [OPTIONS]";
 static const char about[] =
-    "Runs one configuration of a drafting method and prints what was drafted, accepted and saved: "
-    "over the recorded outputs of a trace, or over what a synthetic model writes. With "
-    "--per-request a table, a row per request; with several --batch sizes, a row per size.";
+    "Runs one configuration of a drafting method over the recorded outputs of a trace, or over the "
+    "output of a synthetic model, and prints the numbers of drafted and accepted tokens, target "
+    "calls and the speedup. --per-request prints a table row per request; several --batch-size "
+    "values print a row per size.";
 
 enum { RESAMPLES = 1000 };
 
@@ -276,13 +276,12 @@ static int begin_timeline(context *c, const dsc_trace *trace, const dsc_option_v
     return rc;
 }
 
-// --cost and --batch.
+// --cost and --batch-size.
 static int read_cost(context *c, const dsc_option_value *value, dsc_cost *cost, dsc_error *err)
 {
     c->batched = value[BATCH].given;
     if (c->batched && c->per_request)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--batch: a batch is of many requests, --per-request of one");
+        return dsc_fail(err, DSC_EUSAGE, "--batch-size and --per-request cannot be combined");
     int rc = dsc_cost_parse(cost, value[COST].text, err);
     if (!rc)
         rc = dsc_option_list(&options[BATCH], value[BATCH].text, &c->batch, &c->batches, err);
@@ -389,17 +388,20 @@ static int run(int argc, char **argv, dsc_error *err)
     dsc_config config = {0};
     dsc_option_value value[OPTIONS], load[CLI_WORKLOAD_OPTIONS], parameter[DSC_MAX_PARAMETERS];
     size_t words;
-    int rc = cli_find_method(argc, argv, &config.drafter, err);
+    dsc_option_set sets[3] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = cli_workload_options, .count = CLI_WORKLOAD_OPTIONS, .value = load},
+    };
+    int rc = cli_find_method(sets, 2, argc, argv, &config.drafter, err);
     if (rc)
         return rc;
-    dsc_option_set sets[] = {
-        {options, OPTIONS, value, false, NULL},
-        {cli_workload_options, CLI_WORKLOAD_OPTIONS, load, false, NULL},
-        {config.drafter->option, config.drafter->option_count, parameter, false, NULL},
-    };
-    rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
+    sets[2] = (dsc_option_set){
+        .table = config.drafter->option, .count = config.drafter->option_count, .value = parameter};
+    rc = cli_parse(sets, 3, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 1, "one trace", err);
+    if (!rc)
+        cli_apply_preset(value[METHOD].text, config.drafter, parameter);
     if (!rc)
         rc = cli_config_fill(&config, parameter, err);
     dsc_trace *trace = NULL;
@@ -412,5 +414,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_sim = {"sim", "run one configuration of a method over a trace or a model",
-                             run};
+const cli_command cli_sim = {
+    .name = "sim",
+    .summary = "run one configuration of a method over a trace or a synthetic model",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -25,23 +25,23 @@ enum {
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
-     .help = "drafting methods"},
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "drafting methods (see: draftscope list methods)"},
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "result table: JSON lines when the name ends in .jsonl, else TSV"},
     CLI_OPTION_COST,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
-     .help = "loop: step by step; expect: all draft lengths in one pass, without draws"},
-    {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "LIST", .min = 1, .max = DSC_MAX_BATCH,
-     .list = true, .help = "sequences that take their steps together: a row for each of these"},
+     .help = "loop: run step by step; expect: all draft lengths in one pass (no Monte Carlo)"},
+    {CLI_OPTION_BATCH, .metavar = "LIST", .max = DSC_MAX_BATCH,
+     .help = "number of sequences that run together; the table has a row for each"},
     {.name = "block", .kind = DSC_OPTION_INT, .metavar = "C", .initial = "0", .min = 0,
      .max = 1000000,
-     .help = "configurations per pass over the trace, what an interruption can cost; 0: chosen"},
+     .help = "configurations per pass over the trace, lost at an interruption; 0: automatic"},
     {.name = "shard", .kind = DSC_OPTION_TEXT, .metavar = "I/N",
-     .help = "counts only share I of N of the grid and the trace, for draftscope merge; I from 1"},
+     .help = "compute share I of N of grid and trace, I from 1; draftscope merge joins shares"},
     {.name = "request-block", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "0", .min = 0,
-     .max = INT64_MAX, .help = "with --shard: requests that stay together; 0: chosen"},
+     .max = INT64_MAX, .help = "number of requests per unit of work, with --shard; 0: automatic"},
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
 };
@@ -49,16 +49,18 @@ static const dsc_option options[OPTIONS] = {
 static const char usage[] =
     "sweep TRACE --method NAME[,NAME...] [--PARAMETER LIST]... -o FILE [OPTIONS]";
 static const char about[] =
-    "Runs every combination of the given parameter values, over a trace or over what a synthetic "
-    "model writes. Each parameter of a method takes a list: values and ranges first:last[:step], "
-    "joined by commas (1:8, 4,8,16:32:4, paper,code). Several methods and rules make one table; a "
+    "Runs every combination of the given parameter values over a trace or the output of a "
+    "synthetic model. Each parameter of a method takes a list: values and ranges "
+    "first:last[:step], "
+    "joined by commas (1:8, 1..8, 1-8, 4,8,16:32:4, paper,code). Several methods and rules make "
+    "one table; a "
     "parameter is then set for all methods that have it, or, as --METHOD.PARAMETER, for one. "
     "Finished configurations are kept in FILE.part while it runs; after an interruption (Ctrl-C, "
     "kill) the same command goes on from there. With --shard I/N, N processes, on any machines, do "
     "a share each, and draftscope merge adds up what they wrote.";
 
 // What changes no row of the result.
-static const char *const without[] = {"out",           "threads",  "engine", "block", "shard",
+static const char *const without[] = {"output",        "threads",  "engine", "block", "shard",
                                       "request-block", "progress", "force",  NULL};
 
 typedef struct context {
@@ -177,7 +179,8 @@ static int make_grids(dsc_grids *grids, const dsc_trace *trace, const request *q
     }
     if (!rc && !grids->count) {
         dsc_error last = *err;
-        rc = dsc_fail(err, DSC_EUSAGE, "no method goes with any rule here: %.900s", last.message);
+        rc = dsc_fail(err, DSC_EUSAGE, "no valid (method, rule) combination. First problem: %.900s",
+                      last.message);
     } else if (!rc && left_out.length) {
         fputs(left_out.data, stderr);
     }
@@ -263,16 +266,24 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
 static int parse(request *q, int argc, char **argv, size_t *words, dsc_error *err)
 {
     dsc_option_set sets[2 + CLI_MAX_METHODS] = {
-        {options, OPTIONS, q->value, false, NULL},
-        {cli_workload_options, CLI_WORKLOAD_OPTIONS, q->load, false, NULL},
+        {.table = options, .count = OPTIONS, .value = q->value},
+        {.table = cli_workload_options, .count = CLI_WORKLOAD_OPTIONS, .value = q->load},
     };
-    int rc = cli_find_methods(argc, argv, q->method, &q->methods, err);
+    int rc = cli_find_methods(sets, 2, argc, argv, q->method, &q->methods, err);
     if (rc)
         return rc;
-    for (size_t m = 0; m < q->methods; m++)
-        sets[2 + m] = (dsc_option_set){q->method[m]->option, q->method[m]->option_count, q->list[m],
-                                       true, q->methods > 1 ? q->method[m]->name : NULL};
-    rc = dsc_options_parse(sets, 2 + q->methods, argc, argv, words, err);
+    for (size_t m = 0; m < q->methods; m++) {
+        const dsc_drafter_type *d = q->method[m];
+        sets[2 + m] = (dsc_option_set){.table = d->option,
+                                       .count = d->option_count,
+                                       .value = q->list[m],
+                                       .lists = true,
+                                       .owner = q->methods > 1 ? d->name : NULL,
+                                       .synonyms = q->methods > 1 ? d->synonyms : NULL};
+    }
+    rc = cli_parse(sets, 2 + q->methods, argc, argv, words, err);
+    for (size_t m = 0; m < q->methods && !rc; m++)
+        cli_apply_preset(q->value[METHOD].text, q->method[m], q->list[m]);
     if (!rc)
         rc = cli_check_positionals(*words, 0, 1, "one trace", err);
     if (!rc && (!q->value[OUT].text || !*q->value[OUT].text))
@@ -302,5 +313,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_sweep = {"sweep", "run a grid of configurations over a trace or a model",
-                               run};
+const cli_command cli_sweep = {
+    .name = "sweep",
+    .summary = "run a grid of configurations over a trace or a synthetic model",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope theory: dispatches to the commands that evaluate closed forms of the literature on
-// distributions, acceptance rates and tree shapes.
+// draftscope theory: the literature's closed-form formulas on distributions, rates and shapes.
 #include "cli/theory/theory.h"
 
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_theory_accept, &cli_theory_speedup,
-                                              &cli_theory_length, &cli_theory_tree,
-                                              &cli_theory_pearl,  &cli_theory_ouroboros};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+static const cli_command *const commands[] = {&cli_theory_accept,
+                                              &cli_theory_speedup,
+                                              &cli_theory_length,
+                                              &cli_theory_tree,
+                                              &cli_theory_pearl,
+                                              &cli_theory_ouroboros,
+                                              NULL};
+enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 
 static void print_help(void)
 {
     puts("Usage: draftscope theory COMMAND [OPTIONS]\n\n"
-         "Evaluates the closed forms of the literature: acceptance probability at one position, "
-         "speedup by\n"
-         "draft length, optimal trees, parallel drafting and phrases. No trace is needed.\n\n"
+         "Computes the literature's closed-form formulas: acceptance at one position, speedup by "
+         "draft\n"
+         "length, trees, parallel drafting and phrases. No trace is needed.\n\n"
          "Commands");
     for (size_t c = 0; c < COMMANDS; c++)
         printf("  %-11s%s\n", commands[c]->name, commands[c]->summary);
@@ -25,21 +28,16 @@ static void print_help(void)
 
 static int run(int argc, char **argv, dsc_error *err)
 {
-    const char *names[COMMANDS];
-    if (!argc)
-        return dsc_fail(err, DSC_EUSAGE, "theory expects a command: see draftscope theory --help");
-    for (size_t c = 0; c < COMMANDS; c++) {
-        names[c] = commands[c]->name;
-        if (strcmp(argv[0], names[c]) == 0)
-            return commands[c]->run(argc - 1, argv + 1, err);
-    }
-    if (cli_asks_help(argc, argv)) {
+    if (cli_asks_help(argc, argv) && argv[0][0] == '-') {
         print_help();
         return DSC_OK;
     }
-    return dsc_unknown_name("theory command", argv[0], names, COMMANDS,
-                            "see: draftscope theory --help", err);
+    return cli_run_one(commands, "theory", argc, argv, err);
 }
 
-const cli_command cli_theory = {"theory",
-                                "closed-form acceptance, speedup and optimal-tree formulas", run};
+const cli_command cli_theory = {
+    .name = "theory",
+    .summary = "closed-form acceptance, speedup and optimal-tree formulas",
+    .run = run,
+    .sub = commands,
+};

@@ -117,9 +117,9 @@ static int run_import(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[IMPORT_OPTIONS];
-    dsc_option_set set = {import_options, IMPORT_OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = import_options, .count = IMPORT_OPTIONS, .value = value};
     size_t words;
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, -1, "at least one input file", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
@@ -150,7 +150,7 @@ static int run_verify(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     size_t words;
-    int rc = dsc_options_parse(NULL, 0, argc, argv, &words, err);
+    int rc = cli_parse(NULL, 0, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 1, -1, "a trace", err);
     for (size_t i = 0; i < words && !rc; i++) {
@@ -173,6 +173,8 @@ static const cli_command trace_import = {
     .name = "import",
     .summary = "import logs of many formats into a trace",
     .run = run_import,
+    .option = import_options,
+    .options = IMPORT_OPTIONS,
 };
 static const cli_command trace_verify = {
     .name = "verify",
@@ -181,33 +183,25 @@ static const cli_command trace_verify = {
 };
 static const cli_command *const commands[] = {
     &trace_import,  &cli_trace_synth,  &cli_trace_info, &cli_trace_merge,  &cli_trace_append,
-    &cli_trace_cut, &cli_trace_reduce, &trace_verify,   &cli_trace_export,
-};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+    &cli_trace_cut, &cli_trace_reduce, &trace_verify,   &cli_trace_export, NULL};
+enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
 
 static int run(int argc, char **argv, dsc_error *err)
 {
-    const char *names[COMMANDS];
-    for (size_t c = 0; c < COMMANDS; c++) {
-        names[c] = commands[c]->name;
-        if (argc > 0 && strcmp(argv[0], names[c]) == 0)
-            return commands[c]->run(argc - 1, argv + 1, err);
-    }
-    if (cli_asks_help(argc, argv)) {
-        puts("Usage: draftscope trace COMMAND [ARGUMENTS]\n\nTraces: recorded outputs of a target "
-             "model.\n\nCommands");
+    if (cli_asks_help(argc, argv) && argv[0][0] == '-') {
+        puts("Usage: draftscope trace COMMAND [ARGUMENTS]\n\n"
+             "Traces are recorded outputs of a target model.\n\nCommands");
         for (size_t c = 0; c < COMMANDS; c++)
             printf("  %-10s%s\n", commands[c]->name, commands[c]->summary);
         puts("\n  draftscope trace COMMAND --help   options of a command");
         return DSC_OK;
     }
-    if (argc == 0)
-        return dsc_fail(
-            err, DSC_EUSAGE,
-            "trace: import, synth, info, merge, append, cut, reduce, verify or export expected");
-    return dsc_unknown_name("command", argv[0], names, COMMANDS,
-                            "import, synth, info, merge, append, cut, reduce, verify or export",
-                            err);
+    return cli_run_one(commands, "trace", argc, argv, err);
 }
 
-const cli_command cli_trace = {"trace", "import, make, describe, verify and export traces", run};
+const cli_command cli_trace = {
+    .name = "trace",
+    .summary = "import, synthesize, inspect, edit, verify and export traces",
+    .run = run,
+    .sub = commands,
+};

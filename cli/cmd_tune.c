@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope tune: the best configuration for a trace or a model, and how sure that is.
+// draftscope tune: finds the best configuration for a trace or a synthetic model, with confidence
+// intervals over requests.
 #include "base/file.h"
 #include "cli/simulate.h"
 #include "cli/tune/tune.h"
@@ -11,7 +12,6 @@
 
 enum {
     METHOD,
-    OVER,
     OBJECTIVE,
     SEARCH,
     START,
@@ -34,55 +34,57 @@ enum {
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
      .help = "drafting methods to choose from"},
-    {.name = "over", .kind = DSC_OPTION_TEXT, .metavar = "[NAME.]PARAMETER=LIST",
-     .help = "values of a parameter (of one method), may be given again"},
     {.name = "objective", .kind = DSC_OPTION_CHOICE,
      .choices = "speedup|throughput|block_efficiency", .initial = "speedup",
-     .help = "what is best: least time, tokens per second, or tokens per target call"},
+     .help = "what to maximize: speedup, tokens per second, or tokens per target forward pass"},
     {.name = "search", .kind = DSC_OPTION_CHOICE, .choices = "grid|coordinate|golden",
      .initial = "grid",
-     .help = "all combinations; one parameter at a time until nothing changes; or golden section "
-             "on one parameter"},
+     .help = "grid: all combinations; coordinate: one parameter at a time until nothing improves; "
+             "golden: golden-section search on one parameter"},
     {.name = "start", .kind = DSC_OPTION_TEXT, .metavar = "[NAME.]PARAMETER=VALUE",
-     .help = "where a coordinate search begins, may be given again (else at the default, or in "
-             "the middle)"},
+     .help = "where a coordinate search begins; may be repeated (default: each parameter's default "
+             "where the list has it, else its middle value)"},
     {.name = "split", .kind = DSC_OPTION_REAL, .metavar = "SHARE", .initial = "0.5", .least = 0,
-     .most = 0.99, .help = "of the requests to choose on; the others are reported on; 0: all are "
-     "both"},
+     .most = 0.99,
+     .help = "share of the requests in the selection set; the others are the test set; 0: all "
+             "requests are in both"},
     {.name = "resamples", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2000", .min = 100,
-     .max = 1000000, .help = "of the bootstrap"},
+     .max = 1000000, .help = "number of bootstrap resamples"},
     {.name = "top", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "10", .min = 0,
-     .max = INT64_MAX, .help = "configurations to show, 0: all that were tried"},
+     .max = INT64_MAX, .help = "number of configurations to show; 0: all that were tried"},
     {.name = "engine-lines", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
-     .help = "also the best one as configuration lines of that engine"},
+     .help = "also print the best configuration as settings of this engine"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
-     .help = "loop: step by step; expect: exact replay of all positions, without draws"},
+     .help = "loop: run step by step; expect: exact replay of all positions (no Monte Carlo)"},
     CLI_OPTION_COST,
-    {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1", .min = 1,
-     .max = DSC_MAX_BATCH, .list = true,
-     .help = "sequences that take their steps together: the best for each of these sizes"},
-    {.name = "out", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "write the table here: JSON lines when the name ends in .jsonl, else TSV"},
-    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "the table as JSON lines"},
+    {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1", .max = DSC_MAX_BATCH,
+     .help = "number of sequences that run together; the best configuration is found for each"},
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "file for the table: JSON lines when the name ends in .jsonl, else TSV"},
+    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print the table as JSON lines"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
-static const char usage[] =
-    "tune TRACE --method NAME[,NAME...] --over PARAMETER=LIST [--over ...] [OPTIONS]";
+static const char usage[] = "tune TRACE --method NAME[,NAME...] [--PARAMETER LIST]... [OPTIONS]";
 static const char about[] =
-    "Looks for the best configuration of one or several drafting methods, over the recorded "
-    "outputs of a trace or over what a synthetic model writes. It is chosen on one part of the "
-    "requests and reported on the other, with 95 % intervals over requests, next to all that "
-    "cannot be told apart from it.";
+    "Finds the best configuration of one or several drafting methods, over the recorded outputs of "
+    "a trace or over the output of a synthetic model. Every parameter of a method takes a list, as "
+    "in sweep: --num-speculative-tokens 1:8, or --METHOD.PARAMETER LIST for one of several "
+    "methods; "
+    "an option with a text value is given once per value. The configuration is chosen on one part "
+    "of the requests (selection set) and reported on the others (test set), with 95 % intervals "
+    "over requests, next to all configurations that are not significantly different from it.";
 
 // What the command line asks for.
 typedef struct request {
     const dsc_drafter_type *method[CLI_MAX_METHODS];
-    const char **over, **start;
-    size_t methods, overs, starts;
+    dsc_option_uses given[CLI_MAX_METHODS]; // options of each method, with their lists
+    dsc_option_value list[CLI_MAX_METHODS][DSC_MAX_PARAMETERS]; // the last of each
+    const char **start;
+    size_t methods, starts;
     dsc_space *space; // [methods]
     const dsc_option_value *value, *load;
     dsc_cost cost;
@@ -94,8 +96,9 @@ static void request_fini(request *r)
 {
     for (size_t m = 0; r->space && m < r->methods; m++)
         dsc_space_fini(&r->space[m]);
+    for (size_t m = 0; m < r->methods; m++)
+        free(r->given[m].use);
     free(r->space);
-    free(r->over);
     free(r->start);
     free(r->price);
     dsc_cost_fini(&r->cost);
@@ -124,13 +127,10 @@ static int read_spaces(request *r, dsc_error *err)
     void *all;
     int rc = dsc_alloc(&all, r->methods, sizeof *r->space, err);
     r->space = all;
-    for (size_t i = 0; i < r->overs && !rc; i++)
-        rc = dsc_space_check(r->over[i], "over", r->method, r->methods, err);
     for (size_t i = 0; i < r->starts && !rc; i++)
-        rc = dsc_space_check(r->start[i], "start", r->method, r->methods, err);
+        rc = dsc_space_check_start(r->start[i], r->method, r->methods, err);
     for (size_t m = 0; m < r->methods && !rc; m++)
-        rc =
-            dsc_space_init(&r->space[m], r->method[m], r->over, r->overs, r->start, r->starts, err);
+        rc = dsc_space_init(&r->space[m], r->method[m], &r->given[m], r->start, r->starts, err);
     for (size_t m = 0; m < r->methods && !rc; m++)
         rc = dsc_tune_check((dsc_search_kind)r->value[SEARCH].integer, &r->space[m], err);
     return rc;
@@ -315,7 +315,7 @@ static int tune(const dsc_trace *trace, const request *r, dsc_error *err)
     return rc;
 }
 
-// --cost and --batch.
+// --cost and --batch-size.
 static int read_prices(request *r, dsc_error *err)
 {
     void *price;
@@ -333,29 +333,47 @@ static int read_prices(request *r, dsc_error *err)
     return rc;
 }
 
+// The command's options, and those of the methods with all their uses.
+static int parse(request *r, dsc_option_value *value, dsc_option_value *load, int argc, char **argv,
+                 size_t *words, dsc_error *err)
+{
+    dsc_option_set sets[2 + CLI_MAX_METHODS] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = cli_workload_options, .count = CLI_WORKLOAD_OPTIONS, .value = load}};
+    int rc = cli_find_methods(sets, 2, argc, argv, r->method, &r->methods, err);
+    if (!rc)
+        rc = collect(argc, argv, "--start", &r->start, &r->starts, err);
+    for (size_t m = 0; m < r->methods && !rc; m++)
+        sets[2 + m] = (dsc_option_set){.table = r->method[m]->option,
+                                       .count = r->method[m]->option_count,
+                                       .value = r->list[m],
+                                       .lists = true,
+                                       .owner = r->method[m]->name,
+                                       .synonyms = r->method[m]->synonyms,
+                                       .uses = &r->given[m]};
+    if (!rc)
+        rc = cli_parse(sets, 2 + r->methods, argc, argv, words, err);
+    for (size_t m = 0; m < r->methods && !rc; m++)
+        if (cli_apply_preset(value[METHOD].text, r->method[m], r->list[m])) {
+            const dsc_option_use use = {&r->method[m]->option[0], r->list[m][0].text, false};
+            rc = dsc_option_uses_add(&r->given[m], &use, err);
+        }
+    return rc ? rc : cli_check_positionals(*words, 0, 1, "one trace", err);
+}
+
 static int run(int argc, char **argv, dsc_error *err)
 {
     if (cli_asks_help(argc, argv)) {
         const cli_help_section section[] = {{"Options", options, OPTIONS},
                                             {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS}};
-        cli_print_help(usage, about, section, 2);
+        cli_print_method_help(usage, about, section, 2, argc, argv);
         cli_print_fields("Columns", cli_tune_columns, CLI_TUNE_COLUMNS);
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS], load[CLI_WORKLOAD_OPTIONS];
-    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
-                             {cli_workload_options, CLI_WORKLOAD_OPTIONS, load, false, NULL}};
     size_t words;
     request r = {.value = value, .load = load};
-    int rc = cli_find_methods(argc, argv, r.method, &r.methods, err);
-    if (!rc)
-        rc = collect(argc, argv, "--over", &r.over, &r.overs, err);
-    if (!rc)
-        rc = collect(argc, argv, "--start", &r.start, &r.starts, err);
-    if (!rc)
-        rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 0, 1, "one trace", err);
+    int rc = parse(&r, value, load, argc, argv, &words, err);
     if (!rc)
         rc = read_spaces(&r, err);
     if (!rc)
@@ -372,4 +390,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_tune = {"tune", "the best configuration, and how sure that is", run};
+const cli_command cli_tune = {
+    .name = "tune",
+    .summary = "find the best configuration, with confidence intervals",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -180,8 +180,9 @@ static int check_way(const dsc_option_value *value, const dsc_option_value *live
 static int run(int argc, char **argv, dsc_error *err)
 {
     dsc_option_value value[OPTIONS], live[VALIDATE_LIVE_OPTIONS];
-    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
-                             {validate_live_options, VALIDATE_LIVE_OPTIONS, live, false, NULL}};
+    dsc_option_set sets[] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = validate_live_options, .count = VALIDATE_LIVE_OPTIONS, .value = live}};
     validate_summary summary;
     dsc_table t = {0};
     size_t words;
@@ -190,7 +191,7 @@ static int run(int argc, char **argv, dsc_error *err)
         print_help();
         return DSC_OK;
     }
-    int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
+    int rc = cli_parse(sets, 2, argc, argv, &words, err);
     if (!rc)
         rc = check_way(value, live, words, err);
     if (!rc && value[PUBLISHED].given)
@@ -206,5 +207,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command cli_validate = {"validate", "predictions against published figures and live runs",
-                                  run};
+const cli_command cli_validate = {
+    .name = "validate",
+    .summary = "predictions against published figures and live runs",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

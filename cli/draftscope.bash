@@ -43,6 +43,15 @@ _draftscope_names() {
     done < <(_draftscope_ask list "$1")
 }
 
+# The names of methods and their synonyms, which the list prints as "; also NAME, NAME".
+_draftscope_methods() {
+    local name rest
+    while read -r name rest; do
+        printf '%s\n' "$name"
+        [[ $rest == *'; also '* ]] && tr -d ',' <<<"${rest##*; also }" | tr ' ' '\n'
+    done < <(_draftscope_ask list methods)
+}
+
 # Files that end in one of the arguments, and folders on the way to them.
 _draftscope_files() {
     local end
@@ -91,8 +100,8 @@ _draftscope_value() {
     fi
     [[ $words ]] || return 0
     IFS=$' \n'
-    # A sweep takes lists, tune several methods: complete behind the last comma.
-    if [[ ($command == sweep || $command:$2 == tune:method) && $cur == *,* ]]; then
+    # sweep and tune take lists: complete after the last comma.
+    if [[ $command == @(sweep|tune) && $cur == *,* ]]; then
         prefix=${cur%,*}, cur=${cur##*,}
     fi
     _draftscope_add -W "$words"
@@ -159,7 +168,7 @@ _draftscope_find_method() {
         [[ ${COMP_WORDS[i]} == --method ]] || continue
         name=${COMP_WORDS[i + 1]}
         [[ $name == '=' ]] && (( i + 2 < COMP_CWORD )) && name=${COMP_WORDS[i + 2]}
-        [[ $'\n'$(_draftscope_names methods)$'\n' == *$'\n'"$name"$'\n'* ]] && method=$name
+        [[ $'\n'$(_draftscope_methods)$'\n' == *$'\n'"$name"$'\n'* ]] && method=$name
     done
 }
 

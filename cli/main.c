@@ -1,60 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope: the command table.
-#include "cli/cli.h"
+// draftscope: the command table, and what else people type for these commands.
+#include "cli/workload.h"
 
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_trace,    &cli_sim,    &cli_sweep, &cli_merge,
-                                              &cli_tune,     &cli_theory, &cli_plot,  &cli_report,
-                                              &cli_validate, &cli_live,   &cli_list};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+// Options that several commands share; the name is only part of a message.
+static const cli_command shared = {
+    .name = "sim, sweep and tune",
+    .option = cli_workload_options,
+    .options = CLI_WORKLOAD_OPTIONS,
+};
+static const cli_command *const known[] = {
+    &cli_trace,  &cli_sim,      &cli_sweep, &cli_merge, &cli_tune, &cli_theory, &cli_plot,
+    &cli_report, &cli_validate, &cli_live,  &cli_list,  &shared,   NULL};
+enum { COMMANDS = sizeof known / sizeof *known - 2 };
+
+// A word that stands for a command, or for a command and the first of its arguments.
+static const struct {
+    const char *word, *command, *argument;
+} synonyms[] = {
+    {"replay", "sim", NULL},     {"simulate", "sim", NULL},  {"compare", "sweep", NULL},
+    {"recommend", "tune", NULL}, {"optimize", "tune", NULL}, {"convert", "trace", "import"},
+    {"info", "trace", "info"},   {"stats", "trace", "info"},
+};
+enum { SYNONYMS = sizeof synonyms / sizeof *synonyms };
 
 static void print_help(void)
 {
     puts("Usage: draftscope COMMAND [ARGUMENTS]\n\n"
-         "An offline simulator and analysis toolkit for speculative decoding: replays what a "
-         "target\n"
-         "model really wrote, counts what each drafting method would have saved, prices it, draws "
-         "it.\n\n"
+         "An offline simulator and analysis toolkit for speculative decoding. It replays recorded "
+         "LLM\n"
+         "outputs and computes, for any drafting method and setting, how many draft tokens would "
+         "be\n"
+         "accepted and what speedup that gives under a cost model.\n\n"
          "Commands");
     for (size_t c = 0; c < COMMANDS; c++)
-        printf("  %-10s%s\n", commands[c]->name, commands[c]->summary);
-    puts("\n  draftscope COMMAND --help   options of a command\n"
-         "  draftscope --version\n\n"
-         "Exit codes: 0 ok; 1 a check failed or a result could not be written; 2 usage; 3 a "
-         "feature or\n"
-         "program is not here; 4 bad input file; 130 or 143 interrupted (what was finished is on "
-         "disk).");
+        printf("  %-10s%s\n", known[c]->name, known[c]->summary);
+    puts("\nSynonyms");
+    for (size_t s = 0; s < SYNONYMS; s++)
+        printf("  %-10s%s%s%s\n", synonyms[s].word, synonyms[s].command,
+               synonyms[s].argument ? " " : "", synonyms[s].argument ? synonyms[s].argument : "");
+    puts("\n  draftscope help COMMAND     options of a command, also draftscope COMMAND --help\n"
+         "  draftscope version          also --version and -V\n\n"
+         "Exit codes: 0 success; 1 a check failed or a result could not be written; 2 wrong usage; "
+         "3 a\n"
+         "missing feature or program; 4 an invalid input file; 130 or 143 interrupted (finished "
+         "results are\n"
+         "on disk).");
 }
 
 static int unknown_command(const char *word, dsc_error *err)
 {
-    const char *names[COMMANDS];
+    const char *names[COMMANDS + SYNONYMS];
     for (size_t c = 0; c < COMMANDS; c++)
-        names[c] = commands[c]->name;
-    return dsc_unknown_name("command", word, names, COMMANDS, "see: draftscope --help", err);
+        names[c] = known[c]->name;
+    for (size_t s = 0; s < SYNONYMS; s++)
+        names[COMMANDS + s] = synonyms[s].word;
+    return dsc_unknown_name("command", word, names, COMMANDS + SYNONYMS, "see: draftscope --help",
+                            err);
+}
+
+static int run_command(const char *name, int argc, char **argv, dsc_error *err)
+{
+    for (size_t c = 0; c < COMMANDS; c++)
+        if (strcmp(name, known[c]->name) == 0)
+            return known[c]->run(argc, argv, err);
+    return unknown_command(name, err);
+}
+
+// argv[0] is the command or a synonym of it, which becomes its argument where it has one.
+static int run_word(int argc, char **argv, dsc_error *err)
+{
+    for (size_t s = 0; s < SYNONYMS; s++) {
+        if (strcmp(argv[0], synonyms[s].word) != 0)
+            continue;
+        if (!synonyms[s].argument)
+            return run_command(synonyms[s].command, argc - 1, argv + 1, err);
+        char argument[16];
+        snprintf(argument, sizeof argument, "%s", synonyms[s].argument);
+        argv[0] = argument;
+        return run_command(synonyms[s].command, argc, argv, err);
+    }
+    return run_command(argv[0], argc - 1, argv + 1, err);
+}
+
+// help COMMAND...: the arguments of the command line with --help in place of "help" at the end.
+static int help(int argc, char **argv, dsc_error *err)
+{
+    char option[] = "--help";
+    for (int a = 0; a + 1 < argc; a++)
+        argv[a] = argv[a + 1];
+    argv[argc - 1] = option;
+    return run_word(argc, argv, err);
+}
+
+static bool is_one_of(const char *word, const char *list)
+{
+    return dsc_is_listed(list, word, strlen(word));
 }
 
 static int dispatch(int argc, char **argv, dsc_error *err)
 {
     if (argc < 2)
-        return dsc_fail(err, DSC_EUSAGE, "a command is expected: see draftscope --help");
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+        return dsc_fail(err, DSC_EUSAGE, "a command is expected (see: draftscope --help)");
+    if (is_one_of(argv[1], "help|--help|-h")) {
+        if (argc > 2 && argv[2][0] != '-')
+            return help(argc - 1, argv + 1, err);
         print_help();
         return DSC_OK;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (is_one_of(argv[1], "version|--version|-V")) {
         puts("draftscope " PACKAGE_VERSION);
         return DSC_OK;
     }
-    for (size_t c = 0; c < COMMANDS; c++)
-        if (strcmp(argv[1], commands[c]->name) == 0)
-            return commands[c]->run(argc - 2, argv + 2, err);
-    return unknown_command(argv[1], err);
+    return run_word(argc - 1, argv + 1, err);
 }
 
 int main(int argc, char **argv)
 {
-    return cli_main("draftscope", dispatch, argc, argv);
+    return cli_main("draftscope", known, dispatch, argc, argv);
 }

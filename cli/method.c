@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The methods of a command line: --method is found first, as it decides which options exist; the
-// values of the method's options then become a configuration.
+// Finds the methods that a command line names, prints the help of their options, and fills a
+// configuration from parsed values.
 #include "cli/method.h"
 
 #include "sim/run/result.h"
@@ -20,25 +20,29 @@ static const char *method_value(int argc, char **argv)
     return value;
 }
 
-static int no_method(dsc_error *err)
+// An unknown option is reported first, so that a typing error does not hide behind this message.
+static int no_method(const dsc_option_set *own, size_t sets, int argc, char **argv, dsc_error *err)
 {
-    return dsc_fail(err, DSC_EUSAGE, "--method NAME expected (see: draftscope list methods)");
+    int rc = cli_check_options(own, sets, argc, argv, err);
+    return rc ? rc
+              : dsc_fail(err, DSC_EUSAGE, "--method NAME expected (see: draftscope list methods)");
 }
 
-int cli_find_method(int argc, char **argv, const dsc_drafter_type **out, dsc_error *err)
+int cli_find_method(const dsc_option_set *own, size_t sets, int argc, char **argv,
+                    const dsc_drafter_type **out, dsc_error *err)
 {
     const char *name = method_value(argc, argv);
     *out = name ? dsc_drafter_find(name, err) : NULL;
-    return *out ? DSC_OK : name ? DSC_EUSAGE : no_method(err);
+    return *out ? DSC_OK : name ? DSC_EUSAGE : no_method(own, sets, argc, argv, err);
 }
 
-int cli_find_methods(int argc, char **argv, const dsc_drafter_type *out[CLI_MAX_METHODS],
-                     size_t *count, dsc_error *err)
+int cli_find_methods(const dsc_option_set *own, size_t sets, int argc, char **argv,
+                     const dsc_drafter_type *out[CLI_MAX_METHODS], size_t *count, dsc_error *err)
 {
     const char *names = method_value(argc, argv);
     *count = 0;
     if (!names)
-        return no_method(err);
+        return no_method(own, sets, argc, argv, err);
     for (size_t n; names; names = names[n] ? names + n + 1 : NULL) {
         char name[64];
         n = strcspn(names, ",");
@@ -47,13 +51,31 @@ int cli_find_methods(int argc, char **argv, const dsc_drafter_type *out[CLI_MAX_
         if (!d)
             return DSC_EUSAGE;
         for (size_t i = 0; i < *count; i++)
-            if (out[i] == d)
+            if (out[i] == d && strcmp(name, d->name) != 0)
+                return dsc_fail(err, DSC_EUSAGE,
+                                "--method: '%s' is method %s, which is given twice", name, d->name);
+            else if (out[i] == d)
                 return dsc_fail(err, DSC_EUSAGE, "--method: %s is given twice", d->name);
         if (*count == CLI_MAX_METHODS)
             return dsc_fail(err, DSC_EUSAGE, "--method: at most %d methods", CLI_MAX_METHODS);
         out[(*count)++] = d;
     }
     return DSC_OK;
+}
+
+bool cli_apply_preset(const char *names, const dsc_drafter_type *drafter,
+                      dsc_option_value *parameter)
+{
+    const char *preset = NULL;
+    for (size_t n; names && !preset; names = names[n] ? names + n + 1 : NULL) {
+        n = strcspn(names, ",");
+        preset = dsc_drafter_preset(drafter, names, n);
+    }
+    if (!preset || parameter[0].given)
+        return false;
+    parameter[0].text = preset;
+    parameter[0].given = true;
+    return true;
 }
 
 void cli_print_method_help(const char *usage, const char *about, const cli_help_section *own,
@@ -68,7 +90,7 @@ void cli_print_method_help(const char *usage, const char *about, const cli_help_
     size_t methods;
     for (; n < count && n < MOST; n++)
         section[n] = own[n];
-    cli_find_methods(argc, argv, only, &methods, &ignored);
+    cli_find_methods(NULL, 0, argc, argv, only, &methods, &ignored);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d && n < MOST; d++) {
         size_t i = 0;
         while (i < methods && only[i] != *d)

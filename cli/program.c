@@ -85,12 +85,13 @@ int cli_finish_stdout(dsc_error *err)
     return DSC_OK;
 }
 
-int cli_main(const char *program, int (*dispatch)(int argc, char **argv, dsc_error *err), int argc,
-             char **argv)
+int cli_main(const char *program, const cli_command *const *commands,
+             int (*dispatch)(int argc, char **argv, dsc_error *err), int argc, char **argv)
 {
     dsc_error err = {0};
     signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error like any other
     signal(SIGXFSZ, SIG_IGN); // and so is a file that reached its size limit
+    cli_know_commands(program, commands);
     int rc = remember_command_line(program, argc, argv, &err);
     if (!rc)
         rc = dispatch(argc, argv, &err);

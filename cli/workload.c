@@ -12,34 +12,37 @@
 
 // clang-format off
 const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
-    [CLI_WORKLOAD_MODEL] = {.name = "model", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
-     .help = "a target to run instead of a trace: ngram:FILE, markov:V, iid:ALPHA, ... (see: "
-             "draftscope list models)"},
+    [CLI_WORKLOAD_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "synthetic target model that runs instead of a trace: ngram:FILE, markov:V, iid:ALPHA "
+             "(see: draftscope list models)"},
     [CLI_WORKLOAD_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
-     .help = "the draft model (default: the other half of a markov or iid pair; n-grams one token "
-             "shorter than those of --model)"},
+     .help = "draft model (default: the draft of a markov or iid pair; for ngram, n-grams one "
+             "token shorter than those of --target)"},
     [CLI_WORKLOAD_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
-     .help = "the model between draft and target, of a cascade (default: as --draft)"},
+     .help = "model between draft and target of a cascade (default: as for --draft)"},
     [CLI_WORKLOAD_TOKENIZER] = {.name = "tokenizer", .kind = DSC_OPTION_TEXT,
      .metavar = "FILE|bytes", .initial = "bytes",
-     .help = "for a text to learn from: a Hugging Face tokenizer.json, or 256 bytes"},
+     .help = "tokenizer of the text that an n-gram model is trained on: a Hugging Face "
+             "tokenizer.json, or bytes"},
     [CLI_WORKLOAD_RULE] = {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "verification rule (default: greedy at temperature 0 or on a trace that does not say "
-             "how its tokens were drawn, else single, kseq or specinfer, as the method drafts)"},
+     .help = "verification rule (default: greedy at temperature 0 and on a trace without a "
+             "recorded temperature; else rejection, kseq or specinfer, by how the method drafts)"},
     [CLI_WORKLOAD_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
-     .initial = "1", .least = 0, .most = 1000, .help = "of --model and --draft"},
+     .initial = "1", .least = 0, .most = 1000,
+     .help = "sampling temperature of the models of --target and --draft"},
     [CLI_WORKLOAD_REQUESTS] = {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N",
-     .initial = "100", .min = 1, .max = 1000000000, .help = "with --model: how many"},
+     .initial = "100", .min = 1, .max = 1000000000, .help = "number of requests, with --target"},
     [CLI_WORKLOAD_PROMPT_TOKENS] = {.name = "prompt-tokens", .kind = DSC_OPTION_INT,
      .metavar = "P", .initial = "32", .min = 1, .max = 1 << 30,
-     .help = "with --model: first tokens of a sequence that was not learnt, at most"},
+     .help = "longest prompt in tokens, with --target; prompts are the beginnings of held-out "
+             "sequences"},
     [CLI_WORKLOAD_MAX_TOKENS] = {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M",
      .initial = "256", .min = 1, .max = 1 << 30,
-     .help = "with --model: of an output; an EOS token ends it before"},
+     .help = "maximum new tokens per request, with --target; generation stops earlier at EOS"},
     [CLI_WORKLOAD_ORDER] = {.name = "order", .kind = DSC_OPTION_TEXT,
      .metavar = "file|shuffle[:SEED]|consecutive:N[/TASKS]", .initial = "file",
-     .help = "with --model: which request comes when; consecutive: N of each of 4 tasks in turn, "
-             "which lie one behind the other in the file"},
+     .help = "order of the requests, with --target; consecutive: N requests of each of 4 tasks in "
+             "turn, where the file lists one task after the other"},
 };
 // clang-format on
 
@@ -74,13 +77,13 @@ int cli_workload_make(cli_workload *w, const dsc_option_value *value,
                       const dsc_drafter_type *const *drafter, size_t drafters, bool trace,
                       dsc_error *err)
 {
-    const char *model = value[CLI_WORKLOAD_MODEL].text, *draft = value[CLI_WORKLOAD_DRAFT].text,
+    const char *model = value[CLI_WORKLOAD_TARGET].text, *draft = value[CLI_WORKLOAD_DRAFT].text,
                *middle = value[CLI_WORKLOAD_MIDDLE].text;
     bool needs_draft = false, needs_middle = false;
     dsc_tokenizer *tokenizer = NULL;
     *w = (cli_workload){0};
     if (trace == (model != NULL))
-        return dsc_fail(err, DSC_EUSAGE, "one trace or --model SPEC expected, not %s",
+        return dsc_fail(err, DSC_EUSAGE, "one trace or --target SPEC expected, not %s",
                         trace ? "both" : "neither");
     for (size_t d = 0; d < drafters; d++) {
         needs_draft |= drafter[d]->needs_draft;
@@ -148,7 +151,7 @@ int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error
 {
     int rc = DSC_OK;
     for (int o = 0; o < CLI_WORKLOAD_OPTIONS && !rc; o++)
-        if (value[o].text && (value[CLI_WORKLOAD_MODEL].text || value[o].given))
+        if (value[o].text && (value[CLI_WORKLOAD_TARGET].text || value[o].given))
             rc = dsc_table_comment(t, cli_workload_options[o].name, value[o].text, err);
     return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --model, --draft and what belongs to them: the models of a run that are no recording.
+// --target, --draft and what belongs to them: the models of a run that are no recording.
 #ifndef DSC_CLI_WORKLOAD_H
 #define DSC_CLI_WORKLOAD_H
 
@@ -9,7 +9,7 @@
 #include "sim/verifier.h"
 
 enum {
-    CLI_WORKLOAD_MODEL,
+    CLI_WORKLOAD_TARGET,
     CLI_WORKLOAD_DRAFT,
     CLI_WORKLOAD_MIDDLE,
     CLI_WORKLOAD_TOKENIZER,
@@ -29,9 +29,9 @@ typedef struct cli_workload {
     dsc_workload load;
 } cli_workload;
 
-// Makes the models that the options name, and, where there is a --model and a method needs them,
+// Makes the models that the options name, and, where there is a --target and a method needs them,
 // the ones that they do not: a pair's own half, or n-grams one token shorter. DSC_EUSAGE as well
-// when trace and --model are both given, or neither.
+// when trace and --target are both given, or neither.
 int cli_workload_make(cli_workload *w, const dsc_option_value *value,
                       const dsc_drafter_type *const *drafter, size_t drafters, bool trace,
                       dsc_error *err);
@@ -40,7 +40,7 @@ int cli_workload_make(cli_workload *w, const dsc_option_value *value,
 const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const dsc_trace *trace,
                                            const char *name, const dsc_drafter_type *drafter,
                                            dsc_error *err);
-// Comment lines: model, draft, temperature and so on, as given; none without --model.
+// Comment lines: model, draft, temperature and so on, as given; none without --target.
 int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err);
 void cli_workload_free(cli_workload *w);
 

@@ -12,7 +12,7 @@ mkdir -p "$out"
 while read -r name references what; do
     "$draftscope" trace import --tokenizer "$sample/tokenizer.json" "$sample/$name.jsonl" \
         -o "$out/$name.dst"
-    "$draftscope" sweep "$out/$name.dst" --method llma --n 1:8 --k 1:32 --references "$references" \
+    "$draftscope" sweep "$out/$name.dst" --method llma --n 1:8 --num-speculative-tokens 1:32 --references "$references" \
         --cost linear:0.020,0.0002 -o "$out/$name.tsv"
 done <<END
 rag docs answers that quote retrieved passages

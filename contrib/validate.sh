@@ -48,7 +48,7 @@ record() { # trace, draft model, prompts, requests, options of live record...
 }
 say "recording"
 cat "$demo/problems.jsonl" "$demo/problems.jsonl" "$demo/problems.jsonl" >"$out/problems.jsonl"
-record sampled draft "$out/problems" $sampled --temperature 1 --statistics 8 &
+record sampled draft "$out/problems" $sampled --temperature 1 --num-drafts 8 &
 sampling=$!
 record greedy draft "$demo/problems" $greedy --rank-depth 8 --rollouts 20
 record eagle eagle "$demo/problems" $greedy --rank-depth 8
@@ -80,7 +80,7 @@ start() { # set, jobs at a time: their lines come to the end of OUT/SET.jsonl
 
 some="--max-tokens $tokens --prompts $demo/problems.jsonl --requests $greedy"
 for length in 1 2 3 4 5 6 7 8; do
-    job greedy --method chain --length $length $with_draft $some
+    job greedy --method draft-model --num-speculative-tokens $length $with_draft $some
 done
 job greedy --method hf-dynamic $with_draft $some
 for tree in 2^3 4^2; do
@@ -88,12 +88,12 @@ for tree in 2^3 4^2; do
 done
 job greedy --method sequoia --budget 16 --depth 5 $with_draft $some
 for part in '' '--pre-verify off' '--post-verify off'; do
-    job greedy --method pearl --window 4 $part $with_draft $some
+    job greedy --method pearl --num-speculative-tokens 4 $part $with_draft $some
 done
 job greedy --method ngram $some
 job greedy --method suffix $some
 # Methods that query a model off the recorded text: the simulator runs the models themselves.
-for source in "$some" "--force $out/greedy.dst"; do
+for source in "$some" "--replay $out/greedy.dst"; do
     job greedy --method lookahead $source
     job greedy --method threshold $with_draft $source
     for part in '' '--draft-lookahead off' '--phrases 0' '--from-verification off' '--reuse off'; do
@@ -101,12 +101,12 @@ for source in "$some" "--force $out/greedy.dst"; do
     done
 done
 for length in 1 2 3 4 5; do
-    job eagle --method chain --length $length --draft "$demo/eagle" $some
+    job eagle --method draft-model --num-speculative-tokens $length --draft "$demo/eagle" $some
 done
 job eagle --method tree --tree eagle --draft "$demo/eagle" $some
 job medusa --method tree --tree medusa --draft "$demo/medusa" $some
 for k in 4 8 16; do
-    job references --method llma --k $k --max-tokens $tokens --prompts "$demo/references.jsonl"
+    job references --method llma --num-speculative-tokens $k --max-tokens $tokens --prompts "$demo/references.jsonl"
 done
 
 at=0
@@ -118,7 +118,7 @@ turn() { # problems: the next N at temperature 1, in $some
 }
 for length in $chains; do
     turn $many
-    job sampled --method chain --length $length --rule single $with_draft $some
+    job sampled --method draft-model --num-speculative-tokens $length --rule rejection $with_draft $some
 done
 for branches in 2,2,1,1 4,2 2,2,2; do
     turn $many
@@ -128,7 +128,7 @@ for rule in kseq otm specinfer; do
     for number in $drafts; do
         for length in $lengths; do
             turn $few
-            job sampled --method spectr --drafts $number --length $length --rule $rule \
+            job sampled --method spectr --num-drafts $number --num-speculative-tokens $length --rule $rule \
                 $with_draft $some
         done
     done
@@ -136,7 +136,7 @@ done
 
 some="--max-tokens $tokens --prompts $demo/problems.jsonl --requests $timed --baseline"
 for length in 1 2 4 6 8; do
-    job timed --method chain --length $length $with_draft $some
+    job timed --method draft-model --num-speculative-tokens $length $with_draft $some
 done
 job timed --method ngram $some
 

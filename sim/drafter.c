@@ -27,14 +27,24 @@ const dsc_drafter_type *const *dsc_drafters(void)
     return drafters;
 }
 
+const char *dsc_drafter_preset(const dsc_drafter_type *type, const char *name, size_t length)
+{
+    for (const char *const *p = type->presets; p && *p; p++)
+        if (dsc_is_listed(*p, name, length))
+            return *p;
+    return NULL;
+}
+
 const dsc_drafter_type *dsc_drafter_find(const char *name, dsc_error *err)
 {
-    const char *names[sizeof drafters / sizeof *drafters];
+    const char *names[2 * sizeof drafters / sizeof *drafters];
     size_t n = 0;
     for (const dsc_drafter_type *const *d = drafters; *d; d++) {
-        if (strcmp((*d)->name, name) == 0)
+        if (strcmp((*d)->name, name) == 0 || dsc_is_listed((*d)->synonyms, name, strlen(name)) ||
+            dsc_drafter_preset(*d, name, strlen(name)))
             return *d;
         names[n++] = (*d)->name;
+        names[n++] = (*d)->synonyms;
     }
     dsc_unknown_name("method", name, names, n, "see: draftscope list methods", err);
     return NULL;

@@ -70,6 +70,11 @@ typedef struct dsc_match_lengths {
     int32_t *run;       // [output.count] how many of them, from the first on, equal the output
 } dsc_match_lengths;
 
+// Number of tokens that a method drafts in a row, by the name that the engines give it.
+#define DSC_OPTION_DRAFT_LENGTH                                                                    \
+    .name = "num-speculative-tokens", .letter = 'k', .synonyms = "length|gamma|k",                 \
+    .kind = DSC_OPTION_INT, .metavar = "N"
+
 // How the expectation of a method follows from recorded probabilities, without the loop
 // (sim/expect/expect_rule.h).
 typedef enum dsc_draft_replay {
@@ -81,6 +86,9 @@ typedef enum dsc_draft_replay {
 
 struct dsc_drafter_type {
     const char *name, *summary;
+    const char *synonyms;       // "a|b": further names, or NULL
+    const char *const *presets; // further names that also set the first option to that name,
+                                // NULL-terminated; NULL: none
     bool sees_output;       // reads the recorded output, or queries a copy of the target (oracle)
     bool needs_draft;       // queries a draft model
     bool needs_middle;      // queries a third model, between draft and target
@@ -146,8 +154,11 @@ DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_
 
 // The methods of the library, NULL-terminated.
 DSC_API const dsc_drafter_type *const *dsc_drafters(void);
-// The method called `name`, or NULL; *err then contains the nearest name.
+// The method with this name, synonym or preset, or NULL; *err then contains the nearest name.
 DSC_API const dsc_drafter_type *dsc_drafter_find(const char *name, dsc_error *err);
+// The preset of that name, or NULL.
+DSC_API const char *dsc_drafter_preset(const dsc_drafter_type *type, const char *name,
+                                       size_t length);
 
 // Uniform number `index` < 2^24 in [0, 1) of the draws of the draft after output[0, length).
 DSC_API double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t index);

@@ -17,10 +17,11 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
                         const dsc_fit *fit, dsc_error *err)
 {
     if (drafter->needs_off_path && !fit->off_path)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "method %s needs target logits for tokens that were never generated; a "
-                        "trace does not contain them (use --model)",
-                        drafter->name);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "method %s needs target logits for tokens that were never generated; a trace "
+            "does not contain them (use --target SPEC, or draftscope live)",
+            drafter->name);
     if (drafter->needs_middle && !fit->middle)
         return dsc_fail(err, DSC_EUSAGE, "method %s needs a third model (use --middle SPEC)",
                         drafter->name);
@@ -33,8 +34,8 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
     if (!rule->greedy && !fit->dists)
         return dsc_fail(
             err, DSC_EUSAGE,
-            "rule %s samples from the target's distributions, which the loop cannot read from a "
-            "trace (use --model, or the expect engine)",
+            "rule %s draws from the target's distributions: step by step that needs a model "
+            "(--target), on a trace the expect engine",
             rule->name);
     if (fit->ranks_only && drafter->needs_draft_dists)
         return dsc_fail(err, DSC_EUSAGE,

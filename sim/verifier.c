@@ -19,12 +19,13 @@ const dsc_verifier_type *const *dsc_verifiers(void)
 
 const dsc_verifier_type *dsc_verifier_find(const char *name, dsc_error *err)
 {
-    const char *names[sizeof verifiers / sizeof *verifiers];
+    const char *names[2 * sizeof verifiers / sizeof *verifiers];
     size_t n = 0;
     for (const dsc_verifier_type *const *v = verifiers; *v; v++) {
-        if (strcmp((*v)->name, name) == 0)
+        if (strcmp((*v)->name, name) == 0 || dsc_is_listed((*v)->synonyms, name, strlen(name)))
             return *v;
         names[n++] = (*v)->name;
+        names[n++] = (*v)->synonyms;
     }
     dsc_unknown_name("rule", name, names, n, "see: draftscope list rules", err);
     return NULL;

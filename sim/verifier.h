@@ -34,6 +34,7 @@ typedef enum dsc_rule_replay {
 
 typedef struct dsc_verifier_type {
     const char *name, *summary;
+    const char *synonyms; // "a|b": further names, or NULL
     const char *source; // paper and algorithm
     bool lossless;      // the output has the target distribution
     bool greedy;        // compares with the target's argmax: needs no distributions

@@ -25,8 +25,8 @@ static inline void short_config(dsc_config *c, const dsc_drafter_type *d)
     default_config(c, d);
     for (size_t o = 0; o < d->option_count; o++)
         if (d->option[o].kind == DSC_OPTION_INT &&
-            (!strcmp(d->option[o].name, "length") || !strcmp(d->option[o].name, "drafts") ||
-             !strcmp(d->option[o].name, "level")))
+            (!strcmp(d->option[o].name, "num-speculative-tokens") ||
+             !strcmp(d->option[o].name, "num-drafts") || !strcmp(d->option[o].name, "level")))
             c->parameter[o] = 3;
     assert_ok(dsc_config_prepare(c, &err), err);
 }

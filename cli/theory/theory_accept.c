@@ -386,7 +386,7 @@ static int run(int argc, char **argv, dsc_error *err)
         {.table = cli_rows_options, .count = CLI_ROWS_OPTIONS, .value = dists}};
     size_t words;
     cli_rows *rows;
-    int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
+    int rc = cli_parse(sets, 2, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "options only", err);
     if (!rc && value[COMPLETE].given && !value[SUMMARY].given)
@@ -405,4 +405,6 @@ const cli_command cli_theory_accept = {
     .name = "accept",
     .summary = "acceptance probability of k drafts for each rule, and upper bounds",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

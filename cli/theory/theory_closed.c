@@ -289,7 +289,7 @@ int cli_closed_run(const cli_closed *c, int argc, char **argv, dsc_error *err)
         print_help(c);
         return DSC_OK;
     }
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "no argument but options", err);
     if (!rc && c->check)

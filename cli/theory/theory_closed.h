@@ -15,9 +15,11 @@
 // --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position and --histogram.
 enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
 // The draft lengths that the rows are for.
-#define CLI_OPTION_LENGTHS                                                                         \
-    .name = "num-speculative-tokens", .letter = 'k', .kind = DSC_OPTION_INT, .metavar = "LIST"
 // clang-format off
+// The draft lengths to list.
+#define CLI_OPTION_LENGTHS                                                                         \
+    .name = "num-speculative-tokens", .letter = 'k', .synonyms = "length|gamma|k",                 \
+    .kind = DSC_OPTION_INT, .metavar = "LIST"
 #define CLI_OPTION_ALPHA                                                                           \
     {                                                                                              \
         .name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,        \

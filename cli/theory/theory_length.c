@@ -160,4 +160,6 @@ const cli_command cli_theory_length = {
     .name = "length",
     .summary = "the best draft length, and the speedup that another length loses",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

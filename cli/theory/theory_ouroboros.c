@@ -117,4 +117,6 @@ const cli_command cli_theory_ouroboros = {
     .name = "ouroboros",
     .summary = "speedup that phrases add to speculative decoding (Ouroboros)",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

@@ -209,4 +209,6 @@ const cli_command cli_theory_pearl = {
     .name = "pearl",
     .summary = "speedup of drafting and verifying in parallel (PEARL), by draft length",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

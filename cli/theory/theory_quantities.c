@@ -17,7 +17,7 @@ enum { WOR_BUDGET = 100000 };
 
 // clang-format off
 const dsc_column cli_quantity[CLI_QUANTITIES] = {
-    [CLI_SINGLE] = {"single", DSC_CELL_REAL, "acceptance probability of one draft, whatever k is"},
+    [CLI_SINGLE] = {"rejection", DSC_CELL_REAL, "acceptance probability of one draft, whatever k is"},
     [CLI_SPECINFER] = {"specinfer", DSC_CELL_REAL,
                         "probability that SpecInfer accepts one of k i.i.d. drafts"},
     [CLI_SPECINFER_WOR] = {"specinfer_wor", DSC_CELL_REAL,
@@ -41,7 +41,8 @@ const dsc_column cli_quantity[CLI_QUANTITIES] = {
 
 // Each name is a quantity or a function that formulas use.
 const dsc_column cli_formula[] = {
-    {"single", DSC_CELL_REAL, "sum min(draft, target) = 1 - W(1). Leviathan et al. 2023, Alg. 1; "
+    {"rejection", DSC_CELL_REAL,
+     "sum min(draft, target) = 1 - W(1). Leviathan et al. 2023, Alg. 1; "
      "SpecTr (Sun et al. 2023), Eq. (1)"},
     {"specinfer", DSC_CELL_REAL, "r_1 = target, r_(i+1) = (r_i - draft)+ normalized; 1 - product "
      "over i of (1 - sum min(draft, r_i)) = 1 - W(c_k), c_1 = 1, c_(i+1) = c_i + W(c_i). SpecInfer "

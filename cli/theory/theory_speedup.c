@@ -148,4 +148,6 @@ const cli_command cli_theory_speedup = {
     .name = "speedup",
     .summary = "block efficiency and speedup by acceptance rate, draft length and cost",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

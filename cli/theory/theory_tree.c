@@ -295,4 +295,6 @@ const cli_command cli_theory_tree = {
     .name = "tree",
     .summary = "the draft tree with the highest speedup, or the yield of a given tree",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

@@ -84,4 +84,6 @@ const cli_command cli_trace_cut = {
     .name = "cut",
     .summary = "keep some requests, or the beginnings of the outputs",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

@@ -73,4 +73,6 @@ const cli_command cli_trace_export = {
     .name = "export",
     .summary = "export a trace as JSON lines, CSV or NumPy files",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

@@ -237,4 +237,6 @@ const cli_command cli_trace_info = {
     .name = "info",
     .summary = "print what a trace contains",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

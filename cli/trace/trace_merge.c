@@ -92,6 +92,8 @@ const cli_command cli_trace_merge = {
     .name = "merge",
     .summary = "join traces into a new one",
     .run = run_merge,
+    .option = options,
+    .options = OPTIONS,
 };
 
 static int run_append(int argc, char **argv, dsc_error *err)
@@ -103,4 +105,6 @@ const cli_command cli_trace_append = {
     .name = "append",
     .summary = "append the requests of other traces to a trace",
     .run = run_append,
+    .option = options,
+    .options = BOTH,
 };

@@ -89,4 +89,6 @@ const cli_command cli_trace_reduce = {
     .name = "reduce",
     .summary = "replace distributions by sufficient statistics for replay",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

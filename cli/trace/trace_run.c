@@ -28,7 +28,7 @@ int cli_trace_run(const cli_trace_description *d, int argc, char **argv, dsc_err
             d->more_help();
         return DSC_OK;
     }
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, d->least, d->most, d->what, err);
     if (!rc)

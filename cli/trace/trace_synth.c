@@ -155,4 +155,6 @@ const cli_command cli_trace_synth = {
     .name = "synth",
     .summary = "sample outputs from a synthetic pair of models into a trace",
     .run = run,
+    .option = options,
+    .options = OPTIONS,
 };

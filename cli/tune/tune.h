@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What draftscope tune found, as comments, rows, lines for an engine, and text.
+// The result of draftscope tune as comments, table rows, engine settings and text.
 #ifndef DSC_CLI_TUNE_H
 #define DSC_CLI_TUNE_H
 
@@ -20,7 +20,7 @@ enum {
     CLI_TUNE_RATIO,
     CLI_TUNE_RATIO_LOW,
     CLI_TUNE_RATIO_HIGH,
-    CLI_TUNE_TOLD_APART,
+    CLI_TUNE_SIGNIFICANT,
     CLI_TUNE_DRAFTED,
     CLI_TUNE_METRICS, // DSC_METRICS of them
     CLI_TUNE_COLUMNS = CLI_TUNE_METRICS + DSC_METRICS
@@ -34,7 +34,7 @@ typedef struct cli_tune_naming {
 
 // standing[price] in all of these is the ranking for that price (dsc_tune_rank).
 
-// Comments: how it was searched, and for each price the best and what is like it.
+// Comments: how it was searched, and for each price the best and those not significantly worse.
 int cli_tune_describe(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing,
                       const cli_tune_naming *name, dsc_error *err);
 // Lines for the engine name->engine; a comment for each of them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engines take, as of their documentation in November 2026:
+// Prints a configuration as settings of the engines, as of their documentation in November 2026:
 //  - vLLM: --speculative-config, a JSON object (docs/features/speculative_decoding: draft_model.md,
 //    n_gram.md, suffix.md); draft lengths by batch size: dynamic_speculative_decoding.md.
 //  - SGLang: --speculative-algorithm STANDALONE (docs/advanced_features/speculative_decoding); by
@@ -12,24 +12,31 @@
 #include "base/table.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static size_t place(const dsc_config *c, const char *name)
+// Index of an option that the method must have: the tables below name no other.
+static size_t option_index(const dsc_config *c, const char *name)
 {
     size_t o = 0;
-    while (o + 1 < c->drafter->option_count && strcmp(c->drafter->option[o].name, name))
+    while (o < c->drafter->option_count && strcmp(c->drafter->option[o].name, name) != 0)
         o++;
+    if (o == c->drafter->option_count) {
+        fprintf(stderr, "draftscope: method %s has no option %s\n", c->drafter->name, name);
+        abort();
+    }
     return o;
 }
 
 static int64_t integer(const dsc_config *c, const char *name)
 {
-    return c->parameter[place(c, name)];
+    return c->parameter[option_index(c, name)];
 }
 
 static const char *real(const dsc_config *c, const char *name, char text[DSC_NUMBER_TEXT])
 {
-    dsc_number_text(c->real[place(c, name)], text);
+    dsc_number_text(c->real[option_index(c, name)], text);
     return text;
 }
 
@@ -53,26 +60,34 @@ static int vllm_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
     return dsc_buffer_printf(b, err,
                              "vllm serve MODEL --speculative-config '{\"method\": \"draft_model\", "
                              "\"model\": \"DRAFT\", \"num_speculative_tokens\": %" PRId64 "%s}'\n",
-                             integer(x->config, "length"), drawn(x));
+                             integer(x->config, "num-speculative-tokens"), drawn(x));
+}
+
+// The engine's own prompt lookup, where another one was tuned.
+static int remark_semantics(dsc_buffer *b, const dsc_config *c, const char *own, dsc_error *err)
+{
+    char tuned[32];
+    const size_t o = option_index(c, "semantics");
+    dsc_option_text(&c->drafter->option[o], c->parameter[o], tuned, sizeof tuned);
+    if (strcmp(tuned, own) == 0)
+        return DSC_OK;
+    return dsc_buffer_printf(
+        b, err, "# the engine looks up as --semantics %s does; these were tuned with %s\n", own,
+        tuned);
 }
 
 static int vllm_ngram(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 {
     const dsc_config *c = x->config;
-    int rc = integer(c, "semantics") == 0
-                 ? dsc_buffer_puts(
-                       b,
-                       "# vLLM copies fewer tokens where a match is near the end, as "
-                       "--over semantics=transformers does; these were tuned with original\n",
-                       err)
-                 : DSC_OK;
+    int rc = remark_semantics(b, c, "vllm", err);
     return rc ? rc
-              : dsc_buffer_printf(
-                    b, err,
-                    "vllm serve MODEL --speculative-config '{\"method\": \"ngram\", "
-                    "\"num_speculative_tokens\": %" PRId64 ", \"prompt_lookup_max\": %" PRId64
-                    ", \"prompt_lookup_min\": %" PRId64 "}'\n",
-                    integer(c, "length"), integer(c, "n-most"), integer(c, "n-least"));
+              : dsc_buffer_printf(b, err,
+                                  "vllm serve MODEL --speculative-config '{\"method\": \"ngram\", "
+                                  "\"num_speculative_tokens\": %" PRId64
+                                  ", \"prompt_lookup_max\": %" PRId64
+                                  ", \"prompt_lookup_min\": %" PRId64 "}'\n",
+                                  integer(c, "num-speculative-tokens"),
+                                  integer(c, "prompt-lookup-max"), integer(c, "prompt-lookup-min"));
 }
 
 static const char *vllm_suffix_lacks(const dsc_config *c)
@@ -92,7 +107,7 @@ static int vllm_suffix(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err
         "\"num_speculative_tokens\": %" PRId64 ", \"suffix_decoding_max_tree_depth\": %" PRId64
         ", \"suffix_decoding_max_cached_requests\": 0, \"suffix_decoding_max_spec_factor\": %s, "
         "\"suffix_decoding_min_token_prob\": %s}'\n",
-        integer(c, "length"), integer(c, "depth"), real(c, "spec-factor", factor),
+        integer(c, "num-speculative-tokens"), integer(c, "depth"), real(c, "spec-factor", factor),
         real(c, "min-probability", probability));
 }
 
@@ -104,9 +119,9 @@ static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t 
     dsc_buffer ranges = {0};
     int rc = DSC_OK;
     for (size_t i = 0; i < choices && !rc; i++) {
-        int64_t k = integer(choice[i].config, "length");
+        int64_t k = integer(choice[i].config, "num-speculative-tokens");
         most = k > most ? k : most;
-        if (i + 1 < choices && integer(choice[i + 1].config, "length") == k)
+        if (i + 1 < choices && integer(choice[i + 1].config, "num-speculative-tokens") == k)
             continue;
         rc = dsc_buffer_printf(&ranges, err, "%s[%" PRId64 ", %" PRId64 ", %" PRId64 "]",
                                ranges.length ? ", " : "", from, choice[i].batch, k);
@@ -127,7 +142,7 @@ static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t 
 
 static int sglang_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 {
-    int64_t k = integer(x->config, "length");
+    int64_t k = integer(x->config, "num-speculative-tokens");
     return dsc_buffer_printf(b, err,
                              "python3 -m sglang.launch_server --model-path MODEL "
                              "--speculative-algorithm STANDALONE "
@@ -148,7 +163,8 @@ static int sglang_tiers(dsc_buffer *b, const cli_engine_choice *choice, size_t c
                              err);
     for (size_t i = 0; i < choices && !rc; i++) {
         rc = dsc_buffer_printf(b, err, "%s\"%" PRId64 "\": {\"candidate_steps\": [%" PRId64 "]}",
-                               i ? ", " : "", from, integer(choice[i].config, "length"));
+                               i ? ", " : "", from,
+                               integer(choice[i].config, "num-speculative-tokens"));
         from = choice[i].batch + 1;
     }
     return rc ? rc : dsc_buffer_puts(b, "}\n", err);
@@ -169,19 +185,20 @@ static int hf_assistant(dsc_buffer *b, int64_t tokens, const char *schedule, con
 
 static int hf_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 {
-    return hf_assistant(b, integer(x->config, "length"), "constant", "0.0", err);
+    return hf_assistant(b, integer(x->config, "num-speculative-tokens"), "constant", "0.0", err);
 }
 
 static const char *hf_dynamic_lacks(const dsc_config *c)
 {
-    bool same = integer(c, "up") == 2 && integer(c, "down") == 1 && integer(c, "least") == 1 &&
-                integer(c, "most") == 100000;
-    return same ? NULL : "transformers' rule is up=2, down=1, least=1 and no most";
+    bool same = integer(c, "increment") == 2 && integer(c, "decrement") == 1 &&
+                integer(c, "min") == 1 && integer(c, "max") == 100000;
+    return same ? NULL
+                : "transformers' rule is increment=2, decrement=1, min=1 and the default max";
 }
 
 static int hf_dynamic(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 {
-    return hf_assistant(b, integer(x->config, "start"), "heuristic", "0.0", err);
+    return hf_assistant(b, integer(x->config, "num-assistant-tokens"), "heuristic", "0.0", err);
 }
 
 static int hf_threshold(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
@@ -192,31 +209,28 @@ static int hf_threshold(dsc_buffer *b, const cli_engine_choice *x, dsc_error *er
                              "while it runs\n",
                              err);
     return rc ? rc
-              : hf_assistant(b, integer(x->config, "most"), "constant",
-                             real(x->config, "confidence", confidence), err);
+              : hf_assistant(b, integer(x->config, "num-speculative-tokens"), "constant",
+                             real(x->config, "assistant-confidence-threshold", confidence), err);
 }
 
 static const char *hf_ngram_lacks(const dsc_config *c)
 {
-    return integer(c, "n-least") == 1 ? NULL
-                                      : "transformers tries every match down to one token: "
-                                        "--over n-least=1";
+    return integer(c, "prompt-lookup-min") == 1
+               ? NULL
+               : "transformers tries every match down to one token: "
+                 "--prompt-lookup-min 1";
 }
 
 static int hf_ngram(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 {
     const dsc_config *c = x->config;
-    int rc = integer(c, "semantics") == 0
-                 ? dsc_buffer_puts(b,
-                                   "# transformers is --over semantics=transformers; these were "
-                                   "tuned with original\n",
-                                   err)
-                 : DSC_OK;
+    int rc = remark_semantics(b, c, "transformers", err);
     return rc ? rc
               : dsc_buffer_printf(b, err,
                                   "model.generate(**inputs, prompt_lookup_num_tokens=%" PRId64
                                   ", max_matching_ngram_size=%" PRId64 ")\n",
-                                  integer(c, "length"), integer(c, "n-most"));
+                                  integer(c, "num-speculative-tokens"),
+                                  integer(c, "prompt-lookup-max"));
 }
 
 // --- llama.cpp ---------------------------------------------------------------------------------
@@ -232,7 +246,7 @@ static int llama_draft(dsc_buffer *b, int64_t most, const char *probability, dsc
 
 static int llama_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
 {
-    return llama_draft(b, integer(x->config, "length"), "0", err);
+    return llama_draft(b, integer(x->config, "num-speculative-tokens"), "0", err);
 }
 
 static int llama_threshold(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
@@ -243,8 +257,8 @@ static int llama_threshold(dsc_buffer *b, const cli_engine_choice *x, dsc_error 
                              "is still drafted; here it is\n",
                              err);
     return rc ? rc
-              : llama_draft(b, integer(x->config, "most"),
-                            real(x->config, "confidence", confidence), err);
+              : llama_draft(b, integer(x->config, "num-speculative-tokens"),
+                            real(x->config, "assistant-confidence-threshold", confidence), err);
 }
 
 // -----------------------------------------------------------------------------------------------
@@ -308,7 +322,7 @@ int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err)
 static bool drafts(const dsc_config *c)
 {
     return c->drafter != &dsc_drafter_none &&
-           (c->drafter != &dsc_drafter_draft_model || integer(c, "length") > 0);
+           (c->drafter != &dsc_drafter_draft_model || integer(c, "num-speculative-tokens") > 0);
 }
 
 int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice *choice,

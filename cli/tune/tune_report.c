@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The summary of a tuning result as comment lines: search, sets, the best configuration, those not
+// significantly worse, and the engine settings of the best.
 #include "cli/tune/tune.h"
 
 #include <inttypes.h>
@@ -50,10 +52,11 @@ static int search_words(dsc_buffer *b, dsc_search_kind kind, const dsc_tune_repo
         rc = dsc_buffer_printf(b, err, ", %zu round%s from ", x->search.rounds,
                                x->search.rounds == 1 ? "" : "s");
     } else if (kind == DSC_SEARCH_GOLDEN && x->search.shape == DSC_SHAPE_DIP) {
-        rc =
-            dsc_buffer_puts(b, "; not one peak, a better one may have been missed: a dip at ", err);
+        rc = dsc_buffer_puts(
+            b, "; more than one peak, a better one may have been missed: a dip at ", err);
     } else if (kind == DSC_SEARCH_GOLDEN && x->search.shape == DSC_SHAPE_FLAT) {
-        rc = dsc_buffer_puts(b, "; the search went below where it is level: at ", err);
+        rc = dsc_buffer_puts(
+            b, "; the objective is level there, the search chose the lower side: at ", err);
     } else {
         return DSC_OK;
     }
@@ -79,14 +82,14 @@ static int describe_search(dsc_table *t, const dsc_tune *tune, const dsc_tune_re
 static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_naming *name,
                         dsc_error *err)
 {
-    int rc = comment(t, err, "objective", "%s, more is better", name->objective);
+    int rc = comment(t, err, "objective", "%s, higher is better", name->objective);
     if (!rc && tune->options.split > 0)
-        rc = comment(t, err, "split", "chosen on %zu requests (dev), reported on %zu others (test)",
+        rc = comment(t, err, "split", "selection set: %zu requests; test set: %zu others",
                      tune->dev, tune->test);
     else if (!rc)
         rc = comment(t, err, "split",
-                     "none: chosen and reported on the same %zu requests, so that what is "
-                     "reported of the best is too high",
+                     "none: selected and reported on the same %zu requests, so the result "
+                     "of the best is optimistically biased",
                      tune->dev);
     if (!rc)
         rc = dsc_table_comment(t, "search", name->search, err);
@@ -96,19 +99,20 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
         rc = comment(t, err, "refused", "%zu combinations, the first: %s", tune->refused,
                      tune->why_refused);
     if (!rc)
-        rc = comment(t, err, "resamples", "%d of the test requests (Poisson bootstrap), 95 %%",
+        rc = comment(t, err, "resamples",
+                     "%d Poisson bootstrap resamples of the test set, 95 %% intervals",
                      tune->options.resamples);
     if (!rc && tune->test < 30)
-        rc = comment(t, err, "note",
-                     "with as few as %zu test requests the intervals are too narrow", tune->test);
+        rc = comment(t, err, "note", "with only %zu test requests the intervals are too narrow",
+                     tune->test);
     return rc;
 }
 
-// The best and those that cannot be told apart from it.
+// The best and those that are not significantly different from it.
 typedef struct alike {
     size_t count;    // without the best
-    size_t cheapest; // the one that drafts least
-    size_t better;   // of those that can be told apart: better on the test set
+    size_t cheapest; // the one with the fewest drafted tokens
+    size_t better;   // significantly different and better on the test set
 } alike;
 
 static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
@@ -139,16 +143,17 @@ static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing
     snprintf(key, sizeof key, "alike%s", tail);
     if (!rc && others)
         rc = comment(t, err, key,
-                     "%zu of %zu others cannot be told apart from the best; each is compared at "
-                     "95 %%: of %zu equal ones about %.1f would be told apart by chance",
-                     a.count, others, others, 0.05 * (double)others);
+                     "%zu of %zu other configurations are not significantly worse (95 %%, no "
+                     "correction for multiple tests)",
+                     a.count, others);
     snprintf(key, sizeof key, "better%s", tail);
     if (!rc && a.better)
-        rc = comment(t, err, key, "%zu of the others are better on test, and told apart", a.better);
+        rc = comment(t, err, key,
+                     "%zu other configurations are significantly better on the test set", a.better);
     snprintf(key, sizeof key, "cheapest%s", tail);
     if (!rc && a.cheapest)
         rc = comment(t, err, key,
-                     "%s: of those it drafts least, %.3f tokens per output token (the best %.3f); "
+                     "%s: drafts the fewest tokens of these, %.3f per output token (best: %.3f); "
                      "%.4f on test",
                      name.data, dsc_trial_drafted(cheapest), dsc_trial_drafted(best),
                      s[a.cheapest].test);
@@ -171,8 +176,8 @@ static int describe_optimism(dsc_table *t, const dsc_tune *tune, const dsc_stand
         }
     snprintf(key, sizeof key, "optimism%s", tail);
     return comment(t, err, key,
-                   "%+.4f: %.4f on dev, %.4f on test; ahead of the mean of all tried by %.2f %% on "
-                   "dev, %.2f %% on test",
+                   "%+.4f: %.4f on the selection set, %.4f on test; above the mean of all tried by "
+                   "%.2f %% on the selection set, %.2f %% on test",
                    s[0].dev - s[0].test, s[0].dev, s[0].test, 100 * (n * s[0].dev / dev - 1),
                    100 * (n * s[0].test / test - 1));
 }
@@ -205,7 +210,7 @@ int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *s
 
 // --- engine lines ------------------------------------------------------------------------------
 
-// The best that the engine can be told, and a remark when that is not the best of all.
+// The best configuration that the engine has settings for, and a remark when another is better.
 static int engine_choice(dsc_buffer *out, const dsc_tune *tune, const dsc_standing *s,
                          cli_engine engine, const char *name, dsc_config *config,
                          cli_engine_choice *choice, dsc_error *err)
@@ -223,12 +228,12 @@ static int engine_choice(dsc_buffer *out, const dsc_tune *tune, const dsc_standi
     dsc_buffer best = {0};
     int rc = name_trial(&best, &tune->trial[s[0].trial], err);
     if (!rc && i == tune->trials)
-        rc = dsc_buffer_printf(out, err, "# %s cannot be told any of these; of the best, %s: %s\n",
+        rc = dsc_buffer_printf(out, err, "# %s has no setting for any of these; the best, %s: %s\n",
                                name, best.data, why);
     else if (!rc && i)
         rc = dsc_buffer_printf(out, err,
-                               "# %s cannot be told the best, %s: %s; this is number %zu\n", name,
-                               best.data, why, i + 1);
+                               "# %s has no setting for the best, %s: %s; this is number %zu\n",
+                               name, best.data, why, i + 1);
     dsc_buffer_fini(&best);
     *choice = (cli_engine_choice){config, NULL, 0};
     if (i < tune->trials)

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
+// The columns of a tuning result, its rows, and their layout for a terminal.
 #include "cli/tune/tune.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
-    {"batch", DSC_CELL_INT, "sequences in a batch"},
-    {"rank", DSC_CELL_INT, "1: the best on the requests to choose on"},
-    {"method", DSC_CELL_TEXT, "name of the method"},
+    {"batch", DSC_CELL_INT, "number of sequences that run together"},
+    {"rank", DSC_CELL_INT, "rank by the objective on the selection set; 1: best"},
+    {"method", DSC_CELL_TEXT, "drafting method"},
     {"rule", DSC_CELL_TEXT, "verification rule"},
-    {"parameters", DSC_CELL_TEXT, "those given by --over; the others have their defaults"},
-    {"dev", DSC_CELL_REAL, "the objective on the requests to choose on: of the best, too high"},
-    {"test", DSC_CELL_REAL, "the objective on the other requests"},
-    {"test_low", DSC_CELL_REAL, "lower end of the 95 % interval of test (bootstrap over requests)"},
-    {"test_high", DSC_CELL_REAL, "upper end of it"},
-    {"ratio", DSC_CELL_REAL, "test over that of the best"},
+    {"parameters", DSC_CELL_TEXT,
+     "parameters given on the command line; the others have their defaults"},
+    {"dev", DSC_CELL_REAL, "objective on the selection set (optimistically biased for the winner)"},
+    {"test", DSC_CELL_REAL, "objective on the test set"},
+    {"test_low", DSC_CELL_REAL, "95 % interval of test, lower bound (bootstrap over requests)"},
+    {"test_high", DSC_CELL_REAL, "95 % interval of test, upper bound (bootstrap over requests)"},
+    {"ratio", DSC_CELL_REAL, "test divided by test of the best configuration"},
     {"ratio_low", DSC_CELL_REAL,
-     "lower end of the 95 % interval of ratio, both in the same resamples"},
-    {"ratio_high", DSC_CELL_REAL, "upper end of it"},
-    {"told_apart", DSC_CELL_TEXT, "yes: that interval does not hold 1"},
+     "95 % interval of ratio, lower bound; both sides use the same resamples"},
+    {"ratio_high", DSC_CELL_REAL,
+     "95 % interval of ratio, upper bound; both sides use the same resamples"},
+    {"significant", DSC_CELL_TEXT,
+     "yes: the interval of ratio excludes 1, so the configuration differs from the best"},
     {"drafted_per_token", DSC_CELL_REAL,
-     "draft tokens given to the target per output token, of all requests"},
+     "draft tokens verified per output token, over all requests"},
     DSC_METRIC_COLUMNS,
 };
 
@@ -112,7 +116,7 @@ static void print_row(const dsc_table *t, size_t i, int method, int rule, int wo
            rule, dsc_table_at(t, i, CLI_TUNE_RULE)->text, words,
            dsc_table_at(t, i, CLI_TUNE_PARAMETERS)->text, x[CLI_TUNE_DEV], x[CLI_TUNE_TEST],
            x[CLI_TUNE_TEST_LOW], x[CLI_TUNE_TEST_HIGH], x[CLI_TUNE_RATIO], x[CLI_TUNE_RATIO_LOW],
-           x[CLI_TUNE_RATIO_HIGH], dsc_table_at(t, i, CLI_TUNE_TOLD_APART)->text);
+           x[CLI_TUNE_RATIO_HIGH], dsc_table_at(t, i, CLI_TUNE_SIGNIFICANT)->text);
 }
 
 void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *lines)
@@ -125,7 +129,7 @@ void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *li
         if (dsc_table_at(t, i, CLI_TUNE_RANK)->i == 1)
             printf("\nbatch size %" PRId64 "\n"
                    "rank  %-*s  %-*s  %-*s        dev       test       95 %% of test        "
-                   "ratio   95 %% of ratio    told apart\n",
+                   "ratio   95 %% of ratio    significant\n",
                    dsc_table_at(t, i, CLI_TUNE_BATCH)->i, method, "method", rule, "rule", words,
                    "parameters");
         print_row(t, i, method, rule, words);

@@ -433,7 +433,7 @@ int validate_parameters(char **out, const dsc_config *config, dsc_error *err)
             rc = dsc_buffer_printf(&b, err, "%s%s=%s", b.length ? " " : "", d->option[o].name,
                                    value);
     for (size_t o = d->option_count; o-- > 0;)
-        if (d->option[o].length || strcmp(d->option[o].name, "length") == 0)
+        if (d->option[o].length || strcmp(d->option[o].name, "num-speculative-tokens") == 0)
             shown = o;
     if (!rc && !b.length && d->option_count) {
         shown = shown < d->option_count ? shown : 0;

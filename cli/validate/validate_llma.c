@@ -18,7 +18,8 @@ static int replay(const workspace *w, double k, const char *semantics, validate_
                   dsc_error *err)
 {
     char words[128];
-    snprintf(words, sizeof words, "{} --method llma --n 1 --k %.0f --semantics %s", k, semantics);
+    snprintf(words, sizeof words,
+             "{} --method llma --n 1 --num-speculative-tokens %.0f --semantics %s", k, semantics);
     return validate_simulate(words, w->path, o, err);
 }
 

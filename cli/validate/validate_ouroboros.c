@@ -56,7 +56,7 @@ static int simulate(const bench *b, const char *method, validate_outcome *o, dsc
     char words[WORDS];
     snprintf(
         words, sizeof words,
-        "--model ngram:{},order=10,hold=2 --draft ngram:{},order=5,hold=2 --temperature 0 "
+        "--target ngram:{},order=10,hold=2 --draft ngram:{},order=5,hold=2 --temperature 0 "
         "--requests %lld --prompt-tokens 64 --max-tokens 256 --cost linear:1,0,%.6f --method %s",
         (long long)b->requests, b->cost, method);
     return validate_simulate(words, b->row->corpus, o, err);
@@ -78,10 +78,10 @@ static int predict_method(validate_figure *f, const bench *b, dsc_error *err)
                  s.window, s.window, s.phrase + 1);
     else if (whole && !rc)
         snprintf(words, sizeof words,
-                 "ouroboros --length %.0f --window %.0f --level %.0f --phrases 3", s.length,
-                 s.window, s.phrase + 1);
+                 "ouroboros --num-speculative-tokens %.0f --window %.0f --level %.0f --phrases 3",
+                 s.length, s.window, s.phrase + 1);
     else if (strcmp(method, "speculative") == 0 && !rc)
-        snprintf(words, sizeof words, "chain --length %.0f", s.length);
+        snprintf(words, sizeof words, "draft-model --num-speculative-tokens %.0f", s.length);
     if (!rc)
         rc = simulate(b, words, &o, err);
     if (!rc)
@@ -131,7 +131,8 @@ static int predict_part(validate_figure *f, const bench *b, dsc_error *err)
     int rc = read_shape(&s, b->row, f->where, "ouroboros", true, true, err);
     if (rc)
         return rc;
-    snprintf(words, sizeof words, "ouroboros --length %.0f --window %.0f --level %.0f %s", s.length,
+    snprintf(words, sizeof words,
+             "ouroboros --num-speculative-tokens %.0f --window %.0f --level %.0f %s", s.length,
              s.window, s.phrase + 1, parts[p].words);
     rc = simulate(b, words, &o, err);
     if (!rc)

@@ -83,7 +83,7 @@ static int predict_theorem(validate_figure *f, dsc_error *err)
         char words[160];
         validate_outcome o;
         snprintf(words, sizeof words,
-                 "--model iid:%.6g --method pearl --requests 1 --max-tokens 200000", f->at);
+                 "--target iid:%.6g --method pearl --requests 1 --max-tokens 200000", f->at);
         int rc = validate_simulate(words, "", &o, err);
         if (rc)
             return rc;

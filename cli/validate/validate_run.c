@@ -65,15 +65,16 @@ static int simulate(int argc, char **argv, validate_outcome *out, dsc_error *err
     dsc_results results = {0};
     dsc_trace *trace = NULL;
     size_t words = 0;
-    int rc = cli_find_method(argc, argv, &config.drafter, err);
+    dsc_option_set sets[3] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = cli_workload_options, .count = CLI_WORKLOAD_OPTIONS, .value = load},
+    };
+    int rc = cli_find_method(sets, 2, argc, argv, &config.drafter, err);
     if (rc)
         return rc;
-    dsc_option_set sets[] = {
-        {options, OPTIONS, value, false, NULL},
-        {cli_workload_options, CLI_WORKLOAD_OPTIONS, load, false, NULL},
-        {config.drafter->option, config.drafter->option_count, parameter, false, NULL},
-    };
-    rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
+    sets[2] = (dsc_option_set){
+        .table = config.drafter->option, .count = config.drafter->option_count, .value = parameter};
+    rc = cli_parse(sets, 3, argc, argv, &words, err);
     if (!rc)
         rc = cli_config_fill(&config, parameter, err);
     if (!rc)

@@ -87,10 +87,10 @@ def run_draftscope(o, prompts):
     """Returns the same results for draftscope, with the steps from a recording."""
     models = ["--target", o.target, "--prompts", o.prompts, "--max-tokens", str(o.max_tokens),
               "--threads", str(o.threads), "--device", "cpu", "--requests", str(len(prompts))]
-    chain = [*models, "--draft", o.draft, "--method", "chain", "--length", str(o.length)]
+    chain = [*models, "--draft", o.draft, "--method", "draft-model", "--num-speculative-tokens", str(o.length)]
     with tempfile.TemporaryDirectory() as folder:
         trace = folder + "/run.dst"
-        subprocess.run([o.draftscope, "live", "record", *chain, "-o", trace, "--statistics", "1",
+        subprocess.run([o.draftscope, "live", "record", *chain, "-o", trace, "--num-drafts", "1",
                         "--progress", "never"], check=True)
         lines = subprocess.run([o.draftscope, "trace", "export", trace], check=True,
                                capture_output=True, text=True).stdout.splitlines()
@@ -138,7 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     for name in ("draftscope", "target", "draft", "prompts"):
         parser.add_argument("--" + name, required=True, metavar="PATH")
-    parser.add_argument("--length", type=int, default=4)
+    parser.add_argument("--num-speculative-tokens", type=int, default=4, dest="length")
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=5)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes live/demo/responses.jsonl and metrics-*.txt in the format of a vLLM server's logs.
 
-    draftscope live record --target live/demo/target --draft live/demo/draft --method chain \\
+    draftscope live record --target live/demo/target --draft live/demo/draft --method draft-model \\
         --prompts live/demo/prompts.jsonl --max-tokens 96 -o run.dst
     draftscope trace export run.dst -o run.jsonl
     python contrib/train_demo/responses.py run.jsonl live/demo

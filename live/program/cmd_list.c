@@ -133,10 +133,10 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, false, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
     size_t words;
     dsc_table t = {0};
-    int rc = dsc_options_parse(&set, 1, argc, argv, &words, err);
+    int rc = cli_parse(&set, 1, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "no argument", err);
     if (!rc)
@@ -149,4 +149,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command live_cmd_list = {"list", "devices, architectures, dtypes, shapes, features", run};
+const cli_command live_cmd_list = {
+    .name = "list",
+    .summary = "devices, architectures, dtypes, shapes, features",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -18,8 +18,8 @@ static const dsc_option options[OPTIONS] = {
      .max = 1 << 24, .list = true,
      .help = "tokens of each sequence before them; a:b stands for a, b and 64, 256, 1024, ... "
              "between"},
-    {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1", .min = 1,
-     .max = 1 << 12, .list = true, .help = "sequences in a pass; a:b as for --tokens"},
+    {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1", .max = 1 << 12,
+     .help = "number of sequences in a pass; a:b as for --tokens"},
     {.name = "repeats", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "9", .min = 1,
      .max = 100000,
      .help = "times that each pass is measured, in rounds of three after three that are not "
@@ -165,10 +165,10 @@ static int run(int argc, char **argv, dsc_error *err)
         return DSC_OK;
     }
     dsc_option_value value[OPTIONS], models[LIVE_PAIR_OPTIONS] = {[LIVE_PAIR_TOP_P] = {.real = 1}};
-    dsc_option_set sets[] = {{options, OPTIONS, value, false, NULL},
-                             {live_pair_options, MODEL_OPTIONS, models, false, NULL}};
+    dsc_option_set sets[] = {{.table = options, .count = OPTIONS, .value = value},
+                             {.table = live_pair_options, .count = MODEL_OPTIONS, .value = models}};
     size_t words;
-    int rc = dsc_options_parse(sets, 2, argc, argv, &words, err);
+    int rc = cli_parse(sets, 2, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "no argument", err);
     if (!rc && models[LIVE_PAIR_MIDDLE].given)
@@ -178,4 +178,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc ? rc : profile(value, models, err);
 }
 
-const cli_command live_cmd_profile = {"profile", "a cost table: how long forward passes take", run};
+const cli_command live_cmd_profile = {
+    .name = "profile",
+    .summary = "a cost table: how long forward passes take",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -21,7 +21,7 @@ enum {
     OUT,
     DRAFTS,
     RANK_DEPTH,
-    ROWS,
+    LOGPROBS,
     ROLLOUTS,
     FORCE,
     SEED,
@@ -33,27 +33,29 @@ static const double SHARD_S = 60;
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "verification rule (default: as of draftscope live run)"},
+     .help = "verification rule (default: as for draftscope live run)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, also .gz and .zst; - is "
              "standard input"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
-     .max = 1000000000, .help = "the first N prompts of the file; 0: all"},
+     .max = 1000000000, .help = "number of prompts of the file to record; 0: all"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
-     .max = 1 << 24, .help = "of an output; an EOS token ends it before"},
+     .max = 1 << 24,
+     .help = "maximum new tokens per request; generation stops earlier at EOS"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "the trace, a folder"},
-    {.name = "statistics", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "8", .min = 1,
+     .help = "trace to write (a folder)"},
+    {DSC_OPTION_NUM_DRAFTS, .initial = "8", .min = 1,
      .max = DSC_STATISTICS_K_MAX,
-     .help = "statistics for 1 to K drafts per position, as of trace reduce --k"},
+     .help = "record acceptance statistics for 1 to K drafts per position, as trace reduce does"},
     {.name = "rank-depth", .kind = DSC_OPTION_INT, .metavar = "D", .initial = "5", .min = 1,
-     .max = 1024, .help = "ranks of D output tokens from each position on"},
-    {.name = "rows", .kind = DSC_OPTION_TEXT, .metavar = "none|top:M|dense", .initial = "none",
+     .max = 1024,
+     .help = "number of output tokens after each position whose draft ranks are recorded"},
+    {.name = "logprobs", .kind = DSC_OPTION_TEXT, .metavar = "none|top:M|dense", .initial = "none",
      .help = "record the distributions of both models: their M most probable tokens, or all"},
     {.name = "rollouts", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "0", .min = 0,
      .max = 1024,
-     .help = "record what the draft model writes in G tokens from each position on, and what the "
-             "target says along it"},
+     .help = "record G greedy tokens of the draft model from each position on, and the target's "
+             "argmax along them"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
@@ -115,8 +117,7 @@ static char *make_provenance(const context *c)
                           c->config.drafter->name, "rule", c->rule->name, "temperature",
                           s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
                           "distribution_temperature", s->temperature > 0 ? s->temperature : 1,
-                              "seed",
-                          (json_int_t)c->value[SEED].integer, "max_tokens",
+                          "seed", (json_int_t)c->value[SEED].integer, "max_tokens",
                           (json_int_t)c->value[MAX_TOKENS].integer, "prompts_sha256", prompts);
     for (int side = 0; side < LIVE_SIDES; side++) {
         json_t *model = describe(c, (live_side)side);
@@ -295,7 +296,7 @@ static int read_rows(live_record *o, const char *text, dsc_error *err)
     if (o->rows != DSC_ROWS_LISTED)
         return DSC_OK;
     if (strncmp(text, "top:", 4) != 0)
-        return dsc_fail(err, DSC_EUSAGE, "--rows: none, top:M or dense expected, not '%.100s'",
+        return dsc_fail(err, DSC_EUSAGE, "--logprobs: none, top:M or dense expected, not '%.100s'",
                         text);
     return dsc_option_single(&top, text + 4, &o->top, err);
 }
@@ -316,7 +317,7 @@ static int read_record(context *c, dsc_error *err)
     o->parallel = c->config.drafter->parallel;
     o->shard_s = SHARD_S;
     o->nodes = live_record_nodes(o);
-    return read_rows(o, v[ROWS].text, err);
+    return read_rows(o, v[LOGPROBS].text, err);
 }
 
 static int choose_rule(context *c, dsc_error *err)
@@ -403,18 +404,20 @@ static int run(int argc, char **argv, dsc_error *err)
     dsc_option_value value[OPTIONS], models[LIVE_PAIR_OPTIONS], parameter[DSC_MAX_PARAMETERS];
     context c = {.value = value, .models = models};
     size_t words;
-    int rc = cli_find_method(argc, argv, &c.config.drafter, err);
+    dsc_option_set sets[3] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = live_pair_options, .count = LIVE_PAIR_OPTIONS, .value = models},
+    };
+    int rc = cli_find_method(sets, 2, argc, argv, &c.config.drafter, err);
     if (rc)
         return rc;
-    dsc_option_set sets[] = {
-        {options, OPTIONS, value, false, NULL},
-        {live_pair_options, LIVE_PAIR_OPTIONS, models, false, NULL},
-        {c.config.drafter->option, c.config.drafter->option_count, parameter, false, NULL},
-    };
-    rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
+    sets[2] = (dsc_option_set){.table = c.config.drafter->option,
+                               .count = c.config.drafter->option_count,
+                               .value = parameter};
+    rc = cli_parse(sets, 3, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "no argument", err);
-    if (!rc)
+    if (!rc && !cli_apply_preset(value[METHOD].text, c.config.drafter, parameter))
         live_pair_default_tree(models, c.config.drafter, parameter);
     if (!rc)
         rc = cli_config_fill(&c.config, parameter, err);
@@ -429,4 +432,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command live_cmd_record = {"record", "a run as a trace, with what both models say", run};
+const cli_command live_cmd_record = {
+    .name = "record",
+    .summary = "a run as a trace, with what both models say",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

@@ -18,13 +18,13 @@ enum {
     PROMPTS,
     PROMPT,
     REPLAY,
-    FORCE_DRAFT,
+    REPLAY_DRAFT,
     REQUESTS,
     SKIP,
     MAX_TOKENS,
     BASELINE,
     OUTPUT,
-    OVERWRITE,
+    FORCE,
     JSON,
     SEED,
     PROGRESS,
@@ -34,33 +34,34 @@ enum {
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "verification rule (default: greedy at temperature 0, else single, kseq or "
-             "specinfer, as the method drafts)"},
+     .help = "verification rule (default: greedy at temperature 0, else rejection, kseq or "
+             "specinfer, by how the method drafts)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, also .gz and .zst; - is "
              "standard input"},
     {.name = "prompt", .letter = 'p', .kind = DSC_OPTION_FLAG,
-     .help = "the arguments are the prompts"},
-    {.name = "force", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "prompts and outputs of a trace: the steps that draftscope sim takes on it, with a "
-             "clock, whatever the target would say"},
-    {.name = "force-draft", .kind = DSC_OPTION_FLAG,
-     .help = "with --force: drafts as the trace has them too, whatever the draft model would say: "
-             "greedily by its recorded ranks; for sampled drafts, the number accepted is sampled "
-             "from "
-             "the recorded acceptance distribution of --rule. The models make all passes"},
+     .help = "take the arguments as prompts"},
+    {.name = "replay", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
+     .help = "replay the prompts and outputs of a trace: the models run every pass of the steps "
+             "that draftscope sim takes on it, and their own tokens are ignored"},
+    {.name = "replay-draft", .kind = DSC_OPTION_FLAG,
+     .help = "with --replay: the trace decides which draft tokens are accepted. Greedy drafts are "
+             "accepted by their recorded ranks; for sampled drafts, the number accepted is sampled "
+             "from the recorded acceptance distribution of --rule"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
-     .max = 1000000000, .help = "N prompts of the file or trace; 0: all"},
+     .max = 1000000000, .help = "number of prompts of the file or trace to run; 0: all"},
     {.name = "skip", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
-     .max = 1000000000, .help = "not the first N of them: the others are run as behind these"},
+     .max = 1000000000,
+     .help = "skip the first N prompts; the others keep their index and random seed"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
-     .max = 1 << 24, .help = "of an output; an EOS token ends it before"},
+     .max = 1 << 24,
+     .help = "maximum new tokens per request; generation stops earlier at EOS"},
     {.name = "baseline", .kind = DSC_OPTION_FLAG,
-     .help = "plain decoding of the same requests as well: the measured speedup and, at "
+     .help = "also decode the same requests without drafts: adds the measured speedup and, at "
              "temperature 0, whether the outputs are equal"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
-     .help = "write texts and tokens here, as lines that trace import reads"},
-    {.name = "overwrite", .kind = DSC_OPTION_FLAG, .help = "replace an output that exists"},
+     .help = "write texts and tokens to this file, in the format of trace import --format jsonl"},
+    CLI_OPTION_FORCE,
     {.name = "json", .kind = DSC_OPTION_FLAG,
      .help = "one JSON object and no texts; many of them, >> results.jsonl, are what draftscope "
              "validate --live reads"},
@@ -69,7 +70,7 @@ static const dsc_option options[OPTIONS] = {
 };
 // clang-format on
 static const char usage[] =
-    "live run --target DIR --method NAME --prompts FILE|-p TEXT...|--force NAME.dst "
+    "live run --target DIR --method NAME --prompts FILE|-p TEXT...|--replay NAME.dst "
     "[OPTIONS]";
 static const char about[] =
     "Runs a drafting method on real models: prints what they write, what was drafted and accepted, "
@@ -81,8 +82,8 @@ typedef struct context {
     live_prompts prompts;
     dsc_config config, none;
     const dsc_verifier_type *rule;
-    dsc_trace *replayed;      // --force
-    live_draft_record record; // --force-draft
+    dsc_trace *replayed;      // --replay
+    live_draft_record record; // --replay-draft
     live_run run, plain;
     live_report report;
     live_detail detail;
@@ -407,7 +408,7 @@ static int read_prompts(context *c, char **word, size_t words, dsc_error *err)
     if (c->replayed)
         return live_prompts_replay(&c->prompts, c->replayed, v[SKIP].integer,
                                    (size_t)v[REQUESTS].integer, p->config[LIVE_TARGET].vocab,
-                                   v[FORCE_DRAFT].given, err);
+                                   v[REPLAY_DRAFT].given, err);
     if (!v[PROMPT].given)
         return live_prompts_read(&c->prompts, v[PROMPTS].text, v[SKIP].integer,
                                  (size_t)v[REQUESTS].integer, p->tokenizer,
@@ -442,12 +443,13 @@ static int check_words(const dsc_option_value *value, size_t words, dsc_error *e
     const int ways = value[PROMPT].given + value[PROMPTS].given + value[REPLAY].given;
     if (ways != 1)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--prompts FILE, -p TEXT... or --force NAME.dst expected, not %s",
+                        "--prompts FILE, -p TEXT... or --replay NAME.dst expected, not %s",
                         ways ? "several" : "none of them");
-    if (value[FORCE_DRAFT].given && !value[REPLAY].given)
-        return dsc_fail(err, DSC_EUSAGE, "--force-draft: --force NAME.dst expected with it");
+    if (value[REPLAY_DRAFT].given && !value[REPLAY].given)
+        return dsc_fail(err, DSC_EUSAGE, "--replay-draft requires --replay NAME.dst");
     if (value[MAX_TOKENS].given && value[REPLAY].given)
-        return dsc_fail(err, DSC_EUSAGE, "--max-tokens: with --force outputs are as recorded");
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--max-tokens and --replay cannot be combined: outputs are as recorded");
     return value[PROMPT].given ? cli_check_positionals(words, 1, -1, "-p: a prompt", err)
                                : cli_check_positionals(words, 0, 0, "no argument without -p", err);
 }
@@ -466,7 +468,7 @@ static int prepare_runs(context *c, dsc_error *err)
     const int64_t most = replayed ? dsc_trace_get_info(c->replayed)->max_output_tokens
                                   : c->value[MAX_TOKENS].integer;
     const bool greedy = c->rule->greedy || replayed;
-    const live_draft_record *record = c->value[FORCE_DRAFT].given ? &c->record : NULL;
+    const live_draft_record *record = c->value[REPLAY_DRAFT].given ? &c->record : NULL;
     c->none.drafter = &dsc_drafter_none;
     live_detail_init(&c->detail);
     int rc =
@@ -484,15 +486,14 @@ static int prepare_runs(context *c, dsc_error *err)
     return rc ? rc : live_run_counts(&c->run, &c->report.counts, err);
 }
 
-// Here --force names a trace.
 static int open_output(context *c, dsc_error *err)
 {
     const char *path = c->value[OUTPUT].text;
-    const bool overwrite = c->value[OVERWRITE].given;
+    const bool force = c->value[FORCE].given;
     struct stat st;
-    if (!overwrite && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        return dsc_fail(err, DSC_EUSAGE, "%.500s exists already (--overwrite to replace it)", path);
-    return dsc_outfile_open(&c->output, path, overwrite, err);
+    if (!force && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        return dsc_fail(err, DSC_EUSAGE, "%.500s exists already (--force to replace it)", path);
+    return dsc_outfile_open(&c->output, path, force, err);
 }
 
 // A recorded draft may go on behind the end of its output, as far as that could have been written.
@@ -577,16 +578,18 @@ static int run(int argc, char **argv, dsc_error *err)
     dsc_option_value value[OPTIONS], pair[LIVE_PAIR_OPTIONS], parameter[DSC_MAX_PARAMETERS];
     context c = {.value = value, .models = pair};
     size_t words;
-    int rc = cli_find_method(argc, argv, &c.config.drafter, err);
+    dsc_option_set sets[3] = {
+        {.table = options, .count = OPTIONS, .value = value},
+        {.table = live_pair_options, .count = LIVE_PAIR_OPTIONS, .value = pair},
+    };
+    int rc = cli_find_method(sets, 2, argc, argv, &c.config.drafter, err);
     if (rc)
         return rc;
-    dsc_option_set sets[] = {
-        {options, OPTIONS, value, false, NULL},
-        {live_pair_options, LIVE_PAIR_OPTIONS, pair, false, NULL},
-        {c.config.drafter->option, c.config.drafter->option_count, parameter, false, NULL},
-    };
-    rc = dsc_options_parse(sets, 3, argc, argv, &words, err);
-    if (!rc)
+    sets[2] = (dsc_option_set){.table = c.config.drafter->option,
+                               .count = c.config.drafter->option_count,
+                               .value = parameter};
+    rc = cli_parse(sets, 3, argc, argv, &words, err);
+    if (!rc && !cli_apply_preset(value[METHOD].text, c.config.drafter, parameter))
         live_pair_default_tree(pair, c.config.drafter, parameter);
     if (!rc)
         rc = cli_config_fill(&c.config, parameter, err);
@@ -607,4 +610,10 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command live_cmd_run = {"run", "a method on real models, with a clock", run};
+const cli_command live_cmd_run = {
+    .name = "run",
+    .summary = "a method on real models, with a clock",
+    .run = run,
+    .option = options,
+    .options = OPTIONS,
+};

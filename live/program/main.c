@@ -2,12 +2,19 @@
 // draftscope-live: its command table. A program of its own, because what it may be linked with
 // (CUDA) and what draftscope is linked with (GSL) may not meet in one binary.
 #include "live/program/live.h"
+#include "live/program/pair.h"
 
 #include <string.h>
 
-static const cli_command *const commands[] = {&live_cmd_run, &live_cmd_record, &live_cmd_profile,
-                                              &live_cmd_list};
-enum { COMMANDS = sizeof commands / sizeof *commands };
+// Options that run, record and profile share; the name is only part of a message.
+static const cli_command shared = {
+    .name = "run, record and profile",
+    .option = live_pair_options,
+    .options = LIVE_PAIR_OPTIONS,
+};
+static const cli_command *const commands[] = {&live_cmd_run,  &live_cmd_record, &live_cmd_profile,
+                                              &live_cmd_list, &shared,          NULL};
+enum { COMMANDS = sizeof commands / sizeof *commands - 2 };
 
 static void print_help(void)
 {
@@ -23,27 +30,18 @@ static void print_help(void)
 
 static int dispatch(int argc, char **argv, dsc_error *err)
 {
-    const char *names[COMMANDS];
-    for (size_t c = 0; c < COMMANDS; c++) {
-        names[c] = commands[c]->name;
-        if (argc > 1 && strcmp(argv[1], names[c]) == 0)
-            return commands[c]->run(argc - 2, argv + 2, err);
-    }
-    if (cli_asks_help(argc - 1, argv + 1)) {
+    if (argc > 1 && cli_asks_help(1, argv + 1)) {
         print_help();
         return DSC_OK;
     }
-    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+    if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
         puts("draftscope-live " PACKAGE_VERSION);
         return DSC_OK;
     }
-    if (argc < 2)
-        return dsc_fail(err, DSC_EUSAGE, "live: a command is expected: see draftscope live --help");
-    return dsc_unknown_name("command", argv[1], names, COMMANDS, "see: draftscope live --help",
-                            err);
+    return cli_run_one(commands, "live", argc - 1, argv + 1, err);
 }
 
 int main(int argc, char **argv)
 {
-    return cli_main("draftscope live", dispatch, argc, argv);
+    return cli_main("draftscope live", commands, dispatch, argc, argv);
 }

@@ -40,7 +40,7 @@ enum {
     THREADS,
     BATCH_INVARIANT,
     TRACE_HASH,
-    FORCED_DRAFT,
+    REPLAY_DRAFT,
     FIRST_REQUEST,
     PROMPTS_HASH,
     OUTPUTS_HASH,
@@ -99,13 +99,13 @@ static const dsc_column fields[FIELDS] = {
     [TOP_P] = {"top_p", DSC_CELL_REAL, "likewise"},
     [SEED] = {"seed", DSC_CELL_INT, "likewise"},
     [MAX_TOKENS] = {"max_tokens", DSC_CELL_INT,
-     "likewise; of a forced run the longest recorded output"},
+     "likewise; of a replayed run the longest recorded output"},
     [DEVICE] = {"device", DSC_CELL_TEXT, "where the target is"},
     [THREADS] = {"threads", DSC_CELL_INT, "of the processors"},
     [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1: with --batch-invariant"},
-    [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "with --force: hash of the trace"},
-    [FORCED_DRAFT] = {"replay_draft", DSC_CELL_INT,
-     "with --force: 1: by the trace's drafts, --force-draft; 0: by the draft model's own"},
+    [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "with --replay: hash of the trace"},
+    [REPLAY_DRAFT] = {"replay_draft", DSC_CELL_INT,
+     "with --replay: 1: the trace decides on drafts (--replay-draft); 0: the draft model does"},
     [FIRST_REQUEST] = {"first_request", DSC_CELL_INT,
      "of the file or trace: those before it were skipped (--skip)"},
     [PROMPTS_HASH] = {"prompts_sha256", DSC_CELL_TEXT,
@@ -330,7 +330,7 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
     if (o->trace_hash)
         put(r, TRACE_HASH, text(o->trace_hash));
     if (o->trace_hash)
-        put(r, FORCED_DRAFT, integer(o->replay_draft));
+        put(r, REPLAY_DRAFT, integer(o->replay_draft));
     put(r, FIRST_REQUEST, integer(o->prompts->skipped));
     put(r, PROMPTS_HASH, text(r->prompts));
     put(r, OUTPUTS_HASH, text(r->outputs));

@@ -41,7 +41,7 @@ static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
 }
 
 static const dsc_model_type type = {
-    .name = "forced", .score = score, .start = start, .next = next, .commit = commit};
+    .name = "replayed", .score = score, .start = start, .next = next, .commit = commit};
 
 int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
                       dsc_token_view recorded, const live_draft_record *record, dsc_error *err)

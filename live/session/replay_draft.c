@@ -34,7 +34,7 @@ static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_co
     if (!dsc_rule_replays(d, rule))
         return dsc_fail(err, DSC_EUSAGE,
                         "of method %s with rule %s a trace holds no acceptances that could be "
-                        "drawn (chain: single, block, kseq, otm, specinfer; spectr and "
+                        "drawn (draft-model: rejection, block, kseq, otm, specinfer; spectr and "
                         "spectr-tree: greedy, kseq, otm, specinfer)",
                         d->name, rule->name);
     r->rule = rule;
@@ -64,7 +64,7 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
     else
         rc = rule->greedy && chosen ? find_ranks(trace, config, rule, err)
                                     : find_dists(out, trace, config, rule, err);
-    return rc ? dsc_error_prefix(err, rc, "--force-draft") : DSC_OK;
+    return rc ? dsc_error_prefix(err, rc, "--replay-draft") : DSC_OK;
 }
 
 int64_t live_draft_record_limit(const live_draft_record *r)
@@ -112,7 +112,7 @@ static int ranked_top(dsc_model *m, int32_t node, size_t k, int32_t *token, size
     return f->recorded.base.type->top(&f->recorded.base, node, k, token, count, err);
 }
 
-static const dsc_model_type ranked = {.name = "forced draft",
+static const dsc_model_type ranked = {.name = "replayed draft",
                                       .on_path_only = true,
                                       .score = score,
                                       .next = ranked_next,
@@ -222,7 +222,7 @@ static int drawn_top(dsc_model *m, int32_t node, size_t k, int32_t *token, size_
     return draw((live_replay_draft *)m, node, (int64_t)k, k, token, err);
 }
 
-static const dsc_model_type drawn = {.name = "forced draft",
+static const dsc_model_type drawn = {.name = "replayed draft",
                                      .on_path_only = true,
                                      .score = score,
                                      .next = drawn_next,

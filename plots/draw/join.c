@@ -9,7 +9,7 @@
 #include <string.h>
 
 // Comments that say what results depend on: rows that differ in them are told apart.
-static const char *const context[] = {"trace_hash", "model",       "draft",
+static const char *const context[] = {"trace_hash", "target",      "draft",
                                       "middle",     "temperature", "cost"};
 enum { CONTEXTS = sizeof context / sizeof *context, HASH_SHOWN = 12 };
 

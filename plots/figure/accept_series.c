@@ -15,7 +15,7 @@ static const struct {
     [DSC_ACCEPT_OTM] = {"otm", "otm_low", "otm_high", "OTM (optimal)"},
     [DSC_ACCEPT_KSEQ] = {"kseq", "kseq_low", "kseq_high", "k-Seq"},
     [DSC_ACCEPT_SPECINFER] = {"specinfer", "specinfer_low", "specinfer_high", "multi-round"},
-    [DSC_ACCEPT_SINGLE] = {"single", "single_low", "single_high", "one draft"},
+    [DSC_ACCEPT_SINGLE] = {"rejection", "rejection_low", "rejection_high", "one draft"},
 };
 
 static int collect_pairs(dsc_accept_series *s, int column, dsc_error *err)
@@ -102,7 +102,7 @@ static int fill(dsc_accept_series *s, int pair_column, int k_column, dsc_error *
 int dsc_accept_series_init(dsc_accept_series *s, const dsc_table *t, const dsc_figure_options *o,
                            const char *who, dsc_error *err)
 {
-    int column[6]; // pair k single specinfer kseq otm
+    int column[6]; // pair k rejection specinfer kseq otm
     *s = (dsc_accept_series){0};
     int rc = dsc_need_columns(t, who, DSC_ACCEPT_NEEDS, column, err);
     if (!rc)

@@ -8,7 +8,7 @@
 
 // The rules, best first: their lines have the same order and look in every figure.
 enum { DSC_ACCEPT_OTM, DSC_ACCEPT_KSEQ, DSC_ACCEPT_SPECINFER, DSC_ACCEPT_SINGLE, DSC_ACCEPT_RULES };
-#define DSC_ACCEPT_NEEDS "pair k single specinfer kseq otm"
+#define DSC_ACCEPT_NEEDS "pair k rejection specinfer kseq otm"
 
 typedef struct dsc_accept_series {
     dsc_selection selection;

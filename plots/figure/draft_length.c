@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const length_name[] = {"length", "k",      "gamma", "window",
-                                          "most",   "budget", "depth"};
+static const char *const length_name[] = {
+    "num_speculative_tokens", "length", "gamma", "window", "max", "budget", "depth"};
 enum { LENGTHS = sizeof length_name / sizeof *length_name, CERTAIN = 4 };
 
 static bool same_method(const dsc_table *t, size_t a, size_t b)

@@ -120,7 +120,7 @@ static void take_other_batches(const dsc_selection *s, bool *taken)
 static int choose(chosen *ch, const dsc_selection *s, int column, dsc_error *err)
 {
     const dsc_table *t = s->table;
-    int k = dsc_table_find(t, "k"), n = dsc_table_find(t, "n"), rc;
+    int k = dsc_table_find(t, "num_speculative_tokens"), n = dsc_table_find(t, "n"), rc;
     bool *taken;
     dsc_cell count;
     size_t length;

@@ -305,7 +305,7 @@ static int compose(map *m, const dsc_table *t, const dsc_figure_options *o, cons
 static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
                   dsc_drawing *out, dsc_error *err)
 {
-    const char *x = o->x ? o->x : "k", *y = o->y ? o->y : "n";
+    const char *x = o->x ? o->x : "num_speculative_tokens", *y = o->y ? o->y : "n";
     map m = {.column = o->column ? o->column : "speedup",
              .x = dsc_term_title(x),
              .y = dsc_term_title(y)};
@@ -352,6 +352,6 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 const dsc_figure_type dsc_figure_heatmap = {
     .name = "heatmap",
     .summary = "any numeric column over two parameters (k and n), the best cell framed",
-    .needs = "k n speedup",
+    .needs = "num_speculative_tokens n speedup",
     .script = script,
 };

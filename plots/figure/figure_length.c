@@ -276,7 +276,7 @@ static bool fits(const dsc_table *t)
     dsc_table copy = {0};
     double *x = NULL;
     size_t nx = 0;
-    bool llma = dsc_table_find(t, "k") >= 0 && dsc_table_find(t, "n") >= 0;
+    bool llma = dsc_table_find(t, "num_speculative_tokens") >= 0 && dsc_table_find(t, "n") >= 0;
     int m = dsc_table_find(t, "method");
     for (size_t i = 0; i < t->rows && m >= 0 && t->column[m].type == DSC_CELL_TEXT; i++)
         llma = llma && !strcmp(dsc_table_at(t, i, (size_t)m)->text, "llma");

@@ -128,6 +128,6 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 const dsc_figure_type dsc_figure_llma_speedup = {
     .name = "llma-speedup",
     .summary = "speed-up against copy length k, a line per match length n (LLMA Figure 3)",
-    .needs = "k n speedup",
+    .needs = "num_speculative_tokens n speedup",
     .script = script,
 };

@@ -127,6 +127,6 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 const dsc_figure_type dsc_figure_llma_stats = {
     .name = "llma-stats",
     .summary = "triggers, accepted tokens and target calls per request against k (LLMA Figure 4)",
-    .needs = "k n requests num_drafts_started num_accepted_tokens target_calls",
+    .needs = "num_speculative_tokens n requests num_drafts_started num_accepted_tokens target_calls",
     .script = script,
 };

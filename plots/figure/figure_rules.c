@@ -49,7 +49,7 @@ static const char *rule_of(const rules *r, size_t group, int column)
 // A rule looks alike in every figure, whichever others there are.
 static int style_of(const char *rule)
 {
-    static const char *const name[DSC_STYLES] = {"kseq",  "specinfer", "specinfer-wor", "single",
+    static const char *const name[DSC_STYLES] = {"kseq",  "specinfer", "specinfer-wor", "rejection",
                                                  "block", "greedy",    "typical",       ""};
     int i = 0;
     while (i < DSC_STYLES - 1 && strcmp(rule, name[i]))
@@ -129,7 +129,7 @@ static int keep_drafts(rules *r, const int column[4], dsc_error *err)
     for (size_t i = 0; i < r->selection.rows; i++) {
         size_t row = r->selection.row[i];
         bool chain = method < 0 || t->column[method].type != DSC_CELL_TEXT ||
-                     !strcmp(dsc_table_at(t, row, (size_t)method)->text, "chain");
+                     !strcmp(dsc_table_at(t, row, (size_t)method)->text, "draft-model");
         if (dsc_drawable(dsc_table_real(t, row, (size_t)column[2])) &&
             (dsc_drawable(dsc_table_real(t, row, (size_t)column[1])) ||
              (chain && !has_drafts(r, row, column))))
@@ -197,7 +197,7 @@ static int fill(rules *r, const int column[4], dsc_error *err)
 static int rules_init(rules *r, const dsc_table *t, const dsc_figure_options *o, dsc_error *err)
 {
     r->x = o->x ? o->x : "drafts";
-    r->y = o->y ? o->y : "length";
+    r->y = o->y ? o->y : "num_speculative_tokens";
     r->column = o->column ? o->column : "block_efficiency";
     const char *name[4] = {"rule", r->x, r->y, r->column};
     int column[4], rc = DSC_OK;
@@ -294,8 +294,8 @@ static int compose(const rules *r, const dsc_figure_options *o, const char *term
     if (rc)
         return rc;
     for (size_t p = 0; p < r->panels; p++) {
-        snprintf(group[p], sizeof group[p], "%.40s = %g", strcmp(r->y, "length") ? r->y : "L",
-                 r->length[r->panel[p]]);
+        snprintf(group[p], sizeof group[p], "%.40s = %g",
+                 strcmp(r->y, "num_speculative_tokens") ? r->y : "L", r->length[r->panel[p]]);
         panel[p] = (dsc_panel){group[p], "", r->value + p * r->lines * r->nk, 0};
     }
     if (r->bound)
@@ -354,7 +354,7 @@ static bool fits(const dsc_table *t)
 const dsc_figure_type dsc_figure_rules = {
     .name = "rules",
     .summary = "block efficiency of verification rules against the number of drafts, and the bound",
-    .needs = "rule drafts length block_efficiency",
+    .needs = "rule drafts num_speculative_tokens block_efficiency",
     .fits = fits,
     .compares = true,
     .script = script,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MAKE "draftscope theory accept --bernoulli .25,.1,.25,.5,.75,1 --k 1:16 -o b.tsv"
+#define MAKE "draftscope theory accept --bernoulli .25,.1,.25,.5,.75,1 --num-drafts 1:16 -o b.tsv"
 
 static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
                   dsc_drawing *out, dsc_error *err)

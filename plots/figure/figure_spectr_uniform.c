@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MAKE "draftscope theory accept --uniform 32,1,2,4,8,16,32 --k 1:16 -o u.tsv"
+#define MAKE "draftscope theory accept --uniform 32,1,2,4,8,16,32 --num-drafts 1:16 -o u.tsv"
 
 typedef struct lines {
     char label[DSC_STYLES][32]; // "r = 4", or with d when that differs between lines

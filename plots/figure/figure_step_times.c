@@ -34,7 +34,8 @@ static double parameter(const char *text, const char *name)
 
 static double draft_length(const char *parameters)
 {
-    static const char *const name[] = {"length", "k", "gamma", "window", "most", "budget", "depth"};
+    static const char *const name[] = {"num-speculative-tokens", "window", "max", "budget",
+                                       "depth"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         double v = parameter(parameters, name[i]);
         if (!isnan(v))

@@ -103,7 +103,7 @@ static dsc_result_kind kind_of(const dsc_table *t)
         return DSC_RESULT_COSTS;
     if (has(t, "conditional_acceptance_reached"))
         return DSC_RESULT_WORKLOAD;
-    if (has(t, "told_apart") || (has(t, "speedup") && batch >= 0 && dsc_varies(t, (size_t)batch)))
+    if (has(t, "significant") || (has(t, "speedup") && batch >= 0 && dsc_varies(t, (size_t)batch)))
         return DSC_RESULT_TUNED;
     if (has(t, "method") && (has(t, "speedup") || has(t, "block_efficiency")))
         return DSC_RESULT_METHODS;
@@ -179,7 +179,7 @@ bool dsc_same_comment(const dsc_table *a, const dsc_table *b, const char *key)
 
 static bool same_source(const dsc_table *a, const dsc_table *b)
 {
-    return dsc_same_comment(a, b, "trace_hash") && dsc_same_comment(a, b, "model") &&
+    return dsc_same_comment(a, b, "trace_hash") && dsc_same_comment(a, b, "target") &&
            dsc_same_comment(a, b, "draft");
 }
 
@@ -218,7 +218,7 @@ size_t dsc_short_columns(dsc_result_view *r)
 size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4])
 {
     const dsc_table *t = &r->table;
-    int k = dsc_table_find(t, "k"), n = dsc_table_find(t, "n");
+    int k = dsc_table_find(t, "num_speculative_tokens"), n = dsc_table_find(t, "n");
     dsc_figure_options o = {.filter = r->filter, .filters = r->filters};
     dsc_selection s;
     dsc_groups g;

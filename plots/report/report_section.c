@@ -41,7 +41,7 @@ static void put_plateau(dsc_page *p, const dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
     size_t best = r->ranked[0];
-    int k = dsc_table_find(t, "k");
+    int k = dsc_table_find(t, "num_speculative_tokens");
     if (k < 0)
         return;
     double least = dsc_table_real(t, best, (size_t)k), from = least, at = dsc_merit(r, best);

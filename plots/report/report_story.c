@@ -25,7 +25,7 @@ static double number_of(const dsc_table *t, size_t row, const char *column)
 
 static bool is_tune(const dsc_result_view *r)
 {
-    return dsc_table_find(&r->table, "told_apart") >= 0;
+    return dsc_table_find(&r->table, "significant") >= 0;
 }
 
 // Whether the configuration of a row saves time; tune says what its numbers are in a comment.
@@ -345,8 +345,8 @@ void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 
 // Comments that say what ran where.
 static const char *const setting[] = {
-    "trace",       "trace_hash",  "model",        "target",          "draft",          "middle",
-    "temperature", "device_name", "dtype_stored", "target_measured", "draft_measured", "cost"};
+    "trace",       "trace_hash",   "target",          "draft",          "middle", "temperature",
+    "device_name", "dtype_stored", "target_measured", "draft_measured", "cost"};
 
 static bool said_before(const dsc_result_view *r, size_t before, const char *key, const char *value)
 {
@@ -401,7 +401,8 @@ static double bound_of(const dsc_result_view *r, size_t n, const dsc_table *t, s
         for (size_t j = 0; j < other->rows; j++)
             if (!strcmp(text_of(other, j, "rule"), "otm") &&
                 number_of(other, j, "drafts") == number_of(t, i, "drafts") &&
-                number_of(other, j, "length") == number_of(t, i, "length"))
+                number_of(other, j, "num_speculative_tokens") ==
+                    number_of(t, i, "num_speculative_tokens"))
                 return number_of(other, j, "block_efficiency");
     }
     return NAN;

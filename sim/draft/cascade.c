@@ -15,10 +15,11 @@
 enum { LENGTH, INNER };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "10", .min = 0,
-     .max = 4096, .length = true, .help = "tokens that the middle model writes for the target"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "10", .min = 0, .max = 4096, .length = true,
+     .help = "number of tokens that the middle model drafts for the target"},
     {.name = "inner-length", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "3", .min = 0,
-     .max = 4095, .help = "tokens that the draft model writes for the middle one in a round"},
+     .max = 4095,
+     .help = "number of tokens that the draft model drafts for the middle model in a round"},
 };
 // clang-format on
 
@@ -198,7 +199,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 
 const dsc_drafter_type dsc_drafter_cascade = {
     .name = "cascade",
-    .summary = "a draft model drafts for a middle one, whose output drafts for the target",
+    .summary = "a draft model drafts for a middle model, whose output is the draft for the target",
     .needs_draft = true,
     .needs_middle = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,

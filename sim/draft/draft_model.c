@@ -6,10 +6,8 @@
 enum { LENGTH };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "5", .min = 0,
-     .max = 100000, .length = true,
-     .help = "draft length: tokens the draft model writes in a step (--gamma is the same)",
-     .also = "gamma"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "5", .min = 0, .max = 100000, .length = true,
+     .help = "number of tokens that the draft model drafts per step"},
 };
 // clang-format on
 
@@ -34,8 +32,9 @@ static int propose(void *state, const int32_t *output, int64_t length, dsc_draft
 }
 
 const dsc_drafter_type dsc_drafter_draft_model = {
-    .name = "chain",
-    .summary = "a draft model writes a fixed number of tokens",
+    .name = "draft-model",
+    .summary = "a draft model drafts a fixed number of tokens",
+    .synonyms = "chain",
     .needs_draft = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .replay = DSC_DRAFT_REPLAY_CHAIN,

@@ -15,16 +15,17 @@
 enum { START, UP, DOWN, LEAST, MOST };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "start", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "5", .min = 0,
-     .max = 100000, .help = "tokens in the first draft of a request"},
-    {.name = "up", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2", .min = 0,
-     .max = 100000, .help = "tokens more after a draft that was accepted whole"},
-    {.name = "down", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 0,
-     .max = 100000, .help = "tokens fewer after any other"},
-    {.name = "least", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "1", .min = 0,
-     .max = 100000, .help = "tokens in a draft at least"},
-    {.name = "most", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "100000", .min = 0,
-     .max = 100000, .help = "tokens in a draft at most"},
+    {.name = "num-assistant-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "5",
+     .min = 0, .max = 100000, .help = "number of tokens in the first draft of a request"},
+    {.name = "increment", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2", .min = 0,
+     .max = 100000, .help = "tokens added to the draft length after a fully accepted draft"},
+    {.name = "decrement", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 0,
+     .max = 100000,
+     .help = "tokens taken from the draft length after a draft that was not fully accepted"},
+    {.name = "min", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 0,
+     .max = 100000, .help = "smallest draft length"},
+    {.name = "max", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "100000", .min = 0,
+     .max = 100000, .help = "largest draft length"},
 };
 // clang-format on
 
@@ -40,7 +41,8 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
     if (p[LEAST] <= p[START] && p[START] <= p[MOST])
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
-                    "--start %" PRId64 " is not from --least %" PRId64 " to --most %" PRId64,
+                    "--num-assistant-tokens %" PRId64 " is not from --min %" PRId64
+                    " to --max %" PRId64,
                     p[START], p[LEAST], p[MOST]);
 }
 
@@ -82,7 +84,7 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 
 const dsc_drafter_type dsc_drafter_hf_dynamic = {
     .name = "hf-dynamic",
-    .summary = "a draft model's chain, longer after success, shorter after failure",
+    .summary = "a draft model whose draft length adapts to acceptance (transformers' heuristic)",
     .needs_draft = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),

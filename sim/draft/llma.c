@@ -18,9 +18,9 @@ enum { SEMANTICS_PAPER, SEMANTICS_CODE };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "n", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 1, .max = 1024,
-     .help = "match length: how many of the last output tokens must occur in a reference"},
-    {.name = "k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "18", .min = 0, .max = 1000000,
-     .length = true, .help = "copy length: tokens copied into the draft (see --semantics)"},
+     .help = "match length: number of last output tokens that must occur in a reference"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "18", .min = 0, .max = 1000000, .length = true,
+     .help = "copy length: number of tokens copied into the draft (see --semantics)"},
     {.name = "max-match", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "5", .min = 0,
      .max = 1000000,
      .help = "prefer longer matches up to max(L, n) tokens; 0: without limit"},
@@ -28,7 +28,7 @@ static const dsc_option options[] = {
      .help = "which of several longest matches is copied from"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
      .length = true,
-     .help = "paper: k tokens are copied; code: k counts the current token too, k - 1 are copied"},
+     .help = "paper: N tokens are copied; code: N counts the current token too, N - 1 are copied"},
     {.name = "references", .kind = DSC_OPTION_CHOICE, .choices = "docs|turns|prompt|all",
      .initial = "docs",
      .help = "copy from documents, earlier turns, the prompt, or all (the prompt last)"},

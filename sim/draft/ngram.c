@@ -3,13 +3,14 @@
 // of Spec-Bench): the last n tokens of prompt and output are searched in both, for n from the
 // largest to the smallest; the tokens after the first occurrence are the draft.
 //
-// Two programs, two meanings of "first occurrence":
+// Three programs, three meanings of "first occurrence":
 //  - original (Saxena's function, run by Spec-Bench): the first one that all `length` tokens follow
 //    and that ends before the last n tokens begin; as many tokens are always copied. (That program
 //    proposes the token 100 when nothing is found; here nothing is proposed.)
 //  - transformers (Hugging Face's PromptLookupCandidateGenerator): the first one; what follows may
 //    be shorter and ends before an EOS token.
-// Both only bound the position of the occurrence from above, so only the very first occurrence of
+//  - vllm (NgramProposer): the first one; what follows may be shorter, EOS tokens included.
+// All only bound the position of the occurrence from above, so only the very first occurrence of
 // each n-gram can qualify: sim/draft/first_index.h. Unlike LLMA, the first step drafts as well.
 #include "sim/draft/first_index.h"
 #include "sim/drafter.h"
@@ -18,18 +19,19 @@
 #include <string.h>
 
 enum { N_MOST, N_LEAST, LENGTH, SEMANTICS };
-enum { ORIGINAL, TRANSFORMERS };
+enum { VLLM, TRANSFORMERS, ORIGINAL };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "n-most", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "3", .min = 1,
-     .max = DSC_FIRST_MOST, .help = "longest match: last tokens of prompt and output, tried first"},
-    {.name = "n-least", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 1,
-     .max = DSC_FIRST_MOST, .help = "shortest match, tried last"},
-    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "10", .min = 1,
-     .max = 1000000, .help = "tokens copied (see --semantics)"},
-    {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "original|transformers",
+    {.name = "prompt-lookup-max", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "3", .min = 1,
+     .max = DSC_FIRST_MOST, .help = "longest n-gram that is looked up; it is tried first"},
+    {.name = "prompt-lookup-min", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 1,
+     .max = DSC_FIRST_MOST, .help = "shortest n-gram that is looked up; it is tried last"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "10", .min = 1, .max = 1000000,
+     .help = "number of tokens copied (see --semantics)"},
+    {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "vllm|transformers|original",
      .initial = "original",
-     .help = "original: the match must have all of them behind it; transformers: fewer will do"},
+     .help = "original: N tokens must follow the match; vllm: fewer may follow; transformers: as "
+             "vllm, up to an EOS token"},
 };
 // clang-format on
 
@@ -38,7 +40,8 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
     *prepared = NULL;
     if (config->parameter[N_LEAST] <= config->parameter[N_MOST])
         return DSC_OK;
-    return dsc_fail(err, DSC_EUSAGE, "--n-least %" PRId64 " is more than --n-most %" PRId64,
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--prompt-lookup-min %" PRId64 " exceeds --prompt-lookup-max %" PRId64,
                     config->parameter[N_LEAST], config->parameter[N_MOST]);
 }
 
@@ -52,7 +55,7 @@ static bool serves(const int64_t *parameter, int64_t n, int64_t start, int64_t e
 {
     if (start == 0)
         return false;
-    return parameter[SEMANTICS] == TRANSFORMERS ||
+    return parameter[SEMANTICS] != ORIGINAL ||
            (start + parameter[LENGTH] <= end && start < end - n);
 }
 
@@ -213,7 +216,9 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
 
 const dsc_drafter_type dsc_drafter_ngram = {
     .name = "ngram",
-    .summary = "copy what followed the last n tokens in prompt and output (prompt lookup)",
+    .summary =
+        "copy the tokens that followed the last n tokens earlier in the text (prompt lookup)",
+    .synonyms = "pld|prompt-lookup",
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

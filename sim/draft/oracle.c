@@ -13,8 +13,8 @@ typedef struct state {
 enum { K };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "18", .min = 0, .max = 1000000,
-     .length = true, .help = "draft length: right tokens proposed at each step"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "18", .min = 0, .max = 1000000, .length = true,
+     .help = "number of correct tokens drafted per step"},
 };
 // clang-format on
 
@@ -95,7 +95,7 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
 
 const dsc_drafter_type dsc_drafter_oracle = {
     .name = "oracle",
-    .summary = "knows the target: k right tokens at every step (upper bound)",
+    .summary = "drafts the target's own next tokens (upper bound)",
     .sees_output = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),

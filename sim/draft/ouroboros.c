@@ -24,10 +24,8 @@ enum { ON, OFF };
 enum { SEMANTICS_PAPER, SEMANTICS_CODE };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "GAMMA", .initial = "4", .min = 1,
-     .max = 100000,
-     .help = "draft length: tokens the draft model writes in a step (--gamma is the same)",
-     .also = "gamma"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 1, .max = 100000,
+     .help = "number of tokens that the draft model drafts per step"},
     {.name = "window", .kind = DSC_OPTION_INT, .metavar = "W", .initial = "20", .min = 1,
      .max = 4096, .help = "positions ahead that each pass of the draft model works on; also the "
                           "most phrases kept of a token"},

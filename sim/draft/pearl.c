@@ -26,8 +26,8 @@ enum { WINDOW, PRE_VERIFY, POST_VERIFY };
 enum { ON, OFF };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "window", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "4", .min = 1, .max = 128,
-     .help = "tokens the draft model writes while the target makes one call"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 1, .max = 128,
+     .help = "window: number of tokens drafted during one forward pass of the target"},
     {.name = "pre-verify", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",
      .help = "test the first token of a window while the rest is drafted"},
     {.name = "post-verify", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",

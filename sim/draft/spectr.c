@@ -7,10 +7,10 @@
 enum { DRAFTS, LENGTH };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "drafts", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "4", .min = 1, .max = 64,
-     .help = "sequences drawn in a step"},
-    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "4", .min = 0,
-     .max = 4096, .help = "tokens of each"},
+    {DSC_OPTION_NUM_DRAFTS, .initial = "4", .min = 1, .max = 64, .column = "drafts",
+     .help = "number of draft sequences sampled per step"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 0, .max = 4096,
+     .help = "number of tokens in each draft sequence"},
 };
 // clang-format on
 
@@ -86,7 +86,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 
 const dsc_drafter_type dsc_drafter_spectr = {
     .name = "spectr",
-    .summary = "K sequences of L tokens drawn from a draft model (SpecTr)",
+    .summary = "K draft sequences sampled independently from a draft model (SpecTr)",
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_SAMPLED,

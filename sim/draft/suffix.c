@@ -21,16 +21,16 @@
 enum { LENGTH, DEPTH, BRANCHES, FACTOR, PROBABILITY };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "length", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "24", .min = 0,
-     .max = 4096, .help = "draft tokens, at most"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "24", .min = 0, .max = 4096,
+     .help = "largest number of draft tokens"},
     {.name = "depth", .kind = DSC_OPTION_INT, .metavar = "D", .initial = "24", .min = 2,
-     .max = 4096, .help = "tokens of the match and of the draft behind it together, at most"},
+     .max = 4096, .help = "largest number of tokens of the match and the draft together"},
     {.name = "branches", .kind = DSC_OPTION_INT, .metavar = "B", .initial = "1", .min = 0,
-     .max = 1024, .help = "continuations of a token, at most; 1: a path, 0: without limit"},
+     .max = 1024, .help = "largest number of continuations of a token; 1: a path, 0: no limit"},
     {.name = "spec-factor", .kind = DSC_OPTION_REAL, .metavar = "F", .initial = "1", .least = 0,
-     .most = 4096, .help = "draft tokens for each token that matches, at most"},
+     .most = 4096, .help = "largest number of draft tokens per matched token"},
     {.name = "min-probability", .kind = DSC_OPTION_REAL, .metavar = "P", .initial = "0.1",
-     .least = 0, .most = 1, .help = "a path less frequent after the match is not drafted"},
+     .least = 0, .most = 1, .help = "smallest empirical probability of a drafted path"},
 };
 // clang-format on
 
@@ -205,7 +205,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 
 const dsc_drafter_type dsc_drafter_suffix = {
     .name = "suffix",
-    .summary = "what most often followed the last tokens in prompt and output (SuffixDecoding)",
+    .summary = "the most frequent continuation of the last tokens in the text (SuffixDecoding)",
     .branches = true,
     .state_size = sizeof(state),
     .option = options,

@@ -13,10 +13,11 @@
 enum { CONFIDENCE, MOST };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "confidence", .kind = DSC_OPTION_REAL, .metavar = "P", .initial = "0.4", .least = 0,
-     .most = 1, .help = "a token to which the draft model gives less is the last of its draft"},
-    {.name = "most", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "20", .min = 0,
-     .max = 100000, .length = true, .help = "tokens in a draft at most"},
+    {.name = "assistant-confidence-threshold", .kind = DSC_OPTION_REAL, .metavar = "P",
+     .initial = "0.4", .least = 0, .most = 1,
+     .help = "drafting stops after a token of lower draft probability"},
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "20", .min = 0, .max = 100000, .length = true,
+     .help = "largest number of tokens in a draft"},
 };
 // clang-format on
 
@@ -48,7 +49,7 @@ static int propose(void *state, const int32_t *output, int64_t length, dsc_draft
 
 const dsc_drafter_type dsc_drafter_threshold = {
     .name = "threshold",
-    .summary = "a draft model's chain, up to the first token that it is not sure of",
+    .summary = "a draft model that stops at the first token of low probability",
     .needs_draft = true,
     .needs_draft_dists = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,

@@ -25,9 +25,12 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
     return rc ? rc : dsc_grow_tree_keep(&tree, prepared, err);
 }
 
+static const char *const presets[] = {"eagle", "medusa", NULL};
+
 const dsc_drafter_type dsc_drafter_tree = {
     .name = "tree",
-    .summary = "a draft model's candidates along a fixed tree (EAGLE, Medusa)",
+    .summary = "a draft model's top candidates along a fixed tree (EAGLE, Medusa)",
+    .presets = presets,
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,

@@ -36,13 +36,15 @@ int dsc_position_source_find(dsc_position_source *out, const dsc_trace_info *inf
     if (out->recorded || (info->rows[DSC_SIDE_DRAFT] && info->rows[DSC_SIDE_TARGET]))
         return DSC_OK;
     if (recorded)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "the trace has column %s for up to %" PRId32 " drafts, not for %d; run "
-                        "draftscope trace reduce --k %d on the trace with rows",
-                        column, info->statistics_k, drafts, drafts);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "column %s of the trace goes up to %" PRId32 " drafts, not to %d: "
+            "run draftscope trace reduce --num-drafts %d on the trace with log-probabilities",
+            column, info->statistics_k, drafts, drafts);
     return dsc_fail(err, DSC_EUSAGE,
-                    "rule %s with %d drafts needs column %s%s of the trace; record the rows of "
-                    "both models, then run draftscope trace reduce --k %d",
+                    "the trace lacks per-token probabilities for rule %s with %d drafts (column "
+                    "%s%s): record them with live record --logprobs, or run trace reduce "
+                    "--num-drafts %d on such a trace",
                     rule->name, drafts, column, logp ? "" : ", draft_logp and target_logp", drafts);
 }
 

@@ -150,8 +150,8 @@ static int make_from_items(dsc_language **out, const dsc_language_kind *kind, co
 {
     enum { ITEMS_MAX = 8 };
     char *item[ITEMS_MAX] = {0}, *parsed[ITEMS_MAX];
-    dsc_option_value value[ITEMS_MAX]; // the most that a kind has
-    dsc_option_set set = {kind->option, kind->option_count, value, false, NULL};
+    dsc_option_value value[ITEMS_MAX]; // no kind has more
+    dsc_option_set set = {.table = kind->option, .count = kind->option_count, .value = value};
     size_t count = 0, words;
     int rc = *items ? DSC_OK : dsc_fail(err, DSC_EUSAGE, "%s expected", kind->usage);
     for (const char *p = items; !rc; count++) {

@@ -69,7 +69,7 @@ const dsc_column *dsc_result_fields(size_t *count)
 
 void dsc_parameter_name(const dsc_option *o, char out[DSC_PARAMETER_NAME])
 {
-    snprintf(out, DSC_PARAMETER_NAME, "%s", o->name);
+    snprintf(out, DSC_PARAMETER_NAME, "%s", o->column ? o->column : o->name);
     for (char *p = out; *p; p++)
         if (*p == '-')
             *p = '_';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search spaces from items METHOD.PARAMETER=LIST: their parsing, the axes with several values, and
-// the configurations by index.
+// The values of a method's parameters that a search chooses from: lists from the command line, the
+// axes they span, and the configuration at an index of their product.
 #include "sim/tune/space.h"
 
 #include "base/table.h"
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// [METHOD.]PARAMETER=VALUES
+// [METHOD.]PARAMETER=VALUE
 typedef struct item {
-    const char *method, *name, *values; // method: NULL for all methods
+    const char *method, *name, *value; // method: NULL when it is for all of them
     size_t method_length, name_length;
 } item;
 
@@ -27,57 +27,45 @@ static bool split(const char *text, item *out)
         out->name = dot + 1;
     }
     out->name_length = (size_t)(equals - out->name);
-    out->values = equals + 1;
+    out->value = equals + 1;
     return out->name_length > 0;
 }
 
-static bool equal(const char *name, const char *text, size_t length)
+static bool is_for(const item *x, const dsc_drafter_type *d)
 {
-    return strlen(name) == length && strncmp(name, text, length) == 0;
+    return !x->method || dsc_is_listed(d->name, x->method, x->method_length) ||
+           dsc_is_listed(d->synonyms, x->method, x->method_length);
 }
 
 // The option of the method with the name in the item, or -1.
 static int find(const item *x, const dsc_drafter_type *d)
 {
-    if (x->method && !equal(d->name, x->method, x->method_length))
-        return -1;
-    for (size_t o = 0; o < d->option_count; o++)
-        if (equal(d->option[o].name, x->name, x->name_length))
+    for (size_t o = 0; o < d->option_count && is_for(x, d); o++)
+        if (dsc_option_is(&d->option[o], x->name, x->name_length))
             return (int)o;
     return -1;
 }
 
-static int unknown_method(const item *x, const dsc_drafter_type *const *method, size_t methods,
-                          const char *option, dsc_error *err)
-{
-    for (size_t m = 0; m < methods; m++)
-        if (equal(method[m]->name, x->method, x->method_length))
-            return DSC_OK;
-    return dsc_fail(err, DSC_EUSAGE, "--%s: %.*s is not one of the methods to be tuned", option,
-                    (int)(x->method_length > 60 ? 60 : x->method_length), x->method);
-}
-
-int dsc_space_check(const char *text, const char *option, const dsc_drafter_type *const *method,
-                    size_t methods, dsc_error *err)
+int dsc_space_check_start(const char *text, const dsc_drafter_type *const *method, size_t methods,
+                          dsc_error *err)
 {
     enum { MOST = 256 };
     const char *names[MOST];
     char word[64];
-    size_t n = 0;
+    size_t n = 0, meant = 0;
     item x;
     if (!split(text, &x))
-        return dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' is not [METHOD.]PARAMETER=%s", option, text,
-                        strcmp(option, "start") ? "LIST" : "VALUE");
-    int rc = x.method ? unknown_method(&x, method, methods, option, err) : DSC_OK;
-    for (size_t m = 0; m < methods && !rc; m++) {
+        return dsc_fail(err, DSC_EUSAGE, "--start: '%.60s' is not [METHOD.]PARAMETER=VALUE", text);
+    for (size_t m = 0; m < methods; m++) {
         if (find(&x, method[m]) >= 0)
             return DSC_OK;
-        for (size_t o = 0; o < method[m]->option_count && n < MOST; o++)
-            if (!x.method || equal(method[m]->name, x.method, x.method_length))
-                names[n++] = method[m]->option[o].name;
+        meant += is_for(&x, method[m]);
+        for (size_t o = 0; o < method[m]->option_count && n < MOST && is_for(&x, method[m]); o++)
+            names[n++] = method[m]->option[o].name;
     }
-    if (rc)
-        return rc;
+    if (!meant)
+        return dsc_fail(err, DSC_EUSAGE, "--start: %.*s is not one of the methods of --method",
+                        (int)(x.method_length > 60 ? 60 : x.method_length), x.method);
     snprintf(word, sizeof word, "%.*s", (int)(x.name_length > 60 ? 60 : x.name_length), x.name);
     return dsc_unknown_name("parameter", word, names, n, "see: draftscope list methods -v", err);
 }
@@ -90,7 +78,7 @@ static int read_text(dsc_space *s, size_t o, const char *text, dsc_error *err)
     size_t n = s->count[o], capacity = n;
     for (size_t i = 0; i < n; i++)
         if (strcmp(s->text[o][i], text) == 0)
-            return dsc_fail(err, DSC_EUSAGE, "--over: %s=%.60s is given twice",
+            return dsc_fail(err, DSC_EUSAGE, "--%s %.60s is given twice",
                             s->drafter->option[o].name, text);
     int rc = dsc_grow(&all, &capacity, n + 1, sizeof(char *), err);
     s->text[o] = all;
@@ -105,44 +93,41 @@ static int read_values(dsc_space *s, size_t o, const char *text, dsc_error *err)
     if (option->kind == DSC_OPTION_TEXT)
         return read_text(s, o, text, err);
     if (s->count[o])
-        return dsc_fail(err, DSC_EUSAGE, "--over: %s is given twice", option->name);
+        return dsc_fail(err, DSC_EUSAGE, "--%s is given twice", option->name);
     return option->kind == DSC_OPTION_REAL
                ? dsc_option_reals(option, text, &s->real[o], &s->count[o], err)
                : dsc_option_list(option, text, &s->value[o], &s->count[o], err);
 }
 
-// Values of option o: of items with the method's name, else of items without a method, else the
-// default.
-static int read_option(dsc_space *s, size_t o, const char *const *over, size_t overs,
-                       dsc_error *err)
+// Option o: what was given with the method's name, or else without it, or else the default.
+static int read_option(dsc_space *s, size_t o, const dsc_option_uses *given, dsc_error *err)
 {
-    bool own = false;
-    item x;
+    const dsc_option *option = &s->drafter->option[o];
+    bool owned = false;
     int rc = DSC_OK;
-    for (size_t i = 0; i < overs; i++)
-        own |= split(over[i], &x) && x.method && find(&x, s->drafter) == (int)o;
-    for (size_t i = 0; i < overs && !rc; i++)
-        if (split(over[i], &x) && find(&x, s->drafter) == (int)o && (x.method != NULL) == own) {
-            rc = read_values(s, o, x.values, err);
-            s->list[o] = x.values;
+    for (size_t i = 0; i < given->count; i++)
+        owned |= given->use[i].option == option && given->use[i].owned;
+    for (size_t i = 0; i < given->count && !rc; i++)
+        if (given->use[i].option == option && given->use[i].owned == owned) {
+            s->list[o] = given->use[i].text;
+            rc = read_values(s, o, s->list[o], err);
         }
     if (s->list[o] || rc)
         return rc;
-    s->list[o] = s->drafter->option[o].initial;
+    s->list[o] = option->initial;
     return s->list[o] ? read_values(s, o, s->list[o], err) : DSC_OK;
 }
 
-// The given options, in the order of their first items.
-static void note_stated(dsc_space *s, const char *const *over, size_t overs)
+// The options that were given, in the order in which they first were.
+static void note_stated(dsc_space *s, const dsc_option_uses *given)
 {
-    for (size_t i = 0; i < overs; i++) {
-        item x;
-        int o = split(over[i], &x) ? find(&x, s->drafter) : -1;
-        bool seen = o < 0;
+    for (size_t i = 0; i < given->count; i++) {
+        size_t o = (size_t)(given->use[i].option - s->drafter->option);
+        bool seen = false;
         for (size_t j = 0; j < s->stated_count; j++)
-            seen |= s->stated[j] == (size_t)o;
+            seen |= s->stated[j] == o;
         if (!seen)
-            s->stated[s->stated_count++] = (size_t)o;
+            s->stated[s->stated_count++] = o;
     }
 }
 
@@ -175,9 +160,9 @@ static int read_start(dsc_space *s, const char *text, dsc_error *err)
     if (o < 0)
         return DSC_OK;
     dsc_error why;
-    size_t at = position(s, (size_t)o, x.values, &why);
+    size_t at = position(s, (size_t)o, x.value, &why);
     if (at == s->count[o])
-        return dsc_fail(err, DSC_EUSAGE, "--start: '%.60s' is not a value of --over %s", text,
+        return dsc_fail(err, DSC_EUSAGE, "--start: '%.60s' is not a value of --%s", text,
                         s->drafter->option[o].name);
     for (size_t a = 0; a < s->axes; a++)
         if (s->axis[a] == (size_t)o)
@@ -206,14 +191,14 @@ static int make_axes(dsc_space *s, dsc_error *err)
     return DSC_OK;
 }
 
-int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter, const char *const *over,
-                   size_t overs, const char *const *start, size_t starts, dsc_error *err)
+int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter, const dsc_option_uses *given,
+                   const char *const *start, size_t starts, dsc_error *err)
 {
     *s = (dsc_space){.drafter = drafter};
     int rc = DSC_OK;
-    note_stated(s, over, overs);
+    note_stated(s, given);
     for (size_t o = 0; o < drafter->option_count && !rc; o++)
-        rc = read_option(s, o, over, overs, err);
+        rc = read_option(s, o, given, err);
     if (rc)
         rc = dsc_error_prefix(err, rc, "method %s", drafter->name);
     if (!rc)

@@ -24,18 +24,18 @@ typedef struct dsc_space {
     size_t total; // configurations; in their indices the last axis is fastest
 } dsc_space;
 
-// `over`: items [METHOD.]PARAMETER=LIST. Items of other methods and of parameters that the method
-// lacks are ignored; an item with the method's name takes precedence. A TEXT parameter has one
-// value per item and may be given again. `start`: the same items with one value of the list, where
-// a search begins; without it a search begins at the default or, if the list lacks the default, in
-// the middle. DSC_EUSAGE.
-DSC_API int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter, const char *const *over,
-                           size_t overs, const char *const *start, size_t starts, dsc_error *err);
+// `given`: options of the drafter with their lists; one that names the method takes precedence over
+// one that does not. A TEXT parameter takes one value at a time and may be given several times.
+// `start`: items [METHOD.]PARAMETER=VALUE with a value of the list; a parameter without one starts
+// at its default or, when the list lacks that, in the middle. DSC_EUSAGE.
+DSC_API int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter,
+                           const dsc_option_uses *given, const char *const *start, size_t starts,
+                           dsc_error *err);
 DSC_API void dsc_space_fini(dsc_space *s);
 
-// Whether an item applies to one of the methods. DSC_EUSAGE: the message has the nearest parameter.
-DSC_API int dsc_space_check(const char *item, const char *option,
-                            const dsc_drafter_type *const *method, size_t methods, dsc_error *err);
+// DSC_EUSAGE, with the nearest parameter, when an item of `start` is for none of the methods.
+DSC_API int dsc_space_check_start(const char *item, const dsc_drafter_type *const *method,
+                                  size_t methods, dsc_error *err);
 
 DSC_API dsc_config dsc_space_at(const dsc_space *s, size_t index); // not prepared
 // "length=4 window=16": the given options in their order; "defaults" without any.

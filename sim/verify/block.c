@@ -83,7 +83,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 
 const dsc_verifier_type dsc_verifier_block = {
     .name = "block",
-    .summary = "block verification: one chain, accepted as a whole prefix",
+    .summary = "block verification: a chain is accepted up to a jointly sampled position",
     .source = "Sun et al. 2024, Block Verification Accelerates Speculative Decoding, Algorithm 2",
     .lossless = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,

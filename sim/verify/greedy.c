@@ -33,7 +33,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 
 const dsc_verifier_type dsc_verifier_greedy = {
     .name = "greedy",
-    .summary = "accept while the draft says what the target's argmax says",
+    .summary = "accept draft tokens as long as they equal the target's argmax",
     .source = "Stern et al. 2018; LLMA Algorithm 1",
     .lossless = true,
     .greedy = true,

@@ -70,7 +70,7 @@ static const dsc_replay_dist replay = {"otm", recorded, from_statistics, from_ro
 
 const dsc_verifier_type dsc_verifier_otm = {
     .name = "otm",
-    .summary = "optimal transport: i.i.d. drafts accepted as often as any rule can",
+    .summary = "optimal transport: i.i.d. drafts with the highest acceptance that any rule reaches",
     .source = "theory/otm_sampler.c; the optimum of SpecTr Eq. (4)",
     .lossless = true,
     .tree = true,

@@ -98,8 +98,9 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 }
 
 const dsc_verifier_type dsc_verifier_rejection = {
-    .name = "single",
-    .summary = "accept a token with probability min(1, target/draft), else correct it",
+    .name = "rejection",
+    .summary = "rejection sampling: accept a token with probability min(1, target/draft)",
+    .synonyms = "single",
     .source = "Leviathan et al. 2023, Algorithm 1; SpecTr Algorithm 1",
     .lossless = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,

@@ -181,7 +181,8 @@ static const dsc_replay_dist replay = {"specinfer", recorded, from_statistics, f
 
 const dsc_verifier_type dsc_verifier_specinfer = {
     .name = "specinfer",
-    .summary = "candidates in order, each against what the ones before left of the target",
+    .summary = "multi-round rejection sampling: candidates in order, each against the residual",
+    .synonyms = "multiround",
     .source = "SpecInfer Algorithm 2",
     .lossless = true,
     .tree = true,
@@ -193,7 +194,7 @@ const dsc_verifier_type dsc_verifier_specinfer = {
 
 const dsc_verifier_type dsc_verifier_specinfer_wor = {
     .name = "specinfer-wor",
-    .summary = "the same for candidates drawn without replacement",
+    .summary = "multi-round rejection sampling of candidates sampled without replacement",
     .source = "EAGLE-1; Jeon et al. 2024, recursive rejection sampling",
     .lossless = true,
     .tree = true,

@@ -100,7 +100,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 
 const dsc_verifier_type dsc_verifier_typical = {
     .name = "typical",
-    .summary = "accept what the target finds typical (LOSSY: not the target's distribution)",
+    .summary = "typical acceptance (LOSSY: the output does not have the target's distribution)",
     .source = "Medusa, section 3.3.1, with the values of its programs (0.09, 0.3)",
     .tree = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,

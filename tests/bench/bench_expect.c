@@ -119,9 +119,9 @@ static void run(const row *r, const made_up *m, int64_t positions)
 int main(int argc, char **argv)
 {
     static const row rows[] = {
-        {"chain greedy", &dsc_drafter_draft_model, &dsc_verifier_greedy, 1},
-        {"chain single", &dsc_drafter_draft_model, &dsc_verifier_rejection, 1},
-        {"chain block", &dsc_drafter_draft_model, &dsc_verifier_block, 1},
+        {"draft-model greedy", &dsc_drafter_draft_model, &dsc_verifier_greedy, 1},
+        {"draft-model rejection", &dsc_drafter_draft_model, &dsc_verifier_rejection, 1},
+        {"draft-model block", &dsc_drafter_draft_model, &dsc_verifier_block, 1},
         {"spectr kseq", &dsc_drafter_spectr, &dsc_verifier_kseq, 2},
         {"spectr kseq", &dsc_drafter_spectr, &dsc_verifier_kseq, 4},
         {"spectr kseq", &dsc_drafter_spectr, &dsc_verifier_kseq, 8},

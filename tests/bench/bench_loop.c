@@ -103,8 +103,8 @@ int main(int argc, char **argv)
                             .max_tokens = TOKENS};
     printf("# %s\n", BENCH_FLAGS);
     printf("method,rule,requests,output_tokens,seconds,M_tokens_per_s,block_efficiency\n");
-    measure(&w, "none", "single", rounds);
-    measure(&w, "chain", "single", rounds);
+    measure(&w, "none", "rejection", rounds);
+    measure(&w, "draft-model", "rejection", rounds);
     measure(&w, "spectr", "kseq", rounds);
     for (int i = 0; i < 2; i++)
         dsc_language_free(pair[i]);

@@ -39,7 +39,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 }
 
 const dsc_verifier_type dsc_verifier_rejection = {
-    .name = "single",
+    .name = "rejection",
     .summary = "with its residual swapped",
     .source = "none",
     .lossless = true,

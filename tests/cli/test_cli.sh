@@ -18,13 +18,13 @@ good trace info rag.dst --json
 check "29 requests" grep -q '"requests": 29' out
 good trace info both.dst
 check "24 and 32 references" grep -qE '^turns +[1-9]' out
-good sim rag.dst --method llma --n 1 --k 18 --json
+good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json
 check "counts of the golden file" [ "$(value target_calls <out)" = 2084 ]
-good sim rag.dst --method llma --n 1 --k 18 --json --engine loop --threads 2
+good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json --engine loop --threads 2
 check "the loop says the same" [ "$(value num_draft_tokens <out)" = 23919 ]
 good sim rag.dst --method none
 check "no speculation: one token per call" grep -qE '^block_efficiency +1\.0000' out
-good sim rag.dst --method oracle --k 1 --json
+good sim rag.dst --method oracle --num-speculative-tokens 1 --json
 check "the oracle accepts all" [ "$(value draft_acceptance_rate <out)" = 1.0 ]
 good sim rag.dst --method llma --per-request
 check "a line per request" [ "$(grep -cv '^#' out)" = 30 ]
@@ -36,40 +36,40 @@ check "references choose" [ "$(cat turns)" != "$(cat docs)" ]
 good sim rag.dst --method llma --references turns
 check "a note when there is nothing to copy from" grep -q "kind 'turns'" err
 
-good sweep rag.dst --method llma --n 1:3 --k 1:9:4,20 --semantics paper,code -o grid.tsv
+good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o grid.tsv
 check "24 configurations" [ "$(grep -c '^llma' grid.tsv)" = 24 ]
 check "no part file is left" [ ! -e grid.tsv.part ]
-good sweep rag.dst --method llma --n 1:3 --k 1:9:4,20 --semantics paper,code -o grid.jsonl --threads 1
+good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o grid.jsonl --threads 1
 check "24 JSON lines and a head" [ "$(wc -l <grid.jsonl)" = 25 ]
-good sweep rag.dst --method llma --n 1:3 --k 1:9:4,20 --semantics paper,code -o loop.tsv --engine loop --threads 2 --block 5
+good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o loop.tsv --engine loop --threads 2 --block 5
 grep -v '^# command' grid.tsv >a
 grep -v '^# command' loop.tsv >b
 check "threads, blocks and engine change nothing" cmp -s a b
 good sweep rag.dst --method suffix --spec-factor 1,2.5 --branches 0,1 -o suffix.tsv
 check "every value of a real parameter" sh -c 'grep -v "^#" suffix.tsv | cut -f 6 | sort -u | tr "\n" " " | grep -q "^1 2.5 spec_factor"'
-bad 2 'n-least' sweep rag.dst --method ngram --n-most 1 --n-least 2 -o x.tsv
-good sweep rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 -o cost.tsv
+bad 2 'prompt-lookup-min 2 exceeds' sweep rag.dst --method ngram --prompt-lookup-max 1 --prompt-lookup-min 2 -o x.tsv
+good sweep rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 -o cost.tsv
 # 5385 calls of 21 ms against 2084 of 20 ms and 2084 + 23919 tokens of 1 ms
 check "speed-up of the linear cost" grep -q "	1.6708" cost.tsv
 printf 'tokens\ttarget_s\n1\t0.021\n2\t0.022\n19\t0.039\n' >line.tsv
-good sim rag.dst --method llma --cost table:line.tsv --n 1 --k 18 --json
+good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --json
 check "the same line as a table" grep -q '"speedup": 1.6708' out
 check "says why it runs the loop" grep -q 'engine: loop, the cost is not linear' err
-good sweep rag.dst --method llma --cost table:line.tsv --n 1 --k 18 -o table.tsv
+good sweep rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 -o table.tsv
 check "in a sweep too" grep -q "	1.6708" table.tsv
-good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 --batch 1,4,64 --json
+good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 --batch-size 1,4,64 --json
 check "a line for each batch, and where it breaks even" \
     [ "$(head -n 1 out | grep -c '"break_even_batch": "4"')$(grep -c '"tokens_per_s"' out)" = 13 ]
 check "batch 1 is no batch" grep -q '"speedup": 1.6708.*"batch": 1,' out
-good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --k 18 --batch 1,4,64
+good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 --batch-size 1,4,64
 check "the same to read" grep -q 'without drafts: batch 4' out
 good list costs -v
 check "all costs, shapes and machines" \
     [ "$(grep -cE '^(unit|linear|table|roofline|fit)  |^  (llama-2-7b|h200)  ' out)" = 7 ]
-good sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --cost linear:1,0,0.25 --timeline steps.tsv
+good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --cost linear:1,0,0.25 --timeline steps.tsv
 check "a timeline of two lanes" [ "$(grep -v '^#' steps.tsv | cut -f 1 | sort -u | tr '\n' ' ')" = "draft lane target " ]
-bad 2 'exists' sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv
-good sim --model iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv --force
+bad 2 'exists' sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv
+good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv --force
 bad 2 'expect' sim rag.dst --method llma --engine expect --timeline no.tsv
 check "a refusal leaves no timeline" [ ! -e no.tsv ]
 
@@ -186,32 +186,32 @@ bad 2 '--method' sim rag.dst
 bad 2 'one trace' sim --method llma
 bad 2 'too many' sim rag.dst both.dst --method llma
 bad 2 'from 1 to 1024' sim rag.dst --method llma --n 0
-bad 2 'from 0 to 1000000' sim rag.dst --method llma --k -1
-bad 2 'integer' sim rag.dst --method llma --k 1:4
+bad 2 'from 0 to 1000000' sim rag.dst --method llma --num-speculative-tokens -1
+bad 2 'integer' sim rag.dst --method llma --num-speculative-tokens 1:4
 bad 2 'paper|code' sim rag.dst --method llma --semantics pape
 bad 2 'did you mean --semantics' sim rag.dst --method llma --semantic code
 bad 2 'unknown option --n' sim rag.dst --method none --n 1
-bad 2 'needs a value' sim rag.dst --method llma --k
+bad 2 'needs a value' sim rag.dst --method llma --num-speculative-tokens
 bad 2 'cost' sim rag.dst --method llma --cost free
 bad 2 'linear:' sim rag.dst --method llma --cost linear:1
 bad 2 'not linear' sim rag.dst --method llma --cost table:line.tsv --engine expect
-bad 4 'not extrapolated' sim rag.dst --method llma --cost table:line.tsv --k 30 --engine loop
+bad 4 'not extrapolated' sim rag.dst --method llma --cost table:line.tsv --num-speculative-tokens 30 --engine loop
 bad 4 'nowhere.tsv' sim rag.dst --method llma --cost table:nowhere.tsv
 bad 4 'verify_s' sim rag.dst --method llma --cost fit:rag.dst
 bad 2 'llama-2-7b' sim rag.dst --method llma --cost roofline:lama-2-7b,none,h100
-bad 2 'per-request' sim rag.dst --method llma --batch 2 --per-request
-bad 2 'batch' sim rag.dst --method llma --batch 0
+bad 2 'per-request' sim rag.dst --method llma --batch-size 2 --per-request
+bad 2 'batch' sim rag.dst --method llma --batch-size 0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:-1,0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:nan,0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:0,0
 bad 2 'linear:' sim rag.dst --method llma --cost linear:1,0,-1
 bad 2 'draft model' sim rag.dst --method pearl
-bad 2 'empty' sweep rag.dst --method llma --k 9:1 -o x.tsv
+bad 2 'empty' sweep rag.dst --method llma --num-speculative-tokens 9:1 -o x.tsv
 bad 2 'from 1' sweep rag.dst --method llma --n 0:3 -o x.tsv
-bad 2 'twice' sweep rag.dst --method llma --k 1,2,1 -o x.tsv
-bad 2 'integer' sweep rag.dst --method llma --k '' -o x.tsv
-bad 2 'integer' sweep rag.dst --method llma --k 1, -o x.tsv
-bad 2 'configurations' sweep rag.dst --method llma --k 1:100000 --n 1:1000 -o x.tsv
+bad 2 'twice' sweep rag.dst --method llma --num-speculative-tokens 1,2,1 -o x.tsv
+bad 2 'integer' sweep rag.dst --method llma --num-speculative-tokens '' -o x.tsv
+bad 2 'integer' sweep rag.dst --method llma --num-speculative-tokens 1, -o x.tsv
+bad 2 'configurations' sweep rag.dst --method llma --num-speculative-tokens 1:100000 --n 1:1000 -o x.tsv
 bad 2 '-o FILE' sweep rag.dst --method llma
 bad 2 'exists already (--force' sweep rag.dst --method llma -o grid.tsv
 bad 2 'exists already (--force' trace import --tokenizer bytes "$sample/rag.jsonl" -o rag.dst
@@ -262,7 +262,7 @@ line 'bad.jsonl:2' '{"prompt": "p", "prompt": "q", "output": "o"}'
 
 printf '%s\n' '{"prompt": "p", "output": ""}' '{"prompt": "p", "output": "ab", "references": ["a"]}' >ok.jsonl
 good trace import --tokenizer bytes ok.jsonl -o ok.dst
-good sim ok.dst --method llma --n 4 --k 3
+good sim ok.dst --method llma --n 4 --num-speculative-tokens 3
 printf '%s\n' '{"prompt": [1], "output": []}' >empty.jsonl
 good trace import --tokenizer bytes empty.jsonl -o empty.dst
 good sim empty.dst --method llma --json
@@ -303,7 +303,7 @@ awk 'BEGIN { for (r = 0; r < 2; r++) {
 good trace import --tokenizer bytes long.jsonl -o long.dst
 if (ulimit -v 700000 && "$draftscope" --version) >/dev/null 2>&1; then # not so under a sanitizer
     check "a long draft of a long output fits in 700 MB" \
-        sh -c 'ulimit -v 700000 && "$0" sim long.dst --method llma --k 1000000 >out 2>err' \
+        sh -c 'ulimit -v 700000 && "$0" sim long.dst --method llma --num-speculative-tokens 1000000 >out 2>err' \
         "$draftscope"
 fi
 
@@ -314,7 +314,7 @@ while [ $i -lt 40 ]; do
     i=$((i + 1))
 done >many.jsonl
 good trace import --tokenizer "$tokenizer" many.jsonl -o many.dst
-slow="sweep many.dst --method llma --n 1:4 --k 1:16 --engine loop --block 1 --threads 1"
+slow="sweep many.dst --method llma --n 1:4 --num-speculative-tokens 1:16 --engine loop --block 1 --threads 1"
 interrupt() { # signal, exit code
     rm -f cut.tsv cut.tsv.part
     "$draftscope" $slow -o cut.tsv 2>err &
@@ -343,14 +343,14 @@ for signal in INT:130 TERM:143 KILL:137; do
     check "SIG${signal%:*}: the same table in the end" cmp -s whole.tsv cut.tsv
 done
 interrupt INT 130
-bad 2 'different sweep' sweep many.dst --method llma --n 1:5 --k 1:8 -o cut.tsv
-good sweep many.dst --method llma --n 1:5 --k 1:8 -o cut.tsv --force
+bad 2 'different sweep' sweep many.dst --method llma --n 1:5 --num-speculative-tokens 1:8 -o cut.tsv
+good sweep many.dst --method llma --n 1:5 --num-speculative-tokens 1:8 -o cut.tsv --force
 # A name of the field for what is called length here.
-good sim --model iid:.8 --method chain --length 3 --requests 20 --json
+good sim --target iid:.8 --method draft-model --num-speculative-tokens 3 --requests 20 --json
 grep -v command out >by_length
-good sim --model iid:.8 --method chain --gamma 3 --requests 20 --json
+good sim --target iid:.8 --method draft-model --num-speculative-tokens 3 --requests 20 --json
 grep -v command out >by_gamma
-check "--gamma is --length" cmp -s by_length by_gamma
+check "--num-speculative-tokens is --num-speculative-tokens" cmp -s by_length by_gamma
 good sim rag.dst --method llma --progress json
 check "progress as JSON lines" grep -q '"total": 5385' err
 

@@ -68,7 +68,10 @@ offers "$(names_of sweep --method none)" sweep a.dst -
 offers "$(names_of sim --method llma)" sim a.dst --method llma --
 offers "$(names_of sim --method llma)" sim a.dst --method = llma --
 offers "$(names_of sim --method oracle)" sim --method oracle a.dst --
-offers "--max-match --max-tokens --method --middle --model" sim a.dst --method llma --m
+offers "$(names_of sim --method ngram)" sim a.dst --method pld --
+offers "$(names_of sim --method tree)" sim a.dst --method medusa --
+offers "paper,code" tune a.dst --method llma --semantics paper,c
+offers "--max-match --max-tokens --method --middle" sim a.dst --method llma --m
 offers "$(names_of trace import)" trace import -
 offers "--progress" trace import in.jsonl --pro
 offers "$(names_of plot)" plot heatmap t.tsv -

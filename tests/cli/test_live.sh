@@ -49,7 +49,7 @@ END
     is divergences 0.0
 done
 for head in llama_eagle llama_eagle_nobias llama_eagle_embed; do
-    for method in chain tree sequoia spectr pearl ouroboros; do
+    for method in draft-model tree sequoia spectr pearl ouroboros; do
         good run --target "$llama" --draft "$fixtures/$head" --method $method --prompts ids.jsonl \
             --max-tokens 24 --baseline --json $threads
         is divergences 0.0
@@ -64,13 +64,13 @@ is divergences 0.0
 
 # A draft model that is the target is right up to the end of the output; so is a middle model,
 # whatever the small one wrote for it and took back.
-good run --target "$llama" --draft "$llama" --method chain --length 5 --prompts ids.jsonl \
+good run --target "$llama" --draft "$llama" --method draft-model --num-speculative-tokens 5 --prompts ids.jsonl \
     --max-tokens 24 --json $threads
 is target_calls 8
 is draft_acceptance_rate 1.0
 is accept_histogram '[0,0,0,0,0,8]'
 good run --target "$llama" --draft "$fixtures/llama_fp16" --middle "$llama" --method cascade \
-    --length 10 --prompts ids.jsonl --max-tokens 24 --json $threads
+    --num-speculative-tokens 10 --prompts ids.jsonl --max-tokens 24 --json $threads
 is target_calls 6
 is num_accepted_tokens 42
 
@@ -81,7 +81,7 @@ while [ $i -lt 300 ]; do
     i=$((i + 1))
 done
 echo "{\"prompt\": [3, 10, 17], \"references\": [[$long]]}" >long.jsonl
-good run --target "$llama" --method llma --n 1 --k 200 --prompts long.jsonl --max-tokens 24 --baseline \
+good run --target "$llama" --method llma --n 1 --num-speculative-tokens 200 --prompts long.jsonl --max-tokens 24 --baseline \
     --json $threads
 is divergences 0.0
 check "long drafts: $(field num_draft_tokens)" test "$(field num_draft_tokens)" -ge 200
@@ -105,7 +105,7 @@ same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
     model=$1 most=$2
     shift 2
     good run --target "$model" --prompts ids.jsonl --max-tokens "$most" --json -o run.jsonl \
-        --overwrite $threads --method "$@"
+        --force $threads --method "$@"
     metrics <out >live.metrics
     calls=$(field target_calls) accepted=$(field num_accepted_tokens)
     drafts=$(field num_drafts) drafted=$(field num_draft_tokens)
@@ -120,13 +120,13 @@ same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
     check "the six metrics of sim" cmp live.metrics sim.metrics
     check "six of them" [ "$(wc -l <sim.metrics)" = 6 ]
 }
-same_as_sim "$llama" 24 llma --n 1 --k 4
+same_as_sim "$llama" 24 llma --n 1 --num-speculative-tokens 4
 for most in 1 2 22 23 24; do
-    same_as_sim "$llama" $most oracle --k 5
+    same_as_sim "$llama" $most oracle --num-speculative-tokens 5
     is draft_acceptance_rate "$([ $most = 1 ] && echo null || echo 1.0)"
 done
-good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o run.jsonl --overwrite
-bad 2 "run.jsonl exists already (--overwrite" run --target "$llama" --method none --prompts ids.jsonl \
+good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o run.jsonl --force
+bad 2 "run.jsonl exists already (--force" run --target "$llama" --method none --prompts ids.jsonl \
     -o run.jsonl
 
 # Any of a model's EOS tokens ends an output, drafted or not.
@@ -139,15 +139,15 @@ good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 24 -o 
 end=$(tokens_of 1 all.jsonl | cut -d , -f 6)
 tokens_of 1 all.jsonl | sed -e "s/^/,/" -e "s/\(,$end\),.*/\1/" -e "s/^,//" >wanted
 echo "{\"eos_token_id\": [66, 65, $end]}" >ends/generation_config.json
-for method in none chain oracle ngram lookahead tree ouroboros pearl; do
+for method in none draft-model oracle ngram lookahead tree ouroboros pearl; do
     good run --target ends --draft "$llama" --method $method --prompts ids.jsonl --max-tokens 24 \
-        --baseline --json -o ends.jsonl --overwrite $threads
+        --baseline --json -o ends.jsonl --force $threads
     is divergences 0.0
     tokens_of 1 ends.jsonl >got
     check "$method: ends with token $end" cmp -s wanted got
     check "$method: says so" grep -q '"finish_reason":"stop"' ends.jsonl
 done
-same_as_sim ends 24 oracle --k 3
+same_as_sim ends 24 oracle --num-speculative-tokens 3
 is draft_acceptance_rate 1.0
 
 # The fields of sim, under their names, and those of the clock.
@@ -169,12 +169,12 @@ cat >shape.json <<'END'
  "torch_dtype": "bfloat16"}
 END
 sed 's/"vocab_size": 300/"vocab_size": 500/' shape.json >wide.json
-good run --shape ./shape.json --draft-shape ./shape.json --random-weights 3 --method chain \
+good run --shape ./shape.json --draft-shape ./shape.json --random-weights 3 --method draft-model \
     --prompts ids.jsonl --max-tokens 8 --baseline --json $threads
 is divergences 0.0
 bad 2 "--random-weights" run --shape ./shape.json --method none --prompts ids.jsonl
 bad 4 "different vocabularies" run --shape ./shape.json --draft-shape ./wide.json \
-    --random-weights 3 --method chain --prompts ids.jsonl
+    --random-weights 3 --method draft-model --prompts ids.jsonl
 bad 2 "--random-weights: of a shape" run --target "$llama" --random-weights 3 --method none \
     --prompts ids.jsonl
 bad 2 "--dtype: of a shape" run --target "$llama" --dtype f32 --method none --prompts ids.jsonl
@@ -194,14 +194,14 @@ fi
 run="run --method none --max-tokens 8"
 bad 2 "--method" run --target "$llama" --prompts ids.jsonl
 bad 2 "--target" $run --prompts ids.jsonl
-bad 2 "--draft DIR" run --target "$llama" --method chain --prompts ids.jsonl
+bad 2 "--draft DIR" run --target "$llama" --method draft-model --prompts ids.jsonl
 bad 2 "none of them" $run --target "$llama"
 bad 2 "no argument without -p" $run --target "$llama" --prompts ids.jsonl more
 bad 2 "tokenizer.json" $run --target "$llama" -p text
-bad 2 "takes one" run --target "$llama" --draft "$llama" --method spectr --rule single \
+bad 2 "takes one" run --target "$llama" --draft "$llama" --method spectr --rule rejection \
     --prompts ids.jsonl
-bad 2 "Medusa heads" run --target "$llama" --draft "$fixtures/llama_medusa" --method chain \
-    --length 5 --prompts ids.jsonl --max-tokens 8
+bad 2 "Medusa heads" run --target "$llama" --draft "$fixtures/llama_medusa" --method draft-model \
+    --num-speculative-tokens 5 --prompts ids.jsonl --max-tokens 8
 bad 2 "not a model" $run --target "$fixtures/llama_eagle" --prompts ids.jsonl
 bad 4 "nowhere" $run --target nowhere --prompts ids.jsonl
 mkdir pickle
@@ -255,10 +255,10 @@ for side in a b; do
     cp "$llama"/config.json "$llama"/model.safetensors $side
 done
 cp "$top/tests/data/tokenizers/llama3-style.json" a/tokenizer.json
-bad 4 "tokenizer.json" run --target a --draft b --method chain --prompts ids.jsonl
+bad 4 "tokenizer.json" run --target a --draft b --method draft-model --prompts ids.jsonl
 cp "$top/tests/data/tokenizers/qwen2-style.json" b/tokenizer.json
-bad 4 "different vocabularies" run --target a --draft b --method chain --prompts ids.jsonl
-bad 2 "unknown command" nonsense
+bad 4 "different vocabularies" run --target a --draft b --method draft-model --prompts ids.jsonl
+bad 2 "unknown live command" nonsense
 if [ -w /dev/full ]; then
     "$draftscope" live $run --target "$llama" --prompts ids.jsonl >/dev/full 2>err
     check "exit 1 on a full disk" test $? = 1
@@ -329,7 +329,7 @@ Answer:'
     is divergences 0.0
     bad 2 "prompt 1: a prompt of" run --target "$demo/target" --method none -p "$question" \
         --max-tokens 100000
-    for method in chain spectr lookahead ouroboros pearl llma; do
+    for method in draft-model spectr lookahead ouroboros pearl llma; do
         [ -d "$demo/draft" ] || continue
         good run --target "$demo/target" --draft "$demo/draft" --method $method -p "$question" \
             --max-tokens 48 --baseline --json $threads

@@ -70,59 +70,59 @@ refused() { # 'words on stderr' trace, method and its options
 # --- a draft model, an EAGLE head, Medusa heads ------------------------------------------------
 
 most=48
-live record draft --max-tokens $most --method chain --length 3 --rank-depth 5 --rollouts 16 \
-    --statistics 4 -o draft.dst
-live record eagle --max-tokens $most --method none --rank-depth 8 --rollouts 8 --statistics 1 \
+live record draft --max-tokens $most --method draft-model --num-speculative-tokens 3 --rank-depth 5 --rollouts 16 \
+    --num-drafts 4 -o draft.dst
+live record eagle --max-tokens $most --method none --rank-depth 8 --rollouts 8 --num-drafts 1 \
     -o eagle.dst
-live record medusa --max-tokens $most --method none --rank-depth 5 --rollouts 4 --statistics 1 \
+live record medusa --max-tokens $most --method none --rank-depth 5 --rollouts 4 --num-drafts 1 \
     -o medusa.dst
 
-exact draft.dst draft --method chain --length 7
+exact draft.dst draft --method draft-model --num-speculative-tokens 7
 exact draft.dst draft --method hf-dynamic
 exact draft.dst draft --method pearl
 exact draft.dst draft --method pearl --pre-verify off
 exact draft.dst draft --method pearl --post-verify off
-exact draft.dst draft --method pearl --window 3 --pre-verify off --post-verify off
+exact draft.dst draft --method pearl --num-speculative-tokens 3 --pre-verify off --post-verify off
 exact draft.dst draft --method tree
 nearly draft.dst draft --method sequoia
-exact draft.dst draft --method spectr --drafts 3 --length 5 # draws of a greedy run are the most probable
+exact draft.dst draft --method spectr --num-drafts 3 --num-speculative-tokens 5 # draws of a greedy run are the most probable
 exact draft.dst draft --method spectr-tree
 exact eagle.dst eagle --method tree
 exact eagle.dst eagle --method sequoia --depth 6
-exact eagle.dst eagle --method chain --length 4
-exact eagle.dst eagle --method hf-dynamic --most 8
-exact eagle.dst eagle --method spectr --drafts 2 --length 4
+exact eagle.dst eagle --method draft-model --num-speculative-tokens 4
+exact eagle.dst eagle --method hf-dynamic --max 8
+exact eagle.dst eagle --method spectr --num-drafts 2 --num-speculative-tokens 4
 exact eagle.dst eagle --method pearl
 exact eagle.dst eagle --method pearl --pre-verify off
-exact medusa.dst medusa --method chain --length 4
-exact medusa.dst medusa --method hf-dynamic --start 2 --most 4
+exact medusa.dst medusa --method draft-model --num-speculative-tokens 4
+exact medusa.dst medusa --method hf-dynamic --num-assistant-tokens 2 --max 4
 nearly medusa.dst medusa --method tree --tree medusa
 
 # Outputs that ended by themselves: drafts went on behind the EOS token that they did not say.
 most=160
-live record draft --max-tokens $most --method none --rollouts 16 --statistics 1 -o ended.dst
+live record draft --max-tokens $most --method none --rollouts 16 --num-drafts 1 -o ended.dst
 if [ "$("$draftscope" trace info ended.dst | sed -n 's/^output_tokens *//p')" -lt $((4 * most)) ]; then
     ok
 else
     not_ok "no output ended by itself"
 fi
-exact ended.dst draft --method chain --length 7
+exact ended.dst draft --method draft-model --num-speculative-tokens 7
 exact ended.dst draft --method pearl
 most=48
 
 # By default a chain is expected: the same, but that its last draft is cut at the end of an output.
-both draft.dst draft --method chain --length 7
-"$draftscope" sim draft.dst --json --method chain --length 7 2>err | sed 's/\.0\([],}]\)/\1/g' >sim.json
+both draft.dst draft --method draft-model --num-speculative-tokens 7
+"$draftscope" sim draft.dst --json --method draft-model --num-speculative-tokens 7 2>err | sed 's/\.0\([],}]\)/\1/g' >sim.json
 # shellcheck disable=SC2086
 same "chain, expected" $kept
 
 # Draws from distributions of temperature 1 are expected where that is asked for; no greedy run makes them.
-both draft.dst draft --method spectr --length 4
-"$draftscope" sim draft.dst --json --method spectr --length 4 >sim.json 2>err
+both draft.dst draft --method spectr --num-speculative-tokens 4
+"$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4 >sim.json 2>err
 # shellcheck disable=SC2086
 same "spectr, as it ran" $kept $drafted
 if grep -q 'note: spectr' err; then not_ok "spectr: $(cat err)"; else ok; fi
-"$draftscope" sim draft.dst --json --method spectr --length 4 --engine expect >sim.json 2>err
+"$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4 --engine expect >sim.json 2>err
 if grep -q 'note: spectr: .* temperature 0, .* temperature 1' err; then ok; else
     not_ok "spectr expected: $(cat err)"
 fi
@@ -137,10 +137,10 @@ if [ "$(grep -c . steps.tsv)" -gt 10 ]; then ok; else not_ok "no timeline of PEA
 # --- what it does not know ---------------------------------------------------------------------
 
 refused 'with --rank-depth 9' eagle.dst --method tree --tree chain:9
-refused 'with --rank-depth 9' eagle.dst --method chain --length 9
+refused 'with --rank-depth 9' eagle.dst --method draft-model --num-speculative-tokens 9
 refused 'probabilities off the output' draft.dst --method threshold
 refused '--middle SPEC' draft.dst --method cascade
-refused 'use --model' draft.dst --method ouroboros
+refused 'use --target' draft.dst --method ouroboros
 
 # --- the rule of a trace that was drawn --------------------------------------------------------
 
@@ -156,26 +156,26 @@ says() { # 'words on stderr' options
 rule_is() {
     if grep -qF "\"rule\": \"$1\"" sim.json; then ok; else not_ok "rule $1: $(cat sim.json)"; fi
 }
-live record draft --max-tokens $most --temperature 1 --seed 5 --method chain --statistics 4 \
+live record draft --max-tokens $most --temperature 1 --seed 5 --method draft-model --num-drafts 4 \
     -o drawn.dst
 refused 'samples from the draft' drawn.dst --method spectr-tree --rule greedy --engine loop
-says 'rule: single, as the trace was written at temperature 1' --method chain
-rule_is single
+says 'rule: rejection, as the trace was written at temperature 1' --method draft-model
+rule_is rejection
 says 'rule: kseq, as' --method spectr
 rule_is kseq
 says 'rule: kseq, as' --method spectr-tree
 rule_is kseq
 says 'rule: greedy, though' --method tree
 rule_is greedy
-says 'draft_rank' --method chain --rule greedy
+says 'draft_rank' --method draft-model --rule greedy
 rule_is greedy
-"$draftscope" sim drawn.dst --json --method chain --rule single >given.json 2>err
-"$draftscope" sim drawn.dst --json --method chain >sim.json 2>err
-if cmp -s given.json sim.json; then ok; else not_ok "the default is another single"; fi
+"$draftscope" sim drawn.dst --json --method draft-model --rule rejection >given.json 2>err
+"$draftscope" sim drawn.dst --json --method draft-model >sim.json 2>err
+if cmp -s given.json sim.json; then ok; else not_ok "the default is another rejection"; fi
 "$draftscope" trace merge drawn.dst -o merged.dst >out 2>err || not_ok "merge: $(cat err)"
-"$draftscope" sim merged.dst --json --method chain >sim.json 2>err
-rule_is single
-"$draftscope" sim draft.dst --json --method chain >sim.json 2>err
+"$draftscope" sim merged.dst --json --method draft-model >sim.json 2>err
+rule_is rejection
+"$draftscope" sim draft.dst --json --method draft-model >sim.json 2>err
 rule_is greedy
 
 summary

@@ -36,7 +36,7 @@ run_record_sim() { # name, models and method
     shift
     good run --prompts "$prompts" --max-tokens "$most" --json "$@"
     cp out run.json
-    good record --prompts "$prompts" --max-tokens "$most" -o "$name.dst" --statistics 2 "$@"
+    good record --prompts "$prompts" --max-tokens "$most" -o "$name.dst" --num-drafts 2 "$@"
     check "$name.dst is a good trace" "$draftscope" trace verify "$name.dst"
 }
 simulate() { # name, method
@@ -48,36 +48,36 @@ simulate() { # name, method
 prompts=ids.jsonl most=24
 for f in llama gpt2 gpt_neox; do
     [ -d "$fixtures/$f" ] || continue
-    run_record_sim $f --target "$fixtures/$f" --draft "$fixtures/$f" --method chain --length 3
-    simulate $f --method chain --length 3
+    run_record_sim $f --target "$fixtures/$f" --draft "$fixtures/$f" --method draft-model --num-speculative-tokens 3
+    simulate $f --method draft-model --num-speculative-tokens 3
 done
 most=40
-run_record_sim eagle --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --method chain \
-    --length 3
-simulate eagle --method chain --length 3
-run_record_sim medusa --target "$fixtures/llama" --draft "$fixtures/llama_medusa" --method chain \
-    --length 2
-simulate medusa --method chain --length 2
+run_record_sim eagle --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --method draft-model \
+    --num-speculative-tokens 3
+simulate eagle --method draft-model --num-speculative-tokens 3
+run_record_sim medusa --target "$fixtures/llama" --draft "$fixtures/llama_medusa" --method draft-model \
+    --num-speculative-tokens 2
+simulate medusa --method draft-model --num-speculative-tokens 2
 run_record_sim llma --target "$fixtures/llama" --draft "$fixtures/llama_old" --method llma \
-    --references all --k 4
-simulate llma --method llma --references all --k 4
+    --references all --num-speculative-tokens 4
+simulate llma --method llma --references all --num-speculative-tokens 4
 if [ -d "$demo/target" ]; then
     printf '{"prompt": "Tom has 3 apples and buys 4 more. How many apples does he have?"}\n' >text.jsonl
     prompts=text.jsonl
-    run_record_sim demo --target "$demo/target" --draft "$demo/draft" --method chain --length 4
-    simulate demo --method chain --length 4
+    run_record_sim demo --target "$demo/target" --draft "$demo/draft" --method draft-model --num-speculative-tokens 4
+    simulate demo --method draft-model --num-speculative-tokens 4
     check "texts are recorded" sh -c '"$1" trace info demo.dst | grep -q "^recorded .*\"text\""' sh \
         "$draftscope"
 fi
 
 # Of a greedy recording the distributions are those of another temperature: who replays draws is told.
-"$draftscope" sim llama.dst --method spectr --drafts 2 --rule kseq >sim.out 2>err
+"$draftscope" sim llama.dst --method spectr --num-drafts 2 --rule kseq >sim.out 2>err
 check "distributions that nothing was drawn from" grep -q 'note: spectr: .* temperature 0, .* temperature 1' err
-"$draftscope" sim llama.dst --method chain --length 3 >sim.out 2>err
+"$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3 >sim.out 2>err
 check "ranks are those of the run" sh -c '! grep -q note err'
-good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method chain --length 2 \
-    --prompts ids.jsonl --max-tokens 12 --temperature .8 --statistics 2 -o drawn.dst
-"$draftscope" sim drawn.dst --method spectr --drafts 2 --rule kseq >sim.out 2>err
+good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method draft-model --num-speculative-tokens 2 \
+    --prompts ids.jsonl --max-tokens 12 --temperature .8 --num-drafts 2 -o drawn.dst
+"$draftscope" sim drawn.dst --method spectr --num-drafts 2 --rule kseq >sim.out 2>err
 check "distributions that were drawn from" sh -c '! grep -q note err'
 
 # --- what is recorded --------------------------------------------------------------------------
@@ -85,8 +85,8 @@ check "distributions that were drawn from" sh -c '! grep -q note err'
 info() { # TRACE FIELD
     "$draftscope" trace info "$1" | sed -n "s/^$2  *//p"
 }
-good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method chain --length 2 \
-    --prompts ids.jsonl --requests 2 --max-tokens 12 --rows top:5 --rollouts 3 --rank-depth 2 \
+good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method draft-model --num-speculative-tokens 2 \
+    --prompts ids.jsonl --requests 2 --max-tokens 12 --logprobs top:5 --rollouts 3 --rank-depth 2 \
     --temperature .8 --seed 3 -o all.dst
 check "a trace of all there is" "$draftscope" trace verify all.dst
 info all.dst recorded >recorded
@@ -96,12 +96,12 @@ for column in target_logp draft_logp draft_argmax target_argmax draft_entropy dr
     check "$column is recorded" grep -q "\"$column\"" recorded
 done
 info all.dst provenance >provenance
-for word in '"method":"chain"' '"temperature":0.8' '"max_tokens":12' '"head":false' \
+for word in '"method":"draft-model"' '"temperature":0.8' '"max_tokens":12' '"head":false' \
     '"seed":3' '"config_sha256"' '"device":"cpu"' 'draftscope live record'; do
     check "provenance says $word" grep -qF "$word" provenance
 done
 good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method pearl \
-    --prompts ids.jsonl --requests 2 --max-tokens 12 --statistics 1 -o pearl.dst
+    --prompts ids.jsonl --requests 2 --max-tokens 12 --num-drafts 1 -o pearl.dst
 check "PEARL's steps are logged" sh -c '"$1" trace verify pearl.dst >/dev/null &&
     "$1" trace info pearl.dst | grep -q "\"steps\""' sh "$draftscope"
 bad 2 'exists already' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
@@ -110,7 +110,7 @@ good record --target "$fixtures/llama" --method none --prompts ids.jsonl --max-t
     -o all.dst --force
 bad 2 'rollouts are a draft' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
     --max-tokens 4 --rollouts 2 -o x.dst
-bad 2 'top:M' record --target "$fixtures/llama" --method none --prompts ids.jsonl --rows many \
+bad 2 'top:M' record --target "$fixtures/llama" --method none --prompts ids.jsonl --logprobs many \
     -o x.dst
 bad 2 '-o NAME.dst' record --target "$fixtures/llama" --method none --prompts ids.jsonl
 bad 4 'the context holds' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
@@ -119,16 +119,16 @@ check "nothing is left of what was refused" test ! -e x.dst -a ! -e x.dst.tmp
 
 # --- the simulator's steps, with a clock -------------------------------------------------------
 
-good run --target "$fixtures/llama_old" --method llma --references all --k 4 --force llama.dst \
+good run --target "$fixtures/llama_old" --method llma --references all --num-speculative-tokens 4 --replay llama.dst \
     --json --baseline
-cp out forced.json
-"$draftscope" sim llama.dst --method llma --references all --k 4 --json >sim.json 2>err
-same "forced and simulated" forced.json sim.json
-bad 2 'outputs are as recorded' run --target "$fixtures/llama_old" --method none --force llama.dst \
+cp out replayed.json
+"$draftscope" sim llama.dst --method llma --references all --num-speculative-tokens 4 --json >sim.json 2>err
+same "replayed and simulated" replayed.json sim.json
+bad 2 'outputs are as recorded' run --target "$fixtures/llama_old" --method none --replay llama.dst \
     --max-tokens 5
 "$draftscope" trace synth --target markov:300 --requests 3 --max-tokens 9 -o other.dst
 bad 4 'is not in the target' run --target "$fixtures/llama_old" --method none --json \
-    --force other.dst
+    --replay other.dst
 # Off the record the target answers for itself: what wrote the record takes the same steps again.
 good record --method none --target "$fixtures/llama" --prompts ids.jsonl --max-tokens 24 \
     -o greedy.dst
@@ -137,8 +137,8 @@ for method in lookahead ouroboros threshold pearl; do
     case $method in lookahead) ;; *) set -- "$@" --draft "$fixtures/llama_old" ;; esac
     good run "$@" --prompts ids.jsonl --max-tokens 24
     cp out free.json
-    good run "$@" --force greedy.dst
-    same "$method, free and forced" free.json out
+    good run "$@" --replay greedy.dst
+    same "$method, free and replayed" free.json out
 done
 
 # --- killed and interrupted --------------------------------------------------------------------
@@ -148,8 +148,8 @@ awk 'BEGIN { for (i = 0; i < 3000; i++) printf "{\"prompt\": [1, %d, %d, 7]}\n",
 if sleep 0.05 2>/dev/null; then
     begin() { # trace: a recording in the background, until a shard of it is finished
         "$draftscope" live record --target "$fixtures/llama" --draft "$fixtures/llama_old" \
-            --method chain --length 2 --prompts many.jsonl --max-tokens 40 --rows dense \
-            --statistics 1 --threads 1 --device cpu -o "$1" >out 2>err </dev/null &
+            --method draft-model --num-speculative-tokens 2 --prompts many.jsonl --max-tokens 40 --logprobs dense \
+            --num-drafts 1 --threads 1 --device cpu -o "$1" >out 2>err </dev/null &
         process=$!
         tries=0
         while [ ! -e "$1.tmp/manifest.json" ] && [ $tries -lt 2400 ] && kill -0 $process; do
@@ -206,13 +206,13 @@ check "of the finished requests" test "$(info zero.dst requests)" = 2
 # --- a cost table ------------------------------------------------------------------------------
 
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_old" --tokens 1:8 --context 0:48 \
-    --batch 1,2 --repeats 2 -o cost.tsv
+    --batch-size 1,2 --repeats 2 -o cost.tsv
 check "a row for each cell" test "$(grep -c '^[0-9]' cost.tsv)" = 24
 for word in target_measured draft_measured device_name 'column target_share' \
     'column target_again_s' 'column draft_again_s' command repeats; do
     check "the table says $word" grep -q "^# $word" cost.tsv
 done
-"$draftscope" sim llama.dst --method chain --length 3 --cost table:cost.tsv --batch 1,2 --json \
+"$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3 --cost table:cost.tsv --batch-size 1,2 --json \
     >sim.json 2>err
 check "sim reads it: $(cat err)" grep -q '"speedup": [0-9]' sim.json
 if command -v gnuplot >/dev/null; then
@@ -225,7 +225,7 @@ check "one model alone is never behind another" sh -c '! grep -q again_s one.tsv
 bad 2 'exists' profile --target "$fixtures/llama" -o one.tsv
 bad 2 'learned' profile --target "$fixtures/gpt2" --context 4096 -o x.tsv
 bad 2 'a head is measured in batches of 1' profile --target "$fixtures/llama" \
-    --draft "$fixtures/llama_eagle" --batch 2 --tokens 1 --context 0 -o x.tsv
+    --draft "$fixtures/llama_eagle" --batch-size 2 --tokens 1 --context 0 -o x.tsv
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --tokens 1:4 \
     --context 0:16 --repeats 1 -o eagle.tsv
 bad 2 'tokens' profile --target "$fixtures/llama" --tokens 0:4 -o x.tsv

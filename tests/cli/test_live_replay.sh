@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope live run --force --force-draft: models of random weights make the passes, and the counts
+# draftscope live run --replay --replay-draft: models of random weights make the passes, and the counts
 # are those of the simulator on the trace; of draws, the simulator's expectations within chance. What
 # the trace does not have is named.
 # $shapes and $part are lists of words; $1 is for the inner sh.
@@ -47,10 +47,10 @@ counts() { # FILE FORMAT
     }'
 }
 # force TRACE SHAPE OPTIONS...: into run.json, and the simulator's answer into sim.json
-force() {
+replay() {
     trace=$1 with=$2
     shift 2
-    good run $shapes --draft-shape "./$with" --force "$trace" --force-draft --json "$@"
+    good run $shapes --draft-shape "./$with" --replay "$trace" --replay-draft --json "$@"
     cp out run.json
     case $trace in
     greedy.dst | eagle.dst) set -- --engine loop "$@" ;;
@@ -58,7 +58,7 @@ force() {
     "$draftscope" sim "$trace" --json "$@" >sim.json 2>err || not_ok "sim $*: $(cat err)"
 }
 equal() { # as force: the counts are the simulator's
-    force "$@"
+    replay "$@"
     counts run.json %.0f >a
     counts sim.json %.0f >b
     check "$*: counts as simulated" sh -c 'test "$(wc -l <a)" = 7 && diff a b'
@@ -70,32 +70,32 @@ record() { # TRACE DRAFT OPTIONS...
     good record --target "$demo/target" --draft "$demo/$with" --method none --max-tokens 100 \
         --rank-depth 6 --prompts "$demo/prompts.jsonl" -o "$trace" "$@"
 }
-record greedy.dst draft --requests 3 --statistics 1 --rollouts 8
-record eagle.dst eagle --requests 3 --statistics 1
-record drawn.dst draft --requests 3 --statistics 4 --temperature 1
-record sure.dst target --requests 1 --statistics 4 --temperature 1
+record greedy.dst draft --requests 3 --num-drafts 1 --rollouts 8
+record eagle.dst eagle --requests 3 --num-drafts 1
+record drawn.dst draft --requests 3 --num-drafts 4 --temperature 1
+record sure.dst target --requests 1 --num-drafts 4 --temperature 1
 check "an output that ends early" sh -c '"$1" trace info greedy.dst |
     awk "\$1 == \"output_tokens\" { exit \$2 >= 300 }"' sh "$draftscope"
 
 # --- greedy: equal counts --------------------------------------------------------------------------
 
-equal greedy.dst draft.json --method chain --length 4
-equal greedy.dst draft.json --method chain --length 200
+equal greedy.dst draft.json --method draft-model --num-speculative-tokens 4
+equal greedy.dst draft.json --method draft-model --num-speculative-tokens 200
 equal greedy.dst draft.json --method hf-dynamic
 equal greedy.dst draft.json --method tree
 equal greedy.dst draft.json --method sequoia --budget 12 --depth 4
 for part in '--pre-verify on' '--pre-verify off' '--post-verify off'; do
-    equal greedy.dst draft.json --method pearl --window 3 $part
+    equal greedy.dst draft.json --method pearl --num-speculative-tokens 3 $part
 done
-equal eagle.dst head.json --method chain --length 5
+equal eagle.dst head.json --method draft-model --num-speculative-tokens 5
 equal eagle.dst head.json --method tree --tree eagle
 check "a field says so" grep -q '"replay_draft": 1' run.json
-cp a forced
-good run $shapes --draft-shape ./head.json --force eagle.dst --json --method tree --tree eagle
+cp a replayed
+good run $shapes --draft-shape ./head.json --replay eagle.dst --json --method tree --tree eagle
 counts out %.0f >a
-check "without it the head drafts for itself" sh -c '! diff forced a >/dev/null'
+check "without it the head drafts for itself" sh -c '! diff replayed a >/dev/null'
 check "and accepts next to nothing" sh -c 'test "$(awk "/^num_accepted/ { print \$2 }" a)" -lt \
-    "$(awk "/^num_accepted/ { print \$2 }" forced)"'
+    "$(awk "/^num_accepted/ { print \$2 }" replayed)"'
 check "the field says that, too" grep -q '"replay_draft": 0' out
 
 # --- drawn: what is expected -------------------------------------------------------------------
@@ -103,14 +103,14 @@ check "the field says that, too" grep -q '"replay_draft": 0' out
 # A draft model that is the target is right everywhere: nothing is left to chance.
 equal sure.dst draft.json --method spectr --rule kseq
 equal sure.dst draft.json --method spectr-tree --rule specinfer
-equal sure.dst draft.json --method spectr --rule otm --drafts 2 --length 7
-equal sure.dst draft.json --method chain --rule single
-equal sure.dst draft.json --method chain --rule block --length 9
+equal sure.dst draft.json --method spectr --rule otm --num-drafts 2 --num-speculative-tokens 7
+equal sure.dst draft.json --method draft-model --rule rejection
+equal sure.dst draft.json --method draft-model --rule block --num-speculative-tokens 9
 # Calls of three seeds, each of three requests, against three times the expectation; the draws are
 # those of these seeds, and 8 % is about three standard errors.
 near() { # as force
     for seed in 1 2 3; do
-        force drawn.dst draft.json --seed $seed "$@"
+        replay drawn.dst draft.json --seed $seed "$@"
         counts run.json %.9g
     done >sums
     counts sim.json %.9g >>sums
@@ -122,41 +122,41 @@ near() { # as force
 near --method spectr --rule kseq
 near --method spectr --rule greedy
 near --method spectr-tree --rule otm --branches 2,2,1
-near --method chain --rule block
+near --method draft-model --rule block
 cp run.json one.json
-good run $shapes --draft-shape ./draft.json --force drawn.dst --force-draft --json --method chain \
+good run $shapes --draft-shape ./draft.json --replay drawn.dst --replay-draft --json --method draft-model \
     --rule block --seed 3
 counts out %.0f >a
 counts one.json %.0f >b
 check "one seed, one result" cmp -s a b
-force drawn.dst draft.json --method chain --rule block --seed 4
+replay drawn.dst draft.json --method draft-model --rule block --seed 4
 counts run.json %.0f >a
 check "another seed, another" sh -c '! cmp -s a b'
 
 # --- against the simulator's predictions -------------------------------------------------------
 
 for length in 2 4; do
-    force greedy.dst draft.json --method chain --length $length
+    replay greedy.dst draft.json --method draft-model --num-speculative-tokens $length
     cat run.json
-done >forced.jsonl
-check "validate takes forced lines" "$draftscope" validate --trace greedy.dst --live forced.jsonl
+done >replayed.jsonl
+check "validate takes replayed lines" "$draftscope" validate --trace greedy.dst --live replayed.jsonl
 for seed in 1 2 3; do
-    force drawn.dst draft.json --method spectr --rule kseq --seed $seed
+    replay drawn.dst draft.json --method spectr --rule kseq --seed $seed
     cat run.json
-done >forced.jsonl
-check "drawn ones, too" "$draftscope" validate --trace drawn.dst --live forced.jsonl
+done >replayed.jsonl
+check "drawn ones, too" "$draftscope" validate --trace drawn.dst --live replayed.jsonl
 
 # --- what is refused ---------------------------------------------------------------------------
 
 refused() { # words, TRACE, options
     words=$1 trace=$2
     shift 2
-    bad 2 "$words" run $shapes --draft-shape ./draft.json --force "$trace" --force-draft --json "$@"
+    bad 2 "$words" run $shapes --draft-shape ./draft.json --replay "$trace" --replay-draft --json "$@"
 }
 echo '{"prompt": {"tokens": [3, 4]}, "output": {"tokens": [5, 6, 7]}}' >other.jsonl
 check "a trace of outputs alone" "$draftscope" trace import other.jsonl --vocab-size 2048 \
     -o other.dst --progress never
-refused 'needs column draft_rank' other.dst --method chain
+refused 'needs column draft_rank' other.dst --method draft-model
 refused 'needs column draft_rank' other.dst --method pearl
 refused 'needs column draft_logp' other.dst --method spectr
 refused 'ranks of the draft model are recorded 6 deep' eagle.dst --method tree --tree chain:7
@@ -165,10 +165,10 @@ refused 'asks no draft model' greedy.dst --method llma
 refused 'what no trace records' greedy.dst --method threshold
 refused 'what no trace records' greedy.dst --method ouroboros
 refused 'holds no acceptances' greedy.dst --method tree --rule specinfer-wor
-refused 'holds no acceptances' greedy.dst --method pearl --rule single
-bad 2 '--force NAME.dst expected with it' run $shapes --draft-shape ./draft.json --method chain \
-    --prompts "$demo/prompts.jsonl" --force-draft
+refused 'holds no acceptances' greedy.dst --method pearl --rule rejection
+bad 2 '--replay-draft requires --replay' run $shapes --draft-shape ./draft.json --method draft-model \
+    --prompts "$demo/prompts.jsonl" --replay-draft
 bad 2 'holds the heads of a model' run --shape ./head.json --random-weights 1 --method none \
-    --force greedy.dst
+    --replay greedy.dst
 
 summary

@@ -201,6 +201,7 @@ check "draftscope-theory(1): every column that accept writes" sh -c '! grep . mi
     while read -r command; do "$DRAFTSCOPE" trace "$command" --help; done <trace_commands
     while read -r command; do "$DRAFTSCOPE" live "$command" --help; done <live_commands
     while read -r command; do "$DRAFTSCOPE" theory "$command" --help; done <theory_commands
+    "$DRAFTSCOPE" list methods | sed 's/^/--/' # --METHOD.PARAMETER
     echo " --help --version --PARAMETER --name "
 } | tr ' ,=' '\n\n\n' | sed -n 's/^\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >known
 for path in "$man_dir"/*.[157]; do
@@ -318,14 +319,14 @@ exits() {
     codes "$page" | grep -x "$code" >listed
     check "exit $code, as in $page: $*" sh -c "cat got error; test \$(cat got) = $code && test -s listed"
 }
-printf 'k\tn\tspeedup\n4\t1\t1.5\n8\t1\t2\n' >table.tsv
+printf 'num_speculative_tokens\tn\tspeedup\n4\t1\t1.5\n8\t1\t2\n' >table.tsv
 exits 0 draftscope.1 --version
 exits 2 draftscope.1 nonsense
-exits 2 draftscope-sim.1 sim all.dst --method llma --k -1
+exits 2 draftscope-sim.1 sim all.dst --method llma --num-speculative-tokens -1
 exits 4 draftscope-sim.1 sim nothing.dst --method none
 exits 2 draftscope-sweep.1 sweep all.dst --method llma -o all.tsv
 exits 4 draftscope-sweep.1 sweep nothing.dst --method llma -o new.tsv
-exits 2 draftscope-tune.1 tune all.dst --method llma --over lenth=3
+exits 2 draftscope-tune.1 tune all.dst --method llma --lenth 3
 exits 4 draftscope-tune.1 tune nothing.dst --method llma
 exits 2 draftscope-merge.1 merge
 exits 4 draftscope-merge.1 merge all.tsv -o new.tsv

@@ -13,7 +13,7 @@ while [ $i -lt 8 ]; do
     i=$((i + 1))
 done >many.jsonl
 good trace import --tokenizer "$sample/tokenizer.json" many.jsonl -o many.dst
-grid="sweep many.dst --method llma --n 1:3 --k 2:16:2 --semantics paper,code --cost linear:0.02,0.001"
+grid="sweep many.dst --method llma --n 1:3 --num-speculative-tokens 2:16:2 --semantics paper,code --cost linear:0.02,0.001"
 good $grid -o whole.tsv --threads 2
 good $grid -o whole.jsonl --engine loop
 
@@ -76,7 +76,7 @@ good $grid --shard 2/4 -o h2 --force
 check "--force: the same" cmp f2 h2
 rm h2
 for other in '--shard 3/4' '--shard 2/5' '--shard 2/4 --seed 1' '--shard 2/4 --cost unit' \
-    '--shard 2/4 --k 2' '--shard 2/4 --block 7' '--shard 2/4 --request-block 5' ''; do
+    '--shard 2/4 --num-speculative-tokens 2' '--shard 2/4 --block 7' '--shard 2/4 --request-block 5' ''; do
     cp f2 h2.part
     bad 2 'different sweep' $grid $other -o h2
     check "$other: it is left as it was" cmp f2 h2.part
@@ -140,14 +140,14 @@ other() { # WORDS options...: shard 2 of another sweep
 other 'not one sweep: trace_hash is' sweep few.dst ${grid#sweep many.dst }
 other 'not one sweep: seed is 0 in s1 and 7 in o2' $grid --seed 7
 other 'not one sweep: cost is' $grid --cost unit
-other 'not one sweep: grid is' $grid --k 2:16:1
+other 'not one sweep: grid is' $grid --num-speculative-tokens 2:16:1
 rm o2
 good $grid --block 3 --request-block 8 --shard 2/4 -o o2
 bad 2 'configuration_block=3' merge s1 o2 s3 s4 -o x
 sed 's/^# draftscope: .*/# draftscope: 0.0.1/' s2 >o2
 bad 2 'not one sweep: draftscope is' merge s1 o2 s3 s4 -o x
 bad 2 'written by version 0.0.1' merge o2 s1 s3 s4 -o x
-sed 's/^# grid: /# rule: single\n# grid: /' s2 >o2
+sed 's/^# grid: /# rule: rejection\n# grid: /' s2 >o2
 bad 2 'not one sweep' merge s1 o2 s3 s4 -o x
 bad 2 's2 and s2 are both shard 2/4' merge s1 s2 s3 s4 s2 -o x
 bad 2 'missing of 4 shards: 2, 3, 4' merge s1 -o x
@@ -178,7 +178,7 @@ edited 4 'is not the division of a sweep' 's/configuration_block=2/configuration
 edited 4 'not the table of a shard' '/^# split/d'
 edited 4 'not the table of a shard' '/^configuration/d'
 for shard in 1 2 3 4; do
-    sed 's/^# grid: .*/# grid: method=llma n=1 k=1:48/' s$shard >g$shard
+    sed 's/^# grid: .*/# grid: method=llma n=1 num-speculative-tokens=1:48/' s$shard >g$shard
     sed '/^# cost/d' s$shard >c$shard
 done
 bad 4 'the grid has no value of option max-match' merge g1 g2 g3 g4 -o x
@@ -193,7 +193,7 @@ bad 2 'request-block' $grid --shard 1/2 --request-block -1 -o x
 
 # --- expectations: configurations are shared out, requests stay together -------------------------
 good trace synth --target markov:9,seed=2 --requests 40 --max-tokens 30 -o drawn.dst
-drawn="sweep drawn.dst --method chain --length 1:6 --rule single --cost linear:0.02,0.001"
+drawn="sweep drawn.dst --method draft-model --num-speculative-tokens 1:6 --rule rejection --cost linear:0.02,0.001"
 good $drawn -o expected.tsv
 check "an expectation need not be whole" grep -q "^# engine: expectations" expected.tsv
 for shard in 1 2 3; do
@@ -210,8 +210,8 @@ good merge t1 -o merged.tsv --force
 check "real parameters: merged = one process" cmp threshold.tsv merged.tsv
 
 # --- several methods and rules, over a model ------------------------------------------------------
-many="sweep --model markov:9,seed=2 --requests 12 --max-tokens 24 --method none,chain,spectr,suffix
-    --rule single,kseq --length 1:3 --spectr.drafts 2,3"
+many="sweep --target markov:9,seed=2 --requests 12 --max-tokens 24 --method none,draft-model,spectr,suffix
+    --rule rejection,kseq --num-speculative-tokens 1:3 --spectr.num-drafts 2,3"
 good $many -o many.tsv
 check "pairs that do not fit are named" grep -q "left out: .*kseq" err
 for shard in 1 2 3; do
@@ -219,26 +219,26 @@ for shard in 1 2 3; do
 done
 good merge m1 m2 m3 -o merged.tsv --force
 check "several methods: merged = one process" cmp many.tsv merged.tsv
-good sweep --model markov:9,seed=2 --requests 12 --max-tokens 24 --method spectr --rule kseq \
-    --length 3 --drafts 2 -o one.tsv
+good sweep --target markov:9,seed=2 --requests 12 --max-tokens 24 --method spectr --rule kseq \
+    --num-speculative-tokens 3 --num-drafts 2 -o one.tsv
 of_spectr() { # file: what spectr with two drafts of three tokens counted
     awk -F '\t' '/^#/ { next }
         !n { n = split($0, name); for (i = 1; i <= n; i++) at[name[i]] = i; next }
-        $at["method"] == "spectr" && $at["length"] == 3 && $at["drafts"] == 2 {
+        $at["method"] == "spectr" && $at["num_speculative_tokens"] == 3 && $at["drafts"] == 2 {
             print $at["rule"], $at["target_calls"], $at["num_draft_tokens"], $at["accept_histogram"]
         }' "$1"
 }
 check "it has a row" [ "$(of_spectr one.tsv | wc -l)" = 1 ]
 check "a method among others has the row that it has alone" \
     [ "$(of_spectr one.tsv)" = "$(of_spectr many.tsv)" ]
-bad 2 'given twice' sweep --model markov:9 --method chain,chain -o x
-bad 2 'did you mean chain' sweep --model markov:9 --method none,chian -o x
-bad 2 'no method goes with any rule here: method' sweep --model markov:9 --method suffix,ngram --rule kseq -o x
-bad 2 'both' sweep many.dst --model markov:9 --method chain -o x
+bad 2 'given twice' sweep --target markov:9 --method draft-model,draft-model -o x
+bad 2 'did you mean chain' sweep --target markov:9 --method none,chian -o x
+bad 2 'no valid (method, rule) combination. First problem: method' sweep --target markov:9 --method suffix,ngram --rule kseq -o x
+bad 2 'both' sweep many.dst --target markov:9 --method draft-model -o x
 
 # --- batches: several rows for a configuration ----------------------------------------------------
-busy="sweep --model markov:9,seed=2 --requests 12 --max-tokens 24 --method chain,spectr,tree --length 1:3
-    --batch 1,4,16 --cost roofline:llama-2-70b,llama-2-7b,h100"
+busy="sweep --target markov:9,seed=2 --requests 12 --max-tokens 24 --method draft-model,spectr,tree --num-speculative-tokens 1:3
+    --batch-size 1,4,16 --cost roofline:llama-2-70b,llama-2-7b,h100"
 good $busy -o busy.tsv
 check "a row for each batch size" [ "$(grep -vc '^#' busy.tsv)" = 22 ]
 for shard in 1 2; do

@@ -36,15 +36,15 @@ check "the issue's numbers" grep -q '"specinfer": 0.8125, .*"kseq": 0.84759705.*
 
 accept --bernoulli .25,.1,.25,.5,.75,1 --num-drafts 1:8
 pair='Ber(0.25) to Ber(0.1)'
-near 1e-6 1 otm=.85 kseq=.85 kseq_rho=1 specinfer=.85 single=.85
-near 1e-6 2 otm=1 kseq=.973072 kseq_rho=1.164096 specinfer=.9625 single=.85
+near 1e-6 1 otm=.85 kseq=.85 kseq_rho=1 specinfer=.85 rejection=.85
+near 1e-6 2 otm=1 kseq=.973072 kseq_rho=1.164096 specinfer=.9625 rejection=.85
 near 1e-6 4 otm=1 kseq=.999230 kseq_rho=1.198973 specinfer=.997656
 near 1e-6 8 otm=1 kseq=.999999 kseq_rho=1.199999 specinfer=.999991
 pair='Ber(0.25) to Ber(0.25)'
-near 1e-12 7 otm=1 kseq=1 kseq_rho=1 specinfer=1 single=1 lemma3_upper=1 otm_wor=1
+near 1e-12 7 otm=1 kseq=1 kseq_rho=1 specinfer=1 rejection=1 lemma3_upper=1 otm_wor=1
 pair='Ber(0.25) to Ber(0.5)'
 near 1e-6 1 otm=.75 lemma3_upper=.75 otm_wor=.75 specinfer_wor=.75 otm_greedy=.75
-near 1e-6 2 otm=.9375 kseq=.847597 kseq_rho=1.390388 specinfer=.8125 single=.75
+near 1e-6 2 otm=.9375 kseq=.847597 kseq_rho=1.390388 specinfer=.8125 rejection=.75
 near 1e-6 4 otm=1 kseq=.950217 kseq_rho=1.800869 specinfer=.894531
 near 1e-6 8 otm=1 kseq=.996211 kseq_rho=1.984846 specinfer=.966629
 pair='Ber(0.25) to Ber(0.75)'
@@ -73,12 +73,12 @@ pair=
 
 # --- the orders that must hold -----------------------------------------------------------------
 accept --zipf 500,1.1,.7 --seed 3 --num-drafts 1:16
-check "single <= specinfer <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '
+check "rejection <= specinfer <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '
     /^#/ { next }
     !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
     {
         e = 1e-9; n++
-        s = $at["single"]; m = $at["specinfer"]; q = $at["kseq"]; o = $at["otm"]
+        s = $at["rejection"]; m = $at["specinfer"]; q = $at["kseq"]; o = $at["otm"]
         if (s > m + e || m > q + e || q > o + e || o > 1 + e) bad = 1
         if (o < last - e || $at["otm_wor"] < o - e || $at["gap"] < 0 || $at["gap"] > 1e-6) bad = 1
         if ($at["lemma3_upper"] < o - e || $at["otm_greedy"] > 1 + e) bad = 1
@@ -97,7 +97,7 @@ check "the same seed gives the same bytes" cmp -s out zipf3
 accept --zipf 500,1.1,.7 --seed 4 --num-drafts 1:16
 check "another seed does not" sh -c '! cmp -s out zipf3'
 accept --zipf 1,0,0 --num-drafts 64
-near 1e-12 64 single=1 specinfer=1 kseq=1 otm=1 otm_wor=1 specinfer_wor=1 otm_greedy=1
+near 1e-12 64 rejection=1 specinfer=1 kseq=1 otm=1 otm_wor=1 specinfer_wor=1 otm_greedy=1
 
 # --- rows of files -----------------------------------------------------------------------------
 # The pair p = (.5, .3, .2), q = (.2, .3, .5) and (.6, .25, .1, .05), (.1, .2, .3, .4).
@@ -105,7 +105,7 @@ printf '.5,.3,.2\n.2,.3,.5\n' >p.csv
 printf '.2,.3,.5\n.2,.3,.5\n' >q.csv
 accept --draft p.csv --target q.csv --num-drafts 2,3,4
 pair='row 0'
-near 1e-11 2 otm=.86 kseq=.791355287257 kseq_rho=1.456776436283 specinfer=.76 single=.7
+near 1e-11 2 otm=.86 kseq=.791355287257 kseq_rho=1.456776436283 specinfer=.76 rejection=.7
 near 1e-11 3 otm=.988 kseq=.858518605654 kseq_rho=1.792593028269 specinfer=.808
 near 1e-11 4 otm=1 kseq=.906007167812 kseq_rho=2.030035839058 specinfer=.8464
 pair='row 1'
@@ -141,7 +141,7 @@ safetensors '{"p":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"q":{"dtype
     pq.safetensors '\0\0\200\076\0\0\100\077\0\077\0\077'
 for files in 'p8.npy q8.npy' 'p4.npy q4.npy' 'p4.npy q8.npy' 'pq.safetensors:p pq.safetensors:q'; do
     accept --draft "${files% *}" --target "${files#* }" --num-drafts 2
-    near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
+    near 1e-12 2 otm=.9375 specinfer=.8125 rejection=.75
 done
 
 # --- logits ------------------------------------------------------------------------------------
@@ -149,23 +149,23 @@ done
 printf '1.0986122886681098,0\n' >p.logits.csv
 printf '0,0\n' >q.logits.csv
 accept --draft p.logits.csv --target q.logits.csv --num-drafts 2 --logits
-near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
+near 1e-12 2 otm=.9375 specinfer=.8125 rejection=.75
 accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --temperature .5
-near 1e-12 1 single=.6
+near 1e-12 1 rejection=.6
 accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --temperature 0
-near 1e-12 1 single=1 # the first of equals is the largest of both
+near 1e-12 1 rejection=1 # the first of equals is the largest of both
 accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --top-k 1
-near 1e-12 1 single=.5 # equals of the largest are kept
+near 1e-12 1 rejection=.5 # equals of the largest are kept
 accept --draft p.logits.csv --target q.logits.csv --num-drafts 1 --top-p .7
-near 1e-12 1 single=.5 # the draft keeps one token, the target both
+near 1e-12 1 rejection=.5 # the draft keeps one token, the target both
 printf '3,1\n' >p.counts.csv
 printf '5,5\n' >q.counts.csv
 accept --draft p.counts.csv --target q.counts.csv --num-drafts 2 --normalize
-near 1e-12 2 otm=.9375 specinfer=.8125 single=.75
+near 1e-12 2 otm=.9375 specinfer=.8125 rejection=.75
 
 # --- summary -----------------------------------------------------------------------------------
 accept --draft p.csv --target q.csv --num-drafts 2,4 --summary
-near 2e-6 2 positions=2 otm=.93 specinfer=.88 single=.85 kseq=.8956776436285
+near 2e-6 2 positions=2 otm=.93 specinfer=.88 rejection=.85 kseq=.8956776436285
 near 2e-6 4 otm=1 specinfer=.9232
 check "quick columns only" [ "$(columns | wc -w)" = 8 ]
 cp out one
@@ -186,7 +186,7 @@ rows="$rows, \"target_rows\": [[[7, -0.693147], [9, -0.693147]], [[7, -0.693147]
 printf '{"prompt": [1], "output": [7, 9], %s}\n{"prompt": [1], "output": [7, 7], %s}\n' "$rows" "$rows" >rows.jsonl
 good trace import --format jsonl --vocab-size 16 rows.jsonl -o rows.dst
 accept --trace rows.dst --request 1 --position 0 --num-drafts 2
-near 1e-6 2 otm=.9375 specinfer=.8125 single=.75
+near 1e-6 2 otm=.9375 specinfer=.8125 rejection=.75
 check "named" grep -q '^request 1 position 0	2	' out
 check "the hash is in the comments" grep -q '^# trace_hash: [0-9a-f]' out
 accept --trace rows.dst --request 0 --num-drafts 1:3
@@ -195,7 +195,7 @@ pair='request 0 position 0'
 near 1e-6 2 otm=.9375 otm_low=.9375 otm_high=.9375
 pair='request 0 position 1'
 # target: a half on 7, a half anywhere; all of it may be where the draft never is
-near 1e-6 1 single=nan single_low=.5 single_high=1 otm=nan otm_low=.5 otm_high=1 otm_wor_low=.5 \
+near 1e-6 1 rejection=nan rejection_low=.5 rejection_high=1 otm=nan otm_low=.5 otm_high=1 otm_wor_low=.5 \
     otm_wor_high=1 specinfer_wor_low=.5 otm_greedy_low=.5 lemma3_upper_high=1 gap=nan
 pair=
 check "ranges: low <= high, and no number beside a range" awk -F '\t' '/^#/ { next }
@@ -205,7 +205,7 @@ check "ranges: low <= high, and no number beside a range" awk -F '\t' '/^#/ { ne
         if (lo > hi + 1e-12 || ($at[q] == "nan") != (hi - lo > 1e-10)) bad = 1; rows++ } }
     END { exit bad || !rows }' out
 accept --trace rows.dst --summary --num-drafts 1,2
-near 1e-6 2 positions=4 single=nan
+near 1e-6 2 positions=4 rejection=nan
 check "means of ranges" grep -q 'otm_low	otm_high' out
 good theory accept --trace rows.dst --request 0 --num-drafts 2 --json
 check "null beside a range" grep -q '"otm": null' out

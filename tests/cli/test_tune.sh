@@ -35,22 +35,22 @@ value() { # KEY FILE: of the first row
 
 # --- one configuration is what sim says ----------------------------------------------------------
 cost=linear:0.02,0.0002
-tune rag.dst --method llma --over n=2 --over k=16 --cost $cost --split 0 --json
+tune rag.dst --method llma --n 2 --num-speculative-tokens 16 --cost $cost --split 0 --json
 cp out one
-"$DRAFTSCOPE" sim rag.dst --method llma --n 2 --k 16 --cost $cost --json >two
+"$DRAFTSCOPE" sim rag.dst --method llma --n 2 --num-speculative-tokens 16 --cost $cost --json >two
 wanted=$(sed 's/.*"speedup": \([^,}]*\).*/\1/' two)
 check "the figure is that of sim" awk -v a="$(value test one)" -v b="$wanted" \
     'BEGIN { d = a / b - 1; print a, b; exit !(d < 1e-12 && d > -1e-12) }'
-says 'none: chosen and reported on the same 29 requests'
+says 'none: selected and reported on the same 29 requests'
 
 # --- searches ------------------------------------------------------------------------------------
-grid="rag.dst --method llma,ngram --over n=1:4 --over k=4,8,16,32 --over n-most=2:4 \
-    --over ngram.length=4,8,16 --cost $cost --top 0"
+grid="rag.dst --method llma,ngram --n 1:4 --num-speculative-tokens 4,8,16,32 --prompt-lookup-max 2:4 \
+    --ngram.num-speculative-tokens 4,8,16 --cost $cost --top 0"
 tune $grid -o grid.tsv
 check "all of both grids" test "$(grep -vc '^#' grid.tsv)" = 26
 says '16 of 16 configurations'
-says 'chosen on 15 requests (dev), reported on 14 others (test)'
-says 'cannot be told apart from the best'
+says 'selection set: 15 requests; test set: 14 others'
+says 'are not significantly worse'
 check "sorted by what was chosen by" sh -c 'grep -v "^#" grid.tsv | tail -n +2 | cut -f 6 >a
     sort -g -r a | diff a -'
 check "the best is its own reference" sh -c 'grep -v "^#" grid.tsv | sed -n 2p | cut -f 10-13 |
@@ -65,49 +65,61 @@ tune $grid --search coordinate --json
 check "coordinate search finds the same" test "$(value parameters out)" = "$(value parameters grid.json)"
 check "and tries less" test "$(rows out | wc -l)" -lt 25
 says 'of 16 configurations, 2 rounds'
-tune $grid --search coordinate --start k=32 --start n=4 --json
-says '2 rounds from n=4 k=32'
+tune $grid --search coordinate --start llma.num-speculative-tokens=32 --start n=4 --json
+says '2 rounds from n=4 num-speculative-tokens=32'
 check "from elsewhere it may end elsewhere" awk -v a="$(value dev out)" -v b="$(value dev grid.json)" \
     'BEGIN { exit !(a < b && a > 0.99 * b) }'
-one="rag.dst --method llma --over k=1:64 --cost linear:0.02,0.0008 --top 0"
+one="rag.dst --method llma --num-speculative-tokens 1:64 --cost linear:0.02,0.0008 --top 0"
 tune $one --json
 cp out grid.json
 tune $one --json --search golden
 check "golden section finds the same" test "$(value parameters out)" = "$(value parameters grid.json)"
 check "and asks for nine" test "$(rows out | wc -l)" = 9
-tune rag.dst --method ngram --over n-most=1:3 --over n-least=1:3
+tune rag.dst --method ngram --prompt-lookup-max 1:3 --prompt-lookup-min 1:3
 says '6 of 9 configurations'
-says '3 combinations, the first: --n-least 2 is more than --n-most 1'
+says '3 combinations, the first: --prompt-lookup-min 2 exceeds --prompt-lookup-max 1'
 
 # --- objectives, models, outputs -----------------------------------------------------------------
-tune rag.dst --method llma --over k=1:64 --objective block_efficiency --top 1 --json
-check "without a price the longest is best" sh -c 'test "$(sed -n "s/.*k=\([0-9]*\)\".*/\1/p" out)" -gt 16'
-tune rag.dst --method llma --over k=8 --cost $cost --objective throughput --split 0 --json
+tune rag.dst --method llma --num-speculative-tokens 1:64 --objective block_efficiency --top 1 --json
+check "without a price the longest is best" sh -c 'test "$(sed -n "s/.*tokens=\([0-9]*\)\".*/\1/p" out)" -gt 16'
+tune rag.dst --method llma --num-speculative-tokens 8 --cost $cost --objective throughput --split 0 --json
 check "throughput is tokens per second" awk -v a="$(value test out)" 'BEGIN { exit !(a > 50 && a < 150) }'
-tune --model markov:50,3 --method chain,threshold --over length=0:4 --over confidence=0.2,0.4 \
-    --cost linear:0.02,0.0002,0.002 --requests 40 --max-tokens 32 --json
-check "methods on a model" grep -q '"rule": "single"' out
-check "a draft length of 0 is no speculation" sh -c 'grep "length=0" out | grep -q "\"test\": 1.0,"'
-tune rag.dst --method llma --over k=4,8 -o a.jsonl
-check "JSON lines in a file" grep -q '^{"#": {.*"best": "llma k=8: ' a.jsonl
-exits 2 "a.jsonl exists" rag.dst --method llma --over k=4,8 -o a.jsonl
-tune rag.dst --method llma --over k=4 -o a.jsonl --force
+tune --target markov:50,3 --method draft-model,threshold --num-speculative-tokens 0:4 --assistant-confidence-threshold 0.2,0.4 \
+    --cost linear:0.02,0.0002,0.002 --requests 40 --max-tokens 32 --top 0 --json
+check "methods on a model" grep -q '"rule": "rejection"' out
+check "a draft length of 0 is no speculation" sh -c 'grep "num-speculative-tokens=0" out | grep -q "\"test\": 1.0,"'
+tune rag.dst --method llma --num-speculative-tokens 4,8 -o a.jsonl
+check "JSON lines in a file" grep -q '^{"#": {.*"best": "llma num-speculative-tokens=8: ' a.jsonl
+exits 2 "a.jsonl exists" rag.dst --method llma --num-speculative-tokens 4,8 -o a.jsonl
+tune rag.dst --method llma --num-speculative-tokens 4 -o a.jsonl --force
 check "--force" test "$(rows a.jsonl | wc -l)" = 1
 tune rag.dst --method llma
 says 'llma defaults'
 
+# --- other names, and texts that are given once per value --------------------------------------
+tune rag.dst --method pld --pld.k 4,8 --semantics vllm --json
+check "a synonym is the method" grep -q '"parameters": "num-speculative-tokens=[48] semantics=vllm"' out
+"$DRAFTSCOPE" recommend rag.dst --method llma -k 4..8:4 --json >two 2>err
+tune rag.dst --method llma --length 4,8 --json
+check "commands, options and ranges have synonyms" sh -c 'grep \"rank\" out >a; grep \"rank\" two | diff a -'
+trees="--target markov:50,3 --requests 4 --max-tokens 8 --temperature 0 --json"
+tune $trees --method medusa --tree eagle --tree 2^2
+check "trees are given one by one" sh -c 'grep -q "tree=eagle" out && grep -q "tree=2^2" out'
+tune $trees --method medusa
+check "medusa is its tree" test "$(value parameters out)" = tree=medusa
+
 # --- engine lines --------------------------------------------------------------------------------
-ngram="--method ngram --over n-most=3 --over length=16 --over semantics=transformers"
+ngram="--method ngram --prompt-lookup-max 3 --num-speculative-tokens 16 --semantics transformers"
 tune rag.dst $ngram --engine-lines vllm
 says '{"method": "ngram", "num_speculative_tokens": 16, "prompt_lookup_max": 3, "prompt_lookup_min": 1}'
 tune rag.dst $ngram --engine-lines hf
 says 'model.generate(**inputs, prompt_lookup_num_tokens=16, max_matching_ngram_size=3)'
-tune rag.dst $ngram --over n-least=2 --engine-lines hf
-says '# hf cannot be told any of these; of the best, ngram n-most=3 length=16 semantics=transformers n-least=2'
-tune rag.dst --method llma,ngram --over k=16 --over length=1 --engine-lines vllm -o lines.tsv
-says '# vllm cannot be told the best, llma k=16: it has no such method; this is number 2'
+tune rag.dst $ngram --prompt-lookup-min 2 --engine-lines hf
+says '# hf has no setting for any of these; the best, ngram prompt-lookup-max=3 num-speculative-tokens=16 semantics=transformers prompt-lookup-min=2'
+tune rag.dst --method llma,ngram --llma.k 16 --ngram.k 1 --engine-lines vllm -o lines.tsv
+says '# vllm has no setting for the best, llma num-speculative-tokens=16: it has no such method; this is number 2'
 check "engine lines are in the table" grep -q '^# engine_line_3: vllm serve MODEL' lines.tsv
-chain="--model markov:50,3 --method chain --over length=3 --requests 4 --max-tokens 16"
+chain="--target markov:50,3 --method draft-model --num-speculative-tokens 3 --requests 4 --max-tokens 16"
 tune $chain --engine-lines sglang
 says '--speculative-algorithm STANDALONE --speculative-draft-model-path DRAFT --speculative-num-steps 3'
 tune $chain --engine-lines llamacpp
@@ -118,28 +130,31 @@ exits 2 "--method NAME expected" rag.dst
 exits 2 "did you mean llma?" rag.dst --method lma
 exits 2 "unknown method ''" rag.dst --method llma,
 exits 2 "llma is given twice" rag.dst --method llma,llma
-exits 2 "unknown parameter 'kk'" rag.dst --method llma --over kk=3
-exits 2 "'k' is not [METHOD.]PARAMETER=LIST" rag.dst --method llma --over k
-exits 2 "ngram is not one of the methods to be tuned" rag.dst --method llma --over ngram.length=3
-exits 2 "--k: 'x' is not an integer" rag.dst --method llma --over k=x
-exits 2 "method llma: --over: k is given twice" rag.dst --method llma --over k=3 --over k=4
-exits 2 "'k=5' is not a value of --over k" rag.dst --method llma --over k=3,4 --start k=5
-exits 2 "more than 1000000 configurations" rag.dst --method llma --over k=0:999999 --over n=1,2
-exits 2 "try a coordinate search" rag.dst --method llma --over k=1:4 --over n=1:2 --search golden
-exits 2 "numbers in ascending order" rag.dst --method llma --over k=4,1 --search golden
-exits 2 "numbers in ascending order" rag.dst --method llma --over tie=first,random --search golden
-exits 2 "it has none of these methods (it has chain)" rag.dst --method llma --engine-lines sglang
-exits 2 "no configuration to try: --n-least 4" rag.dst --method ngram --over n-least=4
+exits 2 "unknown option --nn (did you mean --n?)" rag.dst --method llma --nn 3
+exits 2 "unknown option --guesses (it is an option of method lookahead)" rag.dst --method llma --guesses 3
+exits 2 "unknown option --per-request (it is an option of draftscope sim)" rag.dst --per-request
+exits 2 "'n' is not [METHOD.]PARAMETER=VALUE" rag.dst --method llma --start n
+exits 2 "ngram is not one of the methods" rag.dst --method llma --start ngram.k=3
+exits 2 "unknown parameter 'nn'" rag.dst --method llma --start nn=3
+exits 2 "unknown option --ngram.num-speculative-tokens" rag.dst --method llma --ngram.num-speculative-tokens 3
+exits 2 "--num-speculative-tokens: 'x' is not an integer" rag.dst --method llma --num-speculative-tokens x
+exits 2 "method llma: --num-speculative-tokens is given twice" rag.dst --method llma --num-speculative-tokens 3 --num-speculative-tokens 4
+exits 2 "'num-speculative-tokens=5' is not a value of --num-speculative-tokens" rag.dst --method llma --num-speculative-tokens 3,4 --start num-speculative-tokens=5
+exits 2 "more than 1000000 configurations" rag.dst --method llma --num-speculative-tokens 0:999999 --n 1,2
+exits 2 "try a coordinate search" rag.dst --method llma --num-speculative-tokens 1:4 --n 1:2 --search golden
+exits 2 "numbers in ascending order" rag.dst --method llma --num-speculative-tokens 4,1 --search golden
+exits 2 "numbers in ascending order" rag.dst --method llma --tie first,random --search golden
+exits 2 "it has none of these methods (it has draft-model)" rag.dst --method llma --engine-lines sglang
+exits 2 "no configuration to try: --prompt-lookup-min 4" rag.dst --method ngram --prompt-lookup-min 4
 exits 2 "--split: '1'" rag.dst --method llma --split 1
 exits 2 "--resamples: '3'" rag.dst --method llma --resamples 3
 exits 2 "--cost: 'free'" rag.dst --method llma --cost free
 exits 2 "not neither" --method llma
-exits 2 "not both" rag.dst --method llma --model markov:50,3
-exits 2 "a split takes at least 2 requests" --model markov:50,3 --method chain --requests 1
+exits 2 "not both" rag.dst --method llma --target markov:50,3
+exits 2 "a split takes at least 2 requests" --target markov:50,3 --method draft-model --requests 1
 exits 2 "too many arguments" rag.dst rag.dst --method llma
-exits 2 "unknown option --k" rag.dst --method llma --k 3
-exits 2 "needs column draft_argmax" rag.dst --method chain --over length=1:3
-exits 2 "1024 MiB" --model markov:50,3 --method chain --over length=1:9999 --requests 100000
+exits 2 "needs column draft_argmax" rag.dst --method draft-model --num-speculative-tokens 1:3
+exits 2 "1024 MiB" --target markov:50,3 --method draft-model --num-speculative-tokens 1:9999 --requests 100000
 exits 4 "nothing.dst" nothing.dst --method llma
 
 summary

@@ -39,15 +39,15 @@ has() { # a line of the cells named first
 
 head -n 12 "$demo/prompts.jsonl" >prompts.jsonl
 live record --method none -o greedy.dst
-live record --method none --temperature 1 --seed 5 --statistics 3 -o drawn.dst
+live record --method none --temperature 1 --seed 5 --num-drafts 3 -o drawn.dst
 for length in 1 2 4 7; do
-    run greedy.jsonl --method chain --length $length --baseline
-    run drawn.jsonl --method chain --length $length --temperature 1 --seed $length
+    run greedy.jsonl --method draft-model --num-speculative-tokens $length --baseline
+    run drawn.jsonl --method draft-model --num-speculative-tokens $length --temperature 1 --seed $length
 done
 run greedy.jsonl --method ngram
-run greedy.jsonl --method llma --references all --k 4
-run drawn.jsonl --method spectr --drafts 3 --length 3 --rule kseq --temperature 1
-run drawn.jsonl --method spectr --drafts 2 --length 4 --rule otm --temperature 1
+run greedy.jsonl --method llma --references all --num-speculative-tokens 4
+run drawn.jsonl --method spectr --num-drafts 3 --num-speculative-tokens 3 --rule kseq --temperature 1
+run drawn.jsonl --method spectr --num-drafts 2 --num-speculative-tokens 4 --rule otm --temperature 1
 
 # --- what was run is what is predicted ---------------------------------------------------------
 
@@ -57,14 +57,14 @@ cells quantity verdict | grep -v '	pass$' >rest
 check "shares are shown, all others pass" sh -c '! grep -v "^accept_share	shown$" rest'
 cells quantity error at | awk -F '\t' '$1 != "draft_acceptance_rate" && ($2 > 1e-9 || $2 < -1e-9)' >errors
 check "greedy counts are equal: $(cat errors)" test ! -s errors
-has "method parameters quantity tolerance" "chain	length=4	block_efficiency	equal"
+has "method parameters quantity tolerance" "draft-model	num-speculative-tokens=4	block_efficiency	equal"
 has "method parameters quantity tolerance verdict" \
-    "chain	all	block_efficiency	1 % or |z| <= 3	pass"
-has "method parameters quantity predicted measured" "chain	length=1	outputs	1	1"
-has "method parameters quantity predicted measured" "chain	length=1	divergences	0	0"
-has "method parameters quantity source" "chain	length=2	block_efficiency	loop: draft_rank"
-has "method parameters quantity source" "ngram	length=10	block_efficiency	expect: output"
-has "method parameters" "llma	k=4 references=all"
+    "draft-model	all	block_efficiency	1 % or |z| <= 3	pass"
+has "method parameters quantity predicted measured" "draft-model	num-speculative-tokens=1	outputs	1	1"
+has "method parameters quantity predicted measured" "draft-model	num-speculative-tokens=1	divergences	0	0"
+has "method parameters quantity source" "draft-model	num-speculative-tokens=2	block_efficiency	loop: draft_rank"
+has "method parameters quantity source" "ngram	num-speculative-tokens=10	block_efficiency	expect: output"
+has "method parameters" "llma	num-speculative-tokens=4 references=all"
 check "the columns" grep -qx "method	rule	parameters	temperature	quantity	at	predicted	measured	error	error_percent	se	z	tolerance	verdict	source	note" out
 check "the trace's hash" grep -q '^# trace_hash: [0-9a-f]*$' out
 # By hand, from the line: 1.. are the calls that accepted so many.
@@ -75,13 +75,13 @@ cells quantity measured | awk -F '\t' -v be="$tokens $calls" 'BEGIN { split(be, 
 check "block efficiency is tokens / calls" test $? = 0
 
 good --trace drawn.dst --live drawn.jsonl
-has "method parameters quantity source verdict" "chain	length=7	output_nll	entropy	pass"
+has "method parameters quantity source verdict" "draft-model	num-speculative-tokens=7	output_nll	entropy	pass"
 check "six pass" grep -q ': 6 configurations: 6 pass, 0 fail' err
 # Chance has 24 turns, with 11 degrees of freedom: Pr(t > 5.84) = Pr(normal > 3) / 24.
 has "method rule parameters quantity tolerance" \
-    "spectr	kseq	drafts=3 length=3	block_efficiency	|z| <= 5.84"
+    "spectr	kseq	num-drafts=3 num-speculative-tokens=3	block_efficiency	|z| <= 5.84"
 has "method rule parameters quantity source" \
-    "chain	single	length=2	block_efficiency	expect: draft_logp, target_logp"
+    "draft-model	rejection	num-speculative-tokens=2	block_efficiency	expect: draft_logp, target_logp"
 cp out first
 good --trace drawn.dst --live drawn.jsonl --threads 3
 check "threads change nothing" sh -c 'grep -v "^#" first >a; grep -v "^#" out >b; cmp -s a b'
@@ -96,8 +96,8 @@ check "two configurations" grep -q ': 2 configurations: 2 pass' err
 sed -n 2p drawn.jsonl >seeds.jsonl
 good --trace drawn.dst --live seeds.jsonl
 cells quantity se | awk '$1 == "block_efficiency" { print $2; exit }' >one
-run seeds.jsonl --method chain --length 2 --temperature 1 --seed 77
-run seeds.jsonl --method chain --length 2 --temperature 1 --seed 78
+run seeds.jsonl --method draft-model --num-speculative-tokens 2 --temperature 1 --seed 77
+run seeds.jsonl --method draft-model --num-speculative-tokens 2 --temperature 1 --seed 78
 good --trace drawn.dst --live seeds.jsonl
 check "one configuration" grep -q ': 1 configurations: 1 pass' err
 calls=$(sed 's/.*"target_calls": \([0-9]*\).*/\1/' seeds.jsonl | awk '{ s += $1 } END { print s }')
@@ -109,20 +109,20 @@ check "seeds are pooled" test $? = 0
 # The first prompts of the trace, and a copy of the models under another name.
 cp -r "$demo/target" other-name
 head -n 5 prompts.jsonl >few.jsonl
-"$draftscope" live run --target other-name --draft "$demo/draft" --prompts few.jsonl --method chain \
+"$draftscope" live run --target other-name --draft "$demo/draft" --prompts few.jsonl --method draft-model \
     --max-tokens 40 --threads 1 --device cpu --json >copied.jsonl 2>err
 good --trace greedy.dst --live copied.jsonl
 cat greedy.jsonl copied.jsonl copied.jsonl >both.jsonl
 good --trace greedy.dst --live both.jsonl
 check "a configuration of its own" grep -q ': 7 configurations: 7 pass' err
 # Requests from the fifth on, pooled with others, and what begins elsewhere than it says.
-run part.jsonl --method chain --length 2 --skip 4 --requests 5
-run part.jsonl --method chain --length 2 --skip 7
-run part.jsonl --method chain --length 4 --requests 3
+run part.jsonl --method draft-model --num-speculative-tokens 2 --skip 4 --requests 5
+run part.jsonl --method draft-model --num-speculative-tokens 2 --skip 7
+run part.jsonl --method draft-model --num-speculative-tokens 4 --requests 3
 good --trace greedy.dst --live part.jsonl
 check "parts are three configurations" grep -q ': 3 configurations: 3 pass' err
 has "parameters quantity error" "all	block_efficiency	0"
-run drawn-part.jsonl --method chain --length 2 --temperature 1 --seed 2 --skip 4 --requests 5
+run drawn-part.jsonl --method draft-model --num-speculative-tokens 2 --temperature 1 --seed 2 --skip 4 --requests 5
 good --trace drawn.dst --live drawn-part.jsonl
 outputs() { # as lists of one request each
     sed -n 's/.*"request_target_calls": \[\([^]]*\)\].*/\1/p' "$1" | tr ',' '\n'
@@ -172,7 +172,7 @@ table 1 >cost.tsv
 table 3 >wrong.tsv
 good --trace greedy.dst --live timed.jsonl --cost table:cost.tsv --seconds-tolerance 0.1 \
     --speedup-tolerance 0.1
-has "method parameters quantity tolerance verdict" "chain	length=4	speedup	0.1 %	pass"
+has "method parameters quantity tolerance verdict" "draft-model	num-speculative-tokens=4	speedup	0.1 %	pass"
 check "the worst speed-up" grep -q 'worst speedup error 0.0' err
 good --trace greedy.dst --live timed.jsonl --cost linear:1e-3,1e-4,2e-4 --speedup-tolerance 0.1
 bad 1 'verify_s_per_call' --trace greedy.dst --live timed.jsonl --cost table:wrong.tsv
@@ -184,31 +184,31 @@ good --trace greedy.dst --live timed.jsonl --cost table:wrong.tsv --seconds-tole
 # The median of repeats: one that took much longer does no harm.
 sed 's/"verify_s": \([0-9.]*\)/"verify_s": 9\1/' timed.jsonl | cat - timed.jsonl timed.jsonl >three.jsonl
 good --trace greedy.dst --live three.jsonl --cost table:cost.tsv --seconds-tolerance 0.1
-has "parameters quantity note" "length=1	verify_s_per_call	median of 3 runs"
+has "parameters quantity note" "num-speculative-tokens=1	verify_s_per_call	median of 3 runs"
 # Passes that were not measured are not guessed.
 table 1 | awk -F '\t' 'NR == 1 || $1 <= 4' >short.tsv
 good --trace greedy.dst --live timed.jsonl --cost table:short.tsv
-has "method parameters quantity verdict" "chain	length=7	speedup	not predicted"
+has "method parameters quantity verdict" "draft-model	num-speculative-tokens=7	speedup	not predicted"
 
 # --- what is wrong is found --------------------------------------------------------------------
 
 # Another rule than the line says.
-run typical.jsonl --method chain --length 4 --rule typical --temperature 1
-sed 's/"rule": "typical"/"rule": "single"/' typical.jsonl >claimed.jsonl
-bad 1 'chain, rule single, length=4' --trace drawn.dst --live claimed.jsonl
+run typical.jsonl --method draft-model --num-speculative-tokens 4 --rule typical --temperature 1
+sed 's/"rule": "typical"/"rule": "rejection"/' typical.jsonl >claimed.jsonl
+bad 1 'draft-model, rule rejection, num-speculative-tokens=4' --trace drawn.dst --live claimed.jsonl
 good --trace drawn.dst --live typical.jsonl
 has "rule quantity verdict" "typical	block_efficiency	not predicted"
 # A residual that is swapped: the counts hardly notice, the outputs do.
 swapped=${SWAPPED:-${draftscope%/*}/tests/cli/swapped_live}
 if [ -x "$swapped" ]; then
     head -n 48 "$demo/problems.jsonl" >prompts.jsonl
-    live record --method none --temperature 1 --seed 5 --statistics 1 -o problems.dst
-    run honest.jsonl --method chain --length 4 --temperature 1
+    live record --method none --temperature 1 --seed 5 --num-drafts 1 -o problems.dst
+    run honest.jsonl --method draft-model --num-speculative-tokens 4 --temperature 1
     good --trace problems.dst --live honest.jsonl
     "$swapped" run --target "$demo/target" --draft "$demo/draft" --prompts prompts.jsonl \
-        --max-tokens 40 --threads 1 --device cpu --progress never --json --method chain --length 4 \
+        --max-tokens 40 --threads 1 --device cpu --progress never --json --method draft-model --num-speculative-tokens 4 \
         --temperature 1 >swapped.jsonl 2>err
-    bad 1 'chain, rule single, length=4: output_nll' --trace problems.dst --live swapped.jsonl
+    bad 1 'draft-model, rule rejection, num-speculative-tokens=4: output_nll' --trace problems.dst --live swapped.jsonl
     head -n 12 "$demo/prompts.jsonl" >prompts.jsonl
 else
     skip "a swapped residual" "no $swapped"
@@ -217,10 +217,10 @@ fi
 awk '{ match($0, /"request_output_nll": \[[^]]*/); n = split(substr($0, RSTART + 23, RLENGTH - 23), x, ",")
     for (i = 1; i <= n; i++) s = s (i > 1 ? "," : "") 1.3 * x[i]
     sub(/"request_output_nll": \[[^]]*/, "\"request_output_nll\": [" s); print; exit }' drawn.jsonl >unlikely.jsonl
-bad 1 'chain, rule single, length=1: output_nll' --trace drawn.dst --live unlikely.jsonl
+bad 1 'draft-model, rule rejection, num-speculative-tokens=1: output_nll' --trace drawn.dst --live unlikely.jsonl
 # Another length, greedy: one call more or less.
-sed '1s/"length": 1/"length": 2/' greedy.jsonl | head -n 1 >claimed.jsonl
-bad 1 'chain, rule greedy, length=2' --trace greedy.dst --live claimed.jsonl
+sed '1s/"num_speculative_tokens": 1/"num_speculative_tokens": 2/' greedy.jsonl | head -n 1 >claimed.jsonl
+bad 1 'draft-model, rule greedy, num-speculative-tokens=2' --trace greedy.dst --live claimed.jsonl
 # Another output.
 sed '1s/"outputs_sha256": "[0-9a-f]*"/"outputs_sha256": "0"/' greedy.jsonl | head -n 1 >claimed.jsonl
 bad 1 'outputs' --trace greedy.dst --live claimed.jsonl
@@ -244,19 +244,19 @@ has "quantity source verdict" "speedup	measured counts	pass"
 bad 1 'speedup' --trace greedy.dst --live off-timed.jsonl --cost table:wrong.tsv \
     --seconds-tolerance 500
 "$draftscope" live run --target "$demo/target" --draft "$demo/draft" --method threshold \
-    --force greedy.dst --threads 1 --device cpu --json >>off.jsonl 2>err
+    --replay greedy.dst --threads 1 --device cpu --json >>off.jsonl 2>err
 good --trace greedy.dst --live off.jsonl
 has "method quantity verdict source" "threshold	block_efficiency	pass	replayed run"
 check "one configuration" grep -q ': 1 configurations: 1 pass, 0 fail, 0 are not predicted' err
-cat off.jsonl off.jsonl >repeated.jsonl # forced ones too
+cat off.jsonl off.jsonl >repeated.jsonl # replayed ones too
 good --trace greedy.dst --live repeated.jsonl
 check "one configuration" grep -q ': 1 configurations: 1 pass' err
-sed -n 2p off.jsonl >forced.jsonl # by itself it is a measurement
-good --trace greedy.dst --live forced.jsonl
+sed -n 2p off.jsonl >replayed.jsonl # by itself it is a measurement
+good --trace greedy.dst --live replayed.jsonl
 has "method quantity verdict" "threshold	block_efficiency	not predicted"
-"$draftscope" live run --target "$demo/draft" --draft "$demo/draft" --method chain --length 3 \
-    --force greedy.dst --threads 1 --device cpu --json >>forced.jsonl 2>err # whatever the model
-good --trace greedy.dst --live forced.jsonl
+"$draftscope" live run --target "$demo/draft" --draft "$demo/draft" --method draft-model --num-speculative-tokens 3 \
+    --replay greedy.dst --threads 1 --device cpu --json >>replayed.jsonl 2>err # whatever the model
+good --trace greedy.dst --live replayed.jsonl
 check "that the simulator predicts" grep -q ': 2 configurations: ' err
 sed -n 2p off.jsonl | sed 's/"trace_hash": "./"trace_hash": "x/' >forced.jsonl
 bad 4 'forced.jsonl:1: the run replayed trace x' --trace greedy.dst --live forced.jsonl
@@ -281,7 +281,7 @@ weights=$(sed -n '1s/.*"draft_weights_sha256": "\([0-9a-f]\{12\}\).*/\1/p' greed
 check "both hashes are named" grep -q "$weights) differ from those of models.dst (hash [0-9a-f]\{12\}" err
 awk 'NR > 1' prompts.jsonl >others.jsonl
 "$draftscope" live run --target "$demo/target" --draft "$demo/draft" --prompts others.jsonl \
-    --method chain --max-tokens 40 --threads 1 --device cpu --json >others-run.jsonl 2>err
+    --method draft-model --max-tokens 40 --threads 1 --device cpu --json >others-run.jsonl 2>err
 bad 4 'others-run.jsonl:1: the prompts (hash ' --trace greedy.dst --live others-run.jsonl
 sed '1s/"max_tokens": 40/"max_tokens": 41/' greedy.jsonl >cut.jsonl
 bad 4 'cut.jsonl:1: max_tokens is 41, but greedy.dst was recorded with 40' --trace greedy.dst --live cut.jsonl
@@ -290,7 +290,7 @@ bad 4 "synth.dst: the provenance has no 'rule'" --trace synth.dst --live greedy.
 
 # --- lines that are none -----------------------------------------------------------------------
 
-live run --method chain -o texts.jsonl --overwrite >/dev/null
+live run --method draft-model -o texts.jsonl --force >/dev/null
 bad 4 'texts.jsonl:1: this is a generated text' --trace greedy.dst --live texts.jsonl
 : >empty.jsonl
 bad 4 'empty.jsonl: the file is empty' --trace greedy.dst --live empty.jsonl
@@ -304,9 +304,9 @@ broken "broken.jsonl:2: the run was interrupted" '2s/"interrupted": 0/"interrupt
 broken "broken.jsonl:1: schema 2" '1s/"schema": 1/"schema": 2/'
 broken "broken.jsonl:1: field 'schema' is missing" '1s/"schema"/"scheme"/'
 broken "broken.jsonl:3: field 'request_time_s' is missing" '3s/"request_time_s"/"times"/'
-broken "broken.jsonl:1: field 'length' is missing" '1s/"length"/"gamma"/'
-broken "'length' is not an integer from 0 to" '1s/"length": 1/"length": -1/'
-broken "unknown method 'chian'" '1s/"method": "chain"/"method": "chian"/'
+broken "broken.jsonl:1: field 'num_speculative_tokens' is missing" '1s/"num_speculative_tokens"/"gamma"/'
+broken "'num_speculative_tokens' is not an integer from 0 to" '1s/"num_speculative_tokens": 1/"num_speculative_tokens": -1/'
+broken "unknown method 'chian'" '1s/"method": "draft-model"/"method": "chian"/'
 broken "unknown rule 'gredy'" '1s/"rule": "greedy"/"rule": "gredy"/'
 broken "'request_time_s' has" '1s/"request_time_s": \[/&1,/'
 broken "'request_target_calls' is not a list" '1s/"request_target_calls": \[[0-9]*/"request_target_calls": [-1/'

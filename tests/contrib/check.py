@@ -252,7 +252,7 @@ def means(trace, table):
                                                                      q["rows.target"])]
     with open(table, encoding="utf-8") as f:
         row = [json.loads(line) for line in f][-1]
-    same("single", row["single"], np.mean(total), 2e-6)
+    same("rejection", row["rejection"], np.mean(total), 2e-6)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ good "$draftscope" theory accept --trace forced.dst --summary --num-drafts 1:3
 good $vllm forced.jsonl --logprobs 12 -o whole.dst
 check vllm whole.dst 1:12 2:12 12
 good "$draftscope" theory accept --trace whole.dst --summary --num-drafts 1 --json -o whole.json
-grep -q '"single": 0\.' whole.json || { failed=$((failed + 1)) && echo "not ok - a range: $(cat whole.json)"; }
+grep -q '"rejection": 0\.' whole.json || { failed=$((failed + 1)) && echo "not ok - a range: $(cat whole.json)"; }
 # what the target writes: greedy is the most probable token each time, a seed repeats itself
 good $vllm forced.jsonl --generate 40 --greedy --logprobs 3 -o greedy.dst
 good $vllm forced.jsonl --generate 40 --seed 5 --logprobs 3 -o sampled.dst

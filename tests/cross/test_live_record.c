@@ -107,9 +107,9 @@ static dsc_config method_of(const job *j)
     dsc_config c;
     default_config(&c, j->method);
     for (size_t o = 0; o < j->method->option_count; o++)
-        if (!strcmp(j->method->option[o].name, j->method == &dsc_drafter_llma ? "k" : "length"))
+        if (!strcmp(j->method->option[o].name, "num-speculative-tokens"))
             c.parameter[o] = j->length;
-        else if (!strcmp(j->method->option[o].name, "drafts"))
+        else if (!strcmp(j->method->option[o].name, "num-drafts"))
             c.parameter[o] = 2;
     return c;
 }

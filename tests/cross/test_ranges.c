@@ -102,7 +102,7 @@ static void of_a_trace(void **state)
     assert_true(dsc_trace_shards(trace) > 5);
     assert_int_equal(dsc_trace_first_request(trace, 0), 0);
     assert_int_equal(dsc_trace_first_request(trace, dsc_trace_shards(trace)), REQUESTS);
-    defaults(text, &dsc_drafter_llma, "k", "1,2,5,9");
+    defaults(text, &dsc_drafter_llma, "num-speculative-tokens", "1,2,5,9");
     expect_ok(dsc_grid_init(&grid, &dsc_drafter_llma, &dsc_verifier_greedy, text, &e), &e);
     for (size_t c = 0; c < 4; c++)
         config[c] = dsc_grid_at(&grid, c);
@@ -129,7 +129,7 @@ static void check_models(const dsc_drafter_type *drafter)
                 config[c].parameter[o] = 2 + (int64_t)c;
         expect_ok(dsc_config_prepare(&config[c], &e), &e);
     }
-    const dsc_verifier_type *rule = dsc_verifier_find("single", &e);
+    const dsc_verifier_type *rule = dsc_verifier_find("rejection", &e);
     assert_non_null(rule);
     check_ranges(NULL, config, 2,
                  (dsc_run_options){.rule = rule, .workload = &load, .threads = 2, .seed = 3});

@@ -82,7 +82,7 @@ FUZZ_TARGET(option)
     bool lists = fuzz_byte(&in) & 1;
     char *word[WORDS], *parsed[WORDS];
     dsc_option_value value[OPTIONS];
-    dsc_option_set set = {options, OPTIONS, value, lists, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value, .lists = lists};
     dsc_error err = {0};
     int words = 0;
     size_t positionals = 0;

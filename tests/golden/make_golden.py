@@ -21,7 +21,7 @@ METHODS = {
     "llma": text_methods.llma,
     "ngram": text_methods.ngram,
     "suffix": text_methods.suffix,
-    "chain": model_methods.chain,
+    "draft-model": model_methods.chain,
     "hf-dynamic": model_methods.hf_dynamic,
     "threshold": model_methods.threshold,
     "spectr": model_methods.spectr,
@@ -35,7 +35,19 @@ METHODS = {
 }
 TEXT_OPTIONS = {"semantics", "references", "spec_factor", "min_probability", "confidence", "name",
                 "widths", "acceptance", "draft_cost", "target_slope"}
-RENAMED = {"tree": {"tree": "name"}, "spectr-tree": {"branches": "widths"}}
+# Options whose Python argument has another name.
+LENGTH = "num-speculative-tokens"
+RENAMED = {
+    "oracle": {LENGTH: "k"}, "llma": {LENGTH: "k"}, "suffix": {LENGTH: "length"},
+    "ngram": {"prompt-lookup-max": "n_most", "prompt-lookup-min": "n_least", LENGTH: "length"},
+    "draft-model": {LENGTH: "length"},
+    "hf-dynamic": {"num-assistant-tokens": "start", "increment": "up", "decrement": "down",
+                   "min": "least", "max": "most"},
+    "threshold": {"assistant-confidence-threshold": "confidence", LENGTH: "most"},
+    "spectr": {"num-drafts": "drafts", LENGTH: "length"}, "cascade": {LENGTH: "length"},
+    "tree": {"tree": "name"}, "spectr-tree": {"branches": "widths"},
+    "ouroboros": {LENGTH: "length"}, "pearl": {LENGTH: "window"},
+}
 
 
 def table():
@@ -58,53 +70,55 @@ def table():
     on_traces("none", "", text)
     on_models("none", "")
     for k in (1, 4, 18, 1000):
-        on_traces("oracle", f"k={k}", text)
+        on_traces("oracle", f"{LENGTH}={k}", text)
 
     for trace, which in (("rag", "docs"), ("rag", "prompt"), ("cache", "docs"), ("edits", "turns"),
                          ("edits", "all")):
         for semantics in ("paper", "code"):
             for n, k in ((1, 1), (1, 4), (1, 18), (2, 8), (3, 18), (5, 32), (8, 18)):
-                on_traces("llma", f"n={n} k={k} max-match=5 semantics={semantics} "
+                on_traces("llma", f"n={n} {LENGTH}={k} max-match=5 semantics={semantics} "
                           f"references={which}", [trace])
     for which in ("docs", "turns", "prompt", "all"):
         for n, k, most in ((1, 1, 5), (2, 100, 0), (1, 4, 1), (3, 3, 2)):
-            on_traces("llma", f"n={n} k={k} max-match={most} semantics=paper references={which}",
+            on_traces("llma", f"n={n} {LENGTH}={k} max-match={most} semantics=paper references={which}",
                       ["edge"])
-    on_traces("llma", "n=1 k=18 max-match=0 semantics=paper references=docs", ["rag", "cache"])
+    on_traces("llma", f"n=1 {LENGTH}=18 max-match=0 semantics=paper references=docs", ["rag", "cache"])
 
-    for semantics in ("original", "transformers"):
+    for semantics in ("original", "transformers", "vllm"):
         for most, least, length in ((3, 1, 10), (3, 1, 1), (2, 2, 5), (1, 1, 3), (5, 3, 40)):
-            on_traces("ngram", f"n-most={most} n-least={least} length={length} "
-                      f"semantics={semantics}", text)
-        on_models("ngram", f"n-most=3 n-least=1 length=4 semantics={semantics}")
+            on_traces("ngram", f"prompt-lookup-max={most} prompt-lookup-min={least} "
+                      f"{LENGTH}={length} semantics={semantics}", text)
+        on_models("ngram", f"prompt-lookup-max=3 prompt-lookup-min=1 {LENGTH}=4 "
+                  f"semantics={semantics}")
 
     for length, depth, branches, factor, least in (
             (24, 24, 1, "1", "0.1"), (4, 24, 1, "1", "0"), (24, 6, 1, "3", "0.5"),
             (32, 16, 0, "2", "0.05"), (8, 8, 2, "1.5", "0.3"), (64, 2, 0, "0.5", "0"),
             (1, 3, 3, "2", "1")):
-        on_traces("suffix", f"length={length} depth={depth} branches={branches} "
+        on_traces("suffix", f"{LENGTH}={length} depth={depth} branches={branches} "
                   f"spec-factor={factor} min-probability={least}", short)
 
     drafts = ("order=2,mix=0", "order=3,mix=0", "order=3,mix=0.75")
     for length in (1, 2, 5, 100):
-        on_traces("chain", f"length={length}", small, drafts[0])
-        on_models("chain", f"length={length}", drafts[1])
-    on_models("chain", "length=7", drafts[2])
-    on_traces("chain", "length=4", ["rag"], drafts[1])
+        on_traces("draft-model", f"{LENGTH}={length}", small, drafts[0])
+        on_models("draft-model", f"{LENGTH}={length}", drafts[1])
+    on_models("draft-model", f"{LENGTH}=7", drafts[2])
+    on_traces("draft-model", f"{LENGTH}=4", ["rag"], drafts[1])
 
     for start, up, down, least, most in ((5, 2, 1, 1, 100000), (1, 1, 1, 1, 4), (20, 3, 5, 2, 20),
                                          (3, 0, 1, 2, 8)):
-        options = f"start={start} up={up} down={down} least={least} most={most}"
+        options = (f"num-assistant-tokens={start} increment={up} decrement={down} min={least} "
+                   f"max={most}")
         on_traces("hf-dynamic", options, small, drafts[1])
         on_models("hf-dynamic", options, drafts[0])
 
     for confidence, most in (("0.4", 20), ("0", 3), ("1", 20), ("0.15", 50), ("0.05", 4)):
-        on_traces("threshold", f"confidence={confidence} most={most}", small, drafts[1])
-        on_models("threshold", f"confidence={confidence} most={most}", drafts[2])
+        on_traces("threshold", f"assistant-confidence-threshold={confidence} {LENGTH}={most}", small, drafts[1])
+        on_models("threshold", f"assistant-confidence-threshold={confidence} {LENGTH}={most}", drafts[2])
 
     for k, length in ((1, 4), (4, 4), (2, 1), (3, 70)):
-        on_models("spectr", f"drafts={k} length={length}", drafts[1])
-        on_models("spectr", f"drafts={k} length={length}", drafts[0], trace="cache")
+        on_models("spectr", f"num-drafts={k} {LENGTH}={length}", drafts[1])
+        on_models("spectr", f"num-drafts={k} {LENGTH}={length}", drafts[0], trace="cache")
     for branches in ("2,2,1,1", "1", "3", "1,2,3", "2,1,1,1,1,1,1,1"):
         on_models("spectr-tree", f"branches={branches}", drafts[1])
         on_models("spectr-tree", f"branches={branches}", drafts[0], trace="cache")
@@ -125,7 +139,7 @@ def table():
         on_models("sequoia", options, drafts[1])
 
     for length, inner in ((10, 3), (1, 1), (5, 4), (6, 100), (100, 2)):
-        options = f"length={length} inner-length={inner}"
+        options = f"{LENGTH}={length} inner-length={inner}"
         on_traces("cascade", options, small, drafts[0], drafts[1])
         on_models("cascade", options, drafts[0], drafts[2])
 
@@ -144,7 +158,7 @@ def table():
                 (8, 6, 3, 3, "on", "off", "on"), (6, 6, 4, 3, "on", "on", "off"),
                 (12, 5, 3, 4, "off", "on", "on"), (5, 4, 4, 0, "on", "on", "on"),
                 (5, 4, 4, 0, "off", "off", "off")):
-            options = (f"length={length} window={window} level={level} phrases={phrases} "
+            options = (f"{LENGTH}={length} window={window} level={level} phrases={phrases} "
                        f"draft-lookahead={ahead} from-verification={verify} reuse={reuse} "
                        f"semantics={semantics}")
             on_models("ouroboros", options, drafts[1])
@@ -152,9 +166,9 @@ def table():
 
     for before, after in (("on", "on"), ("on", "off"), ("off", "on"), ("off", "off")):
         for window in (1, 2, 4, 20):
-            options = f"window={window} pre-verify={before} post-verify={after}"
+            options = f"{LENGTH}={window} pre-verify={before} post-verify={after}"
             on_models("pearl", options, drafts[1])
-        on_traces("pearl", f"window=3 pre-verify={before} post-verify={after}", small, drafts[1])
+        on_traces("pearl", f"{LENGTH}=3 pre-verify={before} post-verify={after}", small, drafts[1])
     return rows
 
 

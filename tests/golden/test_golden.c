@@ -260,15 +260,15 @@ static void published_figures(void **state)
         const char *options;
         double drafts, accepted, calls;
     } row[] = {
-        {"semantics=code k=4", 42.76, 62.96, 48.27},
-        {"semantics=code k=8", 33.11, 72.61, 38.62},
-        {"semantics=code k=15", 29.05, 76.67, 34.56},
-        {"semantics=code k=18", 28.51, 77.21, 34.02},
-        {"semantics=code k=20", 28.14, 77.58, 33.65},
-        {"semantics=paper k=4", 38.66, 67.06, 44.17},
-        {"semantics=paper k=18", 28.25, 77.47, 33.76},
+        {"semantics=code num-speculative-tokens=4", 42.76, 62.96, 48.27},
+        {"semantics=code num-speculative-tokens=8", 33.11, 72.61, 38.62},
+        {"semantics=code num-speculative-tokens=15", 29.05, 76.67, 34.56},
+        {"semantics=code num-speculative-tokens=18", 28.51, 77.21, 34.02},
+        {"semantics=code num-speculative-tokens=20", 28.14, 77.58, 33.65},
+        {"semantics=paper num-speculative-tokens=4", 38.66, 67.06, 44.17},
+        {"semantics=paper num-speculative-tokens=18", 28.25, 77.47, 33.76},
         // Exact-n matching without a preference for longer ones.
-        {"semantics=paper k=18 max-match=1", 32.67, 73.05, 38.18},
+        {"semantics=paper num-speculative-tokens=18 max-match=1", 32.67, 73.05, 38.18},
     };
     char file[512], tokenizer[512];
     dsc_trace *trace = import(data_path("llma/rag.jsonl", file, sizeof file),

@@ -53,6 +53,8 @@ def ngram(requests, counts, n_most, n_least, length, semantics):
     input_length - n.
     transformers: PromptLookupCandidateGenerator. start_idx = idx + n, end_idx = min(start_idx +
     length, input_length), valid when start_idx < end_idx; cut before the first EOS token.
+    vllm: _find_longest_matched_ngram_and_propose_tokens. The same occurrence, because the first
+    match of the longest n-gram wins; min(length, what follows) tokens, EOS tokens included.
     """
     for r in requests:
         def propose(text, i, r=r):
@@ -63,11 +65,11 @@ def ngram(requests, counts, n_most, n_least, length, semantics):
                         continue
                     start = at + n
                     end = start + length
-                    if semantics == "transformers":
+                    if semantics in ("transformers", "vllm"):
                         path = text[start:end]
                         if not path:
                             continue
-                        if r.eos in path:
+                        if semantics == "transformers" and r.eos in path:
                             path = path[: path.index(r.eos)]
                         return [path], len(path), len(path) > 0, 0
                     if end <= len(text) and start < len(text) - n:

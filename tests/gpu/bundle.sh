@@ -51,7 +51,7 @@ for script in run.sh checks.sh results.sh libraries.sh README.md; do
     cp "$source/tests/gpu/$script" "$root/"
 done
 cp "$source/contrib/validate.sh" "$root/"
-# Outputs to be forced on models of random weights: LLMA's development set in Llama 2's tokens,
+# Outputs to be replayed on models of random weights: LLMA's development set in Llama 2's tokens,
 # where it is, else the sample.
 data=${DSC_TEST_DATA:-}
 if [ -n "$data" ] && [ -e "$data/llma/rag.jsonl" ] && [ -e "$data/tokenizers/llama2.json" ]; then
@@ -62,7 +62,7 @@ fi
 if [ -e "$root/bin/draftscope" ]; then
     "$build/draftscope" trace import --tokenizer "$1" "$2" -o "$root/rag.dst" --progress never
 fi
-# Drafts to be forced on models of random weights: what the demo models say of a few prompts.
+# Drafts to be replayed on models of random weights: what the demo models say of a few prompts.
 record() { # trace, draft model, options
     trace=$root/$1.dst draft=$source/live/demo/$2
     shift 2
@@ -71,9 +71,9 @@ record() { # trace, draft model, options
         --max-tokens 96 --progress never "$@" -o "$trace"
 }
 if [ -d "$source/live/demo/target" ] && [ -e "$root/bin/draftscope-live" ]; then
-    record greedy draft --statistics 1 --rank-depth 8 --rollouts 8
-    record eagle eagle --statistics 1 --rank-depth 8
-    record drawn draft --statistics 4 --temperature 1
+    record greedy draft --num-drafts 1 --rank-depth 8 --rollouts 8
+    record eagle eagle --num-drafts 1 --rank-depth 8
+    record drawn draft --num-drafts 4 --temperature 1
 fi
 for folder in tests/oracle/fixtures live/demo; do
     if [ -d "$source/$folder" ]; then

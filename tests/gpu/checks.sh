@@ -118,7 +118,7 @@ sanitizer() { # memcheck, racecheck, synccheck, initcheck, or live: memcheck of 
     live)
         need $live $demo/target $demo/draft
         set -- --tool memcheck --report-api-errors no $live run --target $demo/target \
-            --draft $demo/draft --method chain -p "Tom has" --max-tokens 8
+            --draft $demo/draft --method draft-model -p "Tom has" --max-tokens 8
         ;;
     *) set -- --tool "$tool" bin/check_ops --quick ;;
     esac
@@ -172,7 +172,7 @@ llma() { # shape, copy lengths
         --tokens $widths --context 0:2048 --progress never -o "$cost" || return
     for k; do
         try $live run --device "$device" --shape "$shape" --random-weights 1 --dtype bf16 \
-            --method llma --n 1 --k "$k" --force rag.dst --requests $requests --baseline \
+            --method llma --n 1 --num-speculative-tokens "$k" --replay rag.dst --requests $requests --baseline \
             --json --progress never >>"$results" || return
     done
     judge rag.dst "$name"
@@ -216,12 +216,12 @@ drafted() { # name, trace, draft's shape, runs, method and its options
     if on_cpu; then
         models="$models --threads 1" some="--requests 2" runs=2
     fi
-    [ "$name" != forced-pearl ] || models="$models $(second_device)"
+    [ "$name" != replay-pearl ] || models="$models $(second_device)"
     try $live profile $models --tokens 1,2,3,4,5,6,8,12,16,17,24,26,32 --context 0:256 \
         --progress never -o "$cost" || return
     seed=0
     while [ $seed -lt "$runs" ]; do
-        try $live run $models --force "$trace" --force-draft $some --seed $seed --baseline --json \
+        try $live run $models --replay "$trace" --replay-draft $some --seed $seed --baseline --json \
             --progress never "$@" >>"$results" || return
         seed=$((seed + 1))
     done
@@ -233,14 +233,14 @@ second_device() {
         echo "--draft-device cuda:1"
     fi
 }
-forced() { # what
+replayed() { # what
     case $1 in
-    eagle) drafted forced-eagle eagle.dst head.json 3 --method tree --tree eagle ;;
+    eagle) drafted replay-eagle eagle.dst head.json 3 --method tree --tree eagle ;;
     spectr)
-        drafted forced-spectr drawn.dst draft.json 9 --method spectr --drafts 4 --length 4 \
+        drafted replay-spectr drawn.dst draft.json 9 --method spectr --num-drafts 4 --num-speculative-tokens 4 \
             --rule kseq
         ;;
-    pearl) drafted forced-pearl greedy.dst draft.json 3 --method pearl --window 4 ;;
+    pearl) drafted replay-pearl greedy.dst draft.json 3 --method pearl --num-speculative-tokens 4 ;;
     llama-2-7b) llma llama-2-7b 5 10 20 ;;
     *-all) llma "${1%-all}" 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 ;;
     esac
@@ -253,16 +253,16 @@ selection() { # how tokens are drawn
     write_shapes
     answer=$out/selection-$1.json
     case $1 in
-    greedy) set -- --method chain ;;
-    drawn) set -- --method chain --temperature 1 ;;
-    top-k) set -- --method chain --temperature 1 --top-k 50 ;;
-    top-p) set -- --method chain --temperature 1 --top-p .9 ;;
-    block) set -- --method chain --rule block --temperature 1 ;;
-    *) set -- --method spectr --drafts 4 --rule "$1" --temperature 1 ;;
+    greedy) set -- --method draft-model ;;
+    drawn) set -- --method draft-model --temperature 1 ;;
+    top-k) set -- --method draft-model --temperature 1 --top-k 50 ;;
+    top-p) set -- --method draft-model --temperature 1 --top-p .9 ;;
+    block) set -- --method draft-model --rule block --temperature 1 ;;
+    *) set -- --method spectr --num-drafts 4 --rule "$1" --temperature 1 ;;
     esac
     printf '{"prompt": [1, 5, 25, 125, 625]}\n' >"$out/ids.jsonl"
     try $live run --device "$device" --shape "$out/draft.json" --draft-shape "$out/small.json" \
-        --random-weights 1 --dtype bf16 --length 4 --prompts "$out/ids.jsonl" --max-tokens 256 \
+        --random-weights 1 --dtype bf16 --num-speculative-tokens 4 --prompts "$out/ids.jsonl" --max-tokens 256 \
         "$@" --progress never --json >"$answer" || return
     [ "$dry" ] || awk '
         { gsub(/[",:]/, " ") }
@@ -308,7 +308,7 @@ sanitizer-*) sanitizer "${check#sanitizer-}" ;;
 profile-*-short) shape=${check#profile-} && profile "$check" "${shape%-short}" $short_grid ;;
 profile-*) profile "$check" "${check#profile-}" $full_grid ;;
 selection-*) selection "${check#selection-}" ;;
-forced-*) forced "${check#forced-}" ;;
+replay-*) replayed "${check#replay-}" ;;
 validate) validate ;;
 *)
     echo "checks.sh: there is no check named $check; run.sh --list lists them" >&2

@@ -34,16 +34,16 @@ plan() {
 1 lossless-chain 10 90
 1 lossless-tree 10 90
 1 ops-full 90 300
-2 forced-eagle 80 300
-2 forced-spectr 110 400
-2 forced-llama-2-7b 50 240
+2 replay-eagle 80 300
+2 replay-spectr 110 400
+2 replay-llama-2-7b 50 240
 2 selection-greedy 15 90
 2 selection-top-p 15 90
 3 sanitizer-memcheck 120 400
 3 sanitizer-racecheck 180 500
 3 draws-device 30 240
 3 draws-rules 60 300
-3 forced-pearl 80 300
+3 replay-pearl 80 300
 3 lossless-pearl 10 90
 3 bench-no-prefetch 25 180
 3 lossless-spectr 10 90
@@ -58,12 +58,12 @@ plan() {
 3 selection-specinfer 15 90
 3 profile-llama-3-8b 60 300
 3 profile-deepseek-coder-1.3b 40 240
-3 forced-llama-2-7b-all 150 500
+3 replay-llama-2-7b-all 150 500
 3 sanitizer-synccheck 120 400
 3 sanitizer-initcheck 120 400
 3 sanitizer-live 60 300
 4 profile-llama-2-13b 80 360
-4 forced-llama-2-13b-all 220 580
+4 replay-llama-2-13b-all 220 580
 4 validate 480 590
 END
 }

@@ -43,7 +43,7 @@ plain="--method none $models --device cuda --progress never"
     lacks memory=10000 "has 1e-05 GB free of 1e-05" record $plain -o never.dst
     lacks memory=100000 "GB are free" run $plain
     lacks memory=100000 "GB are free" profile --shape ./shape.json --random-weights 3 --tokens 1 \
-        --context 900 --batch 9 --device cuda --progress never -o never.tsv
+        --context 900 --batch-size 9 --device cuda --progress never -o never.tsv
     lacks no_blas=1 "cuBLAS cannot be loaded: libcublas.so.none" run $plain
     # A device that CUDA does not see is no reason to stop when nothing was asked of it.
     EMULATED=driver=12040
@@ -60,7 +60,7 @@ plain="--method none $models --device cuda --progress never"
 n=0 second=0
 while n=$((n + 1)) && [ $n -lt 500 ]; do
     # shellcheck disable=SC2086
-    EMULATED=allocations=$n "$live" run $plain --json -o kept.jsonl --overwrite >out 2>err
+    EMULATED=allocations=$n "$live" run $plain --json -o kept.jsonl --force >out 2>err
     code=$?
     [ $code != 3 ] && break
     check "run, $n: one line, not $(cat err)" test "$(wc -l <err)" = 1

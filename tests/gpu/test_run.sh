@@ -250,7 +250,7 @@ if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ]; then
         grep -q '^1	0	1	' "$work/unpacked/r15/profile-llama-3-8b-short.tsv"
     ok $? "two minutes on the CPU leave verdicts, tables and an archive"
     "$u/run.sh" --out "$work/r16" --device cpu \
-        --only forced-eagle,forced-spectr,forced-pearl,forced-llama-2-7b >"$work/log" 2>&1
+        --only replay-eagle,replay-spectr,replay-pearl,replay-llama-2-7b >"$work/log" 2>&1
     code=$?
     valid "$work/r16/results.json" && [ $code -le 1 ] && has r16 '"failed": 0'
     [ $? = $code ]

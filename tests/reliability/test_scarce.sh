@@ -60,7 +60,7 @@ verdict() {
     esac
     [ $code = 0 ] || check "run, $n: one line, not: $(cat err)" one_line
 }
-each run --method llma --n 2 --k 8 --json -o kept.jsonl
+each run --method llma --n 2 --num-speculative-tokens 8 --json -o kept.jsonl
 
 # --- live record -------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ verdict() {
     esac
     [ $code = 0 ] || check "record, $n: one line, not: $(cat err)" one_line
 }
-each record --method chain --length 3 -o kept.dst
+each record --method draft-model --num-speculative-tokens 3 -o kept.dst
 
 # --- live profile ------------------------------------------------------------------------------
 

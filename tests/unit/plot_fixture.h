@@ -147,7 +147,7 @@ static inline void add_columns(dsc_table *t)
         {"semantics", DSC_CELL_TEXT, NULL},
         {"references", DSC_CELL_TEXT, NULL},
         {"n", DSC_CELL_INT, NULL},
-        {"k", DSC_CELL_INT, NULL},
+        {"num_speculative_tokens", DSC_CELL_INT, NULL},
         {"max_match", DSC_CELL_INT, NULL},
         {"requests", DSC_CELL_INT, NULL},
         {"output_tokens", DSC_CELL_INT, NULL},

@@ -197,7 +197,7 @@ static const dsc_option options[] = {
     {.name = "force", .kind = DSC_OPTION_FLAG, .help = "f"},
     {.name = "alpha", .kind = DSC_OPTION_REAL, .initial = ".5", .least = 0, .most = 1, .help = "a"},
     {.name = "k", .kind = DSC_OPTION_INT, .list = true, .initial = "1:3", .min = 1, .max = 9,
-     .help = "k"},
+     .help = "k", .synonyms = "length|gamma"},
 };
 // clang-format on
 enum { OPTIONS = sizeof options / sizeof *options };
@@ -211,7 +211,7 @@ static int parse(const char *line, bool lists, dsc_option_value value[OPTIONS], 
     snprintf(copy, sizeof copy, "%s", line);
     for (char *w = strtok(copy, " "); w; w = strtok(NULL, " "))
         argv[argc++] = w;
-    dsc_option_set set = {options, OPTIONS, value, lists, NULL};
+    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value, .lists = lists};
     return dsc_options_parse(&set, 1, argc, argv, words, e);
 }
 
@@ -224,7 +224,8 @@ static void options_shared(void **state)
         {.name = "k", .kind = DSC_OPTION_INT, .initial = "1", .min = 1, .max = 9}};
     dsc_error e;
     dsc_option_value first[1], second[1];
-    dsc_option_set sets[] = {{shared, 1, first, false, "one"}, {shared, 1, second, false, "two"}};
+    dsc_option_set sets[] = {{.table = shared, .count = 1, .value = first, .owner = "one"},
+                             {.table = shared, .count = 1, .value = second, .owner = "two"}};
     char *both[] = {"--k", "4"}, *one[] = {"--k=4", "--two.k", "5"}, *bad[] = {"--three.k", "5"},
          *over[] = {"--one.k", "10"};
     size_t words;
@@ -234,6 +235,80 @@ static void options_shared(void **state)
     assert_true(first->integer == 4 && second->integer == 5);
     assert_int_equal(dsc_options_parse(sets, 2, 2, bad, &words, &e), DSC_EUSAGE);
     assert_int_equal(dsc_options_parse(sets, 2, 2, over, &words, &e), DSC_EUSAGE);
+}
+
+// A range of integers in its three forms.
+static void option_ranges(void **state)
+{
+    (void)state;
+    static const char *const same[] = {"2:8:3", "2..8:3", "2-8:3"}, *const bad[] = {"2.8", "2-",
+                                                                                    "-",   "..3",
+                                                                                    "8-2", "2...8"};
+    const dsc_option o = {.name = "k", .kind = DSC_OPTION_INT, .min = -5, .max = 9};
+    dsc_error e;
+    int64_t *list;
+    size_t n;
+    for (size_t i = 0; i < 3; i++) {
+        assert_ok(dsc_option_list(&o, same[i], &list, &n, &e), e);
+        assert_int_equal(n, 3);
+        assert_true(list[0] == 2 && list[1] == 5 && list[2] == 8);
+        free(list);
+    }
+    assert_ok(dsc_option_list(&o, "-5--3,-1-1", &list, &n, &e), e);
+    assert_int_equal(n, 6);
+    assert_true(list[0] == -5 && list[2] == -3 && list[3] == -1 && list[5] == 1);
+    free(list);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(dsc_option_list(&o, bad[i], &list, &n, &e), DSC_EUSAGE);
+}
+
+// Synonyms, letters, every use of an option, and who takes an option that is unknown here.
+static void options_by_other_names(void **state)
+{
+    (void)state;
+    static const dsc_option taken[] = {{.name = "tokens",
+                                        .letter = 'k',
+                                        .synonyms = "length|gamma",
+                                        .kind = DSC_OPTION_INT,
+                                        .max = 99}},
+                            other[] = {{.name = "guesses", .kind = DSC_OPTION_FLAG}};
+    dsc_error e;
+    dsc_option_value value[1];
+    dsc_option_uses uses = {0};
+    dsc_option_set sets[] = {{.table = taken,
+                              .count = 1,
+                              .value = value,
+                              .lists = true,
+                              .owner = "ngram",
+                              .synonyms = "pld|lookup",
+                              .uses = &uses},
+                             {.table = other, .count = 1, .elsewhere = "method lookahead"}};
+    char *good[] = {"--gamma", "1", "-k2", "--pld.length=3", "--ngram.tokens", "4"};
+    size_t words;
+    assert_ok(dsc_options_parse(sets, 2, 6, good, &words, &e), e);
+    assert_int_equal(words, 0);
+    assert_string_equal(value->text, "4");
+    assert_int_equal(uses.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(uses.use[i].option == taken && uses.use[i].owned == (i > 1));
+        assert_int_equal(uses.use[i].text[0], '1' + (int)i);
+    }
+    free(uses.use);
+    static char *bad[][3] = {
+        // an unknown option is reported before a value that is missing or wrong
+        {"--tokens=x", "--guesses",
+         "unknown option --guesses (it is an option of method lookahead)"},
+        {"--gueses", "--tokens", "did you mean --guesses, of method lookahead?"},
+        {"--lenth", "--tokens", "did you mean --length?"},
+        {"--lookup.guesses", "--k", "unknown option --lookup.guesses"},
+        {"-K", "--tokens", "unknown option -K"},
+    };
+    sets[0].uses = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(dsc_options_parse(sets, 2, 2, bad[i], &words, &e), DSC_EUSAGE);
+        if (!strstr(e.message, bad[i][2]))
+            fail_msg("%s", e.message);
+    }
 }
 
 static void options_parse(void **state)
@@ -323,11 +398,11 @@ static void option_lists(void **state)
     }
     assert_int_equal(dsc_option_list(&wide, "0:9223372036854775807", &list, &n, &e), DSC_EUSAGE);
     assert_non_null(strstr(e.message, "more than 1000000"));
-    const char *names[] = {"llma", "none", "oracle"};
-    assert_string_equal(dsc_nearest("lmma", names, 3), "llma");
-    assert_null(dsc_nearest("ouroboros", names, 3));
+    const char *names[] = {"llma", "none|plain", "oracle"};
     assert_int_equal(dsc_unknown_name("method", "lmma", names, 3, "see: list", &e), DSC_EUSAGE);
     assert_string_equal(e.message, "unknown method 'lmma' (did you mean llma?)");
+    dsc_unknown_name("method", "plian", names, 3, "see: list", &e);
+    assert_string_equal(e.message, "unknown method 'plian' (did you mean plain?)");
     dsc_unknown_name("method", "ouroboros", names, 3, "see: list", &e);
     assert_string_equal(e.message, "unknown method 'ouroboros' (see: list)");
 }
@@ -615,6 +690,8 @@ int main(void)
         cmocka_unit_test(bootstrap_matches_the_normal_interval),
         cmocka_unit_test(error_limits_of_few_requests),
         cmocka_unit_test(options_parse),
+        cmocka_unit_test(option_ranges),
+        cmocka_unit_test(options_by_other_names),
         cmocka_unit_test(options_shared),
         cmocka_unit_test(option_lists),
         cmocka_unit_test(option_reals),

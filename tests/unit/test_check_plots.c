@@ -28,27 +28,28 @@ static void add_chains(dsc_table *t, const char *rule, double percent)
     for (int l = 1; l <= 4; l++) {
         char parameters[32];
         double b = 1 + 0.5 * l, s = 1 + 0.25 * l;
-        snprintf(parameters, sizeof parameters, "length=%d", l);
-        add_check(t, "chain", rule, parameters, "block_efficiency", b, b + 0.02, 0.01, "|z| <= 3",
-                  "pass");
-        add_check(t, "chain", rule, parameters, "speedup", s * (1 + percent / 100), s, NAN, "10 %",
-                  l > 3 ? "fail" : "pass");
-        add_check(t, "chain", rule, parameters, "draft_s_per_call", 0.002, 0.001 * (l + 1), NAN,
-                  "25 %", "pass");
-        add_check(t, "chain", rule, parameters, "accept_share", 0.5, 0.5, NAN, "shown", "shown");
+        snprintf(parameters, sizeof parameters, "num-speculative-tokens=%d", l);
+        add_check(t, "draft-model", rule, parameters, "block_efficiency", b, b + 0.02, 0.01,
+                  "|z| <= 3", "pass");
+        add_check(t, "draft-model", rule, parameters, "speedup", s * (1 + percent / 100), s, NAN,
+                  "10 %", l > 3 ? "fail" : "pass");
+        add_check(t, "draft-model", rule, parameters, "draft_s_per_call", 0.002, 0.001 * (l + 1),
+                  NAN, "25 %", "pass");
+        add_check(t, "draft-model", rule, parameters, "accept_share", 0.5, 0.5, NAN, "shown",
+                  "shown");
     }
 }
 
 static void fill(dsc_table *t)
 {
     add_chains(t, "greedy", 4);
-    add_chains(t, "single", 20);
+    add_chains(t, "rejection", 20);
     add_check(t, "ngram", "greedy", "", "block_efficiency", 1.5, 1.5, 0, "|z| <= 3", "pass");
     add_check(t, "ngram", "greedy", "", "verify_s_per_call", 0.02, 0.03, NAN, "25 %", "fail");
     add_check(t, "lookahead", "greedy", "window=5", "speedup", NAN, 1.4, NAN, "10 %",
               "not predicted");
-    add_check(t, "chain", "single", "all", "block_efficiency", 2.2, 2.25, 0.01, "1 % and |z| <= 3",
-              "fail");
+    add_check(t, "draft-model", "rejection", "all", "block_efficiency", 2.2, 2.25, 0.01,
+              "1 % and |z| <= 3", "fail");
 }
 
 static const char *const figures[] = {"predicted-vs-measured", "error-by-method",
@@ -87,7 +88,8 @@ static void test_predicted(void **state)
     dsc_drawing d;
     fill(&t);
     draw("predicted-vs-measured", &t, NULL, "svg", &d);
-    size_t row = find(&d, "chain, single", "chain, single, length=2, temperature 1", "speedup");
+    size_t row = find(&d, "draft-model, rejection",
+                      "draft-model, rejection, num-speculative-tokens=2, temperature 1", "speedup");
     assert_close(drawn(&d, row, "predicted"), 1.8, 1e-12);
     assert_close(drawn(&d, row, "measured"), 1.5, 1e-12);
     assert_close(drawn(&d, row, "error_percent"), 20, 1e-9);
@@ -96,15 +98,18 @@ static void test_predicted(void **state)
     // (4 % + 20 %) / 2, over four lengths each
     assert_contains(&d.finding, "Speed-up: off by 12 % on average, at most by +20 %");
     assert_contains(&d.finding, "2 of 8 outside the tolerance");
-    assert_contains(&d.finding, "speedup of chain, single, length=4, temperature 1, 2.4 predicted "
-                                "and 2 measured");
+    assert_contains(
+        &d.finding,
+        "speedup of draft-model, rejection, num-speculative-tokens=4, temperature 1, 2.4 predicted "
+        "and 2 measured");
     assert_contains(&d.script, "band: ±10 %'");
     assert_contains(&d.script, "band: ±1 % (of the sum); bars: ±3 standard errors");
     // chain of length 2 with its bar of 3 standard errors on either side
     assert_contains(&d.script, "\n2 2.02 0 1.99 0.06\n");
     // the band of 10 % ends where measured = predicted / 1.1
     assert_contains(&d.script, " to 2.5,2.27272727273 to 2.5,2.5");
-    assert_contains(&d.script, "'length=4'"); // the points that fail are named, no others
+    assert_contains(&d.script,
+                    "'num-speculative-tokens=4'"); // the points that fail are named, no others
     assert_null(strstr(d.script.data, "'length=3'"));
     dsc_drawing_fini(&d);
     draw("predicted-vs-measured", &t, &(dsc_figure_options){.column = "accept_share"}, "svg", &d);
@@ -120,25 +125,27 @@ static void test_errors(void **state)
     dsc_table t = {0};
     dsc_drawing d;
     fill(&t);
-    add_check(&t, "pearl", "single", "gamma=4", "block_efficiency", 3, 2, NAN, "|z| <= 3", "fail");
+    add_check(&t, "pearl", "rejection", "num-speculative-tokens=4", "block_efficiency", 3, 2, NAN,
+              "|z| <= 3", "fail");
     draw("error-by-method", &t, NULL, "svg", &d);
     // -100 * 0.02 / (b + 0.02) over b = 1.5, 2, 2.5, 3
     double mean = 0;
     for (int l = 1; l <= 4; l++)
         mean -= 100 * 0.02 / (1 + 0.5 * l + 0.02) / 4;
     char words[64];
-    snprintf(words, sizeof words, "chain, greedy: mean %+.2g %%", mean);
+    snprintf(words, sizeof words, "draft-model, greedy: mean %+.2g %%", mean);
     assert_contains(&d.script, words);
     assert_contains(&d.script, "'ngram: mean 0 %'");
     // pearl is the worst and stands first, ngram the best and last
     const char *first = strstr(d.script.data, "'pearl: mean +50 %'");
     const char *last = strstr(d.script.data, "'ngram: mean 0 %'");
-    assert_true(first && last && first < strstr(d.script.data, "'chain, greedy: mean"));
-    assert_true(strstr(d.script.data, "'chain, single: mean") < last);
+    assert_true(first && last && first < strstr(d.script.data, "'draft-model, greedy: mean"));
+    assert_true(strstr(d.script.data, "'draft-model, rejection: mean") < last);
     assert_contains(&d.script, "error (%); band: ±1 for all together");
     assert_contains(&d.script, "error (%); band: ±10'");
     assert_contains(&d.script, "'all together'");
-    size_t row = find(&d, "chain, single", "chain, single, all, temperature 1", "block_efficiency");
+    size_t row = find(&d, "draft-model, rejection", "draft-model, rejection, all, temperature 1",
+                      "block_efficiency");
     assert_close(drawn(&d, row, "error_percent"), 100 * -0.05 / 2.25, 1e-9);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -151,10 +158,10 @@ static void test_step_times(void **state)
     dsc_table t = {0};
     dsc_drawing d;
     fill(&t);
-    add_check(&t, "spectr", "kseq", "drafts=2 length=4", "draft_s_per_call", 0.002, 0.002, NAN,
-              "25 %", "pass");
+    add_check(&t, "spectr", "kseq", "drafts=2 num-speculative-tokens=4", "draft_s_per_call", 0.002,
+              0.002, NAN, "25 %", "pass");
     draw("step-time-residuals", &t, NULL, "svg", &d);
-    size_t row = find(&d, "chain, greedy", NULL, "draft_s_per_call");
+    size_t row = find(&d, "draft-model, greedy", NULL, "draft_s_per_call");
     assert_close(drawn(&d, row, "draft_length"), 1, 0);
     assert_close(drawn(&d, row + 3, "draft_length"), 4, 0);
     assert_close(drawn(&d, row, "residual_percent"), 0, 1e-9);
@@ -165,7 +172,8 @@ static void test_step_times(void **state)
     assert_true(isnan(drawn(&d, row, "draft_length")));
     assert_close(drawn(&d, row, "residual_percent"), 50, 1e-9);
     assert_contains(&d.script, "('–' -1, '1' 0, '2' 1, '3' 2, '4' 3)");
-    assert_contains(&d.finding, "+1.5e+02 % (chain, greedy, length=4, temperature 0)");
+    assert_contains(&d.finding,
+                    "+1.5e+02 % (draft-model, greedy, num-speculative-tokens=4, temperature 0)");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
@@ -181,8 +189,8 @@ static void test_many_methods(void **state)
         char method[16];
         snprintf(method, sizeof method, "m%d", i);
         for (int j = 0; j < 2; j++)
-            add_check(&t, method, j ? "otm" : "kseq", "k=1", "speedup", 1.1, 1, NAN, "10 %",
-                      "pass");
+            add_check(&t, method, j ? "otm" : "kseq", "num-speculative-tokens=1", "speedup", 1.1, 1,
+                      NAN, "10 %", "pass");
     }
     draw("predicted-vs-measured", &t, NULL, "svg", &d);
     assert_int_equal(find(&d, "m5", NULL, "speedup"), 10);
@@ -193,7 +201,8 @@ static void test_many_methods(void **state)
     for (int i = 6; i < 10; i++) {
         char method[16];
         snprintf(method, sizeof method, "m%d", i);
-        add_check(&t, method, "otm", "k=1", "speedup", 1.1, 1, NAN, "10 %", "pass");
+        add_check(&t, method, "otm", "num-speculative-tokens=1", "speedup", 1.1, 1, NAN, "10 %",
+                  "pass");
     }
     draw("predicted-vs-measured", &t, NULL, "svg", &d);
     assert_int_equal(find(&d, "m6", NULL, "speedup"), 12);
@@ -267,8 +276,9 @@ static void test_extremes(void **state)
             dsc_drawing d = {0};
             dsc_error err = {0};
             for (int j = 0; j < 2; j++)
-                add_check(&t, "chain", "single", "length=1e400", quantity[f], j ? value[i] : 2,
-                          j ? 2 : value[i], value[i], j ? "10 %" : "|z| <= 1e308", "pass");
+                add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1e400",
+                          quantity[f], j ? value[i] : 2, j ? 2 : value[i], value[i],
+                          j ? "10 %" : "|z| <= 1e308", "pass");
             int rc = dsc_figure_draw(dsc_figure_find(figures[f]), &t, NULL, "svg", &d, &err);
             if (rc && !strstr(err.message, "no configuration has") &&
                 !strstr(err.message, "no prediction is a time") &&
@@ -305,7 +315,7 @@ static void test_refusals(void **state)
         refuse(figures[f], &bare, NULL, says);
         refuse(figures[f], &empty, NULL, "no rows");
     }
-    add_check(&t, "chain", "single", "length=1", "draft_acceptance_rate", 0, 0, NAN, "shown",
+    add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "draft_acceptance_rate", 0, 0, NAN, "shown",
               "shown");
     refuse("predicted-vs-measured", &t, NULL,
            "a measurement of block_efficiency, speedup (the table's quantities: "
@@ -315,7 +325,8 @@ static void test_refusals(void **state)
     refuse("error-by-method", &t, NULL, "all measurements are 0");
     refuse("step-time-residuals", &t, &(dsc_figure_options){.column = "draft_acceptance_rate"},
            "no prediction is a time above 0");
-    add_check(&t, "chain", "single", "length=1", "speedup", NAN, 2, NAN, "10 %", "not predicted");
+    add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "speedup", NAN, 2, NAN,
+              "10 %", "not predicted");
     refuse("predicted-vs-measured", &t, NULL, "no configuration has a prediction");
     dsc_figure_filter nope = {"method", "pearl"};
     refuse("error-by-method", &t, &(dsc_figure_options){.filter = &nope, .filters = 1},

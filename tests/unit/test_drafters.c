@@ -150,7 +150,7 @@ static void walk_lengths(char *settings, const char *verdicts, const int *expect
 static void hf_dynamic_follows_the_verdicts(void **state)
 {
     (void)state;
-    char plain[] = "", bounded[] = "start=3 least=2 most=6";
+    char plain[] = "", bounded[] = "num-assistant-tokens=3 min=2 max=6";
     walk_lengths(plain, "wfffffffwww", (int[]){5, 7, 6, 5, 4, 3, 2, 1, 1, 3, 5});
     walk_lengths(bounded, "wwwffffff", (int[]){3, 5, 6, 6, 5, 4, 3, 2, 2});
 }
@@ -171,7 +171,8 @@ static void threshold_stops_after_an_unsure_token(void **state)
     for (int greedy = 0; greedy < 2; greedy++) {
         dsc_language *l = markov(6, 3);
         dsc_draft_kind kind = greedy ? DSC_DRAFT_TOPK : DSC_DRAFT_SAMPLED;
-        char settings[] = "most=4 confidence=0.5", plain[] = "length=4";
+        char settings[] = "num-speculative-tokens=4 assistant-confidence-threshold=0.5",
+             plain[] = "num-speculative-tokens=4";
         rig r, chain;
         rig_begin(&r, &dsc_drafter_threshold, settings, kind, l, l, 1000, !greedy);
         rig_begin(&chain, &dsc_drafter_draft_model, plain, kind, l, l, 1000, !greedy);
@@ -476,7 +477,8 @@ static void a_cascade_drafts_as_its_middle_model(void **state)
 {
     (void)state;
     double beta = 0, inner = 0;
-    char settings[] = "length=6 inner-length=2", alone[] = "length=6 inner-length=0";
+    char settings[] = "num-speculative-tokens=6 inner-length=2",
+         alone[] = "num-speculative-tokens=6 inner-length=0";
     for (int x = 0; x < 6; x++) {
         beta += fmin(middle_row[x], target_row[x]);
         inner += fmin(middle_row[x], draft_row[x]);
@@ -583,7 +585,8 @@ static void what_cannot_be_is_refused(void **state)
     assert_refused(branches, "branches=2,0", DSC_EUSAGE, "--branches '2,0'");
     assert_refused(branches, "branches=2,", DSC_EUSAGE, "--branches '2,'");
     assert_refused(branches, "branches=32,32", DSC_EUSAGE, "more than 1024 nodes");
-    assert_refused(&dsc_drafter_hf_dynamic, "most=4", DSC_EUSAGE, "--start 5 is not from --least");
+    assert_refused(&dsc_drafter_hf_dynamic, "max=4", DSC_EUSAGE,
+                   "--num-assistant-tokens 5 is not from --min");
     assert_refused(&dsc_drafter_sequoia, "acceptance=.7,.7", DSC_EUSAGE, "sum to 1.4");
 }
 

@@ -38,7 +38,7 @@ static const char *name_of(const setting *s)
 
 static dsc_config config(const setting *s)
 {
-    const char *const set[] = {"length",
+    const char *const set[] = {"num-speculative-tokens",
                                s->length,
                                "window",
                                s->window,
@@ -316,8 +316,8 @@ static void each_part_helps(void **state)
 {
     (void)state;
     bench *b = ngram_bench(3, 7, 4);
-    dsc_config chain =
-        config_of(&dsc_drafter_draft_model, (const char *const[]){"length", "6", NULL});
+    dsc_config chain = config_of(&dsc_drafter_draft_model,
+                                 (const char *const[]){"num-speculative-tokens", "6", NULL});
     bench_clear(b);
     for (int64_t q = 0; q < 20; q++)
         run_one(b, &chain, &dsc_verifier_greedy, bench_prompt(b, q, 16), q, 60, 0, NULL);

@@ -163,11 +163,15 @@ static void test_numbers(void **state)
     assert_contains(&d.finding, "best 3.29× at n = 1, k = 18");
     dsc_drawing_fini(&d);
     draw("heatmap", &t, &(dsc_figure_options){.column = "target_calls"}, "svg", &d);
-    assert_contains(&d.finding, "from 3376 to 5117, best 3376 at k = 18, n = 1"); // fewer is better
+    assert_contains(
+        &d.finding,
+        "from 3376 to 5117, best 3376 at num_speculative_tokens = 18, n = 1"); // fewer is better
     dsc_drawing_fini(&d);
-    draw("heatmap", &t, &(dsc_figure_options){.title = "My title", .x = "n", .y = "k"}, "svg", &d);
+    draw("heatmap", &t,
+         &(dsc_figure_options){.title = "My title", .x = "n", .y = "num_speculative_tokens"}, "svg",
+         &d);
     assert_contains(&d.script, "My title");
-    assert_contains(&d.finding, "best 3.29 at n = 1, k = 18");
+    assert_contains(&d.finding, "best 3.29 at n = 1, num_speculative_tokens = 18");
     dsc_drawing_fini(&d);
     draw("accept-histogram", &t, NULL, "svg", &d);
     assert_contains(&d.script, "at k = 18");
@@ -336,7 +340,7 @@ static void test_extremes(void **state)
     refuse("llma-speedup", &t, &(dsc_figure_options){.width = 200, .height = 200}, "too small");
     dsc_table far = {0};
     dsc_drawing d;
-    assert_true(dsc_table_find(&t, "k") == 4);
+    assert_true(dsc_table_find(&t, "num_speculative_tokens") == 4);
     add_columns(&far);
     far.column[4].type = DSC_CELL_REAL; // a k that no axis holds: the histogram needs none
     dsc_cell cell[16];
@@ -346,7 +350,7 @@ static void test_extremes(void **state)
     assert_ok(dsc_table_add_row(&far, cell, &err), err);
     draw("accept-histogram", &far, NULL, "svg", &d);
     dsc_drawing_fini(&d);
-    refuse("heatmap", &far, NULL, "column 'k' has no numbers");
+    refuse("heatmap", &far, NULL, "column 'num_speculative_tokens' has no numbers");
     dsc_table_fini(&far);
     dsc_table_fini(&t);
 }
@@ -405,14 +409,16 @@ static void test_refusals(void **state)
     add_columns(&t);
     refuse("llma-speedup", &t, NULL, "no rows");
     add_grid(&t, "paper", 3, paper_k, PAPER_KS);
-    assert_ok(dsc_table_add_column(&bare, "k", DSC_CELL_INT, NULL, &err), err);
-    refuse("llma-speedup", &bare, NULL, "needs a column 'n'; the table has: k");
+    assert_ok(dsc_table_add_column(&bare, "num_speculative_tokens", DSC_CELL_INT, NULL, &err), err);
+    refuse("llma-speedup", &bare, NULL,
+           "needs a column 'n'; the table has: num_speculative_tokens");
     refuse("llma-stats", &bare, NULL, "needs a column 'n'");
     refuse("heatmap", &bare, NULL, "needs a column 'n'");
     refuse("accept-histogram", &bare, NULL, "needs a column 'accept_histogram'");
     refuse("heatmap", &t, &(dsc_figure_options){.column = "method"}, "not numeric");
     refuse("heatmap", &t, &(dsc_figure_options){.column = "a b c d e f g h i j"}, "needs a column");
-    refuse("heatmap", &t, &(dsc_figure_options){.column = "k"}, "three columns");
+    refuse("heatmap", &t, &(dsc_figure_options){.column = "num_speculative_tokens"},
+           "three columns");
     dsc_figure_filter f = {"semantics", "nope"}, g = {"nope", "1"}, h = {"n", "two"};
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "of it: paper)");
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &g, .filters = 1}, "column 'nope'");
@@ -427,7 +433,8 @@ static void test_refusals(void **state)
     add_columns(&dup);
     add_grid(&dup, "paper", 1, paper_k, 2);
     add_grid(&dup, "paper", 1, paper_k, 2);
-    refuse("llma-speedup", &dup, NULL, "rows 1 and 3 are the same configuration (k = 4, n = 1)");
+    refuse("llma-speedup", &dup, NULL,
+           "rows 1 and 3 are the same configuration (num_speculative_tokens = 4, n = 1)");
     dsc_table_fini(&t);
     dsc_table_fini(&bare);
     dsc_table_fini(&nan_table);

@@ -7,7 +7,7 @@
 #include <math.h>
 
 enum { QUANTITIES = 4, HEAD = 2 };
-static const char *const quantity[QUANTITIES] = {"single", "specinfer", "kseq", "otm"};
+static const char *const quantity[QUANTITIES] = {"rejection", "specinfer", "kseq", "otm"};
 
 // A table as `draftscope theory accept` writes it, with the columns the figures read.
 static void add_accept_columns(dsc_table *t, bool ranges)

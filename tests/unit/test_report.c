@@ -131,7 +131,7 @@ static void test_page(void **state)
     assert_int_equal(count(page, "<figure>"), 5);
     assert_null(strstr(page, "is not drawn"));
     assert_null(strstr(page, "id=\"together-1\""));
-    assert_non_null(strstr(page, "Best configuration: n = 1, k = 18"));
+    assert_non_null(strstr(page, "Best configuration: n = 1, num_speculative_tokens = 18"));
     assert_non_null(strstr(page, "best 3.04× at n = 1, k = 18. Without speculation"));
     assert_non_null(strstr(page, "no speculation = 1"));
     assert_non_null(strstr(page, "The 10 best rows by speedup"));
@@ -214,10 +214,11 @@ static void test_together(void **state)
     char text[512];
     for (int i = 0; i < 2; i++) {
         const char *rule = i ? "otm" : "kseq";
-        snprintf(text, sizeof text,
-                 "# cost: unit\nmethod\trule\tdrafts\tlength\tblock_efficiency\tbatch\n"
-                 "spectr\t%s\t1\t2\t1.5\t1\nspectr\t%s\t4\t2\t%d\t1\n",
-                 rule, rule, 2 + i);
+        snprintf(
+            text, sizeof text,
+            "# cost: unit\nmethod\trule\tdrafts\tnum_speculative_tokens\tblock_efficiency\tbatch\n"
+            "spectr\t%s\t1\t2\t1.5\t1\nspectr\t%s\t4\t2\t%d\t1\n",
+            rule, rule, 2 + i);
         write_rows(path[i], text);
     }
     write_rows("cost.tsv", "tokens\ttarget_s\n1\t0.01\n2\t0.011\n");
@@ -230,8 +231,9 @@ static void test_together(void **state)
     assert_non_null(strstr(together, "otm (bound) 3, kseq 2."));
     assert_int_equal(count(page, "<h4>Figures</h4>"), 1);
     free(page);
-    write_rows("other.tsv", "# trace_hash: 12\nmethod\trule\tdrafts\tlength\tblock_efficiency\n"
-                            "spectr\tblock\t2\t2\t1.5\n");
+    write_rows("other.tsv",
+               "# trace_hash: 12\nmethod\trule\tdrafts\tnum_speculative_tokens\tblock_efficiency\n"
+               "spectr\tblock\t2\t2\t1.5\n");
     page = report((const char *[]){"kseq.tsv", "other.tsv", "otm.tsv"}, 3, NULL);
     check_page(page); // nothing is compared across traces
     assert_non_null(strstr(page, "<h3>Results 1, 3 together</h3>"));
@@ -242,32 +244,39 @@ static void test_together(void **state)
 // the tables do. All numbers are made up.
 static void write_story(void)
 {
-    write_rows("kseq.tsv",
-               "# cost: linear:1,0,0.1\n# trace_hash: ab\nmethod\trule\tdrafts\tlength\t"
-               "block_efficiency\tspeedup\nspectr\tkseq\t1\t2\t1.5\t1.25\n"
-               "spectr\tkseq\t4\t2\t1.8\t1.5\n");
-    write_rows("otm.tsv", "# cost: linear:1,0,0.1\n# trace_hash: ab\nmethod\trule\tdrafts\tlength\t"
-                          "block_efficiency\tspeedup\nspectr\totm\t1\t2\t1.5\t1.25\n"
-                          "spectr\totm\t4\t2\t2\t1.75\n");
-    write_rows("batch.tsv", "# cost: unit\nmethod\tlength\tspeedup\tbatch\nchain\t4\t2\t1\n"
-                            "chain\t2\t1.5\t1\nchain\t4\t0.5\t64\nchain\t2\t0.75\t64\n");
+    write_rows(
+        "kseq.tsv",
+        "# cost: linear:1,0,0.1\n# trace_hash: ab\nmethod\trule\tdrafts\tnum_speculative_tokens\t"
+        "block_efficiency\tspeedup\nspectr\tkseq\t1\t2\t1.5\t1.25\n"
+        "spectr\tkseq\t4\t2\t1.8\t1.5\n");
+    write_rows(
+        "otm.tsv",
+        "# cost: linear:1,0,0.1\n# trace_hash: ab\nmethod\trule\tdrafts\tnum_speculative_tokens\t"
+        "block_efficiency\tspeedup\nspectr\totm\t1\t2\t1.5\t1.25\n"
+        "spectr\totm\t4\t2\t2\t1.75\n");
+    write_rows(
+        "batch.tsv",
+        "# cost: unit\nmethod\tnum_speculative_tokens\tspeedup\tbatch\ndraft-model\t4\t2\t1\n"
+        "draft-model\t2\t1.5\t1\ndraft-model\t4\t0.5\t64\ndraft-model\t2\t0.75\t64\n");
     write_rows("tune.tsv",
                "# objective: speedup, more is better\n# split: chosen on 10, reported on 9\n"
                "# cost: linear:1,0,0.1\n# trace_hash: ab\n# note: few requests\n"
-               "batch\trank\tmethod\trule\tparameters\ttest\ttest_low\ttest_high\ttold_apart\n"
-               "1\t1\tchain\tsingle\tlength=4\t1.25\t0.9\t1.5\tno\n"
-               "1\t2\tchain\tsingle\tlength=5\t1.2\t0.9\t1.5\tno\n"
-               "8\t1\tchain\tsingle\tlength=2\t0.75\t0.7\t0.8\tno\n");
+               "batch\trank\tmethod\trule\tparameters\ttest\ttest_low\ttest_high\tsignificant\n"
+               "1\t1\tdraft-model\trejection\tnum-speculative-tokens=4\t1.25\t0.9\t1.5\tno\n"
+               "1\t2\tdraft-model\trejection\tnum-speculative-tokens=5\t1.2\t0.9\t1.5\tno\n"
+               "8\t1\tdraft-model\trejection\tnum-speculative-tokens=2\t0.75\t0.7\t0.8\tno\n");
     write_rows("cost.tsv", "# device_name: a <machine>\ntokens\ttarget_s\n1\t0.01\n2\t0.011\n");
     write_rows("bounds.tsv", "alpha\tlength\tspeedup\n0.5\t1\t1.5\n0.5\t2\t1.6\n0.7\t1\t1.7\n"
                              "0.7\t2\t1.8\n");
-    write_rows("check.tsv",
-               "method\trule\tparameters\ttemperature\tquantity\tpredicted\tmeasured\tse\t"
-               "tolerance\tverdict\tnote\n"
-               "chain\tsingle\tlength=1\t1\tspeedup\t1.5\t1.5\tnan\t10 %\tpass\t\n"
-               "chain\tsingle\tlength=2\t1\tspeedup\t3\t2\tnan\t10 %\tfail\t\n"
-               "lookahead\tgreedy\twindow=5\t0\tspeedup\tnan\t1.5\tnan\t10 %\tnot predicted\t"
-               "off the path\n");
+    write_rows(
+        "check.tsv",
+        "method\trule\tparameters\ttemperature\tquantity\tpredicted\tmeasured\tse\t"
+        "tolerance\tverdict\tnote\n"
+        "draft-model\trejection\tnum-speculative-tokens=1\t1\tspeedup\t1.5\t1.5\tnan\t10 "
+        "%\tpass\t\n"
+        "draft-model\trejection\tnum-speculative-tokens=2\t1\tspeedup\t3\t2\tnan\t10 %\tfail\t\n"
+        "lookahead\tgreedy\twindow=5\t0\tspeedup\tnan\t1.5\tnan\t10 %\tnot predicted\t"
+        "off the path\n");
     assert_int_equal(mkdir("t.dst", 0777), 0);
     write_rows("t.dst/manifest.json",
                "{\"schema\": 1, \"hash\": \"ab\", \"totals\": {\"requests\": 29},"
@@ -284,21 +293,24 @@ static void test_story(void **state)
                                            "best",    "bounds",    "validation",
                                            "costs",   "uncertain", "columns"};
     static const char *const says[] = {
-        "at batch size 1 chain, single, length=4: 1.25×, 95 % interval 0.90 to 1.50: it may slow "
-        "down; at batch size 8 chain, single, length=2: 0.75×, 95 % interval 0.70 to 0.80: "
+        "at batch size 1 draft-model, rejection, num-speculative-tokens=4: 1.25×, 95 % interval "
+        "0.90 to 1.50: it may slow "
+        "down; at batch size 8 draft-model, rejection, num-speculative-tokens=2: 0.75×, 95 % "
+        "interval 0.70 to 0.80: "
         "speculation slows this batch size down (result 3; chosen on 10, reported on 9).",
         "Faster, but chosen on the requests it is reported on: spectr, otm with drafts = 4, 1.75× "
         "(result 6).",
         "of 2 predictions that were judged, 1 are within their tolerance. Speed-up (result 2): off "
         "by "
-        "25 % on average, at most by +50 % (chain, length=2); 1 of 2 outside the tolerance.",
+        "25 % on average, at most by +50 % (draft-model, num-speculative-tokens=2); 1 of 2 outside "
+        "the tolerance.",
         "At 1 batch size of result 3 even the best configuration slows down. At 1 batch size of "
         "result 5 even the best configuration slows down. 1 prediction is outside the tolerance. "
         "1 could not be made.",
         "<dt>requests</dt><dd><code>29</code></dd>",
         "<dt>device_name</dt><dd><code>a &lt;machine&gt;</code></dd>",
         "<h3>Results 6, 7 together</h3>",
-        "<li>Batch size 64: chain with length = 2: 0.75×: speculation slows",
+        "<li>Batch size 64: draft-model with num_speculative_tokens = 2: 0.75×: speculation slows",
         "kseq comes to 95.0 % of the block efficiency of the optimal rule (otm) with the same "
         "drafts and length, on average over 2 configurations; 90.0 to 100.0 %.",
         "1 pass, 1 fail, 1 not predicted, 0 disputed, 0 skipped, 0 only shown.",
@@ -307,7 +319,8 @@ static void test_story(void **state)
         "counts target calls, nothing is timed (results 5).",
         "gains somewhat less on others (results 5, 6, 7).",
         "Result 3: note: few requests.",
-        "Result 2: fail: speedup of chain single length=2, 3 predicted and 2 measured.",
+        "Result 2: fail: speedup of draft-model rejection num-speculative-tokens=2, 3 predicted "
+        "and 2 measured.",
         "Result 2: not predicted: speedup of lookahead greedy window=5; off the path.",
     };
     empty_scratch();
@@ -331,14 +344,14 @@ static void test_story(void **state)
     // What tune found is faster than all that was merely best; or on another trace.
     static const char *const others[] = {"# objective: speedup\n# cost: linear:1,0,0.1\n# "
                                          "trace_hash: ab\nbatch\trank\tmethod\ttest\t"
-                                         "told_apart\n1\t1\tchain\t1.8\tno\n",
+                                         "significant\n1\t1\tdraft-model\t1.8\tno\n",
                                          "# objective: speedup\n# cost: linear:1,0,0.1\n# "
                                          "trace_hash: cd\nbatch\trank\tmethod\ttest\t"
-                                         "told_apart\n1\t1\tchain\t1.1\tno\n"};
+                                         "significant\n1\t1\tdraft-model\t1.1\tno\n"};
     for (int i = 0; i < 2; i++) {
         write_rows("tune.tsv", others[i]);
         page = report(path + 2, 5, NULL);
-        assert_non_null(strstr(page, i ? "chain: 1.10×" : "chain: 1.80×"));
+        assert_non_null(strstr(page, i ? "draft-model: 1.10×" : "draft-model: 1.80×"));
         assert_null(strstr(page, "Faster, but"));
         assert_null(strstr(page, "interval nan"));
         free(page);

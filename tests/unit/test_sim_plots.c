@@ -44,11 +44,11 @@ static void add_result(dsc_table *t, const char *method, const char *rule, const
 static void add_chain(dsc_table *t, const char *rule, double alpha, double cost, int lengths)
 {
     if (!t->columns)
-        add_named(t, "method$ rule$ length# " FIELDS);
+        add_named(t, "method$ rule$ num_speculative_tokens# " FIELDS);
     for (int l = 1; l <= lengths; l++) {
         double tokens = (1 - pow(alpha, l + 1)) / (1 - alpha);
-        add_result(t, "chain", rule, (double[]){l}, 1, (double[]){tokens, tokens / (1 + l * cost)},
-                   "40;30;20;10");
+        add_result(t, "draft-model", rule, (double[]){l}, 1,
+                   (double[]){tokens, tokens / (1 + l * cost)}, "40;30;20;10");
     }
 }
 
@@ -56,7 +56,7 @@ static void add_chain(dsc_table *t, const char *rule, double alpha, double cost,
 static void add_spectr(dsc_table *t, const char *rule, double gain, int most)
 {
     if (!t->columns)
-        add_named(t, "method$ rule$ drafts# length# " FIELDS);
+        add_named(t, "method$ rule$ drafts# num_speculative_tokens# " FIELDS);
     for (int k = 1; k <= most; k++)
         for (int l = 1; l <= 3; l++) {
             double tokens = 1 + l * (1 - pow(1 - gain, k));
@@ -67,7 +67,7 @@ static void add_spectr(dsc_table *t, const char *rule, double gain, int most)
 
 static void chain_table(dsc_table *t)
 {
-    add_chain(t, "single", 0.8, 0.1, 12);
+    add_chain(t, "rejection", 0.8, 0.1, 12);
     add_chain(t, "block", 0.9, 0.1, 12);
 }
 
@@ -79,9 +79,10 @@ static void spectr_table(dsc_table *t)
 
 static void add_batch(dsc_table *t, double length, double batch, double speedup)
 {
-    static const char *const text[] = {"chain", "single", "40;30;20;10"};
+    static const char *const text[] = {"draft-model", "rejection", "40;30;20;10"};
     if (!t->columns)
-        add_named(t, "method$ rule$ length# block_efficiency speedup accept_histogram% batch# "
+        add_named(t, "method$ rule$ num_speculative_tokens# block_efficiency speedup "
+                     "accept_histogram% batch# "
                      "tokens_per_s");
     add_row(t, (double[]){length, 1 + length / 2, speedup, batch, 100 * batch * speedup}, text);
 }
@@ -163,11 +164,11 @@ static void test_length(void **state)
     draw("length", &t, NULL, "svg", &d);
     check_script(&d.script);
     snprintf(says, sizeof says,
-             "best %.2f× at draft length %d (single); best %.2f× at draft "
+             "best %.2f× at draft length %d (rejection); best %.2f× at draft "
              "length %d (block)",
              best[0].speedup, best[0].length, best[1].speedup, best[1].length);
     assert_contains(&d.finding, says);
-    snprintf(says, sizeof says, "'single (%d)'", best[0].length);
+    snprintf(says, sizeof says, "'rejection (%d)'", best[0].length);
     assert_contains(&d.script, says);
     snprintf(says, sizeof says, "$best << EOD\n%d %.12g\n", best[1].length, best[1].speedup);
     assert_contains(&d.script, says);
@@ -176,7 +177,7 @@ static void test_length(void **state)
     assert_null(strstr(d.script.data, "dt (2,3)")); // nothing is predicted
     dsc_drawing_fini(&d);
     draw("length", &t, &(dsc_figure_options){.column = "block_efficiency"}, "svg", &d);
-    assert_contains(&d.script, "'single (12+)'");
+    assert_contains(&d.script, "'rejection (12+)'");
     assert_contains(&d.script, "+: still rising");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -189,8 +190,8 @@ static void test_prediction(void **state)
     NEEDS("gnuplot");
     dsc_table t = {0};
     dsc_drawing d;
-    const char *const text[] = {"chain"};
-    add_named(&t, "method$ length# block_efficiency speedup iid_block_efficiency");
+    const char *const text[] = {"draft-model"};
+    add_named(&t, "method$ num_speculative_tokens# block_efficiency speedup iid_block_efficiency");
     add_row(&t, (double[]){1, 2, 1.5, 1.8}, text);
     add_row(&t, (double[]){2, 2.5, 1.75, 2}, text);
     draw("length", &t, NULL, "svg", &d);
@@ -209,9 +210,9 @@ static void test_lengths_of_methods(void **state)
     NEEDS("gnuplot");
     dsc_table t = {0};
     dsc_drawing d;
-    add_named(&t, "method$ length k n most block_efficiency");
+    add_named(&t, "method$ num_speculative_tokens window n max block_efficiency");
     for (int i = 1; i <= 3; i++) {
-        add_row(&t, (double[]){i, NAN, NAN, NAN, 1 + i}, (const char *[]){"chain"});
+        add_row(&t, (double[]){i, NAN, NAN, NAN, 1 + i}, (const char *[]){"draft-model"});
         add_row(&t, (double[]){NAN, 2 * i, 1, NAN, 2 + i}, (const char *[]){"llma"});
         add_row(&t, (double[]){NAN, 2 * i, 2, NAN, 3 + i}, (const char *[]){"llma"});
         add_row(&t, (double[]){NAN, NAN, NAN, 5 * i, 1}, (const char *[]){"threshold"});
@@ -219,13 +220,13 @@ static void test_lengths_of_methods(void **state)
     add_row(&t, (double[]){NAN, NAN, NAN, NAN, 9}, (const char *[]){"tree"}); // has no length
     draw("length", &t, NULL, "svg", &d);
     assert_int_equal(d.data.rows, 12);
-    assert_contains(&d.script, "'chain (3+)'");
+    assert_contains(&d.script, "'draft-model (3+)'");
     assert_contains(&d.script, "'llma, n 2 (6+)'");
     assert_contains(&d.script, "'threshold (5)'");
     assert_contains(&d.script, "$panel1 << EOD\n1 2 ? ? ?\n2 3 3 4 ?\n3 4 ? ? ?\n4 ? 4 5 ?\n5 ");
     dsc_drawing_fini(&d);
     draw("length", &t, &(dsc_figure_options){.x = "n"}, "svg", &d); // the other way round
-    assert_contains(&d.script, "'k 4 (2+)'");
+    assert_contains(&d.script, "'window 4 (2+)'");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
@@ -259,7 +260,7 @@ static void test_rules(void **state)
     dsc_drawing d;
     dsc_error err = {0};
     spectr_table(&spectr);
-    add_chain(&chain, "single", 0.4, 0, 5); // two lengths more, which are not drawn
+    add_chain(&chain, "rejection", 0.4, 0, 5); // two lengths more, which are not drawn
     assert_ok(dsc_join_tables(&t, (const dsc_table *[]){&spectr, &chain}, 2, &err), err);
     draw("rules", &t, NULL, "svg", &d);
     check_script(&d.script);
@@ -269,7 +270,7 @@ static void test_rules(void **state)
     assert_contains(&d.script, "'L = 3'");
     assert_contains(&d.script, "'otm (bound)'");
     assert_contains(&d.finding,
-                    "With the most of both: otm (bound) 3.812, kseq 3.611, single 1.624.");
+                    "With the most of both: otm (bound) 3.812, kseq 3.611, rejection 1.624.");
     assert_contains(&d.finding, "no rule that sees the drafts drawn independently accepts more");
     assert_int_equal(d.data.rows, 3 * 3 * 4);
     assert_string_equal(drawn_text(&d, 0, "line"), "otm (bound)");
@@ -291,10 +292,11 @@ static void test_methods(void **state)
     NEEDS("gnuplot");
     dsc_table t = {0};
     dsc_drawing d;
-    add_named(&t, "method$ reuse$ length window block_efficiency speedup speedup_low speedup_high");
+    add_named(&t, "method$ reuse$ num_speculative_tokens window block_efficiency speedup "
+                  "speedup_low speedup_high");
     for (int i = 1; i <= 3; i++) {
         static const char *const text[][2] = {
-            {"ouroboros", "on"}, {"ouroboros", "off"}, {"chain", ""}};
+            {"ouroboros", "on"}, {"ouroboros", "off"}, {"draft-model", ""}};
         add_row(&t, (double[]){i, 20, 3, 2 + 0.1 * i, 2, 2.5}, text[0]);
         add_row(&t, (double[]){i, 20, 3, 2 - 0.1 * i, 1.5, 2}, text[1]);
         add_row(&t, (double[]){i, NAN, 3, i == 2 ? 1.25 : 0.5, 1, 1.5}, text[2]);
@@ -303,8 +305,9 @@ static void test_methods(void **state)
     draw("methods", &t, NULL, "svg", &d);
     check_script(&d.script);
     assert_int_equal(d.data.rows, 3);
-    static const char *const bar[] = {"ouroboros, reuse on", "ouroboros, reuse off", "chain"};
-    static const char *const with[] = {"length 3", "length 1", "length 2"};
+    static const char *const bar[] = {"ouroboros, reuse on", "ouroboros, reuse off", "draft-model"};
+    static const char *const with[] = {"num_speculative_tokens 3", "num_speculative_tokens 1",
+                                       "num_speculative_tokens 2"};
     static const double value[] = {2.3, 1.9, 1.25};
     for (size_t i = 0; i < 3; i++) {
         assert_string_equal(drawn_text(&d, i, "bar"), bar[i]);
@@ -315,7 +318,9 @@ static void test_methods(void **state)
                     "$bars << EOD\n2.3 0.52 0.9 1 2 2.5 0.71\n1.9 1.52 1.9 0 1.5 2 1.71\n");
     assert_contains(&d.script, "xerrorbars");
     assert_contains(&d.script, "from first 1, first 0.45 to first 1,"); // no speculation
-    assert_contains(&d.finding, "ouroboros, reuse on 2.30× (length 3); ouroboros, reuse off 1.90×");
+    assert_contains(
+        &d.finding,
+        "ouroboros, reuse on 2.30× (num_speculative_tokens 3); ouroboros, reuse off 1.90×");
     dsc_drawing_fini(&d);
     draw("methods", &t, NULL, "dumb", &d);
     assert_contains(&d.picture, "# 2.30");
@@ -330,17 +335,17 @@ static void test_ablation(void **state)
     NEEDS("gnuplot");
     dsc_table t = {0};
     dsc_drawing d;
-    add_named(&t, "method$ phrases# length# block_efficiency");
+    add_named(&t, "method$ phrases# num_speculative_tokens# block_efficiency");
     for (int i = 0; i < 4; i++)
         add_row(&t, (double[]){i / 2 * 3, 1 + i % 2, 2 + i}, (const char *[]){"ouroboros"});
     draw("methods", &t, NULL, "svg", &d);
     assert_int_equal(d.data.rows, 1);
-    assert_string_equal(drawn_text(&d, 0, "best_with"), "phrases 3, length 2");
+    assert_string_equal(drawn_text(&d, 0, "best_with"), "phrases 3, num_speculative_tokens 2");
     dsc_drawing_fini(&d);
     draw("methods", &t, &(dsc_figure_options){.x = "phrases"}, "svg", &d);
     assert_int_equal(d.data.rows, 2);
     assert_string_equal(drawn_text(&d, 0, "bar"), "ouroboros, phrases 0");
-    assert_string_equal(drawn_text(&d, 1, "best_with"), "length 2");
+    assert_string_equal(drawn_text(&d, 1, "best_with"), "num_speculative_tokens 2");
     assert_close(drawn(&d, 0, "block_efficiency"), 3, 0);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -359,7 +364,7 @@ static void test_many_bars(void **state)
         snprintf(branches, sizeof branches, "%d,2", i);
         add_row(&t, (double[]){1 + i}, (const char *[]){"spectr-tree", "kseq", branches});
     }
-    add_row(&t, (double[]){2}, (const char *[]){"chain", "single", ""});
+    add_row(&t, (double[]){2}, (const char *[]){"draft-model", "rejection", ""});
     draw("methods", &t, NULL, "svg", &d);
     assert_int_equal(d.data.rows, 2);
     assert_string_equal(drawn_text(&d, 0, "best_with"), "branches 29,2");
@@ -383,10 +388,11 @@ static void test_batch(void **state)
     draw("batch", &t, NULL, "svg", &d);
     check_script(&d.script);
     assert_contains(&d.script, "set logscale x 2");
-    assert_contains(&d.script, "'length 6 (32)'");
+    assert_contains(&d.script, "'num_speculative_tokens 6 (32)'");
     assert_contains(&d.script, "set arrow from first 32, graph 1");
-    assert_contains(&d.finding, "length 2: 1.8 at 1, 1.1 at 256, no break-even up to there; length "
-                                "6: 2.5 at 1, 0.25 at 256, break-even at 32.");
+    assert_contains(&d.finding,
+                    "num_speculative_tokens 2: 1.8 at 1, 1.1 at 256, no break-even up to there; "
+                    "num_speculative_tokens 6: 2.5 at 1, 0.25 at 256, break-even at 32.");
     assert_int_equal(d.data.rows, 10);
     dsc_drawing_fini(&d);
     draw("batch", &t, &(dsc_figure_options){.column = "tokens_per_s"}, "svg", &d);
@@ -428,7 +434,7 @@ static void test_conditional_rate(void **state)
     dsc_error err = {0};
     for (int m = 0; m < 4; m++)
         assert_ok(dsc_conditional_add(count, 3, m, 3, times[m], &err), err);
-    add_chain(&t, "single", 0.5, 0, 3);
+    add_chain(&t, "rejection", 0.5, 0, 3);
     draw("acceptance-by-position", &t, NULL, "svg", &d);
     check_script(&d.script);
     assert_int_equal(d.data.rows, 3);
@@ -441,12 +447,13 @@ static void test_conditional_rate(void **state)
     assert_close(drawn(&d, 0, "high"), 0.69059871, 1e-6);
     assert_contains(&d.script, "filledcurves");
     assert_contains(&d.finding,
-                    "chain, single: 0.600 at depth 1 (0.502 to 0.691), 0.333 at depth 3");
+                    "draft-model, rejection: 0.600 at depth 1 (0.502 to 0.691), 0.333 at depth 3");
     assert_null(strstr(d.finding.data, "were not drafted"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     // Of 100 drafts of 6 tokens 300 were drafted: what ended them is not known.
-    add_named(&t, "method$ length# num_drafts num_draft_tokens block_efficiency accept_histogram%");
+    add_named(&t, "method$ num_speculative_tokens# num_drafts num_draft_tokens block_efficiency "
+                  "accept_histogram%");
     add_row(&t, (double[]){6, 100, 300, 2}, (const char *[]){"ngram", "40;30;20;10"});
     draw("acceptance-by-position", &t, NULL, "svg", &d);
     assert_contains(&d.finding, "50 % of the draft tokens were not drafted");
@@ -454,7 +461,7 @@ static void test_conditional_rate(void **state)
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     // Ten calls had no draft: they reached no position.
-    add_named(&t, "method$ length# num_drafts block_efficiency accept_histogram%");
+    add_named(&t, "method$ num_speculative_tokens# num_drafts block_efficiency accept_histogram%");
     add_row(&t, (double[]){3, 90, 2}, (const char *[]){"ngram", "40;30;20;10"});
     draw("acceptance-by-position", &t, NULL, "svg", &d);
     assert_close(drawn(&d, 0, "acceptance"), 60.0 / 90, 1e-12);
@@ -483,14 +490,15 @@ static void test_join(void **state)
     dsc_table t;
     dsc_error err = {0};
     write_text("a.tsv", "# draftscope: 0.1.0\n# command: one\n# trace_hash: 0123456789abcdef\n"
-                        "# cost: unit\nmethod\tlength\tspeedup\taccept_histogram\n"
-                        "chain\t3\t2\t5;3\n");
+                        "# cost: unit\nmethod\tnum_speculative_tokens\tspeedup\taccept_histogram\n"
+                        "draft-model\t3\t2\t5;3\n");
     write_text("b.tsv", "# draftscope: 0.1.0\n# command: two\n# trace_hash: 0123456789abcdef\n"
-                        "# cost: linear:1,2\nmethod\tk\tsemantics\tspeedup\taccept_histogram\n"
+                        "# cost: linear:1,2\nmethod\tn\tsemantics\tspeedup\taccept_histogram\n"
                         "llma\t4\tpaper\t2.5\t7\n");
     assert_ok(read_as_one(&t, "a.tsv", "b.tsv", &err), err);
-    static const char *const want[] = {"method",  "length",          "k", "semantics", "cost",
-                                       "speedup", "accept_histogram"};
+    static const char *const want[] = {
+        "method",  "num_speculative_tokens", "n", "semantics", "cost",
+        "speedup", "accept_histogram"};
     assert_int_equal(t.columns, 7);
     for (size_t c = 0; c < 7; c++)
         assert_string_equal(t.column[c].name, want[c]);
@@ -615,7 +623,8 @@ static void test_hostile(void **state)
     for (size_t i = 0; i < HOSTILE; i++) {
         dsc_table t = {0};
         dsc_error err = {0};
-        add_named(&t, "method$ rule$ drafts# length# block_efficiency speedup accept_histogram% "
+        add_named(&t, "method$ rule$ drafts# num_speculative_tokens# block_efficiency speedup "
+                      "accept_histogram% "
                       "batch#");
         assert_ok(dsc_table_comment(&t, "cost", hostile[i], &err), err);
         for (int j = 0; j < 8; j++)
@@ -651,7 +660,8 @@ static void test_extremes(void **state)
             dsc_drawing d = {0};
             dsc_error err = {0};
             double v = value[i];
-            add_named(&t, "method$ rule$ drafts length tokens block_efficiency speedup target_s "
+            add_named(&t, "method$ rule$ drafts num_speculative_tokens tokens block_efficiency "
+                          "speedup target_s "
                           "batch");
             for (int j = 1; j < 3; j++)
                 add_row(&t, (double[]){j, j, j, v, v, v, j}, (const char *[]){"spectr", "otm"});
@@ -691,7 +701,7 @@ static void test_refusals(void **state)
     refuse("cost", &bare, NULL, "cost needs a column 'tokens'");
     refuse("acceptance-by-position", &bare, NULL,
            "acceptance-by-position needs a column 'accept_histogram'");
-    add_named(&empty, "method$ rule$ drafts# length# " FIELDS);
+    add_named(&empty, "method$ rule$ drafts# num_speculative_tokens# " FIELDS);
     refuse("length", &empty, NULL, "no rows");
     refuse("rules", &empty, NULL, "no rows");
     add_result(&empty, "none", "greedy", (double[]){0, 0}, 2, (double[]){1, 1}, "100");
@@ -701,11 +711,12 @@ static void test_refusals(void **state)
     refuse("length", &t, &(dsc_figure_options){.column = "nope"}, "needs a column 'nope'");
     refuse("length", &t, &(dsc_figure_options){.x = "nope"}, "needs a column 'nope'");
     refuse("length", &t, &(dsc_figure_options){.x = "rule"}, "has no numbers");
-    add_chain(&t, "single", 0.8, 0.1, 1);
+    add_chain(&t, "rejection", 0.8, 0.1, 1);
     refuse("length", &t, NULL, "are the same configuration (draft_length = 1)");
     add_spectr(&spectr, "kseq", 0.5, 2);
     add_spectr(&spectr, "kseq", 0.5, 1);
-    refuse("rules", &spectr, NULL, "two rows are the same point (kseq, drafts = 1, length = 1)");
+    refuse("rules", &spectr, NULL,
+           "two rows are the same point (kseq, drafts = 1, num_speculative_tokens = 1)");
     for (int i = 0; i < 9; i++) {
         char rule[16];
         snprintf(rule, sizeof rule, "r%d", i);

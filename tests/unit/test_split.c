@@ -129,25 +129,28 @@ static void grid_words(void **state)
     dsc_option_value list[DSC_MAX_PARAMETERS] = {{0}};
     const dsc_drafter_type *llma = &dsc_drafter_llma;
     for (size_t o = 0; o < llma->option_count; o++)
-        list[o].text = strcmp(llma->option[o].name, "k") ? llma->option[o].initial : "2 %4";
+        list[o].text = strcmp(llma->option[o].name, "num-speculative-tokens")
+                           ? llma->option[o].initial
+                           : "2 %4";
     dsc_buffer words = {0};
     dsc_grid g;
     assert_ok(dsc_grid_words(&words, llma, &dsc_verifier_greedy, list, &e), e);
-    assert_non_null(strstr(words.data, " k=2%20%254 "));
+    assert_non_null(strstr(words.data, " num-speculative-tokens=2%20%254 "));
     assert_int_equal(dsc_grid_parse(&g, words.data, &e), DSC_EUSAGE);
     assert_non_null(strstr(e.message, "'2 %4'"));
     dsc_buffer_fini(&words);
-    static const char *const bad[] = {"",
-                                      "method=llma",
-                                      "method=nothing k=1",
-                                      "method=none k=1",
-                                      "k=1 method=llma",
-                                      "method=chain length=4 length=5",
-                                      "method=chain length=4%",
-                                      "method=chain length=%zz",
-                                      "method=chain length=%00",
-                                      "method=chain length",
-                                      "method=chain length=-1"};
+    static const char *const bad[] = {
+        "",
+        "method=llma",
+        "method=nothing num-speculative-tokens=1",
+        "method=none num-speculative-tokens=1",
+        "num-speculative-tokens=1 method=llma",
+        "method=draft-model num-speculative-tokens=4 num-speculative-tokens=5",
+        "method=draft-model num-speculative-tokens=4%",
+        "method=draft-model num-speculative-tokens=%zz",
+        "method=draft-model num-speculative-tokens=%00",
+        "method=chain length",
+        "method=draft-model num-speculative-tokens=-1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_true(dsc_grid_parse(&g, bad[i], &e) < 0);
 }
@@ -180,7 +183,7 @@ static void write_table(table_fixture *x)
     snprintf(x->path, sizeof x->path, "/tmp/test_split.%ld", (long)getpid());
     dsc_split_text(&x->split, text);
     assert_ok(dsc_table_comment(&t, "seed", "5", &e), e);
-    assert_ok(dsc_table_comment(&t, "rule", "single", &e), e);
+    assert_ok(dsc_table_comment(&t, "rule", "rejection", &e), e);
     assert_ok(dsc_table_comment(&t, "split", text, &e), e);
     assert_ok(dsc_shard_columns(&t, &e), e);
     for (int64_t c = 0; c < 3; c++) {
@@ -261,7 +264,7 @@ static void tables(void **state)
     assert_ok(dsc_sums_init(&sums, 3, &e), e);
     for (int twice = 0; twice < 2; twice++) {
         assert_ok(dsc_shard_reader_open(&r, x.path, &e), e);
-        assert_string_equal(dsc_table_get_comment(&r.head, "rule"), "single");
+        assert_string_equal(dsc_table_get_comment(&r.head, "rule"), "rejection");
         assert_memory_equal(&r.split, &x.split, sizeof x.split);
         assert_int_equal(r.head.comments, 2);
         assert_ok(dsc_shard_reader_cell(&r, &x.cell, &sums, &whole, &e), e);

@@ -101,7 +101,7 @@ static void tree_table(dsc_table *t)
 // `theory accept` of one pair at k = 1, 2; the numbers are those of SpecTr, App. B.
 static void accept_table(dsc_table *t)
 {
-    add_named(t, "pair$ k# single specinfer kseq kseq_rho otm");
+    add_named(t, "pair$ k# rejection specinfer kseq kseq_rho otm");
     const char *pair = "Ber(0.25) to Ber(0.5)";
     add_row(t, (double[]){1, .75, .75, .75, 1, .75}, &pair);
     add_row(t, (double[]){2, .75, .8125, .847597, 1.390388, .9375}, &pair);

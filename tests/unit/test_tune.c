@@ -163,16 +163,40 @@ static void refused_points(void **state)
 
 // --- configurations ----------------------------------------------------------------------------
 
+// A space of "[METHOD.]OPTION=LIST" items, as the command line would have given them.
+static int space_of(dsc_space *s, const dsc_drafter_type *d, const char *const *over, size_t overs,
+                    const char *const *start, size_t starts, dsc_error *err)
+{
+    dsc_option_uses given = {0};
+    dsc_option_use use;
+    int rc = DSC_OK;
+    for (size_t i = 0; i < overs && !rc; i++) {
+        const char *name = over[i], *dot = strchr(name, '.'), *equals = strchr(name, '=');
+        use = (dsc_option_use){.text = equals + 1, .owned = dot && dot < equals};
+        if (use.owned)
+            name = dot + 1;
+        for (size_t o = 0; o < d->option_count && !use.option; o++)
+            if (dsc_option_is(&d->option[o], name, (size_t)(equals - name)))
+                use.option = &d->option[o];
+        assert_non_null(use.option);
+        rc = dsc_option_uses_add(&given, &use, err);
+    }
+    if (!rc)
+        rc = dsc_space_init(s, d, &given, start, starts, err);
+    free(given.use);
+    return rc;
+}
+
 static void spaces(void **state)
 {
     (void)state;
     dsc_error err;
     dsc_space s;
     dsc_buffer words = {0};
-    const char *const over[] = {"length=4,8", "n-most=2:4", "ngram.length=5:6",
-                                "semantics=transformers", "llma.k=3"};
-    const char *const start[] = {"ngram.n-most=4"};
-    assert_ok(dsc_space_init(&s, &dsc_drafter_ngram, over, 5, start, 1, &err), err);
+    const char *const over[] = {"length=4,8", "prompt-lookup-max=2..4", "ngram.length=5-6",
+                                "semantics=transformers"};
+    const char *const start[] = {"pld.prompt-lookup-max=4"};
+    assert_ok(space_of(&s, &dsc_drafter_ngram, over, 4, start, 1, &err), err);
     assert_int_equal(s.total, 6); // its own lengths and not those for all
     assert_int_equal(s.axes, 2);
     assert_int_equal(s.axis_count[0], 2); // length was named first
@@ -180,16 +204,17 @@ static void spaces(void **state)
     assert_int_equal(s.axis_start[1], 2);
     dsc_config c = dsc_space_at(&s, 4);
     assert_ok(dsc_space_words(&words, &s, &c, &err), err);
-    assert_string_equal(words.data, "length=6 n-most=3 semantics=transformers");
+    assert_string_equal(words.data,
+                        "num-speculative-tokens=6 prompt-lookup-max=3 semantics=transformers");
     dsc_buffer_fini(&words);
     dsc_space_fini(&s);
 
     const char *const texts[] = {"tree=eagle", "tree=medusa"};
-    assert_ok(dsc_space_init(&s, &dsc_drafter_tree, texts, 2, NULL, 0, &err), err);
+    assert_ok(space_of(&s, &dsc_drafter_tree, texts, 2, NULL, 0, &err), err);
     assert_int_equal(s.total, 2);
     assert_string_equal(dsc_space_at(&s, 1).text[s.axis[0]], "medusa");
     dsc_space_fini(&s);
-    assert_ok(dsc_space_init(&s, &dsc_drafter_none, over, 5, NULL, 0, &err), err);
+    assert_ok(space_of(&s, &dsc_drafter_none, NULL, 0, NULL, 0, &err), err);
     assert_int_equal(s.total, 1);
     c = dsc_space_at(&s, 0);
     assert_ok(dsc_space_words(&words, &s, &c, &err), err);
@@ -202,23 +227,23 @@ static void spaces(void **state)
     } bad[] = {{{"length=0"}, NULL, "is not an integer from 1"},
                {{"length=4:2"}, NULL, "is empty"},
                {{"length=4", "length=5"}, NULL, "given twice"},
-               {{"length=1:1000000", "n-most=1:2"}, NULL, "more than 1000000"},
+               {{"length=1:1000000", "prompt-lookup-max=1:2"}, NULL, "more than 1000000"},
                {{"length=4,8"}, "length=5", "--start: 'length=5' is not a value"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(dsc_space_init(&s, &dsc_drafter_ngram, bad[i].over, bad[i].over[1] ? 2 : 1,
-                                        &bad[i].start, bad[i].start != NULL, &err),
+        assert_int_equal(space_of(&s, &dsc_drafter_ngram, bad[i].over, bad[i].over[1] ? 2 : 1,
+                                  &bad[i].start, bad[i].start != NULL, &err),
                          DSC_EUSAGE);
         if (!strstr(err.message, bad[i].said))
             fail_msg("%s", err.message);
     }
     const dsc_drafter_type *const both[] = {&dsc_drafter_ngram, &dsc_drafter_llma};
-    assert_ok(dsc_space_check("llma.k=3", "over", both, 2, &err), err);
+    assert_ok(dsc_space_check_start("llma.k=3", both, 2, &err), err);
     static const char *const wrong[] = {"k",         "k=",      "=3",        "chain.length=3",
-                                        "ngram.k=3", "lenth=3", ".length=3", "length.ngram=3"};
+                                        "ngram.n=3", "lenth=3", ".length=3", "length.ngram=3"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(dsc_space_check(wrong[i], "over", both, 2, &err), DSC_EUSAGE);
-    dsc_space_check("lenth=3", "over", both, 2, &err);
-    assert_non_null(strstr(err.message, "did you mean length?"));
+        assert_int_equal(dsc_space_check_start(wrong[i], both, 2, &err), DSC_EUSAGE);
+    dsc_space_check_start("prompt-lookup-mx=3", both, 2, &err);
+    assert_non_null(strstr(err.message, "did you mean prompt-lookup-max?"));
 }
 
 // --- what is reported --------------------------------------------------------------------------
@@ -437,7 +462,7 @@ static void figures_are_those_of_a_run(void **state)
     const dsc_cost cost = {&dsc_cost_linear, 0.02, 0.001, 0.003, NULL, ""};
     const dsc_tune_price two[] = {{1, &cost}, {4, &unit}};
     const char *const over[] = {"length=0:6"};
-    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
+    assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
     for (int objective = 0; objective < 3; objective++) {
         setting m = markov(REQUESTS, 2);
         m.run.workload = &m.load;
@@ -499,7 +524,7 @@ static void interval_is_that_of_sim(void **state)
     m.run.workload = &m.load;
     dsc_tune_options o = options(REQUESTS, 0, 9);
     o.objective = DSC_OBJECTIVE_BLOCK_EFFICIENCY;
-    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
+    assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, &err), err);
     assert_ok(dsc_tune_rank(&t, 0, 1, &s, &err), err);
@@ -530,7 +555,7 @@ static void searches_and_threads(void **state)
     const dsc_tune_price one = {1, &cost};
     const char *const over[] = {"length=0:12"}, *const start[] = {"length=12"};
     double best = 0, low = 0;
-    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, over, 1, start, 1, &err), err);
+    assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, start, 1, &err), err);
     for (int kind = 0; kind < 3; kind++)
         for (int threads = 1; threads <= 3; threads += 2) {
             dsc_tune t;
@@ -572,19 +597,19 @@ static void refusals(void **state)
     m.run.workload = &m.load;
     m.load.temperature = 0;
     // Half of these are refused by the method, which is said and no failure.
-    const char *const over[] = {"n-most=1,2", "n-least=1,2", "length=4"};
-    assert_ok(dsc_space_init(&space, &dsc_drafter_ngram, over, 3, NULL, 0, &err), err);
+    const char *const over[] = {"prompt-lookup-max=1,2", "prompt-lookup-min=1,2", "length=4"};
+    assert_ok(space_of(&space, &dsc_drafter_ngram, over, 3, NULL, 0, &err), err);
     dsc_tune_options o = options(4, 0.5, 1);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, &err), err);
     assert_int_equal(t.trials, 3);
     assert_int_equal(t.refused, 1);
-    assert_non_null(strstr(t.why_refused, "--n-least 2 is more than --n-most 1"));
+    assert_non_null(strstr(t.why_refused, "--prompt-lookup-min 2 exceeds --prompt-lookup-max 1"));
     dsc_tune_fini(&t);
     dsc_space_fini(&space);
     // A run that fails, fails.
     const char *const long_ones[] = {"length=1:2000"};
-    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, long_ones, 1, NULL, 0, &err), err);
+    assert_ok(space_of(&space, &dsc_drafter_draft_model, long_ones, 1, NULL, 0, &err), err);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_int_equal(dsc_tune_run(&t, NULL, &space, &m.run, &err), DSC_EUSAGE);
     dsc_tune_fini(&t);
@@ -604,7 +629,7 @@ static dsc_config configured(const dsc_drafter_type *drafter, const char *const 
 {
     dsc_error err;
     dsc_space s;
-    assert_ok(dsc_space_init(&s, drafter, over, overs, NULL, 0, &err), err);
+    assert_ok(space_of(&s, drafter, over, overs, NULL, 0, &err), err);
     assert_int_equal(s.total, 1);
     dsc_config c = dsc_space_at(&s, 0);
     dsc_space_fini(&s);
@@ -673,7 +698,7 @@ static void a_winner_for_each_batch_size(void **state)
     dsc_tune_options o = options(REQUESTS, 0.5, 2);
     o.price = two;
     o.prices = 2;
-    assert_ok(dsc_space_init(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
+    assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, &err), err);
     for (size_t p = 0; p < 2; p++)
@@ -681,9 +706,10 @@ static void a_winner_for_each_batch_size(void **state)
     assert_ok(cli_tune_describe(&table, &t, standing, &name, &err), err);
     assert_ok(cli_tune_rows(&table, &t, standing, 2, &err), err);
     assert_ok(cli_tune_engine_lines(&lines, &t, standing, CLI_VLLM, &name, &err), err);
-    assert_non_null(strstr(said(&table, "best_batch_1"), "chain length=4: "));
-    assert_non_null(strstr(said(&table, "best_batch_64"), "chain length=0: 1.0000 on test"));
-    assert_string_equal(said(&table, "tried_chain_batch_64"), "5 of 5 configurations");
+    assert_non_null(strstr(said(&table, "best_batch_1"), "draft-model num-speculative-tokens=4: "));
+    assert_non_null(strstr(said(&table, "best_batch_64"),
+                           "draft-model num-speculative-tokens=0: 1.0000 on test"));
+    assert_string_equal(said(&table, "tried_draft-model_batch_64"), "5 of 5 configurations");
     assert_int_equal(table.rows, 4);
     assert_int_equal(dsc_table_at(&table, 2, CLI_TUNE_BATCH)->i, 64);
     assert_int_equal(dsc_table_at(&table, 2, CLI_TUNE_RANK)->i, 1);
@@ -720,8 +746,8 @@ static void every_form(void **state)
             dsc_buffer_fini(&b);
         }
     assert_int_equal(printed, 14);
-    const char *const two[] = {"branches=2"}, *const least[] = {"n-least=2"},
-                      *const up[] = {"up=3"};
+    const char *const two[] = {"branches=2"}, *const least[] = {"prompt-lookup-min=2"},
+                      *const up[] = {"increment=3"};
     dsc_config c = configured(&dsc_drafter_suffix, two, 1);
     assert_non_null(cli_engine_lacks(CLI_VLLM, &c));
     c = configured(&dsc_drafter_ngram, least, 1);
