@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts accepted tokens per step and computes block efficiency, conditional acceptance rates (the
+// Kaplan-Meier estimate) and the lag-1 autocorrelation.
 #include "traces/trace/accept_tally.h"
 
 #include <assert.h>
@@ -12,12 +14,9 @@ void dsc_accept_tally_begin(dsc_accept_tally *t)
 
 static int deepen(dsc_accept_tally *t, size_t depth, dsc_error *err)
 {
-    void *stopped = t->stopped, *whole = t->whole;
-    int rc = dsc_grow(&stopped, &t->stopped_capacity, depth, sizeof *t->stopped, err);
+    int rc = dsc_resize(&t->stopped, &t->stopped_capacity, depth, err);
     if (!rc)
-        rc = dsc_grow(&whole, &t->whole_capacity, depth, sizeof *t->whole, err);
-    t->stopped = stopped;
-    t->whole = whole;
+        rc = dsc_resize(&t->whole, &t->whole_capacity, depth, err);
     for (; !rc && t->depth < depth; t->depth++)
         t->stopped[t->depth] = t->whole[t->depth] = 0;
     return rc;
@@ -74,7 +73,8 @@ int32_t dsc_accept_tally_depth(const dsc_accept_tally *t)
 {
     if (t->depth == 0)
         return 0;
-    // A rejection at the largest count says that one more was drafted, unless that is a guess.
+    // A rejection after the largest count means that one more token was drafted, unless draft
+    // lengths are unknown.
     bool rejected = t->stopped[t->depth - 1] > 0 && !t->lengths_unknown;
     return (int32_t)t->depth - 1 + rejected;
 }
