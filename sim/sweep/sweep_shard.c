@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One shard of a sweep: its cells of configurations x requests are counted one after the other, and
 // a part file is resumed after its last complete cell.
+#include "sim/model/workload.h"
 #include "sim/run/result.h"
 #include "sim/sweep/part_file.h"
 #include "sim/sweep/shard_table.h"

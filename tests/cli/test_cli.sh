@@ -125,7 +125,7 @@ check "a file per column" [ "$(find columns -name '*.npy' | wc -l)" = 18 ]
 bad 2 '--force' trace export rag.dst --format npy -o columns
 good trace export rag.dst --format npy -o columns --force
 : >columns/notes.txt
-bad 2 "notes.txt', which is no .npy file" trace export rag.dst --format npy -o columns --force
+bad 2 "notes.txt', which is not a .npy file" trace export rag.dst --format npy -o columns --force
 bad 1 'absent' trace export rag.dst --format npy -o absent/columns
 gzip -c "$sample/rag.jsonl" >rag.jsonl.gz
 good trace import --tokenizer bytes rag.jsonl.gz -o bytes.dst
@@ -223,7 +223,7 @@ bad 2 'both have a request' trace append grown.dst rag.dst
 bad 2 "the tokenizer of rag.dst is" trace merge rag.dst bytes.dst -o x.dst
 bad 2 '-o NAME.dst' trace merge rag.dst
 bad 2 'the traces to append' trace append rag.dst
-bad 2 'no request 29 in rag.dst: it has 29' trace cut rag.dst --requests 29 -o x.dst
+bad 2 'request 29 does not exist: rag.dst has 29 requests' trace cut rag.dst --requests 29 -o x.dst
 bad 2 '30 requests out of 29' trace cut rag.dst --sample 30 -o x.dst
 bad 2 '--requests, --sample or --tokens' trace cut rag.dst -o x.dst
 bad 4 'absent.dst' trace append absent.dst rag.dst

@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "traces/import/import.h"
 #include "traces/trace/trace_copy.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

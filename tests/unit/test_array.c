@@ -179,8 +179,8 @@ static const struct {
     {"", "byte 10: '{' is missing"},
     {"[" DESCR ORDER SHAPE "]", "byte 10: '{' is missing"},
     {"{" DESCR ORDER SHAPE, "'}'"},
-    {"{" DESCR ORDER SHAPE "} x", "behind the '}'"},
-    {"{" DESCR ORDER SHAPE "}}", "behind the '}'"},
+    {"{" DESCR ORDER SHAPE "} x", "after the '}'"},
+    {"{" DESCR ORDER SHAPE "}}", "after the '}'"},
     {"{" DESCR ORDER "}", "shape is missing"},
     {"{" DESCR SHAPE "}", "fortran_order is missing"},
     {"{" ORDER SHAPE "}", "descr is missing"},
@@ -190,8 +190,8 @@ static const struct {
     {"{" DESCR ORDER "'shape' (2,)}", "':' is missing"},
     {"{" DESCR ORDER "shape: (2,)}", "a string is missing"},
     {"{" DESCR ORDER "'shape", "has no end"},
-    {"{" DESCR ORDER "'sh\\ape': (2,)}", "none of NumPy's"},
-    {"{" DESCR ORDER "'shapeshapeshapeshapeshape': (2,)}", "none of NumPy's"},
+    {"{" DESCR ORDER "'sh\\ape': (2,)}", "that NumPy does not write"},
+    {"{" DESCR ORDER "'shapeshapeshapeshapeshape': (2,)}", "that NumPy does not write"},
     {"{" DESCR "'fortran_order': True, " SHAPE "}", "Fortran order"},
     {"{" DESCR "'fortran_order': 0, " SHAPE "}", "neither True nor False"},
     {"{" DESCR "'fortran_order': Falsehood, " SHAPE "}", "',' is missing"},
@@ -202,7 +202,7 @@ static const struct {
     {"{" ORDER SHAPE ", 'descr': 'f4'}", "dtype 'f4'"},
     {"{" ORDER SHAPE ", 'descr': '<c8'}", "dtype '<c8'"},
     {"{" ORDER SHAPE ", 'descr': ''}", "dtype ''"},
-    {"{" ORDER SHAPE ", 'descr': '|O'}", "pickled Python objects are not read"},
+    {"{" ORDER SHAPE ", 'descr': '|O'}", "pickled Python objects are not supported"},
     {"{" ORDER SHAPE ", 'descr': [('x', '<f4')]}", "records of several fields"},
     {"{" ORDER SHAPE ", 'descr': None}", "a string is missing"},
     {"{" DESCR ORDER "'shape': ()}", "a single number"},
@@ -251,7 +251,7 @@ static void files_are_checked(void **state)
         expect_refused(path, n < 10 ? "not a .npy file" : "truncated");
     }
     put_file(path, by_numpy, sizeof by_numpy); // one byte more
-    expect_refused(path, "too long: 25 bytes of data from byte 128 on, its shape asks for 24");
+    expect_refused(path, "too long: 25 bytes of data from byte 128 on; the shape requires 24");
     put_file(path, "", 0);
     expect_refused(path, "empty file");
     memcpy(bytes, by_numpy, sizeof bytes);
@@ -269,7 +269,7 @@ static void files_are_checked(void **state)
     expect_refused(in_scratch("folder.npy"), "not a regular file");
     assert_int_equal(mkfifo(in_scratch("fifo.npy"), 0666), 0);
     expect_refused(in_scratch("fifo.npy"), "not a regular file");
-    expect_refused(in_scratch("a.npz"), "told by the name");
+    expect_refused(in_scratch("a.npz"), "unrecognized format");
 }
 
 // 10 GB with a hole in them: a row is read without the others.
@@ -296,8 +296,8 @@ static void larger_than_memory(void **state)
     }
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_maxrss - before.ru_maxrss < 64 << 10); // KiB
-    expect_failure(dsc_array_row(a, ROWS, row, &err), DSC_EUSAGE, &err, "no row 10000 among 10000");
-    expect_failure(dsc_array_row(a, -1, row, &err), DSC_EUSAGE, &err, "no row -1");
+    expect_failure(dsc_array_row(a, ROWS, row, &err), DSC_EUSAGE, &err, "row 10000 does not exist");
+    expect_failure(dsc_array_row(a, -1, row, &err), DSC_EUSAGE, &err, "row -1 does not exist");
     dsc_array_close(a);
     dsc_array_close(NULL);
     free(row);
@@ -346,7 +346,7 @@ static void tensors_by_name(void **state)
     static const char *const bad[][2] = {
         {"count", "tensor 'count' is I64"},
         {"point", "tensor 'point': a single number"},
-        {"void", "tensor 'void': no elements"},
+        {"void", "tensor 'void': the array has no elements"},
         {"", "no tensor ''"},
         {"other", "no tensor 'other' (floating-point tensors: "},
     };
@@ -354,7 +354,7 @@ static void tensors_by_name(void **state)
         snprintf(spec, sizeof spec, "%s:%s", in_scratch("a.safetensors"), bad[i][0]);
         expect_refused(spec, bad[i][1]);
     }
-    expect_refused(in_scratch("a.safetensors"), "6 floating-point tensors, name one");
+    expect_refused(in_scratch("a.safetensors"), "6 floating-point tensors; select one");
     expect_refused(in_scratch("a.safetensors"), "half, ");
     expect_refused(in_scratch("absent.safetensors:x"), "absent.safetensors: No such file");
 }
@@ -367,7 +367,7 @@ static void the_only_tensor(void **state)
         {"rows", DSC_F32, 2, {2, 2}, 0, f32_data, 0, 0},
     };
     expect_array(make_safetensors(list, 2), 2, 2, f64_data);
-    expect_refused(make_safetensors(list, 1), "0 floating-point tensors, name one as "
+    expect_refused(make_safetensors(list, 1), "0 floating-point tensors; select one by "
                                               "FILE.safetensors:NAME (none)");
     char names[60][16];
     dsc_tensor many[60];
@@ -408,7 +408,8 @@ static void forms_of_csv(void **state)
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         expect_array(make_csv(forms[i]), 2, 2, wanted);
-    expect_refused(make_csv("1 \t -2\n3 4\n"), "a.csv:2: 1 numbers, the rows before"); // a tab wins
+    expect_refused(make_csv("1 \t -2\n3 4\n"),
+                   "a.csv:2: 1 numbers, but the earlier rows"); // a tab wins
     expect_array(make_csv("3"), 1, 1, (const double[]){3});
     expect_array(make_csv("1\n2\n3\n"), 3, 1, (const double[]){1, 2, 3});
     expect_array(make_csv("nan,inf,-inf,-0,Infinity,NaN\n"), 1, 6,
@@ -432,8 +433,8 @@ static void csv_is_checked(void **state)
         {"a,b\n", "no row of numbers"},
         {"a,b\nc,d\n", "a.csv:2: column 1: 'c' is not a number"},
         {"a,1\n", "a.csv:1: column 1: 'a' is not a number"},
-        {"1,2\n3\n", "a.csv:2: 1 numbers, the rows before have 2"},
-        {"1,2\n\n3,4,5\n", "a.csv:3: 3 numbers, the rows before have 2"},
+        {"1,2\n3\n", "a.csv:2: 1 numbers, but the earlier rows have 2"},
+        {"1,2\n\n3,4,5\n", "a.csv:3: 3 numbers, but the earlier rows have 2"},
         {"1,2\n3,\n", "a.csv:2: column 2: '' is empty"},
         {"1,2,\n", "a.csv:1: column 3: '' is empty"},
         {"1,,2\n", "a.csv:1: column 2: '' is empty"},
@@ -443,7 +444,7 @@ static void csv_is_checked(void **state)
         {"# c\n1,2\n3,4x\n", "a.csv:3: column 2: '4x' is not a number"},
         {"1 2,3\n", "a.csv:1: column 1: '1 2' is not a number"},
         {"1,0x10\n", "column 2: '0x10'"},
-        {"1,1e999\n", "column 2: '1e999' is not a number that fits"},
+        {"1,1e999\n", "column 2: '1e999' is not a number in the range"},
         {"1,nan(1)\n", "column 2: 'nan(1)'"},
         {"1,infinite\n", "column 2: 'infinite'"},
         {"0,5;0,5\n", "column 2: '5;0'"},

@@ -432,7 +432,7 @@ static void test_npy_errors(void **state)
     write_shards(0);
     assert_ok(export_npy(false, &err), err);
     assert_int_equal(export_npy(false, &err), DSC_EUSAGE);
-    assert_non_null(strstr(err.message, "exists already (--force to replace it)"));
+    assert_non_null(strstr(err.message, "exists already (--force replaces it)"));
     assert_ok(export_npy(true, &err), err);
     // a file that cannot be written to its end: nothing is left, what was there stays
     struct rlimit old, small = {.rlim_cur = 100};
@@ -448,7 +448,7 @@ static void test_npy_errors(void **state)
     // a folder with anything else, a link, a file: the user's
     put_file(in_columns("/diary"), "x", 1);
     assert_int_equal(export_npy(true, &err), DSC_EUSAGE);
-    assert_non_null(strstr(err.message, "'diary', which is no .npy file: left alone"));
+    assert_non_null(strstr(err.message, "'diary', which is not a .npy file; nothing was changed"));
     assert_int_equal(stat(in_columns("/output.tok.npy"), &st), 0);
     remove_columns();
     assert_int_equal(symlink(folder, in_columns("")), 0);
@@ -479,7 +479,7 @@ static void test_export_errors(void **state)
     opened o = import_good("{" OK_FIELDS "}", &plain);
     assert_int_equal(dsc_trace_export(o.trace, "xml", stdout, &err), DSC_EUSAGE);
     assert_string_equal(err.message,
-                        "no export format is called 'xml' (jsonl, csv, csv-steps, csv-positions)");
+                        "unknown export format 'xml' (jsonl, csv, csv-steps or csv-positions)");
     assert_int_equal(dsc_trace_export(o.trace, "csv-steps", stdout, &err), DSC_EUSAGE);
     FILE *full = fopen("/dev/full", "w");
     if (full) {

@@ -129,8 +129,9 @@ static void test_specbench_doubt(void **state)
     expect_steps(&q.steps, 3, (int[]){0, 0, 0}, NULL);
     expect_tokens(q.output, "abcd");
     expect_note("no draft was accepted whole");
-    expect_note("counted 3 output tokens; the texts have 4, other counts in 1 of 1 requests");
-    assert_non_null(strstr(o.info->provenance, "other counts in 1 of 1 requests"));
+    expect_note(
+        "counted 3 output tokens; the texts have 4, and the counts differ in 1 of 1 requests");
+    assert_non_null(strstr(o.info->provenance, "the counts differ in 1 of 1 requests"));
     close_trace(&o);
 }
 
@@ -258,7 +259,7 @@ static void test_acclen(void **state)
     q = request(&o, 1);
     expect_counts(q.accept[0], 1, (int[]){5});
     expect_counts(q.accept[1], 1, (int[]){1});
-    expect_note("its cap is the most it had accepted");
+    expect_note("the cap of a drafter is its largest");
     close_trace(&o);
 }
 
@@ -297,60 +298,61 @@ static void test_vllm(void **state)
 static const struct {
     const char *format, *line, *message; // after "FILE:1:"
 } bad_lines[] = {
-    {"specbench", "3", " the line must be an object, is a number"},
+    {"specbench", "3", " the line must be an object, not a number"},
     {"specbench", "{\"question_id\": 1}", " field 'choices' is missing"},
-    {"specbench", "{\"choices\": [1, 2]}", " field 'choices' has 2 elements, one is expected"},
+    {"specbench", "{\"choices\": [1, 2]}", " field 'choices' has 2 elements; it must have one"},
     {"specbench", "{\"choices\": [{\"turns\": \"t\"}]}", "'choices[0].turns' must be an array"},
-    {"specbench", ANSWER("", BENCH("", "", "")), "'choices[0].turns' has 0 elements, 1 to 1024"},
+    {"specbench", ANSWER("", BENCH("", "", "")),
+     "'choices[0].turns' has 0 elements; it must have 1 to 1024"},
     {"specbench", ANSWER("\"a\"", "\"x\": 1"), " field 'choices[0].new_tokens' is missing"},
     {"specbench", ANSWER("\"a\"", BENCH("1, 2", "1", "1")),
-     "'choices[0].new_tokens' has 2 elements, there are 1 turns"},
+     "'choices[0].new_tokens' has 2 elements, but there are 1 turns"},
     {"specbench", ANSWER("\"a\"", BENCH("-1", "1", "1")), "new_tokens[0]' is -1"},
     {"specbench", ANSWER("\"a\"", BENCH("1", "1", "0")),
-     "accept_lengths[0]' is 0, with the bonus token it must be 1 to 65536"},
+     "accept_lengths[0]' is 0; with the bonus token it must be 1 to 65536"},
     {"specbench", ANSWER("\"a\"", BENCH("1", "1", "1.0")), "accept_lengths[0]' must be an integer"},
-    {"specbench", ANSWER("\"a\"", BENCH("1", "2", "1")), "the decoding steps are more"},
+    {"specbench", ANSWER("\"a\"", BENCH("1", "2", "1")), "there are more decoding steps"},
     {"specbench", ANSWER("\"a\"", BENCH("1", "1", "1, 1")),
-     "'choices[0].accept_lengths' has 2 elements, there are 1 decoding steps"},
+     "'choices[0].accept_lengths' has 2 elements, but there are 1 decoding steps"},
     {"specbench", ANSWER("\"a\", \"b\"", BENCH("3, 2", "1, 1", "2, 3")),
-     " the accept lengths of turn 0 add up to 2, its new tokens are 3"},
+     " the accept lengths of turn 0 add up to 2, but it has 3 new tokens"},
     {"specbench", ANSWER("\"a\"", BENCH("1", "1", "1") ", \"wall_time\": [-1]"),
      "wall_time[0]' must be a number of seconds"},
     {"specbench", ANSWER("7", BENCH("1", "1", "1")), " field 'choices[0].turns[0]' must be a str"},
     {"mtbench", ANSWER("\"a\"", "\"new_tokens\": [1], \"idxs\": []"), "'choices[0].idxs' has 0"},
     {"mtbench", ANSWER("\"a\"", "\"new_tokens\": [1], \"idxs\": [2]"),
-     " turn 0 has 3 steps but only 1 new tokens"},
+     " field 'choices[0].idxs': turn 0 has 3 steps, but only 1 new tokens"},
     {"alpaca", "{\"instruction\": \"i\"}", " field 'output' is missing"},
     {"alpaca", "{\"instruction\": \"i\", \"input\": 1, \"output\": \"o\"}", " field 'input' must"},
-    {"alpaca", "[7]", " the line must be an object, is a number"},
-    {"acclen", "{" IDS "}", " no field 'acc_NAME' with accept lengths 'acc_len'"},
+    {"alpaca", "[7]", " the line must be an object, not a number"},
+    {"acclen", "{" IDS "}", " a field 'acc_NAME' with accept lengths 'acc_len' is missing"},
     {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": [1]}}",
-     " field 'acc_a.acc_len' has 1 numbers, the output has 2 tokens"},
-    {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": [1, 0]}}", "'acc_a.acc_len[1]' is 0, with the"},
-    {"acclen", "{\"prompt_token_ids\": [258]}", " field 'prompt_token_ids[0]' is 258, token ids"},
+     " field 'acc_a.acc_len' has 1 numbers, but the output has 2 tokens"},
+    {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": [1, 0]}}", "'acc_a.acc_len[1]' is 0; with the"},
+    {"acclen", "{\"prompt_token_ids\": [258]}", " field 'prompt_token_ids[0]' is 258; token ids"},
     {"vllm", "{\"choices\": [{\"text\": \"a\"}, {\"text\": \"b\"}]}", "'choices' has 2 elements"},
     {"vllm", "{\"choices\": [{}]}", " field 'choices[0].text' is missing"},
     {"vllm", "{\"choices\": [{\"token_ids\": [1, 2]}], \"usage\": {\"completion_tokens\": 3}}",
-     " field 'choices[0].token_ids' has 2 ids, usage.completion_tokens is 3"},
+     " field 'choices[0].token_ids' has 2 ids, but usage.completion_tokens is 3"},
     {"vllm", "{\"choices\": [{\"token_ids\": [1], \"logprobs\": {\"token_logprobs\": [0.5]}}]}",
-     " choices[0].logprobs: element 0 must be a finite number, at most 0"},
+     " field 'choices[0].logprobs': element 0 must be a finite number, at most 0"},
     {"vllm", VLLM("\"per_step_accepted\": [1]"),
      " metrics.speculative_decoding: fields 'per_step_"},
     {"vllm", VLLM("\"per_step_accepted\": [3], \"per_step_drafted\": [2]"),
-     " step 0 accepted 3 of 2 drafted tokens"},
+     " step 0 accepted 3 tokens, but drafted only 2"},
     {"vllm", VLLM("\"per_step_accepted\": [1], \"per_step_drafted\": [2], \"num_spec_steps\": 2"),
-     "'num_spec_steps' is 2, the steps add up to 1"},
+     "'num_spec_steps' is 2, but the steps add up to 1"},
     {"vllm", VLLM("\"per_step_accepted\": [1], \"per_step_drafted\": [2], \"num_draft_tokens\": 3"),
-     "'num_draft_tokens' is 3, the steps add up to 2"},
+     "'num_draft_tokens' is 3, but the steps add up to 2"},
     {"vllm",
      VLLM("\"per_step_accepted\": [1], \"per_step_drafted\": [2], \"acceptance_histogram\": [1, "
           "0]"),
-     "'acceptance_histogram[0]': 0 steps accepted 0 tokens"},
+     "'acceptance_histogram[0]' must be 0, the number of steps that accepted 0 tokens"},
     {"vllm",
      VLLM("\"per_step_accepted\": [1], \"per_step_drafted\": [2], \"acceptance_histogram\": [0]"),
-     "'acceptance_histogram' has 1 counts, 1 steps accepted more"},
+     "'acceptance_histogram' has 1 counts, but 1 steps accepted more"},
     {"vllm", VLLM("\"per_step_accepted\": [2, 0], \"per_step_drafted\": [2, 0]"),
-     " all steps but the last wrote 3 tokens, the output has 3"},
+     " all steps but the last wrote 3 tokens, but the output has only 3"},
 };
 
 static void test_bad_lines(void **state)
@@ -379,11 +381,11 @@ static void test_questions_bad(void **state)
         const char *text, *place, *message;
     } bad[] = {
         {"{\"question_id\": 81, \"turns\": [\"a\"]}\n",
-         "specbench.jsonl:1:", " question x-7 is not among the questions"},
+         "specbench.jsonl:1:", " question x-7 is missing in the file of --questions"},
         {"{\"question_id\": 81, \"turns\": [3]}\n", "in.jsonl:1:", " field 'turns[0]' must be"},
         {"{\"turns\": []}\n", "in.jsonl:1:", " field 'question_id' is missing"},
         {"{\"question_id\": 8, \"turns\": []}\n{\"question_id\": \"8\", \"turns\": []}\n",
-         "in.jsonl:2:", " question 8 is there a second time"},
+         "in.jsonl:2:", " question 8 occurs twice"},
         {"{\n", "in.jsonl:1:1", "string or '}' expected"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -420,7 +422,7 @@ static void test_documents(void **state)
         {"[" RECORD ",]", "1:47: an element of the list is missing"},
         {"[," RECORD "]", "1:2: an element of the list is missing"},
         {" [\n" RECORD "\n", "1:2: the list that begins here is not closed"},
-        {"[" RECORD "\n]\n x", "3:2: text behind the end of the list"},
+        {"[" RECORD "\n]\n x", "3:2: unexpected text after the end of the list"},
         {"[" RECORD " {}]", "1:47: end of line expected near '{'"},
         {"[\n" RECORD ",\n\n  {\"output\": \"\xff\"}]", "4:"},
         {"[" RECORD ", {\"a\": 1 \"b\"}]", "1:58: '}' expected near '\"b\"'"},
@@ -550,7 +552,7 @@ static const struct {
     {"prometheus", N("drafts") " -1\n", ":1: a count must be a whole number"},
     {"prometheus", N("drafts") " NaN\n", ":1: a count must be a whole number"},
     {"prometheus", N("drafts") "\n", ":1: a count must be a whole number"},
-    {"prometheus", THREE N("drafts") " 4\n", ":4: the same counter with the same labels"},
+    {"prometheus", THREE N("drafts") " 4\n", ":4: the counter occurs twice with the same labels"},
     {"prometheus", N("drafts") "{a=b} 4\n", ":1: labels must be NAME=\"VALUE\""},
     {"prometheus", N("drafts") "{a=\"b\" 4\n", ":1: ',' or '}' expected after a label"},
     {"prometheus", N("drafts") "{a=\"b 4\n", ":1: labels must be NAME=\"VALUE\""},
@@ -558,11 +560,13 @@ static const struct {
     {"prometheus", POS("256") " 1\n", ":1: position must be a number from 0 to 255"},
     {"prometheus", N("accepted_tokens_per_pos") " 1\n", ":1: label 'position' is missing"},
     {"prometheus", N("drafts") "{position=\"0\"} 1\n", ":1: label 'position' is not expected"},
-    {"prometheus", THREE POS("0") " 5\n", "position 0 was accepted 5 times, the one before it 4"},
+    {"prometheus", THREE POS("0") " 5\n",
+     "position 0 was accepted 5 times, but the position before it only 4"},
     {"prometheus", THREE POS("1") " 1\n", "position 0 is missing"},
-    {"prometheus", THREE POS("0") " 4\n", " adds up to 4 accepted tokens (bonus excluded), there"},
+    {"prometheus", THREE POS("0") " 4\n",
+     " adds up to 4 accepted tokens (bonus excluded), but there"},
     {"prometheus", N("drafts") " 4\n" N("draft_tokens") " 4\n" N("accepted_tokens") " 5\n",
-     " 5 tokens accepted, only 4 drafted"},
+     " 5 tokens were accepted, but only 4 drafted"},
     {"sglang", "{}", ":1: field 'meta_info' is missing"},
     {"sglang", INFO("\"id\": \"a\""), " field 'meta_info.spec_verify_ct' is missing"},
     {"sglang", INFO("\"spec_verify_ct\": -1"), "'meta_info.spec_verify_ct' is -1"},
@@ -570,23 +574,23 @@ static const struct {
      INFO("\"spec_verify_ct\": 3, \"spec_accept_token_num\": 2, \"spec_accepted_drafts\": 3"),
      " fields 'meta_info.spec_accepted_drafts' and 'meta_info.spec_accept_token_num' differ"},
     {"sglang", INFO("\"spec_verify_ct\": 3, \"spec_accept_histogram\": [1, \"1\"]"),
-     " field 'meta_info.spec_accept_histogram' must be an integer, is a string"},
+     " field 'meta_info.spec_accept_histogram' must be an integer, not a string"},
     {"sglang", INFO("\"spec_verify_ct\": 3, \"spec_accept_histogram\": 1"),
      " field 'meta_info.spec_accept_histogram' must be an array of at most 65536 counts"},
     {"sglang", INFO("\"spec_verify_ct\": 3, \"spec_accept_histogram\": [1, 1]"),
-     " the histogram adds up to 2 drafts, there were 3"},
+     " the histogram adds up to 2 drafts, but there were 3"},
     {"sglang",
      INFO("\"spec_verify_ct\": 2, \"spec_accept_histogram\": [1, 1], \"spec_accept_token_num\": 3"),
-     " adds up to 1 accepted tokens (bonus excluded), there were 3"},
+     " adds up to 1 accepted tokens (bonus excluded), but there were 3"},
     {"sglang",
      INFO("\"spec_verify_ct\": 2, \"spec_accept_token_num\": 3, \"spec_draft_token_num\": 2"),
-     " 3 tokens accepted, only 2 drafted"},
+     " 3 tokens were accepted, but only 2 drafted"},
     {"sglang",
      INFO("\"spec_verify_ct\": 4, \"completion_tokens\": 3, \"spec_accept_histogram\": [3, 1]"),
-     " 4 drafts of which 1 tokens were accepted wrote more than the 3 tokens of the output"},
+     " 4 drafts with 1 accepted tokens wrote more than the 3 tokens of the output"},
     {"sglang",
      INFO("\"spec_verify_ct\": 4, \"spec_accept_token_num\": 4, \"spec_accept_length\": 2.6"),
-     " field 'meta_info.spec_accept_length' is 2.6, the counts give 2"},
+     " field 'meta_info.spec_accept_length' is 2.6, but the counts give 2"},
     {"sglang", "[" INFO("\"spec_verify_ct\": 1") ",", ":1:"},
 };
 
@@ -604,7 +608,7 @@ static void test_bad_totals(void **state)
     }
     const char *swapped[] = {data(0, "prometheus_after.txt"), data(1, "prometheus_before.txt")};
     int rc = read_totals(&t, "prometheus", swapped, 2, false, NULL, &err);
-    expect_message(&err, rc, swapped[1], "counter drafts fell or is gone");
+    expect_message(&err, rc, swapped[1], "counter drafts decreased or disappeared");
     assert_int_equal(read_totals(&t, "prometheus", paths, 3, false, NULL, &err), DSC_EUSAGE);
     dsc_table_fini(&t);
 }

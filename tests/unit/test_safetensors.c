@@ -197,13 +197,13 @@ static const struct {
     {" {}", 0, "not a JSON object"},
     {"{", 0, "JSON"},
     {"{} x", 0, "JSON"},
-    {"{}", 1, "goes on"},
-    {"{\"t\":1}", 0, "not an object"},
+    {"{}", 1, "but the file has"},
+    {"{\"t\":1}", 0, "must be an object"},
     {"{\"t\":{},\"t\":{}}", 0, "duplicate"},
     {"{\"t\\u0000\":{}}", 0, "JSON"},
     {"{\"\xff\":{}}", 0, "JSON"},
     {"{\"__metadata__\":[]}", 0, "__metadata__"},
-    {"{\"__metadata__\":{\"a\":1}}", 0, "not a string"},
+    {"{\"__metadata__\":{\"a\":1}}", 0, "must be a string"},
     {"{\"t\":{\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype is missing"},
     {"{\"t\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1, "shape is missing"},
     {"{\"t\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1, "data_offsets"},
@@ -228,10 +228,10 @@ static const struct {
     {ENTRY("\"U8\"", "[1]", "[1,0]"), 1, "backwards"},
     {ENTRY("\"U8\"", "[2]", "[0,2]"), 1, "truncated"},
     {ENTRY("\"U8\"", "[1]", "[0,9223372036854775807]"), 1, "truncated"},
-    {ENTRY("\"U8\"", "[2]", "[0,1]"), 1, "shape asks for 2"},
-    {ENTRY("\"U16\"", "[1]", "[0,1]"), 1, "shape asks for 2"},
+    {ENTRY("\"U8\"", "[2]", "[0,1]"), 1, "shape requires 2"},
+    {ENTRY("\"U16\"", "[1]", "[0,1]"), 1, "shape requires 2"},
     {ENTRY("\"U8\"", "[1]", "[1,2]"), 2, "hole"},
-    {ENTRY("\"U8\"", "[1]", "[0,1]"), 2, "goes on"},
+    {ENTRY("\"U8\"", "[1]", "[0,1]"), 2, "but the file has"},
     {ENTRY("\"F64\"", "[1]", "[0,8]"), 8, "aligned"}, // the header is not a multiple of 8
     {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
      "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
@@ -333,7 +333,7 @@ static void truncated_anywhere(void **state)
     bytes[n] = 'x'; // and one byte too many (over dsc_read_file's NUL)
     put_file(path, bytes, n + 1);
     int rc = open_and_close(path, &err);
-    expect_failure(rc, DSC_EINPUT, &err, "goes on");
+    expect_failure(rc, DSC_EINPUT, &err, "but the file has");
     free(bytes);
 }
 

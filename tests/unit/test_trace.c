@@ -146,8 +146,8 @@ static void empty_trace(void **state)
     assert_int_equal(dsc_trace_shards(t), 0);
     assert_int_equal(dsc_trace_get_info(t)->requests, 0);
     assert_string_equal(dsc_trace_get_info(t)->provenance, "{\"b\":2}");
-    expect_failure(dsc_shard_open(&s, t, 0, &err), DSC_EUSAGE, &err, "no shard 0");
-    expect_failure(dsc_shard_open(&s, t, -1, &err), DSC_EUSAGE, &err, "no shard -1");
+    expect_failure(dsc_shard_open(&s, t, 0, &err), DSC_EUSAGE, &err, "shard 0 does not exist");
+    expect_failure(dsc_shard_open(&s, t, -1, &err), DSC_EUSAGE, &err, "shard -1 does not exist");
     dsc_trace_close(t);
 }
 
@@ -270,7 +270,7 @@ static void verify_reads_the_text(void **state)
         {"output.text", -1, '\xc3', "request 5: the output's text is not valid UTF-8 at byte 2"},
         {"reference.text", 4, '\x80', "request 0: a reference's text is not valid UTF-8 at byte"},
         {"request.id", 0, '\x80', "request 0: the id is not valid UTF-8"},
-        {"metadata", 0, '[', "request 0: the metadata is not JSON"},
+        {"metadata", 0, '[', "request 0: the metadata is not valid JSON"},
         {"metadata", 1, '\xf8', "request 0: the metadata is not valid UTF-8 at byte 1"},
     };
     dsc_error err;
@@ -289,7 +289,7 @@ static void verify_reads_the_text(void **state)
     patch("metadata", -1, "]"); // of the last request: {} before
     reseal(NULL, 0);
     expect_failure(verify("a.dst", &err), DSC_EINPUT, &err,
-                   "request 5: the metadata is not a JSON object");
+                   "request 5: the metadata must be a JSON object");
 }
 
 static void verify_counts(void **state)
@@ -315,11 +315,11 @@ static void totals_of_a_shard(void **state)
         const char *field, *word;
         int64_t value, sound;
     } cases[] = {
-        {"prompt_tokens", "11 prompt tokens, the manifest says 12", 12, 11},
-        {"output_tokens", "14 output tokens, the manifest says 13", 13, 14},
-        {"reference_tokens", "9 reference tokens, the manifest says 0", 0, 9},
-        {"references", "6 references, the manifest says 7", 7, 6},
-        {"requests", "is one more than the 5 requests", 5, 6},
+        {"prompt_tokens", "11 prompt tokens, but the manifest has 12", 12, 11},
+        {"output_tokens", "14 output tokens, but the manifest has 13", 13, 14},
+        {"reference_tokens", "9 reference tokens, but the manifest has 0", 0, 9},
+        {"references", "6 references, but the manifest has 7", 7, 6},
+        {"requests", "must have one more than the 5 requests", 5, 6},
     };
     write_samples("a.dst", true, true, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -366,7 +366,7 @@ static void truncated_shard(void **state)
         expect_failure(rc, DSC_EINPUT, &err, "truncated");
     }
     char both[80];
-    snprintf(both, sizeof both, "%zu bytes, the manifest says %zu", n - 1, n);
+    snprintf(both, sizeof both, "%zu bytes, but the manifest has %zu", n - 1, n);
     assert_non_null(strstr(err.message, both));
     put_file(in_scratch(FIRST_SHARD), bytes, n + 1);
     int rc = open_shard(&err);

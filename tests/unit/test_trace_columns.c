@@ -422,7 +422,7 @@ static void aligned_steps_add_up(void **state)
         if (cases[i].good)
             expect_ok(rc, &err);
         else
-            expect_failure(rc, DSC_EINPUT, &err, "request 3: the steps wrote ");
+            expect_failure(rc, DSC_EINPUT, &err, "request 3: the output has ");
         info.steps = DSC_STEPS_LOGGED;
         assert_int_equal(dsc_check_steps(&info, &s, cases[i].tokens, 3, &err), DSC_OK);
     }
@@ -437,11 +437,11 @@ static const char *spoil(int i, dsc_request_input *q)
 {
     made *m = &all[3];
     switch (i) {
-    case 0: q->replayed.draft_rank = NULL; return "request 0: 'draft.rank_y' is not there";
-    case 1: q->accept[1] = NULL; return "request 0: 'accept.eagle-2.1_a+B' is not there";
-    case 2: q->steps.accepted = NULL; return "request 0: 'step.accepted' is not there";
-    case 3: q->steps.count = -1; return "request 0: the steps: impossible length";
-    case 4: q->steps.verify_s = NULL; return "request 0: 'step.verify_s' is not there";
+    case 0: q->replayed.draft_rank = NULL; return "request 0: 'draft.rank_y' is missing";
+    case 1: q->accept[1] = NULL; return "request 0: 'accept.eagle-2.1_a+B' is missing";
+    case 2: q->steps.accepted = NULL; return "request 0: 'step.accepted' is missing";
+    case 3: q->steps.count = -1; return "request 0: the number of steps is negative";
+    case 4: q->steps.verify_s = NULL; return "request 0: 'step.verify_s' is missing";
     case 5: m->draft_logp[6] = 1e-7f; return "'draft.logp_y'[6]: 1e-07 is not the logarithm";
     case 6: m->entropy[0][2] = -1; return "'draft.entropy'[2]: -1 is not finite and >= 0";
     case 7: m->entropy[1][0] = __builtin_inff(); return "'target.entropy'[0]: inf is not finite";
@@ -450,17 +450,17 @@ static const char *spoil(int i, dsc_request_input *q)
     case 10: m->rank[6][1] = VOCAB; return "'draft.rank_y'[13]: rank 1000 is outside";
     case 11: m->kseq[1][0][0] = 1.5f; return "'stat.kseq'[6]: 1.5 is not in range";
     case 12: m->kseq[1][2][1] = __builtin_nanf(""); return "'stat.kseq'[11]: nan is not in range";
-    case 13: m->specinfer[2][0] = 1e-6f; return "'stat.specinfer'[8]: 1e-06: c_1 is 0";
-    case 14: m->specinfer[2][3] = 3.5f; return "'stat.specinfer'[11]: 3.5: c_1 is 0";
+    case 13: m->specinfer[2][0] = 1e-6f; return "'stat.specinfer'[8]: 1e-06; c_1 must be 0";
+    case 14: m->specinfer[2][3] = 3.5f; return "'stat.specinfer'[11]: 3.5; c_1 must be 0";
     case 15: m->otm[0][8] = -.5f; return "'stat.otm'[8]: -0.5 is not in [0, 1]";
     case 16: m->otm[6][2] += 2e-4f; return "'stat.otm'[56]: ";
     case 17: m->draft_rollout[6][1] = 5000; return "'rollout.draft'[13]: token id 5000";
     case 18: m->target_rollout[6][2] = 5000; return "'rollout.target'[20]: token id 5000";
     case 19: m->accept[0][4] = 6; return "'accept.z'[4]: length 6 is above the drafter's cap of 5";
-    case 20: m->drafted[2] = 3; return "request 0: step 2 has 4 tokens accepted, 3 drafted";
+    case 20: m->drafted[2] = 3; return "request 0: step 2 accepted 4 tokens but drafted only 3";
     case 21: m->draft_s[1] = -1; return "'step.draft_s'[1]: -1 is not finite";
-    case 22: m->accepted[1] = m->drafted[1] = 3; return "they are not the steps of this output";
-    default: q->output.count = 2; return "before the last, and the output has 2";
+    case 22: m->accepted[1] = m->drafted[1] = 3; return "aligned steps must add up to the output";
+    default: q->output.count = 2; return "the output has 2 tokens, but its steps wrote";
     }
 }
 
@@ -491,19 +491,19 @@ static void bad_descriptions_are_refused(void **state)
 {
     (void)state;
     static const char *const words[] = {
-        "rank_depth is 0, must be 1 to 65535",
-        "statistics_k is 65, must be 1 to 64",
+        "rank_depth is 0; it must be 1 to 65535",
+        "statistics_k is 65; it must be 1 to 64",
         "rollout_length is -1",
-        "steps of a kind there is not",
-        "times of steps without the steps",
-        "accept lengths of 17 drafters, the limit is 16",
+        "unknown kind 3 of steps",
+        "times of steps require the steps",
+        "accept lengths of 17 drafters; the limit is 16",
         "accept lengths of -1 drafters",
         "a drafter's name must be 1 to 63 letters",
         "a drafter's name must be 1 to 63",
         "a drafter's name must be 1 to 63",
-        "the cap of drafter z is 0, must be 1",
+        "the cap of drafter z is 0; it must be 1",
         "the cap of drafter z is 65536",
-        "two drafters are called z",
+        "two drafters are named z",
     };
     for (int i = 0; i < (int)(sizeof words / sizeof words[0]); i++) {
         dsc_error err = {0};
@@ -557,21 +557,27 @@ static void values_are_checked(void **state)
         {"stat.kseq", 2, {.f32 = 2.001f}, "'stat.kseq'[2]: 2.001 is not in range"},
         {"stat.kseq", -1, {.f32 = 1.001f}, "'stat.kseq'[65]: 1.001 is not in range"},
         {"stat.kseq", 1, {.f32 = __builtin_nanf("")}, "'stat.kseq'[1]: nan is not in range"},
-        {"stat.specinfer", 4, {.f32 = -0.1f}, "'stat.specinfer'[4]: -0.1: c_1 is 0"},
-        {"stat.specinfer", 5, {.f32 = 1.1f}, "'stat.specinfer'[5]: 1.1: c_1 is 0"},
+        {"stat.specinfer", 4, {.f32 = -0.1f}, "'stat.specinfer'[4]: -0.1; c_1 must be 0"},
+        {"stat.specinfer", 5, {.f32 = 1.1f}, "'stat.specinfer'[5]: 1.1; c_1 must be 0"},
         {"stat.specinfer", 6, {.f32 = __builtin_nanf("")}, "'stat.specinfer'[6]: nan"},
-        {"stat.specinfer", 7, {.f32 = 0}, "'stat.specinfer'[7]: 0: c_1 is 0"},
+        {"stat.specinfer", 7, {.f32 = 0}, "'stat.specinfer'[7]: 0; c_1 must be 0"},
         {"stat.otm", 0, {.f32 = 1.5f}, "'stat.otm'[0]: 1.5 is not in [0, 1]"},
         {"stat.otm", 98, {.f32 = __builtin_nanf("")}, "'stat.otm'[98]: nan is not in [0, 1]"},
-        {"stat.otm", 98, {.f32 = 1}, "or the distribution that begins here does not add up to 1"},
+        {"stat.otm", 98, {.f32 = 1}, "or the distribution that begins here does not sum to 1"},
         {"rollout.draft", 21, {.u32 = VOCAB}, "'rollout.draft'[21]: token id 1000"},
         {"rollout.target", 32, {.u32 = 1u << 31}, "'rollout.target'[32]: token id 2147483648"},
         {"step.offset", 1, {.i64 = -1}, "'step.offset'[1]: offset -1"},
         {"step.offset", 1, {.i64 = 3}, "'step.offset'[2]: offset 2"},
         {"step.offset", -1, {.i64 = 4}, "'step.accepted' has 5 elements"},
         {"step.offset", -1, {.i64 = INT64_MAX}, "'step.accepted' has 5 elements"},
-        {"step.accepted", 1, {.u16 = 2}, "'step.accepted'[1]: 2 tokens were accepted, 1 drafted"},
-        {"step.drafted", -1, {.u16 = 3}, "'step.accepted'[4]: 4 tokens were accepted, 3 drafted"},
+        {"step.accepted",
+         1,
+         {.u16 = 2},
+         "'step.accepted'[1]: 2 tokens were accepted, but only 1 drafted"},
+        {"step.drafted",
+         -1,
+         {.u16 = 3},
+         "'step.accepted'[4]: 4 tokens were accepted, but only 3 drafted"},
         {"step.draft_s", 2, {.f32 = -1e-9f}, "'step.draft_s'[2]: -1e-09 is not finite"},
         {"step.verify_s", 4, {.f32 = __builtin_nanf("")}, "'step.verify_s'[4]: nan"},
         {"accept.z", 10, {.u16 = 6}, "'accept.z'[10]: length 6 is above the drafter's cap of 5"},
@@ -595,8 +601,9 @@ static void values_are_checked(void **state)
     patch("step.offset", 3, &(int64_t){3});
     reseal(NULL, 0);
     assert_int_equal(open_shard(&err), DSC_OK);
-    expect_failure(verify("a.dst", &err), DSC_EINPUT, &err,
-                   "request 0: the steps wrote 6 tokens, 3 before the last, and the output has 3");
+    expect_failure(
+        verify("a.dst", &err), DSC_EINPUT, &err,
+        "request 0: the output has 3 tokens, but its steps wrote 6 (3 before the last step)");
 }
 
 static void tensors_are_checked(void **state)
@@ -608,15 +615,16 @@ static void tensors_are_checked(void **state)
         const char *word;
     } cases[] = {
         {{"accept.z", DSC_U32, 1, {11}, 0, zeros, 0, 0},
-         "'accept.z' is U32 of rank 1, must be U16"},
-        {{"accept.z", DSC_U16, 1, {10}, 0, zeros, 0, 0}, "'accept.z' has 10 elements; wanted is"},
+         "'accept.z' is U32 of rank 1; it must be U16"},
+        {{"accept.z", DSC_U16, 1, {10}, 0, zeros, 0, 0},
+         "'accept.z' has 10 elements; by the last entry of"},
         {{"accept.z", DSC_U16, 1, {0}, 0, NULL, 0, 0}, "'accept.z' is missing"},
         {{"step.offset", DSC_I64, 1, {4}, 0, zeros, 0, 0}, "'step.offset' has 4 elements"},
         {{"step.offset", DSC_I64, 1, {5}, 0, zeros, 0, 0}, "'step.accepted' has 5 elements"},
         {{"step.drafted", DSC_U16, 1, {6}, 0, zeros, 0, 0}, "'step.drafted' has 6 elements"},
         {{"draft.rank_y", DSC_U16, 1, {11}, 0, zeros, 0, 0}, "'draft.rank_y' is U16 of rank 1"},
         {{"draft.rank_y", DSC_U16, 2, {11, 3}, 0, zeros, 0, 0},
-         "dimension 1 of tensor 'draft.rank_y' is 3, by the manifest it is 2"},
+         "dimension 1 of tensor 'draft.rank_y' is 3; by the manifest it must be 2"},
         {{"draft.rank_y", DSC_U16, 2, {22, 1}, 0, zeros, 0, 0}, "dimension 1 of tensor"},
         {{"stat.kseq", DSC_F32, 2, {11, 6}, 0, zeros, 0, 0}, "'stat.kseq' is F32 of rank 2"},
         {{"stat.kseq", DSC_F32, 3, {11, 2, 3}, 0, zeros, 0, 0},
@@ -625,7 +633,7 @@ static void tensors_are_checked(void **state)
          "dimension 2 of tensor 'stat.kseq'"},
         {{"stat.specinfer", DSC_BF16, 2, {11, 4}, 0, zeros, 0, 0}, "'stat.specinfer' is BF16"},
         {{"stat.specinfer", DSC_F32, 2, {10, 4}, 0, zeros, 0, 0}, "'stat.specinfer' has 10"},
-        {{"rollout.target", DSC_U32, 2, {11, 2}, 0, zeros, 0, 0}, "'rollout.target' is 2, by"},
+        {{"rollout.target", DSC_U32, 2, {11, 2}, 0, zeros, 0, 0}, "'rollout.target' is 2; by"},
         {{"rollout.draft", DSC_U32, 2, {0, 2}, 0, zeros, 0, 0}, "'rollout.draft' has 0 elements"},
         {{"target.entropy", DSC_F64, 1, {11}, 0, zeros, 0, 0}, "'target.entropy' is F64"},
     };
@@ -661,21 +669,22 @@ static void manifest_is_checked(void **state)
         const char *object, *key, *value, *word;
     } cases[] = {
         {NULL, "parameters", NULL, "\"parameters\": missing"},
-        {NULL, "parameters", "[]", "\"parameters\": not an object"},
-        {NULL, "recorded", STEP_LIST, "lists drafts or times of steps, but no steps"},
+        {NULL, "parameters", "[]", "\"parameters\": must be an object"},
+        {NULL, "recorded", STEP_LIST, "lists drafted tokens or times of steps without"},
         {NULL, "recorded", "[\"tokens\", \"steps\", \"steps_aligned\"]", "lists both \"steps_ali"},
         {"parameters", "rank_depth", NULL, "\"parameters.rank_depth\": missing"},
         {"parameters", "rank_depth", "0", "\"parameters.rank_depth\": 0 is not in [1, 65535]"},
         {"parameters", "statistics_k", "65", "\"parameters.statistics_k\": 65 is not in [1, 64]"},
-        {"parameters", "statistics_k", "2.0", "\"parameters.statistics_k\": not an integer"},
+        {"parameters", "statistics_k", "2.0", "\"parameters.statistics_k\": must be an integer"},
         {"parameters", "rollout_length", "65536", "\"parameters.rollout_length\": 65536 is not"},
         {"parameters", "accept", NULL, "\"parameters.accept\": missing"},
-        {"parameters", "accept", "5", "\"parameters.accept\": not an object"},
+        {"parameters", "accept", "5", "\"parameters.accept\": must be an object"},
         {"parameters", "accept", "{}", "0 drafters, must be 1 to 16"},
-        {"parameters", "accept", "{\"a/b\": 1}", "\"parameters.accept.a/b\": not the name"},
-        {"parameters", "accept", "{\"\": 1}", "\"parameters.accept.\": not the name"},
+        {"parameters", "accept", "{\"a/b\": 1}",
+         "\"parameters.accept.a/b\": a drafter's name must be"},
+        {"parameters", "accept", "{\"\": 1}", "\"parameters.accept.\": a drafter's name must be"},
         {"parameters", "accept", "{\"z\": 0}", "\"parameters.accept.z\": 0 is not in [1, 65535]"},
-        {"parameters", "accept", "{\"z\": null}", "\"parameters.accept.z\": not an integer"},
+        {"parameters", "accept", "{\"z\": null}", "\"parameters.accept.z\": must be an integer"},
         {"parameters", "rank_depth", "3", "\"manifest_sha256\": does not match"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

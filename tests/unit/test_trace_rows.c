@@ -264,20 +264,20 @@ static void bad_rows_are_not_written(void **state)
 {
     (void)state;
     static const char *const words[] = {
-        "request 0: the target's rows are not of the trace's kind",
-        "request 0: the target's rows are not there",
-        "request 0: the target's rows are not there",
-        "request 0: the target's rows: impossible lengths",
-        "request 0: the target's rows: element 0 is no token id of the vocabulary",
-        "request 0: the target's rows: element 1 is no token id of the vocabulary",
-        "request 0: the target's rows: element 0 is not a log-probability",
-        "request 0: the target's rows: element 2 is not a log-probability",
-        "request 0: the target's rows: element 6 of the tails is not",
-        "request 0: the target's rows: element 0 of the tails is not",
-        "request 0: row 3 of the target sums to",
-        "request 0: row 0 of the target lists token id 5 twice",
-        "request 0: row 0 of the target sums to 2",
-        "request 0: row 2 of the target lists every token and has a tail",
+        "request 0: the target distributions must be",
+        "request 0: the target distributions are missing",
+        "request 0: the target distributions are missing",
+        "request 0: the target distributions: the offsets must not decrease",
+        "request 0: the target distributions: element 0 is not a token id of the vocabulary",
+        "request 0: the target distributions: element 1 is not a token id of the vocabulary",
+        "request 0: the target distributions: element 0 is not a log-probability",
+        "request 0: the target distributions: element 2 is not a log-probability",
+        "request 0: the target distributions: element 6 of the tails is not",
+        "request 0: the target distributions: element 0 of the tails is not",
+        "request 0: target distribution 3 sums to",
+        "request 0: target distribution 0 lists token id 5 twice",
+        "request 0: target distribution 0 sums to 2",
+        "request 0: target distribution 2 lists every token, so its tail must be empty",
     };
     for (int i = 0; i < (int)(sizeof words / sizeof words[0]); i++) {
         dsc_error err = {0};
@@ -321,9 +321,11 @@ static void bad_dense_rows_are_not_written(void **state)
     (void)state;
     static const uint16_t half[MOST * V];
     static const char *const words[] = {
-        "row 0 of the draft sums to 4.39", "rows have 11 tokens, the vocabulary 12",
-        "the draft's rows are not there",  "element 83 is not the logarithm of a mass",
-        "row 6 of the draft sums to 0",
+        "draft distribution 0 sums to 4.39",
+        "distributions have 11 tokens; the vocabulary has 12",
+        "the draft distributions are missing",
+        "element 83 is not the logarithm of a probability",
+        "draft distribution 6 sums to 0",
     };
     for (int i = 0; i < (int)(sizeof words / sizeof words[0]); i++) {
         dsc_error err = {0};
@@ -354,7 +356,7 @@ static void bad_dense_rows_are_not_written(void **state)
     dsc_error err = {0};
     dsc_trace_info info = rows_info((dsc_rows_kind)3, DSC_ROWS_NONE);
     expect_failure(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, true, 0, &err), DSC_EUSAGE,
-                   &err, "rows of a kind there is not");
+                   &err, "unknown kind 3 of draft_rows");
 }
 
 // --- the reader refuses
@@ -411,7 +413,7 @@ static void values_are_checked(void **state)
         patch("rows.target.dense", 2 * V + x, &(float){-INFINITY});
     }
     expect_failure(open_shard(&err), DSC_EINPUT, &err,
-                   "'rows.target.dense'[24]: no token of the row has any mass");
+                   "'rows.target.dense'[24]: all probabilities of the row are 0");
 }
 
 static void columns_are_checked(void **state)
@@ -423,17 +425,18 @@ static void columns_are_checked(void **state)
         const char *word;
     } cases[] = {
         {{"rows.draft.offset", DSC_I64, 1, {11}, 0, zeros, 0, 0},
-         "'rows.draft.offset' has 11 elements; wanted is the length 11"},
+         "'rows.draft.offset' has 11 elements; by the last entry of"},
         {{"rows.draft.token", DSC_I32, 1, {1}, 0, zeros, 0, 0}, "'rows.draft.token' is I32"},
         {{"rows.draft.logp", DSC_BF16, 1, {1}, 0, zeros, 0, 0}, "'rows.draft.logp' is BF16"},
         {{"rows.draft.logp", DSC_F32, 1, {1}, 0, zeros, 0, 0}, "'rows.draft.logp' has 1 elements"},
         {{"rows.draft.tail", DSC_F32, 1, {10}, 0, zeros, 0, 0}, "'rows.draft.tail' has 10"},
         {{"rows.draft.tail", DSC_F32, 1, {0}, 0, NULL, 0, 0}, "'rows.draft.tail' is missing"},
         {{"rows.target.dense", DSC_F32, 1, {132}, 0, zeros, 0, 0},
-         "'rows.target.dense' is F32 of rank 1, must be F32 or BF16 of rank 2"},
-        {{"rows.target.dense", DSC_F16, 2, {11, V}, 0, zeros, 0, 0}, "is F16 of rank 2, must be"},
+         "'rows.target.dense' is F32 of rank 1; it must be F32 or BF16 of rank 2"},
+        {{"rows.target.dense", DSC_F16, 2, {11, V}, 0, zeros, 0, 0},
+         "is F16 of rank 2; it must be"},
         {{"rows.target.dense", DSC_F32, 2, {12, 11}, 0, zeros, 0, 0},
-         "dimension 1 of tensor 'rows.target.dense' is 11, by the manifest it is 12"},
+         "dimension 1 of tensor 'rows.target.dense' is 11; by the manifest it must be 12"},
         {{"rows.target.dense", DSC_F32, 2, {10, V}, 0, zeros, 0, 0}, "dense' has 10 elements"},
         {{"rows.target.dense", DSC_F32, 1, {0}, 0, NULL, 0, 0}, "'rows.target.dense' is missing"},
     };
@@ -484,13 +487,13 @@ static void sums_are_verified(void **state)
     reseal(NULL, 0);
     expect_ok(verify("a.dst", &err), &err);
     patch("rows.draft.tail", 0, &(float){(float)log(1 - 1.1e-4)});
-    expect_bad_row("request 0: row 0 of the draft sums to 0.99989");
+    expect_bad_row("request 0: draft distribution 0 sums to 0.99989");
     write_rows(DSC_ROWS_LISTED, DSC_ROWS_DENSE, 0);
     patch("rows.draft.token", 0, &made[DSC_SIDE_DRAFT].token[0][1]);
-    expect_bad_row("request 0: row 1 of the draft lists token id");
+    expect_bad_row("request 0: draft distribution 1 lists token id");
     write_rows(DSC_ROWS_LISTED, DSC_ROWS_DENSE, 0);
     patch("rows.target.dense", 10 * V, &(float){-0.0f});
-    expect_bad_row("request 3: row 6 of the target sums to 1.");
+    expect_bad_row("request 3: target distribution 6 sums to 1.");
 }
 
 static uint16_t to_bf16(float x)
@@ -539,7 +542,7 @@ static void bfloat16_rows(void **state)
     dsc_trace_close(t);
     bits[3] = to_bf16(-0.01f);
     replace(half);
-    expect_bad_row("request 0: row 0 of the target sums to");
+    expect_bad_row("request 0: target distribution 0 sums to");
     for (int i = 0; i < 3; i++) {
         static const uint16_t bad[] = {0x3c00, 0x7fc0, 0xff81}; // positive, NaN, NaN
         bits[3] = bad[i];
@@ -549,7 +552,7 @@ static void bfloat16_rows(void **state)
     for (int x = 0; x < V; x++)
         bits[x] = 0xff80;
     replace(half);
-    expect_failure(open_shard(&err), DSC_EINPUT, &err, "no token of the row has any mass");
+    expect_failure(open_shard(&err), DSC_EINPUT, &err, "all probabilities of the row are 0");
 }
 
 // A writer keeps BF16 as it is, in shards of its own.

@@ -16,7 +16,11 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_check.h"
+#include "traces/trace/trace_folder.h"
+#include "traces/trace/trace_ids.h"
+#include "traces/trace/trace_manifest.h"
+#include "traces/trace/trace_values.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -169,14 +173,14 @@ static const dsc_request_input samples[SAMPLES] = {
 
 static inline dsc_trace_info sample_info(bool text, bool logp)
 {
-    dsc_trace_info info = {.tokenizer_name = (char *)(uintptr_t) "tok \"x\" ü",
+    dsc_trace_info info = {.tokenizer_name = "tok \"x\" ü",
                            .vocab_size = VOCAB,
                            .eos_token = 2,
                            .has_text = text,
                            .has_target_logp = logp,
-                           .format = (char *)(uintptr_t) "jsonl",
-                           .semantics = (char *)(uintptr_t) "paper",
-                           .provenance = (char *)(uintptr_t) "{\"version\":\"0.1\",\"x\":0.1}"};
+                           .format = "jsonl",
+                           .semantics = "paper",
+                           .provenance = "{\"version\":\"0.1\",\"x\":0.1}"};
     memset(info.tokenizer_sha256, 'a', DSC_SHA256_HEX - 1);
     return info;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces as text. Written request by request, one shard mapped at a time.
-// JSON lines: what traces/import/import_jsonl.c reads; texts are written beside their tokens, and
-// numbers so that they read back to the same bits. CSV: export_csv.c.
+// Writes traces as text, request by request, with one shard mapped at a time. JSON lines have the
+// format of traces/import/import_jsonl.c, with texts and tokens, and with enough digits to restore
+// every number exactly. CSV: export_csv.c.
 #include "traces/export/export_internal.h"
 #include "traces/import/import_record.h"
 
@@ -13,15 +13,15 @@
 static int put_json(json_t *value, FILE *out, int64_t request, const char *what, dsc_error *err)
 {
     if (!value)
-        return dsc_fail(err, DSC_EINPUT, "request %lld: its %s cannot be written as JSON",
+        return dsc_fail(err, DSC_EINPUT, "request %lld: the %s cannot be written as JSON",
                         (long long)request, what);
-    // A failure to write shows in ferror(out), which is looked at once per request.
+    // The caller checks ferror(out) once per request.
     json_dumpf(value, out, JSON_ENCODE_ANY | JSON_COMPACT);
     json_decref(value);
     return DSC_OK;
 }
 
-// Token ids are most of the text: formatted by hand, five times as fast as fprintf.
+// Token ids are most of the text. This is five times as fast as fprintf.
 static void put_tokens(dsc_token_view t, FILE *out)
 {
     enum { BLOCK = 4096, LONGEST = 12 }; // a comma and -2147483648
@@ -30,7 +30,7 @@ static void put_tokens(dsc_token_view t, FILE *out)
     putc('[', out);
     for (int64_t i = 0; i < t.count; i++) {
         char digits[LONGEST], *d = digits + LONGEST;
-        uint32_t id = (uint32_t)t.id[i]; // never negative: dsc_shard_open has looked
+        uint32_t id = (uint32_t)t.id[i]; // never negative: dsc_shard_open has checked
         do
             *--d = (char)('0' + id % 10);
         while (id /= 10);
@@ -86,9 +86,9 @@ static int put_references(const dsc_request *q, FILE *out, dsc_error *err)
     return rc;
 }
 
-static void put_float(float x, FILE *out) // nine digits tell all floats apart
+static void put_float(float x, FILE *out) // nine digits identify every float
 {
-    if (x == 0) // "-0" would be read as an integer, which has no sign of zero
+    if (x == 0) // "-0" would be read as an integer, which has no negative zero
         fputs(signbit(x) ? "-0.0" : "0", out);
     else
         fprintf(out, "%.9g", (double)x);
@@ -165,7 +165,8 @@ static void put_columns(const dsc_trace_info *info, const dsc_request *q, FILE *
     }
 }
 
-// Dense rows as lists of the tokens that have a probability; what is not listed is always said.
+// Writes distributions; a dense one becomes a list of the tokens with a probability above 0. The
+// total probability not listed is always written.
 static void put_rows(const dsc_request *q, dsc_model_side side, FILE *out)
 {
     dsc_row row;
@@ -210,7 +211,7 @@ static int put_jsonl(const dsc_trace_info *info, const dsc_request *q, FILE *out
             put_rows(q, side, out);
     if (!rc && q->metadata.length) {
         fputs(",\"metadata\":", out);
-        // Parsed and written again: metadata of another writer may span lines.
+        // The metadata are parsed and written again, because those of other writers may span lines.
         json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length,
                                       JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
         rc = put_json(metadata, out, q->index, "metadata", err);
@@ -250,7 +251,7 @@ static int export_shard(const dsc_trace *t, int64_t s, const dsc_export_format *
         dsc_shard_request(shard, i, &q);
         rc = f->put(info, &q, out, err);
         if (!rc && ferror(out)) {
-            errno = 0; // what it was then is lost; another try says it again
+            errno = 0; // the original value is lost; another try sets it again
             fflush(out);
             rc = dsc_fail_errno(err, DSC_EIO, errno ? errno : EIO,
                                 "cannot write the export (request %lld)", (long long)q.index);
@@ -265,7 +266,7 @@ int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_erro
     const dsc_export_format *f = find_format(format);
     if (!f)
         return dsc_fail(err, DSC_EUSAGE,
-                        "no export format is called '%s' (jsonl, csv, csv-steps, csv-positions)",
+                        "unknown export format '%s' (jsonl, csv, csv-steps or csv-positions)",
                         format);
     int rc = f->begin(dsc_trace_get_info(t), out, err);
     for (int64_t s = 0; !rc && s < dsc_trace_shards(t); s++)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV (RFC 4180): a row per request, per step or per output token. Numbers have 17 digits, so that
-// a reader in double precision has what is recorded. Below "csv" columns are only there when they
-// are recorded; arrays (ranks, statistics, rollouts) become a column for each element.
+// Writes CSV (RFC 4180): a row per request, per step or per output token. Numbers have 17 digits,
+// so that a reader in double precision gets the recorded value. csv-steps and csv-positions have
+// the recorded columns; arrays (ranks, statistics, rollouts) become a column for each element.
 #include "traces/export/export_internal.h"
 
 #include <inttypes.h>
 
-// Commas, quotes and line ends are said to be text by quotes, which are doubled inside.
+// An id with commas, quotes or line ends is quoted, with quotes doubled.
 static void put_id(const dsc_request *q, FILE *out)
 {
     bool quote = false;
@@ -114,7 +114,7 @@ static void put_rest(const dsc_trace_info *info, const dsc_request *q, int count
 static int begin_steps(const dsc_trace_info *info, FILE *out, dsc_error *err)
 {
     if (!info->steps)
-        return dsc_fail(err, DSC_EUSAGE, "the trace has no steps to export");
+        return dsc_fail(err, DSC_EUSAGE, "the trace has no steps; use csv or csv-positions");
     put_head(info, "request,id,step", COL_STEP_OFFSET, out);
     return DSC_OK;
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats that write a trace as text, request after request.
+// Export formats that write a trace as text, request by request.
 #ifndef DSC_TRACES_EXPORT_INTERNAL_H
 #define DSC_TRACES_EXPORT_INTERNAL_H
 
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_columns.h"
 
 #include <stdio.h>
 
-// A failure to write shows in ferror(out), which the caller looks at after each request.
+// The caller checks ferror(out) after each request.
 typedef struct dsc_export_format {
     const char *name;
-    // What comes before the first request. DSC_EUSAGE: the trace has nothing of the kind.
+    // Writes the text before the first request. DSC_EUSAGE: the trace lacks data of this format.
     int (*begin)(const dsc_trace_info *info, FILE *out, dsc_error *err);
     int (*put)(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err);
 } dsc_export_format;

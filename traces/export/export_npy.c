@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces as NumPy's .npy files (numpy/lib/format, version 1.0), a file per column. The length of a
-// column is known when all shards have been read: room for the header is left at the start of the
-// file and filled at the end, so that a column may exceed memory and every shard is read once.
+// Writes traces as NumPy's .npy files (numpy/lib/format, version 1.0), a file per column. The
+// length of a column is known after the last shard, so the header is written again at the end. A
+// column may be larger than memory, and every shard is read once.
 #include "base/file.h"
 #include "traces/import/import.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_manifest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,27 +19,27 @@ enum { HEADER_BYTES = 128 }; // a multiple of 64; the longest header of three di
 typedef struct npy_column {
     FILE *file; // NULL: not recorded
     int64_t count;
-    int64_t last; // of an offset column: the offset written last
+    int64_t last; // the last offset written, for an offset column
 } npy_column;
 
 typedef struct npy_export {
     const dsc_trace_info *info;
     char *path, *temporary; // folders
-    bool made;              // the temporary is there and ours
+    bool made;              // this export made the temporary folder
     npy_column column[DSC_COLUMNS];
 } npy_export;
 
 // --- folders -----------------------------------------------------------------------------------
 
-// *exists: whether anything has that name. It must be a folder with nothing but .npy files; these
-// are removed, and the folder, if asked.
-static int look_at_folder(const char *path, bool removing, bool *exists, dsc_error *err)
+// *exists: whether anything has that name. It must be a folder with .npy files only; with
+// `removing` the files and the folder are removed.
+static int scan_folder(const char *path, bool removing, bool *exists, dsc_error *err)
 {
     struct stat st;
     *exists = lstat(path, &st) == 0;
     if (!*exists)
         return errno == ENOENT ? DSC_OK
-                               : dsc_fail_errno(err, DSC_EIO, errno, "cannot look at %s", path);
+                               : dsc_fail_errno(err, DSC_EIO, errno, "cannot stat %s", path);
     DIR *folder = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
     if (!folder)
         return dsc_fail(err, DSC_EUSAGE, "%s exists and is not a folder of .npy files", path);
@@ -51,7 +51,8 @@ static int look_at_folder(const char *path, bool removing, bool *exists, dsc_err
         if (!strcmp(name, ".") || !strcmp(name, ".."))
             continue;
         if (n < 5 || strcmp(name + n - 4, ".npy") != 0)
-            rc = dsc_fail(err, DSC_EUSAGE, "%s holds '%.255s', which is no .npy file: left alone",
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "%s contains '%.255s', which is not a .npy file; nothing was changed",
                           path, name);
         else if (removing && unlinkat(dirfd(folder), name, 0))
             rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s/%.255s", path, name);
@@ -64,18 +65,18 @@ static int look_at_folder(const char *path, bool removing, bool *exists, dsc_err
 
 static int check_target(const char *path, bool force, bool *exists, dsc_error *err)
 {
-    int rc = look_at_folder(path, false, exists, err);
+    int rc = scan_folder(path, false, exists, err);
     if (!rc && *exists && !force)
-        rc = dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", path);
+        rc = dsc_fail(err, DSC_EUSAGE, "%s exists already (--force replaces it)", path);
     return rc;
 }
 
-// Looks first and removes then: of a folder with other files nothing is touched.
+// Checks first and then removes, so that a folder with other files does not change.
 static int remove_folder(const char *path, dsc_error *err)
 {
     bool exists;
-    int rc = look_at_folder(path, false, &exists, err);
-    return rc || !exists ? rc : look_at_folder(path, true, &exists, err);
+    int rc = scan_folder(path, false, &exists, err);
+    return rc || !exists ? rc : scan_folder(path, true, &exists, err);
 }
 
 static int make_paths(npy_export *e, const char *path, dsc_error *err)
@@ -144,7 +145,7 @@ static int open_column(npy_export *e, int c, dsc_error *err)
     if (!column->file)
         return fail_write(e, c, err);
     put_header(e, c);
-    if (dsc_columns[c].values == VALUES_OFFSET) { // those of each shard begin with a 0: one does
+    if (dsc_columns[c].values == VALUES_OFFSET) { // the first 0; those of the shards are dropped
         fwrite(&column->last, sizeof column->last, 1, column->file);
         column->count = 1;
     }
@@ -170,7 +171,7 @@ static int close_column(npy_export *e, int c, dsc_error *err)
 
 // --- data --------------------------------------------------------------------------------------
 
-enum { BLOCK = 4096 }; // numbers that are converted at a time
+enum { BLOCK = 4096 }; // numbers converted at a time
 
 // Offsets of a shard continue those of the shards before it.
 static void append_offsets(npy_column *column, const int64_t *offset, int64_t count)
@@ -268,7 +269,7 @@ int dsc_trace_export_npy(const dsc_trace *t, const char *path, bool force, dsc_e
     if (!rc)
         rc = check_target(e.path, force, &exists, err);
     if (!rc)
-        rc = remove_folder(e.temporary, err); // what a killed run left
+        rc = remove_folder(e.temporary, err); // left by a killed run
     if (!rc && mkdir(e.temporary, 0777))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot make the folder %s", e.temporary);
     e.made = !rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of reader by the file's name, the mapping, and the conversion of binary rows, whose
-// elements need no alignment.
+// Opens array files: chooses the reader by the file's name, maps the file, and converts binary
+// rows, whose elements need no alignment.
 #include "traces/files/array.h"
 
 #include "base/file.h"
@@ -22,7 +22,7 @@ static bool is_float(const dsc_tensor *t)
            t->dtype == DSC_F64;
 }
 
-// "weight, bias, ...": the floating-point tensors, as many as fit.
+// Lists the names of the floating-point tensors, "weight, bias, ...", as far as they fit.
 static void list_names(const dsc_safetensors *file, char *out, size_t size)
 {
     size_t n = 0;
@@ -56,7 +56,7 @@ static int choose_tensor(const dsc_array *a, const char *name, const dsc_tensor 
     }
     if (!name && floats != 1)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: %zu floating-point tensors, name one as FILE.safetensors:NAME (%s)",
+                        "%s: %zu floating-point tensors; select one by FILE.safetensors:NAME (%s)",
                         a->path, floats, names);
     if (name)
         t = dsc_safetensors_find(a->file, name);
@@ -65,7 +65,7 @@ static int choose_tensor(const dsc_array *a, const char *name, const dsc_tensor 
                         a->path, name, names);
     if (!is_float(t))
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%.100s' is %s, wanted is F16, BF16, F32 or F64 "
+                        "%s: tensor '%.100s' is %s; it must be F16, BF16, F32 or F64 "
                         "(floating-point tensors: %s)",
                         a->path, t->name, dsc_dtype_name(t->dtype), names);
     *out = t;
@@ -108,8 +108,8 @@ static int open_spec(dsc_array *a, const char *spec, dsc_error *err)
     bool npy = ends_in(spec, ".npy");
     if (!npy && !ends_in(spec, ".csv") && !ends_in(spec, ".tsv") && !ends_in(spec, ".txt"))
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: rows are read from .npy, .safetensors, .csv, .tsv and .txt files, "
-                        "told by the name",
+                        "%s: unrecognized format; rows of numbers are read from files named *.npy, "
+                        "*.safetensors, *.csv, *.tsv or *.txt",
                         spec);
     void *map = NULL;
     rc = dsc_map_file(&map, &a->bytes, a->path, 1, npy ? "a .npy file" : "a table", err);
@@ -121,12 +121,11 @@ static int open_spec(dsc_array *a, const char *spec, dsc_error *err)
 
 int dsc_array_open(dsc_array **out, const char *spec, dsc_error *err)
 {
-    void *p;
+    dsc_array *a;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    int rc = dsc_new(&a, 1, err);
     if (rc)
         return rc;
-    dsc_array *a = p;
     rc = open_spec(a, spec, err);
     if (rc)
         dsc_array_close(a);
@@ -159,7 +158,7 @@ int64_t dsc_array_columns(const dsc_array *a)
 
 // --- binary rows -------------------------------------------------------------------------------
 
-// `size` bytes as an unsigned number, on a little-endian machine.
+// Reads `size` bytes as an unsigned number, on a little-endian machine.
 static inline uint64_t load(const unsigned char *bytes, int size, bool big_endian)
 {
     uint64_t u = 0;
@@ -195,8 +194,8 @@ static double from_double(uint64_t u)
 int dsc_array_row(const dsc_array *a, int64_t i, double *out, dsc_error *err)
 {
     if (i < 0 || i >= a->rows)
-        return dsc_fail(err, DSC_EUSAGE, "%s: no row %" PRId64 " among %" PRId64, a->path, i,
-                        a->rows);
+        return dsc_fail(err, DSC_EUSAGE, "%s: row %" PRId64 " does not exist; there are %" PRId64,
+                        a->path, i, a->rows);
     if (!a->data)
         return dsc_array_csv_row(a, i, out, err);
     int64_t n = a->columns;

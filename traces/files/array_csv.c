@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of decimals, one per line. Opening finds the lines and counts their fields; numbers are read
-// when a row is asked for.
+// Reads rows of decimals, one per line. Opening finds the lines and counts their fields; the
+// numbers of a row are parsed on request.
 #include "base/memory.h"
 #include "traces/files/array_internal.h"
 
@@ -10,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A line, or what is left of one.
+// The rest of a line.
 typedef struct line {
     const char *at, *end; // without the line end
-    bool more;            // a field is still to come, perhaps an empty one
+    bool more;            // another field follows, possibly empty
 } line;
 
 typedef struct field {
     const char *bytes;
-    size_t length; // without the blanks around it
+    size_t length; // without surrounding blanks
 } field;
 
-// The line that begins at `byte`; *next is where the one after it does.
+// The line that begins at `byte`; *next is the byte where the following line begins.
 static line line_at(const dsc_array *a, size_t byte, size_t *next)
 {
     const char *at = (const char *)a->map + byte, *file_end = (const char *)a->map + a->bytes;
@@ -78,7 +78,8 @@ static char find_separator(const line *l)
     return ' ';
 }
 
-// Decimal, "nan" or "inf" with a sign or without; not hexadecimal, which strtod takes too.
+// Reads a decimal, "nan" or "inf", with or without a sign; refuses hexadecimal, which strtod
+// accepts.
 static bool read_number(field f, double *out)
 {
     enum { LONGEST = 400 }; // DBL_MAX has 309 digits when written out
@@ -103,7 +104,7 @@ static int64_t count_fields(line l, char separator)
     return n;
 }
 
-// Whether no field is a number. Names of columns are in a header, a mistake stands among numbers.
+// Whether no field is a number. A line with some numbers is a row with a mistake, not a header.
 static bool is_header(line l, char separator)
 {
     field f;
@@ -125,17 +126,14 @@ static int64_t line_number(const dsc_array *a, int64_t byte)
 
 static int add_row(dsc_array *a, size_t *capacity, line l, dsc_error *err)
 {
-    void *p = a->start;
     int64_t begin = l.at - (const char *)a->map, n = count_fields(l, a->separator);
     if (a->rows == 0)
         a->columns = n;
     if (n != a->columns)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s:%" PRId64 ": %" PRId64 " numbers, the rows before have"
-                        " %" PRId64,
+                        "%s:%" PRId64 ": %" PRId64 " numbers, but the earlier rows have %" PRId64,
                         a->path, line_number(a, begin), n, a->columns);
-    int rc = dsc_grow(&p, capacity, (size_t)a->rows + 1, sizeof *a->start, err);
-    a->start = p;
+    int rc = dsc_resize(&a->start, capacity, (size_t)a->rows + 1, err);
     if (!rc)
         a->start[a->rows++] = begin;
     return rc;
@@ -162,7 +160,7 @@ int dsc_array_read_csv(dsc_array *a, dsc_error *err)
         first = false;
     }
     if (!rc && a->rows == 0)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: no row of numbers", a->path);
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the file has no row of numbers", a->path);
     return rc;
 }
 
@@ -179,6 +177,6 @@ int dsc_array_csv_row(const dsc_array *a, int64_t i, double *out, dsc_error *err
             return dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": column %" PRId64 ": '%.*s' is %s",
                             a->path, line_number(a, a->start[i]), j + 1,
                             f.length > 40 ? 40 : (int)f.length, f.bytes,
-                            f.length ? "not a number that fits" : "empty");
+                            f.length ? "not a number in the range of a double" : "empty");
     return DSC_OK;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy files (numpy/lib/format, "NPY format"): the bytes \x93NUMPY, a version (two bytes),
-// the length of the header (two bytes in version 1, four in 2 and 3, little-endian), the header,
-// the data. The header is a Python dictionary with the keys descr, fortran_order and shape; of
-// Python's syntax only what NumPy writes is read, and blanks in any place.
+// Reads NumPy's .npy files (numpy/lib/format, "NPY format"): the bytes \x93NUMPY, a version (two
+// bytes), the length of the header (two bytes in version 1, four in 2 and 3, little-endian), the
+// header, the data. The header is a Python dictionary with the keys descr, fortran_order and shape.
+// The parser accepts the Python syntax that NumPy writes, with blanks in any place.
 #include "base/memory.h"
 #include "traces/files/array_internal.h"
 
@@ -12,10 +12,10 @@
 
 enum {
     HEADER_MAX = 64 * 1024, // bytes; NumPy writes 128 and reads 10 000 by default
-    RANK_MAX = 64,          // NumPy's own
+    RANK_MAX = 64,          // NumPy's limit
 };
 
-// A place in the header. The first failure stays; after it every reader does nothing.
+// The parser of the header. The first failure stays; after it every reader does nothing.
 typedef struct header {
     const dsc_array *array;
     const char *at, *end;
@@ -50,7 +50,7 @@ static void skip_blanks(header *h)
         h->at++;
 }
 
-// Whether `c` comes next, which is then taken.
+// Consumes `c` if it comes next.
 static bool take(header *h, char c)
 {
     skip_blanks(h);
@@ -88,7 +88,7 @@ static void read_string(header *h, char *out, size_t size)
     }
     while (!h->rc && h->at < h->end && *h->at != quote) {
         if (*h->at == '\\' || *h->at == '\n' || n + 1 == size)
-            refuse(h, "a string that is none of NumPy's");
+            refuse(h, "a string that NumPy does not write");
         else
             out[n++] = *h->at++;
     }
@@ -107,7 +107,7 @@ static void read_descr(header *h)
     char descr[64];
     skip_blanks(h);
     if (h->at < h->end && *h->at == '[') {
-        refuse(h, "records of several fields; wanted is one of <f2, <f4, <f8, >f2, >f4, >f8");
+        refuse(h, "records of several fields; the dtype must be <f2, <f4, <f8, >f2, >f4 or >f8");
         return;
     }
     read_string(h, descr, sizeof descr);
@@ -117,8 +117,8 @@ static void read_descr(header *h)
             h->big_endian = descr[0] == '>';
             return;
         }
-    refuse(h, "%sdtype '%s'; wanted is one of <f2, <f4, <f8, >f2, >f4, >f8",
-           strchr(descr, 'O') ? "pickled Python objects are not read: " : "", descr);
+    refuse(h, "%sdtype '%s'; it must be <f2, <f4, <f8, >f2, >f4 or >f8",
+           strchr(descr, 'O') ? "pickled Python objects are not supported: " : "", descr);
 }
 
 static void read_size(header *h)
@@ -138,7 +138,7 @@ static void read_size(header *h)
         h->shape[h->rank++] = n;
 }
 
-// (), (5,), (3, 4): a tuple of one keeps its comma, the others may end in one.
+// Reads (), (5,), (3, 4). A tuple of one must end in a comma; the others may.
 static void read_shape(header *h)
 {
     bool comma = true;
@@ -190,34 +190,34 @@ static int read_header(header *h)
     }
     skip_blanks(h);
     if (h->at != h->end)
-        refuse(h, "something stands behind the '}'");
+        refuse(h, "unexpected text after the '}'");
     if (!h->has_descr || !h->has_order || !h->has_shape)
         refuse(h, "%s is missing",
                !h->has_descr   ? "descr"
                : !h->has_order ? "fortran_order"
                                : "shape");
     if (h->fortran)
-        refuse(h, "the array is in Fortran order; save numpy.ascontiguousarray(array)");
+        refuse(h, "the array is in Fortran order; save numpy.ascontiguousarray(array) instead");
     return h->rc;
 }
 
-// Where the header begins and ends.
+// Finds the first byte of the header and the byte after it.
 static int find_header(const dsc_array *a, size_t *begin, size_t *end, dsc_error *err)
 {
     const unsigned char *m = a->map;
     if (a->bytes < 10 || memcmp(m, "\x93NUMPY", 6) != 0)
         return dsc_fail(err, DSC_EINPUT, "%s: not a .npy file (byte 0)", a->path);
     if (m[6] < 1 || m[6] > 3 || m[7] != 0)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: version %d.%d of the .npy format (byte 6), 1 to 3 "
-                        "are known",
-                        a->path, m[6], m[7]);
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "%s: version %d.%d of the .npy format (byte 6); versions 1.0 to 3.0 are supported",
+            a->path, m[6], m[7]);
     *begin = m[6] == 1 ? 10 : 12;
     size_t length = (size_t)m[8] | (size_t)m[9] << 8;
     if (m[6] > 1 && a->bytes >= 12)
         length |= (size_t)m[10] << 16 | (size_t)m[11] << 24;
     if (length > HEADER_MAX)
-        return dsc_fail(err, DSC_EINPUT, "%s: header of %zu bytes (byte 8), the limit is %d",
+        return dsc_fail(err, DSC_EINPUT, "%s: header of %zu bytes (byte 8); the limit is %d",
                         a->path, length, HEADER_MAX);
     if (a->bytes < *begin || length > a->bytes - *begin)
         return dsc_fail(err, DSC_EINPUT,
@@ -247,10 +247,8 @@ int dsc_array_read_npy(dsc_array *a, dsc_error *err)
     a->data = a->map + end;
     size_t want = (size_t)(a->rows * a->columns) * dsc_dtype_bytes(a->dtype);
     if (a->bytes - end != want)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: %s: %zu bytes of data from byte %zu on, its shape "
-                        "asks for %zu",
-                        a->path, a->bytes - end < want ? "truncated" : "too long", a->bytes - end,
-                        end, want);
+        return dsc_fail(
+            err, DSC_EINPUT, "%s: %s: %zu bytes of data from byte %zu on; the shape requires %zu",
+            a->path, a->bytes - end < want ? "truncated" : "too long", a->bytes - end, end, want);
     return DSC_OK;
 }

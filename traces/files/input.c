@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three decoders (none, zlib's inflate, zstd) behind one function pointer; above them, lines.
-// gzip: RFC 1952. zstd: RFC 8878.
+// Reads lines through one of three decoders: plain, gzip (RFC 1952, by zlib), zstd (RFC 8878). The
+// decoder is a function pointer chosen by the first bytes of the file.
 #include "traces/files/input.h"
 
 #include "base/memory.h"
@@ -20,23 +20,23 @@ enum { RAW_BYTES = 1 << 17, TEXT_BYTES = 1 << 18 };
 struct dsc_input {
     char *name;
     int fd;
-    int64_t size, line; // bytes as stored or -1; number of the line last taken
-    uint8_t *raw;       // [RAW_BYTES] as stored; raw[raw_next, raw_stop) is not yet taken
+    int64_t size, line; // bytes as stored or -1; number of the last line
+    uint8_t *raw;       // [RAW_BYTES] as stored; raw[raw_next, raw_stop) is not decoded yet
     size_t raw_next, raw_stop;
     int64_t raw_total; // bytes read into raw so far
-    bool raw_end;      // read(2) has said so
+    bool raw_end;      // read(2) has returned 0
     dsc_sha256 sha256; // of those raw_total bytes
     // Points next/stop at decoded bytes; next == stop: the end of the file.
     int (*decode)(dsc_input *in, dsc_error *err);
-    const char *next, *stop; // decoded, not yet taken
-    char *text;              // [TEXT_BYTES] what the decoders write to
+    const char *next, *stop; // decoded bytes that belong to no line yet
+    char *text;              // [TEXT_BYTES] output of the decoders
     int64_t text_total;      // bytes decoded so far
-    bool inside;             // in the middle of a gzip member or zstd frame
-    int64_t parts;           // members or frames that are complete
+    bool inside;             // inside a gzip member or zstd frame
+    int64_t parts;           // complete members or frames
     z_stream gzip;
     ZSTD_DCtx *zstd;
     dsc_buffer long_line; // a line that spans several decoded blocks
-    dsc_error broken;     // what ended reading for good
+    dsc_error broken;     // the final error
 };
 
 // Fills the empty raw buffer; leaves it empty at the end of the file.
@@ -60,7 +60,7 @@ static int refill(dsc_input *in, dsc_error *err)
 
 static int truncated(const dsc_input *in, const char *what, dsc_error *err)
 {
-    return dsc_fail(err, DSC_EINPUT, "%s: truncated: the %s ends unfinished at byte %lld", in->name,
+    return dsc_fail(err, DSC_EINPUT, "%s: truncated: the %s is incomplete at byte %lld", in->name,
                     what, (long long)in->raw_total);
 }
 
@@ -72,11 +72,13 @@ static int corrupt(const dsc_input *in, const char *what, const char *why, dsc_e
 
 static int garbage(const dsc_input *in, const char *what, int64_t at, dsc_error *err)
 {
-    return dsc_fail(err, DSC_EINPUT, "%s: something that is not %s follows it at byte %lld",
-                    in->name, what, (long long)at);
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: the data at byte %lld are not %s; a compressed file may contain "
+                    "nothing else",
+                    in->name, (long long)at, what);
 }
 
-// Publishes `n` bytes of in->text. An archive that expands without end is refused here.
+// Makes `n` bytes of in->text the next decoded bytes. Refuses an archive that expands too far.
 static int publish(dsc_input *in, size_t n, dsc_error *err)
 {
     in->next = in->text;
@@ -85,7 +87,7 @@ static int publish(dsc_input *in, size_t n, dsc_error *err)
     if (in->text_total > DSC_INPUT_RATIO_FREE &&
         in->text_total / DSC_INPUT_RATIO > dsc_input_position(in))
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: %lld bytes expand to %lld: more than %d times is refused as a "
+                        "%s: %lld bytes expand to %lld; more than %d times is refused as a "
                         "decompression bomb",
                         in->name, (long long)dsc_input_position(in), (long long)in->text_total,
                         DSC_INPUT_RATIO);
@@ -112,7 +114,7 @@ static int decode_gzip(dsc_input *in, dsc_error *err)
         int rc = refill(in, err);
         if (rc)
             return rc;
-        // At the end of the file inflate is still asked once more: it may hold output back.
+        // inflate is called once more at the end of the file, because it may hold back output.
         bool end = in->raw_next == in->raw_stop;
         if (end && !in->inside)
             break;
@@ -131,7 +133,7 @@ static int decode_gzip(dsc_input *in, dsc_error *err)
         } else if (end && r == Z_BUF_ERROR) {
             return truncated(in, "gzip data", err);
         } else if (r != Z_OK && r != Z_BUF_ERROR) {
-            // The two magic bytes are the first thing inflate looks at.
+            // inflate checks the two magic bytes first.
             if (in->parts && z->total_in <= 2)
                 return garbage(in, "gzip data", before, err);
             return corrupt(in, "gzip data", z->msg ? z->msg : "unknown content", err);
@@ -146,7 +148,8 @@ static int zstd_error(const dsc_input *in, size_t code, int64_t before, dsc_erro
     case ZSTD_error_memory_allocation: return dsc_fail(err, DSC_ENOMEM, "out of memory");
     case ZSTD_error_frameParameter_windowTooLarge:
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: the zstd frame at byte %lld needs a window above the limit of %d MiB",
+                        "%s: the zstd frame at byte %lld needs a window above the limit of %d MiB; "
+                        "compress it again without --long",
                         in->name, (long long)before, 1 << (DSC_INPUT_WINDOW_LOG - 20));
     case ZSTD_error_prefix_unknown: return garbage(in, "zstd data", before, err);
     default: return corrupt(in, "zstd data", ZSTD_getErrorName(code), err);
@@ -180,7 +183,7 @@ static int decode_zstd(dsc_input *in, dsc_error *err)
 
 static int choose_decoder(dsc_input *in, dsc_error *err)
 {
-    // A pipe may give one byte at a time: the magic needs four, or the end of the file.
+    // A pipe may return one byte at a time; the magic number needs four, or the end of the file.
     while (in->raw_stop < 4 && !in->raw_end) {
         ssize_t n = read(in->fd, in->raw + in->raw_stop, RAW_BYTES - in->raw_stop);
         if (n < 0 && errno == EINTR)
@@ -212,10 +215,10 @@ static int choose_decoder(dsc_input *in, dsc_error *err)
     return DSC_OK;
 }
 
-// The name for messages; of a very long path its end, or it would push the message out of the line.
+// The name for messages. A very long path is cut to its end, so that the message still fits.
 static int set_name(dsc_input *in, const char *path, dsc_error *err)
 {
-    enum { NAME_MAX_BYTES = 300 }; // the base name, 255 bytes at most, is always whole
+    enum { NAME_MAX_BYTES = 300 }; // the base name, at most 255 bytes, is always complete
     size_t n = strlen(path);
     if (strcmp(path, "-") == 0)
         return dsc_strndup(&in->name, "stdin", 5, err);
@@ -229,12 +232,11 @@ static int set_name(dsc_input *in, const char *path, dsc_error *err)
 
 int dsc_input_open(dsc_input **out, const char *path, dsc_error *err)
 {
-    void *p;
+    dsc_input *in;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof(dsc_input), err);
+    int rc = dsc_new(&in, 1, err);
     if (rc)
         return rc;
-    dsc_input *in = p;
     in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     in->size = -1;
     dsc_sha256_init(&in->sha256);
@@ -242,10 +244,10 @@ int dsc_input_open(dsc_input **out, const char *path, dsc_error *err)
     rc = set_name(in, path, err);
     if (!rc && in->fd < 0)
         rc = dsc_fail_errno(err, DSC_EINPUT, why, "%s", in->name);
-    if (!rc && !(rc = dsc_alloc(&p, RAW_BYTES, 1, err)))
-        in->raw = p;
-    if (!rc && !(rc = dsc_alloc(&p, TEXT_BYTES, 1, err)))
-        in->text = p;
+    if (!rc)
+        rc = dsc_new(&in->raw, RAW_BYTES, err);
+    if (!rc)
+        rc = dsc_new(&in->text, TEXT_BYTES, err);
     struct stat st;
     if (!rc && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode))
         in->size = st.st_size;
@@ -275,7 +277,7 @@ void dsc_input_close(dsc_input *in)
     free(in);
 }
 
-// The next line with whatever it ends in but \n; out->bytes NULL at the end of the file.
+// The next line without its \n; out->bytes is NULL at the end of the file.
 static int take_line(dsc_input *in, dsc_line *out, dsc_error *err)
 {
     in->long_line.length = 0;
@@ -289,7 +291,7 @@ static int take_line(dsc_input *in, dsc_line *out, dsc_error *err)
         const char *end = memchr(start, '\n', (size_t)(in->stop - start));
         size_t n = (size_t)((end ? end : in->stop) - start), have = in->long_line.length;
         if (n > DSC_INPUT_LINE_MAX - have)
-            return dsc_fail(err, DSC_EINPUT, "%s:%lld: line longer than the limit of %d MiB",
+            return dsc_fail(err, DSC_EINPUT, "%s:%lld: the line is longer than the limit of %d MiB",
                             in->name, (long long)in->line + 1, DSC_INPUT_LINE_MAX >> 20);
         in->next = end ? end + 1 : in->stop;
         if (end && have == 0) {
@@ -339,7 +341,7 @@ int dsc_input_line(dsc_input *in, dsc_line *out, dsc_error *err)
     } while (is_blank(out));
     const char *nul = memchr(out->bytes, '\0', out->length);
     if (nul)
-        return dsc_fail(err, DSC_EINPUT, "%s:%lld: a NUL byte (byte %td of the line)", in->name,
+        return dsc_fail(err, DSC_EINPUT, "%s:%lld: byte %td of the line is NUL", in->name,
                         (long long)out->number, nul - out->bytes + 1);
     return DSC_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The safetensors reader. Format: https://huggingface.co/docs/safetensors (format section);
-// stricter than the original in one point, alignment, because the data are used where they lie.
+// Reads safetensors files. Format: https://huggingface.co/docs/safetensors (format section). Unlike
+// the reference library, it requires aligned data, because they are used in place.
 #include "traces/files/safetensors.h"
 
 #include "base/file.h"
@@ -23,9 +23,9 @@ struct dsc_safetensors {
     char *path;
     unsigned char *map;         // the whole file
     size_t bytes;               // its size
-    size_t data;                // where the data begin: 8 + header length
+    size_t data;                // offset of the data: 8 + header length
     json_t *header;             // owns the tensors' names
-    dsc_tensor *tensor;         // [count], in file order, padding left out
+    dsc_tensor *tensor;         // [count], in file order, without padding
     const dsc_tensor **by_name; // [count], sorted
     size_t count;
 };
@@ -42,10 +42,10 @@ static const struct {
 };
 enum {
     DTYPES = sizeof dtypes / sizeof dtypes[0],
-    QUICK_VALUES = 1 << 16, // a header with more is not worth the memory twice
+    QUICK_VALUES = 1 << 16, // a header with more values goes to Jansson at once
 };
 
-// What an empty tensor's data point at: valid and aligned for every type.
+// The data pointer of empty tensors: valid and aligned for every type.
 static const alignas(64) unsigned char nothing[64];
 
 size_t dsc_dtype_bytes(dsc_dtype t)
@@ -79,7 +79,7 @@ static int parse_header(dsc_safetensors *s, dsc_error *err)
         length = length << 8 | s->map[i];
     if (length > DSC_SAFETENSORS_HEADER_MAX)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: header of %" PRIu64 " bytes (bytes 0-7), the limit is %d", s->path,
+                        "%s: header of %" PRIu64 " bytes (bytes 0-7); the limit is %d", s->path,
                         length, DSC_SAFETENSORS_HEADER_MAX);
     if (length > s->bytes - 8)
         return dsc_fail(err, DSC_EINPUT,
@@ -89,29 +89,33 @@ static int parse_header(dsc_safetensors *s, dsc_error *err)
         return dsc_fail(err, DSC_EINPUT, "%s: the header is not a JSON object (byte 8)", s->path);
     json_error_t e;
     const char *text = (const char *)s->map + 8;
-    s->header = dsc_json_quick(text, (size_t)length, QUICK_VALUES); // one of ours takes 0.1 ms less
+    s->header = dsc_json_quick(text, (size_t)length, QUICK_VALUES); // saves 0.1 ms per shard
     if (!s->header)
         s->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &e);
     if (!s->header)
-        return dsc_fail(err, DSC_EINPUT, "%s: header is not valid JSON near byte %lld: %s", s->path,
-                        8 + (long long)e.position, e.text);
+        return dsc_fail(err, DSC_EINPUT, "%s: the header is not valid JSON near byte %lld: %s",
+                        s->path, 8 + (long long)e.position, e.text);
     s->data = 8 + (size_t)length;
     return DSC_OK;
 }
 
-// "__metadata__": an object of strings; nothing in it is used.
+// "__metadata__" must be an object of strings; they are not used.
 static int check_metadata(const dsc_safetensors *s, dsc_error *err)
 {
     json_t *metadata = json_object_get(s->header, "__metadata__"), *value;
     const char *key;
     if (metadata && !json_is_object(metadata))
-        return dsc_fail(err, DSC_EINPUT, "%s: header: __metadata__ is not an object", s->path);
-    json_object_foreach(metadata, key, value) if (!json_is_string(value)) return dsc_fail(
-        err, DSC_EINPUT, "%s: header: __metadata__ '%.100s' is not a string", s->path, key);
+        return dsc_fail(err, DSC_EINPUT, "%s: header: __metadata__ must be an object", s->path);
+    json_object_foreach(metadata, key, value)
+    {
+        if (!json_is_string(value))
+            return dsc_fail(err, DSC_EINPUT, "%s: header: __metadata__ '%.100s' must be a string",
+                            s->path, key);
+    }
     return DSC_OK;
 }
 
-// A JSON integer >= 0; a number written with a point or an exponent is none.
+// Whether `value` is a JSON integer >= 0; a number with a point or an exponent is not.
 static bool natural(const json_t *value, int64_t *out)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
@@ -120,7 +124,7 @@ static bool natural(const json_t *value, int64_t *out)
     return true;
 }
 
-// Type and shape of one entry; *extent is the size in bytes that they ask for.
+// Reads type and shape of one entry; *extent is the size in bytes that follows from them.
 static int read_shape(const dsc_safetensors *s, const json_t *entry, dsc_tensor *t, int64_t *extent,
                       dsc_error *err)
 {
@@ -137,7 +141,7 @@ static int read_shape(const dsc_safetensors *s, const json_t *entry, dsc_tensor 
     if (!json_is_array(shape))
         return bad(s, t->name, err, "shape is missing or not an array");
     if (json_array_size(shape) > DSC_MAX_RANK)
-        return bad(s, t->name, err, "rank %zu, the limit is %d", json_array_size(shape),
+        return bad(s, t->name, err, "rank %zu; the limit is %d", json_array_size(shape),
                    DSC_MAX_RANK);
     t->rank = (int)json_array_size(shape);
     t->count = 1;
@@ -156,7 +160,7 @@ static int read_entry(const dsc_safetensors *s, const json_t *entry, dsc_tensor 
 {
     int64_t extent = 0, begin, end;
     if (!json_is_object(entry))
-        return bad(s, t->name, err, "its header entry is not an object");
+        return bad(s, t->name, err, "its header entry must be an object");
     int rc = read_shape(s, entry, t, &extent, err);
     if (rc)
         return rc;
@@ -168,14 +172,13 @@ static int read_entry(const dsc_safetensors *s, const json_t *entry, dsc_tensor 
         return bad(s, t->name, err, "data_offsets %" PRId64 " and %" PRId64 " run backwards", begin,
                    end);
     if ((uint64_t)end > s->bytes - s->data)
-        return bad(s, t->name, err,
-                   "ends at byte %" PRIu64 " of the file, which has %zu (truncated?)",
+        return bad(s, t->name, err, "ends at byte %" PRIu64 ", but the file has %zu (truncated?)",
                    s->data + (uint64_t)end, s->bytes);
     t->begin = s->data + (uint64_t)begin;
     t->end = s->data + (uint64_t)end;
     if (end - begin != extent)
         return bad(s, t->name, err,
-                   "bytes %" PRIu64 "-%" PRIu64 " hold %" PRId64 ", its shape asks for %" PRId64,
+                   "bytes %" PRIu64 "-%" PRIu64 " are %" PRId64 "; its shape requires %" PRId64,
                    t->begin, t->end, end - begin, extent);
     if (extent && t->begin % dtypes[t->dtype].bytes)
         return bad(s, t->name, err, "byte %" PRIu64 " is not aligned for %s", t->begin,
@@ -184,8 +187,8 @@ static int read_entry(const dsc_safetensors *s, const json_t *entry, dsc_tensor 
     return DSC_OK;
 }
 
-// File order. An empty tensor comes before the one that begins at the same byte; the name makes
-// the order of several empty ones definite.
+// File order. An empty tensor comes before one that begins at the same byte; several empty ones are
+// ordered by name.
 static int by_place(const void *pa, const void *pb)
 {
     const dsc_tensor *a = pa, *b = pb;
@@ -202,7 +205,7 @@ static int by_name(const void *pa, const void *pb)
     return strcmp((*a)->name, (*b)->name);
 }
 
-// The extents must tile the data: no hole, no overlap, nothing behind the last.
+// The extents must tile the data: no hole, no overlap, nothing after the last.
 static int check_extents(const dsc_safetensors *s, dsc_error *err)
 {
     uint64_t at = s->data;
@@ -219,19 +222,17 @@ static int check_extents(const dsc_safetensors *s, dsc_error *err)
     }
     if (at != s->bytes)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: the tensors end at byte %" PRIu64 ", the file goes on to %zu", s->path,
+                        "%s: the tensors end at byte %" PRIu64 ", but the file has %zu", s->path,
                         at, s->bytes);
     return DSC_OK;
 }
 
 static int read_tensors(dsc_safetensors *s, dsc_error *err)
 {
-    void *p;
     size_t entries = json_object_size(s->header);
-    int rc = dsc_alloc(&p, entries, sizeof *s->tensor, err);
+    int rc = dsc_new(&s->tensor, entries, err);
     if (rc)
         return rc;
-    s->tensor = p;
     const char *name;
     json_t *entry;
     json_object_foreach(s->header, name, entry)
@@ -247,10 +248,9 @@ static int read_tensors(dsc_safetensors *s, dsc_error *err)
     qsort(s->tensor, s->count, sizeof *s->tensor, by_place);
     rc = check_extents(s, err);
     if (!rc)
-        rc = dsc_alloc(&p, entries, sizeof *s->by_name, err);
+        rc = dsc_new(&s->by_name, entries, err);
     if (rc)
         return rc;
-    s->by_name = p;
     size_t kept = 0;
     for (size_t i = 0; i < s->count; i++)
         if (strncmp(s->tensor[i].name, DSC_SAFETENSORS_PAD, strlen(DSC_SAFETENSORS_PAD)) != 0)
@@ -264,12 +264,12 @@ static int read_tensors(dsc_safetensors *s, dsc_error *err)
 
 int dsc_safetensors_open(dsc_safetensors **out, const char *path, dsc_error *err)
 {
-    void *p, *map = NULL;
+    dsc_safetensors *s;
+    void *map = NULL;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    int rc = dsc_new(&s, 1, err);
     if (rc)
         return rc;
-    dsc_safetensors *s = p;
     rc = dsc_strndup(&s->path, path, strlen(path), err);
     if (!rc)
         rc = dsc_map_file(&map, &s->bytes, s->path, 8, "a safetensors file", err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// safetensors, read and written: 8-byte little-endian header length, a JSON object
+// Reads and writes safetensors files: 8-byte little-endian header length, a JSON object
 // {"name": {"dtype", "shape", "data_offsets"}, "__metadata__": {...}}, then the data.
-// One reader for traces and for model weights. The file is memory-mapped, never copied.
+// Traces and model weights share this reader. The file is memory-mapped, never copied.
 #ifndef DSC_TRACES_SAFETENSORS_H
 #define DSC_TRACES_SAFETENSORS_H
 
@@ -40,10 +40,10 @@ typedef struct dsc_tensor {
 
 typedef struct dsc_safetensors dsc_safetensors;
 
-// Maps `path`. Checked: header length <= 100 MB and inside the file; a JSON object without
+// Maps `path` and checks: header length <= 100 MB and inside the file; a JSON object without
 // duplicate keys; known dtypes; rank <= 8; shape x dtype = extent, without overflow; extents in
 // order without hole or overlap up to the end of the file; alignment to the element size.
-// Tensors named "__pad.*" (the writer's padding) are checked and then left out.
+// Tensors named "__pad.*" (the writer's padding) are checked, but not listed.
 // DSC_EINPUT names file, tensor and byte. *out is owned by the caller.
 DSC_API int dsc_safetensors_open(dsc_safetensors **out, const char *path, dsc_error *err);
 DSC_API void dsc_safetensors_close(dsc_safetensors *s);
@@ -54,13 +54,13 @@ DSC_API const dsc_tensor *dsc_safetensors_at(const dsc_safetensors *s, size_t i)
 DSC_API const dsc_tensor *dsc_safetensors_find(const dsc_safetensors *s, const char *name);
 DSC_API uint64_t dsc_safetensors_bytes(const dsc_safetensors *s); // size of the file
 
-// Tells the kernel that the mapped pages are no longer wanted (they are read again on use).
+// Releases the mapped pages to the kernel, which reads them again on use.
 DSC_API void dsc_safetensors_release(const dsc_safetensors *s);
 
-// Writes `count` tensors (name, dtype, rank, shape, data used; names must not begin with "__") to
-// `path` through a temporary, synced and renamed; sha256 gets the hash of the file's bytes
-// (DSC_SHA256_HEX of them, or NULL). Each tensor starts on a 64-byte boundary of the file, in the
-// given order, by means of padding tensors. Refuses an existing file (DSC_EUSAGE).
+// Writes `count` tensors (name, dtype, rank, shape and data are used; names must not begin with
+// "__") to `path` through a temporary file, synced and renamed. sha256[DSC_SHA256_HEX] receives the
+// hash of the file, or is NULL. Each tensor starts on a 64-byte boundary of the file, in the given
+// order, by means of padding tensors. Refuses an existing file (DSC_EUSAGE).
 DSC_API int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count,
                                   char *sha256, dsc_error *err);
 

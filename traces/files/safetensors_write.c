@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The safetensors writer. Every tensor starts on a 64-byte boundary of the file: the header is
-// filled with spaces, and between tensors lie padding tensors (safetensors_internal.h).
+// Writes safetensors files. Every tensor starts on a 64-byte boundary of the file: the header is
+// padded with spaces, and padding tensors fill the gaps (safetensors_internal.h).
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { PIECES_MAX = 1024 }; // of one call: IOV_MAX of Linux
+enum { PIECES_MAX = 1024 }; // pieces of one writev call: IOV_MAX of Linux
 
 // Bytes from `at` to the next boundary.
 static size_t padding(uint64_t at)
@@ -22,22 +22,23 @@ static size_t padding(uint64_t at)
     return (size_t)(-at % DSC_SAFETENSORS_ALIGN);
 }
 
-// Size of a tensor's data; DSC_EUSAGE when its description makes no sense.
+// The size of a tensor's data. DSC_EUSAGE when its description is invalid.
 static int extent_of(const dsc_tensor *t, uint64_t *bytes, dsc_error *err)
 {
     *bytes = dsc_dtype_bytes(t->dtype);
     bool sound = t->name && *bytes && t->rank >= 0 && t->rank <= DSC_MAX_RANK;
     for (int i = 0; sound && i < t->rank; i++)
         sound = t->shape[i] >= 0 && !__builtin_mul_overflow(*bytes, (uint64_t)t->shape[i], bytes);
-    // "__" is the format's own (__metadata__) and our padding's.
+    // "__" is reserved by the format (__metadata__) and for padding.
     if (!sound || *bytes > INT64_MAX / 4 || (*bytes && !t->data) || !strncmp(t->name, "__", 2))
-        return dsc_fail(err, DSC_EUSAGE, "tensor '%.100s' cannot be written: name, type or shape",
+        return dsc_fail(err, DSC_EUSAGE,
+                        "tensor '%.100s' cannot be written: its name, type or shape is invalid",
                         t->name ? t->name : "(null)");
     return DSC_OK;
 }
 
-// Adds {"dtype", "shape", "data_offsets"} under `name`; steals `shape`. A name that is there
-// already, or is not UTF-8, is refused.
+// Adds {"dtype", "shape", "data_offsets"} under `name`; steals `shape`. Refuses a duplicate name
+// and one that is not UTF-8.
 static int add_entry(json_t *header, const char *name, dsc_dtype dtype, json_t *shape,
                      uint64_t begin, uint64_t end, dsc_error *err)
 {
@@ -75,7 +76,7 @@ static int describe(json_t *header, const dsc_tensor *tensors, size_t count, dsc
             at += pad;
         }
         if (!rc && bytes > INT64_MAX / 2 - at)
-            rc = dsc_fail(err, DSC_EUSAGE, "tensors too large for one file");
+            rc = dsc_fail(err, DSC_EUSAGE, "the tensors are too large for one file");
         if (rc)
             return rc;
         json_t *shape = json_array();
@@ -110,15 +111,15 @@ static int make_header(dsc_buffer *out, const dsc_tensor *tensors, size_t count,
     while (!rc && padding(out->length))
         rc = dsc_buffer_append(out, " ", 1, err);
     if (!rc && out->length - 8 > DSC_SAFETENSORS_HEADER_MAX)
-        rc = dsc_fail(err, DSC_EUSAGE, "too many tensors: a header of %zu bytes, the limit is %d",
+        rc = dsc_fail(err, DSC_EUSAGE, "too many tensors: header of %zu bytes; the limit is %d",
                       out->length - 8, DSC_SAFETENSORS_HEADER_MAX);
     for (int i = 0; !rc && i < 8; i++)
         out->data[i] = (char)((out->length - 8) >> 8 * i & 0xff);
     return rc;
 }
 
-// Everything in as few calls as there can be: the kernel then keeps a file in large pages, which
-// are quicker to map, and so to read.
+// Writes everything in as few calls as possible: the kernel then stores the file in large pages,
+// which are faster to map and read.
 static int write_pieces(dsc_outfile *f, struct iovec *piece, size_t count, dsc_error *err)
 {
     while (count) {
@@ -138,16 +139,14 @@ static int write_pieces(dsc_outfile *f, struct iovec *piece, size_t count, dsc_e
     return DSC_OK;
 }
 
-// The file in pieces: the header, and each tensor with the padding before it. *out owned by the
-// caller.
+// Cuts the file into pieces: the header, and each tensor with the padding before it. *out is owned
+// by the caller.
 static int cut_pieces(struct iovec **out, const dsc_buffer *header, const dsc_tensor *tensors,
                       size_t count, dsc_error *err)
 {
     static const char zeros[DSC_SAFETENSORS_ALIGN];
-    void *p;
     uint64_t at = 0, bytes;
-    int rc = dsc_alloc(&p, 1 + 2 * count, sizeof **out, err);
-    *out = rc ? NULL : p;
+    int rc = dsc_new(out, 1 + 2 * count, err);
     if (!rc)
         (*out)[0] = (struct iovec){header->data, header->length};
     for (size_t i = 0; !rc && i < count; i++) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The import loop: lines of the inputs, through a driver, into a trace. Lines travel in chunks
-// (import_lines.h) through a ring of RING of them. Three things are done with a chunk, each by any
-// thread: it is read, one chunk at a time; its records are made; and these are added to the trace
-// in the order of the input, one chunk at a time; so nothing depends on threads. Shards are written
-// by a thread of the writer's own.
+// The import loop: reads the lines of the inputs, parses them with a driver and adds the records to
+// a trace. Lines are processed in chunks (import_lines.h) in a ring. Any thread can read a chunk
+// (one at a time), parse it, or add its records to the trace (one at a time, in the order of the
+// input), so the trace does not depend on threads. The writer writes shards in its own thread.
 #include "traces/import/import.h"
 
 #include "base/json_text.h"
@@ -34,63 +33,62 @@ static int omp_get_max_threads(void)
 #endif
 
 enum {
-    RING = 16,            // chunks under way: more only leave the caches
-    GIANT_BYTES = 1 << 20 // a chunk with a line so long has the memory to itself
+    RING = 16,            // chunks in progress; more would not fit in the caches
+    GIANT_BYTES = 1 << 20 // a chunk larger than this is processed alone, to bound memory
 };
 
-// Which chunks of an input are where; by number, modulo the ring. The lock guards all of it.
+// The state of the chunks of an input, numbered modulo the ring. The lock protects all of it.
 typedef struct ring {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    size_t read, begun, taken; // chunks that are read, those of them that are or were made into
-                               // records, and those of these that are in the trace
-    bool made[RING];           // into records, and not yet taken
-    bool reading, taking, end; // `end`: no more are to be read
-    bool alone;                // no other is read until the last one is taken
+    size_t read, begun, taken; // number of chunks read, of chunks whose parsing has begun, and of
+                               // chunks added to the trace
+    bool made[RING];           // parsed, but not yet added to the trace
+    bool reading, taking, end; // `end`: no more chunks will be read
+    bool alone;                // no chunk is read until the last one is added to the trace
 } ring;
 
 typedef struct importer {
     dsc_import_job job;
     const char *const *paths; // [count]
     size_t count;
-    void *prepared;          // the driver's
-    bool is_settled;         // driver and prepared are
+    void *prepared;          // the driver's state
+    bool is_settled;         // driver and prepared are final
     dsc_encoder **encoder;   // [threads]
     dsc_import_chunk *chunk; // [chunks]
     size_t chunks;           // RING; one for one thread
     ring ring;
     dsc_import_source source; // the input being read
 
-    // Of who adds records, one thread at a time.
-    atomic_bool stopped; // no more records, for the reason in `why`
+    // Used by the thread that adds records, one at a time.
+    atomic_bool stopped; // no more records are added; `why` is the reason
     dsc_error why;
     const char *out_path;
     dsc_trace_writer *writer; // opened by the first request
-    dsc_trace_info recorded;  // what the first request has, and so all must have
+    dsc_trace_info recorded;  // fields of the first request, which all requests must have
     int64_t requests, left_out;
     dsc_token_view *tokens; // [token_capacity] of the references being written
     dsc_text_view *texts;   // [text_capacity]
     size_t token_capacity, text_capacity;
 
-    // What the source counted, of the requests that say: to compare with the trace.
+    // Token counts of the source, for the requests that have one, to compare with the trace.
     int64_t counted, recorded_tokens, other_count, trace_tokens;
     double recorded_s;
 
-    json_t *sources, *notes;       // provenance: one object per input, sentences
-    int64_t done, total, reported; // bytes as stored: of finished inputs, of all or -1
-    char first_bad[512];           // message of the first line left out
+    json_t *sources, *notes;       // provenance: one object per input; sentences
+    int64_t done, total, reported; // bytes as stored: finished inputs; all inputs, or -1; reported
+    char first_bad[512];           // message of the first skipped line
 } importer;
 
 static int open_writer(importer *im, const dsc_import_record *r, dsc_error *err)
 {
     dsc_trace_info info = {
-        .tokenizer_name =
-            (char *)(im->job.tokenizer ? dsc_tokenizer_name(im->job.tokenizer) : "none"),
+        .tokenizer_name = im->job.tokenizer ? dsc_tokenizer_name(im->job.tokenizer) : "none",
         .vocab_size = im->job.options.vocab_size,
         .eos_token = im->job.eos,
         .has_text = im->job.tokenizer != NULL,
-        .format = (char *)im->job.driver->name,
-        .semantics = (char *)im->job.options.semantics,
+        .format = im->job.driver->name,
+        .semantics = im->job.options.semantics,
         .provenance = "{}",
     };
     dsc_import_record_describe(r, &info);
@@ -138,7 +136,7 @@ static int note_recorded(importer *im, dsc_error *err)
                      (long long)im->recorded_tokens, speed);
     if (im->other_count)
         snprintf(note + n, sizeof note - (size_t)n,
-                 "; the texts have %lld, other counts in %lld of %lld requests",
+                 "; the texts have %lld, and the counts differ in %lld of %lld requests",
                  (long long)im->trace_tokens, (long long)im->other_count, (long long)im->counted);
     return add_note(im, note, err);
 }
@@ -150,8 +148,8 @@ static dsc_token_view token_view(const dsc_import_text *t)
     return (dsc_token_view){t->tokens.id, (int64_t)t->tokens.count};
 }
 
-// What depends on the requests before: fields for all or none, and the id of a line that gives
-// none. (That ids are unique is the writer's to check.)
+// Settles what depends on earlier requests: the same fields for all, and an id for a line without
+// one. The writer checks that ids are unique.
 static int settle_record(importer *im, dsc_import_record *r, dsc_error *err)
 {
     int rc = im->writer ? dsc_import_record_agrees(r, &im->recorded, err) : DSC_OK;
@@ -162,17 +160,14 @@ static int settle_record(importer *im, dsc_import_record *r, dsc_error *err)
     return rc;
 }
 
-// DSC_EINPUT: nothing was added, the next line may be tried.
+// DSC_EINPUT: nothing was added, and the import may continue with the next line.
 static int add_record(importer *im, dsc_import_record *r, dsc_error *err)
 {
-    void *tokens = im->tokens, *texts = im->texts;
     int rc = settle_record(im, r, err);
     if (!rc)
-        rc = dsc_grow(&tokens, &im->token_capacity, r->references, sizeof *im->tokens, err);
+        rc = dsc_resize(&im->tokens, &im->token_capacity, r->references, err);
     if (!rc)
-        rc = dsc_grow(&texts, &im->text_capacity, r->references, sizeof *im->texts, err);
-    im->tokens = tokens;
-    im->texts = texts;
+        rc = dsc_resize(&im->texts, &im->text_capacity, r->references, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < r->references; i++) {
@@ -201,7 +196,7 @@ static int add_record(importer *im, dsc_import_record *r, dsc_error *err)
 
 // --- the loop ----------------------------------------------------------------------------------
 
-// Puts a line that is bad on the list of those left out, or passes its error on.
+// Skips a bad line with skip_errors; otherwise returns its error.
 static int leave_out(importer *im, int rc, dsc_error *err)
 {
     if (rc != DSC_EINPUT || !im->job.options.skip_errors)
@@ -213,7 +208,7 @@ static int leave_out(importer *im, int rc, dsc_error *err)
     return DSC_OK;
 }
 
-// By the first line that can be parsed: which driver, and what it has to do before it reads one.
+// Chooses the driver by the first line that can be parsed, and lets it prepare.
 static int prepare_driver(importer *im, const json_t *json, int64_t number, dsc_error *err)
 {
     dsc_import_job *job = &im->job;
@@ -224,7 +219,10 @@ static int prepare_driver(importer *im, const json_t *json, int64_t number, dsc_
                                 (long long)number);
     im->is_settled = true;
     if (job->options.questions && !job->driver->wants_questions)
-        return dsc_fail(err, DSC_EUSAGE, "the format %s has no questions", job->driver->name);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the format %s has no questions; --questions is for specbench, mtbench and "
+                        "eagle",
+                        job->driver->name);
     if (!job->driver->prepare)
         return DSC_OK;
     rc = job->driver->prepare(&im->prepared, im->paths, im->count, &job->options, note, err);
@@ -250,7 +248,7 @@ static int report_progress(importer *im, int64_t done, bool now, dsc_error *err)
         return DSC_OK;
     im->reported = done;
     if (im->job.options.progress(im->job.options.user, done, im->total))
-        return dsc_fail(err, DSC_EINTERRUPT, "interrupted after %lld requests: nothing was written",
+        return dsc_fail(err, DSC_EINTERRUPT, "interrupted after %lld requests; nothing was written",
                         (long long)im->requests);
     return DSC_OK;
 }
@@ -267,7 +265,7 @@ static int add_source(importer *im, const dsc_input *in, dsc_error *err)
     return DSC_OK;
 }
 
-// The questions belong to what the trace was made of.
+// The file of questions is a source of the trace.
 static int add_questions(importer *im, dsc_error *err)
 {
     dsc_input *in;
@@ -281,13 +279,13 @@ static int add_questions(importer *im, dsc_error *err)
     return rc;
 }
 
-// To be asked by anyone, at the price of some chunks for nothing.
+// Any thread may call this; some chunks may still be processed after the stop.
 static bool is_stopped(importer *im)
 {
     return atomic_load_explicit(&im->stopped, memory_order_relaxed);
 }
 
-// What a line has become goes into the trace or onto the list of those left out.
+// Adds the record of a line to the trace, or skips the line.
 static int take_entry(importer *im, dsc_import_entry *e, dsc_error *err)
 {
     int rc = e->bad ? dsc_fail(err, e->bad->status, "%s", e->bad->message)
@@ -323,7 +321,7 @@ static void parse_chunk(importer *im, dsc_import_chunk *c)
                                dsc_input_name(im->source.in));
 }
 
-// The first line that is JSON settles the driver; until then a chunk is alone, and so the settling.
+// The first line that is JSON determines the driver. Until then chunks are processed alone.
 static void read_chunk(importer *im, dsc_import_chunk *c)
 {
     bool documents = !im->job.driver || im->job.driver->documents;
@@ -334,8 +332,9 @@ static void read_chunk(importer *im, dsc_import_chunk *c)
 
 typedef enum duty { READ, PARSE, TAKE, REST, LEAVE } duty;
 
-// What is to be done next. Taking first empties the ring, and the records are in the caches of who
-// made them; a chunk for each thread is read in advance, for reading is one at a time.
+// Chooses the next duty of a thread. Adding records comes first: it empties the ring, and the
+// records are still in the caches. One chunk per thread is read in advance, because only one thread
+// reads.
 static duty choose_duty(const importer *im)
 {
     const ring *r = &im->ring;
@@ -351,7 +350,7 @@ static duty choose_duty(const importer *im)
     return readable ? READ : r->end && r->taken == r->read && !r->reading ? LEAVE : REST;
 }
 
-// Under the lock, but for the work itself.
+// Holds the lock except during the work itself.
 static void do_duty(importer *im, duty what)
 {
     ring *r = &im->ring;
@@ -426,10 +425,10 @@ static int commit(importer *im, dsc_error *err)
 {
     if (im->requests == 0 && im->left_out)
         return dsc_fail(err, DSC_EINPUT,
-                        "no requests: all %lld lines were left out, the first for: %s",
+                        "no requests: all %lld lines were skipped, the first because of: %s",
                         (long long)im->left_out, im->first_bad);
     if (im->requests == 0)
-        return dsc_fail(err, DSC_EINPUT, "no requests: the input has no lines");
+        return dsc_fail(err, DSC_EINPUT, "no requests: the input is empty");
     const dsc_import_options *o = &im->job.options;
     int rc = note_recorded(im, err);
     if (!rc && o->questions)
@@ -471,7 +470,7 @@ static int choose_format(importer *im, dsc_error *err)
     if (!semantics)
         im->job.options.semantics = "paper";
     else if (strcmp(semantics, "paper") != 0 && strcmp(semantics, "code") != 0)
-        return dsc_fail(err, DSC_EUSAGE, "semantics '%s' is neither paper nor code", semantics);
+        return dsc_fail(err, DSC_EUSAGE, "semantics '%s' must be paper or code", semantics);
     for (const dsc_import_driver *const *d = dsc_import_drivers(); format && *d; d++)
         if (strcmp((*d)->name, format) == 0)
             im->job.driver = *d;
@@ -486,23 +485,27 @@ static int choose_vocabulary(importer *im, dsc_error *err)
     im->job.eos = -1;
     if (!im->job.tokenizer) {
         if (o->eos)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "the EOS token '%s' cannot be found without a tokenizer", o->eos);
+            return dsc_fail(
+                err, DSC_EUSAGE,
+                "the EOS token '%s' cannot be found without a tokenizer; add --tokenizer", o->eos);
         if (o->vocab_size <= 0)
             return dsc_fail(err, DSC_EUSAGE,
-                            "without a tokenizer the vocabulary size must be given");
+                            "%s: a tokenizer or a vocabulary size is required. If the file holds "
+                            "text, add --tokenizer tokenizer.json; if token ids, --vocab-size N",
+                            im->paths[0]);
         return DSC_OK;
     }
     int32_t size = dsc_tokenizer_vocab_size(im->job.tokenizer);
     const char *name = dsc_tokenizer_name(im->job.tokenizer);
     if (o->vocab_size != 0 && o->vocab_size != size)
-        return dsc_fail(err, DSC_EUSAGE, "the vocabulary size is given as %d, tokenizer %s has %d",
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the vocabulary size is given as %d, but tokenizer %s has %d tokens",
                         o->vocab_size, name, size);
     o->vocab_size = size;
     im->job.eos = o->eos ? dsc_tokenizer_find(im->job.tokenizer, o->eos)
                          : dsc_tokenizer_eos(im->job.tokenizer);
     if (o->eos && im->job.eos < 0)
-        return dsc_fail(err, DSC_EUSAGE, "tokenizer %s has no token '%s' to end an output with",
+        return dsc_fail(err, DSC_EUSAGE, "tokenizer %s has no token '%s', given as the EOS token",
                         name, o->eos);
     return DSC_OK;
 }
@@ -511,18 +514,15 @@ static int allocate(importer *im, dsc_error *err)
 {
     enum { THREADS_MAX = 256 };
     int *threads = &im->job.options.threads;
-    void *p;
     if (*threads < 1)
         *threads = omp_get_max_threads();
     *threads = *threads < THREADS_MAX ? *threads : THREADS_MAX;
     im->chunks = *threads > 1 ? RING : 1;
-    int rc = dsc_alloc(&p, (size_t)*threads, sizeof *im->encoder, err);
-    im->encoder = rc ? NULL : p;
+    int rc = dsc_new(&im->encoder, (size_t)*threads, err);
     for (int i = 0; i < *threads && im->job.tokenizer && !rc; i++)
         rc = dsc_encoder_new(&im->encoder[i], im->job.tokenizer, err);
     if (!rc)
-        rc = dsc_alloc(&p, im->chunks, sizeof *im->chunk, err);
-    im->chunk = rc ? NULL : p;
+        rc = dsc_new(&im->chunk, im->chunks, err);
     if (!rc && (!(im->sources = json_array()) || !(im->notes = json_array())))
         rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     return rc;
@@ -545,7 +545,7 @@ static void importer_fini(importer *im)
     free(im->texts);
 }
 
-// Finds a missing input now, not after an hour on the one before it.
+// Adds up the sizes of the inputs. A missing input is reported before the first one is read.
 static int measure(importer *im, const char *const *paths, size_t count, dsc_error *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -569,7 +569,7 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
                    .paths = paths,
                    .count = count,
                    .out_path = out_path};
-    dsc_error local; // skipping needs the messages even when the caller does not
+    dsc_error local; // skipping needs the messages even if the caller does not
     err = err ? err : &local;
     int rc = choose_format(&im, err);
     if (!rc)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accept lengths of every output position, one object per line:
+// Reads accept lengths at every output position, one object per line:
 //   {"id": ..., "prompt_token_ids": [ID, ...], "generated_token_ids": [ID, ...],
 //    "acc_NAME": {"acc_len": [N, ...]}, ...}
-// acc_len[j] is how many tokens the step that starts with output token j writes, the bonus token
-// INCLUDED, so a draft of drafter NAME has N - 1 tokens accepted there. The longest draft is not
-// stored: the cap of a drafter is the largest N - 1 of the whole input (at least 1), for which it
-// is read twice.
+// acc_len[j] is the number of tokens that the step starting at output token j writes, the bonus
+// token INCLUDED, so a draft of drafter NAME has N - 1 tokens accepted there. The longest draft is
+// not stored: the cap of a drafter is the largest N - 1 of the whole input (at least 1), which is
+// therefore read twice.
 #include "traces/import/import_record.h"
 
 #include "traces/import/import_source.h"
@@ -16,7 +16,7 @@
 static const char prefix[] = "acc_";
 enum { PREFIX = sizeof prefix - 1, LENGTH_MAX = UINT16_MAX };
 
-// The drafters of the input, by the names of the first line that can be read.
+// The drafters of the input and their caps.
 typedef struct caps {
     int32_t drafters;
     dsc_drafter_record drafter[DSC_DRAFTERS_MAX];
@@ -44,7 +44,7 @@ static int read_length(const json_t *lengths, const char *name, size_t j, int64_
     *accepted = json_integer_value(v);
     if (*accepted < 1 || *accepted > LENGTH_MAX + 1)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'acc_%.64s.acc_len[%zu]' is %lld, with the bonus token it must be 1 "
+                        "field 'acc_%.64s.acc_len[%zu]' is %lld; with the bonus token it must be 1 "
                         "to %d",
                         name, j, (long long)*accepted, LENGTH_MAX + 1);
     --*accepted;
@@ -53,8 +53,8 @@ static int read_length(const json_t *lengths, const char *name, size_t j, int64_
 
 // --- caps --------------------------------------------------------------------------------------
 
-// The cap of `name`, which is added when there is room; NULL: there is none, or no such name can be
-// (the import itself says so).
+// The cap of `name`, which is added if there is room. NULL: no room, or an invalid name; the import
+// itself reports both.
 static int32_t *find_cap(caps *c, const char *name)
 {
     for (int32_t i = 0; i < c->drafters; i++)
@@ -85,7 +85,7 @@ static void raise_caps(caps *c, const json_t *line)
     }
 }
 
-// Lines that cannot be read are left to the import itself.
+// Skips lines that cannot be read; the import itself reports them.
 static int raise_file(caps *c, const char *path, dsc_error *err)
 {
     dsc_import_source source = {0};
@@ -119,14 +119,17 @@ static int prepare(void **state, const char *const *paths, size_t count,
     for (size_t i = 0; i < count && !rc; i++)
         rc = dsc_import_rereadable(paths[i])
                  ? raise_file(c, paths[i], err)
-                 : dsc_fail(err, DSC_EUSAGE, "%s: acclen reads its input twice: give it a file",
+                 : dsc_fail(err, DSC_EUSAGE,
+                            "%s: the format acclen reads its input twice, so it must be a file",
                             paths[i]);
     if (rc) {
         free(c);
         return rc;
     }
-    snprintf(note, DSC_IMPORT_NOTE,
-             "the longest draft of a drafter is not stored: its cap is the most it had accepted");
+    snprintf(
+        note, DSC_IMPORT_NOTE,
+        "the source does not store draft lengths; the cap of a drafter is its largest accepted "
+        "count");
     *state = c;
     return DSC_OK;
 }
@@ -147,7 +150,7 @@ static int read_drafter(const json_t *lengths, const char *name, const caps *c,
         return dsc_import_wrong_type(lengths, "an array", err, "acc_%.64s.acc_len", name);
     if (n != out->output.tokens.count)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'acc_%.64s.acc_len' has %zu numbers, the output has %zu tokens",
+                        "field 'acc_%.64s.acc_len' has %zu numbers, but the output has %zu tokens",
                         name, n, out->output.tokens.count);
     int rc = dsc_import_add_drafter(out, name, cap, &column, err);
     if (!rc)
@@ -169,8 +172,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     json_t *value;
     size_t drafters = 0;
     if (!json_is_object(line))
-        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
-                        dsc_json_type_name(line));
+        return dsc_import_not_object(line, err);
     int rc = id ? dsc_import_id(out, id, err) : DSC_OK;
     if (!rc)
         rc = dsc_import_token_ids(json_object_get(line, "prompt_token_ids"), options->vocab_size,
@@ -189,7 +191,8 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
             return rc;
     }
     if (drafters == 0)
-        return dsc_fail(err, DSC_EINPUT, "no field 'acc_NAME' with accept lengths 'acc_len'");
+        return dsc_fail(err, DSC_EINPUT,
+                        "a field 'acc_NAME' with accept lengths 'acc_len' is missing");
     return DSC_OK;
 }
 

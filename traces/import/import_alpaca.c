@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// AlpacaEval's outputs: a JSON list (or lines) of {"instruction", "input", "output", "generator"}.
-// The prompt is the instruction and, where there is one, the input on the lines below it; no
-// template is put around it, for the file does not say which the model was given.
+// Reads AlpacaEval's outputs: a JSON list (or lines) of {"instruction", "input", "output",
+// "generator"}. The prompt is the instruction followed by a line end and the input, if there is
+// one. No chat template is added, because the file does not record which one the model received.
 #include "traces/import/import_record.h"
 
 static int probe(const json_t *line)
 {
-    // ("output" alone is more likely one of ours that lacks its prompt.)
+    // ("output" alone is more likely a line of the jsonl format that lacks its prompt.)
     return json_object_get(line, "instruction") ? 2 + 2 * (json_object_get(line, "output") != NULL)
                                                 : 0;
 }
@@ -54,8 +54,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 {
     (void)options;
     if (!json_is_object(line))
-        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
-                        dsc_json_type_name(line));
+        return dsc_import_not_object(line, err);
     int rc = build_prompt(line, &out->prompt, err);
     if (!rc)
         rc = dsc_import_string(&out->output.text, json_object_get(line, "output"), err, "output");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads answers and questions in MT-bench's format (import_answers.h): checks an answer, joins its
+// turns, and looks up its question.
 #include "traces/import/import_answers.h"
 
 #include "traces/files/input.h"
@@ -13,7 +15,7 @@ int dsc_answer_check_field(const dsc_answer *a, const char *field, dsc_error *er
         return dsc_import_wrong_type(array, "an array", err, "choices[0].%s", field);
     if (json_array_size(array) != a->turns)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'choices[0].%s' has %zu elements, there are %zu turns", field,
+                        "field 'choices[0].%s' has %zu elements, but there are %zu turns", field,
                         json_array_size(array), a->turns);
     return DSC_OK;
 }
@@ -26,7 +28,7 @@ int dsc_answer_count(const dsc_answer *a, const char *field, size_t turn, int64_
         return dsc_import_wrong_type(v, "an integer", err, "choices[0].%s[%zu]", field, turn);
     *out = json_integer_value(v);
     if (*out < 0 || *out > INT32_MAX)
-        return dsc_fail(err, DSC_EINPUT, "field 'choices[0].%s[%zu]' is %lld, it must be 0 to %d",
+        return dsc_fail(err, DSC_EINPUT, "field 'choices[0].%s[%zu]' is %lld; it must be 0 to %d",
                         field, turn, (long long)*out, INT32_MAX);
     return DSC_OK;
 }
@@ -50,12 +52,11 @@ int dsc_answer_read(dsc_answer *out, const json_t *line, dsc_error *err)
 {
     const json_t *choices = json_object_get(line, "choices");
     if (!json_is_object(line))
-        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
-                        dsc_json_type_name(line));
+        return dsc_import_not_object(line, err);
     if (!json_is_array(choices))
         return dsc_import_wrong_type(choices, "an array", err, "choices");
     if (json_array_size(choices) != 1)
-        return dsc_fail(err, DSC_EINPUT, "field 'choices' has %zu elements, one is expected",
+        return dsc_fail(err, DSC_EINPUT, "field 'choices' has %zu elements; it must have one",
                         json_array_size(choices));
     out->choice = json_array_get(choices, 0);
     const json_t *turns = json_object_get(out->choice, "turns");
@@ -63,7 +64,8 @@ int dsc_answer_read(dsc_answer *out, const json_t *line, dsc_error *err)
         return dsc_import_wrong_type(turns, "an array of strings", err, "choices[0].turns");
     out->turns = json_array_size(turns);
     if (out->turns < 1 || out->turns > DSC_TURNS_MAX)
-        return dsc_fail(err, DSC_EINPUT, "field 'choices[0].turns' has %zu elements, 1 to %d fit",
+        return dsc_fail(err, DSC_EINPUT,
+                        "field 'choices[0].turns' has %zu elements; it must have 1 to %d",
                         out->turns, DSC_TURNS_MAX);
     int rc = dsc_answer_check_field(out, "new_tokens", err);
     if (!rc)
@@ -76,8 +78,8 @@ int dsc_answer_read(dsc_answer *out, const json_t *line, dsc_error *err)
     return rc;
 }
 
-// Appends the strings of `array` to *text, a line end between them. Of an output (`turn_tokens` not
-// NULL) the record learns where its turns are.
+// Joins the strings of `array` in *text with a line end between them. For an output (`turn_tokens`
+// not NULL) also adds its turns to the record.
 static int join(dsc_import_text *text, const json_t *array, const char *field,
                 dsc_import_record *turns_of, const int64_t *turn_tokens, dsc_error *err)
 {
@@ -125,7 +127,8 @@ static int fill_metadata(dsc_import_record *record, const json_t *line, const ds
     return rc;
 }
 
-// A question's id as the key it is found by. DSC_EINPUT when it is neither string nor integer.
+// Converts a question's id to the key of the questions. DSC_EINPUT unless it is a string or an
+// integer.
 static int question_key(const json_t *id, char key[DSC_IMPORT_ID_MAX + 1], dsc_error *err)
 {
     dsc_import_record r = {0};
@@ -150,7 +153,8 @@ int dsc_answer_fill(dsc_import_record *record, const json_t *line, const dsc_ans
     if (!rc && questions) {
         asked = json_object_get(questions, key);
         if (!asked)
-            rc = dsc_fail(err, DSC_EINPUT, "question %s is not among the questions", key);
+            rc =
+                dsc_fail(err, DSC_EINPUT, "question %s is missing in the file of --questions", key);
     }
     if (!rc)
         rc = join(&record->prompt, asked, "turns", NULL, NULL, err);
@@ -170,8 +174,7 @@ static int add_question(json_t *questions, const json_t *line, dsc_error *err)
     char key[DSC_IMPORT_ID_MAX + 1];
     json_t *turns = json_object_get(line, "turns");
     if (!json_is_object(line))
-        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
-                        dsc_json_type_name(line));
+        return dsc_import_not_object(line, err);
     int rc = question_key(json_object_get(line, "question_id"), key, err);
     if (!rc && !json_is_array(turns))
         rc = dsc_import_wrong_type(turns, "an array of strings", err, "turns");
@@ -180,7 +183,7 @@ static int add_question(json_t *questions, const json_t *line, dsc_error *err)
         rc = dsc_import_string(&text, json_array_get(turns, i), err, "turns[%zu]", i);
     }
     if (!rc && json_object_get(questions, key))
-        rc = dsc_fail(err, DSC_EINPUT, "question %s is there a second time", key);
+        rc = dsc_fail(err, DSC_EINPUT, "question %s occurs twice", key);
     if (!rc && json_object_set(questions, key, turns))
         rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     return rc;

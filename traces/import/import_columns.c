@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns in JSON: what has a number, or an array of numbers, for each output token or step. Fields
-// that share a parameter stand in an object with it:
+// Reads and compares the columns of draftscope's JSON lines: numbers, or arrays of numbers, for
+// each output token or step. Fields that share a parameter are in an object with it:
 //   "logprobs": [number, ...], "draft_logprobs": [number or null, ...],
 //   "draft_argmax": [id, ...], "target_argmax", "draft_entropy": [number, ...], "target_entropy",
 //   "draft_ranks": {"depth": D, "ranks": [[rank or null, ...D], ...]},
@@ -11,6 +11,8 @@
 //             "draft_s": [seconds, ...], "verify_s": [seconds, ...]},
 //   "accept": {NAME: {"cap": count, "accepted": [count, ...]}, ...}
 #include "traces/import/import_record.h"
+
+#include "traces/trace/trace_agree.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,17 +82,15 @@ int dsc_import_add_drafter(dsc_import_record *r, const char *name, int64_t cap, 
     dsc_trace_info *info = &r->recorded;
     if (!dsc_drafter_name_valid(name))
         return dsc_fail(err, DSC_EINPUT,
-                        "the name of a drafter must be 1 to %d letters, digits and _.+-, is "
-                        "'%.100s'",
+                        "a drafter's name must be 1 to %d letters, digits and _.+-, not '%.100s'",
                         DSC_DRAFTER_NAME_BYTES - 1, name);
     if (cap < 1 || cap > UINT16_MAX)
-        return dsc_fail(err, DSC_EINPUT, "the cap of drafter '%s' is %lld, must be 1 to %d", name,
-                        (long long)cap, UINT16_MAX);
+        return dsc_fail(err, DSC_EINPUT, "the cap of drafter '%s' is %lld; it must be 1 to %d",
+                        name, (long long)cap, UINT16_MAX);
     if (info->drafters == DSC_DRAFTERS_MAX)
-        return dsc_fail(err, DSC_EINPUT, "more than %d drafters", DSC_DRAFTERS_MAX);
-    for (int i = 0; i < info->drafters; i++)
-        if (!strcmp(info->drafter[i].name, name))
-            return dsc_fail(err, DSC_EINPUT, "drafter '%s' is given twice", name);
+        return dsc_fail(err, DSC_EINPUT, "more than the limit of %d drafters", DSC_DRAFTERS_MAX);
+    if (dsc_drafter_number(info, name) >= 0)
+        return dsc_fail(err, DSC_EINPUT, "drafter '%s' is given twice", name);
     dsc_drafter_record *d = &info->drafter[info->drafters];
     strcpy(d->name, name);
     d->cap = (int32_t)cap;
@@ -124,13 +124,14 @@ int dsc_import_columns_finish(const dsc_import_record *r, dsc_error *err)
         size_t want = of_steps ? steps : r->output.tokens.count;
         const char *what = dsc_columns[c].shape == SHAPE_NUMBER ? "numbers" : "rows";
         if (have != want && of_steps)
-            return dsc_fail(err, DSC_EINPUT, "field '%s' has %zu %s, there are %zu steps",
+            return dsc_fail(err, DSC_EINPUT, "field '%s' has %zu %s, but there are %zu steps",
                             label(info, c, name), have, what, want);
         if (have != want)
-            return dsc_fail(err, DSC_EINPUT,
-                            "field '%s' has %zu %s, the output has %zu tokens (the EOS token "
-                            "included)",
-                            label(info, c, name), have, what, want);
+            return dsc_fail(
+                err, DSC_EINPUT,
+                "field '%s' has %zu %s, but the output has %zu tokens (including the EOS "
+                "token)",
+                label(info, c, name), have, what, want);
     }
     return DSC_OK;
 }
@@ -146,21 +147,14 @@ void dsc_import_record_describe(const dsc_import_record *r, dsc_trace_info *info
         info->rows[side] = r->row_list[side].given ? DSC_ROWS_LISTED : DSC_ROWS_NONE;
 }
 
-// The place of a drafter in r, or -1.
-static int find_drafter(const dsc_trace_info *info, const char *name)
-{
-    for (int i = 0; i < info->drafters; i++)
-        if (!strcmp(info->drafter[i].name, name))
-            return i;
-    return -1;
-}
-
 static int all_or_none(bool before, bool now, const char *field, dsc_error *err)
 {
     if (before && !now)
-        return dsc_fail(err, DSC_EINPUT, "field '%s' is missing, earlier requests have it", field);
+        return dsc_fail(err, DSC_EINPUT, "field '%s' is missing, but earlier requests have it",
+                        field);
     if (!before && now)
-        return dsc_fail(err, DSC_EINPUT, "field '%s' is given here, but not before", field);
+        return dsc_fail(err, DSC_EINPUT, "field '%s' is present, but earlier requests lack it",
+                        field);
     return DSC_OK;
 }
 
@@ -169,18 +163,18 @@ static int drafters_agree(const dsc_trace_info *now, const dsc_trace_info *first
     int rc = DSC_OK;
     for (int i = 0; i < now->drafters && !rc; i++) {
         const dsc_drafter_record *d = &now->drafter[i];
-        int at = find_drafter(first, d->name);
+        int at = dsc_drafter_number(first, d->name);
         char field[LABEL_BYTES];
         snprintf(field, sizeof field, "accept.%s", d->name);
         rc = all_or_none(at >= 0, true, field, err);
         if (!rc && first->drafter[at].cap != d->cap)
-            rc = dsc_fail(err, DSC_EINPUT, "field '%s.cap' is %d, in earlier requests %d", field,
-                          (int)d->cap, (int)first->drafter[at].cap);
+            rc = dsc_fail(err, DSC_EINPUT, "field '%s.cap' is %d, but %d in earlier requests",
+                          field, (int)d->cap, (int)first->drafter[at].cap);
     }
     for (int i = 0; i < first->drafters && !rc; i++) {
         char field[LABEL_BYTES];
         snprintf(field, sizeof field, "accept.%s", first->drafter[i].name);
-        rc = all_or_none(true, find_drafter(now, first->drafter[i].name) >= 0, field, err);
+        rc = all_or_none(true, dsc_drafter_number(now, first->drafter[i].name) >= 0, field, err);
     }
     return rc;
 }
@@ -208,8 +202,8 @@ int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *f
         if (!rc && o->parameter >= 0 &&
             dsc_parameter_value(now, o->parameter) != dsc_parameter_value(first, o->parameter) &&
             dsc_parameter_needed(first, o->parameter))
-            rc = dsc_fail(err, DSC_EINPUT, "field '%s.%s' is %d, in earlier requests %d", o->name,
-                          o->member, (int)dsc_parameter_value(now, o->parameter),
+            rc = dsc_fail(err, DSC_EINPUT, "field '%s.%s' is %d, but %d in earlier requests",
+                          o->name, o->member, (int)dsc_parameter_value(now, o->parameter),
                           (int)dsc_parameter_value(first, o->parameter));
     return rc ? rc : drafters_agree(now, first, err);
 }
@@ -225,24 +219,24 @@ void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *fi
             dsc_column_set(q, dsc_columns[c].input, r->column[c].data);
     for (int i = 0; i < first->drafters; i++)
         q->accept[i] =
-            r->column[COL_ACCEPT + find_drafter(&r->recorded, first->drafter[i].name)].data;
+            r->column[COL_ACCEPT + dsc_drafter_number(&r->recorded, first->drafter[i].name)].data;
 }
 
 // --- JSON --------------------------------------------------------------------------------------
 
-// A walk through nested arrays.
+// The state of reading nested arrays.
 typedef struct walk {
     const char *field;
     const dsc_column_type *type;
-    int dimensions; // with that of positions
+    int dimensions; // including the dimension of positions
     int64_t shape[3];
-    size_t index[3]; // of the array element that is looked at
+    size_t index[3]; // index of the current array element
     void *out;
     size_t count; // numbers written
     dsc_error *err;
 } walk;
 
-// "field[3][0]": the element at `depth` dimensions down.
+// Names the current element, "field[3][0]", with `depth` indices.
 static const char *place(const walk *w, int depth, char out[LABEL_BYTES + 80])
 {
     int n = snprintf(out, LABEL_BYTES + 80, "%s", w->field);
@@ -260,7 +254,7 @@ static int check_arrays(walk *w, const json_t *value, int depth)
             "%s", place(w, depth, name));
     size_t n = json_array_size(value);
     if (depth && (int64_t)n != w->shape[depth])
-        return dsc_fail(w->err, DSC_EINPUT, "field '%s' has %zu elements, must have %lld",
+        return dsc_fail(w->err, DSC_EINPUT, "field '%s' has %zu elements; it must have %lld",
                         place(w, depth, name), n, (long long)w->shape[depth]);
     int rc = DSC_OK;
     for (size_t i = 0; i < n && depth + 1 < w->dimensions && !rc; i++) {
@@ -279,7 +273,7 @@ static int read_integer(walk *w, const json_t *value)
         return dsc_import_wrong_type(value, ranks ? "an integer or null" : "an integer", w->err,
                                      "%s", place(w, w->dimensions, name));
     if (n < 0 || n > largest)
-        return dsc_fail(w->err, DSC_EINPUT, "field '%s' is %lld, must be 0 to %lld",
+        return dsc_fail(w->err, DSC_EINPUT, "field '%s' is %lld; it must be 0 to %lld",
                         place(w, w->dimensions, name), (long long)n, (long long)largest);
     if (ids)
         ((uint32_t *)w->out)[w->count++] = (uint32_t)n;
@@ -304,12 +298,13 @@ static int read_real(walk *w, const json_t *value)
     *out = (float)x;
     if (mass || w->type->values == VALUES_LOGP)
         if (!(*out <= 0) || !isfinite(*out))
-            return dsc_fail(w->err, DSC_EINPUT,
-                            "field '%s' is %g, the logarithm of a probability is at most 0 and "
-                            "above -3.4e38",
-                            place(w, w->dimensions, name), x);
+            return dsc_fail(
+                w->err, DSC_EINPUT,
+                "field '%s' is %g; the logarithm of a probability must be at most 0 and "
+                "above -3.4e38",
+                place(w, w->dimensions, name), x);
     if (!isfinite(*out))
-        return dsc_fail(w->err, DSC_EINPUT, "field '%s' is %g, the largest number is 3.4e38",
+        return dsc_fail(w->err, DSC_EINPUT, "field '%s' is %g; the limit is 3.4e38",
                         place(w, w->dimensions, name), x);
     return DSC_OK;
 }
@@ -332,7 +327,7 @@ static int read_column(dsc_import_record *r, int column, const json_t *array, ds
     walk w = {
         .field = label(&r->recorded, column, field), .type = &dsc_columns[column], .err = err};
     w.dimensions = 1 + dsc_column_shape(&r->recorded, column, w.shape + 1);
-    int rc = check_arrays(&w, array, 0); // so that the room below is that of numbers there are
+    int rc = check_arrays(&w, array, 0); // the size below must match the numbers in the arrays
     if (!rc)
         rc = dsc_import_column_start(
             r, column, json_array_size(array) * (size_t)dsc_column_width(&r->recorded, column),
@@ -340,7 +335,7 @@ static int read_column(dsc_import_record *r, int column, const json_t *array, ds
     return rc ? rc : read_numbers(&w, array, 0);
 }
 
-// An integer in [1, largest].
+// Reads an integer in [1, largest].
 static int read_parameter(const json_t *object, const char *name, const char *member,
                           int32_t largest, int32_t *out, dsc_error *err)
 {
@@ -349,7 +344,7 @@ static int read_parameter(const json_t *object, const char *name, const char *me
         return dsc_import_wrong_type(value, "an integer", err, "%s.%s", name, member);
     json_int_t n = json_integer_value(value);
     if (n < 1 || n > largest)
-        return dsc_fail(err, DSC_EINPUT, "field '%s.%s' is %lld, must be 1 to %d", name, member,
+        return dsc_fail(err, DSC_EINPUT, "field '%s.%s' is %lld; it must be 1 to %d", name, member,
                         (long long)n, (int)largest);
     *out = (int32_t)n;
     return DSC_OK;
@@ -369,7 +364,7 @@ static int read_steps(dsc_import_record *r, const json_t *object, dsc_error *err
 // Every member must be the object's parameter or one of its columns.
 static int check_members(const json_t *object, int index, dsc_error *err)
 {
-    json_t *o = (json_t *)(uintptr_t)object; // Jansson's iterators can change it; this does not
+    json_t *o = (json_t *)(uintptr_t)object; // Jansson's iterators take no const; nothing changes
     for (void *at = json_object_iter(o); at; at = json_object_iter_next(o, at)) {
         const char *key = json_object_iter_key(at);
         bool known = !strcmp(key, dsc_json_objects[index].member);
@@ -418,7 +413,8 @@ static int read_drafter(dsc_import_record *r, const char *name, const json_t *ob
         return dsc_import_wrong_type(NULL, "", err, "%s.accepted", field);
     rc = read_parameter(object, field, "cap", UINT16_MAX, &cap, err);
     if (!rc && json_object_size(object) != 2)
-        rc = dsc_fail(err, DSC_EINPUT, "field '%s' has other members than cap and accepted", field);
+        rc = dsc_fail(err, DSC_EINPUT, "field '%s' must have the members cap and accepted only",
+                      field);
     if (!rc)
         rc = dsc_import_add_drafter(r, name, cap, &column, err);
     return rc ? rc : read_column(r, column, accepted, err);
@@ -431,7 +427,8 @@ int dsc_import_columns_read(dsc_import_record *r, const json_t *line, dsc_error 
     for (int i = 0; (i == 0 || dsc_json_objects[i].name) && !rc; i++)
         rc = read_object(r, line, i, err);
     if (!rc && accept && !json_object_size(accept))
-        rc = dsc_fail(err, DSC_EINPUT, "field 'accept' must be an object with a drafter or more");
+        rc =
+            dsc_fail(err, DSC_EINPUT, "field 'accept' must be an object with at least one drafter");
     for (void *at = rc ? NULL : json_object_iter(accept); at && !rc;
          at = json_object_iter_next(accept, at))
         rc = read_drafter(r, json_object_iter_key(at), json_object_iter_value(at), err);

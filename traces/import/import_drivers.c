@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of drivers, and which of them can read a line.
+// The list of import drivers, and the choice of the one that matches a line best.
 #include "traces/import/import_record.h"
 
 #include <string.h>
@@ -29,5 +29,7 @@ int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_erro
     }
     if (best)
         return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "the line fits none of the formats (%s)", names);
+    return dsc_fail(err, DSC_EINPUT,
+                    "unrecognized format; the line matches none of %s. Name one with --format",
+                    names);
 }

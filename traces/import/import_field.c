@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a field that is not what it must be.
+// Messages about fields of the wrong JSON type, and reading strings.
 #include "traces/import/import_record.h"
 
-const char *dsc_json_type_name(const json_t *value)
+static const char *type_name(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT: return "an object";
@@ -23,8 +23,13 @@ static int wrong_type(const json_t *value, const char *expected, dsc_error *err,
     vsnprintf(name, sizeof name, field, args);
     if (!value)
         return dsc_fail(err, DSC_EINPUT, "field '%s' is missing", name);
-    return dsc_fail(err, DSC_EINPUT, "field '%s' must be %s, is %s", name, expected,
-                    dsc_json_type_name(value));
+    return dsc_fail(err, DSC_EINPUT, "field '%s' must be %s, not %s", name, expected,
+                    type_name(value));
+}
+
+int dsc_import_not_object(const json_t *line, dsc_error *err)
+{
+    return dsc_fail(err, DSC_EINPUT, "the line must be an object, not %s", type_name(line));
 }
 
 int dsc_import_wrong_type(const json_t *value, const char *expected, dsc_error *err,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own JSON lines, what `trace export` writes:
+// Reads draftscope's own JSON lines, which `trace export` writes:
 //   {"id": string or integer, "prompt": TEXT, "output": TEXT, "references": [TEXT, ...],
 //    "draft_rows": ROWS, "target_rows": ROWS, and the columns of import_columns.c,
 //    "finish_reason": "stop" or "length", "metadata": {...}}
-// TEXT is a string, an array of token ids, or {"text": string, "tokens": [id, ...]} with one of the
-// two or both (a reference also "kind": "document" or "turn"). ROWS: import_rows.c. Only prompt and
-// output are required. A field that is not in this list is an error: a mistyped name must not pass
-// as an absent one.
+// TEXT is a string, an array of token ids, or {"text": string, "tokens": [id, ...]} with at least
+// one of the two (a reference may also have "kind": "document" or "turn"). ROWS: import_rows.c.
+// Only prompt and output are required. Unknown fields are errors, so that a mistyped name is
+// noticed.
 #include "traces/import/import_record.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static int probe(const json_t *line)
            2 * (json_object_get(line, "output") != NULL);
 }
 
-// The place of `name` in the NULL-terminated list, or -1.
+// The index of `name` in the NULL-terminated list, or -1.
 static int find_name(const char *const *names, const char *name)
 {
     for (int i = 0; names[i]; i++)
@@ -29,7 +29,7 @@ static int find_name(const char *const *names, const char *name)
 static int check_fields(const json_t *object, const char *const *known, const char *where,
                         dsc_error *err)
 {
-    json_t *o = (json_t *)object; // Jansson's iterators can change it; this one does not
+    json_t *o = (json_t *)object; // Jansson's iterators take no const; nothing changes
     for (void *at = json_object_iter(o); at; at = json_object_iter_next(o, at)) {
         const char *key = json_object_iter_key(at);
         if (find_name(known, key) < 0)
@@ -49,13 +49,13 @@ static int read_kind(const json_t *value, const char *field, dsc_reference_kind 
     int k = find_name(kinds, json_string_value(value));
     if (k < 0)
         return dsc_fail(err, DSC_EINPUT,
-                        "field '%s.kind' must be \"document\" or \"turn\", is \"%.100s\"", field,
+                        "field '%s.kind' must be \"document\" or \"turn\", not \"%.100s\"", field,
                         json_string_value(value));
     *out = (dsc_reference_kind)k;
     return DSC_OK;
 }
 
-// `kind` NULL: this TEXT has none.
+// `kind` is NULL for a TEXT that is not a reference.
 static int read_text_object(const json_t *object, int32_t vocab_size, const char *field,
                             dsc_import_text *out, dsc_reference_kind *kind, dsc_error *err)
 {
@@ -66,7 +66,7 @@ static int read_text_object(const json_t *object, int32_t vocab_size, const char
     const json_t *k = json_object_get(object, "kind");
     int rc = check_fields(object, kind ? reference : plain, field, err);
     if (!rc && !text && !tokens)
-        rc = dsc_fail(err, DSC_EINPUT, "field '%s' has neither 'text' nor 'tokens'", field);
+        rc = dsc_fail(err, DSC_EINPUT, "field '%s' must have 'text' or 'tokens'", field);
     if (!rc && text)
         rc = dsc_import_string(&out->text, text, err, "%s.text", field);
     if (!rc && tokens) {
@@ -124,7 +124,7 @@ static int read_finish(const json_t *reason, dsc_import_record *out, dsc_error *
         out->eos = DSC_IMPORT_EOS_NEVER;
     else if (strcmp(json_string_value(reason), "stop") != 0)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'finish_reason' must be \"stop\" or \"length\", is \"%.100s\"",
+                        "field 'finish_reason' must be \"stop\" or \"length\", not \"%.100s\"",
                         json_string_value(reason));
     return DSC_OK;
 }
@@ -138,8 +138,7 @@ int dsc_import_prompt_read(const json_t *line, int32_t vocab_size, dsc_import_re
         "draft_argmax", "target_argmax", "draft_entropy", "target_entropy", "draft_ranks",
         "statistics",   "rollouts",      "steps",         "accept",         NULL};
     if (!json_is_object(line))
-        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
-                        dsc_json_type_name(line));
+        return dsc_import_not_object(line, err);
     const json_t *id = json_object_get(line, "id"), *prompt = json_object_get(line, "prompt");
     int rc = check_fields(line, known, "", err);
     if (!rc && id)
@@ -176,7 +175,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 
 const dsc_import_driver dsc_import_jsonl = {
     .name = "jsonl",
-    .summary = "our JSON lines: prompt, output, references[] as text or token ids",
+    .summary = "draftscope's JSON lines: prompt, output, references[] as text or token ids",
     .probe = probe,
     .read = read_line,
 };

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// traces/import/import_lines.h.
+// Reads chunks of lines and parses them into records (import_lines.h). An error of one line becomes
+// an entry, so that the importer can skip it.
 #include "traces/import/import_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    CHUNK_BYTES = 128 << 10, // a chunk is full with so much text ...
-    CHUNK_LINES = 256,       // ... or so many lines
+    CHUNK_BYTES = 128 << 10, // bytes of text after which a chunk is full
+    CHUNK_LINES = 256,       // lines after which a chunk is full
     KEEP_BYTES = 2 * CHUNK_BYTES,
-    KEEP_RECORD_BYTES = 4 * CHUNK_BYTES, // of the records of a chunk
+    KEEP_RECORD_BYTES = 4 * CHUNK_BYTES, // memory kept by the records of a chunk
 };
 
-// NULL, and the chunk has failed, for want of memory.
+// NULL when memory is short; then the chunk has failed.
 static dsc_import_entry *add_entry(dsc_import_chunk *c)
 {
-    void *p = c->entry;
     size_t before = c->capacity;
-    int rc = dsc_grow(&p, &c->capacity, c->count + 1, sizeof *c->entry, &c->failed);
-    c->entry = p;
-    if (rc)
+    if (dsc_resize(&c->entry, &c->capacity, c->count + 1, &c->failed))
         return NULL;
     if (c->capacity > before)
         memset(c->entry + before, 0, (c->capacity - before) * sizeof *c->entry);
@@ -70,7 +68,7 @@ void dsc_import_chunk_read(dsc_import_chunk *c, dsc_import_source *source, bool 
     c->position = dsc_input_position(source->in);
 }
 
-// The JSON value of a line that is not known to be bad.
+// Parses a line that has no error so far.
 static int parse(json_t **out, const dsc_import_chunk *c, const dsc_import_entry *e,
                  const char *name, dsc_error *err)
 {
@@ -144,8 +142,7 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
     }
 }
 
-// The entries are kept, and their records with the memory they have come to, as long as it is
-// little.
+// Keeps the entries, and the memory of their records up to a limit.
 void dsc_import_chunk_reset(dsc_import_chunk *c)
 {
     size_t room = KEEP_RECORD_BYTES;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traces of LLMA (Yang et al. 2023, "Inference with Reference"; github.com/microsoft/LMOps,
-// llma/data): JSON lines {"query", "docs": [...], "result": {"text", "finish_reason", ...}}.
+// Reads the traces of LLMA (Yang et al. 2023, "Inference with Reference";
+// github.com/microsoft/LMOps, llma/data): JSON lines {"query", "docs": [...], "result": {"text",
+// "finish_reason", ...}}.
 //
-// The prompt is what their decode.py builds; the documents are the references. Their code looks
-// only at the first 768 tokens of a document (semantics "code"), the paper says nothing of it
+// The prompt is built as in their decode.py; the documents are the references. Their code uses only
+// the first 768 tokens of a document (semantics "code"), which the paper does not mention
 // ("paper"). Check: rag.jsonl with the LLaMA tokenizer has 90363 prompt and 11123 output tokens in
 // 100 requests, the 903.6 and 110.2 (+ 1 EOS token) per request of their Table 1.
 #include "traces/import/import_record.h"
@@ -75,8 +76,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
                      dsc_error *err)
 {
     if (!json_is_object(line))
-        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
-                        dsc_json_type_name(line));
+        return dsc_import_not_object(line, err);
     dsc_text_view query;
     int rc = dsc_import_string(&query, json_object_get(line, "query"), err, "query");
     if (!rc)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers in MT-bench's form as EAGLE and Medusa write them (import_answers.h): choices[0] has
-// "idxs" beside new_tokens and wall_time, but nothing of the single steps. idxs[t] is the number of
-// the last step of turn t, counted from 0 (`for idx in range(max_steps)` in ea_model.py), so the
-// turn took idxs[t] + 1. No step is recorded: idxs stays in the metadata.
+// Reads answers in MT-bench's format as EAGLE and Medusa write them (import_answers.h): choices[0]
+// has "idxs" in addition to new_tokens and wall_time, but no data of single steps. idxs[t] is the
+// index of the last step of turn t, from 0 (`for idx in range(max_steps)` in ea_model.py), so the
+// turn took idxs[t] + 1 steps. No step is recorded; idxs stays in the metadata.
 #include "traces/import/import_answers.h"
 
 static int probe(const json_t *line)
@@ -28,7 +28,7 @@ static int prepare(void **state, const char *const *paths, size_t count,
     return rc;
 }
 
-// Steps that write new tokens: one at least, and not more than one each.
+// A turn takes at most one step per new token.
 static int check_steps(const dsc_answer *a, dsc_error *err)
 {
     if (!json_object_get(a->choice, "idxs"))
@@ -37,10 +37,12 @@ static int check_steps(const dsc_answer *a, dsc_error *err)
     for (size_t t = 0; t < a->turns && !rc; t++) {
         int64_t last;
         rc = dsc_answer_count(a, "idxs", t, &last, err);
-        // (The token of the prefill may be counted or not, so may a step that was cut to nothing.)
+        // (The prefill's token may be counted or not, and so may a step that was cut to no token.)
         if (!rc && last > a->turn_tokens[t])
-            rc = dsc_fail(err, DSC_EINPUT, "turn %zu has %lld steps but only %lld new tokens", t,
-                          (long long)last + 1, (long long)a->turn_tokens[t]);
+            rc = dsc_fail(
+                err, DSC_EINPUT,
+                "field 'choices[0].idxs': turn %zu has %lld steps, but only %lld new tokens", t,
+                (long long)last + 1, (long long)a->turn_tokens[t]);
     }
     return rc;
 }
@@ -70,8 +72,8 @@ const dsc_import_driver dsc_import_mtbench = {
 
 const dsc_import_driver dsc_import_eagle = {
     .name = "eagle",
-    .summary = "the same, as EAGLE writes them",
-    .probe = probe, // never better than mtbench, which is before it in the list
+    .summary = "EAGLE's answers in MT-bench's format: turns, new_tokens, idxs (--questions FILE)",
+    .probe = probe, // equal to that of mtbench, which comes first in the list
     .read = read_line,
     .prepare = prepare,
     .finish = finish,

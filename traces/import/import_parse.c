@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a line to a JSON value.
+// Parses a line as JSON, with a fast parser for common lines and Jansson for the others, whose
+// messages give line and column.
 #include "base/json_quick.h"
 #include "traces/import/import_record.h"
 
 #include <string.h>
 
-// A value costs up to 120 bytes in memory, and "[],[],[]," only three in the file.
+// A value takes up to 120 bytes of memory, but "[],[],[]," only three bytes in the file.
 enum { VALUES_MAX = 4 << 20 };
 
 static int check_size(const dsc_line *line, const char *name, dsc_error *err)
@@ -22,7 +23,7 @@ static int check_size(const dsc_line *line, const char *name, dsc_error *err)
             values += c == ',' || c == '[' || c == '{';
     }
     if (values > VALUES_MAX)
-        return dsc_fail(err, DSC_EINPUT, "%s:%lld: more than the limit of %d values in one line",
+        return dsc_fail(err, DSC_EINPUT, "%s:%lld: the line has more than the limit of %d values",
                         name, (long long)line->number, VALUES_MAX);
     return DSC_OK;
 }
@@ -36,15 +37,15 @@ int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_e
     if (rc)
         return rc;
     json_error_t e;
-    // JSON_DECODE_ANY: a line that is no object gets the driver's sentence. JSON_ALLOW_NUL: NUL
-    // inside a string is text like any other.
+    // JSON_DECODE_ANY: the driver reports a line that is not an object. JSON_ALLOW_NUL: a string
+    // may contain NUL.
     *out = json_loadb(line->bytes, line->length,
                       JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
     if (*out)
         return DSC_OK;
     if (json_error_code(&e) == json_error_out_of_memory)
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    // Jansson's file is our line.
+    // Jansson calls the line a file.
     char *file = strstr(e.text, "end of file");
     if (file)
         memcpy(file + strlen("end of "), "line", 4);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two snapshots of a server's metrics page in Prometheus' text format, the first subtracted from
-// the second (one snapshot: since the server started). Counters, each with or without "_total", of
-// every set of labels by itself:
+// Reads totals from snapshots of a server's metrics page in Prometheus' text format: the difference
+// of two snapshots, or one snapshot since the server started. Every set of labels is counted
+// separately. The counters, with or without "_total", are
 //   PREFIX:spec_decode_num_drafts                        drafts verified
-//   PREFIX:spec_decode_num_draft_tokens                  tokens of them
-//   PREFIX:spec_decode_num_accepted_tokens               of those accepted, bonus excluded
+//   PREFIX:spec_decode_num_draft_tokens                  draft tokens
+//   PREFIX:spec_decode_num_accepted_tokens               accepted draft tokens, bonus excluded
 //   PREFIX:spec_decode_num_accepted_tokens_per_pos{position="0"}   drafts whose token 0 was
-// All else on the page is passed over. Source: vllm/v1/spec_decode/metrics.py.
+//   accepted
+// Other metrics are ignored. Source: vllm/v1/spec_decode/metrics.py.
 #include "traces/files/input.h"
 #include "traces/import/totals_internal.h"
 
@@ -16,7 +17,7 @@
 #include <string.h>
 
 enum { POSITIONS_MAX = 256, SERIES_MAX = 1024, SNAPSHOTS = 2 };
-enum { LABELS_MAX = 2048, LABEL_COUNT_MAX = 32 }; // bytes and number of one sample's labels
+enum { LABELS_MAX = 2048, LABEL_COUNT_MAX = 32 }; // limits on bytes and number of a sample's labels
 
 typedef enum counter { DRAFTS, DRAFT_TOKENS, ACCEPTED_TOKENS, PER_POSITION, COUNTERS } counter;
 static const char *const counter_name[COUNTERS] = {"drafts", "draft_tokens", "accepted_tokens",
@@ -37,7 +38,7 @@ typedef struct page {
 
 typedef struct sample {
     counter counter;
-    int64_t position; // of PER_POSITION, else -1
+    int64_t position; // for PER_POSITION, else -1
     char labels[LABELS_MAX];
     int64_t value;
 } sample;
@@ -50,7 +51,8 @@ static int find_series(page *p, const char *labels, series **out, dsc_error *err
             return DSC_OK;
         }
     if (p->count == SERIES_MAX)
-        return dsc_fail(err, DSC_EINPUT, "more than the limit of %d sets of labels", SERIES_MAX);
+        return dsc_fail(err, DSC_EINPUT, "the page has more than the limit of %d sets of labels",
+                        SERIES_MAX);
     int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
     if (rc)
         return rc;
@@ -70,14 +72,14 @@ static int keep_sample(page *p, const sample *x, dsc_error *err)
     int64_t *at = x->counter == PER_POSITION ? &s->accepted_at[p->snapshot][x->position]
                                              : &s->total[p->snapshot][x->counter];
     if (*at >= 0)
-        return dsc_fail(err, DSC_EINPUT, "the same counter with the same labels a second time");
+        return dsc_fail(err, DSC_EINPUT, "the counter occurs twice with the same labels");
     *at = x->value;
     return DSC_OK;
 }
 
 // --- a line ------------------------------------------------------------------------------------
 
-// Which counter a metric's name means; COUNTERS: none of ours.
+// The counter of that name, or COUNTERS for another metric.
 static counter find_counter(const char *name, size_t length)
 {
     static const char stem[] = "spec_decode_num_", total[] = "_total";
@@ -101,7 +103,7 @@ static counter find_counter(const char *name, size_t length)
     return c;
 }
 
-// A label: NAME="VALUE" with \\, \" and \n in it. *at is moved behind it.
+// Reads a label, NAME="VALUE" with escapes \\, \" and \n, and advances *at past it.
 static const char *take_label(char **at)
 {
     char *start = *at, *p = start;
@@ -134,7 +136,8 @@ static int read_position(const char *value, sample *x, dsc_error *err)
     return DSC_OK;
 }
 
-// The labels between { and }, sorted, the position apart. *at: behind '{', moved behind '}'.
+// Reads the labels between { and } in sorted order, except the position. *at is after '{' and
+// advances past '}'.
 static int read_labels(char **at, sample *x, dsc_error *err)
 {
     const char *label[LABEL_COUNT_MAX];
@@ -172,15 +175,15 @@ static int read_value(const char *text, sample *x, dsc_error *err)
     char *end;
     double value = strtod(text, &end);
     while (*end == ' ' || *end == '\t' || isdigit((unsigned char)*end) || *end == '-')
-        end++; // the time of the sample
+        end++; // the optional timestamp
     if (end == text || *end || !(value >= 0) || value > 0x1p53 || value != floor(value))
         return dsc_fail(err, DSC_EINPUT,
-                        "a count must be a whole number from 0 to 2^53, is '%.60s'", text);
+                        "a count must be a whole number from 0 to 2^53, not '%.60s'", text);
     x->value = (int64_t)value;
     return DSC_OK;
 }
 
-// Reads one line of `length` bytes, which it changes. A line that is none of ours is passed over.
+// Reads one line of `length` bytes, which it changes. Ignores lines of other metrics.
 static int read_line(page *p, char *text, size_t length, dsc_error *err)
 {
     size_t name = strcspn(text, "{ \t");
@@ -188,7 +191,7 @@ static int read_line(page *p, char *text, size_t length, dsc_error *err)
     if (*text == '#' || c == COUNTERS)
         return DSC_OK;
     if (length >= LABELS_MAX)
-        return dsc_fail(err, DSC_EINPUT, "a line of %zu bytes, the limit is %d", length,
+        return dsc_fail(err, DSC_EINPUT, "the line has %zu bytes; the limit is %d", length,
                         LABELS_MAX - 1);
     sample x = {.counter = c, .position = -1};
     char *at = text + name;
@@ -233,8 +236,8 @@ static int read_page(page *p, const char *path, dsc_error *err)
 
 // --- the difference ----------------------------------------------------------------------------
 
-// after - before, a counter that the first page does not have being 0 there; -1 when the second has
-// it not. DSC_EINPUT when it fell.
+// *out = after - before, where a counter that the first page lacks counts as 0; -1 when both pages
+// lack it. DSC_EINPUT when the counter decreased.
 static int subtract(int64_t before, int64_t after, const char *name, int64_t *out, dsc_error *err)
 {
     *out = -1;
@@ -242,24 +245,26 @@ static int subtract(int64_t before, int64_t after, const char *name, int64_t *ou
         return DSC_OK;
     if (after < before)
         return dsc_fail(err, DSC_EINPUT,
-                        "counter %s fell or is gone: the server was restarted between the two "
+                        "counter %s decreased or disappeared: the server was restarted between the "
                         "snapshots, or they are in the wrong order",
                         name);
     *out = after - (before > 0 ? before : 0);
     return DSC_OK;
 }
 
-// The histogram behind the counts per position: drafts of which exactly m tokens were accepted.
+// Computes the histogram from the counts per position: drafts with exactly m accepted tokens.
 static int read_histogram(const int64_t *accepted_at, dsc_totals *t, dsc_error *err)
 {
     int64_t before = t->drafts;
     for (size_t d = 0; d + 1 < t->histogram_length; d++) {
         if (accepted_at[d] < 0)
-            return dsc_fail(err, DSC_EINPUT, "position %zu is missing, later ones are there", d);
+            return dsc_fail(err, DSC_EINPUT, "position %zu is missing, but later ones are present",
+                            d);
         if (accepted_at[d] > before)
             return dsc_fail(err, DSC_EINPUT,
-                            "position %zu was accepted %lld times, the one before it %lld times", d,
-                            (long long)accepted_at[d], (long long)before);
+                            "position %zu was accepted %lld times, but the position before it only "
+                            "%lld times",
+                            d, (long long)accepted_at[d], (long long)before);
         t->histogram[d] = before - accepted_at[d];
         before = accepted_at[d];
     }
@@ -301,16 +306,19 @@ static int add_series(dsc_totals_list *out, const series *s, dsc_error *err)
 static int read_pages(dsc_totals_list *out, const char *const *paths, size_t count,
                       const dsc_totals_options *options, dsc_error *err)
 {
-    (void)options; // a page is one thing: nothing of it can be left out
+    (void)options; // parts of a page cannot be skipped
     if (count > SNAPSHOTS)
-        return dsc_fail(err, DSC_EUSAGE, "prometheus wants one or two snapshots, not %zu files",
+        return dsc_fail(err, DSC_EUSAGE, "prometheus takes one or two snapshots, not %zu files",
                         count);
     page p = {.snapshot = count == 1 ? 1 : 0};
     int rc = DSC_OK;
     for (size_t i = 0; i < count && !rc; i++, p.snapshot++)
         rc = read_page(&p, paths[i], err);
     if (!rc && p.count == 0)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: no counter spec_decode_num_*", paths[count - 1]);
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "%s: no counter spec_decode_num_*; is speculative decoding enabled on the "
+                      "server?",
+                      paths[count - 1]);
     for (size_t i = 0; i < p.count && !rc; i++) {
         rc = add_series(out, &p.item[i], err);
         if (rc)
@@ -330,7 +338,7 @@ static bool probe(const char *line, size_t length)
 
 const dsc_totals_driver dsc_totals_prometheus = {
     .name = "prometheus",
-    .summary = "two snapshots of a server's metrics page: counters spec_decode_num_* (a table)",
+    .summary = "snapshots of a server's metrics page: spec_decode_num_* (imported as a table)",
     .probe = probe,
     .read = read_pages,
 };

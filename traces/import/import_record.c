@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The record of one source line: ids, texts, references and metadata from JSON; then tokenizing,
+// decoding and the checks that all formats have in common.
 #include "traces/import/import_record.h"
 
 #include "base/utf8.h"
@@ -12,7 +14,7 @@ static void text_fini(dsc_import_text *t)
     dsc_buffer_fini(&t->built);
 }
 
-// Memory is kept, but not that of a giant: one in every slot of the references would add up.
+// Keeps memory up to a limit, because one huge text in every slot of the references would add up.
 static void text_reset(dsc_import_text *t)
 {
     enum { KEEP_TOKENS = 1 << 16, KEEP_BYTES = 1 << 18 };
@@ -95,7 +97,8 @@ int dsc_import_token_ids(const json_t *array, int32_t vocab_size, const char *fi
             return dsc_import_wrong_type(v, "a token id (an integer)", err, "%s[%zu]", field, i);
         json_int_t n = json_integer_value(v);
         if (n < 0 || n >= vocab_size)
-            return dsc_fail(err, DSC_EINPUT, "field '%s[%zu]' is %lld, token ids here are 0 to %d",
+            return dsc_fail(err, DSC_EINPUT,
+                            "field '%s[%zu]' is %lld; token ids of this vocabulary are 0 to %d",
                             field, i, (long long)n, vocab_size - 1);
         int32_t id = (int32_t)n;
         int rc = dsc_tokens_append(&out->tokens, &id, 1, err);
@@ -116,26 +119,24 @@ int dsc_import_id(dsc_import_record *r, const json_t *value, dsc_error *err)
     if (n == 0)
         return dsc_fail(err, DSC_EINPUT, "field 'id' is empty");
     if (n > DSC_IMPORT_ID_MAX)
-        return dsc_fail(err, DSC_EINPUT, "field 'id' has %zu bytes, the limit is %d", n,
+        return dsc_fail(err, DSC_EINPUT, "field 'id' has %zu bytes; the limit is %d", n,
                         DSC_IMPORT_ID_MAX);
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
-            return dsc_fail(err, DSC_EINPUT, "field 'id' has a control character (0x%02x)",
+            return dsc_fail(err, DSC_EINPUT,
+                            "field 'id' must not have a control character (0x%02x)",
                             (unsigned char)s[i]);
     return dsc_buffer_append(&r->id, s, n, err);
 }
 
 int dsc_import_add_reference(dsc_import_record *r, dsc_import_text **out, dsc_error *err)
 {
-    void *text = r->reference, *kind = r->kind;
     size_t old = r->reference_capacity;
-    int rc = dsc_grow(&text, &r->reference_capacity, r->references + 1, sizeof *r->reference, err);
-    r->reference = text;
+    int rc = dsc_resize(&r->reference, &r->reference_capacity, r->references + 1, err);
     if (r->reference_capacity > old)
         memset(r->reference + old, 0, (r->reference_capacity - old) * sizeof *r->reference);
     if (!rc)
-        rc = dsc_grow(&kind, &r->kind_capacity, r->references + 1, sizeof *r->kind, err);
-    r->kind = kind;
+        rc = dsc_resize(&r->kind, &r->kind_capacity, r->references + 1, err);
     if (rc)
         return rc;
     r->kind[r->references] = DSC_REFERENCE_DOCUMENT;
@@ -151,8 +152,8 @@ int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *e
     return r->metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
 }
 
-// Bytes that are no UTF-8 (a token may end inside a character) become U+FFFD each, so that a
-// trace's text is always UTF-8 and can be exported.
+// Replaces every byte that is not UTF-8 (a token may end inside a character) by U+FFFD, so that the
+// text of a trace is always UTF-8 and can be exported.
 static int repair_utf8(dsc_buffer *b, dsc_error *err)
 {
     int64_t length = (int64_t)b->length, done = 0, bad = dsc_bad_utf8(b->data, length);
@@ -187,7 +188,8 @@ static int finish_text(dsc_import_text *t, const dsc_tokenizer *tokenizer, dsc_e
 {
     if (!t->has_tokens) {
         if (!encoder)
-            return dsc_fail(err, DSC_EUSAGE, "text needs a tokenizer (--tokenizer)");
+            return dsc_fail(err, DSC_EUSAGE,
+                            "text requires a tokenizer; add --tokenizer tokenizer.json");
         return dsc_encode(encoder, t->text.bytes, (size_t)t->text.length, add_special, &t->tokens,
                           err);
     }
@@ -208,8 +210,8 @@ static int append_eos(dsc_import_record *r, int32_t eos, dsc_error *err)
         return DSC_OK;
     return dsc_fail(
         err, DSC_EUSAGE,
-        "this format ends every output with the end-of-sequence token, and the tokenizer "
-        "does not say which it is: give it with --eos");
+        "this format ends every output with the EOS token, but the tokenizer does not define one; "
+        "name it with --eos");
 }
 
 static int check_rows(const dsc_import_record *r, dsc_model_side side, dsc_error *err)
@@ -217,9 +219,9 @@ static int check_rows(const dsc_import_record *r, dsc_model_side side, dsc_error
     const dsc_import_rows *rows = &r->row_list[side];
     const char *field = dsc_rows_name(side, DSC_ROWS_LISTED);
     if (rows->given && !r->output.has_tokens)
-        return dsc_fail(err, DSC_EINPUT, "field '%s' needs the output as token ids", field);
+        return dsc_fail(err, DSC_EINPUT, "field '%s' requires the output as token ids", field);
     if (rows->given && rows->rows != r->output.tokens.count)
-        return dsc_fail(err, DSC_EINPUT, "field '%s' has %zu rows, the output has %zu tokens",
+        return dsc_fail(err, DSC_EINPUT, "field '%s' has %zu rows, but the output has %zu tokens",
                         field, rows->rows, r->output.tokens.count);
     return DSC_OK;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows in JSON: for each output token an array of pairs [token id, natural log-probability], and
-// behind them, where it is known, one number: the logarithm of the mass that is not listed (null:
-// there is none). Without it that mass is what the listed tokens leave of 1.
+// Reads next-token distributions from JSON: for each output token an array of pairs [token id,
+// natural log-probability], optionally followed by one number: the logarithm of the total
+// probability not listed (null: none). Without that number, this probability is 1 minus the sum of
+// the pairs.
 #include "traces/import/import_record.h"
 
 #include <math.h>
@@ -33,16 +34,11 @@ dsc_rows dsc_import_rows_view(const dsc_import_rows *r)
 
 static int reserve(dsc_import_rows *out, size_t count, dsc_error *err)
 {
-    void *token = out->token, *logp = out->logp;
-    int rc = dsc_grow(&token, &out->token_capacity, count, sizeof *out->token, err);
-    out->token = token;
-    if (!rc)
-        rc = dsc_grow(&logp, &out->logp_capacity, count, sizeof *out->logp, err);
-    out->logp = logp;
-    return rc;
+    int rc = dsc_resize(&out->token, &out->token_capacity, count, err);
+    return rc ? rc : dsc_resize(&out->logp, &out->logp_capacity, count, err);
 }
 
-// A float that is at most 0; DSC_EINPUT otherwise.
+// Reads a finite float that is at most 0.
 static int read_log(const json_t *value, float *out, const char *field, size_t row, size_t i,
                     dsc_error *err)
 {
@@ -50,10 +46,11 @@ static int read_log(const json_t *value, float *out, const char *field, size_t r
     *out = (float)x;
     if (*out <= 0 && isfinite(*out))
         return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT,
-                    "field '%s[%zu][%zu]': %g, the logarithm of a probability is at most 0 and "
-                    "above -3.4e38",
-                    field, row, i, x);
+    return dsc_fail(
+        err, DSC_EINPUT,
+        "field '%s[%zu][%zu]' is %g; the logarithm of a probability must be at most 0 and "
+        "above -3.4e38",
+        field, row, i, x);
 }
 
 static int read_pair(dsc_import_rows *out, const json_t *pair, int32_t vocab_size,
@@ -67,8 +64,8 @@ static int read_pair(dsc_import_rows *out, const json_t *pair, int32_t vocab_siz
     json_int_t n = json_integer_value(id);
     if (n < 0 || n >= vocab_size)
         return dsc_fail(err, DSC_EINPUT,
-                        "field '%s[%zu][%zu]': token id %lld, they are 0 to %d here", field, row, i,
-                        (long long)n, vocab_size - 1);
+                        "field '%s[%zu][%zu]': token id %lld; ids of this vocabulary are 0 to %d",
+                        field, row, i, (long long)n, vocab_size - 1);
     int rc = reserve(out, out->count + 1, err);
     if (rc)
         return rc;
@@ -76,7 +73,7 @@ static int read_pair(dsc_import_rows *out, const json_t *pair, int32_t vocab_siz
     return read_log(logp, &out->logp[out->count++], field, row, i, err);
 }
 
-// The logarithm of what the listed tokens leave of 1: for others, if there are any.
+// The logarithm of 1 minus the sum of the listed probabilities, which belongs to the other tokens.
 static float rest(const float *logp, size_t count, int32_t vocab_size)
 {
     double sum = 0;
@@ -119,14 +116,11 @@ int dsc_import_rows_read(dsc_import_rows *out, const json_t *array, int32_t voca
     if (!json_is_array(array))
         return dsc_import_wrong_type(array, "an array of arrays of pairs", err, "%s", field);
     size_t n = json_array_size(array);
-    void *offset = out->offset, *tail = out->tail;
-    int rc = dsc_grow(&offset, &out->offset_capacity, n + 1, sizeof *out->offset, err);
-    out->offset = offset;
+    int rc = dsc_resize(&out->offset, &out->offset_capacity, n + 1, err);
     if (!rc)
-        rc = dsc_grow(&tail, &out->tail_capacity, n + 1, sizeof *out->tail, err);
-    out->tail = tail;
+        rc = dsc_resize(&out->tail, &out->tail_capacity, n + 1, err);
     if (!rc)
-        rc = reserve(out, 1, err); // also when all rows are empty
+        rc = reserve(out, 1, err); // even when all rows are empty
     if (rc)
         return rc;
     out->given = true;

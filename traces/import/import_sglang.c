@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// SGLang's responses: JSON with meta_info (of /generate, at the top; of the OpenAI routes, in
-// choices[0]), one per line, or a list of them. Fields of meta_info, the new name first:
+// Reads totals from SGLang's responses: JSON with meta_info (at the top for /generate, in
+// choices[0] for the OpenAI routes), one per line, or a list of them. Fields of meta_info, the
+// newest name first:
 //   spec_verify_ct                                             drafts verified (required)
 //   completion_tokens                                          tokens of the output
 //   spec_num_correct_drafts, spec_accepted_drafts, spec_accept_token_num    accepted, no bonus
 //   spec_num_proposed_drafts, spec_proposed_drafts, spec_draft_token_num    drafted
-//   spec_correct_drafts_histogram, spec_accept_histogram       drafts of which 0, 1, ... accepted
-//   spec_accept_length                                         tokens per draft, bonus included
+//   spec_correct_drafts_histogram, spec_accept_histogram       drafts with 0, 1, ... accepted
+//   tokens spec_accept_length                                         tokens per draft, bonus
+//   included
 // Check: the histogram [11, 14, 11, 4, 0, 3] is 43 drafts, 63 accepted, 106 tokens.
 // Source: sglang/srt/managers/tokenizer_manager.py.
 #include "traces/import/import_record.h"
@@ -30,13 +32,14 @@ static int read_count(const json_t *value, const char *field, int64_t *out, dsc_
     if (!json_is_integer(value))
         return dsc_import_wrong_type(value, "an integer", err, "meta_info.%s", field);
     if (json_integer_value(value) < 0 || json_integer_value(value) > INT64_C(1) << 53)
-        return dsc_fail(err, DSC_EINPUT, "field 'meta_info.%s' is %lld, it must be 0 to 2^53",
+        return dsc_fail(err, DSC_EINPUT, "field 'meta_info.%s' is %lld; it must be 0 to 2^53",
                         field, (long long)json_integer_value(value));
     *out = json_integer_value(value);
     return DSC_OK;
 }
 
-// The first of the names that is there; NULL: none (or null). *name is that one, or the first.
+// The value of the first name that is present and not null, or NULL. *name is that name, or the
+// first one.
 static const json_t *find_field(const json_t *info, const char *const names[NAMES_MAX],
                                 const char **name)
 {
@@ -51,7 +54,7 @@ static const json_t *find_field(const json_t *info, const char *const names[NAME
     return NULL;
 }
 
-// A count under any of its names; all that are there must say the same.
+// Reads a count under any of its names; values under several names must be equal.
 static int read_alias(const json_t *info, const char *const names[NAMES_MAX], int64_t *out,
                       dsc_error *err)
 {
@@ -77,9 +80,9 @@ static int read_histogram(const json_t *info, dsc_totals *t, dsc_error *err)
     return rc;
 }
 
-// Older versions give no more than spec_accept_length; nothing is made up from a rounded mean, but
-// it must not contradict the counts: it is tokens / drafts (then), or 1 + accepted / drafts (now),
-// and these differ by the first token and by what the end cut off the last step.
+// Older versions report only spec_accept_length. No count is derived from this rounded mean, but it
+// must not contradict the counts. It is tokens / drafts in older versions and 1 + accepted / drafts
+// in newer ones; these differ by the first token and by the tokens cut off the last step.
 static int check_length(const json_t *value, const dsc_totals *t, dsc_error *err)
 {
     if (!value || json_is_null(value) || t->drafts == 0)
@@ -97,7 +100,8 @@ static int check_length(const json_t *value, const dsc_totals *t, dsc_error *err
     if (low > high || (given >= low - slack && given <= high + slack))
         return DSC_OK;
     return dsc_fail(err, DSC_EINPUT,
-                    "field 'meta_info.spec_accept_length' is %g, the counts give %g", given, low);
+                    "field 'meta_info.spec_accept_length' is %g, but the counts give %g", given,
+                    low);
 }
 
 static int read_info(const json_t *info, dsc_totals *t, dsc_error *err)
@@ -147,7 +151,7 @@ static int read_response(dsc_totals_list *out, const json_t *response, dsc_error
     return read_info(info, t, err);
 }
 
-// A line, or an element of the document's list: a response, or again a list of them (a batch).
+// Reads a line or an element of the document's list: a response, or a list of them (a batch).
 static int read_value(dsc_totals_list *out, const dsc_line *line, const char *name, dsc_error *err)
 {
     json_t *json;
@@ -159,7 +163,7 @@ static int read_value(dsc_totals_list *out, const dsc_line *line, const char *na
         rc = read_response(out, json_is_array(json) ? json_array_get(json, i) : json, err);
     if (rc)
         dsc_error_prefix(err, rc, "%s:%lld", name, (long long)line->number);
-    while (rc && out->count > before) // a line is left out whole
+    while (rc && out->count > before) // a bad line is skipped as a whole
         dsc_totals_drop(out);
     json_decref(json);
     return rc;
@@ -205,7 +209,7 @@ static bool probe(const char *line, size_t length)
 
 const dsc_totals_driver dsc_totals_sglang = {
     .name = "sglang",
-    .summary = "SGLang's responses with meta_info.spec_* (a table)",
+    .summary = "SGLang's responses with meta_info.spec_* (imported as a table)",
     .probe = probe,
     .read = read_files,
 };

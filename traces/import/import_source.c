@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a document into its values by brackets and strings alone; what is between two cuts is
-// Jansson's to judge, so that nothing that is no JSON gets through.
+// Cuts a JSON document into its values by brackets and strings alone. Each value is then parsed in
+// full, so invalid JSON between two cuts is found.
 #include "traces/import/import_source.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-// The byte at s->at; '\0' at the end of the line (a line holds none).
+// The byte at s->at, or '\0' at the end of the line (a line contains no NUL).
 static char peek(const dsc_import_source *s)
 {
     return s->at < s->line.length ? s->line.bytes[s->at] : '\0';
@@ -28,7 +28,7 @@ static char peek(const dsc_import_source *s)
 
 static void take(dsc_import_source *s)
 {
-    s->column += (s->line.bytes[s->at++] & 0xc0) != 0x80; // UTF-8: not inside a character
+    s->column += (s->line.bytes[s->at++] & 0xc0) != 0x80; // the first byte of a UTF-8 character
 }
 
 static int next_line(dsc_import_source *s, dsc_error *err)
@@ -37,11 +37,11 @@ static int next_line(dsc_import_source *s, dsc_error *err)
     s->column = 0;
     int rc = dsc_input_line(s->in, &s->line, err);
     if (rc && s->mode > DSC_SOURCE_LINES)
-        s->mode = DSC_SOURCE_BROKEN; // inside a value there is no line to go on with
+        s->mode = DSC_SOURCE_BROKEN; // no later line can be read from inside a value
     return rc;
 }
 
-// `column` characters are before the place.
+// Fails at the place after `column` characters of the line.
 static int broken(dsc_import_source *s, int64_t line, int64_t column, const char *what,
                   dsc_error *err)
 {
@@ -50,7 +50,7 @@ static int broken(dsc_import_source *s, int64_t line, int64_t column, const char
                     (long long)column + 1, what);
 }
 
-// Decides what the file is by its first line.
+// Determines the kind of file by its first line.
 static void settle(dsc_import_source *s, bool documents)
 {
     s->mode = DSC_SOURCE_LINES;
@@ -73,8 +73,8 @@ static void settle(dsc_import_source *s, bool documents)
         s->mode = DSC_SOURCE_VALUES;
 }
 
-// Goes to the first character of a value, or to a separator of the list. DSC_OK with
-// s->line.bytes NULL: the end of the input.
+// Skips to the first character of a value or to a separator of the list. At the end of the input
+// s->line.bytes is NULL.
 static int skip_space(dsc_import_source *s, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -88,13 +88,13 @@ static int skip_space(dsc_import_source *s, dsc_error *err)
     return rc;
 }
 
-// Where the scan of a value stands.
+// The state of the scan of a value.
 typedef struct scan {
     int64_t depth;
     bool in_string, escaped;
 } scan;
 
-// Whether the value ends before (list) or with (otherwise) c.
+// Whether the value ends before c (in a list) or with c (otherwise).
 static bool ends(const dsc_import_source *s, scan *at, char c)
 {
     if (at->in_string) {
@@ -111,7 +111,7 @@ static bool ends(const dsc_import_source *s, scan *at, char c)
     return !list && at->depth <= 0 && (c == ']' || c == '}');
 }
 
-// Copies the value that starts here. The input may end inside it: the parser says so then.
+// Copies the value that starts here. If the input ends inside it, the parser reports the error.
 static int copy_value(dsc_import_source *s, dsc_error *err)
 {
     scan at = {0};
@@ -129,16 +129,16 @@ static int copy_value(dsc_import_source *s, dsc_error *err)
         if (end || rc)
             return rc;
         if (s->value.length > DSC_INPUT_LINE_MAX)
-            return broken(s, s->line.number, s->column, "a value longer than 128 MiB", err);
+            return broken(s, s->line.number, s->column, "the value is longer than 128 MiB", err);
         int64_t number = s->line.number;
         rc = next_line(s, err);
         for (; !rc && s->line.bytes && number < s->line.number; number++)
-            rc = dsc_buffer_puts(&s->value, "\n", err); // blank lines too: numbers stay right
+            rc = dsc_buffer_puts(&s->value, "\n", err); // blank lines keep line numbers correct
     }
     return rc;
 }
 
-// Between the elements of a list: the next one's first character, or the end of the list.
+// Between the elements of a list: checks the next element's first character, or ends the list.
 static int skip_separator(dsc_import_source *s, dsc_error *err)
 {
     if (!s->line.bytes)
@@ -154,7 +154,7 @@ static int skip_separator(dsc_import_source *s, dsc_error *err)
     return DSC_OK;
 }
 
-// Behind an element: its comma, or the end of the list.
+// After an element: consumes its comma, or the end of the list.
 static void close_element(dsc_import_source *s)
 {
     s->seen++;
@@ -174,7 +174,8 @@ static int next_value(dsc_import_source *s, dsc_line *out, dsc_error *err)
     if (rc || !s->line.bytes)
         return rc;
     if (s->mode == DSC_SOURCE_CLOSED)
-        return broken(s, s->line.number, s->column, "text behind the end of the list", err);
+        return broken(s, s->line.number, s->column, "unexpected text after the end of the list",
+                      err);
     out->number = s->line.number;
     out->column = s->column;
     rc = copy_value(s, err);

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spec-Bench (github.com/hemingkx/Spec-Bench): answer lines (import_answers.h) with, in choices[0],
+// Reads Spec-Bench's answers (github.com/hemingkx/Spec-Bench; import_answers.h), whose choices[0]
+// has
 //   "decoding_steps": [S, ...]     steps of each turn
 //   "accept_lengths": [A, ...]     tokens that each step wrote, over all turns, bonus INCLUDED
-// so that a step accepted A - 1 draft tokens. Checked for every line: the accept lengths of a turn
-// are as many as its steps and add up to its new tokens.
+// so that a step accepted A - 1 draft tokens. Every line is checked: a turn has one accept length
+// per step, and they add up to its new tokens.
 //
-// How much each step drafted is not stored. Hugging Face's assisted generation, which Spec-Bench's
-// SpS runs, has a rule by which it follows from the accepted: begin a turn with 5, draft 2 more
-// after a draft that was accepted whole, else 1 less, never under 1. The rule is taken only when no
-// step of the whole input accepted more than it drafts and at least one draft was accepted whole:
-// without that, nothing (or no drafting at all) speaks for it.
-// Check: eagle.jsonl has block efficiency 3.579, sps-68m.jsonl 2.502 (and not the rule: 513 of its
-// 560 turns break it), vanilla.jsonl 1.
+// The file does not store draft lengths. With the rule of Hugging Face's assisted generation, which
+// Spec-Bench's SpS runs, they follow from the accepted tokens: a turn begins with 5; the next draft
+// has 2 tokens more after a draft that was accepted whole, else 1 less, but at least 1. The rule is
+// applied only if no step of the whole input accepted more tokens than it drafts, and if at least
+// one draft was accepted whole; otherwise there is no evidence for it. Check: eagle.jsonl has block
+// efficiency 3.579, sps-68m.jsonl 2.502 (without the rule, which 513 of its 560 turns violate),
+// vanilla.jsonl 1.
 #include "traces/import/import_answers.h"
 
 #include "traces/import/import_source.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_columns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static int probe(const json_t *line)
            2 * (json_object_get(choice, "accept_lengths") != NULL);
 }
 
-// Step `i` of the question: how many draft tokens it accepted.
+// Reads the number of draft tokens that step `i` of the question accepted.
 static int read_accepted(const json_t *lengths, size_t i, int64_t *out, dsc_error *err)
 {
     const json_t *v = json_array_get(lengths, i);
@@ -44,14 +45,15 @@ static int read_accepted(const json_t *lengths, size_t i, int64_t *out, dsc_erro
     *out = json_integer_value(v);
     if (*out < 1 || *out > DRAFT_MAX + 1)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'choices[0].accept_lengths[%zu]' is %lld, with the bonus token it "
+                        "field 'choices[0].accept_lengths[%zu]' is %lld; with the bonus token it "
                         "must be 1 to %d",
                         i, (long long)*out, DRAFT_MAX + 1);
     --*out;
     return DSC_OK;
 }
 
-// That the steps of turn `turn` begin at *first and write its new tokens; moves *first behind them.
+// Checks that the steps of turn `turn`, which begin at *first, write its new tokens. Advances
+// *first to the next turn.
 static int check_turn(const dsc_answer *a, const json_t *lengths, size_t turn, size_t *first,
                       dsc_error *err)
 {
@@ -59,8 +61,8 @@ static int check_turn(const dsc_answer *a, const json_t *lengths, size_t turn, s
     int rc = dsc_answer_count(a, "decoding_steps", turn, &steps, err);
     if (!rc && (size_t)steps > json_array_size(lengths) - *first)
         rc = dsc_fail(err, DSC_EINPUT,
-                      "field 'choices[0].accept_lengths' has %zu elements, the decoding steps are "
-                      "more",
+                      "field 'choices[0].accept_lengths' has %zu elements, but there are more "
+                      "decoding steps",
                       json_array_size(lengths));
     for (size_t i = 0; !rc && i < (size_t)steps; i++) {
         int64_t accepted = 0;
@@ -70,7 +72,7 @@ static int check_turn(const dsc_answer *a, const json_t *lengths, size_t turn, s
     }
     if (!rc && tokens != a->turn_tokens[turn])
         rc = dsc_fail(err, DSC_EINPUT,
-                      "the accept lengths of turn %zu add up to %lld, its new tokens are %lld",
+                      "the accept lengths of turn %zu add up to %lld, but it has %lld new tokens",
                       turn, (long long)tokens, (long long)a->turn_tokens[turn]);
     if (!rc)
         *first += (size_t)steps;
@@ -91,10 +93,11 @@ static int read_answer(dsc_answer *a, const json_t **lengths, const json_t *line
     for (size_t t = 0; t < a->turns && !rc; t++)
         rc = check_turn(a, *lengths, t, &steps, err);
     if (!rc && steps != json_array_size(*lengths))
-        rc = dsc_fail(err, DSC_EINPUT,
-                      "field 'choices[0].accept_lengths' has %zu elements, there are %zu decoding "
-                      "steps",
-                      json_array_size(*lengths), steps);
+        rc = dsc_fail(
+            err, DSC_EINPUT,
+            "field 'choices[0].accept_lengths' has %zu elements, but there are %zu decoding "
+            "steps",
+            json_array_size(*lengths), steps);
     return rc;
 }
 
@@ -107,7 +110,7 @@ static int64_t next_draft(int64_t drafted, int64_t accepted)
     return drafted > 1 ? drafted - 1 : 1;
 }
 
-// What the rule says of a run of turns.
+// How well the rule fits the turns so far.
 typedef struct fit {
     int64_t turns, broken; // turns, and those with a step that accepted more than the rule drafts
     int64_t whole;         // drafts that were accepted whole
@@ -131,7 +134,7 @@ static void fit_line(fit *f, const dsc_answer *a, const json_t *lengths)
     }
 }
 
-// Lines that cannot be read are left to the import itself, which stops there or leaves them out.
+// Skips lines that cannot be read; the import itself reports them.
 static int fit_file(fit *f, const char *path, dsc_error *err)
 {
     dsc_import_source source = {0};
@@ -166,13 +169,14 @@ static void write_note(const fit *f, bool fitted, bool by_rule, char note[DSC_IM
     if (!fitted)
         snprintf(
             note, DSC_IMPORT_NOTE,
-            "draft lengths are unknown: %s was not tried, standard input can be read only once",
+            "draft lengths are unknown: %s was not tested, because the input can be read only once",
             rule);
     else if (by_rule)
-        snprintf(note, DSC_IMPORT_NOTE,
-                 "draft lengths are not stored; reconstructed by %s, which fits every step of all "
-                 "%lld turns",
-                 rule, (long long)f->turns);
+        snprintf(
+            note, DSC_IMPORT_NOTE,
+            "draft lengths are not stored; they were reconstructed by %s, which fits every step "
+            "of all %lld turns",
+            rule, (long long)f->turns);
     else if (f->broken)
         snprintf(note, DSC_IMPORT_NOTE,
                  "draft lengths are unknown: they are not stored, and %s does not fit %lld of %lld "
@@ -180,8 +184,8 @@ static void write_note(const fit *f, bool fitted, bool by_rule, char note[DSC_IM
                  rule, (long long)f->broken, (long long)f->turns);
     else
         snprintf(note, DSC_IMPORT_NOTE,
-                 "draft lengths are unknown: they are not stored, and no draft was accepted whole "
-                 "by %s",
+                 "draft lengths are unknown: they are not stored, and by %s no draft was accepted "
+                 "whole",
                  rule);
 }
 

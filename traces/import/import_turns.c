@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs of several turns, and what their source counted. A turn ends with the EOS token when the
-// source counted one token more than its text has: it does not say otherwise how the turn ended.
-// (Of Spec-Bench's 1680 turns, 1663 have one more, 13 as many, which a length limit cut off.)
+// Tokenizes outputs of several turns. The source does not record how a turn ended, so a turn ends
+// with the EOS token when the source counted one token more than its text has. (In Spec-Bench, 1663
+// of 1680 turns have one more; 13 have equal counts, because a length limit ended them.)
 #include "traces/import/import_record.h"
 
 #include <string.h>
@@ -22,7 +22,8 @@ int dsc_import_turns_finish(dsc_import_record *r, dsc_encoder *encoder, int32_t 
 {
     dsc_tokens *tokens = &r->output.tokens;
     if (!encoder)
-        return dsc_fail(err, DSC_EUSAGE, "text needs a tokenizer (--tokenizer)");
+        return dsc_fail(err, DSC_EUSAGE,
+                        "text requires a tokenizer; add --tokenizer tokenizer.json");
     int rc = DSC_OK;
     for (size_t i = 0; i < r->turns && !rc; i++) {
         const dsc_import_turn *t = &r->turn[i];

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// vLLM's responses of /v1/completions and /v1/chat/completions, one per line, or JSON documents:
+// Reads vLLM's responses of /v1/completions and /v1/chat/completions, one per line, or JSON
+// documents:
 //   "choices": [{"text" or "message.content", "token_ids", "prompt_token_ids", "logprobs",
 //                "finish_reason"}]                  one choice; token ids with return_token_ids
-//   "prompt_token_ids"                              of a chat
+//   "prompt_token_ids"                              in a chat
 //   "metrics": {"speculative_decoding": {...}}      --per-request-spec-decode-metrics, with
 //     "per_step_accepted", "per_step_drafted"       "detailed": the steps, bonus EXCLUDED
 //     "num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens", "acceptance_histogram"
-// Steps without a draft are in none of these counts, and the first token came from the prefill; the
-// tokens of the last step behind the end are in "accepted" but not in the output. So the steps need
-// not add up to the output (they are recorded as logged), but may not write more than there is.
-// A response does not repeat its prompt: without prompt_token_ids the prompt is empty.
-// Source: vllm/docs/features/speculative_decoding/acceptance_metrics.md.
+// These counts exclude steps without a draft and the prefill, which generates the first token, and
+// "accepted" includes tokens of the last step after the end of the output. So the steps need not
+// add up to the output (they are recorded as logged), but they may not write more than it. A
+// response does not contain its prompt: without prompt_token_ids the prompt is empty. Source:
+// vllm/docs/features/speculative_decoding/acceptance_metrics.md.
 #include "traces/import/import_record.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_columns.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int probe(const json_t *line)
 
 typedef struct steps {
     size_t count;
-    int64_t accepted, drafted, last; // tokens of all, and accepted in the last
+    int64_t accepted, drafted, last; // tokens of all steps; tokens accepted in the last step
 } steps;
 
 static int read_step(const json_t *array, const char *field, size_t i, uint16_t *out,
@@ -58,7 +59,7 @@ static int read_step(const json_t *array, const char *field, size_t i, uint16_t 
         return dsc_import_wrong_type(v, "an integer", err, "%s[%zu]", field, i);
     json_int_t n = json_integer_value(v);
     if (n < 0 || n > UINT16_MAX)
-        return dsc_fail(err, DSC_EINPUT, "field '%s[%zu]' is %lld, it must be 0 to %d", field, i,
+        return dsc_fail(err, DSC_EINPUT, "field '%s[%zu]' is %lld; it must be 0 to %d", field, i,
                         (long long)n, UINT16_MAX);
     *out = (uint16_t)n;
     return DSC_OK;
@@ -84,8 +85,8 @@ static int read_steps(const json_t *accepted, const json_t *drafted, dsc_import_
         if (!rc)
             rc = read_step(drafted, "per_step_drafted", i, draft, err);
         if (!rc && *step > *draft)
-            rc = dsc_fail(err, DSC_EINPUT, "step %zu accepted %d of %d drafted tokens", i, *step,
-                          *draft);
+            rc = dsc_fail(err, DSC_EINPUT, "step %zu accepted %d tokens, but drafted only %d", i,
+                          *step, *draft);
         if (rc)
             return rc;
         sum->accepted += *step;
@@ -97,7 +98,7 @@ static int read_steps(const json_t *accepted, const json_t *drafted, dsc_import_
     return rc;
 }
 
-// A count beside the steps must be their sum.
+// A total in the response must be the sum over the steps.
 static int check_total(const json_t *metrics, const char *field, int64_t sum, dsc_error *err)
 {
     const json_t *v = given(metrics, field);
@@ -105,7 +106,7 @@ static int check_total(const json_t *metrics, const char *field, int64_t sum, ds
         return DSC_OK;
     if (!json_is_integer(v))
         return dsc_import_wrong_type(v, "an integer", err, "%s", field);
-    return dsc_fail(err, DSC_EINPUT, "field '%s' is %lld, the steps add up to %lld", field,
+    return dsc_fail(err, DSC_EINPUT, "field '%s' is %lld, but the steps add up to %lld", field,
                     (long long)json_integer_value(v), (long long)sum);
 }
 
@@ -117,9 +118,8 @@ static int check_histogram(const json_t *metrics, const json_t *accepted, dsc_er
     if (!json_is_array(h))
         return dsc_import_wrong_type(h, "an array", err, "acceptance_histogram");
     size_t n = json_array_size(h), all = json_array_size(accepted), beyond = 0;
-    void *memory;
-    int rc = dsc_alloc(&memory, n, sizeof(int64_t), err);
-    int64_t *count = memory; // [n] steps that accepted so many
+    int64_t *count; // [n] steps that accepted 0, 1, ... tokens
+    int rc = dsc_new(&count, n, err);
     for (size_t i = 0; i < all && !rc; i++) {
         json_int_t m = json_integer_value(json_array_get(accepted, i));
         if ((size_t)m < n)
@@ -130,15 +130,18 @@ static int check_histogram(const json_t *metrics, const json_t *accepted, dsc_er
     for (size_t m = 0; m < n && !rc; m++) {
         const json_t *v = json_array_get(h, m);
         if (!json_is_integer(v) || json_integer_value(v) != count[m])
-            rc = dsc_fail(err, DSC_EINPUT,
-                          "field 'acceptance_histogram[%zu]': %lld steps accepted %zu tokens", m,
-                          (long long)count[m], m);
+            rc =
+                dsc_fail(err, DSC_EINPUT,
+                         "field 'acceptance_histogram[%zu]' must be %lld, the number of steps that "
+                         "accepted %zu tokens",
+                         m, (long long)count[m], m);
     }
     if (!rc && beyond)
         rc = dsc_fail(err, DSC_EINPUT,
-                      "field 'acceptance_histogram' has %zu counts, %zu steps accepted more", n,
-                      beyond);
-    free(memory);
+                      "field 'acceptance_histogram' has %zu counts, but %zu steps accepted more "
+                      "tokens",
+                      n, beyond);
+    free(count);
     return rc;
 }
 
@@ -162,7 +165,7 @@ static int read_metrics(const json_t *metrics, int64_t tokens, dsc_import_record
     int64_t before_last = sum.accepted - sum.last + (int64_t)sum.count - 1;
     if (!rc && sum.count && tokens >= 0 && tokens <= before_last)
         rc = dsc_fail(err, DSC_EINPUT,
-                      "all steps but the last wrote %lld tokens, the output has %lld",
+                      "all steps but the last wrote %lld tokens, but the output has only %lld",
                       (long long)before_last, (long long)tokens);
     return rc ? dsc_error_prefix(err, rc, "metrics.speculative_decoding") : DSC_OK;
 }
@@ -180,8 +183,8 @@ static int read_logprobs(const json_t *logprobs, dsc_import_record *out, dsc_err
         return DSC_OK;
     if (!json_is_array(array) || json_array_size(array) != n)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'choices[0].logprobs' must have a number for each of the %zu "
-                        "tokens of the output",
+                        "field 'choices[0].logprobs' must have a number for each of the %zu output "
+                        "tokens",
                         n);
     int rc = dsc_import_column_start(out, COL_TARGET_LOGP, n, &data, err);
     for (size_t i = 0; i < n && !rc; i++) {
@@ -190,8 +193,11 @@ static int read_logprobs(const json_t *logprobs, dsc_import_record *out, dsc_err
             v = json_object_get(v, "logprob");
         float x = (float)json_number_value(v);
         if (!json_is_number(v) || !(x <= 0) || !isfinite(x))
-            rc = dsc_fail(err, DSC_EINPUT,
-                          "choices[0].logprobs: element %zu must be a finite number, at most 0", i);
+            rc = dsc_fail(
+                err, DSC_EINPUT,
+                "field 'choices[0].logprobs': element %zu must be a finite number, at most "
+                "0",
+                i);
         else
             ((float *)data)[i] = x;
     }
@@ -206,7 +212,7 @@ static int read_prompt(const json_t *line, const json_t *choice, int32_t vocab_s
         ids = given(line, "prompt_token_ids");
     if (ids)
         return dsc_import_token_ids(ids, vocab_size, "prompt_token_ids", &out->prompt, err);
-    out->prompt.has_tokens = true; // of which there are none
+    out->prompt.has_tokens = true; // an empty prompt
     return DSC_OK;
 }
 
@@ -231,9 +237,10 @@ static int read_output(const json_t *choice, int64_t tokens, int32_t vocab_size,
                                    !reason || strcmp(reason, "length") != 0, err);
     rc = dsc_import_token_ids(ids, vocab_size, "choices[0].token_ids", &out->output, err);
     if (!rc && tokens >= 0 && tokens != (int64_t)out->output.tokens.count)
-        rc = dsc_fail(err, DSC_EINPUT,
-                      "field 'choices[0].token_ids' has %zu ids, usage.completion_tokens is %lld",
-                      out->output.tokens.count, (long long)tokens);
+        rc = dsc_fail(
+            err, DSC_EINPUT,
+            "field 'choices[0].token_ids' has %zu ids, but usage.completion_tokens is %lld",
+            out->output.tokens.count, (long long)tokens);
     return rc ? rc : read_logprobs(given(choice, "logprobs"), out, err);
 }
 
@@ -280,13 +287,12 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     const json_t *id = given(line, "id"), *metrics = find_metrics(line);
     int64_t tokens;
     if (!json_is_object(line))
-        return dsc_fail(err, DSC_EINPUT, "the line must be an object, is %s",
-                        dsc_json_type_name(line));
+        return dsc_import_not_object(line, err);
     if (!json_is_array(choices))
         return dsc_import_wrong_type(choices, "an array", err, "choices");
     if (json_array_size(choices) != 1)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'choices' has %zu elements: only one can be the output",
+                        "field 'choices' has %zu elements; it must have one. Record with n = 1",
                         json_array_size(choices));
     int rc = read_tokens_used(line, &tokens, err);
     if (!rc && id)

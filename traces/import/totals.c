@@ -31,18 +31,15 @@ int dsc_totals_add(dsc_totals_list *list, const char *id, size_t length, dsc_tot
                    dsc_error *err)
 {
     dsc_totals t = {NULL, -1, -1, -1, -1, NULL, length};
-    void *item = list->item, *histogram = NULL;
-    int rc = dsc_grow(&item, &list->capacity, list->count + 1, sizeof *list->item, err);
-    list->item = item;
+    int rc = dsc_resize(&list->item, &list->capacity, list->count + 1, err);
     if (!rc)
         rc = dsc_strndup(&t.id, id, strlen(id), err);
     if (!rc)
-        rc = dsc_alloc(&histogram, length, sizeof *t.histogram, err);
+        rc = dsc_new(&t.histogram, length, err);
     if (rc) {
         free(t.id);
         return rc;
     }
-    t.histogram = histogram;
     *out = &list->item[list->count++];
     **out = t;
     return DSC_OK;
@@ -56,13 +53,14 @@ static int check_histogram(dsc_totals *t, dsc_error *err)
         accepted += t->histogram[m] * (int64_t)m;
     }
     if (drafts != t->drafts)
-        return dsc_fail(err, DSC_EINPUT, "the histogram adds up to %lld drafts, there were %lld",
+        return dsc_fail(err, DSC_EINPUT,
+                        "the histogram adds up to %lld drafts, but there were %lld",
                         (long long)drafts, (long long)t->drafts);
     if (t->accepted < 0)
         t->accepted = accepted;
     if (accepted != t->accepted)
         return dsc_fail(err, DSC_EINPUT,
-                        "the histogram adds up to %lld accepted tokens (bonus excluded), there "
+                        "the histogram adds up to %lld accepted tokens (bonus excluded), but there "
                         "were %lld",
                         (long long)accepted, (long long)t->accepted);
     return DSC_OK;
@@ -72,18 +70,17 @@ int dsc_totals_check(dsc_totals *t, dsc_error *err)
 {
     int rc = t->histogram_length ? check_histogram(t, err) : DSC_OK;
     if (!rc && t->accepted >= 0 && t->drafted >= 0 && t->accepted > t->drafted)
-        rc = dsc_fail(err, DSC_EINPUT, "%lld tokens accepted, only %lld drafted",
+        rc = dsc_fail(err, DSC_EINPUT, "%lld tokens were accepted, but only %lld drafted",
                       (long long)t->accepted, (long long)t->drafted);
     if (rc || t->output_tokens < 0 || t->accepted < 0 || t->drafts == 0)
         return rc;
-    // Of what the last step wrote, all but one token may have been cut: EOS token, length limit.
+    // The end (EOS token, length limit) may have cut all but one token of the last step.
     int64_t longest = t->histogram_length ? (int64_t)t->histogram_length - 1 : t->accepted;
     if (t->output_tokens > t->accepted + t->drafts - longest - 1)
-        return DSC_OK; // steps without a draft are counted nowhere: there may be more
+        return DSC_OK; // steps without a draft are not counted, so there may be more tokens
     return dsc_fail(
         err, DSC_EINPUT,
-        "%lld drafts of which %lld tokens were accepted wrote more than the %lld tokens "
-        "of the output",
+        "%lld drafts with %lld accepted tokens wrote more than the %lld tokens of the output",
         (long long)t->drafts, (long long)t->accepted, (long long)t->output_tokens);
 }
 
@@ -192,7 +189,7 @@ static int64_t sum(int64_t a, int64_t b)
     return a >= 0 && b >= 0 ? a + b : -1;
 }
 
-// The sum of all items as a further one. What is unknown of one is unknown of all.
+// Adds an item "all" with the sums. A count that is unknown for one item is unknown for all.
 static int add_sum(dsc_totals_list *list, size_t length, dsc_error *err)
 {
     dsc_totals *all;
@@ -231,7 +228,7 @@ static int make_table(dsc_table *out, dsc_totals_list *list, dsc_error *err)
 
 // --- the import --------------------------------------------------------------------------------
 
-// Counts what the driver leaves out on its way to the caller.
+// Counts skipped responses and passes their messages on to the caller.
 typedef struct counter {
     const dsc_totals_options *options;
     int64_t left_out;
@@ -252,10 +249,10 @@ int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver, const cha
     dsc_totals_list list = {0};
     counter c = {options, 0};
     dsc_totals_options counted = {options->skip_errors, count_skipped, &c};
-    dsc_error local; // skipping needs the messages even when the caller does not
+    dsc_error local; // skipping needs the messages even if the caller does not
     int rc = driver->read(&list, paths, count, &counted, err ? err : &local);
     if (!rc && list.count == 0)
-        rc = dsc_fail(err, DSC_EINPUT, "no totals in the input");
+        rc = dsc_fail(err, DSC_EINPUT, "the input has no totals");
     if (!rc)
         rc = make_table(out, &list, err);
     if (left_out)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Totals that serving engines give: how many drafts were verified, tokens drafted, tokens accepted.
-// They carry no tokens, so they make no trace but a result table.
+// Totals reported by serving engines: the numbers of drafts verified, tokens drafted and tokens
+// accepted. They contain no tokens, so they are imported as a result table, not as a trace.
 #ifndef DSC_TRACES_TOTALS_H
 #define DSC_TRACES_TOTALS_H
 
@@ -8,25 +8,25 @@
 
 #include <stdbool.h>
 
-// One request, or all of a server. -1: the source does not say.
+// The totals of one request, or of a server. -1: unknown.
 typedef struct dsc_totals {
-    char *id;                // the source's own, or its number; owned
-    int64_t output_tokens;   // a token of the prefill included
-    int64_t drafts;          // drafts that were verified: steps with one (required)
-    int64_t drafted;         // tokens of them
-    int64_t accepted;        // of those accepted, bonus excluded
-    int64_t *histogram;      // [histogram_length] drafts of which 0, 1, ... were accepted; owned
-    size_t histogram_length; // 0: the source does not say
+    char *id;                // the id in the source, or a number; owned
+    int64_t output_tokens;   // including the token of the prefill
+    int64_t drafts;          // drafts verified, that is, steps with a draft (required)
+    int64_t drafted;         // draft tokens
+    int64_t accepted;        // accepted draft tokens, bonus excluded
+    int64_t *histogram;      // [histogram_length] drafts with 0, 1, ... accepted tokens; owned
+    size_t histogram_length; // 0: unknown
 } dsc_totals;
 
 typedef struct dsc_totals_list {
     dsc_totals *item; // [count]
     size_t count, capacity;
-} dsc_totals_list; // zero-initialise
+} dsc_totals_list; // zero-initialize
 
 typedef struct dsc_totals_options {
-    bool skip_errors;                                 // leave bad responses out
-    void (*skipped)(void *user, const char *message); // called for each; may be NULL
+    bool skip_errors;                                 // skip bad responses
+    void (*skipped)(void *user, const char *message); // called for each of them; may be NULL
     void *user;
 } dsc_totals_options;
 
@@ -38,16 +38,17 @@ typedef struct dsc_totals_driver {
                 const dsc_totals_options *options, dsc_error *err);
 } dsc_totals_driver;
 
-// NULL-terminated list of all drivers: sglang, prometheus.
+// The NULL-terminated list of all drivers: sglang, prometheus.
 DSC_API const dsc_totals_driver *const *dsc_totals_drivers(void);
-// By name; NULL: none.
+// The driver of that name, or NULL.
 DSC_API const dsc_totals_driver *dsc_totals_find(const char *name);
-// By the first line or value of a file; *out NULL when it fits none, or is no regular file.
+// The driver that recognizes the first line or value of a file. *out is NULL when none does, or
+// when it is not a regular file.
 DSC_API int dsc_totals_probe(const dsc_totals_driver **out, const char *path, dsc_error *err);
 
-// Reads the inputs and adds the columns and a row per item to the empty table `out` (and, of
-// several, a last row "all"). Errors name file, line and column; DSC_EINPUT also when the counts
-// contradict each other. *left_out (may be NULL): what was left out with skip_errors.
+// Reads the inputs and adds the columns and a row per item to the empty table `out`; several items
+// are followed by a row "all". Errors name file, line and column; DSC_EINPUT also when counts
+// contradict each other. *left_out (may be NULL): the number of responses skipped with skip_errors.
 DSC_API int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver,
                               const char *const *paths, size_t count,
                               const dsc_totals_options *options, int64_t *left_out, dsc_error *err);
@@ -55,15 +56,15 @@ DSC_API int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver,
 // --- for drivers -----------------------------------------------------------------------------
 
 void dsc_totals_fini(dsc_totals_list *list);
-// An item of which all is unknown. id is copied; `histogram` of `length` zeros. *out is valid until
-// the next call.
+// Adds an item whose counts are unknown, with a histogram of `length` zeros. id is copied. *out is
+// valid until the next call.
 int dsc_totals_add(dsc_totals_list *list, const char *id, size_t length, dsc_totals **out,
                    dsc_error *err);
-// Takes the last item away again.
+// Removes the last item.
 void dsc_totals_drop(dsc_totals_list *list);
-// The invariants: the histogram adds up to the drafts and to the accepted tokens, no more is
-// accepted than drafted, and the steps did not write more than there is. Fills in `accepted` from
-// the histogram. DSC_EINPUT says which is broken.
+// Checks the invariants: the histogram adds up to the drafts and to the accepted tokens, no more
+// tokens are accepted than drafted, and the steps did not write more than the output. Sets
+// `accepted` from the histogram if it is unknown. DSC_EINPUT names the contradiction.
 int dsc_totals_check(dsc_totals *t, dsc_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drivers of totals, and which of them can read a file.
+// The list of drivers for totals, and the choice of the one that recognizes a file.
 #include "traces/import/import_source.h"
 #include "traces/import/totals_internal.h"
 
@@ -27,7 +27,7 @@ int dsc_totals_probe(const dsc_totals_driver **out, const char *path, dsc_error 
     *out = NULL;
     struct stat st;
     if (strcmp(path, "-") == 0 || stat(path, &st) || !S_ISREG(st.st_mode))
-        return DSC_OK; // cannot be read twice; the import itself reports what is wrong
+        return DSC_OK; // it cannot be read twice; the import itself reports errors
     dsc_import_source source = {0};
     dsc_line line;
     int rc = dsc_input_open(&source.in, path, err);

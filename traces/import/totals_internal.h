@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drivers of totals_drivers.c.
+// The drivers in the list of totals_drivers.c.
 #ifndef DSC_TRACES_TOTALS_INTERNAL_H
 #define DSC_TRACES_TOTALS_INTERNAL_H
 

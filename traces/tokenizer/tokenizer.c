@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading and naming of tokenizers.
+// Loads a tokenizer from tokenizer.json (or the built-in byte tokenizer) and gives access to its
+// name, hash, size and tokens.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include "base/file.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_LIMIT = 256 * 1024 * 1024 }; // bytes; the largest in use have 35 MB
+enum { FILE_LIMIT = 256 * 1024 * 1024 }; // bytes; the largest files in use have 35 MB
 
 static void find_eos(dsc_tokenizer *t)
 {
@@ -40,7 +41,7 @@ static int load_json(dsc_tokenizer *t, const char *path, dsc_error *err)
     if (!root)
         return dsc_tok_bad(&r, "line %d, column %d: %s", e.line, e.column, e.text);
     if (!json_is_object(root))
-        rc = dsc_tok_bad(&r, "not a JSON object");
+        rc = dsc_tok_bad(&r, "the file must be a JSON object");
     if (!rc)
         rc = dsc_tok_read_steps(&r, root);
     if (!rc)
@@ -55,7 +56,7 @@ static int load_json(dsc_tokenizer *t, const char *path, dsc_error *err)
     return rc;
 }
 
-// The SHA-256 names what the ids mean, so the built-in tokenizer has the one of its name.
+// The SHA-256 identifies the meaning of the ids; the built-in tokenizer has that of its name.
 static void init_bytes(dsc_tokenizer *t)
 {
     dsc_sha256 sum;
@@ -69,12 +70,11 @@ static void init_bytes(dsc_tokenizer *t)
 
 int dsc_tokenizer_load(dsc_tokenizer **out, const char *spec, dsc_error *err)
 {
-    void *p;
+    dsc_tokenizer *t;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof(dsc_tokenizer), err);
+    int rc = dsc_new(&t, 1, err);
     if (rc)
         return rc;
-    dsc_tokenizer *t = p;
     const char *slash = strrchr(spec, '/'), *name = slash ? slash + 1 : spec;
     rc = dsc_strndup(&t->name, name, strlen(name), err);
     if (!rc && strcmp(spec, "bytes") == 0)

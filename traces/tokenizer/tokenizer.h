@@ -2,8 +2,8 @@
 // Tokenizers: Hugging Face `tokenizer.json` files of the two BPE families in use (byte-level BPE:
 // GPT-2, Llama-3, Qwen; SentencePiece-style BPE: Llama-2, Vicuna, Mistral) and plain bytes.
 //
-// The specification is the behaviour of the HF `tokenizers` library, token for token. A feature
-// of tokenizer.json that is not implemented is refused by name when the file is loaded.
+// The specification is the behavior of the HF `tokenizers` library, token for token. Loading a file
+// fails with the name of any feature that is not implemented.
 #ifndef DSC_TRACES_TOKENIZER_H
 #define DSC_TRACES_TOKENIZER_H
 
@@ -16,7 +16,7 @@
 typedef struct dsc_tokenizer dsc_tokenizer; // immutable once loaded; may be shared by threads
 typedef struct dsc_encoder dsc_encoder;     // scratch and word cache (4 MiB) of one thread
 
-// A growable list of token ids. Zero-initialise; free with dsc_tokens_fini.
+// A growable list of token ids. Zero-initialize; free with dsc_tokens_fini.
 typedef struct dsc_tokens {
     int32_t *id;
     size_t count, capacity;
@@ -26,8 +26,8 @@ DSC_API int dsc_tokens_append(dsc_tokens *t, const int32_t *id, size_t count, ds
 DSC_API void dsc_tokens_fini(dsc_tokens *t);
 
 // Loads `spec`: the word "bytes" (256 byte tokens, then 256 = "<s>", 257 = "</s>") or the path of a
-// tokenizer.json. DSC_EINPUT with file and place when it is malformed or asks for a feature that is
-// not implemented. *out is owned by the caller (dsc_tokenizer_free, NULL allowed).
+// tokenizer.json. DSC_EINPUT with file and place when it is malformed or uses a feature that is not
+// implemented. *out is owned by the caller (dsc_tokenizer_free; NULL is allowed).
 DSC_API int dsc_tokenizer_load(dsc_tokenizer **out, const char *spec, dsc_error *err);
 DSC_API void dsc_tokenizer_free(dsc_tokenizer *t);
 
@@ -39,30 +39,29 @@ DSC_API int32_t dsc_tokenizer_vocab_size(const dsc_tokenizer *t); // every id is
 // The id of the token whose content is exactly `content` (added tokens included), or -1.
 DSC_API int32_t dsc_tokenizer_find(const dsc_tokenizer *t, const char *content);
 
-// The text of a token as tokenizer.json has it, of *length bytes, owned by the tokenizer; NULL: the
-// id has none, or the tokenizer is the built-in one.
+// The text of a token as in tokenizer.json, of *length bytes, owned by the tokenizer. NULL: the id
+// has no token, or the tokenizer is the built-in one.
 DSC_API const char *dsc_tokenizer_text(const dsc_tokenizer *t, int32_t id, size_t *length);
 
-// The token that ends an output, or -1: the first special token present among "</s>",
-// "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "<eos>" (tokenizer.json does not
-// say which it is).
+// The EOS token, or -1. tokenizer.json does not define it, so it is the first special token present
+// among "</s>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "<eos>".
 DSC_API int32_t dsc_tokenizer_eos(const dsc_tokenizer *t);
 
 // The tokenizer must outlive its encoders.
 DSC_API int dsc_encoder_new(dsc_encoder **out, const dsc_tokenizer *t, dsc_error *err);
 DSC_API void dsc_encoder_free(dsc_encoder *e);
 
-// Appends the tokens of text[0, length) to *out. `add_special` runs the post-processor's template
-// (BOS and the like; the bytes tokenizer puts "<s>" first). DSC_EINPUT when the text is not valid
-// UTF-8, with the byte where it stops being so (the bytes tokenizer takes any bytes), or when a
-// regex of the file runs out of its limits. On failure *out has its old count.
+// Appends the tokens of text[0, length) to *out. `add_special` applies the post-processor's
+// template (BOS, for example; the bytes tokenizer puts "<s>" first). DSC_EINPUT when the text is
+// not valid UTF-8, with the first bad byte (the bytes tokenizer accepts any bytes), or when a regex
+// of the file exceeds its limits. On failure *out keeps its old count.
 DSC_API int dsc_encode(dsc_encoder *e, const char *text, size_t length, bool add_special,
                        dsc_tokens *out, dsc_error *err);
 
-// Appends the text of id[0, count) to *out, special tokens left out when `skip_special`.
-// decode(encode(s)) == s for every valid UTF-8 s when encode ran without add_special, whatever the
-// family, save what the file itself loses: a normalizer (NFC, say), stripped space around added
-// tokens, characters without a token. DSC_EINPUT for an id that has no token.
+// Appends the text of id[0, count) to *out, without special tokens when `skip_special`.
+// decode(encode(s)) == s for every valid UTF-8 s encoded without add_special, unless the tokenizer
+// itself loses information: by a normalizer (such as NFC), stripped space around added tokens, or
+// characters without a token. DSC_EINPUT for an id without a token.
 DSC_API int dsc_decode(const dsc_tokenizer *t, const int32_t *id, size_t count, bool skip_special,
                        dsc_buffer *out, dsc_error *err);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Added tokens: several patterns looked for at once, leftmost first, then longest.
+// Finds added tokens: searches several patterns at once, leftmost first, then longest.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
@@ -16,11 +16,9 @@ static int compare(const void *a, const void *b)
 static int finder_init(tok_reader *r, tok_finder *f, bool normalized)
 {
     const dsc_tokenizer *t = r->t;
-    void *p;
-    int rc = dsc_alloc(&p, t->added_count, sizeof *f->token, r->err);
+    int rc = dsc_new(&f->token, t->added_count, r->err);
     if (rc)
         return rc;
-    f->token = p;
     for (size_t i = 0; i < t->added_count; i++)
         if (t->added[i].normalized == normalized)
             f->token[f->count++] = &t->added[i];
@@ -29,9 +27,9 @@ static int finder_init(tok_reader *r, tok_finder *f, bool normalized)
     for (size_t i = 0; i < f->count; i++) {
         const tok_added *a = f->token[i];
         if (a->pattern.length == 0)
-            return dsc_tok_bad(r, "added token '%s' is empty once normalised", a->content.data);
+            return dsc_tok_bad(r, "added token '%s' is empty after normalization", a->content.data);
         if (i && compare(&f->token[i - 1], &f->token[i]) == 0)
-            return dsc_tok_bad(r, "added tokens '%s' and '%s' look the same once normalised",
+            return dsc_tok_bad(r, "added tokens '%s' and '%s' are equal after normalization",
                                f->token[i - 1]->content.data, a->content.data);
         f->first[(unsigned char)a->pattern.data[0] + 1]++;
     }
@@ -43,8 +41,8 @@ static int finder_init(tok_reader *r, tok_finder *f, bool normalized)
     return DSC_OK;
 }
 
-// Patterns of tokens marked `normalized` go through the normalizers, as the texts they are looked
-// for in did.
+// The patterns of tokens marked `normalized` are normalized, like the texts in which they are
+// searched.
 static int normalize_patterns(tok_reader *r)
 {
     dsc_tokenizer *t = r->t;
@@ -62,8 +60,8 @@ static int normalize_patterns(tok_reader *r)
         a->pattern = (tok_text){copy, text.length};
         if (rc || !a->normalized)
             continue;
-        // As in the HF library such a token decodes to what was looked for, and if that is not its
-        // content it no longer counts as special.
+        // As in the HF library, such a token decodes to its pattern, and it is no longer special
+        // when the pattern differs from its content.
         t->special[a->id] = a->special && text.length == a->content.length &&
                             memcmp(copy, a->content.data, text.length) == 0;
         t->token[a->id] = a->pattern;
@@ -84,8 +82,8 @@ int dsc_tok_finders_init(tok_reader *r)
     return rc;
 }
 
-// The longest pattern that text[at, ...) begins with. The candidates are a range of the sorted
-// list, narrowed byte by byte; a pattern of just the bytes seen is the first of its range.
+// The longest pattern at the beginning of text[at, ...). The candidates are a range of the sorted
+// list, narrowed byte by byte; a pattern that is complete is the first of its range.
 static const tok_added *longest(const tok_finder *f, tok_text text, size_t at)
 {
     unsigned char b = (unsigned char)text.data[at];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte pair encoding of one word: as long as some neighbours merge, the pair of lowest rank does,
-// the leftmost of equals (Sennrich et al. 2016, arXiv:1508.07909). Short words look for that pair
-// each time, long ones keep a heap: O(n log n).
+// Byte pair encoding of one word: repeatedly merges the pair of neighbors with the lowest rank, the
+// leftmost of equals (Sennrich et al. 2016, arXiv:1508.07909). Short words search for that pair
+// each time; long words use a heap, O(n log n).
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdio.h>
@@ -17,19 +17,15 @@ static int reserve(tok_word *w, size_t need, dsc_error *err)
     if (need >= INT32_MAX)
         return dsc_fail(err, DSC_EINPUT, "a word of %zu symbols is too long to encode", need);
     size_t n = need + need / 4 + 64;
-    void *p;
     dsc_tok_word_fini(w);
-    int rc = dsc_alloc(&p, n, sizeof *w->id, err);
-    w->id = p;
+    int rc = dsc_new(&w->id, n, err);
     if (!rc)
-        rc = dsc_alloc(&p, n, 3 * sizeof *w->rank, err);
+        rc = dsc_new(&w->rank, 3 * n, err);
     if (rc)
         return rc;
-    w->rank = p;
     w->next = w->rank + n;
     w->prev = w->next + n;
-    rc = dsc_alloc(&p, 2 * n, sizeof *w->heap, err);
-    w->heap = p;
+    rc = dsc_new(&w->heap, 2 * n, err);
     w->capacity = rc ? 0 : n;
     return rc;
 }
@@ -60,9 +56,9 @@ static bool fall_back(const dsc_tokenizer *t, tok_word *w, const char *c, size_t
     return true;
 }
 
-// One character becomes symbols. `*pending`: an unknown token not yet written, because the next
-// unknown character may belong to it. As in the HF library it is written before the next known
-// character, behind byte tokens that came in between.
+// Appends the symbols of one character. `*pending`: an unknown token that is not written yet,
+// because the next unknown character may belong to it. As in the HF library, it is written before
+// the next known character, after any byte tokens in between.
 static int add_char(const dsc_tokenizer *t, tok_word *w, const char *c, size_t length,
                     bool *pending, dsc_error *err)
 {
@@ -79,7 +75,10 @@ static int add_char(const dsc_tokenizer *t, tok_word *w, const char *c, size_t l
     if (!t->has_unk)
         return DSC_OK; // the HF library drops such a character
     if (t->unk == TOK_NONE)
-        return dsc_fail(err, DSC_EINPUT, "%s: a character is unknown and so is unk_token", t->name);
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "%s: the text has an unknown character, and unk_token is not in the vocabulary",
+            t->name);
     if (*pending && !t->fuse_unk)
         w->id[w->count++] = t->unk;
     *pending = true;
@@ -162,7 +161,7 @@ static void push(uint64_t *heap, size_t *count, uint64_t x)
 }
 
 // Every merge pops an entry, pushes at most two and removes a symbol, so 2 n entries are enough. An
-// entry is stale when the pair at its position has another rank by now (or none: UINT32_MAX).
+// entry is stale when the pair at its position now has another rank (or none: UINT32_MAX).
 static void merge_long(const tok_merges *m, tok_word *w)
 {
     const uint32_t end = (uint32_t)w->count;
@@ -215,7 +214,7 @@ int dsc_tok_word_encode(const dsc_tokenizer *t, tok_word *w, tok_text word, dsc_
         if (id != TOK_NONE)
             return dsc_tokens_append(out, &id, 1, err);
     }
-    // A symbol per byte at most, but a byte that is spelled as two may fall back to two.
+    // A byte becomes at most one symbol, or two when its spelling has two bytes that fall back.
     int rc = reserve(w, t->raw_bytes && t->byte_fallback ? 2 * word.length : word.length, err);
     if (!rc)
         rc = symbols(t, w, word, err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens to text. As in the HF library a decoder maps a list of strings, at first one per token,
-// to another list; what the last one leaves is joined.
+// Decodes tokens to text. As in the HF library, each decoder maps a list of strings to another
+// list; the first list has one string per token, and the last one is joined.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static int append_lossy(dsc_buffer *out, const char *s, size_t length, dsc_error
     return rc;
 }
 
-// A string written in the byte-level alphabet becomes its bytes, any other stays.
+// A string in the byte-level alphabet becomes its bytes; any other string stays.
 static int byte_level(const tok_list *in, tok_list *out, dsc_error *err)
 {
     dsc_buffer raw = {0};
@@ -86,7 +86,7 @@ static int hex_digit(char c)
     return c && p ? (int)(p - digits) : -1;
 }
 
-// The byte of a string like <0x0A>, or -1. (Rust's from_str_radix also takes "+A".)
+// The byte of a string like <0x0A>, or -1. (Rust's from_str_radix also accepts "+A".)
 static int byte_of(tok_text s)
 {
     if (s.length != 6 || memcmp(s.data, "<0x", 3) != 0 || s.data[5] != '>')
@@ -95,7 +95,8 @@ static int byte_of(tok_text s)
     return high < 0 || low < 0 ? -1 : 16 * high + low;
 }
 
-// A run of bytes is one string when it is UTF-8 as a whole, else every byte is U+FFFD.
+// A run of bytes becomes one string if it is valid UTF-8 as a whole; otherwise every byte is
+// U+FFFD.
 static int flush_bytes(tok_list *out, dsc_buffer *run, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -166,7 +167,7 @@ static int strip(const tok_step *step, const tok_list *in, tok_list *out, dsc_er
     return rc;
 }
 
-// The marks of the first string vanish (all of them, as in the HF library), others become spaces.
+// All marks of the first string are removed, as in the HF library; other marks become spaces.
 static int metaspace(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -204,8 +205,8 @@ static int collect(const dsc_tokenizer *t, const int32_t *id, size_t count, bool
     int rc = dsc_buffer_append(&out->bytes, "", 0, err);
     for (size_t i = 0; !rc && i < count; i++) {
         if (id[i] < 0 || id[i] >= t->vocab_size || (!t->bytes && !t->token[id[i]].data))
-            return dsc_fail(err, DSC_EINPUT, "token %zu: %s has no token of id %d", i, t->name,
-                            id[i]);
+            return dsc_fail(err, DSC_EINPUT, "token %zu: tokenizer %s has no token with id %d", i,
+                            t->name, id[i]);
         if (t->bytes) {
             char c = (char)id[i];
             if (id[i] < 256)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to tokens: added tokens, normalizers, pre-tokenizers, template.
+// Encodes text as tokens: finds added tokens, applies normalizers and pre-tokenizers to the text
+// between them, and adds the template. The specification is the HF tokenizers library.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
@@ -7,12 +8,11 @@
 
 int dsc_encoder_new(dsc_encoder **out, const dsc_tokenizer *t, dsc_error *err)
 {
-    void *p;
+    dsc_encoder *e;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof(dsc_encoder), err);
+    int rc = dsc_new(&e, 1, err);
     if (rc)
         return rc;
-    dsc_encoder *e = p;
     e->t = t;
     if (!t->bytes) {
         rc = dsc_tok_matcher_new(&e->matcher, err);
@@ -64,8 +64,8 @@ static size_t spaces_after(tok_text text, size_t at)
     return (size_t)(p - text.data);
 }
 
-// Emits the added tokens in `text` and hands what lies between them to `next`. Follows
-// AddedVocabulary::find_matches of the HF library, also where stripped space overlaps.
+// Emits the added tokens in `text` and passes the text between them to `next`. Follows
+// AddedVocabulary::find_matches of the HF library, even where stripped space overlaps.
 static int around_added(dsc_encoder *e, const tok_finder *f, tok_text text, bool first,
                         stretch_function *next, dsc_error *err)
 {
@@ -80,7 +80,7 @@ static int around_added(dsc_encoder *e, const tok_finder *f, tok_text text, bool
             start = spaces_before(text, start, done);
             start = start < done ? done : start;
         }
-        if (a->rstrip) { // tokens that are space themselves must not scan the run each time
+        if (a->rstrip) { // a run of spaces is scanned once, even if each space is a token
             if (stop > space_end)
                 space_end = spaces_after(text, stop);
             stop = space_end;
@@ -110,7 +110,7 @@ static int normalize_stretch(dsc_encoder *e, tok_text text, bool first, dsc_erro
     return rc ? rc : around_added(e, &e->t->normalized, text, first, split_stretch, err);
 }
 
-// In blocks, for which compilers use vectors.
+// Works in blocks, which compilers vectorize.
 static void widen(int32_t *restrict id, const char *restrict bytes, size_t n)
 {
     enum { BLOCK = 64 };
@@ -126,10 +126,8 @@ static int encode_bytes(tok_text text, bool add_special, dsc_tokens *out, dsc_er
 {
     const int32_t bos = 256;
     int rc = add_special ? dsc_tokens_append(out, &bos, 1, err) : DSC_OK;
-    void *p = out->id;
     if (!rc)
-        rc = dsc_grow(&p, &out->capacity, out->count + text.length, sizeof *out->id, err);
-    out->id = p;
+        rc = dsc_resize(&out->id, &out->capacity, out->count + text.length, err);
     if (rc)
         return rc;
     widen(out->id + out->count, text.data, text.length);
@@ -158,10 +156,8 @@ int dsc_encode(dsc_encoder *e, const char *text, size_t length, bool add_special
 {
     tok_text input = {text ? text : "", text ? length : 0};
     size_t before = out->count;
-    void *p = out->id;
-    // At a usual four bytes to a token; more when there are more.
-    int rc = dsc_grow(&p, &out->capacity, before + input.length / 4, sizeof *out->id, err);
-    out->id = p;
+    // A token usually has four bytes; the list grows if there are more tokens.
+    int rc = dsc_resize(&out->id, &out->capacity, before + input.length / 4, err);
     if (rc)
         return rc;
     e->out = out;

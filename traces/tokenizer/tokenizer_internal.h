@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files tokenizer_*.c share. Not installed.
+// Internal: types and functions that the files tokenizer_*.c share.
 //
 //   load    tokenizer.c -> tokenizer_model.c (vocabulary, merges, added tokens)
 //                       -> tokenizer_steps.c (normalizers, pre-tokenizers, decoders, template)
@@ -20,12 +20,12 @@
 
 enum {
     TOK_MAX_ID = (1 << 24) - 1,
-    TOK_MAX_STEPS = 64, // of one pipeline; also bounds the recursion over pre-tokenizers
+    TOK_MAX_STEPS = 64, // most steps of a pipeline; also bounds the recursion over pre-tokenizers
     TOK_NONE = -1,      // no such token
-    TOK_BMP = 1 << 16,  // code points that have a direct table
-    TOK_WAITING = 16,   // words that are found before the first of them is encoded
+    TOK_BMP = 1 << 16,  // code points with a direct table
+    TOK_WAITING = 16,   // words gathered before they are encoded
     TOK_JOIN_BITS = 20, // log2 of the bits of the join filter
-    TOK_MARK = 0x2581,  // what stands for a space in most vocabularies that are not of bytes
+    TOK_MARK = 0x2581,  // the character for a space in SentencePiece vocabularies
 };
 
 typedef struct tok_text {
@@ -35,7 +35,7 @@ typedef struct tok_text {
 
 // ---- tokenizer_map.c: open addressing, at most half full ----
 
-typedef struct tok_map { // text -> id; the texts stay owned by others
+typedef struct tok_map { // text -> id; the map does not own the texts
     struct tok_map_slot {
         const char *key; // NULL = empty
         uint32_t length;
@@ -45,13 +45,13 @@ typedef struct tok_map { // text -> id; the texts stay owned by others
 } tok_map;
 
 int dsc_tok_map_init(tok_map *m, size_t capacity, dsc_error *err); // room for `capacity` keys
-bool dsc_tok_map_put(tok_map *m, tok_text key, int32_t id);        // false: key was there already
+bool dsc_tok_map_put(tok_map *m, tok_text key, int32_t id);        // false: duplicate key
 int32_t dsc_tok_map_get(const tok_map *m, const char *key, size_t length); // id or TOK_NONE
 void dsc_tok_map_fini(tok_map *m);
 
 typedef struct tok_merge {
     uint64_t pair; // left << 32 | right; UINT64_MAX = empty
-    uint32_t rank; // the lower, the earlier; UINT32_MAX = no merge
+    uint32_t rank; // lower ranks merge first; UINT32_MAX = no merge
     int32_t id;
 } tok_merge;
 
@@ -70,7 +70,7 @@ static inline uint64_t dsc_tok_mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-// Never NULL: a pair that does not merge gives an entry of rank UINT32_MAX.
+// Never NULL: a pair that does not merge has an entry of rank UINT32_MAX.
 static inline const tok_merge *dsc_tok_merges_get(const tok_merges *m, int32_t left, int32_t right)
 {
     uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
@@ -82,9 +82,9 @@ static inline const tok_merge *dsc_tok_merges_get(const tok_merges *m, int32_t l
 
 // ---- tokenizer_utf8.c ----
 
-// Bytes of the longest prefix of text[0, length) that is valid UTF-8 (Unicode 15, table 3-7).
+// Length in bytes of the longest valid UTF-8 prefix of text[0, length) (Unicode 15, table 3-7).
 size_t dsc_tok_utf8_valid(const char *text, size_t length);
-// Length of the maximal ill-formed subpart at text[0] (1..3), what one U+FFFD replaces.
+// Length of the maximal ill-formed subpart at text[0] (1..3), which one U+FFFD replaces.
 size_t dsc_tok_utf8_bad(const char *text, size_t length);
 size_t dsc_tok_utf8_put(char out[4], uint32_t c); // bytes written, 1..4
 bool dsc_tok_is_space(uint32_t c);                // White_Space
@@ -95,7 +95,7 @@ bool dsc_tok_is_punctuation(uint32_t c);          // P*, or ASCII punctuation
 uint32_t dsc_tok_byte_char(uint8_t byte);
 int dsc_tok_char_byte(uint32_t c); // 0..255, or -1
 
-// The character at *p in valid UTF-8; *p moves behind it.
+// The character at *p in valid UTF-8; advances *p past it.
 static inline uint32_t dsc_tok_next(const char **p)
 {
     const unsigned char *s = (const unsigned char *)*p;
@@ -122,11 +122,11 @@ uint32_t dsc_tok_last(const char *text, size_t length); // the last character; l
 typedef struct tok_regex tok_regex;     // compiled; shared by threads
 typedef struct tok_matcher tok_matcher; // match data and stack of one thread
 
-// `pattern` in the syntax of Oniguruma (Ruby), as in tokenizer.json. DSC_EINPUT, without the
-// file's name, for what PCRE2 would read differently.
+// Compiles `pattern`, which has the syntax of Oniguruma (Ruby), as in tokenizer.json. DSC_EINPUT,
+// without the file's name, for constructs that PCRE2 interprets differently.
 int dsc_tok_regex_new(tok_regex **out, const char *pattern, size_t length, dsc_error *err);
 void dsc_tok_regex_free(tok_regex *r);
-// Whether matches cover any text: one begins where the last has ended.
+// Whether matches cover every text, so that each begins where the previous one ends.
 bool dsc_tok_regex_tiles(const tok_regex *r);
 int dsc_tok_matcher_new(tok_matcher **out, dsc_error *err);
 void dsc_tok_matcher_free(tok_matcher *m);
@@ -134,8 +134,8 @@ void dsc_tok_matcher_free(tok_matcher *m);
 // negative status (resource limits).
 int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
                        size_t from, size_t *start, size_t *end, dsc_error *err);
-// For a regex that tiles: the next matches, at most `most` of them. Their count, 0 at the end of
-// the text, or a negative status.
+// For a regex that tiles: writes the ends of the next matches, at most `most`. Returns their
+// number, 0 at the end of the text, or a negative status.
 int dsc_tok_regex_tile(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
                        size_t from, size_t end[], int most, dsc_error *err);
 
@@ -143,9 +143,9 @@ int dsc_tok_regex_tile(const tok_regex *r, tok_matcher *m, const char *text, siz
 
 extern const char dsc_tok_gpt2_pattern[];
 // The match of that pattern that begins at `from`: true and its end, or false when there is none or
-// characters beyond ASCII decide.
+// when it depends on characters beyond ASCII.
 bool dsc_tok_gpt2_match(const char *text, size_t length, size_t from, size_t *end);
-// The same for as many matches as follow each other, at most `most`: how many, and their ends.
+// Writes the ends of successive matches, at most `most`, and returns their number.
 size_t dsc_tok_gpt2_matches(const char *text, size_t length, size_t from, size_t end[],
                             size_t most);
 
@@ -165,7 +165,7 @@ enum tok_kind {
     TOK_FUSE,
 };
 
-enum tok_behavior { // what a split does with the delimiter it found
+enum tok_behavior { // where a split puts the delimiter
     TOK_REMOVED,
     TOK_ISOLATED,
     TOK_MERGED_WITH_PREVIOUS,
@@ -199,10 +199,11 @@ typedef struct tok_steps {
 
 void dsc_tok_steps_fini(tok_steps *s);
 
-// ---- tokenizer_split.c: what a step's pattern finds in a text ----
+// ---- tokenizer_split.c: matches of a step's pattern in a text ----
 
-// Zero-initialise but for the first three. Each dsc_tok_scan gives the next stretch, matches and
-// what lies between them in turn, until the text is covered: 1, 0 at the end, or an error.
+// Zero-initialize all but the first three members. Each dsc_tok_scan returns 1 and the next
+// stretch, which is a match or the text between two matches, then 0 at the end of the text, or an
+// error.
 typedef struct tok_scan {
     const tok_step *step;
     tok_matcher *matcher;
@@ -210,7 +211,7 @@ typedef struct tok_scan {
     size_t start, end; // the stretch
     bool is_match;
     size_t from, match_start, match_end;
-    bool held, matched; // a match waits behind the stretch given; there was one before
+    bool held, matched; // a match follows the current stretch; there was a match before
 } tok_scan;
 
 int dsc_tok_scan(tok_scan *s, dsc_error *err);
@@ -218,23 +219,23 @@ int dsc_tok_scan(tok_scan *s, dsc_error *err);
 // ---- the tokenizer ----
 
 typedef struct tok_added {
-    tok_text content, pattern; // pattern: what is looked for, normalised if `normalized`
+    tok_text content, pattern; // pattern: the text that is searched, normalized if `normalized`
     int32_t id;
     bool special, single_word, lstrip, rstrip, normalized;
 } tok_added;
 
-// Patterns to look for at once, sorted bytewise (ties cannot occur).
+// Patterns that are searched at once, sorted bytewise and distinct.
 typedef struct tok_finder {
     const tok_added **token; // [count]
     size_t count;
     uint32_t first[257]; // first[b] .. first[b + 1]: the tokens that begin with byte b
-    int only_byte;       // the one byte all begin with, or -1
+    int only_byte;       // the byte that all begin with, or -1
 } tok_finder;
 
 struct dsc_tokenizer {
     char *name;
     char sha256[DSC_SHA256_HEX];
-    bool bytes; // the built-in tokenizer; all below but vocab_size is empty
+    bool bytes; // the built-in tokenizer; all members below but vocab_size and eos are empty
     int32_t vocab_size, eos;
 
     char *pool;      // all texts below, concatenated
@@ -244,16 +245,16 @@ struct dsc_tokenizer {
     tok_map added_vocab;
     tok_merges merges;
     int32_t unk;  // id, or TOK_NONE
-    bool has_unk; // the file names one; it may be missing from the vocabulary
+    bool has_unk; // the file names an unknown token, which the vocabulary may lack
     bool fuse_unk, byte_fallback, ignore_merges;
     int32_t byte_token[256]; // <0x00> .. <0xFF>, or TOK_NONE
     int32_t *char_token;     // [TOK_BMP] id of a token of one character
     // Bit hash(x, y) is set when some merge may join text that ends in x to text that begins
     // with y. NULL when texts cannot be cut between characters at all.
     uint64_t *may_join;
-    uint64_t mark_joins[2]; // what it says of ASCII characters x and y = TOK_MARK, bit x
+    uint64_t mark_joins[2]; // bit x: may_join of ASCII character x and TOK_MARK
 
-    // The last pre-tokenizer is ByteLevel: words are kept as raw bytes, never as its alphabet.
+    // The last pre-tokenizer is ByteLevel; words are then raw bytes, not spelled in its alphabet.
     bool raw_bytes;
     int32_t raw_token[256]; // first symbol of a byte, or TOK_NONE
     char *raw_pool;
@@ -261,7 +262,7 @@ struct dsc_tokenizer {
 
     tok_added *added; // [added_count], in the file's order
     size_t added_count;
-    tok_finder plain, normalized; // looked for before and after normalisation
+    tok_finder plain, normalized; // searched before and after normalization
     tok_steps normalizers, pre_tokenizers, decoders;
     bool has_decoder;
     dsc_tokens prefix, suffix; // the template around a text
@@ -269,7 +270,7 @@ struct dsc_tokenizer {
 
 // ---- tokenizer_member.c ----
 
-// Where in the file the reader stands, for messages.
+// The file and the tokenizer that is being read from it.
 typedef struct tok_reader {
     const char *path;
     dsc_error *err;
@@ -285,7 +286,7 @@ int dsc_tok_get_bool(const tok_reader *r, const json_t *object, const char *wher
 int dsc_tok_get_text(const tok_reader *r, const json_t *object, const char *where, const char *key,
                      tok_text *out); // must be there
 
-// ---- what loading calls, in this order ----
+// ---- loading, in the order of the calls ----
 
 int dsc_tok_read_steps(tok_reader *r, const json_t *root);
 int dsc_tok_read_model(tok_reader *r, const json_t *root); // with the added tokens
@@ -294,8 +295,8 @@ int dsc_tok_read_template(tok_reader *r, const json_t *root);
 
 // ---- tokenizer_normalize.c ----
 
-// Runs all normalizers over *io; the result lies in one of the two buffers, or is the input
-// itself when nothing changed.
+// Applies all normalizers to *io; the result is in one of the two buffers, or is the input itself
+// when nothing changed.
 int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_buffer buffer[2],
                       dsc_error *err);
 // Appends `in` with every match of s->pattern replaced.
@@ -318,7 +319,7 @@ typedef struct tok_word {
     size_t count, capacity;
 } tok_word;
 
-// Appends the tokens of one pre-tokenised word.
+// Appends the tokens of one pre-tokenized word.
 int dsc_tok_word_encode(const dsc_tokenizer *t, tok_word *w, tok_text word, dsc_tokens *out,
                         dsc_error *err);
 void dsc_tok_word_fini(tok_word *w);
@@ -332,29 +333,29 @@ static inline size_t dsc_tok_join_bit(uint32_t left, uint32_t right)
 
 typedef struct tok_piece {
     tok_text text;
-    size_t after; // bytes behind the text that may be read
-    bool first;   // begins where the whole input begins
+    size_t after; // bytes after the text that may be read
+    bool first;   // the piece begins where the whole input begins
 } tok_piece;
 
 enum { TOK_SHORT_TEXT = 16 }; // bytes of a short word
 
 typedef struct tok_waiting {
     tok_text text;
-    uint64_t key[2]; // of a short word: the text, zeros behind it
-    size_t set;      // in the cache of short words, or that of long ones
+    uint64_t key[2]; // for a short word: its bytes, padded with zeros
+    size_t set;      // set in the cache of short or of long words
 } tok_waiting;
 
 struct dsc_encoder {
     const dsc_tokenizer *t;
     tok_matcher *matcher;
     tok_word word;
-    dsc_arena arena; // texts that pre-tokenizers rewrote; one segment at a time
+    dsc_arena arena; // texts rewritten by pre-tokenizers, for one segment at a time
     dsc_buffer normal[2];
     struct tok_short_entry *short_cache;
     struct tok_long_entry *long_cache;
     tok_waiting waiting[TOK_WAITING]; // [waits]
     size_t waits;
-    dsc_tokens *out; // of the call under way
+    dsc_tokens *out; // the output of the current call
 };
 
 int dsc_tok_words_init(dsc_encoder *e, dsc_error *err);
@@ -362,10 +363,11 @@ void dsc_tok_words_fini(dsc_encoder *e);
 
 // Runs pre-tokenizers [step, end) over one piece and encodes the words that come out.
 int dsc_tok_split(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err);
-// A word is encoded by one of the calls that follow; the last of a stretch, by the second.
+// The first function queues a word; the second encodes all queued words. Call it at the end of a
+// segment.
 int dsc_tok_encode_word(dsc_encoder *e, tok_piece word, dsc_error *err);
 int dsc_tok_encode_waiting(dsc_encoder *e, dsc_error *err);
-// The words of a piece that follow each other from `from` on, by their ends.
+// Queues the successive words of a piece from `from` on, given by their ends.
 int dsc_tok_encode_words(dsc_encoder *e, tok_piece piece, size_t from, const size_t *end,
                          size_t count, dsc_error *err);
 

@@ -30,11 +30,8 @@ static uint64_t hash_text(const char *key, size_t length)
 int dsc_tok_map_init(tok_map *m, size_t capacity, dsc_error *err)
 {
     size_t n = table_size(capacity);
-    void *p;
-    int rc = dsc_alloc(&p, n, sizeof *m->slot, err);
-    m->slot = p;
     m->mask = n - 1;
-    return rc;
+    return dsc_new(&m->slot, n, err);
 }
 
 static struct tok_map_slot *map_slot(const tok_map *m, const char *key, size_t length)
@@ -72,9 +69,7 @@ void dsc_tok_map_fini(tok_map *m)
 int dsc_tok_merges_init(tok_merges *m, size_t capacity, dsc_error *err)
 {
     size_t n = table_size(capacity);
-    void *p;
-    int rc = dsc_alloc(&p, n, sizeof *m->slot, err);
-    m->slot = p;
+    int rc = dsc_new(&m->slot, n, err);
     m->mask = n - 1;
     for (size_t i = 0; !rc && i < n; i++)
         m->slot[i] = (tok_merge){.pair = UINT64_MAX, .rank = UINT32_MAX, .id = TOK_NONE};
@@ -87,7 +82,8 @@ void dsc_tok_merges_put(tok_merges *m, int32_t left, int32_t right, uint32_t ran
     size_t i = dsc_tok_mix(pair) & m->mask;
     while (m->slot[i].pair != pair && m->slot[i].pair != UINT64_MAX)
         i = (i + 1) & m->mask;
-    m->slot[i] = (tok_merge){.pair = pair, .rank = rank, .id = id}; // a repeated merge: the last
+    m->slot[i] =
+        (tok_merge){.pair = pair, .rank = rank, .id = id}; // the last of repeated merges counts
 }
 
 void dsc_tok_merges_fini(tok_merges *m)

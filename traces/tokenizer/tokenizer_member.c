@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of the objects in a tokenizer.json.
+// Reads members of the objects in a tokenizer.json, with messages that name file and member.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 int dsc_tok_bad(const tok_reader *r, const char *format, ...)
@@ -23,7 +23,7 @@ int dsc_tok_get_bool(const tok_reader *r, const json_t *object, const char *wher
     const json_t *value = dsc_tok_member(object, key);
     *out = value ? json_is_true(value) : fallback == 1;
     if (value ? !json_is_boolean(value) : fallback < 0)
-        return dsc_tok_bad(r, "%s.%s is not true or false", where, key);
+        return dsc_tok_bad(r, "%s.%s must be true or false", where, key);
     return DSC_OK;
 }
 
@@ -33,7 +33,7 @@ int dsc_tok_get_text(const tok_reader *r, const json_t *object, const char *wher
     const json_t *value = dsc_tok_member(object, key);
     *out = (tok_text){0};
     if (!json_is_string(value))
-        return dsc_tok_bad(r, "%s.%s is not a string", where, key);
+        return dsc_tok_bad(r, "%s.%s must be a string", where, key);
     *out = (tok_text){json_string_value(value), json_string_length(value)};
     return DSC_OK;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The BPE model of a tokenizer.json (vocabulary, merges) and its added tokens.
+// Reads the BPE model of a tokenizer.json (vocabulary, merges) and its added tokens, and builds the
+// tables that encoding uses.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ static tok_text keep(dsc_tokenizer *t, size_t *used, const char *content, size_t
     return t->token[id] = (tok_text){copy, length};
 }
 
-// Sizes first: every text is kept once, in one block.
+// Determines the sizes first, so that all texts are stored once, in one block.
 static int allocate(tok_reader *r, json_t *vocab, const json_t *added)
 {
     dsc_tokenizer *t = r->t;
@@ -71,7 +72,7 @@ static int allocate(tok_reader *r, json_t *vocab, const json_t *added)
         char where[40];
         snprintf(where, sizeof where, "added_tokens[%zu]", index);
         if (!json_is_object(value))
-            return dsc_tok_bad(r, "%s is not an object", where);
+            return dsc_tok_bad(r, "%s must be an object", where);
         if ((rc = dsc_tok_get_text(r, value, where, "content", &content)))
             return rc;
         if ((rc = read_id(r, json_object_get(value, "id"), content.data, &id)))
@@ -79,17 +80,12 @@ static int allocate(tok_reader *r, json_t *vocab, const json_t *added)
         bytes += content.length + 1;
         largest = id > largest ? id : largest;
     }
-    void *p;
     t->vocab_size = largest + 1;
-    rc = dsc_alloc(&p, bytes, 1, r->err);
-    t->pool = p;
+    rc = dsc_new(&t->pool, bytes, r->err);
     if (!rc)
-        rc = dsc_alloc(&p, (size_t)t->vocab_size, sizeof *t->token, r->err);
-    if (rc)
-        return rc;
-    t->token = p;
-    rc = dsc_alloc(&p, (size_t)t->vocab_size, sizeof *t->special, r->err);
-    t->special = p;
+        rc = dsc_new(&t->token, (size_t)t->vocab_size, r->err);
+    if (!rc)
+        rc = dsc_new(&t->special, (size_t)t->vocab_size, r->err);
     return rc ? rc : dsc_tok_map_init(&t->vocab, json_object_size(vocab), r->err);
 }
 
@@ -111,11 +107,9 @@ static int read_vocab(tok_reader *r, json_t *vocab, size_t *used)
         snprintf(name, sizeof name, "<0x%02X>", b);
         t->byte_token[b] = dsc_tok_map_get(&t->vocab, name, 6);
     }
-    void *p;
-    int rc = dsc_alloc(&p, TOK_BMP, sizeof *t->char_token, r->err);
+    int rc = dsc_new(&t->char_token, TOK_BMP, r->err);
     if (rc)
         return rc;
-    t->char_token = p;
     for (uint32_t c = 0; c < TOK_BMP; c++)
         t->char_token[c] = TOK_NONE;
     for (int32_t id = 0; id < t->vocab_size; id++) {
@@ -138,13 +132,13 @@ static int read_merge(tok_reader *r, const json_t *value, size_t index, tok_text
         for (int i = 0; i < 2; i++) {
             const json_t *s = json_array_get(value, (size_t)i);
             if (!json_is_string(s))
-                return dsc_tok_bad(r, "model.merges[%zu] is not a pair of strings", index);
+                return dsc_tok_bad(r, "model.merges[%zu] must be a pair of strings", index);
             part[i] = (tok_text){json_string_value(s), json_string_length(s)};
         }
         return DSC_OK;
     }
     if (!json_is_string(value))
-        return dsc_tok_bad(r, "model.merges[%zu] is neither a string nor a pair", index);
+        return dsc_tok_bad(r, "model.merges[%zu] must be a string or a pair", index);
     const char *s = json_string_value(value), *end = s + json_string_length(value);
     const char *space = memchr(s, ' ', (size_t)(end - s));
     if (strncmp(s, "#version", 8) == 0) {
@@ -152,7 +146,7 @@ static int read_merge(tok_reader *r, const json_t *value, size_t index, tok_text
         return DSC_OK;
     }
     if (!space || memchr(space + 1, ' ', (size_t)(end - space - 1)))
-        return dsc_tok_bad(r, "model.merges[%zu] is not two tokens with one space between", index);
+        return dsc_tok_bad(r, "model.merges[%zu] must be two tokens with one space between", index);
     part[0] = (tok_text){s, (size_t)(space - s)};
     part[1] = (tok_text){space + 1, (size_t)(end - space - 1)};
     return DSC_OK;
@@ -193,30 +187,27 @@ static int read_merges(tok_reader *r, const json_t *merges)
     return rc;
 }
 
-// A text of this tokenizer has no pre-tokenizer's words, but between characters x and y that no
-// merge (..x, y..) spans, the two sides never meet: they can be encoded apart. That holds as long
-// as every symbol is the text it stands for, so not when byte tokens merge, characters are
-// dropped, unknown tokens fuse, or whole words are looked up.
+// A SentencePiece-style tokenizer has no pre-tokenizer that cuts words. But between characters x
+// and y that no merge (..x, y..) spans, nothing is ever joined, so the two sides can be encoded
+// separately. That requires that every symbol is the text it stands for: not when byte tokens
+// merge, characters are dropped, unknown tokens fuse, or whole words are looked up.
 static int init_joins(tok_reader *r)
 {
     dsc_tokenizer *t = r->t;
     if (t->raw_bytes || t->ignore_merges || !t->byte_fallback)
         return DSC_OK;
-    void *p;
-    int rc = dsc_alloc(&p, t->vocab_size > 0 ? (size_t)t->vocab_size : 1, sizeof(bool), r->err);
+    bool *is_byte, possible = true;
+    int rc = dsc_new(&is_byte, t->vocab_size > 0 ? (size_t)t->vocab_size : 1, r->err);
     if (rc)
         return rc;
-    bool *is_byte = p, possible = true;
     for (int b = 0; b < 256; b++) {
         possible = possible && t->byte_token[b] != TOK_NONE;
         if (t->byte_token[b] != TOK_NONE)
             is_byte[t->byte_token[b]] = true;
     }
     uint64_t *bits = NULL;
-    if (possible) {
-        rc = dsc_alloc(&p, (size_t)1 << (TOK_JOIN_BITS - 6), sizeof *bits, r->err);
-        bits = p;
-    }
+    if (possible)
+        rc = dsc_new(&bits, (size_t)1 << (TOK_JOIN_BITS - 6), r->err);
     for (size_t i = 0; bits && possible && i <= t->merges.mask; i++) {
         const tok_merge *m = &t->merges.slot[i];
         if (m->pair == UINT64_MAX)
@@ -243,7 +234,7 @@ static int init_joins(tok_reader *r)
     return rc;
 }
 
-// The raw bytes a token spells in the byte-level alphabet; false when it is not written in it.
+// The raw bytes of a token in the byte-level alphabet; false when a character is outside it.
 static bool spelled_bytes(tok_text token, char *out, size_t *length)
 {
     const char *p = token.data, *end = p + token.length;
@@ -265,9 +256,7 @@ static int init_raw(tok_reader *r, size_t pool_bytes)
         t->raw_token[b] = t->char_token[dsc_tok_byte_char((uint8_t)b)];
     if (!t->ignore_merges)
         return DSC_OK;
-    void *p;
-    int rc = dsc_alloc(&p, pool_bytes, 1, r->err);
-    t->raw_pool = p;
+    int rc = dsc_new(&t->raw_pool, pool_bytes, r->err);
     if (!rc)
         rc = dsc_tok_map_init(&t->raw_vocab, (size_t)t->vocab_size, r->err);
     char *out = t->raw_pool;
@@ -280,8 +269,8 @@ static int init_raw(tok_reader *r, size_t pool_bytes)
     return rc;
 }
 
-// `next`: the id that the HF library gives to an added token that the vocabulary lacks, whatever
-// the file says; where the two differ the file is refused.
+// `next` is the id that the HF library assigns to an added token that the vocabulary lacks,
+// whatever id the file has. A file whose id differs is refused.
 static int read_added_token(tok_reader *r, const json_t *value, size_t index, int32_t next,
                             size_t *used)
 {
@@ -310,7 +299,7 @@ static int read_added_token(tok_reader *r, const json_t *value, size_t index, in
     if (length == 0)
         return dsc_tok_bad(r, "%s has no content", where);
     if (a.id != expected)
-        return dsc_tok_bad(r, "%s: '%s' has id %d but would get id %d when loaded", where, s, a.id,
+        return dsc_tok_bad(r, "%s: '%s' has id %d, but loading assigns id %d", where, s, a.id,
                            expected);
     if (known == TOK_NONE && t->token[a.id].data)
         return dsc_tok_bad(r, "tokens '%s' and '%s' have the same id %d", t->token[a.id].data, s,
@@ -328,9 +317,7 @@ static int read_added(tok_reader *r, const json_t *added, size_t model_count, si
     dsc_tokenizer *t = r->t;
     size_t index, n = json_array_size(added);
     json_t *value;
-    void *p;
-    int rc = dsc_alloc(&p, n, sizeof *t->added, r->err);
-    t->added = p;
+    int rc = dsc_new(&t->added, n, r->err);
     if (!rc)
         rc = dsc_tok_map_init(&t->added_vocab, n, r->err);
     int32_t next = (int32_t)model_count;
@@ -353,7 +340,7 @@ int dsc_tok_read_model(tok_reader *r, const json_t *root)
     const json_t *type = dsc_tok_member(model, "type");
     const char *name = json_string_value(type);
     if (type && (!name || strcmp(name, "BPE") != 0))
-        return dsc_tok_bad(r, "model type '%s' is not implemented (only BPE is)", name ? name : "");
+        return dsc_tok_bad(r, "model type '%s' is not implemented; only BPE is", name ? name : "");
     json_t *vocab = dsc_tok_member(model, "vocab"), *merges = dsc_tok_member(model, "merges");
     json_t *added = dsc_tok_member(root, "added_tokens");
     if (!json_is_object(vocab))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizers: text to text, before anything is split.
+// Normalizers: rewrite a text before it is split (Prepend, Replace, Unicode forms, Strip).
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static inline size_t find_in_wide(const char *p, unsigned char byte)
     uint64_t x;
     memcpy(&x, p, 8);
     x ^= ones * byte;
-    x = (x - ones) & ~x & high; // bit 7 of the zero bytes, and perhaps of some behind the first
+    x = (x - ones) & ~x & high; // bit 7 of the zero bytes; bits after the first may be wrong
     return x ? (size_t)__builtin_ctzll(x) / 8 : 8;
 }
 #endif
@@ -62,10 +62,11 @@ static bool replaces_byte(const tok_step *s)
     return s->kind == TOK_REPLACE && !s->regex && s->pattern && s->pattern_length == 1;
 }
 
-// One byte for `content`. WIDE are copied at a time; those behind a match are copied again.
+// Replaces one byte by `content`. Copies WIDE bytes at a time; those after a match are copied
+// again.
 static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
-    enum { SHORT = 8 }; // so much is copied of a short content, which is quicker than just enough
+    enum { SHORT = 8 }; // a short content is copied with this fixed size, which is faster
     const char what = s->pattern[0], *p = in.data, *end = p + in.length;
     const size_t n = s->content_length;
     const bool is_short = n <= SHORT;
@@ -73,10 +74,8 @@ static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_err
     size_t matches = count_byte(in, (unsigned char)what), room;
     if (__builtin_mul_overflow(matches, n, &room) ||
         __builtin_add_overflow(room, out->length + in.length + SHORT + 1, &room))
-        return dsc_fail(err, DSC_ENOMEM, "text too long");
-    void *data = out->data;
-    int rc = dsc_grow(&data, &out->capacity, room, 1, err);
-    out->data = data;
+        return dsc_fail(err, DSC_ENOMEM, "the text is too long to normalize");
+    int rc = dsc_resize(&out->data, &out->capacity, room, err);
     if (rc)
         return rc;
     memcpy(content, s->content, is_short ? n : 0);
@@ -119,7 +118,7 @@ int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *
     return rc;
 }
 
-// As `prepend`, then `replace`, in one pass: a byte is replaced wherever it stands.
+// `prepend` followed by `replace` in one pass.
 static int prepend_replaced(const tok_step *s, const tok_step *replace, tok_text in,
                             dsc_buffer *out, dsc_error *err)
 {
@@ -137,7 +136,7 @@ static int unicode_form(const tok_step *s, tok_text in, dsc_buffer *out, dsc_err
                      (utf8proc_option_t)(s->form | UTF8PROC_STABLE));
     if (n < 0)
         return dsc_fail(err, n == UTF8PROC_ERROR_NOMEM ? DSC_ENOMEM : DSC_EINPUT,
-                        "Unicode normalisation: %s", utf8proc_errmsg(n));
+                        "Unicode normalization failed: %s", utf8proc_errmsg(n));
     int rc = dsc_buffer_append(out, result, (size_t)n, err);
     free(result);
     return rc;
@@ -175,7 +174,7 @@ int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_
         const tok_step *following = i + 1 < t->normalizers.count ? s + 1 : NULL;
         dsc_buffer *out = &buffer[io->data == buffer[0].data];
         if (s->kind == TOK_UNICODE_FORM && is_ascii(*io))
-            continue; // every form leaves ASCII as it is
+            continue; // no form changes ASCII
         out->length = 0;
         rc = dsc_buffer_append(out, "", 0, err);
         if (rc)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regexes of tokenizer.json, run by PCRE2.
+// Runs the regexes of tokenizer.json with PCRE2.
 //
-// The files are written for Oniguruma in Ruby syntax. What both engines read alike is passed on,
-// what can be said in PCRE2's words is rewritten (\s, \S, \w, \b: their Unicode sets differ), and
-// everything else is refused: a silent difference would show up as wrong tokens.
+// The files are written for Oniguruma in Ruby syntax. Constructs that both engines interpret alike
+// are passed on, those that PCRE2 can express are rewritten (\s, \S, \w, \b: their Unicode sets
+// differ), and all others are refused, because a silent difference would give wrong tokens.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// White_Space; PCRE2's \s has U+180E besides.
+// White_Space; PCRE2's \s also has U+180E.
 #define SPACE                                                                                      \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"    \
     "\\x{205f}\\x{3000}"
@@ -21,8 +21,8 @@
     "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}"                   \
     "\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}"                 \
     "\\x{2060}-\\x{2fff}\\x{3001}-\\x{d7ff}\\x{e000}-\\x{10ffff}"
-// Oniguruma's: Alphabetic, M, Nd, Pc, and six fractions and superscripts of Latin-1. PCRE2's \w is
-// L, N and the underscore.
+// Oniguruma's \w: Alphabetic, M, Nd, Pc, and six fractions and superscripts of Latin-1. PCRE2's \w
+// is L, N and the underscore.
 #define WORD                                                                                       \
     "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"                                                         \
     "\\p{L}\\p{M}\\p{Nl}\\p{Nd}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}"                    \
@@ -39,7 +39,7 @@ enum {
 struct tok_regex {
     pcre2_code *code;
     bool jit;
-    bool is_gpt2; // dsc_tok_gpt2_match can be asked first
+    bool is_gpt2; // dsc_tok_gpt2_match is tried first
 };
 
 struct tok_matcher {
@@ -85,8 +85,8 @@ static bool is_alnum(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
-// At the letter of \xHH, \x{H...} or \uHHHH. Oniguruma takes \xHH as a byte, so only ASCII is
-// the same character in both.
+// At the letter of \xHH, \x{H...} or \uHHHH. Oniguruma reads \xHH as a byte, so only ASCII is the
+// same character in both.
 static void code_point(translation *t)
 {
     char digits[9];
@@ -191,8 +191,8 @@ static bool escape(translation *t, bool in_class)
     return false;
 }
 
-// At '['. Nested classes, POSIX names and intersections are Oniguruma's own; a '-' beside a set
-// would turn into a range once the set is written out.
+// At '['. Nested classes, POSIX names and intersections exist only in Oniguruma; a '-' next to a
+// set would become a range when the set is expanded.
 static void bracket(translation *t)
 {
     put(t, "[");
@@ -215,7 +215,7 @@ static void bracket(translation *t)
         else
             put_bytes(t, t->p++, 1);
         if (set && (dash || (t->p + 1 < t->end && t->p[0] == '-' && t->p[1] != ']')))
-            refuse(t, "- beside a set in a class");
+            refuse(t, "- next to a set in a class");
         dash = *before == '-' && !first;
         first = false;
     }
@@ -244,7 +244,7 @@ static void group(translation *t)
         refuse(t, "(? or (*");
         return;
     }
-    put(t, "(?:"); // nobody asks for captures
+    put(t, "(?:"); // captures are not used
     t->p++;
 }
 
@@ -333,28 +333,29 @@ int dsc_tok_regex_new(tok_regex **out, const char *pattern, size_t length, dsc_e
 {
     *out = NULL;
     if (length == 0 || length > PATTERN_MAX)
-        return dsc_fail(err, DSC_EINPUT, "a regex of %zu bytes is not implemented", length);
+        return dsc_fail(err, DSC_EINPUT, "a regex must have 1 to %d bytes, not %zu", PATTERN_MAX,
+                        length);
     translation t = {.p = pattern, .start = pattern, .end = pattern + length, .err = err};
-    void *p = NULL;
+    tok_regex *r = NULL;
     int rc = translate(&t);
     if (!rc)
-        rc = dsc_alloc(&p, 1, sizeof(tok_regex), err);
+        rc = dsc_new(&r, 1, err);
     if (!rc)
-        rc = compile(p, &t.out, err);
+        rc = compile(r, &t.out, err);
     dsc_buffer_fini(&t.out);
     if (rc) {
-        free(p);
+        free(r);
         return rc;
     }
-    *out = p;
-    (*out)->is_gpt2 = length == strlen(dsc_tok_gpt2_pattern) &&
-                      memcmp(pattern, dsc_tok_gpt2_pattern, length) == 0;
+    r->is_gpt2 = length == strlen(dsc_tok_gpt2_pattern) &&
+                 memcmp(pattern, dsc_tok_gpt2_pattern, length) == 0;
+    *out = r;
     return DSC_OK;
 }
 
 bool dsc_tok_regex_tiles(const tok_regex *r)
 {
-    return r->is_gpt2; // of a letter, a digit, a space and anything else, each begins some match
+    return r->is_gpt2; // every letter, digit, space and other character begins a match
 }
 
 void dsc_tok_regex_free(tok_regex *r)
@@ -367,12 +368,11 @@ void dsc_tok_regex_free(tok_regex *r)
 
 int dsc_tok_matcher_new(tok_matcher **out, dsc_error *err)
 {
-    void *p;
+    tok_matcher *m;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof(tok_matcher), err);
+    int rc = dsc_new(&m, 1, err);
     if (rc)
         return rc;
-    tok_matcher *m = p;
     m->data = pcre2_match_data_create(1, NULL);
     m->context = pcre2_match_context_create(NULL);
     if (!m->data || !m->context) {
@@ -406,7 +406,7 @@ int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, siz
         *start = from;
         return 1;
     }
-    // The text was validated on the way in; the JIT entry checks nothing by itself.
+    // dsc_encode validated the text; the JIT entry does not check it.
     int n = r->jit
                 ? pcre2_jit_match(r->code, (PCRE2_SPTR)text, length, from, 0, m->data, m->context)
                 : pcre2_match(r->code, (PCRE2_SPTR)text, length, from, PCRE2_NO_UTF_CHECK, m->data,
@@ -416,8 +416,8 @@ int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, siz
     if (n < 0) {
         PCRE2_UCHAR what[160] = "";
         pcre2_get_error_message(n, what, sizeof what);
-        return dsc_fail(err, DSC_EINPUT, "the tokenizer's regex gives up at byte %zu: %s", from,
-                        (const char *)what);
+        return dsc_fail(err, DSC_EINPUT, "the tokenizer's regex exceeds its limits at byte %zu: %s",
+                        from, (const char *)what);
     }
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(m->data);
     *start = bounds[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pre-tokenizers: a text is cut into pieces, each piece cut again by the next step, and what the
-// last step leaves are the words of the model. Every step looks at one piece alone, so the pieces
-// go depth first and no list of them is kept.
+// Pre-tokenizers: cut a text into pieces, which the next step cuts again; the pieces of the last
+// step are the words of the model. Every step depends on one piece alone, so pieces are processed
+// depth first, without a list of them.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE // memmem
 #endif
@@ -39,7 +39,7 @@ static int find_next(tok_scan *s, dsc_error *err)
     return 1;
 }
 
-// As Oniguruma's find_iter: an empty match right behind the last match is passed over.
+// Skips an empty match directly after the last match, as Oniguruma's find_iter does.
 static int find_match(tok_scan *s, dsc_error *err)
 {
     while (s->from <= s->text.length) {
@@ -74,7 +74,7 @@ int dsc_tok_scan(tok_scan *s, dsc_error *err)
             s->is_match = false;
             return s->start < s->end;
         }
-        if (s->match_start > s->end) { // first what lies before it
+        if (s->match_start > s->end) { // first the text before the match
             s->start = s->end;
             s->end = s->match_start;
             s->is_match = false;
@@ -111,7 +111,7 @@ static int pass_on(dsc_encoder *e, size_t step, tok_piece from, size_t start, si
     return dsc_tok_split(e, step + 1, piece, err);
 }
 
-// As cut, for a regex that leaves nothing between its matches, each of which is a piece.
+// Cuts by a regex whose matches cover the text; each match is a piece.
 static int cut_tiles(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
 {
     const tok_regex *regex = e->t->pre_tokenizers.at[step].regex;
@@ -162,16 +162,16 @@ static int cut(dsc_encoder *e, size_t step, tok_piece piece, enum tok_behavior b
                                                      : DSC_OK;
 }
 
-// A copy with `prefix` in front, in the encoder's arena.
+// Replaces the text by a copy in the encoder's arena with `prefix` in front.
 static int prefixed(dsc_encoder *e, tok_piece *io, const char *prefix, size_t n, dsc_error *err)
 {
     tok_text text = io->text;
-    void *p;
-    int rc = dsc_arena_alloc(&e->arena, &p, n + text.length, 1, err);
+    char *p;
+    int rc = dsc_arena_new(&e->arena, &p, n + text.length, err);
     if (rc)
         return rc;
     memcpy(p, prefix, n);
-    memcpy((char *)p + n, text.data, text.length);
+    memcpy(p + n, text.data, text.length);
     io->text = (tok_text){p, n + text.length};
     io->after = 0;
     return DSC_OK;
@@ -180,18 +180,18 @@ static int prefixed(dsc_encoder *e, tok_piece *io, const char *prefix, size_t n,
 // Spells every byte in the byte-level alphabet (at most two bytes each).
 static int spell_bytes(dsc_encoder *e, tok_text *text, dsc_error *err)
 {
-    void *p;
+    char *p;
     int rc = dsc_arena_alloc(&e->arena, &p, text->length, 2, err);
     if (rc)
         return rc;
     size_t n = 0;
     for (size_t i = 0; i < text->length; i++)
-        n += dsc_tok_utf8_put((char *)p + n, dsc_tok_byte_char((uint8_t)text->data[i]));
+        n += dsc_tok_utf8_put(p + n, dsc_tok_byte_char((uint8_t)text->data[i]));
     *text = (tok_text){p, n};
     return DSC_OK;
 }
 
-// The split comes first and the spelling after it, so the pieces are spelled one by one.
+// The text is split before it is spelled, so the pieces are spelled one by one.
 static int byte_level(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
 {
     const tok_step *s = &e->t->pre_tokenizers.at[step];
@@ -228,11 +228,10 @@ static int metaspace(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *er
     bool marked = piece.text.data[0] == ' ' ||
                   (piece.text.length >= n && memcmp(piece.text.data, s->pattern, n) == 0);
     bool add = !marked && (s->scheme == TOK_ALWAYS || (s->scheme == TOK_FIRST && piece.first));
-    void *p;
-    int rc = dsc_arena_alloc(&e->arena, &p, piece.text.length + (spaces + 1) * n, 1, err);
+    char *out;
+    int rc = dsc_arena_new(&e->arena, &out, piece.text.length + (spaces + 1) * n, err);
     if (rc)
         return rc;
-    char *out = p;
     if (add) {
         memcpy(out, s->pattern, n);
         used = n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipelines of a tokenizer.json: normalizers, pre-tokenizers, decoders, template. Types and
-// options that are not implemented are refused by name.
+// Reads the pipelines of a tokenizer.json: normalizers, pre-tokenizers, decoders, template. An
+// error names any type or option that is not implemented.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdio.h>
@@ -50,7 +50,7 @@ static int read_char(tok_reader *r, const json_t *o, const char *where, const ch
     if (text.length)
         dsc_tok_next(&p);
     if (text.length == 0 || (size_t)(p - text.data) != text.length)
-        return dsc_tok_bad(r, "%s.%s is not one character", where, key);
+        return dsc_tok_bad(r, "%s.%s must be one character", where, key);
     return copy_text(r, text, out, length);
 }
 
@@ -120,7 +120,7 @@ static int read_strip_content(tok_reader *r, const json_t *o, const char *where,
     for (int i = 0; i < 2; i++) {
         const json_t *n = dsc_tok_member(o, keys[i]);
         if (!json_is_integer(n) || json_integer_value(n) < 0)
-            return dsc_tok_bad(r, "%s.%s is not a count", where, keys[i]);
+            return dsc_tok_bad(r, "%s.%s must be an integer >= 0", where, keys[i]);
         *out[i] = (size_t)json_integer_value(n);
     }
     return read_char(r, o, where, "content", &s->content, &s->content_length);
@@ -200,7 +200,8 @@ static int read_punctuation(tok_reader *r, const json_t *o, const char *where, t
     return read_behavior(r, o, where, false, s);
 }
 
-// Old files say add_prefix_space, new ones prepend_scheme; false and "always" contradict.
+// Old files have add_prefix_space, new ones prepend_scheme; false and "always" contradict each
+// other.
 static int read_metaspace(tok_reader *r, const json_t *o, const char *where, tok_step *s)
 {
     static const char *const names[] = {"always", "first", "never"};
@@ -218,7 +219,7 @@ static int read_metaspace(tok_reader *r, const json_t *o, const char *where, tok
         if (strcmp(json_string_value(scheme), names[i]) == 0)
             found = i;
     if (found < 0)
-        return dsc_tok_bad(r, "%s.prepend_scheme is none of always, first, never", where);
+        return dsc_tok_bad(r, "%s.prepend_scheme must be always, first or never", where);
     if (!add && scheme && found != TOK_NEVER)
         return dsc_tok_bad(r, "%s: add_prefix_space contradicts prepend_scheme", where);
     s->scheme = add ? (enum tok_scheme)found : TOK_NEVER;
@@ -256,9 +257,7 @@ static int read_step(tok_reader *r, const json_t *o, const char *where, const st
 {
     if (steps->count == TOK_MAX_STEPS)
         return dsc_tok_bad(r, "%s: more than %d steps", where, TOK_MAX_STEPS);
-    void *p = steps->at;
-    int rc = dsc_grow(&p, &steps->capacity, steps->count + 1, sizeof *steps->at, r->err);
-    steps->at = p;
+    int rc = dsc_resize(&steps->at, &steps->capacity, steps->count + 1, r->err);
     if (rc)
         return rc;
     steps->at[steps->count] = (tok_step){.kind = type->kind};
@@ -300,7 +299,7 @@ static int read_component(tok_reader *r, const json_t *o, const char *where, con
 int dsc_tok_read_steps(tok_reader *r, const json_t *root)
 {
     dsc_tokenizer *t = r->t;
-    // Both would change what one text becomes: its length, or what stands beside it.
+    // Both would change the tokens of a text.
     static const char *const absent[] = {"truncation", "padding"};
     for (int i = 0; i < 2; i++)
         if (dsc_tok_member(root, absent[i]))
@@ -330,7 +329,7 @@ static int add_ids(tok_reader *r, const json_t *ids, dsc_tokens *list)
         json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
         int32_t id = (int32_t)n;
         if (n < 0 || n >= r->t->vocab_size || !r->t->token[n].data)
-            return dsc_tok_bad(r, "post_processor: the template names an id that is no token");
+            return dsc_tok_bad(r, "post_processor: the template names an id without a token");
         int rc = dsc_tokens_append(list, &id, 1, r->err);
         if (rc)
             return rc;
@@ -338,7 +337,7 @@ static int add_ids(tok_reader *r, const json_t *ids, dsc_tokens *list)
     return DSC_OK;
 }
 
-// A second template of a sequence goes around the first.
+// A later template of a sequence encloses the earlier one.
 static int read_template(tok_reader *r, const json_t *o)
 {
     dsc_tokenizer *t = r->t;
@@ -393,8 +392,9 @@ static int read_processor(tok_reader *r, const json_t *o)
         const json_t *items = json_object_get(o, "processors");
         size_t index;
         json_t *item;
-        int rc =
-            json_is_array(items) ? DSC_OK : dsc_tok_bad(r, "post_processor.processors is no array");
+        int rc = json_is_array(items)
+                     ? DSC_OK
+                     : dsc_tok_bad(r, "post_processor.processors must be an array");
         json_array_foreach(items, index, item)
         {
             if (!rc)

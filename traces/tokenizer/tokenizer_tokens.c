@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A growable list of token ids.
 #include "traces/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
@@ -8,11 +9,9 @@ int dsc_tokens_append(dsc_tokens *t, const int32_t *id, size_t count, dsc_error 
 {
     if (count > t->capacity - t->count) {
         size_t need;
-        void *p = t->id;
         if (__builtin_add_overflow(t->count, count, &need))
             return dsc_fail(err, DSC_ENOMEM, "too many tokens");
-        int rc = dsc_grow(&p, &t->capacity, need, sizeof *t->id, err);
-        t->id = p;
+        int rc = dsc_resize(&t->id, &t->capacity, need, err);
         if (rc)
             return rc;
     }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8 and the character classes that the HF library takes from Rust.
+// UTF-8 (Unicode 15) and the character classes of Rust that the HF library uses.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <string.h>
 #include <utf8proc.h>
 
-// Length of the well-formed sequence at s[0], 0 when there is none; `*bad` is then the length of
-// the maximal subpart (Unicode 15, section 3.9, U+FFFD substitution).
+// Length of the well-formed sequence at s[0], or 0; then `*bad` is the length of the maximal
+// ill-formed subpart (Unicode 15, section 3.9, U+FFFD substitution).
 static size_t sequence(const unsigned char *s, size_t length, size_t *bad)
 {
     *bad = 1;
     size_t need = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
     if (need < 2 || s[0] > 0xF4)
         return s[0] > 0xF4 ? 0 : need;
-    // The second byte excludes overlong forms, surrogates and what lies beyond U+10FFFF.
+    // The range of the second byte excludes overlong forms, surrogates and code points above
+    // U+10FFFF.
     unsigned char low = s[0] == 0xE0 ? 0xA0 : s[0] == 0xF0 ? 0x90 : 0x80;
     unsigned char high = s[0] == 0xED ? 0x9F : s[0] == 0xF4 ? 0x8F : 0xBF;
     for (size_t i = 1; i < need; i++, low = 0x80, high = 0xBF) {
@@ -92,8 +93,8 @@ bool dsc_tok_is_punctuation(uint32_t c)
     if (c < 0x80)
         return c > 0x20 && c < 0x7F && !(c >= '0' && c <= '9') &&
                !((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-    // The HF library's table is that of Unicode 8: without what came later, and with two characters
-    // that have left since.
+    // The HF library's table is that of Unicode 8: it lacks later characters, and has two that were
+    // reclassified since.
     static const uint32_t later[][2] = {
         {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},
         {0xC84, 0xC84},     {0x1B4E, 0x1B4F},   {0x1B7D, 0x1B7F},   {0x2E43, 0x2E4F},

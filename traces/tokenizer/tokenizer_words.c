@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words to tokens. Most words of a text were met before, so an encoder remembers them: short words
-// of few tokens in one cache, where texts are compared as two numbers, and longer ones in another.
-// Words are gathered, and encoded when there are a few; meanwhile their entries come from memory.
+// Encodes words, with a cache, because most words of a text occurred before. Short words of few
+// tokens are in one cache, where texts are compared as two numbers; longer words are in another. A
+// few words are queued before they are encoded, so that their cache entries can be prefetched.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 enum {
     WAYS = 2,        // entries of a set
@@ -20,43 +17,41 @@ enum {
     LONG_IDS = 9,
 };
 
-// Two of them are a set and a cache line. An id has 24 bits (TOK_MAX_ID), the numbers of bytes and
-// of ids are above them.
+// Two entries are a set and a cache line. An id has 24 bits (TOK_MAX_ID); the numbers of bytes and
+// of ids are in the bits above them.
 typedef struct tok_short_entry {
     uint64_t key[2], packed[2];
 } tok_short_entry;
 
-// An entry is a cache line. Words or encodings that do not fit are not remembered.
+// An entry is a cache line. Words and encodings that do not fit are not cached.
 typedef struct tok_long_entry {
     uint8_t length, count;
     char text[LONG_TEXT];
     int32_t id[LONG_IDS];
 } tok_long_entry;
 
-// On a boundary of its size, which is that of a huge page: the entries are read in no order, and
-// with small pages each would ask for an address translation, too.
-static int cache_new(void **out, int bits, size_t entry, dsc_error *err)
+// Aligned to its size for huge pages: the entries are read in random order, and with small pages
+// each access would also miss the TLB.
+static void *cache_new(int bits, size_t entry, dsc_error *err)
 {
     const size_t bytes = WAYS * entry << bits;
-    *out = aligned_alloc(bytes, bytes);
-    if (!*out)
-        return dsc_fail(err, DSC_ENOMEM, "out of memory (%zu bytes)", bytes);
+    void *cache = aligned_alloc(bytes, bytes);
+    if (!cache) {
+        dsc_fail(err, DSC_ENOMEM, "out of memory (%zu bytes)", bytes);
+        return NULL;
+    }
 #ifdef MADV_HUGEPAGE
-    madvise(*out, bytes, MADV_HUGEPAGE); // advice: nothing is lost where it is not taken
+    madvise(cache, bytes, MADV_HUGEPAGE); // advice only: a failure is harmless
 #endif
-    memset(*out, 0, bytes);
-    return DSC_OK;
+    return memset(cache, 0, bytes);
 }
 
 int dsc_tok_words_init(dsc_encoder *e, dsc_error *err)
 {
-    void *p;
-    int rc = cache_new(&p, SHORT_BITS, sizeof *e->short_cache, err);
-    e->short_cache = p;
-    if (!rc)
-        rc = cache_new(&p, LONG_BITS, sizeof *e->long_cache, err);
-    e->long_cache = p;
-    return rc;
+    e->short_cache = cache_new(SHORT_BITS, sizeof *e->short_cache, err);
+    if (e->short_cache)
+        e->long_cache = cache_new(LONG_BITS, sizeof *e->long_cache, err);
+    return e->long_cache ? DSC_OK : DSC_ENOMEM;
 }
 
 void dsc_tok_words_fini(dsc_encoder *e)
@@ -74,7 +69,7 @@ static uint64_t load(const char *p)
 
 // --- the cache of short words ------------------------------------------------------------------
 
-// The n bytes at p, of which `room` may be read, and zeros.
+// The n bytes at p, padded with zeros; `room` bytes at p may be read.
 static inline void make_key(uint64_t key[2], const char *p, size_t n, size_t room)
 {
     static const unsigned char mask[2 * TOK_SHORT_TEXT] = {// from 16 - n on, n times 0xff
@@ -91,8 +86,8 @@ static inline void make_key(uint64_t key[2], const char *p, size_t n, size_t roo
     key[1] = load(p + 8) & load(keep + 8);
 }
 
-// Multiplication carries what differs to the upper bits. The odd numbers: 2^64 over the golden
-// ratio, and the one of xxHash64's second prime.
+// Multiplication propagates differences to the upper bits. The factors are 2^64 over the golden
+// ratio and xxHash64's second prime.
 static inline size_t short_set(const uint64_t key[2])
 {
     return (key[0] * 0x9E3779B97F4A7C15u + key[1] * 0xC2B2AE3D27D4EB4Fu) >> (64 - SHORT_BITS);
@@ -130,8 +125,8 @@ static inline void unpack(const tok_short_entry *c, int32_t id[SHORT_IDS])
     id[4] = (int32_t)(y >> 32 & one);
 }
 
-// The entry of a short word; NULL: it has none. Which of the two it is cannot be foretold, so it is
-// found without a branch.
+// The entry of a short word, or NULL. The way is selected without a branch, because it is
+// unpredictable.
 static inline const tok_short_entry *find_short(const dsc_encoder *e, const tok_waiting *w)
 {
     const tok_short_entry *c = e->short_cache + w->set * WAYS;
@@ -142,7 +137,7 @@ static inline const tok_short_entry *find_short(const dsc_encoder *e, const tok_
     return differs[0] && differs[1] ? NULL : c + (differs[0] != 0);
 }
 
-// Writes all ids an entry has room for, of which some count: that is quicker than a loop.
+// Writes all SHORT_IDS ids of the entry and counts the valid ones, which is faster than a loop.
 static inline int append_short(dsc_tokens *out, const tok_short_entry *c, dsc_error *err)
 {
     int32_t id[SHORT_IDS];
@@ -157,7 +152,7 @@ static inline int append_short(dsc_tokens *out, const tok_short_entry *c, dsc_er
 
 // --- the cache of other words ------------------------------------------------------------------
 
-// Overlapping loads cover what is not a multiple of eight.
+// An overlapping load covers the last bytes of a length that is not a multiple of eight.
 static size_t long_set(tok_text text)
 {
     uint64_t h = text.length, last = 0;
@@ -199,7 +194,7 @@ static inline void make_waiting(tok_waiting *w, tok_text text, size_t after)
     }
 }
 
-// Where an entry of the word would be.
+// The address of the word's set, for prefetching.
 static inline const void *entry_of(const dsc_encoder *e, const tok_waiting *w)
 {
     if (w->text.length <= TOK_SHORT_TEXT)
@@ -207,7 +202,8 @@ static inline const void *entry_of(const dsc_encoder *e, const tok_waiting *w)
     return w->text.length <= LONG_TEXT ? &e->long_cache[w->set * WAYS] : NULL;
 }
 
-// What was appended behind `before` is what the word comes to. The older of the set's entries goes.
+// Caches the tokens appended after `before` as those of the word, in place of the set's older
+// entry.
 static void remember(dsc_encoder *e, const tok_waiting *w, size_t before)
 {
     const int32_t *id = e->out->id + before;
@@ -228,7 +224,7 @@ static void remember(dsc_encoder *e, const tok_waiting *w, size_t before)
 
 static int encode_parts(dsc_encoder *e, tok_text text, size_t *parts, dsc_error *err);
 
-// A word that is not among the short ones.
+// Encodes a word that is not in the cache of short words.
 static int encode_other(dsc_encoder *e, const tok_waiting *w, bool in_parts, dsc_error *err)
 {
     size_t before = e->out->count, parts = 0;
@@ -239,7 +235,7 @@ static int encode_other(dsc_encoder *e, const tok_waiting *w, bool in_parts, dsc
         return dsc_tokens_append(e->out, c->id, c->count, err);
     int rc = in_parts ? encode_parts(e, w->text, &parts, err)
                       : dsc_tok_word_encode(e->t, &e->word, w->text, e->out, err);
-    if (!rc && parts != 1) // a single part is remembered by now
+    if (!rc && parts != 1) // a single part has been cached already
         remember(e, w, before);
     return rc;
 }
@@ -256,7 +252,7 @@ static bool may_join(const dsc_tokenizer *t, uint32_t left, uint32_t right)
     return t->may_join[bit / 64] >> bit % 64 & 1;
 }
 
-// Whether some merge may join what ends at p, behind `start`, to what begins there, before `end`.
+// Whether some merge may join the text [start, p) to the text [p, end).
 static inline bool joins(const dsc_tokenizer *t, const char *start, const char *p, const char *end)
 {
     const unsigned char left = (unsigned char)p[-1];
@@ -274,7 +270,7 @@ static int encode_part(dsc_encoder *e, const char *start, const char *end, size_
     return encode_found(e, &w, false, err);
 }
 
-// Cut wherever no merge may join, each part by itself.
+// Cuts the text wherever no merge may join, and encodes the parts separately.
 static int encode_parts(dsc_encoder *e, tok_text text, size_t *parts, dsc_error *err)
 {
     const char *p = text.data, *end = p + text.length, *start = p;
@@ -326,84 +322,16 @@ static const char *skip_ascii(const char *p, const char *end)
     return p;
 }
 
-#ifdef __SSE2__
-
-enum { BLOCK = 64 };
-
-static inline uint64_t bits_equal(__m128i x, unsigned char byte)
-{
-    return (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)byte)));
-}
-
-// Bit i: a mark begins at byte i > 0 of the block, behind a character of ASCII. None behind any
-// other character beyond ASCII, or a mark that follows one.
-static uint64_t find_marks(const char *block)
-{
-    uint64_t first = 0, second = 0, third = 0, beyond = 0;
-    for (int at = 0; at < BLOCK; at += (int)sizeof(__m128i)) {
-        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(block + at));
-        first |= bits_equal(x, 0xe2) << at;
-        second |= bits_equal(x, 0x96) << at;
-        third |= bits_equal(x, 0x81) << at;
-        beyond |= (uint64_t)(unsigned)_mm_movemask_epi8(x) << at;
-    }
-    uint64_t mark = first & second >> 1 & third >> 2;
-    uint64_t doubtful = (beyond & ~(mark | mark << 1 | mark << 2)) | (mark & beyond << 1);
-    uint64_t before = doubtful ? (doubtful & -doubtful) - 1 : UINT64_MAX;
-    return mark & before & ~(uint64_t)1;
-}
-
-// Words that end before a mark within the next BLOCK bytes, perhaps none; *at moves behind them.
-static int add_marked(dsc_encoder *e, const char **at, const char *end, size_t after,
-                      dsc_error *err)
-{
-    const char *start = *at, *block = start;
-    char copy[BLOCK];
-    if (end - start < BLOCK) {
-        memset(copy, ' ', sizeof copy);
-        memcpy(copy, start, (size_t)(end - start));
-        block = copy;
-    }
-    int rc = DSC_OK;
-    for (uint64_t marks = find_marks(block); marks && !rc; marks &= marks - 1) {
-        const int i = __builtin_ctzll(marks), left = block[i - 1];
-        const char *mark = *at + i;
-        if (e->t->mark_joins[left / 64] >> left % 64 & 1)
-            continue;
-        rc = add_word(e, (tok_text){start, (size_t)(mark - start)}, after + (size_t)(end - mark),
-                      err);
-        start = mark;
-    }
-    *at = start;
-    return rc;
-}
-
-#else
-
-static int add_marked(dsc_encoder *e, const char **at, const char *end, size_t after,
-                      dsc_error *err)
-{
-    (void)e, (void)at, (void)end, (void)after, (void)err;
-    return DSC_OK;
-}
-
-#endif
-
 int dsc_tok_encode_word(dsc_encoder *e, tok_piece word, dsc_error *err)
 {
     if (!e->t->may_join)
         return add_word(e, word.text, word.after, err);
-    // Cut before characters beyond ASCII that nothing joins: in most texts the mark that stands for
-    // a space, so that most of what is looked up as a whole is a word.
+    // Cut before characters beyond ASCII that no merge joins. In most texts these are the marks for
+    // spaces, so the pieces are words.
     const char *start = word.text.data, *end = start + word.text.length;
     int rc = DSC_OK;
     while (!rc && start < end) {
         const char *p = start;
-        rc = add_marked(e, &p, end, word.after, err);
-        if (rc || p > start) {
-            start = p;
-            continue;
-        }
         do {
             dsc_tok_next(&p);
             p = skip_ascii(p, end);

@@ -21,10 +21,10 @@ typedef struct dsc_accept_tally {
     // second, y.
     int64_t pairs, x, y;
     double xx, yy, xy; // sums of products: whole numbers, exact below 2^53
-    int32_t previous;  // accepted by the step before, or -1
+    int32_t previous;  // tokens accepted by the previous step, or -1
 } dsc_accept_tally;
 
-// The next step belongs to another request.
+// Begins a request: the next step forms no pair with the previous one.
 DSC_API void dsc_accept_tally_begin(dsc_accept_tally *t);
 // A step that accepted `accepted` of `drafted` draft tokens, 0 <= accepted <= drafted <= 65535;
 // drafted < 0: unknown. Only DSC_ENOMEM.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the settings of the recording run from a trace's provenance. A trace that was derived from
+// others has their provenance in "sources" and "appended"; a setting is known when all agree.
 #include "traces/trace/recorded_run.h"
 
 #include <jansson.h>
 #include <math.h>
 
-enum { DEEPEST = 64 }; // traces made of traces that are looked into
+enum { DEEPEST = 64 }; // levels of derived traces that are read
 
 static const dsc_recorded_run unknown = {NAN, 0, -1};
 
@@ -29,10 +31,10 @@ static void agree(dsc_recorded_run *all, const dsc_recorded_run *x)
         all->temperature = NAN;
     if (x->head != all->head)
         all->head = -1;
-    all->max_tokens = 0; // a trace that was cut has other ends than the run gave it
+    all->max_tokens = 0; // the outputs of a derived trace may have been cut
 }
 
-// `sources` of a trace made of others; `appended` to it.
+// Combines the provenance of a trace with that of its sources and of the traces appended to it.
 static dsc_recorded_run read_any(const json_t *o, int depth)
 {
     const json_t *sources = json_object_get(o, "sources"), *more = json_object_get(o, "appended");

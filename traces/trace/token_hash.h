@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names lists of tokens by their content, so that two results can be told to be of the same texts:
-// SHA-256 over each list's length (int64) and its ids (int32), little-endian as in a trace, one
-// list behind the other. dsc_sha256_init before; dsc_sha256_final of a copy ends any prefix.
+// A hash of token lists, by which two results are known to come from the same texts: SHA-256 over
+// the length (int64) and the ids (int32) of each list in turn, little-endian as in a trace. Call
+// dsc_sha256_init first; dsc_sha256_final on a copy gives the hash of the lists so far.
 #ifndef DSC_TRACES_TOKEN_HASH_H
 #define DSC_TRACES_TOKEN_HASH_H
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest of a trace, read: every field that is used is asked for by type and range, and the
-// first that is wrong is named.
+// Reads the manifest of a trace (draftscope-trace(5)): checks type and range of every field, the
+// sums over the shards and both hashes. An error names the first field that is wrong.
 #include "traces/trace/trace.h"
 
 #include "base/file.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_manifest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-// A walk through the manifest. The first failure stays; after it every getter answers with
-// zero, "" or an empty object, so that callers look at rc once.
+// Reads the manifest field by field. The first failure stays; after it every getter returns zero,
+// "" or NULL, so that callers check rc once.
 typedef struct reader {
-    const char *path; // of the manifest
+    const char *path; // path of the manifest
     char where[40];   // prefix of field names: "", "totals.", "shards[3]."
     dsc_error *err;
     int rc;
@@ -40,7 +41,7 @@ static const json_t *get(reader *r, const json_t *object, const char *key, json_
     const json_t *value = json_object_get(object, key);
     if (value && json_typeof(value) == type)
         return value;
-    refuse(r, key, value ? "not %s" : "missing (%s is wanted)", type_name);
+    refuse(r, key, value ? "must be %s" : "missing; it must be %s", type_name);
     return NULL;
 }
 
@@ -62,15 +63,17 @@ static int64_t get_count(reader *r, const json_t *object, const char *key)
     return get_integer(r, object, key, 0, INT64_MAX);
 }
 
-// A copy owned by *out.
-static void get_string(reader *r, const json_t *object, const char *key, char **out)
+// *out is an allocated copy.
+static void get_string(reader *r, const json_t *object, const char *key, const char **out)
 {
     const json_t *value = get(r, object, key, JSON_STRING, "a string");
+    char *copy = NULL;
     if (value && !r->rc)
-        r->rc = dsc_strndup(out, json_string_value(value), json_string_length(value), r->err);
+        r->rc = dsc_strndup(&copy, json_string_value(value), json_string_length(value), r->err);
+    *out = copy;
 }
 
-// 64 lower-case hex digits; "" too when `unknown_allowed`.
+// 64 lower-case hex digits, or also "" when `unknown_allowed`.
 static void get_sha256(reader *r, const json_t *object, const char *key, bool unknown_allowed,
                        char out[DSC_SHA256_HEX])
 {
@@ -81,7 +84,7 @@ static void get_sha256(reader *r, const json_t *object, const char *key, bool un
     size_t n = strlen(s);
     if ((n != DSC_SHA256_HEX - 1 || strspn(s, "0123456789abcdef") != n) &&
         !(n == 0 && unknown_allowed)) {
-        refuse(r, key, "not a SHA-256 (64 lower-case hex digits)");
+        refuse(r, key, "must be a SHA-256 (64 lower-case hex digits)");
         return;
     }
     memcpy(out, s, n + 1);
@@ -108,7 +111,7 @@ static void read_origin(reader *r, const json_t *root, dsc_trace_info *info)
         r->rc = dsc_fail(r->err, DSC_ENOMEM, "out of memory");
 }
 
-// Names that are not known here are columns of a newer minor kind: they are left unread.
+// Unknown names are fields of a newer version; they are ignored.
 static void read_recorded(reader *r, const json_t *root, dsc_trace_info *info)
 {
     const json_t *list = get(r, root, "recorded", JSON_ARRAY, "an array"), *value;
@@ -117,7 +120,7 @@ static void read_recorded(reader *r, const json_t *root, dsc_trace_info *info)
         const char *s = json_string_value(value);
         unsigned kind;
         if (!s) {
-            refuse(r, "recorded", "element %zu is not a string", i);
+            refuse(r, "recorded", "element %zu must be a string", i);
             return;
         }
         dsc_field field = dsc_field_find(s, &kind);
@@ -133,7 +136,7 @@ static void read_recorded(reader *r, const json_t *root, dsc_trace_info *info)
         refuse(r, "recorded", "does not list \"tokens\"");
     if (!info->steps &&
         (info->has_step_drafted || info->has_step_draft_s || info->has_step_verify_s))
-        refuse(r, "recorded", "lists drafts or times of steps, but no steps");
+        refuse(r, "recorded", "lists drafted tokens or times of steps without \"steps\"");
 }
 
 static void read_drafters(reader *r, const json_t *o, dsc_trace_info *info)
@@ -149,7 +152,7 @@ static void read_drafters(reader *r, const json_t *o, dsc_trace_info *info)
         const char *name = json_object_iter_key(at);
         dsc_drafter_record *d = &info->drafter[info->drafters];
         if (!dsc_drafter_name_valid(name)) {
-            refuse(r, name, "not the name of a drafter (1 to %d letters, digits and _.+-)",
+            refuse(r, name, "a drafter's name must be 1 to %d letters, digits and _.+-",
                    DSC_DRAFTER_NAME_BYTES - 1);
             return;
         }
@@ -198,23 +201,21 @@ static void read_shard(reader *r, const json_t *o, size_t index, dsc_shard_entry
 static void read_shards(reader *r, const json_t *root, dsc_trace *t)
 {
     const json_t *list = get(r, root, "shards", JSON_ARRAY, "an array");
-    void *p;
     if (!r->rc)
-        r->rc = dsc_alloc(&p, json_array_size(list), sizeof *t->shard, r->err);
+        r->rc = dsc_new(&t->shard, json_array_size(list), r->err);
     if (r->rc)
         return;
-    t->shard = p;
     t->shards = json_array_size(list);
     for (size_t i = 0; i < t->shards && !r->rc; i++) {
         const json_t *o = json_array_get(list, i);
         if (json_is_object(o))
             read_shard(r, o, i, &t->shard[i]);
         else
-            refuse(r, "shards", "element %zu is not an object", i);
+            refuse(r, "shards", "element %zu must be an object", i);
     }
 }
 
-// One total: what the manifest says against the sum over shards of the field at `offset`.
+// Reads one total and compares it with the sum over the shards of the member at `offset`.
 static void read_total(reader *r, const json_t *totals, const char *key, const dsc_trace *t,
                        size_t offset, int64_t *out)
 {
@@ -228,7 +229,7 @@ static void read_total(reader *r, const json_t *totals, const char *key, const d
         }
     }
     if (*out != sum)
-        refuse(r, key, "%" PRId64 ", but the shards add up to %" PRId64, *out, sum);
+        refuse(r, key, "%" PRId64 ", but the shards sum to %" PRId64, *out, sum);
 }
 
 static void read_totals(reader *r, const json_t *root, dsc_trace *t)
@@ -251,18 +252,18 @@ static void read_totals(reader *r, const json_t *root, dsc_trace *t)
         t->shard[i].first_request = t->shard[i - 1].first_request + t->shard[i - 1].requests;
 }
 
-// Both hashes, last: a field that is wrong by itself is the better message.
+// Checks both hashes, after all fields: the name of a wrong field is the better message.
 static void read_hashes(reader *r, const json_t *root, dsc_trace *t)
 {
-    char said[DSC_SHA256_HEX] = "", is[DSC_SHA256_HEX];
+    char stored[DSC_SHA256_HEX] = "", computed[DSC_SHA256_HEX];
     get_sha256(r, root, "hash", false, t->info.hash);
-    dsc_trace_hash(t->shard, t->shards, is);
-    if (!r->rc && strcmp(t->info.hash, is) != 0)
+    dsc_trace_hash(t->shard, t->shards, computed);
+    if (!r->rc && strcmp(t->info.hash, computed) != 0)
         refuse(r, "hash", "does not match the hashes of the shards: the manifest was changed");
-    get_sha256(r, root, "manifest_sha256", false, said);
+    get_sha256(r, root, "manifest_sha256", false, stored);
     if (!r->rc)
-        r->rc = dsc_manifest_seal(root, is, r->err);
-    if (!r->rc && strcmp(said, is) != 0)
+        r->rc = dsc_manifest_seal(root, computed, r->err);
+    if (!r->rc && strcmp(stored, computed) != 0)
         refuse(r, "manifest_sha256", "does not match the other fields: the manifest was changed");
 }
 
@@ -286,7 +287,7 @@ static int read_manifest(dsc_trace *t, const char *path, dsc_error *err)
         r.rc = dsc_fail(err, DSC_EINPUT, "%s: not a JSON object", path);
     int64_t schema = get_integer(&r, root, "schema", 1, INT64_MAX);
     if (!r.rc && schema != DSC_TRACE_SCHEMA)
-        refuse(&r, "schema", "version %" PRId64 ", this program reads version %d", schema,
+        refuse(&r, "schema", "version %" PRId64 "; this program reads version %d", schema,
                DSC_TRACE_SCHEMA);
     read_origin(&r, root, &t->info);
     read_recorded(&r, root, &t->info);
@@ -298,19 +299,31 @@ static int read_manifest(dsc_trace *t, const char *path, dsc_error *err)
     return r.rc;
 }
 
+// A file in place of the folder is the most common mistake: a source that was not imported.
+static int check_folder(const char *path, dsc_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) || S_ISDIR(st.st_mode))
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s is not a trace. Import it first: draftscope trace import %s -o NAME.dst",
+                    path, path);
+}
+
 int dsc_trace_open(dsc_trace **out, const char *path, dsc_error *err)
 {
-    void *p;
+    dsc_trace *t;
     char *manifest = NULL;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    int rc = dsc_new(&t, 1, err);
     if (rc)
         return rc;
-    dsc_trace *t = p;
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
         n--;
     rc = dsc_strndup(&t->path, path, n, err);
+    if (!rc)
+        rc = check_folder(t->path, err);
     if (!rc)
         rc = dsc_trace_manifest_path(&manifest, t->path, err);
     if (!rc)

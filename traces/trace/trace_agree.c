@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two traces have in common, and whether their requests may stand in one.
-#include "traces/trace/trace_internal.h"
+// Compares what two traces record: whether their requests can be in one trace, and which fields
+// they have in common.
+#include "traces/trace/trace_agree.h"
+#include "traces/trace/trace_columns.h"
 
 int dsc_tokenizers_agree(const dsc_trace_info *a, const char *name_a, const dsc_trace_info *b,
                          const char *name_b, dsc_error *err)
 {
     if (strcmp(a->tokenizer_name, b->tokenizer_name) != 0)
-        return dsc_fail(err, DSC_EUSAGE, "the tokenizer of %s is '%s', of %s '%s'", name_a,
-                        a->tokenizer_name, name_b, b->tokenizer_name);
+        return dsc_fail(err, DSC_EUSAGE, "the tokenizer of %s is '%s', but that of %s is '%s'",
+                        name_a, a->tokenizer_name, name_b, b->tokenizer_name);
     if (strcmp(a->tokenizer_sha256, b->tokenizer_sha256) != 0)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "the tokenizers of %s and %s, both '%s', are not the same file: SHA-256 "
-                        "'%.16s...' and '%.16s...'",
-                        name_a, name_b, a->tokenizer_name, a->tokenizer_sha256,
-                        b->tokenizer_sha256);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "the tokenizers of %s and %s, both named '%s', are different files: SHA-256 "
+            "'%.16s...' and '%.16s...'",
+            name_a, name_b, a->tokenizer_name, a->tokenizer_sha256, b->tokenizer_sha256);
     if (a->vocab_size != b->vocab_size)
-        return dsc_fail(err, DSC_EUSAGE, "the vocabulary of %s has %d tokens, of %s %d", name_a,
-                        (int)a->vocab_size, name_b, (int)b->vocab_size);
+        return dsc_fail(err, DSC_EUSAGE, "the vocabulary of %s has %d tokens, that of %s has %d",
+                        name_a, (int)a->vocab_size, name_b, (int)b->vocab_size);
     if (a->eos_token != b->eos_token)
-        return dsc_fail(err, DSC_EUSAGE, "the EOS token of %s is %d, of %s %d (-1: unknown)",
-                        name_a, (int)a->eos_token, name_b, (int)b->eos_token);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the EOS token of %s is %d, that of %s is %d (-1: unknown)", name_a,
+                        (int)a->eos_token, name_b, (int)b->eos_token);
     return DSC_OK;
 }
 
@@ -31,7 +34,7 @@ int dsc_drafter_number(const dsc_trace_info *info, const char *name)
     return -1;
 }
 
-// That b has the drafters of a.
+// Checks that b has the drafters of a, with the same caps.
 static int drafters_agree(const dsc_trace_info *a, const char *name_a, const dsc_trace_info *b,
                           const char *name_b, dsc_error *err)
 {
@@ -39,11 +42,11 @@ static int drafters_agree(const dsc_trace_info *a, const char *name_a, const dsc
         const dsc_drafter_record *d = &a->drafter[i];
         int other = dsc_drafter_number(b, d->name);
         if (other < 0)
-            return dsc_fail(err, DSC_EUSAGE, "%s has accept.%s, %s has not", name_a, d->name,
+            return dsc_fail(err, DSC_EUSAGE, "%s has accept.%s, but %s does not", name_a, d->name,
                             name_b);
         if (b->drafter[other].cap != d->cap)
-            return dsc_fail(err, DSC_EUSAGE, "the cap of accept.%s is %d in %s, %d in %s", d->name,
-                            (int)d->cap, name_a, (int)b->drafter[other].cap, name_b);
+            return dsc_fail(err, DSC_EUSAGE, "the cap of accept.%s is %d in %s, but %d in %s",
+                            d->name, (int)d->cap, name_a, (int)b->drafter[other].cap, name_b);
     }
     return DSC_OK;
 }
@@ -55,15 +58,15 @@ int dsc_trace_agree(const dsc_trace_info *a, const char *name_a, const dsc_trace
     for (dsc_field f = 0; f < DSC_FIELDS && !rc; f++) {
         unsigned in_a = dsc_field_kind(a, f), in_b = dsc_field_kind(b, f);
         if (in_a && in_b && in_a != in_b)
-            rc = dsc_fail(err, DSC_EUSAGE, "%s has %s, %s has %s", name_a, dsc_field_name(f, in_a),
-                          name_b, dsc_field_name(f, in_b));
+            rc = dsc_fail(err, DSC_EUSAGE, "%s has %s, but %s has %s", name_a,
+                          dsc_field_name(f, in_a), name_b, dsc_field_name(f, in_b));
         else if (in_a != in_b && f != FIELD_ACCEPT)
-            rc = dsc_fail(err, DSC_EUSAGE, "%s has %s, %s has not", in_a ? name_a : name_b,
+            rc = dsc_fail(err, DSC_EUSAGE, "%s has %s, but %s does not", in_a ? name_a : name_b,
                           dsc_field_name(f, in_a + in_b), in_a ? name_b : name_a);
     }
     for (int p = 0; p < DSC_PARAMETERS && !rc; p++)
         if (dsc_parameter_needed(a, p) && dsc_parameter_value(a, p) != dsc_parameter_value(b, p))
-            rc = dsc_fail(err, DSC_EUSAGE, "%s is %d in %s, %d in %s", dsc_parameters[p].name,
+            rc = dsc_fail(err, DSC_EUSAGE, "%s is %d in %s, but %d in %s", dsc_parameters[p].name,
                           (int)dsc_parameter_value(a, p), name_a, (int)dsc_parameter_value(b, p),
                           name_b);
     if (!rc)

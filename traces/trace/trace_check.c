@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request must satisfy, asked before it is written and again by the verifier: a trace that
-// was written always verifies.
+// Checks the contents of a request before it is written, and again when a trace is verified, so
+// that every trace that was written verifies.
 #include "base/json_quick.h"
 #include "base/utf8.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_check.h"
+#include "traces/trace/trace_values.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 int dsc_check_text(dsc_text_view text, int64_t request, const char *what, dsc_error *err)
 {
     if (text.length < 0 || (text.length && !text.bytes))
-        return dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": %s: impossible length", request,
-                        what);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "request %" PRId64 ": %s has a negative length or no bytes", request, what);
     int64_t i = dsc_bad_utf8(text.bytes, text.length);
     if (i >= 0)
         return dsc_fail(err, DSC_EINPUT,
@@ -28,15 +29,15 @@ int dsc_check_metadata(dsc_text_view metadata, int64_t request, dsc_error *err)
         return rc;
     json_error_t e;
     json_t *value = NULL;
-    if (!memchr(metadata.bytes, '\\', (size_t)metadata.length)) // it would take \u0000
+    if (!memchr(metadata.bytes, '\\', (size_t)metadata.length)) // the quick parser accepts \u0000
         value = dsc_json_quick(metadata.bytes, (size_t)metadata.length, SIZE_MAX);
     if (!value)
         value = json_loadb(metadata.bytes, (size_t)metadata.length, JSON_REJECT_DUPLICATES, &e);
     if (!value)
-        return dsc_fail(err, DSC_EINPUT, "request %" PRId64 ": the metadata is not JSON: %s",
+        return dsc_fail(err, DSC_EINPUT, "request %" PRId64 ": the metadata is not valid JSON: %s",
                         request, e.text);
     if (!json_is_object(value))
-        rc = dsc_fail(err, DSC_EINPUT, "request %" PRId64 ": the metadata is not a JSON object",
+        rc = dsc_fail(err, DSC_EINPUT, "request %" PRId64 ": the metadata must be a JSON object",
                       request);
     json_decref(value);
     return rc;
@@ -46,7 +47,8 @@ static int check_tokens(const dsc_trace_info *info, dsc_token_view tokens, const
                         dsc_error *err)
 {
     if (tokens.count < 0 || (tokens.count && !tokens.id))
-        return dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": %s: impossible length",
+        return dsc_fail(err, DSC_EUSAGE,
+                        "request %" PRId64 ": %s has a negative length or no token ids",
                         info->requests, what);
     int64_t i = dsc_bad_token(tokens.id, tokens.count, info->vocab_size);
     if (i >= 0)
@@ -62,8 +64,9 @@ static int check_references(const dsc_trace_info *info, const dsc_request_input 
     int rc = DSC_OK;
     if (q->references < 0 || (q->references && (!q->reference || !q->kind)) ||
         (q->references && info->has_text && !q->reference_text))
-        return dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": references are missing",
-                        info->requests);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "request %" PRId64 ": the arrays of its %" PRId64 " references are missing",
+                        info->requests, q->references);
     for (int64_t r = 0; r < q->references && !rc; r++) {
         rc = check_tokens(info, q->reference[r], "a reference", err);
         if (!rc && info->has_text)
@@ -88,13 +91,13 @@ int dsc_check_steps(const dsc_trace_info *info, const dsc_steps *steps, int64_t 
     if ((steps->count == 0 || before_last < tokens) && tokens <= 1 + all)
         return DSC_OK;
     return dsc_fail(err, DSC_EINPUT,
-                    "request %" PRId64 ": the steps wrote %" PRId64 " tokens, %" PRId64
-                    " before the last, and the output has %" PRId64
-                    ": they are not the steps of this output",
-                    request, all, before_last, tokens);
+                    "request %" PRId64 ": the output has %" PRId64
+                    " tokens, but its steps wrote %" PRId64 " (%" PRId64
+                    " before the last step); aligned steps must add up to the output",
+                    request, tokens, all, before_last);
 }
 
-// The columns that have an element for each output token or step.
+// Checks the columns that have an element for each output token or step.
 static int check_columns(const dsc_trace_info *info, const dsc_request_input *q, dsc_error *err)
 {
     char where[48], name[DSC_COLUMN_NAME_BYTES];
@@ -106,7 +109,7 @@ static int check_columns(const dsc_trace_info *info, const dsc_request_input *q,
         int64_t n = type->counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
         const void *data = dsc_column_get(q, type->input);
         if (n && !data)
-            return dsc_fail(err, DSC_EUSAGE, "%s'%s' is not there", where,
+            return dsc_fail(err, DSC_EUSAGE, "%s'%s' is missing", where,
                             dsc_column_name(info, c, name));
         int64_t i = dsc_bad_value(info, c, type->dtype, data, n * dsc_column_width(info, c));
         if (i >= 0)
@@ -121,7 +124,8 @@ static int check_steps(const dsc_trace_info *info, const dsc_request_input *q, d
     int64_t i = info->has_step_drafted ? dsc_bad_step(s->accepted, s->drafted, s->count) : -1;
     if (i >= 0)
         return dsc_fail(err, DSC_EINPUT,
-                        "request %" PRId64 ": step %" PRId64 " has %d tokens accepted, %d drafted",
+                        "request %" PRId64 ": step %" PRId64
+                        " accepted %d tokens but drafted only %d",
                         info->requests, i, s->accepted[i], s->drafted[i]);
     return dsc_check_steps(info, s, q->output.count, info->requests, err);
 }
@@ -142,8 +146,8 @@ int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q,
     if (!rc && info->has_text)
         rc = dsc_check_text(q->output_text, request, "the output's text", err);
     if (!rc && info->steps && q->steps.count < 0)
-        rc =
-            dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": the steps: impossible length", request);
+        rc = dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": the number of steps is negative",
+                      request);
     if (!rc)
         rc = check_columns(info, q, err);
     if (!rc && info->steps)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of a shard and what is recorded: the tables that the reader, the writer, the
-// verifier, imports and exports go by. A column that holds one element for each output token or
-// step needs nothing more than its line here.
-#include "traces/trace/trace_internal.h"
+// The tables of columns, fields and parameters that the reader, the writer, the verifier, imports
+// and exports share (format: draftscope-trace(5)). A new column with one element for each output
+// token or step needs only a line here.
+#include "traces/trace/trace_columns.h"
 
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ const dsc_column_type dsc_columns[DSC_COLUMNS] = {
     [COL_PROMPT_OFFSET] = {"prompt.offset", DSC_I64, VALUES_OFFSET, FIELD_TOKENS, BY_REQUEST},
     [COL_OUTPUT_TOK] = {"output.tok", DSC_U32, VALUES_TOKEN, FIELD_TOKENS, BY_OUTPUT},
     [COL_OUTPUT_OFFSET] = {"output.offset", DSC_I64, VALUES_OFFSET, FIELD_TOKENS, BY_REQUEST},
-    // the references of all requests in one row; request.reference says whose they are
+    // the references of all requests, concatenated; request.reference divides them by request
     [COL_REFERENCE_TOK] = {"reference.tok", DSC_U32, VALUES_TOKEN, FIELD_REFERENCES,
                            .counted_by = COL_REFERENCE_OFFSET},
     [COL_REFERENCE_OFFSET] = {"reference.offset", DSC_I64, VALUES_OFFSET, FIELD_REFERENCES,
@@ -49,13 +49,13 @@ const dsc_column_type dsc_columns[DSC_COLUMNS] = {
                             .counted_by = COL_REFERENCE_TEXT_OFFSET},
     [COL_REFERENCE_TEXT_OFFSET] = {"reference.text.offset", DSC_I64, VALUES_OFFSET, FIELD_TEXT,
                                    BY_REFERENCE, .extra = 1},
-    // one JSON object per request, or nothing
+    // a JSON object per request, or empty
     [COL_METADATA] = {"metadata", DSC_U8, VALUES_ANY, FIELD_METADATA,
                       .counted_by = COL_METADATA_OFFSET},
     [COL_METADATA_OFFSET] = {"metadata.offset", DSC_I64, VALUES_OFFSET, FIELD_METADATA, BY_REQUEST},
     [COL_TARGET_LOGP] = {"target.logp_y", DSC_F32, VALUES_LOGP, FIELD_TARGET_LOGP, BY_OUTPUT,
                          AT(target_logp)},
-    // rows: lists of tokens, or all tokens
+    // distributions: listed tokens, or all tokens
     [COL_DRAFT_ROW_OFFSET] = {"rows.draft.offset", DSC_I64, VALUES_OFFSET, FIELD_DRAFT_ROWS,
                               BY_OUTPUT, .extra = 1, .kind = DSC_ROWS_LISTED},
     [COL_DRAFT_ROW_TOKEN] = {"rows.draft.token", DSC_U32, VALUES_TOKEN, FIELD_DRAFT_ROWS,
@@ -76,7 +76,7 @@ const dsc_column_type dsc_columns[DSC_COLUMNS] = {
                              BY_OUTPUT, .kind = DSC_ROWS_LISTED},
     [COL_TARGET_ROW_DENSE] = {"rows.target.dense", DSC_F32, VALUES_LOG_MASS, FIELD_TARGET_ROWS,
                               BY_OUTPUT, .kind = DSC_ROWS_DENSE, .shape = SHAPE_VOCABULARY},
-    // what the models said at each output token
+    // predictions of the models at each output token
     [COL_DRAFT_LOGP] = {"draft.logp_y", DSC_F32, VALUES_LOG_MASS, FIELD_DRAFT_LOGP, BY_OUTPUT,
                         AT(draft_logp)},
     [COL_DRAFT_ARGMAX] = {"draft.argmax", DSC_U32, VALUES_TOKEN, FIELD_DRAFT_ARGMAX, BY_OUTPUT,
@@ -109,7 +109,7 @@ const dsc_column_type dsc_columns[DSC_COLUMNS] = {
                           AT(steps.draft_s)},
     [COL_STEP_VERIFY_S] = {"step.verify_s", DSC_F32, VALUES_AMOUNT, FIELD_STEP_VERIFY_S, BY_STEP,
                            AT(steps.verify_s)},
-    // a drafter each, at most DSC_DRAFTERS_MAX
+    // accept lengths, one column per drafter
     ACCEPT(0),
     ACCEPT(1),
     ACCEPT(2),
@@ -171,12 +171,12 @@ int64_t dsc_column_width(const dsc_trace_info *info, int column)
     return shape[0] * shape[1];
 }
 
-// --- what is recorded --------------------------------------------------------------------------
+// --- fields ------------------------------------------------------------------------------------
 
-// Where dsc_trace_info has it: a flag, or one of the enumerations of kinds. Without a place: always
-// recorded. Accept lengths are told by the number of drafters.
+// The member of dsc_trace_info by which a field is recorded: a flag, or an enumeration of
+// kinds. Fields of size 0 are always recorded. Accept lengths are recorded when there are drafters.
 static const struct field {
-    const char *name[2]; // of kind 1 and 2
+    const char *name[2]; // the names of kinds 1 and 2
     size_t offset, size;
 } fields[DSC_FIELDS] = {
 #define PLACE(member) offsetof(dsc_trace_info, member), sizeof(((dsc_trace_info *)0)->member)
@@ -311,20 +311,20 @@ void dsc_recorded_copy(dsc_trace_info *to, const dsc_trace_info *from)
 static int check_drafters(const dsc_trace_info *info, dsc_error *err)
 {
     if (info->drafters < 0 || info->drafters > DSC_DRAFTERS_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "accept lengths of %d drafters, the limit is %d",
+        return dsc_fail(err, DSC_EUSAGE, "accept lengths of %d drafters; the limit is %d",
                         (int)info->drafters, DSC_DRAFTERS_MAX);
     for (int i = 0; i < info->drafters; i++) {
         const dsc_drafter_record *d = &info->drafter[i];
         if (!dsc_drafter_name_valid(d->name))
             return dsc_fail(err, DSC_EUSAGE,
-                            "a drafter's name must be 1 to %d letters, digits and _.+-, is '%.*s'",
+                            "a drafter's name must be 1 to %d letters, digits and _.+-, not '%.*s'",
                             DSC_DRAFTER_NAME_BYTES - 1, DSC_DRAFTER_NAME_BYTES, d->name);
         if (d->cap < 1 || d->cap > UINT16_MAX)
-            return dsc_fail(err, DSC_EUSAGE, "the cap of drafter %s is %d, must be 1 to %d",
+            return dsc_fail(err, DSC_EUSAGE, "the cap of drafter %s is %d; it must be 1 to %d",
                             d->name, (int)d->cap, UINT16_MAX);
         for (int j = 0; j < i; j++)
             if (!strcmp(info->drafter[j].name, d->name))
-                return dsc_fail(err, DSC_EUSAGE, "two drafters are called %s", d->name);
+                return dsc_fail(err, DSC_EUSAGE, "two drafters are named %s", d->name);
     }
     return DSC_OK;
 }
@@ -334,16 +334,15 @@ int dsc_recorded_check(const dsc_trace_info *info, dsc_error *err)
     for (dsc_field f = 0; f < DSC_FIELDS; f++) {
         unsigned kind = dsc_field_kind(info, f);
         if (kind && !dsc_field_name(f, kind))
-            return dsc_fail(err, DSC_EUSAGE, "%s of a kind there is not",
-                            f == FIELD_STEPS ? "steps" : "rows");
+            return dsc_fail(err, DSC_EUSAGE, "unknown kind %u of %s", kind, dsc_field_name(f, 1));
     }
     if (!info->steps &&
         (info->has_step_drafted || info->has_step_draft_s || info->has_step_verify_s))
-        return dsc_fail(err, DSC_EUSAGE, "drafts or times of steps without the steps");
+        return dsc_fail(err, DSC_EUSAGE, "drafted tokens or times of steps require the steps");
     for (int p = 0; p < DSC_PARAMETERS; p++) {
         int32_t value = dsc_parameter_value(info, p);
         if (dsc_parameter_needed(info, p) && (value < 1 || value > dsc_parameters[p].largest))
-            return dsc_fail(err, DSC_EUSAGE, "%s is %d, must be 1 to %d", dsc_parameters[p].name,
+            return dsc_fail(err, DSC_EUSAGE, "%s is %d; it must be 1 to %d", dsc_parameters[p].name,
                             (int)value, (int)dsc_parameters[p].largest);
     }
     return check_drafters(info, err);

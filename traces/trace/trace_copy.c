@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Converts a request as read (references by offsets) to the input of a writer (arrays of views).
 #include "traces/trace/trace_copy.h"
 
 #include <stdlib.h>
@@ -6,15 +7,11 @@
 
 static int reserve(dsc_request_copy *c, size_t references, dsc_error *err)
 {
-    void *reference = c->reference, *text = c->reference_text, *kind = c->kind;
-    int rc = dsc_grow(&reference, &c->reference_capacity, references, sizeof *c->reference, err);
+    int rc = dsc_resize(&c->reference, &c->reference_capacity, references, err);
     if (!rc)
-        rc = dsc_grow(&text, &c->text_capacity, references, sizeof *c->reference_text, err);
+        rc = dsc_resize(&c->reference_text, &c->text_capacity, references, err);
     if (!rc)
-        rc = dsc_grow(&kind, &c->kind_capacity, references, sizeof *c->kind, err);
-    c->reference = reference;
-    c->reference_text = text;
-    c->kind = kind;
+        rc = dsc_resize(&c->kind, &c->kind_capacity, references, err);
     return rc;
 }
 

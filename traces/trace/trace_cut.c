@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cut: which requests stay, by index and by Knuth's selection sampling (The Art of Computer
-// Programming 3.4.2, algorithm S); then the columns of each, cut to its first tokens.
+// Cuts a trace: selects requests by index and by Knuth's selection sampling (The Art of Computer
+// Programming 3.4.2, algorithm S), then cuts the columns of each to its first tokens.
 #include "traces/trace/trace_cut.h"
 
 #include "base/rng.h"
 #include "traces/trace/trace_copy.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_manifest.h"
 #include "base/json_text.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ typedef struct cutter {
     int64_t kept;
     dsc_trace_writer *writer;
     dsc_request_copy copy;
-    uint16_t *accept, *rank, *accepted; // columns of one request, changed
+    uint16_t *accept, *rank, *accepted; // cut columns of one request
     size_t accept_capacity, rank_capacity, accepted_capacity;
     int64_t done;
 } cutter;
@@ -30,18 +30,16 @@ static int choose(cutter *c, dsc_error *err)
 {
     const dsc_cut *cut = c->cut;
     int64_t n = c->trace->info.requests;
-    void *p;
-    int rc = dsc_alloc(&p, (size_t)n, 1, err);
+    int rc = dsc_new(&c->keeps, (size_t)n, err);
     if (rc)
         return rc;
-    c->keeps = p;
     if (!cut->request)
         memset(c->keeps, 1, (size_t)n);
     for (size_t i = 0; cut->request && i < cut->requests; i++) {
         if (cut->request[i] < 0 || cut->request[i] >= n)
             return dsc_fail(err, DSC_EUSAGE,
-                            "there is no request %" PRId64 " in %s: it has %" PRId64
-                            ", counted from 0",
+                            "request %" PRId64 " does not exist: %s has %" PRId64
+                            " requests, counted from 0",
                             cut->request[i], c->trace->path, n);
         c->keeps[cut->request[i]] = 1;
     }
@@ -50,16 +48,18 @@ static int choose(cutter *c, dsc_error *err)
     return DSC_OK;
 }
 
-// Passing over the requests, each stays with probability (still wanted) / (still to come), which
-// makes all samples equally likely. The draw belongs to the request's index.
+// Each request in turn stays with probability (still wanted) / (still to come), which makes all
+// samples equally likely. The random number is keyed by the request's index.
 static int draw_sample(cutter *c, dsc_error *err)
 {
     int64_t wanted = c->cut->sample, to_come = c->kept;
     if (!wanted)
         return DSC_OK;
     if (wanted < 0 || wanted > to_come || to_come > UINT32_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "a sample of %" PRId64 " requests out of %" PRId64, wanted,
-                        to_come);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "cannot sample %" PRId64 " requests out of %" PRId64
+                        ": the sample must be 1 to the number of requests",
+                        wanted, to_come);
     c->kept = wanted;
     for (int64_t i = 0; i < c->trace->info.requests; i++) {
         if (!c->keeps[i])
@@ -78,26 +78,22 @@ static int reserve(cutter *c, const dsc_request_input *q, dsc_error *err)
 {
     const dsc_trace_info *i = &c->trace->info;
     size_t n = (size_t)q->output.count;
-    void *accept = c->accept, *rank = c->rank, *accepted = c->accepted;
-    int rc = dsc_grow(&accept, &c->accept_capacity, n * (size_t)i->drafters, 2, err);
+    int rc = dsc_resize(&c->accept, &c->accept_capacity, n * (size_t)i->drafters, err);
     if (!rc)
-        rc = dsc_grow(&rank, &c->rank_capacity, n * (size_t)i->rank_depth, 2, err);
+        rc = dsc_resize(&c->rank, &c->rank_capacity, n * (size_t)i->rank_depth, err);
     if (!rc)
-        rc = dsc_grow(&accepted, &c->accepted_capacity, (size_t)q->steps.count, 2, err);
-    c->accept = accept;
-    c->rank = rank;
-    c->accepted = accepted;
+        rc = dsc_resize(&c->accepted, &c->accepted_capacity, (size_t)q->steps.count, err);
     return rc;
 }
 
-// See dsc_steps_kind: the steps wrote the output, less one token if that is the prefill's.
+// The steps wrote the output, except the first token if it is the prefill's (dsc_steps_kind).
 static void cut_steps(cutter *c, int64_t tokens, dsc_request_input *q)
 {
     dsc_steps *s = &q->steps;
     int64_t all = 0, left = tokens, kept = 0;
     for (int64_t i = 0; i < s->count; i++)
         all += (int64_t)s->accepted[i] + 1;
-    left -= q->output.count > all; // the prefill's
+    left -= q->output.count > all; // the prefill's token
     for (; kept < s->count && left > 0; kept++) {
         int64_t most = left - 1;
         c->accepted[kept] = s->accepted[kept] < most ? s->accepted[kept] : (uint16_t)most;
@@ -141,7 +137,7 @@ static int cut_output(cutter *c, dsc_request_input *q, dsc_error *err)
     cut_accept(c, tokens, q);
     if (i->has_draft_rank)
         cut_ranks(c, tokens, q);
-    q->output.count = tokens; // of all other columns the writer takes that many
+    q->output.count = tokens; // the writer takes this many elements of all other columns
     return DSC_OK;
 }
 
@@ -159,11 +155,11 @@ static int copy_request(cutter *c, const dsc_request *q, dsc_error *err)
         dsc_error_prefix(err, rc, "%s", c->trace->path);
     if (!rc && c->o->progress && c->o->progress(c->o->user, ++c->done, c->kept))
         rc = dsc_fail(err, DSC_EINTERRUPT,
-                      "interrupted after %" PRId64 " requests: nothing was written", c->done);
+                      "interrupted after %" PRId64 " requests; nothing was written", c->done);
     return rc;
 }
 
-// A shard of which nothing is kept is not opened.
+// A shard without a kept request is not opened.
 static int copy_shard(cutter *c, size_t index, dsc_error *err)
 {
     dsc_shard *shard;
@@ -183,7 +179,7 @@ static int copy_shard(cutter *c, size_t index, dsc_error *err)
     return rc;
 }
 
-// The source's, and what was kept of it.
+// The provenance of the source, and the cut.
 static int make_provenance(const cutter *c, char **out, dsc_error *err)
 {
     const dsc_cut *cut = c->cut;
@@ -215,13 +211,13 @@ static int open_writer(cutter *c, const char *out, dsc_error *err)
     bool cuts = c->cut->tokens && c->cut->tokens < info.max_output_tokens;
     if (cuts && info.steps == DSC_STEPS_LOGGED)
         return dsc_fail(err, DSC_EUSAGE,
-                        "outputs of %s cannot be cut: its steps are as logged, not aligned with "
-                        "the tokens",
+                        "the outputs of %s cannot be cut: its steps are logged, and only aligned "
+                        "steps can be cut with the tokens",
                         c->trace->path);
     info.has_text &= !cuts;
     int rc = dsc_trace_writer_open(&c->writer, out, &info, c->o->force, c->o->shard_tokens, err);
     if (!rc && info.has_text != c->trace->info.has_text && c->o->note)
-        c->o->note(c->o->user, "text is left out: that of an output that is cut is not known");
+        c->o->note(c->o->user, "text is left out: the text of a cut output is unknown");
     return rc;
 }
 
@@ -230,8 +226,10 @@ int dsc_trace_cut(const char *path, const char *out, const dsc_cut *cut, const d
 {
     cutter c = {.cut = cut, .o = o};
     char *provenance = NULL;
-    int rc = cut->tokens < 0 ? dsc_fail(err, DSC_EUSAGE, "%" PRId64 " tokens", cut->tokens)
-                             : dsc_trace_open(&c.trace, path, err);
+    int rc = cut->tokens < 0
+                 ? dsc_fail(err, DSC_EUSAGE, "cannot keep %" PRId64 " tokens: must be at least 0",
+                            cut->tokens)
+                 : dsc_trace_open(&c.trace, path, err);
     if (!rc)
         rc = dsc_join_check_names(c.trace, out, err);
     if (!rc)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which folders a writer may touch: those that hold nothing but files of a trace. Whatever else a
-// user keeps under such a name is neither replaced nor removed.
-#include "traces/trace/trace_internal.h"
+// Checks, locks, makes and removes the folders of traces. Only a folder that contains nothing but
+// files of a trace is replaced or removed, so that no other file of the user is lost.
+#include "traces/trace/trace_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,15 +31,15 @@ static bool ours(const char *name)
            !memcmp(name + 6 + digits, ".safetensors", strlen(".safetensors"));
 }
 
-// *out stays NULL when nothing has that name.
+// *out is NULL when nothing has that name.
 static int open_folder(DIR **out, const char *path, dsc_error *err)
 {
     *out = NULL;
     struct stat st;
     if (lstat(path, &st))
         return errno == ENOENT ? DSC_OK
-                               : dsc_fail_errno(err, DSC_EIO, errno, "cannot look at %s", path);
-    // A link is the user's own arrangement: the folder behind it is not replaced.
+                               : dsc_fail_errno(err, DSC_EIO, errno, "cannot stat %s", path);
+    // The folder that a symbolic link points to is not replaced.
     if (!S_ISDIR(st.st_mode))
         return dsc_fail(err, DSC_EUSAGE, "%s exists and is not a trace folder", path);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -53,8 +53,8 @@ static int open_folder(DIR **out, const char *path, dsc_error *err)
     return dsc_fail_errno(err, DSC_EIO, why, "cannot read %s", path);
 }
 
-// Calls are made in pairs: first all names are looked at, then all are removed.
-static int walk(DIR *folder, const char *path, bool removing, bool *manifest, dsc_error *err)
+// Checks all names, and removes the files if `removing`. Callers check all names first.
+static int scan_folder(DIR *folder, const char *path, bool removing, bool *manifest, dsc_error *err)
 {
     struct dirent *entry;
     rewinddir(folder);
@@ -63,9 +63,10 @@ static int walk(DIR *folder, const char *path, bool removing, bool *manifest, ds
         if (!strcmp(name, ".") || !strcmp(name, ".."))
             continue;
         if (!ours(name))
-            return dsc_fail(err, DSC_EUSAGE,
-                            "%s holds '%.255s', which is no part of a trace: left alone", path,
-                            name);
+            return dsc_fail(
+                err, DSC_EUSAGE,
+                "%s contains '%.255s', which is not part of a trace; nothing was changed", path,
+                name);
         *manifest |= !strcmp(name, "manifest.json");
         if (removing && unlinkat(dirfd(folder), name, 0))
             return dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s/%.255s", path, name);
@@ -82,9 +83,10 @@ int dsc_trace_folder_check(const char *path, bool with_manifest, bool *exists, d
     if (rc || !folder)
         return rc;
     *exists = true;
-    rc = walk(folder, path, false, &manifest, err);
+    rc = scan_folder(folder, path, false, &manifest, err);
     if (!rc && with_manifest && !manifest)
-        rc = dsc_fail(err, DSC_EUSAGE, "%s has no manifest.json: not a trace, left alone", path);
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "%s has no manifest.json, so it is not a trace; nothing was changed", path);
     closedir(folder);
     return rc;
 }
@@ -96,19 +98,19 @@ int dsc_trace_folder_remove(const char *path, dsc_error *err)
     int rc = open_folder(&folder, path, err);
     if (rc || !folder)
         return rc;
-    rc = walk(folder, path, false, &manifest, err);
-    // The manifest first: killed halfway, this leaves nothing that promises shards that are gone.
+    rc = scan_folder(folder, path, false, &manifest, err);
+    // The manifest goes first, so that a kill halfway leaves no manifest of missing shards.
     if (!rc && manifest && unlinkat(dirfd(folder), "manifest.json", 0))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s/manifest.json", path);
     if (!rc)
-        rc = walk(folder, path, true, &manifest, err);
+        rc = scan_folder(folder, path, true, &manifest, err);
     closedir(folder);
     if (!rc && rmdir(path))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s", path);
     return rc;
 }
 
-// A file system without locks (ENOLCK, EOPNOTSUPP) is used without them.
+// On a file system without locks (ENOLCK, EOPNOTSUPP) the folder is used without a lock.
 static int lock(int fd, const char *path, dsc_error *err)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
@@ -145,7 +147,7 @@ int dsc_trace_folder_lock(const char *path, int *fd, dsc_error *err)
     // Another run may have replaced the trace since it was opened.
     if (!rc && (fstat(*fd, &locked) || stat(path, &named) || locked.st_ino != named.st_ino ||
                 locked.st_dev != named.st_dev))
-        rc = dsc_fail(err, DSC_EUSAGE, "%s was replaced by another run just now", path);
+        rc = dsc_fail(err, DSC_EUSAGE, "%s was just replaced by another run; try again", path);
     if (rc) {
         close(*fd);
         *fd = -1;

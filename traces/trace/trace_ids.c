@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of request ids: open addressing over FNV-1a, the ids themselves in one byte string.
-#include "traces/trace/trace_internal.h"
+// A set of request ids: a hash table with open addressing (FNV-1a); the ids are stored in one byte
+// string.
+#include "traces/trace/trace_ids.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/), high half folded in because the
-// table uses low bits.
+// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/). The high half is folded in because
+// the table uses the low bits.
 static uint64_t hash_of(const char *bytes, int64_t length)
 {
     uint64_t h = 0xcbf29ce484222325;
@@ -21,7 +22,7 @@ static dsc_text_view id_at(const dsc_id_set *set, size_t i)
     return (dsc_text_view){set->bytes.data + begin, set->end[i] - begin};
 }
 
-// The slot that holds `id`, or the free one where it belongs.
+// The slot of `id`, or the free slot where it belongs.
 static size_t find_slot(const dsc_id_set *set, dsc_text_view id)
 {
     size_t mask = set->slots - 1, at = (size_t)hash_of(id.bytes, id.length) & mask;
@@ -37,15 +38,15 @@ static size_t find_slot(const dsc_id_set *set, dsc_text_view id)
 
 static int enlarge(dsc_id_set *set, dsc_error *err)
 {
-    void *p;
+    uint32_t *slot;
     size_t slots = set->slots ? 2 * set->slots : 64;
     if (set->count >= UINT32_MAX - 1)
-        return dsc_fail(err, DSC_EUSAGE, "more than %u requests", UINT32_MAX - 1);
-    int rc = dsc_alloc(&p, slots, sizeof *set->slot, err);
+        return dsc_fail(err, DSC_EUSAGE, "a trace has at most %u requests", UINT32_MAX - 1);
+    int rc = dsc_new(&slot, slots, err);
     if (rc)
         return rc;
     free(set->slot);
-    set->slot = p;
+    set->slot = slot;
     set->slots = slots;
     for (size_t i = 0; i < set->count; i++)
         set->slot[find_slot(set, id_at(set, i))] = (uint32_t)i + 1;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merge and append: what the traces must share is settled first, then their requests go through the
-// writer one by one.
+// Merges and appends traces: checks that their descriptions agree, then copies their requests to
+// the writer one by one.
 #include "traces/trace/trace_join.h"
 
 #include "traces/trace/trace_copy.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_agree.h"
+#include "traces/trace/trace_manifest.h"
+#include "traces/trace/trace_write.h"
 #include "base/json_text.h"
 
 #include <inttypes.h>
@@ -13,16 +15,16 @@
 
 typedef struct joiner {
     const dsc_join_options *o;
-    dsc_trace **trace;   // [count] sources; of an append the first is the trace that grows
+    dsc_trace **trace;   // [count] sources; for an append the first one is the trace that grows
     size_t count, first; // sources before `first` are not copied
-    dsc_trace_info info; // of what is written; strings are not its own
+    dsc_trace_info info; // description of the output; its strings are not owned
     dsc_trace_writer *writer;
     dsc_request_copy copy;
     dsc_buffer id;
     int64_t done, total; // requests
 } joiner;
 
-// --- what is recorded --------------------------------------------------------------------------
+// --- descriptions ------------------------------------------------------------------------------
 
 static void note(const joiner *j, const char *what, const char *why)
 {
@@ -32,7 +34,7 @@ static void note(const joiner *j, const char *what, const char *why)
         j->o->note(j->o->user, message);
 }
 
-// Why a column of some of the traces cannot be kept.
+// Reports why a field of some of the traces cannot be kept.
 static void note_field(const joiner *j, dsc_trace *const *trace, size_t count, dsc_field f)
 {
     unsigned kind = 0;
@@ -44,7 +46,7 @@ static void note_field(const joiner *j, dsc_trace *const *trace, size_t count, d
         lacking = here || lacking ? lacking : trace[i]->path;
     }
     if (lacking)
-        snprintf(why, sizeof why, "%.400s has none", lacking);
+        snprintf(why, sizeof why, "%.400s does not have it", lacking);
     note(j, dsc_field_name(f, kind), why);
 }
 
@@ -55,22 +57,22 @@ static void note_drafters(const joiner *j, dsc_trace *const *trace, size_t count
     for (size_t i = 0; i < count; i++)
         for (int d = 0; d < trace[i]->info.drafters; d++) {
             const char *name = trace[i]->info.drafter[d].name, *lacking = NULL;
-            bool said = dsc_drafter_number(kept, name) >= 0;
+            bool skip = dsc_drafter_number(kept, name) >= 0;
             for (size_t k = 0; k < count; k++) {
                 int there = dsc_drafter_number(&trace[k]->info, name);
-                said |= k < i && there >= 0;
+                skip |= k < i && there >= 0; // reported before
                 lacking = there >= 0 || lacking ? lacking : trace[k]->path;
             }
-            if (said)
+            if (skip)
                 continue;
             snprintf(what, sizeof what, "accept.%s", name);
             snprintf(why, sizeof why, "%.400s%s", lacking ? lacking : "its cap differs",
-                     lacking ? " has none" : "");
+                     lacking ? " does not have it" : "");
             note(j, what, why);
         }
 }
 
-// A line for each thing that some of the traces have and `kept` has not.
+// Reports every field that some of the traces record and `kept` does not.
 static void note_left_out(const joiner *j, dsc_trace *const *trace, size_t count,
                           const dsc_trace_info *kept)
 {
@@ -81,7 +83,7 @@ static void note_left_out(const joiner *j, dsc_trace *const *trace, size_t count
             most = kind > most ? kind : most;
         }
         if (f == FIELD_STEPS && kept->steps == DSC_STEPS_LOGGED && most > DSC_STEPS_LOGGED)
-            note(j, "steps_aligned", "some traces have steps as logged, and so have all now");
+            note(j, "steps_aligned", "some traces have logged steps, so all steps become logged");
         else if (f != FIELD_ACCEPT && most && !dsc_field_kind(kept, f))
             note_field(j, trace, count, f);
     }
@@ -95,7 +97,7 @@ static int agree(const dsc_trace *a, const dsc_trace_info *b, const char *name_b
     if (!rc || common || !err)
         return rc;
     const dsc_error why = *err;
-    return dsc_fail(err, rc, "%s (--common leaves out what not all have)", why.message);
+    return dsc_fail(err, rc, "%s (--common keeps only the fields that all have)", why.message);
 }
 
 static int settle_merge(joiner *j, dsc_error *err)
@@ -108,14 +110,15 @@ static int settle_merge(joiner *j, dsc_error *err)
             rc = agree(first, &t->info, t->path, false, err);
         dsc_recorded_intersect(&j->info, &t->info);
         if (strcmp(j->info.format, t->info.format) != 0)
-            j->info.format = (char *)"mixed";
+            j->info.format = "mixed";
         if (strcmp(j->info.semantics, t->info.semantics) != 0)
-            j->info.semantics = (char *)"mixed";
+            j->info.semantics = "mixed";
     }
     return rc;
 }
 
-// The trace that grows keeps what it has; so the others, less what they have beyond it, must agree.
+// The trace that grows keeps its fields. The others must have all of these; with `common` their
+// additional fields are dropped.
 static int settle_append(joiner *j, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -133,7 +136,8 @@ static int settle_append(joiner *j, dsc_error *err)
 
 // --- requests ----------------------------------------------------------------------------------
 
-// The columns as the writer has them: drafters by its numbers, rows of no other kind.
+// Arranges the columns for the writer: drafters in its order, and only the distributions it
+// records.
 static void fit(const joiner *j, const dsc_trace_info *from, dsc_request_input *q)
 {
     const uint16_t *accept[DSC_DRAFTERS_MAX] = {NULL};
@@ -155,7 +159,7 @@ static int rename_request(joiner *j, size_t source, dsc_request_input *q, dsc_er
     return rc;
 }
 
-// Which trace a request of the writer came from.
+// The trace that a request of the writer came from.
 static const char *origin(const joiner *j, int64_t request)
 {
     size_t i = 0;
@@ -171,14 +175,14 @@ static int check_id(const joiner *j, size_t source, dsc_text_view id, dsc_error 
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE, "%s and %s both have a request '%.*s'%s", origin(j, taken),
                     j->trace[source]->path, (int)(id.length < 100 ? id.length : 100), id.bytes,
-                    j->o->rename ? "" : " (--rename puts the number of the trace before ids)");
+                    j->o->rename ? "" : " (--rename prefixes ids with the number of the trace)");
 }
 
 static int report(joiner *j, dsc_error *err)
 {
     if (j->o->progress && j->o->progress(j->o->user, j->done, j->total))
         return dsc_fail(err, DSC_EINTERRUPT,
-                        "interrupted after %" PRId64 " requests: nothing was written", j->done);
+                        "interrupted after %" PRId64 " requests; nothing was written", j->done);
     return DSC_OK;
 }
 
@@ -244,7 +248,7 @@ int dsc_join_provenance(char **out, dsc_trace *const *trace, size_t count,
     return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
 }
 
-// --- the whole ---------------------------------------------------------------------------------
+// --- merge and append --------------------------------------------------------------------------
 
 int dsc_join_check_names(const dsc_trace *t, const char *out, dsc_error *err)
 {
@@ -260,8 +264,8 @@ int dsc_join_check_names(const dsc_trace *t, const char *out, dsc_error *err)
         if (!rc && !stat(t->path, &a) && !stat(name.data, &b) && a.st_ino == b.st_ino &&
             a.st_dev == b.st_dev)
             rc = dsc_fail(err, DSC_EUSAGE,
-                          "writing %.*s would remove %s before it is read: another name is needed",
-                          (int)n, out, t->path);
+                          "writing %.*s would remove its source %s; choose another name", (int)n,
+                          out, t->path);
         dsc_buffer_fini(&name);
     }
     return rc;
@@ -269,12 +273,10 @@ int dsc_join_check_names(const dsc_trace *t, const char *out, dsc_error *err)
 
 static int open_sources(joiner *j, const char *path, const char *const *paths, dsc_error *err)
 {
-    void *p;
-    int rc = j->count > j->first ? dsc_alloc(&p, j->count, sizeof *j->trace, err)
-                                 : dsc_fail(err, DSC_EUSAGE, "no traces");
+    int rc = j->count > j->first ? dsc_new(&j->trace, j->count, err)
+                                 : dsc_fail(err, DSC_EUSAGE, "no traces were given");
     if (rc)
         return rc;
-    j->trace = p;
     for (size_t i = 0; i < j->count && !rc; i++) {
         rc = dsc_trace_open(&j->trace[i], i < j->first ? path : paths[i - j->first], err);
         if (!rc && i >= j->first)
@@ -285,7 +287,7 @@ static int open_sources(joiner *j, const char *path, const char *const *paths, d
     return rc;
 }
 
-// Copies, commits, frees all. The writer is open unless rc says that something failed before.
+// Copies the requests, commits and frees everything. The writer is open unless rc is an error.
 static int finish(joiner *j, int rc, dsc_error *err)
 {
     char *provenance = NULL;

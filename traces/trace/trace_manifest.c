@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manifest of a trace, written: names of its files, its two hashes, its JSON form.
+// Writes the manifest of a trace (draftscope-trace(5)): the names of its files, its two hashes and
+// its JSON form.
 #include "base/file.h"
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_manifest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,7 +52,8 @@ int dsc_manifest_seal(const json_t *manifest, char hex[DSC_SHA256_HEX], dsc_erro
     return DSC_OK;
 }
 
-// Sets object[key] = value (stolen). NULL values and failures make *failed true: looked at once.
+// Sets object[key] = value, a stolen reference. A NULL value or a failure sets *failed, which
+// callers check once.
 static void set(json_t *object, const char *key, json_t *value, bool *failed)
 {
     *failed |= json_object_set_new(object, key, value) != 0;
@@ -169,8 +171,11 @@ int dsc_manifest_write(const json_t *manifest, const char *folder, bool replace,
     int rc = text ? dsc_trace_manifest_path(&path, folder, err)
                   : dsc_fail(err, DSC_ENOMEM, "out of memory");
     if (!rc && strlen(text) >= DSC_MANIFEST_MAX)
-        rc = dsc_fail(err, DSC_EUSAGE, "%s: %zu bytes, the limit is %d: larger shards are needed",
-                      path, strlen(text), DSC_MANIFEST_MAX);
+        rc =
+            dsc_fail(err, DSC_EUSAGE,
+                     "%s: the manifest would have %zu bytes, more than the limit of %d; use larger "
+                     "shards",
+                     path, strlen(text), DSC_MANIFEST_MAX);
     if (!rc)
         rc = dsc_outfile_open(&f, path, replace, err);
     if (!rc && (fputs(text, f.stream) == EOF || fputc('\n', f.stream) == EOF))
@@ -185,9 +190,9 @@ int dsc_manifest_write(const json_t *manifest, const char *folder, bool replace,
 
 void dsc_trace_info_fini(dsc_trace_info *info)
 {
-    free(info->tokenizer_name);
-    free(info->format);
-    free(info->semantics);
-    free(info->provenance);
+    free((char *)info->tokenizer_name);
+    free((char *)info->format);
+    free((char *)info->semantics);
+    free((char *)info->provenance);
     *info = (dsc_trace_info){0};
 }

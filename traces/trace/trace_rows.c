@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows: the distributions that a model gave at the output positions, as views and as they must be.
-#include "traces/trace/trace_internal.h"
+// Next-token distributions (rows) at the output positions: views of them, and the checks that a
+// listed or dense distribution must pass.
+#include "traces/trace/trace_check.h"
+#include "traces/trace/trace_values.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // --- views -------------------------------------------------------------------------------------
@@ -54,8 +57,8 @@ double dsc_row_dist(const dsc_row *r, int32_t vocab_size, double *dist)
 
 static const char *const side_name[DSC_SIDES] = {"draft", "target"};
 
-// A token that is listed twice, or -1.
-static int64_t twice(const dsc_row *r, dsc_token_marks *marks)
+// The first token that is listed twice, or -1.
+static int64_t find_duplicate(const dsc_row *r, dsc_token_marks *marks)
 {
     int64_t i = 0, bad = -1;
     for (; i < r->count && bad < 0; i++) {
@@ -87,16 +90,16 @@ static void sum_row(const dsc_row *r, double *low, double *high)
 static int check_row(const dsc_row *r, int32_t vocab_size, dsc_token_marks *marks, const char *what,
                      dsc_error *err)
 {
-    int64_t x = r->token ? twice(r, marks) : -1;
+    int64_t x = r->token ? find_duplicate(r, marks) : -1;
     if (x >= 0)
         return dsc_fail(err, DSC_EINPUT, "%s lists token id %" PRId64 " twice", what, x);
     if (r->token && r->count == vocab_size && r->tail > -INFINITY)
-        return dsc_fail(err, DSC_EINPUT, "%s lists every token and has a tail", what);
+        return dsc_fail(err, DSC_EINPUT, "%s lists every token, so its tail must be empty", what);
     double low, high;
     sum_row(r, &low, &high);
     if (low <= 1 + DSC_ROW_TOLERANCE && high >= 1 - DSC_ROW_TOLERANCE)
         return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s sums to %.9g, a distribution to 1 (within %g)", what,
+    return dsc_fail(err, DSC_EINPUT, "%s sums to %.9g, but must sum to 1 within %g", what,
                     low > 1 ? low : high, DSC_ROW_TOLERANCE);
 }
 
@@ -113,14 +116,15 @@ static int check_listed(const dsc_rows *rows, int64_t positions, int32_t vocab_s
     for (int64_t j = 0; j < positions; j++)
         falls |= offset[j + 1] < offset[j];
     if (falls)
-        return dsc_fail(err, DSC_EUSAGE, "%s: impossible lengths", what);
+        return dsc_fail(err, DSC_EUSAGE, "%s: the offsets must not decrease", what);
     int64_t begin = offset[0], n = offset[positions] - begin, i;
     if ((i = dsc_bad_token(rows->token + begin, n, vocab_size)) >= 0)
-        return bad_element(what, i, "is no token id of the vocabulary", err);
+        return bad_element(what, i, "is not a token id of the vocabulary", err);
     if ((i = dsc_bad_logp(rows->logp + begin, n)) >= 0)
         return bad_element(what, i, "is not a log-probability (finite, <= 0)", err);
     if ((i = dsc_bad_log_mass(rows->tail, positions)) >= 0)
-        return bad_element(what, i, "of the tails is not the logarithm of a mass (<= 0)", err);
+        return bad_element(what, i, "of the tails is not the logarithm of a probability (<= 0)",
+                           err);
     return DSC_OK;
 }
 
@@ -128,7 +132,8 @@ static int check_dense(const dsc_rows *rows, int64_t positions, const char *what
 {
     int64_t n = positions * rows->vocab_size;
     int64_t i = rows->bf16 ? dsc_bad_bf16_log_mass(rows->bf16, n) : dsc_bad_log_mass(rows->logp, n);
-    return i < 0 ? DSC_OK : bad_element(what, i, "is not the logarithm of a mass (<= 0)", err);
+    return i < 0 ? DSC_OK
+                 : bad_element(what, i, "is not the logarithm of a probability (<= 0)", err);
 }
 
 int dsc_check_rows(const dsc_trace_info *info, dsc_model_side side, const dsc_rows *rows,
@@ -139,26 +144,25 @@ int dsc_check_rows(const dsc_trace_info *info, dsc_model_side side, const dsc_ro
     int rc = DSC_OK;
     if (info->rows[side] == DSC_ROWS_NONE || positions == 0)
         return DSC_OK;
-    snprintf(what, sizeof what, "request %" PRId64 ": the %s's rows", request, side_name[side]);
+    snprintf(what, sizeof what, "request %" PRId64 ": the %s distributions", request,
+             side_name[side]);
     if (rows->kind != info->rows[side])
-        return dsc_fail(err, DSC_EUSAGE, "%s are not of the trace's kind", what);
+        return dsc_fail(err, DSC_EUSAGE, "%s must be %s, as in the trace's description", what,
+                        listed ? "listed" : "dense");
     if (listed ? !rows->offset || !rows->token || !rows->logp || !rows->tail
                : !rows->logp == !rows->bf16)
-        return dsc_fail(err, DSC_EUSAGE, "%s are not there", what);
+        return dsc_fail(err, DSC_EUSAGE, "%s are missing", what);
     if (!listed && rows->vocab_size != info->vocab_size)
-        return dsc_fail(err, DSC_EUSAGE, "%s have %" PRId64 " tokens, the vocabulary %" PRId32,
+        return dsc_fail(err, DSC_EUSAGE, "%s have %" PRId64 " tokens; the vocabulary has %" PRId32,
                         what, rows->vocab_size, info->vocab_size);
     rc = listed ? check_listed(rows, positions, info->vocab_size, what, err)
                 : check_dense(rows, positions, what, err);
-    if (!rc && listed && !marks->word) {
-        void *p;
-        rc = dsc_alloc(&p, ((size_t)info->vocab_size + 63) / 64, sizeof *marks->word, err);
-        marks->word = p;
-    }
+    if (!rc && listed && !marks->word)
+        rc = dsc_new(&marks->word, ((size_t)info->vocab_size + 63) / 64, err);
     for (int64_t j = 0; j < positions && !rc; j++) {
         dsc_row row = row_at(rows, j);
-        snprintf(what, sizeof what, "request %" PRId64 ": row %" PRId64 " of the %s", request, j,
-                 side_name[side]);
+        snprintf(what, sizeof what, "request %" PRId64 ": %s distribution %" PRId64, request,
+                 side_name[side], j);
         rc = check_row(&row, info->vocab_size, marks, what, err);
     }
     return rc;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shard: mapped, checked column by column, handed out request by request.
-#include "traces/trace/trace_internal.h"
+// Reads one shard: maps the safetensors file, checks it column by column, and gives views of its
+// requests.
+#include "traces/trace/trace_manifest.h"
+#include "traces/trace/trace_values.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,27 +16,27 @@ static int64_t last_offset(const dsc_shard *s, int column)
     return ((const int64_t *)s->column[column])[s->count[column] - 1];
 }
 
-// The length a column must have; its offsets (if it has any) are checked already.
+// Checks the length of a column. Its offsets, if it has any, were checked before.
 static int check_length(const dsc_shard *s, int c, const char *name, dsc_error *err)
 {
     const dsc_column_type *type = &dsc_columns[c];
     int64_t want = type->counted_by < 0 ? s->entry->requests : last_offset(s, type->counted_by);
-    if (s->count[c] - type->extra == want) // written so that nothing overflows
+    if (s->count[c] - type->extra == want) // this form cannot overflow
         return DSC_OK;
     if (type->counted_by < 0)
         return dsc_fail(err, DSC_EINPUT,
                         "%s: tensor '%s' has %" PRId64
-                        " elements; wanted is one more than the %" PRId64
+                        " elements; it must have one more than the %" PRId64
                         " requests of the manifest",
                         s->path, name, s->count[c], want);
     return dsc_fail(err, DSC_EINPUT,
-                    "%s: tensor '%s' has %" PRId64 " elements; wanted is the length %" PRId64
-                    " given by '%s'%s",
-                    s->path, name, s->count[c], want, dsc_columns[type->counted_by].name,
-                    type->extra ? " and one more" : "");
+                    "%s: tensor '%s' has %" PRId64
+                    " elements; by the last entry of '%s' it must have %" PRId64 "%s",
+                    s->path, name, s->count[c], dsc_columns[type->counted_by].name, want,
+                    type->extra ? " + 1" : "");
 }
 
-// A row of a dense column without any mass: its first element, or -1.
+// The first element of a dense row whose probabilities are all 0, or -1.
 static int64_t empty_row(const dsc_shard *s, int c)
 {
     int64_t width = s->trace->info.vocab_size, n = s->count[c] * width;
@@ -63,12 +65,12 @@ static int check_values(const dsc_shard *s, int c, dsc_error *err)
     i = dsc_column_dense(c) ? empty_row(s, c) : -1;
     if (i >= 0)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s'[%" PRId64 "]: no token of the row has any mass", s->path,
+                        "%s: tensor '%s'[%" PRId64 "]: all probabilities of the row are 0", s->path,
                         dsc_columns[c].name, i);
     return DSC_OK;
 }
 
-// Type and shape; the first dimension is check_length's.
+// Checks type and shape, except the first dimension (check_length).
 static int check_type(const dsc_shard *s, int c, const char *name, const dsc_tensor *t,
                       dsc_error *err)
 {
@@ -78,14 +80,14 @@ static int check_type(const dsc_shard *s, int c, const char *name, const dsc_ten
     dsc_dtype dtype = dsc_columns[c].dtype;
     if ((t->dtype != dtype && !(dense && t->dtype == DSC_BF16)) || t->rank != 1 + inner)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s' is %s of rank %d, must be %s%s of rank %d", s->path, name,
-                        dsc_dtype_name(t->dtype), t->rank, dsc_dtype_name(dtype),
+                        "%s: tensor '%s' is %s of rank %d; it must be %s%s of rank %d", s->path,
+                        name, dsc_dtype_name(t->dtype), t->rank, dsc_dtype_name(dtype),
                         dense ? " or BF16" : "", 1 + inner);
     for (int i = 0; i < inner; i++)
         if (t->shape[1 + i] != shape[i])
             return dsc_fail(err, DSC_EINPUT,
                             "%s: dimension %d of tensor '%s' is %" PRId64
-                            ", by the manifest it is %" PRId64,
+                            "; by the manifest it must be %" PRId64,
                             s->path, 1 + i, name, t->shape[1 + i], shape[i]);
     return DSC_OK;
 }
@@ -108,9 +110,9 @@ static int read_column(dsc_shard *s, int c, dsc_error *err)
     return rc ? rc : check_values(s, c, err);
 }
 
-// Offsets of requests first, then offsets of references (whose number the former give), then
-// what they divide.
-static int turn(int c)
+// The pass in which a column is read: first the offsets of requests, then the offsets of references
+// (whose number the former give), then the columns that the offsets divide.
+static int pass_of(int c)
 {
     return dsc_columns[c].counted_by < 0 ? 0 : dsc_columns[c].dtype == DSC_I64 ? 1 : 2;
 }
@@ -122,7 +124,8 @@ static int check_drafted(const dsc_shard *s, dsc_error *err)
     if (i < 0)
         return DSC_OK;
     return dsc_fail(err, DSC_EINPUT,
-                    "%s: tensor 'step.accepted'[%" PRId64 "]: %d tokens were accepted, %d drafted",
+                    "%s: tensor 'step.accepted'[%" PRId64
+                    "]: %d tokens were accepted, but only %d drafted",
                     s->path, i, accepted[i], drafted[i]);
 }
 
@@ -132,7 +135,7 @@ static int read_columns(dsc_shard *s, dsc_error *err)
     s->unknown = (int64_t)dsc_safetensors_count(s->file);
     for (int pass = 0; pass < 3; pass++)
         for (int c = 0; c < DSC_COLUMNS && !rc; c++)
-            if (turn(c) == pass && dsc_column_recorded(&s->trace->info, c))
+            if (pass_of(c) == pass && dsc_column_recorded(&s->trace->info, c))
                 rc = read_column(s, c, err);
     return rc ? rc : check_drafted(s, err);
 }
@@ -142,7 +145,7 @@ static int check_total(const dsc_shard *s, const char *what, int64_t have, int64
 {
     if (have == want)
         return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s: %" PRId64 " %s, the manifest says %" PRId64, s->path,
+    return dsc_fail(err, DSC_EINPUT, "%s: %" PRId64 " %s, but the manifest has %" PRId64, s->path,
                     have, what, want);
 }
 
@@ -160,30 +163,29 @@ static int check_totals(const dsc_shard *s, dsc_error *err)
     return rc;
 }
 
-// Before the file is read: a shard cut short deserves the plain sentence.
+// Checked before the file is read, because "truncated" is the clearest message.
 static int check_size(const dsc_shard *s, dsc_error *err)
 {
     struct stat st;
     if (stat(s->path, &st))
         return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", s->path);
     if (st.st_size != s->entry->bytes)
-        return dsc_fail(err, DSC_EINPUT, "%s: %s: %lld bytes, the manifest says %" PRId64, s->path,
-                        st.st_size < s->entry->bytes ? "truncated" : "too long",
+        return dsc_fail(err, DSC_EINPUT, "%s: %s: %lld bytes, but the manifest has %" PRId64,
+                        s->path, st.st_size < s->entry->bytes ? "truncated" : "too long",
                         (long long)st.st_size, s->entry->bytes);
     return DSC_OK;
 }
 
 int dsc_shard_open(dsc_shard **out, const dsc_trace *t, int64_t index, dsc_error *err)
 {
-    void *p;
+    dsc_shard *s;
     *out = NULL;
     if (index < 0 || index >= (int64_t)t->shards)
-        return dsc_fail(err, DSC_EUSAGE, "%s: no shard %" PRId64 " among %zu", t->path, index,
-                        t->shards);
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+        return dsc_fail(err, DSC_EUSAGE, "%s: shard %" PRId64 " does not exist; the trace has %zu",
+                        t->path, index, t->shards);
+    int rc = dsc_new(&s, 1, err);
     if (rc)
         return rc;
-    dsc_shard *s = p;
     s->trace = t;
     s->entry = &t->shard[index];
     rc = dsc_trace_shard_path(&s->path, t->path, (size_t)index, err);
@@ -249,7 +251,7 @@ static dsc_token_view tokens_at(const dsc_shard *s, int column, int64_t i)
                             offset[i + 1] - offset[i]};
 }
 
-// The rows of the output that begins at position `first` of the shard.
+// The distributions at the output that begins at position `first` of the shard.
 static dsc_rows rows_at(const dsc_shard *s, dsc_model_side side, int64_t first)
 {
     dsc_rows rows = {.kind = s->trace->info.rows[side]};
@@ -271,7 +273,7 @@ static dsc_rows rows_at(const dsc_shard *s, dsc_model_side side, int64_t first)
     return rows;
 }
 
-// What has an element for each output token or step, from the request's first on.
+// Sets the columns that have an element for each output token or step, from the request's first on.
 static void view_columns(const dsc_shard *s, int64_t i, dsc_request *q)
 {
     for (int c = COL_TARGET_LOGP; c < DSC_COLUMNS; c++) {

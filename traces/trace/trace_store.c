@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// traces/trace/trace_store.h.
+// Writes shards in one background thread and hashes groups of finished shards in another, then
+// lists them in a manifest (trace_store.h).
 #include "traces/trace/trace_store.h"
 
 #include "base/sha256.h"
@@ -36,17 +37,15 @@ static int write_columns(const dsc_trace_store *s, const char *path, dsc_error *
 
 static int write_shard(dsc_trace_store *s, dsc_error *err)
 {
-    void *p = s->shard;
     char *path = NULL;
     struct stat st;
-    int rc = dsc_grow(&p, &s->capacity, s->shards + 1, sizeof *s->shard, err);
-    s->shard = p;
+    int rc = dsc_resize(&s->shard, &s->capacity, s->shards + 1, err);
     if (!rc)
         rc = dsc_trace_shard_path(&path, s->folder, s->shards, err);
     if (!rc)
         rc = write_columns(s, path, err);
     if (!rc && stat(path, &st))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot look at %s", path);
+        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot stat %s", path);
     free(path);
     if (rc)
         return rc;
@@ -95,8 +94,8 @@ int dsc_trace_store_manifest(dsc_trace_store *s, dsc_trace_info *info, dsc_error
 
 // --- threads -----------------------------------------------------------------------------------
 
-// Signals are for the threads that do something about them. Where there is no thread to be had, it
-// runs at once.
+// Blocks all signals in the new thread, so that the caller's threads handle them. Runs the function
+// at once when no thread can be created.
 static void start(bool *busy, pthread_t *thread, void *(*run)(void *), void *argument)
 {
     sigset_t all, before;
@@ -115,7 +114,7 @@ static void join(bool *busy, pthread_t thread)
     *busy = false;
 }
 
-// All shards that are not hashed become a group.
+// Starts hashing all shards that are not hashed yet.
 static void begin_group(dsc_trace_store *s)
 {
     dsc_store_group *g = &s->hashing;
@@ -126,7 +125,7 @@ static void begin_group(dsc_trace_store *s)
     start(&g->busy, &g->thread, run_group, g);
 }
 
-// Takes over the hashes of the group that was begun, if any.
+// Waits for the group that was started, if any, and stores its hashes.
 static int end_group(dsc_trace_store *s, dsc_error *err)
 {
     dsc_store_group *g = &s->hashing;
@@ -140,7 +139,7 @@ static int end_group(dsc_trace_store *s, dsc_error *err)
     return DSC_OK;
 }
 
-// All that is hashed gets a manifest, `info` as the trace ends with it.
+// Writes a manifest of the hashed shards; `info` describes the trace that ends with them.
 static int name_hashed(dsc_trace_store *s, dsc_trace_info *info, dsc_error *err)
 {
     if (s->append || s->hashed == 0)
@@ -157,7 +156,7 @@ static int name_group(dsc_trace_store *s, dsc_error *err)
     return rc || !any ? rc : name_hashed(s, &s->hashing.info, err);
 }
 
-// What is finished stays, if there is room for a manifest.
+// After a failure, keeps the finished shards if a manifest of them can be written.
 static void name_all(dsc_trace_store *s)
 {
     if (end_group(s, NULL))
@@ -167,7 +166,7 @@ static void name_all(dsc_trace_store *s)
         name_hashed(s, &s->written, NULL);
 }
 
-// A group is hashed while the next shard comes together and is written.
+// Writes a shard and starts hashing a group when it is complete.
 static int store(dsc_trace_store *s, dsc_error *err)
 {
     int rc = write_shard(s, err);
@@ -207,7 +206,7 @@ int dsc_trace_store_put(dsc_trace_store *s, const dsc_shard_columns *columns,
     return s->busy ? DSC_OK : wait_for(s, err);
 }
 
-// The last group is hashed here, perhaps beside the one before it.
+// Hashes the last group in this thread, possibly while the group before it is still being hashed.
 static int store_last(dsc_trace_store *s, const dsc_shard_columns *columns, dsc_error *err)
 {
     s->columns = columns;

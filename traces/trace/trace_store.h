@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal: where a writer's full shards go, in the background. A shard handed over is written,
-// synced and renamed while the writer gathers the next one. Hashes are taken of a group of finished
-// shards at once (base/sha256.h) while those behind them are written, and then, unless the trace is
-// appended to, a manifest names them. So on disk there is at any moment one file being written, and
-// a manifest speaks of nothing that is not finished.
+// Internal: writes the shards of a trace in the background. A shard that was handed over is
+// written, synced and renamed while the writer fills the next one. A group of finished shards is
+// hashed at once (base/sha256.h) while later shards are written; then, unless the trace is appended
+// to, a manifest lists them. At any moment at most one file is incomplete, and the manifest lists
+// finished shards only.
 #ifndef DSC_TRACES_TRACE_STORE_H
 #define DSC_TRACES_TRACE_STORE_H
 
-#include "traces/trace/trace_internal.h"
+#include "traces/trace/trace_manifest.h"
 
 #include <pthread.h>
 
@@ -19,39 +19,39 @@ typedef struct dsc_column {
 // One shard in memory.
 typedef struct dsc_shard_columns {
     dsc_column column[DSC_COLUMNS];
-    dsc_dtype dense[DSC_SIDES]; // of its dense rows
-    dsc_shard_entry entry;      // its counts
+    dsc_dtype dense[DSC_SIDES]; // type of the dense rows
+    dsc_shard_entry entry;      // counts
 } dsc_shard_columns;
 
-enum { DSC_STORE_GROUP = 8 }; // at most
+enum { DSC_STORE_GROUP = 8 }; // most shards of a group
 
-// Shards being hashed; a thread of its own has all of this while `busy`.
+// Shards being hashed. While `busy`, everything here belongs to that thread.
 typedef struct dsc_store_group {
     bool busy;
     pthread_t thread;
     const char *folder;
     size_t first, count; // shards; count 0: no group
     char sha256[DSC_STORE_GROUP][DSC_SHA256_HEX];
-    dsc_trace_info info; // as the trace ends with it; strings are the caller's
+    dsc_trace_info info; // the trace that ends with this group; strings belong to the caller
     dsc_error failed;
 } dsc_store_group;
 
-// Zero-initialise, set `folder`, `group` and, for an append, `append` and what the trace has.
+// Zero-initialize and set `folder`, `group` and, for an append, `append` and the existing shards.
 typedef struct dsc_trace_store {
-    const char *folder;     // the caller's
-    bool append;            // no manifests
-    size_t group;           // shards, 1..DSC_STORE_GROUP, that are hashed and named together
+    const char *folder;     // owned by the caller
+    bool append;            // write no manifest before the end
+    size_t group;           // shards, 1..DSC_STORE_GROUP, that are hashed together
     dsc_shard_entry *shard; // [shards] on disk
     size_t shards, capacity, hashed;
-    int64_t saved; // requests that the manifest in the folder speaks of, if it is not an append's
-    // The shard being written; a thread other than the caller's has all of this while `busy`.
+    int64_t saved; // requests covered by the manifest in the folder; 0 for an append
+    // The shard being written. While `busy`, everything here belongs to that thread.
     bool busy;
     pthread_t thread;
     const dsc_shard_columns *columns;
-    dsc_trace_info info, written; // as the trace ends with it and with the last shard on disk;
-                                  // strings are the caller's
-    dsc_error failed;             // nothing goes on after it
-    dsc_store_group hashing;      // the last group that was begun
+    dsc_trace_info info, written; // the trace that ends with that shard, and with the last shard on
+                                  // disk; strings belong to the caller
+    dsc_error failed;             // final: nothing is written after it
+    dsc_store_group hashing;      // the last group that was started
 } dsc_trace_store;
 
 static inline dsc_dtype dsc_shard_dtype(const dsc_shard_columns *s, int c)
@@ -62,16 +62,17 @@ static inline dsc_dtype dsc_shard_dtype(const dsc_shard_columns *s, int c)
     return dsc_columns[c].dtype;
 }
 
-// Waits for the shard handed over before, and begins to write this one: until the next call it must
-// not change, nor the strings of *info, whose counts include it. A failure (of either) stays.
+// Waits for the previous shard and starts to write this one. Until the next call, the shard and the
+// strings of *info must not change; the counts of *info include the shard. A failure of either
+// shard is final.
 int dsc_trace_store_put(dsc_trace_store *s, const dsc_shard_columns *columns,
                         const dsc_trace_info *info, dsc_error *err);
-// The same for the last one (NULL: there is none left), written and hashed on return.
+// Writes the last shard (NULL: there is none); on return all shards are written and hashed.
 int dsc_trace_store_finish(dsc_trace_store *s, const dsc_shard_columns *columns,
                            const dsc_trace_info *info, dsc_error *err);
-// The manifest of all shards; sets info->hash. After dsc_trace_store_finish.
+// Writes the manifest of all shards and sets info->hash. Call it after dsc_trace_store_finish.
 int dsc_trace_store_manifest(dsc_trace_store *s, dsc_trace_info *info, dsc_error *err);
-// Waits, and frees what the store owns.
+// Waits for the threads and frees what the store owns.
 void dsc_trace_store_fini(dsc_trace_store *s);
 
 #endif

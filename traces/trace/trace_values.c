@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers in the columns of a shard must be.
-#include "traces/trace/trace_internal.h"
+// Checks the numbers in the columns of a shard: ids, offsets, probabilities, ranks and statistics
+// (draftscope-trace(5) lists the ranges). Returns the index of the first bad number.
+#include "traces/trace/trace_values.h"
 
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
-// --- numbers that stand alone ------------------------------------------------------------------
+// --- independent numbers -----------------------------------------------------------------------
 
-// Elements looked at between two decisions: divisible by any vector length.
+// Elements checked between two branches; a multiple of every vector length.
 enum { BLOCK = 1024, SMALL_BLOCK = 32 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-// Sign bit set: some id < 0 or > last. (With last >= 0: id >= 0 makes last - id exact.)
+// The sign bit is set when some id < 0 or > last. (last >= 0, so last - id is exact for id >= 0.)
 INLINE uint32_t token_signs(const uint32_t *id, int n, uint32_t last)
 {
     uint32_t signs = 0;
@@ -22,7 +24,7 @@ INLINE uint32_t token_signs(const uint32_t *id, int n, uint32_t last)
     return signs;
 }
 
-// Tokens in blocks that have no bad one, up to the first that has.
+// The number of tokens in the blocks before the first block with a bad token.
 INLINE int64_t good_blocks(const uint32_t *id, int64_t count, uint32_t last)
 {
     int64_t i = 0;
@@ -33,7 +35,7 @@ INLINE int64_t good_blocks(const uint32_t *id, int64_t count, uint32_t last)
     return i;
 }
 
-// Half of what is read from most traces are tokens: twice the width is worth a tenth of the time.
+// Half of the data of most traces are tokens; AVX2 saves a tenth of the time to open a shard.
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("avx2"))) static int64_t good_blocks_avx2(const uint32_t *id, int64_t count,
                                                                 uint32_t last)
@@ -60,64 +62,42 @@ int64_t dsc_bad_token(const int32_t *id, int64_t count, int32_t vocab_size)
     return -1;
 }
 
-static inline int logp_out(const float *x, int n)
+// Whether one of n numbers is outside [low, high]; a NaN is.
+static inline int floats_out(const float *x, int n, float low, float high)
 {
     int out = 0;
     for (int i = 0; i < n; i++)
-        out |= !(x[i] <= 0) | !(x[i] >= -FLT_MAX); // a NaN fails both
+        out |= !(x[i] >= low) | !(x[i] <= high);
     return out;
+}
+
+static int64_t first_outside(const float *x, int64_t count, float low, float high)
+{
+    int64_t i = 0;
+    while (count - i >= BLOCK && !floats_out(x + i, BLOCK, low, high))
+        i += BLOCK;
+    for (; i < count; i++)
+        if (floats_out(x + i, 1, low, high))
+            return i;
+    return -1;
 }
 
 int64_t dsc_bad_logp(const float *logp, int64_t count)
 {
-    int64_t i = 0;
-    while (count - i >= BLOCK && !logp_out(logp + i, BLOCK))
-        i += BLOCK;
-    for (; i < count; i++)
-        if (logp_out(logp + i, 1))
-            return i;
-    return -1;
-}
-
-static inline int amount_out(const float *x, int n)
-{
-    int out = 0;
-    for (int i = 0; i < n; i++)
-        out |= !(x[i] >= 0) | !(x[i] <= FLT_MAX);
-    return out;
+    return first_outside(logp, count, -FLT_MAX, 0);
 }
 
 int64_t dsc_bad_amount(const float *x, int64_t count)
 {
-    int64_t i = 0;
-    while (count - i >= BLOCK && !amount_out(x + i, BLOCK))
-        i += BLOCK;
-    for (; i < count; i++)
-        if (amount_out(x + i, 1))
-            return i;
-    return -1;
-}
-
-static inline int log_mass_out(const float *x, int n)
-{
-    int out = 0;
-    for (int i = 0; i < n; i++)
-        out |= !(x[i] <= 0);
-    return out;
+    return first_outside(x, count, 0, FLT_MAX);
 }
 
 int64_t dsc_bad_log_mass(const float *x, int64_t count)
 {
-    int64_t i = 0;
-    while (count - i >= BLOCK && !log_mass_out(x + i, BLOCK))
-        i += BLOCK;
-    for (; i < count; i++)
-        if (log_mass_out(x + i, 1))
-            return i;
-    return -1;
+    return first_outside(x, count, -INFINITY, 0);
 }
 
-// +0, or -0 (0x8000) to -inf (0xff80).
+// Permitted are +0, and -0 (0x8000) to -inf (0xff80).
 static inline int bf16_log_mass_out(const uint16_t *x, int n)
 {
     int out = 0;
@@ -145,7 +125,7 @@ int64_t dsc_bad_kind(const uint8_t *kind, int64_t count)
     return -1;
 }
 
-// Sign bit set: some o[1..n] is negative, or (when none is) some step is. o[0] >= 0.
+// The sign bit is set when some o[1..n] is negative or, if none is, some difference is. o[0] >= 0.
 static inline uint64_t offset_signs(const uint64_t *o, int n)
 {
     uint64_t signs = 0;
@@ -168,7 +148,7 @@ int64_t dsc_bad_offset(const int64_t *offset, int64_t count)
     return -1;
 }
 
-// --- numbers that stand together ---------------------------------------------------------------
+// --- numbers with a shape ----------------------------------------------------------------------
 
 static int64_t bad_u16(const uint16_t *x, int64_t count, int32_t largest, int32_t also)
 {
@@ -178,7 +158,7 @@ static int64_t bad_u16(const uint16_t *x, int64_t count, int32_t largest, int32_
     return -1;
 }
 
-// In [low, high]; not so for a NaN.
+// Whether x is in [low, high]; false for a NaN.
 static bool between(float x, double low, double high)
 {
     return (double)x >= low && (double)x <= high;
@@ -207,8 +187,8 @@ static int64_t bad_specinfer(const float *x, int64_t count, int K)
     return -1;
 }
 
-// x[count / (K (K + 3) / 2)] times the distributions [2], [3], .. [K + 1]. Of a distribution that
-// does not add up to 1 the first element is to blame.
+// x[count / (K (K + 3) / 2)] times the distributions [2], [3], .. [K + 1]. For a distribution that
+// does not sum to 1, returns its first element.
 static int64_t bad_otm(const float *x, int64_t count, int K)
 {
     for (int64_t at = 0; at < count;)
@@ -269,21 +249,23 @@ static double number_at(dsc_dtype dtype, const void *data, int64_t i)
     }
 }
 
-// Why x is refused.
+// Writes the reason why x is refused.
 static void explain(const dsc_trace_info *info, int column, double x, char *out, size_t size)
 {
     int32_t vocab = info->vocab_size;
     switch (dsc_columns[column].values) {
     case VALUES_ANY: *out = '\0'; break;
     case VALUES_OFFSET:
-        snprintf(out, size, "offset %.0f: offsets must begin at 0 and never fall", x);
+        snprintf(out, size, "offset %.0f; offsets must begin at 0 and never decrease", x);
         break;
     case VALUES_TOKEN:
         snprintf(out, size, "token id %.0f is outside the vocabulary of %" PRId32, x, vocab);
         break;
-    case VALUES_KIND: snprintf(out, size, "unknown kind %.0f", x); break;
+    case VALUES_KIND: snprintf(out, size, "unknown kind %.0f (0: document, 1: turn)", x); break;
     case VALUES_LOGP: snprintf(out, size, "%g is not a log-probability (finite, <= 0)", x); break;
-    case VALUES_LOG_MASS: snprintf(out, size, "%g is not the logarithm of a mass (<= 0)", x); break;
+    case VALUES_LOG_MASS:
+        snprintf(out, size, "%g is not the logarithm of a probability (<= 0)", x);
+        break;
     case VALUES_AMOUNT: snprintf(out, size, "%g is not finite and >= 0", x); break;
     case VALUES_RANK:
         snprintf(out, size, "rank %.0f is outside the vocabulary of %" PRId32, x, vocab);
@@ -296,12 +278,11 @@ static void explain(const dsc_trace_info *info, int column, double x, char *out,
         snprintf(out, size, "%g is not in range (rho in [1, k], beta in [0, 1])", x);
         break;
     case VALUES_SPECINFER:
-        snprintf(out, size, "%g: c_1 is 0, c_i never falls and is at most i - 1", x);
+        snprintf(out, size, "%g; c_1 must be 0, and c_i at least c_{i-1} and at most i - 1", x);
         break;
     case VALUES_OTM:
         snprintf(out, size,
-                 "%g is not in [0, 1], or the distribution that begins here does not add up to 1",
-                 x);
+                 "%g is not in [0, 1], or the distribution that begins here does not sum to 1", x);
         break;
     }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that opening a shard does not look at: hashes, text, sums of rows, steps
-// against outputs, metadata, ids, maxima.
-#include "traces/trace/trace_internal.h"
+// Verifies what opening a shard does not check: hashes, UTF-8, sums of distributions, steps against
+// outputs, metadata, ids, maxima.
+#include "traces/trace/trace_check.h"
+#include "traces/trace/trace_ids.h"
+#include "traces/trace/trace_manifest.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,7 +33,7 @@ static int check_request(const dsc_trace_info *info, const dsc_request *q, dsc_i
     return rc;
 }
 
-// `seen` collects the maxima.
+// Collects the maxima in *seen.
 static int verify_shard(const dsc_trace *t, size_t index, dsc_id_set *ids, dsc_token_marks *marks,
                         dsc_trace_info *seen, dsc_error *err)
 {
@@ -42,7 +44,8 @@ static int verify_shard(const dsc_trace *t, size_t index, dsc_id_set *ids, dsc_t
         return rc;
     rc = dsc_sha256_file(s->path, hex, err);
     if (!rc && strcmp(hex, t->shard[index].sha256) != 0)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: changed: its SHA-256 is %s, the manifest says %s",
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "%s: its SHA-256 is %s, but the manifest has %s: the file was changed",
                       s->path, hex, t->shard[index].sha256);
     for (int64_t i = 0; i < dsc_shard_requests(s) && !rc; i++) {
         dsc_request q;
@@ -59,16 +62,16 @@ static int verify_shard(const dsc_trace *t, size_t index, dsc_id_set *ids, dsc_t
     return rc;
 }
 
-// The other totals are checked by dsc_trace_open (sums) and dsc_shard_open (parts).
-static int check_maximum(const dsc_trace *t, const char *field, int64_t said, int64_t seen,
+// dsc_trace_open checks the sums of the other totals, and dsc_shard_open their parts.
+static int check_maximum(const dsc_trace *t, const char *field, int64_t stored, int64_t seen,
                          dsc_error *err)
 {
-    if (said == seen)
+    if (stored == seen)
         return DSC_OK;
     return dsc_fail(err, DSC_EINPUT,
                     "%s/manifest.json: field \"totals.%s\": %" PRId64
-                    ", but the requests say %" PRId64,
-                    t->path, field, said, seen);
+                    ", but the maximum of the requests is %" PRId64,
+                    t->path, field, stored, seen);
 }
 
 int dsc_trace_verify(const dsc_trace *t, dsc_error *err)

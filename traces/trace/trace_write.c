@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer: requests are gathered in memory as the columns of one shard; a full shard goes to
-// disk in the background (trace_store.h). Until the last manifest everything lies in NAME.dst.tmp,
-// which is a trace of the shards that are finished; then the folder gets its name. An append puts
-// its shards into the trace itself, where nobody looks at them until the manifest that speaks of
-// them replaces the former one.
-#include "traces/trace/trace_store.h"
-
+// Writes traces. Requests are gathered in memory as the columns of one shard; a full shard is
+// written in the background (trace_store.h). Until the commit everything is in NAME.dst.tmp, which
+// is a trace of the finished shards; then the folder is renamed. An append adds its shards to the
+// trace itself; readers ignore them until the new manifest replaces the old one.
 #include "base/file.h"
+#include "traces/trace/trace_agree.h"
+#include "traces/trace/trace_check.h"
+#include "traces/trace/trace_folder.h"
+#include "traces/trace/trace_ids.h"
+#include "traces/trace/trace_store.h"
+#include "traces/trace/trace_write.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,31 +21,34 @@
 
 enum {
     DEFAULT_SHARD_TOKENS = 1000 * 1000,
-    DEFAULT_SHARD_BYTES = 64 * 1000 * 1000, // of rows and what follows them
-    ROW_BYTES = 32,                         // of these, for each token that a shard may hold
+    DEFAULT_SHARD_BYTES = 64 * 1000 * 1000, // of the distributions and the columns after them
+    ROW_BYTES = 32,                         // of these columns, per token of the shard's limit
 };
 
 struct dsc_trace_writer {
     char *path, *temporary, *old; // NAME.dst, NAME.dst.tmp, NAME.dst.old
     int lock;                     // descriptor of the folder that is written to, or -1
     bool force;
-    bool append; // to the trace `path`: no temporary folder
-    bool keep;   // the temporary folder has what nothing else has: an abort leaves it
-    int64_t shard_tokens, shard_row_tokens; // the latter times ROW_BYTES
-    dsc_trace_info info;                    // counts of all requests so far
-    bool recorded[DSC_COLUMNS];             // dsc_column_recorded of it
+    bool append;                            // to the trace `path`, without a temporary folder
+    bool keep;                              // an abort keeps the temporary folder
+    int64_t shard_tokens, shard_row_tokens; // the latter in units of ROW_BYTES
+    dsc_trace_info info;                    // owns its strings; counts all requests so far
+    bool recorded[DSC_COLUMNS];             // dsc_column_recorded(&info, column)
     dsc_trace_store store;
-    dsc_shard_columns columns[2], *now; // one is gathered, one may be on its way to disk
+    dsc_shard_columns columns[2], *now; // one is being filled, the other may be being written
     dsc_id_set ids;
     dsc_token_marks marks;
-    dsc_error failed; // of a shard that could not be written: nothing goes on after it
+    dsc_error failed; // final: a shard could not be written
 };
 
 // --- opening -----------------------------------------------------------------------------------
 
-static int copy_text(char **out, const char *s, dsc_error *err)
+static int copy_text(const char **out, const char *s, dsc_error *err)
 {
-    return dsc_strndup(out, s ? s : "", s ? strlen(s) : 0, err);
+    char *copy;
+    int rc = dsc_strndup(&copy, s ? s : "", s ? strlen(s) : 0, err);
+    *out = rc ? NULL : copy;
+    return rc;
 }
 
 static int check_provenance(const char *text, dsc_error *err)
@@ -50,8 +56,8 @@ static int check_provenance(const char *text, dsc_error *err)
     json_error_t e;
     json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &e);
     int rc = json_is_object(value) ? DSC_OK
-             : value               ? dsc_fail(err, DSC_EUSAGE, "provenance is not a JSON object")
-                     : dsc_fail(err, DSC_EUSAGE, "provenance is not JSON: %s", e.text);
+             : value               ? dsc_fail(err, DSC_EUSAGE, "provenance must be a JSON object")
+                     : dsc_fail(err, DSC_EUSAGE, "provenance is not valid JSON: %s", e.text);
     json_decref(value);
     return rc;
 }
@@ -62,10 +68,12 @@ static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *
     if (!from->tokenizer_name || from->vocab_size < 1 || from->eos_token < -1 ||
         from->eos_token >= from->vocab_size || (hash && hash != DSC_SHA256_HEX - 1) ||
         strspn(from->tokenizer_sha256, "0123456789abcdef") != hash)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "the tokenizer of the trace: no name, vocabulary size %" PRId32
-                        ", EOS token %" PRId32 " or its SHA-256 make no sense",
-                        from->vocab_size, from->eos_token);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "the description of the tokenizer is invalid: it needs a name, a vocabulary "
+            "size >= 1 (is %" PRId32 "), an EOS token in the vocabulary or -1 (is %" PRId32
+            "), and a SHA-256 of 64 hex digits or \"\"",
+            from->vocab_size, from->eos_token);
     const char *provenance = from->provenance ? from->provenance : "{}";
     int rc = dsc_recorded_check(from, err);
     if (!rc)
@@ -95,7 +103,7 @@ static int describe(dsc_trace_writer *w, const dsc_trace_info *info, dsc_error *
     return rc;
 }
 
-// NAME.dst without trailing slashes, and the two names beside it.
+// Makes NAME.dst without trailing slashes, NAME.dst.tmp and NAME.dst.old.
 static int make_names(dsc_trace_writer *w, const char *path, dsc_error *err)
 {
     size_t n = strlen(path);
@@ -106,7 +114,7 @@ static int make_names(dsc_trace_writer *w, const char *path, dsc_error *err)
         return rc;
     const char *slash = strrchr(w->path, '/'), *base = slash ? slash + 1 : w->path;
     if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
-        return dsc_fail(err, DSC_EUSAGE, "'%s' cannot be the name of a trace", path);
+        return dsc_fail(err, DSC_EUSAGE, "'%s' cannot be the name of a trace; use NAME.dst", path);
     dsc_buffer temporary = {0}, old = {0};
     rc = dsc_buffer_printf(&temporary, err, "%s.tmp", w->path);
     if (!rc)
@@ -116,7 +124,7 @@ static int make_names(dsc_trace_writer *w, const char *path, dsc_error *err)
     return rc;
 }
 
-// Whether the final name is free or may be replaced; asked before any work and again at the end.
+// Checks that the final name is free or may be replaced, before any work and again at the end.
 static int check_target(const dsc_trace_writer *w, bool *exists, dsc_error *err)
 {
     struct stat st;
@@ -125,7 +133,7 @@ static int check_target(const dsc_trace_writer *w, bool *exists, dsc_error *err)
     if (!*exists)
         return DSC_OK;
     if (!w->force)
-        return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", w->path);
+        return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force replaces it)", w->path);
     int rc = dsc_trace_folder_check(w->path, true, exists, err);
     return rc ? rc : dsc_trace_folder_check(w->old, false, &old, err);
 }
@@ -149,11 +157,10 @@ static int start_shard(dsc_trace_writer *w, dsc_error *err)
 
 static int new_writer(dsc_trace_writer **out, int64_t shard_tokens, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    dsc_trace_writer *w;
+    int rc = dsc_new(&w, 1, err);
     if (rc)
         return rc;
-    dsc_trace_writer *w = p;
     w->lock = -1;
     w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
     w->shard_row_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_BYTES / ROW_BYTES;
@@ -210,18 +217,16 @@ static int load_ids(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
     return rc;
 }
 
-// Goes on where the trace ends: its description, counts and shards.
-static int take_up(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
+// Continues where the trace ends: copies its description, counts, shards and ids.
+static int continue_trace(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
 {
     const dsc_trace_info *i = &t->info;
     dsc_trace_store *s = &w->store;
-    void *p = s->shard;
     int rc = describe(w, i, err);
     if (!rc)
-        rc = dsc_grow(&p, &s->capacity, t->shards, sizeof *s->shard, err);
+        rc = dsc_resize(&s->shard, &s->capacity, t->shards, err);
     if (rc)
         return rc;
-    s->shard = p;
     if (t->shards)
         memcpy(s->shard, t->shard, t->shards * sizeof *s->shard);
     s->shards = s->hashed = t->shards;
@@ -235,16 +240,17 @@ static int take_up(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
     return load_ids(w, t, err);
 }
 
-// As a writer takes requests: drafters by their number.
+// Checks that *info agrees with the trace, drafters in the same order.
 static int check_description(const dsc_trace *t, const dsc_trace_info *info, dsc_error *err)
 {
     int rc = dsc_recorded_check(info, err);
     if (!rc)
-        rc = dsc_trace_agree(&t->info, t->path, info, "what is to be appended", err);
+        rc = dsc_trace_agree(&t->info, t->path, info, "the data to append", err);
     for (int d = 0; !rc && d < info->drafters; d++)
         if (strcmp(info->drafter[d].name, t->info.drafter[d].name) != 0)
-            rc = dsc_fail(err, DSC_EUSAGE, "drafter %d of %s is %s, of what is to be appended %s",
-                          d, t->path, t->info.drafter[d].name, info->drafter[d].name);
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "drafter %d of %s is %s, that of the data to append is %s", d, t->path,
+                          t->info.drafter[d].name, info->drafter[d].name);
     return rc;
 }
 
@@ -267,9 +273,9 @@ int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_
     if (!rc)
         rc = check_description(t, info, err);
     if (!rc)
-        rc = take_up(w, t, err);
+        rc = continue_trace(w, t, err);
     if (!rc)
-        rc = dsc_trace_folder_trim(w->path, w->store.shards, err); // what a killed append left
+        rc = dsc_trace_folder_trim(w->path, w->store.shards, err); // left by a killed append
     if (!rc)
         rc = start_shard(w, err);
     dsc_trace_close(t);
@@ -280,7 +286,7 @@ int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_
     return rc;
 }
 
-// {"version": .., .., "appended": [.., provenance]}: the trace's own, then what was appended.
+// Adds to the list "appended" of the trace's own provenance.
 static int extend_provenance(dsc_trace_writer *w, const char *appended, dsc_error *err)
 {
     json_t *all = json_loads(w->info.provenance, JSON_REJECT_DUPLICATES, NULL);
@@ -294,7 +300,7 @@ static int extend_provenance(dsc_trace_writer *w, const char *appended, dsc_erro
     json_decref(all);
     if (!text)
         return dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
-    free(w->info.provenance);
+    free((char *)w->info.provenance);
     w->info.provenance = text;
     return DSC_OK;
 }
@@ -311,7 +317,7 @@ static size_t element_bytes(const dsc_trace_writer *w, int c)
     return dsc_dtype_bytes(dsc_shard_dtype(w->now, c));
 }
 
-// Elements that the rows of one side need.
+// Counts the elements that the distributions of one side need.
 static void count_rows(const dsc_trace_writer *w, const dsc_request_input *q, dsc_model_side side,
                        uint64_t need[DSC_COLUMNS])
 {
@@ -325,13 +331,13 @@ static void count_rows(const dsc_trace_writer *w, const dsc_request_input *q, ds
     need[dsc_row_column(side, COL_DRAFT_ROW_DENSE)] = n * (uint64_t)w->info.vocab_size;
 }
 
-// How many elements of its shape a request has in a column that is handed over as such.
+// The number of elements that a request has in a column with dsc_column_type.input.
 static int64_t elements(int c, const dsc_request_input *q)
 {
     return dsc_columns[c].counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
 }
 
-// Room for one request in every column, so that appending cannot fail halfway.
+// Makes room for one request in every column, so that appending cannot fail halfway.
 static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
 {
     uint64_t tokens = 0, text = 0; // each view fits in memory: the sums cannot wrap
@@ -414,7 +420,7 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
             append_piece(w, COL_REFERENCE_TEXT, q->reference_text[r].bytes,
                          q->reference_text[r].length);
     }
-    append_piece(w, COL_REFERENCE_KIND, NULL, 0); // closes the request's references
+    append_piece(w, COL_REFERENCE_KIND, NULL, 0); // ends the request's references
     if (w->info.has_text) {
         append_piece(w, COL_PROMPT_TEXT, q->prompt_text.bytes, q->prompt_text.length);
         append_piece(w, COL_OUTPUT_TEXT, q->output_text.bytes, q->output_text.length);
@@ -424,7 +430,7 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
             append(w, c, dsc_column_get(q, dsc_columns[c].input),
                    elements(c, q) * dsc_column_width(&w->info, c));
     if (w->info.steps)
-        append_piece(w, COL_STEP_ACCEPTED, NULL, 0); // closes the request's steps
+        append_piece(w, COL_STEP_ACCEPTED, NULL, 0); // ends the request's steps
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         append_rows(w, side, &q->rows[side], q->output.count);
 }
@@ -463,7 +469,7 @@ static bool is_full(const dsc_trace_writer *w)
            (int64_t)(bytes / ROW_BYTES) >= w->shard_row_tokens;
 }
 
-// A failure to write ends the writer. What was finished before stays.
+// After a failure to write, the writer can only be aborted; finished shards are kept.
 static void keep_finished(dsc_trace_writer *w)
 {
     const dsc_error cause = w->failed;
@@ -473,7 +479,7 @@ static void keep_finished(dsc_trace_writer *w)
                  cause.message, w->store.saved, w->temporary);
 }
 
-// Hands the shard that was gathered to the store, and begins the next one in the other's memory.
+// Hands the filled shard to the store and begins the next one in the memory of the other.
 static int cut_shard(dsc_trace_writer *w, dsc_error *err)
 {
     int rc = dsc_trace_store_put(&w->store, w->now, &w->info, &w->failed);
@@ -485,7 +491,7 @@ static int cut_shard(dsc_trace_writer *w, dsc_error *err)
     return start_shard(w, err);
 }
 
-// Dense rows of a shard are all F32 or all BF16.
+// The dense rows of a shard have one type, so a change of type begins a new shard.
 static int settle_dense(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -502,7 +508,7 @@ static int settle_dense(dsc_trace_writer *w, const dsc_request_input *q, dsc_err
         if (dtype == w->now->dense[side] || rc)
             continue;
         free(col->data);
-        *col = (dsc_column){0}; // its capacity was counted in elements of the former size
+        *col = (dsc_column){0}; // its capacity was counted in elements of the previous size
         w->now->dense[side] = dtype;
     }
     return rc;
@@ -542,12 +548,12 @@ static int settle_provenance(dsc_trace_writer *w, const char *provenance, dsc_er
     int rc = check_provenance(provenance, err);
     if (rc || w->append)
         return rc ? rc : extend_provenance(w, provenance, err);
-    free(w->info.provenance);
+    free((char *)w->info.provenance);
     w->info.provenance = NULL;
     return copy_text(&w->info.provenance, provenance, err);
 }
 
-// The last shard and the last manifest.
+// Writes the last shard and the last manifest.
 static int write_rest(dsc_trace_writer *w, const char *provenance, dsc_error *err)
 {
     const dsc_shard_columns *last = w->now->entry.requests ? w->now : NULL;
@@ -557,12 +563,13 @@ static int write_rest(dsc_trace_writer *w, const char *provenance, dsc_error *er
     return rc ? rc : dsc_trace_store_manifest(&w->store, &w->info, err);
 }
 
-// The final name is taken by `exists`: that trace goes aside, and back on failure.
+// Renames the temporary folder to the final name. An existing trace is moved aside first, and back
+// on failure.
 static int take_name(dsc_trace_writer *w, bool exists, dsc_error *err)
 {
     int rc = DSC_OK;
     if (exists)
-        rc = dsc_trace_folder_remove(w->old, err); // left by a run killed below
+        rc = dsc_trace_folder_remove(w->old, err); // left by a killed run
     if (!rc && exists && rename(w->path, w->old))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", w->path);
     if (rc || !rename(w->temporary, w->path))
@@ -573,8 +580,8 @@ static int take_name(dsc_trace_writer *w, bool exists, dsc_error *err)
     return rc;
 }
 
-// The temporary folder gets the final name. A trace that has it is locked before it is replaced:
-// nobody may append to it then.
+// Gives the temporary folder its final name. An existing trace is locked first, so that no other
+// run appends to it while it is replaced.
 static int publish(dsc_trace_writer *w, dsc_error *err)
 {
     bool exists;
@@ -589,15 +596,15 @@ static int publish(dsc_trace_writer *w, dsc_error *err)
         w->keep = true;
         if (held >= 0)
             close(held);
-        return dsc_error_prefix(err, rc, "all of it is written and kept in %s", w->temporary);
+        return dsc_error_prefix(err, rc, "the trace is complete and kept in %s", w->temporary);
     }
-    free(w->temporary); // nothing is left to be removed
+    free(w->temporary); // an abort has nothing to remove
     w->temporary = NULL;
     rc = dsc_sync_folder(w->path, err);
     if (!rc && exists) {
         rc = dsc_trace_folder_remove(w->old, err);
         if (rc)
-            dsc_error_prefix(err, rc, "%s is complete, but the trace it replaced is still there",
+            dsc_error_prefix(err, rc, "%s is complete, but the trace it replaced was not removed",
                              w->path);
     }
     if (held >= 0)
@@ -618,7 +625,7 @@ int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_err
     return rc;
 }
 
-// Takes back what was appended, unless the manifest speaks of it.
+// Removes appended shards that the manifest does not list.
 static void trim_by_manifest(const dsc_trace_writer *w)
 {
     dsc_trace *t;
@@ -632,7 +639,7 @@ void dsc_trace_writer_abort(dsc_trace_writer *w)
     if (!w)
         return;
     dsc_trace_store_fini(&w->store);
-    if (w->lock >= 0) { // the folder is ours
+    if (w->lock >= 0) { // this writer holds the folder's lock
         if (w->append)
             trim_by_manifest(w);
         else if (w->temporary && !w->keep)
