@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fingerprints of weights: SHA-256 over names, dtypes, shapes and both ends of each tensor, or over
+// the parameters of random weights.
 #include "live/model/fingerprint.h"
 
 #include "base/memory.h"
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { END = 4096 }; // bytes of a tensor at either end
+enum { END = 4096 }; // bytes hashed at either end of a tensor
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -28,7 +30,7 @@ static void add_tensor(dsc_sha256 *s, const dsc_tensor *t)
     const size_t bytes = (size_t)(t->end - t->begin), head = bytes <= 2 * END ? bytes : END;
     const char *dtype = dsc_dtype_name(t->dtype);
     const int64_t rank = t->rank;
-    dsc_sha256_update(s, t->name, strlen(t->name) + 1); // the NUL ends it
+    dsc_sha256_update(s, t->name, strlen(t->name) + 1); // with the NUL as terminator
     dsc_sha256_update(s, dtype, strlen(dtype) + 1);
     dsc_sha256_update(s, &rank, sizeof rank);
     dsc_sha256_update(s, t->shape, (size_t)rank * sizeof *t->shape);
@@ -37,7 +39,7 @@ static void add_tensor(dsc_sha256 *s, const dsc_tensor *t)
         dsc_sha256_update(s, data + bytes - END, END);
 }
 
-// Tensors and sizes of all files into arrays that have room for them.
+// Fills arrays, which have room for them, with the tensors and sizes of all files.
 static void list(const live_checkpoint *c, const dsc_tensor **tensor, uint64_t *size)
 {
     size_t n = 0;

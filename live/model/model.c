@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The forward pass of a decoder (Llama, GPT-2, GPT-NeoX), of an EAGLE-1 head and of Medusa-1 heads,
+// written once over the operations of live/device/backend.h. A block computes x +=
+// attention(norm(x)); x += feed_forward(norm(x)), or both from one input (GPT-NeoX).
 #include "live/model/model.h"
 
 #include "base/memory.h"
@@ -19,7 +22,7 @@ static int64_t gates(const live_config *c)
     return c->activation == LIVE_SILU_GATE ? 2 : 1;
 }
 
-// Numbers in the buffers of a room, in the order of the pointers.
+// Sizes of the buffers of a room in 32-bit words, in the order of its pointers.
 enum { STATE, NORMED, QKV, MIXED, UP, ACTED, FEATURE, PICKED, LOGITS, SAID, BUFFERS };
 
 static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_t outputs,
@@ -38,7 +41,8 @@ static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_
     size[SAID] = (int64_t)(live_said_at(NULL, outputs, vocab, true).bytes / sizeof(float)) + 1;
 }
 
-// The next part of `count` of `size` bytes each, at *bytes, which moves on.
+// Returns the address of an array of `count` elements of `size` bytes at *bytes after base, and
+// advances *bytes.
 static void *part(void *base, size_t *bytes, int64_t count, size_t size)
 {
     const size_t at = *bytes;
@@ -50,7 +54,7 @@ live_said live_said_at(void *base, int64_t outputs, int64_t vocab, bool dist)
 {
     const int64_t blocks = (int64_t)dsc_softmax_blocks((size_t)vocab);
     live_said s = {0};
-    if (dist) { // the largest numbers first, so that all are aligned
+    if (dist) { // the widest type first, so that every array is aligned
         s.sum = part(base, &s.bytes, outputs * blocks, sizeof *s.sum);
         s.kept = part(base, &s.bytes, outputs, sizeof *s.kept);
         s.peak = part(base, &s.bytes, outputs * blocks, sizeof *s.peak);
@@ -162,13 +166,13 @@ static pass pass_of(const live_weights *w, live_cache *cache, live_room *room,
                   cache, room,       batch,      batch->tokens * batch->sequences};
 }
 
-// What products read that an operation of the pass has made for them is in the cache's dtype.
+// dtype of an operation's result that only a product with `w` reads: that of the cache.
 static dsc_dtype stored(const pass *p, const live_matrix *w)
 {
     return p->op->cache_dtype(w->dtype);
 }
 
-// rows of `in`, F32, after the norm of the given weights (NULL: as they are), times w.
+// A product of `w` with the F32 rows of its input, after the given norm (NULL: no norm).
 static live_product normed_product(const pass *p, const live_matrix *w, const float *bias,
                                    const float *norm, const float *norm_bias)
 {
@@ -193,7 +197,7 @@ static int project(const pass *p, const live_matrix *w, const float *bias, const
     return p->op->product(p->b, p->room->state, in, p->rows, &add, err);
 }
 
-// Queries, keys and values of the block's input, and what they mix, added to the residual stream.
+// Attention over the cache with the queries in qkv; its output is added to the residual stream.
 static int attention(const pass *p, int64_t i, dsc_error *err)
 {
     const live_layer *l = &p->w->layer[i];
@@ -223,7 +227,7 @@ static int block(const pass *p, int64_t i, dsc_error *err)
     const live_room *r = p->room;
     const live_product qkv = normed_product(p, &l->qkv, l->qkv_bias, l->norm1, l->norm1_bias);
     int rc = p->op->product(p->b, r->qkv, r->state, p->rows, &qkv, err);
-    if (!rc && p->c->parallel) // of the same input
+    if (!rc && p->c->parallel) // reads the same input as the attention
         rc = widen(p, l, err);
     if (!rc)
         rc = attention(p, i, err);
@@ -245,7 +249,7 @@ static float *logits_of(const live_room *r)
     return r->into ? r->into : r->logits;
 }
 
-// What is to be said of rows of logits, to the host.
+// Computes the per-row results of the logits and copies them to the host.
 static int conclude(const pass *p, int64_t rows, int64_t vocab, dsc_error *err)
 {
     const live_room *r = p->room;
@@ -257,7 +261,7 @@ static int conclude(const pass *p, int64_t rows, int64_t vocab, dsc_error *err)
     return rc ? rc : p->op->fetch(p->b, r->heard, r->said, s.bytes, err);
 }
 
-// Keeps the last hidden states and makes logits of those that are asked for.
+// Stores the last hidden states and computes the requested logits.
 static int finish(const pass *p, const live_matrix *head, const float *last, float *features,
                   dsc_error *err)
 {
@@ -308,7 +312,7 @@ static int eagle_operations(const pass *p, const live_weights *target, const flo
     return rc ? rc : finish(p, &target->head, r->state, features, err);
 }
 
-// x + silu(linear(x)), block by block, and the head's own output matrix.
+// Each head is a stack of residual blocks x + silu(linear(x)), followed by its own output matrix.
 static int medusa_operations(const pass *p, const float *source, dsc_error *err)
 {
     const live_config *c = p->c;
@@ -342,7 +346,7 @@ int live_model_pass(const live_weights *w, live_cache *cache, live_room *room, f
                     const live_batch *batch, dsc_error *err)
 {
     const pass p = pass_of(w, cache, room, batch);
-    // Passes that keep the last hidden states are others than those that do not: two owners.
+    // A pass that stores the last hidden states runs other operations than one that does not.
     const void *owner = features ? (const void *)&room->feature : room;
     bool replayed;
     int rc = p.op->begin(p.b, owner, batch, &replayed, err);
@@ -356,7 +360,7 @@ int live_eagle_pass(const live_weights *w, const live_weights *target, live_cach
                     dsc_error *err)
 {
     const pass p = pass_of(w, cache, room, batch);
-    // The target's features and the head's own are at different addresses: two owners.
+    // The target's features and the head's own are at different addresses.
     const void *owner = source == features ? (const void *)&room->feature : room;
     bool replayed;
     int rc = p.op->begin(p.b, owner, batch, &replayed, err);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope live record: a run as a trace, with what both models say along the outputs.
+// draftscope live record: runs a method and writes a trace with the probabilities of both models
+// along the outputs.
 #include "base/json_text.h"
 #include "cli/method.h"
 #include "live/program/live.h"
@@ -33,27 +34,27 @@ static const double SHARD_S = 60;
 static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "verification rule (default: as of draftscope live run)"},
+     .help = "verification rule (default: that of draftscope live run)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, also .gz and .zst; - is "
-             "standard input"},
+     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz or .zst; "
+             "- is standard input"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
-     .max = 1000000000, .help = "the first N prompts of the file; 0: all"},
+     .max = 1000000000, .help = "run the first N prompts of the file; 0: all"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
-     .max = 1 << 24, .help = "of an output; an EOS token ends it before"},
+     .max = 1 << 24, .help = "maximum new tokens per request; generation stops earlier at EOS"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "the trace, a folder"},
+     .help = "trace to write (a folder)"},
     {.name = "statistics", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "8", .min = 1,
      .max = DSC_STATISTICS_K_MAX,
-     .help = "statistics for 1 to K drafts per position, as of trace reduce --k"},
+     .help = "record acceptance statistics of 1 to K drafts per position, as trace reduce does"},
     {.name = "rank-depth", .kind = DSC_OPTION_INT, .metavar = "D", .initial = "5", .min = 1,
-     .max = 1024, .help = "ranks of D output tokens from each position on"},
+     .max = 1024, .help = "record the draft ranks of the next D output tokens at each position"},
     {.name = "rows", .kind = DSC_OPTION_TEXT, .metavar = "none|top:M|dense", .initial = "none",
-     .help = "record the distributions of both models: their M most probable tokens, or all"},
+     .help = "record both models' distributions: none, the M most probable tokens, or all tokens"},
     {.name = "rollouts", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "0", .min = 0,
      .max = 1024,
-     .help = "record what the draft model writes in G tokens from each position on, and what the "
-             "target says along it"},
+     .help = "record the G tokens that the draft model generates from each position, and the target's "
+             "tokens along them"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
@@ -62,10 +63,10 @@ static const dsc_option options[OPTIONS] = {
 static const char usage[] =
     "live record --target DIR [--draft DIR] --method NAME --prompts FILE -o NAME.dst [OPTIONS]";
 static const char about[] =
-    "Runs a drafting method on real models and records it: prompts, outputs, steps with their "
-    "times, and what target and draft model say at every output token. With --draft the draft "
-    "model is recorded also when the method does without. Finished requests stay when it is "
-    "interrupted.";
+    "Records a run of real models together with both models' token probabilities: prompts, "
+    "outputs, and steps with their times. Later experiments replay the recording and need no "
+    "model. With --draft the draft model is recorded even if the method does not use it. Finished "
+    "requests are kept when it is interrupted.";
 
 typedef struct context {
     const dsc_option_value *value;
@@ -80,7 +81,7 @@ typedef struct context {
     cli_progress progress;
     int32_t *token; // a copy of the output
     size_t token_capacity;
-    dsc_token_view *reference; // of the request that is written
+    dsc_token_view *reference; // of the current request
     dsc_text_view *reference_text;
     dsc_reference_kind *kind;
     size_t reference_capacity, text_capacity, kind_capacity;
@@ -115,8 +116,7 @@ static char *make_provenance(const context *c)
                           c->config.drafter->name, "rule", c->rule->name, "temperature",
                           s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
                           "distribution_temperature", s->temperature > 0 ? s->temperature : 1,
-                              "seed",
-                          (json_int_t)c->value[SEED].integer, "max_tokens",
+                          "seed", (json_int_t)c->value[SEED].integer, "max_tokens",
                           (json_int_t)c->value[MAX_TOKENS].integer, "prompts_sha256", prompts);
     for (int side = 0; side < LIVE_SIDES; side++) {
         json_t *model = describe(c, (live_side)side);
@@ -165,7 +165,8 @@ static dsc_text_view view(const char *text)
     return (dsc_text_view){text, text ? (int64_t)strlen(text) : 0};
 }
 
-// What was run, as a writer takes it: the output is copied, the recorder uses the session.
+// The request as the writer takes it. The output is copied, because the recorder reuses the
+// session.
 static int make_input(context *c, const live_prompt *p, dsc_request_input *q, dsc_error *err)
 {
     const dsc_model *m = live_session_model(c->pair.session[LIVE_TARGET]);
@@ -209,11 +210,11 @@ static int record_request(context *c, size_t i, dsc_error *err)
     dsc_buffer_fini(&text);
     if (!rc || rc == DSC_EINTERRUPT)
         return rc;
-    char place[512];
-    live_prompts_place(&c->prompts, i, place, sizeof place);
-    if (rc == DSC_ENOMEM) // of the device
+    char location[512];
+    live_prompts_location(&c->prompts, i, location, sizeof location);
+    if (rc == DSC_ENOMEM) // device memory
         rc = err->status = DSC_EABSENT;
-    return dsc_error_prefix(err, rc, "%s", place);
+    return dsc_error_prefix(err, rc, "%s", location);
 }
 
 static int record_all(context *c, dsc_error *err)
@@ -230,7 +231,7 @@ static int record_all(context *c, dsc_error *err)
 
 // --- the trace -----------------------------------------------------------------------------------
 
-// Requests that are finished are kept, whatever ended the run, but that they could not be written.
+// Keeps finished requests, however the run ended, unless they could not be written.
 static int finish(context *c, int rc, dsc_error *err)
 {
     const int64_t n = live_recorder_requests(c->recorder);
@@ -248,8 +249,8 @@ static int finish(context *c, int rc, dsc_error *err)
         fprintf(
             stderr,
             "draftscope: note: %" PRId64
-            " output tokens that the target's distribution excludes (temperature, top-k, top-p): "
-            "recorded with their probability before the cut\n",
+            " output tokens are excluded by the target's distribution (temperature, top-k, top-p); "
+            "they are recorded with their probability before truncation\n",
             excluded);
     if (rc == DSC_EINTERRUPT && n)
         dsc_fail(err, rc, "interrupted: the first %" PRId64 " requests are in %.500s", n,
@@ -284,7 +285,7 @@ static int open_recorder(context *c, dsc_error *err)
 
 // --- before the first request --------------------------------------------------------------------
 
-// none, top:M or dense.
+// Parses none, top:M or dense.
 static int read_rows(live_record *o, const char *text, dsc_error *err)
 {
     static const dsc_option top = {
@@ -295,8 +296,7 @@ static int read_rows(live_record *o, const char *text, dsc_error *err)
     if (o->rows != DSC_ROWS_LISTED)
         return DSC_OK;
     if (strncmp(text, "top:", 4) != 0)
-        return dsc_fail(err, DSC_EUSAGE, "--rows: none, top:M or dense expected, not '%.100s'",
-                        text);
+        return dsc_fail(err, DSC_EUSAGE, "--rows: '%.100s' is not none, top:M or dense", text);
     return dsc_option_single(&top, text + 4, &o->top, err);
 }
 
@@ -305,9 +305,9 @@ static int read_record(context *c, dsc_error *err)
     const dsc_option_value *v = c->value;
     live_record *o = &c->record;
     if (!v[PROMPTS].text)
-        return dsc_fail(err, DSC_EUSAGE, "--prompts FILE expected");
+        return dsc_fail(err, DSC_EUSAGE, "--prompts FILE is required");
     if (!v[OUT].text || !*v[OUT].text)
-        return dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
+        return dsc_fail(err, DSC_EUSAGE, "-o NAME.dst is required");
     o->path = v[OUT].text;
     o->force = v[FORCE].given;
     o->K = (int)v[DRAFTS].integer;
@@ -330,22 +330,22 @@ static int choose_rule(context *c, dsc_error *err)
 static int check_lengths(const context *c, dsc_error *err)
 {
     const int64_t more = c->run.max_tokens;
-    // Rollouts go on behind the text.
+    // Rollouts continue after the text.
     const int64_t room = live_pair_room(&c->pair, &c->config) - c->record.rollout;
     for (size_t i = 0; i < c->prompts.count; i++) {
-        char place[512];
+        char location[512];
         if (c->prompts.item[i].prompt + more <= room)
             continue;
-        live_prompts_place(&c->prompts, i, place, sizeof place);
+        live_prompts_location(&c->prompts, i, location, sizeof location);
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: a prompt of %" PRId64 " tokens and --max-tokens %" PRId64
-                        ": the context holds %" PRId64,
-                        place, c->prompts.item[i].prompt, more, room);
+                        "%s: a prompt of %" PRId64 " tokens with --max-tokens %" PRId64
+                        " exceeds the context of %" PRId64 " tokens",
+                        location, c->prompts.item[i].prompt, more, room);
     }
     return DSC_OK;
 }
 
-// Cheap questions first, the weights then.
+// Runs the cheap checks first, then loads the weights.
 static int prepare(context *c, dsc_error *err)
 {
     const dsc_option_value *v = c->value;
@@ -429,4 +429,5 @@ static int run(int argc, char **argv, dsc_error *err)
     return rc;
 }
 
-const cli_command live_cmd_record = {"record", "a run as a trace, with what both models say", run};
+const cli_command live_cmd_record = {"record", "record a run with both models' token probabilities",
+                                     run};

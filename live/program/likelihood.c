@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sums -ln p and entropy over the tokens of an output, from the logits of a teacher-forced pass of
+// the target.
 #include "live/program/likelihood.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of a trace as prompts whose outputs are known.
+// Reads the requests of a trace as prompts with known outputs.
 #include "live/program/prompts.h"
 
 #include <inttypes.h>
@@ -78,7 +78,7 @@ static int add(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_
     int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
     if (rc)
         return rc;
-    live_prompt *next = &p->item[p->count++]; // freed with the others, whatever becomes of it
+    live_prompt *next = &p->item[p->count++]; // freed with the others on any failure
     *next = (live_prompt){0};
     rc = fill(next, t, q, vocab, err);
     if (!rc && next->prompt > p->longest)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Per-request columns, pass counts and provenance of a result line of `live run --json`.
 #include "live/program/run_detail.h"
 
 #include "traces/trace/token_hash.h"
@@ -13,7 +14,7 @@ enum {
     OUTPUT_CONTEXT,
     WIDTHS,
     PARALLEL,
-    // Lists of integers, and of seconds; those of the baseline are the last of each.
+    // Lists of integers, then lists of seconds; those of the baseline come last in each.
     REQUEST_OUTPUT_TOKENS,
     REQUEST_TARGET_CALLS,
     REQUEST_DRAFT_TOKENS,
@@ -22,7 +23,7 @@ enum {
     REQUEST_PLAIN_TOKENS,
     REQUEST_TIME,
     REQUEST_PREFILL,
-    REQUEST_NLL, // above temperature 0
+    REQUEST_NLL, // temperature > 0 only
     REQUEST_ENTROPY,
     REQUEST_PLAIN_TIME,
     REQUEST_PLAIN_PREFILL,
@@ -39,11 +40,11 @@ enum {
     THREADS,
     BATCH_INVARIANT,
     TRACE_HASH,
-    FORCED_DRAFT,
+    REPLAY_DRAFT,
     FIRST_REQUEST,
     PROMPTS_HASH,
     OUTPUTS_HASH,
-    MODELS, // of each side ARCHITECTURE and what follows
+    MODELS, // ARCHITECTURE and what follows it, for each model
     FIELDS = MODELS + 4 * LIVE_SIDES
 };
 enum { ARCHITECTURE, DTYPE, CONFIG_HASH, WEIGHTS_HASH, OF_MODEL };
@@ -52,71 +53,76 @@ enum { INTEGERS = REQUEST_TIME - REQUEST_OUTPUT_TOKENS, REALS = REQUEST_HISTOGRA
 static const dsc_column fields[FIELDS] = {
     [DRAFT_CALL_TOKENS] = {"draft_call_tokens", DSC_CELL_INT, "tokens in the draft model's passes"},
     [TARGET_CALL_TOKENS] = {"target_call_tokens", DSC_CELL_INT,
-     "tokens in the target's passes, the last committed one included"},
+     "tokens in the target's passes, including the last committed token of each"},
     [TARGET_CALL_CONTEXT] = {"target_call_context", DSC_CELL_INT,
-     "tokens that stand before a draft, summed over the target's passes"},
+     "context tokens before the draft, summed over the target's passes"},
     [OUTPUT_CONTEXT] = {"output_context", DSC_CELL_INT,
-     "the same summed over as many passes as there are output tokens"},
-    [WIDTHS] = {"width_histogram", DSC_CELL_LIST, "the target's passes on 1, 2, ... tokens"},
+     "context tokens of plain decoding, summed over one pass per output token"},
+    [WIDTHS] = {"width_histogram", DSC_CELL_LIST, "number of target passes with 1, 2, ... tokens"},
     [PARALLEL] = {"overlap_histogram", DSC_CELL_LIST,
-     "where target and draft model overlap: steps with 0, 1, ... passes of the draft model, and of "
-     "each the target's on 1, 2, ... tokens"},
-    [REQUEST_OUTPUT_TOKENS] = {"request_output_tokens", DSC_CELL_LIST, "of each request, in order"},
-    [REQUEST_TARGET_CALLS] = {"request_target_calls", DSC_CELL_LIST, "likewise"},
+     "for methods that run target and draft model at the same time: steps by passes of the draft "
+     "model (0, 1, ...) and tokens in the target's pass (1, 2, ...)"},
+    [REQUEST_OUTPUT_TOKENS] = {"request_output_tokens", DSC_CELL_LIST, "output tokens of each request"},
+    [REQUEST_TARGET_CALLS] = {"request_target_calls", DSC_CELL_LIST, "target passes of each request"},
     [REQUEST_DRAFT_TOKENS] = {"request_num_draft_tokens", DSC_CELL_LIST, "likewise"},
     [REQUEST_ACCEPTED_TOKENS] = {"request_num_accepted_tokens", DSC_CELL_LIST, "likewise"},
-    [REQUEST_DRAFT_CALLS] = {"request_draft_calls", DSC_CELL_LIST, "likewise"},
+    [REQUEST_DRAFT_CALLS] = {"request_draft_calls", DSC_CELL_LIST, "draft model passes of each request"},
     [REQUEST_PLAIN_TOKENS] = {"request_baseline_output_tokens", DSC_CELL_LIST,
-     "output tokens of plain decoding (--baseline)"},
-    [REQUEST_TIME] = {"request_time_s", DSC_CELL_LIST, "seconds of each request in all"},
+     "output tokens of each request by plain decoding (--baseline)"},
+    [REQUEST_TIME] = {"request_time_s", DSC_CELL_LIST, "seconds of each request, prefill included"},
     [REQUEST_PREFILL] = {"request_prefill_s", DSC_CELL_LIST,
-     "of these in passes over the prompt, of all models"},
+     "seconds of each request in passes over the prompt, all models"},
     [REQUEST_NLL] = {"request_output_nll", DSC_CELL_LIST,
-     "above temperature 0: -ln of the probability of each output under the target's sampling "
-     "distribution"},
+     "-ln p of each output under the target's sampling distribution (temperature > 0)"},
     [REQUEST_ENTROPY] = {"request_output_entropy", DSC_CELL_LIST,
-     "sum of the entropies of these distributions, which it is in the mean"},
+     "sum of the target's per-token entropies: the expected value of request_output_nll"},
     [REQUEST_PLAIN_TIME] = {"request_baseline_time_s", DSC_CELL_LIST,
-     "seconds of plain decoding (--baseline)"},
+     "seconds of each request by plain decoding (--baseline)"},
     [REQUEST_PLAIN_PREFILL] = {"request_baseline_prefill_s", DSC_CELL_LIST,
-     "of these in the pass over the prompt (--baseline)"},
+     "seconds of each request in plain decoding's pass over the prompt (--baseline)"},
     [REQUEST_HISTOGRAM] = {"request_accept_histogram", DSC_CELL_LIST,
      "accept_histogram of each request, one behind the other, all as long as the longest"},
-    [SCHEMA] = {"schema", DSC_CELL_INT, "of these lines: 1"},
-    [PROGRAM_VERSION] = {"version", DSC_CELL_TEXT, "of the program"},
+    [SCHEMA] = {"schema", DSC_CELL_INT, "schema version of this line: 1"},
+    [PROGRAM_VERSION] = {"version", DSC_CELL_TEXT, "version of the program"},
     [INTERRUPTED] = {"interrupted", DSC_CELL_INT,
-     "1: stopped before the last request had ended; 0: complete"},
-    [TEMPERATURE] = {"temperature", DSC_CELL_REAL, "as asked for"},
-    [TOP_K] = {"top_k", DSC_CELL_INT, "likewise"},
-    [TOP_P] = {"top_p", DSC_CELL_REAL, "likewise"},
-    [SEED] = {"seed", DSC_CELL_INT, "likewise"},
+     "1: stopped before the last request ended; 0: complete"},
+    [TEMPERATURE] = {"temperature", DSC_CELL_REAL, "--temperature"},
+    [TOP_K] = {"top_k", DSC_CELL_INT, "--top-k"},
+    [TOP_P] = {"top_p", DSC_CELL_REAL, "--top-p"},
+    [SEED] = {"seed", DSC_CELL_INT, "--seed"},
     [MAX_TOKENS] = {"max_tokens", DSC_CELL_INT,
-     "likewise; of a forced run the longest recorded output"},
-    [DEVICE] = {"device", DSC_CELL_TEXT, "where the target is"},
-    [THREADS] = {"threads", DSC_CELL_INT, "of the processors"},
-    [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1: with --batch-invariant"},
-    [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "with --force: hash of the trace"},
-    [FORCED_DRAFT] = {"replay_draft", DSC_CELL_INT,
-     "with --force: 1: by the trace's drafts, --force-draft; 0: by the draft model's own"},
+     "--max-tokens; in a replay the longest recorded output"},
+    [DEVICE] = {"device", DSC_CELL_TEXT, "device of the target"},
+    [THREADS] = {"threads", DSC_CELL_INT, "CPU threads"},
+    [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1 with --batch-invariant, else 0"},
+    [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "hash of the replayed trace"},
+    [REPLAY_DRAFT] = {"replay_draft", DSC_CELL_INT,
+     "in a replay: 1 if the trace's drafts are replayed, 0 if the draft model drafts"},
     [FIRST_REQUEST] = {"first_request", DSC_CELL_INT,
-     "of the file or trace: those before it were skipped (--skip)"},
+     "index of the first request in the file or trace (--skip)"},
     [PROMPTS_HASH] = {"prompts_sha256", DSC_CELL_TEXT,
-     "of the prompts' token ids, each prompt's behind their number"},
-    [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT, "the same of the outputs"},
+     "SHA-256 of the prompts' token ids, each prompt preceded by its length"},
+    [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT, "SHA-256 of the outputs' token ids, each output preceded by its length"},
     [MODELS] =
-    {"target_architecture", DSC_CELL_TEXT, "the target, as its config.json calls it"},
-    {"target_dtype", DSC_CELL_TEXT, "of its weights as stored"},
-    {"target_config_sha256", DSC_CELL_TEXT, "of config.json; empty: random weights"},
+    {"target_architecture", DSC_CELL_TEXT, "target: model_type in config.json"},
+    {"target_dtype", DSC_CELL_TEXT, "target: dtype of the stored weights"},
+    {"target_config_sha256", DSC_CELL_TEXT,
+     "target: SHA-256 of config.json; empty for random weights"},
     {"target_weights_sha256", DSC_CELL_TEXT,
-     "of the sizes of the files, and of each tensor's name, dtype, shape, first and last 4 KiB"},
-    {"draft_architecture", DSC_CELL_TEXT, "the draft model, where there is one; likewise"},
-    {"draft_dtype", DSC_CELL_TEXT, "likewise"},
-    {"draft_config_sha256", DSC_CELL_TEXT, "likewise"},
-    {"draft_weights_sha256", DSC_CELL_TEXT, "likewise"},
-    {"middle_architecture", DSC_CELL_TEXT, "the model between them, likewise"},
-    {"middle_dtype", DSC_CELL_TEXT, "likewise"},
-    {"middle_config_sha256", DSC_CELL_TEXT, "likewise"},
-    {"middle_weights_sha256", DSC_CELL_TEXT, "likewise"},
+     "target: SHA-256 of the file sizes and of each tensor's name, dtype, shape, first and last "
+     "4 KiB"},
+    {"draft_architecture", DSC_CELL_TEXT, "draft model: model_type in config.json"},
+    {"draft_dtype", DSC_CELL_TEXT, "draft model: dtype of the stored weights"},
+    {"draft_config_sha256", DSC_CELL_TEXT,
+     "draft model: SHA-256 of config.json; empty for random weights"},
+    {"draft_weights_sha256", DSC_CELL_TEXT,
+     "draft model: SHA-256 of its weights, as for target_weights_sha256"},
+    {"middle_architecture", DSC_CELL_TEXT, "middle model: model_type in config.json"},
+    {"middle_dtype", DSC_CELL_TEXT, "middle model: dtype of the stored weights"},
+    {"middle_config_sha256", DSC_CELL_TEXT,
+     "middle model: SHA-256 of config.json; empty for random weights"},
+    {"middle_weights_sha256", DSC_CELL_TEXT,
+     "middle model: SHA-256 of its weights, as for target_weights_sha256"},
 };
 // clang-format on
 
@@ -143,7 +149,7 @@ int live_detail_add(live_detail *d, const live_run *run, dsc_token_view output, 
 {
     const dsc_counts *c = &run->counts;
     const live_measure *m = &run->measure;
-    const size_t n = (size_t)c->histogram_length; // the same for all requests
+    const size_t n = (size_t)c->histogram_length; // equal for all requests
     void *request = d->request, *histogram = d->histogram;
     int rc = dsc_grow(&request, &d->capacity, d->requests + 1, sizeof *d->request, err);
     d->request = request;
@@ -197,7 +203,7 @@ static dsc_cell text(const char *s)
     return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
 }
 
-// A row under way.
+// The row being built.
 typedef struct draft_row {
     dsc_cell cell[FIELDS];
     bool has[FIELDS];
@@ -232,7 +238,7 @@ static void put_passes(draft_row *r, const dsc_counts *c)
         put_list(r, PARALLEL, c->parallel_steps, c->parallel_length * c->parallel_length);
 }
 
-// Up to the last length that any of them accepted.
+// Up to the longest accepted length of all requests.
 static void put_histograms(draft_row *r, const live_detail *d)
 {
     int64_t *out = r->histogram;
@@ -322,7 +328,7 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
     if (o->trace_hash)
         put(r, TRACE_HASH, text(o->trace_hash));
     if (o->trace_hash)
-        put(r, FORCED_DRAFT, integer(o->replay_draft));
+        put(r, REPLAY_DRAFT, integer(o->replay_draft));
     put(r, FIRST_REQUEST, integer(o->prompts->skipped));
     put(r, PROMPTS_HASH, text(r->prompts));
     put(r, OUTPUTS_HASH, text(r->outputs));

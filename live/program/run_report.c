@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adds up the requests of a live run and makes a table row of them: sim's fields, then the measured
+// ones.
 #include "live/program/run_report.h"
 
 #include "sim/run/result.h"
@@ -25,26 +27,26 @@ enum {
 // clang-format off
 static const dsc_column fields[FIELDS] = {
     [SPEEDUP] = {"speedup", DSC_CELL_REAL,
-     "measured: tokens_per_s / baseline_tokens_per_s over the requests that both finished; nan "
+     "measured speedup: tokens_per_s / baseline_tokens_per_s over requests finished by both; nan "
      "without --baseline"},
-    [PREFILL] = {"prefill_s", DSC_CELL_REAL, "seconds in passes over the prompts, of all models"},
+    [PREFILL] = {"prefill_s", DSC_CELL_REAL, "seconds in passes over the prompts, all models"},
     [DRAFT] = {"draft_s", DSC_CELL_REAL,
      "seconds in passes of the draft model (and the middle one) over drafts"},
     [VERIFY] = {"verify_s", DSC_CELL_REAL, "seconds in passes of the target over drafts"},
     [SELECT] = {"select_s", DSC_CELL_REAL,
-     "seconds outside all passes; nan where draft model and target work at the same time"},
-    [TIME] = {"time_s", DSC_CELL_REAL, "seconds in all, prefill included, loading not"},
+     "seconds outside all passes; nan if draft model and target run at the same time"},
+    [TIME] = {"time_s", DSC_CELL_REAL, "seconds, including prefill and excluding loading"},
     [RATE] = {"tokens_per_s", DSC_CELL_REAL, "output_tokens / time_s"},
     [PLAIN_RATE] = {"baseline_tokens_per_s", DSC_CELL_REAL,
-     "the same of plain decoding, each request behind that of the method (--baseline)"},
+     "tokens per second of plain decoding, run after the method for each request (--baseline)"},
     [DIVERGENCES] = {"divergences", DSC_CELL_REAL,
-     "outputs that differ from those of plain decoding (--baseline); nan above temperature 0, "
-     "where both are drawn"},
-    [REQUESTS] = {"divergence_requests", DSC_CELL_LIST, "their requests, from 0"},
+     "number of outputs that differ from plain decoding (--baseline); nan at temperature > 0, "
+     "where both are sampled"},
+    [REQUESTS] = {"divergence_requests", DSC_CELL_LIST, "requests whose output differs, from 0"},
     [POSITIONS] = {"divergence_positions", DSC_CELL_LIST,
-     "the first output token that differs, from 0"},
+     "index of the first output token that differs, from 0"},
     [MARGINS] = {"divergence_margins", DSC_CELL_LIST,
-     "by how much the most probable token's logit led the second there: next to 0 where rounding "
+     "lead of the largest logit over the second at that token; close to 0 where rounding "
      "decides"},
 };
 // clang-format on
@@ -100,7 +102,7 @@ static dsc_cell real(double x)
     return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
 }
 
-// The lists of divergences, into cells whose memory is *mem.
+// Puts the lists of divergences into cells that use the memory *mem.
 static int put_divergences(const live_report *r, dsc_cell cell[FIELDS], void **mem, dsc_error *err)
 {
     const size_t n = r->divergences;
@@ -131,7 +133,7 @@ static double speedup(const live_report *r)
     return ratio(ratio((double)r->method_tokens, r->method_s), plain_rate(r));
 }
 
-// Behind the columns and the row of sim's table.
+// Appends the fields to the columns and the row of sim's table.
 static int extend(const live_report *r, const dsc_table *sim, dsc_table *t, dsc_error *err)
 {
     const live_measure *m = &r->measure;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Creates sessions, begins texts and runs teacher-forced passes over recorded outputs. Passes are
+// in session_score.c, answers in session_answer.c, draft/target overlap in session_overlap.c.
 #include "live/session/session_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Rows of logits that a session keeps.
+// Number of rows of logits that a session keeps.
 static int64_t kept_rows(const live_config *c, int64_t nodes)
 {
     return c->family == LIVE_MEDUSA && c->medusa_heads > nodes ? c->medusa_heads : nodes + 1;
@@ -62,7 +64,7 @@ static int check_memory(const live_session *s, dsc_error *err)
     int rc = s->b->type->memory(s->b, &spare, &all, err);
     if (!rc && need > spare)
         rc = dsc_fail(err, DSC_ENOMEM,
-                      "a context of %" PRId64 " tokens needs %.3g GB on %s, %.3g GB are free",
+                      "a context of %" PRId64 " tokens needs %.3g GB on %s, where %.3g GB are free",
                       s->context, need * 1e-9, s->b->device, spare * 1e-9);
     return rc;
 }
@@ -78,24 +80,24 @@ static int keep_features(live_session *s, dsc_error *err)
     return rc;
 }
 
-// What a head and the model whose features it reads must agree in.
+// A head must fit the model whose features it reads.
 static int check_target(const live_session *s, dsc_error *err)
 {
     const live_config *c = &s->w->config, *t;
     if (!s->target)
         return is_eagle(s) || is_medusa(s)
                    ? dsc_fail(err, DSC_EUSAGE,
-                              "%s heads draft for the model that they were made for",
+                              "%s heads require the target model that they were trained for",
                               is_eagle(s) ? "EAGLE" : "Medusa")
                    : DSC_OK;
     t = &s->target->w->config;
     if (c->hidden != t->hidden || c->vocab != t->vocab)
         return dsc_fail(err, DSC_EUSAGE,
-                        "the head is of a model with %" PRId64 " numbers in a state and %" PRId64
-                        " tokens; the target has %" PRId64 " and %" PRId64,
+                        "the head was trained for a model of hidden size %" PRId64 " with %" PRId64
+                        " tokens; the target has hidden size %" PRId64 " and %" PRId64 " tokens",
                         c->hidden, c->vocab, t->hidden, t->vocab);
     if (s->b != s->target->b)
-        return dsc_fail(err, DSC_EUSAGE, "a head must be where its target is");
+        return dsc_fail(err, DSC_EUSAGE, "a head must run on its target's device");
     return DSC_OK;
 }
 
@@ -172,19 +174,19 @@ void live_session_free(live_session *s)
 static int check_text(const live_session *s, dsc_token_view prompt, int64_t limit, dsc_error *err)
 {
     if (prompt.count < 1)
-        return dsc_fail(err, DSC_EUSAGE, "a prompt of no token: a model must be given one");
+        return dsc_fail(err, DSC_EUSAGE, "the prompt is empty; at least one token is required");
     if (s->target && prompt.count < 2)
-        return dsc_fail(err, DSC_EUSAGE, "a prompt of one token: a head needs two to begin with");
+        return dsc_fail(err, DSC_EUSAGE, "the prompt has one token; a draft head requires two");
     if (limit < 0 || prompt.count > s->context - limit)
         return dsc_fail(err, DSC_EUSAGE,
                         "a prompt of %" PRId64 " tokens and an output of up to %" PRId64
-                        ": the context holds %" PRId64,
+                        " exceed the context of %" PRId64 " tokens",
                         prompt.count, limit, s->context);
     for (int64_t i = 0; i < prompt.count; i++)
         if (prompt.id[i] < 0 || prompt.id[i] >= s->w->config.vocab)
             return dsc_fail(err, DSC_EUSAGE,
-                            "token %" PRId32 " of the prompt, at %" PRId64
-                            ": the model's vocabulary has %" PRId64,
+                            "token %" PRId32 " at index %" PRId64 " of the prompt"
+                            " is not in the model's vocabulary of %" PRId64,
                             prompt.id[i], i, s->w->config.vocab);
     return DSC_OK;
 }
@@ -207,11 +209,11 @@ int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
     if (!rc)
         rc = check_text(s, prompt, limit, err);
     if (!rc && s->target && text_length(s->target) < prompt.count)
-        rc = dsc_fail(err, DSC_EUSAGE, "a head begins after the model that it drafts for");
+        rc = dsc_fail(err, DSC_EUSAGE, "the target must begin a text before its head does");
     if (rc)
         return rc;
     s->sampling = *sampling;
-    if (s->asked != DIST_RAW) // whoever asked for that does so again
+    if (s->asked != DIST_RAW) // a raw request is repeated by its caller
         s->asked = sampling->temperature > 0 ? DIST_DRAWN_FROM : DIST_NONE;
     memcpy(s->text, prompt.id, (size_t)prompt.count * sizeof *s->text);
     s->prompt = prompt.count;
@@ -251,8 +253,7 @@ const float *live_session_margins(const live_session *s)
 
 // --- teacher-forced ------------------------------------------------------------------------------
 
-// One pass over the text from `cached` on, and the logits of what follows each of its tokens that
-// the output continues.
+// One pass over the text from `cached` on; keeps the logits that predict the tokens of the output.
 static int replay_pass(live_session *s, int64_t count, dsc_error *err)
 {
     live_batch batch = live_session_batch(s);
@@ -260,7 +261,7 @@ static int replay_pass(live_session *s, int64_t count, dsc_error *err)
     for (int64_t i = 0; i < count; i++)
         if (s->cached + i >= s->prompt - 1)
             s->output[batch.outputs++] = (int32_t)i;
-    batch.dist = NULL; // whole rows are wanted
+    batch.dist = NULL; // no summary: complete rows are needed
     s->rows = 0;
     int rc = live_session_run(s, &batch, true, &s->times.prefill_s, err);
     s->cached += count;
@@ -272,7 +273,7 @@ int live_session_replay(live_session *s, dsc_token_view prompt, dsc_token_view o
                         void *user, dsc_error *err)
 {
     static const live_sampling greedy = {0, 0, 1};
-    // As few as a draft has, so that a row's numbers come about as in a run.
+    // A pass is as short as one over a draft, so that the numbers come about as in a run.
     const int64_t chunk = s->nodes + 1 < FORCED ? s->nodes + 1 : FORCED;
     if (is_medusa(s))
         return dsc_fail(err, DSC_EUSAGE, "Medusa heads cannot be teacher-forced");

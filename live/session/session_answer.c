@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session says behind a scored draft, and what it keeps of it.
+// Answers of a session about a scored draft (next tokens, distributions), and commit, which keeps
+// the accepted nodes in the cache. Rows of logits that lie on a device are copied to the host on
+// demand, whole or in blocks.
 #include "live/session/session_state.h"
 
 #include <inttypes.h>
@@ -18,7 +20,7 @@ static int find_row(const live_session *s, int32_t node, int32_t *row, dsc_error
             depth++;
         if (depth >= c->medusa_heads)
             return dsc_fail(err, DSC_EUSAGE,
-                            "%" PRId64 " Medusa heads: a draft can be %" PRId64 " tokens long",
+                            "%" PRId64 " Medusa heads draft at most %" PRId64 " tokens",
                             c->medusa_heads, c->medusa_heads);
         *row = (int32_t)depth;
         return DSC_OK;
@@ -31,7 +33,7 @@ static int find_row(const live_session *s, int32_t node, int32_t *row, dsc_error
 
 static int not_numbers(const live_session *s, dsc_error *err)
 {
-    return dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
+    return dsc_fail(err, DSC_EINPUT, "the model's logits at position %" PRId64 " are not finite",
                     text_length(s));
 }
 
@@ -51,7 +53,7 @@ int live_session_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
     return DSC_OK;
 }
 
-// Logits [first, end) of a row to its place.
+// Requests the copy of logits [first, end) of a row to its host buffer.
 static int fetch_part(live_session *s, int32_t row, size_t first, size_t end, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab;
@@ -60,10 +62,10 @@ static int fetch_part(live_session *s, int32_t row, size_t first, size_t end, ds
                              (end - first) * sizeof *s->logit, err);
 }
 
-// Asks for blocks of a row in a list, or for all (NULL), but for those that are there already.
-// *absent counts them: they are there after `wait`.
-static int ask_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
-                      size_t *absent, dsc_error *err)
+// Requests the blocks of a row in a list, or all blocks (NULL), that are not on the host yet.
+// *absent counts them; they are available after `wait`.
+static int request_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
+                          size_t *absent, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab, words = block_words(vocab);
     int32_t *held = &s->held[row % s->places];
@@ -88,7 +90,7 @@ static int ask_blocks(live_session *s, int32_t row, const size_t *block, size_t 
     return rc;
 }
 
-// Nothing is held when asking or waiting for it failed.
+// Waits for requested blocks. If a request or the wait failed, no host row is valid.
 static int wait_blocks(live_session *s, int rc, size_t absent, dsc_error *err)
 {
     if (!rc && absent)
@@ -102,12 +104,13 @@ static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_
                         dsc_error *err)
 {
     size_t absent = 0;
-    int rc = ask_blocks(s, row, block, count, &absent, err);
+    int rc = request_blocks(s, row, block, count, &absent, err);
     return wait_blocks(s, rc, absent, err);
 }
 
-// For a distribution that asks for its logits and cannot fail: whoever asks next is told.
-static void bring(void *user, const size_t *block, size_t count)
+// Hook of a distribution that needs logits and cannot return an error: the error is deferred to the
+// next call.
+static void fetch_blocks_of_dist(void *user, const size_t *block, size_t count)
 {
     const live_dist *l = user;
     live_session *s = l->session;
@@ -136,7 +139,7 @@ int live_session_logits(live_session *s, int32_t node, const float **logits, dsc
     return rc ? rc : live_session_fetch(s, row, logits, err);
 }
 
-// Adds up a row's exponentials; top-k and top-p see what they leave out.
+// Sums a row's exponentials; top-k and top-p determine what is left out.
 static void begin_dist(live_session *s, int32_t row, const live_sampling *how, const float *logits)
 {
     const size_t vocab = (size_t)s->w->config.vocab;
@@ -151,8 +154,8 @@ static void begin_dist(live_session *s, int32_t row, const live_sampling *how, c
         dsc_softmax_begin(out, logits, vocab, most, how->temperature, block);
 }
 
-// Adds up the distribution of a row here, which the device has not done or not of this
-// distribution. From the next pass on it does.
+// Sums the distribution of a row on the host, because the device has not summarized it, or has for
+// another distribution. From the next pass on, the device does.
 static int add_up(live_session *s, int32_t row, live_dist_kind kind, dsc_error *err)
 {
     live_dist *l = &s->soft[row];
@@ -167,7 +170,7 @@ static int add_up(live_session *s, int32_t row, live_dist_kind kind, dsc_error *
     return DSC_OK;
 }
 
-// The distribution of a row. What was added up over the row for it is kept as long as the row is.
+// The distribution of a row. Its sums are kept as long as the row.
 static int fill_dist(live_session *s, int32_t row, live_dist_kind kind, dsc_dist *out,
                      dsc_error *err)
 {
@@ -179,7 +182,7 @@ static int fill_dist(live_session *s, int32_t row, live_dist_kind kind, dsc_dist
     if (!rc && l->of != kind)
         rc = add_up(s, row, kind, err);
     l->session = s;
-    l->softmax.bring = s->b->on_host ? NULL : bring;
+    l->softmax.bring = s->b->on_host ? NULL : fetch_blocks_of_dist;
     l->softmax.user = l;
     return rc;
 }
@@ -213,7 +216,7 @@ int live_session_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
     return DSC_OK;
 }
 
-// One block of a row for each draw, and one wait for all of them.
+// Fetches one block of a row per draw, with one wait for all of them.
 int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, size_t n,
                           dsc_error *err)
 {
@@ -229,8 +232,8 @@ int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, si
         if (!rc)
             rc = fill_dist(s, row, DIST_DRAWN_FROM, &probs, err);
         if (!rc)
-            rc = ask_blocks(s, row, &(size_t){dsc_softmax_block_at(probs.logits, u[i])}, 1, &absent,
-                            err);
+            rc = request_blocks(s, row, &(size_t){dsc_softmax_block_at(probs.logits, u[i])}, 1,
+                                &absent, err);
     }
     return wait_blocks(s, rc, absent, err);
 }
@@ -245,13 +248,13 @@ int live_session_untempered(dsc_model *m, int32_t node, dsc_dist *out, dsc_error
 
 // --- commit --------------------------------------------------------------------------------------
 
-// The scored nodes that the first tokens of token[0, n) go along, the longest way, into path (room:
-// the list `token` of a pass). Of nodes with the same text any will do.
+// Finds the longest path of scored nodes along the first tokens of token[0, n) and writes it into
+// path. Any of several nodes with the same text will do.
 static int64_t find_path(const live_session *s, const int32_t *token, int64_t n, int32_t *path)
 {
     int32_t deepest = -1;
     int64_t depth = 0;
-    uint8_t *on = (uint8_t *)s->mask; // not in use between passes
+    uint8_t *on = (uint8_t *)s->mask; // free between passes
     for (int32_t i = 0; i < s->scored; i++) {
         const int32_t parent = s->parent[i];
         on[i] = s->depth[i] <= n && s->node_token[i] == token[s->depth[i] - 1] &&
@@ -279,7 +282,7 @@ static int move_rows(live_session *s, const int32_t *from, int64_t count, int64_
     return rc;
 }
 
-// By how much the tokens that come were ahead of others where this model was asked.
+// Stores the margins of the new tokens; NaN where this model did not score the position.
 static int keep_margins(live_session *s, int64_t n, const int32_t *path, int64_t depth,
                         dsc_error *err)
 {
@@ -307,7 +310,7 @@ int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error 
     live_session *s = (live_session *)m;
     bool over = m->ended;
     int rc = told(s, err);
-    if (rc || !n) // a step that tested nothing: what was scored is still behind the same text
+    if (rc || !n) // a step that tested nothing: the scored nodes still follow the same text
         return rc;
     for (size_t i = 0; i < n; i++) {
         if (over)
@@ -322,8 +325,8 @@ int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error 
     int32_t *path = s->position;
     int64_t depth = is_medusa(s) ? 0 : find_path(s, token, count, path);
     rc = keep_margins(s, count, path, depth, err);
-    // The last token is fed again, so that what follows it is known. A head's tree is dropped: its
-    // own features are not the target's.
+    // The last token is run again in the next pass, which needs its logits. A head's tree is
+    // dropped: its own features are not the target's.
     int64_t kept = is_eagle(s) ? 0 : depth < count ? depth : count - 1;
     if (s->cached < before || kept < 0)
         kept = 0;

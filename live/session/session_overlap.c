@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a target's distributions meet those of a draft's model on a device that both are on
-// (theory/rows/overlap.h): one comparison for all positions of a draft, whose masses by slots of
-// the ratio come to the host; a ratio within a slot is answered from the slot's tokens, which are
-// listed when somebody asks for one.
+// Draft/target overlap (theory/rows/overlap.h) computed on the device that both models run on. One
+// comparison serves all positions of a draft; its masses by ratio slot are copied to the host. A
+// ratio within a slot is answered exactly from the slot's tokens, which are listed on demand.
 #include "live/session/session_state.h"
 
 #include <math.h>
@@ -15,25 +14,25 @@ struct live_overlaps {
     dsc_overlap base;
     live_session *target;
 
-    // The draft that was compared, while target->compared. Nodes that carry one text are one
-    // position; a position that has candidates is a pair of distributions.
+    // The draft that was compared, while target->compared. Nodes with the same text share a
+    // position; a position with candidates has a pair of distributions.
     bool drawn;
     int64_t nodes, pairs;
-    int32_t *position;   // [1 + nodes] of node i - 1
-    int32_t *of, *last;  // [1 + nodes] positions: their parents and last tokens
-    int32_t *pair;       // [1 + nodes] positions: number of the pair, or -1
+    int32_t *position;   // [1 + nodes] position of node i - 1
+    int32_t *of, *last;  // [1 + nodes] per position: its parent and its last token
+    int32_t *pair;       // [1 + nodes] per position: index of the pair, or -1
     live_dists *dists;   // [pairs]
-    live_ask *ask;       // [nodes] each node's token at its parent's position
-    dsc_mass *asked;     // [nodes] in the host's memory for the device
-    live_masses *masses; // [pairs] likewise
+    live_ask *ask;       // [nodes] the token of each node at its parent's position
+    dsc_mass *asked;     // [nodes] in pinned host memory
+    live_masses *masses; // [pairs] in pinned host memory
 
-    // The pair that is asked about: tokens of the slots that were looked up, slot by slot.
+    // The current pair: tokens of the slots that were listed, slot by slot.
     int64_t at; // -1: none
     dsc_mass upto[DSC_RATIO_SLOTS + 1];
     uint64_t listed[SLOT_WORDS], wanted[SLOT_WORDS];
     bool sketch;
     uint32_t begin[DSC_RATIO_SLOTS]; // of listed slots
-    dsc_mass *found;                 // [vocab] in the host's memory for the device
+    dsc_mass *found;                 // [vocab] in pinned host memory
     dsc_mass *token;                 // [vocab]
     uint32_t tokens;
     live_left *left;
@@ -89,7 +88,7 @@ static int overlaps_new(live_session *s, dsc_error *err)
         void *list = NULL;
         rc = want[i].pinned ? s->b->type->alloc_host(s->b, &list, want[i].count * want[i].size, err)
                             : dsc_alloc(&list, want[i].count, want[i].size, err);
-        memcpy(want[i].list, &list, sizeof list); // whatever it points to
+        memcpy(want[i].list, &list, sizeof list); // independent of the pointer's type
     }
     if (rc) {
         live_overlaps_free(m, s->b);
@@ -100,7 +99,7 @@ static int overlaps_new(live_session *s, dsc_error *err)
 
 // --- the draft -----------------------------------------------------------------------------------
 
-// The position of a text that continues that of `parent`; a new one when there is none.
+// Returns the position of a text that continues that of `parent`, creating it if there is none.
 static int32_t position_of(live_overlaps *m, int32_t *positions, int32_t parent, int32_t token)
 {
     int32_t i = 1;
@@ -120,7 +119,7 @@ static live_dist_row dist_row(const dsc_softmax *s, const float *logits)
     return (live_dist_row){logits, s->most, s->by, 1 / s->sum, {s->least, (int32_t)s->last}};
 }
 
-// A pair of distributions after a node, of which `draft` is none where nothing was drawn.
+// Adds the pair of distributions after a node; `draft` is NULL if nothing was sampled.
 static int add_pair(live_overlaps *m, live_session *draft, int32_t node, dsc_error *err)
 {
     const dsc_softmax *dist;
@@ -158,7 +157,7 @@ static int compare(live_overlaps *m, live_session *draft, const dsc_draft *d, ds
         }
         m->ask[i] = (live_ask){d->token[i], m->pair[parent]};
     }
-    if (!rc && draft && draft->b != b) // its rows may still be on their way to their places
+    if (!rc && draft && draft->b != b) // its rows may still be on their way to their buffers
         rc = draft->b->type->wait(draft->b, err);
     if (!rc)
         rc = b->type->compare(b, draft ? m->masses : NULL, m->asked, m->dists, m->pairs, m->ask,
@@ -188,7 +187,7 @@ static void choose_pair(live_overlaps *m, int64_t pair)
     }
 }
 
-// Whoever can be told next is.
+// Defers an error to the next call that can return one.
 static void fail(live_overlaps *m, int rc, const dsc_error *err)
 {
     live_session *s = m->target;
@@ -198,7 +197,7 @@ static void fail(live_overlaps *m, int rc, const dsc_error *err)
     }
 }
 
-// The tokens of the wanted slots, each to its slot's place.
+// Lists the tokens of the wanted slots, sorted by slot.
 static void look_up(dsc_overlap *base)
 {
     live_overlaps *m = (live_overlaps *)base;
@@ -222,7 +221,7 @@ static void look_up(dsc_overlap *base)
     for (uint32_t i = 0; i < count && !rc; i++) {
         const int s = dsc_ratio_slot_of(m->found[i].draft, m->found[i].target);
         if (!has(m->wanted, s) || end[s] == m->begin[s] + l->count[s])
-            rc = dsc_fail(&err, DSC_ECHECK, "%s: a slot has other tokens than it had before",
+            rc = dsc_fail(&err, DSC_ECHECK, "%s: the tokens of a ratio slot have changed",
                           b->device);
         else
             m->token[end[s]++] = m->found[i];
@@ -241,7 +240,7 @@ static bool sketch(dsc_overlap *base, int questions)
     return true;
 }
 
-// Of a listed slot's tokens those with target <= at draft, in units.
+// Masses of a listed slot's tokens with target <= at draft, summed in units.
 static dsc_mass below_in(const live_overlaps *m, int slot, double at)
 {
     const dsc_mass *token = m->token + m->begin[slot];
@@ -254,7 +253,7 @@ static dsc_mass below_in(const live_overlaps *m, int slot, double at)
     return (dsc_mass){dsc_mass_of(draft), dsc_mass_of(target)};
 }
 
-// As if its tokens were evenly spread over a slot.
+// Interpolates as if the tokens were evenly spread over the slot.
 static dsc_mass estimate_in(const live_overlaps *m, int slot, double at)
 {
     const double low = slot > 1 ? dsc_ratio_slot_begin(slot) : 0;
@@ -298,7 +297,7 @@ static const dsc_overlap_type type = {below, sketch, look_up, residual};
 
 // --- the model's answer --------------------------------------------------------------------------
 
-// Whether their distributions can be compared where they lie.
+// Whether the distributions can be compared on the device.
 static bool can_overlap(const live_session *s, const live_session *draft)
 {
     if (s->b->on_host || !(s->sampling.temperature > 0))
@@ -329,7 +328,7 @@ int live_session_overlap(dsc_model *model, dsc_model *draft_model, const dsc_dra
         while (i < m->nodes && !(m->ask[i].dists == pair && m->ask[i].token == token[c]))
             i++;
         if (i == m->nodes)
-            return dsc_fail(err, DSC_ECHECK, "token %d is no candidate after node %d",
+            return dsc_fail(err, DSC_ECHECK, "token %d is not a candidate after node %d",
                             (int)token[c], (int)node);
         target_of[c] = m->asked[i].target;
         if (draft)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes of a session: which tokens, where they stand, what they see.
+// Passes of a session: lists the tokens, positions, cache slots and masks of a batch, runs it, and
+// keeps its logits.
 #include "live/session/session_state.h"
 #include "live/device/clock.h"
 
@@ -11,7 +12,7 @@ static void see(uint64_t *mask, int64_t bit)
     mask[bit / WORD] |= (uint64_t)1 << bit % WORD;
 }
 
-// Whether a token at `position` sees one at `other`.
+// Whether a token at `position` attends to one at `other`.
 static bool in_window(const live_session *s, int64_t position, int64_t other)
 {
     const int64_t window = s->w->config.window;
@@ -24,7 +25,7 @@ void live_session_list_text(live_session *s, live_batch *batch, int64_t count)
     for (int64_t i = 0; i < count; i++) {
         s->token[i] = s->text[s->cached + i];
         s->position[i] = s->at[i] = (int32_t)(first + i);
-        s->feature[i] = (int32_t)(s->cached + i - 1); // the target's, slot = position
+        s->feature[i] = (int32_t)(s->cached + i - 1); // the target's, whose slot is its position
         uint64_t *mask = s->mask + i * s->words;
         memset(mask, 0, (size_t)s->words * sizeof *mask);
         for (int64_t j = 0; j <= i; j++)
@@ -36,7 +37,7 @@ void live_session_list_text(live_session *s, live_batch *batch, int64_t count)
     batch->used = first + count;
 }
 
-// Node `n` of the draft, behind what the batch has.
+// Appends node `n` of the draft to the batch.
 static void list_node(live_session *s, live_batch *batch, int32_t n)
 {
     const int64_t i = batch->tokens++, text = text_length(s) - s->lead, prefix = batch->prefix;
@@ -63,7 +64,7 @@ int live_session_run(live_session *s, const live_batch *batch, bool from_target,
 {
     const double start = live_now_s();
     int rc;
-    if (s->b->on_host) // logits are kept where they are made
+    if (s->b->on_host) // the pass writes the logits where they are kept
         s->room.into = s->logits + s->rows * s->w->config.vocab;
     if (is_eagle(s))
         rc = live_eagle_pass(s->w, s->target->w, &s->cache, &s->room,
@@ -79,8 +80,8 @@ int live_session_run(live_session *s, const live_batch *batch, bool from_target,
     return rc;
 }
 
-// How the device is to add up rows of logits: NULL, not.
-static const live_sampling *added_up(const live_session *s)
+// The distribution that the device summarizes the rows for; NULL: none.
+static const live_sampling *summary_sampling(const live_session *s)
 {
     return s->b->on_host || s->asked == DIST_NONE ? NULL : live_session_sampling(s, s->asked);
 }
@@ -94,14 +95,14 @@ live_batch live_session_batch(const live_session *s)
                         .mask = s->mask,
                         .words = s->words,
                         .output = s->output,
-                        .dist = added_up(s),
+                        .dist = summary_sampling(s),
                         .feature = is_eagle(s) || is_medusa(s) ? s->feature : NULL};
 }
 
 int live_session_catch_up(live_session *s, int64_t end, double *clock, dsc_error *err)
 {
     int rc = DSC_OK;
-    if (is_medusa(s)) // has no cache
+    if (is_medusa(s)) // Medusa heads have no cache
         s->cached = end > s->cached ? end : s->cached;
     while (s->cached < end && !rc) {
         const int64_t left = end - s->cached, count = left < s->most ? left : s->most;
@@ -113,7 +114,7 @@ int live_session_catch_up(live_session *s, int64_t end, double *clock, dsc_error
     return rc;
 }
 
-// The distributions that the device has added up.
+// Keeps the distributions that the device has summarized.
 static void keep_dists(live_session *s, const live_batch *batch, const live_said *said)
 {
     const size_t vocab = (size_t)s->w->config.vocab, blocks = dsc_softmax_blocks(vocab);
@@ -131,7 +132,8 @@ static void keep_dists(live_session *s, const live_batch *batch, const live_said
                            said->kept[i].least, (size_t)said->kept[i].last,
                            s->block + (first + i) * blocks);
         l->softmax.peak = peak;
-        if (l->softmax.sum > 0) // else it was left out, and who asks is told why
+        if (l->softmax.sum >
+            0) // otherwise the row was left out, and the next query of it returns the error
             l->of = batch->dist == &s->sampling ? DIST_DRAWN_FROM : DIST_RAW;
     }
 }
@@ -153,14 +155,15 @@ int live_session_keep_rows(live_session *s, const live_batch *batch, dsc_error *
     if (batch->dist)
         keep_dists(s, batch, &said);
     for (int64_t i = 0; i < s->places; i++)
-        if (s->held[i] >= s->rows) // it was another one
+        if (s->held[i] >= s->rows) // the buffer holds a previous row
             s->held[i] = -1;
     s->compared = false;
     s->rows += batch->outputs;
     return DSC_OK;
 }
 
-// Medusa's heads see the target's last feature and nothing of the draft: one pass for all depths.
+// Medusa's heads read the target's last feature and nothing of the draft: one pass serves all
+// depths.
 static int score_heads(live_session *s, dsc_error *err)
 {
     if (s->root_row >= 0)
@@ -179,7 +182,7 @@ static int score_heads(live_session *s, dsc_error *err)
     return rc ? rc : live_session_keep_rows(s, &batch, err);
 }
 
-// One pass over what is left of the text and the first `end` nodes, as far as they are new.
+// One pass over the rest of the text and the first `end` nodes, as far as they are new.
 static int score_pass(live_session *s, int64_t end, dsc_error *err)
 {
     live_batch batch = live_session_batch(s);
@@ -211,26 +214,28 @@ int live_session_settle(live_session *s, dsc_error *err)
     return live_background_join(s->background, err);
 }
 
-// Forgets nodes from `first` on: a drafter may take back what it asked about and go on otherwise.
+// Drops the nodes from `first` on: a drafter may withdraw nodes that it has queried and continue
+// differently.
 static void forget_nodes(live_session *s, int64_t first)
 {
     s->taken = first;
     if (first >= s->scored)
         return;
     s->scored = first;
-    if (is_medusa(s)) // one pass for all
+    if (is_medusa(s)) // one pass serves all nodes
         return;
     s->used = s->slot[first];
     s->rows = s->row[first];
 }
 
-// Copies the nodes that are new.
+// Copies the new nodes.
 static int take_nodes(live_session *s, const dsc_draft *d, dsc_error *err)
 {
     const int64_t end = (int64_t)(d->count - d->unscored);
     if (end > s->nodes)
-        return dsc_fail(err, DSC_EUSAGE, "a draft of %" PRId64 " nodes: there is room for %" PRId64,
-                        end, s->nodes);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a draft of %" PRId64 " nodes exceeds the limit of %" PRId64, end,
+                        s->nodes);
     for (int64_t i = 0; i < end && i < s->taken; i++)
         if (s->node_token[i] != d->token[i] || s->parent[i] != d->parent[i])
             forget_nodes(s, i);
@@ -241,8 +246,8 @@ static int take_nodes(live_session *s, const dsc_draft *d, dsc_error *err)
     return DSC_OK;
 }
 
-// How many of the nodes can be scored by one more pass: all, or, of an EAGLE head, those whose
-// parent has been scored, whose feature they are fed.
+// Returns how many nodes one more pass can score: all; for an EAGLE head, those whose parent, whose
+// feature they read, has been scored.
 static int64_t end_of_pass(const live_session *s)
 {
     int64_t end = s->scored;
@@ -251,7 +256,7 @@ static int64_t end_of_pass(const live_session *s)
     return end;
 }
 
-static int score_taken(live_session *s, dsc_error *err)
+static int score_nodes(live_session *s, dsc_error *err)
 {
     int rc = DSC_OK;
     if (s->target)
@@ -260,10 +265,11 @@ static int score_taken(live_session *s, dsc_error *err)
         rc = live_session_catch_up(s->target, text_length(s) - 1, &s->target->times.prefill_s, err);
     if (rc || is_medusa(s))
         return rc ? rc : score_heads(s, err);
-    // All but the last token of a text that did not fit the pass.
+    // All but the last token of a text that does not fit the pass.
     if (text_length(s) - s->cached + s->taken - s->scored > s->most)
         rc = live_session_catch_up(s, text_length(s) - 1, &s->times.score_s, err);
-    // Pairs with the target's features and pairs with its own are two passes of an EAGLE head.
+    // An EAGLE head runs pairs with the target's features and pairs with its own features in
+    // separate passes.
     if (!rc && is_eagle(s) && s->cached < text_length(s))
         rc = score_pass(s, 0, err);
     while (!rc && (s->cached < text_length(s) || s->scored < s->taken))
@@ -273,7 +279,7 @@ static int score_taken(live_session *s, dsc_error *err)
 
 static int score_job(void *user, dsc_error *err)
 {
-    return score_taken(user, err);
+    return score_nodes(user, err);
 }
 
 int live_session_start(dsc_model *m, const dsc_draft *d, dsc_error *err)
@@ -294,6 +300,5 @@ int live_session_score(dsc_model *m, const dsc_draft *d, dsc_error *err)
     int rc = live_session_settle(s, err);
     if (!rc)
         rc = take_nodes(s, d, err);
-    return rc ? rc
-              : score_taken(s, err); // after a pass in the background: what is new, if anything
+    return rc ? rc : score_nodes(s, err); // after a background pass: only new nodes, if any
 }

@@ -171,9 +171,9 @@ is divergences 0.0
 bad 2 "--random-weights" run --shape ./shape.json --method none --prompts ids.jsonl
 bad 4 "different vocabularies" run --shape ./shape.json --draft-shape ./wide.json \
     --random-weights 3 --method chain --prompts ids.jsonl
-bad 2 "--random-weights: of a shape" run --target "$llama" --random-weights 3 --method none \
+bad 2 "--random-weights requires --shape" run --target "$llama" --random-weights 3 --method none \
     --prompts ids.jsonl
-bad 2 "--dtype: of a shape" run --target "$llama" --dtype f32 --method none --prompts ids.jsonl
+bad 2 "--dtype requires --shape" run --target "$llama" --dtype f32 --method none --prompts ids.jsonl
 good list
 check "list: the processors" grep -q '^  cpu  ' out
 good list --json
@@ -198,7 +198,7 @@ bad 2 "takes one" run --target "$llama" --draft "$llama" --method spectr --rule 
     --prompts ids.jsonl
 bad 2 "Medusa heads" run --target "$llama" --draft "$fixtures/llama_medusa" --method chain \
     --length 5 --prompts ids.jsonl --max-tokens 8
-bad 2 "not a model" $run --target "$fixtures/llama_eagle" --prompts ids.jsonl
+bad 2 "a complete model is required" $run --target "$fixtures/llama_eagle" --prompts ids.jsonl
 bad 4 "nowhere" $run --target nowhere --prompts ids.jsonl
 mkdir pickle
 cp "$llama/config.json" pickle
@@ -245,7 +245,7 @@ cat ids.jsonl >prompts &
 good $run --target "$llama" --prompts prompts --json
 is requests 2
 wait $!
-bad 4 "the context holds" run --target "$llama" --method none --prompts ids.jsonl --max-tokens 100000
+bad 4 "exceeds the context of" run --target "$llama" --method none --prompts ids.jsonl --max-tokens 100000
 for side in a b; do
     mkdir $side
     cp "$llama"/config.json "$llama"/model.safetensors $side
@@ -342,7 +342,7 @@ Answer:'
             --max-tokens 48 --baseline --json $threads
         is divergences 0.0
         is tree '"medusa"'
-        check "whose tree it is" grep -q 'note: Medusa heads: --tree medusa' err
+        check "whose tree it is" grep -q 'note: using --tree medusa for Medusa heads' err
         good run --target "$demo/target" --draft "$demo/medusa" --method tree --tree chain:3 \
             -p "$question" --max-tokens 8 --json $threads
         is tree '"chain:3"'

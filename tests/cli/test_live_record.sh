@@ -108,12 +108,12 @@ bad 2 'exists already' record --target "$fixtures/llama" --method none --prompts
     --max-tokens 4 -o all.dst
 good record --target "$fixtures/llama" --method none --prompts ids.jsonl --max-tokens 4 \
     -o all.dst --force
-bad 2 'rollouts are a draft' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
+bad 2 'rollouts require a draft model' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
     --max-tokens 4 --rollouts 2 -o x.dst
 bad 2 'top:M' record --target "$fixtures/llama" --method none --prompts ids.jsonl --rows many \
     -o x.dst
 bad 2 '-o NAME.dst' record --target "$fixtures/llama" --method none --prompts ids.jsonl
-bad 4 'the context holds' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
+bad 4 'exceeds the context of' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
     --max-tokens 1000 -o x.dst
 check "nothing is left of what was refused" test ! -e x.dst -a ! -e x.dst.tmp
 
@@ -224,7 +224,7 @@ check "one cell" test "$(grep -c '^[0-9]' one.tsv)" = 1
 check "one model alone is never behind another" sh -c '! grep -q again_s one.tsv'
 bad 2 'exists' profile --target "$fixtures/llama" -o one.tsv
 bad 2 'learned' profile --target "$fixtures/gpt2" --context 4096 -o x.tsv
-bad 2 'a head is measured in batches of 1' profile --target "$fixtures/llama" \
+bad 2 'measured with a batch size of 1' profile --target "$fixtures/llama" \
     --draft "$fixtures/llama_eagle" --batch 2 --tokens 1 --context 0 -o x.tsv
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --tokens 1:4 \
     --context 0:16 --repeats 1 -o eagle.tsv

@@ -161,14 +161,14 @@ refused 'needs column draft_rank' other.dst --method pearl
 refused 'needs column draft_logp' other.dst --method spectr
 refused 'ranks of the draft model are recorded 6 deep' eagle.dst --method tree --tree chain:7
 refused 'kseq of the trace' eagle.dst --method spectr --rule kseq
-refused 'asks no draft model' greedy.dst --method llma
-refused 'what no trace records' greedy.dst --method threshold
-refused 'what no trace records' greedy.dst --method ouroboros
-refused 'holds no acceptances' greedy.dst --method tree --rule specinfer-wor
-refused 'holds no acceptances' greedy.dst --method pearl --rule single
+refused 'uses no draft model' greedy.dst --method llma
+refused 'that a trace does not contain' greedy.dst --method threshold
+refused 'that a trace does not contain' greedy.dst --method ouroboros
+refused 'contains no acceptances' greedy.dst --method tree --rule specinfer-wor
+refused 'contains no acceptances' greedy.dst --method pearl --rule single
 bad 2 '--force NAME.dst expected with it' run $shapes --draft-shape ./draft.json --method chain \
     --prompts "$demo/prompts.jsonl" --force-draft
-bad 2 'holds the heads of a model' run --shape ./head.json --random-weights 1 --method none \
+bad 2 'contains draft heads' run --shape ./head.json --random-weights 1 --method none \
     --force greedy.dst
 
 summary
