@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope live run --force --force-draft: models of random weights make the passes, and the counts
-# are those of the simulator on the trace; of draws, the simulator's expectations within chance. What
-# the trace does not have is named.
-# $shapes and $part are lists of words; $1 is for the inner sh.
+# draftscope live run with replayed outputs and drafts: models of random weights run the passes, and
+# the counts equal those of the simulator on the trace or, for sampled drafts, its expectations
+# within chance. Data that the trace lacks is named. $shapes and $part are lists of words; $1 is for
+# the inner sh.
 # shellcheck disable=SC2016,SC2086
 . "${top_srcdir:-.}/tests/cli/common.sh"
 demo=${LIVE_DEMO:-$top/live/demo}
@@ -25,8 +25,8 @@ shape draft.json 1 LlamaForCausalLM
 shape head.json 1 EagleModel
 shapes="--shape ./target.json --random-weights 1"
 
-# What happened, in numbers that do not depend on whether they were counted or expected: rounded as
-# $2 says; zeros at the end of the histogram are those of lengths that no request allowed.
+# Prints the counts, whether measured or expected, rounded as $2 says. Zeros at the end of the
+# histogram belong to lengths that no request allowed.
 counts() { # FILE FORMAT
     tr -d ' ' <"$1" | awk -v format="$2" '{
         n = split("output_tokens num_drafts num_draft_tokens num_accepted_tokens target_calls " \
@@ -46,8 +46,8 @@ counts() { # FILE FORMAT
         }
     }'
 }
-# force TRACE SHAPE OPTIONS...: into run.json, and the simulator's answer into sim.json
-force() {
+# replay TRACE SHAPE OPTIONS...: writes the run to run.json, and the simulator's answer to sim.json.
+replay() {
     trace=$1 with=$2
     shift 2
     good run $shapes --draft-shape "./$with" --force "$trace" --force-draft --json "$@"
@@ -57,8 +57,8 @@ force() {
     esac
     "$draftscope" sim "$trace" --json "$@" >sim.json 2>err || not_ok "sim $*: $(cat err)"
 }
-equal() { # as force: the counts are the simulator's
-    force "$@"
+equal() { # arguments as for replay: equal counts
+    replay "$@"
     counts run.json %.0f >a
     counts sim.json %.0f >b
     check "$*: counts as simulated" sh -c 'test "$(wc -l <a)" = 7 && diff a b'
@@ -90,27 +90,27 @@ done
 equal eagle.dst head.json --method chain --length 5
 equal eagle.dst head.json --method tree --tree eagle
 check "a field says so" grep -q '"replay_draft": 1' run.json
-cp a forced
+cp a replayed
 good run $shapes --draft-shape ./head.json --force eagle.dst --json --method tree --tree eagle
 counts out %.0f >a
-check "without it the head drafts for itself" sh -c '! diff forced a >/dev/null'
+check "without it the head drafts for itself" sh -c '! diff replayed a >/dev/null'
 check "and accepts next to nothing" sh -c 'test "$(awk "/^num_accepted/ { print \$2 }" a)" -lt \
-    "$(awk "/^num_accepted/ { print \$2 }" forced)"'
+    "$(awk "/^num_accepted/ { print \$2 }" replayed)"'
 check "the field says that, too" grep -q '"replay_draft": 0' out
 
 # --- drawn: what is expected -------------------------------------------------------------------
 
-# A draft model that is the target is right everywhere: nothing is left to chance.
+# A draft model equal to the target is always accepted, so nothing is random.
 equal sure.dst draft.json --method spectr --rule kseq
 equal sure.dst draft.json --method spectr-tree --rule specinfer
 equal sure.dst draft.json --method spectr --rule otm --drafts 2 --length 7
 equal sure.dst draft.json --method chain --rule single
 equal sure.dst draft.json --method chain --rule block --length 9
-# Calls of three seeds, each of three requests, against three times the expectation; the draws are
+# Calls of three seeds, each of three requests, against three times the expectation; the samples are
 # those of these seeds, and 8 % is about three standard errors.
-near() { # as force
+near() { # arguments as for replay: counts within chance
     for seed in 1 2 3; do
-        force drawn.dst draft.json --seed $seed "$@"
+        replay drawn.dst draft.json --seed $seed "$@"
         counts run.json %.9g
     done >sums
     counts sim.json %.9g >>sums
@@ -129,22 +129,22 @@ good run $shapes --draft-shape ./draft.json --force drawn.dst --force-draft --js
 counts out %.0f >a
 counts one.json %.0f >b
 check "one seed, one result" cmp -s a b
-force drawn.dst draft.json --method chain --rule block --seed 4
+replay drawn.dst draft.json --method chain --rule block --seed 4
 counts run.json %.0f >a
 check "another seed, another" sh -c '! cmp -s a b'
 
 # --- against the simulator's predictions -------------------------------------------------------
 
 for length in 2 4; do
-    force greedy.dst draft.json --method chain --length $length
+    replay greedy.dst draft.json --method chain --length $length
     cat run.json
-done >forced.jsonl
-check "validate takes forced lines" "$draftscope" validate --trace greedy.dst --live forced.jsonl
+done >replayed.jsonl
+check "validate accepts replayed runs" "$draftscope" validate --trace greedy.dst --live replayed.jsonl
 for seed in 1 2 3; do
-    force drawn.dst draft.json --method spectr --rule kseq --seed $seed
+    replay drawn.dst draft.json --method spectr --rule kseq --seed $seed
     cat run.json
-done >forced.jsonl
-check "drawn ones, too" "$draftscope" validate --trace drawn.dst --live forced.jsonl
+done >replayed.jsonl
+check "sampled runs, too" "$draftscope" validate --trace drawn.dst --live replayed.jsonl
 
 # --- what is refused ---------------------------------------------------------------------------
 
@@ -156,8 +156,8 @@ refused() { # words, TRACE, options
 echo '{"prompt": {"tokens": [3, 4]}, "output": {"tokens": [5, 6, 7]}}' >other.jsonl
 check "a trace of outputs alone" "$draftscope" trace import other.jsonl --vocab-size 2048 \
     -o other.dst --progress never
-refused 'needs column draft_rank' other.dst --method chain
-refused 'needs column draft_rank' other.dst --method pearl
+refused 'requires column draft_rank' other.dst --method chain
+refused 'requires column draft_rank' other.dst --method pearl
 refused 'needs column draft_logp' other.dst --method spectr
 refused 'ranks of the draft model are recorded 6 deep' eagle.dst --method tree --tree chain:7
 refused 'kseq of the trace' eagle.dst --method spectr --rule kseq
