@@ -16,6 +16,17 @@ typedef struct dsc_next {
     bool ends; // generation stops with this token (end of output): nothing is drafted past it
 } dsc_next;
 
+// A query for the overlap of a target's and a draft model's distribution after a node.
+typedef struct dsc_overlap_query {
+    dsc_model *draft_model; // NULL: nothing was sampled from its distribution
+    const dsc_draft *draft;
+    int32_t node;
+    const int32_t *token; // [count] candidates
+    size_t count;
+    double *draft_of, *target_of; // [count] results: probabilities of the candidates
+    dsc_overlap *overlap;         // result, valid until the next call; NULL: use `dist`
+} dsc_overlap_query;
+
 // Descriptors are const; instances embed dsc_model as their first member.
 typedef struct dsc_model_type {
     const char *name;
@@ -41,19 +52,14 @@ typedef struct dsc_model_type {
     int (*prefetch)(dsc_model *m, const int32_t *node, const double *u, size_t n, dsc_error *err);
     // The distribution before the temperature: how a model that is not drawn from orders its
     // candidates and how sure of them it is, at temperature 0 too. NULL: as distribution.
-    int (*untempered)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+    int (*base_dist)(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
     // The k most probable tokens of that distribution into token[k], the most probable first, of
-    // equals the lowest; *count: how many there are. NULL: as `untempered` has them.
+    // equals the lowest; *count: how many there are. NULL: as `base_dist` has them.
     int (*top)(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count, dsc_error *err);
-    // After score: this model's distribution of the token after `node`, where it is better met with
-    // that of `draft` (NULL: met alone) where they lie than written out as rows; *meeting, until
-    // the next call, and the masses of token[count], of this model into target_of[count] and of
-    // `draft` into draft_of[count]. All nodes of the draft are likely to be asked about. *meeting
-    // NULL: write them out. A failure that `meeting` meets is told by the next call that can tell,
-    // at the latest by commit. NULL: there is nothing to be gained here.
-    int (*overlap)(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
-                   const int32_t *token, size_t count, dsc_overlap **overlap, double *draft_of,
-                   double *target_of, dsc_error *err);
+    // Optional, after score: computes the draft/target overlap in place (for example on the GPU)
+    // instead of copying both distributions to the host. One call may compute all nodes of the
+    // draft. Errors may be deferred to the next call, at the latest to commit.
+    int (*overlap)(dsc_model *m, dsc_overlap_query *q, dsc_error *err);
     // Appends the tokens of one step to the committed output.
     int (*commit)(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 } dsc_model_type;

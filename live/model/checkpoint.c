@@ -191,12 +191,11 @@ static int open_index(live_checkpoint *c, dsc_error *err)
 
 int live_checkpoint_open(live_checkpoint **out, const char *folder, dsc_error *err)
 {
-    void *p;
+    live_checkpoint *c;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    int rc = dsc_new(&c, 1, err);
     if (rc)
         return rc;
-    live_checkpoint *c = p;
     c->folder = folder;
     if (has(folder, single_names[0]))
         rc = open_shard(c, single_names[0], err);

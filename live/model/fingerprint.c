@@ -56,21 +56,21 @@ static void list(const live_checkpoint *c, const dsc_tensor **tensor, uint64_t *
 int live_fingerprint_files(const live_checkpoint *c, char hex[DSC_SHA256_HEX], dsc_error *err)
 {
     const size_t files = live_checkpoint_shards(c);
-    void *tensor = NULL, *size = NULL;
+    const dsc_tensor **tensor = NULL;
+    uint64_t *size = NULL;
     size_t tensors = 0;
     for (size_t f = 0; f < files; f++)
         tensors += dsc_safetensors_count(live_checkpoint_file(c, f));
-    int rc = dsc_alloc(&tensor, tensors, sizeof(dsc_tensor *), err);
+    int rc = dsc_new(&tensor, tensors, err);
     if (!rc)
-        rc = dsc_alloc(&size, files, sizeof(uint64_t), err);
+        rc = dsc_new(&size, files, err);
     if (!rc) {
-        const dsc_tensor **of = tensor;
         dsc_sha256 s;
         dsc_sha256_init(&s);
-        list(c, of, size);
-        dsc_sha256_update(&s, size, files * sizeof(uint64_t));
+        list(c, tensor, size);
+        dsc_sha256_update(&s, size, files * sizeof *size);
         for (size_t i = 0; i < tensors; i++)
-            add_tensor(&s, of[i]);
+            add_tensor(&s, tensor[i]);
         dsc_sha256_final(&s, hex);
     }
     free(tensor);

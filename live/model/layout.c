@@ -21,10 +21,8 @@ typedef struct builder {
 
 static void add_array(builder *b, live_array p)
 {
-    void *list = b->l->array;
     if (!b->rc)
-        b->rc = dsc_grow(&list, &b->l->array_capacity, b->l->arrays + 1, sizeof p, b->err);
-    b->l->array = list;
+        b->rc = dsc_resize(&b->l->array, &b->l->array_capacity, b->l->arrays + 1, b->err);
     if (b->rc)
         return;
     p.part = b->l->parts;
@@ -34,10 +32,8 @@ static void add_array(builder *b, live_array p)
 // Appends the next rows of the last array.
 static void add_part(builder *b, live_module m, int64_t j, int64_t rows, live_order order)
 {
-    void *list = b->l->part;
     if (!b->rc)
-        b->rc = dsc_grow(&list, &b->l->part_capacity, b->l->parts + 1, sizeof *b->l->part, b->err);
-    b->l->part = list;
+        b->rc = dsc_resize(&b->l->part, &b->l->part_capacity, b->l->parts + 1, b->err);
     if (b->rc)
         return;
     live_array *p = &b->l->array[b->l->arrays - 1];
@@ -186,16 +182,12 @@ static void whole_model(builder *b, live_weights *w)
 
 int live_layout_new(live_layout *out, live_weights *w, dsc_error *err)
 {
-    void *p;
     *out = (live_layout){0};
-    int rc = dsc_alloc(&p, (size_t)w->config.layers, sizeof *w->layer, err);
+    int rc = dsc_new(&w->layer, (size_t)w->config.layers, err);
+    if (!rc)
+        rc = dsc_new(&w->medusa, (size_t)w->config.medusa_heads, err);
     if (rc)
         return rc;
-    w->layer = p;
-    rc = dsc_alloc(&p, (size_t)w->config.medusa_heads, sizeof *w->medusa, err);
-    if (rc)
-        return rc;
-    w->medusa = p;
     builder b = {.l = out, .c = &w->config, .err = err};
     whole_model(&b, w);
     return b.rc;
@@ -219,7 +211,7 @@ static double array_bytes(const live_array *p)
 static int check_memory(const live_weights *w, dsc_error *err)
 {
     double available, total;
-    int rc = w->backend->type->memory(w->backend, &available, &total, err);
+    int rc = w->backend->type->memory.available(w->backend, &available, &total, err);
     if (!rc && w->bytes > available)
         return dsc_fail(err, DSC_ENOMEM, "the weights need %.3g GB, %s has %.3g GB free of %.3g",
                         w->bytes / 1e9, w->backend->device, available / 1e9, total / 1e9);
@@ -228,19 +220,18 @@ static int check_memory(const live_weights *w, dsc_error *err)
 
 static int upload_rope(live_weights *w, dsc_error *err)
 {
-    void *host, *device;
+    float *host;
     size_t count = (size_t)w->config.rotated / 2;
     if (!count)
         return DSC_OK;
-    int rc = dsc_alloc(&host, count, sizeof(float), err);
+    int rc = dsc_new(&host, count, err);
     if (rc)
         return rc;
     live_config_rope(&w->config, host);
-    rc = w->backend->type->alloc(w->backend, &device, count * sizeof(float), err);
-    if (!rc) {
-        w->inv_freq = device;
-        rc = w->backend->type->upload(w->backend, device, host, count * sizeof(float), err);
-    }
+    const size_t bytes = count * sizeof *host;
+    rc = w->backend->type->memory.alloc(w->backend, &w->inv_freq, bytes, err);
+    if (!rc)
+        rc = w->backend->type->memory.upload(w->backend, w->inv_freq, host, bytes, err);
     free(host);
     return rc;
 }
@@ -254,12 +245,9 @@ int live_layout_alloc(const live_layout *l, live_weights *w, dsc_error *err)
     int rc = check_memory(w, err);
     for (size_t i = 0; i < l->arrays && !rc; i++) {
         live_array *p = &l->array[i];
-        void *data = NULL;
-        rc = b->type->alloc(b, &data, (size_t)array_bytes(p), err);
-        if (p->vector) {
-            *p->vector = data;
-        } else {
-            p->matrix->data = data;
+        void *out = p->vector ? (void *)p->vector : &p->matrix->data;
+        rc = b->type->memory.alloc(b, out, (size_t)array_bytes(p), err);
+        if (p->matrix) {
             p->matrix->rows = p->rows;
             p->matrix->cols = p->cols;
         }

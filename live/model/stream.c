@@ -135,12 +135,11 @@ out:
 int live_stream_open(live_stream **out, const live_span *span, size_t count, live_look look,
                      void *user, dsc_error *err)
 {
-    void *p;
+    live_stream *s;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    int rc = dsc_new(&s, 1, err);
     if (rc)
         return rc;
-    live_stream *s = p;
     s->span = span;
     s->count = count;
     s->look = look;

@@ -159,11 +159,9 @@ static int by_file_order(const void *pa, const void *pb)
 
 static int find_tensors(loader *l, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, l->layout->parts + 1, sizeof *l->job, err);
+    int rc = dsc_new(&l->job, l->layout->parts + 1, err);
     if (rc)
         return rc;
-    l->job = p;
     l->prefix = live_checkpoint_prefix(l->files, l->config->family);
     if (l->config->family == LIVE_EAGLE)
         rc = check_eagle(l, err);
@@ -187,12 +185,11 @@ static int compare_tensors(const void *pa, const void *pb)
 // Lists the names of the tensors that are not loaded, except buffers (live_name_computed).
 static int list_unused(const loader *l, char **out, dsc_error *err)
 {
-    void *p;
+    const dsc_tensor **used;
     dsc_buffer text = {0};
-    int rc = dsc_alloc(&p, l->jobs, sizeof(dsc_tensor *), err);
+    int rc = dsc_new(&used, l->jobs, err);
     if (rc)
         return rc;
-    const dsc_tensor **used = p;
     for (size_t i = 0; i < l->jobs; i++)
         used[i] = l->job[i].tensor;
     qsort(used, l->jobs, sizeof *used, compare_tensors);
@@ -252,8 +249,8 @@ static int upload_interleaved(loader *l, const job *j, const live_piece *p, dsc_
         size_t at = (size_t)p->offset + done, b = at / block, within = at % block;
         size_t rest = p->bytes - done, n = block - within < rest ? block - within : rest;
         int64_t to = ((int64_t)(b % 3) * c->heads + (int64_t)(b / 3)) * c->head;
-        int rc = l->backend->type->upload(l->backend, device_row(j->array, to) + within,
-                                          p->data + done, n, err);
+        int rc = l->backend->type->memory.upload(l->backend, device_row(j->array, to) + within,
+                                                 p->data + done, n, err);
         if (rc)
             return rc;
         done += n;
@@ -264,9 +261,7 @@ static int upload_interleaved(loader *l, const job *j, const live_piece *p, dsc_
 static int gather(loader *l, const job *j, const live_piece *p, dsc_error *err)
 {
     size_t bytes = (size_t)(j->tensor->end - j->tensor->begin);
-    void *list = l->whole;
-    int rc = dsc_grow(&list, &l->whole_capacity, bytes, 1, err);
-    l->whole = list;
+    int rc = dsc_resize(&l->whole, &l->whole_capacity, bytes, err);
     if (rc)
         return rc;
     memcpy(l->whole + p->offset, p->data, p->bytes);
@@ -294,8 +289,8 @@ static int upload_vector(loader *l, const job *j, dsc_error *err)
             memcpy(to + (b % 3 * heads + b / 3) * head, plain + b * head, head * sizeof *to);
         plain = to;
     }
-    return l->backend->type->upload(l->backend, device_row(j->array, j->part->row), plain,
-                                    count * sizeof(float), err);
+    return l->backend->type->memory.upload(l->backend, device_row(j->array, j->part->row), plain,
+                                           count * sizeof(float), err);
 }
 
 static int upload_transposed(loader *l, const job *j, dsc_error *err)
@@ -306,8 +301,8 @@ static int upload_transposed(loader *l, const job *j, dsc_error *err)
     if (rc)
         return rc;
     live_transpose(l->turned, l->whole, cols, rows, size);
-    return l->backend->type->upload(l->backend, device_row(j->array, j->part->row), l->turned,
-                                    rows * cols * size, err);
+    return l->backend->type->memory.upload(l->backend, device_row(j->array, j->part->row),
+                                           l->turned, rows * cols * size, err);
 }
 
 // Compares the stored output matrix with the embedding, both in the mapped files.
@@ -336,18 +331,17 @@ static int take_piece(loader *l, const job *j, const live_piece *p, dsc_error *e
     }
     if (j->part->order == LIVE_INTERLEAVED)
         return upload_interleaved(l, j, p, err);
-    return l->backend->type->upload(l->backend, device_row(j->array, j->part->row) + p->offset,
-                                    p->data, p->bytes, err);
+    return l->backend->type->memory.upload(
+        l->backend, device_row(j->array, j->part->row) + p->offset, p->data, p->bytes, err);
 }
 
 static int read_tensors(loader *l, double *bytes, dsc_error *err)
 {
-    void *p;
+    live_span *span;
     live_stream *stream = NULL;
-    int rc = dsc_alloc(&p, l->jobs, sizeof(live_span), err);
+    int rc = dsc_new(&span, l->jobs, err);
     if (rc)
         return rc;
-    live_span *span = p;
     for (size_t i = 0; i < l->jobs; i++) {
         const dsc_tensor *t = l->job[i].tensor;
         span[i] = (live_span){live_checkpoint_path(l->files, l->job[i].shard), t->begin, t->end};
@@ -396,15 +390,14 @@ static int load(owned *o, const char *folder, char **unused, dsc_error *err)
 int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
                       dsc_error *err)
 {
-    void *p;
+    owned *o;
     double start = live_now_s();
     *out = NULL;
     if (unused)
         *unused = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof(owned), err);
+    int rc = dsc_new(&o, 1, err);
     if (rc)
         return rc;
-    owned *o = p;
     o->w.backend = b;
     rc = load(o, folder, unused, err);
     o->w.load_s = live_now_s() - start;
@@ -429,14 +422,13 @@ static double spread(const live_config *c, const live_array *p)
 
 static int fill_ones(live_backend *b, float *to, int64_t count, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, (size_t)count, sizeof(float), err);
+    float *one;
+    int rc = dsc_new(&one, (size_t)count, err);
     if (rc)
         return rc;
-    float *one = p;
     for (int64_t i = 0; i < count; i++)
         one[i] = 1;
-    rc = b->type->upload(b, to, one, (size_t)count * sizeof *one, err);
+    rc = b->type->memory.upload(b, to, one, (size_t)count * sizeof *one, err);
     free(one);
     return rc;
 }
@@ -454,8 +446,8 @@ static int make(owned *o, dsc_dtype dtype, uint64_t seed, dsc_error *err)
     for (size_t i = 0; i < o->layout.arrays && !rc; i++) {
         const live_array *p = &o->layout.array[i];
         if (p->matrix)
-            rc = b->type->fill(b, p->matrix->data, dtype, p->rows * p->cols, seed, i,
-                               spread(&w->config, p), err);
+            rc = b->type->memory.fill(b, p->matrix->data, dtype, p->rows * p->cols, seed, i,
+                                      spread(&w->config, p), err);
         else if (p->kind == LIVE_SCALE)
             rc = fill_ones(b, *p->vector, p->rows, err);
     }
@@ -465,13 +457,12 @@ static int make(owned *o, dsc_dtype dtype, uint64_t seed, dsc_error *err)
 int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
                         live_backend *b, dsc_error *err)
 {
-    void *p;
+    owned *o;
     double start = live_now_s();
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof(owned), err);
+    int rc = dsc_new(&o, 1, err);
     if (rc)
         return rc;
-    owned *o = p;
     o->w.backend = b;
     o->w.config = *c;
     o->w.config.dtype = dtype;
@@ -493,9 +484,9 @@ void live_weights_free(live_weights *w)
     live_backend *b = w->backend;
     for (size_t i = 0; i < o->layout.arrays; i++) {
         live_array *p = &o->layout.array[i];
-        b->type->free(b, p->vector ? (void *)*p->vector : p->matrix->data);
+        b->type->memory.free(b, p->vector ? (void *)*p->vector : p->matrix->data);
     }
-    b->type->free(b, w->inv_freq);
+    b->type->memory.free(b, w->inv_freq);
     live_layout_free(&o->layout);
     free(w->layer);
     free(w->medusa);

@@ -62,7 +62,7 @@ static int add_devices(dsc_table *t, dsc_error *err)
     int rc = live_backend_cpu(&cpu, cli_threads(0), false, err);
     if (rc)
         return rc;
-    rc = cpu->type->memory(cpu, &spare, &all, err);
+    rc = cpu->type->memory.available(cpu, &spare, &all, err);
     snprintf(what, sizeof what, "%d processors, %.1f GB, %.1f free", cpu->threads, 1e-9 * all,
              1e-9 * spare);
     cpu->type->close(cpu);

@@ -17,14 +17,14 @@ static const dsc_option options[OPTIONS] = {
              "the values 2, 3, 4, 6, 8, 12, ... between them"},
     {.name = "context", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "0:1024", .min = 0,
      .max = 1 << 24, .list = true,
-     .help = "context length of each sequence before the pass; a:b means a, b and the values 64, 256, "
-             "1024, ... between them"},
+     .help = "context length of each sequence before the pass; a:b means a, b and the values 64, "
+             "256, 1024, ... between them"},
     {.name = "batch", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1", .min = 1,
      .max = 1 << 12, .list = true, .help = "sequences in a pass; ranges as in --tokens"},
     {.name = "repeats", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "9", .min = 1,
      .max = 100000,
-     .help = "measurements of each pass, in rounds of three after three warm-up passes; the result is "
-             "the mean of the rounds' medians"},
+     .help = "measurements of each pass, in rounds of three after three warm-up passes; the "
+             "result is the mean of the rounds' medians"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.tsv",
      .help = "write the cost table to this file, for draftscope sim --cost table:FILE"},
     CLI_OPTION_FORCE,

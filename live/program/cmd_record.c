@@ -36,8 +36,8 @@ static const dsc_option options[OPTIONS] = {
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: that of draftscope live run)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz or .zst; "
-             "- is standard input"},
+     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz "
+             "or .zst; - is standard input"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "run the first N prompts of the file; 0: all"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
@@ -53,8 +53,8 @@ static const dsc_option options[OPTIONS] = {
      .help = "record both models' distributions: none, the M most probable tokens, or all tokens"},
     {.name = "rollouts", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "0", .min = 0,
      .max = 1024,
-     .help = "record the G tokens that the draft model generates from each position, and the target's "
-             "tokens along them"},
+     .help = "record the G tokens that the draft model generates from each position, and the "
+             "target's tokens along them"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
@@ -145,19 +145,12 @@ static int on_position(void *user)
 
 static int grow(context *c, size_t references, size_t tokens, dsc_error *err)
 {
-    void *reference = c->reference, *text = c->reference_text, *kind = c->kind, *token = c->token;
-    int rc = dsc_grow(&reference, &c->reference_capacity, references, sizeof *c->reference, err);
+    int rc = dsc_resize(&c->reference, &c->reference_capacity, references, err);
     if (!rc)
-        rc = dsc_grow(&text, &c->text_capacity, references, sizeof *c->reference_text, err);
+        rc = dsc_resize(&c->reference_text, &c->text_capacity, references, err);
     if (!rc)
-        rc = dsc_grow(&kind, &c->kind_capacity, references, sizeof *c->kind, err);
-    if (!rc)
-        rc = dsc_grow(&token, &c->token_capacity, tokens, sizeof *c->token, err);
-    c->reference = reference;
-    c->reference_text = text;
-    c->kind = kind;
-    c->token = token;
-    return rc;
+        rc = dsc_resize(&c->kind, &c->kind_capacity, references, err);
+    return rc ? rc : dsc_resize(&c->token, &c->token_capacity, tokens, err);
 }
 
 static dsc_text_view view(const char *text)

@@ -38,26 +38,27 @@ static const dsc_option options[OPTIONS] = {
      .help = "verification rule (default: greedy at temperature 0, else single, kseq or specinfer, "
              "depending on how the method drafts)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz or .zst; "
-             "- is standard input"},
+     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz "
+             "or .zst; - is standard input"},
     {.name = "prompt", .letter = 'p', .kind = DSC_OPTION_FLAG,
      .help = "take the prompts from the arguments"},
     {.name = "force", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "replay prompts and outputs of a trace: take the steps of draftscope sim and measure "
              "them, whatever the target would generate"},
     {.name = "force-draft", .kind = DSC_OPTION_FLAG,
-     .help = "replay the trace's drafts too: greedy drafts by their recorded ranks; for sampled drafts, "
-             "the number accepted is sampled from the recorded acceptance distribution of --rule. "
-             "The models still run all passes"},
+     .help = "replay the trace's drafts too: greedy drafts by their recorded ranks; for sampled "
+             "drafts, the number accepted is sampled from the recorded acceptance distribution of "
+             "--rule. The models still run all passes"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "run N prompts of the file or trace; 0: all"},
     {.name = "skip", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
-     .max = 1000000000, .help = "skip the first N prompts; the rest keep their index and random seed"},
+     .max = 1000000000,
+     .help = "skip the first N prompts; the rest keep their index and random seed"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
      .max = 1 << 24, .help = "maximum new tokens per request; generation stops earlier at EOS"},
     {.name = "baseline", .kind = DSC_OPTION_FLAG,
-     .help = "also run plain decoding on the same requests: measures the speedup and, at temperature "
-             "0, whether the outputs are equal"},
+     .help = "also run plain decoding on the same requests: measures the speedup and, at "
+             "temperature 0, whether the outputs are equal"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
      .help = "write texts and tokens to this file, as JSON lines for trace import"},
     {.name = "overwrite", .kind = DSC_OPTION_FLAG, .help = "replace an output that exists"},
@@ -107,12 +108,9 @@ static int copy_output(context *c, live_output *out, dsc_error *err)
 {
     const live_output now = output_of(c);
     const size_t n = (size_t)now.count;
-    void *token = c->token, *margin = c->margin;
-    int rc = dsc_grow(&token, &c->token_capacity, n + 1, sizeof *c->token, err);
-    c->token = token;
+    int rc = dsc_resize(&c->token, &c->token_capacity, n + 1, err);
     if (!rc)
-        rc = dsc_grow(&margin, &c->margin_capacity, n + 1, sizeof *c->margin, err);
-    c->margin = margin;
+        rc = dsc_resize(&c->margin, &c->margin_capacity, n + 1, err);
     if (rc || !n)
         return rc;
     memcpy(c->token, now.token, n * sizeof *c->token);

@@ -22,14 +22,15 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
     [LIVE_PAIR_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
      .help = "middle model of a cascade, between draft and target"},
     [LIVE_PAIR_SHAPE] = {.name = "shape", .kind = DSC_OPTION_TEXT, .metavar = "PRESET|config.json",
-     .help = "use random weights of this shape instead of --target, for timing (see: draftscope live "
-             "list)"},
+     .help = "use random weights of this shape instead of --target, for timing (see: draftscope "
+             "live list)"},
     [LIVE_PAIR_DRAFT_SHAPE] = {.name = "draft-shape", .kind = DSC_OPTION_TEXT,
      .metavar = "PRESET|config.json",
      .help = "use random weights of this shape instead of --draft; may be the config.json of an "
              "EAGLE-1 head"},
     [LIVE_PAIR_RANDOM_WEIGHTS] = {.name = "random-weights", .kind = DSC_OPTION_INT,
-     .metavar = "SEED", .min = 0, .max = INT64_MAX, .help = "seed of the random weights of --shape and --draft-shape"},
+     .metavar = "SEED", .min = 0, .max = INT64_MAX,
+     .help = "seed of the random weights of --shape and --draft-shape"},
     [LIVE_PAIR_DTYPE] = {.name = "dtype", .kind = DSC_OPTION_CHOICE, .choices = "bf16|f16|f32",
      .initial = "bf16", .help = "dtype of random weights; weights from a folder keep theirs"},
     [LIVE_PAIR_DEVICE] = {.name = "device", .kind = DSC_OPTION_TEXT,

@@ -163,7 +163,7 @@ static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
              : family == LIVE_MEDUSA ? live_medusa_pass(n->w, &n->room, n->features, batch, err)
                                      : live_model_pass(n->w, &n->cache, &n->room, NULL, batch, err);
     if (!rc)
-        rc = n->b->type->wait(n->b, err);
+        rc = n->b->type->pass.wait(n->b, err);
     *time = live_now_s() - start;
     return rc;
 }
@@ -379,8 +379,8 @@ static int check_bench(const profile *p, const bench *n, dsc_error *err)
                         p->context, p->tokens, c->positions);
     if (longest > INT32_MAX || p->tokens > INT32_MAX / p->batch)
         return dsc_fail(err, DSC_EUSAGE, "more than %d tokens in a pass or a context", INT32_MAX);
-    need += slots * live_config_cache_bytes(c, n->b->type->cache_dtype(stored(n->w)));
-    int rc = n->b->type->memory(n->b, &spare, &all, err);
+    need += slots * live_config_cache_bytes(c, n->b->type->memory.cache_dtype(stored(n->w)));
+    int rc = n->b->type->memory.available(n->b, &spare, &all, err);
     if (!rc && need > spare)
         rc = dsc_fail(err, DSC_ENOMEM,
                       "%" PRId64 " sequences of %" PRId64 " tokens need %.3g GB on %s, %.3g GB are "
@@ -396,9 +396,10 @@ static int fill_cache(const profile *p, const bench *n, dsc_error *err)
     int rc = DSC_OK;
     for (int64_t i = 0; i < k->layers && !rc; i++) {
         const uint64_t stream = UINT64_C(0x6361636865) << 16 | (uint64_t)(2 * i);
-        rc = n->b->type->fill(n->b, k->k[i], k->dtype, cells, p->o->seed, stream, 1, err);
+        rc = n->b->type->memory.fill(n->b, k->k[i], k->dtype, cells, p->o->seed, stream, 1, err);
         if (!rc)
-            rc = n->b->type->fill(n->b, k->v[i], k->dtype, cells, p->o->seed, stream + 1, 1, err);
+            rc = n->b->type->memory.fill(n->b, k->v[i], k->dtype, cells, p->o->seed, stream + 1, 1,
+                                         err);
     }
     return rc;
 }
@@ -407,13 +408,9 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
 {
     const live_config *c = &n->w->config;
     const int64_t slots = p->context + p->tokens;
-    void *features = NULL, *time;
     int rc = check_bench(p, n, err);
-    for (int again = 0; again < p->models && !rc; again++) {
-        rc = dsc_alloc(&time, cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, sizeof **n->time,
-                       err);
-        n->time[again] = time;
-    }
+    for (int again = 0; again < p->models && !rc; again++)
+        rc = dsc_new(&n->time[again], cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, err);
     if (!rc)
         rc = live_room_new(&n->room, n->w, p->tokens * p->batch, outputs_of(p, n), err);
     if (!rc && c->layers)
@@ -421,11 +418,11 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
     if (!rc)
         rc = fill_cache(p, n, err);
     if (!rc && is_head(c))
-        rc = n->b->type->alloc(n->b, &features, (size_t)(slots * c->hidden) * sizeof *n->features,
-                               err);
-    n->features = features;
-    if (!rc && features)
-        rc = n->b->type->fill(n->b, features, DSC_F32, slots * c->hidden, p->o->seed, 1, 1, err);
+        rc = n->b->type->memory.alloc(n->b, &n->features,
+                                      (size_t)(slots * c->hidden) * sizeof *n->features, err);
+    if (!rc && n->features)
+        rc = n->b->type->memory.fill(n->b, n->features, DSC_F32, slots * c->hidden, p->o->seed, 1,
+                                     1, err);
     return rc ? rc : n->b->type->probe(n->b, stored(n->w), &n->probe, err);
 }
 
@@ -435,7 +432,7 @@ static void close_bench(bench *n)
         return;
     live_room_free(&n->room);
     live_cache_free(&n->cache, n->b);
-    n->b->type->free(n->b, n->features);
+    n->b->type->memory.free(n->b, n->features);
     free(n->time[0]);
     free(n->time[1]);
 }
@@ -444,22 +441,16 @@ static int make_lists(profile *p, dsc_error *err)
 {
     const size_t tokens = (size_t)p->tokens, rows = (size_t)(p->tokens * p->batch);
     int64_t vocab = p->o->target->config.vocab;
-    void *token = NULL, *position = NULL, *output = NULL, *feature = NULL, *mask = NULL;
     p->words = (p->tokens + WORD - 1) / WORD;
-    int rc = dsc_alloc(&token, rows, sizeof *p->token, err);
+    int rc = dsc_new(&p->token, rows, err);
     if (!rc)
-        rc = dsc_alloc(&position, tokens, sizeof *p->position, err);
+        rc = dsc_new(&p->position, tokens, err);
     if (!rc)
-        rc = dsc_alloc(&output, rows, sizeof *p->output, err);
+        rc = dsc_new(&p->output, rows, err);
     if (!rc)
-        rc = dsc_alloc(&feature, tokens, sizeof *p->feature, err);
+        rc = dsc_new(&p->feature, tokens, err);
     if (!rc)
-        rc = dsc_alloc(&mask, tokens * (size_t)p->words, sizeof *p->mask, err);
-    p->token = token;
-    p->position = position;
-    p->output = output;
-    p->feature = feature;
-    p->mask = mask;
+        rc = dsc_new(&p->mask, tokens * (size_t)p->words, err);
     if (p->models > 1 && p->o->draft->config.vocab < vocab)
         vocab = p->o->draft->config.vocab;
     for (size_t i = 0; i < rows && !rc; i++) {

@@ -24,24 +24,22 @@ static int keep_text(char **out, dsc_text_view text, dsc_error *err)
     return text.bytes ? dsc_strndup(out, text.bytes, (size_t)text.length, err) : DSC_OK;
 }
 
+int live_prompt_allocate(live_prompt *q, size_t tokens, size_t references, dsc_error *err)
+{
+    int rc = dsc_new(&q->token, tokens, err);
+    if (!rc)
+        rc = dsc_new(&q->offset, references + 1, err);
+    if (!rc)
+        rc = dsc_new(&q->kind, references, err);
+    return rc ? rc : dsc_new(&q->reference_text, references, err);
+}
+
 static int allocate(live_prompt *q, const dsc_import_record *r, dsc_error *err)
 {
-    void *token, *offset, *kind, *text;
     size_t tokens = r->prompt.tokens.count;
     for (size_t i = 0; i < r->references; i++)
         tokens += r->reference[i].tokens.count;
-    int rc = dsc_alloc(&token, tokens, sizeof *q->token, err);
-    q->token = token;
-    if (!rc)
-        rc = dsc_alloc(&offset, r->references + 1, sizeof *q->offset, err);
-    q->offset = rc ? NULL : offset;
-    if (!rc)
-        rc = dsc_alloc(&kind, r->references, sizeof *q->kind, err);
-    q->kind = rc ? NULL : kind;
-    if (!rc)
-        rc = dsc_alloc(&text, r->references, sizeof *q->reference_text, err);
-    q->reference_text = rc ? NULL : text;
-    return rc;
+    return live_prompt_allocate(q, tokens, r->references, err);
 }
 
 static void put_tokens(int32_t *to, const dsc_tokens *t)
@@ -93,10 +91,8 @@ static int check_record(const dsc_import_record *r, int64_t vocab, dsc_error *er
 // Appends the prompt of a record.
 static int append(live_prompts *p, const dsc_import_record *r, int64_t line, dsc_error *err)
 {
-    void *item = p->item;
     char number[32];
-    int rc = dsc_grow(&item, &p->capacity, p->count + 1, sizeof *p->item, err);
-    p->item = item;
+    int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
     if (rc)
         return rc;
     live_prompt *q = &p->item[p->count];

@@ -48,6 +48,8 @@ void live_prompts_free(live_prompts *p);
 
 // Prompt i as a request, without an output unless one is recorded; valid as long as `p`.
 dsc_request live_prompts_request(const live_prompts *p, size_t i);
+// Allocates the arrays of a prompt, which live_prompts_fini frees.
+int live_prompt_allocate(live_prompt *q, size_t tokens, size_t references, dsc_error *err);
 // Writes "prompts.jsonl:4" or "prompt 2" for messages; `size` is in bytes.
 void live_prompts_location(const live_prompts *p, size_t i, char *location, size_t size);
 

@@ -86,19 +86,12 @@ void live_recorder_begin(live_recorder *r)
 static int grow_steps(kept_steps *s, dsc_error *err)
 {
     const size_t need = (size_t)s->count + 1;
-    void *accepted = s->accepted, *drafted = s->drafted, *draft = s->draft_s, *verify = s->verify_s;
-    int rc = dsc_grow(&accepted, &s->accepted_capacity, need, sizeof *s->accepted, err);
+    int rc = dsc_resize(&s->accepted, &s->accepted_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&drafted, &s->drafted_capacity, need, sizeof *s->drafted, err);
+        rc = dsc_resize(&s->drafted, &s->drafted_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&draft, &s->draft_capacity, need, sizeof *s->draft_s, err);
-    if (!rc)
-        rc = dsc_grow(&verify, &s->verify_capacity, need, sizeof *s->verify_s, err);
-    s->accepted = accepted;
-    s->drafted = drafted;
-    s->draft_s = draft;
-    s->verify_s = verify;
-    return rc;
+        rc = dsc_resize(&s->draft_s, &s->draft_capacity, need, err);
+    return rc ? rc : dsc_resize(&s->verify_s, &s->verify_capacity, need, err);
 }
 
 int live_recorder_step(void *recorder, const dsc_step_record *step, dsc_error *err)
@@ -139,7 +132,7 @@ static int read_dist(const live_recorder *r, int side, int32_t node, bool own, d
                      dsc_error *err)
 {
     dsc_model *m = model_of(r, side);
-    return (own ? m->type->untempered : m->type->dist)(m, node, out, err);
+    return (own ? m->type->base_dist : m->type->dist)(m, node, out, err);
 }
 
 // Records an emitted token that the distribution excludes with its probability before truncation.
@@ -469,19 +462,13 @@ static int open_writer(live_recorder *r, dsc_error *err)
 static int allocate(live_recorder *r, dsc_error *err)
 {
     const size_t vocab = (size_t)r->vocab;
-    void *dist = NULL, *scratch = NULL, *top = NULL, *logp[DSC_SIDES] = {0};
-    int rc = dsc_alloc(&dist, vocab, sizeof *r->dist, err);
+    int rc = dsc_new(&r->dist, vocab, err);
     if (!rc)
-        rc = dsc_alloc(&scratch, vocab, sizeof *r->scratch, err);
+        rc = dsc_new(&r->scratch, vocab, err);
     if (!rc)
-        rc = dsc_alloc(&top, (size_t)(r->o.top > 0 ? r->o.top : 0), sizeof *r->top, err);
+        rc = dsc_new(&r->top, (size_t)(r->o.top > 0 ? r->o.top : 0), err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
-        rc = dsc_alloc(&logp[side], vocab, sizeof(float), err);
-    r->dist = dist;
-    r->scratch = scratch;
-    r->top = top;
-    r->logp[DSC_SIDE_DRAFT] = logp[DSC_SIDE_DRAFT];
-    r->logp[DSC_SIDE_TARGET] = logp[DSC_SIDE_TARGET];
+        rc = dsc_new(&r->logp[side], vocab, err);
     return rc ? rc : dsc_sufficient_work_new(&r->work, err);
 }
 
@@ -519,12 +506,11 @@ int64_t live_record_nodes(const live_record *o)
 
 int live_recorder_new(live_recorder **out, const live_record *o, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, 1, sizeof(live_recorder), err);
+    live_recorder *r;
     *out = NULL;
+    int rc = dsc_new(&r, 1, err);
     if (rc)
         return rc;
-    live_recorder *r = p;
     r->o = *o;
     r->cut_s = live_now_s();
     rc = check_draft(r, err);

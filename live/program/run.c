@@ -33,9 +33,8 @@ int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
     const int64_t most = limit < room ? limit : room > 0 ? room : 0;
     const int64_t width = dsc_config_width(r->config), widths = width > MOST_WIDTHS ? 0 : width;
     const int64_t parallel = r->config->drafter->parallel ? width : 0;
-    void *histogram;
-    int rc = dsc_alloc(&histogram, (size_t)(most + 1 + widths + parallel * parallel),
-                       sizeof *out->histogram, err);
+    int64_t *histogram;
+    int rc = dsc_new(&histogram, (size_t)(most + 1 + widths + parallel * parallel), err);
     if (rc)
         return rc;
     *out = dsc_counts_zero(histogram, most);
@@ -67,10 +66,8 @@ int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
     int rc = record ? DSC_OK : dsc_draft_kind_for(&r->kind, d, rule, &fit, err);
     if (!rc)
         rc = live_run_counts(r, &r->counts, err);
-    void *history = NULL;
     if (!rc && d->uses_history && d->uses_history(config))
-        rc = dsc_alloc(&history, 1, sizeof *r->history, err);
-    r->history = history;
+        rc = dsc_new(&r->history, 1, err);
     return rc;
 }
 

@@ -62,11 +62,14 @@ static const dsc_column fields[FIELDS] = {
     [PARALLEL] = {"overlap_histogram", DSC_CELL_LIST,
      "for methods that run target and draft model at the same time: steps by passes of the draft "
      "model (0, 1, ...) and tokens in the target's pass (1, 2, ...)"},
-    [REQUEST_OUTPUT_TOKENS] = {"request_output_tokens", DSC_CELL_LIST, "output tokens of each request"},
-    [REQUEST_TARGET_CALLS] = {"request_target_calls", DSC_CELL_LIST, "target passes of each request"},
+    [REQUEST_OUTPUT_TOKENS] = {"request_output_tokens", DSC_CELL_LIST,
+     "output tokens of each request"},
+    [REQUEST_TARGET_CALLS] = {"request_target_calls", DSC_CELL_LIST,
+     "target passes of each request"},
     [REQUEST_DRAFT_TOKENS] = {"request_num_draft_tokens", DSC_CELL_LIST, "likewise"},
     [REQUEST_ACCEPTED_TOKENS] = {"request_num_accepted_tokens", DSC_CELL_LIST, "likewise"},
-    [REQUEST_DRAFT_CALLS] = {"request_draft_calls", DSC_CELL_LIST, "draft model passes of each request"},
+    [REQUEST_DRAFT_CALLS] = {"request_draft_calls", DSC_CELL_LIST,
+     "draft model passes of each request"},
     [REQUEST_PLAIN_TOKENS] = {"request_baseline_output_tokens", DSC_CELL_LIST,
      "output tokens of each request by plain decoding (--baseline)"},
     [REQUEST_TIME] = {"request_time_s", DSC_CELL_LIST, "seconds of each request, prefill included"},
@@ -102,7 +105,8 @@ static const dsc_column fields[FIELDS] = {
      "index of the first request in the file or trace (--skip)"},
     [PROMPTS_HASH] = {"prompts_sha256", DSC_CELL_TEXT,
      "SHA-256 of the prompts' token ids, each prompt preceded by its length"},
-    [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT, "SHA-256 of the outputs' token ids, each output preceded by its length"},
+    [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT,
+     "SHA-256 of the outputs' token ids, each output preceded by its length"},
     [MODELS] =
     {"target_architecture", DSC_CELL_TEXT, "target: model_type in config.json"},
     {"target_dtype", DSC_CELL_TEXT, "target: dtype of the stored weights"},
@@ -150,13 +154,9 @@ int live_detail_add(live_detail *d, const live_run *run, dsc_token_view output, 
     const dsc_counts *c = &run->counts;
     const live_measure *m = &run->measure;
     const size_t n = (size_t)c->histogram_length; // equal for all requests
-    void *request = d->request, *histogram = d->histogram;
-    int rc = dsc_grow(&request, &d->capacity, d->requests + 1, sizeof *d->request, err);
-    d->request = request;
+    int rc = dsc_resize(&d->request, &d->capacity, d->requests + 1, err);
     if (!rc)
-        rc = dsc_grow(&histogram, &d->histogram_capacity, (d->requests + 1) * n,
-                      sizeof *d->histogram, err);
-    d->histogram = histogram;
+        rc = dsc_resize(&d->histogram, &d->histogram_capacity, (d->requests + 1) * n, err);
     if (rc)
         return rc;
     d->histogram_length = n;
@@ -209,7 +209,8 @@ typedef struct draft_row {
     bool has[FIELDS];
     char prompts[DSC_SHA256_HEX], outputs[DSC_SHA256_HEX];
     live_identity model[LIVE_SIDES];
-    void *integers, *reals, *histogram; // owned
+    int64_t *integers, *histogram; // owned
+    double *reals;                 // owned
 } draft_row;
 
 static void put(draft_row *r, int field, dsc_cell cell)
@@ -256,11 +257,11 @@ static void put_histograms(draft_row *r, const live_detail *d)
 static int put_requests(draft_row *r, const live_detail *d, bool baseline, dsc_error *err)
 {
     const size_t n = d->requests;
-    int rc = dsc_alloc(&r->integers, n * INTEGERS, sizeof(int64_t), err);
+    int rc = dsc_new(&r->integers, n * INTEGERS, err);
     if (!rc)
-        rc = dsc_alloc(&r->reals, n * REALS, sizeof(double), err);
+        rc = dsc_new(&r->reals, n * REALS, err);
     if (!rc)
-        rc = dsc_alloc(&r->histogram, n * d->histogram_length, sizeof(int64_t), err);
+        rc = dsc_new(&r->histogram, n * d->histogram_length, err);
     if (rc)
         return rc;
     int64_t *whole = r->integers;
@@ -339,11 +340,10 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
 
 static int append(const draft_row *r, const dsc_table *line, dsc_table *t, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, line->columns + FIELDS, sizeof(dsc_cell), err);
+    dsc_cell *cell;
+    int rc = dsc_new(&cell, line->columns + FIELDS, err);
     if (rc)
         return rc;
-    dsc_cell *cell = mem;
     size_t n = 0;
     for (size_t c = 0; c < line->columns && !rc; c++) {
         const dsc_column *x = &line->column[c];

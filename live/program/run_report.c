@@ -102,14 +102,15 @@ static dsc_cell real(double x)
     return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
 }
 
-// Puts the lists of divergences into cells that use the memory *mem.
-static int put_divergences(const live_report *r, dsc_cell cell[FIELDS], void **mem, dsc_error *err)
+// Puts the lists of divergences into cells that use the memory *lists.
+static int put_divergences(const live_report *r, dsc_cell cell[FIELDS], int64_t **lists,
+                           dsc_error *err)
 {
     const size_t n = r->divergences;
-    int rc = dsc_alloc(mem, 3 * n, sizeof(int64_t), err);
+    int rc = dsc_new(lists, 3 * n, err);
     if (rc)
         return rc;
-    int64_t *request = *mem, *position = request + n;
+    int64_t *request = *lists, *position = request + n;
     double *margin = (double *)(position + n);
     for (size_t i = 0; i < n; i++) {
         request[i] = r->divergence[i].request;
@@ -147,20 +148,21 @@ static int extend(const live_report *r, const dsc_table *sim, dsc_table *t, dsc_
         [RATE] = real(ratio((double)r->counts.output_tokens, m->time_s)),
         [PLAIN_RATE] = real(plain_rate(r)),
     };
-    void *lists = NULL, *row = NULL;
+    int64_t *lists = NULL;
+    dsc_cell *row = NULL;
     int rc = put_divergences(r, own, &lists, err);
     if (!rc)
-        rc = dsc_alloc(&row, sim->columns + FIELDS, sizeof(dsc_cell), err);
+        rc = dsc_new(&row, sim->columns + FIELDS, err);
     for (size_t c = 0; c < sim->columns && !rc; c++) {
         const dsc_column *x = &sim->column[c];
         const bool measured = strcmp(x->name, fields[SPEEDUP].name) == 0;
         rc = dsc_table_add_column(t, x->name, x->type, measured ? fields[SPEEDUP].help : x->help,
                                   err);
-        ((dsc_cell *)row)[c] = *dsc_table_at(sim, 0, c);
+        row[c] = *dsc_table_at(sim, 0, c);
     }
     for (int f = PREFILL; f < end && !rc; f++) {
         rc = dsc_table_add_column(t, fields[f].name, fields[f].type, fields[f].help, err);
-        ((dsc_cell *)row)[sim->columns + (size_t)(f - PREFILL)] = own[f];
+        row[sim->columns + (size_t)(f - PREFILL)] = own[f];
     }
     if (!rc)
         rc = dsc_table_add_row(t, row, err);

@@ -43,11 +43,10 @@ static void *work(void *memory)
 
 int live_background_new(live_background **out, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, 1, sizeof(live_background), err);
+    live_background *b;
+    int rc = dsc_new(&b, 1, err);
     if (rc)
         return rc;
-    live_background *b = p;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->change, NULL);
     if (pthread_create(&b->thread, NULL, work, b)) {
@@ -89,10 +88,10 @@ int live_background_join(live_background *b, dsc_error *err)
 
 void live_background_free(live_background *b)
 {
-    dsc_error unheard;
+    dsc_error ignored;
     if (!b)
         return;
-    live_background_join(b, &unheard);
+    live_background_join(b, &ignored);
     pthread_mutex_lock(&b->lock);
     b->phase = QUIT;
     pthread_cond_broadcast(&b->change);

@@ -13,12 +13,9 @@ void live_placeholder_begin(live_placeholder *s, dsc_token_view recorded, int64_
 
 int live_placeholder_take(live_placeholder *s, const dsc_draft *d, int64_t length, dsc_error *err)
 {
-    void *token = s->token, *depth = s->depth;
-    int rc = dsc_grow(&token, &s->token_capacity, d->count, sizeof *s->token, err);
-    s->token = token;
+    int rc = dsc_resize(&s->token, &s->token_capacity, d->count, err);
     if (!rc)
-        rc = dsc_grow(&depth, &s->depth_capacity, d->count, sizeof *s->depth, err);
-    s->depth = depth;
+        rc = dsc_resize(&s->depth, &s->depth_capacity, d->count, err);
     for (size_t j = 0; j < d->count && !rc; j++) {
         const int32_t above = d->parent[j] < 0 ? 0 : s->depth[d->parent[j]];
         const int64_t at = length + above;

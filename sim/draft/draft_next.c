@@ -28,8 +28,8 @@ static int64_t depth_of(const dsc_draft *d, int32_t node)
 int dsc_draft_next_dist(const dsc_drafter_input *in, int32_t node, dsc_dist *out, dsc_error *err)
 {
     dsc_model *m = in->models->draft;
-    if (in->kind == DSC_DRAFT_TOPK && m->type->untempered)
-        return m->type->untempered(m, node, out, err);
+    if (in->kind == DSC_DRAFT_TOPK && m->type->base_dist)
+        return m->type->base_dist(m, node, out, err);
     return m->type->dist
                ? m->type->dist(m, node, out, err)
                : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);

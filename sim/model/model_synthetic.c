@@ -59,7 +59,7 @@ static void temper(double *dist, size_t vocab, double temperature)
         dist[x] /= sum;
 }
 
-static int untempered(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+static int base_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
 {
     (void)err;
     dsc_model_synthetic *m = (dsc_model_synthetic *)base;
@@ -130,7 +130,7 @@ static const dsc_model_type type = {.name = "synthetic",
                                     .score = score,
                                     .next = next,
                                     .dist = dist,
-                                    .untempered = untempered,
+                                    .base_dist = base_dist,
                                     .commit = commit};
 
 int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *language,

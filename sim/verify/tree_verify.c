@@ -182,14 +182,15 @@ int dsc_position_overlap(dsc_position *at, int32_t node, dsc_error *err)
     int rc = grow_row(&r->draft_of, &r->draft_of_capacity, count, err);
     if (!rc)
         rc = grow_row(&r->target_of, &r->target_of_capacity, count, err);
-    at->dists = NULL;
     at->draft_of = r->draft_of;
     at->target_of = r->target_of;
     for (int i = 0; i < at->count && !rc; i++)
         r->draft_of[i] = 1; // when each was drawn from a distribution of itself alone
+    dsc_overlap_query query = {draft, in->draft,   node,         at->token,
+                               count, r->draft_of, r->target_of, NULL};
     if (!rc && target->type->overlap)
-        rc = target->type->overlap(target, draft, in->draft, node, at->token, count, &at->dists,
-                                   r->draft_of, r->target_of, err);
+        rc = target->type->overlap(target, &query, err);
+    at->dists = query.overlap;
     return rc || at->dists ? rc : write_dists(at, draft, node, err);
 }
 

@@ -417,7 +417,7 @@ static uint16_t rank_of(dsc_model_synthetic *m, int32_t y)
     dsc_dist dist;
     int rank = 0;
     assert_ok(m->base.type->score(&m->base, &none, &err), err);
-    assert_ok(m->base.type->untempered(&m->base, -1, &dist, &err), err);
+    assert_ok(m->base.type->base_dist(&m->base, -1, &dist, &err), err);
     dsc_dist_fill(&dist, row);
     for (int32_t x = 0; x < dist.vocab_size; x++)
         rank += row[x] > row[y] || (row[x] == row[y] && x < y);

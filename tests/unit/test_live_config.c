@@ -243,10 +243,11 @@ static void test_refused(void **state)
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8,"
          "\"low_freq_factor\": 4, \"high_freq_factor\": 4}, " SIZES "}",
          "must be above low_freq_factor"},
-        {"{\"model_type\": \"llama\", \"eos_token_id\": 100, " SIZES "}", "a token from 0 to 99"},
+        {"{\"model_type\": \"llama\", \"eos_token_id\": 100, " SIZES "}",
+         "a token id from 0 to 99"},
         {"{\"model_type\": \"llama\", \"bos_token_id\": -1, " SIZES "}", "'bos_token_id'"},
         {"{\"model_type\": \"llama\", \"eos_token_id\": [1,2,3,4,5,6,7,8,9], " SIZES "}",
-         "lists 9 tokens, the limit is 8"},
+         "lists 9 tokens; the limit is 8"},
         {"{\"model_type\": \"mistral\", \"sliding_window\": 0, \"num_key_value_heads\": 4, " SIZES
          "}",
          "'sliding_window' must be"},
@@ -255,7 +256,7 @@ static void test_refused(void **state)
          "a mixture is not implemented"},
         {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\":"
          "[\"full_attention\", \"sliding_attention\"], " SIZES "}",
-         "1 of 2 layers have sliding attention"},
+         "1 of 2 layers have sliding-window attention"},
         {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\":"
          "[\"linear_attention\"], " SIZES "}",
          "\"linear_attention\" is not implemented"},

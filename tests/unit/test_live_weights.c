@@ -496,7 +496,7 @@ static void test_shards(void **state)
     assert_refused(f, DSC_EINPUT, "is not in a.safetensors");
     write_some(f, "b.safetensors", &l, 6, l.count); // the last of a's, twice
     write_index(f, &l, 7, "a.safetensors", "b.safetensors");
-    assert_refused(f, DSC_EINPUT, "is in b.safetensors, the index says a.safetensors");
+    assert_refused(f, DSC_EINPUT, "is in b.safetensors, but the index lists a.safetensors");
     write_some(f, "b.safetensors", &l, 7, l.count);
     static const char *const outside[] = {
         "../a.safetensors", "/tmp/a.safetensors", "x/a.safetensors", ".safetensors", "a.bin", ""};
@@ -509,7 +509,7 @@ static void test_shards(void **state)
     l.count--;
     write_index(f, &l, 7, "a.safetensors", "b.safetensors");
     l.count++;
-    assert_refused(f, DSC_EINPUT, "the index says nothing of it");
+    assert_refused(f, DSC_EINPUT, "but the index lists no file");
     write_text(f, "model.safetensors.index.json", "{\"weight_map\": []}");
     assert_refused(f, DSC_EINPUT, "'weight_map' is not an object of tensors");
     write_text(f, "model.safetensors.index.json", "{\"weight_map\": {\"x\": 3}}");
@@ -619,7 +619,7 @@ static void test_shapes(void **state)
     drop(&l, "model.layers.1.mlp.down_proj.weight");
     put(&l, DSC_F64, "model.layers.1.mlp.down_proj.weight", HIDDEN, FEED);
     write_model(f, &l);
-    assert_refused(f, DSC_EINPUT, "down_proj.weight' has dtype F64: not implemented");
+    assert_refused(f, DSC_EINPUT, "down_proj.weight' has dtype F64, which is not implemented");
     drop(&l, "model.layers.1.mlp.down_proj.weight");
     put(&l, DSC_F32, "model.layers.1.mlp.down_proj.weight", HIDDEN, FEED);
     drop(&l, "model.norm.weight");
