@@ -160,7 +160,7 @@ static double least_peak(const dsc_softmax *s, size_t k, double *row, int32_t *r
     const size_t blocks = dsc_softmax_blocks(s->vocab);
     first_ones f = {.k = k, .bar = -INFINITY, .index = room};
     for (size_t b = 0; b < blocks; b++)
-        row[b] = (double)s->peak[b];
+        row[b] = (double)s->max_logit[b];
     offer(&f, row, 0, (int32_t)blocks);
     return f.n == k ? f.bar : -INFINITY;
 }
@@ -168,7 +168,7 @@ static double least_peak(const dsc_softmax *s, size_t k, double *row, int32_t *r
 static void offer_blocks(const dsc_softmax *s, const size_t *block, size_t count, double *row,
                          first_ones *f)
 {
-    dsc_softmax_bring(s, block, count);
+    dsc_softmax_fetch(s, block, count);
     for (size_t i = 0; i < count; i++) {
         const size_t first = block[i] * DSC_SOFTMAX_BLOCK;
         const size_t end = first + dsc_softmax_in_block(s, block[i]);
@@ -182,8 +182,8 @@ static size_t top_of_logits(const dsc_softmax *s, size_t k, double *row, int32_t
     enum { TOGETHER = 64 }; // blocks that are brought at once
     const size_t blocks = dsc_softmax_blocks(s->vocab);
     first_ones f = {.k = k, .bar = -DSC_SOFTMAX_LEAST / s->by, .index = token};
-    if (!s->peak || k >= blocks) {
-        dsc_softmax_bring(s, NULL, blocks);
+    if (!s->max_logit || k >= blocks) {
+        dsc_softmax_fetch(s, NULL, blocks);
         fill_order(s, 0, s->vocab, row);
         offer(&f, row, 0, (int32_t)s->vocab);
         return f.n;
@@ -191,7 +191,7 @@ static size_t top_of_logits(const dsc_softmax *s, size_t k, double *row, int32_t
     const double least = least_peak(s, k, row, token);
     size_t block[TOGETHER], n = 0;
     for (size_t b = 0; b < blocks && k; b++) {
-        if ((double)s->peak[b] >= least)
+        if ((double)s->max_logit[b] >= least)
             block[n++] = b;
         if (n == TOGETHER || b + 1 == blocks) {
             offer_blocks(s, block, n, row, &f);

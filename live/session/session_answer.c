@@ -177,7 +177,7 @@ static int fill_dist(live_session *s, int32_t row, live_dist_kind kind, dsc_dist
     if (!rc && l->kind != kind)
         rc = add_up(s, row, kind, err);
     l->session = s;
-    l->softmax.bring = s->b->on_host ? NULL : fetch_blocks_of_dist;
+    l->softmax.fetch = s->b->on_host ? NULL : fetch_blocks_of_dist;
     l->softmax.user = l;
     return rc;
 }

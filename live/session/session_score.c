@@ -136,7 +136,7 @@ static void keep_dists(live_session *s, const live_batch *batch, const live_summ
                            max_logit[best / DSC_SOFTMAX_BLOCK], batch->dist->temperature,
                            summary->kept[i].least, (size_t)summary->kept[i].last,
                            s->rows.sum + (first + i) * blocks);
-        l->softmax.peak = max_logit;
+        l->softmax.max_logit = max_logit;
         if (l->softmax.sum >
             0) // otherwise the row was left out, and the next query of it returns the error
             l->kind = batch->dist == &s->sampling ? DIST_SAMPLED : DIST_BASE;

@@ -14,7 +14,7 @@ enum { MOST = 5000, BLOCK = DSC_SOFTMAX_BLOCK, BLOCKS = (MOST + BLOCK - 1) / BLO
 // A row that lies elsewhere and what has come of it.
 typedef struct elsewhere {
     size_t vocab;
-    float row[MOST], here[MOST], peak[BLOCKS], most;
+    float row[MOST], here[MOST], max_logit[BLOCKS], most;
     double block[BLOCKS], room[MOST];
     bool came[BLOCKS];
     int calls;
@@ -26,7 +26,7 @@ static size_t end_of(const elsewhere *e, size_t b)
     return (b + 1) * BLOCK < e->vocab ? (b + 1) * BLOCK : e->vocab;
 }
 
-static void bring(void *user, const size_t *block, size_t count)
+static void fetch(void *user, const size_t *block, size_t count)
 {
     elsewhere *e = user;
     e->calls++;
@@ -65,15 +65,15 @@ static void make(elsewhere *e, size_t vocab, uint64_t seed, size_t top_k, double
         e->most = e->row[x] > e->most ? e->row[x] : e->most;
     }
     for (size_t b = 0; b < dsc_softmax_blocks(vocab); b++) {
-        e->peak[b] = -INFINITY;
+        e->max_logit[b] = -INFINITY;
         for (size_t x = b * BLOCK; x < end_of(e, b); x++)
-            e->peak[b] = e->row[x] > e->peak[b] ? e->row[x] : e->peak[b];
+            e->max_logit[b] = e->row[x] > e->max_logit[b] ? e->row[x] : e->max_logit[b];
     }
     dsc_softmax_begin_filtered(&e->own, e->row, vocab, e->most, 2, top_k, top_p, e->block, e->room);
     dsc_softmax_resume(&e->dist, e->here, vocab, e->most, 2, e->own.least, e->own.last, e->block);
-    e->dist.bring = bring;
+    e->dist.fetch = fetch;
     e->dist.user = e;
-    e->dist.peak = e->peak;
+    e->dist.max_logit = e->max_logit;
     nothing_here(e);
 }
 
@@ -151,7 +151,7 @@ static void the_most_probable_ask_for_blocks_with_high_peaks(void **state)
             const size_t n = dsc_dist_top(&own, k, row, right);
             for (int known = 0; known < 2; known++) {
                 nothing_here(&e);
-                e.dist.peak = known ? e.peak : NULL;
+                e.dist.max_logit = known ? e.max_logit : NULL;
                 assert_int_equal(dsc_dist_top(&dist, k, row, token), n);
                 assert_memory_equal(token, right, n * sizeof *token);
             }

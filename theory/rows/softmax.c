@@ -251,7 +251,7 @@ void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab
 
 double dsc_softmax_probability(const dsc_softmax *s, size_t token)
 {
-    dsc_softmax_bring(s, &(size_t){token / BLOCK}, 1);
+    dsc_softmax_fetch(s, &(size_t){token / BLOCK}, 1);
     const double e = dsc_fast_exp_below(((double)s->logit[token] - s->most) * s->by);
     return dsc_softmax_keeps(s, token) ? e * (1 / s->sum) : 0;
 }
@@ -259,7 +259,7 @@ double dsc_softmax_probability(const dsc_softmax *s, size_t token)
 void dsc_softmax_fill(const dsc_softmax *s, double *dist)
 {
     const size_t blocks = dsc_softmax_blocks(s->vocab);
-    dsc_softmax_bring(s, NULL, blocks);
+    dsc_softmax_fetch(s, NULL, blocks);
     for (size_t b = 0; b < blocks; b++)
         if (s->block[b] > 0)
             exponentials_of(s, b, 1 / s->sum, dist + b * BLOCK);
@@ -297,7 +297,7 @@ size_t dsc_softmax_draw(const dsc_softmax *s, double u)
     const double at = u * s->sum;
     double before, e[BLOCK];
     const size_t block = block_at(s, at, &before);
-    dsc_softmax_bring(s, &block, 1);
+    dsc_softmax_fetch(s, &block, 1);
     const size_t n = exponentials_of(s, block, 1, e);
     return block * BLOCK + dsc_row_find(e, n, at - before);
 }

@@ -29,11 +29,11 @@ typedef struct dsc_softmax {
     // `last`. Others have the probability 0.
     float least; // -inf: all are kept
     size_t last;
-    // Of logits that lie elsewhere: brings those of the blocks in a list (NULL: of all) to where
+    // Of logits that lie elsewhere: fetches those of the blocks in a list (NULL: of all) to where
     // `logit` says; called before any of them is read. NULL: they are all there.
-    void (*bring)(void *user, const size_t *block, size_t count);
+    void (*fetch)(void *user, const size_t *block, size_t count);
     void *user;
-    const float *peak; // [dsc_softmax_blocks] the largest logit of each block; NULL: not known
+    const float *max_logit; // [dsc_softmax_blocks] the largest logit of each block; NULL: not known
 } dsc_softmax;
 
 static inline bool dsc_softmax_keeps(const dsc_softmax *s, size_t token)
@@ -48,10 +48,10 @@ static inline size_t dsc_softmax_blocks(size_t vocab)
 }
 
 // Logits of the blocks in a list, or of all (NULL), can be read from now on.
-static inline void dsc_softmax_bring(const dsc_softmax *s, const size_t *block, size_t count)
+static inline void dsc_softmax_fetch(const dsc_softmax *s, const size_t *block, size_t count)
 {
-    if (s->bring)
-        s->bring(s->user, block, count);
+    if (s->fetch)
+        s->fetch(s->user, block, count);
 }
 
 // Tokens of block b: all but the last have as many.
@@ -74,7 +74,7 @@ DSC_API void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size
                                         double *block, double *room);
 
 // The same, of a row that somebody else has added up: block[dsc_softmax_blocks(vocab)], over the
-// tokens that least and last keep. The logits may come later (s->bring, which the caller sets).
+// tokens that least and last keep. The logits may come later (s->fetch, which the caller sets).
 DSC_API void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float most,
                                 double temperature, float least, size_t last, const double *block);
 
