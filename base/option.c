@@ -416,8 +416,11 @@ static int set_value(const place *p, const char *text, dsc_error *err)
     p->value->text = text;
     if (p->option->kind == DSC_OPTION_FLAG || p->option->kind == DSC_OPTION_TEXT)
         return DSC_OK;
-    bool list = p->set->lists || p->option->list;
-    if (p->option->kind == DSC_OPTION_REAL) {
+    bool list = p->set->lists || p->option->list, is_real = p->option->kind == DSC_OPTION_REAL;
+    if (!list)
+        return is_real ? dsc_option_real(p->option, text, &p->value->real, err)
+                       : dsc_option_single(p->option, text, &p->value->integer, err);
+    if (is_real) {
         double *real = NULL;
         size_t n;
         int rc = dsc_option_reals(p->option, text, &real, &n, err);

@@ -21,6 +21,17 @@ typedef struct dsc_next {
     bool ends; // generation stops with this token: nothing is drafted after it
 } dsc_next;
 
+// A query for the overlap of a target's and a draft model's distribution after a node.
+typedef struct dsc_overlap_query {
+    dsc_model *draft_model; // NULL: nothing was sampled from its distribution
+    const dsc_draft *draft;
+    int32_t node;
+    const int32_t *token; // [count] candidates
+    size_t count;
+    double *draft_of, *target_of; // [count] results: probabilities of the candidates
+    dsc_overlap *overlap;         // result, valid until the next call; NULL: use `dist`
+} dsc_overlap_query;
+
 // Descriptors are const; instances embed dsc_model as their first member. Node -1 is the last
 // committed token.
 typedef struct dsc_model_type {
@@ -48,15 +59,10 @@ typedef struct dsc_model_type {
     // The k most probable tokens of that distribution into token[k], in descending order, ties by
     // ascending id; *count is their number. NULL: the caller uses `base_dist`.
     int (*top)(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count, dsc_error *err);
-    // Optional. Computes the overlap of this model's distribution after `node` and that of `draft`
-    // (NULL: of this distribution alone) in place, for example on a GPU, instead of copying both to
-    // the host. *overlap is valid until the next call; NULL: use `dist`. The probabilities of
-    // token[count] go to target_of[count] (this model) and draft_of[count] (`draft`). A call for
-    // one node may compute all nodes of the draft. Errors of *overlap may be deferred to the next
-    // call that returns a status, at the latest to commit.
-    int (*overlap)(dsc_model *m, dsc_model *draft, const dsc_draft *d, int32_t node,
-                   const int32_t *token, size_t count, dsc_overlap **overlap, double *draft_of,
-                   double *target_of, dsc_error *err);
+    // Optional, after score: computes the draft/target overlap in place (for example on the GPU)
+    // instead of copying both distributions to the host. One call may compute all nodes of the
+    // draft. Errors may be deferred to the next call that returns a status, at the latest to commit.
+    int (*overlap)(dsc_model *m, dsc_overlap_query *q, dsc_error *err);
     // Appends the tokens of one step to the committed output.
     int (*commit)(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 } dsc_model_type;

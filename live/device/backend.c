@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device a word means.
+// Opens the device that a word such as "auto" or "cuda:1" names, and stands in for CUDA in builds
+// without it.
 #include "live/device/backend.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error 
     (void)device;
     (void)invariant;
     *out = NULL;
-    return dsc_fail(err, DSC_EABSENT, "no CUDA here: built without it (configure --with-cuda)");
+    return dsc_fail(err, DSC_EABSENT, "this build has no CUDA (configure --with-cuda)");
 }
 
 int live_cuda_devices(void)
@@ -28,7 +29,7 @@ bool live_cuda_describe(int device, char *line, size_t bytes)
 }
 #endif
 
-// N of "cuda:N"; -1: that is no number of a device.
+// Returns N of "cuda:N", or -1 for anything else.
 static int device_number(const char *text)
 {
     char *end;
@@ -48,6 +49,6 @@ int live_backend_open(live_backend **out, const char *device, int threads, bool 
         return live_backend_cuda(out, 0, invariant, err);
     int n = !strncmp(device, "cuda:", 5) ? device_number(device + 5) : -1;
     if (n < 0)
-        return dsc_fail(err, DSC_EUSAGE, "device '%.40s': auto, cpu, cuda or cuda:N", device);
+        return dsc_fail(err, DSC_EUSAGE, "device '%.40s' is not auto, cpu, cuda or cuda:N", device);
     return live_backend_cuda(out, n, invariant, err);
 }

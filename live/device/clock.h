@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wall time.
+// Wall time for measurements.
 #ifndef DSC_LIVE_CLOCK_H
 #define DSC_LIVE_CLOCK_H
 
 #include <time.h>
 
-// Seconds since some moment that stays the same.
+// Seconds since a fixed moment.
 static inline double live_now_s(void)
 {
     struct timespec t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal: the CPU backend, spread over a few files by what its operations do.
+// Internal: the CPU backend, divided into files by operation.
 #ifndef DSC_LIVE_CPU_H
 #define DSC_LIVE_CPU_H
 
@@ -7,7 +7,7 @@
 #include "live/device/cpu_kernel.h"
 #include "live/device/openblas.h"
 
-// Memory that grows and is used again.
+// Memory that grows and is reused.
 typedef struct cpu_scratch {
     void *data;
     size_t bytes;
@@ -18,21 +18,23 @@ typedef struct cpu_backend {
     const live_cpu_kernel *kernel;
     live_openblas blas;      // opened by the first product of many rows
     const live_batch *batch; // of the pass, or NULL
-    // Cosines and sines of the pass's rotations, [tokens][rotated / 2] each, for these frequencies.
+    // Cosines and sines of the pass's rotations, [tokens][rotated / 2] each, for the frequencies
+    // `angles_of`.
     cpu_scratch angles;
     const float *angles_of; // NULL: none yet
     int64_t angles_pairs;
-    cpu_scratch work;      // of one operation
-    struct cpu_page *page; // where the next block of some 100 KB goes, or NULL (cpu_memory.c)
+    cpu_scratch work; // of one operation
+    struct cpu_page
+        *page; // where the next block of some 100 KB is allocated, or NULL (cpu_memory.c)
 } cpu_backend;
 
-// From this many rows on a product goes to OpenBLAS, unless the backend is invariant: there it has
-// made up for the weights that it copies (tests/bench/README.md). Below, all results of a row are
-// the same whatever the other rows.
+// From this number of rows on, OpenBLAS computes a product, unless the backend is invariant: it
+// then amortizes the copying of the weights (tests/bench/README.md). Below, the result of a row
+// does not depend on the other rows.
 enum { LIVE_BLAS_ROWS = 128 };
 
-// Work that is too small to be shared among threads, in additions or so: about 50 us of one. Where
-// a neighbour holds a core, threads wait for each other for longer than that.
+// Work that is too small to be shared among threads, in units of about one addition: about 50 us of
+// one thread. If another process occupies a core, threads wait for each other longer than that.
 enum { LIVE_CPU_SMALL = 1 << 19 };
 
 static inline cpu_backend *cpu_of(live_backend *b)
@@ -45,17 +47,17 @@ static inline int cpu_threads(const live_backend *b, int64_t work)
     return work < LIVE_CPU_SMALL ? 1 : b->threads;
 }
 
-// At least so many bytes, 64-byte aligned, contents undefined.
+// Makes room for at least `bytes`, 64-byte aligned, contents undefined.
 int live_cpu_scratch(cpu_scratch *s, size_t bytes, dsc_error *err);
 
 // cpu_memory.c
-int live_cpu_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err);
+int live_cpu_alloc(live_backend *b, void *out, size_t bytes, dsc_error *err);
 void live_cpu_free(live_backend *b, void *p);
 void live_cpu_leave_page(cpu_backend *c); // when the backend is closed; blocks remain
 int live_cpu_copy(live_backend *b, void *to, const void *from, size_t bytes, dsc_error *err);
 int live_cpu_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
                   uint64_t stream, double limit, dsc_error *err);
-int live_cpu_memory(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err);
+int live_cpu_available(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err);
 
 // cpu_probe.c
 int live_cpu_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error *err);
@@ -64,7 +66,7 @@ int live_cpu_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error 
 int live_cpu_matmul(live_backend *b, float *out, const live_matrix *w, const float *bias,
                     const float *in, int64_t rows, bool add, dsc_error *err);
 
-// cpu_rows.c: norm, product, activation, one after the other.
+// cpu_rows.c: norm, product and activation in sequence.
 int live_cpu_product(live_backend *b, void *out, const void *in, int64_t rows,
                      const live_product *p, dsc_error *err);
 
@@ -83,9 +85,8 @@ int live_cpu_gather(live_backend *b, float *out, int64_t out_stride, const float
                     int64_t in_stride, int64_t width, live_index list, dsc_error *err);
 int live_cpu_scatter(live_backend *b, float *out, const float *in, int64_t width, live_index list,
                      dsc_error *err);
-int live_cpu_norm(live_backend *b, float *out, const float *in, const float *weight,
-                  const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
-                  dsc_error *err);
+int live_cpu_norm(live_backend *b, float *out, const float *in, const live_norming *n, int64_t rows,
+                  int64_t width, dsc_error *err);
 // LIVE_SILU_GATE: in[rows][2 width], gate then up; else in[rows][width]. out may not be in for
 // LIVE_SILU_GATE.
 int live_cpu_activate(live_backend *b, float *out, const float *in, live_activation kind,
@@ -94,18 +95,15 @@ int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, ds
 int live_cpu_select(live_backend *b, int32_t *token, float *margin, const float *logits,
                     int64_t rows, int64_t vocab, dsc_error *err);
 
-// cpu_dists.c
-int live_cpu_summarize(live_backend *b, live_kept *kept, double *sum, float *peak,
-                       const int32_t *token, const float *logits, int64_t rows, int64_t vocab,
-                       dsc_error *err);
+// cpu_dist.c
+int live_cpu_summarize(live_backend *b, const live_summary *s, const float *logits, int64_t rows,
+                       int64_t vocab, dsc_error *err);
 
 // cpu_overlap.c
-int live_cpu_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_dists *dists,
-                     int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab,
-                     dsc_error *err);
+int live_cpu_compare(live_backend *b, const live_comparison *c, int64_t vocab, dsc_error *err);
 int live_cpu_list(live_backend *b, dsc_mass *out, const live_dists *dists, const uint64_t *wanted,
                   int64_t count, int64_t vocab, dsc_error *err);
-int live_cpu_leave(live_backend *b, live_left *out, const live_dists *dists,
-                   const dsc_residual *residual, double u, int64_t vocab, dsc_error *err);
+int live_cpu_sample_residual(live_backend *b, live_residual_sample *out, const live_dists *dists,
+                             const dsc_residual *residual, double u, int64_t vocab, dsc_error *err);
 
 #endif

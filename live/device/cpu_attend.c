@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotation of queries and keys, and attention over the cache.
+// Rotation of queries and keys, and softmax attention over the cache. The cache is read in groups
+// of tokens and slots that fit the CPU caches; a token's result does not depend on the grouping.
 #include "live/device/cpu.h"
 
 #include <inttypes.h>
@@ -8,8 +9,8 @@
 
 // --- rotation ------------------------------------------------------------------------------------
 
-// The angle is rounded to a float before its cosine is taken, as in HF transformers: far into a
-// text that rounding is most of the angle's error, and the reference has it.
+// The angle is rounded to a float before its cosine is taken, as in Hugging Face transformers: far
+// into a text that rounding is most of the angle's error, and the reference has it too.
 static int turn_angles(cpu_backend *c, const live_rotation *r, dsc_error *err)
 {
     const live_batch *batch = c->batch;
@@ -92,27 +93,27 @@ int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const l
 
 enum {
     ATTEND_TOKENS = 8, // that go through the cache together
-    // Slots that a head goes through before the next: a row of the cache holds all heads, and is
-    // read as it lies in memory. So many bytes of rows, within bounds.
+    // Slots that a head processes before the next head: a row of the cache contains all heads and
+    // is read in memory order. This many bytes of rows, within bounds.
     ATTEND_BYTES = 1 << 14,
     ATTEND_SLOTS_LEAST = 16,
     ATTEND_SLOTS_MOST = 64,
 };
 
-// A group of tokens of a sequence, and heads of keys and values that lie side by side, each with
-// the query heads that share it: of every token, `queries` rows.
+// A group of tokens of a sequence, and adjacent key/value heads, each with the query heads that
+// share it: `queries` rows per token.
 typedef struct group {
     const cpu_backend *c;
     const live_attention *a;
-    int64_t token, tokens, queries; // queries: per token and head of keys
-    int64_t heads;                  // of keys
-    int64_t first;                  // slots before are seen by none of the tokens
+    int64_t token, tokens, queries; // queries: per token and key head
+    int64_t heads;                  // key heads
+    int64_t first;                  // none of the tokens attends to an earlier slot
     float *rows;                    // [heads][tokens][queries][head]: queries, then sums of values
     float *packed;                  // the queries, [heads], `part` numbers each
     int64_t part;
     const float *keys, *values; // of slot 0 and the first head
     int64_t stride;             // of slots
-    int64_t slots;              // that go together
+    int64_t slots;              // slots that are processed together
     float *score;               // [heads][tokens][queries][room], of slots from `first` on
     int64_t room;
 } group;
@@ -127,8 +128,8 @@ static float *rows_of(const group *g, int64_t head, int64_t t)
     return g->rows + (head * g->tokens + t) * g->queries * g->a->head;
 }
 
-// The slots that come next, while this head goes through the present ones: its share of the rows,
-// for the heads take turns and memory is fastest from one end to the other.
+// The next slots to fetch while this head processes the current ones: its share of the rows,
+// because the heads take turns and memory is fastest in sequential order.
 static live_ahead ahead(const group *g, const float *next, int64_t head)
 {
     const int64_t row = g->slots * head / g->heads;
@@ -147,8 +148,8 @@ static bool seen(const live_batch *batch, int64_t token, int64_t slot)
     return batch->mask[token * batch->words + bit / 64] >> (bit % 64) & 1;
 }
 
-// Scores of all slots from `first` on; what a token does not see is left out afterwards, so that
-// nothing in those slots can reach the result.
+// Computes the scores of all slots from `first` on. Slots that a token does not attend to are
+// removed afterwards, so that their contents cannot reach the result.
 static void score(const group *g)
 {
     const int64_t width = g->a->head, slots = g->c->batch->used - g->first;
@@ -170,9 +171,9 @@ static void score(const group *g)
     }
 }
 
-// Makes the scores of what token t sees probabilities: those of the prefix where they are, behind
-// them the others that it sees, moved together in the order of slots. Their sums run over these
-// alone, so that it does not matter which other slots lie between.
+// Converts the scores of the slots that token t attends to into probabilities: those of the prefix
+// in place, followed by the others, compacted in slot order. The sums run over these only, so other
+// slots between them do not matter.
 static void weigh(const group *g, int64_t head, int64_t t)
 {
     const live_batch *batch = g->c->batch;
@@ -189,7 +190,7 @@ static void weigh(const group *g, int64_t head, int64_t t)
     }
 }
 
-// Values of slots [slot, slot + count), whose weights are the nth ones and those that follow, to
+// Adds the values of slots [slot, slot + count), weighted by the weights from the nth one on, to
 // the sums of tokens [t, t + tokens).
 static void add_values(const group *g, int64_t head, int64_t t, int64_t tokens, int64_t nth,
                        int64_t slot, int64_t count)
@@ -207,7 +208,7 @@ static void add_values(const group *g, int64_t head, int64_t t, int64_t tokens, 
     g->c->kernel->mix(&m);
 }
 
-// Slots [from, to) of the prefix, which these tokens all see.
+// Slots [from, to) of the prefix, which all of these tokens attend to.
 static void mix_prefix(const group *g, int64_t t, int64_t tokens, int64_t from, int64_t to)
 {
     for (int64_t slot = from; slot < to; slot += g->slots)
@@ -216,7 +217,7 @@ static void mix_prefix(const group *g, int64_t t, int64_t tokens, int64_t from, 
                        to - slot < g->slots ? to - slot : g->slots);
 }
 
-// What token t sees beyond the prefix, runs of slots at a time.
+// The slots beyond the prefix that token t attends to, in runs.
 static void mix_masked(const group *g, int64_t t)
 {
     const live_batch *batch = g->c->batch;
@@ -248,10 +249,10 @@ static void mix(const group *g)
         mix_masked(g, t);
 }
 
-// How a pass is cut into groups; results do not depend on it. `heads` of keys are in a group: all
-// of them, unless that leaves threads without work.
+// How a pass is cut into groups; results do not depend on it. A group has `heads` key heads: all of
+// them, unless that leaves threads without work.
 typedef struct division {
-    int64_t heads, runs, groups; // runs of so many heads, groups of tokens in a sequence
+    int64_t heads, runs, groups; // runs of `heads` heads; groups of tokens in a sequence
 } division;
 
 static division cut_pass(const live_batch *batch, const live_attention *a, int threads)
@@ -264,14 +265,14 @@ static division cut_pass(const live_batch *batch, const live_attention *a, int t
     return cut;
 }
 
-// An odd number of lines: many rows are written and read side by side, and with a power of 2
-// between them they would be in each other's way in the nearest cache.
+// An odd number of cache lines: many rows are written and read side by side, and a power of 2
+// between them would cause conflicts in the L1 cache.
 static int64_t room_of(const live_batch *batch)
 {
     return (batch->used + 31) / 32 * 32 + 16;
 }
 
-// Numbers that a group needs.
+// Number of floats that a group needs.
 static size_t group_size(const live_batch *batch, const live_attention *a, division cut)
 {
     const int64_t tokens = batch->tokens < ATTEND_TOKENS ? batch->tokens : ATTEND_TOKENS;
@@ -288,7 +289,7 @@ static int64_t slots_together(int64_t row)
                                        : slots;
 }
 
-// Group i of a pass: heads fastest, then tokens, then sequences.
+// Group i of a pass: heads vary fastest, then tokens, then sequences.
 static void attend_group(const cpu_backend *c, float *out, const float *qkv,
                          const live_attention *a, const live_cache *cache, int64_t layer,
                          division cut, int64_t i, float *scratch)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Internal: the inner loops of the CPU backend, written once (cpu_kernel_loops.h) over vectors of
-// 4, 8 or 16 floats and chosen at run time. All are in F32.
+// 4, 8 or 16 floats and chosen at run time. They compute in F32.
 //
-// A result is computed in an order of operations that depends on the width of the vectors and on
-// nothing else: not on how many rows or tokens there are beside it, nor on where it stands among
-// them. The backend's promise that a token scored alone and in a tree has the same bits rests on
-// this.
+// The order of operations of a result depends on the width of the vectors and on nothing else, in
+// particular not on the number of rows or tokens or on the position among them. The backend's
+// guarantee that a token has the same bits when scored alone and in a tree rests on this.
 #ifndef DSC_LIVE_CPU_KERNEL_H
 #define DSC_LIVE_CPU_KERNEL_H
 
@@ -15,8 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Memory that is needed next and is fetched meanwhile, in the order in which it lies: rows of
-// `width` floats, `stride` apart. `next` may be NULL.
+// Memory to prefetch, in memory order: rows of `width` floats, `stride` apart. `next` may be NULL.
 typedef struct live_ahead {
     const float *next;
     int64_t width, stride;
@@ -31,7 +29,7 @@ typedef struct live_products {
     int64_t weight_stride, rows;
     const float *packed; // [tokens][cols] as `pack` leaves it
     int64_t tokens, cols;
-    live_ahead ahead; // without `next`: the rows that follow these
+    live_ahead ahead; // `next` NULL: the rows that follow these
 } live_products;
 
 // sum[query * sum_stride + d] += sum over i of weight[query * weight_stride + i] * value[i][d], i
@@ -49,7 +47,7 @@ typedef struct live_mixture {
 typedef struct live_cpu_kernel {
     const char *name;
     bool (*supported)(void); // by this processor
-    // in[tokens][cols], rows in_stride apart, as `products` wants it for weights of this dtype:
+    // Packs in[tokens][cols], with rows in_stride apart, for `products` with weights of this dtype:
     // live_packed_size numbers.
     void (*pack)(float *to, const float *in, int64_t in_stride, int64_t tokens, int64_t cols,
                  dsc_dtype weights);
@@ -64,10 +62,10 @@ typedef struct live_cpu_kernel {
     // out[n] = x (1 + erf(x / root 2)) / 2, or with the hyperbolic tangent in its place.
     void (*gelu)(float *out, const float *x, bool by_tanh, int64_t n);
     void (*widen)(float *out, const void *in, dsc_dtype dtype, int64_t n);
-    float (*total)(const float *x, int64_t n); // reads memory as fast as it comes; for live_probe
-    // Products of fewer tokens with 16-bit weights take longer than those of so many, which read
-    // the weights as fast as the memory gives them (tests/bench/README.md); of short and of long
-    // rows.
+    float (*total)(const float *x, int64_t n); // reads memory at full speed; for live_probe
+    // Products of fewer tokens with 16-bit weights take longer than products of this number of
+    // tokens, which read the weights at full memory speed (tests/bench/README.md); for short and
+    // for long rows.
     int64_t least_tokens[2];
 } live_cpu_kernel;
 
@@ -83,14 +81,14 @@ static inline size_t live_packed_size(int64_t tokens, int64_t cols)
     return (size_t)(tokens * ((cols + WIDEST - 1) / WIDEST * WIDEST));
 }
 
-// Fastest first; ends with NULL. The last one is supported everywhere.
+// Fastest first; ends with NULL. Every processor supports the last one.
 extern const live_cpu_kernel *const live_cpu_kernels[];
 const live_cpu_kernel *live_cpu_kernel_choose(void);
 
-// One number as stored; exact.
+// Converts one stored number; exact.
 float live_from_bf16(uint16_t bits);
 float live_from_f16(uint16_t bits);
-// The nearest number, ties to even; beyond the largest: infinite.
+// Converts to the nearest number, ties to even; overflow gives infinity.
 uint16_t live_to_bf16(float x);
 uint16_t live_to_f16(float x);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of live/device/cpu_kernel.h, 8 floats at a time.
+// The loops of live/device/cpu_kernel.h with AVX2 and FMA, 8 floats at a time. This file defines
+// the vector operations that cpu_kernel_loops.h is written in.
 #include "live/device/cpu_kernel.h"
 
 #ifdef LIVE_X86
@@ -64,7 +65,7 @@ OP vec fma3(vec x, vec y, vec z)
     return _mm256_fmadd_ps(x, y, z);
 }
 
-// In place, which compilers left to themselves do not keep to where registers are short.
+// In place, because compilers otherwise copy the sum where registers are scarce.
 OP void add_product(vec *sum, vec x, vec y)
 {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(*sum) : "x"(x), "x"(y));
@@ -100,7 +101,7 @@ OP vec largest(vec x, vec y)
     return _mm256_max_ps(x, y);
 }
 
-// Of four at once, in the order in which each alone is added up: upper half to lower half.
+// Four sums at once, each in the order of a single one: upper half to lower half.
 OP void totals_of(float *out, vec a, vec b, vec c, vec d)
 {
     vec ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
@@ -145,7 +146,7 @@ OP void fetch_far(const char *address)
 
 static bool supported(void)
 {
-    // Processors with AVX2 that lack F16C there are none; compilers' name for it is recent.
+    // No processor with AVX2 lacks F16C, and compilers accept its name only since recently.
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of live/device/cpu_kernel.h, 16 floats at a time.
+// The loops of live/device/cpu_kernel.h with AVX-512, 16 floats at a time. This file defines the
+// vector operations that cpu_kernel_loops.h is written in.
 #include "live/device/cpu_kernel.h"
 
 #ifdef LIVE_X86
@@ -62,7 +63,7 @@ OP vec fma3(vec x, vec y, vec z)
     return _mm512_fmadd_ps(x, y, z);
 }
 
-// In place, which compilers left to themselves do not keep to where registers are short.
+// In place, because compilers otherwise copy the sum where registers are scarce.
 OP void add_product(vec *sum, vec x, vec y)
 {
     __asm__("vfmadd231ps %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(y));
@@ -98,7 +99,7 @@ OP vec largest(vec x, vec y)
     return _mm512_max_ps(x, y);
 }
 
-// Of four at once, in the order in which each alone is added up: upper half to lower half.
+// Four sums at once, each in the order of a single one: upper half to lower half.
 OP void totals_of(float *out, vec a, vec b, vec c, vec d)
 {
     vec ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of live/device/cpu_kernel.h in portable C, 4 floats at a time, and the 16-bit floats.
+// The loops of live/device/cpu_kernel.h in portable C, 4 floats at a time, and conversions of the
+// 16-bit floating-point formats (IEEE 754 binary16 and bfloat16).
 #include "live/device/cpu_kernel.h"
 
 #include <math.h>
@@ -22,9 +23,9 @@ float live_from_bf16(uint16_t bits)
     return x;
 }
 
-// binary16: 1 bit of sign, 5 of exponent, 10 of fraction. Shifted into place, the exponent is 112
-// too small, which a product with 2^112 makes up for, exactly and for subnormal numbers too; what
-// has the largest exponent is infinite or NaN.
+// binary16 has 1 sign bit, 5 exponent bits and 10 fraction bits. Shifted into place, the exponent
+// is too small by 112, which a product with 2^112 corrects exactly, also for subnormal numbers; the
+// largest exponent stands for infinity or NaN.
 float live_from_f16(uint16_t bits)
 {
     uint32_t u = (uint32_t)(bits & 0x7fff) << 13, sign = (uint32_t)(bits & 0x8000) << 16;
@@ -42,7 +43,7 @@ uint16_t live_to_bf16(float x)
     uint32_t u;
     memcpy(&u, &x, sizeof u);
     if (isnan(x))
-        return (uint16_t)(u >> 16 | 0x40); // a fraction that stays when it is cut
+        return (uint16_t)(u >> 16 | 0x40); // keeps a nonzero fraction after truncation
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
@@ -56,7 +57,7 @@ uint16_t live_to_f16(float x)
         return (uint16_t)(sign | 0x7e00 | (u >> 13 & 0x3ff));
     if (u >= 0x477ff000) // 65520: half-way to 2^16, and what is above
         return (uint16_t)(sign | 0x7c00);
-    if (u < 0x38800000) { // below 2^-14: multiples of 2^-24, which addition to 2^-1 rounds to
+    if (u < 0x38800000) { // below 2^-14: multiples of 2^-24, which adding 2^-1 rounds to
         float magnitude;
         memcpy(&magnitude, &u, sizeof magnitude);
         magnitude += 0.5f;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of live/device/cpu_kernel.h. Whoever includes this has defined
-//   TARGET        attributes of every function
-//   vec           a vector of LANES floats
-//   TILE_ROWS, TILE_TOKENS   sums that fit the registers beside what they are made of
-//   zero, all, load, store, load_bf16, load_bf16_even and _odd (of 2 LANES), load_f16, fma3 (x * y
-//   + z), add_product (the same, in place of z), hold (in a register), plus, minus, times, over,
-//   total_of, totals_of (four vectors, each as total_of adds it), largest_of, power (below), fetch
-//   and fetch_far (into the second cache),
-//   and largest, which is the second where either is NaN, which is how a NaN gets through a bound
+// The loops of live/device/cpu_kernel.h. The including file defines
+//     TARGET        attributes of every function
+//     vec           a vector of LANES floats
+//     TILE_ROWS, TILE_TOKENS   tile size whose sums and operands fit the registers
+//     zero, all, load, store, load_bf16, load_bf16_even and _odd (of 2 LANES), load_f16, fma3 (x *
+//     y + z), add_product (the same, in place of z), hold (in a register), plus, minus, times,
+//     over, total_of, totals_of (four vectors, each summed as by total_of), largest_of, power
+//     (below), fetch and fetch_far (into the L2 cache),
+// and largest, which returns its second argument if either is NaN, so that a NaN passes through a
+// bound.
 #define INLINE TARGET __attribute__((always_inline)) static inline
-// Numbers [i, i + LANES) of a row as stored.
+// Loads numbers [i, i + LANES) of a stored row.
 INLINE vec load_as(const void *row, int64_t i, dsc_dtype dtype)
 {
     return dtype == DSC_F32    ? load((const float *)row + i)
@@ -17,7 +18,7 @@ INLINE vec load_as(const void *row, int64_t i, dsc_dtype dtype)
                                : load_f16((const uint16_t *)row + i);
 }
 
-// The first n numbers of a row as stored, LANES of them at most, zeros behind them.
+// Loads the first n <= LANES numbers of a stored row, followed by zeros.
 INLINE vec load_first(const void *row, int64_t n, dsc_dtype dtype)
 {
     float f[LANES] = {0};
@@ -41,10 +42,10 @@ INLINE void store_first(float *out, vec x, int64_t n)
 
 // --- products ------------------------------------------------------------------------------------
 
-// Tokens are packed TILE_TOKENS together, the last ones fewer: [cols / LANES][tokens][LANES], zeros
-// behind the last column. One address then walks through all of them. For BF16 weights, of every
-// 2 LANES columns the even ones come first: two of these weights are taken out of 32 bits in place,
-// which is cheaper than spreading them.
+// Packs TILE_TOKENS tokens together, fewer at the end: [cols / LANES][tokens][LANES], with zeros
+// after the last column, so that one address runs through all of them. For BF16 weights, of every 2
+// LANES columns the even ones come first: two weights are extracted from 32 bits in place, which is
+// cheaper than spreading them.
 TARGET static void pack(float *to, const float *in, int64_t in_stride, int64_t tokens, int64_t cols,
                         dsc_dtype dtype)
 {
@@ -64,8 +65,8 @@ TARGET static void pack(float *to, const float *in, int64_t in_stride, int64_t t
     }
 }
 
-// Sums of a tile. Only constants index these arrays, and what `n` or `rows` leave out is known when
-// a function is compiled: so all of them are registers.
+// Sums of a tile. Only constants index these arrays, and `n` and `rows` are known when a function
+// is compiled, so all of them stay in registers.
 enum { MOST_ROWS = 4, MOST_VECS = 6 };
 
 INLINE void set_zero(vec *v)
@@ -73,7 +74,7 @@ INLINE void set_zero(vec *v)
     v[0] = v[1] = v[2] = v[3] = v[4] = v[5] = zero();
 }
 
-// n vectors, one behind the other.
+// Loads n consecutive vectors.
 INLINE void load_some(vec *v, const float *x, const int n)
 {
     v[0] = load(x);
@@ -104,7 +105,7 @@ INLINE void store_some(float *out, const vec *v, const int n)
         store(out + 5 * LANES, v[5]);
 }
 
-// Left to itself, a compiler reads these again for every row.
+// Otherwise the compiler reloads these for every row.
 INLINE void hold_some(vec *v, const int n)
 {
     hold(&v[0]);
@@ -135,8 +136,8 @@ INLINE void add_products(vec *sum, vec a, const vec *x, const int n)
         add_product(&sum[5], a, x[5]);
 }
 
-// The weights of a step; `part`: the even or the odd columns of BF16, the first or the second LANES
-// of F16. n columns when these are the last.
+// The weights of a step; `part` is the even or the odd columns of BF16, or the first or the second
+// LANES of F16. n columns if these are the last.
 INLINE vec weights_at(const char *w, int64_t n, dsc_dtype dtype, const int part)
 {
     uint16_t last[2 * LANES] = {0};
@@ -149,7 +150,7 @@ INLINE vec weights_at(const char *w, int64_t n, dsc_dtype dtype, const int part)
     return part ? load_bf16_odd((const uint16_t *)w) : load_bf16_even((const uint16_t *)w);
 }
 
-// Of `rows` rows; w: where each of them has come to.
+// A step of `rows` rows; w is the current position in each of them.
 INLINE void step(vec sum[][MOST_VECS], const char *const *w, const float *x, int64_t n,
                  dsc_dtype dtype, const int part, const int rows, const int tokens)
 {
@@ -165,27 +166,27 @@ INLINE void step(vec sum[][MOST_VECS], const char *const *w, const float *x, int
         add_products(sum[3], weights_at(w[3], n, dtype, part), in, tokens);
 }
 
-// Columns, times tokens, that a group of rows goes through before any of them goes on, so that the
-// tokens' part of a step comes from the nearest cache: bringing it from the next one takes the same
-// few buffers that bring weights. And the vectors of sums that such a group leaves meanwhile, and
-// the bytes of its weights, which wait in the second cache.
+// BLOCK is the number of columns, times tokens, that a group of rows processes before any row
+// continues, so that the tokens' part of a step comes from the L1 cache: loading it from L2 would
+// take the same few buffers that load weights. KEPT is the number of vectors of sums that such a
+// group saves meanwhile, and GROUP_BYTES the bytes of its weights, which wait in the L2 cache.
 enum { BLOCK = 3072, KEPT = 16 * TILE_TOKENS, GROUP_BYTES = 1 << 17 };
 
-// Weights are fetched at least so many bytes before their use.
+// Weights are fetched at least this number of bytes before their use.
 enum { AHEAD = 1 << 13 };
 
-// A part of a product: columns of a few rows; and how far weights have been fetched.
+// A part of a product: columns of a few rows, and how far weights have been fetched.
 typedef struct part {
     const char *w;
     size_t row_bytes;
-    const char *next; // the line to fetch next: lines come in the order of memory
+    const char *next; // the next cache line to fetch, in memory order
     const char *end;  // of the row that `next` is in
-    int64_t gap;      // bytes from there to the row after it
-    int64_t apart;    // bytes between these rows
-    int64_t every;    // a line is fetched for so many lines that are used
+    int64_t gap;      // bytes from `end` to the following row
+    int64_t apart;    // bytes between the rows
+    int64_t every;    // fetch one line per this number of lines used
     int64_t cols;
     float *kept; // sums so far, [rows][tokens][LANES]
-    bool near;   // fetch into the nearest cache, else into the second one
+    bool near;   // fetch into the L1 cache, else into L2
     bool first, last;
 } part;
 
@@ -201,7 +202,7 @@ INLINE void store_kept(const part *p, const vec *v, const int row, const int row
         store_some(p->kept + row * tokens * LANES, v, tokens);
 }
 
-// Of one token.
+// Stores the sums of one token.
 INLINE void put_totals(float *out, vec sum[][MOST_VECS], const int token, const int rows)
 {
     if (rows == 4) {
@@ -213,9 +214,9 @@ INLINE void put_totals(float *out, vec sum[][MOST_VECS], const int token, const 
         out[1] = total_of(sum[1][token]);
 }
 
-// Weights are fetched in the order in which they lie in memory, whatever the order in which tiles
-// use them: the processor's own prefetching follows a sequence of lines, but not four rows that
-// are read side by side within a page (12 instead of 28 GB/s with 576 columns).
+// Weights are fetched in memory order, in whatever order tiles use them: the hardware prefetcher
+// follows one sequence of lines, but not four rows that are read in parallel within a page (12
+// instead of 28 GB/s with 576 columns).
 INLINE void fetch_lines(part *p, const int lines)
 {
     const char *next = p->next;
@@ -244,8 +245,8 @@ INLINE void fetch_lines(part *p, const int lines)
     p->next = next;
 }
 
-// Of each (row, token) LANES partial sums that run along the columns and are added up at the end:
-// however a pass is cut into tiles, a product is computed in the same order.
+// Each (row, token) has LANES partial sums along the columns, which are added at the end: a product
+// is computed in the same order for any tiling.
 INLINE void tile(float *out, int64_t out_stride, part *p, const float *x, dsc_dtype dtype,
                  const int rows, const int tokens)
 {
@@ -266,7 +267,8 @@ INLINE void tile(float *out, int64_t out_stride, part *p, const float *x, dsc_dt
         if (parts == 2)
             step(sum, w, x, wide, dtype, 1, rows, tokens);
         w[0] += wide * size, w[1] += wide * size, w[2] += wide * size, w[3] += wide * size;
-        // An address of each row's own: with an index, a processor splits operation from load.
+        // Each row has its own address: with an index, a processor splits the operation from the
+        // load.
         __asm__("" : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3]));
         if (!--wait) {
             fetch_lines(p, rows);
@@ -296,7 +298,7 @@ INLINE void tile(float *out, int64_t out_stride, part *p, const float *x, dsc_dt
         put_totals(out + 5 * out_stride, sum, 5, rows);
 }
 
-// All tokens on `rows` rows.
+// Processes all tokens on `rows` rows.
 INLINE void strip(const live_products *p, part *now, int64_t row, int64_t col, dsc_dtype dtype,
                   const int rows)
 {
@@ -326,7 +328,7 @@ INLINE void strip(const live_products *p, part *now, int64_t row, int64_t col, d
 #endif
 }
 
-// Columns [col, col + now.cols) of rows [from, to).
+// Processes columns [col, col + now.cols) of rows [from, to).
 INLINE void strips(const live_products *p, part *now, int64_t from, int64_t to, int64_t col,
                    dsc_dtype dtype)
 {
@@ -345,9 +347,9 @@ INLINE void strips(const live_products *p, part *now, int64_t from, int64_t to, 
     now->kept = kept;
 }
 
-// Columns that go together: a block is cut off only for tokens whose share of it would not stay in
-// the cache. Divisions take long where rows are short, which are not cut for any number of tokens.
-// A line of BF16 or F16 is used twice as long as one of F32 and needs no blocks.
+// Number of columns to process together: a block is cut only if the tokens' share of it would not
+// stay in the cache. Divisions are slow relative to short rows, which are never cut. A line of BF16
+// or F16 is used twice as long as one of F32 and needs no blocks.
 INLINE int64_t block_of(const live_products *p, dsc_dtype dtype)
 {
     const int64_t together = p->tokens < TILE_TOKENS ? p->tokens : TILE_TOKENS;
@@ -357,7 +359,7 @@ INLINE int64_t block_of(const live_products *p, dsc_dtype dtype)
     return BLOCK / together / 64 * 64;
 }
 
-// Rows that are cut into blocks of columns together.
+// Number of rows that are cut into blocks of columns together.
 INLINE int64_t group_of(const live_products *p, int64_t row_bytes)
 {
     int64_t group = KEPT / p->tokens / TILE_ROWS * TILE_ROWS;
@@ -366,8 +368,8 @@ INLINE int64_t group_of(const live_products *p, int64_t row_bytes)
     return group;
 }
 
-// Where weights are fetched while the first rows, `together` of them, are used. With few tokens
-// the nearest cache has room for them, and a line from the second one would not come in time.
+// Sets where weights are fetched while the first `together` rows are used. With few tokens the L1
+// cache has room for them, and a line from L2 would arrive late.
 INLINE void set_ahead(part *now, const live_products *p, int64_t together, dsc_dtype dtype)
 {
     const int64_t size = dtype == DSC_F32 ? 4 : 2, few = dtype == DSC_F32 ? 3 : 1;
@@ -429,8 +431,8 @@ TARGET static void products(const live_products *p, dsc_dtype dtype)
 
 enum { MIX_QUERIES = 4, MIX_VECS = LANES > 8 ? 4 : 2 };
 
-// Up to MIX_QUERIES queries. A row of the cache holds all heads, of which one is read here: what
-// comes next is not where the processor would look for it, and the first queries fetch it.
+// Processes up to MIX_QUERIES queries. A row of the cache contains all heads, of which this reads
+// one, so the hardware prefetcher does not find the next part, and the first queries fetch it.
 INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int queries,
                      const int vecs)
 {
@@ -438,7 +440,7 @@ INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int 
     float *out = m->sum + query * m->sum_stride + d;
     const int64_t stride = m->weight_stride;
     const float *weight = m->weight + query * stride, *value = m->value + d;
-    // Of the first queries, each part of the width fetches its share.
+    // Each part of the width of the first queries fetches its share.
     const char *next = query ? NULL : (const char *)m->ahead.next;
     const int64_t row = m->ahead.width * (int64_t)sizeof *out;
     const int64_t apart = m->ahead.stride * (int64_t)sizeof *out;
@@ -527,7 +529,7 @@ TARGET static void mix(const live_mixture *m)
 // --- exponentials --------------------------------------------------------------------------------
 
 // As dsc_fast_expf (theory/rows/fast_exp.h), for x in [-87, 88]: x = n ln 2 + r, e^r by a
-// polynomial of degree 7; `power` reads 2^n off the last bits of x / ln 2 + 3 2^22.
+// polynomial of degree 7; `power` takes 2^n from the last bits of x / ln 2 + 3 2^22.
 INLINE vec exponential(vec x)
 {
     const vec shift = all(0x1.8p23f);
@@ -579,7 +581,7 @@ TARGET static void multiply(float *x, int64_t n, float by)
         x[i] *= by;
 }
 
-// Below -87 the exponential of 87 stands for what would overflow: x times 1e-38.
+// Below -87 the exponential of 87 replaces one that would overflow; the result is x times 1e-38.
 INLINE vec silu_of(vec x)
 {
     vec up = largest(all(-87), x), down = largest(all(-87), minus(zero(), up));
@@ -600,8 +602,8 @@ TARGET static void silu(float *out, const float *x, const float *factor, int64_t
     }
 }
 
-// erfc(z) for z in [0, 11.4] as t exp(P(t) - z^2) with t = 1 / (1 + z/2). P is the polynomial of
-// degree 9 that comes nearest to log(erfc(z) / t) + z^2 (Remez exchange): within 5.2e-8, before
+// erfc(z) for z in [0, 11.4] as t exp(P(t) - z^2) with t = 1 / (1 + z/2). P is the minimax
+// polynomial of degree 9 for log(erfc(z) / t) + z^2 (Remez exchange): within 5.2e-8, before
 // rounding.
 INLINE vec complement(vec z)
 {
@@ -619,8 +621,8 @@ INLINE vec complement(vec z)
     return times(t, exponential(largest(all(-87), p)));
 }
 
-// x (1 + erf(x / root 2)) / 2 as max(x, 0) - |x| erfc(|x| / root 2) / 2, where nothing cancels;
-// beyond 16 what is taken off is nothing.
+// x (1 + erf(x / root 2)) / 2 as max(x, 0) - |x| erfc(|x| / root 2) / 2, which does not cancel;
+// beyond 16 the subtracted term is 0.
 INLINE vec gelu_of(vec x)
 {
     vec size = largest(x, minus(zero(), x));
@@ -666,7 +668,7 @@ TARGET static void widen(float *out, const void *in, dsc_dtype dtype, int64_t n)
         store_first(out + i, load_first((const uint16_t *)in + i, n - i, dtype), n - i);
 }
 
-// In the order of memory and with nothing fetched by hand, which is what processors read fastest.
+// In memory order and without explicit prefetches, which processors read fastest.
 TARGET static float total(const float *x, int64_t n)
 {
     vec a = zero(), b = zero();

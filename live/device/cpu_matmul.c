@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weight matrices. Few rows: the weights are what has to be read, once for all of
-// them (live/device/cpu_kernel.h). Many rows: OpenBLAS, which falls off a cliff for few.
+// Products with weight matrices. For few rows the cost is reading the weights, which are read once
+// for all rows (live/device/cpu_kernel.h). Many rows go to OpenBLAS, which is slow for few.
 #include "live/device/cpu.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-// out[rows][width] of which columns [first, first + n) come from sums[rows][n], which is spoilt.
+// Writes columns [first, first + n) of out[rows][width] from sums[rows][n], which is overwritten.
 static void put(float *out, int64_t width, const float *bias, float *sums, int64_t rows, int64_t n,
                 bool add)
 {
@@ -28,15 +28,15 @@ static void put(float *out, int64_t width, const float *bias, float *sums, int64
 }
 
 // Weight rows that are used for all tokens while they are in a cache, and tokens whose results are
-// kept before they are put.
+// buffered before they are written.
 enum { SKINNY_ROWS = 48, SKINNY_TOKENS = 48 };
 
-// A matrix of fewer bytes is multiplied by one thread: reading it takes about as long as a few
-// threads need to start and to meet. This is independent of the number of tokens, so that a pass
-// over fewer tokens never runs on fewer threads than a pass over more.
+// A matrix of fewer bytes is multiplied by one thread: reading it takes about as long as starting
+// and joining a few threads. The limit is independent of the number of tokens, so that a pass over
+// fewer tokens never runs on fewer threads than a pass over more.
 enum { SHARED_BYTES = 1 << 18 };
 
-// Columns from which on rows are long (live_cpu_kernel.least_tokens).
+// Number of columns from which on rows count as long (live_cpu_kernel.least_tokens).
 enum { LONG_COLUMNS = 2048 };
 
 // The work of one product that all threads share; each takes consecutive rows of the weights.
@@ -45,12 +45,12 @@ typedef struct skinny_job {
     float *out; // [rows][w->rows]
     const live_matrix *w;
     const float *bias, *packed;
-    int64_t rows, tokens; // tokens: rows, or more of them where zeros are packed behind
-    size_t group;         // numbers of SKINNY_TOKENS packed tokens
+    int64_t rows, tokens; // tokens: rows, or more if zeros are packed after them
+    size_t group;         // floats of SKINNY_TOKENS packed tokens
     bool add;
 } skinny_job;
 
-// Weight rows [first, first + n), SKINNY_ROWS at most, for all tokens.
+// Weight rows [first, first + n), at most SKINNY_ROWS, for all tokens.
 static void skinny_block(const skinny_job *j, int64_t first, int64_t n)
 {
     const live_matrix *w = j->w;
@@ -72,7 +72,7 @@ static void skinny_block(const skinny_job *j, int64_t first, int64_t n)
     }
 }
 
-// in[rows][cols] and zeros, `tokens` rows in all.
+// Copies in[rows][cols] and appends zeros, `tokens` rows in total.
 static const float *with_zeros(float *to, const float *in, int64_t rows, int64_t tokens,
                                int64_t cols)
 {
@@ -87,7 +87,7 @@ static int skinny(cpu_backend *c, float *out, const live_matrix *w, const float 
     const size_t group = live_packed_size(SKINNY_TOKENS, w->cols);
     const int64_t bytes = w->rows * w->cols * (int64_t)dsc_dtype_bytes(w->dtype);
     const int threads = bytes < SHARED_BYTES ? 1 : c->base.threads;
-    // Multiples of 4 rows, which the kernels take together.
+    // Multiples of 4 rows, which the kernels process together.
     const int64_t share = ((w->rows + threads - 1) / threads + 3) / 4 * 4;
     const int64_t least = w->dtype == DSC_F32       ? 1
                           : w->cols >= LONG_COLUMNS ? c->kernel->least_tokens[1]
@@ -117,8 +117,8 @@ static int skinny(cpu_backend *c, float *out, const live_matrix *w, const float 
 
 enum { WIDE_ROWS = 256, WIDE_COLS = 512 }; // 512 KiB when widened, half of a common L2 cache
 
-// Columns [first, first + n) of out. OpenBLAS runs in the calling thread: blocks of weight rows are
-// what threads share, and they are the same whatever the number of threads.
+// Columns [first, first + n) of out. OpenBLAS runs in the calling thread; threads share blocks of
+// weight rows, which are the same for any number of threads.
 static void wide_block(const cpu_backend *c, float *out, const live_matrix *w, const float *in,
                        int64_t rows, int64_t first, int64_t n, float *widened)
 {
@@ -170,7 +170,7 @@ int live_cpu_matmul(live_backend *b, float *out, const live_matrix *w, const flo
                     const float *in, int64_t rows, bool add, dsc_error *err)
 {
     if (w->dtype != DSC_F32 && w->dtype != DSC_BF16 && w->dtype != DSC_F16)
-        return dsc_fail(err, DSC_EUSAGE, "matmul: weights in %s instead of F32, BF16 or F16",
+        return dsc_fail(err, DSC_EUSAGE, "matmul: weights are %s instead of F32, BF16 or F16",
                         dsc_dtype_name(w->dtype));
     if (!rows || !w->rows)
         return DSC_OK;

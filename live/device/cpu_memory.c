@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the CPU backend, and random numbers in it.
+// Memory of the CPU backend, aligned and in huge pages, and random numbers in it.
 #include "live/device/cpu.h"
 
 #include "base/rng.h"
@@ -13,19 +13,19 @@
 enum {
     ALIGN = 64,
     HUGE_PAGE = 2 << 20,
-    FEW = 1 << 20,     // bytes from which a block has a mapping of its own
-    SHARED = 16 << 10, // bytes from which a smaller block is in a page that blocks share
+    FEW = 1 << 20,     // from this number of bytes a block has its own mapping
+    SHARED = 16 << 10, // from this number of bytes a smaller block is in a page shared by blocks
 };
 
-// A mapping that begins at a huge page's boundary. The first block has its head in it.
+// A mapping that begins at a huge-page boundary and contains the head of its first block.
 typedef struct cpu_page {
     void *start;   // of the mapping
     size_t mapped; // bytes
-    size_t used;   // bytes, of HUGE_PAGE where blocks share it
-    int holders;   // blocks in it, and the backend that puts more there
+    size_t used;   // bytes used, of HUGE_PAGE if blocks share it
+    int holders;   // blocks in it, and the backend while it adds more
 } cpu_page;
 
-// This is in front of every block.
+// Precedes every block.
 typedef union head {
     cpu_page *page; // NULL: the block is from the heap
     char room[ALIGN];
@@ -33,11 +33,12 @@ typedef union head {
 
 _Static_assert(sizeof(cpu_page) <= ALIGN, "a block in a page would not be aligned");
 
-// Weights are read from one end to the other, and with small pages every 4 KiB costs a look-up and
-// a new start of the processor's prefetching. The memory is zero and is taken when it is written.
+// Weights are read sequentially, and small pages would cost a TLB miss and a restart of the
+// prefetcher every 4 KiB. The memory is zero and is committed on first write.
 static cpu_page *map_page(size_t bytes)
 {
-    // Whole huge pages, or a matrix of 1 or 3 MB would have its end, or all of it, in small ones.
+    // Complete huge pages: otherwise a matrix of 1 or 3 MB would lie partly or entirely in small
+    // ones.
     bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     size_t mapped = bytes + HUGE_PAGE;
     char *start = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -45,7 +46,7 @@ static cpu_page *map_page(size_t bytes)
         return NULL;
     uintptr_t aligned = ((uintptr_t)start + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     cpu_page *page = (cpu_page *)(start + (aligned - (uintptr_t)start));
-    madvise(page, bytes, MADV_HUGEPAGE); // advice: not to be had is no error
+    madvise(page, bytes, MADV_HUGEPAGE); // advice: its failure is no error
     *page = (cpu_page){start, mapped, ALIGN, 1};
     return page;
 }
@@ -64,15 +65,15 @@ static head *put_in(cpu_page *page, size_t bytes)
     return h;
 }
 
-// A block of its own mapping.
+// Allocates a block with its own mapping.
 static head *map_block(size_t bytes)
 {
     cpu_page *page = map_page(bytes + ALIGN);
     return page ? put_in(page, bytes) : NULL;
 }
 
-// A block beside others: a matrix of some 100 KB, or the keys of a layer, is read like a large one.
-// The memory of a page is not used again before all of its blocks have been freed.
+// Allocates a block in a shared page: a matrix of some 100 KB, or the keys of a layer, is then read
+// like a large one. The memory of a page is not reused before all of its blocks have been freed.
 static head *share_page(cpu_backend *c, size_t bytes)
 {
     if (!c->page || HUGE_PAGE - c->page->used < bytes) {
@@ -96,16 +97,14 @@ static head *block_of(live_backend *b, size_t bytes)
     return h ? memset(h, 0, bytes) : NULL;
 }
 
-int live_cpu_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
+int live_cpu_alloc(live_backend *b, void *out, size_t bytes, dsc_error *err)
 {
     head *h = NULL;
-    *out = NULL;
     if (bytes < SIZE_MAX / 2)
         h = block_of(b, (bytes + sizeof *h + ALIGN - 1) / ALIGN * ALIGN);
-    if (!h)
-        return dsc_fail(err, DSC_ENOMEM, "out of memory: %zu bytes on the CPU", bytes);
-    *out = h + 1;
-    return DSC_OK;
+    void *p = h ? h + 1 : NULL;
+    memcpy(out, &p, sizeof p); // a pointer of any type
+    return h ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory: %zu bytes on the CPU", bytes);
 }
 
 void live_cpu_free(live_backend *b, void *p)
@@ -139,7 +138,7 @@ int live_cpu_scratch(cpu_scratch *s, size_t bytes, dsc_error *err)
 {
     if (bytes <= s->bytes)
         return DSC_OK;
-    // By half at the least: a cache that fills asks for a little more with every token.
+    // Grows by at least half, because a cache that fills needs a little more with every token.
     void *data;
     const size_t more = s->bytes + s->bytes / 2;
     bytes = bytes > more ? bytes : more;
@@ -153,8 +152,9 @@ int live_cpu_scratch(cpu_scratch *s, size_t bytes, dsc_error *err)
 }
 
 // Number i is made of word i % 4 of the Philox counter (stream, i / 4, DSC_RNG_WEIGHTS): its upper
-// 24 bits, as a signed number of steps of 2^-23, times the limit as a float, rounded to nearest;
-// then to the dtype. Every step but these two is exact, so that any device gets the same bits.
+// 24 bits, as a signed number of steps of 2^-23, times the limit as a float, rounded to nearest,
+// then converted to the dtype. Every step but these two is exact, so that every device computes the
+// same bits.
 static void fill_part(void *p, dsc_dtype dtype, int64_t from, int64_t to, uint64_t seed,
                       uint64_t stream, float limit)
 {
@@ -177,12 +177,11 @@ int live_cpu_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint
     enum { BLOCK = 1 << 16 };
     if (count > (int64_t)UINT32_MAX * 4)
         return dsc_fail(err, DSC_EUSAGE,
-                        "fill: %" PRId64 " random numbers, at most 2^34 are told"
-                        " apart",
+                        "fill: %" PRId64 " random numbers exceed the limit of "
+                        "2^34",
                         count);
     if (dtype != DSC_F32 && dtype != DSC_BF16 && dtype != DSC_F16)
-        return dsc_fail(err, DSC_EUSAGE, "fill: %s instead of F32, BF16 or F16",
-                        dsc_dtype_name(dtype));
+        return dsc_fail(err, DSC_EUSAGE, "fill: %s is not F32, BF16 or F16", dsc_dtype_name(dtype));
 #pragma omp parallel for schedule(static) num_threads(cpu_threads(b, count))
     for (int64_t from = 0; from < count; from += BLOCK)
         fill_part(p, dtype, from, from + BLOCK < count ? from + BLOCK : count, seed, stream,
@@ -190,7 +189,7 @@ int live_cpu_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint
     return DSC_OK;
 }
 
-int live_cpu_memory(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err)
+int live_cpu_available(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err)
 {
     (void)b;
     char line[256];
@@ -209,6 +208,6 @@ int live_cpu_memory(live_backend *b, double *free_bytes, double *total_bytes, ds
     if (f)
         fclose(f);
     if (found != 3)
-        return dsc_fail(err, DSC_EABSENT, "/proc/meminfo does not say how much memory is free");
+        return dsc_fail(err, DSC_EABSENT, "/proc/meminfo lacks MemTotal or MemAvailable");
     return DSC_OK;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two distributions of one next token, as theory/rows/softmax.h has them: the specification of what
-// devices do. Here, where rows can be read as they are, rules have them written out instead
-// (sim/model.h).
+// Draft/target overlap from two rows of logits (theory/rows/softmax.h): the specification for other
+// devices. On the CPU itself, where rows can be read in place, rules materialize the distributions
+// instead (sim/model.h).
 #include "live/device/cpu.h"
 
 #include "theory/rows/row_sum.h"
@@ -25,7 +25,7 @@ static dsc_mass masses_of(const live_dists *l, int64_t x)
     return (dsc_mass){mass_of(&l->draft, x), mass_of(&l->target, x)};
 }
 
-static void add_up(live_masses *out, const live_dists *l, int64_t vocab)
+static void sum_masses(live_masses *out, const live_dists *l, int64_t vocab)
 {
     memset(out, 0, sizeof *out);
     for (int64_t x = 0; x < vocab; x++) {
@@ -39,16 +39,14 @@ static void add_up(live_masses *out, const live_dists *l, int64_t vocab)
     }
 }
 
-int live_cpu_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_dists *dists,
-                     int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab,
-                     dsc_error *err)
+int live_cpu_compare(live_backend *b, const live_comparison *c, int64_t vocab, dsc_error *err)
 {
     (void)b;
     (void)err;
-    for (int64_t i = 0; i < pairs && masses; i++)
-        add_up(&masses[i], &dists[i], vocab);
-    for (int64_t i = 0; i < asks; i++)
-        asked[i] = masses_of(&dists[ask[i].dists], ask[i].token);
+    for (int64_t i = 0; i < c->pairs && c->masses; i++)
+        sum_masses(&c->masses[i], &c->dists[i], vocab);
+    for (int64_t i = 0; i < c->queries; i++)
+        c->mass[i] = masses_of(&c->dists[c->query[i].dists], c->query[i].token);
     return DSC_OK;
 }
 
@@ -69,8 +67,8 @@ int live_cpu_list(live_backend *b, dsc_mass *out, const live_dists *dists, const
     return DSC_OK;
 }
 
-int live_cpu_leave(live_backend *b, live_left *out, const live_dists *dists,
-                   const dsc_residual *residual, double u, int64_t vocab, dsc_error *err)
+int live_cpu_sample_residual(live_backend *b, live_residual_sample *out, const live_dists *dists,
+                             const dsc_residual *residual, double u, int64_t vocab, dsc_error *err)
 {
     cpu_scratch *work = &cpu_of(b)->work;
     int rc = live_cpu_scratch(work, (size_t)vocab * sizeof(double), err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processor can do: how fast it reads, and how fast it multiplies.
+// Measures the processor: how fast it reads memory, and how fast it multiplies matrices.
 #include "live/device/clock.h"
 #include "live/device/cpu.h"
 
@@ -8,12 +8,12 @@
 
 enum { TRIES = 7 };
 
-// The best of a few tries: what disturbs them only ever makes them slower.
+// Returns the best of a few measurements, because disturbances only make them slower.
 static int probe_read(live_backend *b, double *bytes_s, dsc_error *err)
 {
     enum { BLOCK = 1 << 18 }; // numbers
     double free_bytes, total_bytes, best_s = INFINITY;
-    int rc = live_cpu_memory(b, &free_bytes, &total_bytes, err);
+    int rc = live_cpu_available(b, &free_bytes, &total_bytes, err);
     if (rc)
         return rc;
     int64_t blocks = 256; // 256 MiB
@@ -34,8 +34,8 @@ static int probe_read(live_backend *b, double *bytes_s, dsc_error *err)
         best_s = s < best_s ? s : best_s;
     }
     live_cpu_free(b, p);
-    if (!(sum == 0)) // what the zeros add up to; also what keeps the loop
-        return dsc_fail(err, DSC_ECHECK, "probe: zeros add up to %g", (double)sum);
+    if (!(sum == 0)) // the sum of the zeros, which also keeps the loop from being removed
+        return dsc_fail(err, DSC_ECHECK, "probe: the sum of zeros is %g", (double)sum);
     *bytes_s = (double)blocks * BLOCK * sizeof(float) / best_s;
     return DSC_OK;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on rows of activations, one row or one number at a time.
+// Operations on rows of activations, row by row or number by number: embed, gather, scatter, norm,
+// product, add, select.
 #include "live/device/cpu.h"
 
 #include <inttypes.h>
@@ -29,7 +30,7 @@ int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matri
         if (position < 0 || position >= positions->rows)
             return dsc_fail(err, DSC_EUSAGE,
                             "position %" PRId64 " is not among the %" PRId64
-                            " that the model has learned",
+                            " learned positions of the model",
                             position, positions->rows);
         float *of_position = work->data;
         c->kernel->widen(of_position,
@@ -70,7 +71,7 @@ int live_cpu_scatter(live_backend *b, float *out, const float *in, int64_t width
     return DSC_OK;
 }
 
-// Sums in double, in four parts: an addition waits for the one before it.
+// Sums in double with four accumulators, because an addition waits for the previous one.
 static double sum_of(const float *x, int64_t n)
 {
     double a = 0, b = 0, c = 0, d = 0;
@@ -95,16 +96,16 @@ static double squares_of(const float *x, double mean, int64_t n)
     return (a + b) + (c + d);
 }
 
-int live_cpu_norm(live_backend *b, float *out, const float *in, const float *weight,
-                  const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
-                  dsc_error *err)
+int live_cpu_norm(live_backend *b, float *out, const float *in, const live_norming *n, int64_t rows,
+                  int64_t width, dsc_error *err)
 {
+    const float *weight = n->weight, *bias = n->bias;
     (void)err;
 #pragma omp parallel for schedule(static) num_threads(cpu_threads(b, rows *width))
     for (int64_t i = 0; i < rows; i++) {
         const float *x = in + i * width;
-        double mean = kind == LIVE_LAYER_NORM ? sum_of(x, width) / (double)width : 0;
-        double by = 1 / sqrt(squares_of(x, mean, width) / (double)width + epsilon);
+        double mean = n->kind == LIVE_LAYER_NORM ? sum_of(x, width) / (double)width : 0;
+        double by = 1 / sqrt(squares_of(x, mean, width) / (double)width + n->epsilon);
         for (int64_t j = 0; j < width; j++)
             out[i * width + j] = (float)((x[j] - mean) * by) * weight[j] + (bias ? bias[j] : 0);
     }
@@ -137,14 +138,13 @@ int live_cpu_product(live_backend *b, void *out, const void *in, int64_t rows,
 {
     const int64_t gates = p->activate && p->activation == LIVE_SILU_GATE ? 2 : 1;
     if (p->in_dtype != DSC_F32 || p->out_dtype != DSC_F32)
-        return dsc_fail(err, DSC_EUSAGE, "product: activations in %s; a CPU keeps them in F32",
+        return dsc_fail(err, DSC_EUSAGE, "product: activations are %s; the CPU requires F32",
                         dsc_dtype_name(p->in_dtype != DSC_F32 ? p->in_dtype : p->out_dtype));
     if (p->activate && p->add)
-        return dsc_fail(err, DSC_EUSAGE, "product: an activation and a sum exclude each other");
+        return dsc_fail(err, DSC_EUSAGE, "product: `activate` and `add` cannot be combined");
     int rc = DSC_OK;
-    if (p->norm) {
-        rc = live_cpu_norm(b, p->normed, in, p->norm, p->norm_bias, p->norm_kind, p->norm_epsilon,
-                           rows, p->w->cols, err);
+    if (p->norm.weight) {
+        rc = live_cpu_norm(b, p->normed, in, &p->norm, rows, p->w->cols, err);
         in = p->normed;
     }
     float *product = p->activate ? p->wide : out;
@@ -164,7 +164,7 @@ int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, ds
     return DSC_OK;
 }
 
-// The second is the largest of the others: equal to the first when two are.
+// The second is the largest of the others; it equals the first if two are equal.
 static int32_t first_largest(const float *x, int64_t n, float *margin)
 {
     float first = -INFINITY, second = -INFINITY;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens shared libraries by dlopen, each in a scope of its own: no symbol of theirs takes the place
-// of one of this program, and what they need themselves the loader finds for them.
+// Opens shared libraries by dlopen, each in its own scope: their symbols do not replace symbols of
+// this program, and the loader finds their own dependencies.
 #include "live/device/library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-// What the loader says of the last failure; it says so once.
+// Copies the loader's message about the last failure, which it returns only once.
 static void keep_reason(char *reason, size_t bytes)
 {
-    const char *said = dlerror();
-    snprintf(reason, bytes, "%s", said ? said : "the loader gives no reason");
+    const char *message = dlerror();
+    snprintf(reason, bytes, "%s", message ? message : "the loader gives no reason");
 }
 
 static void *open_file(const live_library *l, dsc_error *err)
@@ -43,7 +43,7 @@ int live_library_open(const live_library *library, const live_symbol *symbol, si
         if (!found)
             return dsc_fail(err, DSC_EABSENT, "%s: %s has no function %s: %s", library->name,
                             library->file, symbol[i].name, library->mend);
-        memcpy(symbol[i].pointer, &found, sizeof found); // an object's address as a function's
+        memcpy(symbol[i].pointer, &found, sizeof found); // an object pointer as a function pointer
     }
     return DSC_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared libraries that are opened when an operation first needs them. OpenBLAS and cuBLAS take
-// longer to load than most commands take to run, and a machine without them can do what does not
+// Shared libraries that are opened when an operation first needs them. Loading OpenBLAS or cuBLAS
+// takes longer than most commands run, and machines without them can run everything that does not
 // multiply by them.
 #ifndef DSC_LIVE_LIBRARY_H
 #define DSC_LIVE_LIBRARY_H
@@ -16,19 +16,19 @@ extern "C" {
 typedef struct live_library {
     const char *name;   // "OpenBLAS"
     const char *file;   // its soname, "libopenblas.so.0"
-    const char *folder; // where it was when this program was built; "": in no folder of its own
-    const char *mend;   // what installs it: "install libopenblas0"
+    const char *folder; // where it was when this program was built; "": in a standard folder
+    const char *mend;   // how to install it: "install libopenblas0"
 } live_library;
 
-// A function of a library, and the pointer to it that is set.
+// A function of a library, and the address of the pointer that receives it.
 typedef struct live_symbol {
     const char *name;
     void *pointer; // to a pointer to a function
 } live_symbol;
 
-// Opens a library, first where the loader looks and then in its folder, and sets the pointers. The
-// library stays open until the process ends; opening it again is cheap. DSC_EABSENT when it or one
-// of the functions is missing.
+// Opens a library, first on the loader's path and then in its folder, and sets the pointers. The
+// library stays open until the process ends; opening it again is cheap. DSC_EABSENT: it or one of
+// the functions is missing.
 int live_library_open(const live_library *library, const live_symbol *symbol, size_t symbols,
                       dsc_error *err);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads OpenBLAS and calls it. Loading starts its threads and takes longer than most commands do.
-// OPENBLAS_SONAME and OPENBLAS_FOLDER come from configure, which links a program with OpenBLAS and
-// reads the soname there; without a soname the library is static and is linked in.
+// Loads OpenBLAS and calls it. Loading starts its threads and takes longer than most commands.
+// configure links a program with OpenBLAS, reads the soname there and sets OPENBLAS_SONAME and
+// OPENBLAS_FOLDER; without a soname the library is static and is linked in.
 #include "live/device/openblas.h"
 
 #include <cblas.h>
@@ -47,7 +47,7 @@ int live_openblas_open(live_openblas *out, dsc_error *err)
     const int rc = find(&found, &set_threads, err);
     if (rc)
         return rc;
-    set_threads(1); // the caller shares the blocks of a product out among its own threads
+    set_threads(1); // the caller distributes the blocks of a product among its own threads
     *out = found;
     return DSC_OK;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens the safetensors files of a Hugging Face folder and checks the index against their headers.
 #include "live/model/checkpoint.h"
 
 #include "base/memory.h"
@@ -14,7 +15,7 @@
 enum { LONGEST_INDEX = 64 << 20, MOST_SHARDS = 4096 };
 
 static const char *const index_name = "model.safetensors.index.json";
-// The second is what Medusa's heads are published as.
+// Published Medusa heads have the second name.
 static const char *const single_names[] = {"model.safetensors", "medusa_lm_head.safetensors"};
 
 typedef struct shard {
@@ -24,7 +25,7 @@ typedef struct shard {
 } shard;
 
 struct live_checkpoint {
-    const char *folder; // during open
+    const char *folder; // set during open
     shard *shard;
     size_t shards, capacity;
 };
@@ -77,8 +78,8 @@ static bool ends_in(const char *name, const char *suffix)
     return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-// The suffix of the folder's pickled weights, or NULL; *first (of `size` bytes): one of their
-// names. A trainer leaves its arguments in another pickle.
+// Returns the suffix of the folder's pickled weights, or NULL; *first (of `size` bytes) is one of
+// their names. A trainer's pickled arguments do not count.
 static const char *find_pickle(const char *folder, char *first, size_t size)
 {
     static const char *const suffixes[] = {".bin", ".pt", ".pth"};
@@ -99,12 +100,12 @@ static int refuse(const char *folder, dsc_error *err)
     char first[128] = "";
     const char *suffix = find_pickle(folder, first, sizeof first);
     if (!suffix)
-        return dsc_fail(err, DSC_EINPUT, "%s: no weights: neither %s nor %s is there", folder,
+        return dsc_fail(err, DSC_EINPUT, "%s: no weights found (neither %s nor %s)", folder,
                         single_names[0], index_name);
     return dsc_fail(
         err, DSC_EINPUT,
-        "%s: %s is a pickle, which runs what is in it when it is read: not "
-        "implemented; in that folder, this converts it: python3 -c \"import sys, torch; "
+        "%s: %s is a pickle, which can run arbitrary code when read; not "
+        "implemented; to convert it, run in that folder: python3 -c \"import sys, torch; "
         "from safetensors.torch import save_file; save_file({k: v.clone().contiguous() "
         "for f in sys.argv[1:] for k, v in torch.load(f, map_location='cpu', "
         "weights_only=True).items()}, 'model.safetensors')\" %.*s*%s",
@@ -113,7 +114,7 @@ static int refuse(const char *folder, dsc_error *err)
 
 // --- shards ------------------------------------------------------------------------------------
 
-// A plain file name: no path leads out of the folder.
+// Whether it is a plain file name, so that no path leads out of the folder.
 static bool is_plain(const char *name)
 {
     return *name != '.' && !strchr(name, '/') && ends_in(name, ".safetensors");
@@ -152,7 +153,7 @@ static int open_entry(live_checkpoint *c, const char *path, const char *tensor, 
     return dsc_fail(err, DSC_EINPUT, "%s: tensor '%.100s' is not in %s", path, tensor, name);
 }
 
-// The other way round: what is in a shard is listed, and for this shard.
+// The converse: every tensor of a shard is listed in the index, for this shard.
 static int check_listed(const live_checkpoint *c, const char *path, json_t *map, dsc_error *err)
 {
     for (size_t i = 0; i < c->shards; i++)
@@ -160,8 +161,9 @@ static int check_listed(const live_checkpoint *c, const char *path, json_t *map,
             const char *tensor = dsc_safetensors_at(c->shard[i].file, t)->name;
             const char *name = json_string_value(json_object_get(map, tensor));
             if (!name || strcmp(name, c->shard[i].name) != 0)
-                return dsc_fail(err, DSC_EINPUT, "%s: tensor '%.100s' is in %s, the index says %s",
-                                path, tensor, c->shard[i].name, name ? name : "nothing of it");
+                return dsc_fail(err, DSC_EINPUT,
+                                "%s: tensor '%.100s' is in %s, but the index lists %s", path,
+                                tensor, c->shard[i].name, name ? name : "no file");
         }
     return DSC_OK;
 }
@@ -189,12 +191,11 @@ static int open_index(live_checkpoint *c, dsc_error *err)
 
 int live_checkpoint_open(live_checkpoint **out, const char *folder, dsc_error *err)
 {
-    void *p;
+    live_checkpoint *c;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    int rc = dsc_new(&c, 1, err);
     if (rc)
         return rc;
-    live_checkpoint *c = p;
     c->folder = folder;
     if (has(folder, single_names[0]))
         rc = open_shard(c, single_names[0], err);
@@ -257,7 +258,7 @@ const char *live_checkpoint_prefix(const live_checkpoint *c, live_family family)
         if (live_checkpoint_find(c, name, NULL))
             return *prefix;
     }
-    return prefixes[0]; // what is missing is then named as usual
+    return prefixes[0]; // the error about the missing tensor then shows the usual name
 }
 
 int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_error *err)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of a Hugging Face folder: model.safetensors, or the shards that
+// The tensors of a Hugging Face folder: those of model.safetensors, or of the shards that
 // model.safetensors.index.json lists.
 #ifndef DSC_LIVE_CHECKPOINT_H
 #define DSC_LIVE_CHECKPOINT_H
@@ -8,28 +8,29 @@
 
 typedef struct live_checkpoint live_checkpoint;
 
-// Whether the folder has such a file.
+// Whether the folder contains one of these files.
 bool live_checkpoint_present(const char *folder);
 
-// Maps the files and reads their headers; no data. Every tensor is in exactly the shard that the
-// index says, and no shard is outside of the folder. A folder of pickled weights is refused with
-// the command that converts them. DSC_EINPUT. *out is owned by the caller.
+// Maps the files and reads their headers, but no data. Every tensor must be in exactly the shard
+// that the index names, and every shard in the folder. If the folder has pickled weights only, the
+// error contains the command that converts them. DSC_EINPUT. *out is owned by the caller.
 int live_checkpoint_open(live_checkpoint **out, const char *folder, dsc_error *err);
 void live_checkpoint_close(live_checkpoint *c); // NULL allowed
 
-// The tensor of that name, or NULL; *shard (may be NULL) is the file that it is in.
+// Returns the tensor of that name, or NULL. *shard (may be NULL) is its file.
 const dsc_tensor *live_checkpoint_find(const live_checkpoint *c, const char *name, size_t *shard);
 
-// What stands in front of the names of the tensors here, of those that the architecture has.
+// The prefix of the tensor names in this checkpoint, one of live_name_prefixes.
 const char *live_checkpoint_prefix(const live_checkpoint *c, live_family family);
 
 size_t live_checkpoint_shards(const live_checkpoint *c);
 const char *live_checkpoint_path(const live_checkpoint *c, size_t shard);
 const dsc_safetensors *live_checkpoint_file(const live_checkpoint *c, size_t shard);
 
-// Sets hidden and vocab of Medusa heads, where config.json left them 0, from the first head.
+// Sets hidden and vocab of Medusa heads from the shape of the first head, where config.json left
+// them 0.
 int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_error *err);
-// Whether an EAGLE head comes with an embedding.
+// Whether the checkpoint of an EAGLE head contains an embedding.
 bool live_checkpoint_embeds(const live_checkpoint *c);
 
 #endif

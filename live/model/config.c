@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// config.json of the architectures here, with the defaults of transformers' configuration classes.
+// Reads config.json of the supported architectures. A missing key has the default of transformers'
+// configuration class, so that a checkpoint means here what it means there.
 #include "live/model/config.h"
 
 #include "base/memory.h"
@@ -13,17 +14,17 @@
 #include <strings.h>
 #include <unistd.h>
 
-// LARGEST keeps products of two sizes far below 2^63.
+// LARGEST keeps the product of two sizes far below 2^63.
 enum { LONGEST_FILE = 1 << 20, LARGEST = 10000000, MOST_LAYERS = 1000, MOST_HEADS = 100000 };
 enum { MOST_MEDUSA_HEADS = 64, MOST_MEDUSA_LAYERS = 16 };
 
 typedef struct architecture {
     const char *model_type;
     live_family family;
-    // What a key that is missing means.
+    // Defaults of missing keys.
     int64_t positions, kv_heads, head, window; // kv_heads 0: heads; head 0: hidden / heads
     int64_t begin, end;                        // -1: none
-    // What sets Llama's relatives apart.
+    // Features that distinguish Llama's relatives.
     bool qkv_bias, qk_norm; // always there
     bool bias_keys;         // attention_bias
     bool mixed_window;      // use_sliding_window, max_window_layers
@@ -44,7 +45,8 @@ enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
 // --- what is not implemented -------------------------------------------------------------------
 
-// Keys of models that share a model_type with one that is here, and what they ask for.
+// Keys that request a feature which is not supported, in models that share their model_type with a
+// supported one.
 static const struct {
     const char *key, *what;
 } refused[] = {
@@ -69,13 +71,14 @@ static int check_features(const live_keys *k, dsc_error *err)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         json_t *x = live_key(k, refused[i].key, NULL);
         if (x && !json_is_false(x) && !(json_is_integer(x) && json_integer_value(x) == 0))
-            return dsc_fail(err, DSC_EINPUT, "%s: '%s': %s: not implemented", k->path,
-                            refused[i].key, refused[i].what);
+            return dsc_fail(err, DSC_EINPUT, "%s: '%s' requests %s, which is not implemented",
+                            k->path, refused[i].key, refused[i].what);
     }
     return DSC_OK;
 }
 
-// transformers 5 lists the attention of each layer. *listed: it does, and all layers slide or none.
+// transformers 5 lists the attention type of each layer. *listed: the list is present, and either
+// all layers have sliding attention or none.
 static int read_layer_types(const live_keys *k, bool *listed, bool *sliding, dsc_error *err)
 {
     json_t *types = live_key(k, "layer_types", NULL), *type;
@@ -91,10 +94,11 @@ static int read_layer_types(const live_keys *k, bool *listed, bool *sliding, dsc
     }
     *sliding = sliders > 0;
     if (sliders > 0 && sliders < count)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: 'layer_types': %zu of %zu layers have sliding attention: a mixture is "
-                        "not implemented",
-                        k->path, sliders, count);
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "%s: 'layer_types': %zu of %zu layers have sliding-window attention; a mixture is "
+            "not implemented",
+            k->path, sliders, count);
     return DSC_OK;
 }
 
@@ -122,8 +126,8 @@ static int read_window(live_config *c, const architecture *a, const live_keys *k
         return rc;
     if (!listed && first > 0 && first < c->layers)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: 'max_window_layers': sliding attention from layer %" PRId64
-                        " on: a mixture is not implemented",
+                        "%s: 'max_window_layers': sliding-window attention from layer %" PRId64
+                        " on; a mixture is not implemented",
                         k->path, first);
     c->window = (listed ? sliding : first == 0) ? window : 0;
     return DSC_OK;
@@ -181,13 +185,13 @@ static int put_token(const live_keys *k, const char *name, json_t *x, int64_t vo
     json_int_t id = json_integer_value(x);
     if (!json_is_integer(x) || id < 0 || id >= vocab)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: '%s' must be a token from 0 to %" PRId64 " (or a list of such)",
+                        "%s: '%s' must be a token id from 0 to %" PRId64 ", or a list of them",
                         k->path, name, vocab - 1);
     *out = (int32_t)id;
     return DSC_OK;
 }
 
-// bos_token_id and eos_token_id, where they are; null: there is none.
+// Reads bos_token_id and eos_token_id if present; null: there is none.
 static int read_tokens(live_config *c, const live_keys *k, dsc_error *err)
 {
     json_t *begin = json_object_get(k->object, "bos_token_id");
@@ -207,14 +211,14 @@ static int read_tokens(live_config *c, const live_keys *k, dsc_error *err)
         return put_token(k, "eos_token_id", end, c->vocab, &c->end[0], err);
     }
     if (json_array_size(end) > LIVE_MAX_ENDS)
-        return dsc_fail(err, DSC_EINPUT, "%s: 'eos_token_id' lists %zu tokens, the limit is %d",
+        return dsc_fail(err, DSC_EINPUT, "%s: 'eos_token_id' lists %zu tokens; the limit is %d",
                         k->path, json_array_size(end), LIVE_MAX_ENDS);
     json_array_foreach(end, i, x) if (!rc) rc =
         put_token(k, "eos_token_id", x, c->vocab, &c->end[c->ends++], err);
     return rc;
 }
 
-// Sizes that every decoder has, under either spelling.
+// Reads the sizes that every decoder has, under either spelling.
 static int read_sizes(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
 {
     int rc = live_key_count(k, "hidden_size", "n_embd", 1, LARGEST, 0, &c->hidden, err);
@@ -233,7 +237,7 @@ static int read_sizes(live_config *c, const architecture *a, const live_keys *k,
     return rc;
 }
 
-// GPT-2 and GPT-NeoX share no keys and have heads of hidden / heads numbers.
+// GPT-2 and GPT-NeoX do not share keys between heads, and a head has hidden / heads numbers.
 static int read_heads(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
 {
     bool llama = a->family == LIVE_LLAMA;
@@ -243,8 +247,8 @@ static int read_heads(live_config *c, const architecture *a, const live_keys *k,
     c->head = c->hidden / c->heads;
     if (!head_given && c->hidden % c->heads)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: hidden_size %" PRId64 " is no multiple of %" PRId64 " heads", k->path,
-                        c->hidden, c->heads);
+                        "%s: hidden_size %" PRId64 " is not a multiple of %" PRId64 " heads",
+                        k->path, c->hidden, c->heads);
     if (!llama)
         return DSC_OK;
     int rc = live_key_count(k, "num_key_value_heads", NULL, 1, MOST_HEADS,
@@ -254,8 +258,8 @@ static int read_heads(live_config *c, const architecture *a, const live_keys *k,
                             &c->head, err);
     if (!rc && (c->kv_heads > c->heads || c->heads % c->kv_heads))
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: %" PRId64 " attention heads do not share %" PRId64
-                        " key and value heads evenly",
+                        "%s: %" PRId64 " attention heads are not a multiple of %" PRId64
+                        " key and value heads",
                         k->path, c->heads, c->kv_heads);
     return rc;
 }
@@ -323,7 +327,8 @@ static int read_neox(live_config *c, const architecture *a, const live_keys *k, 
     return rc ? rc : live_rope_read(c, k, .25, err);
 }
 
-// Medusa-1's config.json has no sizes of the model; live_config_read takes them from the tensors.
+// Medusa-1's config.json lacks the sizes of the model; live_config_read takes them from the
+// tensors.
 static int read_medusa(live_config *c, const live_keys *k, dsc_error *err)
 {
     c->family = LIVE_MEDUSA;
@@ -341,8 +346,8 @@ static int read_medusa(live_config *c, const live_keys *k, dsc_error *err)
     return rc ? rc : read_dtype(c, k, err);
 }
 
-// An EAGLE-1 head is one or more Llama blocks with neither norm at the ends; `fc` joins embedding
-// and feature, with a bias unless "bias" says that there is none.
+// An EAGLE-1 head is one or more Llama blocks without a norm at either end. `fc` joins embedding
+// and feature, with a bias unless "bias" is false.
 static int become_eagle(live_config *c, const live_keys *k, dsc_error *err)
 {
     bool bias = c->qkv_bias;
@@ -356,7 +361,8 @@ static int become_eagle(live_config *c, const live_keys *k, dsc_error *err)
     return rc ? rc : live_key_flag(k, "bias", true, &c->fc_bias, err);
 }
 
-// "EagleModel", say; EAGLE-3's heads are another architecture.
+// An EAGLE head is recognized by an architecture such as "EagleModel". EAGLE-3 heads have another
+// structure.
 static int find_eagle(const live_keys *k, bool *eagle, dsc_error *err)
 {
     json_t *names = live_key(k, "architectures", NULL), *x;
@@ -388,7 +394,7 @@ static int unknown_type(const live_keys *k, const char *type, dsc_error *err)
                     k->path, type ? "\"" : "", type ? type : "(missing)", type ? "\"" : "", list);
 }
 
-// A head's config.json may leave out what a Llama's must have: model_type.
+// A head's config.json may lack model_type, which a Llama's must have.
 static int read_config(live_config *c, const live_keys *k, dsc_error *err)
 {
     const char *type;
@@ -433,9 +439,10 @@ static int read_config(live_config *c, const live_keys *k, dsc_error *err)
 
 // --- folders -----------------------------------------------------------------------------------
 
-// What only the tensors tell: whether a block with an `fc` is an EAGLE head, whether that has an
-// embedding, and Medusa's sizes.
-static int ask_tensors(live_config *c, const live_keys *k, const char *folder, dsc_error *err)
+// Completes the configuration from the tensors: a block with an `fc` is an EAGLE head, which may
+// have an embedding, and Medusa's sizes are those of its tensors.
+static int complete_from_tensors(live_config *c, const live_keys *k, const char *folder,
+                                 dsc_error *err)
 {
     live_checkpoint *cp;
     int rc = live_checkpoint_open(&cp, folder, err);
@@ -446,7 +453,7 @@ static int ask_tensors(live_config *c, const live_keys *k, const char *folder, d
         if (!rc && (c->hidden > LARGEST || c->vocab > LARGEST))
             rc = dsc_fail(err, DSC_EINPUT,
                           "%s: a head has %" PRId64 " x %" PRId64
-                          " numbers, the limit is %d each way",
+                          " numbers; the limit is %d in each direction",
                           folder, c->vocab, c->hidden, LARGEST);
     } else {
         bool fc = live_checkpoint_find(cp, "fc.weight", NULL) != NULL;
@@ -469,7 +476,7 @@ static int read_generation(live_config *c, const char *folder, dsc_error *err)
     if (!rc && access(path.data, F_OK) == 0) {
         live_keys k = {path.data, "", NULL};
         rc = live_keys_load(&k.object, path.data, LONGEST_FILE, err);
-        // Only what it says replaces what config.json said.
+        // A key of generation_config.json replaces that of config.json only if it is present.
         if (!rc && !live_key(&k, "bos_token_id", NULL))
             json_object_del(k.object, "bos_token_id");
         if (!rc && !live_key(&k, "eos_token_id", NULL))
@@ -498,7 +505,7 @@ int live_config_read(live_config *out, const char *folder, dsc_error *err)
     if (!rc && ((out->family == LIVE_MEDUSA && (!out->hidden || !out->vocab)) ||
                 ((head || (out->family == LIVE_LLAMA && out->layers == 1)) &&
                  live_checkpoint_present(folder))))
-        rc = ask_tensors(out, &k, folder, err);
+        rc = complete_from_tensors(out, &k, folder, err);
     json_decref(k.object);
     dsc_buffer_fini(&path);
     return rc;
@@ -513,7 +520,8 @@ static int of_preset(live_config *c, const char *text, dsc_error *err)
     if (rc)
         return rc;
     if (s.kind == DSC_MODEL_T5)
-        return dsc_fail(err, DSC_EUSAGE, "shape '%s': T5 has an encoder: not implemented", text);
+        return dsc_fail(err, DSC_EUSAGE, "shape '%s': T5 has an encoder, which is not implemented",
+                        text);
     *c = (live_config){
         .family = LIVE_LLAMA,
         .layers = s.layers,

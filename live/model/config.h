@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint's config.json says, as one description of a decoder block that covers every
-// architecture here, so that the forward pass (live/model/model.c) is written once.
+// The contents of a checkpoint's config.json, as one description of a decoder block that covers
+// every supported architecture, so that the forward pass (live/model/model.c) is written once.
 #ifndef DSC_LIVE_CONFIG_H
 #define DSC_LIVE_CONFIG_H
 
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 typedef enum live_family {
-    LIVE_LLAMA, // also Mistral, Qwen2, Qwen3: names of the tensors as Llama's
+    LIVE_LLAMA, // also Mistral, Qwen2 and Qwen3, whose tensors have the same names
     LIVE_GPT2,
     LIVE_NEOX,   // GPT-NeoX, Pythia
     LIVE_EAGLE,  // EAGLE-1 head: joins embedding and feature, one Llama block, no norm around it
@@ -28,9 +28,10 @@ typedef struct live_config {
     int64_t layers, hidden, feed_forward;
     int64_t heads, kv_heads, head; // head: numbers in one
     int64_t vocab;
-    int64_t positions; // the longest context that it was made for
-    int64_t window;    // sliding attention sees so many tokens, itself included; 0: all
-    dsc_dtype dtype;   // of the weights as stored: F32, F16, BF16
+    int64_t positions; // the longest context that the model was trained on
+    int64_t
+        window; // sliding-window attention: tokens that a token attends to, itself included; 0: all
+    dsc_dtype dtype; // of the weights as stored: F32, F16, BF16
     live_norm norm;
     double norm_epsilon;
     live_activation activation;
@@ -38,7 +39,7 @@ typedef struct live_config {
     bool qkv_bias, out_bias, feed_bias;
     bool qk_norm;           // RMS norm of each query and key head (Qwen3)
     bool tied;              // the output matrix is the input embedding
-    bool learned_positions; // an embedding of positions instead of rotation (GPT-2)
+    bool learned_positions; // learned position embeddings instead of rotation (GPT-2)
     int64_t rotated;        // numbers of a head that are rotated; 0: none
     double rope_theta;
     live_rope rope;
@@ -46,28 +47,29 @@ typedef struct live_config {
     int64_t rope_original;                   // original_max_position_embeddings
     int64_t medusa_heads, medusa_layers;
     bool fc_bias;               // EAGLE
-    bool own_embedding;         // of an EAGLE head; false: the target's
+    bool own_embedding;         // an EAGLE head has its own embedding; false: it uses the target's
     int32_t begin;              // bos_token_id, or -1
-    int32_t end[LIVE_MAX_ENDS]; // eos_token_id, of generation_config.json where there is one
+    int32_t end[LIVE_MAX_ENDS]; // eos_token_id, from generation_config.json if present
     int ends;
-    bool normed; // false: no norm before the first block's attention and none after
-                 // the last block (EAGLE)
+    bool normed; // false (EAGLE): no norm before the first block's attention and none
+                 // after the last block
 } live_config;
 
-// Reads FOLDER/config.json, and generation_config.json where there is one. Old and new spellings
-// (n_embd and hidden_size, torch_dtype and dtype, rope_scaling and rope_parameters). DSC_EINPUT
-// names file and key: missing, of the wrong kind, out of range, or a feature that is not
-// implemented (named; never ignored); an architecture that is not here lists those that are.
+// Reads FOLDER/config.json, and generation_config.json if present. Accepts the old and the new
+// spelling of a key (n_embd and hidden_size, torch_dtype and dtype, rope_scaling and
+// rope_parameters). DSC_EINPUT names the file and the key that is missing, of the wrong type, out
+// of range, or that requests an unsupported feature (never ignored). For an unsupported
+// architecture the message lists the supported ones.
 int live_config_read(live_config *out, const char *folder, dsc_error *err);
 
-// A preset of sim/cost/model_shape.h, or a config.json by its path, for random weights.
+// A preset of sim/cost/model_shape.h, or the path of a config.json, for random weights.
 int live_config_of_shape(live_config *out, const char *text, dsc_error *err);
 
-// Bytes of the weights, and of the keys and values of one token.
+// Bytes of the weights, and bytes of the KV cache of one token.
 double live_config_weight_bytes(const live_config *c, dsc_dtype dtype);
 double live_config_cache_bytes(const live_config *c, dsc_dtype dtype);
 
-// inv_freq[rotated / 2]: the angle that a position turns each pair of numbers by, scaled.
+// inv_freq[rotated / 2]: the scaled angle per position of each pair.
 void live_config_rope(const live_config *c, float *inv_freq);
 
 #endif

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fingerprints of weights: SHA-256 over names, dtypes, shapes and both ends of each tensor, or over
+// the parameters of random weights.
 #include "live/model/fingerprint.h"
 
 #include "base/memory.h"
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { END = 4096 }; // bytes of a tensor at either end
+enum { END = 4096 }; // bytes hashed at either end of a tensor
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -28,7 +30,7 @@ static void add_tensor(dsc_sha256 *s, const dsc_tensor *t)
     const size_t bytes = (size_t)(t->end - t->begin), head = bytes <= 2 * END ? bytes : END;
     const char *dtype = dsc_dtype_name(t->dtype);
     const int64_t rank = t->rank;
-    dsc_sha256_update(s, t->name, strlen(t->name) + 1); // the NUL ends it
+    dsc_sha256_update(s, t->name, strlen(t->name) + 1); // with the NUL as terminator
     dsc_sha256_update(s, dtype, strlen(dtype) + 1);
     dsc_sha256_update(s, &rank, sizeof rank);
     dsc_sha256_update(s, t->shape, (size_t)rank * sizeof *t->shape);
@@ -37,7 +39,7 @@ static void add_tensor(dsc_sha256 *s, const dsc_tensor *t)
         dsc_sha256_update(s, data + bytes - END, END);
 }
 
-// Tensors and sizes of all files into arrays that have room for them.
+// Fills arrays, which have room for them, with the tensors and sizes of all files.
 static void list(const live_checkpoint *c, const dsc_tensor **tensor, uint64_t *size)
 {
     size_t n = 0;
@@ -54,21 +56,21 @@ static void list(const live_checkpoint *c, const dsc_tensor **tensor, uint64_t *
 int live_fingerprint_files(const live_checkpoint *c, char hex[DSC_SHA256_HEX], dsc_error *err)
 {
     const size_t files = live_checkpoint_shards(c);
-    void *tensor = NULL, *size = NULL;
+    const dsc_tensor **tensor = NULL;
+    uint64_t *size = NULL;
     size_t tensors = 0;
     for (size_t f = 0; f < files; f++)
         tensors += dsc_safetensors_count(live_checkpoint_file(c, f));
-    int rc = dsc_alloc(&tensor, tensors, sizeof(dsc_tensor *), err);
+    int rc = dsc_new(&tensor, tensors, err);
     if (!rc)
-        rc = dsc_alloc(&size, files, sizeof(uint64_t), err);
+        rc = dsc_new(&size, files, err);
     if (!rc) {
-        const dsc_tensor **of = tensor;
         dsc_sha256 s;
         dsc_sha256_init(&s);
-        list(c, of, size);
-        dsc_sha256_update(&s, size, files * sizeof(uint64_t));
+        list(c, tensor, size);
+        dsc_sha256_update(&s, size, files * sizeof *size);
         for (size_t i = 0; i < tensors; i++)
-            add_tensor(&s, of[i]);
+            add_tensor(&s, tensor[i]);
         dsc_sha256_final(&s, hex);
     }
     free(tensor);

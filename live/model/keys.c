@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads and checks values of a JSON object. Every failure is DSC_EINPUT with file, key and the
+// allowed range.
 #include "live/model/keys.h"
 
 #include "base/file.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds the list of weight arrays of each architecture, in the order of the forward pass, and
+// allocates them on the device.
 #include "live/model/layout.h"
 
 #include "base/memory.h"
@@ -7,7 +9,8 @@
 
 // --- building ----------------------------------------------------------------------------------
 
-// State of the builder: errors are kept, so that a model reads as a list of its arrays.
+// State of the builder. It keeps the first error, so that a model's definition reads as a plain
+// list of its arrays.
 typedef struct builder {
     live_layout *l;
     const live_config *c;
@@ -16,28 +19,24 @@ typedef struct builder {
     dsc_error *err;
 } builder;
 
-static void add_place(builder *b, live_place p)
+static void add_array(builder *b, live_array p)
 {
-    void *list = b->l->place;
     if (!b->rc)
-        b->rc = dsc_grow(&list, &b->l->place_capacity, b->l->places + 1, sizeof p, b->err);
-    b->l->place = list;
+        b->rc = dsc_resize(&b->l->array, &b->l->array_capacity, b->l->arrays + 1, b->err);
     if (b->rc)
         return;
     p.part = b->l->parts;
-    b->l->place[b->l->places++] = p;
+    b->l->array[b->l->arrays++] = p;
 }
 
-// The next rows of the last place.
+// Appends the next rows of the last array.
 static void add_part(builder *b, live_module m, int64_t j, int64_t rows, live_order order)
 {
-    void *list = b->l->part;
     if (!b->rc)
-        b->rc = dsc_grow(&list, &b->l->part_capacity, b->l->parts + 1, sizeof *b->l->part, b->err);
-    b->l->part = list;
+        b->rc = dsc_resize(&b->l->part, &b->l->part_capacity, b->l->parts + 1, b->err);
     if (b->rc)
         return;
-    live_place *p = &b->l->place[b->l->places - 1];
+    live_array *p = &b->l->array[b->l->arrays - 1];
     const live_part *last = p->parts ? &b->l->part[b->l->parts - 1] : NULL;
     b->l->part[b->l->parts++] = (live_part){.module = m,
                                             .bias = p->kind == LIVE_SHIFT,
@@ -52,14 +51,14 @@ static void add_part(builder *b, live_module m, int64_t j, int64_t rows, live_or
 static void matrix(builder *b, live_matrix *to, live_kind kind, live_module m, int64_t rows,
                    int64_t cols, live_order order)
 {
-    add_place(b, (live_place){.matrix = to, .kind = kind, .rows = rows, .cols = cols});
+    add_array(b, (live_array){.matrix = to, .kind = kind, .rows = rows, .cols = cols});
     add_part(b, m, 0, rows, order);
 }
 
 static void vector(builder *b, float **to, live_kind kind, live_module m, int64_t rows,
                    live_order order)
 {
-    add_place(b, (live_place){.vector = to, .kind = kind, .rows = rows, .cols = 1});
+    add_array(b, (live_array){.vector = to, .kind = kind, .rows = rows, .cols = 1});
     add_part(b, m, 0, rows, order);
 }
 
@@ -70,13 +69,13 @@ static void norm(builder *b, float **scale, float **shift, live_module m)
         vector(b, shift, LIVE_SHIFT, m, b->c->hidden, LIVE_ROWS);
 }
 
-// Parts of the last place: queries, keys and values, in one tensor or in three.
+// Queries, keys and values, which are stored as one tensor or as three.
 static void qkv_parts(builder *b)
 {
     const live_config *c = b->c;
     int64_t queries = c->heads * c->head, keys = c->kv_heads * c->head;
     if (live_name_known(c->family, LIVE_QKV)) {
-        bool turned = c->family == LIVE_GPT2 && !b->l->place[b->l->places - 1].vector;
+        bool turned = c->family == LIVE_GPT2 && !b->l->array[b->l->arrays - 1].vector;
         add_part(b, LIVE_QKV, 0, queries + 2 * keys,
                  c->family == LIVE_NEOX ? LIVE_INTERLEAVED
                  : turned               ? LIVE_TRANSPOSED
@@ -92,12 +91,12 @@ static void attention(builder *b, live_layer *l, live_order order)
 {
     const live_config *c = b->c;
     int64_t inner = c->heads * c->head, fused = inner + 2 * c->kv_heads * c->head;
-    add_place(b, (live_place){.matrix = &l->qkv, .rows = fused, .cols = c->hidden});
+    add_array(b, (live_array){.matrix = &l->qkv, .rows = fused, .cols = c->hidden});
     if (!b->rc)
         qkv_parts(b);
     if (c->qkv_bias) {
-        add_place(
-            b, (live_place){.vector = &l->qkv_bias, .kind = LIVE_SHIFT, .rows = fused, .cols = 1});
+        add_array(
+            b, (live_array){.vector = &l->qkv_bias, .kind = LIVE_SHIFT, .rows = fused, .cols = 1});
         if (!b->rc)
             qkv_parts(b);
     }
@@ -116,12 +115,12 @@ static void feed_forward(builder *b, live_layer *l, live_order order)
     bool gated = c->activation == LIVE_SILU_GATE;
     int64_t rows = gated ? 2 * c->feed_forward : c->feed_forward;
     for (int bias = 0; bias <= c->feed_bias; bias++) {
-        live_place p = {.rows = rows, .cols = c->hidden};
+        live_array p = {.rows = rows, .cols = c->hidden};
         if (bias)
-            p = (live_place){.vector = &l->up_bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1};
+            p = (live_array){.vector = &l->up_bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1};
         else
             p.matrix = &l->up;
-        add_place(b, p);
+        add_array(b, p);
         if (gated)
             add_part(b, LIVE_GATE, 0, c->feed_forward, LIVE_ROWS);
         add_part(b, LIVE_UP, 0, c->feed_forward, bias ? LIVE_ROWS : order);
@@ -135,15 +134,15 @@ static void medusa(builder *b, live_medusa_head *h)
 {
     const live_config *c = b->c;
     int64_t rows = c->medusa_layers * c->hidden;
-    add_place(b, (live_place){
+    add_array(b, (live_array){
                      .matrix = &h->linear, .kind = LIVE_RESIDUAL, .rows = rows, .cols = c->hidden});
     for (int64_t j = 0; j < c->medusa_layers && !b->rc; j++)
         add_part(b, LIVE_MEDUSA_LINEAR, j, c->hidden, LIVE_ROWS);
-    add_place(b,
-              (live_place){.vector = &h->linear_bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1});
+    add_array(b,
+              (live_array){.vector = &h->linear_bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1});
     for (int64_t j = 0; j < c->medusa_layers && !b->rc; j++)
         add_part(b, LIVE_MEDUSA_LINEAR, j, c->hidden, LIVE_ROWS);
-    add_place(b, (live_place){.matrix = &h->out, .rows = c->vocab, .cols = c->hidden});
+    add_array(b, (live_array){.matrix = &h->out, .rows = c->vocab, .cols = c->hidden});
     add_part(b, LIVE_MEDUSA_OUT, c->medusa_layers, c->vocab, LIVE_ROWS);
 }
 
@@ -183,16 +182,12 @@ static void whole_model(builder *b, live_weights *w)
 
 int live_layout_new(live_layout *out, live_weights *w, dsc_error *err)
 {
-    void *p;
     *out = (live_layout){0};
-    int rc = dsc_alloc(&p, (size_t)w->config.layers, sizeof *w->layer, err);
+    int rc = dsc_new(&w->layer, (size_t)w->config.layers, err);
+    if (!rc)
+        rc = dsc_new(&w->medusa, (size_t)w->config.medusa_heads, err);
     if (rc)
         return rc;
-    w->layer = p;
-    rc = dsc_alloc(&p, (size_t)w->config.medusa_heads, sizeof *w->medusa, err);
-    if (rc)
-        return rc;
-    w->medusa = p;
     builder b = {.l = out, .c = &w->config, .err = err};
     whole_model(&b, w);
     return b.rc;
@@ -200,14 +195,14 @@ int live_layout_new(live_layout *out, live_weights *w, dsc_error *err)
 
 void live_layout_free(live_layout *l)
 {
-    free(l->place);
+    free(l->array);
     free(l->part);
     *l = (live_layout){0};
 }
 
 // --- memory of the device ----------------------------------------------------------------------
 
-static double place_bytes(const live_place *p)
+static double array_bytes(const live_array *p)
 {
     dsc_dtype t = p->vector ? DSC_F32 : p->matrix->dtype;
     return (double)p->rows * (double)p->cols * (double)dsc_dtype_bytes(t);
@@ -216,7 +211,7 @@ static double place_bytes(const live_place *p)
 static int check_memory(const live_weights *w, dsc_error *err)
 {
     double available, total;
-    int rc = w->backend->type->memory(w->backend, &available, &total, err);
+    int rc = w->backend->type->memory.available(w->backend, &available, &total, err);
     if (!rc && w->bytes > available)
         return dsc_fail(err, DSC_ENOMEM, "the weights need %.3g GB, %s has %.3g GB free of %.3g",
                         w->bytes / 1e9, w->backend->device, available / 1e9, total / 1e9);
@@ -225,19 +220,18 @@ static int check_memory(const live_weights *w, dsc_error *err)
 
 static int upload_rope(live_weights *w, dsc_error *err)
 {
-    void *host, *device;
+    float *host;
     size_t count = (size_t)w->config.rotated / 2;
     if (!count)
         return DSC_OK;
-    int rc = dsc_alloc(&host, count, sizeof(float), err);
+    int rc = dsc_new(&host, count, err);
     if (rc)
         return rc;
     live_config_rope(&w->config, host);
-    rc = w->backend->type->alloc(w->backend, &device, count * sizeof(float), err);
-    if (!rc) {
-        w->inv_freq = device;
-        rc = w->backend->type->upload(w->backend, device, host, count * sizeof(float), err);
-    }
+    const size_t bytes = count * sizeof *host;
+    rc = w->backend->type->memory.alloc(w->backend, &w->inv_freq, bytes, err);
+    if (!rc)
+        rc = w->backend->type->memory.upload(w->backend, w->inv_freq, host, bytes, err);
     free(host);
     return rc;
 }
@@ -246,17 +240,14 @@ int live_layout_alloc(const live_layout *l, live_weights *w, dsc_error *err)
 {
     live_backend *b = w->backend;
     w->bytes = 4.0 * (double)(w->config.rotated / 2);
-    for (size_t i = 0; i < l->places; i++)
-        w->bytes += place_bytes(&l->place[i]);
+    for (size_t i = 0; i < l->arrays; i++)
+        w->bytes += array_bytes(&l->array[i]);
     int rc = check_memory(w, err);
-    for (size_t i = 0; i < l->places && !rc; i++) {
-        live_place *p = &l->place[i];
-        void *data = NULL;
-        rc = b->type->alloc(b, &data, (size_t)place_bytes(p), err);
-        if (p->vector) {
-            *p->vector = data;
-        } else {
-            p->matrix->data = data;
+    for (size_t i = 0; i < l->arrays && !rc; i++) {
+        live_array *p = &l->array[i];
+        void *out = p->vector ? (void *)p->vector : &p->matrix->data;
+        rc = b->type->memory.alloc(b, out, (size_t)array_bytes(p), err);
+        if (p->matrix) {
             p->matrix->rows = p->rows;
             p->matrix->cols = p->cols;
         }
@@ -272,10 +263,10 @@ double live_config_weight_bytes(const live_config *c, dsc_dtype dtype)
     live_layout l;
     double bytes = 4.0 * (double)(c->rotated / 2);
     if (live_layout_new(&l, &w, NULL) == DSC_OK)
-        for (size_t i = 0; i < l.places; i++) {
-            if (l.place[i].matrix)
-                l.place[i].matrix->dtype = dtype;
-            bytes += place_bytes(&l.place[i]);
+        for (size_t i = 0; i < l.arrays; i++) {
+            if (l.array[i].matrix)
+                l.array[i].matrix->dtype = dtype;
+            bytes += array_bytes(&l.array[i]);
         }
     live_layout_free(&l);
     free(w.layer);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The forward pass of a decoder (Llama, GPT-2, GPT-NeoX), of an EAGLE-1 head and of Medusa-1 heads,
+// written once over the operations of live/device/backend.h. A block computes x +=
+// attention(norm(x)); x += feed_forward(norm(x)), or both from one input (GPT-NeoX).
 #include "live/model/model.h"
 
 #include "base/memory.h"
@@ -19,8 +22,8 @@ static int64_t gates(const live_config *c)
     return c->activation == LIVE_SILU_GATE ? 2 : 1;
 }
 
-// Numbers in the buffers of a room, in the order of the pointers.
-enum { STATE, NORMED, QKV, MIXED, UP, ACTED, FEATURE, PICKED, LOGITS, SAID, BUFFERS };
+// Sizes of the buffers of a room in 32-bit words, in the order of its pointers.
+enum { STATE, NORMED, QKV, MIXED, UP, ACTED, FEATURE, PICKED, LOGITS, SUMMARY, BUFFERS };
 
 static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_t outputs,
                        int64_t size[BUFFERS])
@@ -35,10 +38,12 @@ static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_
     size[FEATURE] = rows * c->hidden;
     size[PICKED] = outputs * c->hidden;
     size[LOGITS] = outputs * vocab;
-    size[SAID] = (int64_t)(live_said_at(NULL, outputs, vocab, true).bytes / sizeof(float)) + 1;
+    size[SUMMARY] =
+        (int64_t)(live_summary_at(NULL, outputs, vocab, true).bytes / sizeof(float)) + 1;
 }
 
-// The next part of `count` of `size` bytes each, at *bytes, which moves on.
+// Returns the address of an array of `count` elements of `size` bytes at *bytes after base, and
+// advances *bytes.
 static void *part(void *base, size_t *bytes, int64_t count, size_t size)
 {
     const size_t at = *bytes;
@@ -46,14 +51,14 @@ static void *part(void *base, size_t *bytes, int64_t count, size_t size)
     return base ? (char *)base + at : NULL;
 }
 
-live_said live_said_at(void *base, int64_t outputs, int64_t vocab, bool dist)
+live_summary live_summary_at(void *base, int64_t outputs, int64_t vocab, bool dist)
 {
     const int64_t blocks = (int64_t)dsc_softmax_blocks((size_t)vocab);
-    live_said s = {0};
-    if (dist) { // the largest numbers first, so that all are aligned
+    live_summary s = {0};
+    if (dist) { // the widest type first, so that every array is aligned
         s.sum = part(base, &s.bytes, outputs * blocks, sizeof *s.sum);
         s.kept = part(base, &s.bytes, outputs, sizeof *s.kept);
-        s.peak = part(base, &s.bytes, outputs * blocks, sizeof *s.peak);
+        s.max_logit = part(base, &s.bytes, outputs * blocks, sizeof *s.max_logit);
     }
     s.best = part(base, &s.bytes, outputs, sizeof *s.best);
     s.margin = part(base, &s.bytes, outputs, sizeof *s.margin);
@@ -74,20 +79,21 @@ int live_room_new(live_room *out, const live_weights *w, int64_t rows, int64_t o
                   dsc_error *err)
 {
     int64_t size[BUFFERS];
-    void *p[BUFFERS] = {0};
     live_backend *b = w->backend;
+    live_room *r = out;
+    *r = (live_room){.backend = b, .rows = rows, .outputs = outputs};
+    void *const buffer[BUFFERS] = {&r->state,  &r->normed,        &r->qkv,     &r->mixed,
+                                   &r->up,     &r->acted,         &r->feature, &r->picked,
+                                   &r->logits, &r->device_summary};
     int rc = DSC_OK;
     room_sizes(&w->config, w->config.vocab, rows, outputs, size);
     for (int i = 0; i < BUFFERS && !rc; i++)
-        rc = b->type->alloc(b, &p[i], (size_t)larger(size[i], 1) * sizeof(float), err);
-    void *heard = NULL;
+        rc = b->type->memory.alloc(b, buffer[i], (size_t)larger(size[i], 1) * sizeof(float), err);
     if (!rc)
-        rc = b->type->alloc_host(b, &heard, (size_t)size[SAID] * sizeof(float), err);
-    *out =
-        (live_room){b,        rows,       outputs,   p[STATE],  p[NORMED], p[QKV],  p[MIXED], p[UP],
-                    p[ACTED], p[FEATURE], p[PICKED], p[LOGITS], NULL,      p[SAID], heard};
+        rc = b->type->memory.alloc_host(b, &r->host_summary, (size_t)size[SUMMARY] * sizeof(float),
+                                        err);
     if (rc)
-        live_room_free(out);
+        live_room_free(r);
     return rc;
 }
 
@@ -96,10 +102,10 @@ void live_room_free(live_room *r)
     if (!r->backend)
         return;
     void *const p[] = {r->state, r->normed,  r->qkv,    r->mixed,  r->up,
-                       r->acted, r->feature, r->picked, r->logits, r->said};
+                       r->acted, r->feature, r->picked, r->logits, r->device_summary};
     for (size_t i = 0; i < sizeof p / sizeof *p; i++)
-        r->backend->type->free(r->backend, p[i]);
-    r->backend->type->free_host(r->backend, r->heard);
+        r->backend->type->memory.free(r->backend, p[i]);
+    r->backend->type->memory.free_host(r->backend, r->host_summary);
     *r = (live_room){0};
 }
 
@@ -109,22 +115,19 @@ int live_cache_new(live_cache *out, const live_weights *w, int64_t sequences, in
     const live_config *c = &w->config;
     live_backend *b = w->backend;
     const dsc_dtype stored = w->layer ? w->layer[0].qkv.dtype : c->dtype;
-    *out = (live_cache){.dtype = b->type->cache_dtype(stored),
+    *out = (live_cache){.dtype = b->type->memory.cache_dtype(stored),
                         .layers = c->layers,
                         .sequences = sequences,
                         .slots = slots,
                         .width = c->kv_heads * c->head};
     const size_t bytes = (size_t)(sequences * slots * out->width) * dsc_dtype_bytes(out->dtype);
-    void *k, *v = NULL;
-    int rc = dsc_alloc(&k, (size_t)c->layers, sizeof(void *), err);
+    int rc = dsc_new(&out->k, (size_t)c->layers, err);
     if (!rc)
-        rc = dsc_alloc(&v, (size_t)c->layers, sizeof(void *), err);
-    out->k = k;
-    out->v = v;
+        rc = dsc_new(&out->v, (size_t)c->layers, err);
     for (int64_t i = 0; i < c->layers && !rc; i++) {
-        rc = b->type->alloc(b, &out->k[i], bytes, err);
+        rc = b->type->memory.alloc(b, &out->k[i], bytes, err);
         if (!rc)
-            rc = b->type->alloc(b, &out->v[i], bytes, err);
+            rc = b->type->memory.alloc(b, &out->v[i], bytes, err);
     }
     if (rc)
         live_cache_free(out, b);
@@ -134,8 +137,8 @@ int live_cache_new(live_cache *out, const live_weights *w, int64_t sequences, in
 void live_cache_free(live_cache *c, live_backend *b)
 {
     for (int64_t i = 0; i < c->layers && c->k && c->v; i++) {
-        b->type->free(b, c->k[i]);
-        b->type->free(b, c->v[i]);
+        b->type->memory.free(b, c->k[i]);
+        b->type->memory.free(b, c->v[i]);
     }
     free(c->k);
     free(c->v);
@@ -148,36 +151,47 @@ typedef struct pass {
     const live_weights *w;
     const live_config *c;
     live_backend *b;
-    const live_backend_type *op;
+    const live_pass_type *op;
     live_cache *cache;
     live_room *room;
     const live_batch *batch;
     int64_t rows;
+    const live_weights *target; // of an EAGLE head: embedding and output matrix
+    const float *source;        // features that a head reads
+    float *features;            // where the last hidden states are stored, or NULL
 } pass;
 
 static pass pass_of(const live_weights *w, live_cache *cache, live_room *room,
                     const live_batch *batch)
 {
-    return (pass){w,     &w->config, w->backend, w->backend->type,
-                  cache, room,       batch,      batch->tokens * batch->sequences};
+    return (pass){.w = w,
+                  .c = &w->config,
+                  .b = w->backend,
+                  .op = &w->backend->type->pass,
+                  .cache = cache,
+                  .room = room,
+                  .batch = batch,
+                  .rows = batch->tokens * batch->sequences};
 }
 
-// What products read that an operation of the pass has made for them is in the cache's dtype.
+// dtype of an operation's result that only a product with `w` reads: that of the cache.
 static dsc_dtype stored(const pass *p, const live_matrix *w)
 {
-    return p->op->cache_dtype(w->dtype);
+    return p->b->type->memory.cache_dtype(w->dtype);
 }
 
-// rows of `in`, F32, after the norm of the given weights (NULL: as they are), times w.
+static live_norming norming(const pass *p, const float *weight, const float *bias)
+{
+    return (live_norming){weight, bias, p->c->norm, p->c->norm_epsilon};
+}
+
+// A product of `w` with the F32 rows of its input, after the given norm.
 static live_product normed_product(const pass *p, const live_matrix *w, const float *bias,
-                                   const float *norm, const float *norm_bias)
+                                   live_norming norm)
 {
     return (live_product){.w = w,
                           .bias = bias,
                           .norm = norm,
-                          .norm_bias = norm_bias,
-                          .norm_kind = p->c->norm,
-                          .norm_epsilon = p->c->norm_epsilon,
                           .in_dtype = DSC_F32,
                           .out_dtype = DSC_F32,
                           .normed = p->room->normed,
@@ -193,7 +207,7 @@ static int project(const pass *p, const live_matrix *w, const float *bias, const
     return p->op->product(p->b, p->room->state, in, p->rows, &add, err);
 }
 
-// Queries, keys and values of the block's input, and what they mix, added to the residual stream.
+// Attention over the cache with the queries in qkv; its output is added to the residual stream.
 static int attention(const pass *p, int64_t i, dsc_error *err)
 {
     const live_layer *l = &p->w->layer[i];
@@ -210,7 +224,7 @@ static int attention(const pass *p, int64_t i, dsc_error *err)
 
 static int widen(const pass *p, const live_layer *l, dsc_error *err)
 {
-    live_product up = normed_product(p, &l->up, l->up_bias, l->norm2, l->norm2_bias);
+    live_product up = normed_product(p, &l->up, l->up_bias, norming(p, l->norm2, l->norm2_bias));
     up.activate = true;
     up.activation = p->c->activation;
     up.out_dtype = stored(p, &l->down);
@@ -221,9 +235,10 @@ static int block(const pass *p, int64_t i, dsc_error *err)
 {
     const live_layer *l = &p->w->layer[i];
     const live_room *r = p->room;
-    const live_product qkv = normed_product(p, &l->qkv, l->qkv_bias, l->norm1, l->norm1_bias);
+    const live_product qkv =
+        normed_product(p, &l->qkv, l->qkv_bias, norming(p, l->norm1, l->norm1_bias));
     int rc = p->op->product(p->b, r->qkv, r->state, p->rows, &qkv, err);
-    if (!rc && p->c->parallel) // of the same input
+    if (!rc && p->c->parallel) // reads the same input as the attention
         rc = widen(p, l, err);
     if (!rc)
         rc = attention(p, i, err);
@@ -245,71 +260,70 @@ static float *logits_of(const live_room *r)
     return r->into ? r->into : r->logits;
 }
 
-// What is to be said of rows of logits, to the host.
-static int conclude(const pass *p, int64_t rows, int64_t vocab, dsc_error *err)
+// Computes the per-row results of the logits and copies them to the host.
+static int summarize(const pass *p, int64_t rows, int64_t vocab, dsc_error *err)
 {
     const live_room *r = p->room;
     const float *logits = logits_of(r);
-    const live_said s = live_said_at(r->said, rows, vocab, p->batch->dist);
+    const live_summary s = live_summary_at(r->device_summary, rows, vocab, p->batch->dist);
     int rc = p->op->select(p->b, s.best, s.margin, logits, rows, vocab, err);
     if (!rc && p->batch->dist)
-        rc = p->op->summarize(p->b, s.kept, s.sum, s.peak, s.best, logits, rows, vocab, err);
-    return rc ? rc : p->op->fetch(p->b, r->heard, r->said, s.bytes, err);
+        rc = p->op->summarize(p->b, &s, logits, rows, vocab, err);
+    return rc ? rc
+              : p->b->type->memory.fetch(p->b, r->host_summary, r->device_summary, s.bytes, err);
 }
 
-// Keeps the last hidden states and makes logits of those that are asked for.
-static int finish(const pass *p, const live_matrix *head, const float *last, float *features,
-                  dsc_error *err)
+// Stores the last hidden states and computes the requested logits.
+static int finish(const pass *p, const live_matrix *head, const float *last, dsc_error *err)
 {
     const live_room *r = p->room;
     const live_batch *batch = p->batch;
     const int64_t width = p->c->hidden;
     int rc = DSC_OK;
-    if (features)
-        rc = p->op->scatter(p->b, features, last, width, LIVE_SLOTS, err);
+    if (p->features)
+        rc = p->op->scatter(p->b, p->features, last, width, LIVE_SLOTS, err);
     if (rc || !batch->outputs)
         return rc;
     float *logits = logits_of(r);
     rc = p->op->gather(p->b, r->picked, width, last, width, width, LIVE_OUTPUTS, err);
     if (!rc)
         rc = live_matmul(p->b, logits, head, NULL, r->picked, batch->outputs, false, err);
-    return rc ? rc : conclude(p, batch->outputs, head->rows, err);
+    return rc ? rc : summarize(p, batch->outputs, head->rows, err);
 }
 
-static int model_operations(const pass *p, float *features, dsc_error *err)
+static int model_operations(const pass *p, dsc_error *err)
 {
     const live_weights *w = p->w;
     const live_room *r = p->room;
+    const live_norming norm = norming(p, w->norm, w->norm_bias);
     int rc = p->op->embed(p->b, r->state, p->c->hidden, &w->embed,
                           p->c->learned_positions ? &w->positions : NULL, err);
     if (!rc)
         rc = blocks(p, err);
     if (!rc)
-        rc = p->op->norm(p->b, r->feature, r->state, w->norm, w->norm_bias, p->c->norm,
-                         p->c->norm_epsilon, p->rows, p->c->hidden, err);
-    return rc ? rc : finish(p, &w->head, r->feature, features, err);
+        rc = p->op->norm(p->b, r->feature, r->state, &norm, p->rows, p->c->hidden, err);
+    return rc ? rc : finish(p, &w->head, r->feature, err);
 }
 
-static int eagle_operations(const pass *p, const live_weights *target, const float *source,
-                            float *features, dsc_error *err)
+static int eagle_operations(const pass *p, dsc_error *err)
 {
     const live_room *r = p->room;
     const int64_t width = p->c->hidden;
-    const live_matrix *embed = p->c->own_embedding ? &p->w->embed : &target->embed;
+    const live_matrix *embed = p->c->own_embedding ? &p->w->embed : &p->target->embed;
     int rc = p->op->embed(p->b, r->normed, 2 * width, embed, NULL, err);
     if (!rc)
-        rc = p->op->gather(p->b, r->normed + width, 2 * width, source, width, width, LIVE_FEATURES,
-                           err);
+        rc = p->op->gather(p->b, r->normed + width, 2 * width, p->source, width, width,
+                           LIVE_FEATURES, err);
     if (!rc)
         rc = live_matmul(p->b, r->state, &p->w->join, p->w->join_bias, r->normed, p->rows, false,
                          err);
     if (!rc)
         rc = blocks(p, err);
-    return rc ? rc : finish(p, &target->head, r->state, features, err);
+    return rc ? rc : finish(p, &p->target->head, r->state, err);
 }
 
-// x + silu(linear(x)), block by block, and the head's own output matrix.
-static int medusa_operations(const pass *p, const float *source, dsc_error *err)
+// Each head is a stack of residual blocks x + silu(linear(x)), followed by its own output matrix.
+static int medusa_operations(const pass *p, dsc_error *err)
 {
     const live_config *c = p->c;
     const live_room *r = p->room;
@@ -318,13 +332,13 @@ static int medusa_operations(const pass *p, const float *source, dsc_error *err)
     for (int64_t h = 0; h < c->medusa_heads && !rc; h++) {
         const live_medusa_head *head = &p->w->medusa[h];
         const size_t bytes = (size_t)(width * width) * dsc_dtype_bytes(head->linear.dtype);
-        rc = p->op->gather(p->b, r->feature, width, source, width, width, LIVE_FEATURES, err);
+        rc = p->op->gather(p->b, r->feature, width, p->source, width, width, LIVE_FEATURES, err);
         for (int64_t i = 0; i < c->medusa_layers && !rc; i++) {
             live_matrix linear = head->linear;
             linear.data = (char *)linear.data + (size_t)i * bytes;
             linear.rows = width;
             live_product turn =
-                normed_product(p, &linear, head->linear_bias + i * width, NULL, NULL);
+                normed_product(p, &linear, head->linear_bias + i * width, (live_norming){0});
             turn.activate = true;
             turn.activation = LIVE_SILU;
             rc = p->op->product(p->b, r->normed, r->feature, 1, &turn, err);
@@ -335,43 +349,44 @@ static int medusa_operations(const pass *p, const float *source, dsc_error *err)
             rc = live_matmul(p->b, logits_of(r) + h * c->vocab, &head->out, NULL, r->feature,
                              p->rows, false, err);
     }
-    return rc ? rc : conclude(p, c->medusa_heads, c->vocab, err);
+    return rc ? rc : summarize(p, c->medusa_heads, c->vocab, err);
+}
+
+// Runs a pass by `operations`, or replays one that the device has recorded. `variant` tells passes
+// of one room apart that run other operations or use other addresses.
+static int run(const pass *p, int variant, int (*operations)(const pass *p, dsc_error *err),
+               dsc_error *err)
+{
+    bool replayed;
+    int rc = p->op->begin(p->b, (live_pass_key){p->room, variant}, p->batch, &replayed, err);
+    if (!rc && !replayed)
+        rc = operations(p, err);
+    return rc ? rc : p->op->end(p->b, err);
 }
 
 int live_model_pass(const live_weights *w, live_cache *cache, live_room *room, float *features,
                     const live_batch *batch, dsc_error *err)
 {
-    const pass p = pass_of(w, cache, room, batch);
-    // Passes that keep the last hidden states are others than those that do not: two owners.
-    const void *owner = features ? (const void *)&room->feature : room;
-    bool replayed;
-    int rc = p.op->begin(p.b, owner, batch, &replayed, err);
-    if (!rc && !replayed)
-        rc = model_operations(&p, features, err);
-    return rc ? rc : p.op->end(p.b, err);
+    pass p = pass_of(w, cache, room, batch);
+    p.features = features;
+    return run(&p, features != NULL, model_operations, err);
 }
 
 int live_eagle_pass(const live_weights *w, const live_weights *target, live_cache *cache,
                     live_room *room, const float *source, float *features, const live_batch *batch,
                     dsc_error *err)
 {
-    const pass p = pass_of(w, cache, room, batch);
-    // The target's features and the head's own are at different addresses: two owners.
-    const void *owner = source == features ? (const void *)&room->feature : room;
-    bool replayed;
-    int rc = p.op->begin(p.b, owner, batch, &replayed, err);
-    if (!rc && !replayed)
-        rc = eagle_operations(&p, target, source, features, err);
-    return rc ? rc : p.op->end(p.b, err);
+    pass p = pass_of(w, cache, room, batch);
+    p.target = target;
+    p.source = source;
+    p.features = features;
+    return run(&p, source == features, eagle_operations, err);
 }
 
 int live_medusa_pass(const live_weights *w, live_room *room, const float *source,
                      const live_batch *batch, dsc_error *err)
 {
-    const pass p = pass_of(w, NULL, room, batch);
-    bool replayed;
-    int rc = p.op->begin(p.b, room, batch, &replayed, err);
-    if (!rc && !replayed)
-        rc = medusa_operations(&p, source, err);
-    return rc ? rc : p.op->end(p.b, err);
+    pass p = pass_of(w, NULL, room, batch);
+    p.source = source;
+    return run(&p, 0, medusa_operations, err);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tables of tensor names, one per architecture, as transformers, EAGLE and Medusa write them.
 #include "live/model/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-// '#' stands for the layer; of Medusa's, for head and block.
+// '#' stands for the layer; for Medusa, the first one is the head and the second one the block.
 static const char *const llama[LIVE_MODULES] = {
     [LIVE_EMBED] = "embed_tokens",
     [LIVE_FINAL_NORM] = "norm",
@@ -51,7 +52,7 @@ static const char *const medusa[LIVE_MODULES] = {
     [LIVE_MEDUSA_OUT] = "#.#",
 };
 
-// Prefixes that are in use, the usual one first, and a tensor that shows which it is.
+// The prefixes in use, the usual one first, and a tensor that shows which one it is.
 static const struct {
     const char *const *names;
     const char *prefix[3];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each architecture calls the parts of a decoder in its checkpoints.
+// Names of the parts of a decoder in the checkpoints of each architecture.
 #ifndef DSC_LIVE_NAMES_H
 #define DSC_LIVE_NAMES_H
 
@@ -12,7 +12,7 @@ typedef enum live_module {
     LIVE_HEAD, // the output matrix; its name has no prefix
     LIVE_JOIN,
     LIVE_NORM1, // of layer i, from here on
-    LIVE_QKV,   // in one tensor, or
+    LIVE_QKV,   // either one tensor, or the next three
     LIVE_QUERY,
     LIVE_KEY,
     LIVE_VALUE,
@@ -30,18 +30,21 @@ typedef enum live_module {
 
 enum { LIVE_TENSOR_NAME = 128 };
 
-// "model.layers.3.self_attn.q_proj.weight". `prefix` of live_checkpoint_prefix.
+// Writes a name such as "model.layers.3.self_attn.q_proj.weight". `prefix` is that of
+// live_checkpoint_prefix.
 void live_name(char out[LIVE_TENSOR_NAME], live_family family, const char *prefix, live_module m,
                bool bias, int64_t i, int64_t j);
 
-// Whether the architecture has such a tensor of its own (Llama: LIVE_QUERY, not LIVE_QKV).
+// Whether the architecture stores this part as a tensor of its own (Llama: LIVE_QUERY, not
+// LIVE_QKV).
 bool live_name_known(live_family family, live_module m);
 
-// What stands in front of the names: "model.", "transformer.", ... or "", the usual one first,
-// ended by NULL. *sign: a module that shows which of them a checkpoint has.
+// Prefixes of the names ("model.", "transformer.", ... or ""), the usual one first, ended by NULL.
+// *sign is a module whose name shows which prefix a checkpoint uses.
 const char *const *live_name_prefixes(live_family family, live_module *sign);
 
-// Tensors that are computed, not learnt, and that old checkpoints store: angles and causal masks.
+// Whether the tensor is a buffer that can be computed (rotary frequencies, causal masks) and that
+// old checkpoints store.
 bool live_name_computed(const char *name);
 
 #endif

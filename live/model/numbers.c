@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks weights for NaN and infinity, eight bytes at a time, and transposes matrices tile by tile.
 #include "live/model/numbers.h"
 
 #include <math.h>
 #include <string.h>
 
-// The exponent's bits, in every number of a 64-bit word. A number is not finite when all of them
-// are set, which is when adding the lowest carries into the sign's place.
+// The exponent bits of every number in a 64-bit word. A number is not finite if all of them are
+// set; adding the lowest exponent bit then carries into the sign bit.
 static uint64_t exponent_of(dsc_dtype t)
 {
     return t == DSC_F32    ? 0x7f8000007f800000u
@@ -49,10 +50,10 @@ bool live_is_nan(const void *data, dsc_dtype t, size_t i)
 #define WIDE
 #endif
 
-// How many of `words` are finite throughout, in blocks: short of all of them when one is not.
+// Returns the number of leading words, in whole blocks, that contain finite numbers only.
 static size_t WIDE finite_words(const char *data, size_t words, uint64_t exponent, uint64_t sign)
 {
-    enum { BLOCK = 64 }; // a loop of a fixed length, to become vectors
+    enum { BLOCK = 64 }; // a fixed trip count, so that the loop is vectorized
     const uint64_t lowest = exponent & ~(exponent << 1);
     size_t i = 0;
     for (; i + BLOCK <= words; i += BLOCK) {
@@ -105,7 +106,7 @@ void live_to_float(float *out, const void *in, dsc_dtype t, size_t count)
 
 void live_transpose(void *out, const void *in, size_t rows, size_t cols, size_t bytes)
 {
-    enum { TILE = 32 }; // both tiles fit the first-level cache
+    enum { TILE = 32 }; // two tiles fit the L1 cache
     char *to = out;
     const char *from = in;
     for (size_t r = 0; r < rows; r += TILE)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary position embeddings (Su et al., arXiv:2104.09864): pair i of a head's `rotated` numbers is
-// turned by position * theta^(-2i / rotated). Longer contexts by slower angles: all of them
-// (linear: Chen et al., arXiv:2306.15595), or the slow ones only (llama3: as published with
-// Llama 3.1).
+// Rotary position embeddings (Su et al., arXiv:2104.09864): pair i of the `rotated` numbers of a
+// head is rotated by the angle position * theta^(-2i / rotated). Context extension lowers the
+// angles: all of them ("linear": Chen et al., arXiv:2306.15595), or the slow ones only ("llama3":
+// as published with Llama 3.1).
 #include "live/model/rope.h"
 
 #include <math.h>
@@ -46,7 +46,8 @@ static int read_scaling(live_config *c, const live_keys *k, int64_t original, ds
                     k->path, k->where, type);
 }
 
-// The object that describes the rotation: rope_scaling of transformers 4, rope_parameters of 5.
+// Finds the object that describes the rotation: rope_scaling (transformers 4) or rope_parameters
+// (5).
 static int find_object(live_keys *rope, const live_keys *k, dsc_error *err)
 {
     const char *name;
@@ -91,18 +92,19 @@ int live_rope_read(live_config *c, const live_keys *k, double share, dsc_error *
     c->rotated = (int64_t)((double)c->head * share);
     if (share < 1 && c->family != LIVE_NEOX)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: partial_rotary_factor %g: rotating a part of a head is implemented "
+                        "%s: partial_rotary_factor %g: partial rotation is implemented "
                         "for gpt_neox only",
                         k->path, share);
     if (c->rotated < 2 || c->rotated % 2)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: %lld of the %lld numbers of a head are rotated; they must be pairs",
-                        k->path, (long long)c->rotated, (long long)c->head);
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "%s: %lld of the %lld numbers of a head are rotated; the number must be even", k->path,
+            (long long)c->rotated, (long long)c->head);
     return DSC_OK;
 }
 
-// In float and in the order of transformers' modeling_rope_utils.py: at position 8192 the last bit
-// of inv_freq turns a pair by up to 5e-4 radians.
+// In float and in the order of operations of transformers' modeling_rope_utils.py: at position 8192
+// the last bit of inv_freq changes the angle of a pair by up to 5e-4 radians.
 void live_config_rope(const live_config *c, float *inv_freq)
 {
     const float pi2 = (float)(2 * M_PI), factor = (float)c->rope_factor;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of pieces between two threads. A piece fits a processor's second-level cache, so that
-// looking at it costs no memory traffic; the kernel is told of what comes well ahead, so that the
-// disk always has requests.
+// A ring of pieces between two threads. A piece fits the L2 cache, so that inspecting it costs no
+// memory traffic; the kernel is advised well ahead of reading, so that the disk always has
+// requests.
 #include "live/model/stream.h"
 
 #include "base/memory.h"
@@ -25,7 +25,7 @@ struct live_stream {
     void *user;
     unsigned char *memory; // [PIECES][LIVE_PIECE_UNIT]
     live_piece piece[PIECES];
-    size_t filled, used; // pieces, since the beginning; filled - used <= PIECES
+    size_t filled, used; // since the beginning; filled - used <= PIECES
     bool stop, held;     // held: the caller has piece `used`
     int status;
     dsc_error err;
@@ -35,11 +35,11 @@ struct live_stream {
     bool running;
 };
 
-// The file that is being read, and how much of it the kernel was told to fetch.
+// The open file, and the offset up to which the kernel has been advised to read.
 typedef struct open_file {
     const char *path;
     int fd;
-    uint64_t told;
+    uint64_t advised;
 } open_file;
 
 static int open_for(open_file *f, const char *path, dsc_error *err)
@@ -59,11 +59,11 @@ static int fill(open_file *f, const live_span *span, live_piece *p, unsigned cha
                 dsc_error *err)
 {
     uint64_t at = span->begin + p->offset, ahead = at + AHEAD;
-    if (f->told < at)
-        f->told = at;
-    if (f->told + AHEAD_STEP <= ahead) {
-        posix_fadvise(f->fd, (off_t)f->told, (off_t)(ahead - f->told), POSIX_FADV_WILLNEED);
-        f->told = ahead;
+    if (f->advised < at)
+        f->advised = at;
+    if (f->advised + AHEAD_STEP <= ahead) {
+        posix_fadvise(f->fd, (off_t)f->advised, (off_t)(ahead - f->advised), POSIX_FADV_WILLNEED);
+        f->advised = ahead;
     }
     for (size_t got = 0; got < p->bytes;) {
         ssize_t n = pread(f->fd, to + got, p->bytes - got, (off_t)(at + got));
@@ -74,14 +74,15 @@ static int fill(open_file *f, const live_span *span, live_piece *p, unsigned cha
                                   at + got);
         if (n == 0)
             return dsc_fail(err, DSC_EINPUT,
-                            "%s: ends at byte %" PRIu64 ": it has been cut while it was read",
+                            "%s: ends at byte %" PRIu64
+                            ": the file was truncated while it was read",
                             span->path, at + got);
         got += (size_t)n;
     }
     return DSC_OK;
 }
 
-// Waits for a free place of the ring; false: stop.
+// Waits for a free entry of the ring; false: stop.
 static bool wait_free(live_stream *s)
 {
     pthread_mutex_lock(&s->mutex);
@@ -111,11 +112,11 @@ static void *run(void *user)
         for (; at < length && !rc; at += LIVE_PIECE_UNIT) {
             if (!wait_free(s))
                 goto out;
-            size_t place = s->filled % PIECES;
-            unsigned char *to = s->memory + place * LIVE_PIECE_UNIT;
-            uint64_t rest = length - at;
-            live_piece *p = &s->piece[place];
-            *p = (live_piece){i, at, rest < LIVE_PIECE_UNIT ? rest : LIVE_PIECE_UNIT, to};
+            size_t entry = s->filled % PIECES;
+            unsigned char *to = s->memory + entry * LIVE_PIECE_UNIT;
+            uint64_t left = length - at;
+            live_piece *p = &s->piece[entry];
+            *p = (live_piece){i, at, left < LIVE_PIECE_UNIT ? left : LIVE_PIECE_UNIT, to};
             if (i == s->count)
                 p->bytes = 0; // the end
             else if (!(rc = open_for(&f, s->span[i].path, &s->err)))
@@ -134,12 +135,11 @@ out:
 int live_stream_open(live_stream **out, const live_span *span, size_t count, live_look look,
                      void *user, dsc_error *err)
 {
-    void *p;
+    live_stream *s;
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof **out, err);
+    int rc = dsc_new(&s, 1, err);
     if (rc)
         return rc;
-    live_stream *s = p;
     s->span = span;
     s->count = count;
     s->look = look;
@@ -149,12 +149,13 @@ int live_stream_open(live_stream **out, const live_span *span, size_t count, liv
     pthread_cond_init(&s->changed, NULL);
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); // signals are for the caller's thread
+    pthread_sigmask(SIG_SETMASK, &all, &before); // signals go to the caller's thread
     s->running = s->memory && pthread_create(&s->thread, NULL, run, s) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!s->running) {
         live_stream_close(s);
-        return dsc_fail(err, DSC_ENOMEM, "no memory or thread for reading weights");
+        return dsc_fail(err, DSC_ENOMEM,
+                        "cannot start the thread that reads weights: no memory or no thread");
     }
     *out = s;
     return DSC_OK;
@@ -169,7 +170,7 @@ int live_stream_next(live_stream *s, live_piece *out, dsc_error *err)
     }
     while (s->filled == s->used)
         pthread_cond_wait(&s->changed, &s->mutex);
-    // A failure is of the last piece handed over.
+    // A failure belongs to the last piece that was handed over.
     int rc = s->filled - s->used == 1 ? s->status : DSC_OK;
     s->held = true;
     *out = s->piece[s->used % PIECES];

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compares the vocabularies of draft and target, token by token. A drafted id must mean the same
+// text to both.
 #include "live/model/vocabulary.h"
 
 #include <inttypes.h>
@@ -21,7 +23,7 @@ static int differ(const dsc_tokenizer *target, const dsc_tokenizer *draft, int32
     const char *x = dsc_tokenizer_text(target, id, &m), *y = dsc_tokenizer_text(draft, id, &n);
     return dsc_fail(err, DSC_EINPUT,
                     "target and draft have different vocabularies: token %" PRId32
-                    " is %s of the target, %s of the draft",
+                    " is %s in the target and %s in the draft",
                     id, show(x, m, a, sizeof a), show(y, n, b, sizeof b));
 }
 
@@ -48,7 +50,7 @@ int live_vocabulary_match(const dsc_tokenizer *target, const dsc_tokenizer *draf
                         target_vocab, draft_vocab, LIVE_VOCABULARY_PADDING);
     if (!target != !draft)
         return dsc_fail(err, DSC_EINPUT,
-                        "the %s has no tokenizer.json: its tokens cannot be compared with the "
+                        "the %s has no tokenizer.json, so its tokens cannot be compared with the "
                         "%s's",
                         target ? "draft" : "target", target ? "target" : "draft");
     if (!target || strcmp(dsc_tokenizer_sha256(target), dsc_tokenizer_sha256(draft)) == 0)

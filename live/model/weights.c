@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights from a folder: what each array is made of is known from live/model/layout.h; the tensors
-// are found and checked by the headers, then read once, in the order of the files.
+// Loads weights from a folder. live/model/layout.h defines which tensors form each array; they are
+// located and checked by the files' headers, then read once, in file order.
 #include "live/model/weights.h"
 #include "live/device/clock.h"
 
@@ -16,19 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-// live_weights and what it takes to free it.
+// live_weights together with what is needed to free it.
 typedef struct owned {
     live_weights w;
     live_layout layout;
 } owned;
 
-// Where one tensor goes.
+// Where one tensor is stored.
 typedef struct job {
     const dsc_tensor *tensor;
     const live_part *part;
-    const live_place *place;
+    const live_array *array;
     size_t shard;
-    bool same; // a tied output matrix that is stored, to be compared with the embedding
+    bool
+        same; // a tied output matrix that the file stores all the same: compared with the embedding
 } job;
 
 typedef struct loader {
@@ -41,7 +42,7 @@ typedef struct loader {
     size_t jobs;
     unsigned char *whole; // a tensor that is not copied piece by piece
     size_t whole_capacity;
-    void *turned; // the same as it goes to the device
+    void *turned; // `whole` in the order of the device's array
     size_t turned_capacity;
 } loader;
 
@@ -64,23 +65,24 @@ static int check_shape(const char *path, const dsc_tensor *t, int rank, int64_t 
     shape_text(t, is, sizeof is);
     if (rank == 1)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s' is %s, config.json asks for [%" PRId64 "]", path, t->name,
-                        is, rows);
+                        "%s: tensor '%s' has shape %s; config.json requires [%" PRId64 "]", path,
+                        t->name, is, rows);
     return dsc_fail(err, DSC_EINPUT,
-                    "%s: tensor '%s' is %s, config.json asks for [%" PRId64 ", %" PRId64 "]", path,
-                    t->name, is, rows, cols);
+                    "%s: tensor '%s' has shape %s; config.json requires [%" PRId64 ", %" PRId64 "]",
+                    path, t->name, is, rows, cols);
 }
 
 static int check_dtype(const char *path, const dsc_tensor *t, dsc_error *err)
 {
     if (t->dtype == DSC_F32 || t->dtype == DSC_F16 || t->dtype == DSC_BF16)
         return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT,
-                    "%s: tensor '%s' has dtype %s: not implemented (F32, F16 and BF16 are)", path,
-                    t->name, dsc_dtype_name(t->dtype));
+    return dsc_fail(
+        err, DSC_EINPUT,
+        "%s: tensor '%s' has dtype %s, which is not implemented (F32, F16 and BF16 are)", path,
+        t->name, dsc_dtype_name(t->dtype));
 }
 
-static int find_part(loader *l, const live_place *place, const live_part *part, dsc_error *err)
+static int find_part(loader *l, const live_array *array, const live_part *part, dsc_error *err)
 {
     char name[LIVE_TENSOR_NAME];
     size_t shard = 0;
@@ -92,26 +94,26 @@ static int find_part(loader *l, const live_place *place, const live_part *part, 
                         live_checkpoint_shards(l->files) > 1 ? "s" : "");
     const char *path = live_checkpoint_path(l->files, shard);
     bool turned = part->order == LIVE_TRANSPOSED;
-    int rc = check_shape(path, t, place->vector ? 1 : 2, turned ? place->cols : part->rows,
-                         turned ? part->rows : place->cols, err);
+    int rc = check_shape(path, t, array->vector ? 1 : 2, turned ? array->cols : part->rows,
+                         turned ? part->rows : array->cols, err);
     if (!rc)
         rc = check_dtype(path, t, err);
     if (rc)
         return rc;
-    bool first = part == &l->layout->part[place->part];
-    if (place->matrix && !first && place->matrix->dtype != t->dtype)
+    bool first = part == &l->layout->part[array->part];
+    if (array->matrix && !first && array->matrix->dtype != t->dtype)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s' has dtype %s, the rows beside it %s: not "
+                        "%s: tensor '%s' has dtype %s, other rows of the same matrix have %s: not "
                         "implemented",
-                        path, name, dsc_dtype_name(t->dtype), dsc_dtype_name(place->matrix->dtype));
-    if (place->matrix)
-        place->matrix->dtype = t->dtype;
-    l->job[l->jobs++] = (job){t, part, place, shard, false};
+                        path, name, dsc_dtype_name(t->dtype), dsc_dtype_name(array->matrix->dtype));
+    if (array->matrix)
+        array->matrix->dtype = t->dtype;
+    l->job[l->jobs++] = (job){t, part, array, shard, false};
     return DSC_OK;
 }
 
-// A tied output matrix that is stored all the same must be the embedding.
-static int find_tied(loader *l, const live_place *embed, dsc_error *err)
+// A stored output matrix that config.json declares tied must equal the embedding.
+static int find_tied(loader *l, const live_array *embed, dsc_error *err)
 {
     char name[LIVE_TENSOR_NAME];
     size_t shard = 0;
@@ -131,7 +133,7 @@ static int find_tied(loader *l, const live_place *embed, dsc_error *err)
     return rc;
 }
 
-// EAGLE-1 has no norm at either end of its blocks; a checkpoint with one is of a later kind.
+// EAGLE-1 has no norm before or after its blocks; a checkpoint with one is of a later version.
 static int check_eagle(const loader *l, dsc_error *err)
 {
     static const live_module absent[] = {LIVE_NORM1, LIVE_FINAL_NORM};
@@ -147,7 +149,7 @@ static int check_eagle(const loader *l, dsc_error *err)
     return DSC_OK;
 }
 
-static int by_place(const void *pa, const void *pb)
+static int by_file_order(const void *pa, const void *pb)
 {
     const job *a = pa, *b = pb;
     if (a->shard != b->shard)
@@ -157,22 +159,20 @@ static int by_place(const void *pa, const void *pb)
 
 static int find_tensors(loader *l, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, l->layout->parts + 1, sizeof *l->job, err);
+    int rc = dsc_new(&l->job, l->layout->parts + 1, err);
     if (rc)
         return rc;
-    l->job = p;
     l->prefix = live_checkpoint_prefix(l->files, l->config->family);
     if (l->config->family == LIVE_EAGLE)
         rc = check_eagle(l, err);
-    for (size_t i = 0; i < l->layout->places && !rc; i++) {
-        const live_place *place = &l->layout->place[i];
-        for (size_t j = 0; j < place->parts && !rc; j++)
-            rc = find_part(l, place, &l->layout->part[place->part + j], err);
+    for (size_t i = 0; i < l->layout->arrays && !rc; i++) {
+        const live_array *array = &l->layout->array[i];
+        for (size_t j = 0; j < array->parts && !rc; j++)
+            rc = find_part(l, array, &l->layout->part[array->part + j], err);
     }
     if (!rc && l->config->tied)
-        rc = find_tied(l, &l->layout->place[0], err);
-    qsort(l->job, l->jobs, sizeof *l->job, by_place);
+        rc = find_tied(l, &l->layout->array[0], err);
+    qsort(l->job, l->jobs, sizeof *l->job, by_file_order);
     return rc;
 }
 
@@ -182,15 +182,14 @@ static int compare_tensors(const void *pa, const void *pb)
     return *a < *b ? -1 : *a > *b;
 }
 
-// Names of the tensors that no job reads, but for those that are computed.
+// Lists the names of the tensors that are not loaded, except buffers (live_name_computed).
 static int list_unused(const loader *l, char **out, dsc_error *err)
 {
-    void *p;
+    const dsc_tensor **used;
     dsc_buffer text = {0};
-    int rc = dsc_alloc(&p, l->jobs, sizeof(dsc_tensor *), err);
+    int rc = dsc_new(&used, l->jobs, err);
     if (rc)
         return rc;
-    const dsc_tensor **used = p;
     for (size_t i = 0; i < l->jobs; i++)
         used[i] = l->job[i].tensor;
     qsort(used, l->jobs, sizeof *used, compare_tensors);
@@ -213,7 +212,7 @@ static int list_unused(const loader *l, char **out, dsc_error *err)
 
 // --- reading -----------------------------------------------------------------------------------
 
-// In the reading thread.
+// Runs in the reading thread.
 static int check_finite(void *user, const live_piece *p, dsc_error *err)
 {
     const loader *l = user;
@@ -226,13 +225,13 @@ static int check_finite(void *user, const live_piece *p, dsc_error *err)
     const char *what = live_is_nan(p->data, t->dtype, bad) ? "NaN" : "an infinity";
     const char *path = live_checkpoint_path(l->files, j->shard);
     if (t->rank == 1)
-        return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' holds %s at [%" PRId64 "]", path, t->name,
-                        what, at);
-    return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' holds %s at [%" PRId64 ", %" PRId64 "]", path,
-                    t->name, what, at / t->shape[1], at % t->shape[1]);
+        return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' contains %s at [%" PRId64 "]", path,
+                        t->name, what, at);
+    return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' contains %s at [%" PRId64 ", %" PRId64 "]",
+                    path, t->name, what, at / t->shape[1], at % t->shape[1]);
 }
 
-static unsigned char *device_row(const live_place *p, int64_t row)
+static unsigned char *device_row(const live_array *p, int64_t row)
 {
     if (p->vector)
         return (unsigned char *)(*p->vector + row);
@@ -240,18 +239,18 @@ static unsigned char *device_row(const live_place *p, int64_t row)
     return (unsigned char *)p->matrix->data + (size_t)row * bytes;
 }
 
-// A piece of a tensor whose rows are, heads times, one head of the queries, the keys, the values.
+// A piece of a tensor whose rows are grouped by head: queries, keys and values of one head.
 static int upload_interleaved(loader *l, const job *j, const live_piece *p, dsc_error *err)
 {
     const live_config *c = l->config;
-    size_t row = dsc_dtype_bytes(j->tensor->dtype) * (size_t)j->place->cols;
+    size_t row = dsc_dtype_bytes(j->tensor->dtype) * (size_t)j->array->cols;
     size_t block = row * (size_t)c->head;
     for (size_t done = 0; done < p->bytes;) {
         size_t at = (size_t)p->offset + done, b = at / block, within = at % block;
         size_t rest = p->bytes - done, n = block - within < rest ? block - within : rest;
         int64_t to = ((int64_t)(b % 3) * c->heads + (int64_t)(b / 3)) * c->head;
-        int rc = l->backend->type->upload(l->backend, device_row(j->place, to) + within,
-                                          p->data + done, n, err);
+        int rc = l->backend->type->memory.upload(l->backend, device_row(j->array, to) + within,
+                                                 p->data + done, n, err);
         if (rc)
             return rc;
         done += n;
@@ -262,9 +261,7 @@ static int upload_interleaved(loader *l, const job *j, const live_piece *p, dsc_
 static int gather(loader *l, const job *j, const live_piece *p, dsc_error *err)
 {
     size_t bytes = (size_t)(j->tensor->end - j->tensor->begin);
-    void *list = l->whole;
-    int rc = dsc_grow(&list, &l->whole_capacity, bytes, 1, err);
-    l->whole = list;
+    int rc = dsc_resize(&l->whole, &l->whole_capacity, bytes, err);
     if (rc)
         return rc;
     memcpy(l->whole + p->offset, p->data, p->bytes);
@@ -276,7 +273,7 @@ static int room_for_turned(loader *l, size_t bytes, dsc_error *err)
     return dsc_grow(&l->turned, &l->turned_capacity, bytes, 1, err);
 }
 
-// A vector in F32, NeoX's biases in their new order.
+// A vector in F32; biases of GPT-NeoX are reordered.
 static int upload_vector(loader *l, const job *j, dsc_error *err)
 {
     const live_config *c = l->config;
@@ -292,23 +289,23 @@ static int upload_vector(loader *l, const job *j, dsc_error *err)
             memcpy(to + (b % 3 * heads + b / 3) * head, plain + b * head, head * sizeof *to);
         plain = to;
     }
-    return l->backend->type->upload(l->backend, device_row(j->place, j->part->row), plain,
-                                    count * sizeof(float), err);
+    return l->backend->type->memory.upload(l->backend, device_row(j->array, j->part->row), plain,
+                                           count * sizeof(float), err);
 }
 
 static int upload_transposed(loader *l, const job *j, dsc_error *err)
 {
     size_t size = dsc_dtype_bytes(j->tensor->dtype);
-    size_t rows = (size_t)j->part->rows, cols = (size_t)j->place->cols;
+    size_t rows = (size_t)j->part->rows, cols = (size_t)j->array->cols;
     int rc = room_for_turned(l, rows * cols * size, err);
     if (rc)
         return rc;
     live_transpose(l->turned, l->whole, cols, rows, size);
-    return l->backend->type->upload(l->backend, device_row(j->place, j->part->row), l->turned,
-                                    rows * cols * size, err);
+    return l->backend->type->memory.upload(l->backend, device_row(j->array, j->part->row),
+                                           l->turned, rows * cols * size, err);
 }
 
-// The stored output matrix against the embedding, both in the mapped files.
+// Compares the stored output matrix with the embedding, both in the mapped files.
 static int compare_tied(const loader *l, const job *j, const live_piece *p, dsc_error *err)
 {
     char name[LIVE_TENSOR_NAME];
@@ -317,7 +314,7 @@ static int compare_tied(const loader *l, const job *j, const live_piece *p, dsc_
     if (memcmp((const unsigned char *)embed->data + p->offset, p->data, p->bytes) == 0)
         return DSC_OK;
     return dsc_fail(err, DSC_EINPUT,
-                    "%s: tensor '%s' differs from '%s', and config.json says that they are tied",
+                    "%s: tensor '%s' differs from '%s', to which config.json ties it",
                     live_checkpoint_path(l->files, j->shard), j->tensor->name, name);
 }
 
@@ -326,26 +323,25 @@ static int take_piece(loader *l, const job *j, const live_piece *p, dsc_error *e
     if (j->same)
         return compare_tied(l, j, p, err);
     bool last = p->offset + p->bytes == j->tensor->end - j->tensor->begin;
-    if (j->place->vector || j->part->order == LIVE_TRANSPOSED) {
+    if (j->array->vector || j->part->order == LIVE_TRANSPOSED) {
         int rc = gather(l, j, p, err);
         if (rc || !last)
             return rc;
-        return j->place->vector ? upload_vector(l, j, err) : upload_transposed(l, j, err);
+        return j->array->vector ? upload_vector(l, j, err) : upload_transposed(l, j, err);
     }
     if (j->part->order == LIVE_INTERLEAVED)
         return upload_interleaved(l, j, p, err);
-    return l->backend->type->upload(l->backend, device_row(j->place, j->part->row) + p->offset,
-                                    p->data, p->bytes, err);
+    return l->backend->type->memory.upload(
+        l->backend, device_row(j->array, j->part->row) + p->offset, p->data, p->bytes, err);
 }
 
 static int read_tensors(loader *l, double *bytes, dsc_error *err)
 {
-    void *p;
+    live_span *span;
     live_stream *stream = NULL;
-    int rc = dsc_alloc(&p, l->jobs, sizeof(live_span), err);
+    int rc = dsc_new(&span, l->jobs, err);
     if (rc)
         return rc;
-    live_span *span = p;
     for (size_t i = 0; i < l->jobs; i++) {
         const dsc_tensor *t = l->job[i].tensor;
         span[i] = (live_span){live_checkpoint_path(l->files, l->job[i].shard), t->begin, t->end};
@@ -379,7 +375,7 @@ static int load(owned *o, const char *folder, char **unused, dsc_error *err)
         rc = read_tensors(&l, &w->file_bytes, err);
     if (!rc)
         rc = live_fingerprint_files(l.files, w->fingerprint, err);
-    if (!rc) // of the matrices, whatever config.json says
+    if (!rc) // the matrices' dtype, whatever config.json gives
         w->config.dtype =
             w->layer && w->config.layers ? w->layer[0].qkv.dtype : w->medusa[0].linear.dtype;
     if (!rc && unused)
@@ -394,15 +390,14 @@ static int load(owned *o, const char *folder, char **unused, dsc_error *err)
 int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
                       dsc_error *err)
 {
-    void *p;
+    owned *o;
     double start = live_now_s();
     *out = NULL;
     if (unused)
         *unused = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof(owned), err);
+    int rc = dsc_new(&o, 1, err);
     if (rc)
         return rc;
-    owned *o = p;
     o->w.backend = b;
     rc = load(o, folder, unused, err);
     o->w.load_s = live_now_s() - start;
@@ -413,10 +408,10 @@ int live_weights_load(live_weights **out, const char *folder, live_backend *b, c
     return rc;
 }
 
-// Half-width of the uniform numbers of a matrix. Products keep the variance of their input:
-// 1 / cols each. What is added to the residual stream is scaled down by the number of additions, so
-// that the stream stays of order one however many layers there are.
-static double spread(const live_config *c, const live_place *p)
+// Half-width of the uniform distribution of a matrix. Variance 1 / cols keeps the variance of the
+// input. A matrix whose product is added to the residual stream is scaled down by the number of
+// additions, so that the stream stays of order one for any number of layers.
+static double spread(const live_config *c, const live_array *p)
 {
     double variance = p->kind == LIVE_EMBEDDING ? 1 : 1 / (double)p->cols;
     double additions = c->layers ? 2 * (double)c->layers : (double)c->medusa_layers;
@@ -427,14 +422,13 @@ static double spread(const live_config *c, const live_place *p)
 
 static int fill_ones(live_backend *b, float *to, int64_t count, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, (size_t)count, sizeof(float), err);
+    float *one;
+    int rc = dsc_new(&one, (size_t)count, err);
     if (rc)
         return rc;
-    float *one = p;
     for (int64_t i = 0; i < count; i++)
         one[i] = 1;
-    rc = b->type->upload(b, to, one, (size_t)count * sizeof *one, err);
+    rc = b->type->memory.upload(b, to, one, (size_t)count * sizeof *one, err);
     free(one);
     return rc;
 }
@@ -444,16 +438,16 @@ static int make(owned *o, dsc_dtype dtype, uint64_t seed, dsc_error *err)
     live_weights *w = &o->w;
     live_backend *b = w->backend;
     int rc = live_layout_new(&o->layout, w, err);
-    for (size_t i = 0; i < o->layout.places && !rc; i++)
-        if (o->layout.place[i].matrix)
-            o->layout.place[i].matrix->dtype = dtype;
+    for (size_t i = 0; i < o->layout.arrays && !rc; i++)
+        if (o->layout.array[i].matrix)
+            o->layout.array[i].matrix->dtype = dtype;
     if (!rc)
         rc = live_layout_alloc(&o->layout, w, err);
-    for (size_t i = 0; i < o->layout.places && !rc; i++) {
-        const live_place *p = &o->layout.place[i];
+    for (size_t i = 0; i < o->layout.arrays && !rc; i++) {
+        const live_array *p = &o->layout.array[i];
         if (p->matrix)
-            rc = b->type->fill(b, p->matrix->data, dtype, p->rows * p->cols, seed, i,
-                               spread(&w->config, p), err);
+            rc = b->type->memory.fill(b, p->matrix->data, dtype, p->rows * p->cols, seed, i,
+                                      spread(&w->config, p), err);
         else if (p->kind == LIVE_SCALE)
             rc = fill_ones(b, *p->vector, p->rows, err);
     }
@@ -463,13 +457,12 @@ static int make(owned *o, dsc_dtype dtype, uint64_t seed, dsc_error *err)
 int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
                         live_backend *b, dsc_error *err)
 {
-    void *p;
+    owned *o;
     double start = live_now_s();
     *out = NULL;
-    int rc = dsc_alloc(&p, 1, sizeof(owned), err);
+    int rc = dsc_new(&o, 1, err);
     if (rc)
         return rc;
-    owned *o = p;
     o->w.backend = b;
     o->w.config = *c;
     o->w.config.dtype = dtype;
@@ -489,11 +482,11 @@ void live_weights_free(live_weights *w)
         return;
     owned *o = (owned *)w;
     live_backend *b = w->backend;
-    for (size_t i = 0; i < o->layout.places; i++) {
-        live_place *p = &o->layout.place[i];
-        b->type->free(b, p->vector ? (void *)*p->vector : p->matrix->data);
+    for (size_t i = 0; i < o->layout.arrays; i++) {
+        live_array *p = &o->layout.array[i];
+        b->type->memory.free(b, p->vector ? (void *)*p->vector : p->matrix->data);
     }
-    b->type->free(b, w->inv_freq);
+    b->type->memory.free(b, w->inv_freq);
     live_layout_free(&o->layout);
     free(w->layer);
     free(w->medusa);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of a model on a device: loaded from a Hugging Face folder, or random.
+// The weights of a model on a device, loaded from a Hugging Face folder or random.
 #ifndef DSC_LIVE_WEIGHTS_H
 #define DSC_LIVE_WEIGHTS_H
 
@@ -7,8 +7,8 @@
 #include "live/device/backend.h"
 #include "live/model/config.h"
 
-// Matrices that are multiplied by the same input are stored as one, row block behind row block.
-// Vectors (norms, biases) are F32. What an architecture does not have is NULL or of no rows.
+// Matrices that are multiplied by the same input are stored as one, one row block after another.
+// Vectors (norms, biases) are F32. What an architecture lacks is NULL or has no rows.
 typedef struct live_layer {
     float *norm1, *norm1_bias; // [hidden] before the attention
     live_matrix qkv;           // [(heads + 2 kv_heads) * head][hidden]: queries, keys, values
@@ -32,32 +32,32 @@ typedef struct live_medusa_head {
 typedef struct live_weights {
     live_config config;
     live_backend *backend;
-    live_matrix embed;     // [vocab][hidden]; no rows: heads that use the target's
+    live_matrix embed;     // [vocab][hidden]; no rows: the head uses the target's
     live_matrix positions; // [positions][hidden], GPT-2
     live_matrix head;      // [vocab][hidden]; when tied, the same data as embed
     float *norm, *norm_bias;
     float *inv_freq;   // [rotated / 2]
     live_layer *layer; // [config.layers], in host memory
-    live_matrix join;  // EAGLE: [hidden][2 hidden], of (embedding, feature)
+    live_matrix join;  // EAGLE: [hidden][2 hidden], multiplied by (embedding, feature)
     float *join_bias;
     live_medusa_head *medusa; // [config.medusa_heads], in host memory
     double bytes;             // on the device
-    double load_s;            // wall time of loading, the files' bytes below
+    double load_s;            // wall time of loading
     double file_bytes;
     char fingerprint[DSC_SHA256_HEX]; // live/model/fingerprint.h
 } live_weights;
 
 // Loads FOLDER (model.safetensors, or shards by model.safetensors.index.json) onto the backend.
-// Checked before anything is allocated: that every tensor is there with its shape and a dtype that
-// is implemented, then that the memory suffices; while they are read, that none holds NaN or an
-// infinity (named, with its place). Tensors that are not used are listed in *unused when not NULL
-// (comma-separated, owned by the caller), but for angles and masks, which old checkpoints store.
-// Folders of pickled weights only are refused with the command that converts them. DSC_EINPUT,
-// DSC_ENOMEM (how much is needed and free). config.dtype is that of the stored matrices.
+// Before anything is allocated, checks that every tensor is present with its shape and a supported
+// dtype, then that memory suffices. While reading, checks that no tensor contains NaN or infinity
+// (the message gives its name and index). Unused tensors are listed in *unused unless it is NULL
+// (comma-separated, owned by the caller), except the buffers that old checkpoints store. If the
+// folder has pickled weights only, the error contains the command that converts them. DSC_EINPUT,
+// DSC_ENOMEM (needed and free sizes). config.dtype becomes that of the stored matrices.
 int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
                       dsc_error *err);
-// Random ones of a shape: uniform, of the variance that keeps activations of order one; the same
-// for a seed on every device. dtype F32, F16 or BF16.
+// Random weights of a shape: uniform, with the variance that keeps activations of order one, and
+// identical for a seed on every device. dtype is F32, F16 or BF16.
 int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
                         live_backend *b, dsc_error *err);
 void live_weights_free(live_weights *w); // NULL allowed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope live list: where models can run, which, and what was built in.
+// draftscope live list: devices, supported architectures and dtypes, shapes, and build features.
 #include "live/device/backend.h"
 #include "live/device/openblas.h"
 #include "live/program/live.h"
@@ -14,8 +14,8 @@ static const dsc_option options[OPTIONS] = {
 };
 // clang-format on
 static const char about[] =
-    "Lists the devices, the architectures whose checkpoints are read, the dtypes of weights, the "
-    "shapes that --shape knows, and what this program was built with.";
+    "Lists devices, supported architectures, dtypes of weights, shapes for --shape, and the "
+    "features of this build.";
 
 typedef struct line {
     const char *kind, *name, *what;
@@ -23,18 +23,18 @@ typedef struct line {
 
 static const line lines[] = {
     {"architecture", "llama",
-     "Llama 1 to 3 (rope scaling of Llama 3, linear) and what shares its "
-     "names, TinyLlama, Vicuna, Yi"},
+     "Llama 1 to 3 (RoPE scaling linear and llama3) and relatives: TinyLlama, "
+     "Vicuna, Yi"},
     {"architecture", "mistral", "Mistral, with sliding windows"},
     {"architecture", "qwen2", "Qwen 2, 2.5"},
     {"architecture", "qwen3", "Qwen 3, dense"},
     {"architecture", "gpt2", "GPT-2"},
     {"architecture", "gpt_neox", "GPT-NeoX, Pythia"},
-    {"architecture", "eagle", "EAGLE-1 head of a Llama, as a draft model"},
-    {"architecture", "medusa", "Medusa-1 heads, as a draft model"},
-    {"dtype", "bf16", "weights as stored, sums in fp32"},
-    {"dtype", "f16", "likewise"},
-    {"dtype", "f32", "likewise"},
+    {"architecture", "eagle", "EAGLE-1 head of a Llama model, as draft model"},
+    {"architecture", "medusa", "Medusa-1 heads, as draft model"},
+    {"dtype", "bf16", "weights as stored, accumulation in fp32"},
+    {"dtype", "f16", "weights as stored, accumulation in fp32"},
+    {"dtype", "f32", "weights as stored, accumulation in fp32"},
 #ifdef HAVE_CUDA
     {"feature", "cuda", "built in"},
 #else
@@ -62,7 +62,7 @@ static int add_devices(dsc_table *t, dsc_error *err)
     int rc = live_backend_cpu(&cpu, cli_threads(0), false, err);
     if (rc)
         return rc;
-    rc = cpu->type->memory(cpu, &spare, &all, err);
+    rc = cpu->type->memory.available(cpu, &spare, &all, err);
     snprintf(what, sizeof what, "%d processors, %.1f GB, %.1f free", cpu->threads, 1e-9 * all,
              1e-9 * spare);
     cpu->type->close(cpu);
@@ -83,7 +83,7 @@ static int add_shapes(dsc_table *t, dsc_error *err)
     int rc = DSC_OK;
     for (size_t i = 0; i < count && !rc; i++) {
         char what[64];
-        if (s[i].kind == DSC_MODEL_T5) // an encoder, too
+        if (s[i].kind == DSC_MODEL_T5) // an encoder-decoder
             continue;
         snprintf(what, sizeof what, "%.2f billion parameters",
                  dsc_model_shape_parameters(&s[i]) / 1e9);
@@ -96,8 +96,8 @@ static int make(dsc_table *t, dsc_error *err)
 {
     static const dsc_column column[] = {
         {"kind", DSC_CELL_TEXT, "device, architecture, dtype, feature or shape"},
-        {"name", DSC_CELL_TEXT, "as options take it"},
-        {"what", DSC_CELL_TEXT, "what it is"},
+        {"name", DSC_CELL_TEXT, "value for options"},
+        {"what", DSC_CELL_TEXT, "description"},
     };
     int rc = DSC_OK;
     for (size_t c = 0; c < sizeof column / sizeof *column && !rc; c++)

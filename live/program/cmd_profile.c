@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope live profile: the cost table of models on this machine.
+// draftscope live profile: measures a cost table of the models on this machine. Reads the options,
+// calls live_profile (live/program/profile.h) and writes the table.
 #include "base/file.h"
 #include "live/program/live.h"
 #include "live/program/pair.h"
@@ -12,8 +13,8 @@ enum { TOKENS, CONTEXT, BATCH, REPEATS, OUT, FORCE, PROGRESS, OPTIONS };
 static const dsc_option options[OPTIONS] = {
     {.name = "tokens", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:128", .min = 1,
      .max = 1 << 16, .list = true,
-     .help = "tokens of each sequence in a pass: values and ranges a:b:step; a:b stands for a, b "
-             "and 2, 3, 4, 6, 8, 12, ... between"},
+     .help = "tokens of each sequence in a pass, as values and ranges a:b:step; a:b means a, b and "
+             "the values 2, 3, 4, 6, 8, 12, ... between them"},
     {.name = "context", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "0:1024", .min = 0,
      .max = 1 << 24, .list = true,
      .help = "tokens of each sequence before them; a:b stands for a, b and 64, 256, 1024, ... "
@@ -22,21 +23,22 @@ static const dsc_option options[OPTIONS] = {
      .help = "number of sequences in a pass; a:b as for --tokens"},
     {.name = "repeats", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "9", .min = 1,
      .max = 100000,
-     .help = "times that each pass is measured, in rounds of three after three that are not "
-             "counted: the result is the mean of the rounds' medians"},
+     .help = "measurements of each pass, in rounds of three after three warm-up passes; the "
+             "result is the mean of the rounds' medians"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.tsv",
-     .help = "the table: what draftscope sim --cost table:FILE reads"},
+     .help = "write the cost table to this file, for draftscope sim --cost table:FILE"},
     CLI_OPTION_FORCE,
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
 static const char usage[] = "live profile --target DIR [--draft DIR] -o FILE.tsv [OPTIONS]";
 static const char about[] =
-    "Measures how long forward passes of a target and a draft model take, by the tokens in them, "
-    "the context and the batch, beside what the device can read and multiply at best: a cost table "
-    "for draftscope sim, sweep and tune, drawn by draftscope plot cost. Interrupted, it keeps the "
-    "tokens that were measured in all contexts and batches.";
-// How tokens are drawn and how long a text may be is of no matter to a pass.
+    "Measures forward-pass latency by tokens, context length and batch size, together with the "
+    "device's memory bandwidth and multiplication rate. Use the table as --cost of draftscope sim, "
+    "sweep and tune, and draw it with draftscope plot cost. When interrupted, it keeps the tokens "
+    "that were measured at every context and batch.";
+// Sampling and context length do not affect the cost of a pass, so those model options are left
+// out.
 enum { MODEL_OPTIONS = LIVE_PAIR_TEMPERATURE };
 
 static int on_progress(void *user, int64_t done, int64_t total)
@@ -81,8 +83,8 @@ static int write_table(const dsc_table *t, dsc_outfile *f, dsc_error *err)
     return dsc_outfile_commit(f, err);
 }
 
-// What was measured before an interruption, or before memory ran out, is a grid by fewer repeats,
-// or of fewer tokens.
+// An interruption or a lack of memory leaves a complete grid of fewer repeats or of fewer tokens,
+// which is kept.
 static int keep(const dsc_table *t, int rc, const char *path, dsc_outfile *f, dsc_error *err)
 {
     dsc_error late;
@@ -97,7 +99,7 @@ static int keep(const dsc_table *t, int rc, const char *path, dsc_outfile *f, ds
     if (rc == DSC_EINTERRUPT)
         return dsc_fail(err, rc, "interrupted: passes of up to %.0f tokens are in %.500s", most,
                         path);
-    err->status = DSC_EABSENT; // of the device, as in a run
+    err->status = DSC_EABSENT; // the device lacks the memory, as in a run
     return dsc_error_prefix(err, DSC_EABSENT, "passes of up to %.0f tokens are in %.500s", most,
                             path);
 }
@@ -139,7 +141,8 @@ static int profile(const dsc_option_value *value, const dsc_option_value *models
     int rc = read_grid(&grid, &list, value, err);
     if (!rc)
         rc = dsc_outfile_open(&file, value[OUT].text, value[FORCE].given, err);
-    dsc_outfile_abort(&file); // it can be written; nothing is there while models are loaded
+    dsc_outfile_abort(
+        &file); // checks that the file can be written, but creates nothing while models are loaded
     if (!rc)
         rc = live_pair_read(&pair, models, &want, err);
     if (!rc)
@@ -172,15 +175,16 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "no argument", err);
     if (!rc && models[LIVE_PAIR_MIDDLE].given)
-        rc = dsc_fail(err, DSC_EUSAGE, "--middle: a table has a target and a draft model");
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "--middle: a cost table covers a target and a draft model only");
     if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE.tsv expected");
+        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE.tsv is required");
     return rc ? rc : profile(value, models, err);
 }
 
 const cli_command live_cmd_profile = {
     .name = "profile",
-    .summary = "a cost table: how long forward passes take",
+    .summary = "measure forward-pass latency as a cost table",
     .run = run,
     .option = options,
     .options = OPTIONS,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope live record: a run as a trace, with what both models say along the outputs.
+// draftscope live record: runs a method and writes a trace with the probabilities of both models
+// along the outputs.
 #include "base/json_text.h"
 #include "cli/method.h"
 #include "live/program/live.h"
@@ -35,8 +36,8 @@ static const dsc_option options[OPTIONS] = {
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: as for draftscope live run)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, also .gz and .zst; - is "
-             "standard input"},
+     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz "
+             "or .zst; - is standard input"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "number of prompts of the file to record; 0: all"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
@@ -64,10 +65,10 @@ static const dsc_option options[OPTIONS] = {
 static const char usage[] =
     "live record --target DIR [--draft DIR] --method NAME --prompts FILE -o NAME.dst [OPTIONS]";
 static const char about[] =
-    "Runs a drafting method on real models and records it: prompts, outputs, steps with their "
-    "times, and what target and draft model say at every output token. With --draft the draft "
-    "model is recorded also when the method does without. Finished requests stay when it is "
-    "interrupted.";
+    "Records a run of real models together with both models' token probabilities: prompts, "
+    "outputs, and steps with their times. Later experiments replay the recording and need no "
+    "model. With --draft the draft model is recorded even if the method does not use it. Finished "
+    "requests are kept when it is interrupted.";
 
 typedef struct context {
     const dsc_option_value *value;
@@ -82,7 +83,7 @@ typedef struct context {
     cli_progress progress;
     int32_t *token; // a copy of the output
     size_t token_capacity;
-    dsc_token_view *reference; // of the request that is written
+    dsc_token_view *reference; // of the current request
     dsc_text_view *reference_text;
     dsc_reference_kind *kind;
     size_t reference_capacity, text_capacity, kind_capacity;
@@ -146,19 +147,12 @@ static int on_position(void *user)
 
 static int grow(context *c, size_t references, size_t tokens, dsc_error *err)
 {
-    void *reference = c->reference, *text = c->reference_text, *kind = c->kind, *token = c->token;
-    int rc = dsc_grow(&reference, &c->reference_capacity, references, sizeof *c->reference, err);
+    int rc = dsc_resize(&c->reference, &c->reference_capacity, references, err);
     if (!rc)
-        rc = dsc_grow(&text, &c->text_capacity, references, sizeof *c->reference_text, err);
+        rc = dsc_resize(&c->reference_text, &c->text_capacity, references, err);
     if (!rc)
-        rc = dsc_grow(&kind, &c->kind_capacity, references, sizeof *c->kind, err);
-    if (!rc)
-        rc = dsc_grow(&token, &c->token_capacity, tokens, sizeof *c->token, err);
-    c->reference = reference;
-    c->reference_text = text;
-    c->kind = kind;
-    c->token = token;
-    return rc;
+        rc = dsc_resize(&c->kind, &c->kind_capacity, references, err);
+    return rc ? rc : dsc_resize(&c->token, &c->token_capacity, tokens, err);
 }
 
 static dsc_text_view view(const char *text)
@@ -166,7 +160,8 @@ static dsc_text_view view(const char *text)
     return (dsc_text_view){text, text ? (int64_t)strlen(text) : 0};
 }
 
-// What was run, as a writer takes it: the output is copied, the recorder uses the session.
+// The request as the writer takes it. The output is copied, because the recorder reuses the
+// session.
 static int make_input(context *c, const live_prompt *p, dsc_request_input *q, dsc_error *err)
 {
     const dsc_model *m = live_session_model(c->pair.session[LIVE_TARGET]);
@@ -210,11 +205,11 @@ static int record_request(context *c, size_t i, dsc_error *err)
     dsc_buffer_fini(&text);
     if (!rc || rc == DSC_EINTERRUPT)
         return rc;
-    char place[512];
-    live_prompts_place(&c->prompts, i, place, sizeof place);
-    if (rc == DSC_ENOMEM) // of the device
+    char location[512];
+    live_prompts_location(&c->prompts, i, location, sizeof location);
+    if (rc == DSC_ENOMEM) // device memory
         rc = err->status = DSC_EABSENT;
-    return dsc_error_prefix(err, rc, "%s", place);
+    return dsc_error_prefix(err, rc, "%s", location);
 }
 
 static int record_all(context *c, dsc_error *err)
@@ -231,7 +226,7 @@ static int record_all(context *c, dsc_error *err)
 
 // --- the trace -----------------------------------------------------------------------------------
 
-// Requests that are finished are kept, whatever ended the run, but that they could not be written.
+// Keeps finished requests, however the run ended, unless they could not be written.
 static int finish(context *c, int rc, dsc_error *err)
 {
     const int64_t n = live_recorder_requests(c->recorder);
@@ -249,8 +244,8 @@ static int finish(context *c, int rc, dsc_error *err)
         fprintf(
             stderr,
             "draftscope: note: %" PRId64
-            " output tokens that the target's distribution excludes (temperature, top-k, top-p): "
-            "recorded with their probability before the cut\n",
+            " output tokens are excluded by the target's distribution (temperature, top-k, top-p); "
+            "they are recorded with their probability before truncation\n",
             excluded);
     if (rc == DSC_EINTERRUPT && n)
         dsc_fail(err, rc, "interrupted: the first %" PRId64 " requests are in %.500s", n,
@@ -285,7 +280,7 @@ static int open_recorder(context *c, dsc_error *err)
 
 // --- before the first request --------------------------------------------------------------------
 
-// none, top:M or dense.
+// Parses none, top:M or dense.
 static int read_rows(live_record *o, const char *text, dsc_error *err)
 {
     static const dsc_option top = {
@@ -306,9 +301,9 @@ static int read_record(context *c, dsc_error *err)
     const dsc_option_value *v = c->value;
     live_record *o = &c->record;
     if (!v[PROMPTS].text)
-        return dsc_fail(err, DSC_EUSAGE, "--prompts FILE expected");
+        return dsc_fail(err, DSC_EUSAGE, "--prompts FILE is required");
     if (!v[OUT].text || !*v[OUT].text)
-        return dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
+        return dsc_fail(err, DSC_EUSAGE, "-o NAME.dst is required");
     o->path = v[OUT].text;
     o->force = v[FORCE].given;
     o->K = (int)v[DRAFTS].integer;
@@ -331,22 +326,22 @@ static int choose_rule(context *c, dsc_error *err)
 static int check_lengths(const context *c, dsc_error *err)
 {
     const int64_t more = c->run.max_tokens;
-    // Rollouts go on behind the text.
+    // Rollouts continue after the text.
     const int64_t room = live_pair_room(&c->pair, &c->config) - c->record.rollout;
     for (size_t i = 0; i < c->prompts.count; i++) {
-        char place[512];
+        char location[512];
         if (c->prompts.item[i].prompt + more <= room)
             continue;
-        live_prompts_place(&c->prompts, i, place, sizeof place);
+        live_prompts_location(&c->prompts, i, location, sizeof location);
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: a prompt of %" PRId64 " tokens and --max-tokens %" PRId64
-                        ": the context holds %" PRId64,
-                        place, c->prompts.item[i].prompt, more, room);
+                        "%s: a prompt of %" PRId64 " tokens with --max-tokens %" PRId64
+                        " exceeds the context of %" PRId64 " tokens",
+                        location, c->prompts.item[i].prompt, more, room);
     }
     return DSC_OK;
 }
 
-// Cheap questions first, the weights then.
+// Runs the cheap checks first, then loads the weights.
 static int prepare(context *c, dsc_error *err)
 {
     const dsc_option_value *v = c->value;
@@ -434,7 +429,7 @@ static int run(int argc, char **argv, dsc_error *err)
 
 const cli_command live_cmd_record = {
     .name = "record",
-    .summary = "a run as a trace, with what both models say",
+    .summary = "record a run with both models' token probabilities",
     .run = run,
     .option = options,
     .options = OPTIONS,

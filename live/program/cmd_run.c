@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope live run: a method on real models, beside plain decoding when asked.
+// draftscope live run: runs a method on real models, measures it, and compares it with plain
+// decoding on request.
 #include "base/file.h"
 #include "cli/method.h"
 #include "live/program/live.h"
@@ -37,8 +38,8 @@ static const dsc_option options[OPTIONS] = {
      .help = "verification rule (default: greedy at temperature 0, else rejection, kseq or "
              "specinfer, by how the method drafts)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, also .gz and .zst; - is "
-             "standard input"},
+     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz "
+             "or .zst; - is standard input"},
     {.name = "prompt", .letter = 'p', .kind = DSC_OPTION_FLAG,
      .help = "take the arguments as prompts"},
     {.name = "replay", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
@@ -63,8 +64,8 @@ static const dsc_option options[OPTIONS] = {
      .help = "write texts and tokens to this file, in the format of trace import --format jsonl"},
     CLI_OPTION_FORCE,
     {.name = "json", .kind = DSC_OPTION_FLAG,
-     .help = "one JSON object and no texts; many of them, >> results.jsonl, are what draftscope "
-             "validate --live reads"},
+     .help = "print one JSON object and no texts; a file of such lines is the input of draftscope "
+             "validate --live"},
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
 };
@@ -73,8 +74,8 @@ static const char usage[] =
     "live run --target DIR --method NAME --prompts FILE|-p TEXT...|--replay NAME.dst "
     "[OPTIONS]";
 static const char about[] =
-    "Runs a drafting method on real models: prints what they write, what was drafted and accepted, "
-    "and the seconds it took. Interrupted, it finishes the step and prints what there is.";
+    "Runs a drafting method on real models: prints the outputs, the drafted and accepted tokens, "
+    "and the seconds. When interrupted, it finishes the step and prints the results so far.";
 
 typedef struct context {
     const dsc_option_value *value, *models;
@@ -103,17 +104,14 @@ static live_output output_of(const context *c)
     return (live_output){m->output, live_session_margins(c->pair.session[LIVE_TARGET]), m->length};
 }
 
-// Of the method's output, which plain decoding with the same session would overwrite.
+// Copies the method's output, which plain decoding in the same session would overwrite.
 static int copy_output(context *c, live_output *out, dsc_error *err)
 {
     const live_output now = output_of(c);
     const size_t n = (size_t)now.count;
-    void *token = c->token, *margin = c->margin;
-    int rc = dsc_grow(&token, &c->token_capacity, n + 1, sizeof *c->token, err);
-    c->token = token;
+    int rc = dsc_resize(&c->token, &c->token_capacity, n + 1, err);
     if (!rc)
-        rc = dsc_grow(&margin, &c->margin_capacity, n + 1, sizeof *c->margin, err);
-    c->margin = margin;
+        rc = dsc_resize(&c->margin, &c->margin_capacity, n + 1, err);
     if (rc || !n)
         return rc;
     memcpy(c->token, now.token, n * sizeof *c->token);
@@ -122,7 +120,7 @@ static int copy_output(context *c, live_output *out, dsc_error *err)
     return DSC_OK;
 }
 
-// The text of an output; an empty buffer when there is none: no tokenizer, or ids without a text.
+// The text of an output; an empty buffer if there is none: no tokenizer, or ids without a text.
 static int decode(const context *c, const live_output *out, dsc_buffer *text)
 {
     dsc_error unheard;
@@ -147,7 +145,7 @@ static void print_text(const context *c, const dsc_request *q, const live_output
     fflush(stdout);
 }
 
-// {"text": ..., "tokens": [...]} of tokens; `text` NULL or no UTF-8: tokens only.
+// Builds {"text": ..., "tokens": [...]}. `text` NULL or not UTF-8: tokens only.
 static json_t *text_object(const char *text, size_t length, const int32_t *token, int64_t count)
 {
     json_t *o = json_object(), *ids = json_array();
@@ -173,7 +171,7 @@ static json_t *reference_list(const live_prompt *q)
     return list;
 }
 
-// A line of --output: one of our own, so that it can be imported.
+// Writes a line of --output in our own format, so that it can be imported.
 static int write_line(context *c, const dsc_request *q, const live_output *out,
                       const dsc_buffer *text, bool finished, dsc_error *err)
 {
@@ -228,19 +226,19 @@ static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
     return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
 }
 
-// Out of memory in a run is out of device memory: what was finished stays, as when a device is not
-// there.
+// During a run, DSC_ENOMEM is a lack of device memory: finished requests are kept, as when a device
+// is absent.
 static int request_failed(const context *c, int64_t i, int rc, dsc_error *err)
 {
-    char place[512];
-    live_prompts_place(&c->prompts, (size_t)i, place, sizeof place);
+    char location[512];
+    live_prompts_location(&c->prompts, (size_t)i, location, sizeof location);
     if (rc == DSC_ENOMEM)
         rc = err->status = DSC_EABSENT;
-    return dsc_error_prefix(err, rc, "%s", place);
+    return dsc_error_prefix(err, rc, "%s", location);
 }
 
-// Of outputs that are drawn, for a line that says how likely they were; the clock has stopped.
-static int ask_target(context *c, const dsc_request *q, const live_output *out, dsc_error *err)
+// For sampled outputs, computes their likelihood under the target; the clock has stopped.
+static int score_output(context *c, const dsc_request *q, const live_output *out, dsc_error *err)
 {
     const live_pair *p = &c->pair;
     live_likelihood x;
@@ -255,7 +253,8 @@ static int ask_target(context *c, const dsc_request *q, const live_output *out, 
     return DSC_OK;
 }
 
-// Both outputs of a request, one behind the other, so that both meet the same machine.
+// Runs a request by the method and directly after by plain decoding, so that both meet the same
+// machine state.
 static int run_request(context *c, int64_t i, dsc_error *err)
 {
     const dsc_request q = live_prompts_request(&c->prompts, (size_t)i);
@@ -272,7 +271,7 @@ static int run_request(context *c, int64_t i, dsc_error *err)
     if (!rc)
         rc = keep_output(c, &q, &out, !stopped, err);
     if (!rc && !stopped)
-        rc = ask_target(c, &q, &out, err);
+        rc = score_output(c, &q, &out, err);
     c->done += out.count;
     if (rc || stopped || !c->value[BASELINE].given)
         return rc ? rc : stopped;
@@ -285,8 +284,8 @@ static int run_request(context *c, int64_t i, dsc_error *err)
                                err);
 }
 
-// A few tokens by both ways that nobody counts: first uses (of memory, of kernels) cost the one
-// that comes first.
+// Runs a few uncounted tokens both ways: the first use of memory and kernels would slow down
+// whichever comes first.
 static int rehearse(context *c, dsc_error *err)
 {
     enum { TOKENS = 8 };
@@ -333,17 +332,17 @@ static void print_summary(const dsc_table *t)
     }
 }
 
-// Where rounding, or an error, decided.
+// Reports where rounding, or an error, decided.
 static void print_divergences(const context *c)
 {
     for (size_t i = 0; i < c->report.divergences; i++) {
         const live_divergence *d = &c->report.divergence[i];
-        char place[512];
-        live_prompts_place(&c->prompts, (size_t)d->request, place, sizeof place);
+        char location[512];
+        live_prompts_location(&c->prompts, (size_t)d->request, location, sizeof location);
         fprintf(stderr,
-                "draftscope: %s: differs from plain decoding at output token %" PRId64
-                ", where the most probable led by %.3g\n",
-                place, d->position, d->margin);
+                "draftscope: %s: output differs from plain decoding at token %" PRId64
+                ", where the largest logit led by %.3g\n",
+                location, d->position, d->margin);
     }
 }
 
@@ -381,7 +380,7 @@ static int print_result(const context *c, bool interrupted, dsc_error *err)
     return rc;
 }
 
-// What was finished is kept, whatever ended the run.
+// Keeps finished requests, however the run ended.
 static int finish(context *c, int rc, dsc_error *err)
 {
     dsc_error second;
@@ -424,15 +423,15 @@ static int check_lengths(const context *c, dsc_error *err)
 {
     const int64_t room = live_pair_room(&c->pair, &c->config);
     for (size_t i = 0; i < c->prompts.count; i++) {
-        char place[512];
+        char location[512];
         const int64_t more = c->replayed ? c->prompts.item[i].output : c->run.max_tokens;
         if (c->prompts.item[i].prompt + more <= room)
             continue;
-        live_prompts_place(&c->prompts, i, place, sizeof place);
+        live_prompts_location(&c->prompts, i, location, sizeof location);
         return dsc_fail(err, c->prompts.item[i].line ? DSC_EINPUT : DSC_EUSAGE,
-                        "%s: a prompt of %" PRId64 " tokens and %s %" PRId64
-                        ": the context holds %" PRId64,
-                        place, c->prompts.item[i].prompt,
+                        "%s: a prompt of %" PRId64 " tokens with %s %" PRId64
+                        " exceeds the context of %" PRId64 " tokens",
+                        location, c->prompts.item[i].prompt,
                         c->replayed ? "an output of" : "--max-tokens", more, room);
     }
     return DSC_OK;
@@ -496,7 +495,8 @@ static int open_output(context *c, dsc_error *err)
     return dsc_outfile_open(&c->output, path, force, err);
 }
 
-// A recorded draft may go on behind the end of its output, as far as that could have been written.
+// A recorded draft may continue after the end of its output, as far as the draft model could have
+// generated.
 static int64_t recorded_nodes(const context *c)
 {
     const int64_t width = dsc_config_width(&c->config), own = dsc_config_draft_width(&c->config);
@@ -505,12 +505,12 @@ static int64_t recorded_nodes(const context *c)
     return most < limit ? most : limit;
 }
 
-// Cheap questions first, the weights then.
+// Runs the cheap checks first, then loads the weights.
 static int prepare(context *c, const dsc_option_value *pair, char **word, size_t words,
                    dsc_error *err)
 {
     const live_want want = live_want_of(c->config.drafter);
-    // What is recorded is all that a target can say then.
+    // In a replay the record contains all answers of the target.
     const bool greedy = pair[LIVE_PAIR_TEMPERATURE].real == 0 || c->value[REPLAY].given;
     int rc = check_words(c->value, words, err);
     if (!rc && c->value[REPLAY].given)
@@ -522,7 +522,8 @@ static int prepare(context *c, const dsc_option_value *pair, char **word, size_t
     c->report.texts = greedy || (c->rule && c->rule->greedy);
     if (!rc && c->value[OUTPUT].text)
         rc = open_output(c, err);
-    dsc_outfile_abort(&c->output); // it can be written; nothing is there while models are loaded
+    dsc_outfile_abort(&c->output); // checks that the file can be written, but creates nothing while
+                                   // models are loaded
     if (!rc)
         rc = live_pair_read(&c->pair, pair, &want, err);
     if (!rc)
@@ -596,7 +597,7 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = prepare(&c, pair, argv, words, err);
     if (!rc) {
-        // Texts and a bar do not go together.
+        // Texts and a progress bar cannot share the terminal.
         cli_progress_init(&c.progress,
                           value[JSON].given ? value[PROGRESS].integer : CLI_PROGRESS_NEVER,
                           "requests");
@@ -612,7 +613,7 @@ static int run(int argc, char **argv, dsc_error *err)
 
 const cli_command live_cmd_run = {
     .name = "run",
-    .summary = "a method on real models, with a clock",
+    .summary = "run a method on real models and measure it",
     .run = run,
     .option = options,
     .options = OPTIONS,

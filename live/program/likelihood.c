@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sums -ln p and entropy over the tokens of an output, from the logits of a teacher-forced pass of
+// the target.
 #include "live/program/likelihood.h"
 
 #include "base/memory.h"
@@ -47,13 +49,11 @@ int live_output_likelihood(live_session *target, int64_t vocab, const live_sampl
                            dsc_error *err)
 {
     sum s = {.sampling = sampling, .token = output.id, .vocab = (size_t)vocab};
-    void *dist;
-    int rc = dsc_alloc(&dist, s.vocab, sizeof *s.dist, err);
+    int rc = dsc_new(&s.dist, s.vocab, err);
     if (rc)
         return rc;
-    s.dist = dist;
     rc = live_session_replay(target, prompt, output, add, &s, err);
-    free(dist);
+    free(s.dist);
     *out = s.out;
     return rc;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope-live: its command table. A program of its own, because what it may be linked with
-// (CUDA) and what draftscope is linked with (GSL) may not meet in one binary.
+// draftscope-live: its table of commands. It is a program of its own because a binary may not link
+// both CUDA (proprietary) and GSL (GPL).
 #include "live/program/live.h"
 #include "live/program/pair.h"
 
@@ -19,9 +19,9 @@ enum { COMMANDS = sizeof commands / sizeof *commands - 2 };
 static void print_help(void)
 {
     puts("Usage: draftscope live COMMAND [ARGUMENTS]\n\n"
-         "Real models on this machine, on its processors or a GPU: the methods of draftscope sim "
-         "with a\n"
-         "clock.\n\nCommands");
+         "Runs the methods of draftscope sim on real models, on the CPU or GPU of this machine, "
+         "and\n"
+         "measures them.\n\nCommands");
     for (size_t c = 0; c < COMMANDS; c++)
         printf("  %-10s%s\n", commands[c]->name, commands[c]->summary);
     puts("\n  draftscope live COMMAND --help   options of a command\n"

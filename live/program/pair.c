@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens the models of a live command: reads their configurations, checks that they fit together,
+// chooses devices, loads weights and creates sessions.
 #include "live/program/pair.h"
 
 #include "base/file.h"
@@ -13,42 +15,44 @@
 // clang-format off
 const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
     [LIVE_PAIR_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "the target: a Hugging Face folder with config.json and *.safetensors"},
+     .help = "target model: a Hugging Face folder with config.json and *.safetensors"},
     [LIVE_PAIR_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "the draft model: such a folder, or that of an EAGLE-1 head or of Medusa heads made "
-             "for the target"},
+     .help = "draft model: a Hugging Face folder of a model, or of an EAGLE-1 head or Medusa heads "
+             "trained for the target"},
     [LIVE_PAIR_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "the model between draft and target, of a cascade"},
+     .help = "middle model of a cascade, between draft and target"},
     [LIVE_PAIR_SHAPE] = {.name = "shape", .kind = DSC_OPTION_TEXT, .metavar = "PRESET|config.json",
-     .help = "instead of --target: random weights of this shape, for timing (see: draftscope live "
-             "list)"},
+     .help = "use random weights of this shape instead of --target, for timing (see: draftscope "
+             "live list)"},
     [LIVE_PAIR_DRAFT_SHAPE] = {.name = "draft-shape", .kind = DSC_OPTION_TEXT,
      .metavar = "PRESET|config.json",
-     .help = "instead of --draft; a config.json may be that of an EAGLE-1 head"},
+     .help = "use random weights of this shape instead of --draft; may be the config.json of an "
+             "EAGLE-1 head"},
     [LIVE_PAIR_RANDOM_WEIGHTS] = {.name = "random-weights", .kind = DSC_OPTION_INT,
-     .metavar = "SEED", .min = 0, .max = INT64_MAX, .help = "seed of the weights of a shape"},
+     .metavar = "SEED", .min = 0, .max = INT64_MAX,
+     .help = "seed of the random weights of --shape and --draft-shape"},
     [LIVE_PAIR_DTYPE] = {.name = "dtype", .kind = DSC_OPTION_CHOICE, .choices = "bf16|f16|f32",
-     .initial = "bf16", .help = "of random weights; those of a folder are used as they are stored"},
+     .initial = "bf16", .help = "dtype of random weights; weights from a folder keep theirs"},
     [LIVE_PAIR_DEVICE] = {.name = "device", .kind = DSC_OPTION_TEXT,
      .metavar = "auto|cpu|cuda|cuda:N", .initial = "auto",
-     .help = "where the models are; auto: the first GPU when there is one"},
+     .help = "device of the models; auto is the first GPU, or the CPU if there is none"},
     [LIVE_PAIR_DRAFT_DEVICE] = {.name = "draft-device", .kind = DSC_OPTION_TEXT,
-     .metavar = "auto|cpu|cuda|cuda:N", .help = "where draft and middle model are (default: as "
-     "--device)"},
+     .metavar = "auto|cpu|cuda|cuda:N", .help = "device of the draft and middle models "
+     "(default: --device)"},
     [LIVE_PAIR_THREADS] = CLI_OPTION_THREADS,
     [LIVE_PAIR_BATCH_INVARIANT] = {.name = "batch-invariant", .kind = DSC_OPTION_FLAG,
-     .help = "passes over many tokens round as those over one do; slower"},
+     .help = "make results independent of the number of tokens in a pass (bitwise); slower"},
     [LIVE_PAIR_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
      .initial = "0", .least = 0, .most = 1000,
-     .help = "of target and draft model; 0: the most probable token"},
+     .help = "sampling temperature of target and draft model; 0: argmax"},
     [LIVE_PAIR_TOP_K] = {.name = "top-k", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "0",
-     .min = 0, .max = 1 << 24, .help = "draw from the K most probable tokens; 0: from all"},
+     .min = 0, .max = 1 << 24, .help = "sample from the K most probable tokens; 0: from all"},
     [LIVE_PAIR_TOP_P] = {.name = "top-p", .kind = DSC_OPTION_REAL, .metavar = "P", .initial = "1",
      .least = 1e-9, .most = 1,
-     .help = "draw from the fewest most probable tokens that have this probability together"},
+     .help = "sample from the smallest set of most probable tokens with total probability >= P"},
     [LIVE_PAIR_CONTEXT] = {.name = "context", .kind = DSC_OPTION_INT, .metavar = "N",
      .initial = "0", .min = 0, .max = 1 << 24,
-     .help = "tokens of prompt and output that there is room for; 0: as many as are needed"},
+     .help = "maximum tokens of prompt and output; 0: as many as needed"},
 };
 // clang-format on
 
@@ -85,7 +89,7 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
 {
     const char *folder = value[LIVE_PAIR_DRAFT].text;
     live_config c = {0};
-    dsc_error later; // a folder that cannot be read is reported by live_pair_read
+    dsc_error later; // live_pair_read reports a folder that cannot be read
     size_t i = 0;
     while (i < method->option_count && strcmp(method->option[i].name, "tree") != 0)
         i++;
@@ -93,7 +97,8 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
         live_config_read(&c, folder, &later) || c.family != LIVE_MEDUSA)
         return;
     parameter[i].text = "medusa";
-    fprintf(stderr, "draftscope: note: Medusa heads: --tree medusa (of other draft models: %s)\n",
+    fprintf(stderr,
+            "draftscope: note: using --tree medusa for Medusa heads (other draft models: %s)\n",
             method->option[i].initial);
 }
 
@@ -108,22 +113,22 @@ static int read_names(named name[LIVE_SIDES], const dsc_option_value *value, dsc
                           .shape = s < LIVE_MIDDLE ? value[shape[s]].text : NULL};
         const char *a = live_pair_options[folder[s]].name;
         if (name[s].folder && name[s].shape)
-            return dsc_fail(err, DSC_EUSAGE, "--%s or --%s expected, not both", a,
+            return dsc_fail(err, DSC_EUSAGE, "--%s and --%s cannot be combined", a,
                             live_pair_options[shape[s]].name);
         if (name[s].shape && !value[LIVE_PAIR_RANDOM_WEIGHTS].given)
             return dsc_fail(err, DSC_EUSAGE,
-                            "--%s: a shape has no weights: --random-weights SEED expected",
+                            "--%s requires --random-weights SEED, because a shape has no weights",
                             live_pair_options[shape[s]].name);
     }
     const int random[] = {LIVE_PAIR_RANDOM_WEIGHTS, LIVE_PAIR_DTYPE};
     for (size_t i = 0; i < sizeof random / sizeof *random; i++)
         if (value[random[i]].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
-            return dsc_fail(err, DSC_EUSAGE, "--%s: of a shape: --shape or --draft-shape expected",
+            return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
                             live_pair_options[random[i]].name);
     return DSC_OK;
 }
 
-// Leaves out what is not wanted and misses what is.
+// Drops models that are not needed and reports missing ones.
 static int check_names(named name[LIVE_SIDES], const live_want *want, dsc_error *err)
 {
     const bool wanted[] = {true, want->draft, want->middle};
@@ -133,7 +138,7 @@ static int check_names(named name[LIVE_SIDES], const live_want *want, dsc_error 
         if (!wanted[s])
             name[s] = (named){0};
         else if (!name[s].folder && !name[s].shape)
-            return dsc_fail(err, DSC_EUSAGE, "%s expected", expected[s]);
+            return dsc_fail(err, DSC_EUSAGE, "%s is required", expected[s]);
     }
     return DSC_OK;
 }
@@ -148,7 +153,8 @@ static int read_configs(live_pair *p, const named name[LIVE_SIDES], dsc_error *e
             rc = live_config_of_shape(&p->config[s], name[s].shape, err);
     for (int s = 0; s < LIVE_SIDES && !rc; s += LIVE_MIDDLE)
         if (is_given(&p->config[s]) && is_head(&p->config[s]))
-            rc = dsc_fail(err, DSC_EUSAGE, "%.200s holds the heads of a model, not a model",
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "%.200s contains draft heads; a complete model is required",
                           name[s].folder ? name[s].folder : name[s].shape);
     return rc;
 }
@@ -169,7 +175,7 @@ static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *er
     return rc;
 }
 
-// Draft tokens are the target's tokens. Of models that differ in padding, the shorter ones count.
+// Draft tokens are target tokens. If the models differ in padding, the smaller size counts.
 static int match_vocabularies(live_pair *p, const named name[LIVE_SIDES], dsc_error *err)
 {
     live_config *target = &p->config[LIVE_TARGET];
@@ -211,8 +217,8 @@ int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want 
 
 // --- devices and weights -------------------------------------------------------------------------
 
-// Heads are where their target is; other models too, unless they are put elsewhere or work at the
-// same time, which needs a stream of work of their own.
+// Heads run on their target's backend. So do other models, unless they are assigned another device
+// or run at the same time, which requires a stream of their own.
 static int open_backends(live_pair *p, const named name[LIVE_SIDES], const dsc_option_value *value,
                          const live_want *want, dsc_error *err)
 {
@@ -223,7 +229,7 @@ static int open_backends(live_pair *p, const named name[LIVE_SIDES], const dsc_o
     bool model = name[LIVE_DRAFT].folder || name[LIVE_DRAFT].shape;
     p->all_threads = cli_threads(value[LIVE_PAIR_THREADS].integer);
     if (head && elsewhere)
-        return dsc_fail(err, DSC_EUSAGE, "--draft-device: heads are where their target is");
+        return dsc_fail(err, DSC_EUSAGE, "--draft-device: a head must run on its target's device");
     int rc = live_backend_open(&p->backend[LIVE_TARGET], device, p->all_threads, invariant, err);
     live_backend *target = p->backend[LIVE_TARGET], *drafts = target;
     if (!rc && model && !head && (want->apart || elsewhere))
@@ -244,7 +250,7 @@ static int open_backends(live_pair *p, const named name[LIVE_SIDES], const dsc_o
 static int keep_note(live_pair *p, const char *folder, const char *unused, dsc_error *err)
 {
     dsc_buffer b = {0};
-    int rc = dsc_buffer_printf(&b, err, "%s%s%s: left out: %s", p->note ? p->note : "",
+    int rc = dsc_buffer_printf(&b, err, "%s%s%s: ignored tensors: %s", p->note ? p->note : "",
                                p->note ? "; " : "", folder, unused);
     if (rc) {
         dsc_buffer_fini(&b);
@@ -255,7 +261,7 @@ static int keep_note(live_pair *p, const char *folder, const char *unused, dsc_e
     return DSC_OK;
 }
 
-// Rows from `vocab` on are left out.
+// Drops the rows from `vocab` on.
 static void cut_rows(live_weights *w, int64_t vocab)
 {
     live_matrix *const of_tokens[] = {&w->embed, &w->head};
@@ -318,8 +324,8 @@ int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want 
     return live_pair_failed(p, rc, err);
 }
 
-// Nodes of a draft in a model's passes, at most. A chain that a model writes is no longer than the
-// text; a copied one may be.
+// Upper bound on the draft nodes in a model's passes. A chain that a model generates is no longer
+// than the text; a copied one may be.
 static int64_t nodes_of(const dsc_config *config, int side, int64_t text)
 {
     const dsc_drafter_type *d = config->drafter;
@@ -330,7 +336,8 @@ static int64_t nodes_of(const dsc_config *config, int side, int64_t text)
     return chain && width - 1 > text ? text : width - 1;
 }
 
-// A table of positions has no more rows; the nodes of a draft may be behind the end of the text.
+// A table of positions has no more rows, and the nodes of a draft may lie after the end of the
+// text.
 static int64_t most_positions(const live_config *c, int64_t nodes)
 {
     return c->positions - (c->learned_positions ? nodes : 0);
@@ -356,8 +363,8 @@ int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_erro
     if (!is_given(c) || c->family != LIVE_MEDUSA || most <= c->medusa_heads)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
-                    "method %s with drafts of up to %" PRId64 " tokens, and %" PRId64
-                    " Medusa heads: no longer drafts than there are heads",
+                    "method %s drafts up to %" PRId64 " tokens, but there are %" PRId64
+                    " Medusa heads; choose a shorter draft",
                     config->drafter->name, most, c->medusa_heads);
 }
 
@@ -366,7 +373,8 @@ int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, 
     const int64_t room = live_pair_room(p, config);
     const int64_t context = p->context ? p->context : longest;
     if (context > room || longest > room)
-        return dsc_fail(err, DSC_EUSAGE, "a text of %" PRId64 " tokens: there is room for %" PRId64,
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a text of %" PRId64 " tokens exceeds the limit of %" PRId64,
                         context > longest ? context : longest, room > 0 ? room : 0);
     p->context = context;
     int rc = DSC_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every live command shares: the models that it runs, made from its options, and a text that
-// all of them begin.
+// The models that a live command runs, opened from its options, and the text that all of them
+// begin.
 #ifndef DSC_LIVE_PAIR_H
 #define DSC_LIVE_PAIR_H
 
@@ -32,64 +32,65 @@ enum {
 };
 extern const dsc_option live_pair_options[LIVE_PAIR_OPTIONS];
 
-// Which models a command works with, beside the target.
+// The models that a command needs in addition to the target.
 typedef struct live_want {
-    bool draft, middle; // they must be given
-    bool copy;          // instead of a draft model, the target's weights in a second session
-    bool apart;         // draft model and target work at the same time
+    bool draft, middle; // required
+    bool copy;          // the target's weights in a second session serve as the draft model
+    bool apart;         // draft model and target run at the same time
 } live_want;
 
-// What a method asks for.
+// The models that a method needs.
 live_want live_want_of(const dsc_drafter_type *method);
 // Whether the options name a draft model.
 bool live_pair_has_draft(const dsc_option_value *value);
 
 typedef struct live_pair {
     live_config config[LIVE_SIDES];    // vocab 0: no such model
-    live_backend *backend[LIVE_SIDES]; // sides may share one; NULL: no such model
-    live_weights *weights[LIVE_SIDES]; // likewise (live_want.copy)
+    live_backend *backend[LIVE_SIDES]; // entries may share one; NULL: no such model
+    live_weights
+        *weights[LIVE_SIDES]; // entries may share one (live_want.copy); NULL: no such model
     live_session *session[LIVE_SIDES]; // live_pair_sessions
-    int threads[LIVE_SIDES];           // of a CPU, when all of them are at work
-    int all_threads;                   // when one is
+    int threads[LIVE_SIDES];           // CPU threads of each while all of them run
+    int all_threads;                   // CPU threads while one of them runs
     dsc_tokenizer *tokenizer;          // the target's, or NULL: token ids only
     live_sampling sampling;
-    int64_t context;     // --context, 0: as needed; then that of the sessions
-    int64_t least_nodes; // room for drafts of so many nodes, whatever the method; set it first
-    char *note;          // tensors that were left out, for a person; or NULL
+    int64_t context;     // --context (0: as needed), then that of the sessions
+    int64_t least_nodes; // minimum room for draft nodes, for any method; set it first
+    char *note;          // message about ignored tensors, or NULL
     dsc_models models;   // of the text that was begun
-} live_pair;             // zero-initialise
+} live_pair;             // zero-initialize
 
-// The tree of a method that has one, when none was given and the draft model is Medusa heads: that
-// of Medusa, as its heads are fewer than EAGLE's tree is deep. Says so on stderr.
+// Chooses Medusa's tree for a method with a tree, if none was given and the draft model is Medusa
+// heads, which are fewer than the levels of EAGLE's tree. Prints a note on stderr.
 void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_type *method,
                             dsc_option_value *parameter);
-// Reads what is said of the models, p->config, and the target's tokenizer, and compares
-// vocabularies: of models that differ in rows that no token has, these rows are left out. That
-// takes no time, so that prompts can be read and lengths checked before weights are loaded.
-// DSC_EUSAGE, DSC_EINPUT. live_pair_close in any case.
+// Reads the configurations into p->config and the target's tokenizer, and compares vocabularies;
+// embedding rows without a token are dropped where the models differ in padding. This is fast, so
+// that prompts can be read and lengths checked before weights are loaded. DSC_EUSAGE, DSC_EINPUT.
+// Call live_pair_close in any case.
 int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want *want,
                    dsc_error *err);
-// Then opens devices, and loads or makes weights. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
+// Opens devices, and loads or generates weights. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
 int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want *want,
                    dsc_error *err);
-// The status of a failure before the first request. Memory that a GPU lacks is a device that is not
-// here (DSC_EABSENT), as in the middle of a run; memory that this machine lacks stays DSC_ENOMEM.
+// Converts the status of a failure before the first request. Insufficient GPU memory counts as a
+// missing device (DSC_EABSENT), as it does during a run; insufficient host memory stays DSC_ENOMEM.
 int live_pair_failed(const live_pair *p, int rc, dsc_error *err);
-// A Medusa head knows one place behind the text. DSC_EUSAGE: longer drafts than there are heads.
+// A Medusa head predicts one position. DSC_EUSAGE: drafts are longer than the number of heads.
 int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_error *err);
-// The longest text that fits, of prompt and output, when the method is `config`'s: --context, or
-// what the models were made for.
+// The longest text, prompt and output, that fits with the method of `config`: --context, or the
+// models' maximum.
 int64_t live_pair_room(const live_pair *p, const dsc_config *config);
-// Makes the sessions, for texts of `longest` tokens (or --context) and the passes of a method.
+// Creates the sessions, for texts of `longest` tokens (or --context) and the passes of a method.
 // DSC_EUSAGE: longer than live_pair_room.
 int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, dsc_error *err);
-// Begins a text in all sessions: p->models. Outputs have up to `limit` tokens.
+// Begins a text in all sessions and sets p->models. Outputs have up to `limit` tokens.
 int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err);
-// The same of the target alone, with all threads: plain decoding.
+// Begins a text in the target alone, with all threads, for plain decoding.
 int live_pair_begin_plain(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err);
 void live_pair_close(live_pair *p);
 
-// Comment lines of a table: the options that name the models and how they were run, the device, the
+// Adds comment lines to a table: the options that name the models, how they were run, device,
 // dtype.
 int live_pair_comments(dsc_table *t, const live_pair *p, const dsc_option_value *value,
                        dsc_error *err);

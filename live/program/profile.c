@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass is bounded from below by what it reads and by what it multiplies, as measured by the same
-// program on the same device (Williams, Waterman and Patterson 2009): all matrices and the keys and
-// values of what every sequence sees are read once, and each token is multiplied by the matrices
-// and attends to what it sees,
+// Measures forward passes. A pass is bounded from below by the bytes it reads and the operations it
+// performs, at rates measured by the same program on the same device (Williams, Waterman and
+// Patterson 2009): all matrices and the KV cache that every sequence attends to are read once, and
+// each token is multiplied by the matrices and attends to its context,
 //
-//   bound = max(bytes / read_bytes_s, operations / flops_s).
+//     bound = max(bytes / read_bytes_s, operations / flops_s).
 //
-// Activations and norms are left out: the bound is never too high for it. Caches hold random
-// numbers, not zeros, which some machines are faster with.
+// Activations and norms are left out, so the bound is never too high because of them. Caches
+// contain random numbers, because some machines are faster with zeros.
 //
-// The grid is measured in rounds, each cell a few times in every round: a machine that is slower
-// for a while, by its clock or by other work, is slower for all cells then, and their ratios stay.
-// Of a round the median counts, which an interruption does not touch; of the rounds the mean, as
-// the tokens per second of a run are means over fast and slow whiles too.
+// The grid is measured in rounds, and every round measures each cell a few times: a machine that is
+// slower for a while, because of its clock or other work, is then slower for all cells, and their
+// ratios stay. A round yields the median, which an interruption does not affect; the rounds yield
+// their mean, because the tokens per second of a run are also a mean over fast and slow periods.
 #include "live/program/profile.h"
 #include "live/device/clock.h"
 
@@ -26,16 +26,17 @@
 enum {
     MODELS = 2,
     PARTS = 5,    // columns of a model
-    WARM_UP = 3,  // passes of a cell that are not counted, in every round: see take_turns
-    IN_A_ROW = 3, // that are, of a cell in a round
-    DRAFTS = 2,   // of one token, between
+    WARM_UP = 3,  // uncounted passes of a cell in every round: see take_turns
+    IN_A_ROW = 3, // counted passes of a cell in a round
+    DRAFTS = 2,   // draft passes of one token between
     WORD = 64
 };
-// As long at least: a processor's clock, lower for the wide arithmetic of large passes, comes back
-// within some milliseconds (a pass of one token right behind some of 64 took half as much again).
+// A lower bound on the warm-up time: the clock of a processor, lower during the wide arithmetic of
+// large passes, recovers within some milliseconds (a pass of one token directly after some of 64
+// took half as much again).
 static const double SETTLE_S = 5e-3;
 
-// One model and room for the largest pass of the grid.
+// One model and the buffers for the largest pass of the grid.
 typedef struct bench {
     const live_weights *w, *target; // target: of a head
     live_backend *b;
@@ -43,7 +44,7 @@ typedef struct bench {
     live_room room;
     float *features; // [slots][hidden] of a head
     live_probe probe;
-    double *time[2]; // [again][cells][repeats]; again: right behind another one of this model
+    double *time[2]; // [again][cells][repeats]; again: directly after another pass of this model
     double pass_s, low_s, high_s, again_s, share;
 } bench;
 
@@ -51,7 +52,7 @@ typedef struct profile {
     const live_profile_options *o;
     bench bench[MODELS]; // target, draft
     int models;
-    int64_t tokens, context, batch; // the most of each
+    int64_t tokens, context, batch; // maxima of each
     // Lists of a pass.
     int32_t *token, *position, *output, *feature;
     uint64_t *mask;
@@ -63,7 +64,7 @@ static bool is_head(const live_config *c)
     return c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
 }
 
-// Of the matrices as they are on the device.
+// dtype of the matrices as stored on the device.
 static dsc_dtype stored(const live_weights *w)
 {
     return w->config.layers         ? w->layer[0].qkv.dtype
@@ -78,13 +79,14 @@ static double cells_of(const live_matrix *m)
     return (double)m->rows * (double)m->cols;
 }
 
-// Numbers that every token is multiplied by, and their bytes: the layers and the output matrix,
-// once whether or not it is tied to the embedding. Rows of the embedding itself are negligible.
+// The number of weights that every token is multiplied by, and their bytes: the layers and the
+// output matrix, counted once whether or not it is tied to the embedding. Reading rows of the
+// embedding is negligible.
 static double matrix_cells(const bench *n, double *bytes)
 {
     const live_weights *w = n->w;
     const live_matrix *head = w->config.family == LIVE_EAGLE ? &n->target->head : &w->head;
-    const bool medusa = w->config.family == LIVE_MEDUSA; // its heads have the output matrices
+    const bool medusa = w->config.family == LIVE_MEDUSA; // the heads have the output matrices
     double cells = cells_of(&w->join), last = medusa ? 0 : cells_of(head);
     for (int64_t i = 0; i < w->config.layers; i++) {
         const live_layer *l = &w->layer[i];
@@ -116,7 +118,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// A quantile of sorted x[n], linear between neighbours.
+// A quantile of sorted x[n], linearly interpolated.
 static double quantile(const double *x, int n, double share)
 {
     const double at = share * (n - 1);
@@ -161,7 +163,7 @@ static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
              : family == LIVE_MEDUSA ? live_medusa_pass(n->w, &n->room, n->features, batch, err)
                                      : live_model_pass(n->w, &n->cache, &n->room, NULL, batch, err);
     if (!rc)
-        rc = n->b->type->wait(n->b, err);
+        rc = n->b->type->pass.wait(n->b, err);
     *time = live_now_s() - start;
     return rc;
 }
@@ -172,15 +174,15 @@ static int pass_at(profile *p, bench *n, const int64_t at[3], double *time, dsc_
     return pass(n, &batch, time, err);
 }
 
-// The models take turns, as they do in a run, where small ones lose their place in the caches by
-// that; with two passes each, as a step has many drafts and plain decoding nothing but the target.
-// What the target's come behind is drafts of one token, from which a processor has to change over
-// to the wide arithmetic of many.
-// A GPU runs the first pass of a shape as it comes, captures the second in a graph and replays the
-// third, which uploads the graph; so the fourth is the first that costs what all later ones do. A
-// cell that needs more scratch memory makes the GPU forget its graphs, those of the other model
-// too. That happens in the first of the warm passes of that cell, since all models take part in it,
-// and the passes of every cell are warmed again in every round.
+// The models alternate, as in a run, in which small ones are evicted from the caches by this. Each
+// runs two passes, because a step has many drafts and plain decoding has only target passes. Draft
+// passes of one token precede those of the target, so that a processor has to switch to the wide
+// arithmetic of many tokens.
+// A GPU runs the first pass of a shape directly, captures the second in a graph and replays the
+// third, which uploads the graph, so the fourth is the first with the steady-state cost. A cell
+// that needs more scratch memory makes the GPU drop its graphs, including those of the other model.
+// This happens in the first of that cell's warm-up passes, since all models take part in it, and
+// every round warms up the passes of every cell again.
 static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, int to,
                       dsc_error *err)
 {
@@ -202,7 +204,7 @@ static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, in
     return rc;
 }
 
-// The mean over rounds of the median of each; sorts them.
+// The mean over rounds of the median of each; sorts the times.
 static double typical(double *time, int repeats)
 {
     double sum = 0;
@@ -215,7 +217,7 @@ static double typical(double *time, int repeats)
     return sum / rounds;
 }
 
-// What so many repeats of a cell say.
+// Summarizes the first `repeats` repeats of a cell.
 static void sum_up(const profile *p, bench *n, const int64_t at[3], size_t cell, int repeats)
 {
     const size_t first = cell * (size_t)p->o->repeats;
@@ -234,14 +236,14 @@ static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
 {
     static const dsc_column key[] = {
         {"tokens", DSC_CELL_INT, "tokens of each sequence in the pass"},
-        {"context", DSC_CELL_INT, "tokens of each sequence before them"},
+        {"context", DSC_CELL_INT, "context length of each sequence before the pass"},
         {"batch", DSC_CELL_INT, "sequences in the pass"}};
     static const char *const part[PARTS] = {"s", "s_low", "s_high", "share", "again_s"};
     static const char *const help[PARTS] = {
-        "seconds of a pass, mean of the rounds' medians", "first quartile of the repeats",
-        "their third quartile",
-        "share of them that the measured rates would take; above 1: from caches",
-        "seconds of a pass right behind another of this model"};
+        "seconds per pass, mean of the rounds' medians", "first quartile of the repeats, seconds",
+        "third quartile of the repeats, seconds",
+        "roofline bound at the measured rates / measured time; above 1 if data come from caches",
+        "seconds of a pass directly after another pass of this model"};
     const size_t parts = p->models > 1 ? PARTS : PARTS - 1;
     int rc = DSC_OK;
     for (size_t i = 0; i < sizeof key / sizeof *key && !rc; i++)
@@ -285,9 +287,10 @@ static int add_comments(dsc_table *t, const profile *p, int repeats, dsc_error *
                  n->probe.read_bytes_s * 1e-9, n->probe.flops_s * 1e-12);
         rc = dsc_table_comment(t, m ? "draft_measured" : "target_measured", text, err);
     }
-    snprintf(text, sizeof text,
-             "%d, in rounds over the grid; before every %d at least %d and %g ms are not counted",
-             repeats, IN_A_ROW, WARM_UP, SETTLE_S * 1e3);
+    snprintf(
+        text, sizeof text,
+        "%d, in rounds over the grid; every %d follow a warm-up of at least %d passes and %g ms",
+        repeats, IN_A_ROW, WARM_UP, SETTLE_S * 1e3);
     return rc ? rc : dsc_table_comment(t, "repeats", text, err);
 }
 
@@ -296,7 +299,7 @@ static size_t cells_of_grid(const live_grid *g)
     return g->tokens_count * g->context_count * g->batch_count;
 }
 
-// A cell: tokens outermost, sequences innermost.
+// Cell number to grid point: tokens vary slowest, sequences fastest.
 static void locate(const live_grid *g, size_t cell, int64_t at[3])
 {
     at[0] = g->tokens[cell / (g->context_count * g->batch_count)];
@@ -332,12 +335,12 @@ static int measure_all(profile *p, int *repeats, size_t *cells, dsc_error *err)
     return rc;
 }
 
-// What is in *t is a full grid: of all tokens, or of the first few.
+// Writes a complete grid: all tokens, or the first few.
 static int write_rows(profile *p, dsc_table *t, int repeats, size_t cells, dsc_error *err)
 {
     const live_grid *g = &p->o->grid;
     const size_t group = g->context_count * g->batch_count;
-    if (!repeats) // the first round is not complete, but cells of it are
+    if (!repeats) // the first round is incomplete, but some of its cells are complete
         repeats = p->o->repeats < IN_A_ROW ? p->o->repeats : IN_A_ROW;
     int rc = add_comments(t, p, repeats, err);
     if (!rc)
@@ -366,18 +369,18 @@ static int check_bench(const profile *p, const bench *n, dsc_error *err)
     double need = live_room_bytes(c, p->tokens * p->batch, outputs_of(p, n)), spare, all;
     if (is_head(c) && p->batch > 1)
         return dsc_fail(err, DSC_EUSAGE,
-                        "a draft that is a head is measured in batches of 1, not "
+                        "a draft head is measured with a batch size of 1, not "
                         "of %" PRId64,
                         p->batch);
     if (c->learned_positions && longest > c->positions)
         return dsc_fail(err, DSC_EUSAGE,
-                        "a context of %" PRId64 " and %" PRId64
-                        " tokens: the model has learned %" PRId64 " positions",
+                        "a context of %" PRId64 " and %" PRId64 " tokens: the model has %" PRId64
+                        " learned positions",
                         p->context, p->tokens, c->positions);
     if (longest > INT32_MAX || p->tokens > INT32_MAX / p->batch)
         return dsc_fail(err, DSC_EUSAGE, "more than %d tokens in a pass or a context", INT32_MAX);
-    need += slots * live_config_cache_bytes(c, n->b->type->cache_dtype(stored(n->w)));
-    int rc = n->b->type->memory(n->b, &spare, &all, err);
+    need += slots * live_config_cache_bytes(c, n->b->type->memory.cache_dtype(stored(n->w)));
+    int rc = n->b->type->memory.available(n->b, &spare, &all, err);
     if (!rc && need > spare)
         rc = dsc_fail(err, DSC_ENOMEM,
                       "%" PRId64 " sequences of %" PRId64 " tokens need %.3g GB on %s, %.3g GB are "
@@ -393,9 +396,10 @@ static int fill_cache(const profile *p, const bench *n, dsc_error *err)
     int rc = DSC_OK;
     for (int64_t i = 0; i < k->layers && !rc; i++) {
         const uint64_t stream = UINT64_C(0x6361636865) << 16 | (uint64_t)(2 * i);
-        rc = n->b->type->fill(n->b, k->k[i], k->dtype, cells, p->o->seed, stream, 1, err);
+        rc = n->b->type->memory.fill(n->b, k->k[i], k->dtype, cells, p->o->seed, stream, 1, err);
         if (!rc)
-            rc = n->b->type->fill(n->b, k->v[i], k->dtype, cells, p->o->seed, stream + 1, 1, err);
+            rc = n->b->type->memory.fill(n->b, k->v[i], k->dtype, cells, p->o->seed, stream + 1, 1,
+                                         err);
     }
     return rc;
 }
@@ -404,13 +408,9 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
 {
     const live_config *c = &n->w->config;
     const int64_t slots = p->context + p->tokens;
-    void *features = NULL, *time;
     int rc = check_bench(p, n, err);
-    for (int again = 0; again < p->models && !rc; again++) {
-        rc = dsc_alloc(&time, cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, sizeof **n->time,
-                       err);
-        n->time[again] = time;
-    }
+    for (int again = 0; again < p->models && !rc; again++)
+        rc = dsc_new(&n->time[again], cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, err);
     if (!rc)
         rc = live_room_new(&n->room, n->w, p->tokens * p->batch, outputs_of(p, n), err);
     if (!rc && c->layers)
@@ -418,11 +418,11 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
     if (!rc)
         rc = fill_cache(p, n, err);
     if (!rc && is_head(c))
-        rc = n->b->type->alloc(n->b, &features, (size_t)(slots * c->hidden) * sizeof *n->features,
-                               err);
-    n->features = features;
-    if (!rc && features)
-        rc = n->b->type->fill(n->b, features, DSC_F32, slots * c->hidden, p->o->seed, 1, 1, err);
+        rc = n->b->type->memory.alloc(n->b, &n->features,
+                                      (size_t)(slots * c->hidden) * sizeof *n->features, err);
+    if (!rc && n->features)
+        rc = n->b->type->memory.fill(n->b, n->features, DSC_F32, slots * c->hidden, p->o->seed, 1,
+                                     1, err);
     return rc ? rc : n->b->type->probe(n->b, stored(n->w), &n->probe, err);
 }
 
@@ -432,7 +432,7 @@ static void close_bench(bench *n)
         return;
     live_room_free(&n->room);
     live_cache_free(&n->cache, n->b);
-    n->b->type->free(n->b, n->features);
+    n->b->type->memory.free(n->b, n->features);
     free(n->time[0]);
     free(n->time[1]);
 }
@@ -441,22 +441,16 @@ static int make_lists(profile *p, dsc_error *err)
 {
     const size_t tokens = (size_t)p->tokens, rows = (size_t)(p->tokens * p->batch);
     int64_t vocab = p->o->target->config.vocab;
-    void *token = NULL, *position = NULL, *output = NULL, *feature = NULL, *mask = NULL;
     p->words = (p->tokens + WORD - 1) / WORD;
-    int rc = dsc_alloc(&token, rows, sizeof *p->token, err);
+    int rc = dsc_new(&p->token, rows, err);
     if (!rc)
-        rc = dsc_alloc(&position, tokens, sizeof *p->position, err);
+        rc = dsc_new(&p->position, tokens, err);
     if (!rc)
-        rc = dsc_alloc(&output, rows, sizeof *p->output, err);
+        rc = dsc_new(&p->output, rows, err);
     if (!rc)
-        rc = dsc_alloc(&feature, tokens, sizeof *p->feature, err);
+        rc = dsc_new(&p->feature, tokens, err);
     if (!rc)
-        rc = dsc_alloc(&mask, tokens * (size_t)p->words, sizeof *p->mask, err);
-    p->token = token;
-    p->position = position;
-    p->output = output;
-    p->feature = feature;
-    p->mask = mask;
+        rc = dsc_new(&p->mask, tokens * (size_t)p->words, err);
     if (p->models > 1 && p->o->draft->config.vocab < vocab)
         vocab = p->o->draft->config.vocab;
     for (size_t i = 0; i < rows && !rc; i++) {
@@ -488,7 +482,7 @@ int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
         dsc_error late = {0};
         rc = measure_all(&p, &repeats, &cells, err);
         const int written = write_rows(&p, t, repeats, cells, &late);
-        if (written) { // a part of a grid is none
+        if (written) { // part of a grid is useless
             dsc_table_fini(t);
             rc = written;
             *err = late;
@@ -514,11 +508,11 @@ static bool is_point(int64_t x, bool halves)
     return two && x >= 64 && (x & INT64_C(0x5555555555555555));
 }
 
-// a:b as the points it stands for.
+// Appends the points that the range a:b means.
 static int put_range(dsc_buffer *out, int64_t a, int64_t b, bool halves, dsc_error *err)
 {
     int rc = dsc_buffer_printf(out, err, "%" PRId64, a);
-    // The points between two powers of two are two at most.
+    // At most two points lie between two powers of two.
     for (int64_t two = 1; two < b && !rc; two *= 2)
         for (int64_t x = two; x < 2 * two && !rc; x += two > 1 ? two / 2 : 1)
             if (x > a && x < b && is_point(x, halves))
@@ -548,7 +542,7 @@ int live_profile_points(const dsc_option *o, const char *text, bool halves, int6
         if (!rc && *end == ':' && end > word && last > end + 1 && !*last && a >= o->min &&
             b <= o->max && a <= b)
             rc = put_range(&list, a, b, halves, err);
-        else if (!rc) // anything else, mistakes too, is as in other lists
+        else if (!rc) // everything else, including errors, is handled as in other lists
             rc = dsc_buffer_append(&list, item, n, err);
         item += n;
         if (!*item)

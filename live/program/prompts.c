@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads prompts from JSON lines or the command line, tokenizes them and checks their token ids.
 #include "live/program/prompts.h"
 
 #include "traces/import/import_record.h"
@@ -23,24 +24,22 @@ static int keep_text(char **out, dsc_text_view text, dsc_error *err)
     return text.bytes ? dsc_strndup(out, text.bytes, (size_t)text.length, err) : DSC_OK;
 }
 
+int live_prompt_allocate(live_prompt *q, size_t tokens, size_t references, dsc_error *err)
+{
+    int rc = dsc_new(&q->token, tokens, err);
+    if (!rc)
+        rc = dsc_new(&q->offset, references + 1, err);
+    if (!rc)
+        rc = dsc_new(&q->kind, references, err);
+    return rc ? rc : dsc_new(&q->reference_text, references, err);
+}
+
 static int allocate(live_prompt *q, const dsc_import_record *r, dsc_error *err)
 {
-    void *token, *offset, *kind, *text;
     size_t tokens = r->prompt.tokens.count;
     for (size_t i = 0; i < r->references; i++)
         tokens += r->reference[i].tokens.count;
-    int rc = dsc_alloc(&token, tokens, sizeof *q->token, err);
-    q->token = token;
-    if (!rc)
-        rc = dsc_alloc(&offset, r->references + 1, sizeof *q->offset, err);
-    q->offset = rc ? NULL : offset;
-    if (!rc)
-        rc = dsc_alloc(&kind, r->references, sizeof *q->kind, err);
-    q->kind = rc ? NULL : kind;
-    if (!rc)
-        rc = dsc_alloc(&text, r->references, sizeof *q->reference_text, err);
-    q->reference_text = rc ? NULL : text;
-    return rc;
+    return live_prompt_allocate(q, tokens, r->references, err);
 }
 
 static void put_tokens(int32_t *to, const dsc_tokens *t)
@@ -69,7 +68,7 @@ static int fill(live_prompt *q, const dsc_import_record *r, dsc_error *err)
     return rc;
 }
 
-// A tokenizer may know tokens that the model has no row for.
+// A tokenizer may contain tokens for which the model has no embedding row.
 static int check_tokens(const dsc_tokens *t, const char *field, int64_t vocab, dsc_error *err)
 {
     for (size_t i = 0; i < t->count; i++)
@@ -89,13 +88,11 @@ static int check_record(const dsc_import_record *r, int64_t vocab, dsc_error *er
     return rc;
 }
 
-// Appends what the record holds.
+// Appends the prompt of a record.
 static int append(live_prompts *p, const dsc_import_record *r, int64_t line, dsc_error *err)
 {
-    void *item = p->item;
     char number[32];
-    int rc = dsc_grow(&item, &p->capacity, p->count + 1, sizeof *p->item, err);
-    p->item = item;
+    int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
     if (rc)
         return rc;
     live_prompt *q = &p->item[p->count];
@@ -124,16 +121,17 @@ static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r
     if (rc)
         return rc;
     rc = dsc_import_prompt_read(json, (int32_t)vocab, r, err);
-    r->output.has_tokens = true; // there is none
+    r->output.has_tokens = true; // the record has none
     if (!rc)
         rc = dsc_import_record_finish(r, tokenizer, encoder, -1, err);
     if (!rc && !r->prompt.tokens.count)
-        rc = dsc_fail(err, DSC_EINPUT, "field 'prompt' has no token");
+        rc = dsc_fail(err, DSC_EINPUT, "field 'prompt' contains no token");
     if (!rc)
         rc = check_record(r, vocab, err);
-    if (rc == DSC_EUSAGE) // text without a tokenizer: what the folder lacks, and not --tokenizer
+    if (rc ==
+        DSC_EUSAGE) // text without a tokenizer: the folder lacks it, and --tokenizer would not help
         rc = dsc_fail(err, DSC_EINPUT,
-                      "text, and the target has no tokenizer.json: token ids "
+                      "text, but the target has no tokenizer.json: token ids "
                       "expected");
     if (rc)
         rc = dsc_error_prefix(err, rc, "%s:%" PRId64, name, line->number);
@@ -168,7 +166,7 @@ int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t mo
     if (!rc && !p->count)
         rc = p->skipped ? dsc_fail(err, DSC_EINPUT, "%s: %" PRId64 " prompts, all of them skipped",
                                    dsc_input_name(in), p->skipped)
-                        : dsc_fail(err, DSC_EINPUT, "%s: no prompt in it", dsc_input_name(in));
+                        : dsc_fail(err, DSC_EINPUT, "%s: contains no prompt", dsc_input_name(in));
     dsc_import_record_fini(&record);
     dsc_encoder_free(encoder);
     dsc_input_close(in);
@@ -191,7 +189,7 @@ int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tok
     if (!rc)
         rc = dsc_import_record_finish(&record, tokenizer, encoder, -1, err);
     if (!rc && !record.prompt.tokens.count)
-        rc = dsc_fail(err, DSC_EUSAGE, "-p: a prompt of no token");
+        rc = dsc_fail(err, DSC_EUSAGE, "-p: a prompt contains no token");
     if (!rc)
         rc = check_record(&record, vocab, err);
     if (!rc)
@@ -229,10 +227,10 @@ dsc_request live_prompts_request(const live_prompts *p, size_t i)
     return r;
 }
 
-void live_prompts_place(const live_prompts *p, size_t i, char *place, size_t size)
+void live_prompts_location(const live_prompts *p, size_t i, char *location, size_t size)
 {
     if (p->item[i].line)
-        snprintf(place, size, "%s:%" PRId64, p->source, p->item[i].line);
+        snprintf(location, size, "%s:%" PRId64, p->source, p->item[i].line);
     else
-        snprintf(place, size, "prompt %zu", i + 1);
+        snprintf(location, size, "prompt %zu", i + 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of a trace as prompts whose outputs are known.
+// Reads the requests of a trace as prompts with known outputs.
 #include "live/program/prompts.h"
 
 #include <inttypes.h>
@@ -20,24 +20,6 @@ static int check_tokens(const dsc_trace *t, const dsc_request *q, const char *wh
     return DSC_OK;
 }
 
-static int allocate(live_prompt *p, const dsc_request *q, int64_t tokens, dsc_error *err)
-{
-    const size_t references = (size_t)q->references;
-    void *token = NULL, *offset = NULL, *kind = NULL, *text = NULL;
-    int rc = dsc_alloc(&token, (size_t)tokens, sizeof *p->token, err);
-    if (!rc)
-        rc = dsc_alloc(&offset, references + 1, sizeof *p->offset, err);
-    if (!rc)
-        rc = dsc_alloc(&kind, references, sizeof *p->kind, err);
-    if (!rc)
-        rc = dsc_alloc(&text, references, sizeof *p->reference_text, err);
-    p->token = token;
-    p->offset = offset;
-    p->kind = kind;
-    p->reference_text = text;
-    return rc ? rc : dsc_strndup(&p->id, q->id.bytes, (size_t)q->id.length, err);
-}
-
 static void copy(int32_t **to, dsc_token_view tokens)
 {
     if (tokens.count)
@@ -54,7 +36,10 @@ static int fill(live_prompt *p, const dsc_trace *t, const dsc_request *q, int64_
     if (!rc)
         rc = check_tokens(t, q, "output", q->output, vocab, err);
     if (!rc)
-        rc = allocate(p, q, q->prompt.count + references + q->output.count, err);
+        rc = live_prompt_allocate(p, (size_t)(q->prompt.count + references + q->output.count),
+                                  (size_t)q->references, err);
+    if (!rc)
+        rc = dsc_strndup(&p->id, q->id.bytes, (size_t)q->id.length, err);
     if (rc)
         return rc;
     int32_t *next = p->token;
@@ -78,7 +63,7 @@ static int add(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_
     int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
     if (rc)
         return rc;
-    live_prompt *next = &p->item[p->count++]; // freed with the others, whatever becomes of it
+    live_prompt *next = &p->item[p->count++]; // freed with the others on any failure
     *next = (live_prompt){0};
     rc = fill(next, t, q, vocab, err);
     if (!rc && next->prompt > p->longest)
@@ -90,9 +75,7 @@ static int add(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_
 
 static int keep_open(live_prompts *p, dsc_shard *shard, dsc_error *err)
 {
-    void *list = p->shard;
-    int rc = dsc_grow(&list, &p->shard_capacity, p->shards + 1, sizeof(dsc_shard *), err);
-    p->shard = list;
+    int rc = dsc_resize(&p->shard, &p->shard_capacity, p->shards + 1, err);
     if (rc)
         dsc_shard_close(shard);
     else

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Hashes of models and prompts for result lines and recordings.
 #include "live/program/provenance.h"
 
 #include "traces/trace/token_hash.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over an output goes by the questions that methods ask (sim/model.h): its next tokens are
-// scored as a chain and then committed. A head of the target reads features that its own pass makes
-// along a chain, so its positions are asked one at a time, each behind the target's features; and
-// at each the output's tokens are drafted, one level a pass, for what it would say deeper.
+// Records a run along each output through the interface of methods (sim/model.h): the next output
+// tokens are scored as a chain and then committed. A head of the target reads features that its own
+// pass computes along a chain, so its positions are scored one at a time, each with the target's
+// features; and at each position the output's tokens are drafted, one level per pass, for its
+// deeper predictions.
 #include "live/program/recorder.h"
 #include "live/device/clock.h"
 
@@ -16,7 +17,7 @@
 
 enum { SHARD_TOKENS = 1 << 14, CHUNK = 32 }; // tokens of a shard; positions of a pass
 
-// The rows of one side, of the request.
+// Distributions of one model along the request.
 typedef struct kept_rows {
     int64_t *offset; // [n + 1]
     int32_t *token;  // [n][top]
@@ -24,7 +25,7 @@ typedef struct kept_rows {
     float *tail;     // [n]
 } kept_rows;
 
-// Steps of the request, in the order of the loop.
+// Steps of the request in the order of the loop.
 typedef struct kept_steps {
     uint16_t *accepted, *drafted;
     float *draft_s, *verify_s;
@@ -34,18 +35,18 @@ typedef struct kept_steps {
 
 struct live_recorder {
     live_record o;
-    dsc_models models; // of the walk
+    dsc_models models; // used along the output
     dsc_trace_writer *writer;
     bool has[DSC_SIDES];
     bool head;        // the draft is a head of the target
-    int32_t deepest;  // ranks of the head that are asked for
+    int32_t deepest;  // ranks of the head to record
     int64_t chunk;    // positions of a pass
     int32_t vocab;    // of both
     int64_t requests; // written
     int64_t excluded;
-    double cut_s; // when a shard was last cut for its age
+    double cut_s; // when a shard was last closed for its age
     kept_steps steps;
-    double draft_s, target_s; // in passes when the last step ended
+    double draft_s, target_s; // pass times at the end of the last step
     dsc_draft draft;
     dsc_arena arena; // of the request
     dsc_reduced columns;
@@ -64,7 +65,7 @@ static double passes_s(const live_session *s)
     return s ? live_session_times(s)->score_s : 0;
 }
 
-// Time in passes that score drafts since the last call.
+// Returns the time in passes that score drafts since the last call.
 static void take_times(live_recorder *r, double *draft_s, double *target_s)
 {
     const double draft = passes_s(r->o.draft) + passes_s(r->o.middle);
@@ -85,19 +86,12 @@ void live_recorder_begin(live_recorder *r)
 static int grow_steps(kept_steps *s, dsc_error *err)
 {
     const size_t need = (size_t)s->count + 1;
-    void *accepted = s->accepted, *drafted = s->drafted, *draft = s->draft_s, *verify = s->verify_s;
-    int rc = dsc_grow(&accepted, &s->accepted_capacity, need, sizeof *s->accepted, err);
+    int rc = dsc_resize(&s->accepted, &s->accepted_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&drafted, &s->drafted_capacity, need, sizeof *s->drafted, err);
+        rc = dsc_resize(&s->drafted, &s->drafted_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&draft, &s->draft_capacity, need, sizeof *s->draft_s, err);
-    if (!rc)
-        rc = dsc_grow(&verify, &s->verify_capacity, need, sizeof *s->verify_s, err);
-    s->accepted = accepted;
-    s->drafted = drafted;
-    s->draft_s = draft;
-    s->verify_s = verify;
-    return rc;
+        rc = dsc_resize(&s->draft_s, &s->draft_capacity, need, err);
+    return rc ? rc : dsc_resize(&s->verify_s, &s->verify_capacity, need, err);
 }
 
 int live_recorder_step(void *recorder, const dsc_step_record *step, dsc_error *err)
@@ -107,7 +101,8 @@ int live_recorder_step(void *recorder, const dsc_step_record *step, dsc_error *e
     double draft_s, target_s;
     int rc = grow_steps(s, err);
     if (!rc && step->draft_tokens > UINT16_MAX)
-        rc = dsc_fail(err, DSC_EUSAGE, "a draft of %" PRId64 " tokens: a trace holds up to %d",
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "a draft of %" PRId64 " tokens exceeds the trace's limit of %d",
                       step->draft_tokens, UINT16_MAX);
     if (rc)
         return rc;
@@ -132,19 +127,19 @@ static bool own_dists(const live_recorder *r)
     return r->o.sampling.temperature == 0;
 }
 
-// The distribution after a node of the scored draft, as it is recorded.
-static int ask(const live_recorder *r, int side, int32_t node, bool own, dsc_dist *out,
-               dsc_error *err)
+// Reads the distribution after a node of the scored draft in the form that is recorded.
+static int read_dist(const live_recorder *r, int side, int32_t node, bool own, dsc_dist *out,
+                     dsc_error *err)
 {
     dsc_model *m = model_of(r, side);
     return (own ? m->type->base_dist : m->type->dist)(m, node, out, err);
 }
 
-// A distribution that excludes the token that was emitted: as if the token had not been cut.
+// Records an emitted token that the distribution excludes with its probability before truncation.
 static int admit(live_recorder *r, int32_t node, int32_t y, dsc_error *err)
 {
     dsc_dist own;
-    int rc = ask(r, DSC_SIDE_TARGET, node, true, &own, err);
+    int rc = read_dist(r, DSC_SIDE_TARGET, node, true, &own, err);
     if (rc)
         return rc;
     const double p = fmax(dsc_dist_probability(&own, y), DBL_MIN);
@@ -155,11 +150,11 @@ static int admit(live_recorder *r, int32_t node, int32_t y, dsc_error *err)
     return DSC_OK;
 }
 
-// The row of position j, in the room of its side.
+// Reads the distribution of position j into the buffers of its side.
 static int read_row(live_recorder *r, int side, int32_t node, int32_t y, dsc_error *err)
 {
     dsc_dist d;
-    int rc = ask(r, side, node, own_dists(r), &d, err);
+    int rc = read_dist(r, side, node, own_dists(r), &d, err);
     if (rc)
         return rc;
     dsc_dist_fill(&d, r->dist);
@@ -187,7 +182,7 @@ static void keep_top(const live_recorder *r, const kept_rows *k, int64_t j)
     k->offset[j + 1] = at + (int64_t)n;
 }
 
-// What was asked for of the row that r->distribution and r->logp hold.
+// Stores the requested part of the distribution in r->dist and r->logp.
 static void keep_row(const live_recorder *r, int side, int64_t j)
 {
     const kept_rows *k = &r->rows[side];
@@ -197,7 +192,7 @@ static void keep_row(const live_recorder *r, int side, int64_t j)
         keep_top(r, k, j);
 }
 
-// Everything that the rows of position j, whose token is y, come to.
+// Stores all columns of position j, whose token is y.
 static int keep_position(live_recorder *r, int64_t j, int32_t node, int32_t y, dsc_error *err)
 {
     dsc_log_row log[DSC_SIDES];
@@ -235,7 +230,7 @@ static int keep_position(live_recorder *r, int64_t j, int32_t node, int32_t y, d
 
 // --- what the models would write -----------------------------------------------------------------
 
-// The draft model goes on from the output's first j tokens: its tokens are the draft.
+// The draft model continues from the first j tokens of the output; its tokens are the draft.
 static int write_on(live_recorder *r, int64_t j, dsc_error *err)
 {
     dsc_model *m = model_of(r, DSC_SIDE_DRAFT);
@@ -253,7 +248,7 @@ static int write_on(live_recorder *r, int64_t j, dsc_error *err)
     return rc;
 }
 
-// The target's tokens along it.
+// The target's tokens along this draft.
 static int follow(live_recorder *r, int64_t j, dsc_error *err)
 {
     dsc_model *m = model_of(r, DSC_SIDE_TARGET);
@@ -270,7 +265,7 @@ static int follow(live_recorder *r, int64_t j, dsc_error *err)
 static int rank_of(const live_recorder *r, int32_t node, int32_t y, uint16_t *out, dsc_error *err)
 {
     dsc_dist d;
-    int rc = ask(r, DSC_SIDE_DRAFT, node, own_dists(r), &d, err);
+    int rc = read_dist(r, DSC_SIDE_DRAFT, node, own_dists(r), &d, err);
     if (rc)
         return rc;
     dsc_dist_fill(&d, r->dist);
@@ -281,7 +276,7 @@ static int rank_of(const live_recorder *r, int32_t node, int32_t y, uint16_t *ou
     return DSC_OK;
 }
 
-// A head's ranks along the output's own tokens, drafted from position j.
+// Ranks of a head along the output's own tokens, drafted from position j.
 static int rank_deeper(live_recorder *r, int64_t j, dsc_token_view output, dsc_error *err)
 {
     dsc_model *m = model_of(r, DSC_SIDE_DRAFT);
@@ -305,7 +300,7 @@ static int rank_deeper(live_recorder *r, int64_t j, dsc_token_view output, dsc_e
 
 // --- a request -----------------------------------------------------------------------------------
 
-// Positions [j, j + count): scored, asked, committed.
+// Scores, records and commits positions [j, j + count).
 static int walk_chunk(live_recorder *r, dsc_token_view output, int64_t j, int64_t count,
                       dsc_error *err)
 {
@@ -336,7 +331,7 @@ static int walk_chunk(live_recorder *r, dsc_token_view output, int64_t j, int64_
 static int walk(live_recorder *r, dsc_token_view prompt, dsc_token_view output, dsc_error *err)
 {
     int rc = live_session_begin(r->o.target, prompt, output.count, &r->o.sampling, err);
-    if (!rc && r->has[DSC_SIDE_DRAFT]) // behind the target, whose features a head reads
+    if (!rc && r->has[DSC_SIDE_DRAFT]) // after the target, whose features a head reads
         rc = live_session_begin(r->o.draft, prompt, output.count, &r->o.sampling, err);
     for (int64_t j = 0; j < output.count && !rc; j += r->chunk) {
         const int64_t left = output.count - j;
@@ -467,23 +462,17 @@ static int open_writer(live_recorder *r, dsc_error *err)
 static int allocate(live_recorder *r, dsc_error *err)
 {
     const size_t vocab = (size_t)r->vocab;
-    void *dist = NULL, *scratch = NULL, *top = NULL, *logp[DSC_SIDES] = {0};
-    int rc = dsc_alloc(&dist, vocab, sizeof *r->dist, err);
+    int rc = dsc_new(&r->dist, vocab, err);
     if (!rc)
-        rc = dsc_alloc(&scratch, vocab, sizeof *r->scratch, err);
+        rc = dsc_new(&r->scratch, vocab, err);
     if (!rc)
-        rc = dsc_alloc(&top, (size_t)(r->o.top > 0 ? r->o.top : 0), sizeof *r->top, err);
+        rc = dsc_new(&r->top, (size_t)(r->o.top > 0 ? r->o.top : 0), err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
-        rc = dsc_alloc(&logp[side], vocab, sizeof(float), err);
-    r->dist = dist;
-    r->scratch = scratch;
-    r->top = top;
-    r->logp[DSC_SIDE_DRAFT] = logp[DSC_SIDE_DRAFT];
-    r->logp[DSC_SIDE_TARGET] = logp[DSC_SIDE_TARGET];
+        rc = dsc_new(&r->logp[side], vocab, err);
     return rc ? rc : dsc_sufficient_work_new(&r->work, err);
 }
 
-// What of the draft can be asked for.
+// Checks that the draft model supports the requested columns.
 static int check_draft(live_recorder *r, dsc_error *err)
 {
     const live_config *c = r->o.draft_config;
@@ -491,19 +480,20 @@ static int check_draft(live_recorder *r, dsc_error *err)
     r->has[DSC_SIDE_DRAFT] = r->o.draft != NULL;
     r->vocab = (int32_t)r->o.target_config->vocab;
     if (!r->o.draft)
-        return r->o.rollout ? dsc_fail(err, DSC_EUSAGE, "rollouts are a draft model's: --draft DIR")
-                            : DSC_OK;
+        return r->o.rollout
+                   ? dsc_fail(err, DSC_EUSAGE, "rollouts require a draft model: --draft DIR")
+                   : DSC_OK;
     if (c->vocab != r->o.target_config->vocab)
         return dsc_fail(err, DSC_EUSAGE,
-                        "the vocabularies differ: %" PRId64 " tokens of the target, %" PRId64
-                        " of the draft",
+                        "the vocabularies differ: the target has %" PRId64
+                        " tokens, the draft %" PRId64 "",
                         r->o.target_config->vocab, c->vocab);
     r->models = (dsc_models){.draft = live_session_model(r->o.draft)};
     r->head = c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
     r->deepest = c->family == LIVE_MEDUSA ? (int32_t)c->medusa_heads : INT32_MAX;
     if (r->o.rollout > r->deepest)
         return dsc_fail(err, DSC_EUSAGE,
-                        "rollouts of %" PRId32 " tokens: %" PRId32 " Medusa heads say as many",
+                        "rollouts of %" PRId32 " tokens exceed the %" PRId32 " Medusa heads",
                         r->o.rollout, r->deepest);
     return DSC_OK;
 }
@@ -516,12 +506,11 @@ int64_t live_record_nodes(const live_record *o)
 
 int live_recorder_new(live_recorder **out, const live_record *o, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, 1, sizeof(live_recorder), err);
+    live_recorder *r;
     *out = NULL;
+    int rc = dsc_new(&r, 1, err);
     if (rc)
         return rc;
-    live_recorder *r = p;
     r->o = *o;
     r->cut_s = live_now_s();
     rc = check_draft(r, err);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs one request: begins it in all sessions, executes the loop and takes the times of passes. A
+// replayed request gets a model that answers from the record (live/session/replay.h).
 #include "live/program/run.h"
 #include "live/device/clock.h"
 
@@ -21,7 +23,7 @@ double live_measure_select_s(const live_measure *m, const dsc_config *config)
 
 // --- life ----------------------------------------------------------------------------------------
 
-// Longer passes than this are not counted one by one.
+// Passes with more tokens than this share one counter.
 enum { MOST_WIDTHS = 1 << 16 };
 
 int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
@@ -62,10 +64,8 @@ int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
     int rc = record ? DSC_OK : dsc_draft_kind_for(&r->kind, d, rule, &fit, err);
     if (!rc)
         rc = live_run_counts(r, &r->counts, err);
-    void *history = NULL;
     if (!rc && d->uses_history && d->uses_history(config))
-        rc = dsc_alloc(&history, 1, sizeof *r->history, err);
-    r->history = history;
+        rc = dsc_new(&r->history, 1, err);
     return rc;
 }
 
@@ -84,7 +84,7 @@ void live_run_fini(live_run *r)
 
 // --- a request -----------------------------------------------------------------------------------
 
-// Times of all sessions so far.
+// Sums the times of all sessions so far.
 static live_measure spent(const live_pair *p)
 {
     live_measure m = {0};
@@ -98,8 +98,8 @@ static live_measure spent(const live_pair *p)
     return m;
 }
 
-// Puts the record in front of the sessions that have just begun.
-static int force(live_run *r, const dsc_request *request, int64_t limit, dsc_error *err)
+// Makes the record answer for the sessions that have just begun.
+static int start_replay(live_run *r, const dsc_request *request, int64_t limit, dsc_error *err)
 {
     live_pair *p = r->pair;
     const int64_t vocab = p->weights[LIVE_TARGET]->config.vocab;
@@ -124,12 +124,12 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
     dsc_counts_clear(&r->counts);
     dsc_arena_reset(&r->arena);
     int64_t limit = r->max_tokens;
-    if (r->replayed && request->output.count < limit) // else it is a rehearsal
+    if (r->replayed && request->output.count < limit) // otherwise it is a rehearsal
         limit = request->output.count;
     int rc = r->plain ? live_pair_begin_plain(p, request->prompt, limit, err)
                       : live_pair_begin(p, request->prompt, limit, err);
     if (!rc && r->replayed)
-        rc = force(r, request, limit, err);
+        rc = start_replay(r, request, limit, err);
     const dsc_loop_input in = {.config = r->config,
                                .rule = r->rule,
                                .kind = r->kind,

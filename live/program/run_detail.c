@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Per-request columns, pass counts and provenance of a result line of `live run --json`.
 #include "live/program/run_detail.h"
 
 #include "base/columns.h"
@@ -14,7 +15,7 @@ enum {
     OUTPUT_CONTEXT,
     WIDTHS,
     PARALLEL,
-    // Lists of integers, and of seconds; those of the baseline are the last of each.
+    // Lists of integers, then lists of seconds; those of the baseline come last in each.
     REQUEST_OUTPUT_TOKENS,
     REQUEST_TARGET_CALLS,
     REQUEST_DRAFT_TOKENS,
@@ -23,7 +24,7 @@ enum {
     REQUEST_PLAIN_TOKENS,
     REQUEST_TIME,
     REQUEST_PREFILL,
-    REQUEST_NLL, // above temperature 0
+    REQUEST_NLL, // temperature > 0 only
     REQUEST_ENTROPY,
     REQUEST_PLAIN_TIME,
     REQUEST_PLAIN_PREFILL,
@@ -44,7 +45,7 @@ enum {
     FIRST_REQUEST,
     PROMPTS_HASH,
     OUTPUTS_HASH,
-    MODELS, // of each side ARCHITECTURE and what follows
+    MODELS, // ARCHITECTURE and what follows it, for each model
     FIELDS = MODELS + 4 * LIVE_SIDES
 };
 enum { ARCHITECTURE, DTYPE, CONFIG_HASH, WEIGHTS_HASH, OF_MODEL };
@@ -75,56 +76,62 @@ static const dsc_column fields[FIELDS] = {
     [REQUEST_DRAFT_CALLS] = {DSC_COL_REQUEST_DRAFT_CALLS, DSC_CELL_LIST,
      "draft_calls of each request, in order"},
     [REQUEST_PLAIN_TOKENS] = {"request_baseline_output_tokens", DSC_CELL_LIST,
-     "output tokens of plain decoding (--baseline)"},
-    [REQUEST_TIME] = {"request_time_s", DSC_CELL_LIST, "seconds of each request in all"},
+     "output tokens of each request by plain decoding (--baseline)"},
+    [REQUEST_TIME] = {"request_time_s", DSC_CELL_LIST, "seconds of each request, prefill included"},
     [REQUEST_PREFILL] = {"request_prefill_s", DSC_CELL_LIST,
-     "of these in passes over the prompt, of all models"},
+     "seconds of each request in passes over the prompt, all models"},
     [REQUEST_NLL] = {"request_output_nll", DSC_CELL_LIST,
-     "above temperature 0: -ln of the probability of each output under the target's sampling "
-     "distribution"},
+     "-ln p of each output under the target's sampling distribution (temperature > 0)"},
     [REQUEST_ENTROPY] = {"request_output_entropy", DSC_CELL_LIST,
-     "sum of the entropies of these distributions, which it is in the mean"},
+     "sum of the target's per-token entropies: the expected value of request_output_nll"},
     [REQUEST_PLAIN_TIME] = {"request_baseline_time_s", DSC_CELL_LIST,
-     "seconds of plain decoding (--baseline)"},
+     "seconds of each request by plain decoding (--baseline)"},
     [REQUEST_PLAIN_PREFILL] = {"request_baseline_prefill_s", DSC_CELL_LIST,
-     "of these in the pass over the prompt (--baseline)"},
+     "seconds of each request in plain decoding's pass over the prompt (--baseline)"},
     [REQUEST_HISTOGRAM] = {DSC_COL_REQUEST_ACCEPT_HISTOGRAM, DSC_CELL_LIST,
      "accept_histogram of each request in sequence, all as long as the longest"},
-    [SCHEMA] = {"schema", DSC_CELL_INT, "of these lines: 1"},
-    [PROGRAM_VERSION] = {"version", DSC_CELL_TEXT, "of the program"},
+    [SCHEMA] = {"schema", DSC_CELL_INT, "schema version of this line: 1"},
+    [PROGRAM_VERSION] = {"version", DSC_CELL_TEXT, "version of the program"},
     [INTERRUPTED] = {"interrupted", DSC_CELL_INT,
-     "1: stopped before the last request had ended; 0: complete"},
-    [TEMPERATURE] = {"temperature", DSC_CELL_REAL, "as asked for"},
-    [TOP_K] = {"top_k", DSC_CELL_INT, "likewise"},
-    [TOP_P] = {"top_p", DSC_CELL_REAL, "likewise"},
-    [SEED] = {"seed", DSC_CELL_INT, "likewise"},
+     "1: stopped before the last request ended; 0: complete"},
+    [TEMPERATURE] = {"temperature", DSC_CELL_REAL, "--temperature"},
+    [TOP_K] = {"top_k", DSC_CELL_INT, "--top-k"},
+    [TOP_P] = {"top_p", DSC_CELL_REAL, "--top-p"},
+    [SEED] = {"seed", DSC_CELL_INT, "--seed"},
     [MAX_TOKENS] = {"max_tokens", DSC_CELL_INT,
-     "likewise; of a replayed run the longest recorded output"},
-    [DEVICE] = {"device", DSC_CELL_TEXT, "where the target is"},
-    [THREADS] = {"threads", DSC_CELL_INT, "of the processors"},
-    [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1: with --batch-invariant"},
-    [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "with --replay: hash of the trace"},
+     "--max-tokens; in a replay the longest recorded output"},
+    [DEVICE] = {"device", DSC_CELL_TEXT, "device of the target"},
+    [THREADS] = {"threads", DSC_CELL_INT, "CPU threads"},
+    [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1 with --batch-invariant, else 0"},
+    [TRACE_HASH] = {"trace_hash", DSC_CELL_TEXT, "hash of the replayed trace"},
     [REPLAY_DRAFT] = {"replay_draft", DSC_CELL_INT,
-     "with --replay: 1: the trace decides on drafts (--replay-draft); 0: the draft model does"},
+     "in a replay: 1 if the trace's drafts are replayed, 0 if the draft model drafts"},
     [FIRST_REQUEST] = {"first_request", DSC_CELL_INT,
-     "of the file or trace: those before it were skipped (--skip)"},
+     "index of the first request in the file or trace (--skip)"},
     [PROMPTS_HASH] = {"prompts_sha256", DSC_CELL_TEXT,
-     "of the prompts' token ids, each prompt's behind their number"},
-    [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT, "the same of the outputs"},
+     "SHA-256 of the prompts' token ids, each prompt preceded by its length"},
+    [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT,
+     "SHA-256 of the outputs' token ids, each output preceded by its length"},
     [MODELS] =
-    {"target_architecture", DSC_CELL_TEXT, "the target, as its config.json calls it"},
-    {"target_dtype", DSC_CELL_TEXT, "of its weights as stored"},
-    {"target_config_sha256", DSC_CELL_TEXT, "of config.json; empty: random weights"},
+    {"target_architecture", DSC_CELL_TEXT, "target: model_type in config.json"},
+    {"target_dtype", DSC_CELL_TEXT, "target: dtype of the stored weights"},
+    {"target_config_sha256", DSC_CELL_TEXT,
+     "target: SHA-256 of config.json; empty for random weights"},
     {"target_weights_sha256", DSC_CELL_TEXT,
-     "of the sizes of the files, and of each tensor's name, dtype, shape, first and last 4 KiB"},
-    {"draft_architecture", DSC_CELL_TEXT, "the draft model, where there is one; likewise"},
-    {"draft_dtype", DSC_CELL_TEXT, "likewise"},
-    {"draft_config_sha256", DSC_CELL_TEXT, "likewise"},
-    {"draft_weights_sha256", DSC_CELL_TEXT, "likewise"},
-    {"middle_architecture", DSC_CELL_TEXT, "the model between them, likewise"},
-    {"middle_dtype", DSC_CELL_TEXT, "likewise"},
-    {"middle_config_sha256", DSC_CELL_TEXT, "likewise"},
-    {"middle_weights_sha256", DSC_CELL_TEXT, "likewise"},
+     "target: SHA-256 of the file sizes and of each tensor's name, dtype, shape, first and last "
+     "4 KiB"},
+    {"draft_architecture", DSC_CELL_TEXT, "draft model: model_type in config.json"},
+    {"draft_dtype", DSC_CELL_TEXT, "draft model: dtype of the stored weights"},
+    {"draft_config_sha256", DSC_CELL_TEXT,
+     "draft model: SHA-256 of config.json; empty for random weights"},
+    {"draft_weights_sha256", DSC_CELL_TEXT,
+     "draft model: SHA-256 of its weights, as for target_weights_sha256"},
+    {"middle_architecture", DSC_CELL_TEXT, "middle model: model_type in config.json"},
+    {"middle_dtype", DSC_CELL_TEXT, "middle model: dtype of the stored weights"},
+    {"middle_config_sha256", DSC_CELL_TEXT,
+     "middle model: SHA-256 of config.json; empty for random weights"},
+    {"middle_weights_sha256", DSC_CELL_TEXT,
+     "middle model: SHA-256 of its weights, as for target_weights_sha256"},
 };
 // clang-format on
 
@@ -151,14 +158,10 @@ int live_detail_add(live_detail *d, const live_run *run, dsc_token_view output, 
 {
     const dsc_counts *c = &run->counts;
     const live_measure *m = &run->measure;
-    const size_t n = (size_t)c->histogram_length; // the same for all requests
-    void *request = d->request, *histogram = d->histogram;
-    int rc = dsc_grow(&request, &d->capacity, d->requests + 1, sizeof *d->request, err);
-    d->request = request;
+    const size_t n = (size_t)c->histogram_length; // equal for all requests
+    int rc = dsc_resize(&d->request, &d->capacity, d->requests + 1, err);
     if (!rc)
-        rc = dsc_grow(&histogram, &d->histogram_capacity, (d->requests + 1) * n,
-                      sizeof *d->histogram, err);
-    d->histogram = histogram;
+        rc = dsc_resize(&d->histogram, &d->histogram_capacity, (d->requests + 1) * n, err);
     if (rc)
         return rc;
     d->histogram_length = n;
@@ -205,13 +208,14 @@ static dsc_cell text(const char *s)
     return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
 }
 
-// A row under way.
+// The row being built.
 typedef struct draft_row {
     dsc_cell cell[FIELDS];
     bool has[FIELDS];
     char prompts[DSC_SHA256_HEX], outputs[DSC_SHA256_HEX];
     live_identity model[LIVE_SIDES];
-    void *integers, *reals, *histogram; // owned
+    int64_t *integers, *histogram; // owned
+    double *reals;                 // owned
 } draft_row;
 
 static void put(draft_row *r, int field, dsc_cell cell)
@@ -240,7 +244,7 @@ static void put_passes(draft_row *r, const dsc_counts *c)
         put_list(r, PARALLEL, c->parallel_steps, c->parallel_length * c->parallel_length);
 }
 
-// Up to the last length that any of them accepted.
+// Up to the longest accepted length of all requests.
 static void put_histograms(draft_row *r, const live_detail *d)
 {
     int64_t *out = r->histogram;
@@ -258,11 +262,11 @@ static void put_histograms(draft_row *r, const live_detail *d)
 static int put_requests(draft_row *r, const live_detail *d, bool baseline, dsc_error *err)
 {
     const size_t n = d->requests;
-    int rc = dsc_alloc(&r->integers, n * INTEGERS, sizeof(int64_t), err);
+    int rc = dsc_new(&r->integers, n * INTEGERS, err);
     if (!rc)
-        rc = dsc_alloc(&r->reals, n * REALS, sizeof(double), err);
+        rc = dsc_new(&r->reals, n * REALS, err);
     if (!rc)
-        rc = dsc_alloc(&r->histogram, n * d->histogram_length, sizeof(int64_t), err);
+        rc = dsc_new(&r->histogram, n * d->histogram_length, err);
     if (rc)
         return rc;
     int64_t *whole = r->integers;
@@ -341,11 +345,10 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
 
 static int append(const draft_row *r, const dsc_table *line, dsc_table *t, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, line->columns + FIELDS, sizeof(dsc_cell), err);
+    dsc_cell *cell;
+    int rc = dsc_new(&cell, line->columns + FIELDS, err);
     if (rc)
         return rc;
-    dsc_cell *cell = mem;
     size_t n = 0;
     for (size_t c = 0; c < line->columns && !rc; c++) {
         const dsc_column *x = &line->column[c];

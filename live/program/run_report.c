@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adds up the requests of a live run and makes a table row of them: sim's fields, then the measured
+// ones.
 #include "live/program/run_report.h"
 
 #include "base/columns.h"
@@ -28,7 +30,7 @@ static const dsc_column fields[FIELDS] = {
     [SPEEDUP] = {DSC_COL_SPEEDUP, DSC_CELL_REAL,
      "measured: tokens_per_s / baseline_tokens_per_s over the requests that both finished; nan "
      "without --baseline"},
-    [PREFILL] = {"prefill_s", DSC_CELL_REAL, "seconds in passes over the prompts, of all models"},
+    [PREFILL] = {"prefill_s", DSC_CELL_REAL, "seconds in passes over the prompts, all models"},
     [DRAFT] = {"draft_s", DSC_CELL_REAL,
      "seconds in passes of the draft model (and the middle one) over drafts"},
     [VERIFY] = {"verify_s", DSC_CELL_REAL, "seconds in passes of the target over drafts"},
@@ -37,15 +39,15 @@ static const dsc_column fields[FIELDS] = {
     [TIME] = {"time_s", DSC_CELL_REAL, "seconds in all, prefill included, loading not"},
     [RATE] = {DSC_COL_TOKENS_PER_S, DSC_CELL_REAL, "output_tokens / time_s"},
     [PLAIN_RATE] = {"baseline_tokens_per_s", DSC_CELL_REAL,
-     "the same of plain decoding, each request behind that of the method (--baseline)"},
+     "tokens per second of plain decoding, run after the method for each request (--baseline)"},
     [DIVERGENCES] = {"divergences", DSC_CELL_REAL,
-     "outputs that differ from those of plain decoding (--baseline); nan above temperature 0, "
-     "where both are drawn"},
-    [REQUESTS] = {"divergence_requests", DSC_CELL_LIST, "their requests, from 0"},
+     "number of outputs that differ from plain decoding (--baseline); nan at temperature > 0, "
+     "where both are sampled"},
+    [REQUESTS] = {"divergence_requests", DSC_CELL_LIST, "requests whose output differs, from 0"},
     [POSITIONS] = {"divergence_positions", DSC_CELL_LIST,
-     "the first output token that differs, from 0"},
+     "index of the first output token that differs, from 0"},
     [MARGINS] = {"divergence_margins", DSC_CELL_LIST,
-     "by how much the most probable token's logit led the second there: next to 0 where rounding "
+     "lead of the largest logit over the second at that token; close to 0 where rounding "
      "decides"},
 };
 // clang-format on
@@ -101,14 +103,15 @@ static dsc_cell real(double x)
     return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
 }
 
-// The lists of divergences, into cells whose memory is *mem.
-static int put_divergences(const live_report *r, dsc_cell cell[FIELDS], void **mem, dsc_error *err)
+// Puts the lists of divergences into cells that use the memory *lists.
+static int put_divergences(const live_report *r, dsc_cell cell[FIELDS], int64_t **lists,
+                           dsc_error *err)
 {
     const size_t n = r->divergences;
-    int rc = dsc_alloc(mem, 3 * n, sizeof(int64_t), err);
+    int rc = dsc_new(lists, 3 * n, err);
     if (rc)
         return rc;
-    int64_t *request = *mem, *position = request + n;
+    int64_t *request = *lists, *position = request + n;
     double *margin = (double *)(position + n);
     for (size_t i = 0; i < n; i++) {
         request[i] = r->divergence[i].request;
@@ -132,7 +135,7 @@ static double speedup(const live_report *r)
     return ratio(ratio((double)r->method_tokens, r->method_s), plain_rate(r));
 }
 
-// Behind the columns and the row of sim's table.
+// Appends the fields to the columns and the row of sim's table.
 static int extend(const live_report *r, const dsc_table *sim, dsc_table *t, dsc_error *err)
 {
     const live_measure *m = &r->measure;
@@ -146,20 +149,21 @@ static int extend(const live_report *r, const dsc_table *sim, dsc_table *t, dsc_
         [RATE] = real(ratio((double)r->counts.output_tokens, m->time_s)),
         [PLAIN_RATE] = real(plain_rate(r)),
     };
-    void *lists = NULL, *row = NULL;
+    int64_t *lists = NULL;
+    dsc_cell *row = NULL;
     int rc = put_divergences(r, own, &lists, err);
     if (!rc)
-        rc = dsc_alloc(&row, sim->columns + FIELDS, sizeof(dsc_cell), err);
+        rc = dsc_new(&row, sim->columns + FIELDS, err);
     for (size_t c = 0; c < sim->columns && !rc; c++) {
         const dsc_column *x = &sim->column[c];
         const bool measured = strcmp(x->name, fields[SPEEDUP].name) == 0;
         rc = dsc_table_add_column(t, x->name, x->type, measured ? fields[SPEEDUP].help : x->help,
                                   err);
-        ((dsc_cell *)row)[c] = *dsc_table_at(sim, 0, c);
+        row[c] = *dsc_table_at(sim, 0, c);
     }
     for (int f = PREFILL; f < end && !rc; f++) {
         rc = dsc_table_add_column(t, fields[f].name, fields[f].type, fields[f].help, err);
-        ((dsc_cell *)row)[sim->columns + (size_t)(f - PREFILL)] = own[f];
+        row[sim->columns + (size_t)(f - PREFILL)] = own[f];
     }
     if (!rc)
         rc = dsc_table_add_row(t, row, err);

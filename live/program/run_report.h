@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a live run adds up to: the counts of sim, the clock, and the comparison with plain decoding.
+// The results of a live run: the counts of sim, the wall times, and the comparison with plain
+// decoding.
 #ifndef DSC_LIVE_RUN_REPORT_H
 #define DSC_LIVE_RUN_REPORT_H
 
@@ -9,7 +10,7 @@
 // Where the output of a method first differs from that of plain decoding.
 typedef struct live_divergence {
     int64_t request, position;
-    double margin; // by how much the most probable token led there, in plain decoding
+    double margin; // lead of the largest logit there, in plain decoding
 } live_divergence;
 
 typedef struct live_report {
@@ -18,18 +19,18 @@ typedef struct live_report {
     dsc_counts counts; // owned: live_run_counts
     live_measure measure;
     bool baseline; // compared with plain decoding
-    bool texts;    // text by text: both say the most probable token
-    // Of the requests that both have finished.
+    bool texts;    // outputs are compared too: both are greedy
+    // Times of the requests that both have finished.
     double method_s, plain_s;
     int64_t method_tokens, plain_tokens;
     live_divergence *divergence; // [divergences]
     size_t divergences, capacity;
-} live_report; // zero-initialise; live_report_fini
+} live_report; // zero-initialize; live_report_fini
 
 void live_report_fini(live_report *r);
-// The request that was run last, or what there is of it.
+// Adds the last request, or the part of it that was run.
 void live_report_add(live_report *r, const live_run *run);
-// The same request by the method and by plain decoding: tokens and margins of the outputs.
+// The output of a request, with its tokens and margins.
 typedef struct live_output {
     const int32_t *token; // [count]
     const float *margin;  // [count]
@@ -39,7 +40,7 @@ int live_report_compare(live_report *r, int64_t request, const live_output *meth
                         const live_measure *time, const live_output *plain,
                         const live_measure *plain_time, dsc_error *err);
 
-// One row: the fields of sim, then these. `t` is zero-initialised.
+// Fills one row: the fields of sim, then these. `t` is zero-initialized.
 int live_report_table(const live_report *r, dsc_table *t, dsc_error *err);
 const dsc_column *live_report_fields(size_t *count); // with their meaning, for --help
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A worker thread with one job slot: IDLE, then SUBMITTED by the caller, then DONE by the worker,
+// and IDLE again when the caller has joined the job.
 #include "live/session/background.h"
 
 #include "base/memory.h"
@@ -7,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-typedef enum phase { IDLE, ASKED, DONE, QUIT } phase;
+typedef enum phase { IDLE, SUBMITTED, DONE, QUIT } phase;
 
 struct live_background {
     pthread_t thread;
@@ -25,7 +27,7 @@ static void *work(void *memory)
     live_background *b = memory;
     pthread_mutex_lock(&b->lock);
     while (b->phase != QUIT) {
-        if (b->phase != ASKED) {
+        if (b->phase != SUBMITTED) {
             pthread_cond_wait(&b->change, &b->lock);
             continue;
         }
@@ -41,18 +43,17 @@ static void *work(void *memory)
 
 int live_background_new(live_background **out, dsc_error *err)
 {
-    void *p;
-    int rc = dsc_alloc(&p, 1, sizeof(live_background), err);
+    live_background *b;
+    int rc = dsc_new(&b, 1, err);
     if (rc)
         return rc;
-    live_background *b = p;
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->change, NULL);
     if (pthread_create(&b->thread, NULL, work, b)) {
         pthread_cond_destroy(&b->change);
         pthread_mutex_destroy(&b->lock);
         free(b);
-        return dsc_fail(err, DSC_ENOMEM, "no thread for work in the background");
+        return dsc_fail(err, DSC_ENOMEM, "cannot start a background thread");
     }
     *out = b;
     return DSC_OK;
@@ -65,17 +66,17 @@ int live_background_start(live_background *b, live_job job, void *user, dsc_erro
     if (idle) {
         b->job = job;
         b->user = user;
-        b->phase = ASKED;
+        b->phase = SUBMITTED;
         pthread_cond_broadcast(&b->change);
     }
     pthread_mutex_unlock(&b->lock);
-    return idle ? DSC_OK : dsc_fail(err, DSC_ECHECK, "a job in the background was not joined");
+    return idle ? DSC_OK : dsc_fail(err, DSC_ECHECK, "the previous background job was not joined");
 }
 
 int live_background_join(live_background *b, dsc_error *err)
 {
     pthread_mutex_lock(&b->lock);
-    while (b->phase == ASKED)
+    while (b->phase == SUBMITTED)
         pthread_cond_wait(&b->change, &b->lock);
     const int rc = b->phase == DONE ? b->rc : DSC_OK;
     b->phase = IDLE;
@@ -87,10 +88,10 @@ int live_background_join(live_background *b, dsc_error *err)
 
 void live_background_free(live_background *b)
 {
-    dsc_error unheard;
+    dsc_error ignored;
     if (!b)
         return;
-    live_background_join(b, &unheard);
+    live_background_join(b, &ignored);
     pthread_mutex_lock(&b->lock);
     b->phase = QUIT;
     pthread_cond_broadcast(&b->change);

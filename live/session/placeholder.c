@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replaces the unknown tokens of a recorded draft, so that a model can run a pass over it. The cost
+// of a pass does not depend on which tokens it has.
 #include "live/session/placeholder.h"
 
 #include <stdlib.h>
@@ -11,20 +13,17 @@ void live_placeholder_begin(live_placeholder *s, dsc_token_view recorded, int64_
 
 int live_placeholder_take(live_placeholder *s, const dsc_draft *d, int64_t length, dsc_error *err)
 {
-    void *token = s->token, *depth = s->depth;
-    int rc = dsc_grow(&token, &s->token_capacity, d->count, sizeof *s->token, err);
-    s->token = token;
+    int rc = dsc_resize(&s->token, &s->token_capacity, d->count, err);
     if (!rc)
-        rc = dsc_grow(&depth, &s->depth_capacity, d->count, sizeof *s->depth, err);
-    s->depth = depth;
+        rc = dsc_resize(&s->depth, &s->depth_capacity, d->count, err);
     for (size_t j = 0; j < d->count && !rc; j++) {
         const int32_t above = d->parent[j] < 0 ? 0 : s->depth[d->parent[j]];
         const int64_t at = length + above;
         const bool follows = above >= 0 && at < s->recorded.count;
-        const int32_t right = follows ? s->recorded.id[at] : -1; // what the record goes on with
+        const int32_t right = follows ? s->recorded.id[at] : -1; // the record continues with it
         int64_t x = d->token[j];
         if (x < 0 || x >= s->vocab) {
-            x = (length + (int64_t)j) % s->vocab; // any will do: a pass takes as long
+            x = (length + (int64_t)j) % s->vocab; // an arbitrary token
             x = x == right ? (x + 1) % s->vocab : x;
         }
         s->token[j] = (int32_t)x;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded draft as a pass can run it: the same tree, with a token of the vocabulary in the place
-// of each that nobody knows.
+// A recorded draft in a form that a pass can run: the same tree, in which a vocabulary token
+// replaces every token that the record does not contain.
 #ifndef DSC_LIVE_PLACEHOLDER_H
 #define DSC_LIVE_PLACEHOLDER_H
 
@@ -8,19 +8,21 @@
 #include "traces/trace/trace.h"
 
 typedef struct live_placeholder {
-    dsc_draft draft;         // what was taken last; arrays are those below and the original's
+    dsc_draft
+        draft; // the draft last taken; its tokens are those below, its other arrays the original's
     dsc_token_view recorded; // the output that drafts are for
     int64_t vocab;           // of the model
-    int32_t *token, *depth;  // [nodes]; depth on the recorded output, 1 below the text, or -1
+    int32_t *token,
+        *depth; // [nodes]; depth is that on the recorded output, 1 after the text, or -1
     size_t token_capacity, depth_capacity;
-} live_placeholder; // zero-initialise
+} live_placeholder; // zero-initialize
 
-// `recorded` holds tokens of [0, vocab) only and must outlive the use.
+// `recorded` contains tokens of [0, vocab) only and must outlive the use.
 void live_placeholder_begin(live_placeholder *s, dsc_token_view recorded, int64_t vocab);
-// s->draft is `d`, which must live as long, behind recorded[0, length): tokens that the model does
-// not have, DSC_TOKEN_OTHER among them, become others, never the one that the record goes on with
-// (but in a vocabulary of one token). A node gets the same token each time while `length` and the
-// nodes above it stay.
+// Sets s->draft to `d` (which must live as long), drafted after recorded[0, length). Tokens outside
+// the vocabulary, such as DSC_TOKEN_OTHER, become other tokens, but never the token with which the
+// record continues (except in a vocabulary of one token). A node gets the same token each time
+// while `length` and its ancestors do not change.
 int live_placeholder_take(live_placeholder *s, const dsc_draft *d, int64_t length, dsc_error *err);
 void live_placeholder_fini(live_placeholder *s);
 

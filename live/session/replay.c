@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replays a recorded output as the target model of a loop: the recorded tokens are the answers, and
+// a session runs the passes.
 #include "live/session/replay.h"
 
 #include <inttypes.h>
@@ -19,7 +21,8 @@ static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
     return rc ? rc : f->recorded.base.type->score(&f->recorded.base, d, err);
 }
 
-// The record's word where it has one; elsewhere the session's, which has just run that pass.
+// Answers from the record if it contains the position, else from the session, which has just run
+// that pass.
 static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
 {
     live_replay *f = (live_replay *)m;
@@ -41,7 +44,7 @@ static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
 }
 
 static const dsc_model_type type = {
-    .name = "replayed", .score = score, .start = start, .next = next, .commit = commit};
+    .name = "replay", .score = score, .start = start, .next = next, .commit = commit};
 
 int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
                       dsc_token_view recorded, const live_draft_record *record, dsc_error *err)
@@ -49,11 +52,11 @@ int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
     for (int64_t i = 0; i < recorded.count; i++)
         if (recorded.id[i] < 0 || recorded.id[i] >= vocab_size)
             return dsc_fail(err, DSC_EINPUT,
-                            "token %" PRId32 " of the recorded output, at %" PRId64
-                            ": the model's vocabulary has %" PRId64,
+                            "token %" PRId32 " at index %" PRId64 " of the recorded output"
+                            " is not in the model's vocabulary of %" PRId64,
                             recorded.id[i], i, vocab_size);
     f->worker = live_session_model(session);
-    // The record says where the output ends.
+    // The record determines where the output ends.
     f->worker->end_token = -1;
     f->worker->more = 0;
     live_placeholder_begin(&f->placeholder, recorded, vocab_size);

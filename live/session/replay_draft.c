@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Replays recorded drafts as the draft model of a loop. Greedy drafts follow the recorded ranks;
+// for sampled drafts, the number accepted at each level is sampled from the recorded acceptance
+// distribution of the rule (sim/expect/expect_rule.h). A session runs the passes.
 #include "live/session/replay_draft.h"
 
 #include "base/rng.h"
@@ -18,10 +21,11 @@ static int find_ranks(const dsc_trace *trace, const dsc_config *config,
     const dsc_trace_info *info = dsc_trace_get_info(trace);
     dsc_engine_choice choice;
     if (!info->has_draft_rank && !info->has_argmax[DSC_SIDE_DRAFT])
-        return dsc_fail(err, DSC_EUSAGE,
-                        "method %s needs column draft_rank of the trace (draftscope live record "
-                        "--draft DIR, or trace reduce of rows)",
-                        config->drafter->name);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "method %s requires column draft_rank, which the trace lacks (record it with "
+            "draftscope live record --draft DIR, or compute it with trace reduce)",
+            config->drafter->name);
     return dsc_run_choose(trace, config, 1, &o, &choice, err);
 }
 
@@ -33,9 +37,9 @@ static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_co
     dsc_engine_choice choice;
     if (!dsc_rule_replays(d, rule))
         return dsc_fail(err, DSC_EUSAGE,
-                        "of method %s with rule %s a trace holds no acceptances that could be "
-                        "drawn (draft-model: rejection, block, kseq, otm, specinfer; spectr and "
-                        "spectr-tree: greedy, kseq, otm, specinfer)",
+                        "method %s with rule %s: a trace contains no acceptances to sample from "
+                        "(supported: draft-model with rejection, block, kseq, otm, specinfer; spectr and "
+                        "spectr-tree with greedy, kseq, otm, specinfer)",
                         d->name, rule->name);
     r->rule = rule;
     r->most = dsc_config_limit(config) > 0 ? dsc_config_drafts(config) : 1;
@@ -55,12 +59,13 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
     out->origin = dsc_trace_recorded_run(out->info);
     int rc;
     if (!d->needs_draft)
-        rc = dsc_fail(err, DSC_EUSAGE, "method %s asks no draft model", d->name);
+        rc = dsc_fail(err, DSC_EUSAGE, "method %s uses no draft model", d->name);
     else if (d->needs_middle || d->needs_off_path || d->needs_draft_dists)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "method %s asks its models what no trace records: text that was not written, "
-                      "or how sure they are",
-                      d->name);
+        rc =
+            dsc_fail(err, DSC_EUSAGE,
+                     "method %s needs model outputs that a trace does not contain: predictions for "
+                     "text that was not generated, or draft probabilities",
+                     d->name);
     else
         rc = rule->greedy && chosen ? find_ranks(trace, config, rule, err)
                                     : find_dists(out, trace, config, rule, err);
@@ -127,7 +132,7 @@ static double uniform(const live_replay_draft *f, int64_t level, int64_t index)
                            DSC_RNG_DRAFT | (uint32_t)(level << 12 | index) << 8);
 }
 
-// One draft at a time, by the two probabilities of the output's token.
+// One draft at a time, from the two probabilities of the output's token.
 static int draw_alone(live_replay_draft *f, int64_t at, int64_t *go, dsc_error *err)
 {
     const bool block = f->record->rule->replay == DSC_RULE_REPLAY_BLOCK;
@@ -144,7 +149,7 @@ static int draw_alone(live_replay_draft *f, int64_t at, int64_t *go, dsc_error *
     return DSC_OK;
 }
 
-// Of `count` drafts, each by itself: whether it says the output's token.
+// `count` independent drafts: each equals the output's token with the draft's probability.
 static int draw_each(live_replay_draft *f, int64_t at, int64_t count, int64_t *go, dsc_error *err)
 {
     double draft;
@@ -174,8 +179,8 @@ static int draw_together(live_replay_draft *f, int64_t at, int64_t count, int64_
     return DSC_OK;
 }
 
-// How many of the candidates at a level go on, when the first of them is asked for; each of the
-// nodes above them that are the output so far has `children`. Which of them do is of no matter.
+// Decides how many candidates of a level continue, at the first query of the level. Each node above
+// them that lies on the output has `children`. Which of the candidates continue does not matter.
 static int decide(live_replay_draft *f, int64_t level, int64_t children, dsc_error *err)
 {
     const live_draft_record *r = f->record;
@@ -193,7 +198,7 @@ static int decide(live_replay_draft *f, int64_t level, int64_t children, dsc_err
                            : draw_alone(f, at, &f->left, err);
 }
 
-// The next `count` of the `children` of a node.
+// The next `count` of a node's `children`.
 static int draw(live_replay_draft *f, int32_t node, int64_t children, size_t count, int32_t *token,
                 dsc_error *err)
 {
@@ -236,7 +241,7 @@ void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_
                              uint64_t seed)
 {
     f->worker = live_session_model(session);
-    // The record says where the output ends.
+    // The record determines where the output ends.
     f->worker->end_token = -1;
     f->worker->more = 0;
     f->record = record;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft model that answers as a recorded one and works as a live one: every pass that it is asked
-// for is run, and timed, by a session, whose own opinion is never heard. Beside a forced target
-// (live/session/replay.h) a method then takes the steps that the simulator takes on the trace,
-// whatever the models are: what is timed may have random weights.
+// A draft model that answers from a recording and costs as much as a live one: a session runs, and
+// times, every requested pass, but its predictions are not used. Together with a replayed target
+// (live/session/replay.h) a method takes the same steps as in a simulation on the trace, whatever
+// the models are, so the timed models may have random weights.
 //
-// Greedily, the recorded ranks answer (sim/model/model_trace.h), and counts are those of the
-// simulator. What draws its drafts is not known token by token; then how many of the drafts that
-// are still equal to the output go on with its next token is drawn by the distribution that was
-// recorded for the rule (sim/expect/expect_rule.h), so counts are draws of what the simulator
-// expects. What a rule that draws does with the rows of two distributions, on the host, is neither
-// done nor timed.
+// Greedy drafts are answered by the recorded ranks (sim/model/model_trace.h), and counts equal the
+// simulator's. The tokens of sampled drafts are not recorded; instead, the number of drafts that
+// are still equal to the output and continue with its next token is sampled from the recorded
+// acceptance distribution of the rule (sim/expect/expect_rule.h), so counts are samples of what the
+// simulator expects. The host's work of a sampling rule on two distributions is neither done nor
+// timed.
 #ifndef DSC_LIVE_REPLAY_DRAFT_H
 #define DSC_LIVE_REPLAY_DRAFT_H
 
@@ -19,47 +19,50 @@
 #include "sim/expect/position_dist.h"
 #include "sim/model/model_trace.h"
 
-// What a trace says of the drafts of a method.
+// The recorded acceptances that a trace contains for a method.
 typedef struct live_draft_record {
     const dsc_trace_info *info;
     dsc_recorded_run origin;
-    const dsc_verifier_type *rule; // whose acceptances are drawn; NULL: the ranks answer
-    dsc_position_source dists;     // of several drafts; .rule NULL: of one at a time
-    int drafts;                    // that are drawn after the last token of the output, one by one
-    int most;                      // at a level
+    const dsc_verifier_type *rule; // whose acceptances are sampled; NULL: the ranks answer
+    dsc_position_source dists;     // for several drafts; .rule NULL: for one at a time
+    int drafts;                    // sampled one by one after the last token of the output
+    int most;                      // maximum at a level
 } live_draft_record;
 
-// DSC_EUSAGE: a sentence that says what the method or the trace lacks. The trace must outlive *out.
+// DSC_EUSAGE: a sentence that names what the method or the trace lacks. The trace must outlive
+// *out.
 int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const dsc_config *config,
                            const dsc_verifier_type *rule, dsc_error *err);
-// The longest text that a draft may be behind or part of, in output tokens: a recorded draft model
-// goes on behind the recorded end.
+// The longest text, in output tokens, that a draft may follow or be part of: a recorded draft model
+// may continue after the recorded end.
 int64_t live_draft_record_limit(const live_draft_record *r);
 
 typedef struct live_replay_draft {
     dsc_model base;
-    dsc_model_trace recorded; // what is answered, or, if drawn, what is on the output
+    dsc_model_trace
+        recorded; // the source of the answers or, if sampled, of the nodes on the output
     live_placeholder placeholder;
-    dsc_model *worker; // whose passes are run
+    dsc_model *worker; // runs the passes
     const live_draft_record *record;
     dsc_request request;
     uint64_t seed;
-    // Drawn: level by level of a step's draft.
-    int64_t level, left; // that was decided last; of its candidates, how many more are the output's
-    size_t nodes;        // of the draft as scored
+    // For sampling, level by level of a step's draft.
+    int64_t level,
+        left;     // last decided level; number of its candidates still to become the output's token
+    size_t nodes; // of the draft as scored
     double product, least;
     double *dist; // of 1, 2, ... drafts
     size_t dist_capacity;
     dsc_position_room room;
-} live_replay_draft; // zero-initialise
+} live_replay_draft; // zero-initialize
 
-// Starts on a request with its columns, behind the prompt that `session` has just begun with. The
+// Starts on a request with its columns, after the prompt that `session` has just begun. The
 // request's tokens are in the vocabulary of `vocab_size`; its shard, the record and the session
 // must outlive the use.
 void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_t vocab_size,
                              const live_draft_record *record, const dsc_request *request,
                              uint64_t seed);
-// The model to give to a loop as its draft model; methods draft by choice (DSC_DRAFT_TOPK).
+// The model to pass to a loop as its draft model; methods draft by DSC_DRAFT_TOPK.
 dsc_model *live_replay_draft_model(live_replay_draft *f);
 void live_replay_draft_fini(live_replay_draft *f);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session says behind a scored draft, and what it keeps of it.
+// Answers of a session about a scored draft (next tokens, distributions), and commit, which keeps
+// the accepted nodes in the cache. Rows of logits that lie on a device are copied to the host on
+// demand, whole or in blocks.
 #include "live/session/session_state.h"
 
 #include <inttypes.h>
@@ -14,24 +16,24 @@ static int find_row(const live_session *s, int32_t node, int32_t *row, dsc_error
     const live_config *c = &s->w->config;
     int64_t depth = 0;
     if (is_medusa(s)) {
-        for (int32_t n = node; n >= 0; n = s->parent[n])
+        for (int32_t n = node; n >= 0; n = s->tree.parent[n])
             depth++;
         if (depth >= c->medusa_heads)
             return dsc_fail(err, DSC_EUSAGE,
-                            "%" PRId64 " Medusa heads: a draft can be %" PRId64 " tokens long",
+                            "%" PRId64 " Medusa heads draft at most %" PRId64 " tokens",
                             c->medusa_heads, c->medusa_heads);
         *row = (int32_t)depth;
         return DSC_OK;
     }
-    if (node >= s->scored || (node < 0 && s->root_row < 0))
+    if (node >= s->tree.scored || (node < 0 && s->rows.root < 0))
         return dsc_fail(err, DSC_ECHECK, "node %" PRId32 " of a draft was not scored", node);
-    *row = node < 0 ? (int32_t)s->root_row : s->row[node];
+    *row = node < 0 ? (int32_t)s->rows.root : s->tree.row[node];
     return DSC_OK;
 }
 
 static int not_numbers(const live_session *s, dsc_error *err)
 {
-    return dsc_fail(err, DSC_EINPUT, "the model's logits are not numbers, at position %" PRId64,
+    return dsc_fail(err, DSC_EINPUT, "the model's logits at position %" PRId64 " are not finite",
                     text_length(s));
 }
 
@@ -42,32 +44,32 @@ int live_session_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
     int rc = find_row(s, node, &row, err);
     if (rc)
         return rc;
-    if (s->best[row] < 0)
+    if (s->rows.best[row] < 0)
         return not_numbers(s, err);
     int64_t depth = 0;
-    for (int32_t n = node; n >= 0; n = s->parent[n])
+    for (int32_t n = node; n >= 0; n = s->tree.parent[n])
         depth++;
-    *out = (dsc_next){s->best[row], dsc_model_ends(m, depth, s->best[row])};
+    *out = (dsc_next){s->rows.best[row], dsc_model_ends(m, depth, s->rows.best[row])};
     return DSC_OK;
 }
 
-// Logits [first, end) of a row to its place.
+// Requests the copy of logits [first, end) of a row to its host buffer.
 static int fetch_part(live_session *s, int32_t row, size_t first, size_t end, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab;
-    return s->b->type->fetch(s->b, live_session_place(s, row) + first,
-                             s->logits + (size_t)row * vocab + first,
-                             (end - first) * sizeof *s->logit, err);
+    return s->b->type->memory.fetch(s->b, live_session_host_row(s, row) + first,
+                                    s->rows.logits + (size_t)row * vocab + first,
+                                    (end - first) * sizeof *s->host.logits, err);
 }
 
-// Asks for blocks of a row in a list, or for all (NULL), but for those that are there already.
-// *absent counts them: they are there after `wait`.
-static int ask_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
-                      size_t *absent, dsc_error *err)
+// Requests the blocks of a row in a list, or all blocks (NULL), that are not on the host yet.
+// *absent counts them; they are available after `wait`.
+static int request_blocks(live_session *s, int32_t row, const size_t *block, size_t count,
+                          size_t *absent, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab, words = block_words(vocab);
-    int32_t *held = &s->held[row % s->places];
-    uint64_t *there = s->there + (size_t)(row % s->places) * words;
+    int32_t *held = &s->host.row[row % s->host.capacity];
+    uint64_t *there = s->host.present + (size_t)(row % s->host.capacity) * words;
     const size_t before = *absent;
     int rc = DSC_OK;
     if (*held != row)
@@ -88,13 +90,13 @@ static int ask_blocks(live_session *s, int32_t row, const size_t *block, size_t 
     return rc;
 }
 
-// Nothing is held when asking or waiting for it failed.
+// Waits for requested blocks. If a request or the wait failed, no host row is valid.
 static int wait_blocks(live_session *s, int rc, size_t absent, dsc_error *err)
 {
     if (!rc && absent)
-        rc = s->b->type->wait(s->b, err);
-    for (int64_t i = 0; i < s->places && rc; i++)
-        s->held[i] = -1;
+        rc = s->b->type->pass.wait(s->b, err);
+    for (int64_t i = 0; i < s->host.capacity && rc; i++)
+        s->host.row[i] = -1;
     return rc;
 }
 
@@ -102,30 +104,26 @@ static int fetch_blocks(live_session *s, int32_t row, const size_t *block, size_
                         dsc_error *err)
 {
     size_t absent = 0;
-    int rc = ask_blocks(s, row, block, count, &absent, err);
+    int rc = request_blocks(s, row, block, count, &absent, err);
     return wait_blocks(s, rc, absent, err);
 }
 
-// For a distribution that asks for its logits and cannot fail: whoever asks next is told.
-static void fetch(void *user, const size_t *block, size_t count)
+// Hook of a distribution that needs logits and cannot return an error: the error is deferred to the
+// next call.
+static void fetch_blocks_of_dist(void *user, const size_t *block, size_t count)
 {
     const live_dist *l = user;
     live_session *s = l->session;
-    if (!s->unheard)
-        s->unheard = fetch_blocks(s, (int32_t)(l - s->soft), block, count, &s->unheard_error);
-}
-
-static int told(live_session *s, dsc_error *err)
-{
-    if (s->unheard)
-        *err = s->unheard_error;
-    return s->unheard;
+    dsc_error err;
+    if (!s->pending_error.status)
+        live_session_defer(s, fetch_blocks(s, (int32_t)(l - s->rows.dist), block, count, &err),
+                           &err);
 }
 
 int live_session_fetch(live_session *s, int32_t row, const float **logits, dsc_error *err)
 {
     const size_t vocab = (size_t)s->w->config.vocab;
-    *logits = s->b->on_host ? s->logits + (size_t)row * vocab : live_session_place(s, row);
+    *logits = s->b->on_host ? s->rows.logits + (size_t)row * vocab : live_session_host_row(s, row);
     return s->b->on_host ? DSC_OK : fetch_blocks(s, row, NULL, dsc_softmax_blocks(vocab), err);
 }
 
@@ -136,50 +134,50 @@ int live_session_logits(live_session *s, int32_t node, const float **logits, dsc
     return rc ? rc : live_session_fetch(s, row, logits, err);
 }
 
-// Adds up a row's exponentials; top-k and top-p see what they leave out.
+// Sums a row's exponentials; top-k and top-p determine what is left out.
 static void begin_dist(live_session *s, int32_t row, const live_sampling *how, const float *logits)
 {
     const size_t vocab = (size_t)s->w->config.vocab;
     const size_t top_k = how->top_k > 0 && (size_t)how->top_k < vocab ? (size_t)how->top_k : vocab;
-    const float most = logits[s->best[row]];
-    double *block = s->block + (size_t)row * dsc_softmax_blocks(vocab);
-    dsc_softmax *out = &s->soft[row].softmax;
+    const float most = logits[s->rows.best[row]];
+    double *block = s->rows.sum + (size_t)row * dsc_softmax_blocks(vocab);
+    dsc_softmax *out = &s->rows.dist[row].softmax;
     if (top_k < vocab || how->top_p < 1)
         dsc_softmax_begin_filtered(out, logits, vocab, most, how->temperature, top_k, how->top_p,
-                                   block, s->exponential);
+                                   block, s->rows.scratch);
     else
         dsc_softmax_begin(out, logits, vocab, most, how->temperature, block);
 }
 
-// Adds up the distribution of a row here, which the device has not done or not of this
-// distribution. From the next pass on it does.
+// Sums the distribution of a row on the host, because the device has not summarized it, or has for
+// another distribution. From the next pass on, the device does.
 static int add_up(live_session *s, int32_t row, live_dist_kind kind, dsc_error *err)
 {
-    live_dist *l = &s->soft[row];
+    live_dist *l = &s->rows.dist[row];
     const float *logits;
     int rc = live_session_fetch(s, row, &logits, err);
     if (rc)
         return rc;
-    if (!isfinite(logits[s->best[row]]))
+    if (!isfinite(logits[s->rows.best[row]]))
         return not_numbers(s, err);
     begin_dist(s, row, live_session_sampling(s, kind), logits);
-    l->of = s->asked = kind;
+    l->kind = s->rows.requested = kind;
     return DSC_OK;
 }
 
-// The distribution of a row. What was added up over the row for it is kept as long as the row is.
+// The distribution of a row. Its sums are kept as long as the row.
 static int fill_dist(live_session *s, int32_t row, live_dist_kind kind, dsc_dist *out,
                      dsc_error *err)
 {
-    live_dist *l = &s->soft[row];
+    live_dist *l = &s->rows.dist[row];
     *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .logits = &l->softmax};
-    int rc = told(s, err);
-    if (!rc && s->best[row] < 0)
+    int rc = live_session_pending(s, err);
+    if (!rc && s->rows.best[row] < 0)
         rc = not_numbers(s, err);
-    if (!rc && l->of != kind)
+    if (!rc && l->kind != kind)
         rc = add_up(s, row, kind, err);
     l->session = s;
-    l->softmax.fetch = s->b->on_host ? NULL : fetch;
+    l->softmax.fetch = s->b->on_host ? NULL : fetch_blocks_of_dist;
     l->softmax.user = l;
     return rc;
 }
@@ -191,11 +189,11 @@ int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **prob
     dsc_dist dist;
     int rc = find_row(s, node, &row, err);
     if (!rc)
-        rc = fill_dist(s, row, DIST_DRAWN_FROM, &dist, err);
+        rc = fill_dist(s, row, DIST_SAMPLED, &dist, err);
     if (rc)
         return rc;
     *probs = dist.logits;
-    *logits = s->logits + (size_t)row * (size_t)s->w->config.vocab;
+    *logits = s->rows.logits + (size_t)row * (size_t)s->w->config.vocab;
     return DSC_OK;
 }
 
@@ -206,14 +204,14 @@ int live_session_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
     int32_t row;
     int rc = find_row(s, node, &row, err);
     if (rc || s->sampling.temperature > 0)
-        return rc ? rc : fill_dist(s, row, DIST_DRAWN_FROM, out, err);
-    s->dist_token = s->best[row];
+        return rc ? rc : fill_dist(s, row, DIST_SAMPLED, out, err);
+    s->rows.greedy = s->rows.best[row];
     *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .levels = 1};
-    out->level[0] = (dsc_dist_level){&s->dist_token, &certain, NULL, 1, 0};
+    out->level[0] = (dsc_dist_level){&s->rows.greedy, &certain, NULL, 1, 0};
     return DSC_OK;
 }
 
-// One block of a row for each draw, and one wait for all of them.
+// Fetches one block of a row per draw, with one wait for all of them.
 int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, size_t n,
                           dsc_error *err)
 {
@@ -227,10 +225,10 @@ int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, si
         dsc_dist probs;
         rc = find_row(s, node[i], &row, err);
         if (!rc)
-            rc = fill_dist(s, row, DIST_DRAWN_FROM, &probs, err);
+            rc = fill_dist(s, row, DIST_SAMPLED, &probs, err);
         if (!rc)
-            rc = ask_blocks(s, row, &(size_t){dsc_softmax_block_at(probs.logits, u[i])}, 1, &absent,
-                            err);
+            rc = request_blocks(s, row, &(size_t){dsc_softmax_block_at(probs.logits, u[i])}, 1,
+                                &absent, err);
     }
     return wait_blocks(s, rc, absent, err);
 }
@@ -240,29 +238,29 @@ int live_session_base_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error 
     live_session *s = (live_session *)m;
     int32_t row;
     int rc = find_row(s, node, &row, err);
-    return rc ? rc : fill_dist(s, row, DIST_RAW, out, err);
+    return rc ? rc : fill_dist(s, row, DIST_BASE, out, err);
 }
 
 // --- commit --------------------------------------------------------------------------------------
 
-// The scored nodes that the first tokens of token[0, n) go along, the longest way, into path (room:
-// the list `token` of a pass). Of nodes with the same text any will do.
+// Finds the longest path of scored nodes along the first tokens of token[0, n) and writes it into
+// path. Any of several nodes with the same text will do.
 static int64_t find_path(const live_session *s, const int32_t *token, int64_t n, int32_t *path)
 {
     int32_t deepest = -1;
     int64_t depth = 0;
-    uint8_t *on = (uint8_t *)s->mask; // not in use between passes
-    for (int32_t i = 0; i < s->scored; i++) {
-        const int32_t parent = s->parent[i];
-        on[i] = s->depth[i] <= n && s->node_token[i] == token[s->depth[i] - 1] &&
+    uint8_t *on = (uint8_t *)s->list.mask; // free between passes
+    for (int32_t i = 0; i < s->tree.scored; i++) {
+        const int32_t parent = s->tree.parent[i];
+        on[i] = s->tree.depth[i] <= n && s->tree.token[i] == token[s->tree.depth[i] - 1] &&
                 (parent < 0 || on[parent]);
-        if (on[i] && s->depth[i] > depth) {
+        if (on[i] && s->tree.depth[i] > depth) {
             deepest = i;
-            depth = s->depth[i];
+            depth = s->tree.depth[i];
         }
     }
-    for (int32_t i = deepest; i >= 0; i = s->parent[i])
-        path[s->depth[i] - 1] = i;
+    for (int32_t i = deepest; i >= 0; i = s->tree.parent[i])
+        path[s->tree.depth[i] - 1] = i;
     return depth;
 }
 
@@ -270,44 +268,38 @@ static int move_rows(live_session *s, const int32_t *from, int64_t count, int64_
                      dsc_error *err)
 {
     const int64_t width = s->w->config.hidden;
-    int rc = s->b->type->move(s->b, &s->cache, from, count, to, err);
+    int rc = s->b->type->pass.move(s->b, &s->cache, from, count, to, err);
     for (int64_t i = 0; i < count && s->features && !rc; i++)
         if (from[i] != to + i)
-            rc =
-                s->b->type->copy(s->b, s->features + (to + i) * width,
-                                 s->features + from[i] * width, (size_t)width * sizeof(float), err);
+            rc = s->b->type->memory.copy(s->b, s->features + (to + i) * width,
+                                         s->features + from[i] * width,
+                                         (size_t)width * sizeof(float), err);
     return rc;
 }
 
-// By how much the tokens that come were ahead of others where this model was asked.
-static int keep_margins(live_session *s, int64_t n, const int32_t *path, int64_t depth,
-                        dsc_error *err)
+// Stores the margins of the new tokens; NaN where this model did not score the position.
+static void keep_margins(live_session *s, int64_t n, const int32_t *path, int64_t depth)
 {
-    void *p = s->margins;
-    int rc =
-        dsc_grow(&p, &s->margins_capacity, (size_t)(s->base.length + n), sizeof *s->margins, err);
-    s->margins = p;
-    for (int64_t i = 0; i < n && !rc; i++) {
-        const int32_t row = i > depth ? -1 : i == 0 ? (int32_t)s->root_row : s->row[path[i - 1]];
-        s->margins[s->base.length + i] = row >= 0 && !is_medusa(s) ? s->margin[row] : NAN;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = i > depth ? -1 : i == 0 ? s->rows.root : s->tree.row[path[i - 1]];
+        s->text.margin[s->base.length + i] = row >= 0 && !is_medusa(s) ? s->rows.margin[row] : NAN;
     }
-    return rc;
 }
 
 void live_session_drop(live_session *s)
 {
     s->compared = false;
-    s->taken = s->scored = s->rows = 0;
-    s->root_row = -1;
-    s->used = text_length(s) - s->lead;
+    s->tree.count = s->tree.scored = s->rows.count = 0;
+    s->rows.root = -1;
+    s->tree.used = text_length(s) - s->lead;
 }
 
 int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
 {
     live_session *s = (live_session *)m;
     bool over = m->ended;
-    int rc = told(s, err);
-    if (rc || !n) // a step that tested nothing: what was scored is still behind the same text
+    int rc = live_session_pending(s, err);
+    if (rc || !n) // a step that tested nothing: the scored nodes still follow the same text
         return rc;
     for (size_t i = 0; i < n; i++) {
         if (over)
@@ -319,22 +311,22 @@ int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error 
         over = dsc_model_ends(m, (int64_t)i, token[i]);
     }
     const int64_t count = (int64_t)n, before = text_length(s);
-    int32_t *path = s->position;
+    int32_t *path = s->list.position;
     int64_t depth = is_medusa(s) ? 0 : find_path(s, token, count, path);
-    rc = keep_margins(s, count, path, depth, err);
-    // The last token is fed again, so that what follows it is known. A head's tree is dropped: its
-    // own features are not the target's.
+    keep_margins(s, count, path, depth);
+    // The last token is run again in the next pass, which needs its logits. A head's tree is
+    // dropped: its own features are not the target's.
     int64_t kept = is_eagle(s) ? 0 : depth < count ? depth : count - 1;
-    if (s->cached < before || kept < 0)
+    if (s->text.cached < before || kept < 0)
         kept = 0;
     for (int64_t i = 0; i < kept; i++)
-        s->at[i] = s->slot[path[i]];
-    if (!rc && kept > 0)
-        rc = move_rows(s, s->at, kept, before, err);
+        s->list.slot[i] = s->tree.slot[path[i]];
+    if (kept > 0)
+        rc = move_rows(s, s->list.slot, kept, before, err);
     if (rc)
         return rc;
-    memcpy(s->text + before, token, n * sizeof *token);
-    s->cached += kept;
+    memcpy(s->text.token + before, token, n * sizeof *token);
+    s->text.cached += kept;
     m->length += count;
     m->ended = over;
     live_session_drop(s);

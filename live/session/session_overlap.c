@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a target's distributions meet those of a draft's model on a device that both are on
-// (theory/rows/overlap.h): one comparison for all positions of a draft, whose masses by slots of
-// the ratio come to the host; a ratio within a slot is answered from the slot's tokens, which are
-// listed when somebody asks for one.
+// Draft/target overlap (theory/rows/overlap.h) computed on the device that both models run on. One
+// comparison serves all positions of a draft; its masses by ratio slot are copied to the host. A
+// ratio within a slot is answered exactly from the slot's tokens, which are listed on demand.
 #include "live/session/session_state.h"
 
 #include <math.h>
@@ -15,28 +14,28 @@ struct live_overlaps {
     dsc_overlap base;
     live_session *target;
 
-    // The draft that was compared, while target->compared. Nodes that carry one text are one
-    // position; a position that has candidates is a pair of distributions.
+    // The draft that was compared, while target->compared. Nodes with the same text share a
+    // position; a position with candidates has a pair of distributions.
     bool drawn;
     int64_t nodes, pairs;
-    int32_t *position;   // [1 + nodes] of node i - 1
-    int32_t *of, *last;  // [1 + nodes] positions: their parents and last tokens
-    int32_t *pair;       // [1 + nodes] positions: number of the pair, or -1
-    live_dists *dists;   // [pairs]
-    live_ask *ask;       // [nodes] each node's token at its parent's position
-    dsc_mass *asked;     // [nodes] in the host's memory for the device
-    live_masses *masses; // [pairs] likewise
+    int32_t *position;      // [1 + nodes] position of node i - 1
+    int32_t *parent, *last; // [1 + nodes] per position: its parent and its last token
+    int32_t *pair;          // [1 + nodes] per position: index of the pair, or -1
+    live_dists *dists;      // [pairs]
+    live_mass_query *query; // [nodes] the token of each node at its parent's position
+    dsc_mass *mass;         // [nodes] its masses, in pinned host memory
+    live_masses *masses;    // [pairs] in pinned host memory
 
-    // The pair that is asked about: tokens of the slots that were looked up, slot by slot.
-    int64_t at; // -1: none
+    // The current pair: tokens of the slots that were listed, slot by slot.
+    int64_t current; // -1: none
     dsc_mass upto[DSC_RATIO_SLOTS + 1];
     uint64_t listed[SLOT_WORDS], wanted[SLOT_WORDS];
     bool estimates; // between prepare and look_up
     uint32_t begin[DSC_RATIO_SLOTS]; // of listed slots
-    dsc_mass *found;                 // [vocab] in the host's memory for the device
+    dsc_mass *found;                 // [vocab] in pinned host memory
     dsc_mass *token;                 // [vocab]
     uint32_t tokens;
-    live_left *left;
+    live_residual_sample *sample; // in pinned host memory
 };
 
 static bool has(const uint64_t *set, int slot)
@@ -53,61 +52,57 @@ void live_overlaps_free(live_overlaps *m, live_backend *b)
 {
     if (!m)
         return;
-    void *const pinned[] = {m->asked, m->masses, m->found, m->left};
-    void *const lists[] = {m->position, m->of, m->last, m->pair, m->dists, m->ask, m->token, m};
+    void *const pinned[] = {m->mass, m->masses, m->found, m->sample};
     for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++)
-        b->type->free_host(b, pinned[i]);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        free(lists[i]);
+        b->type->memory.free_host(b, pinned[i]);
+    free(m);
 }
 
 static int overlaps_new(live_session *s, dsc_error *err)
 {
-    void *p = NULL;
     const size_t room = (size_t)s->nodes + 2, vocab = (size_t)s->w->config.vocab;
-    int rc = dsc_alloc(&p, 1, sizeof *s->overlaps, err);
-    live_overlaps *m = s->overlaps = p;
+    live_overlaps *m;
+    int rc = dsc_new(&m, 1, err);
     if (rc)
         return rc;
     m->target = s;
-    struct {
-        void *list;
+    const struct {
+        void *out;
         size_t count, size;
         bool pinned;
-    } const want[] = {{&m->position, room, sizeof *m->position, false},
-                      {&m->of, room, sizeof *m->of, false},
-                      {&m->last, room, sizeof *m->last, false},
-                      {&m->pair, room, sizeof *m->pair, false},
-                      {&m->dists, room, sizeof *m->dists, false},
-                      {&m->ask, room, sizeof *m->ask, false},
-                      {&m->token, vocab, sizeof *m->token, false},
-                      {&m->asked, room, sizeof *m->asked, true},
-                      {&m->masses, room, sizeof *m->masses, true},
-                      {&m->found, vocab, sizeof *m->found, true},
-                      {&m->left, 1, sizeof *m->left, true}};
-    for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++) {
-        void *list = NULL;
-        rc = want[i].pinned ? s->b->type->alloc_host(s->b, &list, want[i].count * want[i].size, err)
-                            : dsc_alloc(&list, want[i].count, want[i].size, err);
-        memcpy(want[i].list, &list, sizeof list); // whatever it points to
-    }
-    if (rc) {
+    } want[] = {{&m->position, room, sizeof *m->position, false},
+                {&m->parent, room, sizeof *m->parent, false},
+                {&m->last, room, sizeof *m->last, false},
+                {&m->pair, room, sizeof *m->pair, false},
+                {&m->dists, room, sizeof *m->dists, false},
+                {&m->query, room, sizeof *m->query, false},
+                {&m->token, vocab, sizeof *m->token, false},
+                {&m->mass, room, sizeof *m->mass, true},
+                {&m->masses, room, sizeof *m->masses, true},
+                {&m->found, vocab, sizeof *m->found, true},
+                {&m->sample, 1, sizeof *m->sample, true}};
+    for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++)
+        rc = want[i].pinned
+                 ? s->b->type->memory.alloc_host(s->b, want[i].out, want[i].count * want[i].size,
+                                                 err)
+                 : dsc_arena_alloc(&s->arena, want[i].out, want[i].count, want[i].size, err);
+    if (rc)
         live_overlaps_free(m, s->b);
-        s->overlaps = NULL;
-    }
+    else
+        s->overlaps = m;
     return rc;
 }
 
 // --- the draft -----------------------------------------------------------------------------------
 
-// The position of a text that continues that of `parent`; a new one when there is none.
+// Returns the position of a text that continues that of `parent`, creating it if there is none.
 static int32_t position_of(live_overlaps *m, int32_t *positions, int32_t parent, int32_t token)
 {
     int32_t i = 1;
-    while (i < *positions && !(m->of[i] == parent && m->last[i] == token))
+    while (i < *positions && !(m->parent[i] == parent && m->last[i] == token))
         i++;
     if (i == *positions) {
-        m->of[i] = parent;
+        m->parent[i] = parent;
         m->last[i] = token;
         m->pair[i] = -1;
         (*positions)++;
@@ -120,7 +115,7 @@ static live_dist_row dist_row(const dsc_softmax *s, const float *logits)
     return (live_dist_row){logits, s->most, s->by, 1 / s->sum, {s->least, (int32_t)s->last}};
 }
 
-// A pair of distributions after a node, of which `draft` is none where nothing was drawn.
+// Adds the pair of distributions after a node; `draft` is NULL if nothing was sampled.
 static int add_pair(live_overlaps *m, live_session *draft, int32_t node, dsc_error *err)
 {
     const dsc_softmax *dist;
@@ -145,7 +140,7 @@ static int compare(live_overlaps *m, live_session *draft, const dsc_draft *d, ds
     int rc = DSC_OK;
     m->nodes = (int64_t)d->proposed;
     m->pairs = 0;
-    m->at = -1;
+    m->current = -1;
     m->drawn = draft != NULL;
     m->position[0] = 0;
     m->pair[0] = -1;
@@ -156,15 +151,16 @@ static int compare(live_overlaps *m, live_session *draft, const dsc_draft *d, ds
             m->pair[parent] = (int32_t)m->pairs;
             rc = add_pair(m, draft, d->parent[i], err);
         }
-        m->ask[i] = (live_ask){d->token[i], m->pair[parent]};
+        m->query[i] = (live_mass_query){d->token[i], m->pair[parent]};
     }
-    if (!rc && draft && draft->b != b) // its rows may still be on their way to their places
-        rc = draft->b->type->wait(draft->b, err);
+    const live_comparison comparison = {m->dists, m->pairs, draft ? m->masses : NULL,
+                                        m->query, m->mass,  m->nodes};
+    if (!rc && draft && draft->b != b) // its rows may still be on their way to their buffers
+        rc = draft->b->type->pass.wait(draft->b, err);
     if (!rc)
-        rc = b->type->compare(b, draft ? m->masses : NULL, m->asked, m->dists, m->pairs, m->ask,
-                              m->nodes, m->target->w->config.vocab, err);
+        rc = b->type->dist.compare(b, &comparison, m->target->w->config.vocab, err);
     if (!rc)
-        rc = b->type->wait(b, err);
+        rc = b->type->pass.wait(b, err);
     m->target->compared = !rc;
     return rc;
 }
@@ -175,7 +171,7 @@ static void choose_pair(live_overlaps *m, int64_t pair)
 {
     const live_masses *l = &m->masses[pair];
     uint64_t draft = 0, target = 0;
-    m->at = pair;
+    m->current = pair;
     m->estimates = false;
     m->tokens = 0;
     memset(m->listed, 0, sizeof m->listed);
@@ -188,21 +184,11 @@ static void choose_pair(live_overlaps *m, int64_t pair)
     }
 }
 
-// Whoever can be told next is.
-static void fail(live_overlaps *m, int rc, const dsc_error *err)
-{
-    live_session *s = m->target;
-    if (rc && !s->unheard) {
-        s->unheard = rc;
-        s->unheard_error = *err;
-    }
-}
-
-// The tokens of the wanted slots, each to its slot's place.
+// Lists the tokens of the wanted slots, sorted by slot.
 static void look_up(dsc_overlap *base)
 {
     live_overlaps *m = (live_overlaps *)base;
-    const live_masses *l = &m->masses[m->at];
+    const live_masses *l = &m->masses[m->current];
     live_backend *b = m->target->b;
     dsc_error err;
     uint32_t count = 0, end[DSC_RATIO_SLOTS];
@@ -215,14 +201,14 @@ static void look_up(dsc_overlap *base)
         add(m->listed, s);
     }
     int rc = !count ? DSC_OK
-                    : b->type->list(b, m->found, &m->dists[m->at], m->wanted, count,
-                                    (int64_t)base->vocab, &err);
+                    : b->type->dist.list(b, m->found, &m->dists[m->current], m->wanted, count,
+                                         (int64_t)base->vocab, &err);
     if (!rc && count)
-        rc = b->type->wait(b, &err);
+        rc = b->type->pass.wait(b, &err);
     for (uint32_t i = 0; i < count && !rc; i++) {
         const int s = dsc_ratio_slot_of(m->found[i].draft, m->found[i].target);
         if (!has(m->wanted, s) || end[s] == m->begin[s] + l->count[s])
-            rc = dsc_fail(&err, DSC_ECHECK, "%s: a slot has other tokens than it had before",
+            rc = dsc_fail(&err, DSC_ECHECK, "%s: the tokens of a ratio slot have changed",
                           b->device);
         else
             m->token[end[s]++] = m->found[i];
@@ -231,7 +217,7 @@ static void look_up(dsc_overlap *base)
         memset(m->token + m->tokens, 0, count * sizeof *m->token);
     m->tokens += count;
     memset(m->wanted, 0, sizeof m->wanted);
-    fail(m, rc, &err);
+    live_session_defer(m->target, rc, &err);
 }
 
 static void prepare(dsc_overlap *base, int questions)
@@ -240,12 +226,12 @@ static void prepare(dsc_overlap *base, int questions)
     ((live_overlaps *)base)->estimates = true;
 }
 
-// Of a listed slot's tokens those with target <= at draft, in units.
+// Masses of a listed slot's tokens with target <= at draft, summed in units.
 static dsc_mass below_in(const live_overlaps *m, int slot, double at)
 {
     const dsc_mass *token = m->token + m->begin[slot];
     uint64_t draft = 0, target = 0;
-    for (uint32_t i = 0; i < m->masses[m->at].count[slot]; i++) {
+    for (uint32_t i = 0; i < m->masses[m->current].count[slot]; i++) {
         const bool in = token[i].target <= at * token[i].draft;
         draft += in ? dsc_mass_units(token[i].draft) : 0;
         target += in ? dsc_mass_units(token[i].target) : 0;
@@ -253,7 +239,7 @@ static dsc_mass below_in(const live_overlaps *m, int slot, double at)
     return (dsc_mass){dsc_mass_of(draft), dsc_mass_of(target)};
 }
 
-// As if its tokens were evenly spread over a slot.
+// Interpolates as if the tokens were evenly spread over the slot.
 static dsc_mass estimate_in(const live_overlaps *m, int slot, double at)
 {
     const double low = slot > 1 ? dsc_ratio_slot_begin(slot) : 0;
@@ -284,20 +270,21 @@ static double residual(dsc_overlap *base, const dsc_residual *r, double u, int32
     live_overlaps *m = (live_overlaps *)base;
     live_backend *b = m->target->b;
     dsc_error err;
-    int rc = b->type->leave(b, m->left, &m->dists[m->at], r, u, (int64_t)base->vocab, &err);
+    int rc = b->type->dist.sample_residual(b, m->sample, &m->dists[m->current], r, u,
+                                           (int64_t)base->vocab, &err);
     if (!rc)
-        rc = b->type->wait(b, &err);
-    fail(m, rc, &err);
-    if (!rc && token && m->left->sum > 0)
-        *token = m->left->token;
-    return rc ? 0 : m->left->sum;
+        rc = b->type->pass.wait(b, &err);
+    live_session_defer(m->target, rc, &err);
+    if (!rc && token && m->sample->sum > 0)
+        *token = m->sample->token;
+    return rc ? 0 : m->sample->sum;
 }
 
 static const dsc_overlap_type type = {overlap_below, prepare, look_up, residual};
 
 // --- the model's answer --------------------------------------------------------------------------
 
-// Whether their distributions can be compared where they lie.
+// Whether the distributions can be compared on the device.
 static bool can_overlap(const live_session *s, const live_session *draft)
 {
     if (s->b->on_host || !(s->sampling.temperature > 0))
@@ -306,36 +293,34 @@ static bool can_overlap(const live_session *s, const live_session *draft)
                       draft->w->config.vocab == s->w->config.vocab);
 }
 
-int live_session_overlap(dsc_model *model, dsc_model *draft_model, const dsc_draft *d, int32_t node,
-                         const int32_t *token, size_t count, dsc_overlap **overlap,
-                         double *draft_of, double *target_of, dsc_error *err)
+int live_session_overlap(dsc_model *model, dsc_overlap_query *q, dsc_error *err)
 {
     live_session *s = (live_session *)model;
-    live_session *draft = (live_session *)draft_model;
-    *overlap = NULL;
-    if (!count || count > LIVE_OWN || (draft && draft->base.type != model->type) ||
+    live_session *draft = (live_session *)q->draft_model;
+    q->overlap = NULL;
+    if (!q->count || q->count > LIVE_OWN || (draft && draft->base.type != model->type) ||
         !can_overlap(s, draft))
         return DSC_OK;
     int rc = s->overlaps ? DSC_OK : overlaps_new(s, err);
     live_overlaps *m = s->overlaps;
     if (!rc && (!s->compared || m->drawn != (draft != NULL)))
-        rc = compare(m, draft, d, err);
+        rc = compare(m, draft, q->draft, err);
     if (rc)
         return rc;
-    const int32_t pair = m->pair[m->position[node + 1]];
-    for (size_t c = 0; c < count; c++) {
+    const int32_t pair = m->pair[m->position[q->node + 1]];
+    for (size_t c = 0; c < q->count; c++) {
         int64_t i = 0;
-        while (i < m->nodes && !(m->ask[i].dists == pair && m->ask[i].token == token[c]))
+        while (i < m->nodes && !(m->query[i].dists == pair && m->query[i].token == q->token[c]))
             i++;
         if (i == m->nodes)
-            return dsc_fail(err, DSC_ECHECK, "token %d is no candidate after node %d",
-                            (int)token[c], (int)node);
-        target_of[c] = m->asked[i].target;
+            return dsc_fail(err, DSC_ECHECK, "token %d is not a candidate after node %d",
+                            (int)q->token[c], (int)q->node);
+        q->target_of[c] = m->mass[i].target;
         if (draft)
-            draft_of[c] = m->asked[i].draft;
+            q->draft_of[c] = m->mass[i].draft;
     }
     choose_pair(m, pair);
     m->base = (dsc_overlap){&type, (size_t)s->w->config.vocab};
-    *overlap = &m->base;
+    q->overlap = &m->base;
     return DSC_OK;
 }

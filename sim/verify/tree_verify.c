@@ -171,9 +171,11 @@ int dsc_position_overlap(dsc_position *at, int32_t node, dsc_error *err)
     at->target_of = r->target_of;
     for (int i = 0; i < at->count && !rc; i++)
         r->draft_of[i] = 1; // TOPK: the draft distribution is all on the candidate
+    dsc_overlap_query query = {draft, in->draft,   node,         at->token,
+                               count, r->draft_of, r->target_of, NULL};
     if (!rc && target->type->overlap)
-        rc = target->type->overlap(target, draft, in->draft, node, at->token, count, &at->dists,
-                                   r->draft_of, r->target_of, err);
+        rc = target->type->overlap(target, &query, err);
+    at->dists = query.overlap;
     return rc || at->dists ? rc : write_dists(at, draft, node, err);
 }
 

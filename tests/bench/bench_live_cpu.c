@@ -180,11 +180,11 @@ static void make_set(bench *b, const shape *of, dsc_dtype dtype)
         for (int m = 0; m < MATRICES && of->side[m][0]; m++) {
             live_matrix *w = &b->set[b->matrices++];
             *w = (live_matrix){NULL, dtype, of->side[m][0], of->side[m][1]};
-            must(b->backend->type->alloc(b->backend, &w->data, (size_t)(w->rows * w->cols * size),
-                                         &e),
+            must(b->backend->type->memory.alloc(b->backend, &w->data,
+                                                (size_t)(w->rows * w->cols * size), &e),
                  &e);
-            must(b->backend->type->fill(b->backend, w->data, dtype, w->rows * w->cols, 1,
-                                        (uint64_t)b->matrices, 1, &e),
+            must(b->backend->type->memory.fill(b->backend, w->data, dtype, w->rows * w->cols, 1,
+                                               (uint64_t)b->matrices, 1, &e),
                  &e);
         }
         b->numbers += (double)numbers;
@@ -216,9 +216,9 @@ int main(int argc, char **argv)
     rounds = rounds < 1 ? 1 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
     must(live_backend_cpu(&b.backend, 2, false, &e), &e);
     const live_backend_type *t = b.backend->type;
-    must(t->alloc(b.backend, (void **)&b.in, (size_t)MOST * WIDEST * sizeof(float), &e), &e);
-    must(t->alloc(b.backend, (void **)&b.out, (size_t)MOST * 2 * WIDEST * sizeof(float), &e), &e);
-    must(t->fill(b.backend, b.in, DSC_F32, MOST * WIDEST, 1, 0, 1, &e), &e);
+    must(t->memory.alloc(b.backend, &b.in, (size_t)MOST * WIDEST * sizeof(float), &e), &e);
+    must(t->memory.alloc(b.backend, &b.out, (size_t)MOST * 2 * WIDEST * sizeof(float), &e), &e);
+    must(t->memory.fill(b.backend, b.in, DSC_F32, MOST * WIDEST, 1, 0, 1, &e), &e);
     print_head();
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         if (argc > 2 && strcmp(argv[2], shapes[i].name) != 0)
@@ -229,11 +229,11 @@ int main(int argc, char **argv)
             for (int threads = 1; threads <= 2; threads++)
                 run(&b, &shapes[i], threads, rounds);
             for (int m = 0; m < b.matrices; m++)
-                t->free(b.backend, b.set[m].data);
+                t->memory.free(b.backend, b.set[m].data);
         }
     }
-    t->free(b.backend, b.in);
-    t->free(b.backend, b.out);
+    t->memory.free(b.backend, b.in);
+    t->memory.free(b.backend, b.out);
     t->close(b.backend);
     return 0;
 }

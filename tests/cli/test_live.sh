@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope live on the processors: every method says what plain decoding says, on tiny random models
-# and on the demo models; the fields of the result; what must be refused, and how; an interruption.
+# draftscope live on the CPU: every method emits the output of plain decoding, on tiny random models
+# and on the demo models; fields of the result; refused inputs and their messages; interruption.
 # $run is a list of words; tr and the program itself are used as they are.
 # shellcheck disable=SC2086,SC2020,SC2094
 . "${top_srcdir:-.}/tests/cli/common.sh"
@@ -14,7 +14,7 @@ fi
 program() {
     "$draftscope" live "$@"
 }
-# The value of a field of `out`.
+# Prints the value of a field of `out`.
 field() {
     sed -n "s/.*\"$1\": \(\[[^]]*\]\|[^,}]*\).*/\1/p" out
 }
@@ -62,8 +62,8 @@ good run --target "$fixtures/gpt2" --method lookahead --window 2 --level 3 --gue
     --prompts ids.jsonl --max-tokens 8 --baseline --json $threads
 is divergences 0.0
 
-# A draft model that is the target is right up to the end of the output; so is a middle model,
-# whatever the small one wrote for it and took back.
+# A draft model that is the target is accepted up to the end of the output, and so is a middle
+# model, whatever the small one drafted before it.
 good run --target "$llama" --draft "$llama" --method draft-model --num-speculative-tokens 5 --prompts ids.jsonl \
     --max-tokens 24 --json $threads
 is target_calls 8
@@ -74,7 +74,7 @@ good run --target "$llama" --draft "$fixtures/llama_fp16" --middle "$llama" --me
 is target_calls 6
 is num_accepted_tokens 42
 
-# A copy may be longer than the output, and than the whole text.
+# A copied draft may be longer than the output, and than the whole text.
 i=0 long=3
 while [ $i -lt 300 ]; do
     long="$long, $((3 + i * 7 % 60))"
@@ -86,7 +86,7 @@ good run --target "$llama" --method llma --n 1 --num-speculative-tokens 200 --pr
 is divergences 0.0
 check "long drafts: $(field num_draft_tokens)" test "$(field num_draft_tokens)" -ge 200
 
-# Drawn outputs: the same seed, the same tokens; plain decoding draws others.
+# Sampled outputs: the same seed gives the same tokens; plain decoding samples others.
 draw() { # SEED FILE
     good run --target "$llama" --draft "$fixtures/llama_fp16" --method spectr --prompts ids.jsonl \
         --max-tokens 24 --temperature 1.5 --top-p 0.9 --seed "$1" --baseline --json -o "$2" $threads
@@ -100,7 +100,7 @@ draw 2 other.jsonl
 check "one seed, one output" cmp -s one.jsonl.tokens again.jsonl.tokens
 check "another seed, another output" sh -c '! cmp -s one.jsonl.tokens other.jsonl.tokens'
 
-# What is written can be imported, with its references, and simulated: the same counts.
+# Outputs can be imported, with references, and simulated with equal counts.
 same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
     model=$1 most=$2
     shift 2
@@ -129,7 +129,7 @@ good run --target "$llama" --method none --prompts ids.jsonl --max-tokens 4 -o r
 bad 2 "run.jsonl exists already (--force" run --target "$llama" --method none --prompts ids.jsonl \
     -o run.jsonl
 
-# Any of a model's EOS tokens ends an output, drafted or not.
+# Any of a model's EOS tokens ends an output, whether drafted or not.
 mkdir ends
 cp "$llama"/config.json "$llama"/model.safetensors ends
 tokens_of() { # LINE FILE: of the output
@@ -150,7 +150,7 @@ done
 same_as_sim ends 24 oracle --num-speculative-tokens 3
 is draft_acceptance_rate 1.0
 
-# The fields of sim, under their names, and those of the clock.
+# The fields of sim under their names, and the measured fields.
 "$draftscope" sim run.dst --method llma --json | tr ',{' '\n\n' | sed -n 's/^ *"\([a-z0-9_]*\)": .*/\1/p' |
     grep -v '^block_efficiency_' >sim_fields
 good run --target "$llama" --method llma --prompts ids.jsonl --max-tokens 4 --baseline --json
@@ -175,18 +175,18 @@ is divergences 0.0
 bad 2 "--random-weights" run --shape ./shape.json --method none --prompts ids.jsonl
 bad 4 "different vocabularies" run --shape ./shape.json --draft-shape ./wide.json \
     --random-weights 3 --method draft-model --prompts ids.jsonl
-bad 2 "--random-weights: of a shape" run --target "$llama" --random-weights 3 --method none \
+bad 2 "--random-weights requires --shape" run --target "$llama" --random-weights 3 --method none \
     --prompts ids.jsonl
-bad 2 "--dtype: of a shape" run --target "$llama" --dtype f32 --method none --prompts ids.jsonl
+bad 2 "--dtype requires --shape" run --target "$llama" --dtype f32 --method none --prompts ids.jsonl
 good list
 check "list: the processors" grep -q '^  cpu  ' out
 good list --json
 check "list: shapes" grep -q '"kind": "shape", "name": "llama-2-7b"' out
-# Nothing of GSL is in the program (its licence and CUDA's do not go together).
+# The program must not link GSL (whose license is incompatible with CUDA's).
 if command -v ldd >/dev/null; then
     ldd "${draftscope%/*}/draftscope-live" >libraries
     check "no GSL" sh -c '! grep -q libgsl libraries'
-    # They are loaded when they are needed: starting costs more than most commands else.
+    # These libraries are loaded on demand, because loading takes longer than most commands.
     check "neither OpenBLAS nor CUDA" sh -c '! grep -Eq "libopenblas[^ ]*\.so|libcu" libraries'
 fi
 
@@ -202,7 +202,7 @@ bad 2 "takes one" run --target "$llama" --draft "$llama" --method spectr --rule 
     --prompts ids.jsonl
 bad 2 "Medusa heads" run --target "$llama" --draft "$fixtures/llama_medusa" --method draft-model \
     --num-speculative-tokens 5 --prompts ids.jsonl --max-tokens 8
-bad 2 "not a model" $run --target "$fixtures/llama_eagle" --prompts ids.jsonl
+bad 2 "a complete model is required" $run --target "$fixtures/llama_eagle" --prompts ids.jsonl
 bad 4 "nowhere" $run --target nowhere --prompts ids.jsonl
 mkdir pickle
 cp "$llama/config.json" pickle
@@ -230,7 +230,8 @@ echo '{"promt": [1]}' >mistyped.jsonl
 bad 4 "empty.jsonl:1:" $run --target pickle --prompts empty.jsonl # read before the weights are
 bad 4 "'promt'" $run --target "$llama" --prompts mistyped.jsonl
 bad 4 "ids.jsonl:1: a prompt of 8 tokens" $run --target "$llama" --prompts ids.jsonl --context 12
-# What is no regular file of a model is not waited for. Prompts may come through a FIFO.
+# The program does not wait for model files that are not regular files. Prompts may come through a
+# FIFO.
 for name in config.json generation_config.json tokenizer.json model.safetensors \
     model.safetensors.index.json; do
     mkdir odd
@@ -249,7 +250,7 @@ cat ids.jsonl >prompts &
 good $run --target "$llama" --prompts prompts --json
 is requests 2
 wait $!
-bad 4 "the context holds" run --target "$llama" --method none --prompts ids.jsonl --max-tokens 100000
+bad 4 "exceeds the context of" run --target "$llama" --method none --prompts ids.jsonl --max-tokens 100000
 for side in a b; do
     mkdir $side
     cp "$llama"/config.json "$llama"/model.safetensors $side
@@ -264,7 +265,7 @@ if [ -w /dev/full ]; then
     check "exit 1 on a full disk" test $? = 1
 fi
 
-# The second program is looked for beside the first, where it is installed, and on the PATH.
+# draftscope looks for draftscope-live in its own folder, where it is installed, and on the PATH.
 mkdir alone beside
 cp "$draftscope" alone/draftscope
 cp "$draftscope" "${draftscope%/*}/draftscope-live" beside
@@ -277,7 +278,7 @@ check "and one line" sh -c '! test -s err || grep -q "there is no draftscope-liv
 
 # --- interrupted -------------------------------------------------------------------------------
 
-# Until the command succeeds, half a minute at most.
+# Repeats a command until it succeeds, for at most half a minute.
 wait_until() {
     tries=0
     while [ $tries -lt 600 ] && ! "$@"; do
@@ -300,7 +301,7 @@ check "exit 130" test $? = 130
 check "what was done is on disk" test "$(wc -l <part.jsonl)" = "$(field requests)"
 check "some of it" test "$(field requests)" -ge 1 -a "$(field requests)" -lt 4000
 
-# While models are read nothing is there that somebody would have to remove. The prompts say when.
+# While models are read there is nothing to clean up. The prompts show when.
 mkfifo wait
 for command in run record; do
     "$draftscope" live $command --target "$llama" --method none --prompts wait -o early.dst $threads \
@@ -346,7 +347,7 @@ Answer:'
             --max-tokens 48 --baseline --json $threads
         is divergences 0.0
         is tree '"medusa"'
-        check "whose tree it is" grep -q 'note: Medusa heads: --tree medusa' err
+        check "whose tree it is" grep -q 'note: using --tree medusa for Medusa heads' err
         good run --target "$demo/target" --draft "$demo/medusa" --method tree --tree chain:3 \
             -p "$question" --max-tokens 8 --json $threads
         is tree '"chain:3"'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A greedy trace of draftscope live record predicts what other methods do with the same models: every
-# count of draftscope sim is that of draftscope live run. And what a trace does not know is refused.
+# A greedy trace of draftscope live record predicts other methods on the same models: every count of
+# draftscope sim equals that of draftscope live run. Queries beyond the trace are refused.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 demo=${LIVE_DEMO:-$top/live/demo}
 if ! [ -x "${draftscope%/*}/draftscope-live" ] || ! [ -d "$demo/target" ]; then
@@ -16,14 +16,14 @@ live() { # command, folder of the draft model, options
         --prompts "$demo/prompts.jsonl" --requests 4 --device cpu "$@" >out 2>err </dev/null ||
         not_ok "live $command $*: $(cat err)"
 }
-# A value as it stands in a line of JSON, without zeros at the end of a list: they are those of
-# lengths that no request allowed.
+# Prints a JSON value without zeros at the end of a list, which belong to lengths that no request
+# allowed.
 value() { # FILE FIELD
     sed -n 's/.*"'"$2"'": *\(\[[^]]*\]\|[^],}]*\).*/\1/p' "$1" | sed 's/\(,0\)*\]/]/'
 }
 kept='output_tokens target_calls num_accepted_tokens accept_histogram'
 drafted='num_drafts num_draft_tokens draft_calls'
-# The fields of the last line of both must be the same.
+# The fields must be equal in the last lines of both files.
 same() { # what, fields...
     what=$1
     shift
@@ -45,7 +45,7 @@ exact() { # as both: every count
     # shellcheck disable=SC2086
     same "$*" $kept $drafted
 }
-# Candidates that nobody recorded may have been EOS tokens, with nothing below them.
+# Unrecorded candidates may have been EOS tokens, which have no children.
 nearly() { # as both: what was drafted is as much, or a little more
     both "$@"
     # shellcheck disable=SC2086
@@ -98,7 +98,7 @@ exact medusa.dst medusa --method draft-model --num-speculative-tokens 4
 exact medusa.dst medusa --method hf-dynamic --num-assistant-tokens 2 --max 4
 nearly medusa.dst medusa --method tree --tree medusa
 
-# Outputs that ended by themselves: drafts went on behind the EOS token that they did not say.
+# Outputs that ended by EOS: drafts continued after the EOS token that they did not predict.
 most=160
 live record draft --max-tokens $most --method none --rollouts 16 --num-drafts 1 -o ended.dst
 if [ "$("$draftscope" trace info ended.dst | sed -n 's/^output_tokens *//p')" -lt $((4 * most)) ]; then
@@ -110,13 +110,14 @@ exact ended.dst draft --method draft-model --num-speculative-tokens 7
 exact ended.dst draft --method pearl
 most=48
 
-# By default a chain is expected: the same, but that its last draft is cut at the end of an output.
+# By default a draft-model is replayed by expectation: equal, except that its last draft is cut at the end
+# of an output.
 both draft.dst draft --method draft-model --num-speculative-tokens 7
 "$draftscope" sim draft.dst --json --method draft-model --num-speculative-tokens 7 2>err | sed 's/\.0\([],}]\)/\1/g' >sim.json
 # shellcheck disable=SC2086
 same "chain, expected" $kept
 
-# Draws from distributions of temperature 1 are expected where that is asked for; no greedy run makes them.
+# Sampled drafts at temperature 1 are expected only on request; a greedy run has none.
 both draft.dst draft --method spectr --num-speculative-tokens 4
 "$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4 >sim.json 2>err
 # shellcheck disable=SC2086
@@ -127,7 +128,7 @@ if grep -q 'note: spectr: .* temperature 0, .* temperature 1' err; then ok; else
     not_ok "spectr expected: $(cat err)"
 fi
 
-# A trace that was cut has no more ends of its own: its drafts end where it does.
+# A cut trace has no ends of its own: its drafts end where it does.
 "$draftscope" trace cut draft.dst --requests 1:3 -o part.dst >out 2>err || not_ok "cut: $(cat err)"
 "$draftscope" sim part.dst --method tree >out 2>err || not_ok "tree on part of a trace: $(cat err)"
 "$draftscope" sim draft.dst --method pearl --timeline steps.tsv >out 2>err ||

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope live record, live run --force and live profile on the processors: what was run, recorded
-# and replayed gives one set of counts; a killed and an interrupted recording; a cost table to the end.
-# $1 is for the inner sh.
+# draftscope live record, replays and live profile on the CPU: a run, its recording and the replay
+# have equal counts; a killed and an interrupted recording; a cost table used to the end. $1 is for
+# the inner sh.
 # shellcheck disable=SC2016,SC2094
 . "${top_srcdir:-.}/tests/cli/common.sh"
 fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
@@ -14,8 +14,8 @@ fi
 program() {
     "$draftscope" live "$@" --threads 1 --device cpu
 }
-# What a run comes to, in whole numbers also where it was expected: sim's zeros at the end of the
-# histogram are those of lengths that no request allowed.
+# Prints the counts of a run as whole numbers, including expected ones. Zeros at the end of sim's
+# histogram belong to lengths that no request allowed.
 counts() {
     sed -n 's/.*"output_tokens": \([0-9.]*\).*"target_calls": \([0-9.]*\).*"num_accepted_tokens": \([0-9.]*\).*"accept_histogram": \(\[[^]]*\]\).*/\1 \2 \3 \4/p' "$1" |
         sed 's/\.0\([], ]\)/\1/g; s/\(,0\)*\]/]/'
@@ -70,7 +70,8 @@ if [ -d "$demo/target" ]; then
         "$draftscope"
 fi
 
-# Of a greedy recording the distributions are those of another temperature: who replays draws is told.
+# Distributions of a greedy recording have another temperature: replaying sampled drafts prints a
+# note.
 "$draftscope" sim llama.dst --method spectr --num-drafts 2 --rule kseq >sim.out 2>err
 check "distributions that nothing was drawn from" grep -q 'note: spectr: .* temperature 0, .* temperature 1' err
 "$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3 >sim.out 2>err
@@ -108,12 +109,12 @@ bad 2 'exists already' record --target "$fixtures/llama" --method none --prompts
     --max-tokens 4 -o all.dst
 good record --target "$fixtures/llama" --method none --prompts ids.jsonl --max-tokens 4 \
     -o all.dst --force
-bad 2 'rollouts are a draft' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
+bad 2 'rollouts require a draft model' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
     --max-tokens 4 --rollouts 2 -o x.dst
 bad 2 'top:M' record --target "$fixtures/llama" --method none --prompts ids.jsonl --logprobs many \
     -o x.dst
 bad 2 '-o NAME.dst' record --target "$fixtures/llama" --method none --prompts ids.jsonl
-bad 4 'the context holds' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
+bad 4 'exceeds the context of' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
     --max-tokens 1000 -o x.dst
 check "nothing is left of what was refused" test ! -e x.dst -a ! -e x.dst.tmp
 
@@ -129,7 +130,8 @@ bad 2 'outputs are as recorded' run --target "$fixtures/llama_old" --method none
 "$draftscope" trace synth --target markov:300 --requests 3 --max-tokens 9 -o other.dst
 bad 4 'is not in the target' run --target "$fixtures/llama_old" --method none --json \
     --replay other.dst
-# Off the record the target answers for itself: what wrote the record takes the same steps again.
+# Beyond the record the target answers itself: the model that wrote the record takes the same steps
+# again.
 good record --method none --target "$fixtures/llama" --prompts ids.jsonl --max-tokens 24 \
     -o greedy.dst
 for method in lookahead ouroboros threshold pearl; do
@@ -166,8 +168,8 @@ if sleep 0.05 2>/dev/null; then
     kill -INT $process
     wait $process
     code=$?
-    # A job in the background of a shell without job control is started with SIGINT ignored, but the
-    # program takes it again.
+    # A background job of a shell without job control starts with SIGINT ignored, but the program
+    # handles it again.
     check "exit 130 after SIGINT, not $code" test $code = 130
     check "what was finished is kept" "$draftscope" trace verify stopped.dst
     check "not all of it" test "$(info stopped.dst requests)" -lt 3000
@@ -178,7 +180,7 @@ fi
 
 # --- logits that are no numbers any more -------------------------------------------------------
 
-# A checkpoint that divides zero by zero behind token 66: its embedding is zero, and so is the norm's
+# A checkpoint that divides zero by zero after token 66: its embedding is zero, and so is the norm's
 # epsilon.
 mkdir zero
 sed 's/"rms_norm_eps": [0-9.e-]*/"rms_norm_eps": 0/' "$fixtures/llama/config.json" >zero/config.json
@@ -195,7 +197,7 @@ for token in 10 20 66 30; do
 done >zero.jsonl
 bad 4 'zero.jsonl:3: ' run --target zero --method none --prompts zero.jsonl --max-tokens 8 --json \
     -o zero.out.jsonl
-check "the line says what: $(cat err)" grep -q 'not numbers\|not a number' err
+check "the line says what: $(cat err)" grep -q 'are not finite' err
 check "finished requests are counted" grep -q '"requests": 2' out
 check "and kept" test "$(wc -l <zero.out.jsonl)" = 2
 bad 4 'zero.jsonl:3: ' record --target zero --method none --prompts zero.jsonl --max-tokens 8 \
@@ -224,7 +226,7 @@ check "one cell" test "$(grep -c '^[0-9]' one.tsv)" = 1
 check "one model alone is never behind another" sh -c '! grep -q again_s one.tsv'
 bad 2 'exists' profile --target "$fixtures/llama" -o one.tsv
 bad 2 'learned' profile --target "$fixtures/gpt2" --context 4096 -o x.tsv
-bad 2 'a head is measured in batches of 1' profile --target "$fixtures/llama" \
+bad 2 'measured with a batch size of 1' profile --target "$fixtures/llama" \
     --draft "$fixtures/llama_eagle" --batch-size 2 --tokens 1 --context 0 -o x.tsv
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --tokens 1:4 \
     --context 0:16 --repeats 1 -o eagle.tsv

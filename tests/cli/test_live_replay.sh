@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope live run --replay --replay-draft: models of random weights make the passes, and the counts
-# are those of the simulator on the trace; of draws, the simulator's expectations within chance. What
-# the trace does not have is named.
-# $shapes and $part are lists of words; $1 is for the inner sh.
+# draftscope live run with replayed outputs and drafts: models of random weights run the passes, and
+# the counts equal those of the simulator on the trace or, for sampled drafts, its expectations
+# within chance. Data that the trace lacks is named. $shapes and $part are lists of words; $1 is for
+# the inner sh.
 # shellcheck disable=SC2016,SC2086
 . "${top_srcdir:-.}/tests/cli/common.sh"
 demo=${LIVE_DEMO:-$top/live/demo}
@@ -25,8 +25,8 @@ shape draft.json 1 LlamaForCausalLM
 shape head.json 1 EagleModel
 shapes="--shape ./target.json --random-weights 1"
 
-# What happened, in numbers that do not depend on whether they were counted or expected: rounded as
-# $2 says; zeros at the end of the histogram are those of lengths that no request allowed.
+# Prints the counts, whether measured or expected, rounded as $2 says. Zeros at the end of the
+# histogram belong to lengths that no request allowed.
 counts() { # FILE FORMAT
     tr -d ' ' <"$1" | awk -v format="$2" '{
         n = split("output_tokens num_drafts num_draft_tokens num_accepted_tokens target_calls " \
@@ -46,7 +46,7 @@ counts() { # FILE FORMAT
         }
     }'
 }
-# force TRACE SHAPE OPTIONS...: into run.json, and the simulator's answer into sim.json
+# replay TRACE SHAPE OPTIONS...: writes the run to run.json, and the simulator's answer to sim.json.
 replay() {
     trace=$1 with=$2
     shift 2
@@ -57,7 +57,7 @@ replay() {
     esac
     "$draftscope" sim "$trace" --json "$@" >sim.json 2>err || not_ok "sim $*: $(cat err)"
 }
-equal() { # as force: the counts are the simulator's
+equal() { # arguments as for replay: equal counts
     replay "$@"
     counts run.json %.0f >a
     counts sim.json %.0f >b
@@ -100,15 +100,15 @@ check "the field says that, too" grep -q '"replay_draft": 0' out
 
 # --- drawn: what is expected -------------------------------------------------------------------
 
-# A draft model that is the target is right everywhere: nothing is left to chance.
+# A draft model equal to the target is always accepted, so nothing is random.
 equal sure.dst draft.json --method spectr --rule kseq
 equal sure.dst draft.json --method spectr-tree --rule specinfer
 equal sure.dst draft.json --method spectr --rule otm --num-drafts 2 --num-speculative-tokens 7
 equal sure.dst draft.json --method draft-model --rule rejection
 equal sure.dst draft.json --method draft-model --rule block --num-speculative-tokens 9
-# Calls of three seeds, each of three requests, against three times the expectation; the draws are
+# Calls of three seeds, each of three requests, against three times the expectation; the samples are
 # those of these seeds, and 8 % is about three standard errors.
-near() { # as force
+near() { # arguments as for replay: counts within chance
     for seed in 1 2 3; do
         replay drawn.dst draft.json --seed $seed "$@"
         counts run.json %.9g
@@ -139,12 +139,12 @@ for length in 2 4; do
     replay greedy.dst draft.json --method draft-model --num-speculative-tokens $length
     cat run.json
 done >replayed.jsonl
-check "validate takes replayed lines" "$draftscope" validate --trace greedy.dst --live replayed.jsonl
+check "validate accepts replayed runs" "$draftscope" validate --trace greedy.dst --live replayed.jsonl
 for seed in 1 2 3; do
     replay drawn.dst draft.json --method spectr --rule kseq --seed $seed
     cat run.json
 done >replayed.jsonl
-check "drawn ones, too" "$draftscope" validate --trace drawn.dst --live replayed.jsonl
+check "sampled runs, too" "$draftscope" validate --trace drawn.dst --live replayed.jsonl
 
 # --- what is refused ---------------------------------------------------------------------------
 
@@ -156,19 +156,19 @@ refused() { # words, TRACE, options
 echo '{"prompt": {"tokens": [3, 4]}, "output": {"tokens": [5, 6, 7]}}' >other.jsonl
 check "a trace of outputs alone" "$draftscope" trace import other.jsonl --vocab-size 2048 \
     -o other.dst --progress never
-refused 'needs column draft_rank' other.dst --method draft-model
-refused 'needs column draft_rank' other.dst --method pearl
+refused 'requires column draft_rank' other.dst --method draft-model
+refused 'requires column draft_rank' other.dst --method pearl
 refused 'needs column draft_logp' other.dst --method spectr
 refused 'ranks of the draft model are recorded 6 deep' eagle.dst --method tree --tree chain:7
-refused 'column kseq for up to 1 drafts' eagle.dst --method spectr --rule kseq
-refused 'asks no draft model' greedy.dst --method llma
-refused 'what no trace records' greedy.dst --method threshold
-refused 'what no trace records' greedy.dst --method ouroboros
-refused 'holds no acceptances' greedy.dst --method tree --rule specinfer-wor
-refused 'holds no acceptances' greedy.dst --method pearl --rule rejection
-bad 2 '--replay-draft requires --replay' run $shapes --draft-shape ./draft.json --method draft-model \
+refused 'kseq of the trace' eagle.dst --method spectr --rule kseq
+refused 'uses no draft model' greedy.dst --method llma
+refused 'that a trace does not contain' greedy.dst --method threshold
+refused 'that a trace does not contain' greedy.dst --method ouroboros
+refused 'contains no acceptances' greedy.dst --method tree --rule specinfer-wor
+refused 'contains no acceptances' greedy.dst --method pearl --rule rejection
+bad 2 '--replay NAME.dst expected with it' run $shapes --draft-shape ./draft.json --method draft-model \
     --prompts "$demo/prompts.jsonl" --replay-draft
-bad 2 'holds the heads of a model' run --shape ./head.json --random-weights 1 --method none \
+bad 2 'contains draft heads' run --shape ./head.json --random-weights 1 --method none \
     --replay greedy.dst
 
 summary

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiny random models on a device, on which methods and rules are run.
+// Tiny random models on a device, for running methods and rules.
 #ifndef DSC_TESTS_LIVE_BENCH_H
 #define DSC_TESTS_LIVE_BENCH_H
 
@@ -7,8 +7,14 @@
 
 #include "live/session/session.h"
 
-enum { NODES = 1024, BENCH_PROMPT = 64 };     // tokens of a prompt, at most
-enum { TARGET, DRAFT, MIDDLE, COPY, MODELS }; // COPY: the target again, for methods that know it
+enum { NODES = 1024, BENCH_PROMPT = 64 }; // tokens of a prompt, at most
+enum {
+    TARGET,
+    DRAFT,
+    MIDDLE,
+    COPY,
+    MODELS
+}; // COPY: the target in a second session, for methods that draft with it
 
 typedef struct bench {
     live_backend *b[MODELS];
@@ -76,7 +82,7 @@ static inline void bench_begin(bench *b, int m, int64_t which, const live_sampli
     assert_ok(live_session_begin(b->s[m], prompt, b->limit, how, &err), err);
 }
 
-// Runs request r behind prompt `which`; the output is the target's until it begins again.
+// Runs request r after prompt `which`; the output is valid in the target until it begins again.
 static inline const int32_t *bench_run(bench *b, const dsc_config *c, const dsc_verifier_type *rule,
                                        dsc_draft_kind kind, int64_t r, int64_t which,
                                        const live_sampling *how, dsc_counts *counts)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is drawn on a device, where rows of logits are summed up and come block by block, is what is
-// drawn on a CPU: every method, every rule, with and without top-k and top-p. Logits differ by
-// rounding, so a draw is another one where a uniform falls that close to a bound, of which there is
-// no case in these. test_live_device [--device cuda[:i]]
+// Sampling on a device, where rows of logits are summed on the device and fetched block by block,
+// gives the same tokens as on a CPU, for every method and rule, with and without top-k and top-p.
+// Logits differ by rounding, so a sample would differ if a uniform fell that close to a bound,
+// which does not happen in these cases. test_live_device [--device cuda[:i]]
 #include "tests/cross/live_bench.h"
 
 #include <stdio.h>
@@ -16,8 +16,8 @@ static const live_sampling sampling[] = {
     {1, 0, 1}, {0.7, 20, 1}, {1.3, 0, 0.9}, {2, 100, 0.5}, {0, 0, 1}};
 enum { SAMPLINGS = sizeof sampling / sizeof *sampling, RUNS = 1000 };
 
-// Tokens of every method with every rule, drawn in each of these ways. Quick: in one of them, which
-// is another one from pair to pair, and of one text.
+// Tokens of every method with every rule, sampled with each of these distributions. Quick mode uses
+// one distribution per pair, varying from pair to pair, and one text.
 static int run_all(const char *where, bool quick, int32_t (*text)[TOKENS], char (*name)[80])
 {
     bench b;
@@ -65,7 +65,7 @@ static void draws_are_those_of_the_cpu(void **state)
                 fail_msg("%s, token %d: %d here, %d there", name[i], t, here[i][t], there[i][t]);
 }
 
-// Requests of other distributions on sessions that have replayed passes of the ones before.
+// Requests with other distributions in sessions that have replayed passes of the previous ones.
 static void a_session_follows_its_sampling(void **state)
 {
     static const live_sampling how[] = {{1, 0, 1},    {0.3, 0, 1},  {0, 0, 1}, {1, 5, 1},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cost table that is interrupted holds what is complete: rounds over the whole grid or, in the
-// first of them, the grid of fewer tokens.
+// An interrupted cost table contains what is complete: rounds over the whole grid or, in the first
+// round, the grid of fewer tokens.
 #include "tests/close.h"
 
 #include "live/model/config.h"
@@ -19,7 +19,7 @@ static int stop_after(void *user, int64_t done, int64_t total)
 static void what_is_complete_is_kept(void **state)
 {
     static const int64_t tokens[] = {1, 2, 4}, context[] = {0, 8}, batch[] = {1};
-    // Cells that were measured when it was interrupted; rows and repeats in the table.
+    // Cells that were measured before the interruption; rows and repeats in the table.
     static const struct {
         int64_t cells, rows;
         const char *repeats;
@@ -55,7 +55,8 @@ static void what_is_complete_is_kept(void **state)
             assert_close(dsc_table_real(&t, r, 0), (double)tokens[r / 2], 0);
             assert_close(dsc_table_real(&t, r, 1), (double)context[r % 2], 0);
             assert_true(0 < low && low <= high);
-            assert_true(dsc_table_real(&t, r, 3) > 0); // a slow round can take it beyond these
+            assert_true(dsc_table_real(&t, r, 3) >
+                        0); // a slow round can move it outside the quartiles
         }
         dsc_table_fini(&t);
     }
@@ -63,7 +64,7 @@ static void what_is_complete_is_kept(void **state)
     b->type->close(b);
 }
 
-// Bytes that a pass over one token without context reads, by the bound that the share is made of.
+// Bytes that a pass over one token without context reads, computed from the bound in column share.
 static double bytes_of_pass(const live_config *c, live_backend *b)
 {
     static const int64_t one[] = {1}, none[] = {0};
@@ -82,8 +83,8 @@ static double bytes_of_pass(const live_config *c, live_backend *b)
     return bound_s * read_gb_s * 1e9;
 }
 
-// The layers, the output matrix once, and the key and value of the token itself; the comment has
-// four digits of the rate.
+// The layers, the output matrix once, and the token's own key and value; the comment has four
+// digits of the rate.
 static void the_output_matrix_is_read_once(void **state)
 {
     live_config c = {0};

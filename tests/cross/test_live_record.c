@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of models, and what the simulator makes of its recording: two roads to the same counts. The
-// models are tiny, of random weights and few tokens, so that drafts agree now and then by chance.
+// A live run and the simulator on its recording must give the same counts. The models are tiny,
+// with random weights and few tokens, so that drafts are sometimes accepted by chance.
 #include "live/program/recorder.h"
 #include "live/session/replay.h"
 #include "sim/reduce/reduce.h"
@@ -47,7 +47,7 @@ static live_config config_of(live_family family)
                          .normed = !eagle};
 }
 
-// A target and, unless `draft` is 0, a model or head of that seed.
+// Creates a target and, unless `draft` is 0, a draft model or head with that seed.
 static void rig_init(rig *r, live_family family, uint64_t draft, double temperature)
 {
     dsc_error err = {0};
@@ -95,7 +95,7 @@ typedef struct job {
     const dsc_drafter_type *method;
     const dsc_verifier_type *rule;
     int64_t length, requests;
-    live_record record; // what is wanted of the recording
+    live_record record; // options of the recording
     long wait_ms;       // before each request
     int64_t *calls;     // [requests] target calls of each, or NULL
     int64_t histogram[2 * NODES];
@@ -240,7 +240,7 @@ static void test_head_counts(void **state)
 typedef struct paired {
     const int64_t *calls; // of the run
     int64_t n;
-    double sum, squares; // of what the replay expects less what was run
+    double sum, squares; // of expected minus measured counts
 } paired;
 
 static int compare(void *user, const dsc_request *q, const dsc_counts *c, dsc_error *err)
@@ -254,7 +254,7 @@ static int compare(void *user, const dsc_request *q, const dsc_counts *c, dsc_er
     return DSC_OK;
 }
 
-// A run is a draw; what the replay expects given its output differs from it by noise of mean 0.
+// A run is a sample; the expectation given its output differs from it by noise of mean 0.
 static void test_expectation(void **state)
 {
     enum { REQUESTS = 120 };
@@ -295,7 +295,7 @@ static void test_expectation(void **state)
 
 // --- shards --------------------------------------------------------------------------------------
 
-// Requests that take long end a shard each; others share one.
+// Requests that take long close a shard each; others share one.
 static void test_shards(void **state)
 {
     (void)state;
@@ -324,7 +324,8 @@ static void same_floats(const float *a, const float *b, int64_t n)
     assert_memory_equal(a, b, (size_t)n * sizeof *a);
 }
 
-// The columns of a recording with all rows are those that `trace reduce` makes of these rows.
+// The columns of a recording with all distributions are those that `trace reduce` computes from
+// them.
 static void test_reduced(void **state)
 {
     (void)state;
@@ -393,7 +394,8 @@ static int compare_logits(void *user, int64_t i, const float *logits, dsc_error 
     return rc;
 }
 
-// Against the logits of the session's own teacher-forced pass; without a draft; lists and steps.
+// Compares with the logits of the session's own teacher-forced pass; without a draft; lists and
+// steps.
 static void test_target_alone(void **state)
 {
     (void)state;
@@ -443,8 +445,8 @@ static void test_target_alone(void **state)
     rig_fini(&r);
 }
 
-// What the draft model would write from each position, and the target along it, tell how many
-// tokens each step of the run accepted.
+// The draft model's rollouts from each position, and the target's tokens along them, determine how
+// many tokens each step of the run accepted.
 static void rollouts(live_family family, int32_t G)
 {
     rig r;
@@ -524,13 +526,13 @@ static void test_excluded(void **state)
     assert_true(live_recorder_excluded(recorder) > 0);
     assert_ok(live_recorder_commit(recorder, &err), err);
     live_recorder_free(recorder);
-    dsc_trace_close(open_trace(path)); // rows add up to 1
+    dsc_trace_close(open_trace(path)); // distributions sum to 1
     rig_fini(&r);
 }
 
 // --- forced --------------------------------------------------------------------------------------
 
-// LLMA over recorded outputs: a model that would say something else takes the simulator's steps.
+// LLMA replayed over recorded outputs: a model with other predictions takes the simulator's steps.
 static void test_replay(void **state)
 {
     (void)state;
@@ -601,8 +603,8 @@ static void test_replay(void **state)
     rig_fini(&other);
 }
 
-// Other models than those that were recorded make the passes of both sides and take the simulator's
-// steps, or, where acceptances are drawn, steps of the same kind.
+// Models other than the recorded ones run the passes of both sides and take the simulator's steps
+// or, where acceptances are sampled, steps of the same distribution.
 static void replay_draft(live_family family, const job *j, double temperature, bool exact)
 {
     rig r, other;
@@ -691,7 +693,7 @@ static void test_replay_draft(void **state)
     replay_draft(LIVE_LLAMA, &j, 1, false);
 }
 
-// What nobody knows, and what this model does not have, is run as a token that is another.
+// Tokens that are unknown, or not in this model's vocabulary, are run as other tokens.
 static void test_placeholder(void **state)
 {
     (void)state;

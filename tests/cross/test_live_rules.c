@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every method with every rule that fits it, run by the engine on tiny random models: lossless
-// rules emit the target's distribution, and greedy ones what the target alone would say. New
-// methods and rules are covered by being in their lists. test_live_rules [--device cpu|cuda[:i]]
+// rules emit the target's distribution, and greedy rules the target's argmax. New methods and rules
+// are covered by being listed. test_live_rules [--device cpu|cuda[:i]]
 #include "tests/cross/live_bench.h"
 
 #include <gsl/gsl_cdf.h>
@@ -20,7 +20,7 @@ static int number_of(const int32_t *output)
     return text;
 }
 
-// The target's distribution of whole outputs, one token after the other.
+// The target's distribution of complete outputs, token by token.
 static void dist_of_texts(bench *b, double dist[TEXTS])
 {
     const dsc_draft none = {0};
@@ -80,7 +80,7 @@ static void lossless_rules_emit_the_targets_dist(void **state)
     bench_fini(&b);
 }
 
-// A test that could not see a wrong distribution would be none: typical acceptance is far off.
+// The test must be able to fail: typical acceptance is far from the target's distribution.
 static void a_lossy_rule_does_not(void **state)
 {
     (void)state;

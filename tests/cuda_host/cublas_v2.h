@@ -5,7 +5,7 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 
-// Products are loops here. The library's functions are found by their names, as in the real one.
+// cuBLAS with loops as products. Functions are found by their names, as in the real library.
 #define CUBLAS_VER_MAJOR 13
 #define live_library_open emulated_library_open
 
@@ -24,7 +24,7 @@ struct emulated_blas {
 };
 typedef emulated_blas *cublasHandle_t;
 
-extern int emulated_handles; // handles made so far
+extern int emulated_handles; // handles created so far
 static inline cublasStatus_t cublasCreate(cublasHandle_t *h)
 {
     emulated_handles++;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of CUDA as live/device/cuda/ uses, on the host, so that its kernels and their launching
-// are tested on machines without a device. A block's threads are contexts that run one after the
-// other until each reaches a barrier, a vote or a shuffle; blocks run one after the other. Device
-// memory is the host's, so that a sanitizer sees every access. What CUDA leaves undefined ends the
-// program with a message: a thread that has returned while its warp or block waits, threads waiting
-// for different things.
+// The part of CUDA that live/device/cuda/ uses, on the host, so that its kernels and launches are
+// tested on machines without a device. A block's threads are contexts that run in sequence until
+// each reaches a barrier, a vote or a shuffle; blocks run in sequence. Device memory is host
+// memory, so that a sanitizer sees every access. Behavior that CUDA leaves undefined ends the
+// program with a message: a thread that has returned while its warp or block waits, or threads that
+// wait for different things.
 //
-// Not shown: what depends on blocks or warps really running at once, on memory that is not seen
-// alike by all, and all figures of speed. Products are plain loops in place of cuBLAS.
+// Not emulated: true concurrency of blocks or warps, weak memory ordering, and speed. Products are
+// plain loops in place of cuBLAS.
 #ifndef DSC_TESTS_CUDA_RUNTIME_H
 #define DSC_TESTS_CUDA_RUNTIME_H
 
@@ -70,20 +70,21 @@ struct thread {
     jmp_buf at;
     bool begun;
     wait_for waits;
-    int turn; // of the exchanges of its warp
-    int poll; // of the votes of its block
+    int turn; // of its warp's exchanges
+    int poll; // of its block's votes
 };
 
 static const size_t stack_bytes = 64 << 10;
 static std::vector<thread> threads;
 static std::vector<std::vector<char>> stacks;
-static std::vector<uint64_t> exchange; // [2][threads]: what lanes offer, by the parity of the turn
-static int votes[3];                   // of a poll, of the one before it and of the next
+static std::vector<uint64_t>
+    exchange;        // [2][threads]: values that lanes offer, by the parity of the turn
+static int votes[3]; // of a vote, the previous one and the next one
 static jmp_buf scheduler;
 static int current;
 static std::function<void()> body;
 static std::mutex busy;      // streams of different threads take turns
-static void *dynamic_shared; // of the launch: a block of the heap, so that a sanitizer sees its end
+static void *dynamic_shared; // of the launch, on the heap, so that a sanitizer sees its end
 
 [[noreturn]] static inline void stop(const char *what)
 {
@@ -92,7 +93,7 @@ static void *dynamic_shared; // of the launch: a block of the heap, so that a sa
     abort();
 }
 
-// To the scheduler, until it resumes the thread.
+// Returns to the scheduler until it resumes the thread.
 static inline void pause(wait_for what)
 {
     threads[(size_t)current].waits = what;
@@ -100,7 +101,7 @@ static inline void pause(wait_for what)
         _longjmp(scheduler, 1);
 }
 
-// One block after the other.
+// Runs the blocks in sequence.
 static void run_thread()
 {
     for (;;) {
@@ -109,7 +110,7 @@ static void run_thread()
     }
 }
 
-// Contexts are for beginning only: changing from one to another asks the kernel each time.
+// Contexts are used only to start threads: each switch by them would need a system call.
 static void resume(int t)
 {
     thread &h = threads[(size_t)t];
@@ -129,7 +130,7 @@ static void resume(int t)
     setcontext(&context);
 }
 
-// Lets threads [from, to) go on when all of them wait for `what`.
+// Resumes threads [from, to) when all of them wait for `what`.
 static inline void release(int from, int to, wait_for what)
 {
     for (int t = from; t < to; t++)
@@ -152,8 +153,8 @@ static void run_block(int count)
         h.waits = NOTHING;
         h.turn = h.poll = 0;
     }
-    // Every other block runs its threads from the last to the first: what reads before it has been
-    // written in one order does not in the other.
+    // Every other block runs its threads in reverse, so that reading data before it is written
+    // fails in one of the two orders.
     static bool backwards;
     backwards = !backwards;
     for (int ended = 0; ended < count;) {
@@ -174,8 +175,8 @@ static void run_block(int count)
     }
 }
 
-// Every other grid runs its blocks from the last to the first: which of them ends last is not known
-// on a device either. Dynamic shared memory is not a number, in each.
+// Every other grid runs its blocks in reverse, because a device does not define which block ends
+// last either. Dynamic shared memory begins as NaN in each block.
 static void run_grid(dim3 grid, int count, size_t shared)
 {
     static bool backwards;
@@ -191,7 +192,7 @@ static void run_grid(dim3 grid, int count, size_t shared)
     }
 }
 
-// What `lane` of the thread's warp offers.
+// The value that `lane` of the thread's warp offers.
 template <typename T> static inline T shuffle(unsigned mask, T mine, int lane)
 {
     const int first = current / 32 * 32, turn = threads[(size_t)current].turn++ % 2;
@@ -206,7 +207,7 @@ template <typename T> static inline T shuffle(unsigned mask, T mine, int lane)
     return theirs;
 }
 
-// What all lanes of the thread's warp offer.
+// The values that all lanes of the thread's warp offer.
 static inline void offers(uint64_t (&all)[32], uint64_t mine)
 {
     const size_t half = threads.size();
@@ -374,15 +375,15 @@ struct cudaDeviceProp {
     size_t totalGlobalMem, sharedMemPerBlockOptin;
 };
 
-// What a test may change.
-extern size_t emulated_memory; // allocations up to here succeed
+// Settings of a test.
+extern size_t emulated_memory; // allocations up to this number of bytes succeed
 extern size_t emulated_used;
-extern long emulated_allocations;   // so many more succeed; negative: any number
-extern int emulated_devices;        // visible ones
+extern long emulated_allocations;   // allocations that still succeed; negative: any number
+extern int emulated_devices;        // visible devices
 extern int emulated_driver;         // the driver's CUDA, 12040 for 12.4; 0: there is no driver
-extern int emulated_capability;     // of the device, 90 for 9.0
-extern bool emulated_no_kernels;    // for the device
-extern int emulated_capture_errors; // captures from now on that end with an error
+extern int emulated_capability;     // compute capability, 90 for 9.0
+extern bool emulated_no_kernels;    // the program has none for the device
+extern int emulated_capture_errors; // failing captures from now on
 enum { EMULATED_RUNTIME = 13000 };
 
 static inline bool emulated_allocates(size_t bytes)
@@ -399,7 +400,7 @@ static inline cudaError_t cudaMalloc(void **p, size_t bytes)
     size_t *block = (size_t *)aligned_alloc(256, (bytes + 256 + 255) / 256 * 256);
     if (!block)
         return cudaErrorMemoryAllocation;
-    memset((void *)block, 0xff, bytes + 256); // not a number until it is written
+    memset((void *)block, 0xff, bytes + 256); // NaN until it is written
     *block = bytes;
     emulated_used += bytes;
     *p = (char *)block + 256;
@@ -427,7 +428,7 @@ static inline cudaError_t cudaFreeHost(void *p)
     return cudaSuccess;
 }
 
-// Does it, or adds it to the graph that is being captured.
+// Runs the work, or adds it to the graph that is being captured.
 static inline cudaError_t emulated_do(cudaStream_t s, std::function<void()> what)
 {
     if (s->capture)
@@ -521,7 +522,7 @@ static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t e)
     delete e;
     return cudaSuccess;
 }
-extern int emulated_replays; // graphs launched
+extern int emulated_replays; // graphs launched so far
 static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t e, cudaStream_t)
 {
     emulated_replays++;
@@ -530,7 +531,7 @@ static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t e, cudaStream_t)
     return cudaSuccess;
 }
 
-// What waits or asks during a capture is an error of the caller, as it is in CUDA.
+// Waiting or querying during a capture is a caller's error, as in CUDA.
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
     return s->capture ? cudaErrorInvalidValue : cudaSuccess;
@@ -593,7 +594,8 @@ template <typename F> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAt
 static inline cudaError_t cudaGetDeviceCount(int *n)
 {
     *n = 0;
-    if (emulated_driver < EMULATED_RUNTIME / 1000 * 1000) // a driver runs what is older, or minor
+    if (emulated_driver <
+        EMULATED_RUNTIME / 1000 * 1000) // a driver runs older versions, and any minor version
         return cudaErrorInsufficientDriver;
     *n = emulated_devices;
     return *n ? cudaSuccess : cudaErrorNoDevice;

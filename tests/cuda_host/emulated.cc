@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend, compiled for the host: linked in front of the engine, it takes the place of the
-// real one. See cuda_runtime.h in this folder.
+// The CUDA backend compiled for the host. Linked before the engine, it replaces the real one. See
+// cuda_runtime.h in this folder.
 #include "cuda_runtime.h"
 
 #include "mma.h"
@@ -35,7 +35,7 @@ bool emulated_no_kernels, emulated_no_blas;
 #include "live/device/cuda/summarize.cu"
 #include "live/device/cuda/tensor.cu"
 
-// Asks for scratch memory as an operation does.
+// Requests scratch memory as an operation does.
 extern "C" int emulated_scratch(live_backend *b, int use, size_t bytes, dsc_error *err)
 {
     void *p = nullptr;
@@ -61,7 +61,7 @@ extern "C" int emulated_reverse(live_backend *b, float *out, int count, int64_t 
                               (size_t)count * sizeof(float), err, out, count);
 }
 
-// In place of dlopen and dlsym for cuBLAS (cublas_v2.h); a library that is missing is looked for.
+// Replaces dlopen and dlsym for cuBLAS (cublas_v2.h); a test can make the library missing.
 #undef live_library_open
 extern "C" int live_library_open(const live_library *library, const live_symbol *symbol,
                                  size_t symbols, dsc_error *err);

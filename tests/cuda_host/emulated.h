@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test may set of the emulated device (emulated.cc), in C.
+// Settings and counters of the emulated device (emulated.cc), in C.
 #ifndef DSC_TESTS_EMULATED_H
 #define DSC_TESTS_EMULATED_H
 
@@ -7,17 +7,17 @@
 
 extern size_t emulated_memory;      // bytes; allocations up to here succeed
 extern size_t emulated_used;        // bytes
-extern long emulated_allocations;   // so many more succeed; negative: any number
-extern int emulated_devices;        // visible ones
+extern long emulated_allocations;   // allocations that still succeed; negative: any number
+extern int emulated_devices;        // visible devices
 extern int emulated_driver;         // the driver's CUDA, 12040 for 12.4; 0: there is no driver
-extern int emulated_capability;     // of the device, 90 for 9.0
-extern bool emulated_no_kernels;    // for the device
+extern int emulated_capability;     // compute capability, 90 for 9.0
+extern bool emulated_no_kernels;    // the program has none for the device
 extern bool emulated_no_blas;       // cuBLAS is not installed
-extern int emulated_capture_errors; // captures from now on that end with an error
-extern int emulated_handles;        // of cuBLAS, made so far
+extern int emulated_capture_errors; // failing captures from now on
+extern int emulated_handles;        // cuBLAS handles created so far
 extern int emulated_replays;        // graphs launched so far
 
-// Asks for scratch memory, as an operation does; `use` is a cuda_scratch_use.
+// Requests scratch memory as an operation does; `use` is a cuda_scratch_use.
 int emulated_scratch(live_backend *b, int use, size_t bytes, dsc_error *err);
 // out[block][i] = count - 1 - i, by way of count numbers of dynamic shared memory.
 int emulated_reverse(live_backend *b, float *out, int count, int64_t blocks, dsc_error *err);

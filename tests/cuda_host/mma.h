@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mma.m16n8k16 of the emulated device: every lane gathers what the others offer of A and B and
-// makes its four sums, in ascending order of k.
+// mma.m16n8k16 of the emulated device: every lane collects the other lanes' parts of A and B and
+// computes its four sums, in ascending order of k.
 #ifndef DSC_TESTS_MMA_H
 #define DSC_TESTS_MMA_H
 

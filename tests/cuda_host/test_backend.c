@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend where a device lacks something, and the life of its graphs, on the emulated
-// device: what is reported, what is recovered from, which passes are replayed.
+// The CUDA backend when a device lacks something, and the life of its graphs, on the emulated
+// device: which errors are reported, which are recovered from, and which passes are replayed.
 #include "tests/close.h"
 
 #include "tests/cuda_host/emulated.h"
@@ -68,34 +68,34 @@ static bench open_bench(void)
     const float ones[WIDTH] = {1, 1, 1, 1, 1, 1, 1, 1};
     settings();
     assert_ok(live_backend_open(&t.b, "cuda", 1, false, &t.err), t.err);
-    assert_ok(t.b->type->alloc(t.b, &p, sizeof ones, &t.err), t.err);
+    assert_ok(t.b->type->memory.alloc(t.b, &p, sizeof ones, &t.err), t.err);
     t.out = p;
-    assert_ok(t.b->type->alloc(t.b, &p, sizeof ones, &t.err), t.err);
+    assert_ok(t.b->type->memory.alloc(t.b, &p, sizeof ones, &t.err), t.err);
     t.in = p;
-    assert_ok(t.b->type->upload(t.b, t.in, ones, sizeof ones, &t.err), t.err);
+    assert_ok(t.b->type->memory.upload(t.b, t.in, ones, sizeof ones, &t.err), t.err);
     return t;
 }
 
 static void close_bench(bench *t)
 {
-    t->b->type->free(t->b, t->out);
-    t->b->type->free(t->b, t->in);
+    t->b->type->memory.free(t->b, t->out);
+    t->b->type->memory.free(t->b, t->in);
     t->b->type->close(t->b);
     assert_int_equal(emulated_used, 0);
 }
 
-// A pass of one token that adds `in` to `out`; with scratch memory when there are bytes. The status
-// of what fails first; *replayed: it was.
+// Runs a pass of one token that adds `in` to `out`, with scratch memory if `bytes` > 0. Returns the
+// first failure; *replayed: the pass was replayed.
 static int pass(bench *t, const void *owner, int use, size_t bytes, bool *replayed)
 {
     const live_batch batch = {
         .tokens = 1, .sequences = 1, .token = t->zero, .position = t->zero, .slot = t->zero};
-    int rc = t->b->type->begin(t->b, owner, &batch, replayed, &t->err);
+    int rc = t->b->type->pass.begin(t->b, (live_pass_key){owner, 0}, &batch, replayed, &t->err);
     if (!rc && !*replayed && bytes)
         rc = emulated_scratch(t->b, use, bytes, &t->err);
     if (!rc && !*replayed)
-        rc = t->b->type->add(t->b, t->out, t->in, WIDTH, &t->err);
-    return rc ? rc : t->b->type->end(t->b, &t->err);
+        rc = t->b->type->pass.add(t->b, t->out, t->in, WIDTH, &t->err);
+    return rc ? rc : t->b->type->pass.end(t->b, &t->err);
 }
 
 static bool replayed(bench *t, const void *owner, int use, size_t bytes)
@@ -105,11 +105,11 @@ static bool replayed(bench *t, const void *owner, int use, size_t bytes)
     return is;
 }
 
-// What passes have added up.
+// The sum that the passes have computed.
 static float sum(bench *t)
 {
     float out[WIDTH];
-    assert_ok(t->b->type->download(t->b, out, t->out, sizeof out, &t->err), t->err);
+    assert_ok(t->b->type->memory.download(t->b, out, t->out, sizeof out, &t->err), t->err);
     return out[WIDTH - 1];
 }
 
@@ -125,7 +125,7 @@ static void test_the_graph_used_longest_ago_goes(void **state)
     for (int i = 0; i < KEPT; i++)
         assert_true(replayed(&t, owner + i, 0, 0));
     assert_true(replayed(&t, owner, 0, 0));
-    assert_false(replayed(&t, owner + KEPT, 0, 0)); // in the place of the second one
+    assert_false(replayed(&t, owner + KEPT, 0, 0)); // in the entry of the second one
     for (int i = 2; i < KEPT; i++)
         assert_true(replayed(&t, owner + i, 0, 0));
     assert_true(replayed(&t, owner, 0, 0));
@@ -170,17 +170,17 @@ static void test_a_pass_that_fails_begins_again(void **state)
     bool is = false;
     (void)state;
     bench t = open_bench();
-    // As it comes: it does so again, and is captured after it has ended.
+    // It runs directly again, and is captured after it has ended.
     assert_int_equal(pass(&t, &first, ACTIVATIONS, 2048 * MEGABYTE, &is), DSC_ENOMEM);
     for (int i = 0; i < 3; i++)
         assert_int_equal(replayed(&t, &first, ACTIVATIONS, 100), i == 2);
-    // While it is captured.
+    // A failure during the capture.
     assert_false(replayed(&t, &captured, 0, 0));
     assert_int_equal(pass(&t, &captured, ACTIVATIONS, 17 * MEGABYTE, &is), DSC_ENOMEM);
     assert_non_null(strstr(t.err.message, "captured"));
     for (int i = 0; i < 3; i++)
         assert_int_equal(replayed(&t, &captured, ACTIVATIONS, 17 * MEGABYTE), i == 2);
-    // Where the capture ends.
+    // A failure at the end of the capture.
     assert_false(replayed(&t, &ended, 0, 0));
     emulated_capture_errors = 1;
     assert_int_equal(pass(&t, &ended, 0, 0, &is), DSC_EABSENT);
@@ -202,13 +202,14 @@ static void test_cublas_is_loaded_by_a_product(void **state)
     const int before = emulated_handles;
     bench t = open_bench();
     live_matrix w = {NULL, DSC_F32, WIDTH, WIDTH};
-    assert_ok(t.b->type->alloc(t.b, &w.data, WIDTH * WIDTH * sizeof(float), &t.err), t.err);
-    assert_ok(t.b->type->alloc(t.b, &in, ROWS * WIDTH * sizeof(float), &t.err), t.err);
-    assert_ok(t.b->type->alloc(t.b, &out, ROWS * WIDTH * sizeof(float), &t.err), t.err);
+    assert_ok(t.b->type->memory.alloc(t.b, &w.data, WIDTH * WIDTH * sizeof(float), &t.err), t.err);
+    assert_ok(t.b->type->memory.alloc(t.b, &in, ROWS * WIDTH * sizeof(float), &t.err), t.err);
+    assert_ok(t.b->type->memory.alloc(t.b, &out, ROWS * WIDTH * sizeof(float), &t.err), t.err);
     for (int i = 0; i < WIDTH; i++)
-        assert_ok(t.b->type->copy(t.b, (float *)w.data + i * WIDTH, t.in, sizeof first, &t.err),
-                  t.err);
-    assert_ok(t.b->type->copy(t.b, in, t.in, sizeof first, &t.err), t.err);
+        assert_ok(
+            t.b->type->memory.copy(t.b, (float *)w.data + i * WIDTH, t.in, sizeof first, &t.err),
+            t.err);
+    assert_ok(t.b->type->memory.copy(t.b, in, t.in, sizeof first, &t.err), t.err);
     assert_ok(live_matmul(t.b, out, &w, NULL, in, 1, false, &t.err), t.err);
     assert_int_equal(emulated_handles, before);
     emulated_no_blas = true;
@@ -224,12 +225,12 @@ static void test_cublas_is_loaded_by_a_product(void **state)
     emulated_memory = 1024 * MEGABYTE;
     for (int again = 0; again < 2; again++)
         assert_ok(live_matmul(t.b, out, &w, NULL, in, ROWS, false, &t.err), t.err);
-    assert_int_equal(emulated_handles, before + 2); // that without a workspace, and one
-    assert_ok(t.b->type->download(t.b, first, out, sizeof first, &t.err), t.err);
+    assert_int_equal(emulated_handles, before + 2); // one without a workspace, and one with
+    assert_ok(t.b->type->memory.download(t.b, first, out, sizeof first, &t.err), t.err);
     assert_true(first[WIDTH - 1] == WIDTH);
-    t.b->type->free(t.b, w.data);
-    t.b->type->free(t.b, in);
-    t.b->type->free(t.b, out);
+    t.b->type->memory.free(t.b, w.data);
+    t.b->type->memory.free(t.b, in);
+    t.b->type->memory.free(t.b, out);
     close_bench(&t);
 }
 
@@ -244,11 +245,11 @@ static void test_a_launch_has_limits(void **state)
     void *p;
     (void)state;
     bench t = open_bench();
-    assert_ok(t.b->type->alloc(t.b, &p, sizeof out, &t.err), t.err);
+    assert_ok(t.b->type->memory.alloc(t.b, &p, sizeof out, &t.err), t.err);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const int n = counts[i];
         assert_ok(emulated_reverse(t.b, p, n, 2, &t.err), t.err);
-        assert_ok(t.b->type->download(t.b, out, p, sizeof out, &t.err), t.err);
+        assert_ok(t.b->type->memory.download(t.b, out, p, sizeof out, &t.err), t.err);
         for (int k = 0; k < 2 * n; k++)
             assert_true(out[k] == (float)(n - 1 - k % n));
     }
@@ -257,13 +258,14 @@ static void test_a_launch_has_limits(void **state)
                                           "231424 at most"));
     assert_int_equal(emulated_reverse(t.b, p, 1, ((int64_t)1 << 32) + 1, &t.err), DSC_EUSAGE);
     assert_non_null(strstr(t.err.message, "reverse: a grid of 4294967297 x 1 x 1 blocks"));
-    // CUDA keeps one limit for both: that of the first must hold after the second has set its own.
+    // CUDA keeps one limit for both: the first backend's limit must hold after the second has set
+    // its own.
     live_backend *other;
     assert_ok(live_backend_open(&other, "cuda", 1, false, &t.err), t.err);
     assert_ok(emulated_reverse(other, p, 15000, 2, &t.err), t.err);
     other->type->close(other);
     assert_ok(emulated_reverse(t.b, p, (226 << 10) / 4, 2, &t.err), t.err);
-    t.b->type->free(t.b, p);
+    t.b->type->memory.free(t.b, p);
     close_bench(&t);
 }
 

@@ -11,7 +11,7 @@ static void check_prompt(const live_prompts *p, size_t i, int64_t vocab)
 {
     const live_prompt *q = &p->item[i];
     const dsc_request r = live_prompts_request(p, i);
-    char place[64];
+    char location[64];
     fuzz_require(q->prompt > 0 && q->prompt <= p->longest, "a prompt has tokens", NULL);
     fuzz_require(q->id && q->line > 0 && !q->output, "a line of the file", NULL);
     fuzz_require(q->references >= 0 && q->offset[0] == 0, "references", NULL);
@@ -26,7 +26,7 @@ static void check_prompt(const live_prompts *p, size_t i, int64_t vocab)
         fuzz_require(q->token[k] >= 0 && q->token[k] < vocab, "a token is in its range", NULL);
     fuzz_use(r.id.bytes, (size_t)r.id.length);
     fuzz_use(r.prompt_text.bytes, (size_t)r.prompt_text.length);
-    live_prompts_place(p, i, place, sizeof place);
+    live_prompts_location(p, i, location, sizeof location);
 }
 
 FUZZ_TARGET(prompts)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# make gpu-bundle: what tests/gpu/run.sh needs on a machine with a GPU and cuBLAS of CUDA 13 but
-# neither compiler nor packages: programs, their shared libraries other than CUDA's and the C
+# make gpu-bundle: packs what tests/gpu/run.sh needs on a machine with a GPU and cuBLAS of CUDA 13
+# but no compiler and no packages: programs, their shared libraries other than CUDA's and the C
 # library, OpenBLAS, which a program may open by name only when it is needed, fixtures, demo models,
 # scripts. Usage: bundle.sh SOURCE BUILD OUT.tar.gz PROGRAM...
 set -eu
@@ -40,7 +40,7 @@ if ! grep -q '/libopenblas' "$work/libraries"; then
         ldd "$openblas" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
     } | sort -u - "$work/libraries" -o "$work/libraries"
 fi
-# CUDA's are on the other machine, and the C library's parts go together with its loader.
+# CUDA's libraries are on the other machine, and the C library's parts belong to its loader.
 grep -vE '/(libcu|libnv|libc\.|libm\.|libmvec|libdl\.|librt\.|libpthread\.|ld-linux)' \
     "$work/libraries" >"$work/taken" || true
 while read -r library; do
@@ -51,8 +51,8 @@ for script in run.sh checks.sh results.sh libraries.sh README.md; do
     cp "$source/tests/gpu/$script" "$root/"
 done
 cp "$source/contrib/validate.sh" "$root/"
-# Outputs to be replayed on models of random weights: LLMA's development set in Llama 2's tokens,
-# where it is, else the sample.
+# Outputs to replay on models of random weights: LLMA's development set in Llama 2's tokens if
+# present, else the sample.
 data=${DSC_TEST_DATA:-}
 if [ -n "$data" ] && [ -e "$data/llma/rag.jsonl" ] && [ -e "$data/tokenizers/llama2.json" ]; then
     set -- "$data/tokenizers/llama2.json" "$data/llma/rag.jsonl"
@@ -62,7 +62,7 @@ fi
 if [ -e "$root/bin/draftscope" ]; then
     "$build/draftscope" trace import --tokenizer "$1" "$2" -o "$root/rag.dst" --progress never
 fi
-# Drafts to be replayed on models of random weights: what the demo models say of a few prompts.
+# Drafts to replay on models of random weights: those of the demo models on a few prompts.
 record() { # trace, draft model, options
     trace=$root/$1.dst draft=$source/live/demo/$2
     shift 2

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One check of run.sh. Usage: checks.sh CHECK OUT DEVICE [dry]
-# Each command is printed with "$ " before it is run; with `dry` it is printed only. Exit codes: 0
-# the check passed, 3 or 77 something that it needs is not on this machine, anything else it failed.
+# Prints each command with "$ " and runs it; with `dry` it only prints. Exit codes: 0 the check
+# passed, 3 or 77 something that it needs is missing on this machine, anything else it failed.
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 check=$1 out=$2 device=$3 dry=${4:-}
 cd "$here" || exit 2
@@ -34,7 +34,8 @@ config() { # FILE, architecture, hidden, feed forward, layers, heads, key heads,
  "tie_word_embeddings": $9, "rope_theta": 500000.0, "max_position_embeddings": 8192}
 END
 }
-# Llama 3 8B with an EAGLE-1 head and with Llama 3.2 1B; on a CPU a few million parameters each.
+# Llama 3 8B with an EAGLE-1 head and with Llama 3.2 1B; on a CPU, models of a few million
+# parameters.
 write_shapes() {
     if on_cpu; then
         config target.json LlamaForCausalLM 256 896 6 8 2 2048 false
@@ -75,8 +76,9 @@ draws() { # device: draws of the device against a CPU's; rules: every method wit
     try "bin/test_live_$1" --device "$device"
 }
 
-# A method on the demo models, greedy: `--baseline` decodes plainly in the same call, and the two
-# must not differ ("divergences" counts them) when a token's result is the same in every pass.
+# Runs a method on the demo models, greedy. `--baseline` runs plain decoding in the same call; the
+# outputs must not differ ("divergences" counts differences) if a token's result is the same in
+# every pass.
 lossless() { # method
     need $live $demo/target $demo/draft
     prompts=$demo/prompts.jsonl answer=$out/lossless-$1.json
@@ -102,8 +104,8 @@ lossless() { # method
     return 1
 }
 
-# compute-sanitizer is slow: it runs the smaller shapes, and one run of the demo models. `check_ops`
-# asks for more memory than there is on purpose, which is no error of the program.
+# compute-sanitizer is slow, so it runs the smaller shapes and one run of the demo models.
+# `check_ops` requests more memory than there is on purpose, which is no error of the program.
 sanitizer() { # memcheck, racecheck, synccheck, initcheck, or live: memcheck of a run
     if on_cpu; then
         echo "compute-sanitizer needs a GPU."
@@ -135,7 +137,7 @@ sanitizer() { # memcheck, racecheck, synccheck, initcheck, or live: memcheck of 
     return $code
 }
 
-# The time of a pass, by its tokens and the context in front of it.
+# Measures the latency of a pass by its tokens and the context before it.
 profile() { # name of the table, shape, options
     need $live
     table=$out/$1.tsv shape=$2
@@ -153,9 +155,9 @@ profile() { # name of the table, shape, options
 short_grid="--tokens 1,2,4,8,16,32,64,128 --context 0,128,192,512,4096 --repeats 6"
 full_grid="--tokens 1,2,4,8,16,32,64,128 --context 0,128,192,512,2048,4096,8192"
 
-# LLMA's Section 3.2, on models of random weights: the steps that the simulator takes on recorded
-# answers, timed; the speed-up for every copy length within 5 % of what the simulator makes of a
-# measured table.
+# LLMA's Section 3.2 on models of random weights: replays the simulator's steps on recorded answers
+# and times them. For every copy length, the speedup must be within 5 % of the simulator's from a
+# measured cost table.
 llma() { # shape, copy lengths
     name=llma-$1 shape=$1
     shift
@@ -178,7 +180,7 @@ llma() { # shape, copy lengths
     judge rag.dst "$name"
 }
 
-# Holds the runs of NAME.jsonl against the trace and the table of NAME.cost.tsv.
+# Compares the runs of NAME.jsonl with predictions from the trace and the table NAME.cost.tsv.
 judge() { # trace, name
     table=$out/$2.tsv
     try bin/draftscope validate --trace "$1" --live "$out/$2.jsonl" \
@@ -188,7 +190,7 @@ judge() { # trace, name
     return $judged
 }
 
-# The speed-up as lines of the log, which results.json has the end of.
+# Prints the speedups as lines of the log, whose end is in results.json.
 say_speedup() { # table
     grep -v '^#' "$1" | awk -F '\t' '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -200,9 +202,9 @@ say_speedup() { # table
         }'
 }
 
-# Drafts that were recorded, with models of random weights of the shapes that papers have. They make
-# the passes; what is accepted is recorded. Passes are measured, the speed-up is predicted from them
-# and the trace, and held against that of several runs, each with a seed of its own.
+# Replays recorded drafts on models of random weights with published shapes. The models run the
+# passes; the accepted tokens are recorded. Passes are measured, the speedup is predicted from them
+# and the trace, and compared with several runs, each with its own seed.
 # shellcheck disable=SC2086 # $models and $some are lists of words
 drafted() { # name, trace, draft's shape, runs, method and its options
     name=$1 trace=$2 with=$3 runs=$4
@@ -227,27 +229,27 @@ drafted() { # name, trace, draft's shape, runs, method and its options
     done
     judge "$trace" "$name"
 }
-# PEARL's two models are to work at the same time: on two GPUs where there are two.
+# PEARL's two models run at the same time, on two GPUs if there are two.
 second_device() {
     if [ "$device" = cuda ] && [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" -gt 1 ]; then
         echo "--draft-device cuda:1"
     fi
 }
-replayed() { # what
+replay() { # what
     case $1 in
     eagle) drafted replay-eagle eagle.dst head.json 3 --method tree --tree eagle ;;
     spectr)
         drafted replay-spectr drawn.dst draft.json 9 --method spectr --num-drafts 4 --num-speculative-tokens 4 \
             --rule kseq
         ;;
-    pearl) drafted replay-pearl greedy.dst draft.json 3 --method pearl --num-speculative-tokens 4 ;;
+    pearl) drafted replay-pearl greedy.dst draft.json 3 --method pearl --window 4 ;;
     llama-2-7b) llma llama-2-7b 5 10 20 ;;
     *-all) llma "${1%-all}" 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 ;;
     esac
 }
 
-# The part of a step that is neither a pass of the target nor of the draft model, at 1 G parameters
-# and 128 k tokens of random weights, whose flat distributions are the longest to cut: 5 % at most.
+# The part of a step outside all passes, at 1 G parameters and 128 k tokens of random weights, whose
+# flat distributions take the longest in top-k and top-p: 5 % at most.
 selection() { # how tokens are drawn
     need $live
     write_shapes
@@ -281,8 +283,8 @@ selection() { # how tokens are drawn
         }' "$answer"
 }
 
-# All methods on the demo models against their predictions, with fewer configurations than `make
-# validate` has, because a machine may be available for ten minutes at a time.
+# Compares all methods on the demo models with their predictions, with fewer configurations than
+# `make validate`, because a machine may be available for ten minutes at a time.
 validate() {
     need bin/draftscope $live validate.sh $demo/problems.jsonl
     DEVICE=$device FIGURES=no QUICK=yes try sh validate.sh bin/draftscope "$here" "$out/validate"
@@ -308,7 +310,7 @@ sanitizer-*) sanitizer "${check#sanitizer-}" ;;
 profile-*-short) shape=${check#profile-} && profile "$check" "${shape%-short}" $short_grid ;;
 profile-*) profile "$check" "${check#profile-}" $full_grid ;;
 selection-*) selection "${check#selection-}" ;;
-replay-*) replayed "${check#replay-}" ;;
+replay-*) replay "${check#replay-}" ;;
 validate) validate ;;
 *)
     echo "checks.sh: there is no check named $check; run.sh --list lists them" >&2

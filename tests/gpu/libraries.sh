@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where the libraries are that the programs of a bundle need but do not bring along: for run.sh,
-# which sets $here and $device and sources this file.
+# Finds the libraries that the programs of a bundle need but do not contain: for run.sh, which sets
+# $here and $device and sources this file.
 # shellcheck shell=sh disable=SC2154
 
 # Opened by name while a program runs, so that ldd does not list them.
@@ -14,7 +14,7 @@ library_folders() {
         /usr/local/cuda/lib64 /usr/local/cuda/targets/*/lib /usr/local/cuda-*/lib64; do
         echo "$folder"
     done
-    # Python packages bring them as nvidia/cublas/lib and the like, or all in nvidia/cu13/lib.
+    # Python packages install them as nvidia/cublas/lib and the like, or all in nvidia/cu13/lib.
     if command -v python3 >/dev/null 2>&1; then
         python3 -c 'import sys; print("\n".join(p for p in sys.path if p))' 2>/dev/null |
             while read -r packages; do
@@ -41,15 +41,15 @@ is_loadable() {
     [ -n "$found_at" ] || ldconfig -p 2>/dev/null | grep -q "[[:space:]]$1 "
 }
 
-# What the programs are linked with and the loader does not find, one name per line. A name with
-# GLIBC_ in it is a version that the C library of this machine lacks.
+# Prints the libraries that the programs are linked with and the loader does not find, one name per
+# line. A name with GLIBC_ is a version that the C library of this machine lacks.
 unlinked() {
     for program in "$here"/bin/*; do
         [ -f "$program" ] && ldd "$program" 2>&1
     done | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p
         s/.*version `\(GLIBC_[0-9.]*\)'"'"' not found.*/\1/p' | sort -u
 }
-# The same, and what is opened by name on a GPU.
+# Adds the libraries that are opened by name on a GPU.
 unloadable() {
     unlinked
     case $device in
@@ -61,9 +61,9 @@ unloadable() {
     esac
 }
 
-# Puts the folders that have what is missing on LD_LIBRARY_PATH, and no others: libraries of another
-# version that lie beside would be taken too. Sets $library_path to these folders, and $missing to
-# the names that are in none.
+# Adds the folders with missing libraries, and no others, to LD_LIBRARY_PATH: other versions of
+# libraries in the same folder would be used too. Sets $library_path to these folders, and $missing
+# to the names that are in none.
 find_libraries() {
     library_path='' missing=''
     LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -88,7 +88,7 @@ find_libraries() {
     [ -z "$missing" ]
 }
 
-# One line for people about $missing.
+# Prints one line about $missing for the user.
 say_missing() {
     case $missing in
     *GLIBC_*)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Writes the tables of README.md anew: the machine code of a build's kernels, and the reckoning.
+# Rewrites the tables of README.md: the machine code of a build's kernels, and the predicted times.
 #
-#   readme.sh BUILD            both
-#   readme.sh --check          exit code 1 when the reckoning in README.md is not what it is now
+#     readme.sh BUILD            both
+#     readme.sh --check          exit code 1 if the predictions in README.md are out of date
 #
-# A table stands between the comments <!-- NAME: begin --> and <!-- NAME: end -->.
+# A table is between the comments <!-- NAME: begin --> and <!-- NAME: end -->.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -30,7 +30,7 @@ put() { # name; its table is in $work/table
 }
 
 awk -f "$here/roofline.awk" "$here/models.tsv" >"$work/table"
-put reckoning
+put prediction
 if [ "$1" = --check ]; then
     diff "$here/README.md" "$work/README.md"
     exit

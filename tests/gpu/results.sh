@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # results.json and the archive of run.sh, which sources this file. Both are complete files at all
-# times: they are written beside and renamed. run.sh sets $out, $archive, $state (a folder of its
-# own) and what write_results prints.
+# times, because they are written under another name and renamed. run.sh sets $out, $archive, $state
+# (a folder of its own) and the variables that write_results prints.
 # shellcheck shell=sh disable=SC2154
 
 # --- JSON --------------------------------------------------------------------------------------
-# Bytes that a string of JSON may have.
+# Bytes that a JSON string may contain.
 plain() {
     LC_ALL=C tr '\011\200-\377' ' ?' | LC_ALL=C tr -d '\000-\010\013-\037\177' | cut -c 1-2000 |
         sed 's/\\/\\\\/g; s/"/\\"/g'
@@ -16,14 +16,14 @@ text() {
 text_or_null() {
     [ -n "$1" ] && text "$1" || printf null
 }
-# Lines as an array of strings.
+# Prints lines as an array of strings.
 array() {
     plain | sed 's/^/"/; s/$/"/; $!s/$/, /' | tr -d '\n' | sed 's/^/[/; s/$/]/' | grep . ||
         printf '[]'
 }
 
-# record CHECK OUTCOME REASON EXIT_CODE SECONDS LIMIT LOG: one line of $state/checks, added in one
-# piece. Exit code and limit are "null" where there is none; the log may be "".
+# record CHECK OUTCOME REASON EXIT_CODE SECONDS LIMIT LOG: appends one line to $state/checks, in one
+# write. Exit code and limit are "null" if there is none; the log may be "".
 record() {
     record_log=${7:-/dev/null}
     {
@@ -40,14 +40,14 @@ record() {
     printf '%-14s %s%s%s\n' "$2" "$1" "$took" "${3:+: $3}"
 }
 
-# count OUTCOME...: how many checks have one of these.
+# count OUTCOME...: prints the number of checks with one of these outcomes.
 count() {
     for outcome; do
         grep -c "^{\"check\": \"[a-z0-9.-]*\", \"outcome\": \"$outcome\"," "$state/checks"
     done | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
-# write_results FINISHED RUNNING: true or false, the check that runs at the moment or "".
+# write_results FINISHED RUNNING: FINISHED is true or false, RUNNING the current check or "".
 write_results() {
     {
         printf '{\n  "started": %s,\n  "written": %s,\n' "$(text "$started")" "$(text "$(now)")"
@@ -71,7 +71,8 @@ write_results() {
     } >"$out/results.json.part" && mv "$out/results.json.part" "$out/results.json"
 }
 
-# Results, logs, tables and answers in one file. No trace and no weights: it stays small.
+# Packs results, logs, tables and answers into one file. It has no traces and no weights, so it
+# stays small.
 write_archive() {
     [ -n "$archive" ] || return 0
     folder=$(basename "$out")
@@ -87,7 +88,7 @@ save() {
     write_archive || not_written=$archive
 }
 
-# The beginning and the end of a log of more than a megabyte.
+# Keeps the beginning and the end of a log of more than a megabyte.
 shorten() { # log
     [ "$(wc -c <"$1")" -gt 1000000 ] || return 0
     {
@@ -98,8 +99,8 @@ shorten() { # log
 }
 
 # --- results of an earlier call ----------------------------------------------------------------
-# read_earlier FILE: a results.json, its folder, or an archive. Leaves "CHECK DATE" lines of what
-# passed in $state/earlier when it was with the same programs on the same device.
+# read_earlier FILE: a results.json, its folder, or an archive. Writes "CHECK DATE" lines of the
+# passed checks to $state/earlier if programs and device are the same.
 read_earlier() {
     case $1 in
     *.tgz | *.tar.gz)
@@ -125,7 +126,7 @@ read_earlier() {
     sed -n 's/^ *{"check": "\([a-z0-9.-]*\)", "outcome": "passed\( earlier\)*".*/\1/p' \
         "$state/earlier.json" | sed "s/\$/ $date/" >"$state/earlier"
 }
-# passed_earlier CHECK: prints when.
+# passed_earlier CHECK: prints the date.
 passed_earlier() {
     sed -n "s/^$1 //p" "$state/earlier" 2>/dev/null | grep .
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reckons the time of a pass on an H200 kernel by kernel: a prediction, not a measurement. It prints
+# Predicts the time of a pass on an H200, kernel by kernel; nothing is measured. It prints
 # the tables of README.md, in Markdown:
 #
 #   awk -f roofline.awk models.tsv
@@ -13,7 +13,7 @@
 #
 # and kernels run one after another. Weights and the cache come from memory; activations stay in L2
 # while they are small enough. Weights and the cache are bf16, activations F32 where no comment says
-# otherwise. The reckoning leaves out what makes a real pass slower: blocks that do not divide
+# otherwise. The prediction leaves out what makes a real pass slower: blocks that do not divide
 # evenly among the multiprocessors, bank conflicts, exponentials, misses of the TLB, low clocks.
 
 # ---- assumptions: each can be set with -v --------------------------------------------------------
@@ -312,7 +312,7 @@ END {
         }
         exit
     }
-    print "**A prediction by reckoning, not a measurement.**\n"
+    print "**A calculated prediction, not a measurement.**\n"
     assumptions()
     by_kernel(1)
     by_kernel(16)

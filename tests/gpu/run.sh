@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The checks that need a GPU, from a bundle of `make gpu-bundle`: unpack it, run this script in it.
-# The most valuable come first, and results are on disk after each of them. checks.sh has the commands
-# of each check, results.sh writes results.json and the archive, libraries.sh finds CUDA's libraries.
+# Runs the checks that need a GPU, from a bundle of `make gpu-bundle`: unpack it and run this script
+# in it. The most valuable checks come first, and results are on disk after each of them. checks.sh
+# has the commands of each check, results.sh writes results.json and the archive, libraries.sh finds
+# CUDA's libraries.
 usage() {
     cat <<'END'
 Usage: run.sh [--out DIR] [--archive FILE.tar.gz] [--device cuda[:N]] [--minutes N] [--only LIST]
@@ -23,8 +24,8 @@ machine; 128 + n after signal n.
 END
 }
 
-# step, check, expected seconds, limit in seconds. What is expected was reckoned from the passes of
-# each check on an H200 and not measured; it only decides what still fits into --minutes.
+# step, check, expected seconds, limit in seconds. The expectation was calculated from the passes of
+# each check on an H200, not measured; it only decides what still fits into --minutes.
 plan() {
     cat <<'END'
 1 ops-quick 15 120
@@ -122,7 +123,7 @@ if [ -n "$minutes" ]; then
         fail_usage "--minutes $minutes: a number of minutes is expected"
 fi
 
-# chosen CHECK STEP WORD: whether a word of --only means this check.
+# chosen CHECK STEP WORD: whether a word of --only selects this check.
 chosen() {
     [ "$3" = "$1" ] || [ "$3" = "$2" ] || {
         [ "$3" = "${1%%-*}" ] && ! plan | grep -q "^[0-9] $3 "
@@ -203,13 +204,13 @@ trap 'stop HUP 1' HUP
 trap 'stop INT 2' INT
 trap 'stop TERM 15' TERM
 
-# The last line of a log that says something.
+# Prints the last line of a log that is not empty.
 last_line() {
     grep -av '^\$ ' "$1" | grep -a '[^[:space:]]' | tail -n 1 | cut -c 1-400
 }
-# attempt CHECK LIMIT: runs it in a process group of its own and sets $code, $seconds, $outcome and
-# $reason. A signal is only seen while the shell waits, hence the background. $because says where the
-# limit comes from.
+# attempt CHECK LIMIT: runs the check in a process group of its own and sets $code, $seconds,
+# $outcome and $reason. The shell handles signals only while it waits, hence the background job.
+# $because explains the limit.
 attempt() {
     current=$1 limit=$2 log=$out/$1.log
     start=$(date +%s)
@@ -269,7 +270,7 @@ run() {
 }
 
 # --- what must be on the machine ---------------------------------------------------------------
-# give_up CHECK LINE: nothing else would run.
+# give_up CHECK LINE: no other check could run.
 give_up() {
     record "$1" absent "$2" null 0 null ""
     save true ''
@@ -277,7 +278,7 @@ give_up() {
     echo "run.sh: $2" >&2
     exit 3
 }
-# A program that is not there is reported by the checks that need it.
+# The checks that need a missing program report it.
 preflight() {
     ls "$here"/bin/* >/dev/null 2>&1 || give_up libraries "There are no programs in $here/bin."
     find_libraries || give_up libraries "$(say_missing)"

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Holds the machine code of the hot CUDA kernels to kernels.tsv: loads in flight, registers, spills
-# and shared memory. Loads that are independent in the source are often issued one after another in
-# the machine code, which no test of results can see.
+# Compares the machine code of the hot CUDA kernels with kernels.tsv: loads in flight, registers,
+# spills and shared memory. The compiler often issues loads one after another that are independent
+# in the source, which no test of results can detect.
 #
 #   sass.sh [--arch sm_90] [--table] [--expect FILE] [BUILD | FILE.o | FILE.cubin | FILE.cu]...
 #
-# BUILD is a build folder (default: the current one), whose live/device/cuda/*.lo name the objects. A
-# kernel file whose object is not there, or has no code for the architecture, is compiled. --table
-# prints the table of README.md in place of the verdicts. The exit code is 0, 1 when an expectation
-# is broken, 2 for usage, 77 without cuobjdump, nvdisasm or a demangler.
+# BUILD is a build folder (default: the current one), whose live/device/cuda/*.lo name the objects.
+# A kernel file without an object, or without code for the architecture, is compiled. --table prints
+# the table of README.md instead of the verdicts. The exit code is 0, 1 if an expectation is broken,
+# 2 for usage, 77 without cuobjdump, nvdisasm or a demangler.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 top=$(cd "$here/../.." && pwd) || exit 99

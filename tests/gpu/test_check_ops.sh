@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# check_ops itself, so that a run on a GPU is not spent on its mistakes: every operation of the CPU
-# against the CPU, in full unless DSC_TEST_QUICK is set, and what it says of wrong options.
+# Tests check_ops itself, so that a run on a GPU is not wasted on its errors: every operation of the
+# CPU against the CPU, in full unless DSC_TEST_QUICK is set, and the messages about wrong options.
 tests/ops/check_ops --device cpu ${DSC_TEST_QUICK:+--quick} || exit 1
 for option in --bench=products,nonsense '--bench=products,' --prefetch-mb=1 --nonsense; do
     said=$(tests/ops/check_ops $option 2>&1 >/dev/null)

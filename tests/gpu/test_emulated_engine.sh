@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The engine on a device, with the CUDA backend compiled for the host (tests/cuda_host): logits are
-# those of transformers, and every method with every rule draws what it draws on a CPU.
+# The engine on a device, with the CUDA backend compiled for the host (tests/cuda_host): logits
+# equal those of transformers, and every method with every rule samples the same tokens as on a CPU.
 [ -x tests/cuda_host/test_live_device ] || {
     echo "skipped: needs cmocka"
     exit 77

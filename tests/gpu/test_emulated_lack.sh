@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope-live on the emulated device (tests/cuda_host/settings.c) that lacks something: exit code
-# 3 and one line with the figure. What a run, a recording or a profile has finished by then is kept.
+# draftscope-live on an emulated device (tests/cuda_host/settings.c) that lacks something: exit code
+# 3 and one line with the figure. Finished parts of a run, a recording or a profile are kept.
 build=$(pwd)
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
@@ -17,7 +17,7 @@ lacks() { # SETTINGS, 'words', arguments...
     unset EMULATED
 }
 
-# The second prompt is long enough for an attention in parts, which needs memory of its own.
+# The second prompt is long enough for a split attention, which needs memory of its own.
 awk 'BEGIN { printf "{\"prompt\": [1, 5, 9, 13]}\n{\"prompt\": [1"
     for (i = 0; i < 600; i++) printf ", %d", 3 + i * 7 % 60
     print "]}" }' >prompts.jsonl
@@ -45,7 +45,7 @@ plain="--method none $models --device cuda --progress never"
     lacks memory=100000 "GB are free" profile --shape ./shape.json --random-weights 3 --tokens 1 \
         --context 900 --batch-size 9 --device cuda --progress never -o never.tsv
     lacks no_blas=1 "cuBLAS cannot be loaded: libcublas.so.none" run $plain
-    # A device that CUDA does not see is no reason to stop when nothing was asked of it.
+    # A device that CUDA does not see is no reason to stop if it was not requested.
     EMULATED=driver=12040
     export EMULATED
     good list
@@ -55,8 +55,8 @@ plain="--method none $models --device cuda --progress never"
 
 # --- in mid-run --------------------------------------------------------------------------------------
 
-# Of memory that runs out after the first, second ... allocation: the first request is kept when the
-# second one fails.
+# Memory runs out after the first, second, ... allocation: the first request is kept if the second
+# one fails.
 n=0 second=0
 while n=$((n + 1)) && [ $n -lt 500 ]; do
     # shellcheck disable=SC2086

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/gpu/run.sh itself, without a GPU. With programs that do nothing but end, hang or lack a
-# library: what it leaves when checks fail, when it is killed, when time is over, and in a second
-# call. With the programs of this build: a bundle, and a run on the CPU.
+# Tests tests/gpu/run.sh without a GPU. With programs that only exit, hang or lack a library: the
+# results when checks fail, when the script is killed, when time is over, and in a second call. With
+# the programs of this build: a bundle, and a run on the CPU.
 top=${top_srcdir:-.}
 top=$(cd "$top" && pwd) || exit 99
 build=$(pwd)
@@ -55,7 +55,7 @@ run() { # folder, options of run.sh
     sh "$work/b/run.sh" --out "$folder" "$@" >"$work/log" 2>&1
 }
 
-# A bundle whose programs run a piece of shell. $open is set when only the device is asked for.
+# A bundle whose programs run a piece of shell. $open is set for a call that only opens the device.
 bundle() { # shell
     rm -rf "$work/b" && mkdir -p "$work/b/bin" "$work/b/lib" "$work/b/live/demo/target" \
         "$work/b/live/demo/draft" "$work/b/live/demo/eagle" "$work/b/tests/oracle/fixtures"
@@ -134,7 +134,7 @@ for options in --no-such "--only no-such" "--minutes two" "--device fpga" --minu
 done
 
 # --- libraries ---------------------------------------------------------------------------------
-# An ldd that misses one, unless LD_LIBRARY_PATH has it.
+# An ldd that misses one library, unless LD_LIBRARY_PATH has it.
 mkdir "$work/tools"
 cat >"$work/tools/ldd" <<'END'
 #!/bin/sh
@@ -219,7 +219,7 @@ run r13 --list && [ "$(sed -n '2p' "$work/log" | cut -c 1-15)" = "1     ops-quic
 ok $? "the list is in the order of steps"
 
 # --- programs of this build --------------------------------------------------------------------
-# Lines of others are indented: CI adds up lines that say how many passed and failed.
+# Lines of other scripts are indented: CI adds up lines with numbers of passed and failed checks.
 unpack() { # programs: a bundle in $u
     rm -rf "$work/u" && mkdir "$work/u"
     sh "$top/tests/gpu/bundle.sh" "$top" "$build" "$work/b.tar.gz" "$@" >"$work/log" 2>&1 &&
@@ -238,7 +238,7 @@ if [ -x "$build/tests/ops/check_ops" ]; then
     ok $? "the bundle runs: passed, or exit code 3 without a device"
 fi
 
-# On the processors; what a machine under load measures is of no matter here.
+# On the CPU; measurements on a machine under load do not matter here.
 if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ]; then
     unpack tests/ops/check_ops draftscope-live draftscope
     ok $? "a bundle with recorded drafts"

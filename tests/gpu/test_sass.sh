@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tests/gpu/sass.awk on machine code written by hand, of which the loads in flight are known, and
-# tests/gpu/sass.sh on kernels that are compiled here, where there is a compiler for them: loads one
-# after another must fail, the same loads side by side must pass.
+# Tests tests/gpu/sass.awk on hand-written machine code with known loads in flight, and
+# tests/gpu/sass.sh on kernels compiled here if there is a compiler: serial loads must fail, the
+# same loads in parallel must pass.
 top=${top_srcdir:-.}
 top=$(cd "$top" && pwd) || exit 99
 work=$(mktemp -d) || exit 99
@@ -27,7 +27,7 @@ cat >"$work/usage" <<'END'
  Function void hot<(int)4, true>(float*):
   REG:40 STACK:16 SHARED:1024 LOCAL:0 CONSTANT[0]:577 TEXTURE:0 SURFACE:0 SAMPLER:0
 END
-# Holds the kernel whose instructions are on standard input, at 0x0, 0x10, ..., to the table.
+# Compares the kernel whose instructions are on standard input, at 0x0, 0x10, ..., with the table.
 run() {
     {
         printf '\t\tFunction : void hot<(int)4, true>(float*)\n\t.headerflags\t@"EF_CUDA_SM90"\n'
@@ -192,8 +192,9 @@ sh "$top/tests/gpu/sass.sh" --expect "$work/none.tsv" >"$work/log" 2>&1
 [ $? = 2 ]
 ok $? "no table: exit code 2"
 
-# yes or no: each of the eight loads of an iteration used before the next, or all side by side. The
-# bound on blocks allows ptxas the registers that it otherwise saves by issuing fewer loads at once.
+# yes or no: each of the eight loads of an iteration is used before the next one, or all are in
+# flight together. The bound on blocks gives ptxas the registers that it otherwise saves by issuing
+# fewer loads at once.
 kernel() {
     mkdir -p "$work/$1"
     cat >"$work/$1/hand.cu" <<END

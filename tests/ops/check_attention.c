@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of what works on the cache: rotate, attend, move; of passes that are captured and
-// replayed; of memory; and that a token's result does not depend on the other tokens of its pass.
+// Checks of the operations on the cache (rotate, attend, move), of captured and replayed passes, of
+// memory, and that a token's result does not depend on the other tokens of its pass.
 #include "tests/ops/check_ops.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 enum { LAYERS = 2 }; // of which the second is used
 
-// A cache on both devices; every slot poisoned.
+// A cache on both devices; every slot is poisoned.
 typedef struct caches {
     twin k[LAYERS], v[LAYERS];
     void *k_cpu[LAYERS], *v_cpu[LAYERS], *k_device[LAYERS], *v_device[LAYERS];
@@ -21,10 +21,12 @@ typedef struct caches {
 static void caches_new(check *c, caches *x, dsc_dtype weights, int64_t sequences, int64_t slots,
                        int64_t width)
 {
-    const dsc_dtype d = c->device->type->cache_dtype(weights);
+    const dsc_dtype d = c->device->type->memory.cache_dtype(weights);
     for (int l = 0; l < LAYERS; l++) {
-        x->k[l] = check_twin(c, sequences * slots * width, c->cpu->type->cache_dtype(weights), d);
-        x->v[l] = check_twin(c, sequences * slots * width, c->cpu->type->cache_dtype(weights), d);
+        x->k[l] =
+            check_twin(c, sequences * slots * width, c->cpu->type->memory.cache_dtype(weights), d);
+        x->v[l] =
+            check_twin(c, sequences * slots * width, c->cpu->type->memory.cache_dtype(weights), d);
         x->k_cpu[l] = x->k[l].cpu;
         x->v_cpu[l] = x->v[l].cpu;
         x->k_device[l] = x->k[l].device;
@@ -72,8 +74,8 @@ static void rotate(check *c, dsc_dtype dtype, head_shape h, int64_t rotated, boo
                                  normed ? weight + h.head : NULL, 1e-6};
         const live_attention a = {h.heads, h.kv_heads, h.head, 1, 0, false};
         check_call(c,
-                   b->type->rotate(b, side ? qkv.device : qkv.cpu, &r, &a,
-                                   side ? &x.device : &x.cpu, 1, &c->error),
+                   b->type->pass.rotate(b, side ? qkv.device : qkv.cpu, &r, &a,
+                                        side ? &x.device : &x.cpu, 1, &c->error),
                    "rotate");
     }
     check_end(c);
@@ -129,8 +131,8 @@ typedef struct scene {
     bool branches;
 } scene;
 
-// Keys and values in all slots that any token sees, of numbers that the dtype holds; poison
-// elsewhere, which must not be looked at.
+// Fills the slots that any token attends to with keys and values that the dtype represents exactly,
+// and poisons all others, which must not be read.
 static void fill_seen(check *c, caches *x, const check_pass *p, dsc_dtype dtype)
 {
     const int64_t w = x->cpu.width;
@@ -143,7 +145,8 @@ static void fill_seen(check *c, caches *x, const check_pass *p, dsc_dtype dtype)
         }
 }
 
-// One query of one head, in double: over 128 k places sums of F32 differ by their order.
+// Attention of one query of one head in double, because F32 sums over 128 k entries differ by their
+// order.
 static void exact_query(const scene *s, const check_pass *p, int64_t token, const float *query,
                         const float *k, const float *v, float *out)
 {
@@ -178,8 +181,8 @@ static void exact_attention(const scene *s, const check_pass *p, const caches *x
                         v + h / group * s->h.head, out + (i * s->h.heads + h) * s->h.head);
 }
 
-// `stored`: the result is in the cache's dtype. `exact`: held against sums in double, of one
-// sequence, and not against the CPU's.
+// `stored`: the result has the cache's dtype. `exact`: compares with sums in double, for one
+// sequence, instead of the CPU's result.
 static void attend_as(check *c, dsc_dtype dtype, scene s, bool stored, bool exact)
 {
     const int64_t all = s.h.heads + 2 * s.h.kv_heads, rows = s.tokens * s.sequences;
@@ -194,13 +197,14 @@ static void attend_as(check *c, dsc_dtype dtype, scene s, bool stored, bool exac
     check_begin(c, &p.batch);
     live_attention a = {s.h.heads, s.h.kv_heads, s.h.head, 1 / sqrt((double)s.h.head),
                         s.window,  stored};
-    check_call(
-        c, c->device->type->attend(c->device, out.device, qkv.device, &a, &x.device, 1, &c->error),
-        "attend");
+    check_call(c,
+               c->device->type->pass.attend(c->device, out.device, qkv.device, &a, &x.device, 1,
+                                            &c->error),
+               "attend");
     if (exact)
         exact_attention(&s, &p, &x, qkv.cpu, out.cpu);
     else
-        check_call(c, c->cpu->type->attend(c->cpu, out.cpu, qkv.cpu, &a, &x.cpu, 1, &c->error),
+        check_call(c, c->cpu->type->pass.attend(c->cpu, out.cpu, qkv.cpu, &a, &x.cpu, 1, &c->error),
                    "attend");
     check_end(c);
     const double half_unit = check_half_unit(out.device_dtype);
@@ -210,7 +214,7 @@ static void attend_as(check *c, dsc_dtype dtype, scene s, bool stored, bool exac
     const double e = check_twin_error(c, &out), tolerance = order + half_unit;
     check_line(c, e <= tolerance, e, tolerance,
                "attend %s, %" PRId64 "/%" PRId64 " heads of %" PRId64 ", %" PRId64 " x %" PRId64
-               " tokens%s behind %" PRId64 ", window %" PRId64 "%s",
+               " tokens%s after %" PRId64 ", window %" PRId64 "%s",
                dsc_dtype_name(dtype), s.h.heads, s.h.kv_heads, s.h.head, s.sequences, s.tokens,
                s.branches ? " of a tree" : "", s.prefix, s.window,
                stored  ? ", stored in the cache's dtype"
@@ -253,8 +257,8 @@ static void attentions(check *c)
     }
 }
 
-// Head sizes that kernels know, multiples of 8 and others, times groups; a tree across the place
-// where a device may split the context.
+// Head sizes with a kernel of their own, multiples of 8 and others, times groups; and a tree across
+// the index at which a device may split the context.
 static void shaped_attentions(check *c)
 {
     const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
@@ -269,8 +273,8 @@ static void shaped_attentions(check *c)
             }
 }
 
-// Texts that end before, at and after the places where the CUDA backend cuts the context
-// (live/device/cuda/attend.cuh), numbers of tokens, and windows that leave out whole splits.
+// Texts that end before, at and after the indices at which the CUDA backend cuts the context
+// (live/device/cuda/attend.cuh), numbers of tokens, and windows that exclude complete splits.
 static void long_attentions(check *c)
 {
     const int64_t cuts[] = {128, 256, 4096, 4352, 8192, 8704};
@@ -307,11 +311,11 @@ static void moves(check *c)
                     check_twin_fill(c, &x.k[i], 0, x.k[i].count, dtypes[d], 1);
                     check_twin_fill(c, &x.v[i], 0, x.v[i].count, dtypes[d], 1);
                 }
-                check_call(c, c->cpu->type->move(c->cpu, &x.cpu, lists[l], 5, 5, &c->error),
+                check_call(c, c->cpu->type->pass.move(c->cpu, &x.cpu, lists[l], 5, 5, &c->error),
                            "move");
-                check_call(c,
-                           c->device->type->move(c->device, &x.device, lists[l], 5, 5, &c->error),
-                           "move");
+                check_call(
+                    c, c->device->type->pass.move(c->device, &x.device, lists[l], 5, 5, &c->error),
+                    "move");
                 double e = 0;
                 for (int i = 0; i < LAYERS; i++)
                     e = fmax(e, fmax(check_twin_error(c, &x.k[i]), check_twin_error(c, &x.v[i])));
@@ -332,8 +336,8 @@ void check_attention(check *c)
 
 // --- passes that are replayed --------------------------------------------------------------------
 
-// A text that grows: passes of one shape with other tokens, slots and prefixes each time. The first
-// `start` slots are written before; the last pass is that of a shorter text.
+// A growing text: passes of one shape with other tokens, slots and prefixes each time. The first
+// `start` slots are written before; the last pass has a shorter text.
 static void replays(check *c, int64_t tokens, int64_t start, bool expected)
 {
     enum { PASSES = 6 };
@@ -363,23 +367,25 @@ static void replays(check *c, int64_t tokens, int64_t start, bool expected)
             const live_cache *cache = side ? &x.device : &x.cpu;
             float *into = side ? qkv.device : qkv.cpu;
             bool replayed = false;
-            check_call(c, b->type->begin(b, &x, &p.batch, &replayed, &c->error), "begin");
+            check_call(
+                c, b->type->pass.begin(b, (live_pass_key){&x, 0}, &p.batch, &replayed, &c->error),
+                "begin");
             if (!replayed) {
-                check_call(c, b->type->embed(b, into, width, &m, NULL, &c->error), "embed");
-                check_call(c, b->type->rotate(b, into, &r, &a, cache, 1, &c->error), "rotate");
-                check_call(
-                    c,
-                    b->type->attend(b, side ? out.device : out.cpu, into, &a, cache, 1, &c->error),
-                    "attend");
+                check_call(c, b->type->pass.embed(b, into, width, &m, NULL, &c->error), "embed");
+                check_call(c, b->type->pass.rotate(b, into, &r, &a, cache, 1, &c->error), "rotate");
+                check_call(c,
+                           b->type->pass.attend(b, side ? out.device : out.cpu, into, &a, cache, 1,
+                                                &c->error),
+                           "attend");
             }
-            check_call(c, b->type->end(b, &c->error), "end");
+            check_call(c, b->type->pass.end(b, &c->error), "end");
             replayed_passes += replayed;
         }
         worst = fmax(worst, check_twin_error(c, &out));
         check_pass_free(&p);
     }
     check_line(c, worst <= 1e-5 && (replayed_passes > 0) == expected, worst, 1e-5,
-               "%d passes of %" PRId64 " tokens behind %" PRId64 " and more, %d replayed", PASSES,
+               "%d passes of %" PRId64 " tokens after %" PRId64 " and more, %d replayed", PASSES,
                tokens, start, replayed_passes);
     caches_free(c, &x);
     check_twin_free(c, &table);
@@ -395,29 +401,29 @@ static void memory(check *c)
     dsc_error error = {0};
     unsigned char bytes[300], zero[300] = {0};
     void *p = NULL, *q = NULL;
-    check_call(c, b->type->memory(b, &available, &total, &c->error), "memory");
+    check_call(c, b->type->memory.available(b, &available, &total, &c->error), "memory");
     check_line(c, available > 0 && available <= total, 0, 0, "memory: %.3g of %.3g GB free",
                available * 1e-9, total * 1e-9);
-    int status = b->type->alloc(b, &p, (size_t)1 << 60, &error);
+    int status = b->type->memory.alloc(b, &p, (size_t)1 << 60, &error);
     check_line(c, status == DSC_ENOMEM && !p && error.message[0], 0, 0, "too much memory: \"%s\"",
                error.message);
-    check_call(c, b->type->alloc(b, &p, sizeof bytes, &c->error), "alloc");
-    check_call(c, b->type->alloc(b, &q, sizeof bytes, &c->error), "alloc");
-    check_call(c, b->type->download(b, bytes, p, sizeof bytes, &c->error), "download");
+    check_call(c, b->type->memory.alloc(b, &p, sizeof bytes, &c->error), "alloc");
+    check_call(c, b->type->memory.alloc(b, &q, sizeof bytes, &c->error), "alloc");
+    check_call(c, b->type->memory.download(b, bytes, p, sizeof bytes, &c->error), "download");
     check_line(c, !memcmp(bytes, zero, sizeof zero), 0, 0, "memory is zeroed");
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * 7);
-    check_call(c, b->type->upload(b, p, bytes, sizeof bytes, &c->error), "upload");
-    check_call(c, b->type->copy(b, (char *)q + 1, p, sizeof bytes - 1, &c->error), "copy");
-    check_call(c, b->type->download(b, zero, q, sizeof zero, &c->error), "download");
+    check_call(c, b->type->memory.upload(b, p, bytes, sizeof bytes, &c->error), "upload");
+    check_call(c, b->type->memory.copy(b, (char *)q + 1, p, sizeof bytes - 1, &c->error), "copy");
+    check_call(c, b->type->memory.download(b, zero, q, sizeof zero, &c->error), "download");
     check_line(c, zero[0] == 0 && !memcmp(zero + 1, bytes, sizeof zero - 1), 0, 0,
-               "what is uploaded and copied comes back");
-    b->type->free(b, p);
-    b->type->free(b, q);
-    b->type->free(b, NULL);
+               "uploaded and copied data is downloaded unchanged");
+    b->type->memory.free(b, p);
+    b->type->memory.free(b, q);
+    b->type->memory.free(b, NULL);
 }
 
-// A token or position that no embedding has is refused whether the pass is new or replayed.
+// A token or position outside the embeddings is refused in new and in replayed passes.
 static void refusals(check *c)
 {
     live_backend *b = c->device;
@@ -430,14 +436,14 @@ static void refusals(check *c)
         dsc_error error = {0};
         bool replayed = false;
         p.token[1] = n % 2 ? 9 : 8; // none, then one, and so on
-        int status = b->type->begin(b, &p, &p.batch, &replayed, &error);
+        int status = b->type->pass.begin(b, (live_pass_key){&p, 0}, &p.batch, &replayed, &error);
         if (!status && !replayed)
-            status = b->type->embed(b, out.device, 4, &m, NULL, &error);
+            status = b->type->pass.embed(b, out.device, 4, &m, NULL, &error);
         if (!status)
-            status = b->type->end(b, &error);
+            status = b->type->pass.end(b, &error);
         refused += status == DSC_EUSAGE && strstr(error.message, "token 9") && n % 2;
         check_call(c, status && !(n % 2) ? dsc_fail(&c->error, status, "%s", error.message) : 0,
-                   "a pass after one that was refused");
+                   "a pass after a refused pass");
     }
     check_line(c, refused == 3, 3 - refused, 0, "tokens outside the embedding are refused");
     check_twin_free(c, &table);
@@ -445,7 +451,7 @@ static void refusals(check *c)
     check_pass_free(&p);
 }
 
-// More key heads than a grid of CUDA's has blocks: refused, and nothing is launched.
+// More key heads than CUDA allows blocks in a grid: refused, and nothing is launched.
 static void crowd(check *c)
 {
     live_backend *b = c->device;
@@ -456,9 +462,10 @@ static void crowd(check *c)
     const live_attention a = {2, 2, 8, 1, 0, false};
     dsc_error error = {0};
     bool replayed = false;
-    check_call(c, b->type->begin(b, &p, &p.batch, &replayed, &c->error), "begin");
-    const int status = b->type->attend(b, NULL, NULL, &a, &cache, 0, &error);
-    check_call(c, b->type->end(b, &c->error), "end");
+    check_call(c, b->type->pass.begin(b, (live_pass_key){&p, 0}, &p.batch, &replayed, &c->error),
+               "begin");
+    const int status = b->type->pass.attend(b, NULL, NULL, &a, &cache, 0, &error);
+    check_call(c, b->type->pass.end(b, &c->error), "end");
     check_line(c, status == DSC_EABSENT && strstr(error.message, "65535"), 0, 0,
                "a batch of 65536 key heads: \"%s\"", error.message);
     check_pass_free(&p);
@@ -469,7 +476,7 @@ void check_passes(check *c)
     const bool expected = !!strncmp(c->device->device, "cpu", 3);
     replays(c, 1, 0, expected);
     replays(c, 5, 0, expected);
-    replays(c, 1, 126, expected); // texts of 127 to 131, and 64
+    replays(c, 1, 126, expected); // texts of 127 to 131, and of 64
     replays(c, 12, 232, expected);
     replays(c, 140, 0, false);
     memory(c);
@@ -480,13 +487,13 @@ void check_passes(check *c)
 
 // --- results that do not depend on other tokens --------------------------------------------------
 
-// A tree in one pass, and each of its tokens alone behind its path: the same bits.
+// A tree in one pass, and each of its tokens alone after its path, have the same bits.
 static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t prefix,
                                 int64_t window)
 {
     const int64_t tokens = 12, all = h.heads + 2 * h.kv_heads, slots = prefix + 180;
     const int64_t width = h.kv_heads * h.head, row = all * h.head, mixed = h.heads * h.head;
-    const size_t size = dsc_dtype_bytes(c->device->type->cache_dtype(dtype));
+    const size_t size = dsc_dtype_bytes(c->device->type->memory.cache_dtype(dtype));
     live_backend *b = c->device;
     check_pass p = check_pass_new(c, tokens, 1, prefix, window, true, 9);
     caches x;
@@ -498,7 +505,7 @@ static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t
     check_twin_fill(c, &qkv, 0, qkv.count, DSC_F32, 4);
     const live_attention a = {h.heads, h.kv_heads, h.head, 1 / sqrt((double)h.head), window, false};
     check_begin(c, &p.batch);
-    check_call(c, b->type->attend(b, tree.device, qkv.device, &a, &x.device, 1, &c->error),
+    check_call(c, b->type->pass.attend(b, tree.device, qkv.device, &a, &x.device, 1, &c->error),
                "attend");
     check_end(c);
     float *of_tree = malloc((size_t)tree.count * sizeof *of_tree);
@@ -515,13 +522,14 @@ static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t
         for (int kind = 0; kind < 2; kind++) {
             char *from = kind ? x.v[1].device : x.k[1].device;
             char *to = from + (size_t)(slots * width) * size;
-            check_call(c, b->type->copy(b, to, from, (size_t)(prefix * width) * size, &c->error),
-                       "copy");
+            check_call(
+                c, b->type->memory.copy(b, to, from, (size_t)(prefix * width) * size, &c->error),
+                "copy");
             for (int64_t n = i; n >= 0; n = p.parent[n])
                 check_call(c,
-                           b->type->copy(b, to + (size_t)(p.position[n] * width) * size,
-                                         from + (size_t)(p.slot[n] * width) * size,
-                                         (size_t)width * size, &c->error),
+                           b->type->memory.copy(b, to + (size_t)(p.position[n] * width) * size,
+                                                from + (size_t)(p.slot[n] * width) * size,
+                                                (size_t)width * size, &c->error),
                            "copy");
             (kind ? path.v_device : path.k_device)[1] = to;
         }
@@ -530,8 +538,8 @@ static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t
         path.device.sequences = 1;
         check_begin(c, &one.batch);
         check_call(c,
-                   b->type->attend(b, alone.device, (const float *)qkv.device + i * row, &a,
-                                   &path.device, 1, &c->error),
+                   b->type->pass.attend(b, alone.device, (const float *)qkv.device + i * row, &a,
+                                        &path.device, 1, &c->error),
                    "attend");
         check_end(c);
         check_twin_numbers(c, &alone, true, of_one);
@@ -539,7 +547,7 @@ static void invariant_attention(check *c, dsc_dtype dtype, head_shape h, int64_t
         check_pass_free(&one);
     }
     check_line(c, wrong == 0, wrong, 0,
-               "attend %s, %" PRId64 "/%" PRId64 " heads of %" PRId64 " behind %" PRId64
+               "attend %s, %" PRId64 "/%" PRId64 " heads of %" PRId64 " after %" PRId64
                ", window %" PRId64 ": a tree and its tokens alone, bit for bit",
                dsc_dtype_name(dtype), h.heads, h.kv_heads, h.head, prefix, window);
     free(of_tree);
@@ -556,16 +564,17 @@ typedef struct product {
     int64_t n, k, rows; // out [rows][n] = in [rows][k] times weights [n][k]
     void *weights;
     float *in, *out, *one; // on the device; one: [n]
-    float *all, *alone;    // the host's copies of out and one
+    float *all, *alone;    // host copies of out and one
 } product;
 
 static void *filled(check *c, dsc_dtype dtype, int64_t count)
 {
     live_backend *b = c->device;
     void *p;
-    check_call(c, b->type->alloc(b, &p, (size_t)count * dsc_dtype_bytes(dtype), &c->error),
+    check_call(c, b->type->memory.alloc(b, &p, (size_t)count * dsc_dtype_bytes(dtype), &c->error),
                "alloc");
-    check_call(c, b->type->fill(b, p, dtype, count, check_draw(c, UINT32_MAX), 0, 1, &c->error),
+    check_call(c,
+               b->type->memory.fill(b, p, dtype, count, check_draw(c, UINT32_MAX), 0, 1, &c->error),
                "fill");
     return p;
 }
@@ -587,10 +596,10 @@ static product product_new(check *c, dsc_dtype dtype, int64_t n, int64_t k, int6
 static void product_free(check *c, product *x)
 {
     live_backend *b = c->device;
-    b->type->free(b, x->weights);
-    b->type->free(b, x->in);
-    b->type->free(b, x->out);
-    b->type->free(b, x->one);
+    b->type->memory.free(b, x->weights);
+    b->type->memory.free(b, x->in);
+    b->type->memory.free(b, x->out);
+    b->type->memory.free(b, x->one);
     free(x->all);
     free(x->alone);
 }
@@ -604,18 +613,19 @@ static void multiply(check *c, const product *x, const live_batch *batch, float 
     check_begin(c, batch);
     check_call(c, live_matmul(b, out, &m, NULL, in, rows, false, &c->error), "matmul");
     check_end(c);
-    check_call(c, b->type->download(b, host, out, (size_t)(rows * x->n) * sizeof *host, &c->error),
-               "download");
+    check_call(
+        c, b->type->memory.download(b, host, out, (size_t)(rows * x->n) * sizeof *host, &c->error),
+        "download");
 }
 
-// Of 128 rows the first and last of each half: where a product is cut into tiles of 64 or of 128
-// rows, or where its last tiles are shared among processors (stream-K), these are at the borders.
+// Of 128 rows, the first and last of each half: these are at the borders if a product is cut into
+// tiles of 64 or 128 rows, or if its last tiles are shared among processors (stream-K).
 static bool compared(int64_t row, int64_t rows)
 {
     return rows == 128 ? row % 64 == 0 || row % 64 == 63 : row % (1 + rows / 7) == 0;
 }
 
-// Rows of a product, and the product of each of these rows alone.
+// Some rows of a product, and the product of each of these rows alone.
 static void invariant_product(check *c, dsc_dtype dtype, int64_t n, int64_t k, int64_t rows)
 {
     check_pass p = check_pass_new(c, rows, 1, 0, 0, false, 9);
@@ -639,7 +649,7 @@ static void invariant_product(check *c, dsc_dtype dtype, int64_t n, int64_t k, i
     check_pass_free(&single);
 }
 
-// Small products cannot show what depends on the shape: a library chooses its kernel by it.
+// Small products cannot show effects of the shape, by which a library chooses its kernel.
 static void invariant_products(check *c)
 {
     const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};

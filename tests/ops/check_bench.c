@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_ops --bench: how long the operations of a model of 8 G parameters take on the device, as
-// CSV, all of them or the sections that are named. Each is asked for many times in one pass, which
-// the device replays (a graph), so that times are those of the work and not of asking for it: the
-// first pass runs as it comes, the second is captured, the third is replayed, and only those after
-// it are timed. Matrices are taken in turn out of more than any cache holds, and products have the
-// norm, activation and sum that they have in a model. `share` is of the read bandwidth that is
-// measured first. Products of 4 and of 5, and of 64 and of 128 rows are made by different kernels.
-// What rules ask where distributions meet is waited for each time, as they do.
+// check_ops --bench: times the operations of a model of 8 G parameters on the device and prints
+// CSV, for all sections or those named. Each operation is called many times in one pass that the
+// device replays (a graph), so that times exclude the calls: the first pass runs directly, the
+// second is captured, the third is replayed, and only later ones are timed. Matrices rotate among
+// more memory than any cache holds, and products have the norm, activation and sum that they have
+// in a model. `share` is relative to the read bandwidth measured first. Products of 4 and 5, and of
+// 64 and 128 rows use different kernels. Overlap queries include a wait each, as in rules.
 #include "live/device/clock.h"
 #include "tests/ops/check_ops.h"
 
@@ -34,19 +33,18 @@ static int by_size(const void *a, const void *b)
 static void line(bench *x, const char *op, const char *shape, const live_batch *batch, int repeats,
                  void (*call)(bench *x, void *user, int i), void *user, double bytes, double flops)
 {
-    static const char owners[512]; // an address for each line
-    const char *owner = &owners[x->lines++ % 512];
+    const live_pass_key key = {x, x->lines++};
     live_backend *b = x->c->device;
     double seconds[ROUNDS];
     for (int n = 0; n < WARM + ROUNDS; n++) {
         bool replayed;
-        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        check_call(x->c, b->type->pass.wait(b, &x->c->error), "wait");
         const double start = live_now_s();
-        check_call(x->c, b->type->begin(b, owner, batch, &replayed, &x->c->error), "begin");
+        check_call(x->c, b->type->pass.begin(b, key, batch, &replayed, &x->c->error), "begin");
         for (int i = 0; i < repeats && !replayed; i++)
             call(x, user, i);
-        check_call(x->c, b->type->end(b, &x->c->error), "end");
-        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        check_call(x->c, b->type->pass.end(b, &x->c->error), "end");
+        check_call(x->c, b->type->pass.wait(b, &x->c->error), "wait");
         if (n >= WARM)
             seconds[n - WARM] = (live_now_s() - start) / repeats;
     }
@@ -61,16 +59,17 @@ static void *device_memory(bench *x, dsc_dtype dtype, int64_t count)
 {
     live_backend *b = x->c->device;
     void *p;
-    check_call(x->c, b->type->alloc(b, &p, (size_t)count * dsc_dtype_bytes(dtype), &x->c->error),
+    check_call(x->c,
+               b->type->memory.alloc(b, &p, (size_t)count * dsc_dtype_bytes(dtype), &x->c->error),
                "alloc");
-    check_call(x->c, b->type->fill(b, p, dtype, count, 1, 0, .1, &x->c->error), "fill");
+    check_call(x->c, b->type->memory.fill(b, p, dtype, count, 1, 0, .1, &x->c->error), "fill");
     return p;
 }
 
 // --- products ------------------------------------------------------------------------------------
 
 typedef struct products {
-    live_product form; // but for the matrix
+    live_product form; // without the matrix
     live_matrix *matrix;
     int count;
     void *out, *in;
@@ -83,10 +82,11 @@ static void one_product(bench *x, void *user, int i)
     live_backend *b = x->c->device;
     live_product one = p->form;
     one.w = &p->matrix[i % p->count];
-    check_call(x->c, b->type->product(b, p->out, p->in, p->rows, &one, &x->c->error), "product");
+    check_call(x->c, b->type->pass.product(b, p->out, p->in, p->rows, &one, &x->c->error),
+               "product");
 }
 
-// The products of a layer of Llama 3 8B, and that with its output matrix.
+// The products of a layer of Llama 3 8B, and the product with its output matrix.
 static const struct {
     const char *name;
     int64_t n, k;
@@ -104,20 +104,19 @@ static products products_new(bench *x, int shape, dsc_dtype dtype, live_matrix *
 {
     const int64_t n = bench_shapes[shape].n, k = bench_shapes[shape].k;
     const bool normed = bench_shapes[shape].normed, gated = bench_shapes[shape].gated;
-    const dsc_dtype stored = x->c->device->type->cache_dtype(dtype);
+    const dsc_dtype stored = x->c->device->type->memory.cache_dtype(dtype);
     products p = {.matrix = matrix, .count = count};
     for (int i = 0; i < count; i++)
         matrix[i] = (live_matrix){device_memory(x, dtype, n * k), dtype, n, k};
-    p.form = (live_product){.norm = normed ? device_memory(x, DSC_F32, k) : NULL,
-                            .norm_kind = LIVE_RMS_NORM,
-                            .norm_epsilon = 1e-5,
-                            .activate = gated,
-                            .activation = LIVE_SILU_GATE,
-                            .add = bench_shapes[shape].add,
-                            .in_dtype = bench_shapes[shape].add ? stored : DSC_F32,
-                            .out_dtype = gated ? stored : DSC_F32,
-                            .normed = device_memory(x, DSC_F32, BENCH_ROWS * k),
-                            .wide = device_memory(x, DSC_F32, BENCH_ROWS * n)};
+    p.form = (live_product){
+        .norm = {normed ? device_memory(x, DSC_F32, k) : NULL, NULL, LIVE_RMS_NORM, 1e-5},
+        .activate = gated,
+        .activation = LIVE_SILU_GATE,
+        .add = bench_shapes[shape].add,
+        .in_dtype = bench_shapes[shape].add ? stored : DSC_F32,
+        .out_dtype = gated ? stored : DSC_F32,
+        .normed = device_memory(x, DSC_F32, BENCH_ROWS * k),
+        .wide = device_memory(x, DSC_F32, BENCH_ROWS * n)};
     p.in = device_memory(x, p.form.in_dtype, BENCH_ROWS * k);
     p.out = device_memory(x, DSC_F32, BENCH_ROWS * n);
     return p;
@@ -127,12 +126,12 @@ static void products_free(bench *x, products *p)
 {
     live_backend *b = x->c->device;
     for (int i = 0; i < p->count; i++)
-        b->type->free(b, p->matrix[i].data);
-    b->type->free(b, (void *)p->form.norm);
-    b->type->free(b, p->form.normed);
-    b->type->free(b, p->form.wide);
-    b->type->free(b, p->in);
-    b->type->free(b, p->out);
+        b->type->memory.free(b, p->matrix[i].data);
+    b->type->memory.free(b, (void *)p->form.norm.weight);
+    b->type->memory.free(b, p->form.normed);
+    b->type->memory.free(b, p->form.wide);
+    b->type->memory.free(b, p->in);
+    b->type->memory.free(b, p->out);
 }
 
 static void bench_products(bench *x)
@@ -181,8 +180,8 @@ static void one_attend(bench *x, void *user, int i)
     layer *l = user;
     live_backend *b = x->c->device;
     check_call(x->c,
-               b->type->attend(b, l->out, l->qkv, &l->attention, &l->cache, i % l->cache.layers,
-                               &x->c->error),
+               b->type->pass.attend(b, l->out, l->qkv, &l->attention, &l->cache,
+                                    i % l->cache.layers, &x->c->error),
                "attend");
 }
 
@@ -191,19 +190,18 @@ static void one_rotate(bench *x, void *user, int i)
     layer *l = user;
     live_backend *b = x->c->device;
     check_call(x->c,
-               b->type->rotate(b, l->qkv, &l->rotation, &l->attention, &l->cache,
-                               i % l->cache.layers, &x->c->error),
+               b->type->pass.rotate(b, l->qkv, &l->rotation, &l->attention, &l->cache,
+                                    i % l->cache.layers, &x->c->error),
                "rotate");
 }
 
 static void one_norm(bench *x, void *user, int i)
 {
     layer *l = user;
+    const live_norming norm = {l->weight, NULL, LIVE_RMS_NORM, 1e-5};
     live_backend *b = x->c->device;
     (void)i;
-    check_call(x->c,
-               b->type->norm(b, l->out, l->qkv, l->weight, NULL, LIVE_RMS_NORM, 1e-5, l->tokens,
-                             HIDDEN, &x->c->error),
+    check_call(x->c, b->type->pass.norm(b, l->out, l->qkv, &norm, l->tokens, HIDDEN, &x->c->error),
                "norm");
 }
 
@@ -212,16 +210,14 @@ static void one_select(bench *x, void *user, int i)
     layer *l = user;
     live_backend *b = x->c->device;
     (void)i;
-    check_call(x->c, b->type->select(b, l->token, l->out, l->qkv, l->tokens, VOCAB, &x->c->error),
+    check_call(x->c,
+               b->type->pass.select(b, l->token, l->out, l->qkv, l->tokens, VOCAB, &x->c->error),
                "select");
 }
 
 typedef struct rows_of_logits {
     const float *logits;
-    const int32_t *token;
-    live_kept *kept;
-    double *sum;
-    float *peak;
+    live_summary summary;
     int64_t rows;
 } rows_of_logits;
 
@@ -231,12 +227,11 @@ static void one_summarize(bench *x, void *user, int i)
     live_backend *b = x->c->device;
     (void)i;
     check_call(x->c,
-               b->type->summarize(b, l->kept, l->sum, l->peak, l->token, l->logits, l->rows, VOCAB,
-                                  &x->c->error),
+               b->type->pass.summarize(b, &l->summary, l->logits, l->rows, VOCAB, &x->c->error),
                "summarize");
 }
 
-// Of nearly flat rows, of which top-p keeps most: the most that there is to read.
+// Nearly flat rows, of which top-p keeps most tokens: the largest amount to read.
 static void bench_dists(bench *x)
 {
     enum { MOST = 16, BLOCKS = (VOCAB + 127) / 128 };
@@ -246,18 +241,21 @@ static void bench_dists(bench *x)
     } dists[] = {{"all", {1, 0, 1}}, {"top-k 50", {1, 50, 1}}, {"top-p .9", {1, 0, .9}}};
     static const int64_t rows[] = {1, 4, 8, MOST};
     live_backend *b = x->c->device;
-    int32_t *token = device_memory(x, DSC_F32, MOST);
     rows_of_logits l = {.logits = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB),
-                        .token = token,
-                        .kept = device_memory(x, DSC_F32, 2 * MOST),
-                        .sum = device_memory(x, DSC_F32, 2 * MOST * BLOCKS),
-                        .peak = device_memory(x, DSC_F32, MOST * BLOCKS)};
+                        .summary = {.best = device_memory(x, DSC_F32, MOST),
+                                    .kept = device_memory(x, DSC_F32, 2 * MOST),
+                                    .sum = device_memory(x, DSC_F32, 2 * MOST * BLOCKS),
+                                    .max_logit = device_memory(x, DSC_F32, MOST * BLOCKS)}};
+    const live_summary *s = &l.summary;
     check_pass first = check_pass_new(x->c, MOST, 1, 0, 0, false, 9);
     bool replayed;
-    check_call(x->c, b->type->begin(b, &l, &first.batch, &replayed, &x->c->error), "begin");
-    check_call(x->c, b->type->select(b, token, l.peak, l.logits, MOST, VOCAB, &x->c->error),
+    check_call(
+        x->c, b->type->pass.begin(b, (live_pass_key){&l, 0}, &first.batch, &replayed, &x->c->error),
+        "begin");
+    check_call(x->c,
+               b->type->pass.select(b, s->best, s->max_logit, l.logits, MOST, VOCAB, &x->c->error),
                "select");
-    check_call(x->c, b->type->end(b, &x->c->error), "end");
+    check_call(x->c, b->type->pass.end(b, &x->c->error), "end");
     check_pass_free(&first);
     for (int i = 0; i < 12; i++) {
         char shape[64];
@@ -269,11 +267,11 @@ static void bench_dists(bench *x)
              4. * (double)(l.rows * VOCAB), 0);
         check_pass_free(&p);
     }
-    b->type->free(b, token);
-    b->type->free(b, (void *)(uintptr_t)l.logits);
-    b->type->free(b, l.kept);
-    b->type->free(b, l.sum);
-    b->type->free(b, l.peak);
+    b->type->memory.free(b, s->best);
+    b->type->memory.free(b, (void *)(uintptr_t)l.logits);
+    b->type->memory.free(b, s->kept);
+    b->type->memory.free(b, s->sum);
+    b->type->memory.free(b, s->max_logit);
 }
 
 // --- where distributions meet
@@ -281,44 +279,45 @@ static void bench_dists(bench *x)
 
 typedef struct overlap {
     live_dists dists[16];
-    live_ask ask[16];
+    live_mass_query query[16];
     live_masses *masses;
     dsc_mass *mass;
-    live_left *left;
+    live_residual_sample *sample;
     uint64_t wanted[DSC_RATIO_SLOTS / 64];
     dsc_residual residual;
-    int64_t count; // of distributions, or of tokens
+    int64_t count; // of distributions or of tokens
 } overlap;
 
 static int one_compare(bench *x, overlap *m)
 {
     live_backend *b = x->c->device;
-    return b->type->compare(b, m->masses, m->mass, m->dists, m->count, m->ask, m->count, VOCAB,
-                            &x->c->error);
+    const live_comparison comparison = {m->dists, m->count, m->masses, m->query, m->mass, m->count};
+    return b->type->dist.compare(b, &comparison, VOCAB, &x->c->error);
 }
 
 static int one_list(bench *x, overlap *m)
 {
     live_backend *b = x->c->device;
-    return b->type->list(b, m->mass, m->dists, m->wanted, m->count, VOCAB, &x->c->error);
+    return b->type->dist.list(b, m->mass, m->dists, m->wanted, m->count, VOCAB, &x->c->error);
 }
 
-static int one_leave(bench *x, overlap *m)
+static int one_residual(bench *x, overlap *m)
 {
     live_backend *b = x->c->device;
-    return b->type->leave(b, m->left, m->dists, &m->residual, .5, VOCAB, &x->c->error);
+    return b->type->dist.sample_residual(b, m->sample, m->dists, &m->residual, .5, VOCAB,
+                                         &x->c->error);
 }
 
-// Each with a wait behind it, as rules ask; `rows` of F32 are read.
-static void ask_line(bench *x, const char *op, const char *shape, double rows,
-                     int (*ask)(bench *x, overlap *m), overlap *m)
+// Times a call with its wait, as in rules; it reads `rows` rows of F32.
+static void overlap_line(bench *x, const char *op, const char *shape, double rows,
+                         int (*call)(bench *x, overlap *m), overlap *m)
 {
     live_backend *b = x->c->device;
     double seconds[ROUNDS];
     for (int n = 0; n < WARM + ROUNDS; n++) {
         const double start = live_now_s();
-        check_call(x->c, ask(x, m), op);
-        check_call(x->c, b->type->wait(b, &x->c->error), "wait");
+        check_call(x->c, call(x, m), op);
+        check_call(x->c, b->type->pass.wait(b, &x->c->error), "wait");
         if (n >= WARM)
             seconds[n - WARM] = live_now_s() - start;
     }
@@ -329,8 +328,8 @@ static void ask_line(bench *x, const char *op, const char *shape, double rows,
     fflush(stdout);
 }
 
-// Distributions that agree but for a few per cent, all in a few slots, and distributions that do
-// not.
+// Distributions that agree within a few per cent, so that all tokens are in a few slots, and
+// distributions that do not.
 static void bench_overlap(bench *x)
 {
     enum { MOST = 16 };
@@ -341,47 +340,48 @@ static void bench_overlap(bench *x)
     live_backend *b = x->c->device;
     overlap m = {.count = 0};
     void *host[3] = {NULL, NULL, NULL};
-    const size_t bytes[3] = {MOST * sizeof *m.masses, VOCAB * sizeof *m.mass, sizeof *m.left};
+    const size_t bytes[3] = {MOST * sizeof *m.masses, VOCAB * sizeof *m.mass, sizeof *m.sample};
     for (int i = 0; i < 3; i++)
-        check_call(x->c, b->type->alloc_host(b, &host[i], bytes[i], &x->c->error), "alloc_host");
+        check_call(x->c, b->type->memory.alloc_host(b, &host[i], bytes[i], &x->c->error),
+                   "alloc_host");
     m.masses = host[0];
     m.mass = host[1];
-    m.left = host[2];
+    m.sample = host[2];
     float *draft = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB);
     float *target = device_memory(x, DSC_F32, (int64_t)MOST * VOCAB);
     for (int k = 0; k < 2; k++) {
         const double spread = kind[k].spread;
-        check_call(
-            x->c,
-            b->type->fill(b, target, DSC_F32, (int64_t)MOST * VOCAB, 2, 0, spread, &x->c->error),
-            "fill");
+        check_call(x->c,
+                   b->type->memory.fill(b, target, DSC_F32, (int64_t)MOST * VOCAB, 2, 0, spread,
+                                        &x->c->error),
+                   "fill");
         for (int i = 0; i < MOST; i++) {
             const live_kept all = {-INFINITY, VOCAB};
             m.dists[i] = (live_dists){{draft + (int64_t)i * VOCAB, .1, 1, 1. / VOCAB, all},
                                       {target + (int64_t)i * VOCAB, spread, 1, 1. / VOCAB, all}};
-            m.ask[i] = (live_ask){i, i};
+            m.query[i] = (live_mass_query){i, i};
         }
         for (m.count = 1; m.count <= MOST; m.count *= 4) {
             char shape[64];
             snprintf(shape, sizeof shape, "%" PRId64 " pairs %s", m.count, kind[k].name);
-            ask_line(x, "compare", shape, 2. * (double)m.count, one_compare, &m);
+            overlap_line(x, "compare", shape, 2. * (double)m.count, one_compare, &m);
         }
         // One slot in the middle of the ratios.
         const int slot = dsc_ratio_slot(exp(.1 - spread));
         m.wanted[slot / 64] = (uint64_t)1 << slot % 64;
         m.count = m.masses[0].count[slot];
-        ask_line(x, "list", kind[k].name, 2, one_list, &m);
+        overlap_line(x, "list", kind[k].name, 2, one_list, &m);
         m.wanted[slot / 64] = 0;
         dsc_residual_above(&m.residual, exp(.1 - spread));
-        ask_line(x, "leave", kind[k].name, 2, one_leave, &m);
+        overlap_line(x, "residual", kind[k].name, 2, one_residual, &m);
     }
-    b->type->free(b, draft);
-    b->type->free(b, target);
+    b->type->memory.free(b, draft);
+    b->type->memory.free(b, target);
     for (int i = 0; i < 3; i++)
-        b->type->free_host(b, host[i]);
+        b->type->memory.free_host(b, host[i]);
 }
 
-// `caches`: how many layers have keys and values.
+// `caches` is the number of layers with keys and values.
 static void layer_new(bench *x, layer *l, dsc_dtype kept, int caches)
 {
     *l = (layer){.qkv = device_memory(x, DSC_F32, (int64_t)MOST_TOKENS * VOCAB),
@@ -402,21 +402,21 @@ static void layer_free(bench *x, layer *l)
 {
     live_backend *b = x->c->device;
     for (int i = 0; i < l->cache.layers; i++) {
-        b->type->free(b, l->k[i]);
-        b->type->free(b, l->v[i]);
+        b->type->memory.free(b, l->k[i]);
+        b->type->memory.free(b, l->v[i]);
     }
-    b->type->free(b, l->qkv);
-    b->type->free(b, l->out);
-    b->type->free(b, l->weight);
-    b->type->free(b, l->freq);
-    b->type->free(b, l->token);
+    b->type->memory.free(b, l->qkv);
+    b->type->memory.free(b, l->out);
+    b->type->memory.free(b, l->weight);
+    b->type->memory.free(b, l->freq);
+    b->type->memory.free(b, l->token);
 }
 
 static void bench_attention(bench *x)
 {
     static const int64_t contexts[] = {128, 192, 512, 2048, 8192};
     enum { CONTEXTS = sizeof contexts / sizeof *contexts };
-    const dsc_dtype kept = x->c->device->type->cache_dtype(DSC_BF16);
+    const dsc_dtype kept = x->c->device->type->memory.cache_dtype(DSC_BF16);
     layer l;
     layer_new(x, &l, kept, LAYERS);
     for (int i = 0; i < LAYER_TOKENS * CONTEXTS; i++) {
@@ -424,8 +424,8 @@ static void bench_attention(bench *x)
         const int64_t context = contexts[i % CONTEXTS];
         char shape[64];
         check_pass p = check_pass_new(x->c, tokens, 1, context, 0, false, 9);
-        snprintf(shape, sizeof shape, "%s %" PRId64 " behind %" PRId64, dsc_dtype_name(kept),
-                 tokens, context);
+        snprintf(shape, sizeof shape, "%s %" PRId64 " after %" PRId64, dsc_dtype_name(kept), tokens,
+                 context);
         line(x, "attend", shape, &p.batch, REPEATS, one_attend, &l,
              2. * (double)context * KV_HEADS * HEAD * (double)dsc_dtype_bytes(kept),
              4. * (double)(tokens * context) * HEADS * HEAD);
@@ -437,7 +437,7 @@ static void bench_attention(bench *x)
 static void bench_rows(bench *x)
 {
     layer l;
-    layer_new(x, &l, x->c->device->type->cache_dtype(DSC_BF16), LAYERS);
+    layer_new(x, &l, x->c->device->type->memory.cache_dtype(DSC_BF16), LAYERS);
     for (int t = 0; t < LAYER_TOKENS; t++) {
         const double n = (double)(l.tokens = layer_tokens[t]);
         char shape[64];
@@ -464,7 +464,7 @@ static const struct {
                 {"overlap", bench_overlap}};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
-// Whether the first word of a list with commas is the name of this section.
+// Whether the first word of a comma-separated list is the name of this section.
 static bool is_section(const char *word, int section)
 {
     const size_t length = strcspn(word, ",");

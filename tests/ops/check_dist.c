@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the sums over rows of logits, and of what top-k and top-p keep of them.
+// Checks of the sums over rows of logits, and of the tokens that top-k and top-p keep.
 #include "tests/ops/check_ops.h"
 
 #include "theory/rows/softmax.h"
@@ -27,13 +27,13 @@ static void *room(check *c, int64_t count, size_t size)
 
 // --- rows ----------------------------------------------------------------------------------------
 
-// In [-1, 1).
+// Uniform in [-1, 1).
 static float uniform(check *c)
 {
     return (float)check_draw(c, 1 << 24) * 0x1p-23f - 1;
 }
 
-// About normal, of standard deviation 1.
+// Approximately normal, with standard deviation 1.
 static float normal(check *c)
 {
     float sum = 0;
@@ -42,46 +42,46 @@ static float normal(check *c)
     return sum / 2;
 }
 
-// The kinds of rows, in the order in which they are likely to be met.
+// The kinds of rows, in order of how often they occur in practice.
 static float logit(check *c, int row, int64_t i, int64_t vocab)
 {
     switch (row) {
-    case 0: // as of a model
+    case 0: // like a model's
         return 2.5f * normal(c);
     case 1: // nearly flat
         return .3f * normal(c);
     case LEFT_OUT: return i == vocab / 2 ? NAN : uniform(c);
-    case 3: // many equals anywhere
+    case 3: // many equal logits anywhere
         return rintf(4 * normal(c)) / 4;
-    case 4: // equal
+    case 4: // all equal
         return -3.25f;
     case 5: // two values
         return check_draw(c, 3) ? 1 : 1.5f;
-    case 6: // a third is ruled out
+    case 6: // a third has probability 0
         return check_draw(c, 3) ? 4 * normal(c) : -INFINITY;
     case 7: // one token is nearly certain
         return i == vocab / 3 ? 30 : normal(c);
-    case 8: // neighbouring floats
+    case 8: // neighboring floats
         return 1 + (float)check_draw(c, 3000) * 0x1p-23f;
-    case 9: // beyond what a difference of floats can be
+    case 9: // beyond the range of float differences
         return 3e38f * uniform(c);
     case 10: // one token is possible
         return i == vocab - 1 ? -7 : -INFINITY;
     case 11: // in order
         return 20 - 1e-3f * (float)i;
-    case 12: // zeros of both signs, and tokens that matter to nobody
+    case 12: // zeros of both signs, and negligible tokens
         return check_draw(c, 2) ? -1e30f : check_draw(c, 2) ? 0.f : -0.f;
-    default: // sums in which the least tokens are many
+    default: // sums of many small terms
         return i == 0 ? 20 : check_draw(c, 2) ? -9 : -9.5f;
     }
 }
 
 typedef struct dists {
     int64_t vocab, blocks;
-    twin logits, token, kept, sum, peak;
+    twin logits, token, kept, sum, max_logit;
     float *x; // [ROWS][vocab]
     check_pass pass;
-    // What came out, of the CPU and of the device.
+    // Results of the CPU and of the device.
     live_kept *keeps[2];
     double *sums[2];
     float *peaks[2];
@@ -101,11 +101,12 @@ static void draw_rows(check *c, dists *l)
     }
     token[LEFT_OUT] = -1;
     check_twin_set(c, &l->logits, 0, l->x, l->logits.count);
-    check_call(c, c->cpu->type->upload(c->cpu, l->token.cpu, token, sizeof token, &c->error),
+    check_call(c, c->cpu->type->memory.upload(c->cpu, l->token.cpu, token, sizeof token, &c->error),
                "upload");
-    check_call(c,
-               c->device->type->upload(c->device, l->token.device, token, sizeof token, &c->error),
-               "upload");
+    check_call(
+        c,
+        c->device->type->memory.upload(c->device, l->token.device, token, sizeof token, &c->error),
+        "upload");
 }
 
 static dists dists_new(check *c, int64_t vocab)
@@ -116,7 +117,7 @@ static dists dists_new(check *c, int64_t vocab)
     l.token = check_twin(c, ROWS, DSC_F32, DSC_F32);
     l.kept = check_twin(c, 2 * ROWS + BEHIND, DSC_F32, DSC_F32);
     l.sum = check_twin(c, 2 * all + BEHIND, DSC_F32, DSC_F32);
-    l.peak = check_twin(c, all + BEHIND, DSC_F32, DSC_F32);
+    l.max_logit = check_twin(c, all + BEHIND, DSC_F32, DSC_F32);
     l.x = room(c, ROWS * vocab, sizeof *l.x);
     l.pass = check_pass_new(c, ROWS, 1, 0, 0, false, 9);
     for (int side = 0; side < 2; side++) {
@@ -134,7 +135,7 @@ static void dists_free(check *c, dists *l)
     check_twin_free(c, &l->token);
     check_twin_free(c, &l->kept);
     check_twin_free(c, &l->sum);
-    check_twin_free(c, &l->peak);
+    check_twin_free(c, &l->max_logit);
     free(l->x);
     check_pass_free(&l->pass);
     for (int side = 0; side < 2; side++) {
@@ -144,7 +145,7 @@ static void dists_free(check *c, dists *l)
     }
 }
 
-// Poison again where results go.
+// Poisons the memory of the results.
 static void poison(check *c, dists *l)
 {
     float *nan = room(c, l->sum.count, sizeof *nan);
@@ -152,16 +153,18 @@ static void poison(check *c, dists *l)
         nan[i] = NAN;
     check_twin_set(c, &l->kept, 0, nan, l->kept.count);
     check_twin_set(c, &l->sum, 0, nan, l->sum.count);
-    check_twin_set(c, &l->peak, 0, nan, l->peak.count);
+    check_twin_set(c, &l->max_logit, 0, nan, l->max_logit.count);
     free(nan);
 }
 
-static void ask(check *c, const dists *l, bool device, int64_t rows)
+static void summarize(check *c, const dists *l, bool device, int64_t rows)
 {
     live_backend *b = device ? c->device : c->cpu;
-    check_call(c,
-               b->type->summarize(b, OF(l->kept), OF(l->sum), OF(l->peak), OF(l->token),
-                                  OF(l->logits), rows, l->vocab, &c->error),
+    const live_summary s = {.best = OF(l->token),
+                            .kept = OF(l->kept),
+                            .sum = OF(l->sum),
+                            .max_logit = OF(l->max_logit)};
+    check_call(c, b->type->pass.summarize(b, &s, OF(l->logits), rows, l->vocab, &c->error),
                "summarize");
 }
 
@@ -171,16 +174,16 @@ static void take(check *c, dists *l)
         live_backend *b = device ? c->device : c->cpu;
         const size_t all = (size_t)(ROWS * l->blocks);
         check_call(c,
-                   b->type->download(b, l->keeps[device], OF(l->kept),
-                                     ROWS * sizeof *l->keeps[device], &c->error),
+                   b->type->memory.download(b, l->keeps[device], OF(l->kept),
+                                            ROWS * sizeof *l->keeps[device], &c->error),
                    "download");
         check_call(c,
-                   b->type->download(b, l->sums[device], OF(l->sum), all * sizeof *l->sums[device],
-                                     &c->error),
+                   b->type->memory.download(b, l->sums[device], OF(l->sum),
+                                            all * sizeof *l->sums[device], &c->error),
                    "download");
         check_call(c,
-                   b->type->download(b, l->peaks[device], OF(l->peak),
-                                     all * sizeof *l->peaks[device], &c->error),
+                   b->type->memory.download(b, l->peaks[device], OF(l->max_logit),
+                                            all * sizeof *l->peaks[device], &c->error),
                    "download");
     }
 }
@@ -197,8 +200,8 @@ static double weight(float x, float most, double temperature)
     return exp(((double)x - (double)most) * fmin(1 / temperature, 1e300));
 }
 
-// Whether top-p may keep this where rounding decides: it has as much weight as is wanted, and
-// without its last token it has not.
+// Whether top-p may keep this number of tokens, given rounding: they have the required weight, and
+// without the last token they do not.
 static bool within_rounding(const dists *l, int row, const live_kept *k, const live_sampling *dist)
 {
     const float *x = l->x + row * l->vocab;
@@ -224,9 +227,9 @@ static bool within_rounding(const dists *l, int row, const live_kept *k, const l
 }
 
 typedef struct verdict {
-    double error;            // of sums, relative to their row's
-    int wrong, rounded;      // rows that keep other tokens; those that may
-    int64_t peaks, poisoned; // that are wrong
+    double error;            // of sums, relative to the row's sum
+    int wrong, rounded;      // rows that keep other tokens; rows that may differ by rounding
+    int64_t peaks, poisoned; // wrong largest logits; overwritten memory after the results
 } verdict;
 
 static void compare_row(const dists *l, int row, const live_sampling *dist, verdict *v)
@@ -258,7 +261,7 @@ static verdict compare(check *c, dists *l, const live_sampling *dist, int64_t ro
 {
     verdict v = {0};
     float *after = room(c, l->sum.count, sizeof *after);
-    const twin *const t[] = {&l->kept, &l->sum, &l->peak};
+    const twin *const t[] = {&l->kept, &l->sum, &l->max_logit};
     const int64_t used[] = {2 * rows, 2 * rows * l->blocks, rows * l->blocks};
     take(c, l);
     for (int r = 0; r < rows; r++)
@@ -285,14 +288,14 @@ static void summary(check *c, dists *l, const live_sampling *dist, int64_t rows)
     batch.dist = dist;
     poison(c, l);
     check_begin(c, &batch);
-    ask(c, l, false, rows);
-    ask(c, l, true, rows);
+    summarize(c, l, false, rows);
+    summarize(c, l, true, rows);
     check_end(c);
     const verdict v = compare(c, l, dist, rows);
     check_line(c, good(&v), v.error, ROUNDING,
                "sums of %" PRId64 " rows of %" PRId64 " at %g, top-k %" PRId64
-               ", top-p %g; %d keep others, %d as rounding has it, %" PRId64 " peaks, %" PRId64
-               " behind",
+               ", top-p %g; %d keep other tokens, %d within rounding, %" PRId64
+               " largest logits, %" PRId64 " overwritten",
                rows, l->vocab, dist->temperature, dist->top_k, dist->top_p, v.wrong, v.rounded,
                v.peaks, v.poisoned);
 }
@@ -319,8 +322,8 @@ static void summaries(check *c)
 }
 
 // Passes of one shape with other distributions and logits each time, fetched to the host in the
-// pass. Distributions that leave out tokens and distributions that do not are passes of two kinds;
-// the third of a kind is the first to be replayed.
+// pass. Distributions that exclude tokens and those that do not are two kinds of passes; the third
+// pass of a kind is the first replay.
 static void replayed_dists(check *c, bool expected)
 {
     const live_sampling dist[] = {{1, 0, 1},  {3, 0, 1},  {.7, 0, 1}, {1, 0, .9},  {.5, 40, 1},
@@ -332,23 +335,27 @@ static void replayed_dists(check *c, bool expected)
     dists l = dists_new(c, 1000);
     void *host = NULL;
     const size_t bytes = (size_t)(ROWS * l.blocks) * sizeof(double);
-    check_call(c, b->type->alloc_host(b, &host, bytes, &c->error), "alloc_host");
+    check_call(c, b->type->memory.alloc_host(b, &host, bytes, &c->error), "alloc_host");
     for (int n = 0; n < passes; n++) {
         live_batch batch = l.pass.batch;
         bool replayed = false;
         batch.dist = &dist[n];
         draw_rows(c, &l);
         poison(c, &l);
-        check_call(c, c->cpu->type->begin(c->cpu, &l, &batch, &replayed, &c->error), "begin");
-        ask(c, &l, false, ROWS);
-        check_call(c, c->cpu->type->end(c->cpu, &c->error), "end");
-        check_call(c, b->type->begin(b, &l, &batch, &replayed, &c->error), "begin");
+        check_call(
+            c,
+            c->cpu->type->pass.begin(c->cpu, (live_pass_key){&l, 0}, &batch, &replayed, &c->error),
+            "begin");
+        summarize(c, &l, false, ROWS);
+        check_call(c, c->cpu->type->pass.end(c->cpu, &c->error), "end");
+        check_call(c, b->type->pass.begin(b, (live_pass_key){&l, 0}, &batch, &replayed, &c->error),
+                   "begin");
         if (!replayed) {
-            ask(c, &l, true, ROWS);
-            check_call(c, b->type->fetch(b, host, l.sum.device, bytes, &c->error), "fetch");
+            summarize(c, &l, true, ROWS);
+            check_call(c, b->type->memory.fetch(b, host, l.sum.device, bytes, &c->error), "fetch");
         }
-        check_call(c, b->type->end(b, &c->error), "end");
-        check_call(c, b->type->wait(b, &c->error), "wait");
+        check_call(c, b->type->pass.end(b, &c->error), "end");
+        check_call(c, b->type->pass.wait(b, &c->error), "wait");
         replays += replayed;
         const verdict v = compare(c, &l, &dist[n], ROWS);
         wrong += !good(&v);
@@ -358,7 +365,7 @@ static void replayed_dists(check *c, bool expected)
     check_line(c, !wrong && fetched == passes && replays == (expected ? 5 : 0), error, ROUNDING,
                "%d passes with distributions of their own, %d replayed, %d wrong, %d fetched",
                passes, replays, wrong, fetched);
-    b->type->free_host(b, host);
+    b->type->memory.free_host(b, host);
     dists_free(c, &l);
 }
 
@@ -367,22 +374,23 @@ static void fetches(check *c)
     live_backend *b = c->device;
     unsigned char bytes[300], zero[300] = {0};
     void *p = NULL, *host = NULL;
-    check_call(c, b->type->alloc(b, &p, sizeof bytes, &c->error), "alloc");
-    check_call(c, b->type->alloc_host(b, &host, sizeof bytes, &c->error), "alloc_host");
-    check_line(c, !memcmp(host, zero, sizeof zero), 0, 0, "memory of the host is zeroed");
+    check_call(c, b->type->memory.alloc(b, &p, sizeof bytes, &c->error), "alloc");
+    check_call(c, b->type->memory.alloc_host(b, &host, sizeof bytes, &c->error), "alloc_host");
+    check_line(c, !memcmp(host, zero, sizeof zero), 0, 0, "pinned memory is zeroed");
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(i * 7);
-    check_call(c, b->type->upload(b, p, bytes, sizeof bytes, &c->error), "upload");
-    check_call(c, b->type->fetch(b, (char *)host + 1, (char *)p + 1, sizeof bytes - 2, &c->error),
-               "fetch");
-    check_call(c, b->type->wait(b, &c->error), "wait");
+    check_call(c, b->type->memory.upload(b, p, bytes, sizeof bytes, &c->error), "upload");
+    check_call(
+        c, b->type->memory.fetch(b, (char *)host + 1, (char *)p + 1, sizeof bytes - 2, &c->error),
+        "fetch");
+    check_call(c, b->type->pass.wait(b, &c->error), "wait");
     const unsigned char *got = host;
     check_line(c,
                !got[0] && !got[sizeof bytes - 1] && !memcmp(got + 1, bytes + 1, sizeof bytes - 2),
-               0, 0, "what is uploaded is fetched");
-    b->type->free(b, p);
-    b->type->free_host(b, host);
-    b->type->free_host(b, NULL);
+               0, 0, "uploaded data is fetched unchanged");
+    b->type->memory.free(b, p);
+    b->type->memory.free_host(b, host);
+    b->type->memory.free_host(b, NULL);
 }
 
 static void refusal(check *c)
@@ -391,8 +399,11 @@ static void refusal(check *c)
     live_backend *b = c->device;
     dists l = dists_new(c, 5);
     check_begin(c, &l.pass.batch);
-    const int status = b->type->summarize(b, l.kept.device, l.sum.device, l.peak.device,
-                                          l.token.device, l.logits.device, ROWS, 5, &error);
+    const live_summary s = {.best = l.token.device,
+                            .kept = l.kept.device,
+                            .sum = l.sum.device,
+                            .max_logit = l.max_logit.device};
+    const int status = b->type->pass.summarize(b, &s, l.logits.device, ROWS, 5, &error);
     check_end(c);
     check_line(c, status == DSC_EUSAGE && error.message[0], 0, 0, "no distribution: \"%s\"",
                error.message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks are made of: results, twins, lists of a pass.
+// Parts of the checks: results, twins of memory on both devices, and lists of a pass.
 #include "tests/ops/check_ops.h"
 
 #include "base/memory.h"
@@ -71,13 +71,14 @@ static void put(check *c, live_backend *b, void *to, dsc_dtype dtype, int64_t fi
     const size_t size = dsc_dtype_bytes(dtype);
     char *at = (char *)to + (size_t)first * size;
     if (dtype == DSC_F32) {
-        check_call(c, b->type->upload(b, at, from, (size_t)count * size, &c->error), "upload");
+        check_call(c, b->type->memory.upload(b, at, from, (size_t)count * size, &c->error),
+                   "upload");
         return;
     }
     uint16_t *half = room(c, count, size);
     for (int64_t i = 0; i < count; i++)
         half[i] = narrow(from[i], dtype);
-    check_call(c, b->type->upload(b, at, half, (size_t)count * size, &c->error), "upload");
+    check_call(c, b->type->memory.upload(b, at, half, (size_t)count * size, &c->error), "upload");
     free(half);
 }
 
@@ -90,13 +91,13 @@ void check_twin_set(check *c, twin *t, int64_t first, const float *from, int64_t
 twin check_twin(check *c, int64_t count, dsc_dtype cpu_dtype, dsc_dtype device_dtype)
 {
     twin t = {.count = count, .cpu_dtype = cpu_dtype, .device_dtype = device_dtype};
-    check_call(
-        c,
-        c->cpu->type->alloc(c->cpu, &t.cpu, (size_t)count * dsc_dtype_bytes(cpu_dtype), &c->error),
-        "alloc");
     check_call(c,
-               c->device->type->alloc(c->device, &t.device,
-                                      (size_t)count * dsc_dtype_bytes(device_dtype), &c->error),
+               c->cpu->type->memory.alloc(c->cpu, &t.cpu,
+                                          (size_t)count * dsc_dtype_bytes(cpu_dtype), &c->error),
+               "alloc");
+    check_call(c,
+               c->device->type->memory.alloc(
+                   c->device, &t.device, (size_t)count * dsc_dtype_bytes(device_dtype), &c->error),
                "alloc");
     float *poison = room(c, count, sizeof *poison);
     for (int64_t i = 0; i < count; i++)
@@ -108,8 +109,8 @@ twin check_twin(check *c, int64_t count, dsc_dtype cpu_dtype, dsc_dtype device_d
 
 void check_twin_free(check *c, twin *t)
 {
-    c->cpu->type->free(c->cpu, t->cpu);
-    c->device->type->free(c->device, t->device);
+    c->cpu->type->memory.free(c->cpu, t->cpu);
+    c->device->type->memory.free(c->device, t->device);
     *t = (twin){0};
 }
 
@@ -125,8 +126,8 @@ void check_twin_fill(check *c, twin *t, int64_t first, int64_t count, dsc_dtype 
     void *raw = room(c, count, dsc_dtype_bytes(exact));
     float *x = room(c, count, sizeof *x);
     check_call(c,
-               c->cpu->type->fill(c->cpu, raw, exact, count, check_draw(c, UINT32_MAX), 0, limit,
-                                  &c->error),
+               c->cpu->type->memory.fill(c->cpu, raw, exact, count, check_draw(c, UINT32_MAX), 0,
+                                         limit, &c->error),
                "fill");
     for (int64_t i = 0; i < count; i++)
         x[i] = widen(raw, exact, i);
@@ -141,7 +142,7 @@ void check_twin_numbers(check *c, const twin *t, bool device, float *out)
     const dsc_dtype dtype = device ? t->device_dtype : t->cpu_dtype;
     const size_t bytes = (size_t)t->count * dsc_dtype_bytes(dtype);
     void *raw = room(c, t->count, dsc_dtype_bytes(dtype));
-    check_call(c, b->type->download(b, raw, device ? t->device : t->cpu, bytes, &c->error),
+    check_call(c, b->type->memory.download(b, raw, device ? t->device : t->cpu, bytes, &c->error),
                "download");
     for (int64_t i = 0; i < t->count; i++)
         out[i] = widen(raw, dtype, i);
@@ -227,20 +228,20 @@ void check_pass_free(check_pass *p)
     free(p->mask);
 }
 
-// Passes of their own: nothing is replayed.
+// Begins a pass with a key of its own, so that nothing is replayed.
 void check_begin(check *c, const live_batch *batch)
 {
-    static const char owner[1 << 12]; // an address for each
     static int next;
+    const live_pass_key key = {c, next++};
     bool replayed;
-    const char *mine = &owner[next++ % (1 << 12)];
-    check_call(c, c->cpu->type->begin(c->cpu, mine, batch, &replayed, &c->error), "begin");
-    check_call(c, c->device->type->begin(c->device, mine, batch, &replayed, &c->error), "begin");
+    check_call(c, c->cpu->type->pass.begin(c->cpu, key, batch, &replayed, &c->error), "begin");
+    check_call(c, c->device->type->pass.begin(c->device, key, batch, &replayed, &c->error),
+               "begin");
 }
 
 void check_end(check *c)
 {
-    check_call(c, c->cpu->type->end(c->cpu, &c->error), "end");
-    check_call(c, c->device->type->end(c->device, &c->error), "end");
-    check_call(c, c->device->type->wait(c->device, &c->error), "wait");
+    check_call(c, c->cpu->type->pass.end(c->cpu, &c->error), "end");
+    check_call(c, c->device->type->pass.end(c->device, &c->error), "end");
+    check_call(c, c->device->type->pass.wait(c->device, &c->error), "wait");
 }

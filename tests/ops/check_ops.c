@@ -11,19 +11,20 @@
 #include <string.h>
 
 typedef struct options {
-    const char *device, *sections; // sections: of the benchmark; "": all; NULL: the checks are run
-    bool open;                     // nothing is checked but that the device can be used
+    const char *device, *sections; // sections of the benchmark; "": all; NULL: run the checks
+    bool open;                     // only open the device and test that it works
 } options;
 
 static const char usage[] =
     "Usage: check_ops [--device cuda[:N]|cpu] [--quick] [--bench[=LIST]] [--prefetch-mb N] "
     "[--open]\n"
-    "  --quick          leaves out the larger shapes and vocabularies\n"
-    "  --bench[=LIST]   measures times instead; LIST is any of\n"
+    "  --quick          skip the larger shapes and vocabularies\n"
+    "  --bench[=LIST]   measure times instead; LIST is any of\n"
     "                   " BENCH_SECTIONS ", with commas between\n"
-    "  --prefetch-mb N  a product requests at most N MB of weights before its inputs are ready;\n"
+    "  --prefetch-mb N  let a product request at most N MB of weights before its inputs are "
+    "ready;\n"
     "                   0 turns that off\n"
-    "  --open           opens the device and prints its memory and how fast it reads\n";
+    "  --open           open the device and print its memory and read bandwidth\n";
 
 // A number >= 0 and nothing after it.
 static bool read_megabytes(const char *text, double *out)
@@ -39,13 +40,13 @@ static bool wrong(const char *option, const char *expected)
     return false;
 }
 
-// The option at argv[*at]; *at becomes that of its value.
+// Parses the option at argv[*at]; *at advances to its value.
 static bool read_option(char **argv, int *at, check *c, options *o)
 {
     const char *name = argv[*at], *value = argv[*at + 1];
     const bool takes_value = !strcmp(name, "--device") || !strcmp(name, "--prefetch-mb");
     if (takes_value && !value)
-        return wrong(name, "a value behind it");
+        return wrong(name, "a value after it");
     *at += takes_value;
     if (!strcmp(name, "--device"))
         o->device = value;
@@ -66,13 +67,14 @@ static bool read_option(char **argv, int *at, check *c, options *o)
     return true;
 }
 
-// That a product runs shows more than that the device answers: a program without code for it, or a
-// library that is missing, fails here.
+// Running a product tests more than that the device answers: it fails if the program has no code
+// for the device or a library is missing.
 static void check_open(check *c)
 {
     double available = 0, total = 0;
     live_probe probe;
-    check_call(c, c->device->type->memory(c->device, &available, &total, &c->error), "memory");
+    check_call(c, c->device->type->memory.available(c->device, &available, &total, &c->error),
+               "memory");
     check_call(c, c->device->type->probe(c->device, DSC_F32, &probe, &c->error), "probe");
     printf("%s: %.1f of %.1f GB are free, reads %.1f GB/s\n", c->device->device, available * 1e-9,
            total * 1e-9, probe.read_bytes_s * 1e-9);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of what is said of two distributions that meet: masses, tokens of slots, what a rule
-// leaves.
+// Checks of the overlap of two distributions: masses by slot, tokens of slots, samples from
+// residuals.
 #include "tests/ops/check_ops.h"
 
 #include "theory/rows/softmax.h"
@@ -16,24 +16,24 @@ static const double ROUNDING = 1e-13;
 
 #define OF(twin) (device ? (twin).device : (twin).cpu)
 
-enum { ROWS = 30, ASKS = 300, BEHIND = 16 };
+enum { ROWS = 30, QUERIES = 300, BEHIND = 16 };
 
 typedef struct overlap {
     int64_t vocab;
     twin logits;
-    float *x;                      // [2 ROWS][vocab] of drafts, then of targets
-    live_dists dists[2][ROWS];     // of the CPU and of the device
-    live_masses *masses[2];        // [ROWS + 1] in memory of the host
-    dsc_mass *asked[2], *found[2]; // [ASKS + BEHIND], [vocab + BEHIND]
-    live_left *left[2];            // [2]
-    double *block, *room;          // of a distribution
+    float *x;                        // [2 ROWS][vocab] drafts, then targets
+    live_dists dists[2][ROWS];       // CPU, device
+    live_masses *masses[2];          // [ROWS + 1] pinned
+    dsc_mass *mass[2], *found[2];    // [QUERIES + BEHIND], [vocab + BEHIND]
+    live_residual_sample *sample[2]; // [2]
+    double *block, *room;            // scratch of a distribution
 } overlap;
 
 static void *take(check *c, size_t count, size_t size)
 {
     void *p = calloc(count, size);
     if (!p)
-        check_call(c, dsc_fail(&c->error, DSC_ENOMEM, "out of memory"), "meeting");
+        check_call(c, dsc_fail(&c->error, DSC_ENOMEM, "out of memory"), "overlap");
     return p;
 }
 
@@ -45,11 +45,11 @@ static float normal(check *c)
     return sum / 2;
 }
 
-// A target's logit beside a draft's.
+// A target logit for a draft logit.
 static float beside(check *c, int row, float draft)
 {
     switch (row % 6) {
-    case 0: return draft + .5f * normal(c); // as of two models
+    case 0: return draft + .5f * normal(c); // similar, as in practice
     case 1: return draft;                   // the same distribution
     case 2: return 3 * normal(c);           // nothing in common
     case 3: return -draft;
@@ -58,7 +58,7 @@ static float beside(check *c, int row, float draft)
     }
 }
 
-// Of each third row as it is, with top-k, with top-p.
+// Every third row unfiltered, with top-k, with top-p.
 static live_dist_row dist_of(overlap *m, int row, int64_t at)
 {
     const float *x = m->x + at * m->vocab;
@@ -98,7 +98,7 @@ static void draw_rows(check *c, overlap *m)
 static void *pinned(check *c, live_backend *b, size_t count, size_t size)
 {
     void *p = NULL;
-    check_call(c, b->type->alloc_host(b, &p, count * size, &c->error), "alloc_host");
+    check_call(c, b->type->memory.alloc_host(b, &p, count * size, &c->error), "alloc_host");
     return p;
 }
 
@@ -113,9 +113,9 @@ static overlap overlap_new(check *c, int64_t vocab)
     for (int device = 0; device < 2; device++) {
         live_backend *b = device ? c->device : c->cpu;
         m.masses[device] = pinned(c, b, ROWS + 1, sizeof *m.masses[0]);
-        m.asked[device] = pinned(c, b, ASKS + BEHIND, sizeof *m.asked[0]);
+        m.mass[device] = pinned(c, b, QUERIES + BEHIND, sizeof *m.mass[0]);
         m.found[device] = pinned(c, b, tokens + BEHIND, sizeof *m.found[0]);
-        m.left[device] = pinned(c, b, 2, sizeof *m.left[0]);
+        m.sample[device] = pinned(c, b, 2, sizeof *m.sample[0]);
     }
     draw_rows(c, &m);
     return m;
@@ -129,10 +129,10 @@ static void overlap_free(check *c, overlap *m)
     free(m->room);
     for (int device = 0; device < 2; device++) {
         live_backend *b = device ? c->device : c->cpu;
-        b->type->free_host(b, m->masses[device]);
-        b->type->free_host(b, m->asked[device]);
-        b->type->free_host(b, m->found[device]);
-        b->type->free_host(b, m->left[device]);
+        b->type->memory.free_host(b, m->masses[device]);
+        b->type->memory.free_host(b, m->mass[device]);
+        b->type->memory.free_host(b, m->found[device]);
+        b->type->memory.free_host(b, m->sample[device]);
     }
 }
 
@@ -165,35 +165,39 @@ static double masses_error(const live_masses *a, const live_masses *b, int64_t *
     return error;
 }
 
-static void comparison(check *c, overlap *m, int pairs, int asks)
+static void comparison(check *c, overlap *m, int pairs, int queries)
 {
-    live_ask ask[ASKS];
+    live_mass_query query[QUERIES];
     double error = 0;
     int64_t others = 0;
-    for (int i = 0; i < asks; i++)
-        ask[i] = (live_ask){(int32_t)check_draw(c, (uint32_t)m->vocab),
-                            (int32_t)check_draw(c, (uint32_t)pairs)};
+    for (int i = 0; i < queries; i++)
+        query[i] = (live_mass_query){(int32_t)check_draw(c, (uint32_t)m->vocab),
+                                     (int32_t)check_draw(c, (uint32_t)pairs)};
     for (int device = 0; device < 2; device++) {
         live_backend *b = device ? c->device : c->cpu;
         memset(m->masses[device], 0xa5, (ROWS + 1) * sizeof *m->masses[0]);
-        memset(m->asked[device], 0xa5, (ASKS + BEHIND) * sizeof *m->asked[0]);
-        check_call(c,
-                   b->type->compare(b, m->masses[device], m->asked[device], m->dists[device], pairs,
-                                    ask, asks, m->vocab, &c->error),
-                   "compare");
-        check_call(c, b->type->wait(b, &c->error), "wait");
+        memset(m->mass[device], 0xa5, (QUERIES + BEHIND) * sizeof *m->mass[0]);
+        check_call(
+            c,
+            b->type->dist.compare(b,
+                                  &(live_comparison){m->dists[device], pairs, m->masses[device],
+                                                     query, m->mass[device], queries},
+                                  m->vocab, &c->error),
+            "compare");
+        check_call(c, b->type->pass.wait(b, &c->error), "wait");
     }
     for (int i = 0; i < pairs; i++)
         error = fmax(error, masses_error(&m->masses[0][i], &m->masses[1][i], &others));
-    for (int i = 0; i < asks; i++)
-        error = fmax(error, difference(m->asked[0][i], m->asked[1][i]));
+    for (int i = 0; i < queries; i++)
+        error = fmax(error, difference(m->mass[0][i], m->mass[1][i]));
     const bool kept =
         untouched(m->masses[1] + pairs, (size_t)(ROWS + 1 - pairs) * sizeof *m->masses[0]) &&
-        untouched(m->asked[1] + asks, (size_t)(ASKS + BEHIND - asks) * sizeof *m->asked[0]);
+        untouched(m->mass[1] + queries, (size_t)(QUERIES + BEHIND - queries) * sizeof *m->mass[0]);
     check_line(c, error <= ROUNDING && !others && kept, error, ROUNDING,
-               "masses of %d pairs of distributions of %" PRId64 " tokens, %d asked for: %" PRId64
-               " slots hold others%s",
-               pairs, m->vocab, asks, others, kept ? "" : ", and what is behind was written to");
+               "masses of %d pairs of distributions of %" PRId64 " tokens, %d queries: %" PRId64
+               " slots differ%s",
+               pairs, m->vocab, queries, others,
+               kept ? "" : ", and memory after the results was overwritten");
 }
 
 // --- tokens --------------------------------------------------------------------------------------
@@ -206,7 +210,7 @@ static int by_mass(const void *a, const void *b)
     return (x->target > y->target) - (x->target < y->target);
 }
 
-// By their sums, and one by one when sorted: masses that are nearly equal may change places.
+// Compares sums, and sorted masses one by one: masses that are nearly equal may swap positions.
 static void listing(check *c, overlap *m, int pair, uint32_t part)
 {
     uint64_t wanted[DSC_RATIO_SLOTS / 64] = {0};
@@ -221,10 +225,10 @@ static void listing(check *c, overlap *m, int pair, uint32_t part)
         live_backend *b = device ? c->device : c->cpu;
         memset(m->found[device], 0xa5, ((size_t)m->vocab + BEHIND) * sizeof *m->found[0]);
         check_call(c,
-                   b->type->list(b, m->found[device], &m->dists[device][pair], wanted,
-                                 (int64_t)count, m->vocab, &c->error),
+                   b->type->dist.list(b, m->found[device], &m->dists[device][pair], wanted,
+                                      (int64_t)count, m->vocab, &c->error),
                    "list");
-        check_call(c, b->type->wait(b, &c->error), "wait");
+        check_call(c, b->type->pass.wait(b, &c->error), "wait");
         qsort(m->found[device], count, sizeof *m->found[0], by_mass);
     }
     for (size_t i = 0; i < count; i++)
@@ -232,13 +236,13 @@ static void listing(check *c, overlap *m, int pair, uint32_t part)
     const bool kept =
         untouched(m->found[1] + count, ((size_t)m->vocab + BEHIND - count) * sizeof *m->found[0]);
     check_line(c, error <= ROUNDING && kept, error, ROUNDING,
-               "%zu of %" PRId64 " tokens by their slots%s", count, m->vocab,
-               kept ? "" : ", and what is behind was written to");
+               "%zu of %" PRId64 " tokens listed by slot%s", count, m->vocab,
+               kept ? "" : ", and memory after the results was overwritten");
 }
 
 // --- rests ---------------------------------------------------------------------------------------
 
-// The kinds of rests that rules leave.
+// The kinds of residuals that rules leave.
 static dsc_residual residual_of(check *c, int kind, int64_t vocab, int32_t *token, double *own)
 {
     dsc_residual r;
@@ -255,7 +259,7 @@ static dsc_residual residual_of(check *c, int kind, int64_t vocab, int32_t *toke
     }
     if (kind == 5) // nothing is left
         r = (dsc_residual){.lines = 1};
-    if (kind > 5) { // tokens with a rest of their own
+    if (kind > 5) { // explicit tokens
         r.own = vocab < LIVE_OWN ? (size_t)vocab : LIVE_OWN;
         r.token = token;
         r.residual = kind == 6 ? NULL : own;
@@ -268,17 +272,19 @@ static dsc_residual residual_of(check *c, int kind, int64_t vocab, int32_t *toke
     return r;
 }
 
-// All tokens' rests, as the CPU has them.
+// The residual of every token, computed from the CPU's masses.
 static void residuals(check *c, overlap *m, int pair, const dsc_residual *r, double *residual)
 {
     const size_t vocab = (size_t)m->vocab;
-    live_ask *ask = take(c, vocab, sizeof *ask);
+    live_mass_query *query = take(c, vocab, sizeof *query);
     double *draft = take(c, 2 * vocab, sizeof *draft), *target = draft + vocab;
     for (size_t x = 0; x < vocab; x++)
-        ask[x] = (live_ask){(int32_t)x, pair};
+        query[x] = (live_mass_query){(int32_t)x, pair};
     check_call(c,
-               c->cpu->type->compare(c->cpu, NULL, m->found[0], m->dists[0], ROWS, ask, m->vocab,
-                                     m->vocab, &c->error),
+               c->cpu->type->dist.compare(
+                   c->cpu,
+                   &(live_comparison){m->dists[0], ROWS, NULL, query, m->found[0], m->vocab},
+                   m->vocab, &c->error),
                "compare");
     for (size_t x = 0; x < vocab; x++) {
         draft[x] = m->found[0][x].draft;
@@ -287,13 +293,13 @@ static void residuals(check *c, overlap *m, int pair, const dsc_residual *r, dou
     dsc_residual_fill(r, draft, 1, target, 1, vocab, residual);
     for (size_t i = 0; i < r->own; i++)
         residual[r->token[i]] = r->residual ? r->residual[i] : 0;
-    free(ask);
+    free(query);
     free(draft);
 }
 
-// before[x]: the residual mass of the tokens in front of x, [vocab + 1]. A plain sum of doubles
-// over 151 936 tokens is off by more than ROUNDING, so each addition's error is carried along
-// (Neumaier 1974).
+// before[x] is the residual mass of the tokens before x, [vocab + 1]. The error of a plain sum of
+// doubles over 151 936 tokens exceeds ROUNDING, so each addition's error is compensated (Neumaier
+// 1974).
 static void add_up(const double *residual, int64_t vocab, double *before)
 {
     double sum = 0, lost = 0;
@@ -309,17 +315,17 @@ static void add_up(const double *residual, int64_t vocab, double *before)
 
 // Whether a token can be the one at u, up to rounding.
 static bool drawn(const double *residual, const double *before, int64_t vocab,
-                  const live_left *left, double u)
+                  const live_residual_sample *sample, double u)
 {
-    if (!(left->sum > 0))
-        return left->token == -1;
-    if (left->token < 0 || left->token >= vocab || !(residual[left->token] > 0))
+    if (!(sample->sum > 0))
+        return sample->token == -1;
+    if (sample->token < 0 || sample->token >= vocab || !(residual[sample->token] > 0))
         return false;
-    return before[left->token] <= u * left->sum + ROUNDING &&
-           before[left->token + 1] >= u * left->sum - ROUNDING;
+    return before[sample->token] <= u * sample->sum + ROUNDING &&
+           before[sample->token + 1] >= u * sample->sum - ROUNDING;
 }
 
-static void leaving(check *c, overlap *m, int pair)
+static void residual_samples(check *c, overlap *m, int pair)
 {
     enum { KINDS = 8, DRAWS = 6 };
     int32_t token[LIVE_OWN];
@@ -339,23 +345,23 @@ static void leaving(check *c, overlap *m, int pair)
         }
         for (int device = 0; device < 2; device++) {
             live_backend *b = device ? c->device : c->cpu;
-            memset(m->left[device], 0xa5, 2 * sizeof *m->left[0]);
+            memset(m->sample[device], 0xa5, 2 * sizeof *m->sample[0]);
             check_call(c,
-                       b->type->leave(b, m->left[device], &m->dists[device][pair], &r, u, m->vocab,
-                                      &c->error),
-                       "leave");
-            check_call(c, b->type->wait(b, &c->error), "wait");
-            others += !drawn(residual, before, m->vocab, m->left[device], u);
+                       b->type->dist.sample_residual(b, m->sample[device], &m->dists[device][pair],
+                                                     &r, u, m->vocab, &c->error),
+                       "sample_residual");
+            check_call(c, b->type->pass.wait(b, &c->error), "wait");
+            others += !drawn(residual, before, m->vocab, m->sample[device], u);
         }
-        error = fmax(error, fabs(m->left[0]->sum - m->left[1]->sum));
-        written += !untouched(m->left[1] + 1, sizeof *m->left[0]);
+        error = fmax(error, fabs(m->sample[0]->sum - m->sample[1]->sum));
+        written += !untouched(m->sample[1] + 1, sizeof *m->sample[0]);
     }
     free(residual);
     free(before);
     check_line(c, error <= ROUNDING && !others && !written, error, ROUNDING,
-               "what is left of distributions of %" PRId64 " tokens: %d of %d draws are wrong%s",
+               "residuals of distributions of %" PRId64 " tokens: %d of %d samples are wrong%s",
                m->vocab, others, 2 * KINDS * DRAWS,
-               written ? ", and what is behind was written to" : "");
+               written ? ", and memory after the results was overwritten" : "");
 }
 
 void check_overlap(check *c)
@@ -366,13 +372,13 @@ void check_overlap(check *c)
         comparison(c, &m, 1, 1);
         for (int more = c->quick ? ROWS : 0; more < ROWS; more += 7)
             comparison(c, &m, ROWS - more, 3 * more);
-        comparison(c, &m, ROWS, ASKS); // last: the listings take the counts of all pairs from it
+        comparison(c, &m, ROWS, QUERIES); // last: the listings use its counts of all pairs
         for (int pair = 0; pair < (c->quick ? 6 : ROWS); pair++) {
             listing(c, &m, pair, 2);
             listing(c, &m, pair, pair % 2 ? 40 : 1);
-            leaving(c, &m, pair);
+            residual_samples(c, &m, pair);
         }
-        leaving(c, &m, ROWS - 1);
+        residual_samples(c, &m, ROWS - 1);
         overlap_free(c, &m);
     }
 }

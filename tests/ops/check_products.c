@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of products with weight matrices, with what comes before and after them. What a device
-// does in one kernel is held against the CPU's norm, product and activation, one after the other,
-// with the input rounded to the weights' dtype in between, as a device does it.
+// Checks of products with weight matrices, with norm and activation. A device's single kernel is
+// compared with the CPU's norm, product and activation in sequence, with the input rounded to the
+// weights' dtype in between, as a device rounds it.
 #include "tests/ops/check_ops.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 static const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
 enum { DTYPES = 3 };
 
-// What a product has besides its matrix.
+// The form of a product apart from its matrix.
 typedef struct form {
     bool bias, add, stored; // stored: activations in the cache's dtype of the device
     int norm;               // 0: none; 1: RMS; 2: layer; 3: layer with bias
@@ -37,7 +37,7 @@ typedef struct scene {
 static void scene_new(check *c, scene *s, dsc_dtype dtype, int64_t rows, int64_t n, int64_t k,
                       const form *f)
 {
-    const dsc_dtype stored = f->stored ? c->device->type->cache_dtype(dtype) : DSC_F32;
+    const dsc_dtype stored = f->stored ? c->device->type->memory.cache_dtype(dtype) : DSC_F32;
     const bool gated = f->activation == LIVE_SILU_GATE;
     s->w = check_twin(c, n * k, dtype, dtype);
     s->bias = check_twin(c, n, DSC_F32, DSC_F32);
@@ -62,14 +62,14 @@ static void scene_new(check *c, scene *s, dsc_dtype dtype, int64_t rows, int64_t
             .bias = !f->bias ? NULL
                     : side   ? s->bias.device
                              : s->bias.cpu,
-            .norm = !f->norm ? NULL
-                    : side   ? s->norm.device
-                             : s->norm.cpu,
-            .norm_bias = f->norm < 3 ? NULL
-                         : side      ? s->norm_bias.device
-                                     : s->norm_bias.cpu,
-            .norm_kind = f->norm > 1 ? LIVE_LAYER_NORM : LIVE_RMS_NORM,
-            .norm_epsilon = 1e-5,
+            .norm = {.weight = !f->norm ? NULL
+                               : side   ? s->norm.device
+                                        : s->norm.cpu,
+                     .bias = f->norm < 3 ? NULL
+                             : side      ? s->norm_bias.device
+                                         : s->norm_bias.cpu,
+                     .kind = f->norm > 1 ? LIVE_LAYER_NORM : LIVE_RMS_NORM,
+                     .epsilon = 1e-5},
             .activate = f->activation >= 0,
             .activation = f->activation >= 0 ? (live_activation)f->activation : LIVE_SILU,
             .add = f->add,
@@ -92,39 +92,38 @@ static void scene_free(check *c, scene *s)
     check_twin_free(c, &s->wide);
 }
 
-// The CPU's product of its normed input as the device rounds it.
+// The CPU's product of the normed input, rounded as the device rounds it.
 static void expected(check *c, scene *s, dsc_dtype dtype, int64_t rows, int64_t k)
 {
-    const dsc_dtype kept = c->device->type->cache_dtype(dtype);
+    const dsc_dtype kept = c->device->type->memory.cache_dtype(dtype);
     live_product p = s->p[0];
     void *in = s->in.cpu;
-    if (p.norm) {
+    if (p.norm.weight) {
         float *x = s->normed.cpu;
-        check_call(c,
-                   c->cpu->type->norm(c->cpu, x, in, p.norm, p.norm_bias, p.norm_kind,
-                                      p.norm_epsilon, rows, k, &c->error),
-                   "norm");
+        check_call(c, c->cpu->type->pass.norm(c->cpu, x, in, &p.norm, rows, k, &c->error), "norm");
         for (int64_t i = 0; i < rows * k; i++)
             x[i] = check_rounded(x[i], kept);
-        p.norm = NULL;
+        p.norm.weight = NULL;
         in = x;
     }
-    check_call(c, c->cpu->type->product(c->cpu, s->out.cpu, in, rows, &p, &c->error), "product");
+    check_call(c, c->cpu->type->pass.product(c->cpu, s->out.cpu, in, rows, &p, &c->error),
+               "product");
 }
 
 static void product(check *c, dsc_dtype dtype, int64_t rows, int64_t n, int64_t k, const form *f)
 {
     static const char *const norms[] = {"", ", RMS norm", ", layer norm", ", layer norm with bias"};
     static const char *const names[] = {"", ", silu gate", ", gelu", ", gelu tanh", ", silu"};
-    const dsc_dtype kept = c->device->type->cache_dtype(dtype);
+    const dsc_dtype kept = c->device->type->memory.cache_dtype(dtype);
     check_pass p = check_pass_new(c, rows, 1, 0, 0, false, 9);
     scene s;
     scene_new(c, &s, dtype, rows, n, k, f);
     check_begin(c, &p.batch);
     expected(c, &s, dtype, rows, k);
-    check_call(
-        c, c->device->type->product(c->device, s.out.device, s.in.device, rows, &s.p[1], &c->error),
-        "product");
+    check_call(c,
+               c->device->type->pass.product(c->device, s.out.device, s.in.device, rows, &s.p[1],
+                                             &c->error),
+               "product");
     check_end(c);
     // The order of the sums; one of k normed numbers that is rounded the other way, by a unit in
     // the last place; the rounding of the result.
@@ -135,12 +134,12 @@ static void product(check *c, dsc_dtype dtype, int64_t rows, int64_t n, int64_t 
                "product %s, %" PRId64 " x %" PRId64 " x %" PRId64 "%s%s%s%s%s",
                dsc_dtype_name(dtype), rows, n, k, norms[f->norm], f->bias ? ", bias" : "",
                names[f->activation + 1], f->add ? ", add" : "",
-               f->stored ? ", activations as the device keeps them" : "");
+               f->stored ? ", activations in the device's dtype" : "");
     scene_free(c, &s);
     check_pass_free(&p);
 }
 
-// Activations of F32 that the weights' dtype cannot hold, as the CPU multiplies them.
+// F32 activations that the weights' dtype cannot represent: the product must match the CPU's.
 static void rough_product(check *c, dsc_dtype dtype, int64_t rows)
 {
     enum { N = 96, K = 256 };
@@ -153,8 +152,9 @@ static void rough_product(check *c, dsc_dtype dtype, int64_t rows)
     for (int side = 0; side < 2; side++) {
         live_backend *b = side ? c->device : c->cpu;
         check_call(c,
-                   b->type->product(b, side ? s.out.device : s.out.cpu,
-                                    side ? s.in.device : s.in.cpu, rows, &s.p[side], &c->error),
+                   b->type->pass.product(b, side ? s.out.device : s.out.cpu,
+                                         side ? s.in.device : s.in.cpu, rows, &s.p[side],
+                                         &c->error),
                    "product");
     }
     check_end(c);

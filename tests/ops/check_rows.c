@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of fill and of the operations on rows.
+// Checks of fill and of the operations on rows of activations and logits.
 #include "tests/ops/check_ops.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Operation `op` on the CPU and on the device; OF(twin) among the arguments is the twin there.
+// Runs operation `op` on the CPU and on the device; OF(twin) in the arguments is the memory there.
 #define BOTH(c, op, ...)                                                                           \
     do {                                                                                           \
         live_backend *on = (c)->cpu;                                                               \
@@ -31,7 +31,8 @@ static void fill(check *c)
     for (int d = 0; d < DTYPES; d++)
         for (int i = 0; i < 6; i++) {
             twin t = check_twin(c, counts[i] + 2, dtypes[d], dtypes[d]);
-            BOTH(c, fill, OF(t), dtypes[d], counts[i], 0x123456789abcdefu, 7u + (1ull << 33), .05);
+            BOTH(c, memory.fill, OF(t), dtypes[d], counts[i], 0x123456789abcdefu, 7u + (1ull << 33),
+                 .05);
             const double e = check_twin_error(c, &t);
             check_line(c, e == 0, e, 0, "fill %s, %" PRId64 " numbers, bit for bit",
                        dsc_dtype_name(dtypes[d]), counts[i]);
@@ -63,8 +64,8 @@ static void embed(check *c)
                     const live_matrix m = matrix(table, side, vocab, w);
                     const live_matrix l = matrix(places, side, 20, w);
                     check_call(c,
-                               b->type->embed(b, side ? out.device : out.cpu, stride, &m,
-                                              learned ? &l : NULL, &c->error),
+                               b->type->pass.embed(b, side ? out.device : out.cpu, stride, &m,
+                                                   learned ? &l : NULL, &c->error),
                                "embed");
                 }
                 check_end(c);
@@ -90,9 +91,9 @@ static void lists(check *c)
             check_twin_fill(c, &in, 0, in.count, DSC_F32, 1);
             check_begin(c, &p.batch);
             if (list == LIVE_SLOTS)
-                BOTH(c, scatter, OF(out), OF(in), w, LIVE_SLOTS);
+                BOTH(c, pass.scatter, OF(out), OF(in), w, LIVE_SLOTS);
             else
-                BOTH(c, gather, OF(out), w + 2, OF(in), w + 1, w, (live_index)list);
+                BOTH(c, pass.gather, OF(out), w + 2, OF(in), w + 1, w, (live_index)list);
             check_end(c);
             const double e = check_twin_error(c, &out);
             check_line(c, e == 0, e, 0, "%s, %" PRId64 " wide",
@@ -122,8 +123,10 @@ static void norms(check *c)
                 check_twin_fill(c, &weight, 0, w, DSC_F32, 2);
                 check_twin_fill(c, &bias, 0, w, DSC_F32, 1);
                 check_begin(c, &p.batch);
-                BOTH(c, norm, form == 2 ? OF(in) : OF(out), OF(in), OF(weight),
-                     form == 1 ? OF(bias) : NULL, (live_norm)kind, 1e-5, rows, w);
+                BOTH(c, pass.norm, form == 2 ? OF(in) : OF(out), OF(in),
+                     (&(live_norming){OF(weight), form == 1 ? OF(bias) : NULL, (live_norm)kind,
+                                      1e-5}),
+                     rows, w);
                 check_end(c);
                 const double e = check_twin_error(c, form == 2 ? &in : &out);
                 check_line(c, e <= ROUNDING, e, ROUNDING, "%s norm, %" PRId64 " wide%s",
@@ -149,7 +152,7 @@ static void sums(check *c)
         check_twin_fill(c, &in, 0, in.count, DSC_F32, 12);
         check_twin_fill(c, &out, 0, counts[i], DSC_F32, 12);
         check_begin(c, &p.batch);
-        BOTH(c, add, OF(out), OF(in), counts[i]);
+        BOTH(c, pass.add, OF(out), OF(in), counts[i]);
         check_end(c);
         const double e = check_twin_error(c, &out);
         check_line(c, e == 0, e, 0, "add, %" PRId64 " numbers", counts[i]);
@@ -159,8 +162,8 @@ static void sums(check *c)
     }
 }
 
-// Row 0 as drawn; 1: the largest twice; 2: one is not a number; 3: minus infinity but for one; 4:
-// all minus infinity; 5: the largest is the last.
+// Row 0 is random; 1: the largest twice; 2: one NaN; 3: all but one minus infinity; 4: all minus
+// infinity; 5: the largest is last.
 static void select_row(float *x, int64_t vocab, int row)
 {
     if (row == 1)
@@ -195,10 +198,10 @@ static void selects(check *c)
         check_twin_set(c, &logits, 0, x, logits.count);
         free(x);
         check_begin(c, &p.batch);
-        BOTH(c, select, (int32_t *)OF(best), OF(lead), OF(logits), ROWS, vocab);
+        BOTH(c, pass.select, (int32_t *)OF(best), OF(lead), OF(logits), ROWS, vocab);
         check_end(c);
-        BOTH(c, download, token[device], OF(best), sizeof token[0]);
-        BOTH(c, download, margin[device], OF(lead), sizeof margin[0]);
+        BOTH(c, memory.download, token[device], OF(best), sizeof token[0]);
+        BOTH(c, memory.download, margin[device], OF(lead), sizeof margin[0]);
         int wrong = 0;
         for (int r = 0; r < ROWS; r++)
             wrong += token[0][r] != token[1][r] || (margin[0][r] != margin[1][r] &&

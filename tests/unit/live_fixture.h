@@ -159,11 +159,12 @@ typedef struct host_device {
     fixture *f;
 } host_device;
 
-static inline int host_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
+static inline int host_alloc(live_backend *b, void *out, size_t bytes, dsc_error *err)
 {
-    *out = calloc(bytes ? bytes : 1, 1);
-    ((host_device *)b)->f->held += *out != NULL;
-    return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "host memory");
+    void *p = calloc(bytes ? bytes : 1, 1);
+    memcpy(out, &p, sizeof p);
+    ((host_device *)b)->f->held += p != NULL;
+    return p ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "host memory");
 }
 
 static inline void host_free(live_backend *b, void *p)
@@ -193,7 +194,7 @@ static inline int host_fill(live_backend *b, void *p, dsc_dtype t, int64_t count
     return DSC_OK;
 }
 
-static inline int host_memory(live_backend *b, double *free_bytes, double *total, dsc_error *err)
+static inline int host_available(live_backend *b, double *free_bytes, double *total, dsc_error *err)
 {
     (void)err;
     *free_bytes = *total = ((host_device *)b)->f->memory;
@@ -202,11 +203,11 @@ static inline int host_memory(live_backend *b, double *free_bytes, double *total
 
 static const live_backend_type host_type = {
     .name = "host",
-    .alloc = host_alloc,
-    .free = host_free,
-    .upload = host_upload,
-    .fill = host_fill,
-    .memory = host_memory,
+    .memory.alloc = host_alloc,
+    .memory.free = host_free,
+    .memory.upload = host_upload,
+    .memory.fill = host_fill,
+    .memory.available = host_available,
 };
 
 static inline host_device host_new(fixture *f)

@@ -24,7 +24,7 @@ static inline float *numbers(int64_t n, uint64_t stream)
 {
     dsc_error err;
     void *p;
-    assert_ok(backend->type->alloc(backend, &p, (size_t)n * sizeof(float), &err), err);
+    assert_ok(backend->type->memory.alloc(backend, &p, (size_t)n * sizeof(float), &err), err);
     for (int64_t i = 0; i < n; i++)
         ((float *)p)[i] = (float)uniform(stream, i);
     return p;
@@ -40,17 +40,18 @@ static inline float *poison(int64_t n)
 
 static inline void drop(void *p)
 {
-    backend->type->free(backend, p);
+    backend->type->memory.free(backend, p);
 }
 
 static inline live_matrix matrix(int64_t rows, int64_t cols, dsc_dtype dtype, uint64_t stream)
 {
     dsc_error err;
     live_matrix m = {.dtype = dtype, .rows = rows, .cols = cols};
-    assert_ok(backend->type->alloc(backend, &m.data, (size_t)(rows * cols) * dsc_dtype_bytes(dtype),
-                                   &err),
+    assert_ok(backend->type->memory.alloc(backend, &m.data,
+                                          (size_t)(rows * cols) * dsc_dtype_bytes(dtype), &err),
               err);
-    assert_ok(backend->type->fill(backend, m.data, dtype, rows * cols, 5, stream, 1, &err), err);
+    assert_ok(backend->type->memory.fill(backend, m.data, dtype, rows * cols, 5, stream, 1, &err),
+              err);
     return m;
 }
 
@@ -66,15 +67,15 @@ static inline void begin(const live_batch *batch)
 {
     dsc_error err;
     bool replayed = true;
-    assert_ok(backend->type->begin(backend, NULL, batch, &replayed, &err), err);
+    assert_ok(backend->type->pass.begin(backend, (live_pass_key){0}, batch, &replayed, &err), err);
     assert_false(replayed);
 }
 
 static inline void end(void)
 {
     dsc_error err;
-    assert_ok(backend->type->end(backend, &err), err);
-    assert_ok(backend->type->wait(backend, &err), err);
+    assert_ok(backend->type->pass.end(backend, &err), err);
+    assert_ok(backend->type->pass.wait(backend, &err), err);
 }
 
 static inline void same_bits(const float *a, const float *b, int64_t n)

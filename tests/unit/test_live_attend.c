@@ -59,7 +59,7 @@ static void check_rotate(int64_t heads, int64_t kv_heads, int64_t head, int64_t 
     live_attention a = {heads, kv_heads, head, 1, 0, false};
     live_rotation r = {freq, rotated, norms ? qn : NULL, norms ? kn : NULL, 1e-6};
     begin(&batch);
-    assert_ok(backend->type->rotate(backend, qkv, &r, &a, &cache, 1, &err), err);
+    assert_ok(backend->type->pass.rotate(backend, qkv, &r, &a, &cache, 1, &err), err);
     end();
     for (int64_t i = 0; i < rows; i++)
         for (int64_t h = 0; h < all; h++) {
@@ -156,7 +156,7 @@ static void check_attend(int64_t tokens, int64_t prefix, int64_t window, int64_t
     float *qkv = numbers(rows * all * head, 1), *out = poison(rows * heads * head);
     double want[256];
     begin(&batch);
-    assert_ok(backend->type->attend(backend, out, qkv, &a, &cache, 0, &err), err);
+    assert_ok(backend->type->pass.attend(backend, out, qkv, &a, &cache, 0, &err), err);
     end();
     for (int64_t i = 0; i < rows; i++)
         for (int64_t h = 0; h < heads; h++) {
@@ -198,7 +198,7 @@ static void test_move(void **state)
             ((float *)cache.k[layer])[i] = (float)(i + 1000 * layer);
             ((float *)cache.v[layer])[i] = (float)(i + 5000 * layer);
         }
-    assert_ok(backend->type->move(backend, &cache, from, 3, 3, &err), err);
+    assert_ok(backend->type->pass.move(backend, &cache, from, 3, 3, &err), err);
     for (int layer = 0; layer < 2; layer++)
         for (int64_t i = 0; i < 2 * SLOTS * WIDTH; i++) {
             int64_t slot = i / WIDTH, source = slot >= 3 && slot < 6 ? from[slot - 3] : slot;
@@ -247,23 +247,21 @@ static void pass(model *m, const live_batch *batch, float *logits)
     const int64_t n = batch->tokens;
     const live_attention a = {HEADS, 1, HEAD, 1 / sqrt(HEAD), 0, false};
     const live_rotation r = {m->inv_freq, HEAD, m->norm, m->norm, 1e-6};
+    const live_norming rms = {m->norm, NULL, LIVE_RMS_NORM, 1e-6};
+    const live_norming layer_norm = {m->norm, m->norm, LIVE_LAYER_NORM, 1e-6};
     dsc_error err;
     float *state = poison(n * HIDDEN), *normed = poison(n * HIDDEN),
           *qkv = poison(n * (HEADS + 2) * HEAD), *mixed = poison(n * HEADS * HEAD),
           *up = poison(n * 2 * FEED), *acted = poison(n * FEED);
     begin(batch);
-    assert_ok(t->embed(backend, state, HIDDEN, &m->embed, NULL, &err), err);
+    assert_ok(t->pass.embed(backend, state, HIDDEN, &m->embed, NULL, &err), err);
     for (int64_t layer = 0; layer < LAYERS; layer++) {
-        assert_ok(
-            t->norm(backend, normed, state, m->norm, NULL, LIVE_RMS_NORM, 1e-6, n, HIDDEN, &err),
-            err);
+        assert_ok(t->pass.norm(backend, normed, state, &rms, n, HIDDEN, &err), err);
         assert_ok(live_matmul(backend, qkv, &m->qkv, NULL, normed, n, false, &err), err);
-        assert_ok(t->rotate(backend, qkv, &r, &a, &m->cache, layer, &err), err);
-        assert_ok(t->attend(backend, mixed, qkv, &a, &m->cache, layer, &err), err);
+        assert_ok(t->pass.rotate(backend, qkv, &r, &a, &m->cache, layer, &err), err);
+        assert_ok(t->pass.attend(backend, mixed, qkv, &a, &m->cache, layer, &err), err);
         assert_ok(live_matmul(backend, state, &m->out, NULL, mixed, n, true, &err), err);
-        assert_ok(t->norm(backend, normed, state, m->norm, m->norm, LIVE_LAYER_NORM, 1e-6, n,
-                          HIDDEN, &err),
-                  err);
+        assert_ok(t->pass.norm(backend, normed, state, &layer_norm, n, HIDDEN, &err), err);
         assert_ok(live_matmul(backend, up, &m->up, NULL, normed, n, false, &err), err);
         assert_ok(live_cpu_activate(backend, acted, up, LIVE_SILU_GATE, n, FEED, &err), err);
         assert_ok(live_matmul(backend, state, &m->down, NULL, acted, n, true, &err), err);

@@ -209,15 +209,17 @@ static void test_refused(void **state)
         {"{\"model_type\": \"llama\"}", "'hidden_size' is missing"},
         {"{\"model_type\": \"llama\", \"hidden_size\": 6.5}", "'hidden_size' must be a whole"},
         {"{\"model_type\": \"llama\", \"hidden_size\": 100000000}", "from 1 to 10000000"},
-        {"{\"model_type\": \"llama\", \"num_key_value_heads\": 3, " SIZES "}", "evenly"},
-        {"{\"model_type\": \"llama\", \"num_key_value_heads\": 8, " SIZES "}", "evenly"},
+        {"{\"model_type\": \"llama\", \"num_key_value_heads\": 3, " SIZES "}",
+         "attention heads are not a multiple of"},
+        {"{\"model_type\": \"llama\", \"num_key_value_heads\": 8, " SIZES "}",
+         "attention heads are not a multiple of"},
         {"{\"model_type\": \"llama\", \"hidden_size\": 66, \"intermediate_size\": 9,"
          "\"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"vocab_size\": 10}",
-         "is no multiple of 4 heads"},
+         "is not a multiple of 4 heads"},
         {"{\"model_type\": \"gpt2\", \"head_dim\": 8, \"hidden_size\": 66,"
          "\"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"vocab_size\": 10}",
-         "is no multiple of 4 heads"},
-        {"{\"model_type\": \"llama\", \"head_dim\": 7, " SIZES "}", "must be pairs"},
+         "is not a multiple of 4 heads"},
+        {"{\"model_type\": \"llama\", \"head_dim\": 7, " SIZES "}", "the number must be even"},
         {"{\"model_type\": \"llama\", \"torch_dtype\": \"float8_e4m3fn\", " SIZES "}",
          "'dtype' \"float8_e4m3fn\""},
         {"{\"model_type\": \"llama\", \"hidden_act\": \"gelu\", " SIZES "}",
@@ -241,10 +243,11 @@ static void test_refused(void **state)
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8,"
          "\"low_freq_factor\": 4, \"high_freq_factor\": 4}, " SIZES "}",
          "must be above low_freq_factor"},
-        {"{\"model_type\": \"llama\", \"eos_token_id\": 100, " SIZES "}", "a token from 0 to 99"},
+        {"{\"model_type\": \"llama\", \"eos_token_id\": 100, " SIZES "}",
+         "a token id from 0 to 99"},
         {"{\"model_type\": \"llama\", \"bos_token_id\": -1, " SIZES "}", "'bos_token_id'"},
         {"{\"model_type\": \"llama\", \"eos_token_id\": [1,2,3,4,5,6,7,8,9], " SIZES "}",
-         "lists 9 tokens, the limit is 8"},
+         "lists 9 tokens; the limit is 8"},
         {"{\"model_type\": \"mistral\", \"sliding_window\": 0, \"num_key_value_heads\": 4, " SIZES
          "}",
          "'sliding_window' must be"},
@@ -253,7 +256,7 @@ static void test_refused(void **state)
          "a mixture is not implemented"},
         {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\":"
          "[\"full_attention\", \"sliding_attention\"], " SIZES "}",
-         "1 of 2 layers have sliding attention"},
+         "1 of 2 layers have sliding-window attention"},
         {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\":"
          "[\"linear_attention\"], " SIZES "}",
          "\"linear_attention\" is not implemented"},

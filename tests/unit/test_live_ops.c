@@ -66,7 +66,8 @@ static void test_fill(void **state)
     dsc_error err;
     live_matrix f = {poison(COUNT), DSC_F32, 1, COUNT};
     double sum = 0, squares = 0;
-    assert_ok(backend->type->fill(backend, f.data, DSC_F32, COUNT, 7, 1ull << 40, .25, &err), err);
+    assert_ok(backend->type->memory.fill(backend, f.data, DSC_F32, COUNT, 7, 1ull << 40, .25, &err),
+              err);
     for (int64_t i = 0; i < COUNT; i++) {
         uint32_t word[4];
         double x = at(&f, i);
@@ -84,8 +85,9 @@ static void test_fill(void **state)
         assert_int_equal(((uint16_t *)b.data)[i], live_to_bf16((float)at(&w, i)));
         assert_int_equal(((uint16_t *)h.data)[i], live_to_f16((float)at(&w, i)));
     }
-    assert_int_equal(backend->type->fill(backend, f.data, DSC_F64, 1, 1, 1, 1, &err), DSC_EUSAGE);
-    assert_int_equal(backend->type->fill(backend, f.data, DSC_F32, 1ll << 35, 1, 1, 1, &err),
+    assert_int_equal(backend->type->memory.fill(backend, f.data, DSC_F64, 1, 1, 1, 1, &err),
+                     DSC_EUSAGE);
+    assert_int_equal(backend->type->memory.fill(backend, f.data, DSC_F32, 1ll << 35, 1, 1, 1, &err),
                      DSC_EUSAGE);
     drop(f.data), drop(b.data), drop(h.data), drop(w.data);
 }
@@ -98,7 +100,7 @@ static void test_memory(void **state)
     void *p;
     double free_bytes = 0, total_bytes = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        assert_ok(backend->type->alloc(backend, &p, sizes[i], &err), err);
+        assert_ok(backend->type->memory.alloc(backend, &p, sizes[i], &err), err);
         assert_int_equal((uintptr_t)p % 64, 0);
         for (size_t j = 0; j < sizes[i]; j++)
             assert_int_equal(((unsigned char *)p)[j], 0);
@@ -107,11 +109,11 @@ static void test_memory(void **state)
     }
     static const size_t absurd[] = {SIZE_MAX, SIZE_MAX - 64, SIZE_MAX / 2, (size_t)1 << 60};
     for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
-        assert_int_equal(backend->type->alloc(backend, &p, absurd[i], &err), DSC_ENOMEM);
+        assert_int_equal(backend->type->memory.alloc(backend, &p, absurd[i], &err), DSC_ENOMEM);
         assert_null(p);
     }
     drop(NULL);
-    assert_ok(backend->type->memory(backend, &free_bytes, &total_bytes, &err), err);
+    assert_ok(backend->type->memory.available(backend, &free_bytes, &total_bytes, &err), err);
     assert_true(free_bytes > 0 && total_bytes >= free_bytes);
 }
 
@@ -148,7 +150,7 @@ static void test_huge_pages(void **state)
     unsigned char *block[BLOCKS];
     void *p;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        assert_ok(backend->type->alloc(backend, &p, sizes[i], &err), err);
+        assert_ok(backend->type->memory.alloc(backend, &p, sizes[i], &err), err);
         memset(p, 1, sizes[i]);
         const uintptr_t end = advised_end(p);
         if (end) { // else the kernel has none
@@ -160,7 +162,7 @@ static void test_huge_pages(void **state)
     live_backend *other;
     assert_ok(live_backend_cpu(&other, 1, false, &err), err);
     for (int i = 0; i < BLOCKS; i++) {
-        assert_ok(other->type->alloc(other, (void **)&block[i], BLOCK, &err), err);
+        assert_ok(other->type->memory.alloc(other, &block[i], BLOCK, &err), err);
         assert_int_equal((uintptr_t)block[i] % 64, 0);
         // Three go into a page, next to each other.
         assert_int_equal((uintptr_t)block[i] / HUGE_PAGE,
@@ -171,8 +173,8 @@ static void test_huge_pages(void **state)
             assert_int_equal(block[i][j], 0);
         memset(block[i], i + 1, BLOCK);
     }
-    other->type->free(other, block[1]), other->type->free(other, block[6]);
-    other->type->free(other, block[0]);
+    other->type->memory.free(other, block[1]), other->type->memory.free(other, block[6]);
+    other->type->memory.free(other, block[0]);
     other->type->close(other);
     for (int i = 2; i < 6; i++) {
         assert_int_equal(block[i][0] == i + 1 && block[i][BLOCK - 1] == i + 1, 1);
@@ -283,9 +285,10 @@ static void test_norm(void **state)
             bool layer = kind & 1, in_place = kind & 2;
             float *in = numbers(rows * n, 1), *weight = numbers(n, 2), *bias = numbers(n, 3),
                   *out = in_place ? numbers(rows * n, 1) : poison(rows * n);
+            const live_norming norm = {weight, layer ? bias : NULL,
+                                       layer ? LIVE_LAYER_NORM : LIVE_RMS_NORM, 1e-5};
             assert_ok(
-                backend->type->norm(backend, out, in_place ? out : in, weight, layer ? bias : NULL,
-                                    layer ? LIVE_LAYER_NORM : LIVE_RMS_NORM, 1e-5, rows, n, &err),
+                backend->type->pass.norm(backend, out, in_place ? out : in, &norm, rows, n, &err),
                 err);
             for (int64_t i = 0; i < rows; i++) {
                 double mean = 0, square = 0;
@@ -335,7 +338,7 @@ static void test_activate(void **state)
             drop(in), drop(out);
         }
     float *a = numbers(600001, 1), *b = numbers(600001, 2);
-    assert_ok(backend->type->add(backend, a, b, 600001, &err), err);
+    assert_ok(backend->type->pass.add(backend, a, b, 600001, &err), err);
     for (int64_t i = 0; i < 600001; i++)
         assert_true(a[i] == (float)uniform(1, i) + b[i]);
     drop(a), drop(b);
@@ -353,7 +356,7 @@ static void test_select(void **state)
     int32_t token[5];
     float margin[5];
     memset(token, 0x55, sizeof token);
-    assert_ok(backend->type->select(backend, token, margin, rows[0], 5, 5, &err), err);
+    assert_ok(backend->type->pass.select(backend, token, margin, rows[0], 5, 5, &err), err);
     assert_int_equal(token[0], 1);
     assert_true(margin[0] == 0);
     assert_int_equal(token[1], 1);
@@ -363,7 +366,7 @@ static void test_select(void **state)
     assert_true(margin[3] == 0);
     assert_int_equal(token[4], 4);
     assert_true(margin[4] == 4);
-    assert_ok(backend->type->select(backend, token, margin, rows[0], 5, 1, &err), err);
+    assert_ok(backend->type->pass.select(backend, token, margin, rows[0], 5, 1, &err), err);
     assert_int_equal(token[1], 0);
     assert_true(margin[1] == 0);
 }
@@ -389,7 +392,7 @@ static void weigh(const float *x, int n, const live_sampling *dist, float most, 
 }
 
 static void check_summary(const float *x, int n, const live_sampling *dist, float most,
-                          const live_kept *kept, const double *sum, const float *peak)
+                          const live_kept *kept, const double *sum, const float *max_logit)
 {
     double weight[300], expected[3] = {0};
     float largest[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -403,7 +406,7 @@ static void check_summary(const float *x, int n, const live_sampling *dist, floa
     }
     for (int b = 0; b < 3; b++) {
         assert_true(fabs(sum[b] - expected[b]) < 1e-12 * (expected[b] + 1));
-        assert_memory_equal(&peak[b], &largest[b], sizeof *peak);
+        assert_memory_equal(&max_logit[b], &largest[b], sizeof *max_logit);
     }
 }
 
@@ -414,37 +417,38 @@ static void test_summarize(void **state)
     const live_sampling dists[] = {{1, 0, 1},   {.5, 0, .9},   {2, 7, 1},
                                    {1, 40, .6}, {1, VOCAB, 1}, {.1, 1, 1}};
     dsc_error err;
-    float *x = numbers(ROWS * VOCAB, 77), peak[ROWS * BLOCKS];
+    float *x = numbers(ROWS * VOCAB, 77), max_logit[ROWS * BLOCKS];
     double sum[ROWS * BLOCKS];
     int32_t token[ROWS];
     live_kept kept[ROWS];
+    const live_summary s = {.sum = sum, .kept = kept, .max_logit = max_logit, .best = token};
     bool replayed;
     for (int i = 0; i < ROWS * VOCAB; i++)
         x[i] = i / VOCAB == 1 ? rintf(3 * x[i]) : 5 * x[i]; // one row of many equals
     x[2 * VOCAB + 5] = NAN;
     x[3 * VOCAB + 131] = -INFINITY;
-    assert_ok(backend->type->select(backend, token, peak, x, ROWS, VOCAB, &err), err);
+    assert_ok(backend->type->pass.select(backend, token, max_logit, x, ROWS, VOCAB, &err), err);
     assert_int_equal(token[2], -1);
     for (size_t l = 0; l < sizeof dists / sizeof *dists; l++) {
         const live_batch batch = {.dist = &dists[l]};
-        assert_ok(backend->type->begin(backend, x, &batch, &replayed, &err), err);
-        assert_ok(backend->type->summarize(backend, kept, sum, peak, token, x, ROWS, VOCAB, &err),
-                  err);
-        assert_ok(backend->type->end(backend, &err), err);
+        assert_ok(
+            backend->type->pass.begin(backend, (live_pass_key){x, 0}, &batch, &replayed, &err),
+            err);
+        assert_ok(backend->type->pass.summarize(backend, &s, x, ROWS, VOCAB, &err), err);
+        assert_ok(backend->type->pass.end(backend, &err), err);
         for (int r = 0; r < ROWS; r++)
             if (r != 2)
                 check_summary(x + r * VOCAB, VOCAB, &dists[l], x[r * VOCAB + token[r]], &kept[r],
-                              sum + r * BLOCKS, peak + r * BLOCKS);
+                              sum + r * BLOCKS, max_logit + r * BLOCKS);
         for (int b = 2 * BLOCKS; b < 3 * BLOCKS; b++)
-            assert_true(!(sum[b] < 0 || sum[b] > 0) && !(peak[b] < 0 || peak[b] > 0));
+            assert_true(!(sum[b] < 0 || sum[b] > 0) && !(max_logit[b] < 0 || max_logit[b] > 0));
         assert_true(kept[2].least <= -INFINITY && kept[2].last >= VOCAB - 1);
     }
     const live_batch batch = {0};
-    assert_ok(backend->type->begin(backend, x, &batch, &replayed, &err), err);
-    assert_int_equal(
-        backend->type->summarize(backend, kept, sum, peak, token, x, ROWS, VOCAB, &err),
-        DSC_EUSAGE);
-    assert_ok(backend->type->end(backend, &err), err);
+    assert_ok(backend->type->pass.begin(backend, (live_pass_key){x, 0}, &batch, &replayed, &err),
+              err);
+    assert_int_equal(backend->type->pass.summarize(backend, &s, x, ROWS, VOCAB, &err), DSC_EUSAGE);
+    assert_ok(backend->type->pass.end(backend, &err), err);
     drop(x);
 }
 
@@ -469,8 +473,9 @@ static void test_lists(void **state)
         float *out = poison((int64_t)2 * TOKENS * 40);
         begin(&batch);
         for (int with = 0; with < 2; with++) {
-            assert_ok(backend->type->embed(backend, out, 40, &table, with ? &places : NULL, &err),
-                      err);
+            assert_ok(
+                backend->type->pass.embed(backend, out, 40, &table, with ? &places : NULL, &err),
+                err);
             for (int i = 0; i < 2 * TOKENS; i++)
                 for (int j = 0; j < 40; j++)
                     if (j >= WIDTH)
@@ -482,19 +487,21 @@ static void test_lists(void **state)
                                      1e-7);
         }
         batch.token = beyond;
-        assert_int_equal(backend->type->embed(backend, out, 40, &table, NULL, &err), DSC_EUSAGE);
+        assert_int_equal(backend->type->pass.embed(backend, out, 40, &table, NULL, &err),
+                         DSC_EUSAGE);
         batch.token = token;
         end();
         drop(table.data), drop(places.data), drop(out);
     }
     float *in = numbers(7 * 20, 3), *out = poison(7 * 20);
     begin(&batch);
-    assert_ok(backend->type->gather(backend, out, WIDTH, in, 20, WIDTH, LIVE_OUTPUTS, &err), err);
+    assert_ok(backend->type->pass.gather(backend, out, WIDTH, in, 20, WIDTH, LIVE_OUTPUTS, &err),
+              err);
     same_bits(out, in + 5 * 20, WIDTH);
     same_bits(out + WIDTH, in, WIDTH);
-    assert_ok(backend->type->gather(backend, out, 20, in, 20, 20, LIVE_FEATURES, &err), err);
+    assert_ok(backend->type->pass.gather(backend, out, 20, in, 20, 20, LIVE_FEATURES, &err), err);
     same_bits(out + 2 * 20, in + 4 * 20, 20);
-    assert_ok(backend->type->scatter(backend, out, in, 20, LIVE_SLOTS, &err), err);
+    assert_ok(backend->type->pass.scatter(backend, out, in, 20, LIVE_SLOTS, &err), err);
     for (int i = 0; i < 3; i++)
         same_bits(out + slot[i] * 20, in + i * 20, 20);
     end();

@@ -200,7 +200,8 @@ static void test_mixed(void **state)
     drop(&l, "model.layers.1.self_attn.k_proj.weight");
     put(&l, DSC_F32, "model.layers.1.self_attn.k_proj.weight", KV * HEAD, HIDDEN);
     write_model(f, &l);
-    assert_refused(f, DSC_EINPUT, "k_proj.weight' has dtype F32, the rows beside it BF16");
+    assert_refused(f, DSC_EINPUT,
+                   "k_proj.weight' has dtype F32, other rows of the same matrix have BF16");
     free_tensors(&l);
 }
 
@@ -391,7 +392,8 @@ static void test_eagle(void **state)
 
     put(&l, DSC_F16, "embed_tokens.weight", VOCAB + 1, HIDDEN);
     write_model(f, &l);
-    assert_refused(f, DSC_EINPUT, "'embed_tokens.weight' is [11, 8], config.json asks for [10, 8]");
+    assert_refused(f, DSC_EINPUT,
+                   "'embed_tokens.weight' has shape [11, 8]; config.json requires [10, 8]");
     drop(&l, "embed_tokens.weight");
 
     put(&l, DSC_F16, "layers.0.input_layernorm.weight", HIDDEN, 0);
@@ -494,7 +496,7 @@ static void test_shards(void **state)
     assert_refused(f, DSC_EINPUT, "is not in a.safetensors");
     write_some(f, "b.safetensors", &l, 6, l.count); // the last of a's, twice
     write_index(f, &l, 7, "a.safetensors", "b.safetensors");
-    assert_refused(f, DSC_EINPUT, "is in b.safetensors, the index says a.safetensors");
+    assert_refused(f, DSC_EINPUT, "is in b.safetensors, but the index lists a.safetensors");
     write_some(f, "b.safetensors", &l, 7, l.count);
     static const char *const outside[] = {
         "../a.safetensors", "/tmp/a.safetensors", "x/a.safetensors", ".safetensors", "a.bin", ""};
@@ -507,7 +509,7 @@ static void test_shards(void **state)
     l.count--;
     write_index(f, &l, 7, "a.safetensors", "b.safetensors");
     l.count++;
-    assert_refused(f, DSC_EINPUT, "the index says nothing of it");
+    assert_refused(f, DSC_EINPUT, "but the index lists no file");
     write_text(f, "model.safetensors.index.json", "{\"weight_map\": []}");
     assert_refused(f, DSC_EINPUT, "'weight_map' is not an object of tensors");
     write_text(f, "model.safetensors.index.json", "{\"weight_map\": {\"x\": 3}}");
@@ -533,12 +535,13 @@ static void test_not_finite(void **state)
         const char *says;
     } cases[] = {
         {DSC_BF16, "model.layers.1.mlp.up_proj.weight", 3 * HIDDEN + 5, 0x7fc0,
-         "'model.layers.1.mlp.up_proj.weight' holds NaN at [3, 5]"},
-        {DSC_BF16, "lm_head.weight", 0, 0xff80, "'lm_head.weight' holds an infinity at [0, 0]"},
-        {DSC_F16, "model.norm.weight", 7, 0x7c00, "'model.norm.weight' holds an infinity at [7]"},
-        {DSC_F16, "model.norm.weight", 1, 0xfe00, "'model.norm.weight' holds NaN at [1]"},
-        {DSC_F32, "model.embed_tokens.weight", 79, 0xff800001, "holds NaN at [9, 7]"},
-        {DSC_F32, "model.embed_tokens.weight", 79, 0xff800000, "holds an infinity at [9, 7]"},
+         "'model.layers.1.mlp.up_proj.weight' contains NaN at [3, 5]"},
+        {DSC_BF16, "lm_head.weight", 0, 0xff80, "'lm_head.weight' contains an infinity at [0, 0]"},
+        {DSC_F16, "model.norm.weight", 7, 0x7c00,
+         "'model.norm.weight' contains an infinity at [7]"},
+        {DSC_F16, "model.norm.weight", 1, 0xfe00, "'model.norm.weight' contains NaN at [1]"},
+        {DSC_F32, "model.embed_tokens.weight", 79, 0xff800001, "contains NaN at [9, 7]"},
+        {DSC_F32, "model.embed_tokens.weight", 79, 0xff800000, "contains an infinity at [9, 7]"},
     };
     fixture *f = *state;
     write_text(f, "config.json", llama_config);
@@ -611,17 +614,18 @@ static void test_shapes(void **state)
     assert_refused(f, DSC_EINPUT, "tensor 'model.layers.1.mlp.down_proj.weight' is missing");
     put(&l, DSC_F32, "model.layers.1.mlp.down_proj.weight", FEED, HIDDEN);
     write_model(f, &l);
-    assert_refused(f, DSC_EINPUT, "down_proj.weight' is [12, 8], config.json asks for [8, 12]");
+    assert_refused(f, DSC_EINPUT,
+                   "down_proj.weight' has shape [12, 8]; config.json requires [8, 12]");
     drop(&l, "model.layers.1.mlp.down_proj.weight");
     put(&l, DSC_F64, "model.layers.1.mlp.down_proj.weight", HIDDEN, FEED);
     write_model(f, &l);
-    assert_refused(f, DSC_EINPUT, "down_proj.weight' has dtype F64: not implemented");
+    assert_refused(f, DSC_EINPUT, "down_proj.weight' has dtype F64, which is not implemented");
     drop(&l, "model.layers.1.mlp.down_proj.weight");
     put(&l, DSC_F32, "model.layers.1.mlp.down_proj.weight", HIDDEN, FEED);
     drop(&l, "model.norm.weight");
     put(&l, DSC_F32, "model.norm.weight", HIDDEN, 1);
     write_model(f, &l);
-    assert_refused(f, DSC_EINPUT, "norm.weight' is [8, 1], config.json asks for [8]");
+    assert_refused(f, DSC_EINPUT, "norm.weight' has shape [8, 1]; config.json requires [8]");
     drop(&l, "model.embed_tokens.weight");
     write_model(f, &l);
     assert_refused(f, DSC_EINPUT, "tensor 'model.embed_tokens.weight' is missing");
@@ -635,7 +639,7 @@ static void test_files(void **state)
     char path[200];
     snprintf(path, sizeof path, "%s/model.safetensors", f->folder);
     write_text(f, "config.json", llama_config);
-    assert_refused(f, DSC_EINPUT, "no weights: neither model.safetensors nor");
+    assert_refused(f, DSC_EINPUT, "no weights found (neither model.safetensors nor");
     write_text(f, "training_args.bin", "x");
     assert_refused(f, DSC_EINPUT, "no weights");
     write_text(f, "pytorch_model-00001-of-00002.bin", "x");
@@ -714,11 +718,11 @@ static void test_vocabulary(void **state)
     assert_int_equal(live_vocabulary_match(a, a, 132, 3, &err), DSC_EINPUT);
     assert_non_null(strstr(err.message, "132 and 3 tokens, more than 128 apart"));
     assert_int_equal(live_vocabulary_match(a, other, 3, 3, &err), DSC_EINPUT);
-    assert_non_null(strstr(err.message, "token 1 is \"b\" of the target, \"d\" of the draft"));
+    assert_non_null(strstr(err.message, "token 1 is \"b\" in the target and \"d\" in the draft"));
     assert_int_equal(live_vocabulary_match(a, prefix, 3, 3, &err), DSC_EINPUT);
-    assert_non_null(strstr(err.message, "token 2 is \"c\" of the target, \"cc\" of the draft"));
+    assert_non_null(strstr(err.message, "token 2 is \"c\" in the target and \"cc\" in the draft"));
     assert_int_equal(live_vocabulary_match(a, longer, 4, 4, &err), DSC_EINPUT);
-    assert_non_null(strstr(err.message, "token 3 is no text of the target, \"e\" of the draft"));
+    assert_non_null(strstr(err.message, "token 3 is no text in the target and \"e\" in the draft"));
     assert_int_equal(live_vocabulary_match(a, NULL, 3, 3, &err), DSC_EINPUT);
     assert_non_null(strstr(err.message, "the draft has no tokenizer.json"));
     dsc_tokenizer_free(a);

@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over the cache, split over the context (Dao et al. 2023, "Flash-Decoding"), with the
-// mask of a tree, in one launch: each block goes over the keys and values of one split, and the
-// last block of a group to arrive merges what all of them have left. attend.cuh says what a split
-// is and why results do not depend on the other tokens of a pass.
+// Attention over the cache, split over the context (Dao et al. 2023, "Flash-Decoding"), with a tree
+// mask, in one launch: each block processes the keys and values of one split, and the last block of
+// a group to arrive merges the partial results. attend.cuh defines splits and explains why results
+// do not depend on the other tokens of a pass.
 //
-// Reading. Decoding is bound by the bytes of keys and values, so what matters is how many of them
-// are on their way: a lane has 8 to 12 loads of 16 bytes of keys under way, then 8 to 16 loads of
-// values, more of these while it uses the ones before. Head sizes 64, 96, 128 and 256 are constants
-// of their kernels; one more kernel takes all others up to 256.
+// Reading. Decoding is bound by the bytes of keys and values, so the number of loads in flight
+// matters: a lane has 8 to 12 loads of 16 bytes of keys in flight, then 8 to 16 loads of values,
+// and more while it uses the previous ones. Head sizes 64, 96, 128 and 256 are template constants;
+// one more kernel handles all others up to 256.
 //
-// The merge. A group is the blocks with the same queries. All of its blocks know how many of them
-// have work; each one writes its partial result, orders it before an atomic increment of the
-// group's counter, and the block that finds the others counted merges. The increment wraps to 0, so
-// the counters are ready for the next launch. Partial results are read past the L1 cache.
+// The merge. A group is the blocks with the same queries. Every block knows how many of them have
+// work. Each writes its partial result, orders it before an atomic increment of the group's
+// counter, and the block that finds all others counted merges. The increment wraps to 0, so the
+// counters are ready for the next launch. Partial results are read past the L1 cache.
 #include "live/device/cuda/attend.cuh"
 
 enum {
-    ATTEND_LONG_PASS = 128,     // from here on tokens alone fill the device: no splits
-    ATTEND_INVARIANT = 128,     // tokens of a launch of an invariant backend
-    ATTEND_PARTS = 1 << 28,     // bytes of partial results of a launch, but for those of one token
-    ATTEND_PREFETCH = 64 << 10, // bytes that a block brings into L2 before it waits; 0: none
-    ATTEND_DEPTH = 65535,       // blocks along y and z, at most (CUDA C++ Programming Guide)
+    ATTEND_LONG_PASS = 128, // from here on tokens alone fill the device: no splits
+    ATTEND_INVARIANT = 128, // tokens of a launch of an invariant backend
+    ATTEND_PARTS =
+        1 << 28, // maximum bytes of partial results per launch, unless one token needs more
+    ATTEND_PREFETCH = 64 << 10, // bytes that a block prefetches into L2 before it waits; 0: none
+    ATTEND_DEPTH = 65535, // maximum number of blocks along y and z (CUDA C++ Programming Guide)
 };
 
 // --- reading -------------------------------------------------------------------------------------
 
-// N numbers side by side, read in as few loads as their bytes allow.
+// N adjacent numbers, read in as few loads as their bytes allow.
 template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) numbers {
     T x[N];
 };
 
-// N numbers of dtype T as memory holds them, in registers until they are used.
+// N numbers of dtype T as stored, kept in registers until they are used.
 template <typename T, int N> struct raw_numbers {
     numbers<uint32_t, N * sizeof(T) / 4> word;
 };
 
-// Number e, known at compile time, as F32.
+// Number e (a compile-time constant) as F32.
 template <int N>
 static __device__ __forceinline__ float number_of(const raw_numbers<float, N> &raw, int e)
 {
@@ -54,10 +55,11 @@ static __device__ __forceinline__ float number_of(const raw_numbers<__half, N> &
     return __half2float(__ushort_as_half((unsigned short)(e % 2 ? two >> 16 : two & 0xffffu)));
 }
 
-// What head size and dtype make of a kernel; HEAD 0: a size that is known at run time, up to 256.
+// Constants of a kernel by head size and dtype; HEAD 0: the size is known at run time, up to 256.
 template <typename T, int HEAD> struct attend_shape {
     static const int width = HEAD ? HEAD : 256;
-    // A lane's numbers of an output and of a value: all 32 lanes', but 24 of them for 96.
+    // A lane's numbers of an output and of a value; all 32 lanes have a share, or 24 of them for
+    // 96.
     static const int share = width <= 64 ? 2 : width <= 128 ? 4 : 8;
     // Units of 8 numbers of each of four keys that a lane reads before it uses them: 8 loads of 16
     // bytes, 12 for 96.
@@ -66,9 +68,9 @@ template <typename T, int HEAD> struct attend_shape {
     static const int values = share * sizeof(T) <= 8 ? 16 : 128 / (share * (int)sizeof(T));
 };
 
-// Numbers [i, i + N) of COUNT rows of `head` numbers, zeros after a row, all on their way before
-// one is used: no load may move down past the barrier to where it is needed, nor waits for it. HEAD
-// is a multiple of N; a size that is a multiple of 8 keeps all rows aligned.
+// Loads numbers [i, i + N) of COUNT rows of `head` numbers, with zeros after a row. All loads are
+// issued before one is used: the barrier keeps the compiler from moving a load down to its use.
+// HEAD is a multiple of N; a size that is a multiple of 8 keeps all rows aligned.
 template <int HEAD, int N, int COUNT, typename T>
 static __device__ __forceinline__ void read_rows(raw_numbers<T, N> (&raw)[COUNT],
                                                  const T *const (&row)[COUNT], int i, int head)
@@ -94,8 +96,8 @@ static __device__ __forceinline__ void read_rows(raw_numbers<T, N> (&raw)[COUNT]
     __syncwarp();
 }
 
-// A row of `bytes` into L2. Nothing is read by this, so it is harmless before cuda_wait_previous,
-// even of slots that a kernel in front of this one writes.
+// Prefetches a row of `bytes` into L2. It reads nothing, so it is safe before cuda_wait_previous,
+// even for slots that the previous kernel writes.
 static __device__ __forceinline__ void prefetch_row(const void *row, int bytes)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -105,8 +107,8 @@ static __device__ __forceinline__ void prefetch_row(const void *row, int bytes)
 #endif
 }
 
-// The leading places of the block's split that are in the prefix, a place per thread. Blocks with
-// other queries read the same keys; one of them asks.
+// Prefetches the leading entries of the block's split that are in the prefix, one entry per thread.
+// Blocks with other queries read the same keys; one of them prefetches.
 static __device__ void prefetch_split(const attend_job &j, const attend_block &b, const char *k,
                                       const char *v, int row_bytes)
 {
@@ -123,23 +125,23 @@ static __device__ void prefetch_split(const attend_job &j, const attend_block &b
 
 // --- a warp's work -------------------------------------------------------------------------------
 
-// A warp's state of the online softmax: ATTEND_ROWS queries; a lane holds its share of each output,
-// and of row = lane the largest score and the sum of exponentials so far.
+// A warp's state of the online softmax for ATTEND_ROWS queries: a lane holds its share of each
+// output, and the largest score and sum of exponentials of row = lane.
 template <typename T, int HEAD> struct attend_warp {
     typedef attend_shape<T, HEAD> shape;
-    const T *k, *v; // of the block's key head: slot 0
+    const T *k, *v; // slot 0 of the block's key head
     int64_t stride; // from slot to slot
     int head;
     const float (*query)[shape::width]; // [ATTEND_ROWS]
     float (*weight)[CUDA_LANES];        // [ATTEND_ROWS]
-    int *slot;                          // [CUDA_LANES], of the chunk
+    int *slot;                          // [CUDA_LANES], slots of the chunk
     float out[ATTEND_ROWS][shape::share];
     float most, sum;
 };
 
-// Products of a chunk's keys with rows [first, last), the lane's part of them: lanes 4 q .. 4 q + 3
+// The lane's part of the products of a chunk's keys with rows [first, last): lanes 4 q .. 4 q + 3
 // share keys 4 q .. 4 q + 3, and each lane multiplies every fourth unit of 8 numbers of all four.
-// So four lanes read 64 bytes side by side (BF16), and a query that was read once serves four keys.
+// So four lanes read 64 adjacent bytes (BF16), and a query that is read once serves four keys.
 template <typename T, int HEAD>
 static __device__ __forceinline__ void multiply_keys(float (&part)[ATTEND_ROWS][4],
                                                      const attend_warp<T, HEAD> &w, int first,
@@ -153,7 +155,7 @@ static __device__ __forceinline__ void multiply_keys(float (&part)[ATTEND_ROWS][
 #pragma unroll
     for (int n = 0; n < UNITS * 4; n++)
         key[n] = w.k + slot.x[n % 4] * w.stride + n / 4 * 32;
-#pragma unroll(HEAD * sizeof(T) <= 256 ? 4 : 1) // a longer key: a smaller kernel
+#pragma unroll(HEAD * sizeof(T) <= 256 ? 4 : 1) // longer keys: a smaller kernel
     for (int from = 0; from < head; from += UNITS * 32) {
         raw_numbers<T, 8> raw[UNITS * 4];
         read_rows<HEAD>(raw, key, from + mine, head);
@@ -174,8 +176,8 @@ static __device__ __forceinline__ void multiply_keys(float (&part)[ATTEND_ROWS][
     }
 }
 
-// The score of the lane's own key: of the parts that four lanes hold of four keys, each lane adds
-// up those of one, (own + that of lane ^ 2) + (the same of lane ^ 1).
+// The score of the lane's own key. Four lanes hold parts of four keys; each lane adds those of one,
+// (own + that of lane ^ 2) + (the same of lane ^ 1).
 static __device__ __forceinline__ float add_parts(const float (&part)[4])
 {
     const unsigned everyone = 0xffffffffu;
@@ -187,8 +189,8 @@ static __device__ __forceinline__ float add_parts(const float (&part)[4])
     return (odd ? b : a) + __shfl_xor_sync(everyone, odd ? a : b, 1);
 }
 
-// A step of the online softmax for one row: `visible` is false in all lanes for a row that does not
-// take part, and then nothing changes.
+// One step of the online softmax for a row. `visible` is false in all lanes for a row that does not
+// take part, which leaves its state unchanged.
 template <typename T, int HEAD>
 static __device__ __forceinline__ void soften(attend_warp<T, HEAD> &w, int r, float x, bool visible)
 {
@@ -209,7 +211,7 @@ static __device__ __forceinline__ void soften(attend_warp<T, HEAD> &w, int r, fl
     w.weight[r][lane] = e;
 }
 
-// The lane's share of `values` of the chunk's values, from the one numbered `from`.
+// Loads the lane's share of `values` of the chunk's values, beginning with number `from`.
 template <typename T, int HEAD, int N, int VALUES>
 static __device__ __forceinline__ void read_values(raw_numbers<T, N> (&raw)[VALUES],
                                                    const attend_warp<T, HEAD> &w, int from)
@@ -228,7 +230,7 @@ static __device__ __forceinline__ void read_values(raw_numbers<T, N> (&raw)[VALU
     read_rows<HEAD>(raw, value, at, w.head);
 }
 
-// Adds those values, by their weights, to the outputs of rows [first, last).
+// Adds these values, times their weights, to the outputs of rows [first, last).
 template <typename T, int HEAD, int N, int VALUES>
 static __device__ __forceinline__ void mix_values(attend_warp<T, HEAD> &w,
                                                   const raw_numbers<T, N> (&raw)[VALUES], int from,
@@ -254,16 +256,17 @@ static __device__ __forceinline__ void mix_values(attend_warp<T, HEAD> &w,
     }
 }
 
-// What a chunk is to the lane that stands for one of its keys, and which rows take part.
+// The key of a lane in a chunk, and the rows that take part.
 typedef struct attend_key {
-    int place, slot;
-    bool seen, masked; // visible to row r when seen and either in the mask or above r's window
-    int low;           // the least window of the rows
-    int first, last;   // rows
+    int index, slot;
+    bool seen,
+        masked;      // row r attends to it if `seen`, and if it is in the mask or above r's window
+    int low;         // the smallest window start of the rows
+    int first, last; // rows
 } attend_key;
 
-// One chunk. Values are on their way while the scores become weights, and each group of them while
-// the one before it is used.
+// Processes one chunk. Values are loaded while scores become weights, and each group of values
+// while the previous one is used.
 template <typename T, int HEAD>
 static __device__ __forceinline__ void attend_chunk(attend_warp<T, HEAD> &w, const attend_key &key,
                                                     const int (&low)[ATTEND_ROWS], float scale)
@@ -271,11 +274,11 @@ static __device__ __forceinline__ void attend_chunk(attend_warp<T, HEAD> &w, con
     enum { N = attend_shape<T, HEAD>::share, VALUES = attend_shape<T, HEAD>::values };
     const unsigned everyone = 0xffffffffu;
     const int lane = threadIdx.x % CUDA_LANES;
-    const bool any = key.seen && (key.masked || key.place > key.low);
+    const bool any = key.seen && (key.masked || key.index > key.low);
     const unsigned who = __ballot_sync(everyone, any);
     if (!who)
         return;
-    // Lanes without a key read one that is seen: what memory holds elsewhere may not be a number.
+    // Lanes without a key read a valid one, because other memory may contain NaN.
     const int other = __shfl_sync(everyone, key.slot, __ffs((int)who) - 1);
     w.slot[lane] = any ? key.slot : other;
     __syncwarp();
@@ -290,7 +293,7 @@ static __device__ __forceinline__ void attend_chunk(attend_warp<T, HEAD> &w, con
 #pragma unroll
         for (int r = half; r < half + 4; r++)
             soften(w, r, __fmul_rn(add_parts(part[r]), scale),
-                   key.seen && (key.masked || key.place > low[r]) && r >= key.first &&
+                   key.seen && (key.masked || key.index > low[r]) && r >= key.first &&
                        r < key.last);
     }
     __syncwarp();
@@ -305,11 +308,12 @@ static __device__ __forceinline__ void attend_chunk(attend_warp<T, HEAD> &w, con
             for (int n = 0; n < VALUES; n++)
                 raw[n] = next[n];
     }
-    __syncwarp(); // slots and weights are read before the next chunk writes them
+    __syncwarp(); // slots and weights are read before the next chunk overwrites them
 }
 
-// The chunks of a warp. While all queries of the block see the same slots (the prefix, and what
-// their masks begin with alike) they share a chunk; then each token has its own.
+// Processes the chunks of a warp. While all queries of the block attend to the same slots (the
+// prefix and the common beginning of their masks) they share a chunk; after that each token has its
+// own.
 template <typename T, int HEAD>
 static __device__ __forceinline__ void attend_places(attend_warp<T, HEAD> &w, const attend_job &j,
                                                      const attend_block &b,
@@ -324,11 +328,11 @@ static __device__ __forceinline__ void attend_places(attend_warp<T, HEAD> &w, co
             if (base >= own.length)
                 continue;
             attend_key key;
-            key.place = base + lane;
-            key.masked = key.place >= own.tail && key.place < own.length;
-            key.seen = key.masked || key.place < b.prefix;
+            key.index = base + lane;
+            key.masked = key.index >= own.tail && key.index < own.length;
+            key.seen = key.masked || key.index < b.prefix;
             key.slot =
-                key.masked && !together ? slot_of(own, key.place, b.prefix, words) : key.place;
+                key.masked && !together ? slot_of(own, key.index, b.prefix, words) : key.index;
             key.low = together ? b.low : own.low;
             const int r0 = (b.token0 + t) * j.group - b.from, r1 = r0 + j.group;
             key.first = together ? 0 : max(r0, 0);
@@ -340,24 +344,24 @@ static __device__ __forceinline__ void attend_places(attend_warp<T, HEAD> &w, co
 
 // --- merging -------------------------------------------------------------------------------------
 
-// A block's shared memory.
+// Shared memory of a block.
 template <int WIDTH> struct alignas(16) attend_room {
     float query[ATTEND_ROWS][WIDTH], out[ATTEND_WARPS][ATTEND_ROWS][WIDTH];
     float weight[ATTEND_WARPS][ATTEND_ROWS][CUDA_LANES];
     float most[ATTEND_WARPS][ATTEND_ROWS], sum[ATTEND_WARPS][ATTEND_ROWS];
-    float2 sums[ATTEND_ROWS]; // of all warps: largest score, sum of exponentials
+    float2 sums[ATTEND_ROWS]; // over all warps: largest score, sum of exponentials
     int slot[ATTEND_WARPS][CUDA_LANES];
     int low[ATTEND_ROWS];
     sight sights[ATTEND_ROWS]; // of the tokens in the block, in order
 };
 
-// All outputs are written here. i: number of out[rows][heads * head].
+// The only function that writes outputs. i is an index into out[rows][heads * head].
 static __device__ __forceinline__ void write_output(const attend_job &j, int64_t i, float x)
 {
     cuda_store(j.out, j.dtype, i, x);
 }
 
-// Query r of the block as a row of out[rows][heads][head].
+// Row of query r of the block in out[rows][heads][head].
 static __device__ __forceinline__ int64_t output_row(const attend_job &j, const attend_block &b,
                                                      int tokens, int r)
 {
@@ -366,7 +370,7 @@ static __device__ __forceinline__ int64_t output_row(const attend_job &j, const 
     return row * j.heads + head;
 }
 
-// The same among the partial results of the launch.
+// Row of query r among the partial results of the launch.
 static __device__ __forceinline__ int64_t part_row(const attend_job &j, const attend_block &b,
                                                    int r)
 {
@@ -374,8 +378,8 @@ static __device__ __forceinline__ int64_t part_row(const attend_job &j, const at
     return ((int64_t)b.sequence * j.tokens + f / j.group) * j.heads + head;
 }
 
-// The warps' outputs become the block's, relative to the largest score: the result when the text
-// has no other splits, else a partial result. Of a row that sees nothing here all sums are 0.
+// Merges the warps' outputs, relative to the largest score: the result if the text has no other
+// splits, else a partial result. A row that attends to nothing here has sums of 0.
 template <int WIDTH>
 static __device__ void merge_warps(attend_room<WIDTH> &room, const attend_job &j,
                                    const attend_block &b, int tokens)
@@ -412,7 +416,7 @@ static __device__ void merge_warps(attend_room<WIDTH> &room, const attend_job &j
     }
 }
 
-// Numbers [i, i + N) of a partial result, past the L1 cache.
+// Loads numbers [i, i + N) of a partial result, past the L1 cache.
 template <int HEAD, int N>
 static __device__ __forceinline__ void read_part(float (&x)[N], const float *part, int i, int head)
 {
@@ -432,10 +436,10 @@ static __device__ __forceinline__ void read_part(float (&x)[N], const float *par
     }
 }
 
-// A warp for each query: out = sum of the splits' outputs over the sum of their sums, each relative
-// to its largest score, 32 splits at a time. A lane has its share of the output, and the factor of
-// one split. Reads the partial results once; only the splits in which the query's token sees a
-// place that counts for its own block alone, so its sums do not depend on the block.
+// A warp per query: out = sum of the splits' outputs over the sum of their sums, each relative to
+// its largest score, 32 splits at a time. A lane has its share of the output and the factor of one
+// split. Reads each partial result once, and only of splits in which the query's token attends to
+// an entry, so the sums do not depend on the block.
 template <typename T, int HEAD>
 static __device__ void merge_splits(const attend_job &j, const attend_block &b,
                                     const sight (&sights)[ATTEND_ROWS], int tokens)
@@ -459,7 +463,7 @@ static __device__ void merge_splits(const attend_job &j, const attend_block &b,
             const float factor = sum.x == most ? 1.0f : expf(sum.x - most);
             total = fmaf(sum.y, factor, total);
             for (int s = 0; s < CUDA_LANES && from + s < end; s += 8) {
-                float x[8][N]; // of splits that are not there: another one's, whose factor is 0
+                float x[8][N]; // absent splits repeat another one with factor 0
 #pragma unroll
                 for (int n = 0; n < 8; n++) {
                     const int64_t which = min(max(from + s + n, b.first_split), end - 1);
@@ -485,7 +489,7 @@ static __device__ void merge_splits(const attend_job &j, const attend_block &b,
 
 // --- the kernel ----------------------------------------------------------------------------------
 
-// The block's queries, zeros after a head and in rows that are not there; and each row's window.
+// Loads the block's queries, with zeros after a head and in absent rows, and each row's window.
 template <int WIDTH>
 static __device__ void read_queries(attend_room<WIDTH> &room, const attend_job &j,
                                     const attend_block &b, int tokens)
@@ -507,9 +511,9 @@ static __device__ void read_queries(attend_room<WIDTH> &room, const attend_job &
 
 // A block per (ATTEND_ROWS queries that share a key head, split, key head and sequence).
 //
-// Reads the keys and values of what is seen once per ATTEND_ROWS queries. For one token that is
-// 2 * length * kv_heads * head numbers, the bound. Does 4 * head operations per pair of query and
-// place on the ordinary cores; from some 16 tokens on that takes longer than the reading.
+// Reads keys and values once per ATTEND_ROWS queries; for one token that is 2 * length * kv_heads *
+// head numbers, the bound. Performs 4 * head operations per pair of query and entry on the ordinary
+// cores; from some 16 tokens on that takes longer than the reading.
 template <typename T, int HEAD>
 static __global__ void __launch_bounds__(ATTEND_WARPS *CUDA_LANES, HEAD &&HEAD <= 128 ? 3 : 2)
     attend_kernel(attend_job j, cuda_pass pass)
@@ -566,8 +570,8 @@ template <typename T> static attend_function kernel_for(int64_t head)
                          : attend_kernel<T, 0>;
 }
 
-// Partial results of a token, in all sequences: its cache's splits, as longer texts replay the
-// pass.
+// Numbers of partial results per token, over all sequences: they cover the cache's splits, because
+// longer texts replay the pass.
 static int64_t parts_of(const live_cuda *c, const attend_job *j)
 {
     return c->pass.sequences * j->heads * j->splits;
@@ -578,7 +582,7 @@ static size_t part_bytes(const attend_job *j)
     return sizeof *j->sums + (size_t)j->head * sizeof *j->part;
 }
 
-// Scratch memory of a launch of `groups` groups.
+// Reserves scratch memory for a launch of `groups` groups.
 static int reserve(live_cuda *c, attend_job *j, int64_t groups, dsc_error *err)
 {
     void *room = NULL;
@@ -612,7 +616,7 @@ static int attend_tokens(live_cuda *c, attend_job *j, int64_t first, int64_t cou
     return cuda_launch(c, "attend", kernel, grid, ATTEND_WARPS * CUDA_LANES, err, *j, c->pass);
 }
 
-// What no grid has room for.
+// Refuses shapes that exceed the grid limits.
 static int check_shape(const live_cuda *c, const live_attention *a, int64_t splits, dsc_error *err)
 {
     if (a->head > 256)
@@ -657,7 +661,7 @@ int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attenti
     j.window = a->window;
     j.scale = (float)a->scale;
     j.splits = tokens > ATTEND_LONG_PASS && !b->invariant ? 1 : (int)splits;
-    // Bulk prefetches take multiples of 16 bytes; long passes have no time to wait for.
+    // Bulk prefetches take multiples of 16 bytes; long passes have no waiting time to use.
     if (j.splits > 1 && a->head % 8 == 0 && b->prefetch_bytes > 0)
         j.prefetch = ATTEND_PREFETCH;
     int64_t each = b->invariant ? (int64_t)ATTEND_INVARIANT : tokens;

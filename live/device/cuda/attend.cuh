@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block of the attention goes over: the list of what a token sees, its cut into splits, and
-// the block's own part.
+// The work of an attention block: the list of slots that a token attends to, its cut into splits,
+// and the block's own part.
 //
-// The list. What a token sees is a list: the slots of the prefix, then the slots of its mask in
-// ascending order. Place i of the list is position i of the token's text, so the list is the same
-// whether the token is decoded alone or in a tree, whatever slots lie between. The list is cut into
-// splits and these into chunks of 32 places, by places alone; chunk c of a split belongs to warp
-// c % 4, a chunk is one step of an online softmax, and warps and splits are merged in their order.
-// So the order of all sums follows from the places, never from the number of tokens or from which
-// block arrives first: a token's result does not depend on the other tokens of its pass, and
-// splits, chunks and places in which it sees nothing change no bit of it.
+// The list. It contains the slots of the prefix, then the slots of the token's mask in ascending
+// order. Entry i of the list is position i of the token's text, so the list is the same whether the
+// token is decoded alone or in a tree, and whichever slots lie between. The list is cut into splits
+// and these into chunks of 32 entries, by index alone; chunk c of a split belongs to warp c % 4, a
+// chunk is one step of an online softmax, and warps and splits are merged in order. So the order of
+// all sums follows from the indices, never from the number of tokens or from which block arrives
+// first: a token's result does not depend on the other tokens of its pass, and splits, chunks and
+// entries that it does not attend to change no bit of it.
 //
 // The splits. A pass is captured once and replayed for longer texts, so the grid covers the whole
-// cache while the cut may depend on the place only: splits of 128 places before place 4096, of 256
+// cache while the cut may depend on the index only: splits of 128 entries before index 4096, of 256
 // before 8192, and of 512 from there on. At short contexts a split is one chunk for each of the
-// four warps, so every further 128 places occupy another multiprocessor and none of the blocks
-// takes longer; eight key heads fill 128 multiprocessors from 2048 places on. From 4096 places on
-// there are blocks enough, and longer splits keep the merge and the grid small: a split costs the
-// merge 8 bytes a number of each output (written and read), and a cache of 131072 slots has 288
-// splits in place of 1024. A block whose split begins after the text, or ends before the window,
-// returns before it waits for the previous kernel, after one or two loads.
+// four warps, so every further 128 entries occupy another multiprocessor and no block takes longer;
+// eight key heads fill 128 multiprocessors from 2048 entries on. From 4096 entries on there are
+// enough blocks, and longer splits keep the merge and the grid small: a split costs the merge 8
+// bytes per number of each output (written and read), and a cache of 131072 slots has 288 splits
+// instead of 1024. A block whose split begins after the text, or ends before the window, returns
+// before it waits for the previous kernel, after one or two loads.
 #ifndef DSC_LIVE_ATTEND_CUH
 #define DSC_LIVE_ATTEND_CUH
 
@@ -28,9 +28,9 @@
 enum {
     ATTEND_WARPS = 4,
     ATTEND_ROWS = 8,     // queries of a block
-    ATTEND_SPLIT = 128,  // places of a short split: a chunk for each warp
-    ATTEND_SHORT = 4096, // places before which splits are short
-    ATTEND_LONG = 8192,  // places from which on they are four times as long; else twice
+    ATTEND_SPLIT = 128,  // entries of a short split: a chunk for each warp
+    ATTEND_SHORT = 4096, // index before which splits are short
+    ATTEND_LONG = 8192,  // index from which splits are four times as long; twice between
 };
 
 typedef struct attend_job {
@@ -40,10 +40,10 @@ typedef struct attend_job {
     const void *k, *v;
     int heads, kv_heads, group, head;
     int64_t slots, window;
-    int first_token, tokens; // of each sequence: those that this launch serves
+    int first_token, tokens; // of each sequence, served by this launch
     float scale;
     int splits;        // of the whole cache; 1: no partial results
-    int prefetch;      // bytes of a block's keys and values; 0: none
+    int prefetch;      // bytes of keys and values per block; 0: none
     float *part;       // [tokens of all sequences][heads][splits][head]
     float2 *sums;      // [...][splits]: largest score, sum of exponentials
     unsigned *arrived; // [groups], 0 between launches
@@ -51,7 +51,7 @@ typedef struct attend_job {
 
 // --- splits --------------------------------------------------------------------------------------
 
-// The first place of split s.
+// The index at which split s begins.
 static __host__ __device__ int64_t split_begin(int64_t s)
 {
     const int64_t middle = ATTEND_SHORT / ATTEND_SPLIT; // the first split of twice the length
@@ -61,24 +61,24 @@ static __host__ __device__ int64_t split_begin(int64_t s)
                       : ATTEND_LONG + (s - last) * 4 * ATTEND_SPLIT;
 }
 
-// The split that a place lies in.
-static __host__ __device__ int64_t split_of(int64_t place)
+// The split that contains an index.
+static __host__ __device__ int64_t split_of(int64_t index)
 {
     const int64_t middle = ATTEND_SHORT / ATTEND_SPLIT;
     const int64_t last = middle + (ATTEND_LONG - ATTEND_SHORT) / (2 * ATTEND_SPLIT);
-    return place < ATTEND_SHORT  ? place / ATTEND_SPLIT
-           : place < ATTEND_LONG ? middle + (place - ATTEND_SHORT) / (2 * ATTEND_SPLIT)
-                                 : last + (place - ATTEND_LONG) / (4 * ATTEND_SPLIT);
+    return index < ATTEND_SHORT  ? index / ATTEND_SPLIT
+           : index < ATTEND_LONG ? middle + (index - ATTEND_SHORT) / (2 * ATTEND_SPLIT)
+                                 : last + (index - ATTEND_LONG) / (4 * ATTEND_SPLIT);
 }
 
 // --- what a token sees ---------------------------------------------------------------------------
 
 typedef struct sight {
     const uint64_t *mask;
-    int tail;   // the place where its mask begins
-    int length; // places
-    int low;    // places up to here are before the window; -1: none
-    int shared; // leading places whose slot has the same number
+    int tail;   // index at which its mask begins
+    int length; // number of entries
+    int low;    // entries up to here are before the window; -1: none
+    int shared; // leading entries whose slot equals their index
 } sight;
 
 static __device__ sight look(const attend_job &j, const cuda_pass &pass, int64_t token)
@@ -93,8 +93,8 @@ static __device__ sight look(const attend_job &j, const cuda_pass &pass, int64_t
             run += ~bits ? __ffsll((long long)~bits) - 1 : 64;
         seen += __popcll(bits);
     }
-    // A window may have taken slots out of the mask; the last place is the token's position then
-    // too, so far as the cache reaches.
+    // A window may have removed slots from the mask; then too, the last index is the token's
+    // position, as far as the cache reaches.
     s.tail = prefix;
     if (position + 1 - seen > prefix && position < j.slots)
         s.tail = position + 1 - seen;
@@ -104,10 +104,10 @@ static __device__ sight look(const attend_job &j, const cuda_pass &pass, int64_t
     return s;
 }
 
-// The slot of a place of the list, tail <= place < length.
-static __device__ int slot_of(const sight &s, int place, int prefix, int words)
+// The slot of an entry of the list, tail <= index < length.
+static __device__ int slot_of(const sight &s, int index, int prefix, int words)
 {
-    int left = place - s.tail; // set bits before the one that is looked for
+    int left = index - s.tail; // set bits before the wanted one
     for (int w = 0; w < words; w++) {
         uint64_t bits = s.mask[w];
         const int count = __popcll(bits);
@@ -118,23 +118,24 @@ static __device__ int slot_of(const sight &s, int place, int prefix, int words)
         }
         left -= count;
     }
-    return 0; // not reached: place < s.length
+    return 0; // unreachable: index < s.length
 }
 
-// The queries of a block and the places that it goes over. The queries of a key head are numbered
+// The queries of a block and the entries that it processes. The queries of a key head are numbered
 // token by token: query f is head f % group of token f / group.
 typedef struct attend_block {
     int kv_head, sequence;
-    int from, rows;          // queries [from, from + rows)
-    int token0, tokens;      // of the launch
-    int prefix;              // places
-    int shared, low;         // the least of its tokens
-    int first_split, splits; // [first_split, splits): those in which one of its tokens sees a place
-    int begin, end;          // places of the block's own split
+    int from, rows;     // queries [from, from + rows)
+    int token0, tokens; // of the launch
+    int prefix;         // entries
+    int shared, low;    // minima over its tokens
+    int first_split,
+        splits;     // [first_split, splits): those in which one of its tokens attends to an entry
+    int begin, end; // entries of the block's own split
 } attend_block;
 
-// False when the block has nothing to do. From the lists alone, which are on the device before the
-// first kernel of a pass begins; after a long cache most blocks end at the first test.
+// Returns false if the block has no work. It reads the lists only, which are on the device before
+// the first kernel of a pass begins; after a long cache most blocks end at the first test.
 static __device__ bool find_block(attend_block &b, const attend_job &j, const cuda_pass &pass,
                                   sight (&sights)[ATTEND_ROWS])
 {
@@ -148,7 +149,7 @@ static __device__ bool find_block(attend_block &b, const attend_job &j, const cu
     b.prefix = *pass.prefix;
     b.begin = whole ? 0 : (int)split_begin(blockIdx.y);
     const int token = j.first_token + b.token0;
-    int length = b.prefix + 64 * (int)pass.words; // at most
+    int length = b.prefix + 64 * (int)pass.words; // an upper bound
     for (int t = 0; t < b.tokens; t++)
         length = max(length, pass.position[token + t] + 1);
     if (b.begin >= length)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend: memory, passes captured in graphs and replayed, the table of operations. These
-// are in the other files of this folder; cuda.cuh says how they work together.
+// The CUDA backend: memory, passes that are captured in graphs and replayed, and the table of
+// operations. The operations are in the other files of this folder; cuda.cuh explains how they work
+// together.
 #include "live/device/cuda/cuda.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// All graphs, because memory that any of them may refer to moves or goes.
+// Drops all graphs, because memory that any of them may use moves or is freed.
 static void forget_graphs(live_cuda *c)
 {
     for (int i = 0; i < CUDA_GRAPHS; i++)
@@ -16,14 +17,15 @@ static void forget_graphs(live_cuda *c)
 
 // --- memory ------------------------------------------------------------------------------------
 
-static int cuda_alloc(live_backend *b, void **out, size_t bytes, dsc_error *err)
+static int cuda_alloc(live_backend *b, void *out, size_t bytes, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
+    void *p = NULL;
     int failed = cuda_use_idle(c, err);
-    *out = NULL;
     if (!failed)
-        failed = cuda_device_alloc(c, out, bytes, err);
-    return failed ? failed : cuda_clear(c, *out, bytes, err);
+        failed = cuda_device_alloc(c, &p, bytes, err);
+    memcpy(out, &p, sizeof p); // a pointer of any type
+    return failed ? failed : cuda_clear(c, p, bytes, err);
 }
 
 static void cuda_free(live_backend *b, void *p)
@@ -31,7 +33,7 @@ static void cuda_free(live_backend *b, void *p)
     live_cuda *c = cuda_of(b);
     if (!p || cuda_use_idle(c, NULL))
         return;
-    forget_graphs(c); // one of them may refer to it
+    forget_graphs(c); // one of them may use it
     cudaStreamSynchronize(c->stream);
     cudaFree(p);
 }
@@ -87,18 +89,19 @@ static int cuda_fetch(live_backend *b, void *to, const void *from, size_t bytes,
     return failed ? failed : copy_async(c, to, from, bytes, cudaMemcpyDeviceToHost, err);
 }
 
-static int cuda_alloc_host(live_backend *b, void **out, size_t bytes, dsc_error *err)
+static int cuda_alloc_host(live_backend *b, void *out, size_t bytes, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
-    *out = NULL;
+    void *p = NULL;
     const size_t some = bytes ? bytes : 1;
     int failed = cuda_use_idle(c, err);
     if (!failed)
-        failed = cuda_check(c, cudaMallocHost(out, some), "cudaMallocHost", err);
+        failed = cuda_check(c, cudaMallocHost(&p, some), "cudaMallocHost", err);
     if (failed)
-        *out = NULL;
+        p = NULL;
     else
-        memset(*out, 0, some);
+        memset(p, 0, some);
+    memcpy(out, &p, sizeof p);
     return failed;
 }
 
@@ -117,22 +120,22 @@ static dsc_dtype cuda_cache_dtype(dsc_dtype weights)
     return weights;
 }
 
-static int cuda_memory(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err)
+static int cuda_available(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
-    size_t available = 0, total = 0;
+    size_t spare = 0, total = 0;
     int failed = cuda_use(c, err);
     if (!failed)
-        failed = cuda_check(c, cudaMemGetInfo(&available, &total), "cudaMemGetInfo", err);
-    *free_bytes = (double)available;
+        failed = cuda_check(c, cudaMemGetInfo(&spare, &total), "cudaMemGetInfo", err);
+    *free_bytes = (double)spare;
     *total_bytes = (double)total;
     return failed;
 }
 
 // --- passes ------------------------------------------------------------------------------------
 
-// Writes `count` numbers of a list at *at, which moves on, and says where they will be on the
-// device; NULL when there is no list.
+// Writes `count` numbers of a list at *at, advances *at, and returns the list's future address on
+// the device, or NULL for an empty list.
 template <typename T>
 static const T *pack(char *host, const char *device, size_t *at, const T *list, int64_t count)
 {
@@ -145,13 +148,13 @@ static const T *pack(char *host, const char *device, size_t *at, const T *list, 
     return (const T *)(device + begin);
 }
 
-// Packs the lists into `host` (NULL: only counts) and returns their bytes.
+// Packs the lists into `host` (NULL: only counts) and returns the number of bytes.
 static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, const char *device)
 {
     size_t at = 0;
     const int32_t prefix = (int32_t)batch->prefix;
     cuda_dist dist = {};
-    if (batch->dist) // of a temperature that has no reciprocal: as in theory/rows/softmax.c
+    if (batch->dist) // for a temperature without a reciprocal see theory/rows/softmax.c
         dist = {fmin(1 / batch->dist->temperature, 1e300), batch->dist->top_p, batch->dist->top_k};
     pass->tokens = batch->tokens;
     pass->sequences = batch->sequences;
@@ -168,7 +171,7 @@ static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, c
     return at;
 }
 
-// Bytes that lists of so many are given.
+// Capacity for lists of this many bytes.
 static size_t lists_room(size_t bytes)
 {
     return bytes < CUDA_LISTS / 2 ? (size_t)CUDA_LISTS : 2 * bytes;
@@ -180,7 +183,7 @@ static int reserve_stage(live_cuda *c, cuda_stage *s, size_t bytes, dsc_error *e
     if (!s->copied)
         failed = cuda_check(c, cudaEventCreateWithFlags(&s->copied, cudaEventDisableTiming),
                             "cudaEventCreateWithFlags", err);
-    if (!failed) // of four passes ago
+    if (!failed) // the upload of four passes ago
         failed = cuda_check(c, cudaEventSynchronize(s->copied), "cudaEventSynchronize", err);
     if (failed || bytes <= s->bytes)
         return failed;
@@ -222,27 +225,27 @@ static int upload_lists(live_cuda *c, const live_batch *batch, dsc_error *err)
                   : cuda_check(c, cudaEventRecord(s->copied, c->stream), "cudaEventRecord", err);
 }
 
-static cuda_graph *find_graph(live_cuda *c, const void *owner, const live_batch *batch)
+static cuda_graph *find_graph(live_cuda *c, live_pass_key key, const live_batch *batch)
 {
     for (int i = 0; i < CUDA_GRAPHS; i++) {
         cuda_graph *g = &c->graph[i];
-        if (g->used && g->owner == owner && g->tokens == batch->tokens &&
-            g->sequences == batch->sequences && g->outputs == batch->outputs &&
-            g->words == batch->words && g->features == (batch->feature != NULL) &&
-            g->dists == cuda_dists_of(batch->dist))
+        if (g->used && g->key.room == key.room && g->key.variant == key.variant &&
+            g->tokens == batch->tokens && g->sequences == batch->sequences &&
+            g->outputs == batch->outputs && g->words == batch->words &&
+            g->features == (batch->feature != NULL) && g->dists == cuda_dists_of(batch->dist))
             return g;
     }
     return NULL;
 }
 
-static cuda_graph *new_graph(live_cuda *c, const void *owner, const live_batch *batch)
+static cuda_graph *new_graph(live_cuda *c, live_pass_key key, const live_batch *batch)
 {
     cuda_graph *g = c->graph;
-    for (int i = 1; i < CUDA_GRAPHS; i++) // a free place, or the one used longest ago
+    for (int i = 1; i < CUDA_GRAPHS; i++) // a free entry, or the least recently used one
         g = c->graph[i].used < g->used ? &c->graph[i] : g;
     cuda_forget_graph(c, g);
     g->used = c->passes;
-    g->owner = owner;
+    g->key = key;
     g->tokens = batch->tokens;
     g->sequences = batch->sequences;
     g->outputs = batch->outputs;
@@ -252,7 +255,7 @@ static cuda_graph *new_graph(live_cuda *c, const void *owner, const live_batch *
     return g;
 }
 
-static int cuda_begin(live_backend *b, const void *owner, const live_batch *batch, bool *replayed,
+static int cuda_begin(live_backend *b, live_pass_key key, const live_batch *batch, bool *replayed,
                       dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
@@ -266,27 +269,27 @@ static int cuda_begin(live_backend *b, const void *owner, const live_batch *batc
         return failed;
     cuda_graph *g = NULL;
     if (batch->tokens * batch->sequences <= CUDA_CAPTURED_ROWS)
-        g = find_graph(c, owner, batch);
+        g = find_graph(c, key, batch);
     if (g && g->vocab)
         failed = cuda_check_tokens(batch, g->vocab, g->learned, err);
     if (!failed)
         failed = upload_lists(c, batch, err);
     if (failed || batch->tokens * batch->sequences > CUDA_CAPTURED_ROWS)
         return failed;
-    g = find_graph(c, owner, batch); // the upload may have made all be forgotten
+    g = find_graph(c, key, batch); // the upload may have dropped all graphs
     if (!g)
-        g = new_graph(c, owner, batch);
+        g = new_graph(c, key, batch);
     g->used = c->passes;
     if (g->exec) {
         *replayed = true;
         return cuda_check(c, cudaGraphLaunch(g->exec, c->stream), "cudaGraphLaunch", err);
     }
     g->scratch = 0;
-    if (!g->ran) { // runs as it comes this time
+    if (!g->ran) { // a direct run
         c->current = g;
         return DSC_OK;
     }
-    // Other threads may do with their devices what they like meanwhile.
+    // Other threads may use their devices in any way meanwhile.
     failed = cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
                         "cudaStreamBeginCapture", err);
     c->capturing = !failed;
@@ -318,7 +321,7 @@ static int cuda_end(live_backend *b, dsc_error *err)
         failed = cuda_check(c, cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate", err);
     if (graph)
         cudaGraphDestroy(graph);
-    if (failed) // the next pass of this shape runs as it comes
+    if (failed) // the next pass of this shape runs directly
         return failed;
     g->ran = true;
     g->exec = exec;
@@ -353,20 +356,22 @@ static void cuda_close(live_backend *b)
 }
 
 static const live_backend_type cuda_type = {
-    "cuda",          cuda_alloc,     cuda_free,   cuda_upload,      cuda_download, cuda_copy,
-    cuda_alloc_host, cuda_free_host, cuda_fill,   cuda_cache_dtype, cuda_memory,   cuda_begin,
-    cuda_end,        cuda_wait,      cuda_embed,  cuda_gather,      cuda_scatter,  cuda_norm,
-    cuda_product,    cuda_rotate,    cuda_attend, cuda_add,         cuda_select,   cuda_summarize,
-    cuda_fetch,      cuda_compare,   cuda_list,   cuda_leave,       cuda_move,     cuda_probe,
+    "cuda",
+    {cuda_alloc, cuda_free, cuda_alloc_host, cuda_free_host, cuda_upload, cuda_download, cuda_copy,
+     cuda_fetch, cuda_fill, cuda_cache_dtype, cuda_available},
+    {cuda_begin, cuda_end, cuda_wait, cuda_embed, cuda_gather, cuda_scatter, cuda_norm,
+     cuda_product, cuda_rotate, cuda_attend, cuda_add, cuda_select, cuda_summarize, cuda_move},
+    {cuda_compare, cuda_list, cuda_sample_residual},
+    cuda_probe,
     cuda_close,
 };
 
-// Stands for all kernels, which are compiled for the same devices.
+// Represents all kernels, which are compiled for the same devices.
 static __global__ void no_kernel()
 {
 }
 
-// The kernels can run on the device; *compiled: what for.
+// Checks that the kernels can run on the device; *compiled describes their build.
 static int check_kernels(live_cuda *c, const cudaDeviceProp *device, cudaFuncAttributes *compiled,
                          dsc_error *err)
 {
@@ -406,7 +411,7 @@ static int prepare(live_cuda *c, dsc_error *err)
     failed = check_kernels(c, &properties, &compiled, err);
     if (failed)
         return failed;
-    // Kernels compiled for less do not wait for those before them (cuda_wait_previous).
+    // Kernels compiled for older devices do not wait for their predecessors (cuda_wait_previous).
     c->overlap = properties.major >= 9 && compiled.ptxVersion >= 90;
     return cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
                       "cudaStreamCreateWithFlags", err);
@@ -436,11 +441,11 @@ extern "C" bool live_cuda_describe(int device, char *line, size_t bytes)
     return true;
 }
 
-// Why CUDA counts no device.
+// Explains why CUDA finds no device.
 static int no_device(cudaError_t e, dsc_error *err)
 {
     int driver = 0, runtime = 0;
-    cudaDriverGetVersion(&driver); // 0 when there is none
+    cudaDriverGetVersion(&driver); // 0 without a driver
     cudaRuntimeGetVersion(&runtime);
     cudaGetLastError();
     if (driver && e == cudaErrorInsufficientDriver)
@@ -464,11 +469,10 @@ extern "C" int live_backend_cuda(live_backend **out, int device, bool invariant,
     if (device < 0 || device >= n)
         return dsc_fail(err, DSC_EABSENT, "cuda:%d: no such device; there %s %d, from cuda:0",
                         device, n == 1 ? "is" : "are", n);
-    void *memory = NULL;
-    int failed = dsc_alloc(&memory, 1, sizeof(live_cuda), err);
+    live_cuda *c = NULL;
+    int failed = dsc_new(&c, 1, err);
     if (failed)
         return failed;
-    live_cuda *c = (live_cuda *)memory;
     c->base.type = &cuda_type;
     c->base.threads = 1;
     c->base.invariant = invariant;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of many rows by cuBLAS. The library is loaded, and its handle made, by the first product
-// that needs it: loading takes longer than most commands. That product is never in a captured pass,
-// where making a handle is not allowed, because every shape of a pass runs uncaptured first.
+// Products of many rows by cuBLAS. The first product that needs the library loads it and creates
+// its handle, because loading takes longer than most commands. That product is never in a captured
+// pass, where creating a handle is not allowed, because every shape of a pass runs directly first.
 #include "live/device/cuda/cuda.cuh"
 
 extern "C" {
@@ -13,14 +13,14 @@ extern "C" {
 #define TEXT_OF(...) #__VA_ARGS__
 #define TEXT(...) TEXT_OF(__VA_ARGS__)
 
-// One of the two cublasGemmEx that the header declares to C++.
+// One of the two cublasGemmEx overloads that the header declares in C++.
 typedef cublasStatus_t gemm_function(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
                                      int, const void *, const void *, cudaDataType_t, int,
                                      const void *, cudaDataType_t, int, const void *, void *,
                                      cudaDataType_t, int, cublasComputeType_t, cublasGemmAlgo_t);
 static_assert(sizeof(static_cast<gemm_function *>(cublasGemmEx)) != 0, "declared so");
 
-// The functions that are called, of the types that the header declares.
+// The functions that we call, with the types of the header.
 struct cuda_blas {
     decltype(&cublasCreate) create;
     decltype(&cublasDestroy) destroy;
@@ -62,8 +62,8 @@ static int load(cuda_blas *b, dsc_error *err)
     return live_library_open(&cublas, symbol, sizeof symbol / sizeof *symbol, err);
 }
 
-// A workspace of its own, because one that cuBLAS allocates cannot be captured; and sums of halves
-// that stay F32.
+// Sets a workspace of our own, because one that cuBLAS allocates cannot be captured, and F32 sums
+// of 16-bit products.
 static int set_up(live_cuda *c, cuda_blas *b, dsc_error *err)
 {
     const cublasMath_t math =
@@ -94,14 +94,12 @@ void cuda_close_blas(live_cuda *c)
 
 static int open_blas(live_cuda *c, dsc_error *err)
 {
-    void *memory = NULL;
     if (c->blas)
         return DSC_OK;
     if (c->capturing)
         return dsc_fail(err, DSC_EUSAGE, "%s: the first product by cuBLAS is in a captured pass",
                         c->base.device);
-    int failed = dsc_alloc(&memory, 1, sizeof *c->blas, err);
-    c->blas = (cuda_blas *)memory;
+    int failed = dsc_new(&c->blas, 1, err);
     if (!failed)
         failed = set_up(c, c->blas, err);
     if (failed)
@@ -115,7 +113,7 @@ int cuda_gemm(live_cuda *c, float *out, const live_matrix *w, const void *in, in
     const cudaDataType_t type = w->dtype == DSC_F32   ? CUDA_R_32F
                                 : w->dtype == DSC_F16 ? CUDA_R_16F
                                                       : CUDA_R_16BF;
-    // Pedantic: F32 is multiplied as such, not in TF32.
+    // Pedantic: F32 products are computed in F32, not in TF32.
     const cublasComputeType_t compute =
         w->dtype == DSC_F32 ? CUBLAS_COMPUTE_32F_PEDANTIC : CUBLAS_COMPUTE_32F;
     const float alpha = 1.0f;
@@ -127,7 +125,7 @@ int cuda_gemm(live_cuda *c, float *out, const live_matrix *w, const void *in, in
         return failed;
     const cuda_blas *const b = c->blas;
     c->follows = false;
-    // cuBLAS counts in columns: out is n x rows there, w is k x n, in is k x rows.
+    // cuBLAS is column-major: there, out is n x rows, w is k x n and in is k x rows.
     return check(c, b,
                  b->gemm(b->handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)w->rows, (int)rows, (int)w->cols,
                          &alpha, w->data, type, (int)w->cols, in, type, (int)w->cols, &beta, out,

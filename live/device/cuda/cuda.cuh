@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the CUDA backend share: its state, launching with errors checked, and the few
-// device functions that every kernel needs.
+// What the files of the CUDA backend share: its state, checked kernel launches, and the few device
+// functions that every kernel needs.
 //
-// Passes. The lists of a pass (tokens, slots, mask, ...) lie at fixed places on the device, packed
-// in one block that `begin` uploads in one copy; kernels read them there, and also how long the
-// text is. What a kernel is launched with depends on the shape of a pass only, so a pass that was
+// Passes. The lists of a pass (tokens, slots, mask, ...) lie at fixed addresses on the device,
+// packed in one block that `begin` uploads in one copy; kernels read them there, together with the
+// length of the text. Launch parameters depend on the shape of a pass only, so a pass that was
 // captured in a graph once is replayed for longer texts and other tokens.
 //
-// Overlap. From compute capability 9.0 on a kernel that follows another one of ours is launched
-// before that one has ended (programmatic dependent launch), which hides the latency of the launch.
-// Each kernel begins with cuda_wait_previous() and touches nothing before but weights and the lists
-// of the pass, which are there before its first kernel; so a kernel that has ended implies that
-// everything before it has (blocks without work may return early when others of the grid wait).
-// What is not ours (cuBLAS, copies) and what follows it is launched in the ordinary way.
+// Overlap. From compute capability 9.0 on, a kernel that follows another of our kernels is launched
+// before that one has ended (programmatic dependent launch), which hides the launch latency. Each
+// kernel begins with cuda_wait_previous() and reads nothing before it except weights and the lists
+// of the pass, which are complete before the first kernel; so when a kernel has ended, everything
+// before it has ended (blocks without work may return early if others of the grid wait). Work that
+// is not ours (cuBLAS, copies), and the kernel after it, is launched in the ordinary way.
 #ifndef DSC_LIVE_CUDA_CUH
 #define DSC_LIVE_CUDA_CUH
 
@@ -32,17 +32,18 @@ extern "C" {
 }
 
 enum {
-    CUDA_LANES = 32,          // threads of a warp
-    CUDA_CAPTURED_ROWS = 128, // passes of more rows are not captured
-    CUDA_GRAPHS = 256,        // kept at most: a new one takes the place of the one used longest ago
-    CUDA_LISTS = 64 << 10,    // bytes of a pass's lists that there is room for at first
-    CUDA_STAGES = 4,          // uploads of lists that may be under way
-    CUDA_INVARIANT_ROWS = 128,    // of every product of an invariant backend
-    CUDA_WORKSPACE = 32 << 20,    // bytes for cuBLAS: what it recommends for compute capability 9.0
-    CUDA_PREFETCH = 16 << 20,     // bytes of weights; more push each other out of the L2 cache
-    CUDA_SHARED_STATIC = 1 << 10, // bytes, at most, of kernels that have dynamic shared memory too
-    CUDA_SHARED = (48 << 10) - CUDA_SHARED_STATIC, // bytes of it that need no allowance
-    CUDA_SHARED_KERNELS = 64, // kernels that have been allowed more and are remembered
+    CUDA_LANES = 32,           // threads of a warp
+    CUDA_CAPTURED_ROWS = 128,  // passes of more rows are not captured
+    CUDA_GRAPHS = 256,         // maximum; a new graph replaces the least recently used one
+    CUDA_LISTS = 64 << 10,     // initial capacity of a pass's lists, bytes
+    CUDA_STAGES = 4,           // concurrent uploads of lists
+    CUDA_INVARIANT_ROWS = 128, // rows of every product of an invariant backend
+    CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS, as recommended for compute capability 9.0
+    CUDA_PREFETCH = 16 << 20,  // bytes of weights; more would evict each other from the L2 cache
+    CUDA_SHARED_STATIC =
+        1 << 10, // maximum bytes of static shared memory in kernels that also use dynamic
+    CUDA_SHARED = (48 << 10) - CUDA_SHARED_STATIC, // bytes that need no opt-in
+    CUDA_SHARED_KERNELS = 64,                      // remembered kernels that have opted in to more
 };
 
 // The distribution of a pass (live_sampling).
@@ -61,20 +62,20 @@ typedef struct cuda_pass {
     int64_t tokens, sequences, outputs, words;
 } cuda_pass;
 
-// Memory that operations work in. It begins large enough for captured passes of most models, at
-// least doubles when it grows, and never shrinks. Growing forgets the graphs that work in it.
+// Scratch memory of operations. Its initial size suffices for captured passes of most models; it at
+// least doubles when it grows, and never shrinks. Growing drops the graphs that use it.
 typedef enum cuda_scratch_use {
-    CUDA_ACTIVATIONS, // in the weights' dtype, for cuBLAS
-    CUDA_PRODUCTS,    // of fixed shape, of an invariant backend
-    CUDA_PARTIALS,    // of the attention
-    CUDA_SUMS,        // of products whose k is split among blocks
-    CUDA_ARRIVALS,    // of blocks that wait for the last of a group: counters, 0 between launches
-    CUDA_DISTS,       // of what top-k and top-p keep
-    CUDA_OVERLAP,     // of distributions that meet
+    CUDA_ACTIVATIONS, // activations in the weights' dtype, for cuBLAS
+    CUDA_PRODUCTS,    // products of fixed shape of an invariant backend
+    CUDA_PARTIALS,    // partial results of the attention
+    CUDA_SUMS,        // partial sums of products whose k is split among blocks
+    CUDA_ARRIVALS,    // arrival counters of groups of blocks, 0 between launches
+    CUDA_DISTS,       // work of top-k and top-p
+    CUDA_OVERLAP,     // results of draft/target overlap
     CUDA_SCRATCHES,
 } cuda_scratch_use;
 
-// What is done for a distribution depends on whether it leaves out tokens.
+// The kernels for a distribution depend on whether it excludes tokens.
 typedef enum cuda_dists { CUDA_NO_DIST, CUDA_ALL_TOKENS, CUDA_FILTERED } cuda_dists;
 
 static inline cuda_dists cuda_dists_of(const live_sampling *dist)
@@ -84,17 +85,17 @@ static inline cuda_dists cuda_dists_of(const live_sampling *dist)
                                                   : CUDA_ALL_TOKENS;
 }
 
-// A pass that was seen: first it runs as it comes (kernels and cuBLAS are loaded and scratch memory
-// grows), then it is captured, then replayed. A failure takes it back to the beginning.
+// A recorded pass. The first run is direct (kernels and cuBLAS are loaded, scratch memory grows),
+// the second is captured, later ones are replayed. A failure restarts this sequence.
 typedef struct cuda_graph {
-    uint64_t used; // when: the number of its last pass; 0: the place is free
-    const void *owner;
+    uint64_t used; // number of its last pass; 0: the entry is free
+    live_pass_key key;
     int64_t tokens, sequences, outputs, words;
     bool features;
     cuda_dists dists;
     int64_t vocab, learned; // rows of the embeddings of tokens and positions; 0: none
-    bool ran;               // as it came, to its end
-    unsigned scratch;       // bit u: the captured pass works in cuda_scratch_use u
+    bool ran;               // a direct run has completed
+    unsigned scratch;       // bit u: the captured pass uses cuda_scratch_use u
     cudaGraphExec_t exec;   // NULL: not captured yet
 } cuda_graph;
 
@@ -108,17 +109,17 @@ typedef struct live_cuda {
     live_backend base;
     int ordinal;
     int processors;      // streaming multiprocessors
-    size_t shared_bytes; // of dynamic shared memory, at most, of a block
+    size_t shared_bytes; // maximum dynamic shared memory of a block
     bool overlap;        // programmatic dependent launch
-    bool follows;        // the last work of the stream is a kernel of ours
+    bool follows;        // the last work in the stream is one of our kernels
     cudaStream_t stream;
     struct cuda_blas *blas; // NULL until a product needs it (blas.cu)
 
     cuda_pass pass;
     const live_batch *batch; // of the pass, or NULL
-    cuda_graph *current;     // of the pass; NULL when it is not to be captured
+    cuda_graph *current;     // of the pass; NULL: the pass is not captured
     bool capturing;
-    bool lost; // the pass was being captured when something else was asked for
+    bool lost; // other work interrupted the capture of the pass
 
     void *lists;
     size_t lists_bytes;
@@ -127,8 +128,8 @@ typedef struct live_cuda {
     void *scratch[CUDA_SCRATCHES];
     size_t scratch_bytes[CUDA_SCRATCHES];
     cuda_graph graph[CUDA_GRAPHS];
-    uint64_t passes;                          // begun
-    const void *allowed[CUDA_SHARED_KERNELS]; // kernels that may have shared_bytes
+    uint64_t passes;                          // number of passes begun
+    const void *allowed[CUDA_SHARED_KERNELS]; // kernels that have opted in to shared_bytes
     int alloweds;
 } live_cuda;
 
@@ -137,45 +138,45 @@ static inline live_cuda *cuda_of(live_backend *b)
     return (live_cuda *)b;
 }
 
-// 0, or the failure recorded: "cuda:0: CALL: what CUDA says".
+// Returns 0, or records the failure as "cuda:0: CALL: CUDA's message".
 int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *err);
-// Makes the backend's device the thread's.
+// Selects the backend's device for this thread.
 int cuda_use(const live_cuda *c, dsc_error *err);
-// The same, outside a pass: a capture that was not ended (an operation failed) is thrown away.
+// Selects it outside a pass: an unfinished capture (an operation failed) is discarded.
 int cuda_use_idle(live_cuda *c, dsc_error *err);
-// Waits, if the graph may be running, and empties its place.
+// Waits, as the graph may be running, and empties its entry.
 void cuda_forget_graph(live_cuda *c, cuda_graph *g);
-// Every token is in an embedding of `vocab` rows, every position in one of `learned` (0: any).
+// Checks that every token is in an embedding of `vocab` rows and every position in one of `learned`
+// (0: any).
 int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err);
-// Memory of the device, not cleared; when it is short the message says how much there is.
+// Allocates device memory without clearing it; the error contains the free size.
 int cuda_device_alloc(live_cuda *c, void **out, size_t bytes, dsc_error *err);
-// At least `bytes` of scratch memory. Growing waits for the stream.
+// Returns at least `bytes` of scratch memory. Growing waits for the stream.
 int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, dsc_error *err);
 
-// Counters for `count` groups of blocks, which are 0; a kernel that uses them leaves them so
-// (atomicInc up to the number of blocks).
+// Returns `count` zero counters for groups of blocks; a kernel that uses them resets them to 0
+// (atomicInc with the number of blocks as limit).
 int cuda_counters(live_cuda *c, int64_t count, unsigned **out, dsc_error *err);
 
-// Sets memory of the device to 0, in order.
+// Sets device memory to 0, in stream order.
 int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err);
 
-// Operations, in the files named.
+// Operations, by file.
 int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
                const live_matrix *positions, dsc_error *err); // rows.cu
 int cuda_gather(live_backend *b, float *out, int64_t out_stride, const float *in, int64_t in_stride,
                 int64_t width, live_index list, dsc_error *err);
 int cuda_scatter(live_backend *b, float *out, const float *in, int64_t width, live_index list,
                  dsc_error *err);
-int cuda_norm(live_backend *b, float *out, const float *in, const float *weight, const float *bias,
-              live_norm kind, double epsilon, int64_t rows, int64_t width, dsc_error *err);
+int cuda_norm(live_backend *b, float *out, const float *in, const live_norming *n, int64_t rows,
+              int64_t width, dsc_error *err);
 int cuda_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);
 int cuda_product(live_backend *b, void *out, const void *in, int64_t rows, const live_product *p,
                  dsc_error *err); // product.cu
 // cuda_norm with a result in `dtype`.
-int cuda_norm_to(live_cuda *c, void *out, dsc_dtype dtype, const float *in, const float *weight,
-                 const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
-                 dsc_error *err); // rows.cu
-// out[rows][w->rows] = in times w transposed + beta out, `in` in w's dtype; by cuBLAS.
+int cuda_norm_to(live_cuda *c, void *out, dsc_dtype dtype, const float *in, const live_norming *n,
+                 int64_t rows, int64_t width, dsc_error *err); // rows.cu
+// out[rows][w->rows] = in times w transposed + beta out, by cuBLAS; `in` has w's dtype.
 int cuda_gemm(live_cuda *c, float *out, const live_matrix *w, const void *in, int64_t rows,
               float beta, dsc_error *err); // blas.cu
 void cuda_close_blas(live_cuda *c);
@@ -185,19 +186,17 @@ int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attenti
                 const live_cache *cache, int64_t layer, dsc_error *err); // attend.cu
 int cuda_select(live_backend *b, int32_t *token, float *margin, const float *logits, int64_t rows,
                 int64_t vocab, dsc_error *err); // select.cu
-int cuda_summarize(live_backend *b, live_kept *kept, double *sum, float *peak, const int32_t *token,
-                   const float *logits, int64_t rows, int64_t vocab,
-                   dsc_error *err); // summarize.cu
-// Into peak as cuda_summarize, and into kept of the rows that are not left out.
-int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, const float *logits,
-             int64_t rows, int64_t vocab, dsc_error *err); // cut.cu
-int cuda_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_dists *dists,
-                 int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab,
-                 dsc_error *err); // meet.cu
+int cuda_summarize(live_backend *b, const live_summary *s, const float *logits, int64_t rows,
+                   int64_t vocab, dsc_error *err); // summarize.cu
+// Computes s->max_logit as cuda_summarize does, and s->kept of the rows that are not left out.
+int cuda_cut(live_cuda *c, const live_summary *s, const float *logits, int64_t rows, int64_t vocab,
+             dsc_error *err); // cut.cu
+int cuda_compare(live_backend *b, const live_comparison *c, int64_t vocab,
+                 dsc_error *err); // overlap.cu
 int cuda_list(live_backend *b, dsc_mass *out, const live_dists *dists, const uint64_t *wanted,
               int64_t count, int64_t vocab, dsc_error *err);
-int cuda_leave(live_backend *b, live_left *out, const live_dists *dists,
-               const dsc_residual *residual, double u, int64_t vocab, dsc_error *err);
+int cuda_sample_residual(live_backend *b, live_residual_sample *out, const live_dists *dists,
+                         const dsc_residual *residual, double u, int64_t vocab, dsc_error *err);
 int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
               uint64_t stream, double limit, dsc_error *err); // memory.cu
 int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,
@@ -209,15 +208,16 @@ static inline int64_t cuda_blocks(int64_t count, int64_t each)
     return (count + each - 1) / each;
 }
 
-// Threads of a block that goes over `width` numbers, `each` per thread: whole warps, 1024 at most.
+// Number of threads of a block that processes `width` numbers, `each` per thread: whole warps, at
+// most 1024.
 static inline int cuda_threads(int64_t width, int64_t each)
 {
     int64_t n = cuda_blocks(cuda_blocks(width, each), CUDA_LANES) * CUDA_LANES;
     return (int)(n < 1024 ? n : 1024);
 }
 
-// The blocks of a launch. Unlike a dim3 it holds any count, so that cuda_launch can refuse one that
-// is too large before it is cut to 32 bits.
+// Number of blocks of a launch. Unlike dim3 it holds any count, so that cuda_launch can refuse one
+// that is too large instead of truncating it to 32 bits.
 struct cuda_grid {
     int64_t x, y, z;
     cuda_grid(int64_t nx, int64_t ny = 1, int64_t nz = 1) : x(nx), y(ny), z(nz)
@@ -228,13 +228,13 @@ struct cuda_grid {
     }
 };
 
-// Fails unless CUDA can launch `kernel` with so many blocks, and with so much dynamic shared memory
-// a block, which it must be told of once when there is much.
+// Fails unless CUDA can launch `kernel` with this grid and dynamic shared memory per block, and
+// opts the kernel in to large shared memory once.
 int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
                       size_t shared_bytes, dsc_error *err);
 
-// kernel<<<grid, threads, shared_bytes>>>(args...) on the backend's stream; the kernel finds its
-// dynamic shared memory by cuda_dynamic_shared().
+// Launches kernel<<<grid, threads, shared_bytes>>>(args...) on the backend's stream; the kernel
+// gets its dynamic shared memory by cuda_dynamic_shared().
 template <typename... P, typename... A>
 int cuda_launch_shared(live_cuda *c, const char *name, void (*kernel)(P...), cuda_grid grid,
                        int threads, size_t shared_bytes, dsc_error *err, A... args)
@@ -256,7 +256,7 @@ int cuda_launch_shared(live_cuda *c, const char *name, void (*kernel)(P...), cud
     return cuda_check(c, cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...), name, err);
 }
 
-// The same without dynamic shared memory.
+// A launch without dynamic shared memory.
 template <typename... P, typename... A>
 int cuda_launch(live_cuda *c, const char *name, void (*kernel)(P...), cuda_grid grid, int threads,
                 dsc_error *err, A... args)
@@ -274,7 +274,7 @@ __device__ __forceinline__ void cuda_wait_previous()
 #endif
 }
 
-// The dynamic shared memory of the block, 128-byte aligned: cuda_launch_shared says how much.
+// The dynamic shared memory of the block, 128-byte aligned; cuda_launch_shared sets its size.
 __device__ __forceinline__ void *cuda_dynamic_shared()
 {
 #ifdef __CUDACC__
@@ -298,7 +298,7 @@ __device__ __forceinline__ float cuda_float(__nv_bfloat16 x)
     return __bfloat162float(x);
 }
 
-// To the nearest, ties to even.
+// Rounds to nearest, ties to even.
 template <typename T> __device__ __forceinline__ T cuda_round(float x);
 template <> __device__ __forceinline__ float cuda_round<float>(float x)
 {
@@ -323,7 +323,7 @@ __device__ __forceinline__ float cuda_element(const void *p, dsc_dtype dtype, in
     return __bfloat162float(((const __nv_bfloat16 *)p)[i]);
 }
 
-// Element i of such an array, rounded.
+// Stores element i of such an array, rounded.
 __device__ __forceinline__ void cuda_store(void *out, dsc_dtype dtype, int64_t i, float x)
 {
     if (dtype == DSC_F32)
@@ -334,7 +334,7 @@ __device__ __forceinline__ void cuda_store(void *out, dsc_dtype dtype, int64_t i
         ((__nv_bfloat16 *)out)[i] = cuda_round<__nv_bfloat16>(x);
 }
 
-// The numbers in 16 bytes of a dtype: eight, or four of F32.
+// Unpacks 16 bytes of a dtype: eight numbers, or four of F32.
 __device__ __forceinline__ void cuda_unpack(float (&v)[4], uint4 w, float)
 {
     v[0] = __uint_as_float(w.x), v[1] = __uint_as_float(w.y);
@@ -358,7 +358,7 @@ __device__ __forceinline__ void cuda_unpack(float (&v)[8], uint4 w, __half)
         v[2 * i + 1] = __half2float(__ushort_as_half((unsigned short)(u[i] >> 16)));
     }
 }
-// Over a warp; every lane gets the result, in the same order of operations.
+// Sum over a warp; every lane gets the result, with one order of operations.
 __device__ __forceinline__ float cuda_warp_sum(float x)
 {
 #pragma unroll
@@ -374,24 +374,24 @@ __device__ __forceinline__ float cuda_warp_max(float x)
     return x;
 }
 
-// Over a block of at most 1024 threads, whole warps; every thread gets the result.
+// Sum over a block of at most 1024 threads (whole warps); every thread gets the result.
 __device__ __forceinline__ float cuda_block_sum(float x)
 {
     __shared__ float part[CUDA_LANES];
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
     const int warps = blockDim.x / CUDA_LANES;
     x = cuda_warp_sum(x);
-    __syncthreads(); // `part` may still be read from the sum before
+    __syncthreads(); // `part` may still be read by the previous sum
     if (lane == 0)
         part[warp] = x;
     __syncthreads();
     return cuda_warp_sum(lane < warps ? part[lane] : 0.0f);
 }
 
-// Whether this is the last of `blocks` blocks to arrive here, in all of its threads: the other
-// blocks' partial results may then be read, past the L1 cache (__ldcg). The first barrier orders
-// what the block's threads have written before thread 0, whose fence orders it before the count;
-// the second fence and barrier do the reverse for those who read. The count returns to 0.
+// Returns true, in all threads, for the last of `blocks` blocks that arrive here: the other blocks'
+// partial results may then be read, past the L1 cache (__ldcg). The first barrier orders the
+// block's writes before thread 0, whose fence orders them before the count; the second fence and
+// barrier do the converse for the reader. The count returns to 0.
 __device__ __forceinline__ bool cuda_last_block(unsigned *arrived, int64_t blocks)
 {
     __shared__ bool last;

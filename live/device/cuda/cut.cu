@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What top-k and top-p keep of rows of logits: the first tokens in an order, the most probable
-// first, of equals the lower id. The exponentials of all tokens go into bins by depth; the bin with
-// the cut is found by a scan and its tokens are sorted. Where a bin holds too many, it is divided
-// further, by the floats there are between its ends. All sums are of integers, so they do not
-// depend on the order in which threads come to them.
+// Top-k and top-p on rows of logits: keeps the first tokens in order of descending logit, ties by
+// ascending id. The exponentials of all tokens are added to bins by depth below the largest logit;
+// a scan finds the bin that contains the cut, and the tokens of that bin are sorted. A bin with too
+// many tokens is divided further, by the floats between its ends. All sums are of integers, so they
+// do not depend on the order of threads.
 //
-// Four kernels follow one another, each of them less than 1 us to begin. Of 1 to 8 rows of 128 k,
-// which the L2 cache holds: the first two read a row with 63 blocks of threads, 2 us for latency
-// and 3 us with some 30 additions to bins by each thread. Then one block per row: scan and ends of
-// the bin 2 us; its tokens 1 to 5 us, as blocks of tokens with lower peaks are not read; sorting
-// 1024 of them 55 steps of 20 to 30 ns. The sums take 2 us (summarize.cu). A row that has to be
-// divided takes 5 to 10 us more each time.
+// Four kernels run in sequence, each of which takes less than 1 us to begin. For 1 to 8 rows of 128
+// k tokens in the L2 cache, the first two read a row with 63 blocks of threads, 2 us for latency
+// and 3 us with some 30 additions to bins by each thread. Then one block per row needs 2 us for the
+// scan and the ends of the bin, 1 to 5 us for its tokens (blocks of tokens with smaller maxima are
+// not read), and 55 steps of 20 to 30 ns to sort 1024 of them. The sums take 2 us (summarize.cu).
+// Each division of a row takes 5 to 10 us more.
 #include "live/device/cuda/dist.cuh"
 
 #include <float.h>
 
 enum {
-    CUT_BINS = 1024,         // as many as the threads of a row
-    CUT_DEEP = CUT_BINS - 1, // the last one, of all that is deeper than the others
-    CUT_LISTED = CUT_BINS,   // tokens that are sorted, at most
-    CUT_UNIT = 62,           // weights are counted in 2^-62 of the most probable token's
-    CUT_TOGETHER = 4,        // blocks of tokens that a warp has under way
-    CUT_LOGITS = 64,         // bins for top-k reach so deep at least
+    CUT_BINS = 1024,         // equal to the threads of a row
+    CUT_DEEP = CUT_BINS - 1, // the last bin contains everything deeper than the others
+    CUT_LISTED = CUT_BINS,   // maximum number of tokens that are sorted
+    CUT_UNIT = 62,           // unit of weights: 2^-62 of the most probable token's
+    CUT_TOGETHER = 4,        // blocks of tokens that a warp processes at once
+    CUT_LOGITS = 64,         // minimum depth covered by the bins for top-k, in logits
 };
 
 // --- amounts -------------------------------------------------------------------------------------
 
-// Of some tokens: how many, and their weight, high 2^32 + low units.
+// Number of some tokens and their weight, high 2^32 + low units.
 typedef struct amount {
     unsigned long long low, high;
     uint32_t count;
@@ -38,7 +38,7 @@ static __device__ __forceinline__ amount amount_sum(amount a, amount b)
     return sum;
 }
 
-// Of what b is a part of.
+// a - b, where b is a part of a.
 static __device__ __forceinline__ amount amount_residual(amount a, amount b)
 {
     const amount residual = {a.low - b.low, a.high - b.high, a.count - b.count};
@@ -64,7 +64,7 @@ static __device__ __forceinline__ amount amount_of(const dist_row *r, float x, b
     return a;
 }
 
-// From `step` lanes below; lanes that have none there get their own.
+// Value of the lane `step` below; lanes without one get their own.
 static __device__ __forceinline__ amount amount_from(amount a, int step)
 {
     a.low = __shfl_up_sync(0xffffffffu, a.low, step);
@@ -73,7 +73,7 @@ static __device__ __forceinline__ amount amount_from(amount a, int step)
     return a;
 }
 
-// The sum of this lane's and those below.
+// Inclusive sum over the lanes up to this one.
 static __device__ __forceinline__ amount scan_warp(amount a)
 {
     const int lane = threadIdx.x % CUDA_LANES;
@@ -85,7 +85,7 @@ static __device__ __forceinline__ amount scan_warp(amount a)
     return a;
 }
 
-// The sum of this thread's and those of all threads below.
+// Inclusive sum over the threads up to this one.
 static __device__ amount scan_block(amount a)
 {
     __shared__ amount part[CUDA_LANES];
@@ -93,7 +93,7 @@ static __device__ amount scan_block(amount a)
     const int warps = blockDim.x / CUDA_LANES;
     const amount none = {};
     a = scan_warp(a);
-    __syncthreads(); // `part` may still be read from the scan before
+    __syncthreads(); // `part` may still be read by the previous scan
     if (lane == CUDA_LANES - 1)
         part[warp] = a;
     __syncthreads();
@@ -105,7 +105,7 @@ static __device__ amount scan_block(amount a)
 
 // --- bins ----------------------------------------------------------------------------------------
 
-// On the device, of a row, beside the scale of its bins.
+// Bins of a row and their scale, on the device.
 typedef struct row_bins {
     unsigned long long low[CUT_BINS], high[CUT_BINS];
     uint32_t count[CUT_BINS];
@@ -113,7 +113,7 @@ typedef struct row_bins {
     uint32_t unused;
 } row_bins;
 
-// In shared memory, where only numbers of 32 bits are added in one step: weights in three parts.
+// Bins in shared memory, whose atomics are on 32-bit numbers only: a weight has three parts.
 typedef struct block_bins {
     uint32_t count[CUT_BINS], part[3][CUT_BINS];
 } block_bins;
@@ -124,7 +124,7 @@ static __device__ __forceinline__ void bins_clear(block_bins *b)
         b->count[i] = b->part[0][i] = b->part[1][i] = b->part[2][i] = 0;
 }
 
-// What an addition carries is known from what was there before it.
+// The carry of an addition follows from the old value.
 static __device__ __forceinline__ void bins_add(block_bins *b, int bin, amount a)
 {
     atomicAdd(&b->count[bin], a.count);
@@ -147,8 +147,8 @@ static __device__ __forceinline__ amount bins_read(const block_bins *b, int bin)
     return a;
 }
 
-// Bins of one depth each, so that the deepest token there is, or what matters for top-p, is in the
-// last but one: what is deeper than `useful` is less than top-p leaves out. Every warp finds it.
+// Scale of the bins: the deepest token, or the depth that matters for top-p, falls in the last bin
+// but one. Everything deeper than `useful` is less than top-p leaves out. Every warp computes it.
 static __device__ float bins_scale(const dist_row *r, const float *least, int64_t chunks,
                                    int64_t vocab, const cuda_dist *dist)
 {
@@ -171,23 +171,24 @@ static __device__ __forceinline__ int bin_of(float most, float scale, float x)
 
 // --- places --------------------------------------------------------------------------------------
 
-// Floats in the order of tokens: the larger first. Zeros are equal.
-static __device__ __forceinline__ uint32_t place_of(float x)
+// Sort key of a float: larger numbers have smaller keys. Zeros are equal.
+static __device__ __forceinline__ uint32_t sort_key(float x)
 {
     const uint32_t bits = __float_as_uint(x + 0.0f);
     return bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
 }
 
-static __device__ __forceinline__ float place_logit(uint32_t place)
+static __device__ __forceinline__ float place_logit(uint32_t key)
 {
-    return __uint_as_float(place & 0x80000000u ? place : ~place & 0x7fffffffu);
+    return __uint_as_float(key & 0x80000000u ? key : ~key & 0x7fffffffu);
 }
 
-// The first place of a bin or of one behind it. A warp asks at 32 places at once.
+// The first key of a bin or of any bin after it. A warp tests 32 keys at once.
 static __device__ uint32_t bin_begin(float most, float scale, int bin)
 {
     const uint32_t lane = threadIdx.x % CUDA_LANES;
-    uint32_t from = place_of(most), n = place_of(-INFINITY) + 1 - from; // it is in [from, from + n]
+    uint32_t from = sort_key(most),
+             n = sort_key(-INFINITY) + 1 - from; // the result is in [from, from + n]
     while (n > 0) {
         const uint32_t each = n / CUDA_LANES + 1, at = lane * each + each - 1;
         const bool before = at < n && bin_of(most, scale, place_logit(from + at)) < bin;
@@ -200,10 +201,10 @@ static __device__ uint32_t bin_begin(float most, float scale, int bin)
 
 // --- passes over all tokens ----------------------------------------------------------------------
 
-// Peaks, as in summarize.cu; of each chunk the least logit; and nothing is in the bins yet.
-static __global__ void peaks_kernel(float *peak, float *least, row_bins *bins, const int32_t *token,
-                                    const float *logits, int64_t vocab, int64_t blocks,
-                                    const cuda_dist *dist)
+// Largest logits as in summarize.cu and the smallest logit of each chunk; clears the bins.
+static __global__ void max_logits_kernel(float *max_logit, float *least, row_bins *bins,
+                                         const int32_t *token, const float *logits, int64_t vocab,
+                                         int64_t blocks, const cuda_dist *dist)
 {
     cuda_wait_previous();
     __shared__ float part[DIST_THREADS / CUDA_LANES];
@@ -217,14 +218,14 @@ static __global__ void peaks_kernel(float *peak, float *least, row_bins *bins, c
     if (!dist_of(&r, row, token, logits, vocab, dist))
         return;
     float v[DIST_EACH], low = INFINITY;
-    dist_load(v, r.x, b, vocab, NAN); // neither the least nor the largest
+    dist_load(v, r.x, b, vocab, NAN); // neither the smallest nor the largest
 #pragma unroll
     for (int i = 0; i < DIST_EACH; i++)
         low = fminf(low, v[i]);
     low = -cuda_warp_max(-low);
-    const float most = dist_peak(v);
+    const float most = dist_max(v);
     if (b < blocks && threadIdx.x % DIST_LANES == 0)
-        peak[row * blocks + b] = most;
+        max_logit[row * blocks + b] = most;
     if (threadIdx.x % CUDA_LANES == 0)
         part[threadIdx.x / CUDA_LANES] = low;
     __syncthreads();
@@ -235,7 +236,7 @@ static __global__ void peaks_kernel(float *peak, float *least, row_bins *bins, c
     }
 }
 
-// The amounts of all tokens into the bins; weights when top-p is on.
+// Adds the amounts of all tokens to the bins; weights are added for top-p only.
 static __global__ void bins_kernel(row_bins *bins, const float *least, const int32_t *token,
                                    const float *logits, int64_t vocab, const cuda_dist *dist)
 {
@@ -265,7 +266,8 @@ static __global__ void bins_kernel(row_bins *bins, const float *least, const int
         else
             bins_add(&mine, bin, a);
     }
-    // Threads that add to one bin wait for each other; most tokens of many distributions are deep.
+    // Threads that add to one bin wait for each other, and in many distributions most tokens are
+    // deep.
     if (__ballot_sync(0xffffffffu, deep.count > 0)) {
         deep = scan_warp(deep);
         if (threadIdx.x % CUDA_LANES == CUDA_LANES - 1)
@@ -289,7 +291,7 @@ static __global__ void bins_kernel(row_bins *bins, const float *least, const int
 
 // --- the cut of a row ----------------------------------------------------------------------------
 
-// So many tokens, or, when that is 0, so much weight, are to be kept.
+// Number of tokens to keep or, if that is 0, weight to keep.
 typedef struct wanted {
     uint32_t count;
     double weight;
@@ -300,28 +302,29 @@ static __device__ __forceinline__ bool reached(amount a, const wanted *w)
     return w->count ? a.count >= w->count : amount_weight(a) >= w->weight;
 }
 
-// Places [from, to], with the cut among them: what is above them, and what is in them.
+// Keys [from, to] that contain the cut: the amount above them and the amount in them.
 typedef struct stretch {
     uint32_t from, to;
     amount above, in;
 } stretch;
 
-// What a block of threads finds.
+// Result of a block of threads.
 typedef struct found {
-    uint32_t place; // of the last token that is kept
+    uint32_t key; // of the last token that is kept
     int32_t token;
     uint32_t bin;
-    amount above, in; // of the bin; `above` of a cut: all that is kept, with what equals the last
+    amount above, in; // of the bin; for a cut, `above` is all that is kept, including ties with the
+                      // last token
 } found;
 
 typedef struct row_job {
     dist_row r;
-    const float *peak;
+    const float *max_logit;
     int64_t vocab, blocks;
     bool weighted;
 } row_job;
 
-// visit(place, token) for each token whose place is in [from, to]: a warp per block of tokens.
+// Calls visit(key, token) for each token whose key is in [from, to]; a warp per block of tokens.
 template <typename F>
 static __device__ __forceinline__ void each_within(const row_job *j, uint32_t from, uint32_t to,
                                                    F visit)
@@ -333,7 +336,7 @@ static __device__ __forceinline__ void each_within(const row_job *j, uint32_t fr
 #pragma unroll
         for (int k = 0; k < CUT_TOGETHER; k++) {
             const int64_t b = first + k * warps;
-            const bool any = b < j->blocks && place_of(j->peak[b]) <= to;
+            const bool any = b < j->blocks && sort_key(j->max_logit[b]) <= to;
 #pragma unroll
             for (int i = 0; i < DIST_BLOCK / CUDA_LANES; i++) {
                 const int64_t at = b * DIST_BLOCK + i * CUDA_LANES + lane;
@@ -344,16 +347,15 @@ static __device__ __forceinline__ void each_within(const row_job *j, uint32_t fr
         for (int k = 0; k < CUT_TOGETHER; k++)
 #pragma unroll
             for (int i = 0; i < DIST_BLOCK / CUDA_LANES; i++) {
-                const uint32_t place = place_of(v[k][i]);
-                if (!isnan(v[k][i]) && place >= from && place <= to)
-                    visit(place,
-                          (int32_t)((first + k * warps) * DIST_BLOCK + i * CUDA_LANES + lane));
+                const uint32_t key = sort_key(v[k][i]);
+                if (!isnan(v[k][i]) && key >= from && key <= to)
+                    visit(key, (int32_t)((first + k * warps) * DIST_BLOCK + i * CUDA_LANES + lane));
             }
     }
 }
 
-// The bin in which what is wanted is reached, of bins [blockDim.x] of which this thread has `mine`
-// and `upto` all up to it; `above` is what comes before the bins.
+// Finds the bin in which the wanted amount is reached. This thread has `mine` in its bin of
+// [blockDim.x] and `upto` in all bins up to it; `above` precedes the bins.
 static __device__ void find_bin(found *f, amount above, amount upto, amount mine, const wanted *w)
 {
     upto = amount_sum(above, upto);
@@ -367,7 +369,7 @@ static __device__ void find_bin(found *f, amount above, amount upto, amount mine
     __syncthreads();
 }
 
-// Divides a stretch into bins of equally many places and takes that with the cut.
+// Divides a stretch into bins of equally many keys and selects the one that contains the cut.
 static __device__ void divide(stretch *s, const row_job *j, const wanted *w, found *f,
                               block_bins *bins)
 {
@@ -378,9 +380,9 @@ static __device__ void divide(stretch *s, const row_job *j, const wanted *w, fou
     __syncthreads(); // the bins may still be read
     bins_clear(bins);
     __syncthreads();
-    each_within(j, from, s->to, [&](uint32_t place, int32_t) {
-        bins_add(bins, (int)((place - from) >> shift),
-                 amount_of(&j->r, place_logit(place), j->weighted));
+    each_within(j, from, s->to, [&](uint32_t key, int32_t) {
+        bins_add(bins, (int)((key - from) >> shift),
+                 amount_of(&j->r, place_logit(key), j->weighted));
     });
     __syncthreads();
     const amount mine = bins_read(bins, threadIdx.x);
@@ -391,7 +393,7 @@ static __device__ void divide(stretch *s, const row_job *j, const wanted *w, fou
     s->in = f->in;
 }
 
-// Sorts list[n], at most as many as there are threads (Batcher 1968). Returns when all is done.
+// Sorts list[n], n <= number of threads (Batcher 1968). Returns when the list is sorted.
 static __device__ void sort_list(unsigned long long *list, int n)
 {
     int size = 1;
@@ -415,7 +417,7 @@ static __device__ void sort_list(unsigned long long *list, int n)
     __syncthreads();
 }
 
-// The cut of a stretch of few tokens, into *f.
+// Computes the cut of a stretch with few tokens into *f.
 static __device__ void cut_listed(const stretch *s, const row_job *j, const wanted *w, found *f,
                                   unsigned long long *list)
 {
@@ -423,27 +425,27 @@ static __device__ void cut_listed(const stretch *s, const row_job *j, const want
     if (threadIdx.x == 0)
         listed = 0;
     __syncthreads();
-    each_within(j, s->from, s->to, [&](uint32_t place, int32_t token) {
-        list[atomicAdd(&listed, 1u)] = (unsigned long long)place << 32 | (uint32_t)token;
+    each_within(j, s->from, s->to, [&](uint32_t key, int32_t token) {
+        list[atomicAdd(&listed, 1u)] = (unsigned long long)key << 32 | (uint32_t)token;
     });
     __syncthreads();
     const uint32_t n = listed, i = threadIdx.x;
     sort_list(list, (int)n);
-    const uint32_t place = i < n ? (uint32_t)(list[i] >> 32) : 0;
-    const amount none = {}, mine = i < n ? amount_of(&j->r, place_logit(place), j->weighted) : none;
+    const uint32_t key = i < n ? (uint32_t)(list[i] >> 32) : 0;
+    const amount none = {}, mine = i < n ? amount_of(&j->r, place_logit(key), j->weighted) : none;
     const amount upto = amount_sum(s->above, scan_block(mine));
     if (i < n && reached(upto, w) && !reached(amount_residual(upto, mine), w)) {
-        f->place = place;
+        f->key = key;
         f->token = (int32_t)(uint32_t)list[i];
     }
     __syncthreads();
-    if (i < n && place == f->place && (i + 1 == n || (uint32_t)(list[i + 1] >> 32) != place))
+    if (i < n && key == f->key && (i + 1 == n || (uint32_t)(list[i + 1] >> 32) != key))
         f->above = upto;
     __syncthreads();
 }
 
-// The m-th of the tokens at a place, m >= 1, in the order of their ids, into f->token.
-static __device__ void find_equal(const row_job *j, uint32_t place, uint32_t m, found *f)
+// Finds the m-th token of a key, m >= 1, in order of id, and writes it to f->token.
+static __device__ void find_equal(const row_job *j, uint32_t key, uint32_t m, found *f)
 {
     enum { EACH = 8 };
     const int lane = threadIdx.x % CUDA_LANES, warp = threadIdx.x / CUDA_LANES;
@@ -454,7 +456,7 @@ static __device__ void find_equal(const row_job *j, uint32_t place, uint32_t m, 
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             const int64_t at = first + i * blockDim.x + threadIdx.x;
-            equal[i] = at < j->vocab && place_of(j->r.x[at]) == place;
+            equal[i] = at < j->vocab && sort_key(j->r.x[at]) == key;
         }
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
@@ -476,11 +478,11 @@ static __device__ void find_equal(const row_job *j, uint32_t place, uint32_t m, 
     __syncthreads();
 }
 
-// The cut among many tokens that are equal.
+// The cut among many equal tokens.
 static __device__ void cut_equal(const stretch *s, const row_job *j, const wanted *w, found *f)
 {
     const amount one = amount_of(&j->r, place_logit(s->from), j->weighted);
-    uint32_t low = 1, m = s->in.count; // so many of them are enough
+    uint32_t low = 1, m = s->in.count; // this many are enough
     while (low < m) {
         const uint32_t middle = low + (m - low) / 2;
         if (reached(amount_sum(s->above, amount_times(one, middle)), w))
@@ -489,16 +491,16 @@ static __device__ void cut_equal(const stretch *s, const row_job *j, const wante
             low = middle + 1;
     }
     if (threadIdx.x == 0) {
-        f->place = s->from;
+        f->key = s->from;
         f->above = amount_sum(s->above, s->in);
     }
-    if (w->count) // all that are equal are kept
+    if (w->count) // all equal tokens are kept
         __syncthreads();
     else
         find_equal(j, s->from, m, f);
 }
 
-// The cut where what is wanted is reached, of bins as they are given to find_bin.
+// The cut where the wanted amount is reached; bins as for find_bin.
 static __device__ void cut(found *f, amount upto, amount mine, float scale, const row_job *j,
                            const wanted *w)
 {
@@ -506,20 +508,20 @@ static __device__ void cut(found *f, amount upto, amount mine, float scale, cons
         block_bins bins;
         unsigned long long list[CUT_LISTED];
     } room;
-    __shared__ uint32_t begin[2]; // of the bin and of the next
+    __shared__ uint32_t begin[2]; // of the bin and of the next one
     const int warp = threadIdx.x / CUDA_LANES;
     const amount none = {};
     find_bin(f, none, upto, mine, w);
     if (warp < 2) {
-        const uint32_t place = bin_begin(j->r.most, scale, (int)f->bin + warp);
+        const uint32_t key = bin_begin(j->r.most, scale, (int)f->bin + warp);
         if (threadIdx.x % CUDA_LANES == 0)
-            begin[warp] = place;
+            begin[warp] = key;
     }
     __syncthreads();
     stretch s = {begin[0], begin[1] - 1, f->above, f->in};
     while (s.in.count > CUT_LISTED && s.from < s.to)
         divide(&s, j, w, f, &room.bins);
-    __syncthreads(); // *f and the room may still be read
+    __syncthreads(); // *f and the scratch memory may still be read
     if (s.in.count <= CUT_LISTED)
         cut_listed(&s, j, w, f, room.list);
     else
@@ -528,14 +530,14 @@ static __device__ void cut(found *f, amount upto, amount mine, float scale, cons
 
 // A block per row.
 static __global__ void __launch_bounds__(CUT_BINS)
-    cut_kernel(live_kept *kept, const float *peak, const row_bins *bins, const int32_t *token,
+    cut_kernel(live_kept *kept, const float *max_logit, const row_bins *bins, const int32_t *token,
                const float *logits, int64_t vocab, int64_t blocks, const cuda_dist *dist)
 {
     cuda_wait_previous();
     __shared__ found f;
     __shared__ double total;
     const int64_t row = blockIdx.x;
-    row_job j = {{}, peak + row * blocks, vocab, blocks, dist->top_p < 1.0};
+    row_job j = {{}, max_logit + row * blocks, vocab, blocks, dist->top_p < 1.0};
     if (!dist_of(&j.r, row, token, logits, vocab, dist))
         return;
     const row_bins *const b = bins + row;
@@ -551,20 +553,20 @@ static __global__ void __launch_bounds__(CUT_BINS)
         const wanted w = {(uint32_t)dist->top_k, 0.0};
         cut(&f, upto, mine, scale, &j, &w);
         all = amount_weight(f.above);
-        keep.least = place_logit(f.place);
+        keep.least = place_logit(f.key);
     }
-    if (j.weighted) { // which what top-k keeps is enough for
+    if (j.weighted) { // top-p applies to the tokens that top-k keeps
         const wanted w = {0, dist->top_p * all};
         cut(&f, upto, mine, scale, &j, &w);
-        keep.least = place_logit(f.place);
+        keep.least = place_logit(f.key);
         keep.last = f.token;
     }
     if (i == 0)
         kept[row] = keep;
 }
 
-int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, const float *logits,
-             int64_t rows, int64_t vocab, dsc_error *err)
+int cuda_cut(live_cuda *c, const live_summary *s, const float *logits, int64_t rows, int64_t vocab,
+             dsc_error *err)
 {
     const int64_t blocks = cuda_blocks(vocab, DIST_BLOCK), chunks = cuda_blocks(vocab, DIST_CHUNK);
     const dim3 grid((unsigned)chunks, (unsigned)rows);
@@ -577,12 +579,12 @@ int cuda_cut(live_cuda *c, live_kept *kept, float *peak, const int32_t *token, c
         return failed;
     row_bins *const bins = (row_bins *)scratch;
     float *const least = (float *)(bins + rows);
-    failed = cuda_launch(c, "peaks", peaks_kernel, grid, DIST_THREADS, err, peak, least, bins,
-                         token, logits, vocab, blocks, dist);
+    failed = cuda_launch(c, "max_logits", max_logits_kernel, grid, DIST_THREADS, err, s->max_logit,
+                         least, bins, s->best, logits, vocab, blocks, dist);
     if (!failed)
-        failed = cuda_launch(c, "bins", bins_kernel, grid, DIST_THREADS, err, bins, least, token,
+        failed = cuda_launch(c, "bins", bins_kernel, grid, DIST_THREADS, err, bins, least, s->best,
                              logits, vocab, dist);
     return failed ? failed
-                  : cuda_launch(c, "cut", cut_kernel, dim3((unsigned)rows), CUT_BINS, err, kept,
-                                peak, bins, token, logits, vocab, blocks, dist);
+                  : cuda_launch(c, "cut", cut_kernel, dim3((unsigned)rows), CUT_BINS, err, s->kept,
+                                s->max_logit, bins, s->best, logits, vocab, blocks, dist);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operation asks of the device: failures, launches, scratch memory.
+// Functions that every operation uses: error reports, kernel launches, scratch memory.
 #include "live/device/cuda/cuda.cuh"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *e
     size_t available = 0, total = 0;
     if (e == cudaSuccess)
         return DSC_OK;
-    cudaGetLastError(); // forgotten by CUDA, unless the device is beyond use
+    cudaGetLastError(); // clears the error, unless the device is unusable
     if (e != cudaErrorMemoryAllocation)
         return dsc_fail(err, DSC_EABSENT, "%s: %s: %s", c->base.device, call,
                         cudaGetErrorString(e));
@@ -30,15 +30,15 @@ int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, d
     for (int64_t i = 0; learned && i < batch->tokens; i++)
         if (batch->position[i] < 0 || batch->position[i] >= learned)
             return dsc_fail(err, DSC_EUSAGE,
-                            "position %d is not among the %lld that the model has learned",
+                            "position %d is not among the %lld learned positions of the model",
                             (int)batch->position[i], (long long)learned);
     return DSC_OK;
 }
 
 // --- launching ---------------------------------------------------------------------------------
 
-// CUDA keeps one limit of a kernel for all backends on a device, so each of them sets the same:
-// what a launch needs would be less than another backend has set and reckons with.
+// CUDA keeps one limit per kernel for all backends of a device, so every backend sets the same
+// limit: a smaller one would break the launches of another backend.
 static int allow_shared(live_cuda *c, const char *name, const void *kernel, size_t bytes,
                         dsc_error *err)
 {
@@ -54,7 +54,8 @@ static int allow_shared(live_cuda *c, const char *name, const void *kernel, size
                    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         (int)c->shared_bytes),
                    name, err);
-    if (!failed && c->alloweds < CUDA_SHARED_KERNELS) // others are allowed it each time
+    if (!failed &&
+        c->alloweds < CUDA_SHARED_KERNELS) // kernels beyond the list opt in at each launch
         c->allowed[c->alloweds++] = kernel;
     return failed;
 }
@@ -84,11 +85,11 @@ int cuda_use_idle(live_cuda *c, dsc_error *err)
     const int failed = cuda_use(c, err);
     if (!failed && c->capturing) {
         cudaGraph_t graph = NULL;
-        cudaStreamEndCapture(c->stream, &graph); // an error of the capture itself: of no interest
+        cudaStreamEndCapture(c->stream, &graph); // an error of the capture itself does not matter
         if (graph)
             cudaGraphDestroy(graph);
         cudaGetLastError();
-        c->current->ran = false; // what it needs must be found out again
+        c->current->ran = false; // its requirements must be determined again
         c->current = NULL;
         c->capturing = c->follows = false;
         c->lost = true;
@@ -124,9 +125,9 @@ int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err)
                  : DSC_OK;
 }
 
-// Bytes of scratch memory at first. 128 rows of activations are of up to 65536 16-bit numbers, as
-// many products of a vocabulary of up to 196608 tokens; the rest is several times what 128 tokens
-// of an 8B model need.
+// Initial bytes of scratch memory. 128 rows of activations have up to 65536 16-bit numbers each,
+// and as many products a vocabulary of up to 196608 tokens; the rest is several times the need of
+// 128 tokens of an 8B model.
 static const size_t first_scratch[CUDA_SCRATCHES] = {
     (size_t)16 << 20, // CUDA_ACTIVATIONS
     (size_t)96 << 20, // CUDA_PRODUCTS
@@ -150,7 +151,7 @@ static int grow_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, dsc_er
     c->scratch[use] = NULL;
     c->scratch_bytes[use] = 0;
     int failed = cuda_device_alloc(c, &c->scratch[use], more, err);
-    if (failed && more > bytes) { // memory is short: only what is needed
+    if (failed && more > bytes) { // memory is short: allocate only what is needed
         more = bytes;
         failed = cuda_device_alloc(c, &c->scratch[use], more, err);
     }
@@ -165,7 +166,7 @@ int cuda_scratch(live_cuda *c, cuda_scratch_use use, size_t bytes, void **out, d
     if (c->capturing)
         c->current->scratch |= 1u << use;
     if (bytes > c->scratch_bytes[use]) {
-        if (c->capturing) // the same pass has run before, so there is enough
+        if (c->capturing) // a direct run of this pass has grown it far enough
             return dsc_fail(err, DSC_ENOMEM, "%s: %zu bytes more wanted in a captured pass",
                             c->base.device, bytes);
         failed = grow_scratch(c, use, bytes, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of logits as distributions: what summarize.cu and cut.cu share.
+// Rows of logits as distributions, for summarize.cu and cut.cu.
 #ifndef DSC_LIVE_CUDA_DIST_CUH
 #define DSC_LIVE_CUDA_DIST_CUH
 
@@ -14,8 +14,8 @@ enum {
     DIST_LANES = 16, // threads of a block of tokens, half a warp
     DIST_EACH = DIST_BLOCK / DIST_LANES,
     DIST_THREADS = 256,
-    DIST_BLOCKS = DIST_THREADS / DIST_LANES, // of tokens, of a block of threads
-    DIST_CHUNK = DIST_BLOCKS * DIST_BLOCK,   // its tokens
+    DIST_BLOCKS = DIST_THREADS / DIST_LANES, // blocks of tokens per block of threads
+    DIST_CHUNK = DIST_BLOCKS * DIST_BLOCK,   // tokens per block of threads
 };
 
 typedef struct dist_row {
@@ -24,7 +24,7 @@ typedef struct dist_row {
     double by; // 1 / temperature
 } dist_row;
 
-// false: the row is left out.
+// Returns false for a row that is left out.
 static __device__ __forceinline__ bool dist_of(dist_row *r, int64_t row, const int32_t *token,
                                                const float *logits, int64_t vocab,
                                                const cuda_dist *dist)
@@ -42,8 +42,8 @@ static __device__ __forceinline__ double dist_weight(const dist_row *r, float x)
     return depth > -DSC_SOFTMAX_LEAST ? exp(depth) : 0.0;
 }
 
-// A thread's tokens of block b: number i of it is token i DIST_LANES + lane there, so that a warp
-// reads two stretches of 64 bytes at once. Beyond the vocabulary: `other`.
+// Loads a thread's tokens of block b: number i is token i DIST_LANES + lane of the block, so a warp
+// reads two stretches of 64 bytes at once. Tokens beyond the vocabulary get `other`.
 static __device__ __forceinline__ void dist_load(float (&v)[DIST_EACH], const float *x, int64_t b,
                                                  int64_t vocab, float other)
 {
@@ -53,8 +53,8 @@ static __device__ __forceinline__ void dist_load(float (&v)[DIST_EACH], const fl
         v[i] = first + i * DIST_LANES < vocab ? x[first + i * DIST_LANES] : other;
 }
 
-// The largest of a block of tokens, to all of its threads.
-static __device__ __forceinline__ float dist_peak(const float (&v)[DIST_EACH])
+// Maximum over a block of tokens, in all of its threads.
+static __device__ __forceinline__ float dist_max(const float (&v)[DIST_EACH])
 {
     float most = v[0];
 #pragma unroll

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random weights, and the moves that leave only the accepted tokens in the cache.
+// Random weights, and the moves that compact the cache to the accepted tokens.
 #include "live/device/cuda/cuda.cuh"
 
 extern "C" {
@@ -9,8 +9,9 @@ extern "C" {
 #include <Random123/philox.h>
 
 // A thread per Philox counter, four numbers each, with the bits of the CPU backend: number i is
-// word i % 4 of counter (stream, i / 4, DSC_RNG_WEIGHTS) under the key `seed`, of which the upper
-// 24 bits count steps of 2^-23 from -1; times the limit, rounded to nearest; then to the dtype.
+// word i % 4 of counter (stream, i / 4, DSC_RNG_WEIGHTS) under the key `seed`. Its upper 24 bits
+// count steps of 2^-23 from -1; the result is multiplied by the limit, rounded to nearest, and
+// converted to the dtype.
 template <typename T>
 static __global__ void fill_kernel(T *out, int64_t count, uint64_t seed, uint64_t stream,
                                    float limit)
@@ -37,7 +38,7 @@ int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t
     if (failed || count == 0)
         return failed;
     if (count > (int64_t)UINT32_MAX * 4)
-        return dsc_fail(err, DSC_EUSAGE, "fill: %lld random numbers, at most 2^34 are told apart",
+        return dsc_fail(err, DSC_EUSAGE, "fill: %lld random numbers exceed the limit of 2^34",
                         (long long)count);
     const dim3 grid((unsigned)cuda_blocks(cuda_blocks(count, 4), 256));
     switch (dtype) {
@@ -51,12 +52,11 @@ int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t
         return cuda_launch(c, "fill", fill_kernel<__nv_bfloat16>, grid, 256, err,
                            (__nv_bfloat16 *)p, count, seed, stream, (float)limit);
     default:
-        return dsc_fail(err, DSC_EUSAGE, "fill: %s instead of F32, BF16 or F16",
-                        dsc_dtype_name(dtype));
+        return dsc_fail(err, DSC_EUSAGE, "fill: %s is not F32, BF16 or F16", dsc_dtype_name(dtype));
     }
 }
 
-// As a kernel's parameters, which may have 4 KB: nothing is uploaded for a move.
+// Limits of a kernel's parameters (4 KB), so that nothing is uploaded for a move.
 static const int64_t MOVE_LAYERS = 96, MOVE_TOKENS = 512;
 typedef struct move_job {
     void *array[2 * MOVE_LAYERS]; // keys and values of some layers
@@ -66,8 +66,8 @@ typedef struct move_job {
 } move_job;
 static_assert(sizeof(move_job) <= 4000, "parameters of a kernel");
 
-// A block per (32-bit words of a token, array). A thread moves its word of all tokens, in
-// ascending order: to + i <= from[i] < from[i + 1], so nothing is overwritten before it is read.
+// A block per (32-bit words of a token, array). A thread moves its word of all tokens in ascending
+// order: to + i <= from[i] < from[i + 1], so nothing is overwritten before it is read.
 template <typename W> static __global__ void move_kernel(move_job j)
 {
     cuda_wait_previous();
@@ -84,7 +84,7 @@ int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int
 {
     live_cuda *c = cuda_of(b);
     int failed = cuda_use_idle(c, err);
-    while (count > 0 && *from == to) { // where it belongs
+    while (count > 0 && *from == to) { // already there
         from++;
         count--;
         to++;
@@ -103,7 +103,7 @@ int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int
             for (int32_t t = 0; t < j.count; t++)
                 j.from[t] = from[first + t];
             j.to = (int32_t)(to + first);
-            const bool pairs = bytes % 4 == 0; // an odd width of 16-bit numbers is not
+            const bool pairs = bytes % 4 == 0; // an odd width of 16-bit numbers has none
             j.words = (int64_t)(bytes / (pairs ? 4 : 2));
             const dim3 grid((unsigned)cuda_blocks(j.words, 128), (unsigned)(2 * layers));
             failed = cuda_launch(c, "move", pairs ? move_kernel<uint32_t> : move_kernel<uint16_t>,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two distributions of one next token where they lie: masses by slots of their ratio, the tokens of
-// some slots, and a draw from what a rule leaves of the target.
+// Overlap of a draft and a target distribution, computed on the device from their logits: masses by
+// ratio slot, the tokens of some slots, and a sample from the residual of a rule.
 //
-// A rule's questions for all positions of a draft are one launch and two copies; each position
-// where the first test does not decide costs a launch that lists a few thousand tokens, a rejection
-// two launches and a copy of 16 bytes. Kernels read each row once, from the L2 cache when the pass
-// has just written it. Slots are added up in integers, so nothing depends on the order of threads.
-// Distributions come as parameters of the kernels, of which there is room for 4 KB.
+// The queries for all positions of a draft take one launch and two copies. Each position at which
+// the first test does not decide takes a launch that lists a few thousand tokens, and a rejection
+// two launches and a copy of 16 bytes. Kernels read each row once, from the L2 cache if the pass
+// has just written it. Slots are summed in integers, so results do not depend on the order of
+// threads. Distributions are kernel parameters, which are limited to 4 KB.
 #include "live/device/cuda/dist.cuh"
 
 enum {
-    OVERLAP_PAIRS = 24, // of distributions, of a launch
-    OVERLAP_ASKS = 128,
+    OVERLAP_PAIRS = 24, // pairs of distributions per launch
+    OVERLAP_QUERIES = 128,
     OVERLAP_THREADS = 256,
     OVERLAP_EACH = 8,
     OVERLAP_CHUNK = OVERLAP_THREADS * OVERLAP_EACH, // tokens of a block of threads
@@ -22,18 +22,18 @@ typedef struct overlap_dists {
     live_dists dists[OVERLAP_PAIRS];
 } overlap_dists;
 
-typedef struct overlap_asks {
-    live_ask ask[OVERLAP_ASKS];
-    int32_t to[OVERLAP_ASKS], count;
-} overlap_asks;
+typedef struct overlap_queries {
+    live_mass_query query[OVERLAP_QUERIES];
+    int32_t to[OVERLAP_QUERIES], count;
+} overlap_queries;
 
 typedef struct overlap_wanted {
     uint64_t word[OVERLAP_WORDS];
 } overlap_wanted;
 
-static_assert(sizeof(overlap_dists) + sizeof(overlap_asks) < 4000, "parameters of a kernel");
+static_assert(sizeof(overlap_dists) + sizeof(overlap_queries) < 4000, "parameters of a kernel");
 
-// A dsc_residual without addresses of the host.
+// A dsc_residual without host addresses.
 typedef struct overlap_residual {
     int32_t lines, own, token[LIVE_OWN];
     double residual[LIVE_OWN], from[DSC_RESIDUAL_LINES], keep[DSC_RESIDUAL_LINES],
@@ -60,12 +60,12 @@ static __device__ __forceinline__ unsigned long long overlap_warp_sum(unsigned l
 
 // --- masses --------------------------------------------------------------------------------------
 
-// In shared memory only numbers of 32 bits are added in one step.
+// Shared memory has atomics on 32-bit numbers only.
 typedef struct overlap_sum {
     uint32_t low[DSC_RATIO_SLOTS], high[DSC_RATIO_SLOTS];
 } overlap_sum;
 
-// What an addition carries is known from what was there before it.
+// The carry of an addition follows from the old value.
 static __device__ __forceinline__ void overlap_add(overlap_sum *sum, int slot,
                                                    unsigned long long units)
 {
@@ -82,7 +82,7 @@ static __device__ __forceinline__ unsigned long long overlap_read(const overlap_
     return (unsigned long long)sum->high[slot] << 32 | sum->low[slot];
 }
 
-// out[pairs] begins with zeros.
+// out[pairs] is zero on entry.
 static __global__ void compare_kernel(live_masses *out, overlap_dists all, int64_t vocab)
 {
     cuda_wait_previous();
@@ -100,8 +100,8 @@ static __global__ void compare_kernel(live_masses *out, overlap_dists all, int64
     for (int i = threadIdx.x; i < DSC_RATIO_SLOTS; i += OVERLAP_THREADS)
         draft.low[i] = draft.high[i] = target.low[i] = target.high[i] = count[i] = 0;
     __syncthreads();
-    // Threads that add to one slot wait for each other, and top-p leaves many tokens in one
-    // distribution.
+    // Threads that add to one slot wait for each other, and top-p leaves many tokens with mass in
+    // one distribution only.
     unsigned long long alone[2] = {0, 0}, alones = 0;
 #pragma unroll
     for (int i = 0; i < OVERLAP_EACH; i++) {
@@ -137,69 +137,70 @@ static __global__ void compare_kernel(live_masses *out, overlap_dists all, int64
     }
 }
 
-static __global__ void ask_kernel(dsc_mass *out, overlap_dists all, overlap_asks asks)
+static __global__ void query_kernel(dsc_mass *out, overlap_dists all, overlap_queries queries)
 {
     cuda_wait_previous();
     const int i = threadIdx.x;
-    if (i >= asks.count)
+    if (i >= queries.count)
         return;
-    const live_dists *const l = &all.dists[asks.ask[i].dists];
-    out[asks.to[i]].draft = overlap_mass(&l->draft, asks.ask[i].token);
-    out[asks.to[i]].target = overlap_mass(&l->target, asks.ask[i].token);
+    const live_dists *const l = &all.dists[queries.query[i].dists];
+    out[queries.to[i]].draft = overlap_mass(&l->draft, queries.query[i].token);
+    out[queries.to[i]].target = overlap_mass(&l->target, queries.query[i].token);
 }
 
-// Those of the asked tokens, from *next on, whose distributions are [first, first + count).
-static overlap_asks asks_of(const live_ask *ask, int64_t asks, int64_t first, int64_t count,
-                            int64_t *next)
+// Collects, from *next on, the queries whose distributions are in [first, first + count).
+static overlap_queries queries_of(const live_comparison *m, int64_t first, int64_t count,
+                                  int64_t *next)
 {
-    overlap_asks some = {};
-    for (; *next < asks && some.count < OVERLAP_ASKS; ++*next)
-        if (ask[*next].dists >= first && ask[*next].dists < first + count) {
-            some.ask[some.count] = {ask[*next].token, (int32_t)(ask[*next].dists - first)};
+    overlap_queries some = {};
+    for (; *next < m->queries && some.count < OVERLAP_QUERIES; ++*next) {
+        const live_mass_query q = m->query[*next];
+        if (q.dists >= first && q.dists < first + count) {
+            some.query[some.count] = {q.token, (int32_t)(q.dists - first)};
             some.to[some.count++] = (int32_t)*next;
         }
+    }
     return some;
 }
 
-int cuda_compare(live_backend *b, live_masses *masses, dsc_mass *asked, const live_dists *dists,
-                 int64_t pairs, const live_ask *ask, int64_t asks, int64_t vocab, dsc_error *err)
+int cuda_compare(live_backend *b, const live_comparison *m, int64_t vocab, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
-    const size_t mass_bytes = masses ? (size_t)pairs * sizeof *masses : 0;
-    const size_t ask_bytes = (size_t)asks * sizeof *asked;
+    const size_t mass_bytes = m->masses ? (size_t)m->pairs * sizeof *m->masses : 0;
+    const size_t query_bytes = (size_t)m->queries * sizeof *m->mass;
     void *scratch;
     int failed = cuda_use_idle(c, err);
     if (!failed)
-        failed = cuda_scratch(c, CUDA_OVERLAP, mass_bytes + ask_bytes, &scratch, err);
+        failed = cuda_scratch(c, CUDA_OVERLAP, mass_bytes + query_bytes, &scratch, err);
     if (failed)
         return failed;
     live_masses *const sums = (live_masses *)scratch;
     dsc_mass *const some = (dsc_mass *)((char *)scratch + mass_bytes);
     failed = cuda_clear(c, sums, mass_bytes, err);
-    for (int64_t first = 0; first < pairs && !failed; first += OVERLAP_PAIRS) {
-        const int64_t left = pairs - first,
+    for (int64_t first = 0; first < m->pairs && !failed; first += OVERLAP_PAIRS) {
+        const int64_t left = m->pairs - first,
                       count = left < OVERLAP_PAIRS ? left : (int64_t)OVERLAP_PAIRS;
         overlap_dists all = {};
-        memcpy(all.dists, dists + first, (size_t)count * sizeof *dists);
+        memcpy(all.dists, m->dists + first, (size_t)count * sizeof *m->dists);
         const dim3 grid((unsigned)cuda_blocks(vocab, OVERLAP_CHUNK), (unsigned)count);
-        if (masses)
+        if (m->masses)
             failed = cuda_launch(c, "compare", compare_kernel, grid, OVERLAP_THREADS, err,
                                  sums + first, all, vocab);
-        for (int64_t next = 0; next < asks && !failed;) {
-            const overlap_asks part = asks_of(ask, asks, first, count, &next);
+        for (int64_t next = 0; next < m->queries && !failed;) {
+            const overlap_queries part = queries_of(m, first, count, &next);
             if (part.count)
-                failed =
-                    cuda_launch(c, "ask", ask_kernel, dim3(1), OVERLAP_ASKS, err, some, all, part);
+                failed = cuda_launch(c, "query", query_kernel, dim3(1), OVERLAP_QUERIES, err, some,
+                                     all, part);
         }
     }
     if (!failed)
-        failed = b->type->fetch(b, masses, sums, mass_bytes, err);
-    return failed ? failed : b->type->fetch(b, asked, some, ask_bytes, err);
+        failed = b->type->memory.fetch(b, m->masses, sums, mass_bytes, err);
+    return failed ? failed : b->type->memory.fetch(b, m->mass, some, query_bytes, err);
 }
 
 // --- the tokens of some slots --------------------------------------------------------------------
 
-// *listed begins with 0.
+// *listed is 0 on entry.
 static __global__ void list_kernel(dsc_mass *out, uint32_t *listed, live_dists l,
                                    overlap_wanted wanted, uint32_t most, int64_t vocab)
 {
@@ -260,7 +261,7 @@ int cuda_list(live_backend *b, dsc_mass *out, const live_dists *dists, const uin
         failed =
             cuda_launch(c, "list", list_kernel, dim3((unsigned)cuda_blocks(vocab, OVERLAP_CHUNK)),
                         OVERLAP_THREADS, err, found, listed, *dists, some, (uint32_t)count, vocab);
-    return failed ? failed : b->type->fetch(b, out, found, bytes, err);
+    return failed ? failed : b->type->memory.fetch(b, out, found, bytes, err);
 }
 
 // --- draws ---------------------------------------------------------------------------------------
@@ -275,12 +276,12 @@ static __device__ __forceinline__ double overlap_left(const live_dists *l,
     int j = 0;
     while (j + 1 < r->lines && r->from[j + 1] * d <= t)
         j++;
-    // Each product is rounded: a fused one would leave the other's rounding error where the two are
-    // equal and the rule leaves exactly nothing.
+    // Each product is rounded. A fused multiply-add would keep the other product's rounding error
+    // where both are equal and the residual is exactly 0.
     return fmax(__dmul_rn(r->keep[j], t) - __dmul_rn(r->take[j], d), 0.0);
 }
 
-// By blocks of tokens, as in summarize.cu.
+// Sums the residual by blocks of tokens, as in summarize.cu.
 static __global__ void left_kernel(double *sum, live_dists l, overlap_residual r, int64_t vocab,
                                    int64_t blocks)
 {
@@ -301,8 +302,8 @@ static __global__ void left_kernel(double *sum, live_dists l, overlap_residual r
         sum[b] = left;
 }
 
-// The lane in whose part of a warp's weights `at` falls; where rounding leaves it above all of
-// them, the last that has any. `before`: what the lanes in front of it have.
+// The lane whose part of a warp's weights contains `at`; if rounding puts `at` beyond all of them,
+// the last lane with a weight. `before` is the sum over the lanes before it.
 static __device__ __forceinline__ int overlap_find_lane(double mine, double at, double *before)
 {
     const int lane = threadIdx.x % CUDA_LANES;
@@ -320,8 +321,8 @@ static __device__ __forceinline__ int overlap_find_lane(double mine, double at, 
     return found;
 }
 
-// One warp.
-static __global__ void find_kernel(live_left *out, const double *sum, live_dists l,
+// Runs in one warp.
+static __global__ void find_kernel(live_residual_sample *out, const double *sum, live_dists l,
                                    overlap_residual r, double u, int64_t vocab, int64_t blocks)
 {
     cuda_wait_previous();
@@ -354,7 +355,7 @@ static __global__ void find_kernel(live_left *out, const double *sum, live_dists
         if (at < upto)
             break;
     }
-    // Four tokens for each lane, in their order.
+    // Four consecutive tokens per lane.
     enum { EACH = DIST_BLOCK / CUDA_LANES };
     double left[EACH], ahead;
     mine = 0.0;
@@ -378,8 +379,8 @@ static __global__ void find_kernel(live_left *out, const double *sum, live_dists
     out->token = (int32_t)(block * DIST_BLOCK + lane * EACH + last);
 }
 
-int cuda_leave(live_backend *b, live_left *out, const live_dists *dists,
-               const dsc_residual *residual, double u, int64_t vocab, dsc_error *err)
+int cuda_sample_residual(live_backend *b, live_residual_sample *out, const live_dists *dists,
+                         const dsc_residual *residual, double u, int64_t vocab, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
     const int64_t blocks = cuda_blocks(vocab, DIST_BLOCK);
@@ -401,11 +402,11 @@ int cuda_leave(live_backend *b, live_left *out, const live_dists *dists,
         r.residual[i] = residual->residual ? residual->residual[i] : 0.0;
     }
     double *const sum = (double *)scratch;
-    live_left *const left = (live_left *)(sum + blocks);
+    live_residual_sample *const left = (live_residual_sample *)(sum + blocks);
     failed = cuda_launch(c, "left", left_kernel, dim3((unsigned)cuda_blocks(vocab, DIST_CHUNK)),
                          DIST_THREADS, err, sum, *dists, r, vocab, blocks);
     if (!failed)
         failed = cuda_launch(c, "find", find_kernel, dim3(1), CUDA_LANES, err, left, sum, *dists, r,
                              u, vocab, blocks);
-    return failed ? failed : b->type->fetch(b, out, left, sizeof *out, err);
+    return failed ? failed : b->type->memory.fetch(b, out, left, sizeof *out, err);
 }

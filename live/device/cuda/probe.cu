@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device can do, measured: the bandwidth of reading and the speed of large products. The
-// best of some repetitions, each between two events of the stream.
+// Measures the device: bandwidth of reading and speed of large products. Each is the best of some
+// repetitions, timed by two events of the stream.
 #include "live/device/cuda/cuda.cuh"
 
 enum { PROBE_REPEATS = 7, PROBE_THREADS = 512 };
 
-// Adds up 16-byte words with a stride of the whole grid, four loads on the way in each thread. The
-// sum is written where the array is expected never to lead, so that the loads are not dropped.
+// Sums 16-byte words with a stride of the whole grid, with four loads in flight per thread. The sum
+// is stored under a condition that the array is not expected to meet, so that the compiler keeps
+// the loads.
 static __global__ void __launch_bounds__(PROBE_THREADS)
     read_kernel(uint32_t *out, const uint4 *in, int64_t words)
 {
@@ -18,11 +19,11 @@ static __global__ void __launch_bounds__(PROBE_THREADS)
         const uint4 w = in[i];
         sum += (w.x ^ w.y) + (w.z ^ w.w);
     }
-    if (sum == 0x5eed5eedu) // any sum will do
+    if (sum == 0x5eed5eedu) // an arbitrary value
         *out = sum;
 }
 
-// Seconds that the stream needs for what `work` asks for, the least of some.
+// The shortest of several times, in seconds, that the stream needs for `work`.
 template <typename F> static int least_time(live_cuda *c, double *seconds, F work, dsc_error *err)
 {
     cudaEvent_t begin = NULL, end = NULL;
@@ -53,7 +54,7 @@ template <typename F> static int least_time(live_cuda *c, double *seconds, F wor
     return failed;
 }
 
-// Twenty times what any level-2 cache holds, or half of what is free.
+// Twenty times the capacity of any L2 cache, or half of the free memory.
 static int probe_read(live_backend *b, double free_bytes, double *bytes_s, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
@@ -61,9 +62,9 @@ static int probe_read(live_backend *b, double free_bytes, double *bytes_s, dsc_e
     const size_t bytes = (size_t)wanted / 4096 * 4096;
     void *array = NULL, *out = NULL;
     double seconds = 0;
-    int failed = b->type->alloc(b, &array, bytes, err);
+    int failed = b->type->memory.alloc(b, &array, bytes, err);
     if (!failed)
-        failed = b->type->alloc(b, &out, sizeof(uint32_t), err);
+        failed = b->type->memory.alloc(b, &out, sizeof(uint32_t), err);
     if (!failed)
         failed = cuda_fill(b, array, DSC_F32, (int64_t)(bytes / sizeof(float)), 1, 1, 1.0, err);
     if (!failed)
@@ -75,8 +76,8 @@ static int probe_read(live_backend *b, double free_bytes, double *bytes_s, dsc_e
                                    (int64_t)(bytes / sizeof(uint4)));
             },
             err);
-    b->type->free(b, array);
-    b->type->free(b, out);
+    b->type->memory.free(b, array);
+    b->type->memory.free(b, out);
     *bytes_s = failed ? 0 : (double)bytes / seconds;
     return failed;
 }
@@ -93,11 +94,11 @@ static int probe_products(live_backend *b, dsc_dtype dtype, double free_bytes, d
     void *in = NULL, *out = NULL;
     double seconds = 0;
     const size_t bytes = (size_t)(n * n) * dsc_dtype_bytes(dtype);
-    int failed = b->type->alloc(b, &w.data, bytes, err);
+    int failed = b->type->memory.alloc(b, &w.data, bytes, err);
     if (!failed)
-        failed = b->type->alloc(b, &in, bytes, err);
+        failed = b->type->memory.alloc(b, &in, bytes, err);
     if (!failed)
-        failed = b->type->alloc(b, &out, (size_t)(n * n) * sizeof(float), err);
+        failed = b->type->memory.alloc(b, &out, (size_t)(n * n) * sizeof(float), err);
     if (!failed)
         failed = cuda_fill(b, w.data, dtype, n * n, 1, 2, 1.0, err);
     if (!failed)
@@ -105,9 +106,9 @@ static int probe_products(live_backend *b, dsc_dtype dtype, double free_bytes, d
     if (!failed)
         failed = least_time(
             c, &seconds, [&]() { return cuda_gemm(c, (float *)out, &w, in, n, 0.0f, err); }, err);
-    b->type->free(b, w.data);
-    b->type->free(b, in);
-    b->type->free(b, out);
+    b->type->memory.free(b, w.data);
+    b->type->memory.free(b, in);
+    b->type->memory.free(b, out);
     *flops_s = failed ? 0 : 2.0 * (double)n * (double)n * (double)n / seconds;
     return failed;
 }
@@ -115,7 +116,7 @@ static int probe_products(live_backend *b, dsc_dtype dtype, double free_bytes, d
 int cuda_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error *err)
 {
     double free_bytes = 0, total_bytes = 0;
-    int failed = b->type->memory(b, &free_bytes, &total_bytes, err);
+    int failed = b->type->memory.available(b, &free_bytes, &total_bytes, err);
     if (!failed)
         failed = probe_read(b, free_bytes, &out->read_bytes_s, err);
     return failed ? failed : probe_products(b, dtype, free_bytes, &out->flops_s, err);

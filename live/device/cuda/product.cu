@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weight matrices, and the norm before and the activation after them.
+// Products with weight matrices, with the norm before and the activation after them.
 //
-// Activations are rounded to the weights' dtype whatever the number of rows, so that all roads make
-// the same products; sums are F32. A few rows go through kernels of our own that read the weights
-// once at the speed of the memory (skinny.cu to 4 rows, tensor.cu to 64) and do the rest on the
-// way; more rows go to cuBLAS. An invariant backend always multiplies CUDA_INVARIANT_ROWS rows,
-// those that are missing being zeros: the same shape is the same cuBLAS kernel, and none of them
-// mixes rows.
+// Activations are rounded to the weights' dtype for any number of rows, so that all kernels compute
+// the same products; sums are F32. Few rows go through kernels of our own that read the weights
+// once at the speed of the memory (skinny.cu up to 4 rows, tensor.cu up to 64) and include norm and
+// activation; more rows go to cuBLAS. An invariant backend always multiplies CUDA_INVARIANT_ROWS
+// rows, filled up with zeros: equal shapes use the same cuBLAS kernel, and none of them mixes rows.
 #include "live/device/cuda/weights.cuh"
 
 static weights_job job_of(const live_product *p, void *out, const void *in, int64_t rows)
@@ -16,10 +15,10 @@ static weights_job job_of(const live_product *p, void *out, const void *in, int6
     j.w = p->w->data;
     j.in = in;
     j.bias = p->bias;
-    j.norm = p->norm;
-    j.norm_bias = p->norm_bias;
-    j.centred = p->norm_kind == LIVE_LAYER_NORM;
-    j.epsilon = (float)p->norm_epsilon;
+    j.norm = p->norm.weight;
+    j.norm_bias = p->norm.bias;
+    j.centered = p->norm.kind == LIVE_LAYER_NORM;
+    j.epsilon = (float)p->norm.epsilon;
     j.in_dtype = p->in_dtype;
     j.out_dtype = p->out_dtype;
     j.activate = p->activate;
@@ -34,7 +33,7 @@ static weights_job job_of(const live_product *p, void *out, const void *in, int6
 
 // --- the input of other kernels ------------------------------------------------------------------
 
-// A thread per number: rounds `count` numbers to `dtype` and puts zeros behind them, up to
+// A thread per number: rounds `count` numbers to `dtype` and writes zeros after them, up to
 // `padded`.
 static __global__ void convert_kernel(void *out, dsc_dtype dtype, const void *in,
                                       dsc_dtype in_dtype, int64_t count, int64_t padded)
@@ -45,7 +44,8 @@ static __global__ void convert_kernel(void *out, dsc_dtype dtype, const void *in
         cuda_store(out, dtype, i, i < count ? cuda_element(in, in_dtype, i) : 0.0f);
 }
 
-// `rows` rows of `in` in the weights' dtype, and zeros up to `padded` rows, in scratch memory.
+// Converts `rows` rows of `in` to the weights' dtype in scratch memory, with zeros up to `padded`
+// rows.
 static int convert(live_cuda *c, const live_matrix *w, const void *in, dsc_dtype in_dtype,
                    int64_t rows, int64_t padded, const void **out, dsc_error *err)
 {
@@ -59,15 +59,15 @@ static int convert(live_cuda *c, const live_matrix *w, const void *in, dsc_dtype
                                 w->dtype, in, in_dtype, rows * w->cols, all);
 }
 
-// The product's input, normed and in the weights' dtype, where it is or in *p's or scratch memory.
+// Returns the product's input, normed and in the weights' dtype: in place, or in *p's or scratch
+// memory.
 static int input_of(live_cuda *c, const live_product *p, const void **in, int64_t rows,
                     dsc_error *err)
 {
     const dsc_dtype dtype = p->w->dtype;
-    if (p->norm) {
+    if (p->norm.weight) {
         const int failed =
-            cuda_norm_to(c, p->normed, dtype, (const float *)*in, p->norm, p->norm_bias,
-                         p->norm_kind, p->norm_epsilon, rows, p->w->cols, err);
+            cuda_norm_to(c, p->normed, dtype, (const float *)*in, &p->norm, rows, p->w->cols, err);
         *in = p->normed;
         return failed;
     }
@@ -112,7 +112,7 @@ static __global__ void activate_kernel(void *out, dsc_dtype dtype, const float *
 
 // --- many rows -----------------------------------------------------------------------------------
 
-// out = in w^T + bias (+ out) by cuBLAS; `in` is in the weights' dtype.
+// out = in w^T + bias (+ out) by cuBLAS; `in` has the weights' dtype.
 static int multiply(live_cuda *c, float *out, const live_product *p, const void *in, int64_t rows,
                     dsc_error *err)
 {
@@ -123,7 +123,7 @@ static int multiply(live_cuda *c, float *out, const live_product *p, const void 
                   : cuda_gemm(c, out, p->w, in, rows, p->add || p->bias ? 1.0f : 0.0f, err);
 }
 
-// The same with a fixed number of rows at a time; `in` is in any dtype.
+// The same product with a fixed number of rows at a time; `in` has any dtype.
 static int multiply_invariant(live_cuda *c, float *out, const live_product *p, const void *in,
                               dsc_dtype in_dtype, int64_t rows, dsc_error *err)
 {
@@ -149,8 +149,8 @@ static int many_rows(live_cuda *c, void *out, const live_product *p, const void 
     float *product = p->activate ? p->wide : (float *)out;
     dsc_dtype in_dtype = p->w->dtype;
     int failed = DSC_OK;
-    if (c->base.invariant && !p->norm)
-        in_dtype = p->in_dtype; // is rounded in pieces
+    if (c->base.invariant && !p->norm.weight)
+        in_dtype = p->in_dtype; // rounded in pieces
     else
         failed = input_of(c, p, &in, rows, err);
     if (!failed)
@@ -176,13 +176,13 @@ int cuda_product(live_backend *b, void *out, const void *in, int64_t rows, const
     if (failed || rows == 0 || w->rows == 0)
         return failed;
     if (p->activate && p->add)
-        return dsc_fail(err, DSC_EUSAGE, "product: an activation and a sum exclude each other");
+        return dsc_fail(err, DSC_EUSAGE, "product: `activate` and `add` cannot be combined");
     if (p->out_dtype != DSC_F32 && !p->activate)
         return dsc_fail(err, DSC_EUSAGE, "product: a result in %s needs an activation",
                         dsc_dtype_name(p->out_dtype));
     bool done = false;
     weights_job j = job_of(p, out, in, rows);
-    if (!b->invariant && (p->in_dtype == DSC_F32 || (p->in_dtype == w->dtype && !p->norm)))
+    if (!b->invariant && (p->in_dtype == DSC_F32 || (p->in_dtype == w->dtype && !p->norm.weight)))
         failed = cuda_skinny(c, &j, w->dtype, &done, err);
     if (failed || done)
         return failed;

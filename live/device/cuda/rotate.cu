@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the product that makes queries, keys and values and the attention: norms and rotates
-// queries and keys and appends keys and values to the cache, in one kernel.
+// Norms and rotates queries and keys and appends keys and values to the cache, in one kernel
+// between the QKV product and the attention.
 #include "live/device/cuda/cuda.cuh"
 
-enum { ROTATE_WARPS = 4 }; // of a block
+enum { ROTATE_WARPS = 4 }; // warps of a block
 
 typedef struct rotate_job {
     float *qkv;  // [rows][(heads + 2 kv_heads) * head]
@@ -13,10 +13,11 @@ typedef struct rotate_job {
     float epsilon;
 } rotate_job;
 
-// A warp per (row, head of q, k or v): grid (rows, heads / ROTATE_WARPS). A lane owns the pairs
-// (i, i + rotated / 2), i = lane, lane + 32, ..., and the numbers behind `rotated` likewise, so
-// that the work is in place. Reads and writes each number of qkv once: nothing beside the weights.
-// Angles are as Hugging Face has them: the product of two floats, and its cosine and sine.
+// A warp per (row, head of q, k or v): grid (rows, heads / ROTATE_WARPS). A lane owns the pairs (i,
+// i + rotated / 2), i = lane, lane + 32, ..., and likewise the numbers after `rotated`, so the work
+// is in place. Reads and writes each number of qkv once, which is negligible compared with the
+// weights. Angles are computed as in Hugging Face transformers: the product of two floats, then its
+// cosine and sine.
 template <typename T> static __global__ void rotate_kernel(rotate_job j, cuda_pass pass)
 {
     cuda_wait_previous();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on rows of activations: embed, gather, scatter, norm, add. They move a few
-// hundred kilobytes at most while a forward pass reads the weights' gigabytes, so what they cost is
-// latency: each is one launch, without a second pass over global memory where it can be avoided.
+// Operations on rows of activations: embed, gather, scatter, norm, add. They move at most a few
+// hundred kilobytes while a forward pass reads gigabytes of weights, so latency is their cost: each
+// is one launch and avoids a second pass over global memory where possible.
 #include "live/device/cuda/cuda.cuh"
 
-// A block per row of the pass. Reads one row of the table (and of the positions), writes one row.
-// Row r is token r % tokens of its sequence.
+// A block per row of the pass. Reads one row of the table (and of the positions) and writes one
+// row. Row r is token r % tokens of its sequence.
 static __global__ void embed_kernel(float *out, int64_t stride, const void *table,
                                     dsc_dtype table_dtype, const void *positions,
                                     dsc_dtype positions_dtype, int64_t width, cuda_pass pass)
@@ -32,7 +32,7 @@ int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *t
         failed = cuda_check_tokens(c->batch, table->rows, learned, err);
     if (failed)
         return failed;
-    if (c->current) { // a replay checks them before
+    if (c->current) { // a replay has checked the tokens before
         c->current->vocab = table->rows;
         c->current->learned = learned;
     }
@@ -43,7 +43,7 @@ int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *t
                        table->cols, c->pass);
 }
 
-// A block per row: out row (to[r]) = in row (from[r]); a NULL list stands for r itself.
+// A block per row: out row to[r] = in row from[r]; a NULL list stands for r itself.
 static __global__ void copy_rows_kernel(float *out, int64_t out_stride, const int32_t *to,
                                         const float *in, int64_t in_stride, const int32_t *from,
                                         int64_t width)
@@ -56,7 +56,7 @@ static __global__ void copy_rows_kernel(float *out, int64_t out_stride, const in
         o[i] = x[i];
 }
 
-// The list and its length; NULL when this pass has none.
+// The list and its length; NULL if this pass has none.
 static const int32_t *list_of(const live_cuda *c, live_index list, int64_t *count)
 {
     *count = list == LIVE_OUTPUTS ? c->pass.outputs : c->pass.tokens;
@@ -96,16 +96,17 @@ int cuda_scatter(live_backend *b, float *out, const float *in, int64_t width, li
                        (const int32_t *)NULL, width);
 }
 
-// A block per row, about 4 numbers a thread. The row is read from global memory once and then from
-// the L1 cache. The layer norm's variance is that of the differences from the mean (two passes), as
-// the one-pass formula cancels. `out` may be `in`: each number is read and written by one thread.
+// A block per row, about 4 numbers per thread. The row is read from global memory once and then
+// from the L1 cache. The layer norm's variance is computed from differences from the mean (two
+// passes), because the one-pass formula cancels. `out` may be `in`: each number is read and written
+// by one thread.
 static __global__ void norm_kernel(void *out, dsc_dtype dtype, const float *in, const float *weight,
-                                   const float *bias, bool centred, float epsilon, int64_t width)
+                                   const float *bias, bool centered, float epsilon, int64_t width)
 {
     cuda_wait_previous();
     const float *x = in + blockIdx.x * width;
     float mean = 0.0f;
-    if (centred) {
+    if (centered) {
         float sum = 0.0f;
         for (int64_t i = threadIdx.x; i < width; i += blockDim.x)
             sum += x[i];
@@ -121,24 +122,21 @@ static __global__ void norm_kernel(void *out, dsc_dtype dtype, const float *in, 
     }
 }
 
-int cuda_norm_to(live_cuda *c, void *out, dsc_dtype dtype, const float *in, const float *weight,
-                 const float *bias, live_norm kind, double epsilon, int64_t rows, int64_t width,
-                 dsc_error *err)
+int cuda_norm_to(live_cuda *c, void *out, dsc_dtype dtype, const float *in, const live_norming *n,
+                 int64_t rows, int64_t width, dsc_error *err)
 {
-    return rows == 0
-               ? DSC_OK
-               : cuda_launch(c, "norm", norm_kernel, rows, cuda_threads(width, 4), err, out, dtype,
-                             in, weight, bias, kind == LIVE_LAYER_NORM, (float)epsilon, width);
+    return rows == 0 ? DSC_OK
+                     : cuda_launch(c, "norm", norm_kernel, rows, cuda_threads(width, 4), err, out,
+                                   dtype, in, n->weight, n->bias, n->kind == LIVE_LAYER_NORM,
+                                   (float)n->epsilon, width);
 }
 
-int cuda_norm(live_backend *b, float *out, const float *in, const float *weight, const float *bias,
-              live_norm kind, double epsilon, int64_t rows, int64_t width, dsc_error *err)
+int cuda_norm(live_backend *b, float *out, const float *in, const live_norming *n, int64_t rows,
+              int64_t width, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
     const int failed = cuda_use(c, err);
-    return failed
-               ? failed
-               : cuda_norm_to(c, out, DSC_F32, in, weight, bias, kind, epsilon, rows, width, err);
+    return failed ? failed : cuda_norm_to(c, out, DSC_F32, in, n, rows, width, err);
 }
 
 // A thread per number.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most probable token of each row of logits and by how much it leads.
+// Finds the most probable token of each row of logits and its lead over the second.
 #include "live/device/cuda/cuda.cuh"
 
 #include <limits.h>
 
-// The largest of some numbers, where it is first found, and the second largest (of all others).
+// The largest number, its first index, and the largest of all others.
 typedef struct leader {
     float best, second;
     int32_t index;
-    int32_t nan; // one of them is
+    int32_t nan; // one of the numbers is NaN
 } leader;
 
 static __device__ __forceinline__ leader join(leader a, leader b)

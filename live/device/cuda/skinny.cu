@@ -2,23 +2,23 @@
 // Products of one to four rows of activations with a weight matrix: a matrix-vector product, bound
 // by reading the weights once.
 //
-// A block keeps all activations in shared memory, normed and rounded to the weights' dtype on the
-// way in, and goes through its rows of weights. There are no more blocks than the device holds at
-// once, so that activations are read from the L2 cache a few hundred times and not once per eight
-// rows of weights, and so that weights stream without a break between waves of blocks.
+// A block keeps all activations in shared memory, normed and rounded to the weights' dtype while
+// they are loaded, and iterates over its rows of weights. There are no more blocks than the device
+// holds at once, so that activations are read from the L2 cache a few hundred times instead of once
+// per eight rows of weights, and weights stream without a break between waves of blocks.
 //
-// A warp takes two rows of weights at a time, gate and up of the same column where the product is
-// gated, and reads 4 x 16 bytes of each per lane before it uses any: eight loads of 16 bytes are on
-// the way in each lane. A vector of activations serves both rows. Bound: n * k weights over the
-// bandwidth. Some 4 to 7 instructions a weight are issued for 1 to 4 rows; at 4 rows that is 60 %
-// of what the multiprocessors issue while the memory delivers, so more rows belong to tensor.cu.
+// A warp takes two rows of weights at a time (gate and up of the same column for a gated product)
+// and reads 4 x 16 bytes of each per lane before it uses any: each lane has eight loads of 16 bytes
+// in flight. A vector of activations serves both rows. Bound: n * k weights over the bandwidth.
+// Some 4 to 7 instructions per weight are issued for 1 to 4 rows; at 4 rows that is 60 % of what
+// the multiprocessors issue while the memory delivers, so more rows belong to tensor.cu.
 #include "live/device/cuda/weights.cuh"
 
 enum {
-    SKINNY_ROWS = 4,    // at most
-    SKINNY_WARPS = 16,  // of a block
-    SKINNY_VECTORS = 4, // of 16 bytes, that a lane reads of a row of weights at once
-    SKINNY_PAIR = 2,    // rows of weights of a warp
+    SKINNY_ROWS = 4,    // maximum
+    SKINNY_WARPS = 16,  // warps of a block
+    SKINNY_VECTORS = 4, // vectors of 16 bytes that a lane reads of a row of weights at once
+    SKINNY_PAIR = 2,    // rows of weights per warp
     SKINNY_GROUP = SKINNY_VECTORS * CUDA_LANES, // vectors of a row that a warp reads at once
 };
 
@@ -31,7 +31,7 @@ template <typename T> static constexpr int skinny_beside(int64_t rows)
 // Numbers in 16 bytes.
 template <typename T> static constexpr int skinny_each = 16 / (int)sizeof(T);
 
-// Vectors of a row of k numbers, zeros behind them included, so that groups are whole.
+// Vectors of a row of k numbers, including trailing zeros, so that groups are complete.
 template <typename T> static __host__ __device__ int64_t skinny_padded(int64_t k)
 {
     return (k / skinny_each<T> + SKINNY_GROUP - 1) / SKINNY_GROUP * SKINNY_GROUP;
@@ -52,13 +52,13 @@ template <typename T> static __device__ __forceinline__ uint4 skinny_pack(const 
     return w;
 }
 
-// The mean of a row of k numbers when the norm is centred, and 1 / the root of the mean square of
-// the differences from it; by the whole block.
+// The mean of a row of k numbers if the norm is centered, and 1 / the root mean square of the
+// differences from it; computed by the whole block.
 static __device__ float2 skinny_moments(const weights_job &j, const float4 *row)
 {
     const int64_t quarters = j.k / 4;
     float mean = 0.0f, square = 0.0f;
-    if (j.centred) {
+    if (j.centered) {
         float sum = 0.0f;
         for (int64_t i = threadIdx.x; i < quarters; i += blockDim.x)
             sum += (row[i].x + row[i].y) + (row[i].z + row[i].w);
@@ -96,7 +96,7 @@ static __device__ __forceinline__ uint4 skinny_vector(const weights_job &j, cons
     return skinny_pack(x, T());
 }
 
-// The input into shared memory, in the weights' dtype, with zeros behind each row.
+// Loads the input into shared memory, in the weights' dtype, with zeros after each row.
 template <typename T> static __device__ void skinny_stage(const weights_job &j, uint4 *shared)
 {
     const int64_t padded = skinny_padded<T>(j.k), vectors = j.k / skinny_each<T>;
@@ -113,7 +113,7 @@ template <typename T> static __device__ void skinny_stage(const weights_job &j, 
     __syncthreads();
 }
 
-// The two rows of w of pair p; the second is the first again where there is none.
+// The two rows of w of pair p; a missing second one is the first again.
 static __device__ __forceinline__ void skinny_pair(const weights_job &j, int64_t p, int64_t &first,
                                                    int64_t &second)
 {
@@ -122,9 +122,9 @@ static __device__ __forceinline__ void skinny_pair(const weights_job &j, int64_t
     second = second < j.n ? second : first;
 }
 
-// sum[e][r] = row e of the pair . row r of the activations, in every lane. A lane adds up its
-// vectors in two chains, those of even and of odd number, then lanes join by halves: the order
-// depends on k only. Behind the end of a row its last vector is read again: it meets zeros.
+// sum[e][r] = row e of the pair . row r of the activations, in every lane. A lane adds its vectors
+// in two chains, of even and of odd index, then lanes are added by halves: the order depends on k
+// only. Beyond the end of a row its last vector is read again and multiplied by zeros.
 template <typename T, int ROWS>
 static __device__ __forceinline__ void skinny_sums(float (&sum)[SKINNY_PAIR][ROWS],
                                                    const uint4 *const (&row)[SKINNY_PAIR],
@@ -174,7 +174,8 @@ static __global__ void __launch_bounds__(SKINNY_WARPS *CUDA_LANES, skinny_beside
     const int64_t step = (int64_t)gridDim.x * SKINNY_WARPS;
     const int64_t pairs = (j.n + 1) / 2;
     const int vectors = (int)(j.k / skinny_each<T>), padded = (int)skinny_padded<T>(j.k);
-    // Neighbours are in different blocks: all blocks have some where pairs are few, or the last.
+    // Neighbors are in different blocks, so that all blocks have work if pairs are few or the last
+    // ones.
     int64_t p = (int64_t)(threadIdx.x / CUDA_LANES) * gridDim.x + blockIdx.x, first, second;
     if (p < pairs) {
         skinny_pair(j, p, first, second);
@@ -214,12 +215,13 @@ static int skinny_rows(live_cuda *c, const weights_job *job, bool *done, dsc_err
         bytes > c->shared_bytes)
         return DSC_OK;
     *done = true;
-    // As many blocks as run at once, two of 16 warps where their registers and memory allow it.
+    // The number of blocks that run at once: two of 16 warps if registers and shared memory allow
+    // it.
     const int64_t beside = 2 * bytes + 2048 <= c->shared_bytes ? skinny_beside<T>(j.rows) : 1;
     const int64_t pairs = (j.n + 1) / 2;
     const int64_t blocks = pairs < beside * c->processors ? pairs : beside * c->processors;
     const int64_t places = blocks * SKINNY_WARPS, row = j.k * (int64_t)sizeof(T);
-    const int64_t warps = pairs < places ? pairs : places; // that have a pair
+    const int64_t warps = pairs < places ? pairs : places; // warps with a pair
     const int64_t fair = c->base.prefetch_bytes / (warps * SKINNY_PAIR);
     j.prefetch = fair < row ? fair : row;
     return cuda_launch_shared(c, "product", kernels[j.rows - 1], blocks, SKINNY_WARPS * CUDA_LANES,

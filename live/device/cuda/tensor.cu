@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of 5 to 64 rows of activations with 16-bit weights, on the tensor cores (mma.m16n8k16),
-// still bound by reading the weights once: they go from memory straight into the registers that the
-// tensor cores read, and activations, which all warps need, through shared memory.
+// Products of 5 to 64 rows of activations with 16-bit weights on the tensor cores (mma.m16n8k16).
+// They are still bound by reading the weights once: weights go from memory directly into the
+// registers that the tensor cores read, and activations, which all warps need, through shared
+// memory.
 //
-// Activations are the A operand (16 rows x 16 numbers), weights B (8 rows): so what a lane loads of
-// a row of weights is in the registers that the tensor cores want, without a move. A dot product
-// does not care in which order k is gone through, so lane t of a group of four takes numbers 8 t ..
-// 8 t
-// + 7 of every 32, which is one load of 16 bytes of a row of weights and one of activations, and
-// they serve two steps of the tensor cores: pairs (8 t, 8 t + 1) and (8 t + 2, 8 t + 3) in the
-// first, the other two in the second.
+// Activations are the A operand (16 rows x 16 numbers), weights B (8 rows), so the registers that a
+// lane loads from a row of weights are those that the tensor cores need, without a move. A dot
+// product is independent of the order of k, so lane t of a group of four takes numbers 8 t .. 8 t +
+// 7 of every 32, which is one load of 16 bytes of a row of weights and one of activations, and they
+// serve two steps of the tensor cores: pairs (8 t, 8 t + 1) and (8 t + 2, 8 t + 3) in the first,
+// the other two in the second.
 //
-// A block of 8 warps makes 128 columns of the output, i.e. rows of w, and all rows of it; one of 16
-// warps 256 columns, where there are many rows and columns: activations are read half as often. A
-// warp has 32 of the columns (16 gates and their 16 ups where the product is gated) and every other
-// 64 numbers of k; the two halves of k are added up through shared memory. Each lane keeps 8 loads
-// of 16 bytes of weights under way, or 16 where there are registers for them (to 16 rows).
+// A block of 8 warps computes 128 columns of the output, i.e. rows of w, and all rows of it; a
+// block of 16 warps computes 256 columns if there are many rows and columns, which halves the reads
+// of activations. A warp has 32 of the columns (16 gates and their 16 ups for a gated product) and
+// every other 64 numbers of k; the two halves of k are added through shared memory. Each lane keeps
+// 8 loads of 16 bytes of weights in flight, or 16 if there are registers for them (up to 16 rows).
 // Activations arrive by cp.async, three chunks of 128 numbers ahead.
 //
-// Where columns are too few to fill the device k is split among blocks. Each leaves its sums in
-// scratch memory, and the block that comes last adds them up in the order of the splits: which one
+// If there are too few columns to fill the device, k is split among blocks. Each writes its sums to
+// scratch memory, and the last block to arrive adds them in the order of the splits: which block
 // that is differs from run to run, the result does not.
 //
-// Traffic: weights once from memory; through the L2 cache weights, activations once per 128 rows
-// of w, and 8 bytes per split and number of the output.
+// Traffic: weights once from memory; through the L2 cache weights, activations once per 128 rows of
+// w, and 8 bytes per split and number of the output.
 #include "live/device/cuda/weights.cuh"
 
 enum {
-    TENSOR_HALVES = 2,                          // of k, among the warps of a block
-    TENSOR_COLUMNS = 32,                        // of a warp
-    TENSOR_STEP = 64,                           // numbers of k of a warp in a chunk
+    TENSOR_HALVES = 2,                          // parts of k, among the warps of a block
+    TENSOR_COLUMNS = 32,                        // columns of a warp
+    TENSOR_STEP = 64,                           // numbers of k per warp and chunk
     TENSOR_CHUNK = TENSOR_STEP * TENSOR_HALVES, // numbers of k in shared memory at once
-    TENSOR_VECTORS = TENSOR_CHUNK / 8,          // of 16 bytes, in a row of a chunk
-    TENSOR_PITCH = TENSOR_VECTORS + 4,          // from row to row: eight lanes share no bank
+    TENSOR_VECTORS = TENSOR_CHUNK / 8,          // vectors of 16 bytes in a row of a chunk
+    TENSOR_PITCH = TENSOR_VECTORS + 4,          // row stride: eight lanes share no bank
     TENSOR_AHEAD = 4,                           // chunks in shared memory
-    TENSOR_SPLIT_LEAST = 512,                   // numbers of k of a split
+    TENSOR_SPLIT_LEAST = 512,                   // minimum numbers of k per split
 };
 
 // A block of WARPS warps.
@@ -42,14 +42,14 @@ template <int WARPS> struct tensor_block {
     static constexpr int threads = WARPS * CUDA_LANES;
     static constexpr int team = WARPS / TENSOR_HALVES;      // warps along the columns
     static constexpr int tile = team * TENSOR_COLUMNS;      // columns
-    static constexpr int pitch = tile + 8;                  // from row to row of its sums
-    static constexpr int quads = tile / 4;                  // vectors of four sums in such a row
+    static constexpr int pitch = tile + 8;                  // row stride of its sums
+    static constexpr int quads = tile / 4;                  // vectors of four sums per row
     static constexpr int copied = threads / TENSOR_VECTORS; // rows of activations copied at once
 };
 
 // c += a b on the tensor cores of a warp (PTX ISA, mma.m16n8k16): lane = 4 g + t has rows g and g +
-// 8 of a (a0 and a2, a1 and a3), row g of b, and of c rows g (c0, c1) and g + 8, columns 2 t and
-// 2 t + 1.
+// 8 of a (a0 and a2, a1 and a3), row g of b, and of c rows g (c0, c1) and g + 8, columns 2 t and 2
+// t + 1.
 static __device__ __forceinline__ void tensor_multiply(float (&c)[4], uint32_t a0, uint32_t a1,
                                                        uint32_t a2, uint32_t a3, uint32_t b0,
                                                        uint32_t b1, __nv_bfloat16 t)
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void tensor_multiply(float (&c)[4], uint32_t a
 #endif
 }
 
-// 16 bytes from global to shared memory, without registers; zeros when not `there`.
+// Copies 16 bytes from global to shared memory without registers; writes zeros if not `there`.
 static __device__ __forceinline__ void tensor_copy(uint4 *shared, const uint4 *from, bool there)
 {
 #ifdef __CUDACC__
@@ -97,7 +97,7 @@ static __device__ __forceinline__ void tensor_commit()
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// Until all copies have arrived but those of the last `LEFT` commits.
+// Waits until all copies have arrived except those of the last `LEFT` commits.
 template <int LEFT> static __device__ __forceinline__ void tensor_arrived()
 {
 #ifdef __CUDACC__
@@ -107,9 +107,9 @@ template <int LEFT> static __device__ __forceinline__ void tensor_arrived()
 
 typedef struct tensor_job {
     weights_job j;
-    int64_t splits, chunks; // chunks of k of a split
+    int64_t splits, chunks; // chunks of k per split
     float4 *part;           // [tiles][splits][16 TILES][quads of a row]
-    unsigned *arrived;      // [tiles] blocks that have left their sums
+    unsigned *arrived;      // [tiles] blocks that have written their sums
 } tensor_job;
 
 // The weights of 32 numbers of k: row g of each 8 of a warp's columns.
@@ -125,7 +125,7 @@ static __device__ __forceinline__ void tensor_read(tensor_weights &w, const uint
         w.row[r] = weights_load(row[r] + vector);
 }
 
-// sums += activations times weights of 32 numbers of k, TILES x 16 rows of activations.
+// sums += activations times weights over 32 numbers of k, TILES x 16 rows of activations.
 template <typename T, int TILES>
 static __device__ __forceinline__ void tensor_step(float (&sum)[TILES][4][4],
                                                    const tensor_weights &w, const uint4 *shared)
@@ -143,9 +143,9 @@ static __device__ __forceinline__ void tensor_step(float (&sum)[TILES][4][4],
     }
 }
 
-// What a thread copies of each chunk of activations: vector threadIdx % 16 of some rows.
-// Behind the last row that is read again, since its sums are not used; behind the end of k there
-// are zeros, which weights of any kind may be multiplied by.
+// The part of each chunk of activations that a thread copies: vector threadIdx % 16 of some rows.
+// Beyond the last row, that row is read again, since its sums are not used; beyond the end of k
+// there are zeros, which any weights may be multiplied by.
 template <int TILES, int WARPS> struct tensor_copies {
     static constexpr int step = tensor_block<WARPS>::copied;
     const uint4 *from;
@@ -161,7 +161,7 @@ template <int TILES, int WARPS> struct tensor_copies {
         to = row * TENSOR_PITCH + threadIdx.x % TENSOR_VECTORS;
     }
 
-    // Chunk number `chunk` of the split into its place.
+    // Copies chunk number `chunk` of the split into its buffer.
     __device__ __forceinline__ void fetch(uint4 *shared, int chunk, bool there) const
     {
         const int v = vector + chunk * TENSOR_VECTORS;
@@ -177,8 +177,8 @@ template <int TILES, int WARPS> struct tensor_copies {
     }
 };
 
-// The rows of w that a lane reads: number g of each 8 of its warp, which begins at `column`. Behind
-// the last one that is read again.
+// The rows of w that a lane reads: number g of each 8 of its warp, which begins at `column`. Beyond
+// the last row, that row is read again.
 static __device__ __forceinline__ void tensor_rows(const uint4 *(&row)[4], const weights_job &j,
                                                    int64_t column)
 {
@@ -191,21 +191,22 @@ static __device__ __forceinline__ void tensor_rows(const uint4 *(&row)[4], const
     }
 }
 
-// A warp's half of the block's k. RING pieces of 32 numbers of weights are in registers or on the
-// way; each is asked for again, RING pieces later in k, as soon as it has been used.
+// A warp's half of the block's k. RING pieces of 32 numbers of weights are in registers or in
+// flight; each is requested again, RING pieces later in k, as soon as it has been used.
 template <typename T, int TILES, int WARPS, int RING>
 static __device__ __forceinline__ void tensor_sums(const tensor_job &t, float (&sum)[TILES][4][4],
                                                    int64_t column, int first, uint4 *shared)
 {
-    constexpr int pieces = TENSOR_STEP / 32, span = RING / pieces; // of a chunk; chunks in the ring
+    constexpr int pieces = TENSOR_STEP / 32,
+                  span = RING / pieces; // pieces of a chunk; chunks in the ring
     const int lane = threadIdx.x % CUDA_LANES,
               half = threadIdx.x / (tensor_block<WARPS>::threads / TENSOR_HALVES);
     const int last = (int)(t.j.k / 8) - 1, chunks = (int)t.chunks;
     const tensor_copies<TILES, WARPS> copies(t, first);
-    // A lane's place in a chunk: vector t of the warp's half, of row g in shared memory. Behind the
-    // end of k the last vector is read again: it meets zeros.
+    // A lane's offset in a chunk: vector t of the warp's half, of row g in shared memory. Beyond
+    // the end of k the last vector is read again and multiplied by zeros.
     const int at = half * (TENSOR_STEP / 8) + lane % 4, own = lane / 4 * TENSOR_PITCH + at;
-    int next = first * TENSOR_VECTORS + at; // vector of weights that is asked for next
+    int next = first * TENSOR_VECTORS + at; // vector of weights that is requested next
     const uint4 *row[4];
     tensor_weights w[RING] = {};
     tensor_rows(row, t.j, column);
@@ -228,7 +229,8 @@ static __device__ __forceinline__ void tensor_sums(const tensor_job &t, float (&
             if (chunk >= chunks)
                 break;
             tensor_arrived<TENSOR_AHEAD - 2>();
-            __syncthreads(); // this chunk has come for all, and the one before it has been read
+            __syncthreads(); // this chunk has arrived for all threads, and the previous one has
+                             // been read
             copies.fetch(shared, chunk + TENSOR_AHEAD - 1, chunk + TENSOR_AHEAD - 1 < chunks);
             const uint4 *x = shared + chunk % TENSOR_AHEAD * (TILES * 16 * TENSOR_PITCH) + own;
 #pragma unroll
@@ -243,12 +245,12 @@ static __device__ __forceinline__ void tensor_sums(const tensor_job &t, float (&
     tensor_arrived<0>();
 }
 
-// --- the sums of a block
-// --------------------------------------------------------------------------- In shared memory, a
-// row for each of 16 TILES rows of activations, block::pitch numbers apart; gates in the first half
-// of the columns and ups in the second where the product is gated.
+// --- the sums of a block -------------------------------------------------------------------------
 
-// Adds up the two halves of k.
+// In shared memory there is a row for each of 16 TILES rows of activations, block::pitch numbers
+// apart; for a gated product, gates are in the first half of the columns and ups in the second.
+
+// Adds the two halves of k.
 template <int TILES, int WARPS>
 static __device__ void tensor_join(const float (&sum)[TILES][4][4], float *shared, bool gated)
 {
@@ -276,7 +278,7 @@ static __device__ void tensor_join(const float (&sum)[TILES][4][4], float *share
     __syncthreads();
 }
 
-// Leaves a block's sums in scratch memory; true in all threads of the block that comes last.
+// Writes a block's sums to scratch memory; true in all threads of the last block to arrive.
 template <int WARPS>
 static __device__ bool tensor_leave(const tensor_job &t, const float *shared, int rows)
 {
@@ -287,7 +289,7 @@ static __device__ bool tensor_leave(const tensor_job &t, const float *shared, in
     return cuda_last_block(&t.arrived[blockIdx.x], t.splits);
 }
 
-// Adds up what all splits have left of a tile, in their order, into shared memory.
+// Adds the sums of all splits of a tile, in order, into shared memory.
 template <int WARPS>
 static __device__ void tensor_gather(const tensor_job &t, float *shared, int rows)
 {
@@ -346,8 +348,8 @@ static __global__ void __launch_bounds__(tensor_block<WARPS>::threads, WARPS > 8
 
 // --- launching ---------------------------------------------------------------------------------
 
-// How k is split: so that each multiprocessor has 16 warps, but not into splits whose sums are more
-// than a quarter of the weights that they stand for.
+// Chooses the splits of k: 16 warps per multiprocessor, but no splits whose sums exceed a quarter
+// of the weights that they stand for.
 static void tensor_split(const live_cuda *c, tensor_job *t, int64_t blocks, int64_t beside)
 {
     const int64_t all = cuda_blocks(t->j.k, TENSOR_CHUNK);
@@ -359,7 +361,7 @@ static void tensor_split(const live_cuda *c, tensor_job *t, int64_t blocks, int6
     t->splits = cuda_blocks(all, t->chunks);
 }
 
-// Blocks along the columns.
+// Number of blocks along the columns.
 template <int WARPS> static int64_t tensor_blocks(const weights_job *j)
 {
     return cuda_blocks(j->n, tensor_block<WARPS>::tile);

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of products share: reading weights, which are used once, and activations, which
-// are used again; and what is done with a sum when it is ready.
+// What the product kernels share: reading weights, which are used once, and activations, which are
+// reused; and storing a finished sum.
 #ifndef DSC_LIVE_CUDA_WEIGHTS_CUH
 #define DSC_LIVE_CUDA_WEIGHTS_CUH
 
 #include "live/device/cuda/cuda.cuh"
 
-// A product as kernels see it: out = act(in w^T + bias), or out += in w^T + bias. `gated`: w has
-// the gates in its first n / 2 rows and as many ups behind them, and out is n / 2 wide.
+// A product for a kernel: out = act(in w^T + bias), or out += in w^T + bias. `gated`: w has the
+// gates in its first n / 2 rows and the ups in the others, and out is n / 2 wide.
 typedef struct weights_job {
     void *out;
     const void *w, *in;
     const float *bias;             // [n] or NULL
-    const float *norm, *norm_bias; // [k]: rows of `in` are normed first (skinny.cu only), or NULL
+    const float *norm, *norm_bias; // [k]: norm of the rows of `in` (skinny.cu only), or NULL
     float epsilon;
     dsc_dtype in_dtype, out_dtype;
     live_activation activation;
-    bool activate, gated, add, centred;
+    bool activate, gated, add, centered;
     int64_t rows, n, k;
-    int64_t prefetch; // bytes of a row of weights that a warp asks for before anything else
+    int64_t prefetch; // bytes of a row of weights that a warp prefetches first
 } weights_job;
 
 static __device__ __forceinline__ float weights_activated(float x, live_activation kind)
@@ -30,8 +30,8 @@ static __device__ __forceinline__ float weights_activated(float x, live_activati
     return x / (1.0f + expf(-x));
 }
 
-// Puts the sum of row `row` of the input with row `col` of w in its place; `up`: the sum with row
-// n / 2 + col, when the product is gated.
+// Stores the sum of row `row` of the input with row `col` of w; `up` is the sum with row n / 2 +
+// col if the product is gated.
 static __device__ __forceinline__ void weights_put(const weights_job &j, int64_t row, int64_t col,
                                                    float sum, float up)
 {
@@ -46,9 +46,9 @@ static __device__ __forceinline__ void weights_put(const weights_job &j, int64_t
     cuda_store(j.out, j.out_dtype, at, j.add ? ((const float *)j.out)[at] + sum : sum);
 }
 
-// 16 bytes of weights, each of which is read once: past the L1 cache, and first to leave the L2
-// cache, in which activations are to stay. Nothing writes weights while passes run, so they may be
-// read before cuda_wait_previous.
+// 16 bytes of weights, each of which is read once: past the L1 cache, and first to be evicted from
+// the L2 cache, which is to keep activations. Nothing writes weights while passes run, so they may
+// be read before cuda_wait_previous.
 static __device__ __forceinline__ uint4 weights_load(const void *p)
 {
 #ifdef __CUDACC__
@@ -64,17 +64,17 @@ static __device__ __forceinline__ uint4 weights_load(const void *p)
 #endif
 }
 
-// Asks for the 128 bytes about p, an address of weights, to be brought into the L2 cache.
+// Prefetches the 128 bytes around p, an address of weights, into the L2 cache.
 static __device__ __forceinline__ void weights_prefetch(const void *p)
 {
 #ifdef __CUDACC__
     asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 #else
-    (void)*(const volatile char *)p; // so that a sanitizer sees an address behind the weights
+    (void)*(const volatile char *)p; // so that a sanitizer detects an address beyond the weights
 #endif
 }
 
-// The compiler takes the address as it is, and does not make it anew at each use.
+// Keeps the compiler from recomputing the address at each use.
 static __device__ __forceinline__ const uint4 *weights_fixed(const uint4 *p)
 {
 #ifdef __CUDACC__
@@ -83,11 +83,11 @@ static __device__ __forceinline__ const uint4 *weights_fixed(const uint4 *p)
     return p;
 }
 
-// Products of a few rows (skinny.cu); DSC_OK and *done when they are of a shape that the kernel is
-// made for.
+// Products of few rows (skinny.cu). Returns DSC_OK and sets *done if the kernel supports their
+// shape.
 int cuda_skinny(live_cuda *c, const weights_job *j, dsc_dtype dtype, bool *done, dsc_error *err);
-// Of 16-bit weights with up to CUDA_TENSOR_ROWS rows, on the tensor cores (tensor.cu). `in` is in
-// the weights' dtype.
+// Products of 16-bit weights with up to CUDA_TENSOR_ROWS rows on the tensor cores (tensor.cu). `in`
+// has the weights' dtype.
 enum { CUDA_TENSOR_ROWS = 64 };
 int cuda_tensor(live_cuda *c, const weights_job *j, dsc_dtype dtype, bool *done, dsc_error *err);
 
