@@ -158,16 +158,17 @@ static void test_numbers(void **state)
     assert_string_equal(dsc_table_get_comment(&d.data, "trace_hash"), "9f2c7a2be3c01d8e");
     dsc_drawing_fini(&d);
     draw("llma-speedup", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "speed-up over one token per call (cost: unit)");
+    assert_contains(&d.script, "speedup over decoding without speculation (cost: unit)");
     assert_contains(&d.script, "best 3.29× at n = 1, k = 18");
-    assert_contains(&d.finding, "best 3.29× at n = 1, k = 18");
+    assert_contains(&d.finding, "The best speedup is 3.29× at n = 1, k = 18.");
     dsc_drawing_fini(&d);
     draw("heatmap", &t, &(dsc_figure_options){.column = "target_calls"}, "svg", &d);
-    assert_contains(&d.finding, "from 3376 to 5117, best 3376 at k = 18, n = 1"); // fewer is better
+    assert_contains(&d.finding,
+                    "from 3376 to 5117; the best is 3376 at k = 18, n = 1"); // fewer is better
     dsc_drawing_fini(&d);
     draw("heatmap", &t, &(dsc_figure_options){.title = "My title", .x = "n", .y = "k"}, "svg", &d);
     assert_contains(&d.script, "My title");
-    assert_contains(&d.finding, "best 3.29 at n = 1, k = 18");
+    assert_contains(&d.finding, "the best is 3.29 at n = 1, k = 18");
     dsc_drawing_fini(&d);
     draw("accept-histogram", &t, NULL, "svg", &d);
     assert_contains(&d.script, "at k = 18");
@@ -363,7 +364,7 @@ static void test_best_is_drawn(void **state)
         add_configuration(&t,
                           &(configuration){"llma", "paper", n, 8, 50, 100, 100, n == 9 ? 4 : 2});
     draw("llma-speedup", &t, NULL, "svg", &d);
-    assert_contains(&d.finding, "best 4.00× at n = 9, k = 8");
+    assert_contains(&d.finding, "best speedup is 4.00× at n = 9, k = 8");
     dsc_drawing_fini(&d);
     draw("accept-histogram", &t, NULL, "svg", &d);
     assert_contains(&d.script, "n = 9: ");
@@ -410,11 +411,12 @@ static void test_refusals(void **state)
     refuse("llma-stats", &bare, NULL, "needs a column 'n'");
     refuse("heatmap", &bare, NULL, "needs a column 'n'");
     refuse("accept-histogram", &bare, NULL, "needs a column 'accept_histogram'");
-    refuse("heatmap", &t, &(dsc_figure_options){.column = "method"}, "not numeric");
+    refuse("heatmap", &t, &(dsc_figure_options){.column = "method"}, "must contain numbers");
     refuse("heatmap", &t, &(dsc_figure_options){.column = "a b c d e f g h i j"}, "needs a column");
     refuse("heatmap", &t, &(dsc_figure_options){.column = "k"}, "three columns");
     dsc_figure_filter f = {"semantics", "nope"}, g = {"nope", "1"}, h = {"n", "two"};
-    refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "of it: paper)");
+    refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &f, .filters = 1},
+           "contains paper)");
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &g, .filters = 1}, "column 'nope'");
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &h, .filters = 1}, "n = two");
     refuse("llma-speedup", &t, &(dsc_figure_options){.width = 10}, "width must be");
@@ -427,7 +429,7 @@ static void test_refusals(void **state)
     add_columns(&dup);
     add_grid(&dup, "paper", 1, paper_k, 2);
     add_grid(&dup, "paper", 1, paper_k, 2);
-    refuse("llma-speedup", &dup, NULL, "rows 1 and 3 are the same configuration (k = 4, n = 1)");
+    refuse("llma-speedup", &dup, NULL, "rows 1 and 3 have the same configuration (k = 4, n = 1)");
     dsc_table_fini(&t);
     dsc_table_fini(&bare);
     dsc_table_fini(&nan_table);
@@ -469,7 +471,7 @@ static void test_files(void **state)
     const char *const input = "a.b.data.tsv";
     dsc_figure_options o = {.input_path = &input, .inputs = 1};
     assert_int_equal(dsc_figure_render(f, &t, &o, "svg", "a.b.svg", NULL, true, &err), DSC_EUSAGE);
-    assert_non_null(strstr(err.message, "drawn from"));
+    assert_non_null(strstr(err.message, "is an input of the figure"));
     assert_int_equal(dsc_figure_render(f, &t, NULL, "svg", "x.gp", NULL, false, &err), DSC_EUSAGE);
     assert_int_equal(dsc_figure_render(f, &t, NULL, "svg", "no/x.svg", NULL, false, &err), DSC_EIO);
     assert_int_equal(count_files(""), 1);
@@ -554,7 +556,7 @@ static void test_environment(void **state)
     assert_int_equal(dsc_figure_draw(dsc_figure_find("llma-speedup"), &t, NULL, "svg", &none, &err),
                      DSC_EABSENT);
     setenv("PATH", path, 1);
-    assert_string_equal(err.message, "gnuplot not found (Debian: gnuplot-nox)");
+    assert_string_equal(err.message, "gnuplot not found; install it (Debian: gnuplot-nox)");
     free(path);
     free(home);
     dsc_drawing_fini(&a);

@@ -196,7 +196,7 @@ static void test_prediction(void **state)
     draw("length", &t, NULL, "svg", &d);
     assert_contains(&d.script, "$panel1 << EOD\n1 1.5 1.35\n2 1.75 1.4\nEOD");
     assert_contains(&d.script, "$panel1 using 1:3 with lines lt 1 lw 1.5 dt (2,3)");
-    assert_contains(&d.finding, "up to 20.0 % less");
+    assert_contains(&d.finding, "up to 20.0 % lower");
     assert_close(drawn(&d, 1, "iid"), 1.4, 1e-12);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -269,8 +269,8 @@ static void test_rules(void **state)
     assert_contains(&d.script, "'L = 3'");
     assert_contains(&d.script, "'otm (bound)'");
     assert_contains(&d.finding,
-                    "With the most of both: otm (bound) 3.812, kseq 3.611, single 1.624.");
-    assert_contains(&d.finding, "no rule that sees the drafts drawn independently accepts more");
+                    "At the largest of both: otm (bound) 3.812, kseq 3.611, single 1.624.");
+    assert_contains(&d.finding, "no rule for independently sampled drafts accepts more");
     assert_int_equal(d.data.rows, 3 * 3 * 4);
     assert_string_equal(drawn_text(&d, 0, "line"), "otm (bound)");
     dsc_drawing_fini(&d);
@@ -368,7 +368,7 @@ static void test_many_bars(void **state)
         snprintf(branches, sizeof branches, "m%d", i);
         add_row(&t, (double[]){1 + i}, (const char *[]){branches, "kseq", ""});
     }
-    refuse("methods", &t, NULL, "more than 24 methods and rules");
+    refuse("methods", &t, NULL, "more than 24 bars");
     dsc_table_fini(&t);
 }
 
@@ -385,8 +385,9 @@ static void test_batch(void **state)
     assert_contains(&d.script, "set logscale x 2");
     assert_contains(&d.script, "'length 6 (32)'");
     assert_contains(&d.script, "set arrow from first 32, graph 1");
-    assert_contains(&d.finding, "length 2: 1.8 at 1, 1.1 at 256, no break-even up to there; length "
-                                "6: 2.5 at 1, 0.25 at 256, break-even at 32.");
+    assert_contains(&d.finding,
+                    "length 2: 1.8 at 1, 1.1 at 256, no break-even in this range; length "
+                    "6: 2.5 at 1, 0.25 at 256, break-even at 32.");
     assert_int_equal(d.data.rows, 10);
     dsc_drawing_fini(&d);
     draw("batch", &t, &(dsc_figure_options){.column = "tokens_per_s"}, "svg", &d);
@@ -405,7 +406,7 @@ static void test_cost(void **state)
     cost_table(&t);
     draw("cost", &t, NULL, "svg", &d);
     check_script(&d.script);
-    assert_contains(&d.script, "time of a target forward pass (ms)");
+    assert_contains(&d.script, "latency of a target forward pass (ms)");
     assert_contains(&d.script, "$panel1 << EOD\n1 20 20\n2 20.5 20.5\n");
     assert_contains(&d.script, "$panel2 << EOD\n1 2 2\n");
     assert_contains(&d.finding, "target, context 512: 20 ms with 1 token, 1.07 times that with 4");
@@ -441,16 +442,16 @@ static void test_conditional_rate(void **state)
     assert_close(drawn(&d, 0, "high"), 0.69059871, 1e-6);
     assert_contains(&d.script, "filledcurves");
     assert_contains(&d.finding,
-                    "chain, single: 0.600 at depth 1 (0.502 to 0.691), 0.333 at depth 3");
-    assert_null(strstr(d.finding.data, "were not drafted"));
+                    "chain, single: 0.600 at position 1 (0.502 to 0.691), 0.333 at position 3");
+    assert_null(strstr(d.finding.data, "shorter than the draft length"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     // Of 100 drafts of 6 tokens 300 were drafted: what ended them is not known.
     add_named(&t, "method$ length# num_drafts num_draft_tokens block_efficiency accept_histogram%");
     add_row(&t, (double[]){6, 100, 300, 2}, (const char *[]){"ngram", "40;30;20;10"});
     draw("acceptance-by-position", &t, NULL, "svg", &d);
-    assert_contains(&d.finding, "50 % of the draft tokens were not drafted");
-    assert_contains(&d.script, "at least this");
+    assert_contains(&d.finding, "50 % shorter than the draft length");
+    assert_contains(&d.script, "lower bounds where drafts end early");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     // Ten calls had no draft: they reached no position.
@@ -515,7 +516,7 @@ static void test_join(void **state)
     dsc_table_fini(&t);
     write_text("d.tsv", "method\taccept_histogram\nx\tnone at all\n");
     assert_int_equal(read_as_one(&t, "a.tsv", "d.tsv", &err), DSC_EINPUT);
-    assert_non_null(strstr(err.message, "lists in one table and texts in another"));
+    assert_non_null(strstr(err.message, "lists in one table and text in another"));
     assert_int_equal(read_as_one(&t, "a.tsv", "no.tsv", &err), DSC_EINPUT);
     assert_non_null(strstr(err.message, "no.tsv"));
     empty_scratch();
@@ -556,18 +557,18 @@ static void test_trace_info(void **state)
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     static const char *const bad[][2] = {
-        {"{\n\"a\": 1}\n", "not one of trace info --json"},
+        {"{\n\"a\": 1}\n", "not the output of trace info --json"},
         {"{\n\"trace\": \"a\"}\n", "has no conditional acceptance rates"},
         {"{\n\"trace\": \"a\",\n", "line "},
         {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [2.0], "
          "\"conditional_acceptance_reached\": [1]}\n",
-         "conditional acceptance rate 1 is no share"},
+         "conditional acceptance rate 1 is not in [0, 1]"},
         {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [0.5, 1], "
          "\"conditional_acceptance_reached\": [4, 3]}\n",
-         "conditional acceptance rate 2 is no"},
+         "conditional acceptance rate 2 is not"},
         {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [0.5], "
          "\"conditional_acceptance_reached\": [-4]}\n",
-         "conditional acceptance rate 1 is no"},
+         "conditional acceptance rate 1 is not"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_text("info.json", bad[i][0]);
@@ -695,27 +696,28 @@ static void test_refusals(void **state)
     refuse("length", &empty, NULL, "no rows");
     refuse("rules", &empty, NULL, "no rows");
     add_result(&empty, "none", "greedy", (double[]){0, 0}, 2, (double[]){1, 1}, "100");
-    refuse("acceptance-by-position", &empty, NULL, "no draft token was accepted");
+    refuse("acceptance-by-position", &empty, NULL, "no row has an accepted token");
     chain_table(&t);
-    refuse("length", &t, &(dsc_figure_options){.column = "rule"}, "not numeric");
+    refuse("length", &t, &(dsc_figure_options){.column = "rule"}, "must contain numbers");
     refuse("length", &t, &(dsc_figure_options){.column = "nope"}, "needs a column 'nope'");
     refuse("length", &t, &(dsc_figure_options){.x = "nope"}, "needs a column 'nope'");
     refuse("length", &t, &(dsc_figure_options){.x = "rule"}, "has no numbers");
     add_chain(&t, "single", 0.8, 0.1, 1);
-    refuse("length", &t, NULL, "are the same configuration (draft_length = 1)");
+    refuse("length", &t, NULL, "have the same configuration (draft_length = 1)");
     add_spectr(&spectr, "kseq", 0.5, 2);
     add_spectr(&spectr, "kseq", 0.5, 1);
-    refuse("rules", &spectr, NULL, "two rows are the same point (kseq, drafts = 1, length = 1)");
+    refuse("rules", &spectr, NULL,
+           "two rows have the same configuration (kseq, drafts = 1, length = 1)");
     for (int i = 0; i < 9; i++) {
         char rule[16];
         snprintf(rule, sizeof rule, "r%d", i);
         add_spectr(&spectr, rule, 0.5, 1);
     }
-    refuse("rules", &spectr, NULL, "a figure at most 8: filter by rule (kseq, r0");
+    refuse("rules", &spectr, NULL, "shows at most 8: filter by rule (kseq, r0");
     add_named(&costs, "tokens# target_s batch speedup");
     add_row(&costs, (double[]){1, NAN, 0, 1}, NULL);
     refuse("cost", &costs, NULL, "'target_s' has no finite number");
-    refuse("batch", &costs, NULL, "a batch of 0 sequences");
+    refuse("batch", &costs, NULL, "a batch size of 0");
     dsc_table_fini(&t);
     dsc_table_fini(&bare);
     dsc_table_fini(&empty);

@@ -180,7 +180,7 @@ static void test_timeline(void **state)
     assert_contains(&d.script, "'+4'");
     assert_contains(&d.finding,
                     "Timeline of 4 steps: 7 tokens in 23 seconds, 1.750 per target call");
-    assert_contains(&d.finding, "draft model is at work 70 % of the time, the target 87 %");
+    assert_contains(&d.finding, "draft model is busy 70 % of the time, the target 87 %");
     dsc_drawing_fini(&d);
     draw("timeline", &t, &(dsc_figure_options){.width = 60}, "dumb", &d);
     assert_contains(&d.picture, "target [xxx+1xxxx][###+1####]");
@@ -220,7 +220,7 @@ static void test_bad_timelines(void **state)
         dsc_table t = {0};
         add_named(&t, "lane$ step start_s end_s tokens proposed accepted emitted");
         add_row(&t, bad[i], (const char *[]){i == 6 ? "middle" : "target"});
-        refuse("timeline", &t, NULL, i == 7 ? "takes any time" : "row 1 is no work of a lane");
+        refuse("timeline", &t, NULL, i == 7 ? "have length 0" : "row 1 is invalid");
         dsc_table_fini(&t);
     }
 }
@@ -244,8 +244,8 @@ static void test_accept(void **state)
     dsc_table_fini(&t);
 }
 
-// At a draft cost of .05 the best lengths are 3 and 8; at .95 speed-up still rises at 12, which is
-// therefore no optimum and has no tick.
+// At a draft cost of .05 the best lengths are 3 and 8; at .95 the speedup still rises at 12, which
+// is therefore no optimum and has no tick.
 static void test_surface(void **state)
 {
     (void)state;
@@ -265,9 +265,10 @@ static void test_surface(void **state)
     assert_contains(&d.script, "still rising");
     assert_contains(&d.script, "from first 8, graph 1");
     assert_null(strstr(d.script.data, "from first 12, graph 1"));
-    assert_contains(&d.finding,
-                    "at 0.5 best 1.63× with 3, at 0.8 best 3.09× with 8, at 0.95 best ");
-    assert_contains(&d.finding, "with 12, the longest. Without");
+    assert_contains(
+        &d.finding,
+        "length is 3 at alpha = 0.5 (1.63×), 8 at alpha = 0.8 (3.09×), 12, the longest, ");
+    assert_contains(&d.finding, "at alpha = 0.95 (6.08×). Without");
     dsc_drawing_fini(&d);
     for (int i = 0; i < 2; i++) // a second cost: a panel for each, and no brackets
         add_speedups(&t, (double[]){0.5, 0.8}[i], 0.1, 12);
@@ -275,7 +276,8 @@ static void test_surface(void **state)
     assert_contains(&d.script, "$panel2 << EOD");
     assert_contains(&d.script, "draft_cost = 0.1");
     assert_contains(&d.script, "'0.8'");
-    assert_contains(&d.finding, "; draft_cost = 0.1: at 0.5 best 1.46× with 2");
+    assert_contains(&d.finding,
+                    "draft_cost = 0.1: The best draft length is 2 at alpha = 0.5 (1.46×)");
     assert_int_equal(d.data.rows, 5 * 12);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -310,7 +312,7 @@ static void test_thinned(void **state)
         add_windows(&p, "pearl", 0.04 * (i + 1), 3, 6);
     }
     draw("speedup-surface", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "8 of 20 rates drawn");
+    assert_contains(&d.script, "8 of 20 acceptance rates drawn");
     assert_int_equal(d.data.rows, 8 * 6);
     dsc_drawing_fini(&d);
     draw("pearl-window", &p, NULL, "svg", &d);
@@ -350,8 +352,8 @@ static void test_pearl(void **state)
     dsc_drawing_fini(&d);
     add_windows(&other, "speculative", 0.8, 5, 8); // the only form needs no asking
     draw("pearl-window", &other, NULL, "svg", &d);
-    assert_contains(&d.script, "Speed-up of speculative decoding by draft length");
-    assert_contains(&d.finding, "speed-up of speculative decoding by window");
+    assert_contains(&d.script, "Speedup of speculative decoding by draft length");
+    assert_contains(&d.finding, "speedup of speculative decoding by window");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     dsc_table_fini(&other);
@@ -404,21 +406,23 @@ static void test_tree(void **state)
         assert_close(drawn(&d, i, "parent"), small_tree[node].parent, 0);
         assert_close(drawn(&d, i, "probability"), small_tree[node].probability, 0);
     }
-    assert_contains(&d.finding, "6 nodes (the root included) and depth 2: 2.280 tokens");
+    assert_contains(&d.finding,
+                    "6 nodes (including the root) and depth 2. The expected number of tokens per "
+                    "target call is 2.280.");
     assert_contains(&d.finding, "Nodes by depth: 1, 2, 3.");
     assert_contains(&d.script, "'0.360'");
     assert_contains(&d.script, "'<.001'"); // not zero, and not drawn as zero
-    assert_contains(&d.script, "speed-up 1.75×");
+    assert_contains(&d.script, "speedup 1.75×");
     dsc_drawing_fini(&d);
     draw("tree", &t, NULL, "dumb", &d);
     assert_contains(&d.picture, "1.0-------+-.60-------+-.36 ");
     assert_contains(&d.picture, "|           +-<.01 ");
     assert_contains(&d.picture, "+-.20---------.12 ");
     dsc_drawing_fini(&d);
-    dsc_figure_filter f = {"node", "0"}; // the speed-up is the whole tree's
+    dsc_figure_filter f = {"node", "0"}; // the speedup is that of the whole tree
     draw("tree", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "svg", &d);
-    assert_contains(&d.script, "Draft tree of 1 node, depth 0");
-    assert_null(strstr(d.script.data, "speed-up"));
+    assert_contains(&d.script, "Draft tree with 1 node, depth 0");
+    assert_null(strstr(d.script.data, "speedup"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
@@ -622,15 +626,15 @@ static void test_bad_trees(void **state)
         double node, parent, depth, rank, probability;
         const char *says;
     } bad[] = {
-        {1, 0, 1, 0, NAN, "is no node"},     {1, 0, 1, 0, 1.5, "is no node"},
-        {1, 0, 1, 0, -0.1, "is no node"},    {1, 0, 1, 0, INFINITY, "is no node"},
-        {NAN, 0, 1, 0, 0.5, "is no node"},   {1e300, 0, 1, 0, 0.5, "is no node"},
-        {1, INFINITY, 1, 0, 0.5, "no node"}, {1, 0, -1, 0, 0.5, "is no node"},
-        {1, 0, 1e9, 0, 0.5, "is no node"},   {1, 0, 1.5, 0, 0.5, "is no node"},
-        {1, 0, 1, NAN, 0.5, "is no node"},   {1, 0.5, 1, 0, 0.5, "is no node"},
-        {1, 7, 1, 0, 0.5, "has no parent"},  {1, 1, 1, 0, 0.5, "has no parent"},
-        {1, 0, 2, 0, 0.5, "has no parent"},  {1, -1, 0, 0, 0.5, "has no parent"},
-        {0, 0, 1, 0, 0.5, "is there twice"},
+        {1, 0, 1, 0, NAN, "is invalid"},         {1, 0, 1, 0, 1.5, "is invalid"},
+        {1, 0, 1, 0, -0.1, "is invalid"},        {1, 0, 1, 0, INFINITY, "is invalid"},
+        {NAN, 0, 1, 0, 0.5, "is invalid"},       {1e300, 0, 1, 0, 0.5, "is invalid"},
+        {1, INFINITY, 1, 0, 0.5, "is invalid"},  {1, 0, -1, 0, 0.5, "is invalid"},
+        {1, 0, 1e9, 0, 0.5, "is invalid"},       {1, 0, 1.5, 0, 0.5, "is invalid"},
+        {1, 0, 1, NAN, 0.5, "is invalid"},       {1, 0.5, 1, 0, 0.5, "is invalid"},
+        {1, 7, 1, 0, 0.5, "has no parent"},      {1, 1, 1, 0, 0.5, "has no parent"},
+        {1, 0, 2, 0, 0.5, "has no parent"},      {1, -1, 0, 0, 0.5, "has no parent"},
+        {0, 0, 1, 0, 0.5, "two rows have node"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         dsc_table t = {0};
@@ -657,7 +661,7 @@ static void test_tree_comments(void **state)
         assert_ok(dsc_table_comment(&t, "speedup", value[i], &err), err);
         tree_table(&t);
         draw("tree", &t, NULL, "svg", &d);
-        assert_true(!strstr(d.script.data, "speed-up") == (i != 5));
+        assert_true(!strstr(d.script.data, "speedup") == (i != 5));
         dsc_drawing_fini(&d);
         dsc_table_fini(&t);
     }
@@ -682,7 +686,7 @@ static void test_large_trees(void **state)
                                shape == 1 ? i : i > 0, shape == 1 ? 0 : i - 1, i ? 0.001 : 1},
                     NULL);
         if (shape == 2) {
-            refuse("tree", &t, NULL, "1025 nodes cannot be drawn, at most 1024");
+            refuse("tree", &t, NULL, "1025 nodes and the figure shows at most 1024");
         } else {
             draw("tree", &t, NULL, "svg", &d);
             assert_int_equal(d.data.rows, nodes);
@@ -691,7 +695,7 @@ static void test_large_trees(void **state)
         }
         if (shape == 0) {
             draw("tree", &t, NULL, "dumb", &d);
-            assert_contains(&d.picture, "... and 1003 more rows");
+            assert_contains(&d.picture, "... 1003 more rows");
             check_dumb(&d.picture);
             dsc_drawing_fini(&d);
         }
@@ -724,7 +728,7 @@ static void test_refusals(void **state)
     refuse("pearl-window", &pairs, NULL, "filter by pair (pair 0, pair 1,");
     add_windows(&dup, "pearl", 0.5, 2, 2);
     add_windows(&dup, "pearl", 0.5, 2, 2);
-    refuse("pearl-window", &dup, NULL, "two rows have the same configuration (window 1)");
+    refuse("pearl-window", &dup, NULL, "two rows have the same configuration (window = 1)");
     dsc_figure_filter f = {"form", "nope"};
     refuse("pearl-window", &dup, &(dsc_figure_options){.filter = &f, .filters = 1},
            "no row is left with form = nope");
