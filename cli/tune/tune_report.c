@@ -104,19 +104,19 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
     return rc;
 }
 
-// The best and those that cannot be told apart from it.
+// The configurations that are not significantly worse than the best.
 typedef struct alike {
     size_t count;    // without the best
     size_t cheapest; // the one that drafts least
-    size_t better;   // of those that can be told apart: better on the test set
+    size_t better;   // those significantly better on the test set
 } alike;
 
 static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
 {
     alike a = {0};
     for (size_t i = 1; i < tune->trials; i++) {
-        a.better += s[i].told_apart && s[i].ratio > 1;
-        if (s[i].told_apart || isnan(s[i].test))
+        a.better += s[i].significant && s[i].ratio > 1;
+        if (s[i].significant || isnan(s[i].test))
             continue;
         a.count++;
         const dsc_trial *x = &tune->trial[s[i].trial], *y = &tune->trial[s[a.cheapest].trial];
@@ -136,15 +136,16 @@ static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing
     const dsc_trial *cheapest = &tune->trial[s[a.cheapest].trial], *best = &tune->trial[s[0].trial];
     dsc_buffer name = {0};
     int rc = name_trial(&name, cheapest, err);
-    snprintf(key, sizeof key, "alike%s", tail);
+    snprintf(key, sizeof key, "not_significant%s", tail);
     if (!rc && others)
         rc = comment(t, err, key,
-                     "%zu of %zu others cannot be told apart from the best; each is compared at "
-                     "95 %%: of %zu equal ones about %.1f would be told apart by chance",
-                     a.count, others, others, 0.05 * (double)others);
+                     "%zu of %zu other configurations are not significantly worse (95 %%, no "
+                     "correction for multiple tests)",
+                     a.count, others);
     snprintf(key, sizeof key, "better%s", tail);
     if (!rc && a.better)
-        rc = comment(t, err, key, "%zu of the others are better on test, and told apart", a.better);
+        rc = comment(t, err, key,
+                     "%zu other configurations are significantly better on the test set", a.better);
     snprintf(key, sizeof key, "cheapest%s", tail);
     if (!rc && a.cheapest)
         rc = comment(t, err, key,

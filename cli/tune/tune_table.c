@@ -10,7 +10,7 @@ const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     {"method", DSC_CELL_TEXT, "name of the method"},
     {"rule", DSC_CELL_TEXT, "verification rule"},
     {"parameters", DSC_CELL_TEXT, "those given by --over; the others have their defaults"},
-    {"dev", DSC_CELL_REAL, "the objective on the requests to choose on: of the best, too high"},
+    {"dev", DSC_CELL_REAL, "objective on the selection set (optimistically biased for the winner)"},
     {"test", DSC_CELL_REAL, "the objective on the other requests"},
     {"test_low", DSC_CELL_REAL, "lower end of the 95 % interval of test (bootstrap over requests)"},
     {"test_high", DSC_CELL_REAL, "upper end of it"},
@@ -18,7 +18,8 @@ const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     {"ratio_low", DSC_CELL_REAL,
      "lower end of the 95 % interval of ratio, both in the same resamples"},
     {"ratio_high", DSC_CELL_REAL, "upper end of it"},
-    {"told_apart", DSC_CELL_TEXT, "yes: that interval does not hold 1"},
+    {"significant", DSC_CELL_TEXT,
+     "yes: the 95 % interval of ratio excludes 1 (no correction for multiple tests)"},
     {"drafted_per_token", DSC_CELL_REAL,
      "draft tokens given to the target per output token, of all requests"},
 };
@@ -55,7 +56,7 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
             real(s[i].ratio),
             real(s[i].ratio_low),
             real(s[i].ratio_high),
-            text(s[i].told_apart ? "yes" : "no"),
+            text(s[i].significant ? "yes" : "no"),
             real(dsc_trial_drafted(x))};
         if (!rc)
             rc = dsc_table_add_row(t, row, err);
@@ -123,7 +124,7 @@ void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *li
         if (dsc_table_at(t, i, CLI_TUNE_RANK)->i == 1)
             printf("\nbatch size %" PRId64 "\n"
                    "rank  %-*s  %-*s  %-*s        dev       test       95 %% of test        "
-                   "ratio   95 %% of ratio    told apart\n",
+                   "ratio   95 %% of ratio    significant\n",
                    dsc_table_at(t, i, CLI_TUNE_BATCH)->i, method, "method", rule, "rule", words,
                    "parameters");
         print_row(t, i, method, rule, words);

@@ -95,7 +95,7 @@ typedef struct dsc_standing {
     double dev, test;                    // the objective on both sets
     double low, high;                    // 95 % of test, over requests
     double ratio, ratio_low, ratio_high; // to the first, on the test set, in the same resamples
-    bool told_apart;                     // 1 is outside of that
+    bool significant;                    // the 95 % interval of ratio excludes 1
 } dsc_standing;
 
 // All trials by their objective on the requests to choose on, the best first; of equal ones that
