@@ -72,7 +72,7 @@ static void test_files(void **state)
     char *page = read_text("my re_port.tex"), *picture = read_text("my-re-port-figure-1.pdf");
     assert_non_null(strstr(page, "{my-re-port-figure-5.pdf}"));
     assert_non_null(strstr(page, "\\textbf{Best configuration: n = 1, k = 18}"));
-    assert_non_null(strstr(page, "\\section*{What is uncertain}"));
+    assert_non_null(strstr(page, "\\section*{Limitations}"));
     assert_non_null(strstr(page, "\\toprule\nn & k & "));
     assert_int_equal(strncmp(picture, "%PDF", 4), 0);
     // The same table, the same bytes.
