@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a validation: what they draw is what the table says, tolerances become bands and
-// bars, verdicts are the table's, and whatever cannot be drawn is refused by name. The tables are
-// made up; no number in them was measured.
+// The figures of a validation: plotted numbers and verdicts equal those of the table, tolerances
+// become bands and bars, and a table that cannot be drawn is an error that names the reason. The
+// tables are made up; no number in them was measured.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
@@ -55,7 +55,7 @@ static const char *const figures[] = {"predicted-vs-measured", "error-by-method"
                                       "step-time-residuals"};
 enum { FIGURES = sizeof figures / sizeof *figures };
 
-// The row of the data with these texts, which must be there.
+// The row of the data with these texts; the test fails without one.
 static size_t find(const dsc_drawing *d, const char *group, const char *label, const char *quantity)
 {
     const dsc_table *t = &d->data;
@@ -100,7 +100,7 @@ static void test_predicted(void **state)
                                 "and 2 measured");
     assert_contains(&d.script, "band: ±10 %'");
     assert_contains(&d.script, "band: ±1 % (pooled); bars: ±3 standard errors");
-    // chain of length 2 with its bar of 3 standard errors on either side
+    // the chain of length 2, with a bar of 3 standard errors on either side
     assert_contains(&d.script, "\n2 2.02 0 1.99 0.06\n");
     // the band of 10 % ends where measured = predicted / 1.1
     assert_contains(&d.script, " to 2.5,2.27272727273 to 2.5,2.5");
@@ -130,7 +130,7 @@ static void test_errors(void **state)
     snprintf(words, sizeof words, "chain, greedy: mean %+.2g %%", mean);
     assert_contains(&d.script, words);
     assert_contains(&d.script, "'ngram: mean 0 %'");
-    // pearl is the worst and stands first, ngram the best and last
+    // pearl is the worst and comes first, ngram is the best and comes last
     const char *first = strstr(d.script.data, "'pearl: mean +50 %'");
     const char *last = strstr(d.script.data, "'ngram: mean 0 %'");
     assert_true(first && last && first < strstr(d.script.data, "'chain, greedy: mean"));
@@ -253,7 +253,7 @@ static void test_hostile(void **state)
     assert_int_equal(count_files("OWNED"), 0);
 }
 
-// Numbers and sizes far from the usual: a picture or a refusal.
+// Extreme numbers and sizes give a picture or an error.
 static void test_extremes(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures: every one draws on every terminal, the same bytes twice; hostile text stays text;
-// whatever cannot be drawn is refused by name and leaves no file.
+// Every figure draws on every terminal, reproducibly; hostile text stays text; a table that cannot
+// be drawn is an error that names the reason and leaves no file.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
@@ -97,7 +97,7 @@ static void test_thin(void **state)
         }
 }
 
-// max_match follows from n and so is no group of its own; semantics is.
+// max_match follows from n and therefore does not split groups; semantics does.
 static void test_groups(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void test_list(void **state)
     assert_null(dsc_figure_find("nothing"));
 }
 
-// The published counts per request come out as the paper plots them.
+// The published counts per request are plotted as in the paper.
 static void test_numbers(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void test_numbers(void **state)
     dsc_table_fini(&t);
 }
 
-// The figures of a sweep of LLMA: those that need no other columns.
+// The figures that a sweep of LLMA has the columns for.
 static size_t sweep_figures(const dsc_table *t, const dsc_figure_type *figure[MOST_FIGURES])
 {
     size_t n = drawable(t, figure);
@@ -262,7 +262,7 @@ static void test_terminals(void **state)
     dsc_table_fini(&t);
 }
 
-// Tables at the edge of what there is to draw.
+// Degenerate tables: one row, one k, too many n, missing rows.
 static void test_edges(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static void test_edges(void **state)
     }
 }
 
-// Sizes and numbers far from the usual: a picture or a refusal, nothing in between.
+// Extreme sizes and numbers give a picture or an error.
 static void test_extremes(void **state)
 {
     (void)state;
@@ -499,7 +499,7 @@ static void test_child(void **state)
     assert_non_null(strstr(err.message, "drew nothing"));
     assert_int_equal(dsc_gnuplot_run("set terminal nosuch\n", &b, &err), DSC_EABSENT);
     dsc_buffer_fini(&b);
-    // More on both pipes than they hold.
+    // gnuplot writes more to both pipes than they can buffer.
     assert_ok(dsc_gnuplot_run("set terminal dumb size 300,100\n"
                               "do for [i=1:5000] {print 'a line for the other pipe ............'}\n"
                               "do for [i=1:20] {plot x}\n",
@@ -518,7 +518,7 @@ static void test_child(void **state)
     dsc_buffer_fini(&b);
 }
 
-// The user's settings and language do not reach the child.
+// The user's gnuplot settings and language do not affect the picture.
 static void test_environment(void **state)
 {
     (void)state;

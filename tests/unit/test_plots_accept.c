@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of acceptance: what they draw and say, on every terminal; ranges become bands;
-// hostile names stay text; whatever cannot be drawn is refused.
+// The figures of acceptance on every terminal: their numbers and findings; ranges become bands;
+// hostile names stay text; a table that cannot be drawn is an error.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
@@ -24,7 +24,7 @@ static void add_accept_columns(dsc_table *t, bool ranges)
     }
 }
 
-// A row; `width` > 0: ranges of that width above the values.
+// Adds a row; if `width` > 0, with ranges of that width above the values.
 static void add_accept(dsc_table *t, const char *pair, int64_t k, const double value[QUANTITIES],
                        double width)
 {
@@ -40,7 +40,7 @@ static void add_accept(dsc_table *t, const char *pair, int64_t k, const double v
     assert_ok(dsc_table_add_row(t, cell, &err), err);
 }
 
-// `pair` at k = 1 .. ks, growing.
+// Adds `pair` at k = 1 .. ks with growing acceptance.
 static void add_pair(dsc_table *t, const char *pair, int64_t ks, double width)
 {
     for (int64_t k = 1; k <= ks; k++) {
@@ -52,7 +52,7 @@ static void add_pair(dsc_table *t, const char *pair, int64_t ks, double width)
 static const char *const figures[] = {"spectr-bernoulli", "spectr-uniform", "accept-vs-k"};
 enum { FIGURES = 3 };
 
-// Two pairs by the names that figure f reads.
+// The names of two pairs that figure f can read.
 static const char *pair_name(int f, int i)
 {
     static const char *const name[FIGURES][2] = {{"Ber(0.25) to Ber(0.5)", "Ber(0.25) to Ber(1)"},
@@ -61,7 +61,7 @@ static const char *pair_name(int f, int i)
     return name[f][i];
 }
 
-// SpecTr's numbers for Ber(.25) to Ber(.75) reach the script, the sentence and the data.
+// SpecTr's numbers for Ber(.25) to Ber(.75) appear in the script, the finding and the data.
 static void test_numbers(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void test_uniform(void **state)
     dsc_table_fini(&t);
 }
 
-// Where a table has ranges a figure has bands, and its data their ends.
+// Ranges in a table are drawn as bands, and the data contains their ends.
 static void test_ranges(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ static void test_hostile(void **state)
     assert_int_equal(count_files("OWNED"), 0);
 }
 
-// Numbers far from any acceptance: a picture or a refusal.
+// Numbers that are no probabilities give a picture or an error.
 static void test_extremes(void **state)
 {
     (void)state;

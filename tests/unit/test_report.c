@@ -44,7 +44,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-// The values of ` id=`, each of them once; every reference leads to one of them.
+// Checks that ids are unique and that every reference is to one of them.
 static void check_ids(const char *page)
 {
     enum { MOST = 20000 };
@@ -71,7 +71,7 @@ static void check_ids(const char *page)
         free(id[i]);
 }
 
-// Tags close in the order in which they were opened; headings go down one level at a time.
+// Checks that tags are nested and that headings descend one level at a time.
 static void check_tags(const char *page)
 {
     char open[64][32];
@@ -149,7 +149,7 @@ static void test_page(void **state)
     free(again);
 }
 
-// Several tables, one of them of two groups: all figures, the heat map of the better group.
+// Several tables, one with two groups: all figures are drawn, the heat map for the better group.
 static void test_several(void **state)
 {
     (void)state;
@@ -204,8 +204,8 @@ static void write_rows(const char *path, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-// Rules in tables of their own: compared in front, in none of their sections. What has a single
-// batch size or draft length has no figure of it.
+// Rules in separate tables are compared in a section before those of the tables. A single batch
+// size or draft length has no figure.
 static void test_together(void **state)
 {
     (void)state;
@@ -329,7 +329,7 @@ static void test_story(void **state)
         if (!strstr(page, says[i]))
             fail_msg("the page does not say: %s", says[i]);
     free(page);
-    // What tune found is faster than all that was merely best; or on another trace.
+    // The tuned configuration is faster than all others, or was found on another trace.
     static const char *const others[] = {"# objective: speedup\n# cost: linear:1,0,0.1\n# "
                                          "trace_hash: ab\nbatch\trank\tmethod\ttest\t"
                                          "significant\n1\t1\tchain\t1.8\tno\n",
@@ -349,7 +349,7 @@ static void test_story(void **state)
     empty_scratch();
 }
 
-// What is no result: by name, and nothing is left behind.
+// Invalid results are errors that name the file and leave nothing behind.
 static void test_no_results(void **state)
 {
     (void)state;
@@ -385,7 +385,7 @@ static void test_no_results(void **state)
     empty_scratch();
 }
 
-// Tables without anything to draw, or to rank by.
+// Tables with nothing to draw or to rank by.
 static void test_edges(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of simulated methods: what they draw is what the table says, the marks are where the
-// optimum or the break-even lies, intervals and bounds are the formula's; several tables are one;
-// whatever cannot be drawn is refused by name.
+// The figures of simulated methods: plotted numbers equal those of the table, marks are at the
+// optimum or the break-even, intervals and bounds follow their formulas; several tables are joined;
+// a table that cannot be drawn is an error that names the reason.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
@@ -28,7 +28,7 @@ static const char *drawn_text(const dsc_drawing *d, size_t row, const char *colu
 
 #define FIELDS "requests# num_drafts num_draft_tokens block_efficiency speedup accept_histogram%"
 
-// A row of a method with parameters `number` before the results.
+// Adds a row of a method whose parameters `number` precede the results.
 static void add_result(dsc_table *t, const char *method, const char *rule, const double *parameter,
                        size_t parameters, const double *efficiency_speedup, const char *histogram)
 {
@@ -40,7 +40,8 @@ static void add_result(dsc_table *t, const char *method, const char *rule, const
     add_row(t, number, (const char *[]){method, rule, histogram});
 }
 
-// Chains of 1 .. lengths at acceptance rate `alpha`, a draft token at `cost` target calls.
+// Adds chains of 1 .. lengths tokens at acceptance rate `alpha`; a draft token costs `cost` target
+// calls.
 static void add_chain(dsc_table *t, const char *rule, double alpha, double cost, int lengths)
 {
     if (!t->columns)
@@ -52,7 +53,7 @@ static void add_chain(dsc_table *t, const char *rule, double alpha, double cost,
     }
 }
 
-// `drafts` 1 .. most at lengths 1 .. 3: the more, the better.
+// Adds 1 .. most drafts of lengths 1 .. 3; more are better.
 static void add_spectr(dsc_table *t, const char *rule, double gain, int most)
 {
     if (!t->columns)
@@ -182,7 +183,7 @@ static void test_length(void **state)
     dsc_table_fini(&t);
 }
 
-// What i.i.d. acceptance would give scales as block efficiency does.
+// The i.i.d. reference scales in proportion to block efficiency.
 static void test_prediction(void **state)
 {
     (void)state;
@@ -202,7 +203,7 @@ static void test_prediction(void **state)
     dsc_table_fini(&t);
 }
 
-// Each method's own parameter is the length; one that cannot vary with it splits lines.
+// Each method has its own length parameter; its other parameters split lines.
 static void test_lengths_of_methods(void **state)
 {
     (void)state;
@@ -230,7 +231,7 @@ static void test_lengths_of_methods(void **state)
     dsc_table_fini(&t);
 }
 
-// Of too many lines the best ones, and the best of each rule, are drawn.
+// If there are too many lines, the best ones and the best of each rule are drawn.
 static void test_many_lines(void **state)
 {
     (void)state;
@@ -263,7 +264,7 @@ static void test_rules(void **state)
     assert_ok(dsc_join_tables(&t, (const dsc_table *[]){&spectr, &chain}, 2, &err), err);
     draw("rules", &t, NULL, "svg", &d);
     check_script(&d.script);
-    // L = 1: the bound first, then k-Seq, and the single draft level over all K.
+    // L = 1: the bound first, then k-Seq, and the single draft, constant over all K.
     assert_contains(&d.script, "$panel1 << EOD\n1 1.5 1.4 1.4\n2 1.75 1.64 1.4\n");
     assert_contains(&d.script, "$panel1 using 1:2 with linespoints lt 1 lc rgb '#b4b4b4' lw 6");
     assert_contains(&d.script, "'L = 3'");
@@ -284,7 +285,7 @@ static void test_rules(void **state)
     dsc_table_fini(&chain);
 }
 
-// The best row of each, in the table's order, with what was tried; switches keep bars apart.
+// The best row of each method in the table's order, with its parameters; switches separate bars.
 static void test_methods(void **state)
 {
     (void)state;
@@ -323,7 +324,7 @@ static void test_methods(void **state)
     dsc_table_fini(&t);
 }
 
-// A number that is no tuning but an ablation.
+// --x separates bars by a numeric parameter.
 static void test_ablation(void **state)
 {
     (void)state;
@@ -346,7 +347,7 @@ static void test_ablation(void **state)
     dsc_table_fini(&t);
 }
 
-// More choices than bars: the methods and rules alone.
+// With too many combinations, bars are by method and rule alone.
 static void test_many_bars(void **state)
 {
     (void)state;
@@ -446,7 +447,7 @@ static void test_conditional_rate(void **state)
     assert_null(strstr(d.finding.data, "shorter than the draft length"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
-    // Of 100 drafts of 6 tokens 300 were drafted: what ended them is not known.
+    // 100 drafts of up to 6 tokens have 300 tokens: half of the positions were not drafted.
     add_named(&t, "method$ length# num_drafts num_draft_tokens block_efficiency accept_histogram%");
     add_row(&t, (double[]){6, 100, 300, 2}, (const char *[]){"ngram", "40;30;20;10"});
     draw("acceptance-by-position", &t, NULL, "svg", &d);
@@ -454,7 +455,7 @@ static void test_conditional_rate(void **state)
     assert_contains(&d.script, "lower bounds where drafts end early");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
-    // Ten calls had no draft: they reached no position.
+    // Ten calls had no draft and therefore reached no position.
     add_named(&t, "method$ length# num_drafts block_efficiency accept_histogram%");
     add_row(&t, (double[]){3, 90, 2}, (const char *[]){"ngram", "40;30;20;10"});
     draw("acceptance-by-position", &t, NULL, "svg", &d);
@@ -522,7 +523,7 @@ static void test_join(void **state)
     empty_scratch();
 }
 
-// trace info --json: conditional acceptance rates back to counts.
+// Conditional acceptance rates of trace info --json are converted back to counts.
 static void test_trace_info(void **state)
 {
     (void)state;
@@ -544,7 +545,7 @@ static void test_trace_info(void **state)
     assert_string_equal(dsc_table_at(&t, 0, 1)->text, "all");
     assert_string_equal(dsc_table_at(&t, 1, 2)->text, "ngram");
     assert_string_equal(dsc_table_at(&t, 2, 1)->text, "math");
-    // 100 came to position 1; 60 passed, 10 of them had no second; 25 passed that, had no third.
+    // 100 cases reached position 1 and 60 passed; 10 of those had no position 2; 25 passed it.
     static const int64_t histogram[] = {40, 35, 25, 0};
     assert_int_equal(dsc_table_at(&t, 0, 3)->i, 4);
     for (int m = 0; m < 4; m++)
@@ -639,7 +640,7 @@ static void test_hostile(void **state)
     assert_int_equal(count_files("OWNED"), 0);
 }
 
-// Numbers and sizes far from the usual: a picture or a refusal.
+// Extreme numbers and sizes give a picture or an error.
 static void test_extremes(void **state)
 {
     (void)state;

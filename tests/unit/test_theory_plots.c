@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `draftscope theory` tables: the numbers drawn are the table's, the optimum they
-// mark is the largest, on every terminal; hostile text stays text; whatever cannot be drawn is
-// refused by name.
+// The figures of `draftscope theory` tables on every terminal: plotted numbers equal those of the
+// table, the marked optimum is the largest; hostile text stays text; a table that cannot be drawn
+// is an error that names the reason.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
 #include <math.h>
 
-// `theory speedup`: lengths 1 .. lengths of one acceptance and cost.
+// Rows of `theory speedup`: lengths 1 .. lengths at one acceptance rate and cost.
 static void add_speedups(dsc_table *t, double alpha, double cost, int lengths)
 {
     if (!t->columns)
@@ -25,7 +25,7 @@ static void surface_table(dsc_table *t)
         add_speedups(t, (double[]){0.5, 0.8, 0.95}[i], 0.05, 12);
 }
 
-// `theory pearl`: windows 1 .. windows of one acceptance and ratio.
+// Rows of `theory pearl`: windows 1 .. windows at one acceptance rate and ratio.
 static void add_windows(dsc_table *t, const char *form, double alpha, double ratio, int windows)
 {
     if (!t->columns)
@@ -47,7 +47,7 @@ static void pearl_table(dsc_table *t)
     add_windows(t, "no-pre-verify", 0.8, 5, 8);
 }
 
-// `theory pearl --published`.
+// A row of `theory pearl --published`.
 static void add_published(dsc_table *t, const char *pair, const char *quantity, double window,
                           double predicted, double published)
 {
@@ -74,7 +74,7 @@ typedef struct tree_node {
     double probability;
 } tree_node;
 
-// `theory tree`: node i is row i.
+// The table of `theory tree`; node i is row i.
 static void add_tree(dsc_table *t, const tree_node *n, int nodes)
 {
     dsc_error err = {0};
@@ -88,7 +88,8 @@ static void add_tree(dsc_table *t, const tree_node *n, int nodes)
             (const char *[]){"0"});
 }
 
-// 0 -> 1, 2; 1 -> 3, 4; 2 -> 5. Depth first: row 0 holds 0 1 3, row 1 node 4, row 2 holds 2 5.
+// 0 -> 1, 2; 1 -> 3, 4; 2 -> 5. Depth first: row 0 contains 0 1 3, row 1 node 4, row 2 contains
+// 2 5.
 static const tree_node small_tree[] = {{-1, 0, -1, 1},  {0, 1, 0, 0.6},    {0, 1, 1, 0.2},
                                        {1, 2, 0, 0.36}, {1, 2, 1, 0.0001}, {2, 2, 0, 0.12}};
 enum { SMALL = sizeof small_tree / sizeof *small_tree };
@@ -98,7 +99,7 @@ static void tree_table(dsc_table *t)
     add_tree(t, small_tree, SMALL);
 }
 
-// `theory accept` of one pair at k = 1, 2; the numbers are those of SpecTr, App. B.
+// The table of `theory accept` for one pair at k = 1, 2, with the numbers of SpecTr, App. B.
 static void accept_table(dsc_table *t)
 {
     add_named(t, "pair$ k# single specinfer kseq kseq_rho otm");
@@ -107,8 +108,8 @@ static void accept_table(dsc_table *t)
     add_row(t, (double[]){2, .75, .8125, .847597, 1.390388, .9375}, &pair);
 }
 
-// `sim --timeline` of PEARL, window 4: a rejection, then two windows accepted, the second one
-// while the draft model is the slower; a last call without a draft.
+// The table of `sim --timeline` for PEARL, window 4: a rejection, then two accepted windows, in the
+// second of which the draft model is the slower one; a last call without a draft.
 static void timeline_table(dsc_table *t)
 {
     static const double step[][6] = {// start, end of the draft, of the target; tokens; see below
@@ -149,7 +150,7 @@ static double drawn(const dsc_drawing *d, size_t row, const char *column)
 
 // --- numbers -------------------------------------------------------------------------------
 
-// Each sample table is one that its figure says it can draw.
+// Each sample table fits its figure.
 static void test_samples(void **state)
 {
     (void)state;
@@ -165,7 +166,7 @@ static void test_samples(void **state)
     }
 }
 
-// Seven stretches of work, 7 tokens in 23 seconds, or target calls where one costs 1.
+// Seven intervals and 7 tokens in 23 seconds, or in 23 target calls with cost unit.
 static void test_timeline(void **state)
 {
     (void)state;
@@ -192,7 +193,7 @@ static void test_timeline(void **state)
     dsc_table_fini(&t);
 }
 
-// More than there is room for.
+// A timeline with more steps than fit.
 static void test_long_timeline(void **state)
 {
     (void)state;
@@ -244,8 +245,8 @@ static void test_accept(void **state)
     dsc_table_fini(&t);
 }
 
-// At a draft cost of .05 the best lengths are 3 and 8; at .95 the speedup still rises at 12, which
-// is therefore no optimum and has no tick.
+// At a draft cost of .05 the best lengths are 3 and 8. At acceptance rate .95 the speedup still
+// rises at 12, which is therefore not an optimum and has no tick.
 static void test_surface(void **state)
 {
     (void)state;
@@ -283,7 +284,7 @@ static void test_surface(void **state)
     dsc_table_fini(&t);
 }
 
-// Lines of equal best length have ticks beside each other.
+// Lines with the same best length have adjacent ticks.
 static void test_ticks(void **state)
 {
     (void)state;
@@ -300,7 +301,7 @@ static void test_ticks(void **state)
     dsc_table_fini(&t);
 }
 
-// More rates than lines: as many as there are styles, and it is said.
+// With more acceptance rates than line styles, the subtitle gives the number of lines drawn.
 static void test_thinned(void **state)
 {
     (void)state;
@@ -323,7 +324,8 @@ static void test_thinned(void **state)
     dsc_table_fini(&p);
 }
 
-// PEARL, Theorem 1: the best window is the ratio. Other forms are left out unless asked for.
+// PEARL, Theorem 1: the best window is the ratio. Other forms are drawn only if a filter selects
+// them.
 static void test_pearl(void **state)
 {
     (void)state;
@@ -461,7 +463,7 @@ static void test_terminals(void **state)
     }
 }
 
-// A table's texts and comments, the title, and the value of a filter.
+// Hostile text in cells, comments, the title and a filter.
 static void test_hostile(void **state)
 {
     (void)state;
@@ -562,7 +564,7 @@ static void test_sizes(void **state)
     }
 }
 
-// Numbers far from the usual: a picture where one is finite, else a refusal.
+// Extreme numbers give a picture if one is finite, else an error.
 static void test_extremes(void **state)
 {
     (void)state;
@@ -597,7 +599,7 @@ static void test_extremes(void **state)
             }
 }
 
-// x values that no axis holds.
+// x values that fit on no axis.
 static void test_extreme_axes(void **state)
 {
     (void)state;
@@ -617,8 +619,7 @@ static void test_extreme_axes(void **state)
     dsc_table_fini(&c);
 }
 
-// Trees that are none are refused, whatever the numbers; a comment says nothing of the size of a
-// buffer.
+// Invalid trees are errors, whatever the numbers are.
 static void test_bad_trees(void **state)
 {
     (void)state;
@@ -667,7 +668,7 @@ static void test_tree_comments(void **state)
     }
 }
 
-// Deep and wide trees: as many nodes as are drawn, and one more.
+// Deep and wide trees with the greatest number of nodes, and with one more.
 static void test_large_trees(void **state)
 {
     (void)state;
