@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope plot: one figure of a result table.
+// draftscope plot: draws one figure of result tables.
 #include "cli/cli.h"
 #include "plots/draw/join.h"
 #include "plots/figure/figure.h"
@@ -11,30 +11,33 @@ enum { OUT, TERMINAL, WHERE, COLUMN, X, Y, TITLE, WIDTH, HEIGHT, FORCE, OPTIONS 
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "picture: .svg, .pdf or .png; - is standard output"},
+     .help = "picture to write: .svg, .pdf or .png; - for standard output"},
     {.name = "terminal", .kind = DSC_OPTION_CHOICE, .choices = "auto|svg|pdf|png|dumb",
-     .initial = "auto", .help = "auto: by the name of FILE, dumb (characters) for -"},
+     .initial = "auto",
+     .help = "format of the picture; auto: by the name of FILE, or dumb (text) for -"},
     {.name = "where", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN=VALUE,...",
-     .help = "only rows that have these values"},
+     .help = "draw only the rows with these values"},
     {.name = "column", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
-     .help = "the number shown (heatmap, length, methods, batch: default speedup; rules: "
-             "block_efficiency; of a validation: its quantity)"},
+     .help = "quantity to draw (default: speedup; rules: block_efficiency); for figures of a "
+             "validation, one of its quantities"},
     {.name = "x", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
      .help = "column of the x axis (default: k for heatmap, drafts for rules, the draft length "
-             "for length "
-             "and acceptance-by-position); methods: a number that keeps bars apart"},
+             "for length and acceptance-by-position); methods: draw one bar per value of it"},
     {.name = "y", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
-     .help = "heatmap: upwards (default n); rules: the panels (default length)"},
-    {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT", .help = "title of the figure"},
+     .help = "heatmap: column of the y axis (default n); rules: column of the panels (default "
+             "length)"},
+    {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT",
+     .help = "title of the figure, instead of its own"},
     {.name = "width", .kind = DSC_OPTION_INT, .metavar = "W", .initial = "0", .min = 0, .max = 4000,
-     .help = "pixels (pdf: 1/96 inch; dumb: characters); 0: the figure's own"},
+     .help = "width in pixels (pdf: 1/96 inch; dumb: characters); 0: the figure's own"},
     {.name = "height", .kind = DSC_OPTION_INT, .metavar = "H", .initial = "0", .min = 0,
-     .max = 4000, .help = "likewise"},
+     .max = 4000,
+     .help = "height in pixels (pdf: 1/96 inch; dumb: characters); 0: the figure's own"},
     CLI_OPTION_FORCE,
 };
 // clang-format on
 
-// svg, pdf, png or dumb, by option or by the name of the output.
+// Chooses svg, pdf, png or dumb by the option or by the name of the output.
 static int choose_terminal(const dsc_option_value *value, const char **out, dsc_error *err)
 {
     static const char *const names[] = {"svg", "pdf", "png", "dumb"};
@@ -48,11 +51,13 @@ static int choose_terminal(const dsc_option_value *value, const char **out, dsc_
         if (dot && strcmp(dot + 1, names[i]) == 0)
             *out = names[i];
     return *out ? DSC_OK
-                : dsc_fail(err, DSC_EUSAGE,
-                           "-o %s: not a name in .svg, .pdf or .png (or give --terminal)", path);
+                : dsc_fail(
+                      err, DSC_EUSAGE,
+                      "-o %s: the name must end in .svg, .pdf or .png, or --terminal must be given",
+                      path);
 }
 
-// Cuts "a=b,c=d" in place.
+// Parses "a=b,c=d" in place.
 static int parse_where(char *text, dsc_figure_filter *filter, size_t most, size_t *count,
                        dsc_error *err)
 {
@@ -60,7 +65,8 @@ static int parse_where(char *text, dsc_figure_filter *filter, size_t most, size_
     for (char *item = strtok(text, ","); item; item = strtok(NULL, ",")) {
         char *equals = strchr(item, '=');
         if (!equals || equals == item)
-            return dsc_fail(err, DSC_EUSAGE, "--where: '%.60s' is not COLUMN=VALUE", item);
+            return dsc_fail(err, DSC_EUSAGE, "--where: '%.60s' is not of the form COLUMN=VALUE",
+                            item);
         if (*count == most)
             return dsc_fail(err, DSC_EUSAGE, "--where: more than %zu conditions", most);
         *equals = '\0';
@@ -118,9 +124,9 @@ static int run(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "plot FIGURE RESULT... -o FILE [OPTIONS]",
-            "Draws a figure of result tables (see: draftscope list figures). The gnuplot "
-            "script and the numbers drawn are kept beside the picture: FILE with its "
-            "extension replaced by .gp and .data.tsv.",
+            "Draws a figure of result tables (see: draftscope list figures). The gnuplot script "
+            "and the plotted numbers are written next to the picture, with the extension of FILE "
+            "replaced by .gp and .data.tsv.",
             help, 1);
         return DSC_OK;
     }
@@ -131,7 +137,7 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = cli_check_positionals(words, 2, -1, "a figure and result tables", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE expected");
+        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE is required");
     if (rc)
         return rc;
     const dsc_figure_type *figure = find_figure(argv[0], err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope report: one self-contained page of result tables, or LaTeX.
+// draftscope report: writes one self-contained page about result tables, or LaTeX.
 #include "cli/cli.h"
 #include "plots/report/report.h"
 
@@ -7,9 +7,9 @@ enum { OUT, LATEX, TITLE, FORCE, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "the page, report.html; with --latex NAME.tex, or a folder for report.tex"},
+     .help = "page to write (report.html); with --latex, NAME.tex or a folder for report.tex"},
     {.name = "latex", .kind = DSC_OPTION_FLAG,
-     .help = "LaTeX instead, with a PDF beside it for each figure"},
+     .help = "write LaTeX and a PDF for each figure instead of HTML"},
     {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT", .help = "title of the page"},
     CLI_OPTION_FORCE,
 };
@@ -21,12 +21,12 @@ static int run(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "report RESULT... -o FILE [OPTIONS]",
-            "Writes one self-contained HTML page, or LaTeX: what to deploy and what speaks against "
-            "it; "
-            "workload, methods, the best by batch size, bounds, predicted against measured, costs, "
-            "and what is uncertain, as far as the results hold it; each figure with its numbers, "
-            "and the commands and hashes that made them. RESULT is a table, a trace NAME.dst, or "
-            "what trace info --json printed. Nothing is loaded from elsewhere.",
+            "Writes one self-contained HTML page, or LaTeX. It contains a recommendation with its "
+            "validation and caveats; chapters on workload, methods, best configuration by batch "
+            "size, bounds, measured values and forward-pass latency, as far as the results cover "
+            "them; limitations; and for each figure its numbers, commands and hashes. RESULT is a "
+            "table, a trace NAME.dst, or the output of trace info --json. The page loads nothing "
+            "from elsewhere.",
             help, 1);
         return DSC_OK;
     }
@@ -37,7 +37,7 @@ static int run(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = cli_check_positionals(words, 1, -1, "at least one result", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE expected");
+        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE is required");
     if (rc)
         return rc;
     dsc_report_options o = {
@@ -47,7 +47,7 @@ static int run(int argc, char **argv, dsc_error *err)
 
 const cli_command cli_report = {
     .name = "report",
-    .summary = "one page of figures and tables, HTML or LaTeX",
+    .summary = "write one page of figures and tables, HTML or LaTeX",
     .run = run,
     .option = options,
     .options = OPTIONS,

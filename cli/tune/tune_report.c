@@ -108,19 +108,19 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
     return rc;
 }
 
-// The best and those that are not significantly different from it.
+// The configurations that are not significantly worse than the best.
 typedef struct alike {
     size_t count;    // without the best
-    size_t cheapest; // the one with the fewest drafted tokens
-    size_t better;   // significantly different and better on the test set
+    size_t cheapest; // the one that drafts least
+    size_t better;   // those significantly better on the test set
 } alike;
 
 static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
 {
     alike a = {0};
     for (size_t i = 1; i < tune->trials; i++) {
-        a.better += s[i].told_apart && s[i].ratio > 1;
-        if (s[i].told_apart || isnan(s[i].test))
+        a.better += s[i].significant && s[i].ratio > 1;
+        if (s[i].significant || isnan(s[i].test))
             continue;
         a.count++;
         const dsc_trial *x = &tune->trial[s[i].trial], *y = &tune->trial[s[a.cheapest].trial];
@@ -140,7 +140,7 @@ static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing
     const dsc_trial *cheapest = &tune->trial[s[a.cheapest].trial], *best = &tune->trial[s[0].trial];
     dsc_buffer name = {0};
     int rc = name_trial(&name, cheapest, err);
-    snprintf(key, sizeof key, "alike%s", tail);
+    snprintf(key, sizeof key, "not_significant%s", tail);
     if (!rc && others)
         rc = comment(t, err, key,
                      "%zu of %zu other configurations are not significantly worse (95 %%, no "

@@ -60,7 +60,7 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
             real(s[i].ratio),
             real(s[i].ratio_low),
             real(s[i].ratio_high),
-            text(s[i].told_apart ? "yes" : "no"),
+            text(s[i].significant ? "yes" : "no"),
             real(dsc_trial_drafted(x))};
         dsc_metrics_cells(&x->metrics, row + CLI_TUNE_METRICS);
         if (!rc)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The titles of the columns that figures and reports show.
 #include "plots/draw/glossary.h"
 
 #include <ctype.h>
@@ -6,39 +7,40 @@
 #include <string.h>
 
 static const dsc_term term[] = {
+    {"alpha", "acceptance rate alpha (i.i.d.)", false},
     {"n", "match length n (tokens)", false},
     {"max_match", "longest match (tokens)", false},
     {"output_tokens", "output tokens", false},
     {"target_calls", "target calls", true},
     {"num_drafts_started", "drafts started (triggers)", true},
-    {"num_drafts", "drafts", true},
+    {"num_drafts", "drafts proposed", true},
     {"num_draft_tokens", "draft tokens", true},
     {"num_accepted_tokens", "accepted tokens", false},
     {"draft_acceptance_rate", "draft acceptance rate", false},
     {"mean_acceptance_length", "mean acceptance length (tokens)", false},
     {"alpha_iid", "i.i.d. acceptance probability", false},
     {"block_efficiency", "block efficiency (output tokens per target call)", false},
-    {"speedup", "speed-up over one token per call", false},
-    {"iid_block_efficiency", "block efficiency were acceptances i.i.d.", false},
+    {"speedup", "speedup over decoding without speculation", false},
+    {"iid_block_efficiency", "block efficiency under i.i.d. acceptance", false},
     {"tokens_per_s", "tokens per second", false},
     {"batch", "batch size (sequences)", false},
-    {"drafts", "drafts K (sequences per step)", false},
+    {"drafts", "number of drafts K (sequences per step)", false},
     {"num_speculative_tokens", "draft length (tokens)", false},
     {"length", "draft length L (tokens)", false},
     {"gamma", "draft length (tokens)", false},
     {"window", "window (tokens)", false},
     {"depth", "depth (tokens)", false},
-    {"budget", "budget (tokens in the target call)", false},
+    {"budget", "budget (tokens per target call)", false},
     {"max", "longest draft (tokens)", false},
     {"tokens", "tokens in the forward pass", false},
-    {"target_s", "time of a target forward (s)", true},
-    {"draft_s", "time of a draft forward (s)", true},
+    {"target_s", "target forward pass (s)", true},
+    {"draft_s", "draft forward pass (s)", true},
     {"draft_s_per_call", "drafting (seconds per call)", true},
     {"verify_s_per_call", "verification (seconds per call)", true},
     {"accept_histogram", "accepted tokens per call", false},
-    {"rejection", "acceptance of one draft", false},
-    {"specinfer", "acceptance, SpecInfer rejection", false},
-    {"specinfer_wor", "acceptance, multi-round without replacement", false},
+    {"rejection", "acceptance, single draft", false},
+    {"specinfer", "acceptance, SpecInfer", false},
+    {"specinfer_wor", "acceptance, SpecInfer without replacement", false},
     {"kseq", "acceptance, k-Seq", false},
     {"otm", "optimal acceptance (OTM)", false},
     {"otm_wor", "optimal acceptance without replacement", false},
@@ -57,6 +59,12 @@ const char *dsc_term_title(const char *column)
 {
     const dsc_term *t = dsc_term_find(column);
     return t ? t->title : column;
+}
+
+bool dsc_term_less_is_better(const char *column)
+{
+    const dsc_term *t = dsc_term_find(column);
+    return t && t->less_is_better;
 }
 
 void dsc_term_heading(const char *column, char *out, size_t size)

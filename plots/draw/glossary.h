@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How axes and headings call what a result table holds, and which way is better. What a column
-// means is said by the table itself.
+// Titles of result columns for axes and headings, and the direction in which each improves. The
+// table itself carries the definition of each column.
 #ifndef DSC_PLOTS_GLOSSARY_H
 #define DSC_PLOTS_GLOSSARY_H
 
@@ -9,15 +9,17 @@
 
 typedef struct dsc_term {
     const char *column;
-    const char *title; // as a heading or an axis says it, with its unit
+    const char *title; // for a heading or an axis, with the unit
     bool less_is_better;
 } dsc_term;
 
 // The entry of a column, or NULL.
 const dsc_term *dsc_term_find(const char *column);
-// Its title, or the column's own name.
+// The title of a column, or its own name if it has no entry.
 const char *dsc_term_title(const char *column);
-// Its title without unit and explanation, to begin a heading.
+// Whether smaller values of a column are better.
+bool dsc_term_less_is_better(const char *column);
+// The title without unit and explanation, capitalized, to begin a heading.
 void dsc_term_heading(const char *column, char *out, size_t size);
 
 #endif

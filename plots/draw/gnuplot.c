@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The script goes in as an anonymous file, so nothing is ever written to a pipe: no SIGPIPE, and
-// no deadlock between a child that waits for its reader and a reader that waits for its child.
+// Runs gnuplot with posix_spawn. The script is passed as an anonymous file, so nothing is ever
+// written to a pipe: there is no SIGPIPE, and no deadlock between a child that waits for its reader
+// and a reader that waits for its child.
 #include "plots/draw/gnuplot.h"
 
 #include <errno.h>
@@ -19,12 +20,12 @@
 extern char **environ;
 
 enum {
-    PICTURE_LIMIT = 256 << 20, // bytes; a figure of ours has under a million
-    COMPLAINT_LIMIT = 1 << 16,
+    PICTURE_LIMIT = 256 << 20, // bytes; figures have under a million
+    MESSAGE_LIMIT = 1 << 16,
 };
 
-// The caller's own 0, 1, 2 may be closed; our descriptors must not land there, or the child's
-// dup2 calls would overwrite one another.
+// Moves a descriptor above 2. The caller's 0, 1, 2 may be closed; a descriptor that landed there
+// would be overwritten by the child's dup2 calls.
 static int above_stdio(int fd)
 {
     if (fd < 0 || fd > 2)
@@ -63,8 +64,8 @@ static int script_file(const char *script, dsc_error *err)
     return fd;
 }
 
-// The caller's environment without what changes gnuplot's output. *out: free() it; the strings
-// are the caller's.
+// Copies the caller's environment without the variables that change gnuplot's output. The caller
+// frees *out, but not its strings.
 static int child_environment(char ***out, dsc_error *err)
 {
     size_t n = 0, kept = 0;
@@ -80,7 +81,7 @@ static int child_environment(char ***out, dsc_error *err)
     return rc;
 }
 
-static int spawn(pid_t *pid, int in, int out, int complaints, char **environment)
+static int spawn(pid_t *pid, int in, int out, int messages, char **environment)
 {
     posix_spawn_file_actions_t act;
     posix_spawnattr_t attr;
@@ -100,7 +101,7 @@ static int spawn(pid_t *pid, int in, int out, int complaints, char **environment
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_adddup2(&act, in, 0);
     posix_spawn_file_actions_adddup2(&act, out, 1);
-    posix_spawn_file_actions_adddup2(&act, complaints, 2);
+    posix_spawn_file_actions_adddup2(&act, messages, 2);
     static char *const argv[] = {(char *)"gnuplot", (char *)"--default-settings", NULL};
     rc = posix_spawnp(pid, "gnuplot", &act, &attr, argv, environment);
     posix_spawnattr_destroy(&attr);
@@ -108,7 +109,7 @@ static int spawn(pid_t *pid, int in, int out, int complaints, char **environment
     return rc;
 }
 
-// Appends what the pipe has; false at its end. What lies over the limit is read and dropped.
+// Appends what the pipe contains; returns false at its end. Bytes beyond the limit are dropped.
 static bool drain(int fd, dsc_buffer *b, size_t limit, bool *over, int *rc, dsc_error *err)
 {
     char chunk[1 << 14];
@@ -122,9 +123,10 @@ static bool drain(int fd, dsc_buffer *b, size_t limit, bool *over, int *rc, dsc_
     return n > 0;
 }
 
-static int read_both(int out, int complaints, dsc_buffer *picture, dsc_buffer *said, dsc_error *err)
+static int read_both(int out, int messages, dsc_buffer *picture, dsc_buffer *message,
+                     dsc_error *err)
 {
-    struct pollfd p[2] = {{.fd = out, .events = POLLIN}, {.fd = complaints, .events = POLLIN}};
+    struct pollfd p[2] = {{.fd = out, .events = POLLIN}, {.fd = messages, .events = POLLIN}};
     int rc = DSC_OK;
     bool over = false, ignored = false;
     size_t limit = picture->length + PICTURE_LIMIT;
@@ -136,7 +138,7 @@ static int read_both(int out, int complaints, dsc_buffer *picture, dsc_buffer *s
         }
         if (p[0].revents && !drain(out, picture, limit, &over, &rc, err))
             p[0].fd = -1;
-        if (p[1].revents && !drain(complaints, said, COMPLAINT_LIMIT, &ignored, &rc, err))
+        if (p[1].revents && !drain(messages, message, MESSAGE_LIMIT, &ignored, &rc, err))
             p[1].fd = -1;
     }
     if (!rc && over)
@@ -144,11 +146,11 @@ static int read_both(int out, int complaints, dsc_buffer *picture, dsc_buffer *s
     return rc;
 }
 
-// gnuplot repeats the line it stumbled over, marks the place, and then says "line N: why": the
-// last is what the user wants, warnings are not; anything else it said is the second choice.
-static void quote_complaint(const dsc_buffer *said, char *line, size_t size)
+// Extracts the error. gnuplot repeats the offending line, marks the place, and then prints
+// "line N: reason". That last line is preferred, any other but a warning is the second choice.
+static void quote_error(const dsc_buffer *message, char *line, size_t size)
 {
-    const char *at = said->data ? said->data : "", *best = NULL;
+    const char *at = message->data ? message->data : "", *best = NULL;
     while (*at) {
         size_t n = strcspn(at, "\n"), blank = strspn(at, " \t\n");
         bool warning = memmem(at, n, "warning:", 8);
@@ -162,16 +164,16 @@ static void quote_complaint(const dsc_buffer *said, char *line, size_t size)
     snprintf(line, size, "%.*s", best ? (int)strcspn(best, "\n") : 0, best ? best : "");
 }
 
-static int judge(pid_t pid, const dsc_buffer *said, bool drew, dsc_error *err)
+static int check_exit(pid_t pid, const dsc_buffer *message, bool drew, dsc_error *err)
 {
     int status = 0;
     pid_t got;
     while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
         ;
-    // A caller who ignores SIGCHLD leaves us without a status: then the picture must speak.
-    bool failed = got == pid ? !WIFEXITED(status) || WEXITSTATUS(status) : said->length > 0;
+    // If the caller ignores SIGCHLD there is no status; then any message counts as a failure.
+    bool failed = got == pid ? !WIFEXITED(status) || WEXITSTATUS(status) : message->length > 0;
     char why[256];
-    quote_complaint(said, why, sizeof why);
+    quote_error(message, why, sizeof why);
     if (got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return dsc_fail(err, DSC_EABSENT, "gnuplot cannot be run: %s", why);
     if (failed && strstr(why, "terminal type"))
@@ -180,7 +182,8 @@ static int judge(pid_t pid, const dsc_buffer *said, bool drew, dsc_error *err)
     if (got == pid && WIFSIGNALED(status))
         return dsc_fail(err, DSC_EIO, "gnuplot was killed by signal %d", WTERMSIG(status));
     if (failed)
-        return dsc_fail(err, DSC_EIO, "gnuplot failed: %s", why[0] ? why : "it did not say why");
+        return dsc_fail(err, DSC_EIO, "gnuplot failed: %s",
+                        why[0] ? why : "it printed no error message");
     if (!drew)
         return dsc_fail(err, DSC_EIO, "gnuplot drew nothing%s%s", why[0] ? ": " : "", why);
     return DSC_OK;
@@ -188,44 +191,45 @@ static int judge(pid_t pid, const dsc_buffer *said, bool drew, dsc_error *err)
 
 int dsc_gnuplot_run(const char *script, dsc_buffer *picture, dsc_error *err)
 {
-    int out[2] = {-1, -1}, said_fd[2] = {-1, -1};
+    int out[2] = {-1, -1}, messages[2] = {-1, -1};
     char **environment = NULL;
-    dsc_buffer said = {0};
+    dsc_buffer message = {0};
     size_t before = picture->length;
     int in = script_file(script, err), rc = in < 0 ? in : child_environment(&environment, err);
     if (rc)
         goto done;
-    if (pipe2(out, O_CLOEXEC) || pipe2(said_fd, O_CLOEXEC)) {
+    if (pipe2(out, O_CLOEXEC) || pipe2(messages, O_CLOEXEC)) {
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot make a pipe for gnuplot");
         goto done;
     }
     for (int i = 0; i < 2; i++) {
         out[i] = above_stdio(out[i]);
-        said_fd[i] = above_stdio(said_fd[i]);
+        messages[i] = above_stdio(messages[i]);
     }
     pid_t pid;
-    int why = spawn(&pid, in, out[1], said_fd[1], environment);
+    int why = spawn(&pid, in, out[1], messages[1], environment);
     if (why) {
-        rc = why == ENOENT ? dsc_fail(err, DSC_EABSENT, "gnuplot not found (Debian: gnuplot-nox)")
-                           : dsc_fail_errno(err, DSC_EABSENT, why, "cannot start gnuplot");
+        rc = why == ENOENT
+                 ? dsc_fail(err, DSC_EABSENT, "gnuplot not found; install it (Debian: gnuplot-nox)")
+                 : dsc_fail_errno(err, DSC_EABSENT, why, "cannot start gnuplot");
         goto done;
     }
-    close_fd(&out[1]); // or the reads below would never see the end
-    close_fd(&said_fd[1]);
-    rc = read_both(out[0], said_fd[0], picture, &said, err);
+    close_fd(&out[1]); // otherwise the reads below would never reach the end
+    close_fd(&messages[1]);
+    rc = read_both(out[0], messages[0], picture, &message, err);
     close_fd(&out[0]);
-    close_fd(&said_fd[0]);
-    dsc_error verdict = {0};
-    int judged = judge(pid, &said, picture->length > before, &verdict);
-    if (!rc && judged)
-        rc = dsc_fail(err, judged, "%s", verdict.message);
+    close_fd(&messages[0]);
+    dsc_error failure = {0};
+    int failed = check_exit(pid, &message, picture->length > before, &failure);
+    if (!rc && failed)
+        rc = dsc_fail(err, failed, "%s", failure.message);
 done:
     close_fd(&in);
     for (int i = 0; i < 2; i++) {
         close_fd(&out[i]);
-        close_fd(&said_fd[i]);
+        close_fd(&messages[i]);
     }
     free(environment);
-    dsc_buffer_fini(&said);
+    dsc_buffer_fini(&message);
     return rc;
 }

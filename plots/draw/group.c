@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selected rows in order: distinct values, groups, and the grid of a group over two columns.
+// Orders selected rows: the distinct values of a column, groups of rows that differ in the axes
+// only, and the grid of each group over two columns.
 #include "plots/draw/select.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ size_t dsc_thin(size_t all, size_t most, size_t keep, size_t *chosen)
         if (i + 1 < n && chosen[i] <= keep)
             nearest = i;
     }
-    // The rank below `keep` gives way to it, unless that is the first.
+    // `keep` replaces the nearest rank below it, unless that is the first.
     if (n < all && chosen[nearest] != keep && keep != all - 1)
         chosen[nearest ? nearest : 1] = keep;
     return n;
@@ -77,7 +78,7 @@ static int compare_rows(const void *pa, const void *pb, void *context)
     return 0;
 }
 
-// Which columns keep groups apart: every text, and the numeric parameters that are free. One
+// Finds the columns that separate groups: every text, and every free numeric parameter. A parameter
 // that follows from the others (LLMA's max_match = max(5, n)) is not free: no two rows that agree
 // in the texts and the axes differ in it.
 static int find_splitting(bool *splits, const dsc_selection *s, const int axis[DSC_AXES],
@@ -171,7 +172,7 @@ int dsc_group(dsc_groups *g, const dsc_selection *s, const int axis[DSC_AXES], d
             j++;
         if (j == MOST_GROUPS)
             rc = dsc_fail(err, DSC_EUSAGE,
-                          "the rows differ in more than %d ways besides the axes: filter them",
+                          "the table has more than %d groups of rows: select some with --where",
                           MOST_GROUPS);
         else if (j == g->groups)
             g->first[g->groups++] = s->row[i];
@@ -196,9 +197,19 @@ void dsc_groups_fini(dsc_groups *g)
     *g = (dsc_groups){0};
 }
 
+int dsc_check_groups(const dsc_groups *g, size_t most, dsc_error *err)
+{
+    return g->groups <= most
+               ? DSC_OK
+               : dsc_fail(err, DSC_EUSAGE,
+                          "the table has %zu groups of rows and the figure shows at most %zu: "
+                          "filter by %.500s",
+                          g->groups, most, g->varying);
+}
+
 // --- grid ----------------------------------------------------------------------------------
 
-// x is one of v, which are ascending.
+// The index of x in the ascending values v, one of which it is.
 static size_t index_of(const double *v, size_t n, double x)
 {
     return (size_t)((const double *)bsearch(&x, v, n, sizeof *v, by_value) - v);
@@ -217,7 +228,7 @@ static int fill_grid(dsc_plot_grid *grid, const dsc_selection *s, const dsc_grou
                                index_of(grid->x, grid->nx, vx)];
         if (*at != SIZE_MAX)
             return dsc_fail(err, DSC_EUSAGE,
-                            "rows %zu and %zu are the same configuration (%s = %g, %s = %g)",
+                            "rows %zu and %zu have the same configuration (%s = %g, %s = %g)",
                             *at + 1, s->row[i] + 1, t->column[x].name, vx, t->column[y].name, vy);
         *at = s->row[i];
     }
@@ -234,7 +245,7 @@ int dsc_plot_grid_init(dsc_plot_grid *grid, const dsc_selection *s, const dsc_gr
     if (!rc && (!grid->nx || !grid->ny))
         rc = dsc_fail(err, DSC_EUSAGE, "column '%s' has no numbers",
                       s->table->column[grid->nx ? y : x].name);
-    // At most rows x rows x groups, and rows are bounded by memory already: check the product.
+    // At most rows x rows x groups cells, where rows fit in memory: check the product.
     size_t cells = 0;
     if (!rc && (__builtin_mul_overflow(grid->nx, grid->ny, &cells) ||
                 __builtin_mul_overflow(cells, g->groups, &cells) || cells > (size_t)1 << 24))

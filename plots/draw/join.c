@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Concatenates result tables: the union of their columns, with the comments that identify a run
+// as columns.
 #include "plots/draw/join.h"
 
 #include "base/file.h"
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Comments that say what results depend on: rows that differ in them are told apart.
+// Comments that identify a run; they become columns if the tables differ in them.
 static const char *const context[] = {"trace_hash", "target",      "draft",
                                       "middle",     "temperature", "cost"};
 enum { CONTEXTS = sizeof context / sizeof *context, HASH_SHOWN = 12 };
@@ -36,7 +38,7 @@ static int add_comments(dsc_table *out, const dsc_table *const *in, size_t n, ds
     return rc;
 }
 
-// The type that holds a column's values in both tables; -1: there is none.
+// The type that can represent a column's values in both tables; -1: there is none.
 static int common_type(dsc_cell_type a, dsc_cell_type b)
 {
     bool a_number = a == DSC_CELL_INT || a == DSC_CELL_REAL;
@@ -51,8 +53,8 @@ static int common_type(dsc_cell_type a, dsc_cell_type b)
     return DSC_CELL_TEXT;
 }
 
-// The column's type over all tables; where it is absent, an integer has no value to stand for
-// that.
+// The column's type over all tables. If a table lacks the column, integers become reals, because an
+// integer cannot represent a missing value.
 static int column_type(const dsc_table *const *in, size_t n, const char *name, dsc_cell_type *type,
                        dsc_error *err)
 {
@@ -68,13 +70,13 @@ static int column_type(const dsc_table *const *in, size_t n, const char *name, d
                   : common_type((dsc_cell_type)t, in[i]->column[c].type);
         if (t < 0)
             return dsc_fail(err, DSC_EINPUT,
-                            "column '%.60s' holds lists in one table and texts in another", name);
+                            "column '%.60s' contains lists in one table and text in another", name);
     }
     *type = absent && t == DSC_CELL_INT ? DSC_CELL_REAL : (dsc_cell_type)t;
     return DSC_OK;
 }
 
-// The columns of one kind that `out` does not have yet.
+// Adds the parameters, or the results, that `out` does not have yet.
 static int add_columns(dsc_table *out, const dsc_table *const *in, size_t n, bool parameters,
                        dsc_error *err)
 {
@@ -92,8 +94,8 @@ static int add_columns(dsc_table *out, const dsc_table *const *in, size_t n, boo
     return rc;
 }
 
-// `from` (NULL: the table lacks the column) as a cell of the given type; what has to be made of it
-// lies in *text or *element.
+// Converts `from` (NULL: the table lacks the column) to a cell of the given type; a converted text
+// or list is stored in *text or *element.
 static dsc_cell convert(const dsc_cell *from, dsc_cell_type type, dsc_buffer *text, double *element)
 {
     dsc_cell cell = {.type = type, .r = NAN, .text = ""};
@@ -182,9 +184,9 @@ int dsc_join_tables(dsc_table *out, const dsc_table *const *in, size_t n, dsc_er
     return rc;
 }
 
-enum { MOST_BYTES = 1 << 28 }; // of what may be an object over several lines
+enum { MOST_BYTES = 1 << 28 }; // of a JSON object over several lines
 
-// Tables of JSON lines have more than a brace in their first line.
+// Whether a file begins with a line that contains only "{". A table of JSON lines does not.
 static bool is_indented(const char *path)
 {
     FILE *f = fopen(path, "r");

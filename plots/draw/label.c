@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Chooses the parameters that distinguish groups of rows: method and rule first, then from the left
+// each column that separates two groups the previous ones do not.
 #include "plots/draw/label.h"
 
 #include <stdlib.h>
@@ -12,7 +14,7 @@ bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
     if (dsc_is_missing(cell))
         return false;
     dsc_put(w, "%s", separator);
-    if (strcmp(name, "method") && strcmp(name, "rule")) // which speak for themselves
+    if (strcmp(name, "method") && strcmp(name, "rule")) // whose values need no name
         dsc_put(w, "%s ", name);
     dsc_put_cell(w, cell);
     return true;
@@ -29,7 +31,7 @@ void dsc_put_method(dsc_writer *w, const dsc_table *t, size_t row)
     }
 }
 
-// Whether rows a and b agree in all columns that are marked.
+// Whether rows a and b agree in all marked columns.
 static bool agree(const dsc_table *t, const bool *marked, size_t a, size_t b)
 {
     for (size_t c = 0; c < t->columns; c++)
@@ -46,9 +48,9 @@ static bool is_named(const char *const *list, const char *name)
     return false;
 }
 
-// Whether column c tells apart two groups which the marked columns do not.
-static bool tells_apart(const dsc_table *t, const size_t *first, size_t groups, const bool *marked,
-                        size_t c)
+// Whether column c separates two groups that agree in the marked columns.
+static bool separates(const dsc_table *t, const size_t *first, size_t groups, const bool *marked,
+                      size_t c)
 {
     for (size_t i = 0; i < groups; i++)
         for (size_t j = 0; j < i; j++)
@@ -58,8 +60,6 @@ static bool tells_apart(const dsc_table *t, const size_t *first, size_t groups, 
     return false;
 }
 
-// Method and rule where they differ, and from the left what tells apart groups that agree in
-// these.
 static void find_distinct(const dsc_table *t, const size_t *first, size_t groups,
                           const char *const *skip, bool *marked)
 {
@@ -67,10 +67,10 @@ static void find_distinct(const dsc_table *t, const size_t *first, size_t groups
     bool *none = marked + t->columns;
     for (size_t c = 0; c < t->columns; c++)
         marked[c] = is_named(always, t->column[c].name) && dsc_is_parameter(t, c) &&
-                    tells_apart(t, first, groups, none, c);
+                    separates(t, first, groups, none, c);
     for (size_t c = 0; c < t->columns; c++)
         if (!marked[c] && dsc_is_parameter(t, c) && !is_named(skip, t->column[c].name))
-            marked[c] = tells_apart(t, first, groups, marked, c);
+            marked[c] = separates(t, first, groups, marked, c);
 }
 
 void dsc_put_distinct(dsc_writer *w, const dsc_table *t, const size_t *first, size_t groups,
@@ -78,7 +78,7 @@ void dsc_put_distinct(dsc_writer *w, const dsc_table *t, const size_t *first, si
 {
     bool *marked = NULL, any = false;
     if (!w->rc)
-        w->rc = dsc_alloc(&marked, 2 * t->columns, sizeof *marked, w->err);
+        w->rc = dsc_new(&marked, 2 * t->columns, w->err);
     if (w->rc)
         return;
     find_distinct(t, first, groups, skip, marked);

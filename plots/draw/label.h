@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows are called where they stand side by side: the parameters that tell them apart.
+// Labels rows by the parameters in which they differ.
 #ifndef DSC_PLOTS_LABEL_H
 #define DSC_PLOTS_LABEL_H
 
 #include "plots/draw/select.h"
 
-// What tells group `which` from the others, whose first rows are given: "spectr, kseq, drafts 4":
-// method and rule where they differ, and as few further parameters as will do. Of columns named in
-// `skip` (NULL-terminated) nothing is said.
+// Writes what distinguishes group `which` from the others, given the first row of each: "spectr,
+// kseq, drafts 4". These are method and rule where they differ, and as few further parameters as
+// are needed. Columns named in `skip` (NULL-terminated) are left out.
 void dsc_put_distinct(dsc_writer *w, const dsc_table *t, const size_t *first, size_t groups,
                       size_t which, const char *const *skip);
-// Parameter `c` of a row the same way, nothing when it has none; returns whether it has.
+// Writes parameter `c` of a row in that form, or nothing if the row has no value for it; returns
+// whether it has one.
 bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
                        const char *separator);
-// "spectr, kseq": of a row that needs not be told apart from others.
+// Writes method and rule of a row: "spectr, kseq".
 void dsc_put_method(dsc_writer *w, const dsc_table *t, size_t row);
 
 #endif

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Groups the rows of a table into lines over one column, chooses at most DSC_STYLES of them, labels
+// them by what differs, and finds their best points.
 #include "plots/draw/lines.h"
 
+#include "plots/draw/data.h"
 #include "plots/draw/label.h"
 
 #include <math.h>
@@ -27,16 +30,6 @@ static int label_lines(dsc_lines *l, int x, dsc_error *err)
     return w.rc;
 }
 
-size_t dsc_best_of(const double *v, size_t n, bool less_is_better)
-{
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(v[i]) &&
-            (best == SIZE_MAX || (less_is_better ? v[i] < v[best] : v[i] > v[best])))
-            best = i;
-    return best;
-}
-
 static int fill_rows(dsc_lines *l, int x, dsc_error *err)
 {
     const dsc_table *t = l->selection.table;
@@ -57,7 +50,7 @@ static int fill_rows(dsc_lines *l, int x, dsc_error *err)
         size_t *to = &l->row[l->groups.of[i] * l->nx + at];
         if (*to != SIZE_MAX)
             return dsc_fail(err, DSC_EUSAGE,
-                            "rows %zu and %zu are the same configuration (%s = %g)", *to + 1,
+                            "rows %zu and %zu have the same configuration (%s = %g)", *to + 1,
                             row + 1, t->column[x].name, v);
         *to = row;
     }
@@ -71,11 +64,11 @@ static double value_at(const dsc_lines *l, size_t group, size_t ix, int column)
     return dsc_drawable(v) ? v : NAN;
 }
 
-// A choice of groups in the making.
+// The groups chosen so far.
 typedef struct choice {
     bool *keep; // [groups]
     size_t kept;
-    double *best; // [groups] over all x
+    double *best; // [groups] best value over all x
 } choice;
 
 static void keep(choice *c, size_t g)
@@ -86,7 +79,7 @@ static void keep(choice *c, size_t g)
     }
 }
 
-// The groups that are best somewhere.
+// Keeps the groups that are best at some x.
 static void keep_best(const dsc_lines *l, dsc_lines_of of, choice *c)
 {
     size_t n = l->groups.groups;
@@ -108,31 +101,20 @@ static void keep_best(const dsc_lines *l, dsc_lines_of of, choice *c)
     }
 }
 
-static bool same_texts(const dsc_lines *l, size_t g, size_t h)
-{
-    const dsc_table *t = l->selection.table;
-    for (size_t c = 0; c < t->columns; c++)
-        if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) &&
-            !dsc_same_cell(dsc_table_at(t, l->groups.first[g], c),
-                           dsc_table_at(t, l->groups.first[h], c)))
-            return false;
-    return true;
-}
-
-// The best of each method, rule and choice.
+// Keeps the best group of each combination of text parameters.
 static void keep_of_each(const dsc_lines *l, dsc_lines_of of, choice *c)
 {
     for (size_t g = 0; g < l->groups.groups; g++) {
         bool beaten = isnan(c->best[g]);
         for (size_t h = 0; h < l->groups.groups && !beaten; h++)
             beaten = (of.less_is_better ? c->best[h] < c->best[g] : c->best[h] > c->best[g]) &&
-                     same_texts(l, g, h);
+                     dsc_same_texts(l->selection.table, l->groups.first[g], l->groups.first[h]);
         if (!beaten)
             keep(c, g);
     }
 }
 
-// At most DSC_STYLES, in the table's order: those, and others evenly.
+// Chooses at most DSC_STYLES groups, in the table's order: those above, then others evenly.
 static int choose_lines(dsc_lines *l, dsc_lines_of of, dsc_error *err)
 {
     size_t n = l->groups.groups, even[DSC_STYLES];
@@ -157,20 +139,20 @@ static int choose_lines(dsc_lines *l, dsc_lines_of of, dsc_error *err)
     return rc;
 }
 
-static void put_note(dsc_lines *l, const char *what)
+static void put_note(dsc_lines *l, const char *noun)
 {
     int used = 0;
     size_t dropped = l->selection.dropped;
     if (l->lines < l->groups.groups)
         used = snprintf(l->note, sizeof l->note, "%zu of %zu %s drawn", l->lines, l->groups.groups,
-                        what);
+                        noun);
     if (dropped)
         snprintf(l->note + used, sizeof l->note - (size_t)used,
                  "%s%zu row%s of other methods left out", used ? "; " : "", dropped,
                  dropped == 1 ? "" : "s");
 }
 
-// A group without any x has no line.
+// Drops the rows without an x; a group without any has no line.
 static int drop_empty(dsc_lines *l, int x, dsc_error *err)
 {
     size_t kept = 0;
@@ -202,7 +184,7 @@ int dsc_lines_init(dsc_lines *l, dsc_lines_of of, const dsc_figure_options *o, d
     if (rc)
         dsc_lines_fini(l);
     else
-        put_note(l, of.what);
+        put_note(l, of.noun);
     return rc;
 }
 
@@ -226,24 +208,78 @@ int dsc_lines_values(const dsc_lines *l, int column, double **out, dsc_error *er
 int dsc_lines_data(const dsc_lines *l, const char *x, const char *const *column,
                    double *const *value, size_t values, dsc_table *data, dsc_error *err)
 {
-    enum { MOST = 8 };
-    int rc = dsc_table_add_column(data, "line", DSC_CELL_TEXT, "what tells the lines apart", err);
+    int rc = dsc_table_add_column(data, "line", DSC_CELL_TEXT, "parameters of the line", err);
     if (!rc)
         rc = dsc_table_add_column(data, x, DSC_CELL_REAL, NULL, err);
     for (size_t j = 0; !rc && j < values; j++)
         rc = dsc_table_add_column(data, column[j], DSC_CELL_REAL, NULL, err);
     for (size_t i = 0; !rc && i < l->lines * l->nx; i++) {
-        dsc_cell cell[2 + MOST] = {
-            {.type = DSC_CELL_TEXT, .text = *l->label[i / l->nx] ? l->label[i / l->nx] : "all"},
-            {.type = DSC_CELL_REAL, .r = l->x[i % l->nx]},
-        };
+        double number[DSC_DATA_NUMBERS] = {l->x[i % l->nx]};
+        const char *label = l->label[i / l->nx];
         bool any = false;
-        for (size_t j = 0; j < values && j < MOST; j++) {
-            cell[2 + j] = (dsc_cell){.type = DSC_CELL_REAL, .r = value[j][i]};
+        for (size_t j = 0; j < values; j++) {
+            number[1 + j] = value[j][i];
             any = any || !isnan(value[j][i]);
         }
         if (any)
-            rc = dsc_table_add_row(data, cell, err);
+            rc = dsc_data_row(data, *label ? label : "all", number, 1 + values, err);
     }
     return rc;
+}
+
+// --- the best points of lines --------------------------------------------------------------
+
+size_t dsc_best_of(const double *v, size_t n, bool less_is_better)
+{
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(v[i]) &&
+            (best == SIZE_MAX || (less_is_better ? v[i] < v[best] : v[i] > v[best])))
+            best = i;
+    return best;
+}
+
+int dsc_check_any(const double *v, size_t n, const char *column, dsc_error *err)
+{
+    return dsc_best_of(v, n, false) < SIZE_MAX
+               ? DSC_OK
+               : dsc_fail(err, DSC_EUSAGE, "column '%.60s' has no finite number to draw", column);
+}
+
+static bool is_last(const double *v, size_t n, size_t best)
+{
+    for (size_t i = best + 1; i < n; i++)
+        if (!isnan(v[i]))
+            return false;
+    return true;
+}
+
+void dsc_find_bests(dsc_bests *b, const double *value, size_t lines, const double *x, size_t nx,
+                    bool less_is_better)
+{
+    double range = x[nx - 1] - x[0];
+    *b = (dsc_bests){.rises = false};
+    for (size_t j = 0; j < lines; j++) {
+        const double *v = value + j * nx;
+        size_t best = dsc_best_of(v, nx, less_is_better), same = 0;
+        b->best[j] = best;
+        b->mark[j] = NAN;
+        b->last[j] = best < SIZE_MAX && is_last(v, nx, best);
+        b->rises = b->rises || (b->last[j] && nx > 1);
+        if (best == SIZE_MAX || b->last[j])
+            continue;
+        for (size_t k = 0; k < j; k++)
+            same += b->best[k] == best && !isnan(b->mark[k]);
+        b->mark[j] = x[best] - (double)same * fmin(0.008 * range, 0.04 * fabs(x[best]));
+    }
+}
+
+void dsc_label_best(char *out, size_t size, const char *label, const dsc_bests *b, size_t j,
+                    const double *x, size_t nx)
+{
+    if (b->best[j] == SIZE_MAX || nx == 1)
+        snprintf(out, size, "%s", label);
+    else
+        snprintf(out, size, "%s%s(%g%s)", label, *label ? " " : "", x[b->best[j]],
+                 b->last[j] ? "+" : "");
 }

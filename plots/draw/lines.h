@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What figures of results over one number share: a line for each group of rows that agree in all
-// parameters but that one; when there are too many, those that are best somewhere.
+// Lines of results over one parameter: one for each group of rows that agree in all other
+// parameters. If there are too many groups, those that are best somewhere are kept.
 #ifndef DSC_PLOTS_LINES_H
 #define DSC_PLOTS_LINES_H
 
@@ -14,8 +14,8 @@ typedef struct dsc_lines_of {
     const dsc_table *table;
     int x, y;
     bool less_is_better; // in y
-    bool any;            // which lines are drawn does not depend on y
-    const char *what;    // of the note: "lines"
+    bool any;            // the choice of lines does not depend on y
+    const char *noun;    // for the note: "lines"
 } dsc_lines_of;
 
 typedef struct dsc_lines {
@@ -24,25 +24,45 @@ typedef struct dsc_lines {
     double *x; // [nx] ascending
     size_t nx;
     size_t *row;                            // [groups][nx] of the table, SIZE_MAX: none
-    size_t line[DSC_STYLES], lines;         // groups that are drawn
-    char label[DSC_STYLES][DSC_LINE_LABEL]; // "chain, length 4": what tells them apart
+    size_t line[DSC_STYLES], lines;         // the groups that are drawn
+    char label[DSC_STYLES][DSC_LINE_LABEL]; // "chain, length 4": how they differ
     dsc_key key[DSC_STYLES];
-    char note[160]; // "8 of 32 lines drawn; ...", "" when nothing is left out
+    char note[160]; // "8 of 32 lines drawn; ...", "" if nothing is left out
 } dsc_lines;
 
-// Selects and groups. DSC_EUSAGE: as dsc_select, two rows of a group meet at one x, or there is no
+// Selects and groups. DSC_EUSAGE: as dsc_select, two rows of a group share one x, or there is no
 // finite x.
 int dsc_lines_init(dsc_lines *l, dsc_lines_of of, const dsc_figure_options *o, dsc_error *err);
 void dsc_lines_fini(dsc_lines *l);
 
-// value[lines][nx] of a column, NaN where there is none; *out owned by the caller.
+// value[lines][nx] of a column, NaN where there is none; *out is owned by the caller.
 int dsc_lines_values(const dsc_lines *l, int column, double **out, dsc_error *err);
 
-// The index of the best of v[n], NaN passed over; SIZE_MAX when all are NaN.
-size_t dsc_best_of(const double *v, size_t n, bool less_is_better);
-
-// The columns `line`, that of x, and `values` quantities; a row per point that is there.
+// Builds the data of a drawing: the columns `line`, x, and `values` quantities; one row per point.
 int dsc_lines_data(const dsc_lines *l, const char *x, const char *const *column,
                    double *const *value, size_t values, dsc_table *data, dsc_error *err);
+
+// --- the best points of lines --------------------------------------------------------------
+
+// The index of the best of v[n], ignoring NaN; SIZE_MAX if all are NaN.
+size_t dsc_best_of(const double *v, size_t n, bool less_is_better);
+// DSC_EUSAGE if v[n] contains no number to draw; `column` names them in the message.
+int dsc_check_any(const double *v, size_t n, const char *column, dsc_error *err);
+
+typedef struct dsc_bests {
+    size_t best[DSC_STYLES]; // of each line, index into x; SIZE_MAX: it has no number
+    bool last[DSC_STYLES];   // the best is the last point, so a greater x may be better still
+    double mark[DSC_STYLES]; // x of a tick at the best; NaN: none, because it is the last
+    bool rises;              // some line with several points has its best at the last
+} dsc_bests;
+
+// Finds the best point of each line of value[lines][nx]. Ticks that would hide each other are moved
+// apart by less than the distance of two x.
+void dsc_find_bests(dsc_bests *b, const double *value, size_t lines, const double *x, size_t nx,
+                    bool less_is_better);
+// Writes the label of line j with its best x in parentheses: "chain (3)", or "chain (8+)" if the
+// best is the last.
+void dsc_label_best(char *out, size_t size, const char *label, const dsc_bests *b, size_t j,
+                    const double *x, size_t nx);
 
 #endif

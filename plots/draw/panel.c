@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lays out line charts side by side or stacked, and writes their data, axes, marks, bands and
+// lines.
 #include "plots/draw/panel.h"
 
 #include <math.h>
 
-typedef struct box {
-    double left, top, right, bottom; // canvas units, y downwards
-} box;
+static size_t best_panel(const dsc_panels *p)
+{
+    return p->best / (p->lines * p->nx);
+}
 
 static const double *line_of(const dsc_panels *p, size_t panel, size_t line)
 {
@@ -20,7 +23,7 @@ static bool any_finite(const double *v, size_t n)
     return false;
 }
 
-// Where the ranges of a line begin in low and high.
+// The index at which a line begins in low, high and predicted.
 static size_t band_of(const dsc_panels *p, size_t panel, size_t line)
 {
     return (panel * p->lines + line) * p->nx;
@@ -31,8 +34,7 @@ static bool has_band(const dsc_panels *p, size_t panel, size_t line)
     return p->low && any_finite(p->low + band_of(p, panel, line), p->nx);
 }
 
-// The shared axis of a quantity. The reference line belongs to what must be seen, and must not
-// lie on the frame.
+// The shared axis of a quantity. It includes the reference line, which must not lie on the frame.
 static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
 {
     double lo = p->reference_label ? 1 : INFINITY, hi = p->reference_label ? 1 : -INFINITY;
@@ -65,7 +67,7 @@ static void put_value(dsc_writer *w, const dsc_panels *p, double y)
         dsc_put(w, " ?");
 }
 
-// Columns: x, the lines, then low and high of each line when there are ranges, then predictions.
+// The columns are x, the lines, low and high of each line if there are ranges, and predictions.
 static void put_data(dsc_writer *w, const dsc_panels *p)
 {
     for (size_t i = 0; i < p->panels; i++) {
@@ -84,13 +86,13 @@ static void put_data(dsc_writer *w, const dsc_panels *p)
         }
         dsc_put(w, "EOD\n");
     }
-    if (p->best_panel != SIZE_MAX)
-        dsc_put(w, "$best << EOD\n%.12g %.12g\nEOD\n", p->x[p->best_x],
-                line_of(p, p->best_panel, p->best_line)[p->best_x]);
+    if (p->ring)
+        dsc_put(w, "$best << EOD\n%.12g %.12g\nEOD\n", p->x[p->best % p->nx],
+                p->panel[best_panel(p)].y[p->best % (p->lines * p->nx)]);
     dsc_put(w, "set datafile missing '?'\n");
 }
 
-// What stands above the axes of a panel; returns its height.
+// Writes the text above the axes of a panel; returns its height.
 static double put_panel_title(dsc_writer *w, const dsc_canvas *c, const dsc_panel *panel,
                               bool any_group, double x, double y, double width)
 {
@@ -116,12 +118,12 @@ static void put_marks(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
         if (c->terminal == DSC_TERM_DUMB)
             dsc_put(w, "\n");
         else
-            dsc_put(w, "lt 1 lw 3 lc rgb '%s'\n", dsc_style_colour(p->key[j].style));
+            dsc_put(w, "lt 1 lw 3 lc rgb '%s'\n", dsc_style_color(p->key[j].style));
     }
 }
 
-// The range of line j: a band between its two ends; of a range, not an interval, each end is a
-// line with small points.
+// Draws the range of line j as a band between its two ends. Unless it is an interval, each end is
+// also a line with small points.
 static void put_band(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
                      size_t j, bool any)
 {
@@ -131,7 +133,7 @@ static void put_band(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
                 "%s$panel%zu using 1:%zu:%zu with filledcurves fs transparent solid 0.18 noborder "
                 "lc rgb '%s' notitle, \\\n     ",
                 any ? ", \\\n     " : "", panel + 1, low, low + 1,
-                dsc_style_colour(p->key[j].style));
+                dsc_style_color(p->key[j].style));
     else if (any)
         dsc_put(w, ", \\\n     ");
     if (p->interval)
@@ -171,7 +173,7 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
             dsc_put(w,
                     "%s$panel%zu using 1:%zu with lines lt 1 lw 1.5 dt (2,3) lc rgb '%s' notitle",
                     any ? ", \\\n     " : "", panel + 1, 2 + p->lines * (p->low ? 3 : 1) + j,
-                    dsc_style_colour(p->key[j].style));
+                    dsc_style_color(p->key[j].style));
             any = true;
         }
         if (!any_finite(line_of(p, panel, j), p->nx))
@@ -182,7 +184,7 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
         dsc_put(w, " notitle");
         any = true;
     }
-    if (panel == p->best_panel && c->terminal != DSC_TERM_DUMB) {
+    if (p->ring && panel == best_panel(p) && c->terminal != DSC_TERM_DUMB) {
         dsc_put(w, "%s$best using 1:2 with points pt 6 ps 1.8 lw 1.5 lc rgb '" DSC_INK "' notitle",
                 any ? ", \\\n     " : "");
         any = true;
@@ -192,17 +194,17 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     dsc_put(w, "\n");
 }
 
-// One panel inside `cell`: title, axes, x label when it is the lowest of its column; `room`: the
-// label of some panel of its row needs room.
-static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t i, box cell,
-                      bool any_group, bool room, bool lowest)
+// Draws one panel inside `cell`: title, axes, and the x label if it is the lowest of its column.
+// `room`: some panel of its row has an x label.
+static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t i,
+                      dsc_place cell, bool any_group, bool room, bool lowest)
 {
     bool dumb = c->terminal == DSC_TERM_DUMB;
     const dsc_panel *panel = &p->panel[i];
     double below = dumb ? 2 + room : (room ? 2.2 : 1.2) * c->line_height + 6;
-    double rest = cell.bottom - cell.top - below;
-    dsc_axis y = axis_of(p, panel->quantity, dumb ? 5 : rest > 250 ? 7 : 5);
-    box b = cell;
+    double height = cell.bottom - cell.top - below;
+    dsc_axis y = axis_of(p, panel->quantity, dumb ? 5 : height > 250 ? 7 : 5);
+    dsc_place b = cell;
     b.left += dsc_axis_label_width(c, &y) + (dumb ? 2 : 12);
     b.top += put_panel_title(w, c, panel, any_group, cell.left, cell.top, cell.right - cell.left);
     b.bottom -= below;
@@ -211,15 +213,10 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, s
     dsc_put_y_axis(w, &y);
     dsc_put_x_axis(w, c, p->x, p->nx, p->log_x, b.right - b.left);
     if (lowest)
-        dsc_put_paragraph(
-            w, c,
-            fmax(cell.left,
-                 (b.left + b.right) / 2 - (double)dsc_text_length(p->x_label) * c->char_width / 2),
-            b.bottom + (dumb ? 2 : 1.2 * c->line_height + 4), cell.right - cell.left, DSC_FONT_BODY,
-            DSC_INK, 1, p->x_label);
+        dsc_put_x_label(w, c, b, cell.left, cell.right - cell.left, p->x_label);
     put_marks(w, c, p);
     put_plot(w, c, p, i, b.right - b.left);
-    dsc_put(w, "unset label\nunset arrow\n"); // they belong to this plot, not to the next
+    dsc_put(w, "unset label\nunset arrow\n"); // the next plot has its own
 }
 
 static double put_panels_heading(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
@@ -235,29 +232,34 @@ static double put_panels_heading(dsc_writer *w, const dsc_canvas *c, const dsc_p
     return dsc_put_heading(w, c, p->title, p->subtitle, p->key_title, key, keys);
 }
 
-void dsc_put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, const dsc_panels *p)
+static void put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, const dsc_panels *p)
 {
     bool dumb = c->terminal == DSC_TERM_DUMB, any_group = false;
     dsc_put_terminal(w, c, name);
     put_data(w, p);
     dsc_put(w, "set multiplot\n");
-    double margin = dumb ? 1 : 12, gap = dumb ? 2 : 26;
     double top = put_panels_heading(w, c, p) + (dumb ? 0 : 6);
-    size_t columns = c->narrow ? 1 : p->columns, rows = (p->panels + columns - 1) / columns;
-    double width = (c->width - 2 * margin - gap * ((double)columns - 1)) / (double)columns;
-    double height = (c->height - top - (dumb ? 0 : margin / 2)) / (double)rows;
-    if (dumb)
-        width = floor(width), height = floor(height);
+    size_t columns = c->narrow ? 1 : p->columns ? p->columns : p->panels;
     for (size_t i = 0; i < p->panels; i++)
         any_group = any_group || p->panel[i].group[0];
-    for (size_t i = 0; i < p->panels; i++) {
-        size_t row = i / columns, column = i % columns;
-        box cell = {.left = margin + (double)column * (width + gap),
-                    .top = top + (double)row * height};
-        cell.right = cell.left + width;
-        cell.bottom = cell.top + height - (dumb || row + 1 == rows ? 0 : 8);
-        put_panel(w, c, p, i, cell, any_group, (row + 1) * columns + columns > p->panels,
-                  i + columns >= p->panels);
-    }
+    for (size_t i = 0; i < p->panels; i++)
+        put_panel(w, c, p, i, dsc_panel_place(c, top, p->panels, columns, i), any_group,
+                  (i / columns + 2) * columns > p->panels, i + columns >= p->panels);
     dsc_put(w, "unset multiplot\n");
+}
+
+int dsc_draw_panels(const dsc_panels *p, const char *name, const dsc_figure_options *o,
+                    const char *terminal, double width, double height, dsc_buffer *script,
+                    dsc_error *err)
+{
+    dsc_canvas canvas;
+    dsc_panels titled = *p;
+    dsc_writer w = {.to = script, .err = err};
+    int rc = dsc_canvas_init(&canvas, terminal, o, width, height, err);
+    if (rc)
+        return rc;
+    if (o->title)
+        titled.title = o->title;
+    put_panels(&w, &canvas, name, &titled);
+    return w.rc;
 }

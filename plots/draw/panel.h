@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Line panels over a shared x: small multiples with one heading and one key.
+// Draws line charts over a shared x axis: panels with one heading and one key.
 #ifndef DSC_PLOTS_PANEL_H
 #define DSC_PLOTS_PANEL_H
 
 #include "plots/draw/style.h"
 
 typedef struct dsc_panel {
-    const char *group;   // which rows, "" for all
+    const char *group;   // the rows of the panel, "" for all
     const char *y_label; // quantity and unit, printed above the y axis
     const double *y;     // [lines][nx], NaN where there is no point
     int quantity;        // panels of one quantity share their y axis
@@ -18,24 +18,30 @@ typedef struct dsc_panels {
     size_t nx;
     const dsc_key *key; // [lines]
     size_t lines;
-    const dsc_panel *panel;      // [panels], row by row
-    size_t panels, columns;      // panels side by side; one when the canvas is narrow
+    const dsc_panel *panel; // [panels], row by row
+    size_t panels;
+    size_t columns;              // panels side by side, 0: all; one if the canvas is narrow
     const char *reference_label; // key of a dashed line at y = 1; NULL: no such line
     bool log_y;                  // zeros break the line
-    bool log_x;                  // powers of two apart (x > 0), however the values spread
+    bool log_x;                  // powers of two (x > 0), whatever the spread of the values
     const double *mark; // [lines] an x for each, ticked at the top of the panels; may be NULL
-    // [panels][lines][nx]: where a line is known as a range only, drawn as a band between two
-    // lines with small points; NaN where it is not. Both may be NULL.
+    // [panels][lines][nx]: where only a range of a line is known, it is drawn as a band between two
+    // lines with small points; NaN elsewhere. Both may be NULL.
     const double *low, *high;
-    bool interval; // low and high are the ends of intervals around y: bands alone
-    // [panels][lines][nx]: what a simpler model says, in short dashes; not drawn on dumb. With the
-    // words of the key; both may be NULL.
+    bool interval; // low and high are the ends of intervals around y, drawn as bands alone
+    // [panels][lines][nx]: a reference curve, in short dashes, with its label; not drawn on dumb.
+    // Both may be NULL.
     const double *predicted;
     const char *predicted_label;
-    size_t best_panel, best_line, best_x; // a ring around this point; best_panel SIZE_MAX: none
+    bool ring;   // draw a ring around one point:
+    size_t best; // index into [panels][lines][nx]
 } dsc_panels;
 
-// Appends the whole script. Values must be finite or NaN; a panel without any says so.
-void dsc_put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, const dsc_panels *p);
+// Writes the whole script of figure `name`, whose natural size is width x height. The title and the
+// size in *o replace the figure's own. Values must be finite or NaN. DSC_EUSAGE: as
+// dsc_canvas_init, or the size leaves too little room.
+int dsc_draw_panels(const dsc_panels *p, const char *name, const dsc_figure_options *o,
+                    const char *terminal, double width, double height, dsc_buffer *script,
+                    dsc_error *err);
 
 #endif

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Filters the rows of a table, distinguishes parameters from results, and reads cells by the name
+// of their column.
 #include "plots/draw/select.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The results every sweep has; a parameter stands left of the first of them.
+// The results that every sweep has; parameters stand to the left of the first of them.
 static const char *const known_result[] = {
     "requests",
     "output_tokens",
@@ -47,7 +49,6 @@ bool dsc_is_parameter(const dsc_table *t, size_t c)
     return true;
 }
 
-// "a, b, c" of the table's column names.
 static int refuse_column(const dsc_table *t, const char *who, const char *name, dsc_error *err)
 {
     dsc_buffer b = {0};
@@ -56,7 +57,7 @@ static int refuse_column(const dsc_table *t, const char *who, const char *name, 
         dsc_put(&w, "%s%s", i ? ", " : "", t->column[i].name);
     int rc = w.rc ? w.rc
                   : dsc_fail(err, DSC_EUSAGE, "%s needs a column '%s'; the table has: %.600s", who,
-                             name, b.data ? b.data : "none");
+                             name, b.data ? b.data : "no columns");
     dsc_buffer_fini(&b);
     return rc;
 }
@@ -82,6 +83,64 @@ int dsc_need_columns(const dsc_table *t, const char *who, const char *needs, int
     return rc;
 }
 
+static int need_type(const dsc_table *t, const char *who, const char *name, unsigned types,
+                     const char *must, int *column, dsc_error *err)
+{
+    int rc = dsc_need_column(t, who, name, column, err);
+    if (!rc && t->rows && !(types >> t->column[*column].type & 1))
+        rc = dsc_fail(err, DSC_EUSAGE, "%s: column '%.60s' must contain %s", who, name, must);
+    return rc;
+}
+
+int dsc_need_text(const dsc_table *t, const char *who, const char *name, int *column,
+                  dsc_error *err)
+{
+    return need_type(t, who, name, 1u << DSC_CELL_TEXT, "names", column, err);
+}
+
+int dsc_need_number(const dsc_table *t, const char *who, const char *name, int *column,
+                    dsc_error *err)
+{
+    return need_type(t, who, name, 1u << DSC_CELL_INT | 1u << DSC_CELL_REAL, "numbers", column,
+                     err);
+}
+
+int dsc_need_list(const dsc_table *t, const char *who, const char *name, int *column,
+                  dsc_error *err)
+{
+    return need_type(t, who, name, 1u << DSC_CELL_INT | 1u << DSC_CELL_LIST, "lists of counts",
+                     column, err);
+}
+
+double dsc_number_at(const dsc_table *t, size_t row, const char *column)
+{
+    int c = dsc_table_find(t, column);
+    double v = c < 0 ? NAN : dsc_table_real(t, row, (size_t)c);
+    return dsc_drawable(v) ? v : NAN;
+}
+
+const char *dsc_text_at(const dsc_table *t, size_t row, const char *column)
+{
+    int c = dsc_table_find(t, column);
+    const dsc_cell *cell = c < 0 ? NULL : dsc_table_at(t, row, (size_t)c);
+    return cell && cell->type == DSC_CELL_TEXT ? cell->text : "";
+}
+
+dsc_cell dsc_list_at(const dsc_table *t, size_t row, int column)
+{
+    const dsc_cell *c = dsc_table_at(t, row, (size_t)column);
+    if (c->type == DSC_CELL_LIST)
+        return *c;
+    return (dsc_cell){.type = DSC_CELL_LIST, .list = &c->i, .i = c->type == DSC_CELL_INT};
+}
+
+double dsc_merit_at(const dsc_table *t, size_t row)
+{
+    double v = dsc_number_at(t, row, "speedup");
+    v = isnan(v) ? dsc_number_at(t, row, "block_efficiency") : v;
+    return isnan(v) ? -INFINITY : v;
+}
+
 static bool cell_is(const dsc_cell *c, const char *value)
 {
     if (c->type == DSC_CELL_TEXT)
@@ -101,6 +160,15 @@ bool dsc_same_cell(const dsc_cell *a, const dsc_cell *b)
     if (a->type == DSC_CELL_INT)
         return a->i == b->i;
     return a->r == b->r || (isnan(a->r) && isnan(b->r));
+}
+
+bool dsc_same_texts(const dsc_table *t, size_t a, size_t b)
+{
+    for (size_t c = 0; c < t->columns; c++)
+        if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) &&
+            !dsc_same_cell(dsc_table_at(t, a, c), dsc_table_at(t, b, c)))
+            return false;
+    return true;
 }
 
 void dsc_put_values(dsc_writer *w, const dsc_table *t, const size_t *row, size_t rows, size_t c)
@@ -129,10 +197,10 @@ static int refuse_filter(const dsc_table *t, const dsc_figure_filter *f, size_t 
     dsc_buffer b = {0};
     dsc_writer w = {.to = &b, .err = err};
     dsc_put_values(&w, t, NULL, t->rows, column);
-    int rc = w.rc ? w.rc
-                  : dsc_fail(err, DSC_EUSAGE,
-                             "no row is left with %s = %s (the table's values of it: %.600s)",
-                             f->column, f->value, b.data ? b.data : "");
+    int rc =
+        w.rc ? w.rc
+             : dsc_fail(err, DSC_EUSAGE, "no row is left with %s = %s (the table contains %.600s)",
+                        f->column, f->value, b.data ? b.data : "");
     dsc_buffer_fini(&b);
     return rc;
 }
@@ -186,8 +254,8 @@ static int refuse_requests(const dsc_table *t, const dsc_figure_options *o, dsc_
         if (is_identity(o->filter[i].column))
             return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
-                    "the table has a row per request: draw the table of totals, or "
-                    "filter by request");
+                    "the table has one row per request: draw the table of totals, or select one "
+                    "request (--where request=N)");
 }
 
 int dsc_select(dsc_selection *s, const dsc_table *t, const dsc_figure_options *o,
@@ -195,7 +263,7 @@ int dsc_select(dsc_selection *s, const dsc_table *t, const dsc_figure_options *o
 {
     *s = (dsc_selection){.table = t};
     if (!t->rows)
-        return dsc_fail(err, DSC_EUSAGE, "the table has no rows: there is nothing to draw");
+        return dsc_fail(err, DSC_EUSAGE, "the table has no rows to draw");
     int rc = refuse_requests(t, o, err);
     if (!rc)
         rc = dsc_new(&s->row, t->rows, err);

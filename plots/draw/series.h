@@ -1,37 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the figures of LLMA's parameter study share: rows of a sweep over copy length k and match
-// length n, a line per n, a group per semantics, references or method.
+// Rows of a sweep over two parameters as lines: one line per value of the second, one group (a
+// panel) per combination of the other parameters.
 #ifndef DSC_PLOTS_SERIES_H
 #define DSC_PLOTS_SERIES_H
 
 #include "plots/draw/select.h"
 #include "plots/draw/style.h"
 
-enum { DSC_PANEL_GROUPS = 4 }; // more groups than this are refused, with the filter to give
+enum { DSC_PANEL_GROUPS = 4 }; // most groups in a figure
+
+typedef struct dsc_series_of {
+    const char *method;   // the method to keep if there are several; NULL: all
+    const char *x, *line; // columns
+    const char *noun;     // for the note: "values of n"
+    int digits;           // significant digits of a line's label
+} dsc_series_of;
 
 typedef struct dsc_series {
     dsc_selection selection;
     dsc_groups groups;
-    dsc_plot_grid grid;      // x = k, y = n
+    dsc_plot_grid grid;      // y is the parameter of the lines
     size_t line[DSC_STYLES]; // index into grid.y of each line
     size_t lines;
     char label[DSC_STYLES][32]; // "3"
-    dsc_key key[DSC_STYLES];
-    char note[192]; // which n are left out and which rows, "" when all are drawn
+    char note[192];             // the lines and rows that are left out, "" if none are
 } dsc_series;
 
-// Selects, groups and indexes. DSC_EUSAGE as dsc_select, dsc_plot_grid_init, or too many groups.
-int dsc_series_init(dsc_series *s, const dsc_table *t, const dsc_figure_options *o, int k, int n,
-                    dsc_error *err);
+// Selects, groups and indexes. If there are too many lines, they are thinned evenly; the one with
+// the greatest speedup is kept. DSC_EUSAGE: as dsc_select, dsc_plot_grid_init, dsc_check_groups.
+int dsc_series_init(dsc_series *s, const dsc_table *t, const dsc_figure_options *o,
+                    const dsc_series_of *of, dsc_error *err);
 void dsc_series_fini(dsc_series *s);
 
-// value[groups][lines][nx] of a numeric column, divided by column `per` unless that is -1; NaN
-// where there is no row or no finite number. *out owned by the caller.
-int dsc_series_values(const dsc_series *s, int column, int per, double **out, dsc_error *err);
+// value[groups][lines][nx] of a numeric column, divided by column `per` unless that is NULL; NaN
+// where there is no row or no finite number. *out is owned by the caller. DSC_EUSAGE: there is no
+// finite number at all.
+int dsc_series_values(const dsc_series *s, const char *column, const char *per, double **out,
+                      dsc_error *err);
 
-// Adds the columns (the group's, n, k) and a row per point to the data of a drawing. `column` are
-// the names of `values` quantities, value[i] as from dsc_series_values.
-int dsc_series_data(const dsc_series *s, const char *const *column, double *const *value,
-                    size_t values, dsc_table *data, dsc_error *err);
+// Builds the data of a drawing: the columns group, line and x, and `values` quantities; one row per
+// point.
+int dsc_series_data(const dsc_series *s, const dsc_series_of *of, const char *const *column,
+                    double *const *value, size_t values, dsc_table *data, dsc_error *err);
 
 #endif

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes the parts of a gnuplot script that all figures share: terminal, heading, key, text and
+// axes.
 #include "plots/draw/style.h"
 
 #include <math.h>
 #include <string.h>
 
-// Okabe and Ito's colours (jfly.uni-koeln.de/color), their yellow left out (too light on white)
-// and a wine red added; ordered so that neighbours differ in lightness as well as in hue. Point
-// types differ too: filled circle, square, up triangle, diamond, down triangle, then hollow.
+// The colors of Okabe and Ito (jfly.uni-koeln.de/color) without yellow, which is too light on
+// white, and with a wine red; ordered so that neighbors differ in lightness as well as in hue.
+// Point types differ too: filled circle, square, up triangle, diamond, down triangle, then hollow.
 static const struct {
-    const char *colour;
+    const char *color;
     int point;
     double size, width;
 } style[DSC_STYLES + 1] = {
@@ -19,6 +21,13 @@ static const struct {
 
 static const char *const terminal_name[] = {"svg", "pdf", "png", "dumb"};
 
+enum { NARROW = 520 }; // pixels below which panels are stacked
+
+bool dsc_is_narrow(const dsc_figure_options *o, const char *terminal)
+{
+    return o->width > 0 && o->width < NARROW && strcmp(terminal, "dumb");
+}
+
 int dsc_canvas_init(dsc_canvas *c, const char *terminal, const dsc_figure_options *o, double width,
                     double height, dsc_error *err)
 {
@@ -26,7 +35,8 @@ int dsc_canvas_init(dsc_canvas *c, const char *terminal, const dsc_figure_option
     while (t < 4 && strcmp(terminal, terminal_name[t]))
         t++;
     if (t == 4)
-        return dsc_fail(err, DSC_EUSAGE, "no terminal '%s': svg, pdf, png, dumb", terminal);
+        return dsc_fail(err, DSC_EUSAGE, "unknown terminal '%s': use svg, pdf, png or dumb",
+                        terminal);
     bool dumb = t == DSC_TERM_DUMB;
     double w = o->width > 0 ? o->width : dumb ? 79 : width;
     double h = o->height > 0 ? o->height : dumb ? 24 : height;
@@ -40,10 +50,10 @@ int dsc_canvas_init(dsc_canvas *c, const char *terminal, const dsc_figure_option
         .terminal = (dsc_terminal)t,
         .width = floor(w),
         .height = floor(h),
-        // DejaVu Sans, the widest font likely to be substituted, averages 0.53 em over text.
+        // DejaVu Sans, the widest likely substitute font, averages 0.53 em over text.
         .char_width = dumb ? 1 : 0.56 * DSC_FONT_BODY,
         .line_height = dumb ? 1 : 18,
-        .narrow = !dumb && w < 520,
+        .narrow = !dumb && w < NARROW,
     };
     return DSC_OK;
 }
@@ -57,8 +67,7 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name)
                 "name '%s' background '#ffffff' solid\n",
                 c->width, c->height, DSC_FONT_BODY, name);
         break;
-    case DSC_TERM_PDF: // lengths in inches of 96 pixels; pango takes its points for 4/3 of a real
-                       // one
+    case DSC_TERM_PDF: // lengths in inches of 96 pixels; a point of pango is 4/3 of a real one
         dsc_put(w,
                 "set terminal pdfcairo size %gin,%gin noenhanced font 'sans-serif,%d' "
                 "fontscale 0.5625 linewidth 1 background '#ffffff' solid\n",
@@ -84,13 +93,13 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name)
                 DSC_FONT_SMALL, DSC_INK, DSC_GRID);
     else
         dsc_put(w, "set tics nomirror scale 0\n");
-    if (c->terminal == DSC_TERM_SVG) // whose tic labels lie lower than the cairo terminals'
+    if (c->terminal == DSC_TERM_SVG) // its tic labels lie lower than those of cairo
         dsc_put(w, "set xtics offset 0,0.4\n");
 }
 
-const char *dsc_style_colour(int i)
+const char *dsc_style_color(int i)
 {
-    return style[i].colour;
+    return style[i].color;
 }
 
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
@@ -98,13 +107,13 @@ void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
     if (c->terminal == DSC_TERM_DUMB)
         dsc_put(w, "lt %d pt %d", i + 1, i + 1);
     else
-        dsc_put(w, "lt 1 lc rgb '%s' lw %g pt %d ps %g", style[i].colour, style[i].width,
+        dsc_put(w, "lt 1 lc rgb '%s' lw %g pt %d ps %g", style[i].color, style[i].width,
                 style[i].point, style[i].size * scale);
 }
 
 void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB; // there a position is a character, 0 .. width - 1
+    bool dumb = c->terminal == DSC_TERM_DUMB; // positions are characters, 0 .. width - 1
     dsc_put(w, " screen %.6g, screen %.6g", x / (c->width - dumb), 1 - y / (c->height - dumb));
 }
 
@@ -122,10 +131,26 @@ void dsc_check_room(dsc_writer *w, const dsc_canvas *c, double width, double hei
 {
     bool dumb = c->terminal == DSC_TERM_DUMB;
     if (!w->rc && (width < (dumb ? 10 : 60) || height < (dumb ? 4 : 50)))
-        w->rc =
-            dsc_fail(w->err, DSC_EUSAGE,
-                     "%g x %g is too small for this figure, give it more: no room is left for axes",
-                     c->width, c->height);
+        w->rc = dsc_fail(w->err, DSC_EUSAGE,
+                         "%g x %g is too small for the axes of this figure: increase --width or "
+                         "--height",
+                         c->width, c->height);
+}
+
+dsc_place dsc_panel_place(const dsc_canvas *c, double top, size_t panels, size_t columns, size_t i)
+{
+    bool dumb = c->terminal == DSC_TERM_DUMB;
+    double margin = dumb ? 1 : 12, gap = dumb ? 2 : 26;
+    size_t rows = (panels + columns - 1) / columns;
+    double width = (c->width - 2 * margin - gap * ((double)columns - 1)) / (double)columns;
+    double height = (c->height - top - (dumb ? 0 : margin / 2)) / (double)rows;
+    if (dumb)
+        width = floor(width), height = floor(height);
+    dsc_place p = {.left = margin + (double)(i % columns) * (width + gap),
+                   .top = top + (double)(i / columns) * height};
+    p.right = p.left + width;
+    p.bottom = p.top + height - (dumb || i / columns + 1 == rows ? 0 : 8);
+    return p;
 }
 
 static double font_scale(const dsc_canvas *c, int font)
@@ -140,7 +165,7 @@ size_t dsc_characters(const dsc_canvas *c, double width, int font)
 }
 
 double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y, double width,
-                         int font, const char *colour, int max_lines, const char *text)
+                         int font, const char *color, int max_lines, const char *text)
 {
     char line[600];
     size_t cursor = 0, characters = dsc_characters(c, width, font);
@@ -149,7 +174,7 @@ double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y,
          i++) {
         bool cut = i + 1 == max_lines && text[cursor + strspn(text + cursor, " ")];
         size_t n = strlen(line);
-        if (cut && characters > 1) { // the last character gives way to the ellipsis
+        if (cut && characters > 1) { // an ellipsis replaces the last character
             if (dsc_text_length(line) == characters)
                 while (n > 1 && (line[--n] & 0xc0) == 0x80)
                     ;
@@ -158,18 +183,18 @@ double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y,
         dsc_put(w, "set label ");
         dsc_put_quoted(w, line);
         dsc_put(w, " at");
-        // The anchor is the middle of the line of text; on dumb, the row.
+        // The anchor is the middle of the line of text, or the row on dumb.
         dsc_put_at(w, c, x, y + used + (c->terminal == DSC_TERM_DUMB ? 0 : height / 2));
         dsc_put(w, " left noenhanced");
         if (c->terminal != DSC_TERM_DUMB)
-            dsc_put(w, " font ',%d' textcolor rgb '%s'", font, colour);
+            dsc_put(w, " font ',%d' textcolor rgb '%s'", font, color);
         dsc_put(w, "\n");
         used += height;
     }
     return used;
 }
 
-// The line of an entry's sample, at height `middle`.
+// Draws the line of an entry's sample at height `middle`.
 static void put_key_line(dsc_writer *w, const dsc_canvas *c, int kind, double x, double middle,
                          double sample)
 {
@@ -184,10 +209,10 @@ static void put_key_line(dsc_writer *w, const dsc_canvas *c, int kind, double x,
         dsc_put(w, " nohead lt 1 lw 1.5 dt (%s) lc rgb '%s'\n",
                 kind == DSC_KEY_REFERENCE ? "6,4" : "2,3", DSC_INK_SOFT);
     else
-        dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", style[kind].width, dsc_style_colour(kind));
+        dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", style[kind].width, dsc_style_color(kind));
 }
 
-// A line sample with its point at (x, y .. y + line), and the label to its right.
+// Draws a line sample with its point at (x, y .. y + line), and the label to its right.
 static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, double x, double y,
                           double sample)
 {
@@ -233,6 +258,20 @@ static double put_key(dsc_writer *w, const dsc_canvas *c, double y, double margi
     return y + c->line_height - start;
 }
 
+void dsc_put_x_label(dsc_writer *w, const dsc_canvas *c, dsc_place box, double left, double width,
+                     const char *text)
+{
+    double half = (double)dsc_text_length(text) * c->char_width / 2;
+    dsc_put_paragraph(w, c, fmax(left, (box.left + box.right) / 2 - half),
+                      box.bottom + (c->terminal == DSC_TERM_DUMB ? 2 : 1.2 * c->line_height + 4),
+                      width, DSC_FONT_BODY, DSC_INK, 1, text);
+}
+
+void dsc_put_empty_plot(dsc_writer *w)
+{
+    dsc_put(w, "unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n");
+}
+
 double dsc_put_heading(dsc_writer *w, const dsc_canvas *c, const char *title, const char *subtitle,
                        const char *key_title, const dsc_key *key, size_t keys)
 {
@@ -276,7 +315,7 @@ dsc_axis dsc_axis_decades(double lo, double hi)
         .lo = pow(10, from), .hi = pow(10, to), .log = true, .decimals = from < 0 ? (int)-from : 0};
 }
 
-// Large numbers are given as powers, small ones with the decimals that tell tics apart.
+// Whether tics are labeled with a fixed number of decimals, not as powers.
 static bool is_plain(const dsc_axis *a)
 {
     return !a->log && fmax(fabs(a->lo), fabs(a->hi)) < 1e7;
@@ -297,6 +336,15 @@ void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a)
         dsc_put(w, "set format y '%%g'\n");
 }
 
+void dsc_put_number_axis(dsc_writer *w, const dsc_axis *a)
+{
+    dsc_put(w, "set xrange [%.12g:%.12g]\nset xtics %.12g,%.12g\n", a->lo, a->hi, a->lo, a->step);
+    if (is_plain(a))
+        dsc_put(w, "set format x '%%.%df'\n", a->decimals);
+    else
+        dsc_put(w, "set format x '%%g'\n");
+}
+
 const char *dsc_axis_text(const dsc_axis *a, double v, char text[DSC_AXIS_TEXT])
 {
     if (is_plain(a))
@@ -313,22 +361,22 @@ double dsc_axis_label_width(const dsc_canvas *c, const dsc_axis *a)
     return (double)(lo > hi ? lo : hi) * c->char_width;
 }
 
-// Values such as 1 2 4 8 16 32 crowd the left of a linear axis.
+// Whether values (such as 1 2 4 8 16 32) would crowd the left of a linear axis.
 static bool spreads_by_powers(const double *value, size_t values)
 {
     return values >= 4 && value[0] > 0 && value[values - 1] / value[0] >= 16 &&
            value[values / 2] * 3 <= value[values - 1];
 }
 
-// Half the width of the label of x, and a gap.
+// Half the width of the label of x with a gap.
 static double label_half(const dsc_canvas *c, double x)
 {
     char text[32];
     return (snprintf(text, sizeof text, "%g", x) + 1) * c->char_width / 2;
 }
 
-// Tics on the values, those left out whose labels would touch; the last is always there.
-// Returns how many were left out.
+// Writes tics at the values, without those whose labels would touch; the last is always kept.
+// Returns the number of tics left out.
 static size_t value_tics(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
                          double width, bool powers)
 {
@@ -367,7 +415,7 @@ void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, siz
     size_t skipped = value_tics(w, c, value, values, width, powers);
     if (!skipped || powers)
         return;
-    // Gaps in a regular row of labels look like gaps in the data: round steps instead.
+    // Gaps in a regular row of labels look like gaps in the data, so round steps replace them.
     double longest = label_half(c, lo) > label_half(c, hi) ? label_half(c, lo) : label_half(c, hi);
     dsc_axis a = dsc_axis_fit(lo, hi, (int)fmax(2, width / (2 * longest + c->char_width)));
     double step = lo == floor(lo) && hi == floor(hi) && a.step < 1 ? 1 : a.step;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every figure looks: terminals, sizes, type, colours, axes.
+// The common look of all figures: terminals, sizes, fonts, colors, axes.
 //
-// Layout is done here and not left to gnuplot, whose guess of text widths differs between
-// terminals: a figure says where each box lies, in units of the canvas (pixels at 100 %, or
-// characters on the `dumb` terminal), origin at the top left.
+// Figures place every box themselves, because gnuplot's estimate of text widths differs between
+// terminals. Coordinates are in units of the canvas (pixels at 100 %, or characters on the `dumb`
+// terminal) with the origin at the top left.
 #ifndef DSC_PLOTS_STYLE_H
 #define DSC_PLOTS_STYLE_H
 
@@ -17,12 +17,12 @@ typedef struct dsc_canvas {
     double width, height; // pixels or characters
     double char_width;    // of an average character of the body size
     double line_height;   // of a line of body text
-    bool narrow;          // a phone's width: stack what would stand side by side
+    bool narrow;          // the width of a phone: panels are stacked
 } dsc_canvas;
 
 enum {
-    DSC_STYLES = 8,               // as many lines as can be told apart
-    DSC_STYLE_BOUND = DSC_STYLES, // one more: thick and grey, without points, behind the others
+    DSC_STYLES = 8,               // lines that can be distinguished
+    DSC_STYLE_BOUND = DSC_STYLES, // one more: thick and gray, without points, below the others
 };
 
 // Font sizes, pixels at 100 %.
@@ -32,41 +32,62 @@ enum { DSC_FONT_BODY = 13, DSC_FONT_SMALL = 12, DSC_FONT_TITLE = 16, DSC_FONT_CE
 #define DSC_INK_SOFT "#555555"
 #define DSC_GRID "#e3e3e3"
 
-// The canvas of a figure whose natural size is width x height pixels. DSC_EUSAGE when the
-// terminal is unknown or the size in *o is out of range.
+// Whether the options ask for a picture so narrow that panels are stacked.
+bool dsc_is_narrow(const dsc_figure_options *o, const char *terminal);
+
+// Initializes the canvas of a figure whose natural size is width x height pixels. DSC_EUSAGE: the
+// terminal is unknown, or the size in *o is out of range.
 int dsc_canvas_init(dsc_canvas *c, const char *terminal, const dsc_figure_options *o, double width,
                     double height, dsc_error *err);
 
-// The head of a script: terminal, encoding, white background, axes' look. `name` is the svg's.
+// Writes the head of a script: terminal, encoding, white background, style of the axes. `name`
+// names the SVG.
 void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name);
 
-// "lc rgb '#...' lw 2 pt 7 ps 0.8" for line style i of [0, DSC_STYLES), its points `scale` times
-// the usual size, or DSC_STYLE_BOUND; letters A, B, ... on dumb.
+// Writes "lc rgb '#...' lw 2 pt 7 ps 0.8" for a line style in [0, DSC_STYLES), its points `scale`
+// times the usual size, or for DSC_STYLE_BOUND; on dumb, the letters A, B, ....
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale);
-const char *dsc_style_colour(int i);
+const char *dsc_style_color(int i);
 
-// " screen X, screen Y" of canvas coordinates.
+// Writes canvas coordinates as " screen X, screen Y".
 void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y);
 
-// The box of the axes.
+// A box on the canvas.
+typedef struct dsc_place {
+    double left, top, right, bottom; // canvas units, y downwards
+} dsc_place;
+
+// The box of panel i of `panels`, of which `columns` stand side by side below `top`.
+dsc_place dsc_panel_place(const dsc_canvas *c, double top, size_t panels, size_t columns, size_t i);
+
+// Sets the box of the axes.
 void dsc_put_margins(dsc_writer *w, const dsc_canvas *c, double left, double top, double right,
                      double bottom);
 
-// DSC_EUSAGE into w when so little is left for a pair of axes that nothing could be read.
+// Sets DSC_EUSAGE in w if a pair of axes of this size would be unreadable.
 void dsc_check_room(dsc_writer *w, const dsc_canvas *c, double width, double height);
 
-// Puts `text` at (x, y) (its first baseline is a line below y), broken into at most `max_lines`
-// lines of `width`; returns the height used. `font` is a size in pixels, `colour` an #rrggbb.
+// Writes `text` at (x, y) (the first baseline is one line below y), broken into at most
+// `max_lines` lines of `width`; returns the height used. `font` is a size in pixels, `color` an
+// #rrggbb.
 double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y, double width,
-                         int font, const char *colour, int max_lines, const char *text);
+                         int font, const char *color, int max_lines, const char *text);
 
-// As many characters of size `font` as fit into `width` (at least 1).
+// Writes the label of the x axis, centered below the axes in `box` but not left of `left`, in at
+// most `width`.
+void dsc_put_x_label(dsc_writer *w, const dsc_canvas *c, dsc_place box, double left, double width,
+                     const char *text);
+
+// The number of characters of size `font` that fit into `width` (at least 1).
 size_t dsc_characters(const dsc_canvas *c, double width, int font);
 
-// One entry of the key, drawn with line style `style`, or as said below.
+// Writes an empty plot: pictures that consist of labels and objects alone end with it.
+void dsc_put_empty_plot(dsc_writer *w);
+
+// One entry of the key, drawn in line style `style` or one of:
 enum {
     DSC_KEY_REFERENCE = -1, // the dashed reference line
-    DSC_KEY_PREDICTED = -2, // what a simpler model says: short dashes
+    DSC_KEY_PREDICTED = -2, // the reference curve: short dashes
     DSC_KEY_TICK = -3,      // a short upright line
     DSC_KEY_POINT = 256,    // added to a line style: its point without a line
 };
@@ -75,7 +96,7 @@ typedef struct dsc_key {
     int style;
 } dsc_key;
 
-// Title, subtitle and key across the top of the canvas; returns the height used.
+// Writes title, subtitle and key across the top of the canvas; returns the height used.
 double dsc_put_heading(dsc_writer *w, const dsc_canvas *c, const char *title, const char *subtitle,
                        const char *key_title, const dsc_key *key, size_t keys);
 
@@ -88,22 +109,25 @@ typedef struct dsc_axis {
     bool log;
 } dsc_axis;
 
-// A range that holds [lo, hi] and starts and ends at a tic, with about `tics` tics.
+// A range that includes [lo, hi], starts and ends at a tic, and has about `tics` tics.
 dsc_axis dsc_axis_fit(double lo, double hi, int tics);
 
-// Whole decades that hold [lo, hi], 0 < lo <= hi.
+// Whole decades that include [lo, hi], 0 < lo <= hi.
 dsc_axis dsc_axis_decades(double lo, double hi);
 
-// "set yrange ..., set ytics ...": tics at step, labels with the decimals needed.
+// Writes range, tics and label format of the y axis.
 void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a);
+// The same for an x axis of numbers.
+void dsc_put_number_axis(dsc_writer *w, const dsc_axis *a);
 
-// The label of v on the axis; returns text.
+// Writes the label of v on the axis to `text` and returns it.
 enum { DSC_AXIS_TEXT = 32 };
 const char *dsc_axis_text(const dsc_axis *a, double v, char text[DSC_AXIS_TEXT]);
 double dsc_axis_label_width(const dsc_canvas *c, const dsc_axis *a);
 
-// The x axis over the given values (ascending, at least 1): tics on the values themselves, thinned
-// to what `width` holds; powers of two apart when they spread that way, or `powers` (values > 0).
+// Writes the x axis over the given values (ascending, at least 1): tics at the values, thinned to
+// fit into `width`. The axis is logarithmic if the values spread by powers, or if `powers` is set
+// (values > 0).
 void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
                     bool powers, double width);
 

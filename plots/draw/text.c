@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decodes UTF-8 (RFC 3629), replaces characters that are invalid or invisible, and escapes the
+// rest for gnuplot and HTML.
 #include "plots/draw/text.h"
 
 #include <math.h>
@@ -29,8 +31,8 @@ void dsc_put(dsc_writer *w, const char *format, ...)
     free(text);
 }
 
-// Length of the well-formed UTF-8 sequence at s (RFC 3629: shortest form, no surrogates), its code
-// point in *code; 0 when there is none.
+// The length of the well-formed UTF-8 sequence at s (shortest form, no surrogates), its code point
+// in *code; 0 if there is none.
 static size_t utf8_sequence(const unsigned char *s, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -53,8 +55,8 @@ static size_t utf8_sequence(const unsigned char *s, uint32_t *code)
     return n;
 }
 
-// Characters that move the cursor or reorder what follows instead of being seen; U+FFFE and
-// U+FFFF are not allowed in XML.
+// Whether a character moves the cursor or reorders text instead of being visible; U+FFFE and U+FFFF
+// are not allowed in XML.
 static bool is_control(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
@@ -62,7 +64,8 @@ static bool is_control(uint32_t c)
            (c & 0xfffe) == 0xfffe;
 }
 
-// The next clean character of *s (at least one byte left) as `*length` bytes; *s moves on.
+// Returns the next clean character of *s (which is not at its end), `*length` bytes, and advances
+// *s.
 static const char *next_clean(const char **s, size_t *length)
 {
     const char *at = *s;
@@ -88,8 +91,8 @@ static void put_escaped(dsc_writer *w, const char *text, escape_fn escape)
     }
 }
 
-// Not doubled: gnuplot 5.4 takes '' for the end where a string begins with it ('''x') and in
-// runs ('x''''y'). U+2019 looks the same and ends nothing.
+// A quote is not doubled: gnuplot 5.4 takes '' for the end of a string that begins with it ('''x')
+// and in runs ('x''''y'). U+2019 looks the same and ends nothing.
 static const char *gnuplot_escape(char c)
 {
     return c == '\'' ? "\xe2\x80\x99" : NULL;

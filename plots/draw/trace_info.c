@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditional acceptance rates out of what `draftscope trace info --json` prints.
+// Recovers counts from the conditional acceptance rates that `draftscope trace info --json` prints.
+// With rate h_j at position j and n_j cases that reached it, h_j n_j cases accepted position j and
+// h_(j+1) n_(j+1) of them the next, so h_j n_j - h_(j+1) n_(j+1) accepted exactly j tokens, where
+// h_0 n_0 = n_1.
 #include "plots/draw/join.h"
 
 #include <jansson.h>
@@ -16,9 +19,6 @@ typedef struct scratch {
     int64_t histogram[DEEPEST + 1], reached[DEEPEST];
 } scratch;
 
-// Of conditional acceptance rates h and how many cases n came to them: a case that accepted j has
-// come to position j and passed it, and not passed the next, so there are h_j n_j - h_(j+1)
-// n_(j+1); h_0 n_0 = n_1.
 static int add_row(dsc_table *t, row_name name, const json_t *from, scratch *s, dsc_error *err)
 {
     const json_t *conditional_rate = json_object_get(from, "conditional_acceptance_rate");
@@ -31,11 +31,12 @@ static int add_row(dsc_table *t, row_name name, const json_t *from, scratch *s, 
                         DEEPEST);
     int64_t passed = json_integer_value(json_array_get(reached, 0));
     for (size_t j = 0; j < depth; j++) {
-        double h = json_number_value(json_array_get(conditional_rate, j)); // null, of no case: 0
+        double h = json_number_value(json_array_get(conditional_rate, j)); // null (no case) is 0
         int64_t n = json_integer_value(json_array_get(reached, j));
         if (!(h >= 0 && h <= 1 && n >= 0 && n <= passed && n < (int64_t)1 << 53))
             return dsc_fail(err, DSC_EINPUT,
-                            "conditional acceptance rate %zu is no share of the cases before it",
+                            "conditional acceptance rate %zu is not in [0, 1], or more cases "
+                            "reached it than the position before",
                             j + 1);
         int64_t next = llround(h * (double)n);
         s->reached[j] = n;
@@ -53,7 +54,7 @@ static int add_row(dsc_table *t, row_name name, const json_t *from, scratch *s, 
     return dsc_table_add_row(t, cell, err);
 }
 
-// The rows of all requests, or of a group.
+// Adds the rows of all requests or of one group.
 static int add_rows(dsc_table *t, row_name name, const json_t *from, scratch *s, dsc_error *err)
 {
     const char *drafter;
@@ -77,7 +78,7 @@ static int fill(dsc_table *t, const json_t *info, dsc_error *err)
     scratch *s = NULL;
     int rc = trace ? DSC_OK
                    : dsc_fail(err, DSC_EINPUT,
-                              "a JSON object over several lines, but not one of trace info --json");
+                              "not the output of trace info --json: field 'trace' is missing");
     for (int i = 0; i < 3 && !rc; i++)
         rc = dsc_table_add_column(t, text[i], DSC_CELL_TEXT, NULL, err);
     if (!rc)
@@ -85,7 +86,8 @@ static int fill(dsc_table *t, const json_t *info, dsc_error *err)
                                   "cases that accepted 0, 1, 2, ... draft tokens", err);
     if (!rc)
         rc = dsc_table_add_column(t, "conditional_acceptance_reached", DSC_CELL_LIST,
-                                  "cases in which a position was drafted and reached", err);
+                                  "cases that drafted a position and accepted every earlier one",
+                                  err);
     if (!rc)
         rc = dsc_new(&s, 1, err);
     if (!rc)
@@ -97,7 +99,8 @@ static int fill(dsc_table *t, const json_t *info, dsc_error *err)
     }
     if (!rc && !t->rows)
         rc = dsc_fail(err, DSC_EINPUT,
-                      "this trace has no conditional acceptance rates: neither steps nor drafters");
+                      "the trace has no conditional acceptance rates: it contains neither steps "
+                      "nor drafters");
     free(s);
     return rc;
 }

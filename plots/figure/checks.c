@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads predictions and measurements, parses their tolerances ("10 %", "|z| <= 3"), groups them by
+// method and rule, and summarizes their errors.
 #include "plots/figure/checks.h"
 
+#include "plots/draw/data.h"
 #include "plots/draw/glossary.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { METHOD, RULE, PARAMETERS, QUANTITY, PREDICTED, MEASURED, SE, TOLERANCE, VERDICT, COLUMNS };
-
-static const char *text_at(const dsc_table *t, size_t row, int column)
-{
-    const dsc_cell *cell = dsc_table_at(t, row, (size_t)column);
-    return cell->type == DSC_CELL_TEXT ? cell->text : "";
-}
-
-static double number_at(const dsc_table *t, size_t row, int column)
-{
-    double v = dsc_table_real(t, row, (size_t)column);
-    return dsc_drawable(v) ? v : NAN;
-}
-
-// 3 of "|z| <= 3"
+// The 3 in "|z| <= 3"; NaN: none.
 static double z_limit(const char *tolerance)
 {
     const char *at = strstr(tolerance, "|z| <= ");
@@ -29,7 +18,7 @@ static double z_limit(const char *tolerance)
     return at && sscanf(at + 7, "%lf", &v) == 1 ? v : NAN;
 }
 
-// 10 of "10 %"
+// The 10 in "10 %"; NaN: none.
 static double percent_limit(const char *tolerance)
 {
     const char *at = strchr(tolerance, '%');
@@ -41,16 +30,16 @@ static double percent_limit(const char *tolerance)
     return at && sscanf(at, "%lf", &v) == 1 ? v : NAN;
 }
 
-static dsc_check read_check(const dsc_table *t, size_t row, const int *column)
+static dsc_check read_check(const dsc_table *t, size_t row)
 {
-    const char *tolerance = text_at(t, row, column[TOLERANCE]);
-    const char *verdict = text_at(t, row, column[VERDICT]);
+    const char *tolerance = dsc_text_at(t, row, "tolerance");
+    const char *verdict = dsc_text_at(t, row, "verdict");
     dsc_check k = {
         .row = row,
-        .predicted = number_at(t, row, column[PREDICTED]),
-        .measured = number_at(t, row, column[MEASURED]),
+        .predicted = dsc_number_at(t, row, "predicted"),
+        .measured = dsc_number_at(t, row, "measured"),
         .z_limit = z_limit(tolerance),
-        .se = number_at(t, row, column[SE]),
+        .se = dsc_number_at(t, row, "se"),
         .percent = percent_limit(tolerance),
         .fails = !strcmp(verdict, "fail"),
     };
@@ -61,30 +50,31 @@ static dsc_check read_check(const dsc_table *t, size_t row, const int *column)
 
 // --- groups ----------------------------------------------------------------------------------
 
-// Whether rows of the method have several rules.
-static bool has_rules(const dsc_checks *c, const int *column, size_t row)
+// Whether the method of a row appears with several rules.
+static bool has_rules(const dsc_checks *c, size_t row)
 {
     const dsc_table *t = c->selection.table;
     for (size_t i = 0; i < c->selection.rows; i++) {
         size_t other = c->selection.row[i];
-        if (!strcmp(text_at(t, row, column[METHOD]), text_at(t, other, column[METHOD])) &&
-            strcmp(text_at(t, row, column[RULE]), text_at(t, other, column[RULE])))
+        if (!strcmp(dsc_text_at(t, row, "method"), dsc_text_at(t, other, "method")) &&
+            strcmp(dsc_text_at(t, row, "rule"), dsc_text_at(t, other, "rule")))
             return true;
     }
     return false;
 }
 
-// Names `count` checks; false when there are more than `most` names, unless `others`.
-static bool name_groups(dsc_checks *c, const int *column, size_t most, bool rules, bool others)
+// Assigns the checks to groups by method, or by method and rule. If there are more than `most`
+// groups, the further ones share the last (`others`), or false is returned.
+static bool name_groups(dsc_checks *c, size_t most, bool rules, bool others)
 {
     const dsc_table *t = c->selection.table;
     char name[DSC_CHECK_NAME];
     c->groups = 0;
     for (size_t i = 0; i < c->checks + c->pools; i++) {
         dsc_check *k = i < c->checks ? &c->check[i] : &c->pooled[i - c->checks];
-        bool rule = rules && has_rules(c, column, k->row);
-        snprintf(name, sizeof name, "%.40s%s%.40s", text_at(t, k->row, column[METHOD]),
-                 rule ? ", " : "", rule ? text_at(t, k->row, column[RULE]) : "");
+        bool rule = rules && has_rules(c, k->row);
+        snprintf(name, sizeof name, "%.40s%s%.40s", dsc_text_at(t, k->row, "method"),
+                 rule ? ", " : "", rule ? dsc_text_at(t, k->row, "rule") : "");
         size_t g = 0;
         while (g < c->groups && strcmp(c->name[g], name))
             g++;
@@ -110,32 +100,31 @@ static size_t wanted_quantity(const char *name, const char *const *wanted)
     return SIZE_MAX;
 }
 
-static void read_rows(dsc_checks *c, const int *column, const char *const *wanted)
+static void read_rows(dsc_checks *c, const char *const *wanted)
 {
     const dsc_table *t = c->selection.table;
-    int temperature = dsc_table_find(t, "temperature");
     double first = NAN;
     for (size_t i = 0; i < c->selection.rows; i++) {
         size_t row = c->selection.row[i];
-        size_t q = wanted_quantity(text_at(t, row, column[QUANTITY]), wanted);
+        size_t q = wanted_quantity(dsc_text_at(t, row, "quantity"), wanted);
         if (q == SIZE_MAX)
             continue;
-        dsc_check k = read_check(t, row, column);
+        dsc_check k = read_check(t, row);
         k.quantity = q;
         c->unpredicted += isnan(k.predicted) && !isnan(k.measured);
         if (isnan(k.predicted) || isnan(k.measured))
             continue;
-        double v = temperature < 0 ? NAN : number_at(t, row, temperature);
+        double v = dsc_number_at(t, row, "temperature");
         c->temperatures = c->temperatures || (!isnan(first) && v != first);
         first = isnan(first) ? v : first;
-        if (strcmp(text_at(t, row, column[PARAMETERS]), "all"))
+        if (strcmp(dsc_text_at(t, row, "parameters"), "all"))
             c->check[c->checks++] = k;
         else
             c->pooled[c->pools++] = k;
     }
 }
 
-// Quantities without any configuration have no panel; what is pooled of them goes too.
+// Drops the quantities without any configuration, and their pooled rows.
 static void keep_quantities(dsc_checks *c, const char *const *wanted)
 {
     size_t of[DSC_CHECK_QUANTITIES], pools = 0;
@@ -157,16 +146,16 @@ static void keep_quantities(dsc_checks *c, const char *const *wanted)
     c->pools = pools;
 }
 
-static int refuse(const dsc_checks *c, const char *who, const int *column,
-                  const char *const *wanted, dsc_error *err)
+static int refuse(const dsc_checks *c, const char *who, const char *const *wanted, dsc_error *err)
 {
+    const dsc_table *t = c->selection.table;
     dsc_buffer b = {0};
     dsc_writer w = {.to = &b, .err = err};
     for (size_t i = 0; wanted[i]; i++)
         dsc_put(&w, "%s%.60s", i ? ", " : "", wanted[i]);
-    dsc_put(&w, " (the table's quantities: ");
-    dsc_put_values(&w, c->selection.table, c->selection.row, c->selection.rows,
-                   (size_t)column[QUANTITY]);
+    dsc_put(&w, " (the table contains ");
+    dsc_put_values(&w, t, c->selection.row, c->selection.rows,
+                   (size_t)dsc_table_find(t, "quantity"));
     int rc = w.rc ? w.rc
                   : dsc_fail(err, DSC_EUSAGE,
                              "%s: no configuration has a prediction and a measurement of %.600s)",
@@ -178,9 +167,9 @@ static int refuse(const dsc_checks *c, const char *who, const int *column,
 int dsc_checks_init(dsc_checks *c, const dsc_table *t, const char *who, const dsc_figure_options *o,
                     const char *const *wanted, size_t most, dsc_error *err)
 {
-    int column[COLUMNS];
+    int unused[9];
     *c = (dsc_checks){0};
-    int rc = dsc_need_columns(t, who, DSC_CHECK_NEEDS, column, err);
+    int rc = dsc_need_columns(t, who, DSC_CHECK_NEEDS, unused, err);
     if (!rc)
         rc = dsc_select(&c->selection, t, o, NULL, err);
     if (!rc)
@@ -188,12 +177,12 @@ int dsc_checks_init(dsc_checks *c, const dsc_table *t, const char *who, const ds
     if (!rc)
         rc = dsc_new(&c->pooled, c->selection.rows, err);
     if (!rc) {
-        read_rows(c, column, wanted);
+        read_rows(c, wanted);
         keep_quantities(c, wanted);
         if (!c->checks)
-            rc = refuse(c, who, column, wanted, err);
-        else if (!name_groups(c, column, most, true, false))
-            name_groups(c, column, most, false, true);
+            rc = refuse(c, who, wanted, err);
+        else if (!name_groups(c, most, true, false))
+            name_groups(c, most, false, true);
     }
     if (rc)
         dsc_checks_fini(c);
@@ -234,16 +223,14 @@ double dsc_checks_percent(const dsc_checks *c, size_t quantity, bool *pooled)
 void dsc_put_check(dsc_writer *w, const dsc_checks *c, const dsc_check *check)
 {
     const dsc_table *t = c->selection.table;
-    int method = dsc_table_find(t, "method"), rule = dsc_table_find(t, "rule");
-    const char *parameters = text_at(t, check->row, dsc_table_find(t, "parameters"));
-    const int column[COLUMNS] = {[METHOD] = method, [RULE] = rule};
-    dsc_put(w, "%s", text_at(t, check->row, method));
-    if (has_rules(c, column, check->row))
-        dsc_put(w, ", %s", text_at(t, check->row, rule));
+    const char *parameters = dsc_text_at(t, check->row, "parameters");
+    dsc_put(w, "%s", dsc_text_at(t, check->row, "method"));
+    if (has_rules(c, check->row))
+        dsc_put(w, ", %s", dsc_text_at(t, check->row, "rule"));
     if (*parameters)
         dsc_put(w, ", %s", parameters);
     if (c->temperatures)
-        dsc_put(w, ", temperature %g", number_at(t, check->row, dsc_table_find(t, "temperature")));
+        dsc_put(w, ", temperature %g", dsc_number_at(t, check->row, "temperature"));
 }
 
 void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity)
@@ -264,23 +251,22 @@ void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity)
         worst = !worst || fabs(k->error) > fabs(worst->error) ? k : worst;
     }
     if (n && worst->error == 0)
-        dsc_put(w, "%s as measured", n == 1 ? "exactly" : "all exactly");
+        dsc_put(w, "no error");
     else if (n) {
-        dsc_put(w, "off by %.2g %% on average, at most by %+.2g %% (", sum / (double)n,
-                worst->error);
+        dsc_put(w, "mean |error| %.2g %%, largest %+.2g %% (", sum / (double)n, worst->error);
         dsc_put_check(w, c, worst);
         dsc_put(w, ")");
     }
     if (judged)
         dsc_put(w, "%s%zu of %zu outside the tolerance", n ? "; " : "", fail, judged);
     else
-        dsc_put(w, "%snone of them judged", n ? "; " : "");
+        dsc_put(w, "%sno tolerance was given", n ? "; " : "");
 }
 
 int dsc_checks_data(const dsc_checks *c, dsc_table *data, dsc_error *err)
 {
     static const dsc_column column[] = {
-        {"group", DSC_CELL_TEXT, "method, and rule where it has several"},
+        {"group", DSC_CELL_TEXT, "method, and rule if the method has several"},
         {"configuration", DSC_CELL_TEXT, NULL},
         {"quantity", DSC_CELL_TEXT, NULL},
         {"predicted", DSC_CELL_REAL, NULL},
@@ -290,9 +276,7 @@ int dsc_checks_data(const dsc_checks *c, dsc_table *data, dsc_error *err)
     };
     enum { DATA = sizeof column / sizeof *column };
     const dsc_table *t = c->selection.table;
-    int verdict = dsc_table_find(t, "verdict"), rc = DSC_OK;
-    for (size_t i = 0; i < DATA && !rc; i++)
-        rc = dsc_table_add_column(data, column[i].name, column[i].type, column[i].help, err);
+    int rc = dsc_data_columns(data, column, DATA, err);
     dsc_buffer label = {0};
     for (size_t i = 0; i < c->checks + c->pools && !rc; i++) {
         const dsc_check *k = i < c->checks ? &c->check[i] : &c->pooled[i - c->checks];
@@ -306,7 +290,7 @@ int dsc_checks_data(const dsc_checks *c, dsc_table *data, dsc_error *err)
             {.type = DSC_CELL_REAL, .r = k->predicted},
             {.type = DSC_CELL_REAL, .r = k->measured},
             {.type = DSC_CELL_REAL, .r = k->error},
-            {.type = DSC_CELL_TEXT, .text = text_at(t, k->row, verdict)},
+            {.type = DSC_CELL_TEXT, .text = dsc_text_at(t, k->row, "verdict")},
         };
         rc = w.rc ? w.rc : dsc_table_add_row(data, cell, err);
     }
@@ -314,18 +298,52 @@ int dsc_checks_data(const dsc_checks *c, dsc_table *data, dsc_error *err)
     return rc;
 }
 
-dsc_place dsc_panel_place(const dsc_canvas *c, double top, size_t panels, size_t i)
+// --- drawing -------------------------------------------------------------------------------
+
+size_t dsc_check_key(const dsc_checks *c, const char *reference, dsc_key *key)
+{
+    for (size_t g = 0; g < c->groups; g++)
+        key[g] = (dsc_key){c->name[g], (int)g | DSC_KEY_POINT};
+    key[c->groups] = (dsc_key){reference, DSC_KEY_REFERENCE};
+    return c->groups + 1;
+}
+
+dsc_place dsc_put_check_axes(dsc_writer *w, const dsc_canvas *c, dsc_place p, double right,
+                             const char *quantity, const char *text, const dsc_axis *y,
+                             const char *x_label)
 {
     bool dumb = c->terminal == DSC_TERM_DUMB;
-    double margin = dumb ? 1 : 12, gap = dumb ? 2 : 26;
-    size_t columns = c->narrow ? 1 : panels, rows = panels / columns;
-    double width = (c->width - 2 * margin - gap * ((double)columns - 1)) / (double)columns;
-    double height = (c->height - top - (dumb ? 0 : margin / 2)) / (double)rows;
-    if (dumb)
-        width = floor(width), height = floor(height);
-    dsc_place p = {.left = margin + (double)(i % columns) * (width + gap),
-                   .top = top + (double)(i / columns) * height};
-    p.right = p.left + width;
-    p.bottom = p.top + height - (dumb || i / columns + 1 == rows ? 0 : 8);
-    return p;
+    char heading[100];
+    dsc_place box = {p.left + dsc_axis_label_width(c, y) + (dumb ? 2 : 12), p.top, p.right - right,
+                     p.bottom - (dumb ? 3 : 2.2 * c->line_height + 6)};
+    double width = p.right - p.left;
+    dsc_term_heading(quantity, heading, sizeof heading);
+    box.top += dsc_put_paragraph(w, c, p.left, p.top, width, DSC_FONT_BODY, DSC_INK, 1, heading);
+    box.top +=
+        dsc_put_paragraph(w, c, p.left, box.top, width, DSC_FONT_SMALL, DSC_INK_SOFT, 2, text);
+    box.top += dumb ? 0 : 8;
+    dsc_put_margins(w, c, box.left, box.top, box.right, box.bottom);
+    dsc_check_room(w, c, box.right - box.left, box.bottom - box.top);
+    dsc_put_y_axis(w, y);
+    dsc_put_x_label(w, c, box, 0, p.right, x_label);
+    return box;
+}
+
+void dsc_put_check_points(dsc_writer *w, const dsc_canvas *c, const dsc_checks *checks,
+                          size_t quantity, double (*value)(const dsc_check *))
+{
+    for (size_t g = 0; g < checks->groups; g++) {
+        bool any = false;
+        for (size_t i = 0; i < checks->checks; i++) {
+            const dsc_check *k = &checks->check[i];
+            any = any || (k->quantity == quantity && k->group == g && !isnan(value(k)));
+        }
+        if (!any)
+            continue;
+        dsc_put(w, ", \\\n     $points%zu using ($3 == %zu ? $1 : NaN):2 with points ",
+                quantity + 1, g);
+        dsc_put_line_style(w, c, (int)g, 1);
+        dsc_put(w, " notitle");
+    }
+    dsc_put(w, "\n");
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the parameter that sets the draft length of each method, and copies it to one column.
 #include "plots/figure/draft_length.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ static bool same_method(const dsc_table *t, size_t a, size_t b)
     return m < 0 || dsc_same_cell(dsc_table_at(t, a, (size_t)m), dsc_table_at(t, b, (size_t)m));
 }
 
-// Whether the rows of row's method have numbers in column c, and several.
+// Whether the rows of row's method have a number in column c, or several different numbers.
 static bool has_numbers(const dsc_selection *s, size_t row, int c, bool several)
 {
     double first = NAN;
@@ -32,7 +33,7 @@ static bool has_numbers(const dsc_selection *s, size_t row, int c, bool several)
     return false;
 }
 
-// The column of a row's draft length, or -1.
+// The column that contains a row's draft length, or -1.
 static int length_column(const dsc_selection *s, size_t row, const char *x)
 {
     if (x)
@@ -46,7 +47,7 @@ static int length_column(const dsc_selection *s, size_t row, const char *x)
     return -1;
 }
 
-// Column of each selected row; a method's first row answers for the others.
+// Finds the column of each selected row; all rows of a method share that of its first row.
 static int length_columns(const dsc_selection *s, const char *x, int *column, dsc_error *err)
 {
     enum { METHODS = 64 };
@@ -56,8 +57,8 @@ static int length_columns(const dsc_selection *s, const char *x, int *column, ds
         while (j < n && !same_method(s->table, s->row[known[j]], s->row[i]))
             j++;
         if (j == METHODS)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "the table holds more than %d methods: filter by method", METHODS);
+            return dsc_fail(err, DSC_EUSAGE, "the table has more than %d methods: filter by method",
+                            METHODS);
         column[i] = j < n ? column[known[j]] : length_column(s, s->row[i], x);
         if (j == n)
             known[n++] = i;

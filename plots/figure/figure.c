@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list of figures; draws one into memory or into files.
 #include "plots/figure/figure.h"
 
 #include "base/file.h"
@@ -57,8 +58,8 @@ void dsc_drawing_fini(dsc_drawing *d)
     dsc_table_fini(&d->data);
 }
 
-// cairo stamps every PDF with the time, which alone would make two runs differ; the digits are
-// overwritten in place, so no offset in the file moves.
+// Overwrites the creation date that cairo writes into a PDF, in place, so that offsets in the file
+// remain valid.
 static void fix_pdf_date(dsc_buffer *pdf)
 {
     static const char mark[] = "/CreationDate (D:", fixed[] = "19700101000000";
@@ -70,7 +71,7 @@ static void fix_pdf_date(dsc_buffer *pdf)
         memcpy(at, fixed, sizeof fixed - 1);
 }
 
-// The dumb terminal starts a page with a form feed, which clears some screens.
+// Removes the form feed with which the dumb terminal starts a page; it clears some screens.
 static void drop_form_feed(dsc_buffer *text)
 {
     if (text->data[0] == '\f')
@@ -112,7 +113,7 @@ static bool same_file(const char *a, const char *b)
 
 enum { PICTURE, SCRIPT, DATA, FILES };
 
-// The three names: out_path, and its stem with .gp and .data.tsv. The caller frees them.
+// Makes the three names: out_path, and its stem with .gp and .data.tsv. The caller frees them.
 static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
 {
     static const char *const extension[FILES] = {"", ".gp", ".data.tsv"};
@@ -129,7 +130,9 @@ static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
         path[i] = b.data;
         if (!rc && !strcmp(path[i], out_path))
             rc = dsc_fail(err, DSC_EUSAGE,
-                          "%s: the name is needed for what goes beside the picture", out_path);
+                          "%s: the script or the data needs this name; choose one that ends in "
+                          ".svg, .pdf or .png",
+                          out_path);
     }
     return rc;
 }
@@ -141,8 +144,8 @@ static void write_data(const dsc_table *t, FILE *f)
         dsc_table_write_tsv_row(t, i, f);
 }
 
-// All three are opened before anything is written, so that a refusal leaves nothing behind; the
-// picture takes its name last: where it is, the others are.
+// Opens all three files before it writes anything, so that an error leaves nothing behind. The
+// picture gets its name last: if it exists, so do the others.
 static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_figure_options *o,
                        bool force, dsc_error *err)
 {
@@ -151,7 +154,8 @@ static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_
     for (int i = 0; !rc && i < FILES; i++) {
         for (size_t j = 0; !rc && o && j < o->inputs; j++)
             if (same_file(path[i], o->input_path[j]))
-                rc = dsc_fail(err, DSC_EUSAGE, "%s is the table the figure is drawn from", path[i]);
+                rc = dsc_fail(err, DSC_EUSAGE,
+                              "%s is an input of the figure and would be overwritten", path[i]);
         if (!rc)
             rc = dsc_outfile_open(&file[i], path[i], force, err);
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of target calls that accepted 0, 1, 2, ... draft tokens, for a few configurations:
-// the fastest one, and those that differ from it in n alone (or the fastest few, in a table
-// without k and n).
+// Draws the share of target calls that accepted 0, 1, 2, ... draft tokens for a few configurations:
+// the fastest one and those that differ from it in n alone, or the fastest few in a table without k
+// and n.
+#include "plots/draw/data.h"
 #include "plots/draw/panel.h"
 #include "plots/draw/select.h"
 #include "plots/figure/figures.h"
@@ -10,29 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES = 4 }; // more cross too often to be followed
+enum { LINES = 4 }; // more lines cross too often to be readable
 
 typedef struct chosen {
     size_t row[LINES]; // table rows, the best first
     size_t rows;
     bool by_n; // the rows differ in n only
-    double k;  // of all of them when by_n, and what else they share
+    double k;  // if by_n, of all of them; `group` is what else they share
     char group[160];
-    char name[LINES][160], label[LINES][200]; // "n = 3"; and its mean, for the key
+    char name[LINES][160], label[LINES][200]; // "n = 3"; with its mean, for the key
     double mean[LINES];
     dsc_key key[LINES];
 } chosen;
 
-// Counts of row r: a list, or the integer that a list of one element is read as. False when there
-// is nothing to draw in it.
-static bool counts_of(const dsc_table *t, size_t r, int column, dsc_cell *count, size_t *n)
+// Reads the counts of row r; returns whether there is anything to draw.
+static bool counts_of(const dsc_table *t, size_t r, int column, dsc_cell *count)
 {
-    const dsc_cell *c = dsc_table_at(t, r, (size_t)column);
-    *count = c->type == DSC_CELL_LIST ? *c : (dsc_cell){.type = DSC_CELL_LIST, .list = &c->i};
-    *n = c->type == DSC_CELL_LIST ? (size_t)c->i : 1;
     double total = 0;
-    for (size_t i = 0; i < *n; i++) {
-        double x = dsc_cell_element(count, (int64_t)i);
+    *count = dsc_list_at(t, r, column);
+    for (int64_t i = 0; i < count->i; i++) {
+        double x = dsc_cell_element(count, i);
         if (x < 0)
             return false;
         total += x;
@@ -40,30 +38,18 @@ static bool counts_of(const dsc_table *t, size_t r, int column, dsc_cell *count,
     return total > 0;
 }
 
-// What makes a row the better: its speed-up, or its block efficiency where nothing was priced.
-static double merit(const dsc_table *t, size_t row)
-{
-    static const char *const column[] = {"speedup", "block_efficiency"};
-    for (size_t i = 0; i < 2; i++) {
-        int c = dsc_table_find(t, column[i]);
-        if (c >= 0 && isfinite(dsc_table_real(t, row, (size_t)c)))
-            return dsc_table_real(t, row, (size_t)c);
-    }
-    return -INFINITY;
-}
-
-// Index into the selection of the best row not yet taken; SIZE_MAX when none is left.
+// The index into the selection of the best row not yet taken; SIZE_MAX if none is left.
 static size_t best_left(const dsc_selection *s, const bool *taken)
 {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < s->rows; i++)
-        if (!taken[i] &&
-            (best == SIZE_MAX || merit(s->table, s->row[i]) > merit(s->table, s->row[best])))
+        if (!taken[i] && (best == SIZE_MAX ||
+                          dsc_merit_at(s->table, s->row[i]) > dsc_merit_at(s->table, s->row[best])))
             best = i;
     return best;
 }
 
-// Every n at the best row's k, in its group, thinned to what can be told apart.
+// Chooses every n at the best row's k, in its group, thinned to LINES.
 static int choose_by_n(chosen *ch, const dsc_plot_grid *grid, const dsc_groups *g, size_t group,
                        size_t best_row, double k, dsc_error *err)
 {
@@ -108,7 +94,7 @@ static int choose_best_few(chosen *ch, const dsc_selection *s, bool *taken, dsc_
     return DSC_OK;
 }
 
-// Rows that differ in the batch size accept the same: all but the first size of each are taken.
+// Takes all rows but those of the first batch size: acceptance does not depend on it.
 static void take_other_batches(const dsc_selection *s, bool *taken)
 {
     int batch = dsc_table_find(s->table, "batch");
@@ -123,11 +109,10 @@ static int choose(chosen *ch, const dsc_selection *s, int column, dsc_error *err
     int k = dsc_table_find(t, "num_speculative_tokens"), n = dsc_table_find(t, "n"), rc;
     bool *taken;
     dsc_cell count;
-    size_t length;
     if ((rc = dsc_new(&taken, s->rows, err)))
         return rc;
     for (size_t i = 0; i < s->rows; i++)
-        taken[i] = !counts_of(t, s->row[i], column, &count, &length);
+        taken[i] = !counts_of(t, s->row[i], column, &count);
     take_other_batches(s, taken);
     size_t best = best_left(s, taken);
     double at = k < 0 || best == SIZE_MAX ? NAN : dsc_table_real(t, s->row[best], (size_t)k);
@@ -150,25 +135,26 @@ static int choose(chosen *ch, const dsc_selection *s, int column, dsc_error *err
     return rc;
 }
 
-// share[rows][*bins] in per cent, NaN beyond a row's own list; the means into ch. *out owned by
-// the caller.
+// Computes share[rows][*bins] in percent, NaN beyond a row's own list, and the means. *out is owned
+// by the caller.
 static int make_shares(chosen *ch, const dsc_table *t, int column, double **out, size_t *bins,
                        dsc_error *err)
 {
     dsc_cell count;
-    size_t n, kept = 0;
+    size_t kept = 0;
     *bins = 0;
     for (size_t i = 0; i < ch->rows; i++) // a row chosen for its n may be empty
-        if (counts_of(t, ch->row[i], column, &count, &n)) {
-            *bins = n > *bins ? n : *bins;
+        if (counts_of(t, ch->row[i], column, &count)) {
+            *bins = (size_t)count.i > *bins ? (size_t)count.i : *bins;
             memmove(ch->name[kept], ch->name[i], sizeof ch->name[0]);
             ch->row[kept++] = ch->row[i];
         }
     ch->rows = kept;
     int rc = dsc_new(out, kept * *bins, err);
     for (size_t i = 0; !rc && i < kept; i++) {
-        counts_of(t, ch->row[i], column, &count, &n);
+        counts_of(t, ch->row[i], column, &count);
         double calls = 0, tokens = 0;
+        size_t n = (size_t)count.i;
         for (size_t m = 0; m < n; m++) {
             calls += dsc_cell_element(&count, (int64_t)m);
             tokens += (double)m * dsc_cell_element(&count, (int64_t)m);
@@ -187,20 +173,16 @@ static int make_shares(chosen *ch, const dsc_table *t, int column, double **out,
 static int put_data(const chosen *ch, const double *share, size_t bins, dsc_table *data,
                     dsc_error *err)
 {
-    int rc = dsc_table_add_column(data, "configuration", DSC_CELL_TEXT, "what tells the rows apart",
-                                  err);
-    if (!rc)
-        rc = dsc_table_add_column(data, "accepted", DSC_CELL_INT, "draft tokens, bonus excluded",
-                                  err);
-    if (!rc)
-        rc = dsc_table_add_column(data, "share_percent", DSC_CELL_REAL, "of target calls", err);
-    for (size_t i = 0; !rc && i < ch->rows * bins; i++) {
-        dsc_cell cell[3] = {{.type = DSC_CELL_TEXT, .text = ch->name[i / bins]},
-                            {.type = DSC_CELL_INT, .i = (int64_t)(i % bins)},
-                            {.type = DSC_CELL_REAL, .r = share[i]}};
+    static const dsc_column column[] = {
+        {"configuration", DSC_CELL_TEXT, "parameters in which the rows differ"},
+        {"accepted", DSC_CELL_REAL, "accepted draft tokens, bonus excluded"},
+        {"share_percent", DSC_CELL_REAL, "percentage of target calls"},
+    };
+    int rc = dsc_data_columns(data, column, 3, err);
+    for (size_t i = 0; !rc && i < ch->rows * bins; i++)
         if (isfinite(share[i]))
-            rc = dsc_table_add_row(data, cell, err);
-    }
+            rc = dsc_data_row(data, ch->name[i / bins], (double[]){(double)(i % bins), share[i]}, 2,
+                              err);
     return rc;
 }
 
@@ -216,12 +198,12 @@ static int put_finding(const chosen *ch, const double *share, size_t bins, dsc_b
         dsc_put(&w, " at k = %g", ch->k);
     for (size_t i = 0; i < ch->rows; i++)
         dsc_put(&w, "%s mean %s%s", i ? ";" : ":", ch->label[i], i ? "" : " tokens per call");
-    dsc_put(&w, ". None is accepted in %.0f %% of the calls", share[0]);
+    dsc_put(&w, ". No token is accepted in %.0f %% of the calls", share[0]);
     dsc_put(&w, "%s%s.", ch->rows > 1 ? " of " : "", ch->rows > 1 ? ch->name[0] : "");
     return w.rc;
 }
 
-// Whether the shares span so much that a linear axis would show the first one only.
+// Whether the shares span so much that a linear axis would show only the first one.
 static bool needs_log(const double *share, size_t count)
 {
     double lo = INFINITY, hi = 0;
@@ -236,12 +218,10 @@ static bool needs_log(const double *share, size_t count)
 static int compose(const chosen *ch, const double *share, size_t bins, const dsc_figure_options *o,
                    const char *terminal, dsc_drawing *out, dsc_error *err)
 {
-    dsc_canvas canvas;
-    bool narrow = o->width > 0 && o->width < 520;
-    double *x, extra = ch->by_n ? 0 : 18 * (double)ch->rows; // long labels take a line each
-    int rc = dsc_canvas_init(&canvas, terminal, o, 720, (narrow ? 420 : 460) + extra, err);
-    if (!rc)
-        rc = dsc_new(&x, bins, err);
+    double *x, height = dsc_is_narrow(o, terminal) ? 420 : 460;
+    if (!ch->by_n)
+        height += 18 * (double)ch->rows; // long labels take a line each
+    int rc = dsc_new(&x, bins, err);
     if (rc)
         return rc;
     for (size_t m = 0; m < bins; m++)
@@ -254,25 +234,22 @@ static int compose(const chosen *ch, const double *share, size_t bins, const dsc
     dsc_panel panel = {
         "", log_y ? "share of target calls (%, log scale)" : "share of target calls (%)", share, 0};
     dsc_panels p = {
-        .title = o->title ? o->title : "Accepted draft tokens per target call",
+        .title = "Accepted draft tokens per target call",
         .subtitle = subtitle,
         .x_label = "accepted draft tokens (bonus excluded)",
-        .key_title = "mean of",
+        .key_title = "mean:",
         .x = x,
         .nx = bins,
         .key = ch->key,
         .lines = ch->rows,
         .panel = &panel,
         .panels = 1,
-        .columns = 1,
         .log_y = log_y,
         .mark = ch->mean,
-        .best_panel = SIZE_MAX,
     };
-    dsc_writer w = {.to = &out->script, .err = err};
-    dsc_put_panels(&w, &canvas, "accept_histogram", &p);
+    rc = dsc_draw_panels(&p, "accept_histogram", o, terminal, 720, height, &out->script, err);
     free(x);
-    return w.rc ? w.rc : put_finding(ch, share, bins, &out->finding, err);
+    return rc ? rc : put_finding(ch, share, bins, &out->finding, err);
 }
 
 static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
@@ -283,11 +260,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     chosen ch = {.rows = 0};
     double *share = NULL;
     size_t bins = 0;
-    int rc = dsc_need_column(t, "accept-histogram", "accept_histogram", &column, err);
-    if (!rc && t->rows && t->column[column].type != DSC_CELL_LIST &&
-        t->column[column].type != DSC_CELL_INT)
-        rc =
-            dsc_fail(err, DSC_EUSAGE, "accept-histogram: column 'accept_histogram' holds no lists");
+    int rc = dsc_need_list(t, "accept-histogram", "accept_histogram", &column, err);
     if (!rc)
         rc = dsc_select(&s, t, o, NULL, err);
     if (!rc)
@@ -305,7 +278,8 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_accept_histogram = {
     .name = "accept-histogram",
-    .summary = "share of target calls by number of accepted draft tokens, the fastest rows",
+    .summary =
+        "share of target calls by number of accepted draft tokens, for the fastest configurations",
     .needs = "accept_histogram",
     .script = script,
 };

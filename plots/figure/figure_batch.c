@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed-up, or tokens per second, against the batch size, a line per configuration: verifying a
-// draft is nearly free while a forward pass waits for memory, and costs its full price when it is
-// bound by arithmetic. The batch sizes where speculation stops to pay are marked.
+// Draws speedup, or tokens per second, by batch size, one line per configuration. Verification is
+// nearly free while a forward pass is memory-bound and costs its full price once it is
+// compute-bound; the batch sizes beyond which speculation slows decoding down are marked.
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
@@ -15,8 +15,8 @@ typedef struct batches {
     dsc_lines lines;
     const char *column;
     double *value;           // [lines][nx]
-    double even[DSC_STYLES]; // batch size at which a line falls through 1, NaN: it does not
-    bool falls;              // some line does
+    double even[DSC_STYLES]; // break-even: batch size at which a line falls below 1, NaN: none
+    bool falls;              // some line has a break-even
     char label[DSC_STYLES][DSC_LINE_LABEL + 32];
     dsc_key key[DSC_STYLES];
 } batches;
@@ -26,8 +26,8 @@ static bool is_speedup(const batches *b)
     return !strcmp(b->column, "speedup");
 }
 
-// Where v falls from 1 or above to below 1 for the last time, between two sizes as a line over
-// log(size); NaN when it ends at 1 or above, or never was there.
+// The size at which v falls from 1 or above to below 1 for the last time, interpolated over
+// log(size); NaN if v ends at 1 or above, or never reaches 1.
 static double break_even(const double *x, const double *v, size_t n)
 {
     double even = NAN, from = NAN, at = NAN;
@@ -69,19 +69,19 @@ static int batches_init(batches *b, const dsc_table *t, const dsc_figure_options
         rc = dsc_need_column(t, "batch", b->column, &column[1], err);
     if (rc)
         return rc;
-    const dsc_term *term = dsc_term_find(b->column);
     dsc_lines_of of = {.table = t,
                        .x = column[0],
                        .y = column[1],
-                       .less_is_better = term && term->less_is_better,
-                       .what = "configurations"};
+                       .less_is_better = dsc_term_less_is_better(b->column),
+                       .noun = "configurations"};
     rc = dsc_lines_init(&b->lines, of, o, err);
     if (!rc && !(b->lines.x[0] > 0))
-        rc = dsc_fail(err, DSC_EUSAGE, "a batch of %g sequences", b->lines.x[0]);
+        rc = dsc_fail(err, DSC_EUSAGE, "batch: a batch size of %g; it must be greater than 0",
+                      b->lines.x[0]);
     if (!rc)
         rc = dsc_lines_values(&b->lines, of.y, &b->value, err);
-    if (!rc && dsc_best_of(b->value, b->lines.lines * b->lines.nx, false) == SIZE_MAX)
-        rc = dsc_fail(err, DSC_EUSAGE, "column '%.60s' has no finite number to draw", b->column);
+    if (!rc)
+        rc = dsc_check_any(b->value, b->lines.lines * b->lines.nx, b->column, err);
     if (!rc)
         find_even(b);
     return rc;
@@ -105,7 +105,7 @@ static void put_line(dsc_writer *w, const batches *b, size_t j)
     if (!isnan(b->even[j]))
         dsc_put(w, ", break-even at %.3g", b->even[j]);
     else if (is_speedup(b) && v[last - 1] >= 1)
-        dsc_put(w, ", no break-even up to there");
+        dsc_put(w, ", no break-even in this range");
 }
 
 static int put_finding(const batches *b, dsc_buffer *to, dsc_error *err)
@@ -124,22 +124,16 @@ static int put_finding(const batches *b, dsc_buffer *to, dsc_error *err)
 static int compose(const batches *b, const dsc_table *t, const dsc_figure_options *o,
                    const char *terminal, dsc_drawing *out, dsc_error *err)
 {
-    dsc_canvas canvas;
     char heading[100], title[128];
-    bool narrow = o->width > 0 && o->width < 520;
+    double height = (dsc_is_narrow(o, terminal) ? 420 : 460) + 10 * (double)b->lines.lines;
     const char *cost = dsc_table_get_comment(t, "cost");
-    int rc = dsc_canvas_init(&canvas, terminal, o, 720,
-                             (narrow ? 420 : 460) + 10 * (double)b->lines.lines, err);
-    if (rc)
-        return rc;
     dsc_buffer subtitle = {0}, label = {0};
     dsc_writer sub = {.to = &subtitle, .err = err}, y = {.to = &label, .err = err};
     dsc_put(&sub, "%s%s%s",
-            b->falls ? "ticks and brackets: batch size from which on it slows down (interpolated)"
-                     : "",
+            b->falls ? "ticks and parentheses: break-even batch size (interpolated)" : "",
             b->falls && b->lines.note[0] ? "; " : "", b->lines.note);
     dsc_put(&y, "%s",
-            is_speedup(b) ? "speed-up over the same batch without speculation"
+            is_speedup(b) ? "speedup over the same batch without speculation"
                           : dsc_term_title(b->column));
     if (cost)
         dsc_put(&y, " (cost: %s)", cost);
@@ -147,7 +141,7 @@ static int compose(const batches *b, const dsc_table *t, const dsc_figure_option
     snprintf(title, sizeof title, "%s by batch size", heading);
     dsc_panel panel = {"", label.data, b->value, 0};
     dsc_panels p = {
-        .title = o->title ? o->title : title,
+        .title = title,
         .subtitle = subtitle.data,
         .x_label = dsc_term_title("batch"),
         .x = b->lines.x,
@@ -156,18 +150,16 @@ static int compose(const batches *b, const dsc_table *t, const dsc_figure_option
         .lines = b->lines.lines,
         .panel = &panel,
         .panels = 1,
-        .columns = 1,
         .log_x = true,
         .reference_label = is_speedup(b) ? "no speculation" : NULL,
         .mark = b->even,
-        .best_panel = SIZE_MAX,
     };
-    dsc_writer w = {.to = &out->script, .err = err, .rc = sub.rc ? sub.rc : y.rc};
-    if (!w.rc)
-        dsc_put_panels(&w, &canvas, "batch", &p);
+    int rc = sub.rc ? sub.rc : y.rc;
+    if (!rc)
+        rc = dsc_draw_panels(&p, "batch", o, terminal, 720, height, &out->script, err);
     dsc_buffer_fini(&subtitle);
     dsc_buffer_fini(&label);
-    return w.rc;
+    return rc;
 }
 
 static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
@@ -186,7 +178,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     return rc;
 }
 
-// A single size is no curve.
+// Whether there are several batch sizes.
 static bool fits(const dsc_table *t)
 {
     int c = dsc_table_find(t, "batch");
@@ -198,7 +190,7 @@ static bool fits(const dsc_table *t)
 
 const dsc_figure_type dsc_figure_batch = {
     .name = "batch",
-    .summary = "speed-up against batch size, a line per configuration, break-even marked",
+    .summary = "speedup by batch size, one line per configuration, break-even marked",
     .needs = "batch speedup",
     .fits = fits,
     .script = script,

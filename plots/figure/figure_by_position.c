@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance by depth: of the calls that drafted position j and accepted all before it, the share
-// that accepted it too (the conditional acceptance rate, theory/block.h), with Wilson's 95 %
-// interval (Wilson 1927), a line per method and rule. A draft accepted whole says nothing of the
-// position behind its end. Dashed: the same for every depth, as i.i.d. acceptance has it.
+// Draws the conditional acceptance rate by position in the draft: among the calls that drafted
+// position j and accepted every earlier one, the share that accepted it (theory/block.h), with
+// Wilson's 95 % interval (Wilson 1927), one line per method and rule. A draft that is accepted
+// completely contains no information on the position after its end. Dashed: the constant rate of
+// i.i.d. acceptance.
+#include "plots/draw/data.h"
 #include "plots/draw/label.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
@@ -13,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double CUT = 0.05; // share of missing draft tokens that is worth a word
-enum { LINES = 5, LEAST = 5 };  // lines; cases without which a share says nothing
+static const double CUT = 0.05; // share of missing draft tokens from which on it is mentioned
+enum { LINES = 5, LEAST = 5 };  // most lines; fewest cases for which a rate is drawn
 
 typedef struct conditional_rates {
     dsc_selection selection;
-    dsc_table lengths; // its rows with their draft lengths
+    dsc_table lengths; // the selected rows with their draft lengths
     size_t row[LINES], index[LINES], lines, groups;
     size_t depth; // positions drawn
     double *x;    // [depth] 1, 2, ...
@@ -37,57 +39,32 @@ static void conditional_rates_fini(conditional_rates *h)
     dsc_selection_fini(&h->selection);
 }
 
-static double number(const dsc_table *t, size_t row, const char *column)
-{
-    int c = dsc_table_find(t, column);
-    return c < 0 ? NAN : dsc_table_real(t, row, (size_t)c);
-}
-
-// Element i of a list, or of the integer that a list of one element is read as; 0 behind its end.
+// Element i of a list cell; 0 after its end.
 static double element(const dsc_table *t, size_t row, int column, size_t i)
 {
-    const dsc_cell *c = dsc_table_at(t, row, (size_t)column);
-    if (c->type == DSC_CELL_LIST)
-        return (int64_t)i < c->i ? dsc_cell_element(c, (int64_t)i) : 0;
-    return i || c->type != DSC_CELL_INT ? 0 : (double)c->i;
+    dsc_cell c = dsc_list_at(t, row, column);
+    return (int64_t)i < c.i ? dsc_cell_element(&c, (int64_t)i) : 0;
 }
 
 static size_t elements(const dsc_table *t, size_t row, int column)
 {
-    const dsc_cell *c = dsc_table_at(t, row, (size_t)column);
-    return c->type == DSC_CELL_LIST ? (size_t)c->i : c->type == DSC_CELL_INT;
+    return (size_t)dsc_list_at(t, row, column).i;
 }
 
 // --- which rows ----------------------------------------------------------------------------
 
-static bool same_texts(const dsc_table *t, size_t a, size_t b)
-{
-    for (size_t c = 0; c < t->columns; c++)
-        if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) &&
-            !dsc_same_cell(dsc_table_at(t, a, c), dsc_table_at(t, b, c)))
-            return false;
-    return true;
-}
-
-static double merit(const dsc_table *t, size_t row)
-{
-    double v = number(t, row, "speedup");
-    v = dsc_drawable(v) ? v : number(t, row, "block_efficiency");
-    return dsc_drawable(v) ? v : -INFINITY;
-}
-
-// Of rows that differ in numbers only the one with the longest drafts, which sees every depth;
-// then the faster one.
+// Whether row a represents its combination of texts better than row b: the row with the longest
+// drafts covers every position; ties go to the faster one.
 static bool is_better(const conditional_rates *h, size_t a, size_t b)
 {
     const dsc_table *t = h->selection.table;
     double x = dsc_table_real(&h->lengths, a, 0), y = dsc_table_real(&h->lengths, b, 0);
     if (x != y && !(isnan(x) && isnan(y)))
         return x > y || isnan(y);
-    return merit(t, h->selection.row[a]) > merit(t, h->selection.row[b]);
+    return dsc_merit_at(t, h->selection.row[a]) > dsc_merit_at(t, h->selection.row[b]);
 }
 
-// One row of each combination of texts into first[]; returns how many.
+// Writes one row of each combination of texts to first[]; returns their number.
 static size_t represent(const conditional_rates *h, int column, size_t *first)
 {
     const dsc_table *t = h->selection.table;
@@ -96,7 +73,7 @@ static size_t represent(const conditional_rates *h, int column, size_t *first)
         size_t j = 0;
         if (elements(t, h->selection.row[i], column) < 2)
             continue; // nothing was ever accepted
-        while (j < n && !same_texts(t, h->selection.row[first[j]], h->selection.row[i]))
+        while (j < n && !dsc_same_texts(t, h->selection.row[first[j]], h->selection.row[i]))
             j++;
         if (j == n)
             first[n++] = i;
@@ -106,7 +83,7 @@ static size_t represent(const conditional_rates *h, int column, size_t *first)
     return n;
 }
 
-// At most LINES of them, the fastest, in the table's order; and what to call them.
+// Chooses at most LINES of them, the fastest, in the table's order, and labels them.
 static int choose(conditional_rates *h, int column, dsc_error *err)
 {
     const dsc_table *t = h->selection.table;
@@ -121,8 +98,8 @@ static int choose(conditional_rates *h, int column, dsc_error *err)
     for (size_t i = 0; i < h->groups; i++) {
         size_t faster = 0;
         for (size_t j = 0; j < h->groups; j++) {
-            double x = merit(t, h->selection.row[first[j]]);
-            double y = merit(t, h->selection.row[first[i]]);
+            double x = dsc_merit_at(t, h->selection.row[first[j]]);
+            double y = dsc_merit_at(t, h->selection.row[first[i]]);
             faster += x > y || (x == y && j < i);
         }
         if (faster < LINES) {
@@ -132,7 +109,7 @@ static int choose(conditional_rates *h, int column, dsc_error *err)
     }
     free(first);
     if (!h->lines)
-        return dsc_fail(err, DSC_EUSAGE, "no draft token was accepted in any row");
+        return dsc_fail(err, DSC_EUSAGE, "acceptance-by-position: no row has an accepted token");
     rc = dsc_new(&skip, t->columns + 1, err);
     for (size_t c = 0; c < t->columns && !rc; c++)
         if (t->column[c].type != DSC_CELL_TEXT)
@@ -155,7 +132,7 @@ static int choose(conditional_rates *h, int column, dsc_error *err)
 
 // --- numbers -------------------------------------------------------------------------------
 
-// Wilson's interval of a share of n cases at 95 %.
+// Wilson's 95 % interval of a share of n cases.
 static void wilson(double share, double n, double *low, double *high)
 {
     const double z = 1.959963984540054, zz = z * z / n;
@@ -165,20 +142,20 @@ static void wilson(double share, double n, double *low, double *high)
     *high = fmin(1, middle + half);
 }
 
-// Calls that drafted position j + 1 and accepted the j before it. Where the table does not say:
-// all that accepted j, and of position 1 all that had a draft.
+// The number of calls that drafted position j + 1 and accepted the j before it. If the table does
+// not contain it: all calls that accepted j, or for position 1 all that had a draft.
 static double reached_at(const conditional_rates *h, size_t row, int column, size_t j,
                          double at_least)
 {
     const dsc_table *t = h->selection.table;
     int reached = dsc_table_find(t, "conditional_acceptance_reached");
-    double drafts = number(t, row, "num_drafts");
+    double drafts = dsc_number_at(t, row, "num_drafts");
     if (reached >= 0 && elements(t, row, reached) + 1 >= elements(t, row, column))
         return element(t, row, reached, j);
     return !j && drafts > 0 && drafts < at_least ? drafts : at_least;
 }
 
-// The positions of a row: those that a draft has, as far as any was accepted.
+// The number of positions of a row: its draft length, as far as any token was accepted.
 static size_t depth_of(const conditional_rates *h, size_t line, int column)
 {
     double length = dsc_table_real(&h->lengths, h->index[line], 0);
@@ -194,7 +171,8 @@ static int fill_line(conditional_rates *h, size_t line, int column, dsc_error *e
     for (size_t m = 0; m < n; m++) {
         double x = element(t, row, column, m);
         if (!(x >= 0 && x < 1e300))
-            return dsc_fail(err, DSC_EUSAGE, "row %zu: a count of %g", row + 1, x);
+            return dsc_fail(err, DSC_EUSAGE, "row %zu: accept_histogram contains a count of %g",
+                            row + 1, x);
         at_least += x;
     }
     for (size_t j = 0; j < depth; j++) {
@@ -213,8 +191,8 @@ static int fill_line(conditional_rates *h, size_t line, int column, dsc_error *e
         if (!isnan(h->rate[line * h->depth + j]))
             h->iid[line * h->depth + j] = accepted / cases;
     double length = dsc_table_real(&h->lengths, h->index[line], 0);
-    double full = length * number(t, row, "num_drafts");
-    h->cut[line] = 1 - number(t, row, "num_draft_tokens") / full;
+    double full = length * dsc_number_at(t, row, "num_drafts");
+    h->cut[line] = 1 - dsc_number_at(t, row, "num_draft_tokens") / full;
     return DSC_OK;
 }
 
@@ -241,7 +219,8 @@ static int fill(conditional_rates *h, int column, dsc_error *err)
     for (size_t i = 0; i < h->lines && !rc; i++)
         rc = fill_line(h, i, column, err);
     if (!rc && dsc_best_of(h->rate, count, false) == SIZE_MAX)
-        rc = dsc_fail(err, DSC_EUSAGE, "no position was reached %d times", LEAST);
+        rc = dsc_fail(err, DSC_EUSAGE, "acceptance-by-position: no position was reached %d times",
+                      LEAST);
     return rc;
 }
 
@@ -249,11 +228,7 @@ static int conditional_rates_init(conditional_rates *h, const dsc_table *t,
                                   const dsc_figure_options *o, dsc_error *err)
 {
     int column;
-    int rc = dsc_need_column(t, "acceptance-by-position", "accept_histogram", &column, err);
-    if (!rc && t->rows && t->column[column].type != DSC_CELL_LIST &&
-        t->column[column].type != DSC_CELL_INT)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "conditional acceptance rate: column 'accept_histogram' holds no lists");
+    int rc = dsc_need_list(t, "acceptance-by-position", "accept_histogram", &column, err);
     if (!rc)
         rc = dsc_select(&h->selection, t, o, NULL, err);
     if (!rc)
@@ -265,7 +240,7 @@ static int conditional_rates_init(conditional_rates *h, const dsc_table *t,
 
 // --- words ---------------------------------------------------------------------------------
 
-// "chain: 0.71 at depth 1 (0.70 to 0.72), 0.83 at depth 5 (0.80 to 0.85), i.i.d. 0.75"
+// "chain: 0.71 at position 1 (0.70 to 0.72), 0.83 at position 5 (0.80 to 0.85), i.i.d. 0.75"
 static void put_line(dsc_writer *w, const conditional_rates *h, size_t line)
 {
     const double *rate = h->rate + line * h->depth;
@@ -277,14 +252,14 @@ static void put_line(dsc_writer *w, const conditional_rates *h, size_t line)
     dsc_put(w, "%s%s", h->label[line], *h->label[line] ? ": " : "");
     for (int i = 0; i < (last > 1 ? 2 : 1); i++) {
         size_t j = i ? last - 1 : 0, at = line * h->depth + j;
-        dsc_put(w, "%s%.3f at depth %zu (%.3f to %.3f)", i ? ", " : "", rate[j], j + 1, h->low[at],
-                h->high[at]);
+        dsc_put(w, "%s%.3f at position %zu (%.3f to %.3f)", i ? ", " : "", rate[j], j + 1,
+                h->low[at], h->high[at]);
     }
-    dsc_put(w, ", the same at every depth %.3f", h->iid[line * h->depth + last - 1]);
-    if (h->cut[line] > CUT) // of no meaning where a draft is more than one sequence
+    dsc_put(w, ", i.i.d. %.3f", h->iid[line * h->depth + last - 1]);
+    if (h->cut[line] > CUT) // meaningless if a draft is more than one sequence
         dsc_put(w,
-                "; %.0f %% of the draft tokens were not drafted, what they end counts as "
-                "rejected",
+                "; drafts are on average %.0f %% shorter than the draft length, and a position "
+                "after the end of a draft counts as rejected",
                 100 * h->cut[line]);
 }
 
@@ -292,32 +267,28 @@ static int put_finding(const conditional_rates *h, dsc_buffer *to, dsc_error *er
 {
     dsc_writer w = {.to = to, .err = err};
     dsc_put(&w,
-            "Line chart: acceptance by depth in the draft (1 to %zu), given that all before it "
-            "was accepted. ",
+            "Line chart: conditional acceptance rate by position in the draft (1 to %zu), given "
+            "that every earlier position was accepted. ",
             h->depth);
     for (size_t i = 0; i < h->lines; i++) {
         dsc_put(&w, "%s", i ? "; " : "");
         put_line(&w, h, i);
     }
-    dsc_put(&w, ". Intervals (95 %%, Wilson) take the calls for independent.");
+    dsc_put(&w, ". The intervals (95 %%, Wilson) assume that calls are independent.");
     return w.rc;
 }
 
 static int put_data(const conditional_rates *h, dsc_table *data, dsc_error *err)
 {
-    static const char *const name[] = {"depth", "reached", "acceptance", "low", "high", "iid"};
-    int rc = dsc_table_add_column(data, "line", DSC_CELL_TEXT, "what tells the lines apart", err);
-    for (size_t i = 0; !rc && i < sizeof name / sizeof *name; i++)
-        rc = dsc_table_add_column(data, name[i], DSC_CELL_REAL, NULL, err);
+    int rc = dsc_table_add_column(data, "line", DSC_CELL_TEXT, "parameters of the line", err);
+    if (!rc)
+        rc = dsc_data_numbers(data, "position reached acceptance low high iid", err);
     for (size_t i = 0; !rc && i < h->lines * h->depth; i++) {
         const char *line = h->label[i / h->depth];
         const double v[] = {h->x[i % h->depth], h->reached[i], h->rate[i],
                             h->low[i],          h->high[i],    h->iid[i]};
-        dsc_cell cell[7] = {{.type = DSC_CELL_TEXT, .text = *line ? line : "all"}};
-        for (size_t j = 0; j < 6; j++)
-            cell[1 + j] = (dsc_cell){.type = DSC_CELL_REAL, .r = v[j]};
         if (!isnan(h->rate[i]))
-            rc = dsc_table_add_row(data, cell, err);
+            rc = dsc_data_row(data, *line ? line : "all", v, 6, err);
     }
     return rc;
 }
@@ -325,23 +296,19 @@ static int put_data(const conditional_rates *h, dsc_table *data, dsc_error *err)
 static int compose(const conditional_rates *h, const dsc_figure_options *o, const char *terminal,
                    dsc_drawing *out, dsc_error *err)
 {
-    dsc_canvas canvas;
-    bool narrow = o->width > 0 && o->width < 520, cut = false;
+    bool cut = false;
     char subtitle[200];
-    int rc = dsc_canvas_init(&canvas, terminal, o, 720,
-                             (narrow ? 420 : 440) + 10 * (double)h->lines, err);
-    if (rc)
-        return rc;
+    double height = (dsc_is_narrow(o, terminal) ? 420 : 440) + 10 * (double)h->lines;
     for (size_t i = 0; i < h->lines; i++)
         cut = cut || h->cut[i] > CUT;
     int used = snprintf(subtitle, sizeof subtitle, "bands: 95 %% intervals%s",
-                        cut ? "; where drafts end early, the acceptance is at least this" : "");
+                        cut ? "; lower bounds where drafts end early" : "");
     if (h->lines < h->groups)
         snprintf(subtitle + used, sizeof subtitle - (size_t)used, "; %zu of %zu lines drawn",
                  h->lines, h->groups);
-    dsc_panel panel = {"", "acceptance, given that all before it was accepted", h->rate, 0};
+    dsc_panel panel = {"", "conditional acceptance rate", h->rate, 0};
     dsc_panels p = {
-        .title = o->title ? o->title : "Acceptance by depth in the draft",
+        .title = "Conditional acceptance rate by position",
         .subtitle = subtitle,
         .x_label = "position in the draft",
         .x = h->x,
@@ -350,17 +317,15 @@ static int compose(const conditional_rates *h, const dsc_figure_options *o, cons
         .lines = h->lines,
         .panel = &panel,
         .panels = 1,
-        .columns = 1,
         .low = h->low,
         .high = h->high,
         .interval = true,
         .predicted = h->iid,
-        .predicted_label = "the same at every depth (i.i.d.)",
-        .best_panel = SIZE_MAX,
+        .predicted_label = "i.i.d. acceptance (reference)",
     };
-    dsc_writer w = {.to = &out->script, .err = err};
-    dsc_put_panels(&w, &canvas, "by_position", &p);
-    rc = w.rc ? w.rc : put_finding(h, &out->finding, err);
+    int rc = dsc_draw_panels(&p, "by_position", o, terminal, 720, height, &out->script, err);
+    if (!rc)
+        rc = put_finding(h, &out->finding, err);
     return rc ? rc : put_data(h, &out->data, err);
 }
 
@@ -375,7 +340,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     return rc;
 }
 
-// Drafts of two tokens at least: one depth is no curve.
+// Whether some draft has several positions.
 static bool fits(const dsc_table *t)
 {
     int column = dsc_table_find(t, "accept_histogram");
@@ -387,7 +352,8 @@ static bool fits(const dsc_table *t)
 
 const dsc_figure_type dsc_figure_by_position = {
     .name = "acceptance-by-position",
-    .summary = "acceptance by depth in the draft with 95 % intervals, and the i.i.d. line",
+    .summary =
+        "conditional acceptance rate by position with 95 % intervals, and the i.i.d. reference",
     .needs = "accept_histogram",
     .fits = fits,
     .script = script,

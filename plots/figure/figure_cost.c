@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measured cost table: the time of a forward pass against the tokens in it, a line per context
-// and batch; the draft model's beside the target's where the table has it. Up to where a line
-// rises, tokens to verify are free.
+// Draws a measured cost table: the latency of a forward pass by its number of tokens, one line per
+// context length and batch size, in one panel for the target and one for the draft model if the
+// table contains it. Verification is free as long as a line is flat.
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
 #include "plots/figure/figures.h"
@@ -18,15 +18,15 @@ typedef struct costs {
     int models;    // target, and the draft model if there is any
     double scale;  // units per second
     const char *unit;
-    double hi, spread; // the longest time; the widest ratio of times of one model
+    double hi, spread; // the longest time; the largest ratio of times of one model
 } costs;
 
-// Both models into one array; the unit is that of the longest time.
+// Reads the times of both models; the longest time determines the unit.
 static int fill(costs *c, const dsc_table *t, dsc_error *err)
 {
     static const char *const name[MODELS] = {"target_s", "draft_s"};
     size_t count = c->lines.lines * c->lines.nx;
-    double *v;
+    double *v = NULL;
     int rc = dsc_new(&c->value, MODELS * count, err);
     for (int m = 0; m < MODELS && !rc; m++) {
         int column = dsc_table_find(t, name[m]);
@@ -43,10 +43,10 @@ static int fill(costs *c, const dsc_table *t, dsc_error *err)
         c->hi = fmax(c->hi, hi);
         c->spread = fmax(c->spread, hi / lo);
         c->models = any != SIZE_MAX ? m + 1 : c->models;
-        if (!rc)
-            free(v);
-        if (!m && !rc && any == SIZE_MAX)
-            rc = dsc_fail(err, DSC_EUSAGE, "column 'target_s' has no finite number to draw");
+        if (!rc && !m)
+            rc = dsc_check_any(v, count, "target_s", err);
+        free(v);
+        v = NULL;
     }
     c->scale = c->hi < 1e-3 ? 1e6 : c->hi < 1 ? 1e3 : 1;
     c->unit = c->hi < 1e-3 ? "µs" : c->hi < 1 ? "ms" : "s";
@@ -59,7 +59,7 @@ static int costs_init(costs *c, const dsc_table *t, const dsc_figure_options *o,
 {
     int column[2];
     int rc = dsc_need_columns(t, "cost", dsc_figure_cost.needs, column, err);
-    dsc_lines_of of = {.table = t, .what = "lines", .any = true};
+    dsc_lines_of of = {.table = t, .noun = "lines", .any = true};
     of.x = rc ? 0 : column[0];
     of.y = rc ? 0 : column[1];
     if (!rc)
@@ -67,7 +67,7 @@ static int costs_init(costs *c, const dsc_table *t, const dsc_figure_options *o,
     return rc ? rc : fill(c, t, err);
 }
 
-// "12.1 ms with 1 token, 1.04 times that with 16, ..." at up to four points of a line.
+// Writes up to four points of a line: "12.1 ms with 1 token, 1.04 times that with 16, ...".
 static void put_line(dsc_writer *w, const costs *c, size_t model, size_t line)
 {
     size_t nx = c->lines.nx, chosen[4], n = dsc_thin(nx, 4, 0, chosen);
@@ -89,7 +89,7 @@ static int put_finding(const costs *c, dsc_buffer *to, dsc_error *err)
 {
     static const char *const model[MODELS] = {"target", "draft model"};
     dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w, "Line chart%s: time of a forward pass by the tokens in it (%g to %g)",
+    dsc_put(&w, "Line chart%s: latency of a forward pass by its number of tokens (%g to %g)",
             c->models > 1 ? "s" : "", c->lines.x[0], c->lines.x[c->lines.nx - 1]);
     for (size_t m = 0; m < (size_t)c->models; m++)
         for (size_t j = 0; j < c->lines.lines; j++) {
@@ -104,39 +104,31 @@ static int put_finding(const costs *c, dsc_buffer *to, dsc_error *err)
 static int compose(const costs *c, const dsc_figure_options *o, const char *terminal,
                    dsc_drawing *out, dsc_error *err)
 {
-    dsc_canvas canvas;
-    bool narrow = o->width > 0 && o->width < 520, log_y = c->spread >= 10;
+    bool narrow = dsc_is_narrow(o, terminal), log_y = c->spread >= 10;
     size_t models = (size_t)c->models, count = c->lines.lines * c->lines.nx;
-    double key = 10 * (double)c->lines.lines;
-    int rc = dsc_canvas_init(&canvas, terminal, o, models > 1 ? 1000 : 720,
-                             (narrow ? 150 + 270 * (double)models : 440) + key, err);
-    if (rc)
-        return rc;
+    double height = (narrow ? 150 + 270 * (double)models : 440) + 10 * (double)c->lines.lines;
     char label[MODELS][64];
     dsc_panel panel[MODELS];
     for (size_t m = 0; m < models; m++) {
-        snprintf(label[m], sizeof label[m], "time of a %s forward pass (%s%s)",
+        snprintf(label[m], sizeof label[m], "latency of a %s forward pass (%s%s)",
                  m ? "draft" : "target", c->unit, log_y ? ", log scale" : "");
         panel[m] = (dsc_panel){"", label[m], c->value + m * count, (int)m};
     }
     dsc_panels p = {
-        .title = o->title ? o->title : "Time of a forward pass by its tokens",
+        .title = "Forward-pass latency by number of tokens",
         .subtitle = c->lines.note,
-        .x_label = "tokens in the forward pass, of each sequence",
+        .x_label = "tokens per sequence in the forward pass",
         .x = c->lines.x,
         .nx = c->lines.nx,
         .key = c->lines.key,
         .lines = c->lines.lines,
         .panel = panel,
         .panels = models,
-        .columns = models,
         .log_y = log_y,
         .log_x = c->lines.x[0] > 0 && c->lines.x[c->lines.nx - 1] >= 16 * c->lines.x[0],
-        .best_panel = SIZE_MAX,
     };
-    dsc_writer w = {.to = &out->script, .err = err};
-    dsc_put_panels(&w, &canvas, "cost", &p);
-    return w.rc;
+    return dsc_draw_panels(&p, "cost", o, terminal, models > 1 ? 1000 : 720, height, &out->script,
+                           err);
 }
 
 static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
@@ -162,7 +154,8 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_cost = {
     .name = "cost",
-    .summary = "time of a forward pass against its tokens, a line per context and batch",
+    .summary =
+        "forward-pass latency by number of tokens, one line per context length and batch size",
     .needs = "tokens target_s",
     .script = script,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The errors of predictions by method: a dot per configuration, their mean as a tick, the sum over
-// all of them as a diamond, and the tolerance where it is a percentage. The methods with the
-// largest mean error stand first.
+// Draws prediction errors by method: a dot per configuration, their mean as a tick, the pooled
+// error as a diamond, and the tolerance if it is a percentage. Methods are sorted by mean error,
+// the largest first.
 #include "base/columns.h"
 #include "plots/draw/glossary.h"
 #include "plots/figure/checks.h"
@@ -14,15 +14,16 @@
 static const char *const usual[] = {"block_efficiency", DSC_COL_DRAFT_ACCEPTANCE_RATE, "speedup",
                                     NULL};
 
-enum { DOT, FAIL = 4, POOLED = 3, ROW = 44 }; // styles; pixels of a row
+enum { DOT, FAIL = 4, POOLED = 3 }; // line styles
+enum { ROW = 44 };                  // pixels of a row
 
 typedef struct errors {
     dsc_checks checks;
-    size_t order[DSC_CHECK_GROUPS]; // groups, top down
+    size_t order[DSC_CHECK_GROUPS]; // groups from top to bottom
     size_t rows;
 } errors;
 
-// Over the configurations of a group that have an error; NaN: none.
+// The mean error of the configurations of a group; NaN: none has an error.
 static double mean_of(const dsc_checks *c, size_t group, size_t quantity)
 {
     double sum = 0, n = 0;
@@ -36,7 +37,7 @@ static double mean_of(const dsc_checks *c, size_t group, size_t quantity)
     return n > 0 ? sum / n : NAN;
 }
 
-// The mean by which groups are sorted: of the first quantity that the group has.
+// The absolute mean error by which groups are sorted, of the first quantity that the group has.
 static double size_of(const dsc_checks *c, size_t group)
 {
     for (size_t q = 0; q < c->quantities; q++) {
@@ -63,8 +64,9 @@ static int sort_groups(errors *e, dsc_error *err)
     }
     return e->rows
                ? DSC_OK
-               : dsc_fail(err, DSC_EUSAGE,
-                          "error-by-method: all measurements are 0: there is no relative error");
+               : dsc_fail(
+                     err, DSC_EUSAGE,
+                     "error-by-method: all measurements are 0, so relative errors do not exist");
 }
 
 static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
@@ -74,7 +76,7 @@ static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
         const dsc_check *k = i < c->checks ? &c->check[i] : &c->pooled[i - c->checks];
         if (k->quantity != quantity)
             continue;
-        lo = fmin(lo, k->error); // which pass over NaN
+        lo = fmin(lo, k->error); // fmin and fmax ignore NaN
         hi = fmax(hi, k->error);
     }
     lo = fmin(lo, -percent);
@@ -84,9 +86,9 @@ static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
 
 // --- drawing -----------------------------------------------------------------------------------
 
-// $dotsQ: error, height, whether it fails; $meansQ: mean, top, height; $pooledQ: error, height. A
-// unit of height is a row: its name above, its dots spread so that equal errors do not hide each
-// other.
+// Writes $dotsQ: error, height, whether it fails; $meansQ: mean, top, height; $pooledQ: error,
+// height. One unit of height is a row with its name above; dots are spread so that equal errors do
+// not hide each other.
 static void put_data(dsc_writer *w, const errors *e)
 {
     const dsc_checks *c = &e->checks;
@@ -172,7 +174,7 @@ static void put_names(dsc_writer *w, const dsc_canvas *c, const errors *e, size_
         double mean = mean_of(&e->checks, e->order[r], q);
         dsc_put(&t, "%s", e->checks.name[e->order[r]]);
         if (isnan(mean))
-            dsc_put(&t, ": no number");
+            dsc_put(&t, ": no error defined");
         else
             dsc_put(&t, mean == 0 ? ": mean 0 %%" : ": mean %+.2g %%", mean);
         if (!t.rc)
@@ -182,7 +184,7 @@ static void put_names(dsc_writer *w, const dsc_canvas *c, const errors *e, size_
     }
 }
 
-// The zero line and the tolerance, of each row, not through the names.
+// Draws the zero line and the tolerance in each row, but not through the names.
 static void put_zero(dsc_writer *w, const dsc_axis *a, size_t rows, double percent)
 {
     for (size_t r = 0; r < rows; r++) {
@@ -210,33 +212,27 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const errors *e, size_
     box.top += dsc_put_paragraph(w, c, p.left, p.top, width, DSC_FONT_BODY, DSC_INK, 1, heading);
     box.top += 6;
     dsc_put_margins(w, c, box.left, box.top, box.right, box.bottom);
-    // A method's name and its dots want 32 pixels.
+    // A name and its dots need 32 pixels.
     dsc_check_room(w, c, box.right - box.left, (box.bottom - box.top) / (double)e->rows * 1.6);
     dsc_put(w,
-            "set xrange [%.12g:%.12g]\nset xtics %.12g,%.12g\nset yrange [%zu:0]\nunset ytics\n"
+            "set yrange [%zu:0]\nunset ytics\n"
             "set grid noytics xtics back lt 1 lw 1 lc rgb '" DSC_GRID "'\nset border 1\n",
-            a.lo, a.hi, a.lo, a.step, e->rows);
-    dsc_put(w,
-            fmax(fabs(a.lo), fabs(a.hi)) < 1e7 ? "set format x '%%.%df'\n" : "set format x '%%g'\n",
-            a.decimals);
+            e->rows);
+    dsc_put_number_axis(w, &a);
     put_zero(w, &a, e->rows, percent);
     put_names(w, c, e, q, box);
     if (isnan(percent))
         snprintf(text, sizeof text, "error (%%)");
     else
-        snprintf(text, sizeof text, "error (%%); band: ±%g%s", percent,
-                 pooled ? " for all together" : "");
+        snprintf(text, sizeof text, "error (%%); band: ±%g%s", percent, pooled ? " (pooled)" : "");
     if (pooled && (double)dsc_text_length(text) * c->char_width > width)
-        snprintf(text, sizeof text, "(%%); all together: ±%g", percent);
-    double half = (double)dsc_text_length(text) * c->char_width / 2;
-    dsc_put_paragraph(w, c, fmax(p.left, (box.left + box.right) / 2 - half),
-                      box.bottom + 1.2 * c->line_height + 4, width, DSC_FONT_BODY, DSC_INK, 1,
-                      text);
+        snprintf(text, sizeof text, "(%%); pooled: ±%g", percent);
+    dsc_put_x_label(w, c, box, p.left, width, text);
     put_plot(w, c, &e->checks, q);
     dsc_put(w, "unset label\nunset arrow\nunset object\n");
 }
 
-// In characters, a row of words for each method: dots would lie on each other.
+// On a terminal of characters, dots would lie on each other: writes a row of numbers per method.
 static void put_dumb(dsc_writer *w, const dsc_canvas *c, const errors *e, double top)
 {
     const dsc_checks *checks = &e->checks;
@@ -266,15 +262,16 @@ static void put_dumb(dsc_writer *w, const dsc_canvas *c, const errors *e, double
     for (size_t r = 0; r < e->rows; r++)
         dsc_put_paragraph(w, c, 1, top + 2 + (double)r, (double)name, DSC_FONT_BODY, DSC_INK, 1,
                           checks->name[e->order[r]]);
-    dsc_put(w, "set xrange [0:1]\nset yrange [0:1]\nunset border\nunset tics\nplot NaN notitle\n");
+    dsc_put_empty_plot(w);
 }
 
 static void put_subtitle(dsc_writer *w, const errors *e, bool dumb)
 {
-    dsc_put(w, "predicted less measured, in %% of measured; %s",
-            dumb ? "mean (largest)" : "each mark is a configuration");
+    dsc_put(w, "predicted - measured, in %% of measured; %s",
+            dumb ? "mean (largest)" : "each dot is a configuration");
     if (e->checks.unpredicted)
-        dsc_put(w, "; %zu measured but not predicted", e->checks.unpredicted);
+        dsc_put(w, "; %zu measurement%s without a prediction", e->checks.unpredicted,
+                e->checks.unpredicted == 1 ? "" : "s");
 }
 
 static size_t make_key(const dsc_checks *checks, bool dumb, dsc_key key[4])
@@ -287,12 +284,12 @@ static size_t make_key(const dsc_checks *checks, bool dumb, dsc_key key[4])
     }
     if (dumb)
         return 0;
-    key[keys++] = (dsc_key){fails ? "within its tolerance" : "configuration", DOT | DSC_KEY_POINT};
+    key[keys++] = (dsc_key){fails ? "within tolerance" : "configuration", DOT | DSC_KEY_POINT};
     if (fails)
-        key[keys++] = (dsc_key){"outside", FAIL | DSC_KEY_POINT};
+        key[keys++] = (dsc_key){"outside tolerance", FAIL | DSC_KEY_POINT};
     key[keys++] = (dsc_key){"mean", DSC_KEY_TICK};
     if (pooled)
-        key[keys++] = (dsc_key){"all together", POOLED | DSC_KEY_POINT};
+        key[keys++] = (dsc_key){"pooled", POOLED | DSC_KEY_POINT};
     return keys;
 }
 
@@ -301,7 +298,7 @@ static int compose(const errors *e, const dsc_figure_options *o, const char *ter
 {
     dsc_canvas c;
     const dsc_checks *checks = &e->checks;
-    bool narrow = o->width > 0 && o->width < 520, dumb = !strcmp(terminal, "dumb");
+    bool narrow = dsc_is_narrow(o, terminal), dumb = !strcmp(terminal, "dumb");
     double panels = (double)checks->quantities, height = ROW * (double)e->rows + 76;
     dsc_figure_options mine = *o;
     if (dumb && !o->height && e->rows > 18)
@@ -319,9 +316,8 @@ static int compose(const errors *e, const dsc_figure_options *o, const char *ter
     if (!w.rc) {
         dsc_put_terminal(&w, &c, "errors");
         put_data(&w, e);
-        double top =
-            dsc_put_heading(&w, &c, o->title ? o->title : "Errors of predictions by method",
-                            subtitle.data, NULL, key, keys);
+        double top = dsc_put_heading(&w, &c, o->title ? o->title : "Prediction errors by method",
+                                     subtitle.data, NULL, key, keys);
         if (dumb && top + 3 + (double)e->rows > c.height)
             dsc_check_room(&w, &c, 0, 0);
         else if (dumb)
@@ -329,7 +325,9 @@ static int compose(const errors *e, const dsc_figure_options *o, const char *ter
         else
             dsc_put(&w, "set multiplot\n");
         for (size_t q = 0; q < checks->quantities && !dumb; q++)
-            put_panel(&w, &c, e, q, dsc_panel_place(&c, top + 6, checks->quantities, q));
+            put_panel(&w, &c, e, q,
+                      dsc_panel_place(&c, top + 6, checks->quantities,
+                                      c.narrow ? 1 : checks->quantities, q));
         dsc_put(&w, dumb ? "" : "unset multiplot\n");
     }
     dsc_buffer_fini(&subtitle);
@@ -340,11 +338,11 @@ static int put_finding(const errors *e, dsc_buffer *to, dsc_error *err)
 {
     const dsc_checks *c = &e->checks;
     dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w, "Dot plot%s: errors of predictions, in %% of what was measured, by method.",
+    dsc_put(&w, "Dot plot%s: prediction errors in %% of the measured value, by method.",
             c->quantities > 1 ? "s" : "");
     for (size_t q = 0; q < c->quantities; q++) {
         char heading[100];
-        const char *separator = ", mean: ";
+        const char *separator = "; mean by method: ";
         dsc_term_heading(c->quantity[q], heading, sizeof heading);
         dsc_put(&w, " %s: ", heading);
         dsc_put_check_errors(&w, c, q);
@@ -354,7 +352,7 @@ static int put_finding(const errors *e, dsc_buffer *to, dsc_error *err)
                 continue;
             dsc_put(&w, mean == 0 ? "%s%s 0 %%" : "%s%s %+.2g %%", separator, c->name[e->order[r]],
                     mean);
-            separator = "; ";
+            separator = ", ";
         }
         dsc_put(&w, ".");
     }
@@ -387,7 +385,7 @@ static bool fits(const dsc_table *t)
 
 const dsc_figure_type dsc_figure_errors = {
     .name = "error-by-method",
-    .summary = "errors of predictions in percent, a dot per configuration, a row per method",
+    .summary = "prediction errors in percent, one dot per configuration, one row per method",
     .needs = DSC_CHECK_NEEDS,
     .fits = fits,
     .script = script,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One numeric column over two parameters: a coloured cell per configuration, the number in the
-// cell where it fits, the best cell framed.
+// Draws one numeric column over two parameters as a heat map: a colored cell per configuration,
+// with its number if it fits, and a frame around the best cell.
+#include "plots/draw/data.h"
 #include "plots/draw/glossary.h"
+#include "plots/draw/lines.h"
 #include "plots/draw/select.h"
 #include "plots/draw/style.h"
 #include "plots/figure/figures.h"
@@ -10,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Viridis (van der Walt and Smith, 2015; matplotlib's table at eighths): lightness grows steadily
-// with the value, so it reads the same in grey and to the colour-blind.
+// Viridis (van der Walt and Smith, 2015; matplotlib's table at eighths). Its lightness grows
+// steadily with the value, so it is readable in gray and for the color-blind.
 static const unsigned char viridis[9][3] = {
     {68, 1, 84},    {71, 45, 123}, {59, 82, 139},  {44, 114, 142}, {33, 145, 140},
     {40, 174, 128}, {94, 201, 98}, {173, 220, 48}, {253, 231, 37},
@@ -29,8 +31,8 @@ typedef struct map {
     char number[32];
 } map;
 
-// sRGB of a value in [lo, hi].
-static void colour_of(const map *m, double v, int rgb[3])
+// The sRGB color of a value in [lo, hi].
+static void color_of(const map *m, double v, int rgb[3])
 {
     double t = m->hi > m->lo ? (v - m->lo) / (m->hi - m->lo) * 8 : 4;
     int i = t >= 8 ? 7 : t <= 0 ? 0 : (int)t;
@@ -38,7 +40,7 @@ static void colour_of(const map *m, double v, int rgb[3])
         rgb[j] = (int)lround(viridis[i][j] + (t - i) * (viridis[i + 1][j] - viridis[i][j]));
 }
 
-// Whether black reads better than white on a colour (relative luminance, WCAG 2.1).
+// Whether black text has more contrast than white on a color (relative luminance, WCAG 2.1).
 static bool is_light(const int rgb[3])
 {
     static const double weight[3] = {0.2126, 0.7152, 0.0722};
@@ -65,8 +67,7 @@ static int fill(map *m, const dsc_table *t, int column, dsc_error *err)
     int rc = dsc_new(&m->value, cells, err);
     if (rc)
         return rc;
-    const dsc_term *term = dsc_term_find(m->column);
-    bool whole = true, less = term && term->less_is_better;
+    bool whole = true, less = dsc_term_less_is_better(m->column);
     m->lo = INFINITY, m->hi = -INFINITY;
     for (size_t i = 0; i < cells; i++) {
         size_t row = m->grid.at[i];
@@ -74,14 +75,14 @@ static int fill(map *m, const dsc_table *t, int column, dsc_error *err)
         m->value[i] = dsc_drawable(v) ? v : NAN;
         if (!dsc_drawable(v))
             continue;
-        if (less ? v < m->lo : v > m->hi)
-            m->best = i;
         m->lo = fmin(m->lo, v);
         m->hi = fmax(m->hi, v);
         whole = whole && v == floor(v);
     }
-    if (m->lo > m->hi)
-        return dsc_fail(err, DSC_EUSAGE, "column '%s' has no finite number to draw", m->column);
+    m->best = dsc_best_of(m->value, cells, less);
+    rc = dsc_check_any(m->value, cells, m->column, err);
+    if (rc)
+        return rc;
     double size = fmax(fabs(m->lo), fabs(m->hi));
     m->decimals = whole || size >= 1000 ? 0 : size >= 100 ? 1 : size < 1 ? 3 : 2;
     return DSC_OK;
@@ -96,7 +97,8 @@ static size_t widest(map *m)
     return most;
 }
 
-// Labels of an axis of cells: every value, or every second, fifth, ... when they would touch.
+// Writes the labels of an axis of cells: every value, or every second, fourth, ... if they would
+// touch.
 static void put_cell_tics(dsc_writer *w, char axis, const double *v, size_t n, double room,
                           double label)
 {
@@ -113,7 +115,7 @@ static void put_cell_tics(dsc_writer *w, char axis, const double *v, size_t n, d
     dsc_put(w, ")\n");
 }
 
-// One character for a cell where its number does not fit, on a terminal without colours.
+// The character that shades a cell on a terminal without colors, where its number does not fit.
 static const char *shade(map *m, size_t i)
 {
     static const char *const ramp[] = {".", ":", "-", "=", "+", "*", "#", "%", "@"};
@@ -124,12 +126,12 @@ static const char *shade(map *m, size_t i)
 static void put_cells(dsc_writer *w, const dsc_canvas *c, map *m, bool numbers)
 {
     bool dumb = c->terminal == DSC_TERM_DUMB;
-    dsc_put(w, "# x, y, colour (0xRRGGBB), value\n$cells << EOD\n");
+    dsc_put(w, "# x, y, color (0xRRGGBB), value\n$cells << EOD\n");
     for (size_t i = 0; i < m->grid.nx * m->grid.ny; i++) {
         if (!isfinite(m->value[i]))
             continue;
         int rgb[3];
-        colour_of(m, m->value[i], rgb);
+        color_of(m, m->value[i], rgb);
         dsc_put(w, "%zu %zu %d %.12g\n", i % m->grid.nx, i / m->grid.nx,
                 rgb[0] << 16 | rgb[1] << 8 | rgb[2], m->value[i]);
     }
@@ -138,7 +140,7 @@ static void put_cells(dsc_writer *w, const dsc_canvas *c, map *m, bool numbers)
         bool there = isfinite(m->value[i]);
         int rgb[3] = {255, 255, 255};
         if (there)
-            colour_of(m, m->value[i], rgb);
+            color_of(m, m->value[i], rgb);
         const char *text = !there ? "-" : numbers ? format_number(m, m->value[i]) : shade(m, i);
         dsc_put(w, "set label '%s%s' at %zu, %zu center noenhanced", text,
                 dumb && numbers && i == m->best ? "*" : "", i % m->grid.nx, i / m->grid.nx);
@@ -149,7 +151,7 @@ static void put_cells(dsc_writer *w, const dsc_canvas *c, map *m, bool numbers)
     }
 }
 
-// A scale of 64 steps to the right of the cells, with its own labels.
+// Draws a color scale of 64 steps to the right of the cells.
 static void put_scale(dsc_writer *w, const dsc_canvas *c, map *m, double x, double top,
                       double bottom)
 {
@@ -158,12 +160,12 @@ static void put_scale(dsc_writer *w, const dsc_canvas *c, map *m, double x, doub
         return;
     for (int i = 0; i < STEPS; i++) {
         int rgb[3];
-        colour_of(m, m->lo + (m->hi - m->lo) * (i + 0.5) / STEPS, rgb);
+        color_of(m, m->lo + (m->hi - m->lo) * (i + 0.5) / STEPS, rgb);
         double y = bottom + (top - bottom) * i / STEPS;
         dsc_put(w, "set object rectangle from");
         dsc_put_at(w, c, x, y);
         dsc_put(w, " to");
-        // Half a pixel of overlap: no seams between the steps.
+        // Half a pixel of overlap avoids seams between the steps.
         dsc_put_at(w, c, x + WIDTH,
                    bottom + (top - bottom) * (i + 1) / STEPS - (i + 1 < STEPS) * 0.5);
         dsc_put(w, " fc rgb '#%02x%02x%02x' fs solid noborder\n", rgb[0], rgb[1], rgb[2]);
@@ -180,7 +182,7 @@ static void put_scale(dsc_writer *w, const dsc_canvas *c, map *m, double x, doub
     }
 }
 
-// inset_*: of the frame around the best cell, in cells.
+// inset_x, inset_y: distance of the frame from the edge of the best cell, in cells.
 static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double inset_x,
                      double inset_y)
 {
@@ -192,7 +194,7 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double in
         return;
     }
     int rgb[3];
-    colour_of(m, m->value[m->best], rgb);
+    color_of(m, m->value[m->best], rgb);
     dsc_put(w,
             "set border 0\n"
             "$best << EOD\n%g %g %g %g %g %g\nEOD\n",
@@ -228,7 +230,7 @@ static void put_map(dsc_writer *w, const dsc_canvas *c, map *m, const char *titl
                       c->width, DSC_FONT_BODY, DSC_INK, 1, m->x);
     double cell_w = (right - left) / (double)m->grid.nx,
            cell_h = (bottom - top) / (double)m->grid.ny;
-    // A digit is 0.64 em wide, the point half of that; on dumb a best cell has its asterisk.
+    // A digit is 0.64 em wide, the point half of that; on dumb the best cell has an asterisk.
     double number = dumb ? (double)widest(m) + 2
                          : 0.64 * DSC_FONT_CELL * ((double)widest(m) - 0.5 * (m->decimals > 0)) + 3;
     bool fits = cell_w >= number && cell_h >= (dumb ? 1 : DSC_FONT_CELL + 4);
@@ -247,29 +249,28 @@ static int put_finding(map *m, const char *x, const char *y, dsc_buffer *to, dsc
 {
     dsc_writer w = {.to = to, .err = err};
     const char *lo = format_number(m, m->lo);
-    dsc_put(&w, "Heat map of %s over %s (%g to %g) and %s (%g to %g): from %s", m->column, x,
-            m->grid.x[0], m->grid.x[m->grid.nx - 1], y, m->grid.y[0], m->grid.y[m->grid.ny - 1],
-            lo);
+    dsc_put(&w, "Heat map of %s by %s (%g to %g) and %s (%g to %g). Values range from %s",
+            m->column, x, m->grid.x[0], m->grid.x[m->grid.nx - 1], y, m->grid.y[0],
+            m->grid.y[m->grid.ny - 1], lo);
     dsc_put(&w, " to %s", format_number(m, m->hi));
-    dsc_put(&w, ", best %s at %s = %g, %s = %g.", format_number(m, m->value[m->best]), x,
+    dsc_put(&w, "; the best is %s at %s = %g, %s = %g.", format_number(m, m->value[m->best]), x,
             m->grid.x[m->best % m->grid.nx], y, m->grid.y[m->best / m->grid.nx]);
     return w.rc;
 }
 
 static int put_data(const map *m, const char *x, const char *y, dsc_table *data, dsc_error *err)
 {
-    int rc = dsc_table_add_column(data, x, DSC_CELL_REAL, NULL, err);
+    int rc = dsc_data_numbers(data, x, err);
     if (!rc)
-        rc = dsc_table_add_column(data, y, DSC_CELL_REAL, NULL, err);
+        rc = dsc_data_numbers(data, y, err);
     if (!rc)
-        rc = dsc_table_add_column(data, m->column, DSC_CELL_REAL, NULL, err);
-    for (size_t i = 0; !rc && i < m->grid.nx * m->grid.ny; i++) {
-        dsc_cell cell[3] = {{.type = DSC_CELL_REAL, .r = m->grid.x[i % m->grid.nx]},
-                            {.type = DSC_CELL_REAL, .r = m->grid.y[i / m->grid.nx]},
-                            {.type = DSC_CELL_REAL, .r = m->value[i]}};
+        rc = dsc_data_numbers(data, m->column, err);
+    for (size_t i = 0; !rc && i < m->grid.nx * m->grid.ny; i++)
         if (m->grid.at[i] != SIZE_MAX)
-            rc = dsc_table_add_row(data, cell, err);
-    }
+            rc = dsc_data_row(
+                data, NULL,
+                (double[]){m->grid.x[i % m->grid.nx], m->grid.y[i / m->grid.nx], m->value[i]}, 3,
+                err);
     return rc;
 }
 
@@ -290,7 +291,7 @@ static int compose(map *m, const dsc_table *t, const dsc_figure_options *o, cons
     const char *cost = dsc_table_get_comment(t, "cost");
     dsc_put(&ws, "best %s at %s = %g, %s = %g (%s)", format_number(m, m->value[m->best]), x,
             m->grid.x[m->best % m->grid.nx], y, m->grid.y[m->best / m->grid.nx],
-            canvas.terminal == DSC_TERM_DUMB ? "marked * or @; . is the least" : "framed");
+            canvas.terminal == DSC_TERM_DUMB ? "marked * or @; . is the lowest" : "framed");
     if (cost && !strcmp(m->column, "speedup"))
         dsc_put(&ws, "; cost: %s", cost);
     dsc_writer w = {.to = &out->script, .err = err, .rc = wt.rc ? wt.rc : ws.rc};
@@ -314,30 +315,24 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     dsc_selection s = {0};
     dsc_groups g = {0};
     int rc = DSC_OK;
-    for (int i = 0; !rc && i < 3; i++) {
-        rc = dsc_need_column(t, "heatmap", name[i], &column[i], err);
-        if (!rc && t->column[column[i]].type != DSC_CELL_INT &&
-            t->column[column[i]].type != DSC_CELL_REAL && t->rows)
-            rc = dsc_fail(err, DSC_EUSAGE, "heatmap: column '%s' is not numeric", name[i]);
-    }
+    for (int i = 0; !rc && i < 3; i++)
+        rc = dsc_need_number(t, "heatmap", name[i], &column[i], err);
     if (!rc && (column[0] == column[1] || column[2] == column[0] || column[2] == column[1]))
-        rc = dsc_fail(err, DSC_EUSAGE, "heatmap: %s, %s and %s must be three columns", x, y,
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "heatmap: --x %s, --y %s and --column %s must be three columns", x, y,
                       m.column);
     if (!rc)
         rc = dsc_select(&s, t, o, "llma", err);
     if (!rc)
         rc = dsc_group(&g, &s, (int[]){column[0], column[1]}, err);
-    if (!rc && g.groups > 1)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "a heat map shows one group of rows, the table has %zu: filter "
-                      "by %.600s",
-                      g.groups, g.varying);
+    if (!rc)
+        rc = dsc_check_groups(&g, 1, err);
     if (!rc)
         rc = dsc_plot_grid_init(&m.grid, &s, &g, column[0], column[1], err);
     if (!rc && m.grid.nx * m.grid.ny > MOST_CELLS)
         rc = dsc_fail(err, DSC_EUSAGE,
-                      "a heat map of %zu x %zu cells cannot be read: filter the rows", m.grid.nx,
-                      m.grid.ny);
+                      "heatmap: %zu x %zu cells are too many to read: select rows with --where",
+                      m.grid.nx, m.grid.ny);
     if (!rc)
         rc = fill(&m, t, column[2], err);
     if (!rc)
@@ -351,7 +346,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_heatmap = {
     .name = "heatmap",
-    .summary = "any numeric column over two parameters (k and n), the best cell framed",
+    .summary = "any numeric column over two parameters (default: draft length and n), the best cell framed",
     .needs = "num_speculative_tokens n speedup",
     .script = script,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result against draft length, a line per method, rule and further parameters, the best length
-// of each marked (Ouroboros, Zhao et al. 2024, arXiv 2402.13720, Figure 1); dashed, what i.i.d.
-// acceptance of the same mean would have given.
+// Draws a result by draft length, one line per method, rule and further parameters, with the best
+// length of each marked (as in Ouroboros, Zhao et al. 2024, arXiv 2402.13720, Figure 1). Dashed
+// curves show the result under i.i.d. acceptance with the same mean, as a reference.
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
@@ -18,10 +18,8 @@ typedef struct lengths {
     const char *column;
     bool less;
     double *value, *predicted; // [lines][nx]; predicted: NULL without a prediction
-    size_t best[DSC_STYLES];   // of each line, index into x, SIZE_MAX: none
-    double mark[DSC_STYLES];   // NaN: the best is the longest, or the only one
+    dsc_bests bests;           // of each line
     size_t top;                // index into value of the best of all
-    bool rises;                // some line's best is its longest
     char label[DSC_STYLES][DSC_LINE_LABEL + 32];
     dsc_key key[DSC_STYLES];
 } lengths;
@@ -34,7 +32,7 @@ static void lengths_fini(lengths *l)
     dsc_table_fini(&l->table);
 }
 
-// The prediction of a quantity that is proportional to block efficiency at the same steps.
+// Predicts a quantity that is proportional to block efficiency for the same number of steps.
 static int predict(lengths *l, dsc_error *err)
 {
     const dsc_table *t = &l->table;
@@ -61,63 +59,27 @@ static int predict(lengths *l, dsc_error *err)
     return rc;
 }
 
-// Whether the best is the last that there is: then a longer draft may be better still.
-static bool is_last(const double *v, size_t n, size_t best)
-{
-    for (size_t i = best + 1; i < n; i++)
-        if (!isnan(v[i]))
-            return false;
-    return true;
-}
-
-// Where line j's best is marked: marks that would hide each other step aside, by less than the
-// distance of two lengths.
-static double mark_of(const lengths *l, size_t j)
-{
-    double x = l->lines.x[l->best[j]], range = l->lines.x[l->lines.nx - 1] - l->lines.x[0];
-    size_t same = 0;
-    for (size_t k = 0; k < j; k++)
-        same += l->best[k] == l->best[j] && !isnan(l->mark[k]);
-    return x - (double)same * fmin(0.008 * range, 0.04 * fabs(x));
-}
-
 static void find_best(lengths *l)
 {
     size_t nx = l->lines.nx;
     l->top = dsc_best_of(l->value, l->lines.lines * nx, l->less);
+    dsc_find_bests(&l->bests, l->value, l->lines.lines, l->lines.x, nx, l->less);
     for (size_t j = 0; j < l->lines.lines; j++) {
-        const double *v = l->value + j * nx;
-        size_t best = dsc_best_of(v, nx, l->less);
-        const char *name = l->lines.label[j], *gap = *name ? " " : "";
-        l->best[j] = best;
-        l->mark[j] = NAN;
-        if (best == SIZE_MAX || nx == 1) {
-            snprintf(l->label[j], sizeof l->label[j], "%s", name);
-        } else {
-            bool last = is_last(v, nx, best);
-            l->rises = l->rises || last;
-            l->mark[j] = last ? NAN : mark_of(l, j);
-            snprintf(l->label[j], sizeof l->label[j], "%s%s(%g%s)", name, gap, l->lines.x[best],
-                     last ? "+" : "");
-        }
+        dsc_label_best(l->label[j], sizeof l->label[j], l->lines.label[j], &l->bests, j, l->lines.x,
+                       nx);
         l->key[j] = (dsc_key){l->label[j], (int)j};
     }
 }
 
-// The column to draw: the user's, or the first of these with any number.
+// Chooses the column to draw: the option's, else speedup, else block efficiency.
 static int choose_column(lengths *l, const dsc_table *t, const dsc_figure_options *o, int *column,
                          dsc_error *err)
 {
     l->column = o->column                           ? o->column
                 : dsc_table_find(t, "speedup") >= 0 ? "speedup"
                                                     : "block_efficiency";
-    const dsc_term *term = dsc_term_find(l->column);
-    l->less = term && term->less_is_better;
-    int rc = dsc_need_column(t, "length", l->column, column, err);
-    if (!rc &&
-        (t->column[*column].type == DSC_CELL_TEXT || t->column[*column].type == DSC_CELL_LIST))
-        rc = dsc_fail(err, DSC_EUSAGE, "length: column '%.60s' is not numeric", l->column);
-    return rc;
+    l->less = dsc_term_less_is_better(l->column);
+    return dsc_need_number(t, "length", l->column, column, err);
 }
 
 static int lengths_init(lengths *l, const dsc_table *t, const dsc_figure_options *o, dsc_error *err)
@@ -133,7 +95,7 @@ static int lengths_init(lengths *l, const dsc_table *t, const dsc_figure_options
     if (!rc)
         rc = dsc_length_table(&l->table, &s, o->x, err);
     dsc_lines_of of = {
-        .table = &l->table, .x = 0, .less_is_better = l->less, .what = "configurations"};
+        .table = &l->table, .x = 0, .less_is_better = l->less, .noun = "configurations"};
     of.y = rc ? 0 : dsc_table_find(&l->table, l->column);
     if (!rc)
         rc = dsc_lines_init(&l->lines, of, &all, err);
@@ -142,9 +104,9 @@ static int lengths_init(lengths *l, const dsc_table *t, const dsc_figure_options
     if (!rc)
         rc = predict(l, err);
     if (!rc)
+        rc = dsc_check_any(l->value, l->lines.lines * l->lines.nx, l->column, err);
+    if (!rc)
         find_best(l);
-    if (!rc && l->top == SIZE_MAX)
-        rc = dsc_fail(err, DSC_EUSAGE, "column '%s' has no finite number to draw", l->column);
     dsc_selection_fini(&s);
     return rc;
 }
@@ -174,11 +136,11 @@ static int put_finding(const lengths *l, dsc_buffer *to, dsc_error *err)
     dsc_put(&w, "Line chart: %s by draft length (%g to %g)", dsc_term_title(l->column),
             l->lines.x[0], l->lines.x[nx - 1]);
     for (size_t j = 0; j < l->lines.lines; j++) {
-        if (l->best[j] == SIZE_MAX)
+        if (l->bests.best[j] == SIZE_MAX)
             continue;
         dsc_put(&w, "%s", j ? "; " : ": ");
-        put_best(&w, l, j * nx + l->best[j]);
-        if (nx > 1 && is_last(l->value + j * nx, nx, l->best[j]))
+        put_best(&w, l, j * nx + l->bests.best[j]);
+        if (nx > 1 && l->bests.last[j])
             dsc_put(&w, ", the longest");
     }
     dsc_put(&w, ".");
@@ -188,9 +150,8 @@ static int put_finding(const lengths *l, dsc_buffer *to, dsc_error *err)
     }
     if (l->predicted)
         dsc_put(&w,
-                " Acceptance independent of the position, with the same mean, would give up to "
-                "%.1f %% %s.",
-                100 * fabs(worst), worst < 0 ? "less" : "more");
+                " Under i.i.d. acceptance with the same mean the result would be up to %.1f %% %s.",
+                100 * fabs(worst), worst < 0 ? "lower" : "higher");
     return w.rc;
 }
 
@@ -198,7 +159,8 @@ static void put_subtitle(dsc_writer *w, const lengths *l)
 {
     put_best(w, l, l->top);
     if (l->lines.nx > 1)
-        dsc_put(w, "; brackets and ticks: best length%s", l->rises ? " (+: still rising)" : "");
+        dsc_put(w, "; ticks and parentheses: best length%s",
+                l->bests.rises ? " (+: still rising)" : "");
     if (l->lines.note[0])
         dsc_put(w, "; %s", l->lines.note);
 }
@@ -206,15 +168,9 @@ static void put_subtitle(dsc_writer *w, const lengths *l)
 static int compose(const lengths *l, const dsc_table *t, const dsc_figure_options *o,
                    const char *terminal, dsc_drawing *out, dsc_error *err)
 {
-    dsc_canvas canvas;
     char heading[100], title[128];
-    bool narrow = o->width > 0 && o->width < 520;
     const char *cost = strcmp(l->column, "speedup") ? NULL : dsc_table_get_comment(t, "cost");
-    size_t nx = l->lines.nx;
-    int rc = dsc_canvas_init(&canvas, terminal, o, 720,
-                             (narrow ? 420 : 470) + 10 * (double)l->lines.lines, err);
-    if (rc)
-        return rc;
+    double height = (dsc_is_narrow(o, terminal) ? 420 : 470) + 10 * (double)l->lines.lines;
     dsc_buffer subtitle = {0}, label = {0};
     dsc_writer sub = {.to = &subtitle, .err = err}, y = {.to = &label, .err = err};
     dsc_term_heading(l->column, heading, sizeof heading);
@@ -224,30 +180,28 @@ static int compose(const lengths *l, const dsc_table *t, const dsc_figure_option
             cost ? ")" : "");
     dsc_panel panel = {"", label.data, l->value, 0};
     dsc_panels p = {
-        .title = o->title ? o->title : title,
+        .title = title,
         .subtitle = subtitle.data,
         .x_label = o->x ? dsc_term_title(o->x) : "draft length (tokens)",
         .x = l->lines.x,
-        .nx = nx,
+        .nx = l->lines.nx,
         .key = l->key,
         .lines = l->lines.lines,
         .panel = &panel,
         .panels = 1,
-        .columns = 1,
         .reference_label = is_ratio(l) ? "no speculation" : NULL,
-        .mark = l->mark,
+        .mark = l->bests.mark,
         .predicted = l->predicted,
-        .predicted_label = "were acceptance i.i.d.",
-        .best_panel = 0,
-        .best_line = l->top / nx,
-        .best_x = l->top % nx,
+        .predicted_label = "i.i.d. acceptance (reference)",
+        .ring = true,
+        .best = l->top,
     };
-    dsc_writer w = {.to = &out->script, .err = err, .rc = sub.rc ? sub.rc : y.rc};
-    if (!w.rc)
-        dsc_put_panels(&w, &canvas, "length", &p);
+    int rc = sub.rc ? sub.rc : y.rc;
+    if (!rc)
+        rc = dsc_draw_panels(&p, "length", o, terminal, 720, height, &out->script, err);
     dsc_buffer_fini(&subtitle);
     dsc_buffer_fini(&label);
-    return w.rc;
+    return rc;
 }
 
 static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
@@ -268,7 +222,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     return rc;
 }
 
-// Lengths that differ, and more than LLMA's copy length alone, which has its own figure.
+// Whether draft lengths differ. A table of LLMA alone has its own figures.
 static bool fits(const dsc_table *t)
 {
     static const dsc_figure_options all = {0};
@@ -296,7 +250,7 @@ static bool fits(const dsc_table *t)
 
 const dsc_figure_type dsc_figure_length = {
     .name = "length",
-    .summary = "speed-up or another result against draft length, a line per configuration",
+    .summary = "speedup or another result by draft length, one line per configuration",
     .needs = "method block_efficiency",
     .fits = fits,
     .compares = true,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods side by side: a bar for the best row of each method, rule and choice (--reuse on|off),
-// in the table's order, so that an ablation stands as it was listed; the numbers that row was best
-// with are written above its bar.
+// Draws a bar for the best configuration of each method, rule and text parameter (--reuse on|off),
+// in the table's order, so that an ablation keeps the order in which it was listed. The numeric
+// parameters of the best configuration are written above its bar.
+#include "plots/draw/data.h"
 #include "plots/draw/glossary.h"
 #include "plots/draw/label.h"
 #include "plots/draw/lines.h"
@@ -16,10 +17,10 @@ enum { BARS = 24, BAR_LABEL = 200 };
 typedef struct bars {
     dsc_selection selection;
     const char *column;
-    int value, low, high; // columns; low, high: -1 without intervals
+    int value, low, high; // columns; low and high are -1 without intervals
     bool less;
-    const bool *separate;           // [columns] what keeps bars apart
-    size_t first[BARS], best[BARS]; // rows: of a bar the first, the best; SIZE_MAX: no number
+    const bool *separate;           // [columns] the columns that separate bars
+    size_t first[BARS], best[BARS]; // first and best row of each bar; SIZE_MAX: no number
     size_t bars, top;               // top: the best bar
     char label[BARS][BAR_LABEL], with[BARS][BAR_LABEL];
 } bars;
@@ -43,7 +44,7 @@ static bool together(const bars *b, size_t x, size_t y)
     return true;
 }
 
-// False when there are too many.
+// Collects the bars; returns false if there are too many.
 static bool collect(bars *b)
 {
     b->bars = 0;
@@ -65,8 +66,8 @@ static bool collect(bars *b)
     return true;
 }
 
-// Bars are told apart by column x, which is the user's or -1, and by all texts, or, when that makes
-// too many, by those that always count.
+// Separates bars by column x (the option --x, or -1) and by all text parameters, or, if that gives
+// too many bars, by the most important ones.
 static int find_bars(bars *b, int x, bool *separate, dsc_error *err)
 {
     static const char *const always[] = {"method", "rule", "cost", "trace_hash", "source"};
@@ -84,11 +85,11 @@ static int find_bars(bars *b, int x, bool *separate, dsc_error *err)
     }
     return collect(b) ? DSC_OK
                       : dsc_fail(err, DSC_EUSAGE,
-                                 "more than %d methods and rules: filter by method or rule", BARS);
+                                 "methods: more than %d bars: filter by method or rule", BARS);
 }
 
-// Whether a parameter of a bar's best row is one that others of its method were tried with.
-static bool was_tried(const bars *b, size_t row, size_t c)
+// Whether parameter c varies among the rows of the method.
+static bool varies(const bars *b, size_t row, size_t c)
 {
     const dsc_table *t = b->selection.table;
     int method = dsc_table_find(t, "method");
@@ -112,7 +113,7 @@ static int label_bars(bars *b, dsc_error *err)
     int rc = dsc_new(&skip, t->columns + 2, err);
     if (rc)
         return rc;
-    skip[skipped++] = "method"; // which is always said
+    skip[skipped++] = "method"; // it is always part of the label
     for (size_t c = 0; c < t->columns; c++)
         if (!b->separate[c])
             skip[skipped++] = t->column[c].name;
@@ -129,7 +130,7 @@ static int label_bars(bars *b, dsc_error *err)
         text.length = 0;
         dsc_put(&w, "%s", "");
         for (size_t c = 0; c < t->columns && b->best[j] != SIZE_MAX; c++)
-            if (dsc_is_parameter(t, c) && !b->separate[c] && was_tried(b, b->best[j], c))
+            if (dsc_is_parameter(t, c) && !b->separate[c] && varies(b, b->best[j], c))
                 any |= dsc_put_parameter(&w, t, b->best[j], c, any ? ", " : "");
         if (!w.rc)
             snprintf(b->with[j], BAR_LABEL, "%s", text.data);
@@ -143,21 +144,18 @@ static int bars_init(bars *b, bool *separate, const dsc_table *t, const dsc_figu
                      dsc_error *err)
 {
     char end[128];
-    int method, x = -1;
+    int unused, x = -1;
     b->column = o->column                           ? o->column
                 : dsc_table_find(t, "speedup") >= 0 ? "speedup"
                                                     : "block_efficiency";
-    const dsc_term *term = dsc_term_find(b->column);
-    b->less = term && term->less_is_better;
-    int rc = dsc_need_column(t, "methods", "method", &method, err);
+    b->less = dsc_term_less_is_better(b->column);
+    int rc = dsc_need_text(t, "methods", "method", &unused, err);
     if (!rc && o->x)
         rc = dsc_need_column(t, "methods", o->x, &x, err);
     if (!rc && x >= 0 && t->column[x].type == DSC_CELL_LIST)
-        rc = dsc_fail(err, DSC_EUSAGE, "methods: column '%.60s' holds lists", o->x);
+        rc = dsc_fail(err, DSC_EUSAGE, "methods: --x %.60s contains lists; use a parameter", o->x);
     if (!rc)
         rc = dsc_need_column(t, "methods", b->column, &b->value, err);
-    if (!rc && t->rows && t->column[method].type != DSC_CELL_TEXT)
-        rc = dsc_fail(err, DSC_EUSAGE, "column 'method' holds no names of methods");
     if (!rc)
         rc = dsc_select(&b->selection, t, o, NULL, err);
     if (!rc)
@@ -174,9 +172,7 @@ static int bars_init(bars *b, bool *separate, const dsc_table *t, const dsc_figu
     for (size_t j = 0; j < b->bars; j++)
         v[j] = value_of(b, b->best[j], b->value);
     b->top = dsc_best_of(v, b->bars, b->less);
-    return b->top == SIZE_MAX
-               ? dsc_fail(err, DSC_EUSAGE, "column '%.60s' has no finite number to draw", b->column)
-               : DSC_OK;
+    return dsc_check_any(v, b->bars, b->column, err);
 }
 
 // --- drawing -------------------------------------------------------------------------------
@@ -186,7 +182,7 @@ static bool is_ratio(const bars *b)
     return !strcmp(b->column, "speedup") || !strcmp(b->column, "block_efficiency");
 }
 
-// "2.31×"
+// Writes the value of a bar: "2.31×".
 static void put_value(dsc_writer *w, const bars *b, size_t j)
 {
     double v = value_of(b, b->best[j], b->value);
@@ -198,7 +194,7 @@ static void put_value(dsc_writer *w, const bars *b, size_t j)
         dsc_put(w, "×");
 }
 
-// From 0 to the longest bar, the ends of intervals and 1.
+// The axis from 0 to the longest bar; it includes the ends of intervals, and 1 for ratios.
 static dsc_axis axis_of(const bars *b, int tics)
 {
     double lo = 0, hi = is_ratio(b) ? 1 : 0;
@@ -206,14 +202,14 @@ static dsc_axis axis_of(const bars *b, int tics)
         const int column[] = {b->value, b->low, b->high};
         for (int i = 0; i < 3; i++) {
             double v = value_of(b, b->best[j], column[i]);
-            lo = fmin(lo, v); // which pass over NaN
+            lo = fmin(lo, v); // fmin and fmax ignore NaN
             hi = fmax(hi, v);
         }
     }
     return dsc_axis_fit(lo, hi, tics);
 }
 
-// A row of characters for each bar: its name, its length, its value.
+// Draws each bar as a row of characters with its label and value.
 static void put_dumb(dsc_writer *w, const dsc_canvas *c, const bars *b, double top)
 {
     size_t name = 8, room;
@@ -237,11 +233,11 @@ static void put_dumb(dsc_writer *w, const dsc_canvas *c, const bars *b, double t
                           1, bar);
         dsc_buffer_fini(&value);
     }
-    dsc_put(w, "set xrange [0:1]\nset yrange [0:1]\nunset border\nunset tics\nplot NaN notitle\n");
+    dsc_put_empty_plot(w);
 }
 
-// Rows of $bars: value, bottom, top, whether it is the best, low, high, middle. A unit of y is a
-// bar with what is written above it.
+// Writes $bars: value, bottom, top, whether it is the best, low, high, middle. One unit of y is a
+// bar with the text above it.
 static void put_bar_data(dsc_writer *w, const bars *b)
 {
     dsc_put(w, "$bars << EOD\n");
@@ -289,20 +285,16 @@ static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double t
     double bottom = c->height - 2.4 * line - 8, slot = (bottom - top) / (double)b->bars;
     dsc_axis a = axis_of(b, (right - left) > 400 ? 7 : 4);
     dsc_put_margins(w, c, left, top, right, bottom);
-    dsc_check_room(w, c, right - left, slot * 1.6); // a bar and its name want 32 pixels
+    dsc_check_room(w, c, right - left, slot * 1.6); // a bar and its label need 32 pixels
     dsc_put(w,
-            "set xrange [%.12g:%.12g]\nset xtics %.12g,%.12g\nset yrange [%zu:0]\nunset ytics\n"
+            "set yrange [%zu:0]\nunset ytics\n"
             "set grid noytics xtics back lt 1 lw 1 lc rgb '" DSC_GRID "'\nset border 1\n",
-            a.lo, a.hi, a.lo, a.step, b->bars);
-    dsc_put(w,
-            fmax(fabs(a.lo), fabs(a.hi)) < 1e7 ? "set format x '%%.%df'\n" : "set format x '%%g'\n",
-            a.decimals);
-    const char *label = dsc_term_title(b->column);
-    double half = (double)dsc_text_length(label) * c->char_width / 2;
-    dsc_put_paragraph(w, c, fmax(margin, (left + right) / 2 - half), bottom + 1.2 * line + 4,
-                      c->width - margin, DSC_FONT_BODY, DSC_INK, 1, label);
+            b->bars);
+    dsc_put_number_axis(w, &a);
+    dsc_put_x_label(w, c, (dsc_place){left, top, right, bottom}, margin, c->width - margin,
+                    dsc_term_title(b->column));
     put_labels(w, c, b, &a, left, top, right, slot);
-    for (size_t j = 0; is_ratio(b) && j < b->bars; j++) // not through the names
+    for (size_t j = 0; is_ratio(b) && j < b->bars; j++) // not through the labels
         dsc_put(w,
                 "set arrow from first 1, first %g to first 1, first %g nohead front lt 1 lw 1.5 "
                 "dt (6,4) lc rgb '" DSC_INK_SOFT "'\n",
@@ -344,12 +336,12 @@ static int compose(const bars *b, const dsc_table *t, const dsc_figure_options *
     put_best(&sub, b);
     dsc_put(&sub, "%s%s", cost ? "; cost: " : "", cost ? cost : "");
     if (b->low >= 0 && b->high >= 0)
-        dsc_put(&sub, "; with 95 %% intervals");
+        dsc_put(&sub, "; 95 %% intervals");
     dsc_writer w = {.to = &out->script, .err = err, .rc = sub.rc};
     if (!w.rc) {
         dsc_put_terminal(&w, &c, "methods");
         put_bar_data(&w, b);
-        double top = dsc_put_heading(&w, &c, o->title ? o->title : "Methods at their best",
+        double top = dsc_put_heading(&w, &c, o->title ? o->title : "Best configuration per method",
                                      subtitle.data, NULL, &key, is_ratio(b) && !dumb);
         if (dumb && top + (double)b->bars > c.height)
             dsc_check_room(&w, &c, 0, 0);
@@ -365,31 +357,32 @@ static int compose(const bars *b, const dsc_table *t, const dsc_figure_options *
 static int put_finding(const bars *b, dsc_buffer *to, dsc_error *err)
 {
     dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w, "Bar chart: %s, the best row of each of %zu: ", dsc_term_title(b->column), b->bars);
+    dsc_put(&w, "Bar chart: %s of the best configuration in each of %zu groups: ",
+            dsc_term_title(b->column), b->bars);
     for (size_t j = 0; j < b->bars; j++) {
         dsc_put(&w, "%s%s ", j ? "; " : "", b->label[j]);
         put_value(&w, b, j);
         if (b->with[j][0])
             dsc_put(&w, " (%s)", b->with[j]);
     }
-    dsc_put(&w,
-            ". Each best was chosen on the rows shown: on other requests it gains somewhat less.");
+    dsc_put(
+        &w,
+        ". Each best was selected on the requests shown, so its value is optimistically biased.");
     return w.rc;
 }
 
 static int put_data(const bars *b, dsc_table *data, dsc_error *err)
 {
+    static const dsc_column text[] = {
+        {"bar", DSC_CELL_TEXT, "parameters in which the bars differ"},
+        {"best_with", DSC_CELL_TEXT, "further parameters of the best configuration"},
+    };
     const bool interval = b->low >= 0 && b->high >= 0;
-    int rc = dsc_table_add_column(data, "bar", DSC_CELL_TEXT, "what tells the bars apart", err);
+    int rc = dsc_data_columns(data, text, 2, err);
     if (!rc)
-        rc = dsc_table_add_column(data, "best_with", DSC_CELL_TEXT, "parameters of the best row",
-                                  err);
-    if (!rc)
-        rc = dsc_table_add_column(data, b->column, DSC_CELL_REAL, NULL, err);
+        rc = dsc_data_numbers(data, b->column, err);
     if (!rc && interval)
-        rc = dsc_table_add_column(data, "low", DSC_CELL_REAL, NULL, err);
-    if (!rc && interval)
-        rc = dsc_table_add_column(data, "high", DSC_CELL_REAL, NULL, err);
+        rc = dsc_data_numbers(data, "low high", err);
     for (size_t j = 0; !rc && j < b->bars; j++) {
         const dsc_cell cell[5] = {
             {.type = DSC_CELL_TEXT, .text = b->label[j]},
@@ -423,13 +416,13 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     return rc;
 }
 
-// Two bars at least.
+// Whether there are at least two bars.
 static bool fits(const dsc_table *t)
 {
     static const dsc_figure_options all = {0};
     bars b = {.low = -1, .high = -1};
     bool *separate;
-    if (dsc_alloc(&separate, t->columns, sizeof *separate, NULL))
+    if (dsc_new(&separate, t->columns, NULL))
         return false;
     bool two = !bars_init(&b, separate, t, &all, NULL) && b.bars > 1;
     dsc_selection_fini(&b.selection);
@@ -439,7 +432,7 @@ static bool fits(const dsc_table *t)
 
 const dsc_figure_type dsc_figure_methods = {
     .name = "methods",
-    .summary = "the best row of each method and rule as a bar, its parameters beside it",
+    .summary = "the best configuration of each method and rule as a bar, with its parameters",
     .needs = "method block_efficiency",
     .fits = fits,
     .compares = true,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PEARL (Liu et al. 2024, arXiv 2408.11850): speed-up against the window, a line per acceptance
-// rate and speed ratio, the best windows marked: the ratio (Theorem 1), or the better of the two
-// whole numbers beside it. Of a table of published figures: tokens per second by window as
-// predicted and as published, a panel per pair of models.
+// Draws the speedup of parallel drafting by window (PEARL, Liu et al. 2024, arXiv 2408.11850), one
+// line per acceptance rate and speed ratio. The best window is marked: the ratio (Theorem 1), or
+// the better of its two neighboring integers. A table of published figures is drawn as predicted
+// and published tokens per second by window, one panel per pair of models.
+#include "plots/draw/data.h"
+#include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
-#include "plots/draw/select.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 
 enum { PANELS = 6, FILTERS = 32, PREDICTED = 0, PUBLISHED, SIDES };
 
-// What is drawn, of either kind of table.
+// The lines of either kind of table.
 typedef struct windows {
     dsc_selection selection;
     dsc_groups groups;           // lines, or panels of a published table
@@ -37,7 +38,7 @@ static void windows_fini(windows *d)
     dsc_selection_fini(&d->selection);
 }
 
-// `value` if a row has it, else what the first row has.
+// Returns `value` if a row has it, else the value of the first row.
 static const char *value_or_first(const dsc_table *t, const char *column, const char *value)
 {
     int c = dsc_table_find(t, column);
@@ -49,36 +50,27 @@ static const char *value_or_first(const dsc_table *t, const char *column, const 
     return dsc_table_at(t, 0, (size_t)c)->text;
 }
 
-// The user's filters, and `column` = `value` unless they say something of that column or no row
-// has it.
+// Selects by the user's filters, and by `column` = `value` unless a filter names that column or no
+// row has the value.
 static int select_rows(windows *d, const dsc_table *t, const dsc_figure_options *o,
                        const char *column, const char *value, dsc_error *err)
 {
     dsc_figure_filter filter[FILTERS];
     dsc_figure_options mine = *o;
-    bool said = dsc_table_find(t, column) < 0;
+    bool named = dsc_table_find(t, column) < 0;
     if (o->filters >= FILTERS)
         return dsc_fail(err, DSC_EUSAGE, "more than %d filters", FILTERS - 1);
     for (size_t i = 0; i < o->filters; i++) {
         filter[i] = o->filter[i];
-        said = said || !strcmp(o->filter[i].column, column);
+        named = named || !strcmp(o->filter[i].column, column);
     }
-    if (!said)
+    if (!named)
         filter[mine.filters++] = (dsc_figure_filter){column, value_or_first(t, column, value)};
     mine.filter = filter;
     return dsc_select(&d->selection, t, &mine, NULL, err);
 }
 
-static size_t best_of(const double *v, size_t n)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (v[i] > v[best] || isnan(v[best]))
-            best = i;
-    return best;
-}
-
-// The value of a group at a window; NaN: no such row.
+// Writes the values of a group to line[nx]; NaN where there is no row.
 static int fill_line(const windows *d, size_t group, int window, int column, double *line,
                      dsc_error *err)
 {
@@ -93,8 +85,8 @@ static int fill_line(const windows *d, size_t group, int window, int column, dou
             if (d->x[i] != at || !dsc_drawable(v))
                 continue;
             if (!isnan(line[i]))
-                return dsc_fail(err, DSC_EUSAGE, "two rows have the same configuration (window %g)",
-                                at);
+                return dsc_fail(err, DSC_EUSAGE,
+                                "two rows have the same configuration (window = %g)", at);
             line[i] = v;
         }
     }
@@ -103,8 +95,7 @@ static int fill_line(const windows *d, size_t group, int window, int column, dou
 
 static double group_real(const windows *d, size_t group, const char *column)
 {
-    int c = dsc_table_find(d->selection.table, column);
-    return c < 0 ? NAN : dsc_table_real(d->selection.table, d->groups.first[group], (size_t)c);
+    return dsc_number_at(d->selection.table, d->groups.first[group], column);
 }
 
 static int start(windows *d, const dsc_table *t, const dsc_figure_options *o, int window,
@@ -120,7 +111,7 @@ static int start(windows *d, const dsc_table *t, const dsc_figure_options *o, in
     return rc;
 }
 
-// Whether the lines differ in both parameters: then no choice of some stands for all.
+// Whether the lines differ in both parameters; then thinning them would mislead.
 static bool two_parameters(const windows *d)
 {
     bool alpha = false, ratio = false;
@@ -131,17 +122,14 @@ static bool two_parameters(const windows *d)
     return alpha && ratio;
 }
 
-// What column `name` says of the rows, which all say the same: they were filtered by it.
+// The value of text column `name`, which is the same in all selected rows: they are filtered by it.
 static const char *kind_of(const windows *d, const char *name, const char *otherwise)
 {
-    const dsc_table *t = d->selection.table;
-    int c = dsc_table_find(t, name);
-    return c >= 0 && t->column[c].type == DSC_CELL_TEXT
-               ? dsc_table_at(t, d->selection.row[0], (size_t)c)->text
-               : otherwise;
+    const char *kind = dsc_text_at(d->selection.table, d->selection.row[0], name);
+    return *kind ? kind : otherwise;
 }
 
-// Ticks at the best windows, one where lines share it.
+// Places a tick at the best window of each line, only one if lines share it.
 static void mark_best(windows *d)
 {
     for (size_t j = 0; j < d->lines; j++) {
@@ -153,20 +141,17 @@ static void mark_best(windows *d)
     }
 }
 
-// A line per group of the closed form's table.
+// Reads a table of the closed form: one line per group.
 static int read_closed_form(windows *d, const dsc_table *t, const dsc_figure_options *o, int window,
                             dsc_error *err)
 {
     int speedup, rc = dsc_need_column(t, "pearl-window", "speedup", &speedup, err);
     if (!rc)
         rc = start(d, t, o, window, "form", "pearl", err);
-    if (!rc && d->groups.groups > DSC_STYLES && two_parameters(d))
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "the table holds %zu groups of rows, a figure at most %d: filter by %.500s",
-                      d->groups.groups, DSC_STYLES, d->groups.varying);
+    if (!rc && two_parameters(d))
+        rc = dsc_check_groups(&d->groups, DSC_STYLES, err);
     if (rc)
         return rc;
-    bool any = false;
     d->kind = kind_of(d, "form", "pearl");
     d->lines = dsc_thin(d->groups.groups, DSC_STYLES, d->groups.groups - 1, d->line);
     d->panels = 1;
@@ -174,15 +159,14 @@ static int read_closed_form(windows *d, const dsc_table *t, const dsc_figure_opt
     for (size_t j = 0; j < d->lines && !rc; j++) {
         const char *label = d->groups.label[d->line[j]];
         double *v = d->value + j * d->nx;
-        snprintf(d->label[j], sizeof d->label[j], "%.150s", label[0] ? label : "speed-up");
+        snprintf(d->label[j], sizeof d->label[j], "%.150s", label[0] ? label : "speedup");
         d->key[j] = (dsc_key){d->label[j], (int)j};
         rc = fill_line(d, d->line[j], window, speedup, v, err);
-        any = any || !isnan(v[best_of(v, d->nx)]);
     }
-    if (!rc && !any)
-        rc = dsc_fail(err, DSC_EUSAGE, "column 'speedup' has no finite number to draw");
+    if (!rc)
+        rc = dsc_check_any(d->value, d->lines * d->nx, "speedup", err);
     mark_best(d);
-    d->panel[0] = (dsc_panel){"", "speed-up over one token per call", d->value, 0};
+    d->panel[0] = (dsc_panel){"", "speedup over decoding without speculation", d->value, 0};
     return rc;
 }
 
@@ -191,23 +175,21 @@ static const char *unit_of(const char *quantity)
     return !strcmp(quantity, "tokens_per_s") ? "tokens per second" : quantity;
 }
 
-// A panel per pair of models of the table of published figures, a line for each side.
+// Reads a table of published figures: one panel per pair of models, with a predicted and a
+// published line.
 static int read_published(windows *d, const dsc_table *t, const dsc_figure_options *o, int window,
                           dsc_error *err)
 {
     int column[4]; // pair quantity predicted published
     int rc = dsc_need_columns(t, "pearl-window", "pair quantity predicted published", column, err);
-    if (!rc && t->column[column[0]].type != DSC_CELL_TEXT)
-        rc = dsc_fail(err, DSC_EUSAGE, "pearl-window: column 'pair' holds no names");
+    if (!rc)
+        rc = dsc_need_text(t, "pearl-window", "pair", &column[0], err);
     if (!rc)
         rc = start(d, t, o, window, "quantity", "tokens_per_s", err);
-    if (!rc && d->groups.groups > PANELS)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "the table holds %zu groups of rows, a figure at most %d: filter by %.500s",
-                      d->groups.groups, PANELS, d->groups.varying);
+    if (!rc)
+        rc = dsc_check_groups(&d->groups, PANELS, err);
     if (rc)
         return rc;
-    bool any = false;
     d->lines = SIDES;
     d->panels = d->groups.groups;
     d->kind = kind_of(d, "quantity", "tokens_per_s");
@@ -220,14 +202,13 @@ static int read_published(windows *d, const dsc_table *t, const dsc_figure_optio
         rc = fill_line(d, g, window, column[2], side, err);
         if (!rc)
             rc = fill_line(d, g, window, column[3], side + d->nx, err);
-        any = any || (!rc && !isnan(side[best_of(side, SIDES * d->nx)]));
         if (isnan(ratio))
             snprintf(d->group[g], sizeof d->group[g], "%.100s", pair);
         else
             snprintf(d->group[g], sizeof d->group[g], "%.100s (%.2f)", pair, ratio);
         d->panel[g] = (dsc_panel){d->group[g], unit_of(d->kind), side, 0};
     }
-    return rc || any ? rc : dsc_fail(err, DSC_EUSAGE, "there is no finite number to draw");
+    return rc ? rc : dsc_check_any(d->value, d->panels * SIDES * d->nx, "predicted", err);
 }
 
 static int put_finding(const windows *d, bool published, dsc_buffer *to, dsc_error *err)
@@ -235,14 +216,14 @@ static int put_finding(const windows *d, bool published, dsc_buffer *to, dsc_err
     dsc_writer w = {.to = to, .err = err};
     dsc_put(&w, "Line chart: %s by window (%g to %g)",
             published                         ? "PEARL, predicted and published,"
-            : !strcmp(d->kind, "speculative") ? "speed-up of speculative decoding"
-                                              : "speed-up of parallel drafting",
+            : !strcmp(d->kind, "speculative") ? "speedup of speculative decoding"
+                                              : "speedup of parallel drafting",
             d->x[0], d->x[d->nx - 1]);
     for (size_t i = 0; i < d->panels * d->lines; i++) {
         const double *v = d->value + i * d->nx;
-        size_t best = best_of(v, d->nx);
+        size_t best = dsc_best_of(v, d->nx, false);
         const char *name = published ? d->group[i / SIDES] : d->label[i];
-        if (isnan(v[best]))
+        if (best == SIZE_MAX)
             continue;
         dsc_put(&w, "%s %s%s%s best %.*f at %g", i ? ";" : ":", name, published ? ", " : "",
                 published ? d->key[i % SIDES].label : "", published ? 1 : 2, v[best], d->x[best]);
@@ -253,26 +234,18 @@ static int put_finding(const windows *d, bool published, dsc_buffer *to, dsc_err
 
 static int put_data(const windows *d, bool published, dsc_table *data, dsc_error *err)
 {
+    size_t step = published ? SIDES : 1;
     int rc = dsc_table_add_column(data, published ? "pair" : "line", DSC_CELL_TEXT, NULL, err);
     if (!rc)
-        rc = dsc_table_add_column(data, "window", DSC_CELL_REAL, NULL, err);
-    if (!rc)
-        rc = dsc_table_add_column(data, published ? "predicted" : "speedup", DSC_CELL_REAL, NULL,
-                                  err);
-    if (!rc && published)
-        rc = dsc_table_add_column(data, "published", DSC_CELL_REAL, NULL, err);
-    size_t step = published ? SIDES : 1;
+        rc = dsc_data_numbers(data, published ? "window predicted published" : "window speedup",
+                              err);
     for (size_t i = 0; i < d->panels * d->lines; i += step)
         for (size_t j = 0; j < d->nx && !rc; j++) {
             const double *v = d->value + i * d->nx;
-            dsc_cell cell[4] = {
-                {.type = DSC_CELL_TEXT, .text = published ? d->group[i / SIDES] : d->label[i]},
-                {.type = DSC_CELL_REAL, .r = d->x[j]},
-                {.type = DSC_CELL_REAL, .r = v[j]},
-                {.type = DSC_CELL_REAL, .r = published ? v[d->nx + j] : NAN},
-            };
-            if (!isnan(v[j]) || !isnan(cell[3].r))
-                rc = dsc_table_add_row(data, cell, err);
+            const double number[] = {d->x[j], v[j], published ? v[d->nx + j] : NAN};
+            if (!isnan(number[1]) || !isnan(number[2]))
+                rc = dsc_data_row(data, published ? d->group[i / SIDES] : d->label[i], number,
+                                  1 + step, err);
         }
     return rc;
 }
@@ -280,33 +253,27 @@ static int put_data(const windows *d, bool published, dsc_table *data, dsc_error
 static int compose(const windows *d, bool published, const dsc_figure_options *o,
                    const char *terminal, dsc_drawing *out, dsc_error *err)
 {
-    dsc_canvas canvas;
-    bool narrow = o->width > 0 && o->width < 520;
+    bool narrow = dsc_is_narrow(o, terminal);
     double rows = (double)(narrow ? d->panels : (d->panels + 2) / 3), keys = (double)d->lines;
     bool speculative = !published && !strcmp(d->kind, "speculative");
     bool pearl = !published && !strcmp(d->kind, "pearl");
-    char note[160] = "in brackets: target time over draft time, the best window (Theorem 1)",
+    char note[160] = "in parentheses: target time over draft time, the best window (Theorem 1)",
          of[96];
     int used = 0;
-    int rc = dsc_canvas_init(&canvas, terminal, o, published && d->panels > 1 ? 1000 : 720,
-                             published ? (narrow ? 110 : 90) + (narrow ? 230 : 290) * rows
-                                       : 440 + (narrow ? 18 * keys : 9 * keys),
-                             err);
-    if (rc)
-        return rc;
+    double height = published ? (narrow ? 110 : 90) + (narrow ? 230 : 290) * rows
+                              : 440 + (narrow ? 18 * keys : 9 * keys);
     if (!published)
-        used = snprintf(note, sizeof note, "ticks at the top: the best %s%s",
+        used = snprintf(note, sizeof note, "ticks at the top: best %s%s",
                         speculative ? "lengths" : "windows",
-                        pearl ? " (Theorem 1: the ratio, in whole tokens)" : "");
+                        pearl ? " (Theorem 1: the ratio, as an integer)" : "");
     if (!published && d->lines < d->groups.groups)
         snprintf(note + used, sizeof note - (size_t)used, "; %zu of %zu lines drawn", d->lines,
                  d->groups.groups);
-    snprintf(of, sizeof of, "Speed-up of parallel drafting by window%s%.40s", pearl ? "" : ", ",
+    snprintf(of, sizeof of, "Speedup of parallel drafting by window%s%.40s", pearl ? "" : ", ",
              pearl ? "" : d->kind);
     dsc_panels p = {
-        .title = o->title      ? o->title
-                 : published   ? "PEARL by window: predicted and published"
-                 : speculative ? "Speed-up of speculative decoding by draft length"
+        .title = published     ? "PEARL by window: predicted and published"
+                 : speculative ? "Speedup of speculative decoding by draft length"
                                : of,
         .subtitle = note,
         .x_label = published     ? "window (draft tokens)"
@@ -321,11 +288,9 @@ static int compose(const windows *d, bool published, const dsc_figure_options *o
         .columns = d->panels < 3 ? d->panels : 3,
         .reference_label = published ? NULL : "no speculation",
         .mark = published ? NULL : d->mark,
-        .best_panel = SIZE_MAX,
     };
-    dsc_writer w = {.to = &out->script, .err = err};
-    dsc_put_panels(&w, &canvas, "pearl_window", &p);
-    return w.rc;
+    return dsc_draw_panels(&p, "pearl_window", o, terminal, published && d->panels > 1 ? 1000 : 720,
+                           height, &out->script, err);
 }
 
 static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
@@ -349,7 +314,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_pearl_window = {
     .name = "pearl-window",
-    .summary = "speed-up of parallel drafting (PEARL) against the window, the optimum marked",
+    .summary = "speedup of parallel drafting (PEARL) by window, the optimum marked",
     .needs = "alpha ratio window",
     .script = script,
 };

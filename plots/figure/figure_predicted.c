@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted against measured: a point per configuration, the line on which the two are equal, and
-// what the tolerances allow: a band around the line where they are percentages, a bar through the
-// point where they are standard errors, which must reach the line. Only points that fail are named.
+// Draws measured against predicted values, one point per configuration, and the line on which they
+// are equal. A tolerance in percent is drawn as a band around the line; a tolerance in standard
+// errors is a bar through the point, which must reach the line. Only points that fail are labeled.
 #include "plots/draw/glossary.h"
 #include "plots/figure/checks.h"
 #include "plots/figure/figures.h"
@@ -9,11 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { NAMED = 6 }; // in a panel; more would cover the points
+enum { NAMED = 6 }; // most labels in a panel; more would cover the points
 
 static const char *const usual[] = {"block_efficiency", "speedup", NULL};
 
-// The axis of both directions.
+// The axis of both directions of a panel.
 static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
 {
     double lo = INFINITY, hi = -INFINITY;
@@ -25,7 +25,7 @@ static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
     return dsc_axis_fit(lo, hi, tics);
 }
 
-// The limit of |z| that bars show, NaN: no bars.
+// The limit of |z| that bars show; NaN: no bars.
 static double bar_limit(const dsc_checks *c, size_t quantity)
 {
     for (size_t i = 0; i < c->checks; i++)
@@ -41,8 +41,8 @@ static double within(const dsc_axis *a, double v)
     return fmax(a->lo, fmin(a->hi, v));
 }
 
-// Where measured = predicted / (1 +- limit), cut at the box, corners included; behind the names, as
-// a curve would not be.
+// Draws the band between measured = predicted / (1 +- limit), clipped to the box. It is a polygon
+// and not a curve, so that it lies below the labels.
 static void put_band(dsc_writer *w, const dsc_axis *a, double limit)
 {
     double x[] = {a->lo, 0, 0, 0, 0, 0, a->hi};
@@ -68,8 +68,7 @@ static void put_band(dsc_writer *w, const dsc_axis *a, double limit)
     dsc_put(w, " behind fs solid 1 noborder fc rgb '#e6e6e6'\n");
 }
 
-// $pointsQ: predicted, measured, group, low end and length of the bar; $bandQ: predicted, low,
-// high.
+// Writes $pointsQ: predicted, measured, group, low end and length of the bar.
 static void put_data(dsc_writer *w, const dsc_checks *c)
 {
     for (size_t q = 0; q < c->quantities; q++) {
@@ -89,7 +88,7 @@ static void put_data(dsc_writer *w, const dsc_checks *c)
     }
 }
 
-// --- names of points that fail -------------------------------------------------------------------
+// --- labels of points that fail ------------------------------------------------------------------
 
 static int worse_first(const void *pa, const void *pb)
 {
@@ -99,13 +98,13 @@ static int worse_first(const void *pa, const void *pb)
     return x != y ? (x < y) - (x > y) : (a->row > b->row) - (a->row < b->row);
 }
 
-// Where names may stand in a panel.
+// The space for labels in a panel.
 typedef struct crowd {
     const dsc_checks *checks;
     size_t quantity;
     dsc_axis axis;
     dsc_place box;
-    dsc_place name[NAMED]; // that stand there already
+    dsc_place name[NAMED]; // the labels placed so far
     size_t names;
 } crowd;
 
@@ -138,13 +137,12 @@ static bool is_free(const crowd *in, dsc_place p)
     return true;
 }
 
-// Beside the point; further off it might be taken for another's. Nothing where that is taken.
+// Labels a point to its right or left, or not at all if both places are taken: further away, the
+// label might be read as another point's.
 static void put_name(dsc_writer *w, const dsc_canvas *c, crowd *in, const dsc_check *k)
 {
-    const dsc_table *t = in->checks->selection.table;
-    const dsc_cell *cell = dsc_table_at(t, k->row, (size_t)dsc_table_find(t, "parameters"));
-    const char *name =
-        cell->type == DSC_CELL_TEXT && *cell->text ? cell->text : in->checks->name[k->group];
+    const char *name = dsc_text_at(in->checks->selection.table, k->row, "parameters");
+    name = *name ? name : in->checks->name[k->group];
     double scale = (double)DSC_FONT_SMALL / DSC_FONT_BODY, line = c->line_height * scale, x, y;
     double room = (double)dsc_text_length(name) * c->char_width * scale;
     locate(in, k, &x, &y);
@@ -165,7 +163,7 @@ static void put_names(dsc_writer *w, const dsc_canvas *c, crowd *in)
     const dsc_checks *checks = in->checks;
     const dsc_check **fail;
     size_t n = 0;
-    if (w->rc || (w->rc = dsc_alloc(&fail, checks->checks, sizeof *fail, w->err)))
+    if (w->rc || (w->rc = dsc_new(&fail, checks->checks, w->err)))
         return;
     for (size_t i = 0; i < checks->checks; i++)
         if (checks->check[i].quantity == in->quantity && checks->check[i].fails)
@@ -178,24 +176,22 @@ static void put_names(dsc_writer *w, const dsc_canvas *c, crowd *in)
 
 // --- panels ------------------------------------------------------------------------------------
 
-static double put_panel_title(dsc_writer *w, const dsc_canvas *c, const dsc_checks *checks,
-                              size_t q, dsc_place p)
+// Describes the tolerances of a panel.
+static void put_tolerances(const dsc_checks *checks, size_t q, bool dumb, char text[160])
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB, pooled;
-    char heading[100], text[160];
-    double percent = dsc_checks_percent(checks, q, &pooled), width = p.right - p.left;
-    double z = bar_limit(checks, q);
-    int n = snprintf(text, sizeof text, "measured");
+    bool pooled;
+    double percent = dsc_checks_percent(checks, q, &pooled), z = bar_limit(checks, q);
+    int n = snprintf(text, 160, "measured");
     if (!isnan(percent) && !dumb)
-        n += snprintf(text + n, sizeof text - (size_t)n, "; band: ±%g %%%s", percent,
-                      pooled ? " (of the sum)" : "");
+        n += snprintf(text + n, 160 - (size_t)n, "; band: ±%g %%%s", percent,
+                      pooled ? " (pooled)" : "");
     if (!isnan(z) && !dumb)
-        snprintf(text + n, sizeof text - (size_t)n, "; bars: ±%g standard errors", z);
-    dsc_term_heading(checks->quantity[q], heading, sizeof heading);
-    double used = dsc_put_paragraph(w, c, p.left, p.top, width, DSC_FONT_BODY, DSC_INK, 1, heading);
-    used +=
-        dsc_put_paragraph(w, c, p.left, p.top + used, width, DSC_FONT_SMALL, DSC_INK_SOFT, 2, text);
-    return used + (dumb ? 0 : 8);
+        snprintf(text + n, 160 - (size_t)n, "; bars: ±%g standard errors", z);
+}
+
+static double measured(const dsc_check *k)
+{
+    return k->measured;
 }
 
 static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_checks *checks, size_t q,
@@ -212,40 +208,20 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_checks *check
     }
     dsc_put(w, "%s[%.12g:%.12g] x with lines lt %s notitle", separator, a->lo, a->hi,
             dumb ? "0" : "1 lw 1.5 dt (6,4) lc rgb '" DSC_INK_SOFT "'");
-    for (size_t g = 0; g < checks->groups; g++) {
-        bool any = false;
-        for (size_t i = 0; i < checks->checks; i++)
-            any = any || (checks->check[i].quantity == q && checks->check[i].group == g);
-        if (!any)
-            continue;
-        dsc_put(w, ", \\\n     $points%zu using ($3 == %zu ? $1 : NaN):2 with points ", q + 1, g);
-        dsc_put_line_style(w, c, (int)g, 1);
-        dsc_put(w, " notitle");
-    }
-    dsc_put(w, "\n");
+    dsc_put_check_points(w, c, checks, q, measured);
 }
 
 static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_checks *checks, size_t q,
                       dsc_place p)
 {
-    static const char across[] = "predicted";
     bool dumb = c->terminal == DSC_TERM_DUMB;
+    char text[160];
     dsc_axis a = axis_of(checks, q, 5);
-    dsc_place box = p;
-    box.left += dsc_axis_label_width(c, &a) + (dumb ? 2 : 12);
-    box.top += put_panel_title(w, c, checks, q, p);
-    box.right -= dumb ? 1 : 12; // half of the last label across
-    box.bottom -= dumb ? 3 : 2.2 * c->line_height + 6;
-    dsc_put_margins(w, c, box.left, box.top, box.right, box.bottom);
-    dsc_check_room(w, c, box.right - box.left, box.bottom - box.top);
-    dsc_put_y_axis(w, &a);
-    dsc_put(w, "set xrange [%.12g:%.12g]\nset xtics %.12g,%.12g\n", a.lo, a.hi, a.lo, a.step);
-    dsc_put(w,
-            fmax(fabs(a.lo), fabs(a.hi)) < 1e7 ? "set format x '%%.%df'\n" : "set format x '%%g'\n",
-            a.decimals);
-    dsc_put_paragraph(w, c, (box.left + box.right - sizeof across * c->char_width) / 2,
-                      box.bottom + (dumb ? 2 : 1.2 * c->line_height + 4), p.right, DSC_FONT_BODY,
-                      DSC_INK, 1, across);
+    put_tolerances(checks, q, dumb, text);
+    // 12: half of the last label of the x axis
+    dsc_place box =
+        dsc_put_check_axes(w, c, p, dumb ? 1 : 12, checks->quantity[q], text, &a, "predicted");
+    dsc_put_number_axis(w, &a);
     double percent = dsc_checks_percent(checks, q, NULL);
     if (!dumb && !isnan(percent))
         put_band(w, &a, percent / 100);
@@ -253,7 +229,7 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_checks *chec
     if (!dumb)
         put_names(w, c, &in);
     put_plot(w, c, checks, q, &a);
-    dsc_put(w, "unset label\nunset object\n"); // they belong to this plot, not to the next
+    dsc_put(w, "unset label\nunset object\n"); // the next plot has its own
 }
 
 static void put_subtitle(dsc_writer *w, const dsc_checks *c)
@@ -266,9 +242,10 @@ static void put_subtitle(dsc_writer *w, const dsc_checks *c)
     if (judged)
         dsc_put(w, "%zu of %zu predictions within their tolerance", judged - fail, judged);
     else
-        dsc_put(w, "%zu predictions, none of them judged", c->checks);
+        dsc_put(w, "%zu predictions without a tolerance", c->checks);
     if (c->unpredicted)
-        dsc_put(w, "; %zu measured but not predicted", c->unpredicted);
+        dsc_put(w, "; %zu measurement%s without a prediction", c->unpredicted,
+                c->unpredicted == 1 ? "" : "s");
 }
 
 static int compose(const dsc_checks *checks, const dsc_figure_options *o, const char *terminal,
@@ -278,27 +255,24 @@ static int compose(const dsc_checks *checks, const dsc_figure_options *o, const 
     dsc_key key[DSC_STYLES + 1];
     dsc_buffer subtitle = {0};
     dsc_writer sub = {.to = &subtitle, .err = err};
-    bool narrow = o->width > 0 && o->width < 520;
     double panels = (double)checks->quantities;
     int rc = dsc_canvas_init(&c, terminal, o, 480 * fmin(panels, 2) + 40,
-                             narrow ? 150 + 340 * panels : 560, err);
+                             dsc_is_narrow(o, terminal) ? 150 + 340 * panels : 560, err);
     if (rc)
         return rc;
-    for (size_t g = 0; g < checks->groups; g++)
-        key[g] = (dsc_key){checks->name[g], (int)g | DSC_KEY_POINT};
-    key[checks->groups] = (dsc_key){"predicted = measured", DSC_KEY_REFERENCE};
+    size_t keys = dsc_check_key(checks, "predicted = measured", key);
     put_subtitle(&sub, checks);
     dsc_writer w = {.to = &out->script, .err = err, .rc = sub.rc};
     if (!w.rc) {
         dsc_put_terminal(&w, &c, "predicted");
         put_data(&w, checks);
         dsc_put(&w, "set multiplot\n");
-        double top = dsc_put_heading(&w, &c, o->title ? o->title : "Predicted against measured",
-                                     subtitle.data, NULL, key, checks->groups + 1);
+        double top = dsc_put_heading(&w, &c, o->title ? o->title : "Measured against predicted",
+                                     subtitle.data, NULL, key, keys);
         for (size_t q = 0; q < checks->quantities; q++)
             put_panel(&w, &c, checks, q,
                       dsc_panel_place(&c, top + (c.terminal == DSC_TERM_DUMB ? 0 : 6),
-                                      checks->quantities, q));
+                                      checks->quantities, c.narrow ? 1 : checks->quantities, q));
         dsc_put(&w, "unset multiplot\n");
     }
     dsc_buffer_fini(&subtitle);
@@ -309,9 +283,10 @@ static int compose(const dsc_checks *checks, const dsc_figure_options *o, const 
 
 static int put_finding(const dsc_checks *c, dsc_buffer *to, dsc_error *err)
 {
-    enum { TOLD = 8 };
+    enum { LISTED = 8 };
     dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w, "Scatter plot%s, measured against predicted: ", c->quantities > 1 ? "s" : "");
+    dsc_put(&w,
+            "Scatter plot%s of measured against predicted values: ", c->quantities > 1 ? "s" : "");
     put_subtitle(&w, c);
     for (size_t q = 0; q < c->quantities; q++) {
         char heading[100];
@@ -319,17 +294,18 @@ static int put_finding(const dsc_checks *c, dsc_buffer *to, dsc_error *err)
         dsc_put(&w, ". %s: ", heading);
         dsc_put_check_errors(&w, c, q);
     }
-    size_t told = 0, fail = 0;
+    size_t listed = 0, fail = 0;
     for (size_t i = 0; i < c->checks; i++) {
         const dsc_check *k = &c->check[i];
         fail += k->fails;
-        if (!k->fails || told == TOLD)
+        if (!k->fails || listed == LISTED)
             continue;
-        dsc_put(&w, "%s%s of ", told++ ? "; " : ". Outside: ", c->quantity[k->quantity]);
+        dsc_put(&w, "%s%s of ",
+                listed++ ? "; " : ". Outside the tolerance: ", c->quantity[k->quantity]);
         dsc_put_check(&w, c, k);
         dsc_put(&w, ", %.4g predicted and %.4g measured", k->predicted, k->measured);
     }
-    dsc_put(&w, fail > told ? "; and %zu more." : ".", fail - told);
+    dsc_put(&w, fail > listed ? "; %zu more are not listed." : ".", fail - listed);
     return w.rc;
 }
 
@@ -357,7 +333,7 @@ static bool fits(const dsc_table *t)
 
 const dsc_figure_type dsc_figure_predicted = {
     .name = "predicted-vs-measured",
-    .summary = "measured against predicted, a point per configuration, the line where they agree",
+    .summary = "measured against predicted, one point per configuration, and the line of equality",
     .needs = DSC_CHECK_NEEDS,
     .fits = fits,
     .script = script,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification rules against the number of drafts K, a line per rule, a panel per draft length L
-// (SpecTr, Sun et al. 2023, arXiv 2310.15141). otm is drawn as the bound it is: at one position,
-// no rule that sees K drafts drawn independently accepts more often. Over several positions that
-// is each position's bound, not the block's; and rules whose drafts are drawn without replacement
-// are not under it.
+// Draws verification rules by number of drafts K, one line per rule and one panel per draft length
+// L (SpecTr, Sun et al. 2023, arXiv 2310.15141). otm is drawn as a bound: at one position, no rule
+// for K independently sampled drafts accepts more often. It bounds each position, not a block of
+// several, and it does not bound rules whose drafts are sampled without replacement.
+#include "plots/draw/data.h"
 #include "plots/draw/glossary.h"
 #include "plots/draw/label.h"
 #include "plots/draw/lines.h"
@@ -23,8 +23,8 @@ typedef struct rules {
     size_t nk, lengths;
     size_t panel[PANELS], panels; // indices into length
     size_t line[LINES], lines;    // groups, the bound first
-    bool bound;                   // line 0 is it
-    bool flat;                    // some line has no K: its rule takes one draft
+    bool bound;                   // line 0 is the bound
+    bool flat;                    // some rule takes one draft; its line is constant
     const char *column;
     const char *x, *y; // columns of K and L
     double *value;     // [panels][lines][nk]
@@ -46,7 +46,7 @@ static const char *rule_of(const rules *r, size_t group, int column)
     return dsc_table_at(r->selection.table, r->groups.first[group], (size_t)column)->text;
 }
 
-// A rule looks alike in every figure, whichever others there are.
+// The style of a rule, which is the same in every figure.
 static int style_of(const char *rule)
 {
     static const char *const name[DSC_STYLES] = {"kseq",  "specinfer", "specinfer-wor", "rejection",
@@ -57,7 +57,8 @@ static int style_of(const char *rule)
     return i;
 }
 
-// The bound first, so that the others lie over it; a style that is taken gives way to a free one.
+// Chooses the lines, the bound first, so that the others are drawn over it. If the style of a rule
+// is taken, the next free one replaces it.
 static int choose_lines(rules *r, int rule, dsc_error *err)
 {
     bool taken[DSC_STYLES] = {false};
@@ -74,8 +75,9 @@ static int choose_lines(rules *r, int rule, dsc_error *err)
             continue;
         if (r->lines == DSC_STYLES + (size_t)r->bound)
             return dsc_fail(err, DSC_EUSAGE,
-                            "the table holds %zu lines, a figure at most %d: filter by %.500s", n,
-                            DSC_STYLES, r->groups.varying);
+                            "the table has %zu lines and the figure shows at most %d: filter by "
+                            "%.500s",
+                            n, DSC_STYLES, r->groups.varying);
         while (taken[style])
             style = (style + 1) % DSC_STYLES;
         taken[style] = true;
@@ -107,7 +109,7 @@ static int label_lines(rules *r, dsc_error *err)
     return w.rc;
 }
 
-// Whether the rule of a row has rows with a number of drafts.
+// Whether some row with the rule of `row` has a number of drafts.
 static bool has_drafts(const rules *r, size_t row, const int column[4])
 {
     const dsc_table *t = r->selection.table;
@@ -119,8 +121,8 @@ static bool has_drafts(const rules *r, size_t row, const int column[4])
     return false;
 }
 
-// Rows with a draft length and a number of drafts; of the rows without the latter, those of a
-// chain, which is one draft, under rules that are not here with several.
+// Keeps the rows with a draft length and a number of drafts. Rows of a chain, which is one draft,
+// have no number of drafts; they are kept if their rule has no other rows.
 static int keep_drafts(rules *r, const int column[4], dsc_error *err)
 {
     const dsc_table *t = r->selection.table;
@@ -141,7 +143,7 @@ static int keep_drafts(rules *r, const int column[4], dsc_error *err)
                            t->column[column[1]].name, t->column[column[2]].name);
 }
 
-// Of rows with a number of drafts: chains alone have nothing to be compared with.
+// Finds the draft lengths of the rows with a number of drafts; chains alone have no comparison.
 static int distinct_lengths(rules *r, const int column[4], dsc_error *err)
 {
     const dsc_table *t = r->selection.table;
@@ -156,7 +158,7 @@ static int distinct_lengths(rules *r, const int column[4], dsc_error *err)
     return rc;
 }
 
-// The value of a row; where its number of drafts is unknown, of every K.
+// Stores the value of a row at its K, or at every K if the row has no number of drafts.
 static int place(rules *r, size_t row, size_t line, const int column[4], dsc_error *err)
 {
     const dsc_table *t = r->selection.table;
@@ -171,7 +173,7 @@ static int place(rules *r, size_t row, size_t line, const int column[4], dsc_err
                 continue;
             if (!isnan(*to))
                 return dsc_fail(err, DSC_EUSAGE,
-                                "two rows are the same point (%s, %s = %g, %s = %g)",
+                                "two rows have the same configuration (%s, %s = %g, %s = %g)",
                                 r->label[line], t->column[column[1]].name, r->k[i],
                                 t->column[column[2]].name, length);
             *to = dsc_drawable(v) ? v : NAN;
@@ -189,9 +191,7 @@ static int fill(rules *r, const int column[4], dsc_error *err)
         for (size_t j = 0; !rc && j < r->lines; j++)
             if (r->line[j] == r->groups.of[i])
                 rc = place(r, r->selection.row[i], j, column, err);
-    if (!rc && dsc_best_of(r->value, count, false) == SIZE_MAX)
-        rc = dsc_fail(err, DSC_EUSAGE, "column '%.60s' has no finite number to draw", r->column);
-    return rc;
+    return rc ? rc : dsc_check_any(r->value, count, r->column, err);
 }
 
 static int rules_init(rules *r, const dsc_table *t, const dsc_figure_options *o, dsc_error *err)
@@ -203,8 +203,8 @@ static int rules_init(rules *r, const dsc_table *t, const dsc_figure_options *o,
     int column[4], rc = DSC_OK;
     for (int i = 0; i < 4 && !rc; i++)
         rc = dsc_need_column(t, "rules", name[i], &column[i], err);
-    if (!rc && t->rows && t->column[column[0]].type != DSC_CELL_TEXT)
-        rc = dsc_fail(err, DSC_EUSAGE, "column 'rule' holds no names of rules");
+    if (!rc)
+        rc = dsc_need_text(t, "rules", "rule", &column[0], err);
     if (!rc)
         rc = dsc_select(&r->selection, t, o, NULL, err);
     if (!rc)
@@ -227,15 +227,15 @@ static int rules_init(rules *r, const dsc_table *t, const dsc_figure_options *o,
     return fill(r, column, err);
 }
 
-// What the rules get out of the most drafts and the longest, from the best on.
+// Describes the values of the rules at the most and longest drafts.
 static int put_finding(const rules *r, dsc_buffer *to, dsc_error *err)
 {
     dsc_writer w = {.to = to, .err = err};
     size_t p = r->panels - 1, i = r->nk - 1;
-    dsc_put(&w, "Line charts: %s by %s (%g to %g), a line per verification rule, a panel per %s ",
-            dsc_term_title(r->column), dsc_term_title(r->x), r->k[0], r->k[i],
-            dsc_term_title(r->y));
-    dsc_put(&w, "(%g to %g). With the most of both: ", r->length[r->panel[0]],
+    dsc_put(
+        &w, "Line charts: %s by %s (%g to %g), one line per verification rule, one panel per %s ",
+        dsc_term_title(r->column), dsc_term_title(r->x), r->k[0], r->k[i], dsc_term_title(r->y));
+    dsc_put(&w, "(%g to %g). At the largest of both: ", r->length[r->panel[0]],
             r->length[r->panel[p]]);
     const char *comma = "";
     for (size_t j = 0; j < r->lines; j++) {
@@ -247,12 +247,13 @@ static int put_finding(const rules *r, dsc_buffer *to, dsc_error *err)
     }
     dsc_put(&w, ".");
     if (r->bound)
-        dsc_put(&w,
-                " At one position no rule that sees the drafts drawn independently accepts more "
-                "often than otm; drafts drawn without replacement, and rules that decide whole "
-                "blocks, are not under this bound.");
+        dsc_put(
+            &w,
+            " At one position, no rule for independently sampled drafts accepts more often than "
+            "otm. The bound does not apply to drafts sampled without replacement or to rules "
+            "that verify whole blocks.");
     if (r->flat)
-        dsc_put(&w, " A level line is a rule with one draft.");
+        dsc_put(&w, " A constant line is a rule that takes one draft.");
     return w.rc;
 }
 
@@ -260,21 +261,17 @@ static int put_data(const rules *r, dsc_table *data, dsc_error *err)
 {
     int rc = dsc_table_add_column(data, "line", DSC_CELL_TEXT, "rule", err);
     if (!rc)
-        rc = dsc_table_add_column(data, r->y, DSC_CELL_REAL, NULL, err);
+        rc = dsc_data_numbers(data, r->y, err);
     if (!rc)
-        rc = dsc_table_add_column(data, r->x, DSC_CELL_REAL, NULL, err);
+        rc = dsc_data_numbers(data, r->x, err);
     if (!rc)
-        rc = dsc_table_add_column(data, r->column, DSC_CELL_REAL, NULL, err);
-    for (size_t i = 0; !rc && i < r->panels * r->lines * r->nk; i++) {
-        dsc_cell cell[4] = {
-            {.type = DSC_CELL_TEXT, .text = r->label[i / r->nk % r->lines]},
-            {.type = DSC_CELL_REAL, .r = r->length[r->panel[i / r->nk / r->lines]]},
-            {.type = DSC_CELL_REAL, .r = r->k[i % r->nk]},
-            {.type = DSC_CELL_REAL, .r = r->value[i]},
-        };
+        rc = dsc_data_numbers(data, r->column, err);
+    for (size_t i = 0; !rc && i < r->panels * r->lines * r->nk; i++)
         if (!isnan(r->value[i]))
-            rc = dsc_table_add_row(data, cell, err);
-    }
+            rc = dsc_data_row(
+                data, r->label[i / r->nk % r->lines],
+                (double[]){r->length[r->panel[i / r->nk / r->lines]], r->k[i % r->nk], r->value[i]},
+                3, err);
     return rc;
 }
 
@@ -283,16 +280,10 @@ static int compose(const rules *r, const dsc_figure_options *o, const char *term
 {
     char group[PANELS][64], subtitle[200] = "", heading[100], title[180];
     int used = 0;
-    bool narrow = o->width > 0 && o->width < 520;
     size_t columns = r->panels > 4 ? 4 : r->panels, rows = (r->panels + columns - 1) / columns;
-    dsc_canvas canvas;
     dsc_panel panel[PANELS];
-    int rc = dsc_canvas_init(&canvas, terminal, o, r->panels > 1 ? 1080 : 720,
-                             narrow ? 170 + 210 * (double)r->panels
-                                    : (r->panels > 1 ? 140 : 200) + 270 * (double)rows,
-                             err);
-    if (rc)
-        return rc;
+    double height = dsc_is_narrow(o, terminal) ? 170 + 210 * (double)r->panels
+                                               : (r->panels > 1 ? 140 : 200) + 270 * (double)rows;
     for (size_t p = 0; p < r->panels; p++) {
         snprintf(group[p], sizeof group[p], "%.40s = %g",
                  strcmp(r->y, "num_speculative_tokens") ? r->y : "L", r->length[r->panel[p]]);
@@ -300,15 +291,14 @@ static int compose(const rules *r, const dsc_figure_options *o, const char *term
     }
     if (r->bound)
         used = snprintf(subtitle, sizeof subtitle,
-                        "grey: the most that any rule accepts at one position of K independent "
-                        "drafts");
+                        "gray: upper bound at one position for K independently sampled drafts");
     if (r->panels < r->lengths)
         snprintf(subtitle + used, sizeof subtitle - (size_t)used, "%s%zu of %zu lengths drawn",
                  used ? "; " : "", r->panels, r->lengths);
     dsc_term_heading(r->column, heading, sizeof heading);
     snprintf(title, sizeof title, "%s by rule, number of drafts K and draft length L", heading);
     dsc_panels q = {
-        .title = o->title ? o->title : title,
+        .title = title,
         .subtitle = subtitle,
         .x_label = dsc_term_title(r->x),
         .x = r->k,
@@ -318,11 +308,11 @@ static int compose(const rules *r, const dsc_figure_options *o, const char *term
         .panel = panel,
         .panels = r->panels,
         .columns = columns,
-        .best_panel = SIZE_MAX,
     };
-    dsc_writer w = {.to = &out->script, .err = err};
-    dsc_put_panels(&w, &canvas, "rules", &q);
-    rc = w.rc ? w.rc : put_finding(r, &out->finding, err);
+    int rc = dsc_draw_panels(&q, "rules", o, terminal, r->panels > 1 ? 1080 : 720, height,
+                             &out->script, err);
+    if (!rc)
+        rc = put_finding(r, &out->finding, err);
     return rc ? rc : put_data(r, &out->data, err);
 }
 
@@ -337,7 +327,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     return rc;
 }
 
-// Two rules on K drafts at least, or one with several K.
+// Whether there are several rules and several numbers of drafts.
 static bool fits(const dsc_table *t)
 {
     int rule = dsc_table_find(t, "rule"), k = dsc_table_find(t, "drafts");
@@ -353,7 +343,7 @@ static bool fits(const dsc_table *t)
 
 const dsc_figure_type dsc_figure_rules = {
     .name = "rules",
-    .summary = "block efficiency of verification rules against the number of drafts, and the bound",
+    .summary = "block efficiency of verification rules by number of drafts, with the upper bound",
     .needs = "rule drafts num_speculative_tokens block_efficiency",
     .fits = fits,
     .compares = true,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Residuals of step times: seconds per call of the draft model and of the target as they were
-// measured, over what the cost table said, by draft length. A slope says that the table misjudges
-// the tokens of a pass, an offset that it was measured on another machine or at another load.
+// Draws residuals of step times by draft length: measured over predicted seconds per call of the
+// draft model and of the target. A slope indicates that the cost table misjudges the number of
+// tokens of a pass; an offset, that it was measured on another machine or under another load.
+#include "plots/draw/data.h"
 #include "plots/draw/glossary.h"
 #include "plots/figure/checks.h"
 #include "plots/figure/figures.h"
@@ -14,13 +15,13 @@ static const char *const usual[] = {"draft_s_per_call", "verify_s_per_call", NUL
 
 typedef struct residuals {
     dsc_checks checks;
-    double *length; // [checks] draft length, NaN: the parameters name none
+    double *length; // [checks] draft length; NaN: the parameters contain none
     double *x;      // [nx] distinct lengths, ascending
     size_t nx;
-    bool other; // some have none, and stand left of the shortest
+    bool other; // some have no length; they are drawn left of the shortest
 } residuals;
 
-// The number behind "NAME=" in "drafts=4 length=2", NaN when it is not there.
+// The number after "NAME=" in text such as "drafts=4 length=2"; NaN: none.
 static double parameter(const char *text, const char *name)
 {
     size_t n = strlen(name);
@@ -81,7 +82,7 @@ static int residuals_init(residuals *r, const dsc_table *t, const dsc_figure_opt
     if (rc)
         return rc;
     if (!any)
-        return dsc_fail(err, DSC_EUSAGE, "step-time-residuals: no prediction is a time above 0");
+        return dsc_fail(err, DSC_EUSAGE, "step-time-residuals: no prediction is greater than 0");
     qsort(r->x, r->nx, sizeof *r->x, ascending);
     size_t distinct = 0;
     for (size_t i = 0; i < r->nx; i++)
@@ -91,7 +92,7 @@ static int residuals_init(residuals *r, const dsc_table *t, const dsc_figure_opt
     return DSC_OK;
 }
 
-// Where a configuration stands: at the place of its length, groups beside each other.
+// The x of a configuration: the rank of its length, with groups side by side.
 static double across(const residuals *r, size_t i)
 {
     size_t at = 0;
@@ -107,7 +108,7 @@ static dsc_axis axis_of(const residuals *r, int tics)
 {
     double lo = 0, hi = 0;
     for (size_t i = 0; i < r->checks.checks; i++) {
-        lo = fmin(lo, residual(&r->checks.check[i])); // which pass over NaN
+        lo = fmin(lo, residual(&r->checks.check[i])); // fmin and fmax ignore NaN
         hi = fmax(hi, residual(&r->checks.check[i]));
     }
     for (size_t q = 0; q < r->checks.quantities; q++) {
@@ -120,7 +121,7 @@ static dsc_axis axis_of(const residuals *r, int tics)
     return lo == 0 && hi == 0 ? dsc_axis_fit(-1, 1, tics) : dsc_axis_fit(lo, hi, tics);
 }
 
-// $pointsQ: place, residual, group.
+// Writes $pointsQ: x, residual, group.
 static void put_data(dsc_writer *w, const residuals *r)
 {
     for (size_t q = 0; q < r->checks.quantities; q++) {
@@ -134,22 +135,13 @@ static void put_data(dsc_writer *w, const residuals *r)
     }
 }
 
-// "draft forward" beside its unit and band.
-static double put_panel_title(dsc_writer *w, const dsc_canvas *c, const residuals *r, size_t q,
-                              dsc_place p)
+// Writes the unit and the band of a panel.
+static void put_tolerance(const residuals *r, size_t q, bool dumb, char text[120])
 {
-    char heading[100], text[120];
-    double percent = dsc_checks_percent(&r->checks, q, NULL), width = p.right - p.left;
-    bool dumb = c->terminal == DSC_TERM_DUMB;
-    dsc_term_heading(r->checks.quantity[q], heading, sizeof heading);
-    snprintf(text, sizeof text,
-             isnan(percent) || dumb ? "measured over predicted (%%)"
-                                    : "measured over predicted (%%); band: off by %g %%",
-             percent);
-    double used = dsc_put_paragraph(w, c, p.left, p.top, width, DSC_FONT_BODY, DSC_INK, 1, heading);
-    used +=
-        dsc_put_paragraph(w, c, p.left, p.top + used, width, DSC_FONT_SMALL, DSC_INK_SOFT, 1, text);
-    return used + (dumb ? 0 : 8);
+    double percent = dsc_checks_percent(&r->checks, q, NULL);
+    int n = snprintf(text, 120, "measured / predicted - 1 (%%)");
+    if (!isnan(percent) && !dumb)
+        snprintf(text + n, 120 - (size_t)n, "; band: error of %g %%", percent);
 }
 
 static void put_band(dsc_writer *w, const dsc_axis *a, double percent)
@@ -166,21 +158,10 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const residuals *r, siz
 {
     dsc_put(w, "plot 0 with lines lt %s notitle",
             c->terminal == DSC_TERM_DUMB ? "0" : "1 lw 1.5 dt (6,4) lc rgb '" DSC_INK_SOFT "'");
-    for (size_t g = 0; g < r->checks.groups; g++) {
-        bool any = false;
-        for (size_t i = 0; i < r->checks.checks; i++)
-            any = any || (r->checks.check[i].quantity == q && r->checks.check[i].group == g &&
-                          !isnan(residual(&r->checks.check[i])));
-        if (!any)
-            continue;
-        dsc_put(w, ", \\\n     $points%zu using ($3 == %zu ? $1 : NaN):2 with points ", q + 1, g);
-        dsc_put_line_style(w, c, (int)g, 1);
-        dsc_put(w, " notitle");
-    }
-    dsc_put(w, "\n");
+    dsc_put_check_points(w, c, &r->checks, q, residual);
 }
 
-// Lengths one step apart, whatever they are: a few long ones would press the others together.
+// Writes the x axis with one step per length, because a few long ones would crowd the others.
 static void put_x_axis(dsc_writer *w, const dsc_canvas *c, const residuals *r, double width)
 {
     enum { MOST = 40 };
@@ -198,22 +179,15 @@ static void put_x_axis(dsc_writer *w, const dsc_canvas *c, const residuals *r, d
 
 static void put_panel(dsc_writer *w, const dsc_canvas *c, const residuals *r, size_t q, dsc_place p)
 {
-    static const char label[] = "draft length (tokens)";
     bool dumb = c->terminal == DSC_TERM_DUMB;
+    char text[120];
     dsc_axis a = axis_of(r, 6);
-    dsc_place box = p;
-    box.left += dsc_axis_label_width(c, &a) + (dumb ? 2 : 12);
-    box.top += put_panel_title(w, c, r, q, p);
-    box.bottom -= dumb ? 3 : 2.2 * c->line_height + 6;
-    dsc_put_margins(w, c, box.left, box.top, box.right, box.bottom);
-    dsc_check_room(w, c, box.right - box.left, box.bottom - box.top);
-    dsc_put_y_axis(w, &a);
+    put_tolerance(r, q, dumb, text);
+    dsc_place box =
+        dsc_put_check_axes(w, c, p, 0, r->checks.quantity[q], text, &a, "draft length (tokens)");
     put_x_axis(w, c, r, box.right - box.left);
     if (!dumb)
         put_band(w, &a, dsc_checks_percent(&r->checks, q, NULL));
-    dsc_put_paragraph(w, c, (box.left + box.right - sizeof label * c->char_width) / 2,
-                      box.bottom + (dumb ? 2 : 1.2 * c->line_height + 4), p.right, DSC_FONT_BODY,
-                      DSC_INK, 1, label);
     put_plot(w, c, r, q);
     dsc_put(w, "unset label\nunset arrow\nunset object\n");
 }
@@ -224,26 +198,23 @@ static int compose(const residuals *r, const dsc_figure_options *o, const char *
     dsc_canvas c;
     const dsc_checks *checks = &r->checks;
     dsc_key key[DSC_STYLES + 1];
-    bool narrow = o->width > 0 && o->width < 520;
     double panels = (double)checks->quantities;
     int rc = dsc_canvas_init(&c, terminal, o, panels > 1 ? 1000 : 720,
-                             narrow ? 150 + 300 * panels : 460, err);
+                             dsc_is_narrow(o, terminal) ? 150 + 300 * panels : 460, err);
     if (rc)
         return rc;
-    for (size_t g = 0; g < checks->groups; g++)
-        key[g] = (dsc_key){checks->name[g], (int)g | DSC_KEY_POINT};
-    key[checks->groups] = (dsc_key){"as predicted", DSC_KEY_REFERENCE};
+    size_t keys = dsc_check_key(checks, "measured = predicted", key);
     dsc_writer w = {.to = &out->script, .err = err};
     dsc_put_terminal(&w, &c, "step_times");
     put_data(&w, r);
     dsc_put(&w, "set multiplot\n");
     double top = dsc_put_heading(
         &w, &c, o->title ? o->title : "Step times: measured over predicted",
-        "above the line it took longer than the cost table said", NULL, key, checks->groups + 1);
+        "points above the line took longer than the cost table predicts", NULL, key, keys);
     for (size_t q = 0; q < checks->quantities; q++)
         put_panel(&w, &c, r, q,
                   dsc_panel_place(&c, top + (c.terminal == DSC_TERM_DUMB ? 0 : 6),
-                                  checks->quantities, q));
+                                  checks->quantities, c.narrow ? 1 : checks->quantities, q));
     dsc_put(&w, "unset multiplot\n");
     return w.rc;
 }
@@ -263,14 +234,15 @@ static void put_range(dsc_writer *w, const residuals *r, size_t q)
         high = high == SIZE_MAX || v > residual(&c->check[high]) ? i : high;
     }
     if (!n) {
-        dsc_put(w, "no prediction above 0");
+        dsc_put(w, "no prediction is greater than 0");
         return;
     }
-    dsc_put(w, "measured times are between %+.2g %% (", residual(&c->check[low]));
+    dsc_put(w, "measured times differ from predicted ones by between %+.2g %% (",
+            residual(&c->check[low]));
     dsc_put_check(w, c, &c->check[low]);
     dsc_put(w, ") and %+.2g %% (", residual(&c->check[high]));
     dsc_put_check(w, c, &c->check[high]);
-    dsc_put(w, ") of those predicted, in %zu configuration%s", n, n == 1 ? "" : "s");
+    dsc_put(w, "), over %zu configuration%s", n, n == 1 ? "" : "s");
 }
 
 static int put_finding(const residuals *r, dsc_buffer *to, dsc_error *err)
@@ -290,7 +262,7 @@ static int put_finding(const residuals *r, dsc_buffer *to, dsc_error *err)
 static int put_data_table(const residuals *r, dsc_table *data, dsc_error *err)
 {
     static const dsc_column column[] = {
-        {"group", DSC_CELL_TEXT, "method, and rule where it has several"},
+        {"group", DSC_CELL_TEXT, "method, and rule if the method has several"},
         {"quantity", DSC_CELL_TEXT, NULL},
         {"draft_length", DSC_CELL_REAL, NULL},
         {"predicted", DSC_CELL_REAL, NULL},
@@ -299,9 +271,7 @@ static int put_data_table(const residuals *r, dsc_table *data, dsc_error *err)
     };
     enum { DATA = sizeof column / sizeof *column };
     const dsc_checks *c = &r->checks;
-    int rc = DSC_OK;
-    for (size_t i = 0; i < DATA && !rc; i++)
-        rc = dsc_table_add_column(data, column[i].name, column[i].type, column[i].help, err);
+    int rc = dsc_data_columns(data, column, DATA, err);
     for (size_t i = 0; i < c->checks && !rc; i++) {
         const dsc_check *k = &c->check[i];
         const dsc_cell cell[DATA] = {
@@ -341,7 +311,7 @@ static bool fits(const dsc_table *t)
 
 const dsc_figure_type dsc_figure_step_times = {
     .name = "step-time-residuals",
-    .summary = "measured over predicted seconds per call, draft and target, by draft length",
+    .summary = "measured over predicted seconds per draft and target call, by draft length",
     .needs = DSC_CHECK_NEEDS,
     .fits = fits,
     .script = script,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two lanes over time: when the draft model writes and when the target makes a call, from the table
-// of `draftscope sim --timeline`. Calls of the target that reject a token have a colour of their
-// own: after one, a method that drafts ahead (PEARL) has drafted in vain.
+// Draws the draft/target timeline of `draftscope sim --timeline`: one lane with the drafting
+// intervals, one with the target calls. Target calls that reject a token have their own color,
+// because a method that drafts ahead (PEARL) discards its draft after one.
+#include "plots/draw/data.h"
 #include "plots/draw/select.h"
 #include "plots/draw/style.h"
 #include "plots/figure/figures.h"
@@ -14,10 +15,10 @@ enum { DRAFT, TARGET, LANES };
 static const char *const lane_name[LANES] = {"draft", "target"};
 
 // Line styles.
-enum { WRITES, REJECTS, ACCEPTS, KEYS };
-static const dsc_key keys[KEYS] = {{"draft model", WRITES},
-                                   {"target, nothing rejected", ACCEPTS},
-                                   {"target, a token rejected", REJECTS}};
+enum { DRAFTS, REJECTS, ACCEPTS, KEYS };
+static const dsc_key keys[KEYS] = {{"draft model", DRAFTS},
+                                   {"target, all accepted", ACCEPTS},
+                                   {"target, token rejected", REJECTS}};
 
 // A row of the table.
 typedef struct work {
@@ -31,10 +32,10 @@ typedef struct timeline {
     size_t count;
     double *step; // [steps] their numbers, ascending
     size_t steps;
-    double start, end;     // of all of them
-    double busy[LANES];    // time at work
-    double emitted, calls; // of the target
-    const char *unit;      // of time
+    double start, end;     // time span of all rows
+    double busy[LANES];    // total time of the intervals
+    double emitted, calls; // tokens and calls of the target
+    const char *unit;      // unit of time
 } timeline;
 
 // --- reading -------------------------------------------------------------------------------
@@ -46,7 +47,7 @@ static int lane_of(const char *name)
 
 static int read_work(work *out, const dsc_table *t, size_t row, const int *column, dsc_error *err)
 {
-    double v[7]; // of the columns behind lane
+    double v[7]; // the columns after lane
     bool good = true;
     for (int c = 0; c < 7; c++) {
         v[c] = dsc_table_real(t, row, (size_t)column[c + 1]);
@@ -61,8 +62,8 @@ static int read_work(work *out, const dsc_table *t, size_t row, const int *colum
                   .rejects = v[5] < v[4]};
     if (!good || out->lane < 0 || out->end < out->start)
         return dsc_fail(err, DSC_EUSAGE,
-                        "timeline: row %zu is no work of a lane (draft or target) from start_s to "
-                        "end_s",
+                        "timeline: row %zu is invalid: lane must be draft or target, numbers must "
+                        "not be negative, and end_s not less than start_s",
                         row + 1);
     return DSC_OK;
 }
@@ -70,8 +71,6 @@ static int read_work(work *out, const dsc_table *t, size_t row, const int *colum
 static int read_timeline(timeline *l, const dsc_selection *s, const int *column, dsc_error *err)
 {
     const dsc_table *t = s->table;
-    if (t->column[column[0]].type != DSC_CELL_TEXT)
-        return dsc_fail(err, DSC_EUSAGE, "timeline: column 'lane' holds no names");
     int rc = dsc_new(&l->work, s->rows, err);
     l->start = INFINITY;
     for (size_t i = 0; i < s->rows && !rc; i++) {
@@ -91,16 +90,16 @@ static int read_timeline(timeline *l, const dsc_selection *s, const int *column,
     const char *cost = dsc_table_get_comment(t, "cost");
     l->unit = cost && !strcmp(cost, "unit") ? "target calls" : "seconds";
     if (!(l->end > l->start))
-        return dsc_fail(err, DSC_EUSAGE, "timeline: nothing takes any time");
+        return dsc_fail(err, DSC_EUSAGE, "timeline: all intervals have length 0");
     return dsc_distinct(s, column[1], &l->step, &l->steps, err);
 }
 
 // --- drawing -------------------------------------------------------------------------------
 
 typedef struct layout {
-    double left, right, top, lane, pitch; // canvas; height of a lane, distance of two
+    double left, right, top, lane, pitch; // canvas; height and distance of lanes
     double start, end;                    // time
-    double last;                          // step drawn
+    double last;                          // last step drawn
 } layout;
 
 static double place(const layout *l, double time)
@@ -110,7 +109,7 @@ static double place(const layout *l, double time)
 
 static int style_of(const work *x)
 {
-    return x->lane == DRAFT ? WRITES : x->rejects ? REJECTS : ACCEPTS;
+    return x->lane == DRAFT ? DRAFTS : x->rejects ? REJECTS : ACCEPTS;
 }
 
 static void put_work(dsc_writer *w, const dsc_canvas *c, const layout *l, const work *x)
@@ -122,7 +121,7 @@ static void put_work(dsc_writer *w, const dsc_canvas *c, const layout *l, const 
     dsc_put_at(w, c, from, y);
     dsc_put(w, " to");
     dsc_put_at(w, c, to, y + l->lane);
-    dsc_put(w, " fc rgb '%s' fs solid border rgb '#ffffff'\n", dsc_style_colour(style_of(x)));
+    dsc_put(w, " fc rgb '%s' fs solid border rgb '#ffffff'\n", dsc_style_color(style_of(x)));
     snprintf(text, sizeof text, "%s%.0f", x->lane == TARGET ? "+" : "",
              x->lane == TARGET ? x->emitted : x->tokens);
     if ((double)strlen(text) * 0.64 * DSC_FONT_CELL + 2 > to - from)
@@ -155,7 +154,7 @@ static void put_time_axis(dsc_writer *w, const dsc_canvas *c, const layout *l, d
                       DSC_INK_SOFT, 1, unit);
 }
 
-// The first steps, as many as fit with `least` of room each.
+// Chooses the first steps that fit if each has a width of `least`.
 static void fit_steps(layout *l, const timeline *t, double least)
 {
     size_t n = (size_t)fmax(1, (l->right - l->left) / least);
@@ -179,7 +178,7 @@ static size_t steps_drawn(const layout *l, const timeline *t)
     return n;
 }
 
-// What stands over the figure: how much of the timeline it shows, and what the numbers are.
+// Writes which part of the timeline is shown and what the numbers mean.
 static const char *subtitle_of(const layout *l, const timeline *t, bool dumb, char text[200])
 {
     size_t n = steps_drawn(l, t);
@@ -187,7 +186,7 @@ static const char *subtitle_of(const layout *l, const timeline *t, bool dumb, ch
     if (n < t->steps)
         used = snprintf(text, 200, "the first %zu of %zu steps", n, t->steps);
     if (!dumb)
-        snprintf(text + used, 200 - (size_t)used, "; in the lanes: tokens drafted, tokens emitted");
+        snprintf(text + used, 200 - (size_t)used, "; numbers: tokens drafted, tokens emitted");
     return text;
 }
 
@@ -214,10 +213,10 @@ static void put_graph(dsc_writer *w, const dsc_canvas *c, const timeline *t, lay
             put_work(w, c, l, &t->work[i]);
 }
 
-// "[==4=]" and "[##+3#]"; a rejecting call is "[xx+1x]".
+// Draws an interval as "[==4=]" (draft), "[##+3#]" (target) or "[xx+1x]" (a token was rejected).
 static void draw_work(char *line, const layout *l, const work *x)
 {
-    static const char fill[KEYS] = {[WRITES] = '=', [ACCEPTS] = '#', [REJECTS] = 'x'};
+    static const char fill[KEYS] = {[DRAFTS] = '=', [ACCEPTS] = '#', [REJECTS] = 'x'};
     size_t from = (size_t)place(l, x->start), to = (size_t)place(l, x->end);
     char text[32];
     if (to < from + 2)
@@ -253,7 +252,7 @@ static void put_text(dsc_writer *w, const dsc_canvas *c, const timeline *t, layo
         line[end] = '\0';
         dsc_put_paragraph(w, c, 0, y, c->width, DSC_FONT_BODY, DSC_INK, 1, line);
     }
-    snprintf(line, sizeof line, "= drafts, # nothing rejected, x a token rejected; %.4g %s",
+    snprintf(line, sizeof line, "= draft model, # target, x target with a token rejected; %.4g %s",
              l->end - l->start, t->unit);
     dsc_put_paragraph(w, c, 0, y + 1, c->width - 1, DSC_FONT_BODY, DSC_INK, 3, line);
 }
@@ -265,8 +264,8 @@ static int put_finding(const timeline *t, dsc_buffer *to, dsc_error *err)
     dsc_writer w = {.to = to, .err = err};
     double time = t->end - t->start;
     dsc_put(&w,
-            "Timeline of %zu step%s: %.0f tokens in %.4g %s, %.3f per target call; the draft model "
-            "is at work %.0f %% of the time, the target %.0f %%.",
+            "Timeline of %zu step%s: %.0f tokens in %.4g %s, %.3f per target call. The draft model "
+            "is busy %.0f %% of the time, the target %.0f %%.",
             t->steps, t->steps == 1 ? "" : "s", t->emitted, time, t->unit, t->emitted / t->calls,
             100 * t->busy[DRAFT] / time, 100 * t->busy[TARGET] / time);
     return w.rc;
@@ -274,20 +273,14 @@ static int put_finding(const timeline *t, dsc_buffer *to, dsc_error *err)
 
 static int put_data(const timeline *t, const layout *l, dsc_table *data, dsc_error *err)
 {
-    static const char *const name[] = {"step", "start_s", "end_s", "tokens", "emitted"};
     int rc = dsc_table_add_column(data, "lane", DSC_CELL_TEXT, NULL, err);
-    for (int c = 0; c < 5 && !rc; c++)
-        rc = dsc_table_add_column(data, name[c], DSC_CELL_REAL, NULL, err);
+    if (!rc)
+        rc = dsc_data_numbers(data, "step start_s end_s tokens emitted", err);
     for (size_t i = 0; i < t->count && !rc; i++) {
         const work *x = &t->work[i];
-        const dsc_cell cell[6] = {{.type = DSC_CELL_TEXT, .text = lane_name[x->lane]},
-                                  {.type = DSC_CELL_REAL, .r = x->step},
-                                  {.type = DSC_CELL_REAL, .r = x->start},
-                                  {.type = DSC_CELL_REAL, .r = x->end},
-                                  {.type = DSC_CELL_REAL, .r = x->tokens},
-                                  {.type = DSC_CELL_REAL, .r = x->emitted}};
         if (x->step <= l->last)
-            rc = dsc_table_add_row(data, cell, err);
+            rc = dsc_data_row(data, lane_name[x->lane],
+                              (double[]){x->step, x->start, x->end, x->tokens, x->emitted}, 5, err);
     }
     return rc;
 }
@@ -295,10 +288,10 @@ static int put_data(const timeline *t, const layout *l, dsc_table *data, dsc_err
 static int compose(const timeline *t, const dsc_figure_options *o, const char *terminal, layout *l,
                    dsc_drawing *out, dsc_error *err)
 {
-    static const char title[] = "When the models are at work";
+    static const char title[] = "Draft/target timeline";
     dsc_canvas canvas;
-    bool narrow = o->width > 0 && o->width < 520;
-    int rc = dsc_canvas_init(&canvas, terminal, o, 1000, narrow ? 260 : 220, err);
+    int rc =
+        dsc_canvas_init(&canvas, terminal, o, 1000, dsc_is_narrow(o, terminal) ? 260 : 220, err);
     if (rc)
         return rc;
     dsc_writer w = {.to = &out->script, .err = err};
@@ -306,7 +299,7 @@ static int compose(const timeline *t, const dsc_figure_options *o, const char *t
         put_text(&w, &canvas, t, l, o->title ? o->title : title);
     else
         put_graph(&w, &canvas, t, l, o->title ? o->title : title);
-    dsc_put(&w, "unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n");
+    dsc_put_empty_plot(&w);
     return w.rc;
 }
 
@@ -318,6 +311,8 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     timeline drawn = {.count = 0};
     layout l = {0};
     int rc = dsc_need_columns(t, "timeline", dsc_figure_timeline.needs, column, err);
+    if (!rc)
+        rc = dsc_need_text(t, "timeline", "lane", &column[0], err);
     if (!rc)
         rc = dsc_select(&s, t, o, NULL, err);
     if (!rc)
@@ -336,7 +331,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_timeline = {
     .name = "timeline",
-    .summary = "when draft model and target are at work, step by step (sim --timeline)",
+    .summary = "busy intervals of draft model and target, step by step (sim --timeline)",
     .needs = "lane step start_s end_s tokens proposed accepted emitted",
     .script = script,
 };

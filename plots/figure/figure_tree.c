@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft tree, from the root on the left: a column per depth, a row per leaf, the best candidate
-// of every node straight on. Beside each node the probability that it is accepted, which is also
-// the size of its point; together they are the tokens expected per target call.
+// Draws a draft tree from the root on the left: a column per depth, a row per leaf, with the best
+// candidate of each node in the same row. Each node is labeled with the probability that it is
+// accepted, which also determines the size of its point; their sum is the expected number of tokens
+// per target call.
+#include "plots/draw/data.h"
 #include "plots/draw/select.h"
 #include "plots/draw/style.h"
 #include "plots/figure/figures.h"
@@ -14,10 +16,10 @@ enum { MOST_NODES = 1024 };
 
 typedef struct node {
     int64_t id, parent_id, rank;
-    size_t parent;   // index; of the root: its own
+    size_t parent;   // index; the root is its own parent
     size_t depth;    // below the root
     size_t row;      // from the top
-    size_t last_row; // of its last child; its own without children
+    size_t last_row; // row of its last child; its own row without children
     double probability;
 } node;
 
@@ -36,10 +38,10 @@ static int by_depth_and_rank(const void *pa, const void *pb)
         return a->depth < b->depth ? -1 : 1;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id); // one order, whatever qsort does
+    return (a->id > b->id) - (a->id < b->id); // a total order, independent of qsort
 }
 
-// Finds parents among the nodes before; both loops are over at most MOST_NODES.
+// Finds the parent of each node among the nodes before it.
 static int link_nodes(tree *t, dsc_error *err)
 {
     for (size_t i = 0; i < t->nodes; i++) {
@@ -53,8 +55,7 @@ static int link_nodes(tree *t, dsc_error *err)
                             (long long)n->id);
         for (size_t k = 0; k < i; k++)
             if (t->node[k].id == n->id)
-                return dsc_fail(err, DSC_EUSAGE, "tree: node %lld is there twice",
-                                (long long)n->id);
+                return dsc_fail(err, DSC_EUSAGE, "tree: two rows have node %lld", (long long)n->id);
         n->parent = root ? 0 : j;
         t->depth = n->depth;
         t->expected += n->probability;
@@ -62,7 +63,8 @@ static int link_nodes(tree *t, dsc_error *err)
     return DSC_OK;
 }
 
-// Rows in depth-first order. A node's first child shares its row, further ones open rows below.
+// Assigns rows in depth-first order: the first child of a node shares its row, further ones start
+// new rows.
 static void place(tree *t, size_t i)
 {
     bool first = true;
@@ -80,7 +82,8 @@ static void place(tree *t, size_t i)
 static int read_nodes(tree *t, const dsc_selection *s, const int *column, dsc_error *err)
 {
     if (s->rows > MOST_NODES)
-        return dsc_fail(err, DSC_EUSAGE, "tree: %zu nodes cannot be drawn, at most %d", s->rows,
+        return dsc_fail(err, DSC_EUSAGE,
+                        "tree: the table has %zu nodes and the figure shows at most %d", s->rows,
                         MOST_NODES);
     int rc = dsc_new(&t->node, s->rows, err);
     for (size_t i = 0; i < s->rows && !rc; i++) {
@@ -92,8 +95,8 @@ static int read_nodes(tree *t, const dsc_selection *s, const int *column, dsc_er
             whole = whole && fabs(v[c]) < 1e9 && v[c] == floor(v[c]); // false for NaN
         if (!whole || !(v[4] >= 0 && v[4] <= 1))
             return dsc_fail(err, DSC_EUSAGE,
-                            "tree: row %zu is no node: node, parent, depth and rank are small "
-                            "whole numbers, probability is from 0 to 1",
+                            "tree: row %zu is invalid: node, parent, depth and rank must be small "
+                            "integers, and probability in [0, 1]",
                             s->row[i] + 1);
         t->node[i] = (node){.id = (int64_t)v[0],
                             .parent_id = (int64_t)v[1],
@@ -114,8 +117,8 @@ static int read_nodes(tree *t, const dsc_selection *s, const int *column, dsc_er
 
 // --- drawing -------------------------------------------------------------------------------
 
-// "0.600", ".60" or nothing, by the characters there is room for. What would round to zero and is
-// not is "<.001" or "<.01".
+// Formats a probability in at most `characters`: "0.600", ".60" or nothing. A positive number that
+// would round to zero is "<.001" or "<.01".
 static const char *number(double p, int characters, char text[16])
 {
     text[0] = '\0';
@@ -133,14 +136,14 @@ static const char *number(double p, int characters, char text[16])
 }
 
 typedef struct layout {
-    double left, top, column, pitch; // of the root's point; distances of columns and rows
+    double left, top, column, pitch; // the root's point; distances of columns and rows
     double text;                     // width of a number
-    int characters;                  // of a number: 5, 3 or 0
+    int characters;                  // length of a number: 5, 3 or 0
 } layout;
 
 #define DIGIT (0.64 * DSC_FONT_CELL) // width of a character of a number
 
-enum { POINT = 8, GAP = 3, TRUNK = 9 }; // beside a point; around a number; from trunk to point
+enum { POINT = 8, GAP = 3, TRUNK = 9 }; // space right of a point, around a number, left of a point
 
 static void put_line(dsc_writer *w, const dsc_canvas *c, double x1, double y1, double x2, double y2)
 {
@@ -161,7 +164,7 @@ static void put_node(dsc_writer *w, const dsc_canvas *c, const tree *t, const la
     for (size_t j = i + 1; j < t->nodes && !children; j++)
         children = t->node[j].parent == i;
     number(n->probability, l->characters, text);
-    if (children) { // the line begins behind the number, in one column where it can
+    if (children) { // the line begins after the number, in one column if possible
         double width = fmax(l->text, DIGIT * (double)strlen(text));
         double from = x + (l->characters ? POINT + width + GAP : 3);
         put_line(w, c, from, y, x + l->column - 3, y);
@@ -172,7 +175,7 @@ static void put_node(dsc_writer *w, const dsc_canvas *c, const tree *t, const la
         put_line(w, c, x - TRUNK, y, x - 3, y);
     dsc_put(w, "set label '' at");
     dsc_put_at(w, c, x, y);
-    dsc_put(w, " point lt 1 lc rgb '%s' pt 7 ps %.3g\n", dsc_style_colour(0),
+    dsc_put(w, " point lt 1 lc rgb '%s' pt 7 ps %.3g\n", dsc_style_color(0),
             0.35 + 0.75 * sqrt(n->probability));
     if (!*text)
         return;
@@ -194,7 +197,7 @@ static void put_columns(dsc_writer *w, const dsc_canvas *c, const tree *t, const
     }
 }
 
-// Numbers are given in as many digits as there is room for, or not at all.
+// Draws the tree; numbers have as many digits as fit, or are left out.
 static void put_graph(dsc_writer *w, const dsc_canvas *c, const tree *t, const char *title,
                       const char *subtitle)
 {
@@ -203,8 +206,7 @@ static void put_graph(dsc_writer *w, const dsc_canvas *c, const tree *t, const c
     layout l = {.left = MARGIN + 6};
     dsc_put_terminal(w, c, "tree");
     double y = dsc_put_heading(w, c, title, subtitle, NULL, NULL, 0) + 6;
-    y += dsc_put_paragraph(w, c, MARGIN, y, room, DSC_FONT_SMALL, DSC_INK_SOFT, 1,
-                           "depth below the root");
+    y += dsc_put_paragraph(w, c, MARGIN, y, room, DSC_FONT_SMALL, DSC_INK_SOFT, 1, "depth");
     for (l.characters = 5; l.characters > 0; l.characters -= 2) {
         l.text = DIGIT * l.characters;
         l.column = t->depth ? (room - POINT - l.text) / (double)t->depth : room;
@@ -224,14 +226,15 @@ static void put_graph(dsc_writer *w, const dsc_canvas *c, const tree *t, const c
     put_columns(w, c, t, &l, y);
     if (!w->rc && (l.pitch < 1 || l.column < TRUNK + 3))
         w->rc = dsc_fail(w->err, DSC_EUSAGE,
-                         "%g x %g is too small for a tree of %zu rows and depth %zu, give it more",
+                         "%g x %g is too small for a tree of %zu rows and depth %zu: increase "
+                         "--width or --height",
                          c->width, c->height, t->rows, t->depth);
     for (size_t i = 0; i < t->nodes && !w->rc; i++)
         put_node(w, c, t, &l, i);
-    dsc_put(w, "unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n");
+    dsc_put_empty_plot(w);
 }
 
-// On a terminal of characters: "1.0-+-.60-+-.36" and, below, the other children of each node.
+// Draws the tree in characters: "1.0-+-.60-+-.36" and, below, the other children of each node.
 static void put_text(dsc_writer *w, const dsc_canvas *c, const tree *t, const char *title,
                      const char *subtitle)
 {
@@ -243,7 +246,8 @@ static void put_text(dsc_writer *w, const dsc_canvas *c, const tree *t, const ch
     char line[512], text[16];
     column = column < 12 ? column : 12;
     if (!w->rc && column < 3)
-        w->rc = dsc_fail(w->err, DSC_EUSAGE, "%g columns are too few for a tree of depth %zu",
+        w->rc = dsc_fail(w->err, DSC_EUSAGE,
+                         "%g characters are too few for a tree of depth %zu: increase --width",
                          c->width, t->depth);
     for (size_t row = 0; row < shown && !w->rc; row++) {
         memset(line, ' ', sizeof line);
@@ -255,7 +259,7 @@ static void put_text(dsc_writer *w, const dsc_canvas *c, const tree *t, const ch
                 memcpy(line + x, label, strlen(label));
             if (n->row == row && i && t->node[n->parent].row != row)
                 memcpy(line + x - 2, "+-", 2);
-            bool on = false; // a child straight on
+            bool on = false; // has a child in its row
             for (size_t j = i + 1; j < t->nodes && n->row == row && !on; j++)
                 on = t->node[j].parent == i;
             if (on)
@@ -273,11 +277,11 @@ static void put_text(dsc_writer *w, const dsc_canvas *c, const tree *t, const ch
                           line + 1);
     }
     if (shown < t->rows) {
-        snprintf(line, sizeof line, "... and %zu more rows", t->rows - shown);
+        snprintf(line, sizeof line, "... %zu more rows", t->rows - shown);
         dsc_put_paragraph(w, c, 1, top + (double)shown, c->width - 1, DSC_FONT_BODY, DSC_INK, 1,
                           line);
     }
-    dsc_put(w, "unset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n");
+    dsc_put_empty_plot(w);
 }
 
 // --- words and numbers ---------------------------------------------------------------------
@@ -286,8 +290,8 @@ static int put_finding(const tree *t, dsc_buffer *to, dsc_error *err)
 {
     dsc_writer w = {.to = to, .err = err};
     dsc_put(&w,
-            "A draft tree of %zu node%s (the root included) and depth %zu: %.3f tokens are "
-            "expected per target call. Nodes by depth: ",
+            "Draft tree with %zu node%s (including the root) and depth %zu. The expected number of "
+            "tokens per target call is %.3f. Nodes by depth: ",
             t->nodes, t->nodes == 1 ? "" : "s", t->depth, t->expected);
     for (size_t d = 0, i = 0; d <= t->depth; d++) {
         size_t count = 0;
@@ -301,21 +305,13 @@ static int put_finding(const tree *t, dsc_buffer *to, dsc_error *err)
 
 static int put_data(const tree *t, dsc_table *data, dsc_error *err)
 {
-    static const char *const name[] = {"node", "parent", "depth", "rank", "row"};
-    int rc = DSC_OK;
-    for (int c = 0; c < 5 && !rc; c++)
-        rc = dsc_table_add_column(data, name[c], DSC_CELL_INT, NULL, err);
-    if (!rc)
-        rc = dsc_table_add_column(data, "probability", DSC_CELL_REAL, NULL, err);
+    int rc = dsc_data_numbers(data, "node parent depth rank row probability", err);
     for (size_t i = 0; i < t->nodes && !rc; i++) {
         const node *n = &t->node[i];
-        const dsc_cell cell[6] = {{.type = DSC_CELL_INT, .i = n->id},
-                                  {.type = DSC_CELL_INT, .i = n->parent_id},
-                                  {.type = DSC_CELL_INT, .i = (int64_t)n->depth},
-                                  {.type = DSC_CELL_INT, .i = n->rank},
-                                  {.type = DSC_CELL_INT, .i = (int64_t)n->row},
-                                  {.type = DSC_CELL_REAL, .r = n->probability}};
-        rc = dsc_table_add_row(data, cell, err);
+        rc = dsc_data_row(data, NULL,
+                          (double[]){(double)n->id, (double)n->parent_id, (double)n->depth,
+                                     (double)n->rank, (double)n->row, n->probability},
+                          6, err);
     }
     return rc;
 }
@@ -325,8 +321,8 @@ static int compose(const tree *t, const dsc_table *table, const dsc_figure_optio
 {
     dsc_canvas canvas;
     char title[80], subtitle[256];
-    bool narrow = o->width > 0 && o->width < 520;
-    // Of the whole tree; a filter leaves a part of it.
+    bool narrow = dsc_is_narrow(o, terminal);
+    // The speedup is that of the whole tree; a filter selects a part of it.
     const char *comment = o->filters ? NULL : dsc_table_get_comment(table, "speedup");
     double speedup = comment ? strtod(comment, NULL) : NAN;
     int rc =
@@ -335,16 +331,16 @@ static int compose(const tree *t, const dsc_table *table, const dsc_figure_optio
     if (rc)
         return rc;
     bool dumb = canvas.terminal == DSC_TERM_DUMB;
-    snprintf(title, sizeof title, "Draft tree of %zu node%s, depth %zu", t->nodes,
+    snprintf(title, sizeof title, "Draft tree with %zu node%s, depth %zu", t->nodes,
              t->nodes == 1 ? "" : "s", t->depth);
     int used =
-        snprintf(subtitle, sizeof subtitle, "%.3f tokens expected per target call", t->expected);
+        snprintf(subtitle, sizeof subtitle, "%.3f expected tokens per target call", t->expected);
     if (speedup > 0 && speedup < 1e6) // false for NaN
         used +=
-            snprintf(subtitle + used, sizeof subtitle - (size_t)used, ", speed-up %.2f×", speedup);
+            snprintf(subtitle + used, sizeof subtitle - (size_t)used, ", speedup %.2f×", speedup);
     if (!dumb)
         snprintf(subtitle + used, sizeof subtitle - (size_t)used,
-                 "; points: probability of being accepted");
+                 "; points: acceptance probability");
     dsc_writer w = {.to = &out->script, .err = err};
     if (dumb)
         put_text(&w, &canvas, t, o->title ? o->title : title, subtitle);
@@ -377,7 +373,7 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_tree = {
     .name = "tree",
-    .summary = "a draft tree with the probability that each node is accepted",
+    .summary = "a draft tree with the acceptance probability of each node",
     .needs = "node parent depth rank probability",
     .script = script,
 };

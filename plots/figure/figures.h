@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors behind dsc_figures(), one per figure_*.c.
+// The descriptors that dsc_figures() lists.
 #ifndef DSC_PLOTS_FIGURES_H
 #define DSC_PLOTS_FIGURES_H
 

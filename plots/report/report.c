@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report: a summary, a chapter for each kind of result in the order of the story, what is
-// uncertain, and the meanings of the columns.
+// Writes the report: a summary, a chapter for each kind of result, limitations, and the definitions
+// of the columns; then the files, atomically.
 #include "plots/report/report.h"
 
 #include "base/file.h"
@@ -20,7 +20,7 @@ static const char *base_name(const char *path)
 static void put_provenance(dsc_page *p, const dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
-    dsc_say_block(p, DSC_SUBHEADING, "How it was made");
+    dsc_say_block(p, DSC_SUBHEADING, "Provenance");
     dsc_open(p, DSC_PAIRS);
     dsc_say_pair(p, "file", DSC_CODE, r->path);
     dsc_say_pair(p, "SHA-256 of the file", DSC_CODE, r->sha256);
@@ -47,12 +47,12 @@ static void put_glossary(dsc_page *p, const dsc_result_view *r, size_t n)
                 continue;
             if (!any) {
                 p->type->section(&p->w, "columns");
-                dsc_say_block(p, DSC_CHAPTER, "What the columns mean");
+                dsc_say_block(p, DSC_CHAPTER, "Columns");
                 dsc_open(p, DSC_PAIRS);
             }
             any = true;
             dsc_say_pair(p, column->name, DSC_VALUE,
-                         column->help ? column->help : "The table does not say.");
+                         column->help ? column->help : "The table contains no definition.");
         }
     if (!any)
         return;
@@ -62,10 +62,10 @@ static void put_glossary(dsc_page *p, const dsc_result_view *r, size_t n)
 
 static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    char id[32], name[64];
+    char id[32];
     dsc_say_block(p, DSC_SOFT,
-                  "%zu result%s. Speed-ups are over decoding one token per target call, without "
-                  "speculation.",
+                  "%zu result%s. Speedups are relative to decoding without speculation, one token "
+                  "per target call.",
                   n, n == 1 ? "" : "s");
     p->type->section(&p->w, "summary");
     dsc_say_block(p, DSC_CHAPTER, "Summary");
@@ -73,13 +73,12 @@ static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (r[i].kind != DSC_RESULT_METHODS && r[i].kind != DSC_RESULT_OTHER &&
             !dsc_has_best(&r[i]))
-            continue; // told in their chapters
+            continue; // only their chapters describe them
         if (n > 1) {
             snprintf(id, sizeof id, "result-%zu", i + 1);
-            snprintf(name, sizeof name, "Result %zu: ", i + 1);
             dsc_buffer b = {0};
             dsc_writer w = {.to = &b, .err = p->w.err};
-            dsc_put(&w, "%s%s", name, base_name(r[i].path));
+            dsc_put(&w, "Result %zu: %s", i + 1, base_name(r[i].path));
             dsc_open(p, DSC_HEADING);
             p->type->link(&p->w, id, w.rc ? "" : b.data);
             dsc_close(p, DSC_HEADING);
@@ -90,7 +89,8 @@ static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
     p->type->section(&p->w, NULL);
 }
 
-// Results from `first` on that can be compared with it, in one picture; in_it tells which.
+// Draws the results from `first` on that can be compared with it in one picture, and sets in_it[n]
+// for them.
 static int put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_t first,
                           bool *in_it, dsc_error *err)
 {
@@ -122,7 +122,7 @@ static int put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_
     return rc;
 }
 
-// What can be seen only when several results stand in one picture.
+// Draws the figures that compare several results.
 static int put_together(dsc_page *p, const dsc_result_view *r, size_t n, dsc_error *err)
 {
     bool *in_it, *done;
@@ -164,12 +164,12 @@ static const struct {
     const char *id, *title;
 } chapter[DSC_RESULT_KINDS] = {
     [DSC_RESULT_WORKLOAD] = {"workload", "Workload and models"},
-    [DSC_RESULT_METHODS] = {"methods", "Methods compared"},
+    [DSC_RESULT_METHODS] = {"methods", "Comparison of methods"},
     [DSC_RESULT_TUNED] = {"best", "Best configuration by batch size"},
-    [DSC_RESULT_BOUNDS] = {"bounds", "Bounds against what was achieved"},
-    [DSC_RESULT_VALIDATED] = {"validation", "Predicted against measured"},
-    [DSC_RESULT_COSTS] = {"costs", "Cost curves"},
-    [DSC_RESULT_OTHER] = {"other", "Further tables"},
+    [DSC_RESULT_BOUNDS] = {"bounds", "Bounds"},
+    [DSC_RESULT_VALIDATED] = {"validation", "Predicted and measured values"},
+    [DSC_RESULT_COSTS] = {"costs", "Forward-pass latency"},
+    [DSC_RESULT_OTHER] = {"other", "Other tables"},
 };
 
 static int put_chapter(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_kind kind,
@@ -205,9 +205,9 @@ static int put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *title
         if (rc)
             return rc;
     }
-    p->type->section(&p->w, "uncertain");
-    dsc_say_block(p, DSC_CHAPTER, "What is uncertain");
-    dsc_put_uncertain(p, r, n);
+    p->type->section(&p->w, "limitations");
+    dsc_say_block(p, DSC_CHAPTER, "Limitations");
+    dsc_put_limitations(p, r, n);
     p->type->section(&p->w, NULL);
     put_glossary(p, r, n);
     p->type->end(&p->w);
@@ -216,14 +216,14 @@ static int put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *title
 
 // --- files -------------------------------------------------------------------------------------
 
-// Where LaTeX goes: the file, and the stem of its pictures' names with their folder.
+// The LaTeX file, and folder and stem of its pictures.
 typedef struct places {
-    char *page, *folder; // folder with its slash, "" for here
+    char *page, *folder; // folder with its slash, "" for the current one
     char *stem;          // "NAME-", or "" in a folder of its own
-    bool made;           // the folder, by us
+    bool made;           // the folder was created here
 } places;
 
-// The path of picture i.
+// Writes the path of picture i to an empty buffer.
 static int picture_path(dsc_buffer *to, const places *at, const dsc_page *p, size_t i,
                         dsc_error *err)
 {
@@ -234,7 +234,8 @@ static int picture_path(dsc_buffer *to, const places *at, const dsc_page *p, siz
     return w.rc;
 }
 
-// DIR, or NAME.tex, whose pictures are NAME-figure-1.pdf and so on: with a name that LaTeX takes.
+// Finds the places for DIR or NAME.tex. The pictures of the latter are NAME-figure-1.pdf and so on,
+// with only letters and digits in the name, which LaTeX accepts.
 static int find_places(places *at, const char *out_path, dsc_error *err)
 {
     size_t n = strlen(out_path);
@@ -263,7 +264,7 @@ static int find_places(places *at, const char *out_path, dsc_error *err)
     return rc ? rc : dsc_strndup(&at->stem, "", 0, err);
 }
 
-// The folder that was asked for; a file is not given one.
+// Creates the folder DIR unless it exists.
 static int make_folder(places *at, dsc_error *err)
 {
     struct stat st;
@@ -273,8 +274,8 @@ static int make_folder(places *at, dsc_error *err)
     return at->made ? DSC_OK : dsc_fail(err, DSC_EIO, "cannot make the folder %s: %m", at->folder);
 }
 
-// All files are opened before anything is written, so that a refusal leaves nothing behind; the
-// page takes its name last: where it is, the pictures are.
+// Opens all files before it writes anything, so that an error leaves nothing behind. The page gets
+// its name last: if it exists, so do the pictures.
 static int write_files(const dsc_page *p, const char *page_path, const places *at, bool force,
                        dsc_error *err)
 {
@@ -303,7 +304,7 @@ static int write_files(const dsc_page *p, const char *page_path, const places *a
     return rc;
 }
 
-// Refusals before any work is done: dsc_outfile_open would refuse only at the end.
+// Checks the output before any work is done; dsc_outfile_open would fail only at the end.
 static int check_output(const char *const *input, size_t n, const char *path, bool force,
                         dsc_error *err)
 {
@@ -314,7 +315,8 @@ static int check_output(const char *const *input, size_t n, const char *path, bo
         return DSC_OK;
     for (size_t i = 0; i < n; i++)
         if (!stat(input[i], &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return dsc_fail(err, DSC_EUSAGE, "%s is one of the result tables", path);
+            return dsc_fail(err, DSC_EUSAGE,
+                            "%s is one of the result tables and would be overwritten", path);
     return force ? DSC_OK
                  : dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", path);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report's style: system fonts, contrast of 7:1 or more for text, figures drawn for the width
-// they are shown at, everything wide scrolling inside its own box.
+// The style sheet of the HTML report: system fonts, a contrast of at least 7:1 for text, figures
+// shown at the width they are drawn for, and scrolling boxes for everything wide.
 #include "plots/report/report_css.h"
 
 const char dsc_report_css[] =

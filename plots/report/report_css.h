@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The style of the report's page.
+// The style sheet of the HTML report.
 #ifndef DSC_PLOTS_REPORT_CSS_H
 #define DSC_PLOTS_REPORT_CSS_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of a trace, from its manifest or from `trace info --json`.
+// Reads the facts of a trace from its manifest or from the output of `trace info --json`: every
+// number and text, also of the objects one level below.
 #include "plots/report/report_result.h"
 
 #include <jansson.h>
@@ -9,15 +10,9 @@
 static int add(dsc_result_view *r, const char *key, const char *value, dsc_error *err)
 {
     dsc_fact f = {NULL, NULL};
-    if (r->facts == r->fact_capacity) {
-        size_t more = r->fact_capacity ? 2 * r->fact_capacity : 32;
-        dsc_fact *grown = realloc(r->fact, more * sizeof *grown);
-        if (!grown)
-            return dsc_fail(err, DSC_ENOMEM, "out of memory");
-        r->fact = grown;
-        r->fact_capacity = more;
-    }
-    int rc = dsc_strndup(&f.key, key, strlen(key), err);
+    int rc = dsc_resize(&r->fact, &r->fact_capacity, r->facts + 1, err);
+    if (!rc)
+        rc = dsc_strndup(&f.key, key, strlen(key), err);
     if (!rc)
         rc = dsc_strndup(&f.value, value, strlen(value), err);
     if (rc)
@@ -27,7 +22,8 @@ static int add(dsc_result_view *r, const char *key, const char *value, dsc_error
     return rc;
 }
 
-// Objects whose members are facts too, named behind them unless that says nothing.
+// Objects whose members are facts too. Their keys are prefixed by the name of the object, except
+// for "totals".
 static const char *const inner[] = {"totals", "tokenizer", "source", "provenance"};
 
 static int add_scalars(dsc_result_view *r, const json_t *o, const char *of, dsc_error *err)
@@ -60,9 +56,9 @@ int dsc_read_facts(dsc_result_view *r, const char *json, dsc_error *err)
 {
     json_error_t e;
     json_t *o = json_loads(json, JSON_REJECT_DUPLICATES, &e);
-    int rc = json_is_object(o)
-                 ? add_scalars(r, o, NULL, err)
-                 : dsc_fail(err, DSC_EINPUT, "line %d: %s", e.line, o ? "not an object" : e.text);
+    int rc = json_is_object(o) ? add_scalars(r, o, NULL, err)
+                               : dsc_fail(err, DSC_EINPUT, "line %d: %s", e.line,
+                                          o ? "a JSON object was expected" : e.text);
     json_decref(o);
     return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as one self-contained page of HTML.
+// The HTML page type: one self-contained page with inline SVG.
 #include "plots/report/report_css.h"
 #include "plots/report/report_page.h"
 
@@ -24,7 +24,8 @@ static void put_cell(dsc_writer *w, const dsc_cell *c)
     dsc_buffer_fini(&b);
 }
 
-// In a box that scrolls sideways, which must be reachable by keyboard, and needs a name then.
+// Writes a table in a box that scrolls sideways; so that it can be reached by keyboard, it has a
+// tab index and a label.
 static void put_table(dsc_writer *w, const dsc_page_table *x)
 {
     const dsc_table *t = x->table;
@@ -64,8 +65,8 @@ static bool starts(const char *s, const char *end, const char *with)
     return (size_t)(end - s) >= n && !memcmp(s, with, n);
 }
 
-// Copies one tag (s at '<', end behind '>'), ids and references prefixed. Attribute values of
-// gnuplot hold neither '<' nor '>', and texts never stand inside a tag.
+// Copies one tag (from '<' at s to after '>' at end) and prefixes ids and references. gnuplot's
+// attribute values contain neither '<' nor '>'.
 static void put_tag(dsc_writer *w, const char *s, const char *end, const char *prefix)
 {
     static const struct {
@@ -88,7 +89,7 @@ static void put_tag(dsc_writer *w, const char *s, const char *end, const char *p
     }
 }
 
-// The value of an attribute inside [s, end) as a number, 0 when it is not there.
+// The value of an attribute inside [s, end) as a number; 0: it is missing.
 static double attribute(const char *s, const char *end, const char *name)
 {
     size_t n = strlen(name);
@@ -100,25 +101,27 @@ static double attribute(const char *s, const char *end, const char *name)
     return 0;
 }
 
-static const char *behind(const char *s, const char *end, const char *what)
+static const char *after(const char *s, const char *end, const char *what)
 {
     const char *at = memmem(s, (size_t)(end - s), what, strlen(what));
     return at ? at + strlen(what) : end;
 }
 
-// gnuplot's svg as an element of the page: no prolog, namespaces, title or description; every id
-// and every reference to one behind `prefix` ([a-z0-9-]); role img, `label` as its name.
+// Writes gnuplot's SVG as an element of the page: without prolog, namespaces, title and
+// description, with `prefix` ([a-z0-9-]) before every id and reference, and with `label` as its
+// accessible name.
 static int put_inline_svg(dsc_writer *w, const dsc_buffer *svg, const char *prefix,
                           const char *class, const char *label)
 {
     const char *end = svg->data + svg->length;
     const char *s = memmem(svg->data, svg->length, "<svg", 4);
-    const char *body = s ? behind(s, end, ">") : end;
+    const char *body = s ? after(s, end, ">") : end;
     double width = s ? attribute(s, body, "width") : 0,
            height = s ? attribute(s, body, "height") : 0;
     if (!(width > 0 && height > 0)) {
-        w->rc =
-            w->rc ? w->rc : dsc_fail(w->err, DSC_EIO, "gnuplot's picture is no svg of known size");
+        w->rc = w->rc ? w->rc
+                      : dsc_fail(w->err, DSC_EIO,
+                                 "gnuplot's output is not an SVG with a width and a height");
         return w->rc;
     }
     dsc_put(w,
@@ -129,17 +132,17 @@ static int put_inline_svg(dsc_writer *w, const dsc_buffer *svg, const char *pref
     dsc_put(w, "\">");
     for (s = body; s < end && !w->rc;) {
         if (starts(s, end, "<title>")) {
-            s = behind(s, end, "</title>");
+            s = after(s, end, "</title>");
         } else if (starts(s, end, "<desc>")) {
-            s = behind(s, end, "</desc>");
+            s = after(s, end, "</desc>");
         } else if (*s == '<') {
-            const char *close = behind(s, end, ">");
+            const char *close = after(s, end, ">");
             put_tag(w, s, close, prefix);
             s = close;
         } else {
             const char *next = memchr(s, '<', (size_t)(end - s));
             next = next ? next : end;
-            if (strspn(s, " \t\r\n") < (size_t)(next - s)) // not between tags only
+            if (strspn(s, " \t\r\n") < (size_t)(next - s)) // more than space between tags
                 dsc_put_bytes(w, s, (size_t)(next - s));
             s = next;
         }
@@ -243,7 +246,7 @@ const dsc_page_type dsc_page_html = {
             [DSC_CODE] = "</code></dd>\n",
         },
     .terminal = "svg",
-    .narrow = 360, // pixels; the smallest phones have 360, less the margins
+    .narrow = 360, // pixels: the width of the smallest phones, less the margins
     .begin = put_begin,
     .end = put_end,
     .text = dsc_put_html,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as LaTeX for plain pdflatex: article with graphicx and booktabs, a PDF per figure
-// beside it. Whatever a table holds is text: nothing of it reaches LaTeX as a command.
+// The LaTeX page type, for plain pdflatex: article with graphicx and booktabs, and a PDF per
+// figure. All text of tables is escaped, so none of it reaches LaTeX as a command.
 #include "plots/report/report_page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    ROWS = 40,  // of a table: a page; the rest is in the file
+    ROWS = 40,  // rows of a table that fit on a page
     CELL = 48,  // characters of a cell
-    BREAK = 16, // characters after which a word may break, for hashes and commands
+    BREAK = 16, // characters after which a word may break (hashes, commands)
 };
 
 // --- text ----------------------------------------------------------------------------------------
@@ -67,7 +67,8 @@ static const struct {
     {0x2265, "$\\ge$"},
 };
 
-// Letters of U+00C0 .. U+00FF: accent and base, two characters each; blanks are others.
+// Accent and base of the letters U+00C0 .. U+00FF, two characters each; blanks mark other
+// characters.
 static const char accents[] =
     "`A'A^A~A\"A    cC`E'E^E\"E`I'I^I\"I  ~N`O'O^O~O\"O    `U'U^U\"U'Y    "
     "`a'a^a~a\"a    cc`e'e^e\"e`i'i^i\"i  ~n`o'o^o~o\"o    `u'u^u\"u'y  \"y";
@@ -97,7 +98,7 @@ static void put_code(dsc_writer *w, uint32_t code)
         const char *a = accents + 2 * (code - 0xc0);
         dsc_put(w, "\\%c{%c}", a[0], a[1]);
     } else {
-        dsc_put(w, "{[}U+%04X{]}", code); // what pdflatex has no letter for is named
+        dsc_put(w, "{[}U+%04X{]}", code); // pdflatex has no such letter
     }
 }
 
@@ -149,7 +150,7 @@ static void put_end(dsc_writer *w)
 static void put_section(dsc_writer *w, const char *id)
 {
     (void)w;
-    (void)id; // there are no links
+    (void)id; // LaTeX pages contain no links
 }
 
 static void put_link(dsc_writer *w, const char *id, const char *text)
@@ -190,7 +191,7 @@ static void put_cell(dsc_writer *w, const dsc_cell *cell)
     dsc_buffer_fini(&b);
 }
 
-// Lists have no place in a column of this width.
+// Whether a column is shown; lists are too wide.
 static bool is_shown(const dsc_table *t, size_t column)
 {
     return t->column[column].type != DSC_CELL_LIST;
@@ -207,13 +208,13 @@ static void put_table(dsc_writer *w, const dsc_page_table *x)
     dsc_put(w, "\n\\begin{minipage}{\\linewidth}\\centering\\small ");
     put_text(w, x->caption);
     if (rows < x->rows)
-        dsc_put(w, " (%zu of them)", rows);
+        dsc_put(w, " (first %zu)", rows);
     dsc_put(w, "\\\\[2pt]\n\\dscfit{\\footnotesize\\begin{tabular}{");
     for (size_t c = 0; c < x->columns; c++)
         if (is_shown(t, x->column[c]))
             dsc_put(w, t->column[x->column[c]].type == DSC_CELL_TEXT ? "l" : "r");
     dsc_put(w, "}\n\\toprule\n");
-    for (size_t r = 0; r <= rows; r++) { // the first is the head
+    for (size_t r = 0; r <= rows; r++) { // 0 is the header
         const char *separator = "";
         for (size_t c = 0; c < x->columns; c++) {
             if (!is_shown(t, x->column[c]))
@@ -232,17 +233,14 @@ static void put_table(dsc_writer *w, const dsc_page_table *x)
 
 static int put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
 {
-    dsc_buffer *picture;
     (void)narrow;
-    if (p->w.rc)
+    if (!p->w.rc)
+        p->w.rc = dsc_resize(&p->picture, &p->pictures, p->figures, p->w.err);
+    if (p->w.rc) {
+        p->figures--; // it has no picture
         return p->w.rc;
-    picture = realloc(p->picture, p->figures * sizeof *picture);
-    if (!picture) {
-        p->figures--; // which has no picture
-        return p->w.rc = dsc_fail(p->w.err, DSC_ENOMEM, "out of memory");
     }
-    p->picture = picture;
-    picture[p->figures - 1] = wide->picture;
+    p->picture[p->figures - 1] = wide->picture;
     wide->picture = (dsc_buffer){0};
     dsc_put(&p->w,
             "\n\\begin{minipage}{\\linewidth}\\centering\n\\includegraphics[width=0.82\\linewidth,"
@@ -289,7 +287,7 @@ const dsc_page_type dsc_page_latex = {
             [DSC_CODE] = "}\n",
         },
     .terminal = "pdf",
-    .width = 720, // its type comes to 7 points
+    .width = 720, // makes text 7 points high
     .varying = true,
     .begin = put_begin,
     .end = put_end,

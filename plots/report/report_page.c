@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes blocks, text and cells in the markup of a page type.
 #include "plots/report/report_page.h"
 
 #include <inttypes.h>

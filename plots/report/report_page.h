@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report is written on: HTML or LaTeX. The story is told once, in blocks and texts; a kind
-// of page knows what stands around a block, how a text is escaped, and what pictures it takes.
+// The output formats of a report: HTML and LaTeX. The report is written once, as blocks and text; a
+// page type defines the markup around a block, how text is escaped, and the format of pictures.
 #ifndef DSC_PLOTS_REPORT_PAGE_H
 #define DSC_PLOTS_REPORT_PAGE_H
 
@@ -20,7 +20,7 @@ typedef enum dsc_block {
     DSC_PAIRS, // keys and values
     DSC_KEY,
     DSC_VALUE,
-    DSC_CODE, // a value as it was typed
+    DSC_CODE, // a verbatim value
     DSC_BLOCKS
 } dsc_block;
 
@@ -31,24 +31,24 @@ typedef struct dsc_page_table {
     const size_t *row, *column;
     size_t rows, columns;
     const char *caption;
-    const char *folded; // the words that unfold it; NULL: it is open
+    const char *folded; // the label that unfolds it; NULL: it is open
 } dsc_page_table;
 
 typedef struct dsc_page_type {
     const char *open[DSC_BLOCKS], *close[DSC_BLOCKS];
-    const char *terminal; // of pictures
-    double width;         // of pictures, 0: the figure's own; narrow: a second one, 0: none
-    double narrow;
-    bool varying; // long tables without the columns that are the same in all rows
+    const char *terminal; // gnuplot terminal of pictures
+    double width;         // width of pictures, 0: the figure's own
+    double narrow;        // width of a second, narrow picture, 0: none
+    bool varying;         // long tables contain only the columns that vary
     void (*begin)(dsc_writer *w, const char *title);
     void (*end)(dsc_writer *w);
-    void (*text)(dsc_writer *w, const char *text);  // escaped
-    void (*section)(dsc_writer *w, const char *id); // NULL: its end
+    void (*text)(dsc_writer *w, const char *text);  // escapes it
+    void (*section)(dsc_writer *w, const char *id); // NULL: ends it
     void (*link)(dsc_writer *w, const char *id, const char *text);
     void (*merit)(dsc_writer *w, const char *label, const char *value);
-    void (*merits)(dsc_writer *w, bool open); // around those
+    void (*merits)(dsc_writer *w, bool open); // begins or ends a list of merits
     void (*table)(dsc_writer *w, const dsc_page_table *t);
-    // Figure `number` from its picture(s); takes what it keeps of `wide`. `narrow` may be NULL.
+    // Writes the figure p->figures; takes over the parts of `wide` it keeps. `narrow` may be NULL.
     int (*figure)(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow);
 } dsc_page_type;
 
@@ -57,25 +57,26 @@ extern const dsc_page_type dsc_page_html, dsc_page_latex;
 struct dsc_page {
     dsc_writer w;
     const dsc_page_type *type;
-    size_t figures;      // so far
-    const char *stem;    // LaTeX: of the pictures' names, [A-Za-z0-9-]
-    dsc_buffer *picture; // LaTeX: [figures] the pictures, to be written beside the page
+    size_t figures;      // number of figures so far
+    const char *stem;    // LaTeX: prefix of the pictures' names, [A-Za-z0-9-]
+    dsc_buffer *picture; // LaTeX: [figures] the pictures, written as files of their own
+    size_t pictures;     // capacity of `picture`
 };
 
 void dsc_page_fini(dsc_page *p);
 
 void dsc_open(dsc_page *p, dsc_block block);
 void dsc_close(dsc_page *p, dsc_block block);
-// Escaped text.
+// Writes escaped text.
 void dsc_say(dsc_page *p, const char *format, ...) DSC_PRINTF(2, 3);
 void dsc_say_block(dsc_page *p, dsc_block block, const char *format, ...) DSC_PRINTF(3, 4);
 void dsc_say_pair(dsc_page *p, const char *key, dsc_block value_block, const char *value);
-// A number for reading: integers as they are, reals with at most four decimals, texts, and lists
+// Writes a cell for reading: integers in full, reals with at most four decimals, text, and lists
 // joined by spaces.
 void dsc_say_cell(dsc_page *p, const dsc_cell *c);
-void dsc_put_reading(dsc_writer *w, const dsc_cell *c); // the same, not escaped
+void dsc_put_reading(dsc_writer *w, const dsc_cell *c); // without escaping
 
-// "figure-3.pdf" behind the page's stem.
+// Writes the page's stem and "figure-3.pdf".
 void dsc_put_picture_name(dsc_writer *w, const dsc_page *p, size_t number);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a result, determines its kind, and ranks its rows by speedup or block efficiency.
 #include "plots/report/report_result.h"
 
 #include "base/file.h"
@@ -75,8 +76,8 @@ bool dsc_varies(const dsc_table *t, size_t column)
     return found;
 }
 
-// Filters that keep the rows like the best one in every text parameter, for figures that show one
-// group at a time.
+// Makes filters that select the rows with the text parameters of the best one, for figures that
+// show one group at a time.
 static int find_filters(dsc_result_view *r, dsc_error *err)
 {
     const dsc_table *t = &r->table;
@@ -112,9 +113,10 @@ static dsc_result_kind kind_of(const dsc_table *t)
     return has(t, "request") ? DSC_RESULT_METHODS : DSC_RESULT_OTHER;
 }
 
-enum { MOST_BYTES = 1 << 28 }; // of a JSON object
+enum { MOST_BYTES = 1 << 28 }; // size of a JSON object
 
-// Whether `path` is a trace (a folder with a manifest) or a JSON object over several lines.
+// Reads `path` if it is a trace (a folder with a manifest) or a JSON object over several lines, and
+// sets *is then.
 static int read_json(dsc_result_view *r, const char *path, bool *is, dsc_error *err)
 {
     dsc_buffer manifest = {0};
@@ -140,7 +142,9 @@ static int read_json(dsc_result_view *r, const char *path, bool *is, dsc_error *
         dsc_read_trace_info(&r->table, text, NULL))
         r->table = (dsc_table){0}; // a trace without conditional acceptance rates has no rows
     if (*is && !rc && !dsc_fact_find(r, folder ? "hash" : "trace"))
-        rc = dsc_fail(err, DSC_EINPUT, "%s: neither a manifest of a trace nor trace info --json",
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "%s: neither the manifest of a trace nor the output of trace info "
+                      "--json",
                       file);
     free(text);
     dsc_buffer_fini(&manifest);

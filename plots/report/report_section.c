@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sections of the report about one result: what is best, figures, rows.
+// Writes the sections of the report about one result: its best configuration, figures and rows.
 #include "base/columns.h"
 #include "plots/draw/select.h"
 #include "plots/report/report_result.h"
@@ -9,13 +9,13 @@
 #include <string.h>
 
 enum {
-    ROWS_SHOWN = 5000, // a page of more is no use; the file is named beside it
+    ROWS_SHOWN = 5000, // more would make the page unusable
     BEST_SHOWN = 10,
 };
 
 // --- sentences -----------------------------------------------------------------------------
 
-// "n = 1, k = 32, semantics = paper" of the parameters that vary, all of them in a one-row table.
+// "n = 1, k = 32, semantics = paper": the parameters that vary, or all of them in a one-row table.
 void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but)
 {
     const char *comma = "";
@@ -25,7 +25,7 @@ void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const 
             (but && !strcmp(but, t->column[c].name)))
             continue;
         dsc_put(w, "%s%s = ", comma, t->column[c].name);
-        if (cell->type == DSC_CELL_REAL) // a setting, not a result: as it was given
+        if (cell->type == DSC_CELL_REAL) // a parameter is written as it was given
             dsc_put_cell(w, cell);
         else
             dsc_put_reading(w, cell);
@@ -35,8 +35,8 @@ void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const 
         dsc_put(w, "row %zu", row + 1);
 }
 
-// The smallest k whose merit is within 2 % of the best, all else as in the best row: where longer
-// drafts stop paying.
+// Writes the smallest k whose merit is within 2 % of the best with all other parameters equal:
+// longer drafts gain little.
 static void put_plateau(dsc_page *p, const dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
@@ -46,17 +46,17 @@ static void put_plateau(dsc_page *p, const dsc_result_view *r)
         return;
     double least = dsc_table_real(t, best, (size_t)k), from = least, at = dsc_merit(r, best);
     for (size_t i = 0; i < t->rows; i++) {
-        bool alike = true;
-        for (size_t c = 0; alike && c < t->columns; c++) {
+        bool same = true;
+        for (size_t c = 0; same && c < t->columns; c++) {
             if ((int)c != k && dsc_is_parameter(t, c))
-                alike = dsc_same_cell(dsc_table_at(t, i, c), dsc_table_at(t, best, c));
+                same = dsc_same_cell(dsc_table_at(t, i, c), dsc_table_at(t, best, c));
         }
         double v = dsc_table_real(t, i, (size_t)k);
-        if (alike && dsc_merit(r, i) >= 0.98 * at && v < least)
+        if (same && dsc_merit(r, i) >= 0.98 * at && v < least)
             least = v;
     }
     if (least < from)
-        dsc_say_block(p, DSC_PARAGRAPH, "k = %g is already within 2 %% of it.", least);
+        dsc_say_block(p, DSC_PARAGRAPH, "k = %g is within 2 %% of it.", least);
 }
 
 static void put_merit(dsc_page *p, const dsc_table *t, size_t row, const char *column,
@@ -76,8 +76,8 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
     if (!dsc_has_best(r)) {
         dsc_say_block(p, DSC_SOFT, "%s",
                       !t->rows ? "The table has no rows."
-                               : "The table has no finite speed-up or block efficiency to rank its "
-                                 "rows by.");
+                               : "The table has no finite speedup or block efficiency by which "
+                                 "rows could be ranked.");
         return;
     }
     size_t best = r->ranked[0];
@@ -93,7 +93,7 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
     dsc_close(p, DSC_PARAGRAPH);
     dsc_buffer_fini(&b);
     p->type->merits(&p->w, true);
-    put_merit(p, t, best, "speedup", "×", "speed-up (no speculation = 1)");
+    put_merit(p, t, best, "speedup", "×", "speedup (no speculation = 1)");
     put_merit(p, t, best, "block_efficiency", "", "output tokens per target call (bonus included)");
     put_merit(p, t, best, DSC_COL_DRAFT_ACCEPTANCE_RATE, "", "acceptance rate (bonus excluded)");
     p->type->merits(&p->w, false);
@@ -103,8 +103,8 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
                       requests ? "request" : "configuration", t->rows == 1 ? "" : "s",
                       requests || t->rows == 1
                           ? ""
-                          : " The best was chosen on these very requests: on others it gains "
-                            "somewhat less.");
+                          : " The best was selected on these requests, so its value is "
+                            "optimistically biased.");
     dsc_close(p, DSC_BOX);
     if (!p->w.rc)
         p->w.rc = plain.rc;
@@ -118,8 +118,8 @@ static bool has_columns(const dsc_table *t, const char *needs)
     return dsc_need_columns(t, "", needs, column, NULL) == DSC_OK;
 }
 
-// Draws for one width; a table of several groups that the figure refuses is narrowed to the best
-// row's group, and *narrowed tells. A figure that compares would have nothing left to compare.
+// Draws for one width. If the figure cannot show several groups, the rows are narrowed to the best
+// row's group and *narrowed is set; figures that compare are not narrowed.
 static int draw(const dsc_page *p, const dsc_result_view *r, const dsc_figure_type *f, double width,
                 dsc_drawing *d, bool *narrowed, dsc_error *err)
 {
@@ -134,7 +134,7 @@ static int draw(const dsc_page *p, const dsc_result_view *r, const dsc_figure_ty
     return rc;
 }
 
-// Adds to the finding which rows were drawn.
+// Adds the drawn rows to the finding.
 static int say_narrowed(const dsc_result_view *r, dsc_drawing *d, dsc_error *err)
 {
     dsc_writer w = {.to = &d->finding, .err = err};
@@ -153,7 +153,7 @@ static int put_figure(dsc_page *p, const dsc_result_view *r, const dsc_figure_ty
     int rc = draw(p, r, f, p->type->width, &wide, &narrowed, &why);
     if (!rc && p->type->narrow > 0)
         rc = draw(p, r, f, p->type->narrow, &narrow, &narrowed, &why);
-    if (rc == DSC_EUSAGE) { // a table that this figure cannot show is no fault of the report
+    if (rc == DSC_EUSAGE) { // the figure cannot show the table; the report goes on without it
         dsc_say_block(p, DSC_SOFT, "Figure %s is not drawn: %s.", f->name, why.message);
         rc = DSC_OK;
     } else if (rc) {
@@ -192,7 +192,7 @@ int dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const c
 
 // --- tables --------------------------------------------------------------------------------
 
-// "In all rows: method = llma, requests = 100."
+// Writes the columns that are constant: "In all rows: method = llma, requests = 100."
 static void put_constants(dsc_page *p, const dsc_table *t)
 {
     bool any = false;
@@ -216,7 +216,7 @@ static void put_whole_table(dsc_page *p, dsc_result_view *r)
     const dsc_table *t = &r->table;
     size_t shown = t->rows < ROWS_SHOWN ? t->rows : ROWS_SHOWN, *row = NULL;
     if (!p->w.rc)
-        p->w.rc = dsc_alloc(&row, shown, sizeof *row, p->w.err);
+        p->w.rc = dsc_new(&row, shown, p->w.err);
     if (p->w.rc)
         return;
     for (size_t i = 0; i < shown; i++)
@@ -252,8 +252,8 @@ void dsc_put_tables(dsc_page *p, dsc_result_view *r)
         }
         if (corners)
             p->type->table(&p->w, &(dsc_page_table){t, corner, r->column, corners, columns,
-                                                    "The corners of the grid: least and most k "
-                                                    "and n",
+                                                    "The corners of the grid: least and "
+                                                    "greatest k and n",
                                                     NULL});
     }
     put_whole_table(p, r);

@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the report says over all results: what to deploy, how sure that is, what speaks against it;
-// the workload; the best at each batch size; bounds; verdicts; and what is uncertain. Every number
-// in a sentence stands in a table of the report.
+// The chapters of the report over all results: recommendation, validation and caveats; the
+// workload; the best configuration at each batch size; bounds; verdicts; limitations. Every number
+// in a sentence is also in a table of the report.
 #include "plots/draw/glossary.h"
 #include "plots/draw/label.h"
+#include "plots/draw/select.h"
 #include "plots/figure/checks.h"
 #include "plots/report/report_result.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *text_of(const dsc_table *t, size_t row, const char *column)
-{
-    int c = dsc_table_find(t, column);
-    const dsc_cell *cell = c < 0 ? NULL : dsc_table_at(t, row, (size_t)c);
-    return cell && cell->type == DSC_CELL_TEXT ? cell->text : "";
-}
-
-static double number_of(const dsc_table *t, size_t row, const char *column)
-{
-    int c = dsc_table_find(t, column);
-    return c < 0 ? NAN : dsc_table_real(t, row, (size_t)c);
-}
-
 static bool is_tune(const dsc_result_view *r)
 {
     return dsc_table_find(&r->table, "significant") >= 0;
 }
 
-// Whether the configuration of a row saves time; tune says what its numbers are in a comment.
+// Whether rows are ranked by speedup; tune names its objective in a comment.
 static bool is_speedup(const dsc_result_view *r)
 {
     const char *objective = dsc_table_get_comment(&r->table, "objective");
@@ -36,29 +24,53 @@ static bool is_speedup(const dsc_result_view *r)
                       : dsc_table_find(&r->table, "speedup") >= 0;
 }
 
-// --- the best by batch size --------------------------------------------------------------------
-
-// "chain, greedy, length=4"
-static void say_tuned(dsc_page *p, const dsc_table *t, size_t row)
+static double best_merit(const dsc_result_view *r)
 {
-    const char *rule = text_of(t, row, "rule"), *parameters = text_of(t, row, "parameters");
-    dsc_say(p, "%s%s%s%s%s", text_of(t, row, "method"), *rule ? ", " : "", rule,
-            *parameters ? ", " : "", parameters);
+    return dsc_merit(r, r->ranked[0]);
 }
 
-// The best row of a batch size: of tune the one ranked first, else the fastest; SIZE_MAX: none.
-static size_t best_at(const dsc_result_view *r, double batch)
+// --- the best configuration by batch size --------------------------------------------------
+
+// The best configuration at one batch size.
+typedef struct best {
+    size_t row;
+    double batch, value;
+    double low, high; // 95 % interval of value; NaN: none
+} best;
+
+static bool is_better(const dsc_result_view *r, size_t row, size_t than)
 {
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < r->table.rows; i++) {
-        if (number_of(&r->table, i, "batch") != batch)
+    if (is_tune(r))
+        return dsc_number_at(&r->table, row, "rank") == 1;
+    return dsc_merit(r, row) > -INFINITY &&
+           (than == SIZE_MAX || dsc_merit(r, row) > dsc_merit(r, than));
+}
+
+// Finds the best configuration at the next batch size, in the order of the table; *row is where to
+// continue, 0 at first. Returns false after the last one.
+static bool next_best(const dsc_result_view *r, size_t *row, best *b)
+{
+    const dsc_table *t = &r->table;
+    for (; *row < t->rows; ++*row) {
+        double batch = dsc_number_at(t, *row, "batch");
+        size_t found = SIZE_MAX, earlier = 0;
+        while (earlier < *row && dsc_number_at(t, earlier, "batch") != batch)
+            earlier++;
+        for (size_t i = *row; i < t->rows && earlier == *row; i++)
+            if (dsc_number_at(t, i, "batch") == batch && is_better(r, i, found))
+                found = i;
+        if (found == SIZE_MAX)
             continue;
-        if (is_tune(r) ? number_of(&r->table, i, "rank") == 1
-                       : dsc_merit(r, i) > -INFINITY &&
-                             (best == SIZE_MAX || dsc_merit(r, i) > dsc_merit(r, best)))
-            best = i;
+        *b = (best){found, batch, dsc_merit(r, found), NAN, NAN};
+        if (is_tune(r)) {
+            b->value = dsc_number_at(t, found, "test");
+            b->low = dsc_number_at(t, found, "test_low");
+            b->high = dsc_number_at(t, found, "test_high");
+        }
+        ++*row;
+        return true;
     }
-    return best;
+    return false;
 }
 
 // "llma with n = 1, k = 32"
@@ -79,53 +91,38 @@ static void say_configuration(dsc_page *p, const dsc_table *t, size_t row, const
     dsc_buffer_fini(&b);
 }
 
-static void say_best_at(dsc_page *p, const dsc_result_view *r, size_t row)
+// "At batch size 8, use chain, greedy, length=4: 1.25× (95 % CI 0.90 to 1.50)."
+static void say_best(dsc_page *p, const dsc_result_view *r, const best *b)
 {
     const dsc_table *t = &r->table;
-    const char *unit = is_speedup(r) ? "×" : "";
+    bool slow = is_speedup(r) && (isnan(b->high) ? b->value : b->high) < 1;
+    dsc_say(p, "At batch size %g, %s ", b->batch,
+            slow ? "do not speculate; the best configuration slows decoding down:" : "use");
     if (is_tune(r)) {
-        say_tuned(p, t, row);
-        dsc_say(p, ": %.2f%s", number_of(t, row, "test"), unit);
-        if (isfinite(number_of(t, row, "test_low")))
-            dsc_say(p, ", 95 %% interval %.2f to %.2f", number_of(t, row, "test_low"),
-                    number_of(t, row, "test_high"));
-        if (is_speedup(r) && number_of(t, row, "test_high") < 1)
-            dsc_say(p, ": speculation slows this batch size down");
-        else if (is_speedup(r) && number_of(t, row, "test_low") < 1)
-            dsc_say(p, ": it may slow down");
-        return;
+        const char *rule = dsc_text_at(t, b->row, "rule");
+        const char *parameters = dsc_text_at(t, b->row, "parameters");
+        dsc_say(p, "%s%s%s%s%s", dsc_text_at(t, b->row, "method"), *rule ? ", " : "", rule,
+                *parameters ? ", " : "", parameters);
+    } else {
+        say_configuration(p, t, b->row, "batch");
     }
-    say_configuration(p, t, row, "batch"); // which is said
-    dsc_say(p, ": %.2f%s%s", dsc_merit(r, row), unit,
-            is_speedup(r) && dsc_merit(r, row) < 1 ? ": speculation slows this batch size down"
-                                                   : "");
-}
-
-// Whether row i is the first of its batch size.
-static bool is_first_of_batch(const dsc_table *t, size_t i)
-{
-    for (size_t j = 0; j < i; j++)
-        if (number_of(t, j, "batch") == number_of(t, i, "batch"))
-            return false;
-    return isfinite(number_of(t, i, "batch"));
+    dsc_say(p, ": %.2f%s", b->value, is_speedup(r) ? "×" : "");
+    if (!isnan(b->low))
+        dsc_say(p, " (95 %% CI %.2f to %.2f)", b->low, b->high);
+    dsc_say(p, ".");
+    if (is_speedup(r) && !slow && b->low < 1)
+        dsc_say(p, " It may slow decoding down.");
 }
 
 void dsc_put_batches(dsc_page *p, const dsc_result_view *r)
 {
-    const dsc_table *t = &r->table;
+    size_t row = 0;
     bool any = false;
-    for (size_t i = 0; i < t->rows; i++) {
-        double batch = number_of(t, i, "batch");
-        size_t best = is_first_of_batch(t, i) ? best_at(r, batch) : SIZE_MAX;
-        if (best == SIZE_MAX)
-            continue;
+    for (best b; next_best(r, &row, &b); any = true) {
         if (!any)
             dsc_open(p, DSC_LIST);
-        any = true;
         dsc_open(p, DSC_ITEM);
-        dsc_say(p, "Batch size %g: ", batch);
-        say_best_at(p, r, best);
-        dsc_say(p, ".");
+        say_best(p, r, &b);
         dsc_close(p, DSC_ITEM);
     }
     if (any)
@@ -134,43 +131,59 @@ void dsc_put_batches(dsc_page *p, const dsc_result_view *r)
 
 // --- the summary -------------------------------------------------------------------------------
 
-// Whether a result's best row is a configuration, chosen on the requests it is reported on.
+typedef struct verdicts {
+    size_t pass, fail, unpredicted, disputed, skipped, shown;
+} verdicts;
+
+static verdicts count_verdicts(const dsc_result_view *r, size_t n)
+{
+    verdicts v = {0};
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; r[k].kind == DSC_RESULT_VALIDATED && i < r[k].table.rows; i++) {
+            const char *verdict = dsc_text_at(&r[k].table, i, "verdict");
+            v.pass += !strcmp(verdict, "pass");
+            v.fail += !strcmp(verdict, "fail");
+            v.unpredicted += !strcmp(verdict, "not predicted");
+            v.disputed += !strcmp(verdict, "disputed");
+            v.skipped += !strcmp(verdict, "skipped");
+            v.shown += !strcmp(verdict, "shown");
+        }
+    return v;
+}
+
+// Whether the best row is a configuration that was selected on the requests it is reported on.
 static bool was_chosen_here(const dsc_result_view *r)
 {
     bool methods = r->kind == DSC_RESULT_METHODS || r->kind == DSC_RESULT_TUNED;
     return methods && !is_tune(r) && dsc_has_best(r) && dsc_table_find(&r->table, "request") < 0;
 }
 
-static double best_merit(const dsc_result_view *r)
-{
-    return dsc_merit(r, r->ranked[0]);
-}
-
-// The result whose best row is the fastest, tuned ones first; SIZE_MAX: nothing to deploy.
+// The result to recommend from: the first tuned one, else the one with the best configuration, by
+// speedup if there are speedups; SIZE_MAX: none.
 static size_t find_best(const dsc_result_view *r, size_t n)
 {
-    size_t best = SIZE_MAX;
+    size_t found = SIZE_MAX;
     for (size_t i = 0; i < n; i++)
         if (is_tune(&r[i]) && r[i].table.rows)
             return i;
     for (size_t i = 0; i < n; i++)
         if (was_chosen_here(&r[i]) &&
-            (best == SIZE_MAX || is_speedup(&r[i]) > is_speedup(&r[best]) ||
-             (is_speedup(&r[i]) == is_speedup(&r[best]) &&
-              best_merit(&r[i]) > best_merit(&r[best]))))
-            best = i;
-    return best;
+            (found == SIZE_MAX || is_speedup(&r[i]) > is_speedup(&r[found]) ||
+             (is_speedup(&r[i]) == is_speedup(&r[found]) &&
+              best_merit(&r[i]) > best_merit(&r[found]))))
+            found = i;
+    return found;
 }
 
-// A configuration of another table that is faster than what tune found on the same trace and cost.
+// Mentions a configuration of another table that is faster than the tuned ones on the same trace
+// and cost.
 static void say_faster(dsc_page *p, const dsc_result_view *tuned, const dsc_result_view *r,
                        size_t n)
 {
-    size_t other = SIZE_MAX;
+    size_t other = SIZE_MAX, row = 0;
     double found = -INFINITY;
-    for (size_t i = 0; i < tuned->table.rows; i++)
-        if (number_of(&tuned->table, i, "rank") == 1)
-            found = fmax(found, number_of(&tuned->table, i, "test"));
+    for (best b; next_best(tuned, &row, &b);)
+        found = fmax(found, b.value);
     for (size_t i = 0; i < n && is_speedup(tuned); i++)
         if (was_chosen_here(&r[i]) && is_speedup(&r[i]) && best_merit(&r[i]) > found &&
             dsc_same_comment(&tuned->table, &r[i].table, "trace_hash") &&
@@ -180,66 +193,44 @@ static void say_faster(dsc_page *p, const dsc_result_view *tuned, const dsc_resu
         }
     if (other == SIZE_MAX)
         return;
-    dsc_say(p, " Faster, but chosen on the requests it is reported on: ");
+    dsc_say(p, " A faster configuration, selected on the requests it is reported on, is ");
     say_configuration(p, &r[other].table, r[other].ranked[0], NULL);
-    dsc_say(p, ", %.2f× (result %zu).", found, other + 1);
+    dsc_say(p, ": %.2f× (result %zu).", found, other + 1);
 }
 
-static void put_deploy(dsc_page *p, const dsc_result_view *all, size_t n, size_t at)
+static void put_recommendation(dsc_page *p, const dsc_result_view *all, size_t n, size_t at)
 {
     const dsc_result_view *r = &all[at];
     const dsc_table *t = &r->table;
-    size_t number = at + 1;
     dsc_open(p, DSC_PARAGRAPH);
-    dsc_say_block(p, DSC_STRONG, "What to deploy:");
+    dsc_say_block(p, DSC_STRONG, "Recommendation:");
     dsc_say(p, " ");
     if (is_tune(r)) {
         const char *split = dsc_table_get_comment(t, "split");
-        const char *separator = "";
-        for (size_t i = 0; i < t->rows; i++) {
-            size_t best = is_first_of_batch(t, i) ? best_at(r, number_of(t, i, "batch")) : SIZE_MAX;
-            if (best == SIZE_MAX)
-                continue;
-            dsc_say(p, "%sat batch size %g ", separator, number_of(t, i, "batch"));
-            say_best_at(p, r, best);
-            separator = "; ";
+        size_t row = 0;
+        for (best b; next_best(r, &row, &b);) {
+            say_best(p, r, &b);
+            dsc_say(p, " ");
         }
-        dsc_say(p, " (result %zu%s%s).", number, split ? "; " : "", split ? split : "");
+        dsc_say(p, "(Result %zu%s%s.)", at + 1, split ? ": " : "", split ? split : "");
         say_faster(p, r, all, n);
     } else {
-        size_t best = r->ranked[0];
-        double v = dsc_merit(r, best);
-        if (is_speedup(r) && v <= 1)
-            dsc_say(p, "nothing: no configuration is faster than plain decoding. The best, ");
-        say_configuration(p, t, best, NULL);
-        if (is_speedup(r))
-            dsc_say(p, ": %.2f× the speed of plain decoding", v);
-        else
-            dsc_say(p, ": %.2f output tokens per target call", v);
-        dsc_say(p, ", the best of %zu row%s (result %zu).", t->rows, t->rows == 1 ? "" : "s",
-                number);
+        double v = best_merit(r);
+        bool slow = is_speedup(r) && v <= 1;
+        dsc_say(p, "%s ",
+                slow ? "Do not speculate; no configuration is faster than plain decoding. The best "
+                       "is"
+                     : "Use");
+        say_configuration(p, t, r->ranked[0], NULL);
+        dsc_say(p, ": %.2f%s, the best of %zu configuration%s (result %zu).", v,
+                is_speedup(r) ? "× the speed of plain decoding" : " output tokens per target call",
+                t->rows, t->rows == 1 ? "" : "s", at + 1);
     }
     dsc_close(p, DSC_PARAGRAPH);
 }
 
-static size_t count_verdict(const dsc_result_view *r, const char *verdict)
-{
-    size_t n = 0;
-    for (size_t i = 0; r->kind == DSC_RESULT_VALIDATED && i < r->table.rows; i++)
-        n += !strcmp(text_of(&r->table, i, "verdict"), verdict);
-    return n;
-}
-
-static size_t count_all(const dsc_result_view *r, size_t n, const char *verdict)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += count_verdict(&r[i], verdict);
-    return count;
-}
-
-// "Block efficiency (result 3): off by 0.4 % on average, ...", of a table of validate --live;
-// number 0: where it is plain which result is meant.
+// Summarizes the errors of a table of validate --live: "Block efficiency (result 3): mean |error|
+// 0.4 %, ...". number 0: the context identifies the result.
 static void say_errors(dsc_page *p, const dsc_result_view *r, size_t number)
 {
     static const char *const wanted[] = {"block_efficiency", "speedup", NULL};
@@ -262,93 +253,83 @@ static void say_errors(dsc_page *p, const dsc_result_view *r, size_t number)
     dsc_checks_fini(&c);
 }
 
-static void put_sure(dsc_page *p, const dsc_result_view *r, size_t n)
+static void put_validation(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    size_t pass = count_all(r, n, "pass"), fail = count_all(r, n, "fail");
+    verdicts v = count_verdicts(r, n);
     dsc_open(p, DSC_PARAGRAPH);
-    dsc_say_block(p, DSC_STRONG, "How sure:");
-    if (pass + fail)
-        dsc_say(p, " of %zu predictions that were judged, %zu are within their tolerance.",
-                pass + fail, pass);
+    dsc_say_block(p, DSC_STRONG, "Validation:");
+    if (v.pass + v.fail)
+        dsc_say(p, " %zu of %zu predictions with a tolerance are within it.", v.pass,
+                v.pass + v.fail);
     else
-        dsc_say(p, " no table here holds predictions against measurements.");
+        dsc_say(p, " No table contains measurements to compare the predictions with.");
     for (size_t i = 0; i < n; i++)
         if (r[i].kind == DSC_RESULT_VALIDATED)
             say_errors(p, &r[i], i + 1);
     dsc_close(p, DSC_PARAGRAPH);
 }
 
-// Whether times are made of target calls alone.
-static bool is_unit(const dsc_result_view *r)
-{
-    const char *cost = dsc_table_get_comment(&r->table, "cost");
-    return cost && !strcmp(cost, "unit");
-}
-
-// How many batch sizes the best configuration of a result slows down.
+// The number of batch sizes that the best configuration of a result slows down.
 static size_t count_slow(const dsc_result_view *r)
 {
-    size_t slow = 0;
-    for (size_t i = 0; is_speedup(r) && i < r->table.rows; i++) {
-        size_t best = is_first_of_batch(&r->table, i) ? best_at(r, number_of(&r->table, i, "batch"))
-                                                      : SIZE_MAX;
-        if (best != SIZE_MAX)
-            slow += (is_tune(r) ? number_of(&r->table, best, "test") : dsc_merit(r, best)) < 1;
-    }
+    size_t slow = 0, row = 0;
+    for (best b; is_speedup(r) && next_best(r, &row, &b);)
+        slow += b.value < 1;
     return slow;
 }
 
-static void put_against(dsc_page *p, const dsc_result_view *r, size_t n, size_t best)
+static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n, size_t found)
 {
-    size_t fail = count_all(r, n, "fail"), unpredicted = count_all(r, n, "not predicted");
-    bool any = false;
+    verdicts v = count_verdicts(r, n);
+    const char *cost = found == SIZE_MAX ? NULL : dsc_table_get_comment(&r[found].table, "cost");
     dsc_open(p, DSC_PARAGRAPH);
-    dsc_say_block(p, DSC_STRONG, "What speaks against it:");
-    if (best != SIZE_MAX && is_unit(&r[best])) {
-        dsc_say(p, " times are counted in target calls, so drafting and longer passes cost nothing "
+    dsc_say_block(p, DSC_STRONG, "Caveats:");
+    size_t before = p->w.to->length;
+    if (cost && !strcmp(cost, "unit"))
+        dsc_say(p, " Times are counted in target calls, so drafting and longer passes cost nothing "
                    "(cost: unit).");
-        any = true;
-    }
     for (size_t i = 0; i < n; i++) {
         size_t slow = r[i].kind == DSC_RESULT_TUNED ? count_slow(&r[i]) : 0;
         if (slow)
-            dsc_say(p, " At %zu batch size%s of result %zu even the best configuration slows down.",
+            dsc_say(p,
+                    " At %zu batch size%s of result %zu, even the best configuration slows "
+                    "decoding down.",
                     slow, slow == 1 ? "" : "s", i + 1);
-        any = any || slow;
     }
-    if (fail)
-        dsc_say(p, " %zu prediction%s outside the tolerance.", fail, fail == 1 ? " is" : "s are");
-    if (unpredicted)
-        dsc_say(p, " %zu could not be made.", unpredicted);
-    if (best != SIZE_MAX && !is_tune(&r[best]) && r[best].table.rows > 1) {
-        dsc_say(p, " The best was chosen on the requests it is reported on (draftscope tune splits "
-                   "them).");
-        any = true;
-    }
-    if (!any && !fail && !unpredicted)
-        dsc_say(p, " nothing in these tables.");
+    if (v.fail)
+        dsc_say(p, " %zu prediction%s outside the tolerance.", v.fail,
+                v.fail == 1 ? " is" : "s are");
+    if (v.unpredicted)
+        dsc_say(p, " %zu prediction%s could not be made.", v.unpredicted,
+                v.unpredicted == 1 ? "" : "s");
+    if (found != SIZE_MAX && !is_tune(&r[found]) && r[found].table.rows > 1)
+        dsc_say(p, " The best configuration was selected on the requests it is reported on; "
+                   "draftscope tune selects and reports on different requests.");
+    if (p->w.to->length == before)
+        dsc_say(p, " These tables indicate none.");
     dsc_close(p, DSC_PARAGRAPH);
 }
 
 void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    size_t best = find_best(r, n);
-    if (best != SIZE_MAX)
-        put_deploy(p, r, n, best);
-    if (best != SIZE_MAX || count_all(r, n, "pass") + count_all(r, n, "fail")) {
-        put_sure(p, r, n);
-        put_against(p, r, n, best);
+    size_t found = find_best(r, n);
+    verdicts v = count_verdicts(r, n);
+    if (found != SIZE_MAX)
+        put_recommendation(p, r, n, found);
+    if (found != SIZE_MAX || v.pass + v.fail) {
+        put_validation(p, r, n);
+        put_caveats(p, r, n, found);
     }
 }
 
 // --- workload and models -----------------------------------------------------------------------
 
-// Comments that say what ran where.
+// Comments that identify the trace, the models and the hardware.
 static const char *const setting[] = {
     "trace",       "trace_hash",   "target",          "draft",          "middle", "temperature",
     "device_name", "dtype_stored", "target_measured", "draft_measured", "cost"};
 
-static bool said_before(const dsc_result_view *r, size_t before, const char *key, const char *value)
+static bool in_earlier(const dsc_result_view *r, size_t before, const char *key, const char *value)
 {
     for (size_t i = 0; i < before; i++) {
         const char *other = dsc_table_get_comment(&r[i].table, key);
@@ -364,7 +345,7 @@ void dsc_put_workload(dsc_page *p, const dsc_result_view *r, size_t n)
     for (size_t k = 0; k < sizeof setting / sizeof *setting; k++)
         for (size_t i = 0; i < n; i++) {
             const char *value = dsc_table_get_comment(&r[i].table, setting[k]);
-            if (!value || said_before(r, i, setting[k], value))
+            if (!value || in_earlier(r, i, setting[k], value))
                 continue;
             if (!any)
                 dsc_open(p, DSC_PAIRS);
@@ -384,49 +365,45 @@ void dsc_put_workload(dsc_page *p, const dsc_result_view *r, size_t n)
         any = true;
     }
     if (!any)
-        dsc_say_block(p, DSC_SOFT, "The tables do not say what they were made of.");
+        dsc_say_block(p, DSC_SOFT, "The tables do not identify the trace, the models or the cost.");
 }
 
 // --- bounds ------------------------------------------------------------------------------------
 
-// The optimal-transport row with the drafts and length of row i, in any result; NaN: none.
+// The block efficiency of rule otm with the drafts and length of row i of `t`, in any result of the
+// same trace; NaN: none.
 static double bound_of(const dsc_result_view *r, size_t n, const dsc_table *t, size_t i)
 {
-    const char *hash = dsc_table_get_comment(t, "trace_hash");
     for (size_t k = 0; k < n; k++) {
         const dsc_table *other = &r[k].table;
-        const char *its = dsc_table_get_comment(other, "trace_hash");
-        if ((hash ? hash : its) && (!hash || !its || strcmp(hash, its)))
-            continue;
-        for (size_t j = 0; j < other->rows; j++)
-            if (!strcmp(text_of(other, j, "rule"), "otm") &&
-                number_of(other, j, "drafts") == number_of(t, i, "drafts") &&
-                number_of(other, j, "num_speculative_tokens") ==
-                    number_of(t, i, "num_speculative_tokens"))
-                return number_of(other, j, "block_efficiency");
+        for (size_t j = 0; dsc_same_comment(t, other, "trace_hash") && j < other->rows; j++)
+            if (!strcmp(dsc_text_at(other, j, "rule"), "otm") &&
+                dsc_number_at(other, j, "drafts") == dsc_number_at(t, i, "drafts") &&
+                dsc_number_at(other, j, "num_speculative_tokens") ==
+                    dsc_number_at(t, i, "num_speculative_tokens"))
+                return dsc_number_at(other, j, "block_efficiency");
     }
     return NAN;
 }
 
-// Block efficiency over its bound for each rule met: least, mean, most.
+// The ratio of block efficiency to its bound for one rule.
 typedef struct share {
     const char *rule;
     double least, sum, most;
     size_t n;
 } share;
 
-enum { SHARES = 16 };
+enum { SHARES = 16, MOST_ROWS = 4096 };
 
 static size_t find_shares(const dsc_result_view *r, size_t n, share s[SHARES])
 {
     size_t shares = 0;
-    for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; r[k].kind == DSC_RESULT_METHODS && i < r[k].table.rows && i < 4096;
-             i++) {
-            const dsc_table *t = &r[k].table;
-            const char *rule = text_of(t, i, "rule");
+    for (size_t k = 0; k < n; k++) {
+        const dsc_table *t = &r[k].table;
+        for (size_t i = 0; r[k].kind == DSC_RESULT_METHODS && i < t->rows && i < MOST_ROWS; i++) {
+            const char *rule = dsc_text_at(t, i, "rule");
             double bound = *rule && strcmp(rule, "otm") ? bound_of(r, n, t, i) : NAN;
-            double v = number_of(t, i, "block_efficiency") / bound;
+            double v = dsc_number_at(t, i, "block_efficiency") / bound;
             size_t j = 0;
             while (j < shares && strcmp(s[j].rule, rule))
                 j++;
@@ -439,6 +416,7 @@ static size_t find_shares(const dsc_result_view *r, size_t n, share s[SHARES])
             s[j].sum += v;
             s[j].n++;
         }
+    }
     return shares;
 }
 
@@ -453,28 +431,29 @@ void dsc_put_bounds(dsc_page *p, const dsc_result_view *r, size_t n)
     share s[SHARES];
     size_t shares = find_shares(r, n, s);
     if (!shares) {
-        dsc_say_block(
-            p, DSC_SOFT,
-            "No rule was run beside the optimal one (otm) with the same drafts and length.");
+        dsc_say_block(p, DSC_SOFT,
+                      "No result contains both the optimal rule (otm) and another rule with the "
+                      "same drafts and length.");
         return;
     }
     dsc_open(p, DSC_LIST);
     for (size_t i = 0; i < shares; i++)
         dsc_say_block(p, DSC_ITEM,
-                      "%s comes to %.1f %% of the block efficiency of the optimal rule (otm) with "
-                      "the same drafts and length, on average over %zu configuration%s; %.1f to "
-                      "%.1f %%.",
+                      "%s attains %.1f %% of the block efficiency of the optimal rule (otm) with "
+                      "the same drafts and length, on average over %zu configuration%s; the range "
+                      "is %.1f to %.1f %%.",
                       s[i].rule, 100 * s[i].sum / (double)s[i].n, s[i].n, s[i].n == 1 ? "" : "s",
                       100 * s[i].least, 100 * s[i].most);
     dsc_close(p, DSC_LIST);
     dsc_say_block(p, DSC_SOFT,
-                  "At one position no rule accepts more often of drafts drawn independently; rules "
-                  "that decide whole blocks, and drafts without replacement, are not under it.");
+                  "At one position, no rule for independently sampled drafts accepts more often "
+                  "than otm. The bound does not apply to rules that verify whole blocks or to "
+                  "drafts sampled without replacement.");
 }
 
 // --- verdicts ----------------------------------------------------------------------------------
 
-// The rows behind the figures, not folded: a page that is printed has them.
+// Writes the checked rows as an open table, so that a printed page contains them.
 static void put_checked(dsc_page *p, const dsc_result_view *r)
 {
     enum { MOST = 80 };
@@ -489,78 +468,79 @@ static void put_checked(dsc_page *p, const dsc_result_view *r)
         if (dsc_table_find(t, name[i]) >= 0)
             column[columns++] = (size_t)dsc_table_find(t, name[i]);
     for (size_t i = 0; i < t->rows && rows < MOST; i++) {
-        const char *quantity = text_of(t, i, "quantity");
+        const char *quantity = dsc_text_at(t, i, "quantity");
         if (live ? !strcmp(quantity, "block_efficiency") || !strcmp(quantity, "speedup")
-                 : strcmp(text_of(t, i, "verdict"), "shown") != 0)
+                 : strcmp(dsc_text_at(t, i, "verdict"), "shown") != 0)
             row[rows++] = i;
     }
     if (rows)
-        p->type->table(&p->w,
-                       &(dsc_page_table){t, row, column, rows, columns,
-                                         live ? "Block efficiency and speed-up" : "What was judged",
-                                         NULL});
+        p->type->table(
+            &p->w, &(dsc_page_table){t, row, column, rows, columns,
+                                     live ? "Block efficiency and speedup" : "Judged rows", NULL});
 }
 
 void dsc_put_verdicts(dsc_page *p, const dsc_result_view *r)
 {
+    verdicts v = count_verdicts(r, 1);
     dsc_open(p, DSC_PARAGRAPH);
     dsc_say(p, "%zu pass, %zu fail, %zu not predicted, %zu disputed, %zu skipped, %zu only shown.",
-            count_verdict(r, "pass"), count_verdict(r, "fail"), count_verdict(r, "not predicted"),
-            count_verdict(r, "disputed"), count_verdict(r, "skipped"), count_verdict(r, "shown"));
+            v.pass, v.fail, v.unpredicted, v.disputed, v.skipped, v.shown);
     say_errors(p, r, 0);
     dsc_close(p, DSC_PARAGRAPH);
     put_checked(p, r);
 }
 
-// --- what is uncertain -------------------------------------------------------------------------
+// --- limitations -------------------------------------------------------------------------------
 
-typedef struct doubts {
+typedef struct limitations {
     dsc_page *page;
-    size_t said;
-} doubts;
+    size_t items;
+} limitations;
 
-static void begin_doubt(doubts *d, size_t number)
+// Begins an item of the list, of result `number` unless that is 0.
+static void begin_item(limitations *d, size_t number)
 {
-    if (!d->said++)
+    if (!d->items++)
         dsc_open(d->page, DSC_LIST);
     dsc_open(d->page, DSC_ITEM);
     if (number)
         dsc_say(d->page, "Result %zu: ", number);
 }
 
-// What commands remark on their own numbers.
-static void put_remarks(doubts *d, const dsc_result_view *r, size_t number)
+// Repeats the remarks that commands wrote into their tables.
+static void put_remarks(limitations *d, const dsc_result_view *r, size_t number)
 {
-    static const char *const remark[] = {"note", "warning", "optimism", "alike"};
+    static const char *const remark[] = {"note", "warning", "optimism", "not_significant"};
     for (size_t i = 0; i < r->table.comments; i++)
         for (size_t k = 0; k < sizeof remark / sizeof *remark; k++) {
             if (strncmp(r->table.key[i], remark[k], strlen(remark[k])))
                 continue;
-            begin_doubt(d, number);
+            begin_item(d, number);
             dsc_say(d->page, "%s: %s.", r->table.key[i], r->table.value[i]);
             dsc_close(d->page, DSC_ITEM);
         }
 }
 
-static const char *doubt_of_cost(const dsc_result_view *r)
+static const char *limitation_of_cost(const dsc_result_view *r)
 {
     const char *cost = dsc_table_get_comment(&r->table, "cost");
     return !cost                           ? NULL
-           : !strcmp(cost, "unit")         ? "counts target calls, nothing is timed"
-           : !strncmp(cost, "linear", 6)   ? "a line that was given, not measured"
-           : !strncmp(cost, "roofline", 8) ? "the least times the hardware allows"
+           : !strcmp(cost, "unit")         ? "counts target calls and measures no time"
+           : !strncmp(cost, "linear", 6)   ? "is a given line, not a measurement"
+           : !strncmp(cost, "roofline", 8) ? "is a lower bound by the hardware's peak rates"
                                            : NULL;
 }
 
-// Each cost model once, with the results it priced.
-static void put_costs(doubts *d, const dsc_result_view *r, size_t n)
+// Lists each cost model once, with the results it priced.
+static void put_costs(limitations *d, const dsc_result_view *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *cost = dsc_table_get_comment(&r[i].table, "cost"), *separator = " (results ";
-        if (!doubt_of_cost(&r[i]) || said_before(r, i, "cost", cost))
+        if (!limitation_of_cost(&r[i]) || in_earlier(r, i, "cost", cost))
             continue;
-        begin_doubt(d, 0);
-        dsc_say(d->page, "Times are by the cost model %s: %s", cost, doubt_of_cost(&r[i]));
+        begin_item(d, 0);
+        dsc_say(d->page, "Times come from the cost model %s, which %s", cost,
+                limitation_of_cost(&r[i]));
         for (size_t j = i; j < n; j++) {
             const char *other = dsc_table_get_comment(&r[j].table, "cost");
             if (!other || strcmp(other, cost))
@@ -582,79 +562,79 @@ static bool is_open(const char *verdict)
     return false;
 }
 
-static void put_open_verdicts(doubts *d, const dsc_result_view *r, size_t number)
+static void put_open_verdict(limitations *d, const dsc_table *t, size_t i, size_t number)
 {
-    enum { TOLD = 20 };
-    const dsc_table *t = &r->table;
-    size_t told = 0, open = 0;
-    for (size_t i = 0; r->kind == DSC_RESULT_VALIDATED && i < t->rows; i++) {
-        const char *verdict = text_of(t, i, "verdict"), *note = text_of(t, i, "note");
-        const char *what[] = {text_of(t, i, "row"), text_of(t, i, "where"), text_of(t, i, "method"),
-                              text_of(t, i, "rule"), text_of(t, i, "parameters")};
-        if (!is_open(verdict) || ++open > TOLD)
-            continue;
-        told++;
-        begin_doubt(d, number);
-        dsc_say(d->page, "%s: %s of", verdict, text_of(t, i, "quantity"));
-        for (size_t k = 0; k < sizeof what / sizeof *what; k++)
-            if (*what[k])
-                dsc_say(d->page, " %s", what[k]);
-        double predicted = number_of(t, i, "predicted"), held = number_of(t, i, "measured");
-        held = isnan(held) ? number_of(t, i, "published") : held;
-        if (!isnan(predicted) && !isnan(held))
-            dsc_say(d->page, ", %.4g predicted and %.4g %s", predicted, held,
-                    dsc_table_find(t, "measured") >= 0 ? "measured" : "published");
-        dsc_say(d->page, "%s%s.", *note && strcmp(note, "-") ? "; " : "",
-                strcmp(note, "-") ? note : "");
-        dsc_close(d->page, DSC_ITEM);
-    }
-    if (open > told) {
-        begin_doubt(d, number);
-        dsc_say(d->page, "and %zu more of its verdicts.", open - told);
-        dsc_close(d->page, DSC_ITEM);
-    }
+    static const char *const name[] = {"row", "where", "method", "rule", "parameters"};
+    const char *note = dsc_text_at(t, i, "note");
+    double predicted = dsc_number_at(t, i, "predicted"), other = dsc_number_at(t, i, "measured");
+    other = isnan(other) ? dsc_number_at(t, i, "published") : other;
+    begin_item(d, number);
+    dsc_say(d->page, "%s: %s of", dsc_text_at(t, i, "verdict"), dsc_text_at(t, i, "quantity"));
+    for (size_t k = 0; k < sizeof name / sizeof *name; k++)
+        if (*dsc_text_at(t, i, name[k]))
+            dsc_say(d->page, " %s", dsc_text_at(t, i, name[k]));
+    if (!isnan(predicted) && !isnan(other))
+        dsc_say(d->page, ", %.4g predicted and %.4g %s", predicted, other,
+                dsc_table_find(t, "measured") >= 0 ? "measured" : "published");
+    if (*note && strcmp(note, "-"))
+        dsc_say(d->page, "; %s", note);
+    dsc_say(d->page, ".");
+    dsc_close(d->page, DSC_ITEM);
 }
 
-// Numbers chosen and reported on the same rows.
-static void put_chosen(doubts *d, const dsc_result_view *r, size_t n)
+static void put_open_verdicts(limitations *d, const dsc_result_view *r, size_t number)
 {
-    bool any = false;
+    enum { LISTED = 20 };
+    size_t open = 0;
+    for (size_t i = 0; r->kind == DSC_RESULT_VALIDATED && i < r->table.rows; i++)
+        if (is_open(dsc_text_at(&r->table, i, "verdict")) && ++open <= LISTED)
+            put_open_verdict(d, &r->table, i, number);
+    if (open <= LISTED)
+        return;
+    begin_item(d, number);
+    dsc_say(d->page, "%zu more verdicts are not listed.", open - LISTED);
+    dsc_close(d->page, DSC_ITEM);
+}
+
+// Lists the results whose best configuration was selected on the requests it is reported on.
+static void put_chosen(limitations *d, const dsc_result_view *r, size_t n)
+{
+    const char *separator = NULL;
     for (size_t i = 0; i < n; i++) {
         if (!was_chosen_here(&r[i]) || r[i].table.rows < 2)
             continue;
-        if (!any)
-            begin_doubt(d, 0);
-        dsc_say(d->page, "%s%zu",
-                any ? ", "
-                    : "The best configuration was chosen on the requests "
-                      "it is reported on, and gains somewhat less on "
-                      "others (results ",
-                i + 1);
-        any = true;
+        if (!separator) {
+            begin_item(d, 0);
+            dsc_say(d->page, "The best configuration was selected on the requests it is reported "
+                             "on, so its result is optimistically biased (results ");
+        }
+        dsc_say(d->page, "%s%zu", separator ? separator : "", i + 1);
+        separator = ", ";
     }
-    if (!any)
+    if (!separator)
         return;
     dsc_say(d->page, ").");
     dsc_close(d->page, DSC_ITEM);
 }
 
-void dsc_put_uncertain(dsc_page *p, const dsc_result_view *r, size_t n)
+void dsc_put_limitations(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    doubts d = {.page = p};
+    limitations d = {.page = p};
+    verdicts v = count_verdicts(r, n);
     put_costs(&d, r, n);
     put_chosen(&d, r, n);
     for (size_t i = 0; i < n; i++) {
         put_remarks(&d, &r[i], i + 1);
         put_open_verdicts(&d, &r[i], i + 1);
     }
-    if (!count_all(r, n, "pass") && !count_all(r, n, "fail")) {
-        begin_doubt(&d, 0);
-        dsc_say(p,
-                "No prediction here was held against a run of the models (draftscope validate).");
+    if (!v.pass && !v.fail) {
+        begin_item(&d, 0);
+        dsc_say(p, "These predictions have not been validated against a live run (draftscope "
+                   "validate).");
         dsc_close(p, DSC_ITEM);
     }
-    if (d.said)
+    if (d.items)
         dsc_close(p, DSC_LIST);
     else
-        dsc_say_block(p, DSC_SOFT, "The tables name nothing.");
+        dsc_say_block(p, DSC_SOFT, "The tables indicate none.");
 }

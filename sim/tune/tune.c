@@ -388,7 +388,7 @@ static void stand(const dsc_tune *t, size_t price, const order *by, const dsc_ra
                                 .ratio = i ? test / out[0].test : 1,
                                 .ratio_low = ci[i].relative_low,
                                 .ratio_high = ci[i].relative_high};
-        out[i].told_apart = out[i].ratio_high < 1 - same || out[i].ratio_low > 1 + same;
+        out[i].significant = out[i].ratio_high < 1 - same || out[i].ratio_low > 1 + same;
     }
 }
 

@@ -96,11 +96,10 @@ DSC_API int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_
 // A row of the ranking.
 typedef struct dsc_standing {
     size_t trial;
-    double dev, test; // the objective on the selection set and on the test set
-    double low, high; // 95 % CI of test, over requests
-    double ratio, ratio_low,
-        ratio_high;  // test / test of the first, and its 95 % CI in the same resamples
-    bool told_apart; // the CI of the ratio does not contain 1
+    double dev, test;                    // the objective on both sets
+    double low, high;                    // 95 % of test, over requests
+    double ratio, ratio_low, ratio_high; // to the first, on the test set, in the same resamples
+    bool significant;                    // the 95 % interval of ratio excludes 1
 } dsc_standing;
 
 // Ranks all trials by their objective on the selection set, the best first. Of equal trials the one

@@ -166,7 +166,7 @@ if command -v gnuplot >/dev/null 2>&1; then
     bad 4 'absent.tsv' report absent.tsv --latex -o new
     check "nothing is left of it" [ ! -e new ]
     bad 2 'color' plot heatmap grid.tsv --column color -o x.svg
-    bad 2 'not a name in .svg' plot heatmap grid.tsv -o x.gif
+    bad 2 'the name must end in .svg' plot heatmap grid.tsv -o x.gif
     bad 4 'absent.tsv' plot heatmap absent.tsv -o x.svg
     bad 4 'absent.tsv' report absent.tsv -o x.html
     bad 2 'heatmap' plot heatmpa grid.tsv -o x.svg

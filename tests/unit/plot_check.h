@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of figures ask of a drawing.
+// Checks of drawings, shared by the tests of figures.
 #ifndef DSC_TESTS_PLOT_CHECK_H
 #define DSC_TESTS_PLOT_CHECK_H
 
@@ -35,8 +35,8 @@ static inline void assert_contains(const dsc_buffer *b, const char *what)
         fail_msg("'%s' not in: %.3000s", what, b->data);
 }
 
-// Outside quotes, no script has anything through which gnuplot would run or read something; no
-// quoted text spans lines.
+// Checks that a script contains nothing outside quotes that would make gnuplot run or read
+// something, and that no quoted text spans lines.
 static inline void check_script(const dsc_buffer *script)
 {
     bool quoted = false, comment = false;
@@ -57,7 +57,7 @@ static inline void check_script(const dsc_buffer *script)
     }
 }
 
-// A picture in characters is 79 wide and 24 high, or less.
+// Checks that a picture in characters is at most 79 wide and 24 high.
 static inline void check_dumb(const dsc_buffer *b)
 {
     size_t rows = 0;

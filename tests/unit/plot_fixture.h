@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result tables for the tests of figures and reports, a scratch folder, and what programs there
-// are.
+// Result tables and a scratch folder for the tests of figures and reports, and the search for
+// programs.
 #ifndef DSC_TESTS_PLOT_FIXTURE_H
 #define DSC_TESTS_PLOT_FIXTURE_H
 
@@ -17,7 +17,7 @@
 
 static char scratch[64], original[512];
 
-// A fresh folder, which becomes the working folder: what hostile text might create lands here.
+// Creates and enters a working folder; files that hostile text might create appear here.
 static int enter_scratch(void **state)
 {
     (void)state;
@@ -69,8 +69,7 @@ static inline bool in_path(const char *program)
             skip();                                                                                \
     } while (0)
 
-// The figures whose needed columns are all in the table, and that say something about it; returns
-// how many.
+// Finds the figures that a report would draw of a table; returns their number.
 enum { MOST_FIGURES = 32 };
 static inline size_t drawable(const dsc_table *t, const dsc_figure_type *figure[MOST_FIGURES])
 {
@@ -91,7 +90,7 @@ static inline size_t drawable(const dsc_table *t, const dsc_figure_type *figure[
 
 // --- tables --------------------------------------------------------------------------------
 
-// Columns by name; a name that ends in $ is text, in # whole numbers, in % lists.
+// Adds columns by name; a name that ends in $ contains text, in # integers, in % lists.
 static inline void add_named(dsc_table *t, const char *names)
 {
     char text[512], *rest = text;
@@ -112,8 +111,8 @@ static inline void add_named(dsc_table *t, const char *names)
     assert_ok(dsc_table_comment(t, "command", "draftscope", &err), err);
 }
 
-// A row: the numbers in the order of the numeric columns, the texts in that of the text columns
-// and the lists ("3;2;1").
+// Adds a row: the numbers in the order of the numeric columns, the texts in that of the text and
+// list columns ("3;2;1").
 static inline void add_row(dsc_table *t, const double *number, const char *const *text)
 {
     enum { MOST = 16, LONGEST = 64 };
@@ -254,7 +253,7 @@ static inline void write_table(const dsc_table *t, const char *path)
     assert_int_equal(fclose(f), 0);
 }
 
-// Text that tries to leave every place it may be put into.
+// Text that tries to escape from every place it may be written to.
 static const char *const hostile[] = {
     "'; system 'touch OWNED'; '",
     "`touch OWNED`",

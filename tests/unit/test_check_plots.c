@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a validation: what they draw is what the table says, tolerances become bands and
-// bars, verdicts are the table's, and whatever cannot be drawn is refused by name. The tables are
-// made up; no number in them was measured.
+// The figures of a validation: plotted numbers and verdicts equal those of the table, tolerances
+// become bands and bars, and a table that cannot be drawn is an error that names the reason. The
+// tables are made up; no number in them was measured.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
@@ -22,7 +22,7 @@ static void add_check(dsc_table *t, const char *method, const char *rule, const 
             (const char *[]){method, rule, parameters, quantity, tolerance, verdict});
 }
 
-// A chain of each length, its speed-up `percent` off; longer than 3 fails.
+// A draft-model of each length with an error of `percent` in its speedup; lengths above 3 fail.
 static void add_chains(dsc_table *t, const char *rule, double percent)
 {
     for (int l = 1; l <= 4; l++) {
@@ -56,7 +56,7 @@ static const char *const figures[] = {"predicted-vs-measured", "error-by-method"
                                       "step-time-residuals"};
 enum { FIGURES = sizeof figures / sizeof *figures };
 
-// The row of the data with these texts, which must be there.
+// The row of the data with these texts; the test fails without one.
 static size_t find(const dsc_drawing *d, const char *group, const char *label, const char *quantity)
 {
     const dsc_table *t = &d->data;
@@ -93,27 +93,27 @@ static void test_predicted(void **state)
     assert_close(drawn(&d, row, "predicted"), 1.8, 1e-12);
     assert_close(drawn(&d, row, "measured"), 1.5, 1e-12);
     assert_close(drawn(&d, row, "error_percent"), 20, 1e-9);
-    assert_contains(&d.finding, "15 of 17 predictions within their tolerance; 1 measured but not "
-                                "predicted");
+    assert_contains(&d.finding, "15 of 17 predictions within their tolerance; 1 measurement "
+                                "without a prediction");
     // (4 % + 20 %) / 2, over four lengths each
-    assert_contains(&d.finding, "Speed-up: off by 12 % on average, at most by +20 %");
+    assert_contains(&d.finding, "Speedup: mean |error| 12 %, largest +20 %");
     assert_contains(&d.finding, "2 of 8 outside the tolerance");
     assert_contains(
         &d.finding,
         "speedup of draft-model, rejection, num-speculative-tokens=4, temperature 1, 2.4 predicted "
         "and 2 measured");
     assert_contains(&d.script, "band: ±10 %'");
-    assert_contains(&d.script, "band: ±1 % (of the sum); bars: ±3 standard errors");
-    // chain of length 2 with its bar of 3 standard errors on either side
+    assert_contains(&d.script, "band: ±1 % (pooled); bars: ±3 standard errors");
+    // the draft-model of length 2, with a bar of 3 standard errors on either side
     assert_contains(&d.script, "\n2 2.02 0 1.99 0.06\n");
     // the band of 10 % ends where measured = predicted / 1.1
     assert_contains(&d.script, " to 2.5,2.27272727273 to 2.5,2.5");
     assert_contains(&d.script,
                     "'num-speculative-tokens=4'"); // the points that fail are named, no others
-    assert_null(strstr(d.script.data, "'length=3'"));
+    assert_null(strstr(d.script.data, "'num-speculative-tokens=3'"));
     dsc_drawing_fini(&d);
     draw("predicted-vs-measured", &t, &(dsc_figure_options){.column = "accept_share"}, "svg", &d);
-    assert_contains(&d.finding, "8 predictions, none of them judged");
+    assert_contains(&d.finding, "8 predictions without a tolerance");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
@@ -136,16 +136,15 @@ static void test_errors(void **state)
     snprintf(words, sizeof words, "draft-model, greedy: mean %+.2g %%", mean);
     assert_contains(&d.script, words);
     assert_contains(&d.script, "'ngram: mean 0 %'");
-    // pearl is the worst and stands first, ngram the best and last
+    // pearl is the worst and comes first, ngram is the best and comes last
     const char *first = strstr(d.script.data, "'pearl: mean +50 %'");
     const char *last = strstr(d.script.data, "'ngram: mean 0 %'");
     assert_true(first && last && first < strstr(d.script.data, "'draft-model, greedy: mean"));
     assert_true(strstr(d.script.data, "'draft-model, rejection: mean") < last);
-    assert_contains(&d.script, "error (%); band: ±1 for all together");
+    assert_contains(&d.script, "error (%); band: ±1 (pooled)");
     assert_contains(&d.script, "error (%); band: ±10'");
-    assert_contains(&d.script, "'all together'");
-    size_t row = find(&d, "draft-model, rejection", "draft-model, rejection, all, temperature 1",
-                      "block_efficiency");
+    assert_contains(&d.script, "'pooled'");
+    size_t row = find(&d, "draft-model, rejection", "draft-model, rejection, all, temperature 1", "block_efficiency");
     assert_close(drawn(&d, row, "error_percent"), 100 * -0.05 / 2.25, 1e-9);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -178,7 +177,7 @@ static void test_step_times(void **state)
     dsc_table_fini(&t);
 }
 
-// More methods and rules than can be told apart: by method alone, then the rest together.
+// With too many methods and rules, groups are by method alone, then the rest share one group.
 static void test_many_methods(void **state)
 {
     (void)state;
@@ -262,7 +261,7 @@ static void test_hostile(void **state)
     assert_int_equal(count_files("OWNED"), 0);
 }
 
-// Numbers and sizes far from the usual: a picture or a refusal.
+// Extreme numbers and sizes give a picture or an error.
 static void test_extremes(void **state)
 {
     (void)state;
@@ -281,7 +280,7 @@ static void test_extremes(void **state)
                           j ? "10 %" : "|z| <= 1e308", "pass");
             int rc = dsc_figure_draw(dsc_figure_find(figures[f]), &t, NULL, "svg", &d, &err);
             if (rc && !strstr(err.message, "no configuration has") &&
-                !strstr(err.message, "no prediction is a time") &&
+                !strstr(err.message, "no prediction is greater") &&
                 !strstr(err.message, "measurements are 0"))
                 fail_msg("%s of %g: %s", figures[f], value[i], err.message);
             dsc_drawing_fini(&d);
@@ -318,15 +317,13 @@ static void test_refusals(void **state)
     add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "draft_acceptance_rate", 0, 0, NAN, "shown",
               "shown");
     refuse("predicted-vs-measured", &t, NULL,
-           "a measurement of block_efficiency, speedup (the table's quantities: "
-           "draft_acceptance_rate)");
+           "a measurement of block_efficiency, speedup (the table contains draft_acceptance_rate)");
     refuse("step-time-residuals", &t, &(dsc_figure_options){.column = "nope"},
            "measurement of nope");
     refuse("error-by-method", &t, NULL, "all measurements are 0");
     refuse("step-time-residuals", &t, &(dsc_figure_options){.column = "draft_acceptance_rate"},
-           "no prediction is a time above 0");
-    add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "speedup", NAN, 2, NAN,
-              "10 %", "not predicted");
+           "no prediction is greater than 0");
+    add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "speedup", NAN, 2, NAN, "10 %", "not predicted");
     refuse("predicted-vs-measured", &t, NULL, "no configuration has a prediction");
     dsc_figure_filter nope = {"method", "pearl"};
     refuse("error-by-method", &t, &(dsc_figure_options){.filter = &nope, .filters = 1},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures: every one draws on every terminal, the same bytes twice; hostile text stays text;
-// whatever cannot be drawn is refused by name and leaves no file.
+// Every figure draws on every terminal, reproducibly; hostile text stays text; a table that cannot
+// be drawn is an error that names the reason and leaves no file.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
@@ -97,7 +97,7 @@ static void test_thin(void **state)
         }
 }
 
-// max_match follows from n and so is no group of its own; semantics is.
+// max_match follows from n and therefore does not split groups; semantics does.
 static void test_groups(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void test_list(void **state)
     assert_null(dsc_figure_find("nothing"));
 }
 
-// The published counts per request come out as the paper plots them.
+// The published counts per request are plotted as in the paper.
 static void test_numbers(void **state)
 {
     (void)state;
@@ -151,30 +151,29 @@ static void test_numbers(void **state)
     assert_contains(&d.script, "$panel1 << EOD\n4 38.66 28.66\n18 28.25 18.25\nEOD\n");
     assert_contains(&d.script, "$panel2 << EOD\n4 67.06 60.06\n18 77.47 70\nEOD\n");
     assert_contains(&d.script, "$panel3 << EOD\n4 44.17 51.17\n18 33.76 41.23\nEOD\n");
-    assert_contains(&d.finding, "fewest steps at n = 1, k = 18");
+    assert_contains(&d.finding, "fewest steps at n = 1, num_speculative_tokens = 18");
     assert_int_equal(d.data.rows, 4);
     assert_close(dsc_table_real(&d.data, 1, (size_t)dsc_table_find(&d.data, "steps_per_request")),
                  33.76, 1e-12);
     assert_string_equal(dsc_table_get_comment(&d.data, "trace_hash"), "9f2c7a2be3c01d8e");
     dsc_drawing_fini(&d);
     draw("llma-speedup", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "speed-up over one token per call (cost: unit)");
-    assert_contains(&d.script, "best 3.29× at n = 1, k = 18");
-    assert_contains(&d.finding, "best 3.29× at n = 1, k = 18");
+    assert_contains(&d.script, "speedup over decoding without speculation (cost: unit)");
+    assert_contains(&d.script, "best 3.29× at n = 1, num_speculative_tokens = 18");
+    assert_contains(&d.finding, "The best speedup is 3.29× at n = 1, num_speculative_tokens = 18.");
     dsc_drawing_fini(&d);
     draw("heatmap", &t, &(dsc_figure_options){.column = "target_calls"}, "svg", &d);
-    assert_contains(
-        &d.finding,
-        "from 3376 to 5117, best 3376 at num_speculative_tokens = 18, n = 1"); // fewer is better
+    assert_contains(&d.finding,
+                    "from 3376 to 5117; the best is 3376 at num_speculative_tokens = 18, n = 1"); // fewer is better
     dsc_drawing_fini(&d);
     draw("heatmap", &t,
          &(dsc_figure_options){.title = "My title", .x = "n", .y = "num_speculative_tokens"}, "svg",
          &d);
     assert_contains(&d.script, "My title");
-    assert_contains(&d.finding, "best 3.29 at n = 1, num_speculative_tokens = 18");
+    assert_contains(&d.finding, "the best is 3.29 at n = 1, num_speculative_tokens = 18");
     dsc_drawing_fini(&d);
     draw("accept-histogram", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "at k = 18");
+    assert_contains(&d.script, "at num_speculative_tokens = 18");
     assert_int_equal(d.data.rows, 2 * 19);
     double sum = 0;
     for (size_t m = 0; m < 19; m++)
@@ -184,7 +183,7 @@ static void test_numbers(void **state)
     dsc_table_fini(&t);
 }
 
-// The figures of a sweep of LLMA: those that need no other columns.
+// The figures that a sweep of LLMA has the columns for.
 static size_t sweep_figures(const dsc_table *t, const dsc_figure_type *figure[MOST_FIGURES])
 {
     size_t n = drawable(t, figure);
@@ -265,7 +264,7 @@ static void test_terminals(void **state)
     dsc_table_fini(&t);
 }
 
-// Tables at the edge of what there is to draw.
+// Degenerate tables: one row, one k, too many n, missing rows.
 static void test_edges(void **state)
 {
     (void)state;
@@ -302,7 +301,7 @@ static void test_edges(void **state)
     }
 }
 
-// Sizes and numbers far from the usual: a picture or a refusal, nothing in between.
+// Extreme sizes and numbers give a picture or an error.
 static void test_extremes(void **state)
 {
     (void)state;
@@ -367,7 +366,7 @@ static void test_best_is_drawn(void **state)
         add_configuration(&t,
                           &(configuration){"llma", "paper", n, 8, 50, 100, 100, n == 9 ? 4 : 2});
     draw("llma-speedup", &t, NULL, "svg", &d);
-    assert_contains(&d.finding, "best 4.00× at n = 9, k = 8");
+    assert_contains(&d.finding, "best speedup is 4.00× at n = 9, num_speculative_tokens = 8");
     dsc_drawing_fini(&d);
     draw("accept-histogram", &t, NULL, "svg", &d);
     assert_contains(&d.script, "n = 9: ");
@@ -415,12 +414,13 @@ static void test_refusals(void **state)
     refuse("llma-stats", &bare, NULL, "needs a column 'n'");
     refuse("heatmap", &bare, NULL, "needs a column 'n'");
     refuse("accept-histogram", &bare, NULL, "needs a column 'accept_histogram'");
-    refuse("heatmap", &t, &(dsc_figure_options){.column = "method"}, "not numeric");
+    refuse("heatmap", &t, &(dsc_figure_options){.column = "method"}, "must contain numbers");
     refuse("heatmap", &t, &(dsc_figure_options){.column = "a b c d e f g h i j"}, "needs a column");
     refuse("heatmap", &t, &(dsc_figure_options){.column = "num_speculative_tokens"},
            "three columns");
     dsc_figure_filter f = {"semantics", "nope"}, g = {"nope", "1"}, h = {"n", "two"};
-    refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "of it: paper)");
+    refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &f, .filters = 1},
+           "contains paper)");
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &g, .filters = 1}, "column 'nope'");
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &h, .filters = 1}, "n = two");
     refuse("llma-speedup", &t, &(dsc_figure_options){.width = 10}, "width must be");
@@ -433,8 +433,7 @@ static void test_refusals(void **state)
     add_columns(&dup);
     add_grid(&dup, "paper", 1, paper_k, 2);
     add_grid(&dup, "paper", 1, paper_k, 2);
-    refuse("llma-speedup", &dup, NULL,
-           "rows 1 and 3 are the same configuration (num_speculative_tokens = 4, n = 1)");
+    refuse("llma-speedup", &dup, NULL, "rows 1 and 3 have the same configuration (num_speculative_tokens = 4, n = 1)");
     dsc_table_fini(&t);
     dsc_table_fini(&bare);
     dsc_table_fini(&nan_table);
@@ -476,7 +475,7 @@ static void test_files(void **state)
     const char *const input = "a.b.data.tsv";
     dsc_figure_options o = {.input_path = &input, .inputs = 1};
     assert_int_equal(dsc_figure_render(f, &t, &o, "svg", "a.b.svg", NULL, true, &err), DSC_EUSAGE);
-    assert_non_null(strstr(err.message, "drawn from"));
+    assert_non_null(strstr(err.message, "is an input of the figure"));
     assert_int_equal(dsc_figure_render(f, &t, NULL, "svg", "x.gp", NULL, false, &err), DSC_EUSAGE);
     assert_int_equal(dsc_figure_render(f, &t, NULL, "svg", "no/x.svg", NULL, false, &err), DSC_EIO);
     assert_int_equal(count_files(""), 1);
@@ -504,7 +503,7 @@ static void test_child(void **state)
     assert_non_null(strstr(err.message, "drew nothing"));
     assert_int_equal(dsc_gnuplot_run("set terminal nosuch\n", &b, &err), DSC_EABSENT);
     dsc_buffer_fini(&b);
-    // More on both pipes than they hold.
+    // gnuplot writes more to both pipes than they can buffer.
     assert_ok(dsc_gnuplot_run("set terminal dumb size 300,100\n"
                               "do for [i=1:5000] {print 'a line for the other pipe ............'}\n"
                               "do for [i=1:20] {plot x}\n",
@@ -523,7 +522,7 @@ static void test_child(void **state)
     dsc_buffer_fini(&b);
 }
 
-// The user's settings and language do not reach the child.
+// The user's gnuplot settings and language do not affect the picture.
 static void test_environment(void **state)
 {
     (void)state;
@@ -561,7 +560,7 @@ static void test_environment(void **state)
     assert_int_equal(dsc_figure_draw(dsc_figure_find("llma-speedup"), &t, NULL, "svg", &none, &err),
                      DSC_EABSENT);
     setenv("PATH", path, 1);
-    assert_string_equal(err.message, "gnuplot not found (Debian: gnuplot-nox)");
+    assert_string_equal(err.message, "gnuplot not found; install it (Debian: gnuplot-nox)");
     free(path);
     free(home);
     dsc_drawing_fini(&a);

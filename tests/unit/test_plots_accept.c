@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of acceptance: what they draw and say, on every terminal; ranges become bands;
-// hostile names stay text; whatever cannot be drawn is refused.
+// The figures of acceptance on every terminal: their numbers and findings; ranges become bands;
+// hostile names stay text; a table that cannot be drawn is an error.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
@@ -24,7 +24,7 @@ static void add_accept_columns(dsc_table *t, bool ranges)
     }
 }
 
-// A row; `width` > 0: ranges of that width above the values.
+// Adds a row; if `width` > 0, with ranges of that width above the values.
 static void add_accept(dsc_table *t, const char *pair, int64_t k, const double value[QUANTITIES],
                        double width)
 {
@@ -40,7 +40,7 @@ static void add_accept(dsc_table *t, const char *pair, int64_t k, const double v
     assert_ok(dsc_table_add_row(t, cell, &err), err);
 }
 
-// `pair` at k = 1 .. ks, growing.
+// Adds `pair` at k = 1 .. ks with growing acceptance.
 static void add_pair(dsc_table *t, const char *pair, int64_t ks, double width)
 {
     for (int64_t k = 1; k <= ks; k++) {
@@ -52,7 +52,7 @@ static void add_pair(dsc_table *t, const char *pair, int64_t ks, double width)
 static const char *const figures[] = {"spectr-bernoulli", "spectr-uniform", "accept-vs-k"};
 enum { FIGURES = 3 };
 
-// Two pairs by the names that figure f reads.
+// The names of two pairs that figure f can read.
 static const char *pair_name(int f, int i)
 {
     static const char *const name[FIGURES][2] = {{"Ber(0.25) to Ber(0.5)", "Ber(0.25) to Ber(1)"},
@@ -61,7 +61,7 @@ static const char *pair_name(int f, int i)
     return name[f][i];
 }
 
-// SpecTr's numbers for Ber(.25) to Ber(.75) reach the script, the sentence and the data.
+// SpecTr's numbers for Ber(.25) to Ber(.75) appear in the script, the finding and the data.
 static void test_numbers(void **state)
 {
     (void)state;
@@ -75,8 +75,8 @@ static void test_numbers(void **state)
     add_accept(&t, pair, 4, (double[]){0.5, 0.789062, 0.829887, 0.933594}, 0);
     draw("spectr-bernoulli", &t, NULL, "svg", &d);
     assert_contains(&d.script, "$panel1 << EOD\n1 0.5 0.5 0.5 0.5\n2 0.6875 0.648268 0.625 0.5\n");
-    assert_contains(&d.finding, "furthest from the optimum for Ber(0.25) to Ber(0.75) at k = 4: "
-                                "0.8299 against 0.9336 (multi-round 0.7891, one draft 0.5000)");
+    assert_contains(&d.finding, "furthest from the optimum for Ber(0.25) to Ber(0.75) at K = 4: "
+                                "0.8299 against 0.9336 (SpecInfer 0.7891, single draft 0.5000)");
     assert_int_equal(d.data.rows, 3);
     assert_close(dsc_table_real(&d.data, 2, (size_t)dsc_table_find(&d.data, "otm")), 0.933594, 0);
     assert_int_equal(dsc_table_find(&d.data, "otm_low"), -1);
@@ -98,16 +98,16 @@ static void test_uniform(void **state)
         }
     draw("spectr-uniform", &t, NULL, "svg", &d);
     assert_contains(&d.script, "$panel1 << EOD\n1 0.5 0.25\n2 0.75 0.4375\n3 0.875 0.578125\nEOD");
-    assert_contains(&d.finding, "r = 2 0.5000 to 0.8750, r = 4 0.2500 to 0.5781. k-Seq reaches");
+    assert_contains(&d.finding, "r = 2 0.5000 to 0.8750, r = 4 0.2500 to 0.5781. k-Seq attains");
     dsc_drawing_fini(&d);
     add_accept(&t, "U(32) to U(32/4)", 4, (double[]){.25, .6, .6, .7}, 0);
     draw("spectr-uniform", &t, NULL, "svg", &d);
-    assert_contains(&d.finding, "k-Seq is up to 0.1 away");
+    assert_contains(&d.finding, "k-Seq differs from it by up to 0.1");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
 
-// Where a table has ranges a figure has bands, and its data their ends.
+// Ranges in a table are drawn as bands, and the data contains their ends.
 static void test_ranges(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void test_ranges(void **state)
     assert_contains(&d.script, "$panel2 using 1:6:7 with filledcurves");
     assert_null(strstr(d.script.data, "$panel1 using 1:6:7"));
     assert_contains(&d.script, "$panel2 << EOD\n1 ? ? ? ? 0.36 0.41 0.33 0.38 0.3 0.35 0.3 0.35\n");
-    assert_contains(&d.finding, "at most 0.05 wide");
+    assert_contains(&d.finding, "the widest is 0.05 (OTM");
     assert_int_equal(d.data.rows, 6);
     int low = dsc_table_find(&d.data, "otm_low");
     assert_true(isnan(dsc_table_real(&d.data, 0, (size_t)low)));
@@ -177,7 +177,7 @@ static void test_hostile(void **state)
     assert_int_equal(count_files("OWNED"), 0);
 }
 
-// Numbers far from any acceptance: a picture or a refusal.
+// Numbers that are no probabilities give a picture or an error.
 static void test_extremes(void **state)
 {
     (void)state;
@@ -219,7 +219,7 @@ static void test_refusals(void **state)
     }
     refuse("accept-vs-k", &t, NULL, "at most 6: filter by pair (row 0, row 1, ...)");
     add_pair(&t, "row 0", 1, 0);
-    refuse("accept-vs-k", &t, NULL, "two rows are the same point (row 0, k = 1)");
+    refuse("accept-vs-k", &t, NULL, "two rows have the same pair and k (row 0, k = 1)");
     dsc_table_fini(&t);
 }
 

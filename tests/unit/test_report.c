@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report: one page that stands alone, says what is best, escapes everything, and fits a
-// desktop and a phone.
+// The report: a self-contained page with a recommendation, everything escaped, for a desktop and
+// for a phone.
 #include "tests/unit/plot_fixture.h"
 
 #include "base/file.h"
@@ -44,7 +44,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-// The values of ` id=`, each of them once; every reference leads to one of them.
+// Checks that ids are unique and that every reference is to one of them.
 static void check_ids(const char *page)
 {
     enum { MOST = 20000 };
@@ -71,7 +71,7 @@ static void check_ids(const char *page)
         free(id[i]);
 }
 
-// Tags close in the order in which they were opened; headings go down one level at a time.
+// Checks that tags are nested and that headings descend one level at a time.
 static void check_tags(const char *page)
 {
     char open[64][32];
@@ -132,7 +132,7 @@ static void test_page(void **state)
     assert_null(strstr(page, "is not drawn"));
     assert_null(strstr(page, "id=\"together-1\""));
     assert_non_null(strstr(page, "Best configuration: n = 1, num_speculative_tokens = 18"));
-    assert_non_null(strstr(page, "best 3.04× at n = 1, k = 18. Without speculation"));
+    assert_non_null(strstr(page, "speedup is 3.04× at n = 1, num_speculative_tokens = 18. Without speculation"));
     assert_non_null(strstr(page, "no speculation = 1"));
     assert_non_null(strstr(page, "The 10 best rows by speedup"));
     assert_non_null(strstr(page, "The corners of the grid"));
@@ -149,7 +149,7 @@ static void test_page(void **state)
     free(again);
 }
 
-// Several tables, one of them of two groups: all figures, the heat map of the better group.
+// Several tables, one with two groups: all figures are drawn, the heat map for the better group.
 static void test_several(void **state)
 {
     (void)state;
@@ -166,9 +166,9 @@ static void test_several(void **state)
     check_page(page);
     // 5 and 6 (two semantics: bars), and the bars of both together.
     assert_int_equal(count(page, "<figure>"), 12);
-    assert_int_equal(count(page, "Methods at their best"), 4); // each for two widths
+    assert_int_equal(count(page, "Best configuration per method"), 4); // each for two widths
     assert_non_null(strstr(page, " together</h3>"));
-    assert_int_equal(count(page, "Best configuration"), 2);
+    assert_int_equal(count(page, "Best configuration: "), 2);
     assert_non_null(strstr(page, "<h1>Both &amp; more</h1>"));
     assert_non_null(strstr(page, "Rows with semantics = paper."));
     assert_non_null(strstr(page, "<a href=\"#result-2\">Result 2: two.tsv</a>"));
@@ -204,8 +204,8 @@ static void write_rows(const char *path, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-// Rules in tables of their own: compared in front, in none of their sections. What has a single
-// batch size or draft length has no figure of it.
+// Rules in separate tables are compared in a section before those of the tables. A single batch
+// size or draft length has no figure.
 static void test_together(void **state)
 {
     (void)state;
@@ -240,8 +240,8 @@ static void test_together(void **state)
     free(page);
 }
 
-// Results of every kind, in any order, are told in the order of the story; its sentences say what
-// the tables do. All numbers are made up.
+// Results of every kind, in any order, appear in the order of the chapters, and the sentences agree
+// with the tables. All numbers are made up.
 static void write_story(void)
 {
     write_rows(
@@ -262,9 +262,9 @@ static void write_story(void)
                "# objective: speedup, more is better\n# split: chosen on 10, reported on 9\n"
                "# cost: linear:1,0,0.1\n# trace_hash: ab\n# note: few requests\n"
                "batch\trank\tmethod\trule\tparameters\ttest\ttest_low\ttest_high\tsignificant\n"
-               "1\t1\tdraft-model\trejection\tnum-speculative-tokens=4\t1.25\t0.9\t1.5\tno\n"
-               "1\t2\tdraft-model\trejection\tnum-speculative-tokens=5\t1.2\t0.9\t1.5\tno\n"
-               "8\t1\tdraft-model\trejection\tnum-speculative-tokens=2\t0.75\t0.7\t0.8\tno\n");
+               "1\t1\tchain\trejection\tlength=4\t1.25\t0.9\t1.5\tno\n"
+               "1\t2\tchain\trejection\tlength=5\t1.2\t0.9\t1.5\tno\n"
+               "8\t1\tchain\trejection\tlength=2\t0.75\t0.7\t0.8\tno\n");
     write_rows("cost.tsv", "# device_name: a <machine>\ntokens\ttarget_s\n1\t0.01\n2\t0.011\n");
     write_rows("bounds.tsv", "alpha\tlength\tspeedup\n0.5\t1\t1.5\n0.5\t2\t1.6\n0.7\t1\t1.7\n"
                              "0.7\t2\t1.8\n");
@@ -289,35 +289,33 @@ static void test_story(void **state)
     NEEDS("gnuplot");
     static const char *const path[] = {"cost.tsv",  "check.tsv", "tune.tsv", "bounds.tsv",
                                        "batch.tsv", "otm.tsv",   "kseq.tsv", "t.dst"};
-    static const char *const chapters[] = {"summary", "workload",  "methods",
-                                           "best",    "bounds",    "validation",
-                                           "costs",   "uncertain", "columns"};
+    static const char *const chapters[] = {"summary", "workload",    "methods",
+                                           "best",    "bounds",      "validation",
+                                           "costs",   "limitations", "columns"};
     static const char *const says[] = {
-        "at batch size 1 draft-model, rejection, num-speculative-tokens=4: 1.25×, 95 % interval "
-        "0.90 to 1.50: it may slow "
-        "down; at batch size 8 draft-model, rejection, num-speculative-tokens=2: 0.75×, 95 % "
-        "interval 0.70 to 0.80: "
-        "speculation slows this batch size down (result 3; chosen on 10, reported on 9).",
-        "Faster, but chosen on the requests it is reported on: spectr, otm with drafts = 4, 1.75× "
-        "(result 6).",
-        "of 2 predictions that were judged, 1 are within their tolerance. Speed-up (result 2): off "
-        "by "
-        "25 % on average, at most by +50 % (draft-model, num-speculative-tokens=2); 1 of 2 outside "
-        "the tolerance.",
-        "At 1 batch size of result 3 even the best configuration slows down. At 1 batch size of "
-        "result 5 even the best configuration slows down. 1 prediction is outside the tolerance. "
-        "1 could not be made.",
+        "At batch size 1, use draft-model, rejection, num-speculative-tokens=4: 1.25× (95 % CI 0.90 to 1.50). It may slow "
+        "decoding down. At batch size 8, do not speculate; the best configuration slows decoding "
+        "down: draft-model, rejection, num-speculative-tokens=2: 0.75× (95 % CI 0.70 to 0.80). (Result 3: chosen on 10, "
+        "reported on 9.)",
+        "A faster configuration, selected on the requests it is reported on, is spectr, otm with "
+        "drafts = 4: 1.75× (result 6).",
+        "1 of 2 predictions with a tolerance are within it. Speedup (result 2): mean |error| 25 %, "
+        "largest +50 % (draft-model, num-speculative-tokens=2); 1 of 2 outside the tolerance.",
+        "At 1 batch size of result 3, even the best configuration slows decoding down. At 1 batch "
+        "size of result 5, even the best configuration slows decoding down. 1 prediction is "
+        "outside the tolerance. 1 prediction could not be made.",
         "<dt>requests</dt><dd><code>29</code></dd>",
         "<dt>device_name</dt><dd><code>a &lt;machine&gt;</code></dd>",
         "<h3>Results 6, 7 together</h3>",
-        "<li>Batch size 64: draft-model with num_speculative_tokens = 2: 0.75×: speculation slows",
-        "kseq comes to 95.0 % of the block efficiency of the optimal rule (otm) with the same "
-        "drafts and length, on average over 2 configurations; 90.0 to 100.0 %.",
+        "<li>At batch size 64, do not speculate; the best configuration slows decoding down: "
+        "draft-model with num_speculative_tokens = 2: 0.75×.</li>",
+        "kseq attains 95.0 % of the block efficiency of the optimal rule (otm) with the same "
+        "drafts and length, on average over 2 configurations; the range is 90.0 to 100.0 %.",
         "1 pass, 1 fail, 1 not predicted, 0 disputed, 0 skipped, 0 only shown.",
-        "<caption>Block efficiency and speed-up</caption>",
-        "a line that was given, not measured (results 3, 6, 7).",
-        "counts target calls, nothing is timed (results 5).",
-        "gains somewhat less on others (results 5, 6, 7).",
+        "<caption>Block efficiency and speedup</caption>",
+        "which is a given line, not a measurement (results 3, 6, 7).",
+        "which counts target calls and measures no time (results 5).",
+        "optimistically biased (results 5, 6, 7).",
         "Result 3: note: few requests.",
         "Result 2: fail: speedup of draft-model rejection num-speculative-tokens=2, 3 predicted "
         "and 2 measured.",
@@ -341,18 +339,18 @@ static void test_story(void **state)
         if (!strstr(page, says[i]))
             fail_msg("the page does not say: %s", says[i]);
     free(page);
-    // What tune found is faster than all that was merely best; or on another trace.
+    // The tuned configuration is faster than all others, or was found on another trace.
     static const char *const others[] = {"# objective: speedup\n# cost: linear:1,0,0.1\n# "
                                          "trace_hash: ab\nbatch\trank\tmethod\ttest\t"
-                                         "significant\n1\t1\tdraft-model\t1.8\tno\n",
+                                         "significant\n1\t1\tchain\t1.8\tno\n",
                                          "# objective: speedup\n# cost: linear:1,0,0.1\n# "
                                          "trace_hash: cd\nbatch\trank\tmethod\ttest\t"
-                                         "significant\n1\t1\tdraft-model\t1.1\tno\n"};
+                                         "significant\n1\t1\tchain\t1.1\tno\n"};
     for (int i = 0; i < 2; i++) {
         write_rows("tune.tsv", others[i]);
         page = report(path + 2, 5, NULL);
         assert_non_null(strstr(page, i ? "draft-model: 1.10×" : "draft-model: 1.80×"));
-        assert_null(strstr(page, "Faster, but"));
+        assert_null(strstr(page, "A faster configuration"));
         assert_null(strstr(page, "interval nan"));
         free(page);
     }
@@ -361,16 +359,17 @@ static void test_story(void **state)
     empty_scratch();
 }
 
-// What is no result: by name, and nothing is left behind.
+// Invalid results are errors that name the file and leave nothing behind.
 static void test_no_results(void **state)
 {
     (void)state;
     static const struct {
         const char *text, *says;
     } bad[] = {
-        {"{\n\"a\": 1}\n", "bad: neither a manifest of a trace nor trace info --json"},
+        {"{\n\"a\": 1}\n",
+         "bad: neither the manifest of a trace nor the output of trace info --json"},
         {"{\n\"trace\": \n", "bad: line "},
-        {"{\n\"trace\": 1}\n", NULL}, // a trace of which little is said
+        {"{\n\"trace\": 1}\n", NULL}, // a trace with few facts
         {"", "bad"},
     };
     empty_scratch();
@@ -396,7 +395,7 @@ static void test_no_results(void **state)
     empty_scratch();
 }
 
-// Tables without anything to draw, or to rank by.
+// Tables with nothing to draw or to rank by.
 static void test_edges(void **state)
 {
     (void)state;
@@ -425,8 +424,8 @@ static void test_edges(void **state)
     assert_int_equal(count(page, "<figure>"), 5);
     assert_null(strstr(page, "together"));
     assert_non_null(strstr(page, "The table has no rows."));
-    assert_non_null(strstr(page, "no finite speed-up or block efficiency"));
-    assert_non_null(strstr(page, "The table does not say."));
+    assert_non_null(strstr(page, "no finite speedup or block efficiency"));
+    assert_non_null(strstr(page, "The table contains no definition."));
     free(page);
     dsc_table_fini(&t);
     dsc_table_fini(&one);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report in LaTeX: the story of the page, every text escaped, files complete or not there;
-// where there is a pdflatex, it takes it.
+// The report in LaTeX: the chapters of the page, all text escaped, files complete or absent;
+// pdflatex compiles it if there is one.
 #include "tests/unit/plot_fixture.h"
 
 #include "base/file.h"
@@ -54,7 +54,7 @@ static void test_escaping(void **state)
     check_escaped("caf\xc3\xa9 \xc3\x97 \xe2\x80\x93 \xc2\xb1", "caf\\'{e} $\\times$ -- $\\pm$");
     check_escaped("\xe4\xb8\xad \xff", "{[}U+4E2D{]} {[}U+FFFD{]}");
     check_escaped("a\nb\tc", "a b c");
-    // A hash may break, a short word not.
+    // A hash may break; a short word may not.
     check_escaped("0123456789abcdef01", "0123456789abcdef\\allowbreak{}01");
     check_escaped("live/demo/target", "live/\\allowbreak{}demo/\\allowbreak{}target");
 }
@@ -72,10 +72,10 @@ static void test_files(void **state)
     char *page = read_text("my re_port.tex"), *picture = read_text("my-re-port-figure-1.pdf");
     assert_non_null(strstr(page, "{my-re-port-figure-5.pdf}"));
     assert_non_null(strstr(page, "\\textbf{Best configuration: n = 1, k = 18}"));
-    assert_non_null(strstr(page, "\\section*{What is uncertain}"));
+    assert_non_null(strstr(page, "\\section*{Limitations}"));
     assert_non_null(strstr(page, "\\toprule\nn & k & "));
     assert_int_equal(strncmp(picture, "%PDF", 4), 0);
-    // The same table, the same bytes.
+    // The same table gives the same bytes.
     assert_ok(write_latex("grid.tsv", "my re_port.tex", NULL, true, &err), err);
     char *again = read_text("my re_port.tex"), *redrawn = read_text("my-re-port-figure-1.pdf");
     assert_string_equal(page, again);
@@ -84,7 +84,7 @@ static void test_files(void **state)
     free(picture);
     free(again);
     free(redrawn);
-    // An existing page, and an existing figure of another.
+    // An existing page, and an existing figure of another page.
     assert_int_equal(write_latex("grid.tsv", "my re_port.tex", NULL, false, &err), DSC_EUSAGE);
     assert_non_null(strstr(err.message, "my re_port.tex exists already"));
     unlink("my re_port.tex");
@@ -107,7 +107,7 @@ static void test_folder(void **state)
     assert_int_equal(write_latex("grid.tsv", "out", NULL, false, &err), DSC_EUSAGE);
     assert_non_null(strstr(err.message, "out/report.tex exists already"));
     assert_ok(write_latex("grid.tsv", "out", NULL, true, &err), err);
-    // What cannot be made leaves nothing.
+    // A report that cannot be written leaves nothing behind.
     assert_int_equal(write_latex("grid.tsv", "no/out", NULL, false, &err), DSC_EIO);
     assert_int_equal(write_latex("grid.tsv", "no/out.tex", NULL, false, &err), DSC_EIO);
     assert_int_equal(write_latex("none.tsv", "new", NULL, false, &err), DSC_EINPUT);
@@ -116,7 +116,7 @@ static void test_folder(void **state)
     empty_scratch();
 }
 
-// Everything hostile in every place: as a title, a method, a parameter, a comment.
+// Hostile text as a title, a method, a parameter and a comment.
 static void test_compiles(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of simulated methods: what they draw is what the table says, the marks are where the
-// optimum or the break-even lies, intervals and bounds are the formula's; several tables are one;
-// whatever cannot be drawn is refused by name.
+// The figures of simulated methods: plotted numbers equal those of the table, marks are at the
+// optimum or the break-even, intervals and bounds follow their formulas; several tables are joined;
+// a table that cannot be drawn is an error that names the reason.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
@@ -28,7 +28,7 @@ static const char *drawn_text(const dsc_drawing *d, size_t row, const char *colu
 
 #define FIELDS "requests# num_drafts num_draft_tokens block_efficiency speedup accept_histogram%"
 
-// A row of a method with parameters `number` before the results.
+// Adds a row of a method whose parameters `number` precede the results.
 static void add_result(dsc_table *t, const char *method, const char *rule, const double *parameter,
                        size_t parameters, const double *efficiency_speedup, const char *histogram)
 {
@@ -40,7 +40,8 @@ static void add_result(dsc_table *t, const char *method, const char *rule, const
     add_row(t, number, (const char *[]){method, rule, histogram});
 }
 
-// Chains of 1 .. lengths at acceptance rate `alpha`, a draft token at `cost` target calls.
+// Adds chains of 1 .. lengths tokens at acceptance rate `alpha`; a draft token costs `cost` target
+// calls.
 static void add_chain(dsc_table *t, const char *rule, double alpha, double cost, int lengths)
 {
     if (!t->columns)
@@ -52,12 +53,12 @@ static void add_chain(dsc_table *t, const char *rule, double alpha, double cost,
     }
 }
 
-// `drafts` 1 .. most at lengths 1 .. 3: the more, the better.
+// Adds 1 .. most drafts of lengths 1 .. 3; more are better.
 static void add_spectr(dsc_table *t, const char *rule, double gain, int most)
 {
     if (!t->columns)
         add_named(t, "method$ rule$ drafts# num_speculative_tokens# " FIELDS);
-    for (int k = 1; k <= most; k++)
+    for (int num_speculative_tokens = 1; k <= most; k++)
         for (int l = 1; l <= 3; l++) {
             double tokens = 1 + l * (1 - pow(1 - gain, k));
             add_result(t, "spectr", rule, (double[]){k, l}, 2, (double[]){tokens, tokens},
@@ -183,7 +184,7 @@ static void test_length(void **state)
     dsc_table_fini(&t);
 }
 
-// What i.i.d. acceptance would give scales as block efficiency does.
+// The i.i.d. reference scales in proportion to block efficiency.
 static void test_prediction(void **state)
 {
     (void)state;
@@ -197,13 +198,13 @@ static void test_prediction(void **state)
     draw("length", &t, NULL, "svg", &d);
     assert_contains(&d.script, "$panel1 << EOD\n1 1.5 1.35\n2 1.75 1.4\nEOD");
     assert_contains(&d.script, "$panel1 using 1:3 with lines lt 1 lw 1.5 dt (2,3)");
-    assert_contains(&d.finding, "up to 20.0 % less");
+    assert_contains(&d.finding, "up to 20.0 % lower");
     assert_close(drawn(&d, 1, "iid"), 1.4, 1e-12);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
 
-// Each method's own parameter is the length; one that cannot vary with it splits lines.
+// Each method has its own length parameter; its other parameters split lines.
 static void test_lengths_of_methods(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static void test_lengths_of_methods(void **state)
     dsc_table_fini(&t);
 }
 
-// Of too many lines the best ones, and the best of each rule, are drawn.
+// If there are too many lines, the best ones and the best of each rule are drawn.
 static void test_many_lines(void **state)
 {
     (void)state;
@@ -256,22 +257,22 @@ static void test_rules(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    dsc_table spectr = {0}, chain = {0}, t = {0};
+    dsc_table spectr = {0}, draft-model = {0}, t = {0};
     dsc_drawing d;
     dsc_error err = {0};
     spectr_table(&spectr);
-    add_chain(&chain, "rejection", 0.4, 0, 5); // two lengths more, which are not drawn
+    add_chain(&draft-model, "rejection", 0.4, 0, 5); // two lengths more, which are not drawn
     assert_ok(dsc_join_tables(&t, (const dsc_table *[]){&spectr, &chain}, 2, &err), err);
     draw("rules", &t, NULL, "svg", &d);
     check_script(&d.script);
-    // L = 1: the bound first, then k-Seq, and the single draft level over all K.
+    // L = 1: the bound first, then k-Seq, and the single draft, constant over all K.
     assert_contains(&d.script, "$panel1 << EOD\n1 1.5 1.4 1.4\n2 1.75 1.64 1.4\n");
     assert_contains(&d.script, "$panel1 using 1:2 with linespoints lt 1 lc rgb '#b4b4b4' lw 6");
     assert_contains(&d.script, "'L = 3'");
     assert_contains(&d.script, "'otm (bound)'");
     assert_contains(&d.finding,
-                    "With the most of both: otm (bound) 3.812, kseq 3.611, rejection 1.624.");
-    assert_contains(&d.finding, "no rule that sees the drafts drawn independently accepts more");
+                    "At the largest of both: otm (bound) 3.812, kseq 3.611, rejection 1.624.");
+    assert_contains(&d.finding, "no rule for independently sampled drafts accepts more");
     assert_int_equal(d.data.rows, 3 * 3 * 4);
     assert_string_equal(drawn_text(&d, 0, "line"), "otm (bound)");
     dsc_drawing_fini(&d);
@@ -285,7 +286,7 @@ static void test_rules(void **state)
     dsc_table_fini(&chain);
 }
 
-// The best row of each, in the table's order, with what was tried; switches keep bars apart.
+// The best row of each method in the table's order, with its parameters; switches separate bars.
 static void test_methods(void **state)
 {
     (void)state;
@@ -328,7 +329,7 @@ static void test_methods(void **state)
     dsc_table_fini(&t);
 }
 
-// A number that is no tuning but an ablation.
+// --x separates bars by a numeric parameter.
 static void test_ablation(void **state)
 {
     (void)state;
@@ -351,7 +352,7 @@ static void test_ablation(void **state)
     dsc_table_fini(&t);
 }
 
-// More choices than bars: the methods and rules alone.
+// With too many combinations, bars are by method and rule alone.
 static void test_many_bars(void **state)
 {
     (void)state;
@@ -373,7 +374,7 @@ static void test_many_bars(void **state)
         snprintf(branches, sizeof branches, "m%d", i);
         add_row(&t, (double[]){1 + i}, (const char *[]){branches, "kseq", ""});
     }
-    refuse("methods", &t, NULL, "more than 24 methods and rules");
+    refuse("methods", &t, NULL, "more than 24 bars");
     dsc_table_fini(&t);
 }
 
@@ -391,8 +392,8 @@ static void test_batch(void **state)
     assert_contains(&d.script, "'num_speculative_tokens 6 (32)'");
     assert_contains(&d.script, "set arrow from first 32, graph 1");
     assert_contains(&d.finding,
-                    "num_speculative_tokens 2: 1.8 at 1, 1.1 at 256, no break-even up to there; "
-                    "num_speculative_tokens 6: 2.5 at 1, 0.25 at 256, break-even at 32.");
+                    "num_speculative_tokens 2: 1.8 at 1, 1.1 at 256, no break-even in this range; length "
+                    "6: 2.5 at 1, 0.25 at 256, break-even at 32.");
     assert_int_equal(d.data.rows, 10);
     dsc_drawing_fini(&d);
     draw("batch", &t, &(dsc_figure_options){.column = "tokens_per_s"}, "svg", &d);
@@ -411,7 +412,7 @@ static void test_cost(void **state)
     cost_table(&t);
     draw("cost", &t, NULL, "svg", &d);
     check_script(&d.script);
-    assert_contains(&d.script, "time of a target forward pass (ms)");
+    assert_contains(&d.script, "latency of a target forward pass (ms)");
     assert_contains(&d.script, "$panel1 << EOD\n1 20 20\n2 20.5 20.5\n");
     assert_contains(&d.script, "$panel2 << EOD\n1 2 2\n");
     assert_contains(&d.finding, "target, context 512: 20 ms with 1 token, 1.07 times that with 4");
@@ -447,20 +448,19 @@ static void test_conditional_rate(void **state)
     assert_close(drawn(&d, 0, "high"), 0.69059871, 1e-6);
     assert_contains(&d.script, "filledcurves");
     assert_contains(&d.finding,
-                    "draft-model, rejection: 0.600 at depth 1 (0.502 to 0.691), 0.333 at depth 3");
-    assert_null(strstr(d.finding.data, "were not drafted"));
+                    "draft-model, rejection: 0.600 at position 1 (0.502 to 0.691), 0.333 at position 3");
+    assert_null(strstr(d.finding.data, "shorter than the draft length"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
-    // Of 100 drafts of 6 tokens 300 were drafted: what ended them is not known.
-    add_named(&t, "method$ num_speculative_tokens# num_drafts num_draft_tokens block_efficiency "
-                  "accept_histogram%");
+    // 100 drafts of up to 6 tokens have 300 tokens: half of the positions were not drafted.
+    add_named(&t, "method$ num_speculative_tokens# num_drafts num_draft_tokens block_efficiency accept_histogram%");
     add_row(&t, (double[]){6, 100, 300, 2}, (const char *[]){"ngram", "40;30;20;10"});
     draw("acceptance-by-position", &t, NULL, "svg", &d);
-    assert_contains(&d.finding, "50 % of the draft tokens were not drafted");
-    assert_contains(&d.script, "at least this");
+    assert_contains(&d.finding, "50 % shorter than the draft length");
+    assert_contains(&d.script, "lower bounds where drafts end early");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
-    // Ten calls had no draft: they reached no position.
+    // Ten calls had no draft and therefore reached no position.
     add_named(&t, "method$ num_speculative_tokens# num_drafts block_efficiency accept_histogram%");
     add_row(&t, (double[]){3, 90, 2}, (const char *[]){"ngram", "40;30;20;10"});
     draw("acceptance-by-position", &t, NULL, "svg", &d);
@@ -523,13 +523,13 @@ static void test_join(void **state)
     dsc_table_fini(&t);
     write_text("d.tsv", "method\taccept_histogram\nx\tnone at all\n");
     assert_int_equal(read_as_one(&t, "a.tsv", "d.tsv", &err), DSC_EINPUT);
-    assert_non_null(strstr(err.message, "lists in one table and texts in another"));
+    assert_non_null(strstr(err.message, "lists in one table and text in another"));
     assert_int_equal(read_as_one(&t, "a.tsv", "no.tsv", &err), DSC_EINPUT);
     assert_non_null(strstr(err.message, "no.tsv"));
     empty_scratch();
 }
 
-// trace info --json: conditional acceptance rates back to counts.
+// Conditional acceptance rates of trace info --json are converted back to counts.
 static void test_trace_info(void **state)
 {
     (void)state;
@@ -551,7 +551,7 @@ static void test_trace_info(void **state)
     assert_string_equal(dsc_table_at(&t, 0, 1)->text, "all");
     assert_string_equal(dsc_table_at(&t, 1, 2)->text, "ngram");
     assert_string_equal(dsc_table_at(&t, 2, 1)->text, "math");
-    // 100 came to position 1; 60 passed, 10 of them had no second; 25 passed that, had no third.
+    // 100 cases reached position 1 and 60 passed; 10 of those had no position 2; 25 passed it.
     static const int64_t histogram[] = {40, 35, 25, 0};
     assert_int_equal(dsc_table_at(&t, 0, 3)->i, 4);
     for (int m = 0; m < 4; m++)
@@ -564,18 +564,18 @@ static void test_trace_info(void **state)
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     static const char *const bad[][2] = {
-        {"{\n\"a\": 1}\n", "not one of trace info --json"},
+        {"{\n\"a\": 1}\n", "not the output of trace info --json"},
         {"{\n\"trace\": \"a\"}\n", "has no conditional acceptance rates"},
         {"{\n\"trace\": \"a\",\n", "line "},
         {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [2.0], "
          "\"conditional_acceptance_reached\": [1]}\n",
-         "conditional acceptance rate 1 is no share"},
+         "conditional acceptance rate 1 is not in [0, 1]"},
         {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [0.5, 1], "
          "\"conditional_acceptance_reached\": [4, 3]}\n",
-         "conditional acceptance rate 2 is no"},
+         "conditional acceptance rate 2 is not"},
         {"{\n\"trace\": \"a\", \"conditional_acceptance_rate\": [0.5], "
          "\"conditional_acceptance_reached\": [-4]}\n",
-         "conditional acceptance rate 1 is no"},
+         "conditional acceptance rate 1 is not"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_text("info.json", bad[i][0]);
@@ -647,7 +647,7 @@ static void test_hostile(void **state)
     assert_int_equal(count_files("OWNED"), 0);
 }
 
-// Numbers and sizes far from the usual: a picture or a refusal.
+// Extreme numbers and sizes give a picture or an error.
 static void test_extremes(void **state)
 {
     (void)state;
@@ -705,28 +705,28 @@ static void test_refusals(void **state)
     refuse("length", &empty, NULL, "no rows");
     refuse("rules", &empty, NULL, "no rows");
     add_result(&empty, "none", "greedy", (double[]){0, 0}, 2, (double[]){1, 1}, "100");
-    refuse("acceptance-by-position", &empty, NULL, "no draft token was accepted");
+    refuse("acceptance-by-position", &empty, NULL, "no row has an accepted token");
     chain_table(&t);
-    refuse("length", &t, &(dsc_figure_options){.column = "rule"}, "not numeric");
+    refuse("length", &t, &(dsc_figure_options){.column = "rule"}, "must contain numbers");
     refuse("length", &t, &(dsc_figure_options){.column = "nope"}, "needs a column 'nope'");
     refuse("length", &t, &(dsc_figure_options){.x = "nope"}, "needs a column 'nope'");
     refuse("length", &t, &(dsc_figure_options){.x = "rule"}, "has no numbers");
     add_chain(&t, "rejection", 0.8, 0.1, 1);
-    refuse("length", &t, NULL, "are the same configuration (draft_length = 1)");
+    refuse("length", &t, NULL, "have the same configuration (draft_length = 1)");
     add_spectr(&spectr, "kseq", 0.5, 2);
     add_spectr(&spectr, "kseq", 0.5, 1);
     refuse("rules", &spectr, NULL,
-           "two rows are the same point (kseq, drafts = 1, num_speculative_tokens = 1)");
+           "two rows have the same configuration (kseq, drafts = 1, num_speculative_tokens = 1)");
     for (int i = 0; i < 9; i++) {
         char rule[16];
         snprintf(rule, sizeof rule, "r%d", i);
         add_spectr(&spectr, rule, 0.5, 1);
     }
-    refuse("rules", &spectr, NULL, "a figure at most 8: filter by rule (kseq, r0");
+    refuse("rules", &spectr, NULL, "shows at most 8: filter by rule (kseq, r0");
     add_named(&costs, "tokens# target_s batch speedup");
     add_row(&costs, (double[]){1, NAN, 0, 1}, NULL);
     refuse("cost", &costs, NULL, "'target_s' has no finite number");
-    refuse("batch", &costs, NULL, "a batch of 0 sequences");
+    refuse("batch", &costs, NULL, "a batch size of 0");
     dsc_table_fini(&t);
     dsc_table_fini(&bare);
     dsc_table_fini(&empty);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `draftscope theory` tables: the numbers drawn are the table's, the optimum they
-// mark is the largest, on every terminal; hostile text stays text; whatever cannot be drawn is
-// refused by name.
+// The figures of `draftscope theory` tables on every terminal: plotted numbers equal those of the
+// table, the marked optimum is the largest; hostile text stays text; a table that cannot be drawn
+// is an error that names the reason.
 #include "tests/unit/plot_check.h"
 #include "tests/unit/plot_fixture.h"
 
 #include <math.h>
 
-// `theory speedup`: lengths 1 .. lengths of one acceptance and cost.
+// Rows of `theory speedup`: lengths 1 .. lengths at one acceptance rate and cost.
 static void add_speedups(dsc_table *t, double alpha, double cost, int lengths)
 {
     if (!t->columns)
@@ -25,7 +25,7 @@ static void surface_table(dsc_table *t)
         add_speedups(t, (double[]){0.5, 0.8, 0.95}[i], 0.05, 12);
 }
 
-// `theory pearl`: windows 1 .. windows of one acceptance and ratio.
+// Rows of `theory pearl`: windows 1 .. windows at one acceptance rate and ratio.
 static void add_windows(dsc_table *t, const char *form, double alpha, double ratio, int windows)
 {
     if (!t->columns)
@@ -47,7 +47,7 @@ static void pearl_table(dsc_table *t)
     add_windows(t, "no-pre-verify", 0.8, 5, 8);
 }
 
-// `theory pearl --published`.
+// A row of `theory pearl --published`.
 static void add_published(dsc_table *t, const char *pair, const char *quantity, double window,
                           double predicted, double published)
 {
@@ -74,7 +74,7 @@ typedef struct tree_node {
     double probability;
 } tree_node;
 
-// `theory tree`: node i is row i.
+// The table of `theory tree`; node i is row i.
 static void add_tree(dsc_table *t, const tree_node *n, int nodes)
 {
     dsc_error err = {0};
@@ -88,7 +88,8 @@ static void add_tree(dsc_table *t, const tree_node *n, int nodes)
             (const char *[]){"0"});
 }
 
-// 0 -> 1, 2; 1 -> 3, 4; 2 -> 5. Depth first: row 0 holds 0 1 3, row 1 node 4, row 2 holds 2 5.
+// 0 -> 1, 2; 1 -> 3, 4; 2 -> 5. Depth first: row 0 contains 0 1 3, row 1 node 4, row 2 contains
+// 2 5.
 static const tree_node small_tree[] = {{-1, 0, -1, 1},  {0, 1, 0, 0.6},    {0, 1, 1, 0.2},
                                        {1, 2, 0, 0.36}, {1, 2, 1, 0.0001}, {2, 2, 0, 0.12}};
 enum { SMALL = sizeof small_tree / sizeof *small_tree };
@@ -98,7 +99,7 @@ static void tree_table(dsc_table *t)
     add_tree(t, small_tree, SMALL);
 }
 
-// `theory accept` of one pair at k = 1, 2; the numbers are those of SpecTr, App. B.
+// The table of `theory accept` for one pair at k = 1, 2, with the numbers of SpecTr, App. B.
 static void accept_table(dsc_table *t)
 {
     add_named(t, "pair$ k# rejection specinfer kseq kseq_rho otm");
@@ -107,8 +108,8 @@ static void accept_table(dsc_table *t)
     add_row(t, (double[]){2, .75, .8125, .847597, 1.390388, .9375}, &pair);
 }
 
-// `sim --timeline` of PEARL, window 4: a rejection, then two windows accepted, the second one
-// while the draft model is the slower; a last call without a draft.
+// The table of `sim --timeline` for PEARL, window 4: a rejection, then two accepted windows, in the
+// second of which the draft model is the slower one; a last call without a draft.
 static void timeline_table(dsc_table *t)
 {
     static const double step[][6] = {// start, end of the draft, of the target; tokens; see below
@@ -149,7 +150,7 @@ static double drawn(const dsc_drawing *d, size_t row, const char *column)
 
 // --- numbers -------------------------------------------------------------------------------
 
-// Each sample table is one that its figure says it can draw.
+// Each sample table fits its figure.
 static void test_samples(void **state)
 {
     (void)state;
@@ -165,7 +166,7 @@ static void test_samples(void **state)
     }
 }
 
-// Seven stretches of work, 7 tokens in 23 seconds, or target calls where one costs 1.
+// Seven intervals and 7 tokens in 23 seconds, or in 23 target calls with cost unit.
 static void test_timeline(void **state)
 {
     (void)state;
@@ -180,7 +181,7 @@ static void test_timeline(void **state)
     assert_contains(&d.script, "'+4'");
     assert_contains(&d.finding,
                     "Timeline of 4 steps: 7 tokens in 23 seconds, 1.750 per target call");
-    assert_contains(&d.finding, "draft model is at work 70 % of the time, the target 87 %");
+    assert_contains(&d.finding, "draft model is busy 70 % of the time, the target 87 %");
     dsc_drawing_fini(&d);
     draw("timeline", &t, &(dsc_figure_options){.width = 60}, "dumb", &d);
     assert_contains(&d.picture, "target [xxx+1xxxx][###+1####]");
@@ -192,7 +193,7 @@ static void test_timeline(void **state)
     dsc_table_fini(&t);
 }
 
-// More than there is room for.
+// A timeline with more steps than fit.
 static void test_long_timeline(void **state)
 {
     (void)state;
@@ -220,7 +221,7 @@ static void test_bad_timelines(void **state)
         dsc_table t = {0};
         add_named(&t, "lane$ step start_s end_s tokens proposed accepted emitted");
         add_row(&t, bad[i], (const char *[]){i == 6 ? "middle" : "target"});
-        refuse("timeline", &t, NULL, i == 7 ? "takes any time" : "row 1 is no work of a lane");
+        refuse("timeline", &t, NULL, i == 7 ? "have length 0" : "row 1 is invalid");
         dsc_table_fini(&t);
     }
 }
@@ -244,8 +245,8 @@ static void test_accept(void **state)
     dsc_table_fini(&t);
 }
 
-// At a draft cost of .05 the best lengths are 3 and 8; at .95 speed-up still rises at 12, which is
-// therefore no optimum and has no tick.
+// At a draft cost of .05 the best lengths are 3 and 8. At acceptance rate .95 the speedup still
+// rises at 12, which is therefore not an optimum and has no tick.
 static void test_surface(void **state)
 {
     (void)state;
@@ -265,9 +266,10 @@ static void test_surface(void **state)
     assert_contains(&d.script, "still rising");
     assert_contains(&d.script, "from first 8, graph 1");
     assert_null(strstr(d.script.data, "from first 12, graph 1"));
-    assert_contains(&d.finding,
-                    "at 0.5 best 1.63× with 3, at 0.8 best 3.09× with 8, at 0.95 best ");
-    assert_contains(&d.finding, "with 12, the longest. Without");
+    assert_contains(
+        &d.finding,
+        "length is 3 at alpha = 0.5 (1.63×), 8 at alpha = 0.8 (3.09×), 12, the longest, ");
+    assert_contains(&d.finding, "at alpha = 0.95 (6.08×). Without");
     dsc_drawing_fini(&d);
     for (int i = 0; i < 2; i++) // a second cost: a panel for each, and no brackets
         add_speedups(&t, (double[]){0.5, 0.8}[i], 0.1, 12);
@@ -275,13 +277,14 @@ static void test_surface(void **state)
     assert_contains(&d.script, "$panel2 << EOD");
     assert_contains(&d.script, "draft_cost = 0.1");
     assert_contains(&d.script, "'0.8'");
-    assert_contains(&d.finding, "; draft_cost = 0.1: at 0.5 best 1.46× with 2");
+    assert_contains(&d.finding,
+                    "draft_cost = 0.1: The best draft length is 2 at alpha = 0.5 (1.46×)");
     assert_int_equal(d.data.rows, 5 * 12);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
 
-// Lines of equal best length have ticks beside each other.
+// Lines with the same best length have adjacent ticks.
 static void test_ticks(void **state)
 {
     (void)state;
@@ -298,7 +301,7 @@ static void test_ticks(void **state)
     dsc_table_fini(&t);
 }
 
-// More rates than lines: as many as there are styles, and it is said.
+// With more acceptance rates than line styles, the subtitle gives the number of lines drawn.
 static void test_thinned(void **state)
 {
     (void)state;
@@ -310,7 +313,7 @@ static void test_thinned(void **state)
         add_windows(&p, "pearl", 0.04 * (i + 1), 3, 6);
     }
     draw("speedup-surface", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "8 of 20 rates drawn");
+    assert_contains(&d.script, "8 of 20 acceptance rates drawn");
     assert_int_equal(d.data.rows, 8 * 6);
     dsc_drawing_fini(&d);
     draw("pearl-window", &p, NULL, "svg", &d);
@@ -321,7 +324,8 @@ static void test_thinned(void **state)
     dsc_table_fini(&p);
 }
 
-// PEARL, Theorem 1: the best window is the ratio. Other forms are left out unless asked for.
+// PEARL, Theorem 1: the best window is the ratio. Other forms are drawn only if a filter selects
+// them.
 static void test_pearl(void **state)
 {
     (void)state;
@@ -350,8 +354,8 @@ static void test_pearl(void **state)
     dsc_drawing_fini(&d);
     add_windows(&other, "speculative", 0.8, 5, 8); // the only form needs no asking
     draw("pearl-window", &other, NULL, "svg", &d);
-    assert_contains(&d.script, "Speed-up of speculative decoding by draft length");
-    assert_contains(&d.finding, "speed-up of speculative decoding by window");
+    assert_contains(&d.script, "Speedup of speculative decoding by draft length");
+    assert_contains(&d.finding, "speedup of speculative decoding by window");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     dsc_table_fini(&other);
@@ -404,21 +408,23 @@ static void test_tree(void **state)
         assert_close(drawn(&d, i, "parent"), small_tree[node].parent, 0);
         assert_close(drawn(&d, i, "probability"), small_tree[node].probability, 0);
     }
-    assert_contains(&d.finding, "6 nodes (the root included) and depth 2: 2.280 tokens");
+    assert_contains(&d.finding,
+                    "6 nodes (including the root) and depth 2. The expected number of tokens per "
+                    "target call is 2.280.");
     assert_contains(&d.finding, "Nodes by depth: 1, 2, 3.");
     assert_contains(&d.script, "'0.360'");
     assert_contains(&d.script, "'<.001'"); // not zero, and not drawn as zero
-    assert_contains(&d.script, "speed-up 1.75×");
+    assert_contains(&d.script, "speedup 1.75×");
     dsc_drawing_fini(&d);
     draw("tree", &t, NULL, "dumb", &d);
     assert_contains(&d.picture, "1.0-------+-.60-------+-.36 ");
     assert_contains(&d.picture, "|           +-<.01 ");
     assert_contains(&d.picture, "+-.20---------.12 ");
     dsc_drawing_fini(&d);
-    dsc_figure_filter f = {"node", "0"}; // the speed-up is the whole tree's
+    dsc_figure_filter f = {"node", "0"}; // the speedup is that of the whole tree
     draw("tree", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "svg", &d);
-    assert_contains(&d.script, "Draft tree of 1 node, depth 0");
-    assert_null(strstr(d.script.data, "speed-up"));
+    assert_contains(&d.script, "Draft tree with 1 node, depth 0");
+    assert_null(strstr(d.script.data, "speedup"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
@@ -457,7 +463,7 @@ static void test_terminals(void **state)
     }
 }
 
-// A table's texts and comments, the title, and the value of a filter.
+// Hostile text in cells, comments, the title and a filter.
 static void test_hostile(void **state)
 {
     (void)state;
@@ -558,7 +564,7 @@ static void test_sizes(void **state)
     }
 }
 
-// Numbers far from the usual: a picture where one is finite, else a refusal.
+// Extreme numbers give a picture if one is finite, else an error.
 static void test_extremes(void **state)
 {
     (void)state;
@@ -593,7 +599,7 @@ static void test_extremes(void **state)
             }
 }
 
-// x values that no axis holds.
+// x values that fit on no axis.
 static void test_extreme_axes(void **state)
 {
     (void)state;
@@ -613,8 +619,7 @@ static void test_extreme_axes(void **state)
     dsc_table_fini(&c);
 }
 
-// Trees that are none are refused, whatever the numbers; a comment says nothing of the size of a
-// buffer.
+// Invalid trees are errors, whatever the numbers are.
 static void test_bad_trees(void **state)
 {
     (void)state;
@@ -622,15 +627,15 @@ static void test_bad_trees(void **state)
         double node, parent, depth, rank, probability;
         const char *says;
     } bad[] = {
-        {1, 0, 1, 0, NAN, "is no node"},     {1, 0, 1, 0, 1.5, "is no node"},
-        {1, 0, 1, 0, -0.1, "is no node"},    {1, 0, 1, 0, INFINITY, "is no node"},
-        {NAN, 0, 1, 0, 0.5, "is no node"},   {1e300, 0, 1, 0, 0.5, "is no node"},
-        {1, INFINITY, 1, 0, 0.5, "no node"}, {1, 0, -1, 0, 0.5, "is no node"},
-        {1, 0, 1e9, 0, 0.5, "is no node"},   {1, 0, 1.5, 0, 0.5, "is no node"},
-        {1, 0, 1, NAN, 0.5, "is no node"},   {1, 0.5, 1, 0, 0.5, "is no node"},
-        {1, 7, 1, 0, 0.5, "has no parent"},  {1, 1, 1, 0, 0.5, "has no parent"},
-        {1, 0, 2, 0, 0.5, "has no parent"},  {1, -1, 0, 0, 0.5, "has no parent"},
-        {0, 0, 1, 0, 0.5, "is there twice"},
+        {1, 0, 1, 0, NAN, "is invalid"},         {1, 0, 1, 0, 1.5, "is invalid"},
+        {1, 0, 1, 0, -0.1, "is invalid"},        {1, 0, 1, 0, INFINITY, "is invalid"},
+        {NAN, 0, 1, 0, 0.5, "is invalid"},       {1e300, 0, 1, 0, 0.5, "is invalid"},
+        {1, INFINITY, 1, 0, 0.5, "is invalid"},  {1, 0, -1, 0, 0.5, "is invalid"},
+        {1, 0, 1e9, 0, 0.5, "is invalid"},       {1, 0, 1.5, 0, 0.5, "is invalid"},
+        {1, 0, 1, NAN, 0.5, "is invalid"},       {1, 0.5, 1, 0, 0.5, "is invalid"},
+        {1, 7, 1, 0, 0.5, "has no parent"},      {1, 1, 1, 0, 0.5, "has no parent"},
+        {1, 0, 2, 0, 0.5, "has no parent"},      {1, -1, 0, 0, 0.5, "has no parent"},
+        {0, 0, 1, 0, 0.5, "two rows have node"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         dsc_table t = {0};
@@ -657,13 +662,13 @@ static void test_tree_comments(void **state)
         assert_ok(dsc_table_comment(&t, "speedup", value[i], &err), err);
         tree_table(&t);
         draw("tree", &t, NULL, "svg", &d);
-        assert_true(!strstr(d.script.data, "speed-up") == (i != 5));
+        assert_true(!strstr(d.script.data, "speedup") == (i != 5));
         dsc_drawing_fini(&d);
         dsc_table_fini(&t);
     }
 }
 
-// Deep and wide trees: as many nodes as are drawn, and one more.
+// Deep and wide trees with the greatest number of nodes, and with one more.
 static void test_large_trees(void **state)
 {
     (void)state;
@@ -682,7 +687,7 @@ static void test_large_trees(void **state)
                                shape == 1 ? i : i > 0, shape == 1 ? 0 : i - 1, i ? 0.001 : 1},
                     NULL);
         if (shape == 2) {
-            refuse("tree", &t, NULL, "1025 nodes cannot be drawn, at most 1024");
+            refuse("tree", &t, NULL, "1025 nodes and the figure shows at most 1024");
         } else {
             draw("tree", &t, NULL, "svg", &d);
             assert_int_equal(d.data.rows, nodes);
@@ -691,7 +696,7 @@ static void test_large_trees(void **state)
         }
         if (shape == 0) {
             draw("tree", &t, NULL, "dumb", &d);
-            assert_contains(&d.picture, "... and 1003 more rows");
+            assert_contains(&d.picture, "... 1003 more rows");
             check_dumb(&d.picture);
             dsc_drawing_fini(&d);
         }
@@ -724,7 +729,7 @@ static void test_refusals(void **state)
     refuse("pearl-window", &pairs, NULL, "filter by pair (pair 0, pair 1,");
     add_windows(&dup, "pearl", 0.5, 2, 2);
     add_windows(&dup, "pearl", 0.5, 2, 2);
-    refuse("pearl-window", &dup, NULL, "two rows have the same configuration (window 1)");
+    refuse("pearl-window", &dup, NULL, "two rows have the same configuration (window = 1)");
     dsc_figure_filter f = {"form", "nope"};
     refuse("pearl-window", &dup, &(dsc_figure_options){.filter = &f, .filters = 1},
            "no row is left with form = nope");

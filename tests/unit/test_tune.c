@@ -389,7 +389,7 @@ static void intervals_cover(void **state)
 
 // Rows that are equal are never told apart, also when they were added up in another order; a small
 // difference that every request shows is.
-static void told_apart(void **state)
+static void test_significant(void **state)
 {
     (void)state;
     enum { REQUESTS = 60 };
@@ -412,7 +412,7 @@ static void told_apart(void **state)
     }
     assert_ok(dsc_tune_rank(&t, 0, 1, &s, &err), err);
     for (size_t c = 0; c < 4; c++)
-        assert_int_equal(s[c].told_apart, s[c].trial == 3);
+        assert_int_equal(s[c].significant, s[c].trial == 3);
     assert_int_equal(s[3].trial, 3);
     assert_close(s[3].ratio, 0.99, 1e-12);
     assert_true(s[0].trial == 2 && s[1].trial == 1 && s[2].trial == 0); // of equal: drafts less
@@ -769,7 +769,7 @@ int main(void)
         cmocka_unit_test(splits),
         cmocka_unit_test(test_figure_is_unbiased),
         cmocka_unit_test(intervals_cover),
-        cmocka_unit_test(told_apart),
+        cmocka_unit_test(test_significant),
         cmocka_unit_test(figures_are_those_of_a_run),
         cmocka_unit_test(interval_is_that_of_sim),
         cmocka_unit_test(searches_and_threads),
