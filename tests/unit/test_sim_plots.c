@@ -58,7 +58,7 @@ static void add_spectr(dsc_table *t, const char *rule, double gain, int most)
 {
     if (!t->columns)
         add_named(t, "method$ rule$ drafts# num_speculative_tokens# " FIELDS);
-    for (int num_speculative_tokens = 1; k <= most; k++)
+    for (int k = 1; k <= most; k++)
         for (int l = 1; l <= 3; l++) {
             double tokens = 1 + l * (1 - pow(1 - gain, k));
             add_result(t, "spectr", rule, (double[]){k, l}, 2, (double[]){tokens, tokens},
@@ -257,11 +257,11 @@ static void test_rules(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    dsc_table spectr = {0}, draft-model = {0}, t = {0};
+    dsc_table spectr = {0}, chain = {0}, t = {0};
     dsc_drawing d;
     dsc_error err = {0};
     spectr_table(&spectr);
-    add_chain(&draft-model, "rejection", 0.4, 0, 5); // two lengths more, which are not drawn
+    add_chain(&chain, "rejection", 0.4, 0, 5); // two lengths more, which are not drawn
     assert_ok(dsc_join_tables(&t, (const dsc_table *[]){&spectr, &chain}, 2, &err), err);
     draw("rules", &t, NULL, "svg", &d);
     check_script(&d.script);
