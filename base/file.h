@@ -16,28 +16,27 @@ typedef struct dsc_outfile {
 } dsc_outfile;
 
 // DSC_EUSAGE when `path` exists and `force` is false; DSC_EIO when it cannot be created.
-DSC_API int dsc_outfile_open(dsc_outfile *f, const char *path, bool force, dsc_error *err);
+int dsc_outfile_open(dsc_outfile *f, const char *path, bool force, dsc_error *err);
 // Closes the file in every case. On failure (full disk) nothing appears under the final name.
-DSC_API int dsc_outfile_commit(dsc_outfile *f, dsc_error *err);
+int dsc_outfile_commit(dsc_outfile *f, dsc_error *err);
 // Closes and removes the temporary file. Harmless after commit or on a zeroed record.
-DSC_API void dsc_outfile_abort(dsc_outfile *f);
+void dsc_outfile_abort(dsc_outfile *f);
 
 // Makes a rename inside the folder of `path` durable.
-DSC_API int dsc_sync_folder(const char *path, dsc_error *err);
+int dsc_sync_folder(const char *path, dsc_error *err);
 
 // Reads a whole file into a NUL-terminated string, *out, owned by the caller. DSC_EINPUT: the file
 // is missing, unreadable or longer than `limit` bytes.
-DSC_API int dsc_read_file(char **out, size_t *length, const char *path, size_t limit,
-                          dsc_error *err);
+int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, dsc_error *err);
 
 // DSC_EINPUT unless the path is a regular file, which has an end. A FIFO, for example, would block
 // the reader.
-DSC_API int dsc_check_regular(const char *path, dsc_error *err);
+int dsc_check_regular(const char *path, dsc_error *err);
 
 // Maps a whole regular file for reading: *map [*bytes], undone by munmap. DSC_EINPUT: it is
 // missing, not a regular file, or shorter than `least` >= 1 bytes; `kind` ("a .npy file") names the
 // format in that message. DSC_ENOMEM: it does not fit into the address space.
-DSC_API int dsc_map_file(void **map, size_t *bytes, const char *path, size_t least,
-                         const char *kind, dsc_error *err);
+int dsc_map_file(void **map, size_t *bytes, const char *path, size_t least, const char *kind,
+                 dsc_error *err);
 
 #endif

@@ -9,6 +9,6 @@
 
 // Returns a JSON string. File names and command lines need not be UTF-8; if `s` is not, every
 // non-ASCII byte becomes '?'. NULL becomes "". Returns NULL when out of memory.
-DSC_API json_t *dsc_json_text(const char *s);
+json_t *dsc_json_text(const char *s);
 
 #endif

@@ -29,14 +29,14 @@ typedef enum dsc_rng_use {
     DSC_RNG_CHOOSE = 0x7475, // which requests are in the selection set
 } dsc_rng_use;
 
-DSC_API void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,
-                           uint32_t out[4]);
+void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,
+                   uint32_t out[4]);
 
 // Uniform in [0, 1), 53 bits.
-DSC_API double dsc_rng_uniform(uint64_t seed, uint64_t request, uint32_t position, uint32_t use);
+double dsc_rng_uniform(uint64_t seed, uint64_t request, uint32_t position, uint32_t use);
 
 // Uniform in [0, n), n >= 1; bias below 2^-32 (multiply-shift on 64 bits).
-DSC_API uint32_t dsc_rng_below(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,
-                               uint32_t n);
+uint32_t dsc_rng_below(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,
+                       uint32_t n);
 
 #endif

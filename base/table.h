@@ -53,34 +53,34 @@ typedef struct dsc_table {
     dsc_arena arena;   // strings and lists
 } dsc_table;           // zero-initialize; dsc_table_fini frees
 
-DSC_API void dsc_table_fini(dsc_table *t);
-DSC_API int dsc_table_comment(dsc_table *t, const char *key, const char *value, dsc_error *err);
-DSC_API const char *dsc_table_get_comment(const dsc_table *t, const char *key); // or NULL
+void dsc_table_fini(dsc_table *t);
+int dsc_table_comment(dsc_table *t, const char *key, const char *value, dsc_error *err);
+const char *dsc_table_get_comment(const dsc_table *t, const char *key); // or NULL
 // All columns are added before the first row. Name and help are copied.
-DSC_API int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type,
-                                 const char *help, dsc_error *err);
+int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type, const char *help,
+                         dsc_error *err);
 // Adds one row: `cells` has t->columns values of the columns' types. Texts and lists are copied.
-DSC_API int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err);
+int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err);
 
-DSC_API int dsc_table_find(const dsc_table *t, const char *name); // column index or -1
-DSC_API const dsc_cell *dsc_table_at(const dsc_table *t, size_t row, size_t column);
-DSC_API double dsc_table_real(const dsc_table *t, size_t row,
-                              size_t column); // INT or REAL, else NaN
+int dsc_table_find(const dsc_table *t, const char *name); // column index or -1
+const dsc_cell *dsc_table_at(const dsc_table *t, size_t row, size_t column);
+double dsc_table_real(const dsc_table *t, size_t row,
+                      size_t column); // INT or REAL, else NaN
 
 // Writers. Numbers are printed as the shortest text that reads back as the same double. Write
 // errors are left to the caller, who owns the stream and checks it once.
-DSC_API void dsc_table_write_tsv_head(const dsc_table *t, FILE *f); // comments and header line
-DSC_API void dsc_table_write_tsv_row(const dsc_table *t, size_t row, FILE *f);
-DSC_API void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f);
-DSC_API void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f);
+void dsc_table_write_tsv_head(const dsc_table *t, FILE *f); // comments and header line
+void dsc_table_write_tsv_row(const dsc_table *t, size_t row, FILE *f);
+void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f);
+void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f);
 
 // The shortest decimal text of a number that reads back as the same double ("nan" for NaN).
 enum { DSC_NUMBER_TEXT = 40 };
-DSC_API void dsc_number_text(double x, char text[DSC_NUMBER_TEXT]);
+void dsc_number_text(double x, char text[DSC_NUMBER_TEXT]);
 
 // Reads a whole table (TSV or JSON lines; the first byte decides). A TSV column is INT when every
 // value is an integer, REAL when every value is a number, LIST when every value is numbers >= 0
 // joined by ';' and at least one has a ';', else TEXT. DSC_EINPUT names file and line.
-DSC_API int dsc_table_read(dsc_table *t, const char *path, dsc_error *err);
+int dsc_table_read(dsc_table *t, const char *path, dsc_error *err);
 
 #endif

@@ -118,7 +118,7 @@ typedef struct dsc_step_record {
     int64_t context;                        // tokens of prompt and output before the step
     int64_t draft_tokens, accepted_tokens, emitted_tokens;
     int64_t draft_length; // draft tokens in sequence (dsc_draft_length)
-    bool parallel; // the draft model ran at the same time as the target
+    bool parallel;        // the draft model ran at the same time as the target
 } dsc_step_record;
 
 #ifdef __cplusplus

@@ -61,7 +61,8 @@ typedef struct dsc_model_type {
     int (*top)(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count, dsc_error *err);
     // Optional, after score: computes the draft/target overlap in place (for example on the GPU)
     // instead of copying both distributions to the host. One call may compute all nodes of the
-    // draft. Errors may be deferred to the next call that returns a status, at the latest to commit.
+    // draft. Errors may be deferred to the next call that returns a status, at the latest to
+    // commit.
     int (*overlap)(dsc_model *m, dsc_overlap_query *q, dsc_error *err);
     // Appends the tokens of one step to the committed output.
     int (*commit)(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);

@@ -35,11 +35,11 @@ typedef enum dsc_rule_replay {
 typedef struct dsc_verifier_type {
     const char *name, *summary;
     const char *synonyms; // "a|b": further names, or NULL
-    const char *source; // paper and algorithm
-    bool lossless;      // the output has the target distribution
-    bool greedy;        // compares with the target's argmax: needs no distributions
-    bool tree;          // a node may have several children
-    unsigned kinds;     // supported kinds of drafts, bits of dsc_draft_kind
+    const char *source;   // paper and algorithm
+    bool lossless;        // the output has the target distribution
+    bool greedy;          // compares with the target's argmax: needs no distributions
+    bool tree;            // a node may have several children
+    unsigned kinds;       // supported kinds of drafts, bits of dsc_draft_kind
     dsc_rule_replay replay;
     const dsc_replay_dist *replay_dist; // of several drafts; NULL: they are not replayed
     // Verifies in->draft into *out. Uniform numbers are keyed by (seed, request, output length).

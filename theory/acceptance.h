@@ -18,13 +18,13 @@ typedef struct dsc_rule_acceptance {
 
 // All quantities for k[i] in [1, DSC_MAX_DRAFTS] drafts, into out[i]. This is the specification of
 // dsc_acceptance_of_rows.
-DSC_API void dsc_acceptance_of_curve(const dsc_curve *c, const int *k, size_t count,
-                                     dsc_rule_acceptance *out);
+void dsc_acceptance_of_curve(const dsc_curve *c, const int *k, size_t count,
+                             dsc_rule_acceptance *out);
 
 // Memory of dsc_acceptance_of_rows, reused between calls (one per thread).
 typedef struct dsc_acceptance_work dsc_acceptance_work;
-DSC_API int dsc_acceptance_work_new(dsc_acceptance_work **out, dsc_error *err);
-DSC_API void dsc_acceptance_work_free(dsc_acceptance_work *w);
+int dsc_acceptance_work_new(dsc_acceptance_work **out, dsc_error *err);
+void dsc_acceptance_work_free(dsc_acceptance_work *w);
 
 // The same for k = 1..kmax (kmax <= DSC_MAX_DRAFTS) from fp32 rows in one pass, without sorting.
 // The rows are distributions up to a factor, and their sums differ by less than a factor of 2; each
@@ -32,8 +32,7 @@ DSC_API void dsc_acceptance_work_free(dsc_acceptance_work *w);
 // dsc_acceptance_of_curve for the same rows in double, rho within 1e-6 of itself. Results do not
 // depend on threads. DSC_EINPUT: an element is negative or not finite, or the sums differ by more.
 #define DSC_ACCEPTANCE_ERROR 1e-9
-DSC_API int dsc_acceptance_of_rows(const float *draft, const float *target, size_t vocab, int kmax,
-                                   dsc_rule_acceptance *out, dsc_acceptance_work *w,
-                                   dsc_error *err);
+int dsc_acceptance_of_rows(const float *draft, const float *target, size_t vocab, int kmax,
+                           dsc_rule_acceptance *out, dsc_acceptance_work *w, dsc_error *err);
 
 #endif

@@ -17,29 +17,28 @@
 #include "theory/interval.h"
 
 // p_i from p = p_{i-1} and the two probabilities of X_i; draft_x > 0.
-DSC_API double dsc_block_ratio(double p, double draft_x, double target_x);
+double dsc_block_ratio(double p, double draft_x, double target_x);
 
 // left_i from p = p_i and the curve of the next token's distributions. O(log atoms).
-DSC_API double dsc_block_left(const dsc_curve *next, double p);
+double dsc_block_left(const dsc_curve *next, double p);
 
 // h_i, i < L. 0 when p = 1 and left = 0 (the distributions are equal: a longer prefix is then
 // accepted).
-DSC_API double dsc_block_coin(double p, double left);
+double dsc_block_coin(double p, double left);
 
 // The distribution of the token after tau < L accepted drafts, p = p_tau, into residual[vocab]; all
 // zero when left is 0 (no block ends there).
-DSC_API void dsc_block_residual(double p, const double *draft, const double *target, size_t vocab,
-                                double *residual);
+void dsc_block_residual(double p, const double *draft, const double *target, size_t vocab,
+                        double *residual);
 
 // Conditional replay: at_least[i] = Pr(tau >= i | the output begins y_1 .. y_length), 0 <= i <=
 // length. draft_y[i] and target_y[i] > 0 are the probabilities of y_{i+1} given y_1 .. y_i.
 // at_least[i] is the minimum over j <= i of the product of the first j ratios draft/target.
-DSC_API void dsc_block_given(const double *draft_y, const double *target_y, int length,
-                             double *at_least);
+void dsc_block_given(const double *draft_y, const double *target_y, int length, double *at_least);
 // Conditional replay of token-by-token verification: at_least[i] is the product of the first i
 // min(draft/target, 1).
-DSC_API void dsc_block_given_token(const double *draft_y, const double *target_y, int length,
-                                   double *at_least);
+void dsc_block_given_token(const double *draft_y, const double *target_y, int length,
+                           double *at_least);
 
 // Target accuracy of dsc_block_expected with bins = 0, and the most bins that it uses for that.
 #define DSC_BLOCK_WIDTH 1e-6
@@ -54,10 +53,10 @@ enum { DSC_BLOCK_BINS = 32768 };
 // of rounding) with as many bins as high - low <= DSC_BLOCK_WIDTH needs. bins in [64, 1 << 20]: the
 // bounds with that number of bins; their distance falls as 1/bins^2, and the time is at most
 // O(length bins^2). DSC_ENOMEM.
-DSC_API int dsc_block_expected(const dsc_curve *const *curve, int length, int bins,
-                               dsc_interval *accepted, dsc_error *err);
+int dsc_block_expected(const dsc_curve *const *curve, int length, int bins, dsc_interval *accepted,
+                       dsc_error *err);
 // The same expectation for token-by-token verification: the sum of the products of the acceptance
 // probabilities of one draft.
-DSC_API void dsc_block_expected_token(const dsc_curve *const *curve, int length, double *accepted);
+void dsc_block_expected_token(const dsc_curve *const *curve, int length, double *accepted);
 
 #endif

@@ -13,6 +13,6 @@ typedef struct dsc_lemma3 {
 } dsc_lemma3;
 
 // Exact bounds for k >= 1 i.i.d. drafts. O(atoms).
-DSC_API dsc_lemma3 dsc_lemma3_bounds(const dsc_curve *c, int k);
+dsc_lemma3 dsc_lemma3_bounds(const dsc_curve *c, int k);
 
 #endif

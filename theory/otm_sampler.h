@@ -16,57 +16,55 @@
 typedef struct dsc_otm_sampler dsc_otm_sampler;
 
 // Memory of one sampler, which is built again for each position. *out is owned by the caller.
-DSC_API int dsc_otm_sampler_new(dsc_otm_sampler **out, dsc_error *err);
-DSC_API void dsc_otm_sampler_free(dsc_otm_sampler *s);
+int dsc_otm_sampler_new(dsc_otm_sampler **out, dsc_error *err);
+void dsc_otm_sampler_free(dsc_otm_sampler *s);
 
 // Fits the weights for k in [1, 64] drafts at one position. The rows [vocab] are distributions up
 // to a factor: each is divided by its sum, and every function below refers to the normalized
 // distributions. They are not kept. DSC_EINPUT: an element is negative or not finite, or a sum is 0
 // or not finite.
-DSC_API int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double *target,
-                                  size_t vocab, int k, dsc_error *err);
-DSC_API int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const float *target,
-                                      size_t vocab, int k, dsc_error *err);
+int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double *target,
+                          size_t vocab, int k, dsc_error *err);
+int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const float *target,
+                              size_t vocab, int k, dsc_error *err);
 
 // The same for an overlap (theory/rows/overlap.h) of two distributions whose sums are 1 up to
 // rounding.
-DSC_API int dsc_otm_sampler_build_overlap(dsc_otm_sampler *s, dsc_overlap *m, int k,
-                                          dsc_error *err);
+int dsc_otm_sampler_build_overlap(dsc_otm_sampler *s, dsc_overlap *m, int k, dsc_error *err);
 
-DSC_API double dsc_otm_sampler_alpha(const dsc_otm_sampler *s);  // alpha_k, the bound
-DSC_API double dsc_otm_sampler_accept(const dsc_otm_sampler *s); // Pr(accepted), exactly
-DSC_API double dsc_otm_sampler_gap(const dsc_otm_sampler *s);    // the difference, >= 0
+double dsc_otm_sampler_alpha(const dsc_otm_sampler *s);  // alpha_k, the bound
+double dsc_otm_sampler_accept(const dsc_otm_sampler *s); // Pr(accepted), exactly
+double dsc_otm_sampler_gap(const dsc_otm_sampler *s);    // the difference, >= 0
 
 // Below, draft_x and target_x are elements of the rows that were given to build.
 
 // Pr(accepted and the output is x); at most the target's mass of x, and 0 unless draft_x > 0.
-DSC_API double dsc_otm_sampler_flow(const dsc_otm_sampler *s, double draft_x, double target_x);
+double dsc_otm_sampler_flow(const dsc_otm_sampler *s, double draft_x, double target_x);
 
 // Verifies the k drafts. draft[i] and target[i] are the elements at draft token i; uniform[2 k + 2]
 // are independent uniforms in [0, 1). Returns the index of the accepted draft, or -1: all are
 // rejected, and the output is sampled from the residual.
-DSC_API int dsc_otm_sampler_choose(const dsc_otm_sampler *s, const double *draft,
-                                   const double *target, const double *uniform);
+int dsc_otm_sampler_choose(const dsc_otm_sampler *s, const double *draft, const double *target,
+                           const double *uniform);
 // The distribution of that result: probability[i] of draft i, probability[k] of rejection.
-DSC_API void dsc_otm_sampler_dist(const dsc_otm_sampler *s, const double *draft,
-                                  const double *target, double *probability);
+void dsc_otm_sampler_dist(const dsc_otm_sampler *s, const double *draft, const double *target,
+                          double *probability);
 
 // The residual distribution, (target - flow) normalized, at one token; 0 when no rejection is
 // possible. The output is sampled from it after a rejection.
-DSC_API double dsc_otm_sampler_residual_at(const dsc_otm_sampler *s, double draft_x,
-                                           double target_x);
+double dsc_otm_sampler_residual_at(const dsc_otm_sampler *s, double draft_x, double target_x);
 // The residual up to a factor, as a rule for all tokens of an overlap; it is empty when no
 // rejection is possible.
-DSC_API void dsc_otm_sampler_residual(const dsc_otm_sampler *s, dsc_residual *out);
+void dsc_otm_sampler_residual(const dsc_otm_sampler *s, dsc_residual *out);
 // The residual up to a factor for the rows that were given to build, into residual[vocab]; returns
 // its sum.
-DSC_API double dsc_otm_sampler_residuals(const dsc_otm_sampler *s, const double *draft,
-                                         const double *target, size_t vocab, double *residual);
+double dsc_otm_sampler_residuals(const dsc_otm_sampler *s, const double *draft,
+                                 const double *target, size_t vocab, double *residual);
 
 // Conditional replay: Pr(accepted | y); and dist[0] = Pr(rejected | y), dist[m] = Pr(accepted and
 // exactly m of the k drafts are y | y). target_y > 0.
-DSC_API double dsc_otm_sampler_given(const dsc_otm_sampler *s, double draft_y, double target_y);
-DSC_API void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double target_y,
-                                       double *dist);
+double dsc_otm_sampler_given(const dsc_otm_sampler *s, double draft_y, double target_y);
+void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double target_y,
+                               double *dist);
 
 #endif

@@ -35,7 +35,7 @@ static const double SCALE =
 // A token of positive draft probability; draft masses are times SCALE.
 typedef struct token {
     double draft, target;
-    double ratio;    // target/draft, which is in range for subnormal masses too
+    double ratio;     // target/draft, which is in range for subnormal masses too
     double remaining; // draft mass of the tokens after it
 } token;
 

@@ -19,6 +19,6 @@ typedef struct dsc_ouroboros {
 // the expected number of accepted tokens among gamma + beta draft tokens (block.h). With phrase = 0
 // and per_forward = 1 it is Eq. (5), speculative decoding. gamma/c is an average and need not be an
 // integer.
-DSC_API double dsc_ouroboros_speedup(const dsc_ouroboros *o, double accepted);
+double dsc_ouroboros_speedup(const dsc_ouroboros *o, double accepted);
 
 #endif

@@ -22,8 +22,8 @@ typedef struct dsc_partial_row {
 // 1 within DSC_PROBS_TOLERANCE and are divided by their sum. DSC_EINPUT: that sum, an id outside
 // [0, vocab) or listed twice, a mass that is negative or not finite, or a tail that the unlisted
 // tokens cannot hold. DSC_ENOMEM. On success the caller owns both curves.
-DSC_API int dsc_partial_curves(const dsc_partial_row *draft, const dsc_partial_row *target,
-                               size_t vocab, dsc_curve *low, dsc_curve *high, dsc_error *err);
+int dsc_partial_curves(const dsc_partial_row *draft, const dsc_partial_row *target, size_t vocab,
+                       dsc_curve *low, dsc_curve *high, dsc_error *err);
 
 typedef struct dsc_partial {
     int k;
@@ -31,11 +31,11 @@ typedef struct dsc_partial {
 } dsc_partial;
 
 // The intervals between two such curves, for k >= 1 drafts.
-DSC_API dsc_partial dsc_partial_between(const dsc_curve *low, const dsc_curve *high, int k);
+dsc_partial dsc_partial_between(const dsc_curve *low, const dsc_curve *high, int k);
 
 // Both steps, for the numbers of drafts k[count]. Errors are those of dsc_partial_curves.
-DSC_API int dsc_partial_acceptance(const dsc_partial_row *draft, const dsc_partial_row *target,
-                                   size_t vocab, const int *k, size_t count, dsc_partial *out,
-                                   dsc_error *err);
+int dsc_partial_acceptance(const dsc_partial_row *draft, const dsc_partial_row *target,
+                           size_t vocab, const int *k, size_t count, dsc_partial *out,
+                           dsc_error *err);
 
 #endif

@@ -22,20 +22,20 @@ typedef enum dsc_pearl_form {
 } dsc_pearl_form;
 
 // Tokens that the target accepts or adds per iteration; in [1, window] for DSC_PEARL_FULL.
-DSC_API double dsc_pearl_tokens(dsc_pearl_form form, double rate, double window);
+double dsc_pearl_tokens(dsc_pearl_form form, double rate, double window);
 
 // Speedup over one token per target call: tokens per iteration/max(window/ratio, 1).
-DSC_API double dsc_pearl_speedup(dsc_pearl_form form, double rate, double window, double ratio);
+double dsc_pearl_speedup(dsc_pearl_form form, double rate, double window, double ratio);
 
 // The integer window with the greatest speedup: floor(ratio) or ceil(ratio), at least 1 (Theorem 1
 // gives window = ratio; pearl.c has the proof for all forms). If both are equally good, it is the
 // smaller one. At rate 0 every window up to `ratio` is equally good.
-DSC_API int dsc_pearl_best_window(dsc_pearl_form form, double rate, double ratio);
+int dsc_pearl_best_window(dsc_pearl_form form, double rate, double ratio);
 
 // Theorem 2, accepted drafts per segment. The exact value is a/(1 - a), the sum over k of k (1 - a)
 // a^k, and 1/(1 - a) tokens with the correction. The printed value is 1/(1 - a) + 1, which is one
 // too many even for tokens. Infinite at rate 1.
-DSC_API double dsc_pearl_accepted_exact(double rate);
-DSC_API double dsc_pearl_accepted_as_printed(double rate);
+double dsc_pearl_accepted_exact(double rate);
+double dsc_pearl_accepted_as_printed(double rate);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct dsc_pearl_row {
 } dsc_pearl_row;
 
 // The number of rows, and row i.
-DSC_API size_t dsc_pearl_published_rows(void);
-DSC_API dsc_pearl_row dsc_pearl_published_row(size_t i);
+size_t dsc_pearl_published_rows(void);
+dsc_pearl_row dsc_pearl_published_row(size_t i);
 
 #endif

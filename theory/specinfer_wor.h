@@ -21,20 +21,19 @@ typedef struct dsc_wor_round {
 } dsc_wor_round;
 
 // The first round: nothing removed.
-DSC_API dsc_wor_round dsc_wor_first(void);
+dsc_wor_round dsc_wor_first(void);
 
 // The round after a token of mass draft_x, sampled in `round`, was rejected. If that token was the
 // last one, there is no further round: the output is sampled from dsc_wor_residual at the c and w
 // returned here.
-DSC_API dsc_wor_round dsc_wor_next(const dsc_curve *curve, const dsc_wor_round *round,
-                                   double draft_x);
+dsc_wor_round dsc_wor_next(const dsc_curve *curve, const dsc_wor_round *round, double draft_x);
 
 // Pr(accept draft token x in this round) = min(1, r_i/draft_i); draft_x > 0, x not removed.
-DSC_API double dsc_wor_token(const dsc_wor_round *round, double draft_x, double target_x);
+double dsc_wor_token(const dsc_wor_round *round, double draft_x, double target_x);
 
 // r_i(x). The acceptance test compares it with draft_i; when no round is left, the output is
 // sampled from it. 0 for a removed token, and 0 when w is 0.
-DSC_API double dsc_wor_residual(const dsc_wor_round *round, double draft_x, double target_x);
+double dsc_wor_residual(const dsc_wor_round *round, double draft_x, double target_x);
 
 // Pr(some round accepts) for k = 1..kmax, kmax in [1, 64], as an interval low[k - 1] .. high[k -
 // 1]. When the support of the draft has fewer than k tokens, all of them are drafts.
@@ -45,8 +44,8 @@ DSC_API double dsc_wor_residual(const dsc_wor_round *round, double draft_x, doub
 // always so. Otherwise the interval provably contains the value and narrows as the budget grows. It
 // may also be wide when only draft masses below 1e-300 are left (c does not fit in a double).
 // DSC_ENOMEM.
-DSC_API int dsc_specinfer_wor(const dsc_curve *curve, const double *draft, const double *target,
-                              size_t vocab, int kmax, int64_t budget, double *low, double *high,
-                              dsc_error *err);
+int dsc_specinfer_wor(const dsc_curve *curve, const double *draft, const double *target,
+                      size_t vocab, int kmax, int64_t budget, double *low, double *high,
+                      dsc_error *err);
 
 #endif

@@ -11,14 +11,14 @@
 // byte decides a step unless it falls where 8 bits are too few; then more bits decide. The result
 // is a function of (distribution, length, seed, steps) on every machine. DSC_EUSAGE: as
 // dsc_block_accepted, or steps < 0.
-DSC_API int dsc_steps_sample(const dsc_acceptance *dist, int length, uint64_t seed, int64_t steps,
-                             int64_t *histogram, dsc_error *err);
+int dsc_steps_sample(const dsc_acceptance *dist, int length, uint64_t seed, int64_t steps,
+                     int64_t *histogram, dsc_error *err);
 
 // The mean of m over a histogram and the standard error of that mean. NaN without steps; the error
 // is also NaN with one step.
 typedef struct dsc_steps_mean {
     double accepted, error;
 } dsc_steps_mean;
-DSC_API dsc_steps_mean dsc_steps_summary(const int64_t *histogram, int length);
+dsc_steps_mean dsc_steps_summary(const int64_t *histogram, int length);
 
 #endif

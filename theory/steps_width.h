@@ -7,7 +7,7 @@
 
 // dsc_steps_sample in vectors of 16, 32 or 64 bytes; 0: the widest that this processor has. The
 // results are equal. DSC_EABSENT: this processor lacks that width.
-DSC_API int dsc_steps_sample_width(int width, const dsc_acceptance *dist, int length, uint64_t seed,
-                                   int64_t steps, int64_t *histogram, dsc_error *err);
+int dsc_steps_sample_width(int width, const dsc_acceptance *dist, int length, uint64_t seed,
+                           int64_t steps, int64_t *histogram, dsc_error *err);
 
 #endif

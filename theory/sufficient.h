@@ -10,8 +10,8 @@
 
 // Memory that is reused between positions (one per thread).
 typedef struct dsc_sufficient_work dsc_sufficient_work;
-DSC_API int dsc_sufficient_work_new(dsc_sufficient_work **out, dsc_error *err);
-DSC_API void dsc_sufficient_work_free(dsc_sufficient_work *w);
+int dsc_sufficient_work_new(dsc_sufficient_work **out, dsc_error *err);
+void dsc_sufficient_work_free(dsc_sufficient_work *w);
 
 // The rows [vocab] are fp32 distributions (each is divided by its sum); draft_y >= 0 and target_y >
 // 0 are their elements at y. K in [1, 64]. One pass over both rows serves all k. The outputs,
@@ -21,17 +21,15 @@ DSC_API void dsc_sufficient_work_free(dsc_sufficient_work *w);
 //   otm[K (K + 3) / 2]   dsc_otm_sampler_survivors at y for k = 1, .., K, one after the other.
 // Results do not depend on threads. DSC_EINPUT: an element is negative or not finite, or the sums
 // are not those of distributions.
-DSC_API int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab,
-                                   double draft_y, double target_y, int K, float *kseq,
-                                   float *specinfer, float *otm, dsc_sufficient_work *w,
-                                   dsc_error *err);
+int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab, double draft_y,
+                           double target_y, int K, float *kseq, float *specinfer, float *otm,
+                           dsc_sufficient_work *w, dsc_error *err);
 
 // The same from rows as models return them. Logarithms become probabilities block by block during
 // the pass and are not stored; the results of each dsc_log_row are filled in. draft_y and target_y
 // are e^(the rows' elements at y).
-DSC_API int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source *target,
-                                      size_t vocab, double draft_y, double target_y, int K,
-                                      float *kseq, float *specinfer, float *otm,
-                                      dsc_sufficient_work *w, dsc_error *err);
+int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source *target,
+                              size_t vocab, double draft_y, double target_y, int K, float *kseq,
+                              float *specinfer, float *otm, dsc_sufficient_work *w, dsc_error *err);
 
 #endif

@@ -415,8 +415,8 @@ int validate_put_group(validate_comparison *c, const validate_group *g, dsc_erro
 {
     validate_summary *s = c->summary;
     c->failed = c->unknown = false;
-    int rc =
-        put_ratio(c, g, DSC_COL_DRAFT_ACCEPTANCE_RATE, VALIDATE_ACCEPTED_TOKENS, VALIDATE_DRAFT_TOKENS, err);
+    int rc = put_ratio(c, g, DSC_COL_DRAFT_ACCEPTANCE_RATE, VALIDATE_ACCEPTED_TOKENS,
+                       VALIDATE_DRAFT_TOKENS, err);
     if (!rc)
         rc =
             put_ratio(c, g, "block_efficiency", VALIDATE_OUTPUT_TOKENS, VALIDATE_TARGET_CALLS, err);

@@ -36,11 +36,12 @@ static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_co
     const dsc_run_options o = {.engine = DSC_ENGINE_EXPECT, .rule = rule, .threads = 1};
     dsc_engine_choice choice;
     if (!dsc_rule_replays(d, rule))
-        return dsc_fail(err, DSC_EUSAGE,
-                        "method %s with rule %s: a trace contains no acceptances to sample from "
-                        "(supported: draft-model with rejection, block, kseq, otm, specinfer; spectr and "
-                        "spectr-tree with greedy, kseq, otm, specinfer)",
-                        d->name, rule->name);
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "method %s with rule %s: a trace contains no acceptances to sample from "
+            "(supported: draft-model with rejection, block, kseq, otm, specinfer; spectr and "
+            "spectr-tree with greedy, kseq, otm, specinfer)",
+            d->name, rule->name);
     r->rule = rule;
     r->most = dsc_config_limit(config) > 0 ? dsc_config_drafts(config) : 1;
     r->drafts = d->levels ? 1 : r->most; // a tree begins with its root

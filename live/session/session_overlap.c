@@ -30,7 +30,7 @@ struct live_overlaps {
     int64_t current; // -1: none
     dsc_mass upto[DSC_RATIO_SLOTS + 1];
     uint64_t listed[SLOT_WORDS], wanted[SLOT_WORDS];
-    bool estimates; // between prepare and look_up
+    bool estimates;                  // between prepare and look_up
     uint32_t begin[DSC_RATIO_SLOTS]; // of listed slots
     dsc_mass *found;                 // [vocab] in pinned host memory
     dsc_mass *token;                 // [vocab]

@@ -24,22 +24,21 @@ typedef struct dsc_figure_type {
 } dsc_figure_type;
 
 // Every figure, NULL-terminated, in the order of a report.
-DSC_API const dsc_figure_type *const *dsc_figures(void);
-DSC_API const dsc_figure_type *dsc_figure_find(const char *name); // or NULL
+const dsc_figure_type *const *dsc_figures(void);
+const dsc_figure_type *dsc_figure_find(const char *name); // or NULL
 
 // Draws into memory. `terminal` is "svg", "pdf", "png" (two device pixels per pixel) or "dumb"
 // (text). `o` may be NULL. DSC_EUSAGE: a column is missing, no row is left, or two rows share a
 // point (the message names the filter to use). DSC_EABSENT, DSC_EIO: as dsc_gnuplot_run.
-DSC_API int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t,
-                            const dsc_figure_options *o, const char *terminal, dsc_drawing *out,
-                            dsc_error *err);
-DSC_API void dsc_drawing_fini(dsc_drawing *d);
+int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t, const dsc_figure_options *o,
+                    const char *terminal, dsc_drawing *out, dsc_error *err);
+void dsc_drawing_fini(dsc_drawing *d);
 
 // Draws into files: `out_path`, and its name with the extension replaced by .gp and .data.tsv.
 // DSC_EUSAGE: one of the three exists and `force` is false, or it is an input. Each file appears
 // complete or not at all. If out_path is NULL, only the picture is written, to `stream`.
-DSC_API int dsc_figure_render(const dsc_figure_type *f, const dsc_table *t,
-                              const dsc_figure_options *o, const char *terminal,
-                              const char *out_path, FILE *stream, bool force, dsc_error *err);
+int dsc_figure_render(const dsc_figure_type *f, const dsc_table *t, const dsc_figure_options *o,
+                      const char *terminal, const char *out_path, FILE *stream, bool force,
+                      dsc_error *err);
 
 #endif

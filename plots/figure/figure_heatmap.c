@@ -346,7 +346,8 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
 
 const dsc_figure_type dsc_figure_heatmap = {
     .name = "heatmap",
-    .summary = "any numeric column over two parameters (default: draft length and n), the best cell framed",
+    .summary = "any numeric column over two parameters (default: draft length and n), the best "
+               "cell framed",
     .needs = "num_speculative_tokens n speedup",
     .script = script,
 };

@@ -335,7 +335,8 @@ const dsc_figure_type dsc_figure_llma_speedup = {
 const dsc_figure_type dsc_figure_llma_stats = {
     .name = "llma-stats",
     .summary = "drafts, accepted tokens and target calls per request by k and n (LLMA Figure 4)",
-    .needs = "num_speculative_tokens n requests num_drafts_started num_accepted_tokens target_calls",
+    .needs =
+        "num_speculative_tokens n requests num_drafts_started num_accepted_tokens target_calls",
     .script = draw_llma_stats,
 };
 

@@ -34,7 +34,7 @@ typedef struct dsc_report_options {
 // DSC_EUSAGE: n is 0, a file exists and o->force is not set, or the page is one of the inputs.
 // DSC_EINPUT: a result cannot be read. DSC_EABSENT: there is no gnuplot. DSC_EIO. Each file appears
 // complete or not at all, the page last.
-DSC_API int dsc_report_write(const char *const *result_paths, size_t n, const char *out_path,
-                             const dsc_report_options *o, dsc_error *err);
+int dsc_report_write(const char *const *result_paths, size_t n, const char *out_path,
+                     const dsc_report_options *o, dsc_error *err);
 
 #endif

@@ -12,9 +12,9 @@ typedef struct dsc_hardware {
     double peak;      // 16-bit operations/s
 } dsc_hardware;
 
-DSC_API const dsc_hardware *dsc_hardware_presets(size_t *count);
+const dsc_hardware *dsc_hardware_presets(size_t *count);
 
 // Seconds; see sim/cost/cost_roofline.c.
-DSC_API double dsc_roofline_time(const dsc_model_shape *s, const dsc_hardware *h, dsc_pass pass);
+double dsc_roofline_time(const dsc_model_shape *s, const dsc_hardware *h, dsc_pass pass);
 
 #endif

@@ -31,18 +31,18 @@ typedef struct dsc_model_shape {
 // ".json": model_type llama, mistral, qwen2 or t5. DSC_EUSAGE: no such preset (with the nearest
 // name); DSC_EINPUT: a file that is not such a configuration, or of a model that is not dense or
 // not 16-bit.
-DSC_API int dsc_model_shape_find(dsc_model_shape *out, const char *text, dsc_error *err);
-DSC_API const dsc_model_shape *dsc_model_shape_presets(size_t *count);
+int dsc_model_shape_find(dsc_model_shape *out, const char *text, dsc_error *err);
+const dsc_model_shape *dsc_model_shape_presets(size_t *count);
 
 // Number of parameters.
-DSC_API double dsc_model_shape_parameters(const dsc_model_shape *s);
+double dsc_model_shape_parameters(const dsc_model_shape *s);
 // Parameters of the matrices that every token of a pass is multiplied by: all but the input
 // embedding, from which a pass reads one row per token. Each is one multiplication and one addition
 // per token.
-DSC_API double dsc_model_shape_weights(const dsc_model_shape *s);
+double dsc_model_shape_weights(const dsc_model_shape *s);
 // Numbers in the KV cache per token of the context.
-DSC_API double dsc_model_shape_cache(const dsc_model_shape *s);
+double dsc_model_shape_cache(const dsc_model_shape *s);
 // Operations for the attention of one token to another.
-DSC_API double dsc_model_shape_attention(const dsc_model_shape *s);
+double dsc_model_shape_attention(const dsc_model_shape *s);
 
 #endif

@@ -19,8 +19,8 @@ enum { DSC_WIDTH_DIST_MOST = 1 << 22 }; // values that a sum can have
 // on m + 1 tokens, at least one call. batch 1 gives the histogram itself, more its convolution by
 // Fourier transform, without both ends of mass below 1e-10. DSC_EUSAGE: more than
 // DSC_WIDTH_DIST_MOST values.
-DSC_API int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t length,
-                                int64_t batch, dsc_error *err);
-DSC_API void dsc_width_dist_fini(dsc_width_dist *dist);
+int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t length, int64_t batch,
+                        dsc_error *err);
+void dsc_width_dist_fini(dsc_width_dist *dist);
 
 #endif

@@ -30,8 +30,8 @@ static inline dsc_token_view dsc_corpus_sequence(const dsc_corpus *c, int64_t i)
 // and "answer", "instruction" and "output". The tokenizer's special tokens precede it, its EOS
 // token follows it. Sequences of one token are left out. DSC_EINPUT: the message has file and line.
 // DSC_EUSAGE: there is no tokenizer.
-DSC_API int dsc_corpus_read(dsc_corpus *c, const char *path, const dsc_tokenizer *tokenizer,
-                            dsc_error *err);
-DSC_API void dsc_corpus_fini(dsc_corpus *c);
+int dsc_corpus_read(dsc_corpus *c, const char *path, const dsc_tokenizer *tokenizer,
+                    dsc_error *err);
+void dsc_corpus_fini(dsc_corpus *c);
 
 #endif

@@ -18,15 +18,14 @@ typedef struct dsc_iid_conditional_rates {
 } dsc_iid_conditional_rates; // zero-initialize; free conditional_rate
 
 // Appends a rate. DSC_EUSAGE: not in [0, 1], or more than DSC_IID_DEPTHS_MAX.
-DSC_API int dsc_iid_conditional_rates_add(dsc_iid_conditional_rates *h, double conditional_rate,
-                                          dsc_error *err);
+int dsc_iid_conditional_rates_add(dsc_iid_conditional_rates *h, double conditional_rate,
+                                  dsc_error *err);
 // Appends the rates of a file, a number per line; blank lines and comments after '#' are skipped.
 // DSC_EINPUT: the message has file and line.
-DSC_API int dsc_iid_conditional_rates_read(dsc_iid_conditional_rates *h, const char *path,
-                                           dsc_error *err);
+int dsc_iid_conditional_rates_read(dsc_iid_conditional_rates *h, const char *path, dsc_error *err);
 
 // The rates are copied. DSC_EUSAGE: there are none. *out is owned by the caller (type->free).
-DSC_API int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_model_side side,
-                        dsc_error *err);
+int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_model_side side,
+                dsc_error *err);
 
 #endif

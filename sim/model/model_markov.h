@@ -17,7 +17,7 @@ typedef struct dsc_markov_options {
 } dsc_markov_options;
 
 // DSC_EUSAGE: an option out of range. *out is owned by the caller (type->free).
-DSC_API int dsc_markov_new(dsc_language **out, const dsc_markov_options *options,
-                           dsc_model_side side, dsc_error *err);
+int dsc_markov_new(dsc_language **out, const dsc_markov_options *options, dsc_model_side side,
+                   dsc_error *err);
 
 #endif

@@ -31,7 +31,7 @@ typedef struct dsc_ngram_options {
 // Trains on the corpus, which it takes over (*c is empty afterwards, also on failure). DSC_EINPUT:
 // no sequence is left to train on. DSC_EUSAGE: an option out of range, or more than 2^32 - 1
 // n-grams. *out is owned by the caller (type->free).
-DSC_API int dsc_ngram_learn(dsc_language **out, dsc_corpus *c, const dsc_ngram_options *options,
-                            dsc_error *err);
+int dsc_ngram_learn(dsc_language **out, dsc_corpus *c, const dsc_ngram_options *options,
+                    dsc_error *err);
 
 #endif

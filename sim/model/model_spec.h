@@ -17,17 +17,17 @@ typedef struct dsc_language_kind {
                 const dsc_tokenizer *tokenizer, dsc_error *err);
 } dsc_language_kind;
 
-DSC_API const dsc_language_kind *const *dsc_language_kinds(void); // NULL-terminated
+const dsc_language_kind *const *dsc_language_kinds(void); // NULL-terminated
 
 // The kind that a text names. DSC_EUSAGE: the message has the nearest name.
-DSC_API int dsc_language_find(const dsc_language_kind **out, const char *spec, dsc_error *err);
+int dsc_language_find(const dsc_language_kind **out, const char *spec, dsc_error *err);
 
 // Makes the language of "KIND:ITEM,...". The first item is a value (a file name may contain '='; a
 // ',' ends it). Any other item is NAME=VALUE, or the value of the option at its position.
 // `tokenizer` is needed to train on text. DSC_EUSAGE, DSC_EINPUT: the message begins with the text.
 // *out is owned by the caller (dsc_language_free).
-DSC_API int dsc_language_make(dsc_language **out, const char *spec, dsc_model_side side,
-                              const dsc_tokenizer *tokenizer, dsc_error *err);
-DSC_API void dsc_language_free(dsc_language *l); // NULL allowed
+int dsc_language_make(dsc_language **out, const char *spec, dsc_model_side side,
+                      const dsc_tokenizer *tokenizer, dsc_error *err);
+void dsc_language_free(dsc_language *l); // NULL allowed
 
 #endif

@@ -26,9 +26,9 @@ typedef struct dsc_model_synthetic {
 // probability^(1/temperature); at 0 the argmax token, of several the lowest id, has probability 1.
 // The prompt is copied; DSC_EUSAGE: a token is not in the vocabulary. The draft given to score must
 // live until the next commit.
-DSC_API int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *language,
-                                      dsc_token_view prompt, int64_t limit, double temperature,
-                                      dsc_error *err);
-DSC_API void dsc_model_synthetic_fini(dsc_model_synthetic *m);
+int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *language,
+                              dsc_token_view prompt, int64_t limit, double temperature,
+                              dsc_error *err);
+void dsc_model_synthetic_fini(dsc_model_synthetic *m);
 
 #endif

@@ -43,21 +43,21 @@ typedef struct dsc_model_trace {
 } dsc_model_trace;              // zero-initialize
 
 // Starts on one recorded output; the view must outlive the use. An empty output has ended already.
-DSC_API void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded);
+void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded);
 // Starts on a request's output, with the recorded rows of one of its models as distributions,
 // normalized. The mass of tokens that a row does not list is `unlisted`. The request's shard must
 // stay open.
-DSC_API void dsc_model_trace_begin_rows(dsc_model_trace *m, const dsc_request *request,
-                                        dsc_model_side side, int32_t vocab_size);
+void dsc_model_trace_begin_rows(dsc_model_trace *m, const dsc_request *request, dsc_model_side side,
+                                int32_t vocab_size);
 // Starts the draft model that was recorded with the output: `next`, `top`, and `distribution` as at
 // temperature 0, which is its argmax token alone. DSC_EUSAGE: a draft is deeper than the recorded
 // ranks of a head, whose deeper ranks do not follow from those. The request's shard must stay open.
-DSC_API void dsc_model_trace_begin_draft(dsc_model_trace *m, const dsc_request *request,
-                                         const dsc_trace_info *info, const dsc_recorded_run *run);
+void dsc_model_trace_begin_draft(dsc_model_trace *m, const dsc_request *request,
+                                 const dsc_trace_info *info, const dsc_recorded_run *run);
 // After dsc_model_trace_begin: sets the tokens that end an output and the length limit of the
 // recorded run, where they are known. A draft without EOS then continues after the recorded end.
-DSC_API void dsc_model_trace_set_ends(dsc_model_trace *m, const dsc_trace_info *info,
-                                      const dsc_recorded_run *run);
-DSC_API void dsc_model_trace_fini(dsc_model_trace *m);
+void dsc_model_trace_set_ends(dsc_model_trace *m, const dsc_trace_info *info,
+                              const dsc_recorded_run *run);
+void dsc_model_trace_fini(dsc_model_trace *m);
 
 #endif

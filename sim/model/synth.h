@@ -29,6 +29,6 @@ typedef struct dsc_synth {
 // temperature 0 of one token each). The same settings give the same trace, byte for byte.
 // DSC_EUSAGE: vocabularies that differ, a number out of range, no text for prompts; as
 // dsc_trace_writer_open and _add.
-DSC_API int dsc_synthesize(const dsc_synth *o, const char *path, dsc_error *err);
+int dsc_synthesize(const dsc_synth *o, const char *path, dsc_error *err);
 
 #endif

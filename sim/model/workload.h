@@ -20,16 +20,16 @@ typedef struct dsc_workload {
 
 // Checks a workload. vocab_size: that of the trace, or 0 without a trace. DSC_EUSAGE: vocabularies
 // that differ, a number out of range.
-DSC_API int dsc_workload_check(const dsc_workload *w, int32_t vocab_size, dsc_error *err);
+int dsc_workload_check(const dsc_workload *w, int32_t vocab_size, dsc_error *err);
 
 // The order that `text` names (*out is owned by the caller; NULL: file). file; shuffle[:SEED], a
 // random order; consecutive:N[/TASKS], N requests of each task in turn, where the requests consist
 // of TASKS (4) tasks of equal size in sequence (Ouroboros, appendix F). DSC_EUSAGE.
-DSC_API int dsc_workload_order(int64_t **out, const char *text, int64_t requests, dsc_error *err);
+int dsc_workload_order(int64_t **out, const char *text, int64_t requests, dsc_error *err);
 
 // The prompt of request r, a view of the target's corpus; empty for languages without texts
 // (markov, iid). DSC_EUSAGE: the corpus has no sequence left for prompts.
-DSC_API int dsc_workload_prompt(const dsc_language *target, int64_t r, int64_t prompt_tokens,
-                                dsc_token_view *prompt, dsc_error *err);
+int dsc_workload_prompt(const dsc_language *target, int64_t r, int64_t prompt_tokens,
+                        dsc_token_view *prompt, dsc_error *err);
 
 #endif

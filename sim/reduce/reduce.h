@@ -33,7 +33,6 @@ typedef struct dsc_reduce {
 // probability of a token is neither in a row nor in a column, rows are missing, or the target's row
 // excludes a token; the message has request and position. Memory: a shard of `out` and the scratch
 // of `threads` positions.
-DSC_API int dsc_reduce_trace(const dsc_trace *in, const char *out, const dsc_reduce *o,
-                             dsc_error *err);
+int dsc_reduce_trace(const dsc_trace *in, const char *out, const dsc_reduce *o, dsc_error *err);
 
 #endif

@@ -31,20 +31,20 @@ typedef struct dsc_result {
 // Adds the columns: method, rule, the parameters, the fields of every method, and the methods' own
 // counters. A table of several drafters has the columns of all of them, each name once; a row has
 // NaN or "" where its method lacks the column.
-DSC_API int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, size_t count,
-                               int parts, dsc_error *err);
+int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, size_t count,
+                       int parts, dsc_error *err);
 // Adds a row, `parts` as for the columns. Ratios without a denominator are NaN. Fails where
 // dsc_price_run does.
-DSC_API int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err);
+int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err);
 // Adds a row with a measured speedup and measured tokens per second. The cost is not used.
-DSC_API int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
-                                 double tokens_per_s, int parts, dsc_error *err);
+int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
+                         double tokens_per_s, int parts, dsc_error *err);
 
 // The fields of every method with their descriptions, for --help.
-DSC_API const dsc_column *dsc_result_fields(size_t *count);
+const dsc_column *dsc_result_fields(size_t *count);
 
 // The column name of a parameter: its option name with '_' for '-'.
 enum { DSC_PARAMETER_NAME = 64 };
-DSC_API void dsc_parameter_name(const dsc_option *o, char out[DSC_PARAMETER_NAME]);
+void dsc_parameter_name(const dsc_option *o, char out[DSC_PARAMETER_NAME]);
 
 #endif

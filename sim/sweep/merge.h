@@ -22,7 +22,7 @@ typedef struct dsc_merge_options {
 // shards may have read the same trace from another path. DSC_EUSAGE: a shard is missing or given
 // twice, or the tables are not of one sweep (trace hash, seed, grid, cost, version, division).
 // DSC_EINPUT: a table is unfinished or malformed.
-DSC_API int dsc_merge(const char *const *part, size_t count, const char *path,
-                      const dsc_merge_options *options, dsc_error *err);
+int dsc_merge(const char *const *part, size_t count, const char *path,
+              const dsc_merge_options *options, dsc_error *err);
 
 #endif

@@ -19,18 +19,18 @@ typedef struct dsc_part_file {
 
 // Opens or creates PATH.part and locks it; with `force` it is emptied. DSC_EUSAGE: PATH exists and
 // `force` is false, or another process holds the lock.
-DSC_API int dsc_part_file_open(dsc_part_file *f, const char *path, bool force, dsc_error *err);
+int dsc_part_file_open(dsc_part_file *f, const char *path, bool force, dsc_error *err);
 // Cuts the file after its last complete line; call it once after opening. *length: the bytes that
 // remain, which is also the position of the stream.
-DSC_API int dsc_part_file_cut_line(dsc_part_file *f, long *length, dsc_error *err);
+int dsc_part_file_cut_line(dsc_part_file *f, long *length, dsc_error *err);
 // Cuts the file to `length` bytes and moves the stream there.
-DSC_API int dsc_part_file_cut(dsc_part_file *f, long length, dsc_error *err);
+int dsc_part_file_cut(dsc_part_file *f, long length, dsc_error *err);
 // Cuts the last `count` lines and moves the stream to the new end.
-DSC_API int dsc_part_file_cut_lines(dsc_part_file *f, size_t count, dsc_error *err);
+int dsc_part_file_cut_lines(dsc_part_file *f, size_t count, dsc_error *err);
 // Writes everything to disk.
-DSC_API int dsc_part_file_flush(dsc_part_file *f, dsc_error *err);
+int dsc_part_file_flush(dsc_part_file *f, dsc_error *err);
 // Flushes the file and renames it to PATH.
-DSC_API int dsc_part_file_finish(dsc_part_file *f, dsc_error *err);
-DSC_API void dsc_part_file_close(dsc_part_file *f); // PATH.part remains unless it was renamed
+int dsc_part_file_finish(dsc_part_file *f, dsc_error *err);
+void dsc_part_file_close(dsc_part_file *f); // PATH.part remains unless it was renamed
 
 #endif

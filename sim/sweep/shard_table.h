@@ -13,18 +13,18 @@
 #include <stdbool.h>
 
 // Adds the columns, and one row.
-DSC_API int dsc_shard_columns(dsc_table *t, dsc_error *err);
-DSC_API int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request,
-                          const dsc_counts *counts, dsc_error *err);
+int dsc_shard_columns(dsc_table *t, dsc_error *err);
+int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const dsc_counts *counts,
+                  dsc_error *err);
 
 // Sums for each configuration. Their lists grow with the rows that are added.
 typedef struct dsc_sums {
     dsc_counts *counts; // [count]
     size_t count;
 } dsc_sums;
-DSC_API int dsc_sums_init(dsc_sums *s, size_t count, dsc_error *err);
-DSC_API void dsc_sums_fini(dsc_sums *s);
-DSC_API int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err);
+int dsc_sums_init(dsc_sums *s, size_t count, dsc_error *err);
+void dsc_sums_fini(dsc_sums *s);
+int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err);
 
 // Reads such a table; its end may be missing.
 typedef struct dsc_shard_reader {
@@ -42,13 +42,13 @@ typedef struct dsc_shard_reader {
 } dsc_shard_reader; // zero-initialize
 
 // Reads the comments. DSC_EINPUT: not such a table.
-DSC_API int dsc_shard_reader_open(dsc_shard_reader *r, const char *path, dsc_error *err);
-DSC_API void dsc_shard_reader_close(dsc_shard_reader *r);
+int dsc_shard_reader_open(dsc_shard_reader *r, const char *path, dsc_error *err);
+void dsc_shard_reader_close(dsc_shard_reader *r);
 // Reads the rows of a cell and adds them unless `sums` is NULL. *whole: false when the table ends
 // before the last of them. DSC_EINPUT: a row of another cell, or a malformed row.
-DSC_API int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, dsc_sums *sums,
-                                  bool *whole, dsc_error *err);
+int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, dsc_sums *sums,
+                          bool *whole, dsc_error *err);
 // Whether all lines were read.
-DSC_API bool dsc_shard_reader_ended(const dsc_shard_reader *r);
+bool dsc_shard_reader_ended(const dsc_shard_reader *r);
 
 #endif

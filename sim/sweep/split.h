@@ -27,23 +27,23 @@ typedef struct dsc_cell_range {
 } dsc_cell_range;
 
 // "I/N", 1 <= I <= N <= DSC_MAX_SHARDS. DSC_EUSAGE otherwise.
-DSC_API int dsc_split_shard(dsc_split *s, const char *text, dsc_error *err);
+int dsc_split_shard(dsc_split *s, const char *text, dsc_error *err);
 
 // Chooses the block sizes that are 0, from the sweep and the number of shards alone, so that every
 // machine chooses the same. `output_tokens`: of all requests. DSC_EUSAGE: more than DSC_MAX_CELLS.
-DSC_API int dsc_split_blocks(dsc_split *s, int64_t output_tokens, dsc_error *err);
+int dsc_split_blocks(dsc_split *s, int64_t output_tokens, dsc_error *err);
 
 // The split as text, and its parser: "shard=3/8 configurations=256 requests=117
 // configuration_block=2 request_block=64". DSC_EINPUT when it is not such a text, or a number is
 // out of range.
 enum { DSC_SPLIT_TEXT = 192 };
-DSC_API void dsc_split_text(const dsc_split *s, char text[DSC_SPLIT_TEXT]);
-DSC_API int dsc_split_parse(dsc_split *s, const char *text, dsc_error *err);
+void dsc_split_text(const dsc_split *s, char text[DSC_SPLIT_TEXT]);
+int dsc_split_parse(dsc_split *s, const char *text, dsc_error *err);
 
-DSC_API int64_t dsc_split_cells(const dsc_split *s);                     // of all shards together
-DSC_API dsc_cell_range dsc_split_cell(const dsc_split *s, int64_t cell); // 0 <= cell < cells
+int64_t dsc_split_cells(const dsc_split *s);                     // of all shards together
+dsc_cell_range dsc_split_cell(const dsc_split *s, int64_t cell); // 0 <= cell < cells
 // owner[cell]: the shard that counts the cell, from 1. *owner [cells] is owned by the caller. A
 // shard runs its cells in ascending order, and so reads the requests once.
-DSC_API int dsc_split_deal(const dsc_split *s, int32_t **owner, dsc_error *err);
+int dsc_split_deal(const dsc_split *s, int32_t **owner, dsc_error *err);
 
 #endif

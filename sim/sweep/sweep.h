@@ -30,41 +30,38 @@ typedef struct dsc_sweep_options {
 
 // The engine for the configurations of a grid, and whether their results are expectations.
 // DSC_EUSAGE: the method is not compatible with the rule, the trace or the models.
-DSC_API int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid,
-                             const dsc_sweep_options *options, dsc_engine_choice *out,
-                             dsc_error *err);
+int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_sweep_options *options,
+                     dsc_engine_choice *out, dsc_error *err);
 
 // *parts: DSC_RESULT_EXPECTED when a grid has expectations, DSC_RESULT_BATCH with batch sizes.
-DSC_API int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
-                            const dsc_sweep_options *options, int *parts, dsc_error *err);
+int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
+                    const dsc_sweep_options *options, int *parts, dsc_error *err);
 
 // Runs the sweep over a trace or, when that is NULL, over options->run.workload, and writes the
 // table to `path`. `comments` are its comment lines. A PATH.part is resumed if all of them but
 // "command" are equal (DSC_EUSAGE otherwise). DSC_EINTERRUPT: run.progress stopped the sweep;
 // PATH.part contains the finished configurations.
-DSC_API int dsc_sweep(const dsc_trace *trace, const dsc_grids *grids, const dsc_table *comments,
-                      const char *path, const dsc_sweep_options *options, dsc_error *err);
+int dsc_sweep(const dsc_trace *trace, const dsc_grids *grids, const dsc_table *comments,
+              const char *path, const dsc_sweep_options *options, dsc_error *err);
 
 // Runs one shard of the sweep, the cells that are dealt to split->shard, into a table of counts
 // (sim/sweep/shard_table.h) for dsc_merge. `split` contains shard, shards, and block sizes or 0 to
 // choose them. Progress gets requests x configurations after each cell. Otherwise as dsc_sweep.
-DSC_API int dsc_sweep_shard(const dsc_trace *trace, const dsc_grids *grids,
-                            const dsc_table *comments, const dsc_split *split, const char *path,
-                            const dsc_sweep_options *options, dsc_error *err);
+int dsc_sweep_shard(const dsc_trace *trace, const dsc_grids *grids, const dsc_table *comments,
+                    const dsc_split *split, const char *path, const dsc_sweep_options *options,
+                    dsc_error *err);
 
 // Runs configurations [first, first + count), grid after grid, and passes their counts to the sink.
 typedef int dsc_sweep_sink(void *user, size_t first, size_t count, const dsc_counts *counts,
                            dsc_error *err);
-DSC_API int dsc_sweep_run(const dsc_trace *trace, const dsc_grids *grids, size_t first,
-                          size_t count, const dsc_run_options *options, dsc_sweep_sink *sink,
-                          void *user, dsc_error *err);
+int dsc_sweep_run(const dsc_trace *trace, const dsc_grids *grids, size_t first, size_t count,
+                  const dsc_run_options *options, dsc_sweep_sink *sink, void *user, dsc_error *err);
 
 // Comments and columns of the result table, and the rows of configurations [first, first + count),
 // which are written to `f` in their order. `parts`: DSC_RESULT_EXPECTED or 0.
-DSC_API int dsc_sweep_head(dsc_table *head, const dsc_grids *grids, const dsc_table *comments,
-                           int parts, dsc_error *err);
-DSC_API int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count,
-                           const dsc_counts *counts, int parts, const dsc_sweep_options *options,
-                           FILE *f, dsc_error *err);
+int dsc_sweep_head(dsc_table *head, const dsc_grids *grids, const dsc_table *comments, int parts,
+                   dsc_error *err);
+int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc_counts *counts,
+                   int parts, const dsc_sweep_options *options, FILE *f, dsc_error *err);
 
 #endif

@@ -29,11 +29,10 @@ typedef struct dsc_resampling {
 // Percentile intervals of row[0, rows), each also relative to `reference` in the same resamples
 // (variation that both rows share cancels; equal rows give 1 exactly). Needs memory for threads x
 // 64 rows.
-DSC_API int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t rows,
-                                 const dsc_ratio *reference, dsc_ratio_interval *out,
-                                 dsc_error *err);
+int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t rows,
+                         const dsc_ratio *reference, dsc_ratio_interval *out, dsc_error *err);
 
 // The ratio itself; NaN without a denominator.
-DSC_API double dsc_ratio_value(const dsc_ratio *row, const int64_t *request, size_t requests);
+double dsc_ratio_value(const dsc_ratio *row, const int64_t *request, size_t requests);
 
 #endif

@@ -23,23 +23,22 @@ typedef struct dsc_comparison {
 
 // Relative errors below this bound count as 0, because expectations are sums of doubles.
 #define DSC_COMPARE_EQUAL 1e-9
-DSC_API bool dsc_compare_equal(double predicted, double measured);
+bool dsc_compare_equal(double predicted, double measured);
 
 // Compares the ratios sum(top) / sum(bottom) of how->request. how->threads is not used. DSC_ENOMEM.
-DSC_API int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
-                               const dsc_ratio *measured, dsc_comparison *out, dsc_error *err);
+int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
+                       const dsc_ratio *measured, dsc_comparison *out, dsc_error *err);
 
 // Compares two distributions of an integer, given as counts [request][length] of its values. The
 // error is the largest difference of the cumulative shares (Kolmogorov's distance, >= 0; predicted
 // = the error, measured = 0). Its se is a root mean square over resamples: of the largest deviation
 // of that difference from its value over all requests. If one value can differ, z is that of a
 // ratio; if several can, z exceeds 3 by chance less often than a ratio's. DSC_ENOMEM.
-DSC_API int dsc_compare_dists(const dsc_resampling *how, const double *predicted,
-                              const double *measured, size_t length, dsc_comparison *out,
-                              dsc_error *err);
+int dsc_compare_dists(const dsc_resampling *how, const double *predicted, const double *measured,
+                      size_t length, dsc_comparison *out, dsc_error *err);
 
 // The median of x[0, n), which is sorted in place; for an even n the mean of the middle two, for
 // n = 0 NaN.
-DSC_API double dsc_median(double *x, size_t n);
+double dsc_median(double *x, size_t n);
 
 #endif

@@ -40,6 +40,6 @@ typedef struct dsc_search_result {
 } dsc_search_result;
 
 // DSC_EUSAGE: GOLDEN with several axes.
-DSC_API int dsc_search_run(const dsc_search *s, dsc_search_result *out, dsc_error *err);
+int dsc_search_run(const dsc_search *s, dsc_search_result *out, dsc_error *err);
 
 #endif

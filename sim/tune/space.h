@@ -28,18 +28,17 @@ typedef struct dsc_space {
 // one that does not. A TEXT parameter takes one value at a time and may be given several times.
 // `start`: items [METHOD.]PARAMETER=VALUE with a value of the list; a parameter without one starts
 // at its default or, when the list lacks that, in the middle. DSC_EUSAGE.
-DSC_API int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter,
-                           const dsc_option_uses *given, const char *const *start, size_t starts,
-                           dsc_error *err);
-DSC_API void dsc_space_fini(dsc_space *s);
+int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter, const dsc_option_uses *given,
+                   const char *const *start, size_t starts, dsc_error *err);
+void dsc_space_fini(dsc_space *s);
 
 // DSC_EUSAGE, with the nearest parameter, when an item of `start` is for none of the methods.
-DSC_API int dsc_space_check_start(const char *item, const dsc_drafter_type *const *method,
-                                  size_t methods, dsc_error *err);
+int dsc_space_check_start(const char *item, const dsc_drafter_type *const *method, size_t methods,
+                          dsc_error *err);
 
-DSC_API dsc_config dsc_space_at(const dsc_space *s, size_t index); // not prepared
+dsc_config dsc_space_at(const dsc_space *s, size_t index); // not prepared
 // "length=4 window=16": the given options in their order; "defaults" without any.
-DSC_API int dsc_space_words(dsc_buffer *words, const dsc_space *s, const dsc_config *config,
-                            dsc_error *err);
+int dsc_space_words(dsc_buffer *words, const dsc_space *s, const dsc_config *config,
+                    dsc_error *err);
 
 #endif

@@ -73,25 +73,25 @@ typedef struct dsc_tune {
 } dsc_tune;
 
 // Splits the requests. DSC_EUSAGE: a split of fewer than 2 requests.
-DSC_API int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err);
-DSC_API void dsc_tune_fini(dsc_tune *t);
+int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err);
+void dsc_tune_fini(dsc_tune *t);
 
 // DSC_EUSAGE: the search cannot take this space. GOLDEN needs one parameter with several values
 // that are numbers in ascending order.
-DSC_API int dsc_tune_check(dsc_search_kind search, const dsc_space *space, dsc_error *err);
+int dsc_tune_check(dsc_search_kind search, const dsc_space *space, dsc_error *err);
 
 // Searches a space for each price. The configurations that the search evaluates are run on all
 // requests. `run`: engine, rule, workload, seed, threads; its progress gets output tokens x
 // configurations. The space and the costs must outlive t. DSC_EUSAGE: as dsc_run; a search that
 // cannot take the space; more memory than DSC_TUNE_MOST_BYTES.
-DSC_API int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
-                         const dsc_run_options *run, dsc_error *err);
+int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
+                 const dsc_run_options *run, dsc_error *err);
 #define DSC_TUNE_MOST_BYTES ((size_t)1 << 30)
 
 // Adds a zeroed trial; *out is valid until the next call. dsc_tune_run does the same; it is public
 // for tests and for measurements from elsewhere.
-DSC_API int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **out,
-                         dsc_error *err);
+int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **out,
+                 dsc_error *err);
 
 // A row of the ranking.
 typedef struct dsc_standing {
@@ -105,10 +105,9 @@ typedef struct dsc_standing {
 // Ranks all trials by their objective on the selection set, the best first. Of equal trials the one
 // with fewer draft tokens comes first, then the one that was tried first. *out [t->trials] is the
 // caller's.
-DSC_API int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **out,
-                          dsc_error *err);
+int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **out, dsc_error *err);
 
 // Draft tokens per output token: the tokens that the target verifies in addition to the output.
-DSC_API double dsc_trial_drafted(const dsc_trial *x);
+double dsc_trial_drafted(const dsc_trial *x);
 
 #endif

@@ -144,7 +144,8 @@ static void test_errors(void **state)
     assert_contains(&d.script, "error (%); band: ±1 (pooled)");
     assert_contains(&d.script, "error (%); band: ±10'");
     assert_contains(&d.script, "'pooled'");
-    size_t row = find(&d, "draft-model, rejection", "draft-model, rejection, all, temperature 1", "block_efficiency");
+    size_t row = find(&d, "draft-model, rejection", "draft-model, rejection, all, temperature 1",
+                      "block_efficiency");
     assert_close(drawn(&d, row, "error_percent"), 100 * -0.05 / 2.25, 1e-9);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -314,8 +315,8 @@ static void test_refusals(void **state)
         refuse(figures[f], &bare, NULL, says);
         refuse(figures[f], &empty, NULL, "no rows");
     }
-    add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "draft_acceptance_rate", 0, 0, NAN, "shown",
-              "shown");
+    add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "draft_acceptance_rate",
+              0, 0, NAN, "shown", "shown");
     refuse("predicted-vs-measured", &t, NULL,
            "a measurement of block_efficiency, speedup (the table contains draft_acceptance_rate)");
     refuse("step-time-residuals", &t, &(dsc_figure_options){.column = "nope"},
@@ -323,7 +324,8 @@ static void test_refusals(void **state)
     refuse("error-by-method", &t, NULL, "all measurements are 0");
     refuse("step-time-residuals", &t, &(dsc_figure_options){.column = "draft_acceptance_rate"},
            "no prediction is greater than 0");
-    add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "speedup", NAN, 2, NAN, "10 %", "not predicted");
+    add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1", "speedup", NAN, 2, NAN,
+              "10 %", "not predicted");
     refuse("predicted-vs-measured", &t, NULL, "no configuration has a prediction");
     dsc_figure_filter nope = {"method", "pearl"};
     refuse("error-by-method", &t, &(dsc_figure_options){.filter = &nope, .filters = 1},

@@ -163,8 +163,10 @@ static void test_numbers(void **state)
     assert_contains(&d.finding, "The best speedup is 3.29× at n = 1, num_speculative_tokens = 18.");
     dsc_drawing_fini(&d);
     draw("heatmap", &t, &(dsc_figure_options){.column = "target_calls"}, "svg", &d);
-    assert_contains(&d.finding,
-                    "from 3376 to 5117; the best is 3376 at num_speculative_tokens = 18, n = 1"); // fewer is better
+    assert_contains(
+        &d.finding,
+        "from 3376 to 5117; the best is 3376 at num_speculative_tokens = 18, n = 1"); // fewer is
+                                                                                      // better
     dsc_drawing_fini(&d);
     draw("heatmap", &t,
          &(dsc_figure_options){.title = "My title", .x = "n", .y = "num_speculative_tokens"}, "svg",
@@ -433,7 +435,8 @@ static void test_refusals(void **state)
     add_columns(&dup);
     add_grid(&dup, "paper", 1, paper_k, 2);
     add_grid(&dup, "paper", 1, paper_k, 2);
-    refuse("llma-speedup", &dup, NULL, "rows 1 and 3 have the same configuration (num_speculative_tokens = 4, n = 1)");
+    refuse("llma-speedup", &dup, NULL,
+           "rows 1 and 3 have the same configuration (num_speculative_tokens = 4, n = 1)");
     dsc_table_fini(&t);
     dsc_table_fini(&bare);
     dsc_table_fini(&nan_table);

@@ -132,7 +132,8 @@ static void test_page(void **state)
     assert_null(strstr(page, "is not drawn"));
     assert_null(strstr(page, "id=\"together-1\""));
     assert_non_null(strstr(page, "Best configuration: n = 1, num_speculative_tokens = 18"));
-    assert_non_null(strstr(page, "speedup is 3.04× at n = 1, num_speculative_tokens = 18. Without speculation"));
+    assert_non_null(strstr(
+        page, "speedup is 3.04× at n = 1, num_speculative_tokens = 18. Without speculation"));
     assert_non_null(strstr(page, "no speculation = 1"));
     assert_non_null(strstr(page, "The 10 best rows by speedup"));
     assert_non_null(strstr(page, "The corners of the grid"));
@@ -293,9 +294,11 @@ static void test_story(void **state)
                                            "best",    "bounds",      "validation",
                                            "costs",   "limitations", "columns"};
     static const char *const says[] = {
-        "At batch size 1, use draft-model, rejection, num-speculative-tokens=4: 1.25× (95 % CI 0.90 to 1.50). It may slow "
+        "At batch size 1, use draft-model, rejection, num-speculative-tokens=4: 1.25× (95 % CI "
+        "0.90 to 1.50). It may slow "
         "decoding down. At batch size 8, do not speculate; the best configuration slows decoding "
-        "down: draft-model, rejection, num-speculative-tokens=2: 0.75× (95 % CI 0.70 to 0.80). (Result 3: chosen on 10, "
+        "down: draft-model, rejection, num-speculative-tokens=2: 0.75× (95 % CI 0.70 to 0.80). "
+        "(Result 3: chosen on 10, "
         "reported on 9.)",
         "A faster configuration, selected on the requests it is reported on, is spectr, otm with "
         "drafts = 4: 1.75× (result 6).",

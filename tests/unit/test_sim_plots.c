@@ -391,9 +391,10 @@ static void test_batch(void **state)
     assert_contains(&d.script, "set logscale x 2");
     assert_contains(&d.script, "'num_speculative_tokens 6 (32)'");
     assert_contains(&d.script, "set arrow from first 32, graph 1");
-    assert_contains(&d.finding,
-                    "num_speculative_tokens 2: 1.8 at 1, 1.1 at 256, no break-even in this range; length "
-                    "6: 2.5 at 1, 0.25 at 256, break-even at 32.");
+    assert_contains(
+        &d.finding,
+        "num_speculative_tokens 2: 1.8 at 1, 1.1 at 256, no break-even in this range; length "
+        "6: 2.5 at 1, 0.25 at 256, break-even at 32.");
     assert_int_equal(d.data.rows, 10);
     dsc_drawing_fini(&d);
     draw("batch", &t, &(dsc_figure_options){.column = "tokens_per_s"}, "svg", &d);
@@ -447,13 +448,15 @@ static void test_conditional_rate(void **state)
     assert_close(drawn(&d, 0, "low"), 0.50200258, 1e-6);
     assert_close(drawn(&d, 0, "high"), 0.69059871, 1e-6);
     assert_contains(&d.script, "filledcurves");
-    assert_contains(&d.finding,
-                    "draft-model, rejection: 0.600 at position 1 (0.502 to 0.691), 0.333 at position 3");
+    assert_contains(
+        &d.finding,
+        "draft-model, rejection: 0.600 at position 1 (0.502 to 0.691), 0.333 at position 3");
     assert_null(strstr(d.finding.data, "shorter than the draft length"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
     // 100 drafts of up to 6 tokens have 300 tokens: half of the positions were not drafted.
-    add_named(&t, "method$ num_speculative_tokens# num_drafts num_draft_tokens block_efficiency accept_histogram%");
+    add_named(&t, "method$ num_speculative_tokens# num_drafts num_draft_tokens block_efficiency "
+                  "accept_histogram%");
     add_row(&t, (double[]){6, 100, 300, 2}, (const char *[]){"ngram", "40;30;20;10"});
     draw("acceptance-by-position", &t, NULL, "svg", &d);
     assert_contains(&d.finding, "50 % shorter than the draft length");

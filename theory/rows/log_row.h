@@ -42,7 +42,7 @@ size_t dsc_log_row_block(dsc_log_row *r, size_t begin, float *dist);
 void dsc_log_row_finish(dsc_log_row *r, double sum);
 
 // The whole pass, for the results only.
-DSC_API void dsc_log_row_read(dsc_log_row *r);
+void dsc_log_row_read(dsc_log_row *r);
 
 // Probabilities of some tokens, into dist[count]; they equal those of the blocks except for the
 // last bit.

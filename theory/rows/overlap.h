@@ -63,8 +63,8 @@ typedef struct dsc_rows_order {
 } dsc_rows_order;
 
 // Allocates memory for `vocab` tokens. DSC_ENOMEM.
-DSC_API int dsc_rows_order_reserve(dsc_rows_order *o, size_t vocab, dsc_error *err);
-DSC_API void dsc_rows_order_fini(dsc_rows_order *o);
+int dsc_rows_order_reserve(dsc_rows_order *o, size_t vocab, dsc_error *err);
+void dsc_rows_order_fini(dsc_rows_order *o);
 
 // The overlap of two rows in memory.
 typedef struct dsc_rows_overlap {
@@ -76,18 +76,18 @@ typedef struct dsc_rows_overlap {
 } dsc_rows_overlap;
 
 // Leaves `order` NULL; the caller may set it.
-DSC_API void dsc_rows_overlap_set(dsc_rows_overlap *m, const double *draft, const double *target,
-                                  size_t vocab, double *room);
+void dsc_rows_overlap_set(dsc_rows_overlap *m, const double *draft, const double *target,
+                          size_t vocab, double *room);
 
 // W(c) = sum (target - c draft)+, c >= 0.
-DSC_API double dsc_overlap_curve(dsc_overlap *m, double c);
+double dsc_overlap_curve(dsc_overlap *m, double c);
 
 // The residual (target - c draft)+ of SpecInfer rejection.
-DSC_API void dsc_residual_above(dsc_residual *r, double c);
+void dsc_residual_above(dsc_residual *r, double c);
 
 // Writes the residual of two rows, except for tokens with their own residual, into out[vocab] and
 // returns its sum. The factors draft_by and target_by normalize the rows.
-DSC_API double dsc_residual_fill(const dsc_residual *r, const double *draft, double draft_by,
-                                 const double *target, double target_by, size_t vocab, double *out);
+double dsc_residual_fill(const dsc_residual *r, const double *draft, double draft_by,
+                         const double *target, double target_by, size_t vocab, double *out);
 
 #endif

@@ -30,9 +30,9 @@ static inline double dsc_add_lanes(const double *lane)
     return (b[0] + b[2]) + (b[1] + b[3]);
 }
 
-DSC_API double dsc_row_sum(const double *row, size_t n);
+double dsc_row_sum(const double *row, size_t n);
 // The first i with row[0] + .. + row[i] > at. If rounding leaves `at` at or above the total, the
 // last i with row[i] > 0 (0 if there is none). n >= 1.
-DSC_API size_t dsc_row_find(const double *row, size_t n, double at);
+size_t dsc_row_find(const double *row, size_t n, double at);
 
 #endif

@@ -63,26 +63,26 @@ static inline size_t dsc_softmax_in_block(const dsc_softmax *s, size_t b)
 
 // Sums the exponentials. block[dsc_softmax_blocks(vocab)] and the logits must live as long as the
 // distribution; temperature > 0. Logits may be -inf.
-DSC_API void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float most,
-                               double temperature, double *block);
+void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float most,
+                       double temperature, double *block);
 
 // The same for the distribution after top-k and top-p, as in dsc_probs_softmax (theory/probs.h):
 // top_k >= 1, from vocab on it is off; top_p in (0, 1], 1: off. room[vocab] is scratch.
-DSC_API void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab,
-                                        float most, double temperature, size_t top_k, double top_p,
-                                        double *block, double *room);
+void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab, float most,
+                                double temperature, size_t top_k, double top_p, double *block,
+                                double *room);
 
 // The same for a row whose sums are known already: block[dsc_softmax_blocks(vocab)], over the
 // tokens that `least` and `last` keep. The logits may arrive later (s->fetch, set by the caller).
-DSC_API void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float most,
-                                double temperature, float least, size_t last, const double *block);
+void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float most,
+                        double temperature, float least, size_t last, const double *block);
 
-DSC_API double dsc_softmax_probability(const dsc_softmax *s, size_t token);
+double dsc_softmax_probability(const dsc_softmax *s, size_t token);
 // All probabilities, into dist[vocab].
-DSC_API void dsc_softmax_fill(const dsc_softmax *s, double *dist);
+void dsc_softmax_fill(const dsc_softmax *s, double *dist);
 // Samples a token: the first whose running sum of probabilities, in the order of tokens, exceeds u
 // in [0, 1). It reads the logits of one block, dsc_softmax_block_at.
-DSC_API size_t dsc_softmax_block_at(const dsc_softmax *s, double u);
-DSC_API size_t dsc_softmax_draw(const dsc_softmax *s, double u);
+size_t dsc_softmax_block_at(const dsc_softmax *s, double u);
+size_t dsc_softmax_draw(const dsc_softmax *s, double u);
 
 #endif

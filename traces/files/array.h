@@ -26,14 +26,14 @@ typedef struct dsc_array dsc_array; // immutable once open; may be shared by thr
 // DSC_EINPUT names the file and the byte or line: wrong format, truncated, too long, unsupported
 // type, Fortran order, no elements, rows of different lengths. dsc_array_row checks the fields of a
 // CSV file. *out is owned by the caller.
-DSC_API int dsc_array_open(dsc_array **out, const char *spec, dsc_error *err);
-DSC_API void dsc_array_close(dsc_array *a); // NULL is allowed
+int dsc_array_open(dsc_array **out, const char *spec, dsc_error *err);
+void dsc_array_close(dsc_array *a); // NULL is allowed
 
-DSC_API int64_t dsc_array_rows(const dsc_array *a);    // >= 1
-DSC_API int64_t dsc_array_columns(const dsc_array *a); // >= 1
+int64_t dsc_array_rows(const dsc_array *a);    // >= 1
+int64_t dsc_array_columns(const dsc_array *a); // >= 1
 
 // Writes row i, 0 <= i < rows, to out[columns]. DSC_EUSAGE: no such row. DSC_EINPUT: a field of a
 // CSV file is not a number; the message names line and column.
-DSC_API int dsc_array_row(const dsc_array *a, int64_t i, double *out, dsc_error *err);
+int dsc_array_row(const dsc_array *a, int64_t i, double *out, dsc_error *err);
 
 #endif

@@ -45,26 +45,26 @@ typedef struct dsc_safetensors dsc_safetensors;
 // order without hole or overlap up to the end of the file; alignment to the element size.
 // Tensors named "__pad.*" (the writer's padding) are checked, but not listed.
 // DSC_EINPUT names file, tensor and byte. *out is owned by the caller.
-DSC_API int dsc_safetensors_open(dsc_safetensors **out, const char *path, dsc_error *err);
-DSC_API void dsc_safetensors_close(dsc_safetensors *s);
+int dsc_safetensors_open(dsc_safetensors **out, const char *path, dsc_error *err);
+void dsc_safetensors_close(dsc_safetensors *s);
 
-DSC_API size_t dsc_safetensors_count(const dsc_safetensors *s);
-DSC_API const dsc_tensor *dsc_safetensors_at(const dsc_safetensors *s, size_t i); // in file order
+size_t dsc_safetensors_count(const dsc_safetensors *s);
+const dsc_tensor *dsc_safetensors_at(const dsc_safetensors *s, size_t i); // in file order
 // The tensor of that name, or NULL.
-DSC_API const dsc_tensor *dsc_safetensors_find(const dsc_safetensors *s, const char *name);
-DSC_API uint64_t dsc_safetensors_bytes(const dsc_safetensors *s); // size of the file
+const dsc_tensor *dsc_safetensors_find(const dsc_safetensors *s, const char *name);
+uint64_t dsc_safetensors_bytes(const dsc_safetensors *s); // size of the file
 
 // Releases the mapped pages to the kernel, which reads them again on use.
-DSC_API void dsc_safetensors_release(const dsc_safetensors *s);
+void dsc_safetensors_release(const dsc_safetensors *s);
 
 // Writes `count` tensors (name, dtype, rank, shape and data are used; names must not begin with
 // "__") to `path` through a temporary file, synced and renamed. sha256[DSC_SHA256_HEX] receives the
 // hash of the file, or is NULL. Each tensor starts on a 64-byte boundary of the file, in the given
 // order, by means of padding tensors. Refuses an existing file (DSC_EUSAGE).
-DSC_API int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count,
-                                  char *sha256, dsc_error *err);
+int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count, char *sha256,
+                          dsc_error *err);
 
-DSC_API size_t dsc_dtype_bytes(dsc_dtype t);
-DSC_API const char *dsc_dtype_name(dsc_dtype t); // "F32", ...
+size_t dsc_dtype_bytes(dsc_dtype t);
+const char *dsc_dtype_name(dsc_dtype t); // "F32", ...
 
 #endif

@@ -57,7 +57,7 @@ typedef struct dsc_import_driver {
 } dsc_import_driver;
 
 // The NULL-terminated list of all drivers.
-DSC_API const dsc_import_driver *const *dsc_import_drivers(void);
+const dsc_import_driver *const *dsc_import_drivers(void);
 
 // Imports `count` files (JSONL, or gzip and zstd archives of it, recognized by their first bytes;
 // "-": standard input) into the trace `out_path`. `tokenizer` may be NULL only if every field is
@@ -65,9 +65,9 @@ DSC_API const dsc_import_driver *const *dsc_import_drivers(void);
 // column. DSC_EINPUT: bad input. DSC_EUSAGE: bad options (unknown format, text without a tokenizer,
 // ...). The same input and options give the same trace, byte for byte.
 // *left_out (may be NULL): the number of lines skipped with skip_errors.
-DSC_API int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *tokenizer,
-                       const char *out_path, const dsc_import_options *options, int64_t *left_out,
-                       dsc_error *err);
+int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *tokenizer,
+               const char *out_path, const dsc_import_options *options, int64_t *left_out,
+               dsc_error *err);
 
 // Writes a trace to `out` in one of these formats:
 //   jsonl          draftscope's JSON lines; importing them again gives identical columns, except
@@ -77,13 +77,13 @@ DSC_API int dsc_import(const char *const *paths, size_t count, const dsc_tokeniz
 //   csv-steps      CSV, a row per step with the recorded columns
 //   csv-positions  CSV, a row per output token with the recorded columns
 // See draftscope-trace(1). DSC_EUSAGE: unknown format, or no steps. DSC_EIO: writing failed.
-DSC_API int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_error *err);
+int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_error *err);
 
 // Writes every column as a NumPy file NAME.npy into the new folder `path`, concatenated over the
 // shards (offsets are adjusted), where NAME is the tensor's name. BF16 becomes F32, because NumPy
 // has no BF16. One shard is mapped at a time. The folder is written as PATH.tmp, synced and
 // renamed. With `force` it replaces a folder that contains only .npy files. DSC_EUSAGE: `path`
 // exists and cannot be replaced. DSC_EIO: writing failed; nothing is left.
-DSC_API int dsc_trace_export_npy(const dsc_trace *t, const char *path, bool force, dsc_error *err);
+int dsc_trace_export_npy(const dsc_trace *t, const char *path, bool force, dsc_error *err);
 
 #endif

@@ -39,19 +39,19 @@ typedef struct dsc_totals_driver {
 } dsc_totals_driver;
 
 // The NULL-terminated list of all drivers: sglang, prometheus.
-DSC_API const dsc_totals_driver *const *dsc_totals_drivers(void);
+const dsc_totals_driver *const *dsc_totals_drivers(void);
 // The driver of that name, or NULL.
-DSC_API const dsc_totals_driver *dsc_totals_find(const char *name);
+const dsc_totals_driver *dsc_totals_find(const char *name);
 // The driver that recognizes the first line or value of a file. *out is NULL when none does, or
 // when it is not a regular file.
-DSC_API int dsc_totals_probe(const dsc_totals_driver **out, const char *path, dsc_error *err);
+int dsc_totals_probe(const dsc_totals_driver **out, const char *path, dsc_error *err);
 
 // Reads the inputs and adds the columns and a row per item to the empty table `out`; several items
 // are followed by a row "all". Errors name file, line and column; DSC_EINPUT also when counts
 // contradict each other. *left_out (may be NULL): the number of responses skipped with skip_errors.
-DSC_API int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver,
-                              const char *const *paths, size_t count,
-                              const dsc_totals_options *options, int64_t *left_out, dsc_error *err);
+int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver, const char *const *paths,
+                      size_t count, const dsc_totals_options *options, int64_t *left_out,
+                      dsc_error *err);
 
 // --- for drivers -----------------------------------------------------------------------------
 

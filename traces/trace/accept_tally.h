@@ -25,19 +25,18 @@ typedef struct dsc_accept_tally {
 } dsc_accept_tally;
 
 // Begins a request: the next step forms no pair with the previous one.
-DSC_API void dsc_accept_tally_begin(dsc_accept_tally *t);
+void dsc_accept_tally_begin(dsc_accept_tally *t);
 // A step that accepted `accepted` of `drafted` draft tokens, 0 <= accepted <= drafted <= 65535;
 // drafted < 0: unknown. Only DSC_ENOMEM.
-DSC_API int dsc_accept_tally_add(dsc_accept_tally *t, int32_t accepted, int32_t drafted,
-                                 dsc_error *err);
-DSC_API void dsc_accept_tally_fini(dsc_accept_tally *t);
+int dsc_accept_tally_add(dsc_accept_tally *t, int32_t accepted, int32_t drafted, dsc_error *err);
+void dsc_accept_tally_fini(dsc_accept_tally *t);
 
 // What the metrics are computed from; the lists remain the tally's. The output tokens are those
 // that the steps wrote, a bonus token each, and the target calls are the steps. A step whose draft
 // length is unknown counts as one with a draft.
-DSC_API dsc_metric_counts dsc_accept_tally_counts(const dsc_accept_tally *t);
+dsc_metric_counts dsc_accept_tally_counts(const dsc_accept_tally *t);
 // Lag-1 autocorrelation of the accepted counts: Pearson's coefficient over all pairs of successive
 // steps of a request. NaN where one side never varies.
-DSC_API double dsc_accept_tally_autocorrelation(const dsc_accept_tally *t);
+double dsc_accept_tally_autocorrelation(const dsc_accept_tally *t);
 
 #endif

@@ -15,6 +15,6 @@ typedef struct dsc_recorded_run {
 } dsc_recorded_run;
 
 // For a trace derived from others (merge, cut, reduce), a setting is known when all sources agree.
-DSC_API dsc_recorded_run dsc_trace_recorded_run(const dsc_trace_info *info);
+dsc_recorded_run dsc_trace_recorded_run(const dsc_trace_info *info);
 
 #endif

@@ -17,8 +17,8 @@ typedef struct dsc_request_copy {
 // Sets *out to views of all of q. *out is valid as long as q is, until the copy is used again. The
 // caller may change it before it is written, for example replace a column. A writer opened with
 // dsc_trace_get_info of q's trace writes identical columns. The only error is DSC_ENOMEM.
-DSC_API int dsc_request_copy_view(dsc_request_copy *c, const dsc_request *q, dsc_request_input *out,
-                                  dsc_error *err);
-DSC_API void dsc_request_copy_fini(dsc_request_copy *c);
+int dsc_request_copy_view(dsc_request_copy *c, const dsc_request *q, dsc_request_input *out,
+                          dsc_error *err);
+void dsc_request_copy_fini(dsc_request_copy *c);
 
 #endif

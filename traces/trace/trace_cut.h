@@ -26,7 +26,7 @@ typedef struct dsc_cut {
 // When an output of the trace is longer than `tokens`, the new trace has no text, and steps that
 // are not aligned are refused (DSC_EUSAGE). DSC_EUSAGE also: an index or a sample beyond the trace.
 // Other errors are those of reading and writing. o->common and o->rename are ignored.
-DSC_API int dsc_trace_cut(const char *path, const char *out, const dsc_cut *cut,
-                          const dsc_join_options *o, dsc_error *err);
+int dsc_trace_cut(const char *path, const char *out, const dsc_cut *cut, const dsc_join_options *o,
+                  dsc_error *err);
 
 #endif

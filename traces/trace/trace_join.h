@@ -26,22 +26,22 @@ typedef struct dsc_join_options {
 // difference), `out` exists, or writing it would overwrite a source. Other errors are those of
 // reading and writing. Source format and semantics become "mixed" where they differ. Memory is one
 // shard, one request and all ids.
-DSC_API int dsc_trace_merge(const char *const *paths, size_t count, const char *out,
-                            const dsc_join_options *o, dsc_error *err);
+int dsc_trace_merge(const char *const *paths, size_t count, const char *out,
+                    const dsc_join_options *o, dsc_error *err);
 
 // Appends the requests of all traces to the trace `path`, which counts as number 1 for o->rename
 // (its own ids stay). With o->common, additional fields of the other traces are dropped; a field
 // that they lack is refused in any case. See dsc_trace_writer_append.
-DSC_API int dsc_trace_append(const char *path, const char *const *paths, size_t count,
-                             const dsc_join_options *o, dsc_error *err);
+int dsc_trace_append(const char *path, const char *const *paths, size_t count,
+                     const dsc_join_options *o, dsc_error *err);
 
 // The provenance of a derived trace: {"version", "command", "sources": [{"trace", "hash",
 // "requests", "provenance"}]}. *out is owned by the caller.
-DSC_API int dsc_join_provenance(char **out, dsc_trace *const *trace, size_t count,
-                                const dsc_join_options *o, dsc_error *err);
+int dsc_join_provenance(char **out, dsc_trace *const *trace, size_t count,
+                        const dsc_join_options *o, dsc_error *err);
 
 // DSC_EUSAGE when writing the trace `out` would remove the source t, because t has the name OUT.tmp
 // or OUT.old.
-DSC_API int dsc_join_check_names(const dsc_trace *t, const char *out, dsc_error *err);
+int dsc_join_check_names(const dsc_trace *t, const char *out, dsc_error *err);
 
 #endif
