@@ -378,7 +378,7 @@ static void corpora_are_read(void **state)
     }
     static const struct {
         const char *bytes, *says;
-    } bad[] = {{"{\"text\": 5}\n", ":1: field 'text' must be a string, is a number"},
+    } bad[] = {{"{\"text\": 5}\n", ":1: field 'text' must be a string, not a number"},
                {"{\"text\": \"ab\"}\n{\"prompt\": \"a\"}\n", ":2: field 'output'"},
                {"{\"text\": \"ab\"}\n{\"text\": \n", ":2:"},
                {"{\"words\": \"ab\"}\n", ":1: the line must be an object with"},
