@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope sim: one configuration over a trace.
+#include "base/columns.h"
 #include "base/file.h"
 #include "base/statistics.h"
 #include "cli/simulate.h"
@@ -133,7 +134,28 @@ static int on_request(void *user, const dsc_request *q, const dsc_counts *counts
     return DSC_OK;
 }
 
-// Totals and means for a person.
+// Whether a column is a total over the requests, of which the mean per request is of interest.
+static bool is_total(const char *column)
+{
+    static const char *const total[] = {DSC_COL_OUTPUT_TOKENS,      DSC_COL_TARGET_CALLS,
+                                        DSC_COL_NUM_DRAFTS_STARTED, DSC_COL_NUM_DRAFTS,
+                                        DSC_COL_NUM_DRAFT_TOKENS,   DSC_COL_NUM_ACCEPTED_TOKENS};
+    for (size_t i = 0; i < sizeof total / sizeof *total; i++)
+        if (!strcmp(column, total[i]))
+            return true;
+    return false;
+}
+
+static void print_list(const char *name, const dsc_cell *x)
+{
+    printf("%-32s", name);
+    for (int64_t i = 0; i < x->i; i++)
+        printf(i ? " %.3f" : "%.3f", dsc_cell_element(x, i));
+    putchar('\n');
+}
+
+// Prints the result for reading: one line per column, with means and intervals. The histograms are
+// left to --json.
 static void print_text(const dsc_table *t, const dsc_counts *counts, const char *cost)
 {
     double n = (double)counts->requests;
@@ -142,17 +164,18 @@ static void print_text(const dsc_table *t, const dsc_counts *counts, const char 
         const char *name = t->column[c].name;
         if (x->type == DSC_CELL_TEXT)
             printf("%-32s%s\n", name, x->text);
-        else if (x->type == DSC_CELL_INT && !strstr(name, "_tokens") && !strstr(name, "num_") &&
-                 strcmp(name, "target_calls"))
+        else if (x->type == DSC_CELL_LIST && x->reals)
+            print_list(name, x);
+        else if (x->type == DSC_CELL_INT && !is_total(name))
             printf("%-32s%" PRId64 "\n", name, x->i);
         else if (x->type == DSC_CELL_INT)
             printf("%-32s%" PRId64 "%*s%.2f per request\n", name, x->i,
                    14 - snprintf(NULL, 0, "%" PRId64, x->i), "", n > 0 ? (double)x->i / n : 0);
-        else if (strcmp(name, "block_efficiency") == 0)
+        else if (strcmp(name, DSC_COL_BLOCK_EFFICIENCY) == 0)
             printf("%-32s%-14.4f95 %% over requests: %.4f to %.4f\n", name, x->r,
-                   dsc_table_real(t, 0, (size_t)dsc_table_find(t, "block_efficiency_low")),
-                   dsc_table_real(t, 0, (size_t)dsc_table_find(t, "block_efficiency_high")));
-        else if (strcmp(name, "speedup") == 0)
+                   dsc_table_real(t, 0, (size_t)dsc_table_find(t, DSC_COL_BLOCK_EFFICIENCY_LOW)),
+                   dsc_table_real(t, 0, (size_t)dsc_table_find(t, DSC_COL_BLOCK_EFFICIENCY_HIGH)));
+        else if (strcmp(name, DSC_COL_SPEEDUP) == 0)
             printf("%-32s%-14.4fcost %s\n", name, x->r, cost);
         else if (x->type == DSC_CELL_REAL && !strstr(name, "block_efficiency_"))
             printf("%-32s%.4f\n", name, x->r);
