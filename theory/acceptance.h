@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance of every rule for i.i.d. drafts, for one pair of distributions and several numbers of
-// drafts: from the sorted curve, or from fp32 rows in one pass without sorting.
+// Every quantity of the curve for one pair of distributions and k = 1..kmax: exactly from the
+// sorted curve, or certified to 1e-6 from fp32 rows in one pass, without sorting.
 #ifndef DSC_THEORY_ACCEPTANCE_H
 #define DSC_THEORY_ACCEPTANCE_H
 
 #include "theory/curve.h"
 
-enum { DSC_MAX_DRAFTS = 64 }; // drafts per position
+enum { DSC_MAX_DRAFTS = 64 }; // per position
 
 typedef struct dsc_rule_acceptance {
     int k;
     double single;    // sum min(draft, target)
-    double specinfer; // SpecInfer rejection with replacement
+    double specinfer; // SpecInfer, with replacement
     double kseq, kseq_rho;
-    double otm; // alpha_k, the optimum for i.i.d. drafts
+    double otm; // alpha_k, i.i.d. drafts
 } dsc_rule_acceptance;
 
 // All quantities for k[i] in [1, DSC_MAX_DRAFTS] drafts, into out[i]. This is the specification of
@@ -21,17 +21,19 @@ typedef struct dsc_rule_acceptance {
 void dsc_acceptance_of_curve(const dsc_curve *c, const int *k, size_t count,
                              dsc_rule_acceptance *out);
 
-// Memory of dsc_acceptance_of_rows, reused between calls (one per thread).
+// Memory of dsc_acceptance_of_rows, kept between calls (one per thread). Zero-initialise.
 typedef struct dsc_acceptance_work dsc_acceptance_work;
 int dsc_acceptance_work_new(dsc_acceptance_work **out, dsc_error *err);
 void dsc_acceptance_work_free(dsc_acceptance_work *w);
 
-// The same for k = 1..kmax (kmax <= DSC_MAX_DRAFTS) from fp32 rows in one pass, without sorting.
-// The rows are distributions up to a factor, and their sums differ by less than a factor of 2; each
-// is divided by its sum. The four acceptances are within DSC_ACCEPTANCE_ERROR of
-// dsc_acceptance_of_curve for the same rows in double, rho within 1e-6 of itself. Results do not
-// depend on threads. DSC_EINPUT: an element is negative or not finite, or the sums differ by more.
-#define DSC_ACCEPTANCE_ERROR 1e-9
+// The same for k = 1..kmax (kmax <= DSC_MAX_DRAFTS) from fp32 rows, which need not be normalized
+// (each is divided by its sum). One pass over both rows fills a histogram over ln(target/draft);
+// convexity bounds what a bucket can hide, and only buckets that may contain an optimum are read
+// again. The four acceptances are within DSC_ACCEPTANCE_CERTIFIED of dsc_acceptance_of_curve for
+// the rows in double, rho within 1e-5 of itself. Results do not depend on threads; between
+// instruction sets they may differ within the bound. DSC_EINPUT: an element is negative or not
+// finite, or the sum of a row is 0.
+#define DSC_ACCEPTANCE_CERTIFIED 1e-6
 int dsc_acceptance_of_rows(const float *draft, const float *target, size_t vocab, int kmax,
                            dsc_rule_acceptance *out, dsc_acceptance_work *w, dsc_error *err);
 

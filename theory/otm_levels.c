@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduces a vocabulary to a few super-tokens, at no loss that matters to optimal transport.
+// A vocabulary as a handful of super-tokens, at no loss that matters to optimal transport.
 //
 // Give each draw x a label: with thresholds 0 = c_0 < ... < c_n = k, a token whose ratio
-// target/draft lies in [c_j, c_{j+1}] gets label j + 1 with probability (ratio - c_j)/(c_{j+1} -
-// c_j) and label j otherwise (beyond k: label n). The labels of i.i.d. drafts are i.i.d. A rule
-// that uses labels only and accepts label j with probability at most m_j c_j (m_j its mass) accepts
-// x with probability at most target(x), because the split keeps both masses. So V tokens become n +
-// 1 super-tokens of ratios c_j, exactly. Their curve is W interpolated linearly between the c_j,
-// and since alpha_k depends on W only through
+// target/draft lies in [c_j, c_{j+1}] gets label j + 1 with probability
+// (ratio - c_j)/(c_{j+1} - c_j) and label j otherwise (beyond k: label n). The labels of i.i.d.
+// drafts are i.i.d., and a rule that looks at labels only and accepts label j with probability
+// at most m_j c_j (m_j its mass) accepts x with probability at most target(x), because the split
+// keeps both masses. So V tokens become n + 1 super-tokens of ratios c_j, exactly. Their curve is W
+// interpolated linearly between the c_j, and since alpha_k depends on W only through
 //
 //   1 - alpha_k = max_c { W(c) + c - 1 - g(c) },   g convex conjugate of u -> u^k on [0, 1],
 //
-// the super-tokens lose almost nothing if thresholds are where that maximum is and where the
-// interpolation would exceed it. Cutting planes find them: the best prefix of the super-tokens is
-// an upper bound of 1 - alpha_k, the best prefix {ratio <= c_j} of tokens a lower one, and a new
-// threshold is k draft(prefix)^(k-1), the slope at the upper bound, until both meet. 5 to 15
-// thresholds are enough. Each costs one pass over the rows (or a query to rows_curve.h), and
-// nothing is sorted. The remaining transport problem of that size is solved by otm_race.c. (Derived
-// for this library.)
+// the super-tokens lose next to nothing once thresholds stand where that maximum is and where the
+// interpolation would overtake it. Those are found by cutting planes: the best prefix of the
+// super-tokens is an upper bound of 1 - alpha_k, the best prefix {ratio <= c_j} of tokens a lower
+// one; a threshold goes to k draft(prefix)^(k-1), the slope at the upper bound, until both meet.
+// 5 to 15 thresholds do, each costs one pass over the rows (or a look into rows_curve.h), nothing
+// is sorted. What is left, a
+// transport problem of that size, is solved by otm_race.c. (Derived for this library.)
 #include "theory/otm_internal.h"
 
 #include "theory/rows/fast_exp.h"
@@ -66,7 +66,7 @@ static double element(const double *f64, const float *f32, size_t x)
     return f64 ? f64[x] : (double)f32[x];
 }
 
-// The sum in the order of dsc_row_sum, and whether an element is negative.
+// The sum, as dsc_row_sum adds, and whether an element is negative.
 DSC_FOR_EVERY_PROCESSOR
 static double sum_f64(const double *row, size_t vocab, bool *negative)
 {
@@ -123,7 +123,7 @@ typedef struct threshold {
 
 typedef struct thresholds {
     const dsc_otm_rows *rows;
-    double factor; // a ratio of the distributions over the same token's ratio of the rows
+    double factor; // the distributions' ratio over the rows' ratio
     double draft_sum, target_sum;
     int k;
     size_t n;
@@ -144,8 +144,7 @@ static bool add_threshold(thresholds *h, double at)
     return true;
 }
 
-// The mass of each super-token: tokens between two thresholds are split so that both masses are
-// kept.
+// Mass of each super-token: tokens between two thresholds split so that both masses are kept.
 static void split(thresholds *h)
 {
     threshold *t = h->t;
@@ -163,7 +162,7 @@ static void split(thresholds *h)
     }
 }
 
-// The best prefix of the super-tokens: returns its 1 - alpha_k, its length and its mass.
+// The best prefix of the super-tokens: their 1 - alpha_k, how many they are, and their mass.
 static double best_prefix(const thresholds *h, size_t *count, double *mass)
 {
     double draft = 0, target = 0, best = 0;
@@ -182,7 +181,7 @@ static double best_prefix(const thresholds *h, size_t *count, double *mass)
     return best;
 }
 
-// The best prefix {ratio <= c_j} of tokens.
+// The best {ratio <= c_j} among tokens.
 static double best_cut(const thresholds *h)
 {
     double best = 0;
@@ -191,7 +190,7 @@ static double best_cut(const thresholds *h)
     return best;
 }
 
-// Adds a threshold where the super-tokens exceed the tokens; false when there is no room, or no
+// Adds a threshold where the super-tokens overtake the tokens; false when there is no room, or no
 // number in between.
 static bool refine(thresholds *h, size_t count, double mass)
 {
@@ -201,7 +200,7 @@ static bool refine(thresholds *h, size_t count, double mass)
         return true;
     while (near < h->n && h->t[near].at < at)
         near++;
-    if (near == h->n) // no room, and at exceeds k by rounding
+    if (near == h->n) // no room, and at > k by rounding
         near = count - 1;
     double here = h->t[near].at, left = near ? h->t[near - 1].at : here;
     double right = near + 1 < h->n ? h->t[near + 1].at : here;
@@ -213,8 +212,8 @@ static int sum_rows(thresholds *h, dsc_error *err)
 {
     const dsc_otm_rows *r = h->rows;
     if (r->curve) {
-        h->draft_sum = r->curve->draft_sum;
-        h->target_sum = r->curve->target_sum;
+        h->draft_sum = r->curve->cells.draft_sum;
+        h->target_sum = r->curve->cells.target_sum;
         return DSC_OK;
     }
     if (r->overlap) {
@@ -234,9 +233,8 @@ int dsc_otm_levels(dsc_otm_fit *f, const dsc_otm_rows *rows, int k, dsc_error *e
     size_t count;
     double mass, most, least;
     if (!vocab || k < 1 || k > 64)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "%d drafts of %zu tokens: 1 to 64 drafts and at least 1 token are needed",
-                        k, vocab);
+        return dsc_fail(err, DSC_EUSAGE, "%d drafts of %zu tokens: 1 to 64 drafts expected", k,
+                        vocab);
     int rc = sum_rows(&h, err);
     if (rc)
         return rc;

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sufficient statistics of a position with a known output token y: the numbers from which every
-// lossless rule on i.i.d. drafts can be replayed, conditionally on y, for k = 1..K drafts. They are
-// the columns kseq, specinfer and otm of a trace (traces/trace/trace.h).
+// What is left of two rows once the output token y is known: the numbers from which every lossless
+// rule on i.i.d. drafts can be replayed, conditionally on y, for k = 1..K drafts. They are the
+// columns kseq, specinfer and otm of a trace (traces/trace/trace.h).
 #ifndef DSC_THEORY_SUFFICIENT_H
 #define DSC_THEORY_SUFFICIENT_H
 
 #include "base/memory.h"
 #include "theory/rows/log_row.h"
 
-// Memory that is reused between positions (one per thread).
+// Memory, kept between positions (one per thread).
 typedef struct dsc_sufficient_work dsc_sufficient_work;
 int dsc_sufficient_work_new(dsc_sufficient_work **out, dsc_error *err);
 void dsc_sufficient_work_free(dsc_sufficient_work *w);
 
 // The rows [vocab] are fp32 distributions (each is divided by its sum); draft_y >= 0 and target_y >
-// 0 are their elements at y. K in [1, 64]. One pass over both rows serves all k. The outputs,
-// rounded to float, are
+// 0 their elements at y. K in [1, 64]. Writes
 //   kseq[K][2]           rho and beta of dsc_kseq_best,
 //   specinfer[K + 1]     c_1 .. c_{K+1} of theory/specinfer.h,
 //   otm[K (K + 3) / 2]   dsc_otm_sampler_survivors at y for k = 1, .., K, one after the other.

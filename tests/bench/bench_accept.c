@@ -5,7 +5,7 @@
 // Usage: bench_accept [ROUNDS [VOCAB]]; prints CSV. The rows come from a ring of pairs larger than
 // the caches. Times are interleaved; every ratio is the median over rounds of the ratio of a round.
 #include "tests/bench/accept_baseline.h"
-#include "theory/acceptance.h"
+#include "theory/acceptance_work.h"
 #include "theory/probs.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { K = 16, RING_BYTES = 96 << 20, DISTS = 4, MOST_ROUNDS = 101 };
+enum { K = 16, RING_BYTES = 96 << 20, DISTS = 4, MOST_ROUNDS = 101, MOST_PATHS = 4 };
 
 static double now_s(void)
 {
@@ -193,9 +193,9 @@ static double ratio(const double *top, const double *bottom, int rounds)
 
 static void bench(size_t vocab, double temperature, int rounds)
 {
-    static double read[MOST_ROUNDS], one[MOST_ROUNDS], two[MOST_ROUNDS], sorted[2][MOST_ROUNDS],
-        registers[2][MOST_ROUNDS];
-    static dsc_rule_acceptance exact[DISTS][K], out[DISTS][K];
+    static double read[MOST_ROUNDS], one[MOST_PATHS][MOST_ROUNDS], two[MOST_PATHS][MOST_ROUNDS],
+        sorted[2][MOST_ROUNDS], registers[2][MOST_ROUNDS];
+    static dsc_rule_acceptance exact[DISTS][K], out[MOST_PATHS][DISTS][K];
     dsc_error e;
     dsc_acceptance_work *work[2];
     baseline_work baseline;
@@ -207,19 +207,26 @@ static void bench(size_t vocab, double temperature, int rounds)
     double reference = time_reference(&r, exact);
     for (int i = 0; i < rounds; i++) {
         read[i] = time_read(&r);
-        one[i] = time_path(&r, work, 1, out);
-        two[i] = time_path(&r, work, 2, out);
+        for (int p = 0; dsc_rows_kernels[p]; p++) {
+            if (!dsc_rows_kernels[p]->supported())
+                continue;
+            work[0]->kernel = work[1]->kernel = dsc_rows_kernels[p];
+            one[p][i] = time_path(&r, work, 1, out[p]);
+            two[p][i] = time_path(&r, work, 2, out[p]);
+        }
         registers[0][i] = time_registers(1);
         registers[1][i] = time_registers(2);
         sorted[0][i] = time_sorted(&r, &baseline, false);
         sorted[1][i] = time_sorted(&r, &baseline, true);
     }
-    printf("%zu,%g,%.3f,%.3f,%.2f,%.2f,%.2f,%.0f,%.2f,%.2f,%.1e\n", vocab, temperature,
-           ratio(one, NULL, rounds) / (double)vocab * 1e9,
-           ratio(read, NULL, rounds) / (double)vocab * 1e9, ratio(one, read, rounds),
-           ratio(sorted[0], one, rounds), ratio(sorted[1], one, rounds),
-           reference / ratio(one, NULL, rounds), ratio(one, two, rounds),
-           ratio(registers[0], registers[1], rounds), largest_error(out, exact));
+    for (int p = 0; dsc_rows_kernels[p]; p++)
+        if (dsc_rows_kernels[p]->supported())
+            printf("%zu,%g,%s,%.3f,%.3f,%.2f,%.2f,%.2f,%.0f,%.2f,%.2f,%.1e\n", vocab, temperature,
+                   dsc_rows_kernels[p]->name, ratio(one[p], NULL, rounds) / (double)vocab * 1e9,
+                   ratio(read, NULL, rounds) / (double)vocab * 1e9, ratio(one[p], read, rounds),
+                   ratio(sorted[0], one[p], rounds), ratio(sorted[1], one[p], rounds),
+                   reference / ratio(one[p], NULL, rounds), ratio(one[p], two[p], rounds),
+                   ratio(registers[0], registers[1], rounds), largest_error(out[p], exact));
     fflush(stdout);
     for (int t = 0; t < 2; t++)
         dsc_acceptance_work_free(work[t]);
@@ -255,7 +262,7 @@ int main(int argc, char **argv)
     }
     processor(cpu, sizeof cpu);
     printf("# cpu: %s; flags: %s; k = 1..%d\n", cpu, BENCH_FLAGS, K);
-    puts("vocab,temperature,ns_per_token,read_ns_per_token,over_read,argsort_over,"
+    puts("vocab,temperature,path,ns_per_token,read_ns_per_token,over_read,argsort_over,"
          "argsort_and_quantities_over,qsort_over,speedup_2_threads,registers_2_threads,max_error");
     for (size_t v = 0; v < sizeof vocabs / sizeof *vocabs; v++)
         for (size_t t = 0; t < sizeof temperatures / sizeof *temperatures; t++)

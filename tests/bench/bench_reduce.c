@@ -97,7 +97,7 @@ static bench *make_bench(void)
     must(dsc_sufficient_work_new(&b->work, &e), &e);
     must(dsc_acceptance_work_new(&b->acceptance, &e), &e);
     must(dsc_otm_sampler_new(&b->sampler, &e), &e);
-    dsc_rows_curve_init(&b->curve);
+    must(dsc_rows_curve_init(&b->curve, &e), &e);
     must(dsc_race_work_new(&b->race, &e), &e);
     return b;
 }

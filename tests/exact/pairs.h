@@ -31,7 +31,7 @@ static inline double pair_uniform(uint64_t seed, size_t x, uint32_t use)
     return dsc_rng_uniform(seed, x, 0, use);
 }
 
-static inline void pair_normalize(double *row, size_t vocab)
+static inline void pair_normalise(double *row, size_t vocab)
 {
     double sum = 0;
     for (size_t x = 0; x < vocab; x++)
@@ -72,8 +72,8 @@ static inline void make_pair(pair_shape shape, uint64_t seed, size_t vocab, doub
         if (shape == PAIR_CERTAIN)
             target[x] = x == seed % vocab;
     }
-    pair_normalize(draft, vocab);
-    pair_normalize(target, vocab);
+    pair_normalise(draft, vocab);
+    pair_normalise(target, vocab);
 }
 
 #endif

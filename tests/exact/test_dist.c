@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance quantities of one position: published and hand-checked values, closed forms, every
-// quantity by its definition on the rows, and the orders that must hold, on thousands of pairs.
+// The acceptance distributions on one position: published and hand-checked values, closed forms,
+// every quantity by its definition on the rows, and the orders that must hold, on thousands of
+// pairs.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 
@@ -113,7 +114,7 @@ static void closed_form_uniform(void **state)
         }
 }
 
-// The quantities by their definitions, on the rows.
+// By the definitions, on the rows.
 static double specinfer_on_rows(const double *draft, const double *target, size_t vocab, int k)
 {
     static double r[LARGEST];
@@ -127,7 +128,7 @@ static double specinfer_on_rows(const double *draft, const double *target, size_
             r[x] = fmax(r[x] - draft[x], 0);
         }
         rejected *= 1 - s;
-        pair_normalize(r, vocab);
+        pair_normalise(r, vocab);
         if (s >= 1 - 1e-12)
             return 1;
     }
@@ -174,7 +175,7 @@ static void assert_definitions(const double *draft, const double *target, size_t
     assert_close(s.beta, beta_on_rows(draft, target, vocab, s.rho), 1e-13);
     assert_close(s.accept, 1 - pow(1 - s.beta, k), 1e-12);
     assert_true(s.accept <= s.rho * s.beta * (1 + 1e-13)); // valid
-    if (s.rho > 1 && s.beta > DBL_MIN) {                   // and just below it is not valid
+    if (s.rho > 1 && s.beta > DBL_MIN) {                   // and just below it is not
         dsc_kseq less = dsc_kseq_at(&c, k, s.rho * (1 - 1e-8));
         assert_true(less.accept > less.rho * less.beta ||
                     (less.accept > .99 && dsc_curve_w(&c, less.rho) > pow(1 - less.beta, k)));
@@ -182,7 +183,7 @@ static void assert_definitions(const double *draft, const double *target, size_t
     dsc_otm o = dsc_otm_value(&c, k);
     assert_close(o.accept, fmin(1 - pow(o.draft_in, k) + o.target_in, 1), 1e-11);
     assert_true(o.cut <= c.atoms);
-    // Rows sum to 1 within one ulp per token, which the k-th power multiplies by k.
+    // Rows sum to 1 within an ulp a token, which the k-th power multiplies by k.
     if (vocab <= 10)
         assert_close(o.accept, otm_on_subsets(draft, target, vocab, k),
                      (double)vocab * k * DBL_EPSILON);
@@ -278,7 +279,7 @@ static void degenerate(void **state)
         assert_true(a.otm == 1 && a.kseq_rho == 1);
         a = accept(left, right, 2, k);
         assert_true(a.single == 0 && a.specinfer == 0 && a.kseq == 0 && a.otm == 0);
-        // A one-hot draft is accepted with its target mass, whatever the number of copies.
+        // A one-hot draft is accepted with its target mass, however many copies of it there are.
         const double spread[] = {.3, .7};
         a = accept(left, spread, 2, k);
         assert_close(a.single, .3, 1e-15);
@@ -286,7 +287,7 @@ static void degenerate(void **state)
         assert_close(a.kseq, .3, 1e-15);
         assert_close(a.otm, .3, 1e-15);
     }
-    // The smallest positive mass: k times it is accepted, to the last bit of a denormal.
+    // The smallest mass there is: k times it is accepted, to the last bit of a denormal.
     const double tiny[] = {1e-310, 1}, certain[] = {1, 0};
     dsc_curve c;
     dsc_error e;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimal-transport sampler: it is lossless by enumeration of every tuple of drafts, also with
-// bad weights; it reaches alpha_k; and its distributions for conditional replay.
+// The optimal-transport sampler: lossless by enumeration of every tuple of drafts, as good as
+// alpha_k, and its distributions for conditional replay. Also when its weights are bad.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 #include "theory/otm.h"
@@ -115,7 +115,7 @@ static void is_lossless(void **state)
                 }
 }
 
-// Weights that are hardly fitted, or not at all, lower only the acceptance.
+// Weights that were hardly fitted, or not at all, cost acceptance only.
 static void is_lossless_with_bad_weights(void **state)
 {
     double draft[MOST], target[MOST], lost = 0;
@@ -162,7 +162,7 @@ static void reaches_the_bound(void **state)
             }
 }
 
-// choose() samples from dist().
+// choose() draws from distribution().
 static void check_choice(const double *draft, const double *target, const int x[3], int iterations)
 {
     enum { K = 3, DRAWS = 10000 };
@@ -186,7 +186,7 @@ static void check_choice(const double *draft, const double *target, const int x[
                      4.5 * sqrt(fmax(0, dist[i] * (1 - dist[i])) / DRAWS) + 1e-9);
 }
 
-static void chooses_by_its_distribution(void **state)
+static void chooses_by_its_dist(void **state)
 {
     static const int drawn[][3] = {{0, 1, 0}, {1, 0, 2}, {3, 2, 1}, {2, 2, 2}};
     double draft[MOST], target[MOST];
@@ -194,16 +194,16 @@ static void chooses_by_its_distribution(void **state)
     for (int shape = 0; shape < PAIR_SHAPES; shape++)
         for (size_t i = 0; i < 4; i++) {
             make_pair((pair_shape)shape, 30, MOST, draft, target);
-            for (int x = 0; x < MOST; x++) // every sampled token has mass
+            for (int x = 0; x < MOST; x++) // what is drawn has mass
                 draft[x] = fmax(draft[x], 1e-3);
-            pair_normalize(draft, MOST);
+            pair_normalise(draft, MOST);
             check_choice(draft, target, drawn[i], 0);
             check_choice(draft, target, drawn[i], DSC_RACE_ITERATIONS);
         }
 }
 
-// Rows up to a factor, and in single precision, give the same distributions.
-static void takes_unnormalized_rows(void **state)
+// Rows up to a factor, and in single precision, are the same distributions.
+static void takes_unnormalised_rows(void **state)
 {
     enum { V = 300 };
     double draft[V], target[V];
@@ -232,7 +232,7 @@ static void refuses(double draft_1, double target_1, int k, int status, const ch
     assert_non_null(strstr(e.message, what));
 }
 
-static void refuses_rows_that_are_no_distribution(void **state)
+static void refuses_what_is_no_dist(void **state)
 {
     (void)state;
     refuses(-.5, .5, 2, DSC_EINPUT, "draft row: element 1 is -0.5");
@@ -251,9 +251,9 @@ int main(void)
         cmocka_unit_test(is_lossless),
         cmocka_unit_test(is_lossless_with_bad_weights),
         cmocka_unit_test(reaches_the_bound),
-        cmocka_unit_test(chooses_by_its_distribution),
-        cmocka_unit_test(takes_unnormalized_rows),
-        cmocka_unit_test(refuses_rows_that_are_no_distribution),
+        cmocka_unit_test(chooses_by_its_dist),
+        cmocka_unit_test(takes_unnormalised_rows),
+        cmocka_unit_test(refuses_what_is_no_dist),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

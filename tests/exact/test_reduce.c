@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sufficient statistics: compared with the rules, and used for their purpose: the expected block
-// efficiency along a recorded output, by enumeration of every tuple of drafts, from the rows, and
-// from the columns of a reduced trace.
+// Sufficient statistics: against the rules they come from, and as what they are for: the expected
+// block efficiency along a recorded output, by enumeration of every tuple of drafts, from the rows,
+// and from the columns of a reduced trace.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 #include "tests/unit/trace_fixture.h"
@@ -62,7 +62,7 @@ static void to_floats(double *row, size_t vocab, float *out)
 {
     for (size_t x = 0; x < vocab; x++)
         row[x] = out[x] = (float)row[x];
-    pair_normalize(row, vocab);
+    pair_normalise(row, vocab);
 }
 
 static void are_those_of_the_rules(void **state)
@@ -94,7 +94,7 @@ static void are_those_of_the_rules(void **state)
 
 enum { LONG = 3 * DSC_LOG_ROW_BLOCK + 77, FEW = 4, NUMBERS = 3 * FEW + 1 + FEW * (FEW + 3) / 2 };
 
-// A row of each kind, all of which are read as one distribution.
+// A row of each kind that is read as one distribution.
 typedef struct recorded {
     float logp[LONG], dist[LONG + DSC_LOG_ROW_BLOCK];
     uint16_t bf16[LONG];
@@ -119,8 +119,8 @@ static dsc_row_source record_as(recorded *r, int kind, const double *dist)
     return kind == 2 ? (dsc_row_source){.dist = r->dist} : (dsc_row_source){.log = &r->row};
 }
 
-// Logarithms, fp32 and bf16, also mixed with distributions, give the same results as the
-// distributions that they represent.
+// Logarithms, fp32 and bf16, and mixed with distributions, give what the distributions they are
+// read as give.
 static void are_the_same_from_logarithms(void **state)
 {
     static double draft[LONG], target[LONG];
@@ -148,14 +148,15 @@ static void are_the_same_from_logarithms(void **state)
         }
 }
 
-// The curve behind the statistics, at ratios between tokens, at those of tokens, and at 0.
+// The curve that the statistics are read off, at ratios between tokens, at those of tokens, and at
+// 0.
 static void has_the_masses_below_any_ratio(void **state)
 {
     static double draft[LONG], target[LONG];
     static recorded d, t;
     dsc_rows_curve c;
     (void)state;
-    dsc_rows_curve_init(&c);
+    assert_ok(dsc_rows_curve_init(&c, &e), e);
     for (int shape = 0; shape < PAIR_SHAPES; shape++)
         for (int kind = 0; kind < 9; kind++) {
             make_pair((pair_shape)shape, 8, LONG, draft, target);
@@ -171,9 +172,9 @@ static void has_the_masses_below_any_ratio(void **state)
                     sum.draft += in ? (double)d.dist[x] : 0;
                     sum.target += in ? (double)t.dist[x] : 0;
                 }
-                // A token's probability may differ in its last bit from the one that was added to
-                // its cell, and a token exactly at the ratio may lie on its other side: the curve
-                // has the same value.
+                // A token's distribution may differ in its last bit from what was added up for its
+                // cell, and a token right at the ratio lie on its other side: the curve has the
+                // same value.
                 double tie = i == 6 && kind != 8 ? (double)d.dist[3] : 0;
                 assert_close(m.draft, sum.draft, 1e-7 + tie);
                 assert_close(at[i] * m.draft - m.target, at[i] * sum.draft - sum.target,
@@ -183,7 +184,7 @@ static void has_the_masses_below_any_ratio(void **state)
     dsc_rows_curve_fini(&c);
 }
 
-static void refuse_rows_that_are_no_distribution(void **state)
+static void refuse_what_is_no_dist(void **state)
 {
     float good[2] = {.5f, .5f}, less[2] = {-.25f, 1.25f}, none[2] = {0, 0}, nan[2] = {.5f, NAN};
     float kseq[4], specinfer[3], otm[5];
@@ -209,7 +210,7 @@ enum { V = 4, K = 3, N = 12, RULES = 3, KSEQ = 0, SPECINFER, OTM };
 typedef double dists[RULES][K + 1]
                     [K + 1]; // [rule][k][m]: distribution of m survivors of k drafts at y
 
-// A position: its distributions, and a rule that is ready to choose among k drafts.
+// A position: its distributions, and a rule ready to choose among k drafts.
 typedef struct position {
     float logp[DSC_SIDES][V]; // as recorded
     double draft[V], target[V];
@@ -227,7 +228,7 @@ static void prepare(position *p, int k)
     assert_ok(dsc_otm_sampler_build(sampler, p->draft, p->target, V, k, &e), e);
 }
 
-// Pr(draft i of the tuple is accepted), by running the rule.
+// Pr(draft i of the tuple is accepted), by playing the rule.
 static void play(const position *p, int rule, const int *x, int k, double *chosen)
 {
     double d[K], t[K], dist[K + 1], left = 1;
@@ -245,8 +246,8 @@ static void play(const position *p, int rule, const int *x, int k, double *chose
     }
 }
 
-// Every tuple of drafts. An output y that is not accepted comes from the residual, since the output
-// has the target's distribution.
+// Every tuple of drafts; what is not accepted with output y is y from the residual, since the
+// output has the target's distribution.
 static void by_enumeration(position *p, dists out)
 {
     for (int rule = 0; rule < RULES; rule++)
@@ -309,8 +310,8 @@ static void from_columns(const dsc_request *q, int64_t j, dists out)
     }
 }
 
-// Tokens per target call with K draft sequences of `length` tokens along an output of N: the number
-// of calls from position t on, with `live` drafts left at depth d of a block.
+// Tokens per target call of K draft sequences of `length` tokens along an output of N: calls still
+// to be made from position t on, `live` drafts being left at depth d of a block.
 static double block_efficiency(dists *dist, int rule, int length)
 {
     double calls[N + 2] = {0}, open[N + 2][8][K + 1];
@@ -329,9 +330,9 @@ static double block_efficiency(dists *dist, int rule, int length)
     return N / calls[0];
 }
 
-// A row as it is recorded, and the distribution that it is read as (tests/unit/test_reduce.c bounds
-// the difference to the exact one). Where ratios are tied several samplers are optimal, and the
-// last digit decides between them.
+// A row as it will be recorded, and the distribution that it is read as (tests/unit/test_reduce.c
+// says how far that is from the exact one): where distributions are tied several samplers are the
+// best, and the last digit decides between them.
 static void record(double *dist, float *logp)
 {
     float read[DSC_LOG_ROW_BLOCK];
@@ -341,7 +342,7 @@ static void record(double *dist, float *logp)
     dsc_log_row_block(&row, 0, read);
     for (int x = 0; x < V; x++)
         dist[x] = (double)read[x];
-    pair_normalize(dist, V);
+    pair_normalise(dist, V);
 }
 
 static void init_positions(position *p, int shape)
@@ -433,7 +434,7 @@ int main(void)
         cmocka_unit_test(are_those_of_the_rules),
         cmocka_unit_test(are_the_same_from_logarithms),
         cmocka_unit_test(has_the_masses_below_any_ratio),
-        cmocka_unit_test(refuse_rows_that_are_no_distribution),
+        cmocka_unit_test(refuse_what_is_no_dist),
         cmocka_unit_test_setup_teardown(gives_the_block_efficiency, make_scratch, remove_scratch),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -19,7 +19,7 @@ static void dist_at(int64_t position, int use, double *dist)
     make_pair(position % 3 ? PAIR_ZEROS : PAIR_TIES, (uint64_t)position, V, use == 1 ? dist : other,
               use == 1 ? other : dist);
     dist[position % V] += .05; // the output's token
-    pair_normalize(dist, V);
+    pair_normalise(dist, V);
 }
 
 typedef enum shape { DENSE, HALF, LISTED, CUT } shape; // F32, BF16, all that have mass, the top 20

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "theory/acceptance_kernel.h"
+
+const dsc_rows_kernel *const dsc_rows_kernels[] = {
+#ifdef DSC_ROWS_X86
+    &dsc_rows_kernel_avx512, &dsc_rows_kernel_avx2,
+#endif
+    &dsc_rows_kernel_c, NULL};
