@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum {
     WAYS = 2,        // entries of a set
@@ -322,16 +325,85 @@ static const char *skip_ascii(const char *p, const char *end)
     return p;
 }
 
+#ifdef __SSE2__
+
+enum { BLOCK = 64 };
+
+static inline uint64_t bits_equal(__m128i x, unsigned char byte)
+{
+    return (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)byte)));
+}
+
+// Bit i: a mark begins at byte i > 0 of the block, after an ASCII character. There is no bit after
+// any other character beyond ASCII, or after a mark that follows one.
+static uint64_t find_marks(const char *block)
+{
+    uint64_t first = 0, second = 0, third = 0, beyond = 0;
+    for (int at = 0; at < BLOCK; at += (int)sizeof(__m128i)) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(block + at));
+        first |= bits_equal(x, 0xe2) << at;
+        second |= bits_equal(x, 0x96) << at;
+        third |= bits_equal(x, 0x81) << at;
+        beyond |= (uint64_t)(unsigned)_mm_movemask_epi8(x) << at;
+    }
+    uint64_t mark = first & second >> 1 & third >> 2;
+    uint64_t doubtful = (beyond & ~(mark | mark << 1 | mark << 2)) | (mark & beyond << 1);
+    uint64_t before = doubtful ? (doubtful & -doubtful) - 1 : UINT64_MAX;
+    return mark & before & ~(uint64_t)1;
+}
+
+// Adds the words that end before a mark within the next BLOCK bytes; there may be none. *at moves
+// past them.
+static int add_marked(dsc_encoder *e, const char **at, const char *end, size_t after,
+                      dsc_error *err)
+{
+    const char *start = *at, *block = start;
+    char copy[BLOCK];
+    if (end - start < BLOCK) {
+        memset(copy, ' ', sizeof copy);
+        memcpy(copy, start, (size_t)(end - start));
+        block = copy;
+    }
+    int rc = DSC_OK;
+    for (uint64_t marks = find_marks(block); marks && !rc; marks &= marks - 1) {
+        const int i = __builtin_ctzll(marks), left = block[i - 1];
+        const char *mark = *at + i;
+        if (e->t->mark_joins[left / 64] >> left % 64 & 1)
+            continue;
+        rc = add_word(e, (tok_text){start, (size_t)(mark - start)}, after + (size_t)(end - mark),
+                      err);
+        start = mark;
+    }
+    *at = start;
+    return rc;
+}
+
+#else
+
+static int add_marked(dsc_encoder *e, const char **at, const char *end, size_t after,
+                      dsc_error *err)
+{
+    (void)e, (void)at, (void)end, (void)after, (void)err;
+    return DSC_OK;
+}
+
+#endif
+
 int dsc_tok_encode_word(dsc_encoder *e, tok_piece word, dsc_error *err)
 {
     if (!e->t->may_join)
         return add_word(e, word.text, word.after, err);
-    // Cut before characters beyond ASCII that no merge joins. In most texts these are the marks for
-    // spaces, so the pieces are words.
+    // Cuts before characters beyond ASCII that no merge joins. In most texts that is the mark for a
+    // space, so most of the looked-up texts are single words.
     const char *start = word.text.data, *end = start + word.text.length;
     int rc = DSC_OK;
     while (!rc && start < end) {
         const char *p = start;
+        rc = add_marked(e, &p, end, word.after, err);
+        if (rc || p > start) {
+            start = p;
+            continue;
+        }
         do {
             dsc_tok_next(&p);
             p = skip_ascii(p, end);
