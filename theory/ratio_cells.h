@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 // Cells: [0, SINKS) are parts of one bottom cell; then come 2^9 cells for each octave of the ratio
-// from 2^LOWEST_OCTAVE on; the last SINKS are parts of one top cell. At either end token i goes to
-// part i % SINKS: tokens outside a support come in long runs, and additions to one place would wait
-// for one another.
+// from 2^LOWEST_OCTAVE on; the last SINKS are parts of one top cell. In the bottom and in the top
+// cell, token i goes to part i % SINKS: tokens outside a support come in long runs, and additions
+// to one place would wait for one another.
 enum {
     DSC_CELL_SHIFT = 14, // bits of the ratio below those that choose the cell
     DSC_LOWEST_OCTAVE = -10,
