@@ -44,8 +44,8 @@ typedef struct dsc_option {
 
 typedef struct dsc_option_value {
     const char *text; // as given, or the default, or NULL
-    int64_t integer;  // INT and CHOICE, when a single value was asked for
-    double real;      // REAL, likewise
+    int64_t integer;  // INT and CHOICE, when a single value was given
+    double real;      // REAL, when a single value was given
     bool given;       // on the command line
 } dsc_option_value;
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Small functions that the commands share: help texts with wrapped lines, the check of positional
+// arguments, the provenance of a result table, and the number of threads.
 #include "cli/cli.h"
 
 #include <inttypes.h>

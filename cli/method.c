@@ -20,7 +20,7 @@ static const char *method_value(int argc, char **argv)
     return value;
 }
 
-// An unknown option is reported first, so that a typing error does not hide behind this message.
+// An unknown option is reported first, so that this message does not hide a typing error.
 static int no_method(const dsc_option_set *own, size_t sets, int argc, char **argv, dsc_error *err)
 {
     int rc = cli_check_options(own, sets, argc, argv, err);

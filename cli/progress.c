@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Progress on standard error, as a bar on a terminal or as JSON lines, and the request to stop that
+// SIGINT and SIGTERM make.
 #include "cli/cli.h"
 
 #include <inttypes.h>
@@ -16,8 +18,8 @@ static sig_atomic_t monotonic_s(void)
     return (sig_atomic_t)t.tv_sec;
 }
 
-// The first signal asks to stop. Another one a while later ends the program at once; one right
-// behind the first is an echo (a process group and its leader are often both signalled).
+// The first signal requests a stop. A second one at least 2 s later ends the program at once; an
+// earlier one is taken for an echo (a process group and its leader often both get the signal).
 static void on_signal(int number)
 {
     if (!caught) {

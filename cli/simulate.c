@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Notes on standard error that `sim` and `sweep` share: references that no request has, and
+// distributions of another temperature than the recorded text's.
 #include "cli/simulate.h"
 #include "cli/workload.h"
 
@@ -28,7 +30,7 @@ static int any_reference(const dsc_trace *trace, const char *chosen, bool *found
     return rc;
 }
 
-// A model is asked with prompts cut from its texts, and with nothing else.
+// Requests of a synthetic model have a prompt, cut from its texts, and no other reference.
 static bool any_prompt(const dsc_language *target, const char *chosen)
 {
     return target->type->text && (strcmp(chosen, "all") == 0 || strcmp(chosen, "prompt") == 0);
@@ -81,9 +83,8 @@ void cli_note_temperature(const dsc_trace *trace, const dsc_drafter_type *method
     json_t *dists = json_object_get(origin, "distribution_temperature");
     if (json_is_number(written) && json_is_number(dists) && json_number_value(written) == 0)
         fprintf(stderr,
-                "draftscope: note: %s: the trace was recorded at temperature 0, its distributions "
-                "are those "
-                "of temperature %g: a greedy live run has other counts\n",
+                "draftscope: note: %s: the trace was recorded at temperature 0, but its "
+                "distributions have temperature %g; a greedy live run has other counts\n",
                 method->name, json_number_value(dists));
     json_decref(origin);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sim, sweep and tune share: what they say about the trace they run on.
+// Notes on the trace that sim, sweep and tune share.
 #ifndef DSC_CLI_SIMULATE_H
 #define DSC_CLI_SIMULATE_H
 
@@ -7,10 +7,9 @@
 #include "sim/model/language.h"
 #include "sim/run/run.h"
 
-// Says on stderr, once, what a user would otherwise have to guess from a column of zeros: the
-// chosen references do not occur in the trace or, where that is NULL, in what the model `target` is
-// asked.
-// `value`: the drafter's options as parsed, single or lists.
+// Warns once on stderr when the chosen references do not occur in the trace or, where that is NULL,
+// in the requests of the model `target`: every count would be zero. `value`: the drafter's options
+// as parsed, single or lists.
 int cli_note_missing_references(const dsc_trace *trace, const dsc_language *target,
                                 const dsc_drafter_type *drafter, const dsc_option_value *value,
                                 dsc_error *err);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The options of commands that run a synthetic model in place of a trace (--target, --draft,
+// --requests, ...), the models that they describe, and the default verification rule.
 #include "cli/workload.h"
 
 #include "sim/expect/expect_rule.h"
@@ -54,7 +56,7 @@ static int default_spec(char **out, const char *model, const dsc_language *targe
     int rc = dsc_language_find(&kind, model, err);
     if (!rc)
         rc = dsc_buffer_puts(&b, model, err);
-    if (!rc && !kind->pair) // a later item wins
+    if (!rc && !kind->pair) // a later item of a specification overrides an earlier one
         rc = dsc_buffer_printf(&b, err, ",order=%zu", target->reach > 1 ? target->reach : 1);
     *out = b.data;
     return rc;
@@ -114,8 +116,8 @@ int cli_workload_make(cli_workload *w, const dsc_option_value *value,
     return rc;
 }
 
-// The rule of a recorded output. One that was drawn is what a rule that draws would have emitted,
-// where the trace says how likely its tokens were.
+// The rule for a recorded output. A sampled output is replayed by the method's sampling rule if the
+// trace contains the token probabilities that this rule needs; any other output by `greedy`.
 static const dsc_verifier_type *rule_of_trace(const dsc_trace *trace,
                                               const dsc_drafter_type *drafter)
 {
@@ -126,12 +128,13 @@ static const dsc_verifier_type *rule_of_trace(const dsc_trace *trace,
         return &dsc_verifier_greedy;
     if (!dsc_rule_replays(drafter, rule) || !dsc_rule_recorded(rule, info)) {
         fprintf(stderr,
-                "draftscope: rule: greedy, though the trace was written at temperature %g: it does "
-                "not say what %s makes of drafts of method %s\n",
+                "draftscope: rule: greedy, though the trace was recorded at temperature %g: it "
+                "lacks the "
+                "token probabilities that rule %s needs for method %s\n",
                 temperature, rule->name, drafter->name);
         return &dsc_verifier_greedy;
     }
-    fprintf(stderr, "draftscope: rule: %s, as the trace was written at temperature %g\n",
+    fprintf(stderr, "draftscope: rule: %s, because the trace was recorded at temperature %g\n",
             rule->name, temperature);
     return rule;
 }

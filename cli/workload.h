@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --target, --draft and what belongs to them: the models of a run that are no recording.
+// The options --target and --draft with those that belong to them, and the synthetic models that
+// they describe.
 #ifndef DSC_CLI_WORKLOAD_H
 #define DSC_CLI_WORKLOAD_H
 
@@ -29,18 +30,18 @@ typedef struct cli_workload {
     dsc_workload load;
 } cli_workload;
 
-// Makes the models that the options name, and, where there is a --target and a method needs them,
-// the ones that they do not: a pair's own half, or n-grams one token shorter. DSC_EUSAGE as well
-// when trace and --target are both given, or neither.
+// Makes the models that the options name. With --target, it also makes the models that a method
+// needs and no option names: the other half of a pair, or n-grams one token shorter. DSC_EUSAGE
+// also when trace and --target are both given, or neither.
 int cli_workload_make(cli_workload *w, const dsc_option_value *value,
                       const dsc_drafter_type *const *drafter, size_t drafters, bool trace,
                       dsc_error *err);
-// The rule of that name, or the one for the method here, which it says on stderr where the trace
-// decided (NULL: no trace). NULL: DSC_EUSAGE.
+// Returns the rule called `name`, or without a name the default rule of the method. Where the trace
+// (NULL: none) decides, a note on stderr names the rule. Returns NULL with DSC_EUSAGE in `err`.
 const dsc_verifier_type *cli_workload_rule(const cli_workload *w, const dsc_trace *trace,
                                            const char *name, const dsc_drafter_type *drafter,
                                            dsc_error *err);
-// Comment lines: model, draft, temperature and so on, as given; none without --target.
+// Adds the options as comment lines (model, draft, temperature, ...); none without --target.
 int cli_workload_comments(dsc_table *t, const dsc_option_value *value, dsc_error *err);
 void cli_workload_free(cli_workload *w);
 

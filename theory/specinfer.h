@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpecInfer rejection: multi-round rejection sampling with replacement (Miao et al. 2023, Alg. 2 on
-// i.i.d. drafts). r_1 = target; draft i is accepted with probability min(1, r_i/draft), else
-// r_{i+1} = (r_i - draft)+ normalized. On the curve r_i = (target - c_i draft)+ / W(c_i), with c_1
-// = 0 and c_{i+1} = c_i + W(c_i). The acceptance after k rounds is 1 - W(c_{k+1}).
+// SpecInfer verification with replacement (Miao et al. 2023, Alg. 2 on i.i.d. drafts). r_1 =
+// target; draft i is accepted with probability min(1, r_i/draft), else r_{i+1} = (r_i - draft)+
+// normalized. On the curve r_i = (target - c_i draft)+ / W(c_i), with c_1 = 0 and c_{i+1} = c_i +
+// W(c_i). The acceptance after k rounds is 1 - W(c_{k+1}).
 #ifndef DSC_THEORY_SPECINFER_H
 #define DSC_THEORY_SPECINFER_H
 

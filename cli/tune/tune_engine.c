@@ -111,7 +111,7 @@ static int vllm_suffix(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err
         real(c, "min-probability", probability));
 }
 
-// The draft length of each range of batch sizes; neighbours of the same length are one range.
+// The draft length of each range of batch sizes; adjacent ranges of the same length are merged.
 static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t choices,
                          dsc_error *err)
 {

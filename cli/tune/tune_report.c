@@ -38,7 +38,7 @@ static const char *price_tail(const dsc_tune *tune, size_t price, char tail[32])
     return tail;
 }
 
-// How the search went, behind the number of configurations.
+// Describes the search, after the number of configurations.
 static int search_words(dsc_buffer *b, dsc_search_kind kind, const dsc_tune_report *x,
                         dsc_error *err)
 {

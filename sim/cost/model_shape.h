@@ -11,7 +11,7 @@
 
 typedef enum dsc_model_shape_kind {
     DSC_MODEL_LLAMA, // decoder: attention, gated feed-forward, no biases (also Mistral)
-    DSC_MODEL_QWEN2, // as LLAMA, with biases on queries, keys and values
+    DSC_MODEL_QWEN2, // as LLAMA, with biases on the query, key and value projections
     DSC_MODEL_T5,    // encoder and decoder; a pass is one of the decoder, the encoder runs once
 } dsc_model_shape_kind;
 

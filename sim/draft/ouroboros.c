@@ -32,11 +32,13 @@ static const dsc_option options[] = {
     {.name = "level", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "7", .min = 2, .max = 64,
      .help = "n of the n-grams: a phrase is a token and the N - 1 that follow it"},
     {.name = "phrases", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "3", .min = 0,
-     .max = 4096, .help = "phrases tried behind the draft, the newest of its last token; 0: none"},
+     .max = 4096, .help = "number of phrases tried after the draft, the newest of its last token "
+                          "first; 0: none"},
     {.name = "draft-lookahead", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",
      .help = "the draft model writes by lookahead decoding; off: a pass for each token"},
     {.name = "from-verification", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",
-     .help = "phrases also from what the target says to rejected drafts and tried phrases"},
+     .help = "collect phrases also from the target's argmax tokens along rejected drafts and along "
+             "tried phrases"},
     {.name = "reuse", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",
      .help = "on: phrases stay from request to request, in the order of the run, which takes one "
              "thread; off: each request begins with none"},

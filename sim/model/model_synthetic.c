@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language behind the model interface: the text of a request, drafted tokens, temperature, and
-// draws.
+// Implements the model interface (sim/model.h) for a synthetic language. It keeps the text of a
+// request and its drafted tokens, applies the temperature, and samples.
 #include "sim/model/model_synthetic.h"
 
 #include <inttypes.h>

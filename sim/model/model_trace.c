@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded targets and draft models behind the model interface: queries along the recorded output,
-// and drafts by recorded ranks, argmax tokens and rollouts.
+// Implements the model interface (sim/model.h) for recorded targets and draft models. It answers
+// queries along the recorded output, and drafts by recorded ranks, argmax tokens and rollouts.
 #include "sim/model/model_trace.h"
 
 #include <inttypes.h>

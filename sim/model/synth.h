@@ -10,8 +10,8 @@ typedef struct dsc_synth {
     const dsc_language *target;
     const dsc_language *draft; // or NULL: only the target is recorded
     int64_t requests;
-    int64_t prompt_tokens;  // prompts are the first so many tokens of the target's texts, never a
-                            // whole text, in turn and from the first again
+    int64_t prompt_tokens;  // longest prompt. A prompt is the beginning of one of the target's
+                            // texts, never a whole text; texts are taken in turn, cyclically
     int64_t max_tokens;     // maximum output length; an EOS token ends the output earlier
     double temperature;     // of both models (sim/model/model_synthetic.h)
     int32_t rows;           // listed tokens per distribution; 0: none; vocab_size or more: dense

@@ -12,8 +12,8 @@ typedef struct dsc_workload {
     double temperature;                 // of all of them
     // Without a trace:
     int64_t requests;
-    int64_t prompt_tokens; // prompts are the first so many tokens of the target's texts, never a
-                           // whole text, in turn and from the first again
+    int64_t prompt_tokens; // longest prompt. A prompt is the beginning of one of the target's
+                           // texts, never a whole text; texts are taken in turn, cyclically
     int64_t max_tokens;    // maximum output length; an EOS token ends the output earlier
     const int64_t *order;  // [requests] the request that runs first, second, ...; NULL: in order
 } dsc_workload;

@@ -334,11 +334,11 @@ static int parse_reals(dsc_shard_reader *r, const char **at, const char *end, si
         int rc = dsc_resize(&r->real, &r->real_capacity, *count + 1, err);
         if (rc)
             return rc;
-        char *behind;
-        double x = **at >= '0' && **at <= '9' ? strtod(*at, &behind) : (double)NAN;
-        if (!isfinite(x) || behind > end)
+        char *rest;
+        double x = **at >= '0' && **at <= '9' ? strtod(*at, &rest) : (double)NAN;
+        if (!isfinite(x) || rest > end)
             return DSC_EINPUT;
-        *at = behind;
+        *at = rest;
         r->real[(*count)++] = x;
         more = *at < end && **at == ';';
         *at += more;

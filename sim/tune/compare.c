@@ -111,11 +111,11 @@ static bool differences(const dsc_resampling *how, const double *predicted, cons
     return all_p > 0 && all_m > 0;
 }
 
-static double largest(const double *x, const double *centre, size_t length)
+static double largest(const double *x, const double *center, size_t length)
 {
     double most = 0;
     for (size_t i = 0; i < length; i++)
-        most = fmax(most, fabs(x[i] - (centre ? centre[i] : 0)));
+        most = fmax(most, fabs(x[i] - (center ? center[i] : 0)));
     return most;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-round rejection: the candidates are tested in order, each against the residual that the
+// SpecInfer verification: the candidates are tested in order, each against the residual that the
 // earlier ones left of the target. r_1 = target; candidate x_i, sampled from draft_i, is accepted
 // with probability min(1, r_i(x_i)/draft_i(x_i)), else r_{i+1} = (r_i - draft_i)+, normalized. When
 // all are rejected, the output is sampled from the last residual.
@@ -181,7 +181,8 @@ static const dsc_replay_dist replay = {"specinfer", recorded, from_statistics, f
 
 const dsc_verifier_type dsc_verifier_specinfer = {
     .name = "specinfer",
-    .summary = "multi-round rejection sampling: candidates in order, each against the residual",
+    .summary =
+        "rejection sampling of candidates in turn, each against the residual of the earlier ones",
     .synonyms = "multiround",
     .source = "SpecInfer Algorithm 2",
     .lossless = true,
@@ -194,7 +195,7 @@ const dsc_verifier_type dsc_verifier_specinfer = {
 
 const dsc_verifier_type dsc_verifier_specinfer_wor = {
     .name = "specinfer-wor",
-    .summary = "multi-round rejection sampling of candidates sampled without replacement",
+    .summary = "specinfer for candidates that are sampled without replacement",
     .source = "EAGLE-1; Jeon et al. 2024, recursive rejection sampling",
     .lossless = true,
     .tree = true,

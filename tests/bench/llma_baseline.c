@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// LLMA replay (Yang et al. 2023), one configuration at a time: matches are found in dictionaries of
+// l-grams, as in the authors' program, or by a scan of all references at every step.
 #include "tests/bench/llma_baseline.h"
 
 #include <stdlib.h>

@@ -160,7 +160,7 @@ rule_is() {
 live record draft --max-tokens $most --temperature 1 --seed 5 --method draft-model --num-drafts 4 \
     -o drawn.dst
 refused 'samples from the draft' drawn.dst --method spectr-tree --rule greedy --engine loop
-says 'rule: rejection, as the trace was written at temperature 1' --method draft-model
+says 'rule: rejection, because the trace was recorded at temperature 1' --method draft-model
 rule_is rejection
 says 'rule: kseq, as' --method spectr
 rule_is kseq

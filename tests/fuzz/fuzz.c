@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Helpers of the fuzz targets: temporary files in a folder that the process removes at its exit,
+// inputs cut into parts, and the checks that abort on a defect.
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>

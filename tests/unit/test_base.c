@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tests of base/: errors, memory, SHA-256 and Philox against published test vectors, bootstrap
+// intervals, option tables, result tables and output files.
 #include "tests/close.h"
 
 #include "base/file.h"
