@@ -354,6 +354,10 @@ for name in '--length 3' '--gamma 3' '--gamma=3' '-k 3' '--k 3'; do
     good replay --target iid:.8 --method chain $name --requests 20 --json
     check "$name is --num-speculative-tokens 3" cmp -s by_name out
 done
+good sim rag.dst --method llma --batch-size 2 --json
+cp out by_name
+good sim rag.dst --method llma --batch 2 --json
+check "--batch is --batch-size" cmp -s by_name out
 # Text output: counts have a mean per request, parameters do not.
 good sim rag.dst --method llma
 check "a parameter has no mean" grep -qE '^num_speculative_tokens +18$' out
