@@ -16,7 +16,7 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "also print the parameters of methods and models, and the shapes and machines of costs"},
+     .help = "also print the parameters of methods and models, and shapes and machines of costs"},
 };
 // clang-format on
 enum { VERBOSE, OPTIONS };

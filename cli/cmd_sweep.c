@@ -41,7 +41,7 @@ static const dsc_option options[OPTIONS] = {
      .help = "number of configurations per pass over the trace, which an interruption can lose; 0: "
              "automatic"},
     {.name = "shard", .kind = DSC_OPTION_TEXT, .metavar = "I/N",
-     .help = "compute share I of N (I from 1) of the grid and the trace; draftscope merge joins them"},
+     .help = "compute share I of N of the grid and the trace, I from 1; merge joins the shares"},
     {.name = "request-block", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "0", .min = 0,
      .max = INT64_MAX, .help = "number of requests per unit of work, with --shard; 0: automatic"},
     CLI_OPTION_PROGRESS,
