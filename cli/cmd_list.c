@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope list: prints the names that other commands take, from their descriptors.
+// draftscope list: prints the names of methods, rules, models, figures, cost models and import
+// formats with their summaries, from their descriptors.
 #include "cli/cli.h"
 #include "plots/figure/figure.h"
 #include "sim/cost/cost.h"
@@ -15,7 +16,7 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "also print parameters of methods and models, shapes and machines of costs"},
+     .help = "also print the parameters of methods and models, and shapes and machines of costs"},
 };
 // clang-format on
 enum { VERBOSE, OPTIONS };
@@ -71,7 +72,7 @@ static void list_models(bool verbose)
     }
 }
 
-// Values of --cost, and the shapes and machines that a roofline has by name.
+// The cost models of --cost, and the shapes and machines that a roofline names.
 static void list_costs(bool verbose)
 {
     size_t shapes, machines;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope sim: one configuration over a trace.
+// draftscope sim: replays one configuration of a drafting method over a trace, or over the output
+// of a synthetic model, and prints the totals, a table row per request, or a row per batch size.
 #include "base/columns.h"
 #include "base/file.h"
 #include "base/statistics.h"
@@ -64,7 +65,7 @@ typedef struct context {
     dsc_table rows;  // one request at a time, with --per-request
     dsc_outfile timeline_file;
     dsc_table timeline;
-    double now_s; // where it ends
+    double now_s; // end of the timeline so far
     bool per_request, json;
     dsc_engine_choice engine;
     const dsc_config *config;
@@ -72,7 +73,7 @@ typedef struct context {
     const dsc_cost *cost;
     int64_t *batch; // [batches] owned
     size_t batches;
-    bool batched; // they were asked for
+    bool batched; // --batch-size was given
 } context;
 
 static int on_progress(void *user, int64_t done, int64_t total)
@@ -182,7 +183,7 @@ static void print_text(const dsc_table *t, const dsc_counts *counts, const char 
     }
 }
 
-// A row for each batch.
+// The table of totals: a row for each batch size.
 static int add_totals(context *c, const dsc_counts *counts, dsc_error *err)
 {
     dsc_result result = {.config = c->config, .rule = c->rule, .counts = counts, .cost = c->cost};
@@ -197,7 +198,7 @@ static int add_totals(context *c, const dsc_counts *counts, dsc_error *err)
     return rc;
 }
 
-// The smallest of the batches in which the method is slower than none; 0: in none.
+// The smallest batch size at which the method is slower than no speculation; 0: there is none.
 static int64_t break_even(const dsc_table *t)
 {
     int64_t least = 0;
@@ -220,12 +221,12 @@ static void print_batches(const dsc_table *t)
                dsc_table_real(t, r, (size_t)dsc_table_find(t, "speedup")),
                dsc_table_real(t, r, (size_t)dsc_table_find(t, "tokens_per_s")));
     if (least)
-        printf("slower than without drafts: batch %" PRId64 " is the smallest\n", least);
+        printf("smallest batch size that is slower than no speculation: %" PRId64 "\n", least);
     else
-        puts("faster than without drafts in each of them");
+        puts("no batch size is slower than no speculation");
 }
 
-// Comment lines, then an object for each batch.
+// The comment lines, then a JSON object for each batch size.
 static int print_batch_lines(dsc_table *t, dsc_error *err)
 {
     char text[24] = "none";
@@ -279,13 +280,13 @@ static int print_head(context *c, dsc_error *err)
     return rc;
 }
 
-// Its comment lines and columns, and the file, before anything is printed.
+// Prepares the table of --timeline and opens its file before anything is printed.
 static int begin_timeline(context *c, const dsc_trace *trace, const dsc_option_value *value,
                           const dsc_option_value *load, dsc_error *err)
 {
     if (value[ENGINE].integer == DSC_ENGINE_EXPECT)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--timeline shows the steps of the loop: --engine expect has none");
+                        "--engine expect runs no steps for --timeline; use --engine loop");
     int rc =
         cli_comments(&c->timeline, trace, (uint64_t)value[SEED].integer, value[COST].text, err);
     if (!rc)
@@ -299,7 +300,7 @@ static int begin_timeline(context *c, const dsc_trace *trace, const dsc_option_v
     return rc;
 }
 
-// --cost and --batch-size.
+// Reads --cost and --batch-size.
 static int read_cost(context *c, const dsc_option_value *value, dsc_cost *cost, dsc_error *err)
 {
     c->batched = value[BATCH].given;
@@ -311,7 +312,7 @@ static int read_cost(context *c, const dsc_option_value *value, dsc_cost *cost, 
     return rc;
 }
 
-// What a person would not guess: which engine, and how well the cost fits.
+// Notes on stderr: why this engine runs, and how well a fitted cost model agrees with the steps.
 static void print_notes(const context *c, const dsc_trace *trace, const dsc_run_options *run)
 {
     cli_note_temperature(trace, c->config->drafter, &c->engine);
@@ -326,7 +327,7 @@ static void print_notes(const context *c, const dsc_trace *trace, const dsc_run_
         fprintf(stderr, "draftscope: cost: %s\n", c->cost->note);
 }
 
-// Everything up to the first request.
+// Prepares the outputs and chooses the engine, up to the first request.
 static int prepare(context *c, const dsc_trace *trace, dsc_run_options *run,
                    const dsc_language *target, const dsc_option_value *value,
                    const dsc_option_value *load, const dsc_option_value *parameter, dsc_error *err)

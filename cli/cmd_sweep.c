@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope sweep: a grid of configurations over a trace, into a table.
+// draftscope sweep: runs a grid of configurations over a trace or a synthetic model and writes a
+// result table with a row per configuration; with --shard it counts one share of the grid.
 #include "cli/simulate.h"
 #include "cli/workload.h"
 #include "sim/sweep/sweep.h"
@@ -37,9 +38,10 @@ static const dsc_option options[OPTIONS] = {
      .help = "number of sequences that run together; the table has a row for each"},
     {.name = "block", .kind = DSC_OPTION_INT, .metavar = "C", .initial = "0", .min = 0,
      .max = 1000000,
-     .help = "configurations per pass over the trace, lost at an interruption; 0: automatic"},
+     .help = "number of configurations per pass over the trace, which an interruption can lose; 0: "
+             "automatic"},
     {.name = "shard", .kind = DSC_OPTION_TEXT, .metavar = "I/N",
-     .help = "compute share I of N of grid and trace, I from 1; draftscope merge joins shares"},
+     .help = "compute share I of N of the grid and the trace, I from 1; merge joins the shares"},
     {.name = "request-block", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "0", .min = 0,
      .max = INT64_MAX, .help = "number of requests per unit of work, with --shard; 0: automatic"},
     CLI_OPTION_PROGRESS,
@@ -51,21 +53,19 @@ static const char usage[] =
 static const char about[] =
     "Runs every combination of the given parameter values over a trace or the output of a "
     "synthetic model. Each parameter of a method takes a list: values and ranges "
-    "first:last[:step], "
-    "joined by commas (1:8, 1..8, 1-8, 4,8,16:32:4, paper,code). Several methods and rules make "
-    "one table; a "
-    "parameter is then set for all methods that have it, or, as --METHOD.PARAMETER, for one. "
-    "Finished configurations are kept in FILE.part while it runs; after an interruption (Ctrl-C, "
-    "kill) the same command goes on from there. With --shard I/N, N processes, on any machines, do "
-    "a share each, and draftscope merge adds up what they wrote.";
+    "first:last[:step], joined by commas (1:8, 1..8, 1-8, 4,8,16:32:4, paper,code). Several "
+    "methods and rules make one table; a parameter is then set for all methods that have it, or, "
+    "as --METHOD.PARAMETER, for one. Finished configurations are kept in FILE.part while it runs; "
+    "after an interruption (Ctrl-C, kill) the same command continues. With --shard I/N each of N "
+    "processes, on any machines, computes one share, and draftscope merge joins their files.";
 
-// What changes no row of the result.
+// These options change no row of the result.
 static const char *const without[] = {"output",        "threads",  "engine", "block", "shard",
                                       "request-block", "progress", "force",  NULL};
 
 typedef struct context {
     cli_progress progress;
-    const char *what; // is done one after the other
+    const char *what; // the units that progress counts
 } context;
 
 static int on_progress(void *user, int64_t done, int64_t total)
@@ -79,7 +79,7 @@ static void on_resume(void *user, size_t done, size_t total)
             ((context *)user)->what);
 }
 
-// Which grids are expectations, and why.
+// Writes down which grids are computed as expectations, and why.
 static int describe_engine(dsc_table *comments, const dsc_trace *trace, const dsc_grids *grids,
                            const dsc_sweep_options *o, dsc_error *err)
 {
@@ -102,7 +102,8 @@ static int describe_engine(dsc_table *comments, const dsc_trace *trace, const ds
     return rc;
 }
 
-// The sweep in words, so that a part file is taken up by the one it belongs to only.
+// Describes the sweep in the comments: a part file is continued only by the sweep that it belongs
+// to.
 static int describe(dsc_table *comments, const dsc_trace *trace, const dsc_grids *grids,
                     const dsc_sweep_options *o, dsc_error *err)
 {
@@ -114,7 +115,7 @@ static int describe(dsc_table *comments, const dsc_trace *trace, const dsc_grids
     return rc ? rc : describe_engine(comments, trace, grids, o, err);
 }
 
-// --shard, --block and --request-block. No shards: *split is zero.
+// Reads --shard, --block and --request-block; without --shard *split has no shards.
 static int read_split(dsc_split *split, const dsc_option_value *value, dsc_error *err)
 {
     *split = (dsc_split){.configuration_block = value[BLOCK].integer,
@@ -122,11 +123,11 @@ static int read_split(dsc_split *split, const dsc_option_value *value, dsc_error
     if (value[SHARD].given)
         return dsc_split_shard(split, value[SHARD].text, err);
     return value[REQUEST_BLOCK].given
-               ? dsc_fail(err, DSC_EUSAGE, "--request-block goes with --shard I/N")
+               ? dsc_fail(err, DSC_EUSAGE, "--request-block requires --shard I/N")
                : DSC_OK;
 }
 
-// What the command line says.
+// The parsed command line.
 typedef struct request {
     const dsc_drafter_type *method[CLI_MAX_METHODS];
     size_t methods;
@@ -154,7 +155,7 @@ static int add_grid(dsc_grids *grids, const dsc_trace *trace, const request *q, 
     return dsc_buffer_printf(left_out, err, "draftscope: left out: %s\n", err->message);
 }
 
-// Methods times rules.
+// Makes the grids: every method with every rule.
 static int make_grids(dsc_grids *grids, const dsc_trace *trace, const request *q,
                       const cli_workload *models, const dsc_sweep_options *o, dsc_error *err)
 {

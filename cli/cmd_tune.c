@@ -51,7 +51,7 @@ static const dsc_option options[OPTIONS] = {
     {.name = "resamples", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2000", .min = 100,
      .max = 1000000, .help = "number of bootstrap resamples"},
     {.name = "top", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "10", .min = 0,
-     .max = INT64_MAX, .help = "number of configurations to show; 0: all that were tried"},
+     .max = INT64_MAX, .help = "number of configurations to print; 0: all that were tried"},
     {.name = "engine-lines", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
      .help = "also print the best configuration as settings of this engine"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
@@ -73,12 +73,12 @@ static const char about[] =
     "Finds the best configuration of one or several drafting methods, over the recorded outputs of "
     "a trace or over the output of a synthetic model. Every parameter of a method takes a list, as "
     "in sweep: --num-speculative-tokens 1:8, or --METHOD.PARAMETER LIST for one of several "
-    "methods; "
-    "an option with a text value is given once per value. The configuration is chosen on one part "
+    "methods; an option with a text value is given once per value. The configuration is chosen on "
+    "one part "
     "of the requests (selection set) and reported on the others (test set), with 95 % intervals "
     "over requests, next to all configurations that are not significantly different from it.";
 
-// What the command line asks for.
+// The parsed command line.
 typedef struct request {
     const dsc_drafter_type *method[CLI_MAX_METHODS];
     dsc_option_uses given[CLI_MAX_METHODS]; // options of each method, with their lists
@@ -105,7 +105,7 @@ static void request_fini(request *r)
     *r = (request){0};
 }
 
-// All values of an option that may be given again: the parser keeps the last one only.
+// Collects all values of an option that may be repeated: the parser keeps only the last one.
 static int collect(int argc, char **argv, const char *option, const char ***out, size_t *count,
                    dsc_error *err)
 {
@@ -136,7 +136,7 @@ static int read_spaces(request *r, dsc_error *err)
     return rc;
 }
 
-// An engine that has none of the methods is said at once and not after the work.
+// Refuses an engine that has none of the methods before the search starts.
 static int check_engine(const request *r, dsc_error *err)
 {
     cli_engine engine = (cli_engine)r->value[ENGINE_LINES].integer;
@@ -251,7 +251,7 @@ static int write_result(dsc_table *t, size_t first, const char *lines, const req
     return rc;
 }
 
-// `first`: the comment from which on a person wants to read.
+// `first`: the first comment that the text output prints.
 static int report(const dsc_tune *found, const request *r, dsc_table *t, size_t first,
                   dsc_outfile *file, dsc_error *err)
 {
@@ -315,7 +315,7 @@ static int tune(const dsc_trace *trace, const request *r, dsc_error *err)
     return rc;
 }
 
-// --cost and --batch-size.
+// Reads --cost and --batch-size.
 static int read_prices(request *r, dsc_error *err)
 {
     void *price;
@@ -333,7 +333,7 @@ static int read_prices(request *r, dsc_error *err)
     return rc;
 }
 
-// The command's options, and those of the methods with all their uses.
+// Parses the command's options and those of the methods, with every use of these.
 static int parse(request *r, dsc_option_value *value, dsc_option_value *load, int argc, char **argv,
                  size_t *words, dsc_error *err)
 {

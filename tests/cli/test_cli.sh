@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The program as its user meets it: the whole road, and every way to get it wrong. Each bad call must
-# end with the documented exit code and one line on stderr that names what, where and the limit.
+# The program as its user meets it: the whole workflow, and every wrong use of it. Each bad call must
+# end with the documented exit code and one line on stderr that names what is wrong, where and the limit.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 sample=$top/traces/sample
 tokenizer=$sample/tokenizer.json
@@ -10,7 +10,7 @@ value() { # key of a one-line JSON object on stdin
     sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p"
 }
 
-# --- the whole road --------------------------------------------------------------------------
+# --- the whole workflow ----------------------------------------------------------------------
 good trace import --tokenizer "$tokenizer" "$sample/rag.jsonl" -o rag.dst
 good trace import --tokenizer "$tokenizer" --format jsonl "$sample/cache.jsonl" "$sample/edits.jsonl" -o both.dst
 good trace verify rag.dst both.dst
@@ -21,7 +21,7 @@ check "24 and 32 references" grep -qE '^turns +[1-9]' out
 good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json
 check "counts of the golden file" [ "$(value target_calls <out)" = 2084 ]
 good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json --engine loop --threads 2
-check "the loop says the same" [ "$(value num_draft_tokens <out)" = 23919 ]
+check "the loop gives the same counts" [ "$(value num_draft_tokens <out)" = 23919 ]
 good sim rag.dst --method none
 check "no speculation: one token per call" grep -qE '^block_efficiency +1\.0000' out
 good sim rag.dst --method oracle --num-speculative-tokens 1 --json
@@ -54,7 +54,7 @@ check "speed-up of the linear cost" grep -q "	1.6708" cost.tsv
 printf 'tokens\ttarget_s\n1\t0.021\n2\t0.022\n19\t0.039\n' >line.tsv
 good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --json
 check "the same line as a table" grep -q '"speedup": 1.6708' out
-check "says why it runs the loop" grep -q 'engine: loop, the cost is not linear' err
+check "the reason for the loop is printed" grep -q 'engine: loop, the cost is not linear' err
 good sweep rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 -o table.tsv
 check "in a sweep too" grep -q "	1.6708" table.tsv
 good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 --batch-size 1,4,64 --json
@@ -62,7 +62,7 @@ check "a line for each batch, and where it breaks even" \
     [ "$(head -n 1 out | grep -c '"break_even_batch": "4"')$(grep -c '"tokens_per_s"' out)" = 13 ]
 check "batch 1 is no batch" grep -q '"speedup": 1.6708.*"batch": 1,' out
 good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 --batch-size 1,4,64
-check "the same to read" grep -q 'without drafts: batch 4' out
+check "the text names it too" grep -q 'smallest batch size that is slower than no speculation: 4' out
 good list costs -v
 check "all costs, shapes and machines" \
     [ "$(grep -cE '^(unit|linear|table|roofline|fit)  |^  (llama-2-7b|h200)  ' out)" = 7 ]
@@ -82,7 +82,7 @@ check "each has a value" [ "$(grep -c ' [0-9.]' sim.metrics)" = 6 ]
 good sweep one.dst --method llma --n 1 --k 6 -o one.jsonl
 tail -n 1 one.jsonl | metrics >sweep.metrics
 check "sweep has the metrics of sim" cmp sim.metrics sweep.metrics
-good tune one.dst --method llma --over n=1 --over k=6 --split 0 -o one.best.jsonl
+good tune one.dst --method llma --n 1 --k 6 --split 0 -o one.best.jsonl
 tail -n 1 one.best.jsonl | metrics >tune.metrics
 check "tune has the metrics of sim" cmp sim.metrics tune.metrics
 good sim one.dst --method llma --n 1 --k 6 --timeline one.steps
@@ -147,7 +147,7 @@ good --version
 if command -v gnuplot >/dev/null 2>&1; then
     for figure in llma-speedup llma-stats heatmap accept-histogram; do
         good plot $figure grid.tsv --where semantics=paper -o $figure.svg
-        check "$figure.gp and its data stand beside" [ -s $figure.gp ] && [ -s $figure.data.tsv ]
+        check "$figure.gp and its data are next to it" [ -s $figure.gp ] && [ -s $figure.data.tsv ]
     done
     good plot timeline steps.tsv -o steps.svg
     good plot llma-speedup grid.tsv --where semantics=code -o -
@@ -243,7 +243,7 @@ line() { # words, one line of input
     printf '%s\n' '{"prompt": "p", "output": "o"}' "$2" >bad.jsonl
     bad 4 "$1" trace import --format jsonl --tokenizer bytes bad.jsonl -o x.dst
     grep -q 'bad.jsonl:2' err || not_ok "no line number: $(cat err)"
-    [ ! -e x.dst ] && [ ! -e x.dst.tmp ] || not_ok "something is left behind for: $2"
+    [ ! -e x.dst ] && [ ! -e x.dst.tmp ] || not_ok "something is left over after: $2"
 }
 line 'bad.jsonl:2:' '{"prompt": "p", "output": "o"'
 line 'output' '{"prompt": "p"}'
@@ -345,12 +345,23 @@ done
 interrupt INT 130
 bad 2 'different sweep' sweep many.dst --method llma --n 1:5 --num-speculative-tokens 1:8 -o cut.tsv
 good sweep many.dst --method llma --n 1:5 --num-speculative-tokens 1:8 -o cut.tsv --force
-# A name of the field for what is called length here.
+# The draft length has several names, and so have methods and commands.
 good sim --target iid:.8 --method draft-model --num-speculative-tokens 3 --requests 20 --json
-grep -v command out >by_length
-good sim --target iid:.8 --method draft-model --num-speculative-tokens 3 --requests 20 --json
-grep -v command out >by_gamma
-check "--num-speculative-tokens is --num-speculative-tokens" cmp -s by_length by_gamma
+cp out by_name
+check "three tokens are drafted" grep -q '"num_speculative_tokens": 3' by_name
+for name in '--length 3' '--gamma 3' '--gamma=3' '-k 3' '--k 3'; do
+    # shellcheck disable=SC2086
+    good replay --target iid:.8 --method chain $name --requests 20 --json
+    check "$name is --num-speculative-tokens 3" cmp -s by_name out
+done
+good sim rag.dst --method llma --batch-size 2 --json
+cp out by_name
+good sim rag.dst --method llma --batch 2 --json
+check "--batch is --batch-size" cmp -s by_name out
+# Text output: counts have a mean per request, parameters do not.
+good sim rag.dst --method llma
+check "a parameter has no mean" grep -qE '^num_speculative_tokens +18$' out
+check "counts have one" [ "$(grep -cE '^(num_drafts|target_calls|draft_calls) .* per request$' out)" = 3 ]
 good sim rag.dst --method llma --progress json
 check "progress as JSON lines" grep -q '"total": 5385' err
 

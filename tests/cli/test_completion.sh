@@ -19,7 +19,7 @@ verdict() { # NAME: the files `wanted` and `got` must be equal
     fi
 }
 
-# Arguments: the words behind the program's name. What goes to stderr counts as an offer.
+# Arguments: the words after the program's name. What goes to stderr counts as an offer.
 cat >complete.bash <<'END'
 set -u
 . "$completion"
