@@ -31,16 +31,17 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
      .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "the trace, a folder (sglang, prometheus: a table, FILE.tsv, - is standard output)"},
+     .help = "trace folder to write; for sglang and prometheus a table, FILE.tsv or - (standard "
+             "output)"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
-     .help = "code: as the source's own program reads it (llma: documents cut to 768 tokens)"},
+     .help = "code: read the input as its authors' program does (llma: documents cut to 768 tokens)"},
     {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
-     .help = "text of the EOS token (default: the tokenizer's </s>, "
-             "<|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|> or <eos>)"},
+     .help = "text of the EOS token; without it, the first of these special tokens that the "
+             "tokenizer has: </s>, <|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|>, <eos>"},
     {.name = "vocab-size", .kind = DSC_OPTION_INT, .metavar = "V", .initial = "0", .min = 0,
      .max = 1 << 24, .help = "vocabulary size, for token ids without a tokenizer"},
     {.name = "questions", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "file of questions for specbench, mtbench and eagle; prompts are empty without it"},
+     .help = "file with the questions for specbench, mtbench and eagle; without it, prompts are empty"},
     {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
      .help = "skip: report and count invalid lines and continue"},
     CLI_OPTION_THREADS,
@@ -109,10 +110,10 @@ static int run_import(int argc, char **argv, dsc_error *err)
     if (cli_asks_help(argc, argv)) {
         cli_print_help(
             "trace import [--format NAME] --tokenizer FILE|bytes IN... -o NAME.dst",
-            "Converts files with JSON lines or documents (also .gz and .zst; - is standard input) "
-            "to a trace, or to a table where a source has totals only. Invalid input stops the "
-            "import "
-            "with file and line number, and the incomplete trace is removed.",
+            "Converts files of JSON lines or JSON documents (also .gz and .zst; - is standard "
+            "input) "
+            "to a trace, or to a table when they contain totals and no tokens. Invalid input stops "
+            "the import with file and line number, and the incomplete trace is removed.",
             help, 1);
         return DSC_OK;
     }
@@ -123,7 +124,7 @@ static int run_import(int argc, char **argv, dsc_error *err)
     if (!rc)
         rc = cli_check_positionals(words, 1, -1, "at least one input file", err);
     if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
+        rc = dsc_fail(err, DSC_EUSAGE, "give the trace to write: -o NAME.dst");
     const dsc_totals_driver *totals = NULL;
     if (!rc)
         rc = find_totals(&totals, value[FORMAT].text, argv[0], err);
@@ -145,7 +146,7 @@ static int run_verify(int argc, char **argv, dsc_error *err)
         cli_print_help(
             "trace verify TRACE...",
             "Reads a trace and checks the hashes of the shards, every offset, id and text, the "
-            "uniqueness of ids, and the totals. Prints ok, or the first error and its position.",
+            "uniqueness of ids, and the totals. Prints ok, or the first error and where it is.",
             NULL, 0);
         return DSC_OK;
     }

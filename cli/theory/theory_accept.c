@@ -19,10 +19,10 @@ static const dsc_option options[OPTIONS] = {
      .initial = "1:8", .min = 1, .max = DSC_MAX_DRAFTS, .list = true,
      .help = "numbers of drafts per position, as in 1:16 or 1,2,4,8"},
     {.name = "summary", .kind = DSC_OPTION_FLAG,
-     .help = "print the means over all pairs, one row per number of drafts, of single, specinfer, "
-             "kseq, kseq_rho and otm; acceptances are exact within 2e-6"},
+     .help = "print the means over all pairs, one row per number of drafts, of rejection, "
+             "specinfer, kseq, kseq_rho and otm; probabilities are exact within 2e-6"},
     {.name = "complete", .kind = DSC_OPTION_FLAG,
-     .help = "with --summary: compute all columns, without rounding; takes far longer"},
+     .help = "with --summary: compute all columns and do not round; this takes far longer"},
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_JSON,

@@ -44,8 +44,8 @@ static const dsc_column columns[COLUMNS] = {
     CLI_COLUMN_DRAFT_COST,
     CLI_COLUMN_TARGET_SLOPE,
     {"best_length", DSC_CELL_INT, "draft tokens per target call with the highest speedup; 0: do "
-                                  "not speculate; the longest draft considered is a lower bound "
-                                  "of the optimum"},
+                                  "not speculate; where it is the longest draft considered, the "
+                                  "optimum may be longer"},
     {"accepted", DSC_CELL_REAL, "expected accepted draft tokens per target call at best_length "
                                 "(bonus excluded)"},
     {"block_efficiency", DSC_CELL_REAL, "expected output tokens per target call at best_length "

@@ -17,7 +17,8 @@ enum { WOR_BUDGET = 100000 };
 
 // clang-format off
 const dsc_column cli_quantity[CLI_QUANTITIES] = {
-    [CLI_SINGLE] = {"rejection", DSC_CELL_REAL, "acceptance probability of one draft, whatever k is"},
+    [CLI_SINGLE] = {"rejection", DSC_CELL_REAL,
+                    "acceptance probability of one draft, whatever k is"},
     [CLI_SPECINFER] = {"specinfer", DSC_CELL_REAL,
                         "probability that SpecInfer accepts one of k i.i.d. drafts"},
     [CLI_SPECINFER_WOR] = {"specinfer_wor", DSC_CELL_REAL,
@@ -47,8 +48,8 @@ const dsc_column cli_formula[] = {
     {"specinfer", DSC_CELL_REAL, "r_1 = target, r_(i+1) = (r_i - draft)+ normalized; 1 - product "
      "over i of (1 - sum min(draft, r_i)) = 1 - W(c_k), c_1 = 1, c_(i+1) = c_i + W(c_i). SpecInfer "
      "(Miao et al. 2023), Alg. 2; in terms of W: theory/specinfer.h"},
-    {"specinfer_wor", DSC_CELL_REAL, "as specinfer, with draft_(i+1) = draft_i without the rejected"
-     " token, normalized. EAGLE (Li et al. 2024); RSD (Jeon et al. 2024)"},
+    {"specinfer_wor", DSC_CELL_REAL, "formula of specinfer with draft_(i+1) = draft_i without the "
+     "rejected token, normalized. EAGLE (Li et al. 2024); RSD (Jeon et al. 2024)"},
     {"kseq", DSC_CELL_REAL, "1 - (1 - beta)^k with beta = sum min(draft, target/rho*). SpecTr, "
      "Alg. 2"},
     {"kseq_rho", DSC_CELL_REAL, "rho* solves 1 - (1 - beta(rho))^k = rho beta(rho). SpecTr, "

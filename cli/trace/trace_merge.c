@@ -60,8 +60,8 @@ static const cli_trace_description merge_description = {
     .usage = "trace merge TRACE... -o NAME.dst",
     .about =
         "Writes the requests of all traces, in order, as a new trace. The traces must have the "
-        "same tokenizer and the same columns. If an interrupted run left NAME.dst.tmp, its "
-        "finished requests are reused.",
+        "same tokenizer and the same columns. A folder NAME.dst.tmp that an interrupted run left "
+        "is a trace of the finished requests and can be merged like any other.",
     .option = options,
     .options = OPTIONS,
     .least = 1,

@@ -11,7 +11,7 @@ static int check_output(const cli_trace_description *d, const dsc_option_value *
 {
     for (size_t o = 0; o < d->options; o++)
         if (strcmp(d->option[o].name, "output") == 0 && !(value[o].text && *value[o].text))
-            return dsc_fail(err, DSC_EUSAGE, "-o NAME.dst expected");
+            return dsc_fail(err, DSC_EUSAGE, "give the trace to write: -o NAME.dst");
     return DSC_OK;
 }
 

@@ -32,8 +32,8 @@ static const dsc_option options[OPTIONS] = {
     {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
      .help = "draft model (default: the draft of the same markov or iid pair; none for ngram)"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes", .initial = "bytes",
-     .help = "tokenizer of a text to train an n-gram model on: a Hugging Face tokenizer.json, or "
-             "bytes"},
+     .help = "tokenizer of the text that an n-gram model is trained on: a Hugging Face "
+             "tokenizer.json, or bytes"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "100", .min = 1,
      .max = 1000000000, .help = "number of requests"},
     {.name = "prompt-tokens", .kind = DSC_OPTION_INT, .metavar = "P", .initial = "32", .min = 1,
@@ -116,7 +116,7 @@ static int synth(char **argv, size_t words, const dsc_option_value *value, dsc_e
     (void)argv;
     (void)words;
     if (!value[TARGET].text)
-        return dsc_fail(err, DSC_EUSAGE, "--target SPEC expected");
+        return dsc_fail(err, DSC_EUSAGE, "give the target model: --target SPEC");
     int rc = dsc_language_find(&kind, value[TARGET].text, err);
     if (!rc && !spec && kind->pair)
         spec = value[TARGET].text;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope theory as its user meets it: published and golden numbers through the program, every
-# kind of input, ranges where no number is certain, the figures, and every way to get it wrong.
+# draftscope theory through the program: published and golden numbers, every kind of input, bounds
+# where the probabilities are incomplete, the figures, and every error.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 
 accept() {
@@ -29,10 +29,10 @@ columns() {
 }
 
 # --- golden numbers --------------------------------------------------------------------------
-# SpecTr App. B with an independent programme; the figures of the issue.
+# SpecTr, App. B. The numbers come from an independent program.
 good theory accept --bernoulli .25,.5 --num-drafts 2 --json
 check "one object" [ "$(wc -l <out)" = 1 ]
-check "the issue's numbers" grep -q '"specinfer": 0.8125, .*"kseq": 0.84759705.*"kseq_rho": 1.3903882.*"otm": 0.9375' out
+check "the worked example" grep -q '"specinfer": 0.8125, .*"kseq": 0.84759705.*"kseq_rho": 1.3903882.*"otm": 0.9375' out
 
 accept --bernoulli .25,.1,.25,.5,.75,1 --num-drafts 1:8
 pair='Ber(0.25) to Ber(0.1)'
@@ -58,7 +58,7 @@ near 1e-6 8 otm=.899887 kseq=.899887 kseq_rho=3.599548 specinfer=.899887
 # Both tokens are drafts when two are drawn without replacement.
 near 1e-9 2 otm_wor=1 specinfer_wor=1 otm_greedy=1
 pair=
-check "no ranges, no further columns" [ "$(columns | wc -w)" = 12 ]
+check "no bounds, no further columns" [ "$(columns | wc -w)" = 12 ]
 
 accept --uniform 32,1,2,4,32 --num-drafts 1,3,16
 pair='U(32) to U(32/4)' # 1 - (1 - 1/r)^k
@@ -85,8 +85,8 @@ check "rejection <= specinfer <= kseq <= otm <= 1, growing with k; the sampler w
         last = o
     }
     END { exit n != 16 || bad }' out
-check "what is a range has its columns" sh -c "grep -v '^#' out | head -n 1 | grep -q 'specinfer_wor_low	specinfer_wor_high'"
-check "and no number" awk -F '\t' '/^#/ { next }
+check "a bound has its two columns" sh -c "grep -v '^#' out | head -n 1 | grep -q 'specinfer_wor_low	specinfer_wor_high'"
+check "there is no number next to bounds" awk -F '\t' '/^#/ { next }
     !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
     { lo = $at["specinfer_wor_low"]; hi = $at["specinfer_wor_high"]; n = $at["specinfer_wor"]
       if (lo > hi || (n == "nan") != (hi - lo > 1e-10) || (n != "nan" && (n < lo || n > hi))) bad = 1 }
@@ -112,7 +112,7 @@ pair='row 1'
 near 1e-11 2 otm=1 kseq=1 specinfer=1
 pair=
 accept --draft p.csv --target q.csv --num-drafts 2 --rows 1
-check "one row of two" [ "$(grep -c '^row' out)" = 1 ]
+check "--rows selects one of two rows" [ "$(grep -c '^row' out)" = 1 ]
 pair='row 1'
 near 1e-11 2 otm=1 kseq=1
 pair=
@@ -172,7 +172,7 @@ cp out one
 accept --draft p.csv --target q.csv --num-drafts 2,4 --summary --threads 2
 grep -v '^# command' one >a
 grep -v '^# command' out >b
-check "threads change nothing" cmp -s a b
+check "the number of threads does not change the result" cmp -s a b
 accept --draft p.csv --target q.csv --num-drafts 2 --summary --complete
 near 1e-11 2 otm=.93 kseq=.8956776436285 otm_wor=.992857142857 lemma3_upper=.93
 good theory accept --draft p.csv --target q.csv --num-drafts 2 --summary --progress json
@@ -187,7 +187,7 @@ printf '{"prompt": [1], "output": [7, 9], %s}\n{"prompt": [1], "output": [7, 7],
 good trace import --format jsonl --vocab-size 16 rows.jsonl -o rows.dst
 accept --trace rows.dst --request 1 --position 0 --num-drafts 2
 near 1e-6 2 otm=.9375 specinfer=.8125 rejection=.75
-check "named" grep -q '^request 1 position 0	2	' out
+check "the row names its position" grep -q '^request 1 position 0	2	' out
 check "the hash is in the comments" grep -q '^# trace_hash: [0-9a-f]' out
 accept --trace rows.dst --request 0 --num-drafts 1:3
 check "two positions, three lines each" [ "$(grep -c '^request 0 position' out)" = 6 ]
@@ -198,7 +198,7 @@ pair='request 0 position 1'
 near 1e-6 1 rejection=nan rejection_low=.5 rejection_high=1 otm=nan otm_low=.5 otm_high=1 otm_wor_low=.5 \
     otm_wor_high=1 specinfer_wor_low=.5 otm_greedy_low=.5 lemma3_upper_high=1 gap=nan
 pair=
-check "ranges: low <= high, and no number beside a range" awk -F '\t' '/^#/ { next }
+check "ranges: low <= high, and no number where there is a range" awk -F '\t' '/^#/ { next }
     !header { for (i = 1; i <= NF; i++) { at[$i] = i; name[i] = $i } n = NF; header = 1; next }
     { for (i = 1; i <= n; i++) if (name[i] ~ /_low$/) {
         q = substr(name[i], 1, length(name[i]) - 4); lo = $i; hi = $(i + 1)
@@ -208,10 +208,10 @@ accept --trace rows.dst --summary --num-drafts 1,2
 near 1e-6 2 positions=4 rejection=nan
 check "means of ranges" grep -q 'otm_low	otm_high' out
 good theory accept --trace rows.dst --request 0 --num-drafts 2 --json
-check "null beside a range" grep -q '"otm": null' out
+check "null where there is a range" grep -q '"otm": null' out
 
 # --- bad calls: exit 2 ---------------------------------------------------------------------------
-bad 2 'expects a command' theory
+bad 2 'one of its commands is expected: accept, speedup' theory
 bad 2 'did you mean accept' theory acept
 bad 2 'no distributions given' theory accept
 bad 2 'one source' theory accept --bernoulli .1,.2 --zipf 10,1,1
@@ -335,11 +335,11 @@ bad 2 'no step reached position 2' theory speedup --histogram 5,0,0
 bad 2 'cannot be combined' theory pearl --published --alpha .5
 bad 2 'give --alpha and --ratio' theory pearl --alpha .5
 good theory pearl --published
-check "PEARL's tables are met" sh -c "! grep -q '	no$' out && grep -qv '^#' out"
+check "all of PEARL's tables are within tolerance" sh -c "! grep -q '	no$' out && grep -qv '^#' out"
 if [ -c /dev/full ]; then
     "$draftscope" theory accept --bernoulli .5,.1 >/dev/full 2>err
     check "full disk" [ $? = 1 ]
-    check "full disk is said" grep -qi 'no space' err
+    check "the error names the full disk" grep -qi 'no space' err
 fi
 
 # --- figures -----------------------------------------------------------------------------------
@@ -351,9 +351,9 @@ if command -v gnuplot >/dev/null 2>&1; then
     good plot spectr-uniform u.jsonl -o u.svg
     good plot accept-vs-k rows.tsv -o rows.svg
     good plot accept-vs-k b.tsv --where 'pair=Ber(0.25) to Ber(0.5)' -o -
-    check "drawn in the terminal" grep -q 'drafts per position' out
+    check "drawn in the terminal" grep -q 'number of drafts K per position' out
     for figure in b u rows; do
-        check "$figure.gp and its data stand beside" [ -s $figure.gp ] && [ -s $figure.data.tsv ]
+        check "$figure.gp and its data are written" [ -s $figure.gp ] && [ -s $figure.data.tsv ]
     done
     check "five panels of 16 points" [ "$(grep -c '^Ber' b.data.tsv)" = 80 ]
     check "a band where a range is drawn" grep -q filledcurves rows.gp
