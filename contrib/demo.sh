@@ -12,8 +12,8 @@ mkdir -p "$out"
 while read -r name references what; do
     "$draftscope" trace import --tokenizer "$sample/tokenizer.json" "$sample/$name.jsonl" \
         -o "$out/$name.dst"
-    "$draftscope" sweep "$out/$name.dst" --method llma --n 1:8 --num-speculative-tokens 1:32 --references "$references" \
-        --cost linear:0.020,0.0002 -o "$out/$name.tsv"
+    "$draftscope" sweep "$out/$name.dst" --method llma --n 1:8 --num-speculative-tokens 1:32 \
+        --references "$references" --cost linear:0.020,0.0002 -o "$out/$name.tsv"
 done <<END
 rag docs answers that quote retrieved passages
 cache docs answers to queries much like earlier ones
@@ -27,9 +27,10 @@ done
 
 echo
 echo "Replaying recorded outputs of traces/sample with LLMA. One call of the target costs 20 ms and"
-echo "0.2 ms for every token in it. The best match length n and copy length k of an 8 x 32 grid:"
+echo "0.2 ms for every token in it. The best match length n and draft length of an 8 x 32 grid:"
 echo
-printf '%-8s %9s %14s %5s %3s %17s %9s\n' trace requests output_tokens n k block_efficiency speedup
+printf '%-8s %9s %14s %5s %6s %17s %9s\n' trace requests output_tokens n length \
+    block_efficiency speedup
 for name in rag cache edits; do
     awk -F '\t' -v name="$name" '
         /^#/ { next }
@@ -37,8 +38,9 @@ for name in rag cache edits; do
         $at["speedup"] > best { best = $at["speedup"]; row = $0 }
         END {
             split(row, f, "\t")
-            printf "%-8s %9d %14d %5d %3d %17.2f %8.2fx\n", name, f[at["requests"]],
-                f[at["output_tokens"]], f[at["n"]], f[at["k"]], f[at["block_efficiency"]], best
+            printf "%-8s %9d %14d %5d %6d %17.2f %8.2fx\n", name, f[at["requests"]],
+                f[at["output_tokens"]], f[at["n"]], f[at["num_speculative_tokens"]],
+                f[at["block_efficiency"]], best
         }' "$out/$name.tsv"
 done
 echo

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The titles of the columns that figures and reports show.
+// The titles and labels of the columns that figures and reports show.
 #include "plots/draw/glossary.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ static const dsc_term term[] = {
     {"output_tokens", "output tokens", false},
     {"target_calls", "target calls", true},
     {"num_drafts_started", "drafts started (triggers)", true},
-    {"num_drafts", "drafts proposed", true},
+    {"num_drafts", "verification steps with a draft", true},
     {"num_draft_tokens", "draft tokens", true},
     {"num_accepted_tokens", "accepted tokens", false},
     {"draft_acceptance_rate", "draft acceptance rate", false},
@@ -59,6 +59,30 @@ const char *dsc_term_title(const char *column)
 {
     const dsc_term *t = dsc_term_find(column);
     return t ? t->title : column;
+}
+
+// Columns whose names are too long before a value.
+static const char *const label[][2] = {
+    {"num_speculative_tokens", "draft length"},
+};
+
+static const char *find_label(const char *column)
+{
+    for (size_t i = 0; i < sizeof label / sizeof *label; i++)
+        if (!strcmp(label[i][0], column))
+            return label[i][1];
+    return NULL;
+}
+
+const char *dsc_term_label(const char *column)
+{
+    const char *found = find_label(column);
+    return found ? found : column;
+}
+
+const char *dsc_term_equals(const char *column)
+{
+    return find_label(column) ? " " : " = ";
 }
 
 bool dsc_term_less_is_better(const char *column)

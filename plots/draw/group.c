@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orders selected rows: the distinct values of a column, groups of rows that differ in the axes
 // only, and the grid of each group over two columns.
+#include "plots/draw/glossary.h"
 #include "plots/draw/select.h"
 
 #include <math.h>
@@ -137,7 +138,9 @@ static int label_groups(dsc_groups *g, const dsc_selection *s, const bool *split
                 continue;
             const dsc_cell *cell = dsc_table_at(t, g->first[i], c);
             if (!dsc_is_missing(cell)) {
-                dsc_put(&w, "%s%s = ", b.length ? ", " : "", t->column[c].name);
+                const char *name = t->column[c].name;
+                dsc_put(&w, "%s%s%s", b.length ? ", " : "", dsc_term_label(name),
+                        dsc_term_equals(name));
                 dsc_put_cell(&w, cell);
             }
             if (i)

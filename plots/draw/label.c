@@ -3,6 +3,8 @@
 // each column that separates two groups the previous ones do not.
 #include "plots/draw/label.h"
 
+#include "plots/draw/glossary.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
         return false;
     dsc_put(w, "%s", separator);
     if (strcmp(name, "method") && strcmp(name, "rule")) // whose values need no name
-        dsc_put(w, "%s ", name);
+        dsc_put(w, "%s ", dsc_term_label(name));
     dsc_put_cell(w, cell);
     return true;
 }

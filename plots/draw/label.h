@@ -10,8 +10,8 @@
 // are needed. Columns named in `skip` (NULL-terminated) are left out.
 void dsc_put_distinct(dsc_writer *w, const dsc_table *t, const size_t *first, size_t groups,
                       size_t which, const char *const *skip);
-// Writes parameter `c` of a row in that form, or nothing if the row has no value for it; returns
-// whether it has one.
+// Writes parameter `c` of a row as dsc_put_distinct does, or nothing if the row has no value for
+// it; returns whether it has one.
 bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
                        const char *separator);
 // Writes method and rule of a row: "spectr, kseq".

@@ -25,7 +25,7 @@ typedef struct dsc_lines {
     size_t nx;
     size_t *row;                            // [groups][nx] of the table, SIZE_MAX: none
     size_t line[DSC_STYLES], lines;         // the groups that are drawn
-    char label[DSC_STYLES][DSC_LINE_LABEL]; // "chain, length 4": how they differ
+    char label[DSC_STYLES][DSC_LINE_LABEL]; // how they differ: "tree, draft length 4"
     dsc_key key[DSC_STYLES];
     char note[160]; // "8 of 32 lines drawn; ...", "" if nothing is left out
 } dsc_lines;
@@ -60,7 +60,7 @@ typedef struct dsc_bests {
 // apart by less than the distance of two x.
 void dsc_find_bests(dsc_bests *b, const double *value, size_t lines, const double *x, size_t nx,
                     bool less_is_better);
-// Writes the label of line j with its best x in parentheses: "chain (3)", or "chain (8+)" if the
+// Writes the label of line j with its best x in parentheses: "tree (3)", or "tree (8+)" if the
 // best is the last.
 void dsc_label_best(char *out, size_t size, const char *label, const dsc_bests *b, size_t j,
                     const double *x, size_t nx);

@@ -53,7 +53,7 @@ double dsc_checks_percent(const dsc_checks *c, size_t quantity, bool *pooled);
 // Writes the configuration of a check: "spectr, kseq, drafts=4 length=2".
 void dsc_put_check(dsc_writer *w, const dsc_checks *c, const dsc_check *check);
 
-// Summarizes the errors of a quantity: "mean |error| 0.41 %, largest -1.2 % (chain, length=8); 1 of
+// Summarizes the errors of a quantity: "mean |error| 0.41 %, largest -1.2 % (tree, num-speculative-tokens=8); 1 of
 // 20 outside the tolerance".
 void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity);
 

@@ -144,7 +144,7 @@ static void write_data(const dsc_table *t, FILE *f)
         dsc_table_write_tsv_row(t, i, f);
 }
 
-// Opens all three files before it writes anything, so that an error leaves nothing behind. The
+// Opens all three files before it writes anything, so that an error leaves no file. The
 // picture gets its name last: if it exists, so do the others.
 static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_figure_options *o,
                        bool force, dsc_error *err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the share of target calls that accepted 0, 1, 2, ... draft tokens for a few configurations:
-// the fastest one and those that differ from it in n alone, or the fastest few in a table without k
-// and n.
+// the fastest one and those that differ from it in n alone, or the fastest few in a table without
+// draft lengths and n.
 #include "plots/draw/data.h"
 #include "plots/draw/panel.h"
 #include "plots/draw/select.h"
@@ -16,8 +16,8 @@ enum { LINES = 4 }; // more lines cross too often to be readable
 typedef struct chosen {
     size_t row[LINES]; // table rows, the best first
     size_t rows;
-    bool by_n; // the rows differ in n only
-    double k;  // if by_n, of all of them; `group` is what else they share
+    bool by_n;     // the rows differ in n only
+    double length; // if by_n, of all of them; `group` is what else they share
     char group[160];
     char name[LINES][160], label[LINES][200]; // "n = 3"; with its mean, for the key
     double mean[LINES];
@@ -49,15 +49,15 @@ static size_t best_left(const dsc_selection *s, const bool *taken)
     return best;
 }
 
-// Chooses every n at the best row's k, in its group, thinned to LINES.
+// Chooses every n at the best row's draft length, in its group, thinned to LINES.
 static int choose_by_n(chosen *ch, const dsc_plot_grid *grid, const dsc_groups *g, size_t group,
-                       size_t best_row, double k, dsc_error *err)
+                       size_t best_row, double length, dsc_error *err)
 {
     size_t *there, count = 0, ix = 0, best = 0, rank[LINES];
     int rc = dsc_new(&there, grid->ny, err);
     if (rc)
         return rc;
-    while (grid->x[ix] != k)
+    while (grid->x[ix] != length)
         ix++;
     for (size_t j = 0; j < grid->ny; j++) {
         size_t row = dsc_plot_grid_row(grid, group, ix, j);
@@ -73,7 +73,7 @@ static int choose_by_n(chosen *ch, const dsc_plot_grid *grid, const dsc_groups *
     }
     snprintf(ch->group, sizeof ch->group, "%.150s", g->label[group]);
     ch->by_n = true;
-    ch->k = k;
+    ch->length = length;
     free(there);
     return DSC_OK;
 }
@@ -195,7 +195,7 @@ static int put_finding(const chosen *ch, const double *share, size_t bins, dsc_b
             "excluded)",
             bins - 1);
     if (ch->by_n)
-        dsc_put(&w, " at k = %g", ch->k);
+        dsc_put(&w, " at draft length %g", ch->length);
     for (size_t i = 0; i < ch->rows; i++)
         dsc_put(&w, "%s mean %s%s", i ? ";" : ":", ch->label[i], i ? "" : " tokens per call");
     dsc_put(&w, ". No token is accepted in %.0f %% of the calls", share[0]);
@@ -229,8 +229,8 @@ static int compose(const chosen *ch, const double *share, size_t bins, const dsc
     bool log_y = needs_log(share, ch->rows * bins);
     char subtitle[256] = "ticks at the top: means";
     if (ch->by_n)
-        snprintf(subtitle, sizeof subtitle, "at k = %g%s%s; ticks at the top: means", ch->k,
-                 ch->group[0] ? ", " : "", ch->group);
+        snprintf(subtitle, sizeof subtitle, "at draft length %g%s%s; ticks at the top: means",
+                 ch->length, ch->group[0] ? ", " : "", ch->group);
     dsc_panel panel = {
         "", log_y ? "share of target calls (%, log scale)" : "share of target calls (%)", share, 0};
     dsc_panels p = {

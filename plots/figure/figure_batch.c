@@ -87,7 +87,7 @@ static int batches_init(batches *b, const dsc_table *t, const dsc_figure_options
     return rc;
 }
 
-// "chain, length 4: 2.10 at 1, 0.87 at 256, even at 96"
+// "draft-model, draft length 4: 2.10 at 1, 0.87 at 256, even at 96"
 static void put_line(dsc_writer *w, const batches *b, size_t j)
 {
     const double *v = b->value + j * b->lines.nx;

@@ -240,7 +240,7 @@ static int conditional_rates_init(conditional_rates *h, const dsc_table *t,
 
 // --- words ---------------------------------------------------------------------------------
 
-// "chain: 0.71 at position 1 (0.70 to 0.72), 0.83 at position 5 (0.80 to 0.85), i.i.d. 0.75"
+// "draft-model: 0.71 at position 1 (0.70 to 0.72), 0.83 at position 5 (0.80 to 0.85), i.i.d. 0.75"
 static void put_line(dsc_writer *w, const conditional_rates *h, size_t line)
 {
     const double *rate = h->rate + line * h->depth;

@@ -245,16 +245,25 @@ static void put_map(dsc_writer *w, const dsc_canvas *c, map *m, const char *titl
     put_plot(w, c, m, fmin(1.5 / cell_w, 0.4), fmin(1.5 / cell_h, 0.4));
 }
 
+// "2.31 at draft length 8, n = 1"
+static void put_best(dsc_writer *w, map *m, const char *x, const char *y)
+{
+    dsc_put(w, "%s at %s%s%g, %s%s%g", format_number(m, m->value[m->best]), dsc_term_label(x),
+            dsc_term_equals(x), m->grid.x[m->best % m->grid.nx], dsc_term_label(y),
+            dsc_term_equals(y), m->grid.y[m->best / m->grid.nx]);
+}
+
 static int put_finding(map *m, const char *x, const char *y, dsc_buffer *to, dsc_error *err)
 {
     dsc_writer w = {.to = to, .err = err};
     const char *lo = format_number(m, m->lo);
     dsc_put(&w, "Heat map of %s by %s (%g to %g) and %s (%g to %g). Values range from %s",
-            m->column, x, m->grid.x[0], m->grid.x[m->grid.nx - 1], y, m->grid.y[0],
-            m->grid.y[m->grid.ny - 1], lo);
+            m->column, dsc_term_label(x), m->grid.x[0], m->grid.x[m->grid.nx - 1],
+            dsc_term_label(y), m->grid.y[0], m->grid.y[m->grid.ny - 1], lo);
     dsc_put(&w, " to %s", format_number(m, m->hi));
-    dsc_put(&w, "; the best is %s at %s = %g, %s = %g.", format_number(m, m->value[m->best]), x,
-            m->grid.x[m->best % m->grid.nx], y, m->grid.y[m->best / m->grid.nx]);
+    dsc_put(&w, "; the best is ");
+    put_best(&w, m, x, y);
+    dsc_put(&w, ".");
     return w.rc;
 }
 
@@ -285,12 +294,14 @@ static int compose(map *m, const dsc_table *t, const dsc_figure_options *o, cons
         return rc;
     dsc_buffer title = {0}, subtitle = {0};
     dsc_writer wt = {.to = &title, .err = err}, ws = {.to = &subtitle, .err = err};
-    dsc_put(&wt, "%s by %s and %s", dsc_term_title(m->column), x, y);
+    dsc_put(&wt, "%s by %s and %s", dsc_term_title(m->column), dsc_term_label(x),
+            dsc_term_label(y));
     if (title.data && title.data[0] >= 'a' && title.data[0] <= 'z')
         title.data[0] = (char)(title.data[0] - 'a' + 'A');
     const char *cost = dsc_table_get_comment(t, "cost");
-    dsc_put(&ws, "best %s at %s = %g, %s = %g (%s)", format_number(m, m->value[m->best]), x,
-            m->grid.x[m->best % m->grid.nx], y, m->grid.y[m->best / m->grid.nx],
+    dsc_put(&ws, "best ");
+    put_best(&ws, m, x, y);
+    dsc_put(&ws, " (%s)",
             canvas.terminal == DSC_TERM_DUMB ? "marked * or @; . is the lowest" : "framed");
     if (cost && !strcmp(m->column, "speedup"))
         dsc_put(&ws, "; cost: %s", cost);

@@ -116,7 +116,7 @@ static bool is_ratio(const lengths *l)
     return !strcmp(l->column, "speedup") || !strcmp(l->column, "block_efficiency");
 }
 
-// "best 2.31× at draft length 5 (chain, single)"
+// "best 2.31× at draft length 5 (draft-model, greedy)"
 static void put_best(dsc_writer *w, const lengths *l, size_t at)
 {
     size_t nx = l->lines.nx;

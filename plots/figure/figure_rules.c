@@ -121,8 +121,8 @@ static bool has_drafts(const rules *r, size_t row, const int column[4])
     return false;
 }
 
-// Keeps the rows with a draft length and a number of drafts. Rows of a chain, which is one draft,
-// have no number of drafts; they are kept if their rule has no other rows.
+// Keeps the rows with a draft length and a number of drafts. Rows of draft-model, which drafts one
+// sequence, have no number of drafts; they are kept if their rule has no other rows.
 static int keep_drafts(rules *r, const int column[4], dsc_error *err)
 {
     const dsc_table *t = r->selection.table;
@@ -130,11 +130,11 @@ static int keep_drafts(rules *r, const int column[4], dsc_error *err)
     size_t kept = 0;
     for (size_t i = 0; i < r->selection.rows; i++) {
         size_t row = r->selection.row[i];
-        bool chain = method < 0 || t->column[method].type != DSC_CELL_TEXT ||
-                     !strcmp(dsc_table_at(t, row, (size_t)method)->text, "draft-model");
+        bool linear = method < 0 || t->column[method].type != DSC_CELL_TEXT ||
+                      !strcmp(dsc_table_at(t, row, (size_t)method)->text, "draft-model");
         if (dsc_drawable(dsc_table_real(t, row, (size_t)column[2])) &&
             (dsc_drawable(dsc_table_real(t, row, (size_t)column[1])) ||
-             (chain && !has_drafts(r, row, column))))
+             (linear && !has_drafts(r, row, column))))
             r->selection.row[kept++] = row;
     }
     r->selection.rows = kept;
@@ -143,7 +143,8 @@ static int keep_drafts(rules *r, const int column[4], dsc_error *err)
                            t->column[column[1]].name, t->column[column[2]].name);
 }
 
-// Finds the draft lengths of the rows with a number of drafts; chains alone have no comparison.
+// Finds the draft lengths of the rows with a number of drafts; one sequence alone has no
+// comparison.
 static int distinct_lengths(rules *r, const int column[4], dsc_error *err)
 {
     const dsc_table *t = r->selection.table;

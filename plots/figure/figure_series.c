@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three figures of a grid of two parameters, a line per value of the second: LLMA's speedup and its
-// decoding statistics by copy length k and match length n (Yang et al., "Inference with Reference",
-// 2023, arXiv 2304.04487, Figures 3 and 4), and the closed-form speedup by draft length and
-// acceptance rate (Leviathan, Kalman and Matias 2023, Theorem 3.8 and section 3.5).
+// decoding statistics by draft length (the copy length k) and match length n (Yang et al.,
+// "Inference with Reference", 2023, arXiv 2304.04487, Figures 3 and 4), and the closed-form speedup
+// by draft length and acceptance rate (Leviathan, Kalman and Matias 2023, Theorem 3.8 and
+// section 3.5).
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
@@ -37,8 +38,8 @@ static const figure_spec llma_speedup = {
     .figure = "llma-speedup",
     .word = "llma_speedup",
     .of = {"llma", "num_speculative_tokens", "n", "values of n", 6},
-    .title = "Speedup by copy length and match length",
-    .x_label = "copy length k (tokens)",
+    .title = "Speedup by draft length and match length",
+    .x_label = "draft length (copy length k, tokens)",
     .line_label = "match length n",
     .key_title = "match length n:",
     .quantity = {{"speedup", NULL, "speedup", NULL}},
@@ -53,8 +54,8 @@ static const figure_spec llma_stats = {
     .figure = "llma-stats",
     .word = "llma_stats",
     .of = {"llma", "num_speculative_tokens", "n", "values of n", 6},
-    .title = "Decoding statistics by copy length and match length",
-    .x_label = "copy length k (tokens)",
+    .title = "Decoding statistics by draft length and match length",
+    .x_label = "draft length (copy length k, tokens)",
     .line_label = "match length n",
     .key_title = "match length n:",
     .quantity = {{"num_drafts_started", "requests", "triggers_per_request",
@@ -128,14 +129,14 @@ static int read_series(drawn *d, const dsc_table *t, const dsc_figure_options *o
 
 // --- words ---------------------------------------------------------------------------------
 
-// "3.30× at n = 1, k = 32 (semantics = paper)"
+// "3.30× at n = 1, draft length 32 (semantics = paper)"
 static void put_best(dsc_writer *w, const drawn *d)
 {
     const dsc_series *s = &d->series;
     const char *group = s->groups.label[d->best / s->grid.nx / s->lines];
-    dsc_put(w, "%.2f× at %s = %s, %s = %g", d->value[0][d->best], d->spec->of.line,
-            s->label[d->best / s->grid.nx % s->lines], d->spec->of.x,
-            s->grid.x[d->best % s->grid.nx]);
+    dsc_put(w, "%.2f× at %s = %s, %s%s%g", d->value[0][d->best], d->spec->of.line,
+            s->label[d->best / s->grid.nx % s->lines], dsc_term_label(d->spec->of.x),
+            dsc_term_equals(d->spec->of.x), s->grid.x[d->best % s->grid.nx]);
     if (*group)
         dsc_put(w, " (%s)", group);
 }
@@ -176,8 +177,9 @@ static void put_ranges(dsc_writer *w, const drawn *d)
                 v[most]);
     }
     const char *group = s->groups.label[least / s->grid.nx / s->lines];
-    dsc_put(w, ", fewest steps at n = %s, k = %g%s%s.", s->label[least / s->grid.nx % s->lines],
-            s->grid.x[least % s->grid.nx], *group ? ", " : "", group);
+    dsc_put(w, ", fewest steps at n = %s, draft length %g%s%s.",
+            s->label[least / s->grid.nx % s->lines], s->grid.x[least % s->grid.nx],
+            *group ? ", " : "", group);
 }
 
 static int put_finding(const drawn *d, dsc_buffer *to, dsc_error *err)
@@ -327,14 +329,15 @@ static int draw_speedup_surface(const dsc_table *t, const dsc_figure_options *o,
 
 const dsc_figure_type dsc_figure_llma_speedup = {
     .name = "llma-speedup",
-    .summary = "speedup by copy length k, one line per match length n (LLMA Figure 3)",
+    .summary = "speedup by draft length, one line per match length n (LLMA Figure 3)",
     .needs = "num_speculative_tokens n speedup",
     .script = draw_llma_speedup,
 };
 
 const dsc_figure_type dsc_figure_llma_stats = {
     .name = "llma-stats",
-    .summary = "drafts, accepted tokens and target calls per request by k and n (LLMA Figure 4)",
+    .summary = "drafts, accepted tokens and target calls per request by draft length and n (LLMA "
+               "Figure 4)",
     .needs =
         "num_speculative_tokens n requests num_drafts_started num_accepted_tokens target_calls",
     .script = draw_llma_stats,

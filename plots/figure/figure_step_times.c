@@ -98,8 +98,8 @@ static double across(const residuals *r, size_t i)
     size_t at = 0;
     while (at < r->nx && r->x[at] != r->length[i])
         at++;
-    double beside = ((double)r->checks.check[i].group + 0.5) / (double)r->checks.groups - 0.5;
-    return (at < r->nx ? (double)at : -1) + 0.6 * beside;
+    double aside = ((double)r->checks.check[i].group + 0.5) / (double)r->checks.groups - 0.5;
+    return (at < r->nx ? (double)at : -1) + 0.6 * aside;
 }
 
 // --- drawing -----------------------------------------------------------------------------------

@@ -274,7 +274,7 @@ static int make_folder(places *at, dsc_error *err)
     return at->made ? DSC_OK : dsc_fail(err, DSC_EIO, "cannot make the folder %s: %m", at->folder);
 }
 
-// Opens all files before it writes anything, so that an error leaves nothing behind. The page gets
+// Opens all files before it writes anything, so that an error leaves no file. The page gets
 // its name last: if it exists, so do the pictures.
 static int write_files(const dsc_page *p, const char *page_path, const places *at, bool force,
                        dsc_error *err)

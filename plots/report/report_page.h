@@ -17,7 +17,7 @@ typedef enum dsc_block {
     DSC_BOX, // the best configuration
     DSC_LIST,
     DSC_ITEM,
-    DSC_PAIRS, // keys and values
+    DSC_PAIRS, // pairs of a key and a value
     DSC_KEY,
     DSC_VALUE,
     DSC_CODE, // a verbatim value

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the sections of the report about one result: its best configuration, figures and rows.
 #include "base/columns.h"
+#include "plots/draw/glossary.h"
 #include "plots/draw/select.h"
 #include "plots/report/report_result.h"
 
@@ -15,7 +16,8 @@ enum {
 
 // --- sentences -----------------------------------------------------------------------------
 
-// "n = 1, k = 32, semantics = paper": the parameters that vary, or all of them in a one-row table.
+// "n = 1, draft length 32, semantics = paper": the parameters that vary, or all of them in a
+// one-row table.
 void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but)
 {
     const char *comma = "";
@@ -24,7 +26,8 @@ void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const 
         if (!dsc_is_parameter(t, c) || (t->rows > 1 && !dsc_varies(t, c)) || dsc_is_missing(cell) ||
             (but && !strcmp(but, t->column[c].name)))
             continue;
-        dsc_put(w, "%s%s = ", comma, t->column[c].name);
+        dsc_put(w, "%s%s%s", comma, dsc_term_label(t->column[c].name),
+                dsc_term_equals(t->column[c].name));
         if (cell->type == DSC_CELL_REAL) // a parameter is written as it was given
             dsc_put_cell(w, cell);
         else
@@ -35,8 +38,8 @@ void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const 
         dsc_put(w, "row %zu", row + 1);
 }
 
-// Writes the smallest k whose merit is within 2 % of the best with all other parameters equal:
-// longer drafts gain little.
+// Writes the smallest draft length whose merit is within 2 % of the best with all other parameters
+// equal: longer drafts gain little.
 static void put_plateau(dsc_page *p, const dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
@@ -56,7 +59,7 @@ static void put_plateau(dsc_page *p, const dsc_result_view *r)
             least = v;
     }
     if (least < from)
-        dsc_say_block(p, DSC_PARAGRAPH, "k = %g is within 2 %% of it.", least);
+        dsc_say_block(p, DSC_PARAGRAPH, "A draft length of %g is within 2 %% of it.", least);
 }
 
 static void put_merit(dsc_page *p, const dsc_table *t, size_t row, const char *column,
@@ -201,7 +204,9 @@ static void put_constants(dsc_page *p, const dsc_table *t)
             continue;
         if (!any)
             dsc_open(p, DSC_SOFT);
-        dsc_say(p, "%s%s = ", any ? ", " : "In all rows: ", t->column[c].name);
+        const char *name = t->column[c].name;
+        dsc_say(p, "%s%s%s", any ? ", " : "In all rows: ", dsc_term_label(name),
+                dsc_term_equals(name));
         dsc_say_cell(p, dsc_table_at(t, 0, c));
         any = true;
     }
@@ -253,7 +258,7 @@ void dsc_put_tables(dsc_page *p, dsc_result_view *r)
         if (corners)
             p->type->table(&p->w, &(dsc_page_table){t, corner, r->column, corners, columns,
                                                     "The corners of the grid: least and "
-                                                    "greatest k and n",
+                                                    "greatest draft length and n",
                                                     NULL});
     }
     put_whole_table(p, r);

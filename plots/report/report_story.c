@@ -73,7 +73,7 @@ static bool next_best(const dsc_result_view *r, size_t *row, best *b)
     return false;
 }
 
-// "llma with n = 1, k = 32"
+// "llma with n = 1, draft length 32"
 static void say_configuration(dsc_page *p, const dsc_table *t, size_t row, const char *but)
 {
     dsc_buffer b = {0};
@@ -91,7 +91,8 @@ static void say_configuration(dsc_page *p, const dsc_table *t, size_t row, const
     dsc_buffer_fini(&b);
 }
 
-// "At batch size 8, use chain, greedy, length=4: 1.25× (95 % CI 0.90 to 1.50)."
+// "At batch size 8, use draft-model, greedy, num-speculative-tokens=4: 1.25× (95 % CI 0.90
+// to 1.50)."
 static void say_best(dsc_page *p, const dsc_result_view *r, const best *b)
 {
     const dsc_table *t = &r->table;

@@ -151,7 +151,7 @@ static void test_numbers(void **state)
     assert_contains(&d.script, "$panel1 << EOD\n4 38.66 28.66\n18 28.25 18.25\nEOD\n");
     assert_contains(&d.script, "$panel2 << EOD\n4 67.06 60.06\n18 77.47 70\nEOD\n");
     assert_contains(&d.script, "$panel3 << EOD\n4 44.17 51.17\n18 33.76 41.23\nEOD\n");
-    assert_contains(&d.finding, "fewest steps at n = 1, num_speculative_tokens = 18");
+    assert_contains(&d.finding, "fewest steps at n = 1, draft length 18");
     assert_int_equal(d.data.rows, 4);
     assert_close(dsc_table_real(&d.data, 1, (size_t)dsc_table_find(&d.data, "steps_per_request")),
                  33.76, 1e-12);
@@ -159,23 +159,22 @@ static void test_numbers(void **state)
     dsc_drawing_fini(&d);
     draw("llma-speedup", &t, NULL, "svg", &d);
     assert_contains(&d.script, "speedup over decoding without speculation (cost: unit)");
-    assert_contains(&d.script, "best 3.29× at n = 1, num_speculative_tokens = 18");
-    assert_contains(&d.finding, "The best speedup is 3.29× at n = 1, num_speculative_tokens = 18.");
+    assert_contains(&d.script, "best 3.29× at n = 1, draft length 18");
+    assert_contains(&d.finding, "The best speedup is 3.29× at n = 1, draft length 18.");
     dsc_drawing_fini(&d);
     draw("heatmap", &t, &(dsc_figure_options){.column = "target_calls"}, "svg", &d);
-    assert_contains(
-        &d.finding,
-        "from 3376 to 5117; the best is 3376 at num_speculative_tokens = 18, n = 1"); // fewer is
+    assert_contains(&d.finding,
+                    "from 3376 to 5117; the best is 3376 at draft length 18, n = 1"); // fewer is
                                                                                       // better
     dsc_drawing_fini(&d);
     draw("heatmap", &t,
          &(dsc_figure_options){.title = "My title", .x = "n", .y = "num_speculative_tokens"}, "svg",
          &d);
     assert_contains(&d.script, "My title");
-    assert_contains(&d.finding, "the best is 3.29 at n = 1, num_speculative_tokens = 18");
+    assert_contains(&d.finding, "the best is 3.29 at n = 1, draft length 18");
     dsc_drawing_fini(&d);
     draw("accept-histogram", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "at num_speculative_tokens = 18");
+    assert_contains(&d.script, "at draft length 18");
     assert_int_equal(d.data.rows, 2 * 19);
     double sum = 0;
     for (size_t m = 0; m < 19; m++)
@@ -368,7 +367,7 @@ static void test_best_is_drawn(void **state)
         add_configuration(&t,
                           &(configuration){"llma", "paper", n, 8, 50, 100, 100, n == 9 ? 4 : 2});
     draw("llma-speedup", &t, NULL, "svg", &d);
-    assert_contains(&d.finding, "best speedup is 4.00× at n = 9, num_speculative_tokens = 8");
+    assert_contains(&d.finding, "best speedup is 4.00× at n = 9, draft length 8");
     dsc_drawing_fini(&d);
     draw("accept-histogram", &t, NULL, "svg", &d);
     assert_contains(&d.script, "n = 9: ");
@@ -469,7 +468,7 @@ static void test_files(void **state)
                      DSC_EUSAGE);
     assert_ok(dsc_figure_render(f, &t, NULL, "png", "a.b.svg", NULL, true, &err), err);
     assert_int_equal(count_files(""), 3);
-    unlink("a.b.svg"); // the data alone is there: refused, and no picture left behind
+    unlink("a.b.svg"); // the data alone is there: refused, and no picture is left
     unlink("a.b.gp");
     assert_int_equal(dsc_figure_render(f, &t, NULL, "svg", "a.b.svg", NULL, false, &err),
                      DSC_EUSAGE);

@@ -131,9 +131,9 @@ static void test_page(void **state)
     assert_int_equal(count(page, "<figure>"), 5);
     assert_null(strstr(page, "is not drawn"));
     assert_null(strstr(page, "id=\"together-1\""));
-    assert_non_null(strstr(page, "Best configuration: n = 1, num_speculative_tokens = 18"));
-    assert_non_null(strstr(
-        page, "speedup is 3.04× at n = 1, num_speculative_tokens = 18. Without speculation"));
+    assert_non_null(strstr(page, "Best configuration: n = 1, draft length 18"));
+    assert_non_null(
+        strstr(page, "speedup is 3.04× at n = 1, draft length 18. Without speculation"));
     assert_non_null(strstr(page, "no speculation = 1"));
     assert_non_null(strstr(page, "The 10 best rows by speedup"));
     assert_non_null(strstr(page, "The corners of the grid"));
@@ -263,9 +263,9 @@ static void write_story(void)
                "# objective: speedup, more is better\n# split: chosen on 10, reported on 9\n"
                "# cost: linear:1,0,0.1\n# trace_hash: ab\n# note: few requests\n"
                "batch\trank\tmethod\trule\tparameters\ttest\ttest_low\ttest_high\tsignificant\n"
-               "1\t1\tchain\trejection\tlength=4\t1.25\t0.9\t1.5\tno\n"
-               "1\t2\tchain\trejection\tlength=5\t1.2\t0.9\t1.5\tno\n"
-               "8\t1\tchain\trejection\tlength=2\t0.75\t0.7\t0.8\tno\n");
+               "1\t1\tdraft-model\trejection\tnum-speculative-tokens=4\t1.25\t0.9\t1.5\tno\n"
+               "1\t2\tdraft-model\trejection\tnum-speculative-tokens=5\t1.2\t0.9\t1.5\tno\n"
+               "8\t1\tdraft-model\trejection\tnum-speculative-tokens=2\t0.75\t0.7\t0.8\tno\n");
     write_rows("cost.tsv", "# device_name: a <machine>\ntokens\ttarget_s\n1\t0.01\n2\t0.011\n");
     write_rows("bounds.tsv", "alpha\tlength\tspeedup\n0.5\t1\t1.5\n0.5\t2\t1.6\n0.7\t1\t1.7\n"
                              "0.7\t2\t1.8\n");
@@ -311,7 +311,7 @@ static void test_story(void **state)
         "<dt>device_name</dt><dd><code>a &lt;machine&gt;</code></dd>",
         "<h3>Results 6, 7 together</h3>",
         "<li>At batch size 64, do not speculate; the best configuration slows decoding down: "
-        "draft-model with num_speculative_tokens = 2: 0.75×.</li>",
+        "draft-model with draft length 2: 0.75×.</li>",
         "kseq attains 95.0 % of the block efficiency of the optimal rule (otm) with the same "
         "drafts and length, on average over 2 configurations; the range is 90.0 to 100.0 %.",
         "1 pass, 1 fail, 1 not predicted, 0 disputed, 0 skipped, 0 only shown.",
@@ -345,10 +345,10 @@ static void test_story(void **state)
     // The tuned configuration is faster than all others, or was found on another trace.
     static const char *const others[] = {"# objective: speedup\n# cost: linear:1,0,0.1\n# "
                                          "trace_hash: ab\nbatch\trank\tmethod\ttest\t"
-                                         "significant\n1\t1\tchain\t1.8\tno\n",
+                                         "significant\n1\t1\tdraft-model\t1.8\tno\n",
                                          "# objective: speedup\n# cost: linear:1,0,0.1\n# "
                                          "trace_hash: cd\nbatch\trank\tmethod\ttest\t"
-                                         "significant\n1\t1\tchain\t1.1\tno\n"};
+                                         "significant\n1\t1\tdraft-model\t1.1\tno\n"};
     for (int i = 0; i < 2; i++) {
         write_rows("tune.tsv", others[i]);
         page = report(path + 2, 5, NULL);
@@ -362,7 +362,7 @@ static void test_story(void **state)
     empty_scratch();
 }
 
-// Invalid results are errors that name the file and leave nothing behind.
+// Invalid results are errors that name the file and leave no file.
 static void test_no_results(void **state)
 {
     (void)state;

@@ -71,9 +71,9 @@ static void test_files(void **state)
     assert_int_equal(count_files(""), 7);
     char *page = read_text("my re_port.tex"), *picture = read_text("my-re-port-figure-1.pdf");
     assert_non_null(strstr(page, "{my-re-port-figure-5.pdf}"));
-    assert_non_null(strstr(page, "\\textbf{Best configuration: n = 1, k = 18}"));
+    assert_non_null(strstr(page, "\\textbf{Best configuration: n = 1, draft length 18}"));
     assert_non_null(strstr(page, "\\section*{Limitations}"));
-    assert_non_null(strstr(page, "\\toprule\nn & k & "));
+    assert_non_null(strstr(page, "\\toprule\nn & num\\_\\allowbreak{}speculative"));
     assert_int_equal(strncmp(picture, "%PDF", 4), 0);
     // The same table gives the same bytes.
     assert_ok(write_latex("grid.tsv", "my re_port.tex", NULL, true, &err), err);
@@ -107,7 +107,7 @@ static void test_folder(void **state)
     assert_int_equal(write_latex("grid.tsv", "out", NULL, false, &err), DSC_EUSAGE);
     assert_non_null(strstr(err.message, "out/report.tex exists already"));
     assert_ok(write_latex("grid.tsv", "out", NULL, true, &err), err);
-    // A report that cannot be written leaves nothing behind.
+    // A report that cannot be written leaves no file.
     assert_int_equal(write_latex("grid.tsv", "no/out", NULL, false, &err), DSC_EIO);
     assert_int_equal(write_latex("grid.tsv", "no/out.tex", NULL, false, &err), DSC_EIO);
     assert_int_equal(write_latex("none.tsv", "new", NULL, false, &err), DSC_EINPUT);

@@ -307,8 +307,7 @@ static void test_methods(void **state)
     check_script(&d.script);
     assert_int_equal(d.data.rows, 3);
     static const char *const bar[] = {"ouroboros, reuse on", "ouroboros, reuse off", "draft-model"};
-    static const char *const with[] = {"num_speculative_tokens 3", "num_speculative_tokens 1",
-                                       "num_speculative_tokens 2"};
+    static const char *const with[] = {"draft length 3", "draft length 1", "draft length 2"};
     static const double value[] = {2.3, 1.9, 1.25};
     for (size_t i = 0; i < 3; i++) {
         assert_string_equal(drawn_text(&d, i, "bar"), bar[i]);
@@ -319,9 +318,8 @@ static void test_methods(void **state)
                     "$bars << EOD\n2.3 0.52 0.9 1 2 2.5 0.71\n1.9 1.52 1.9 0 1.5 2 1.71\n");
     assert_contains(&d.script, "xerrorbars");
     assert_contains(&d.script, "from first 1, first 0.45 to first 1,"); // no speculation
-    assert_contains(
-        &d.finding,
-        "ouroboros, reuse on 2.30× (num_speculative_tokens 3); ouroboros, reuse off 1.90×");
+    assert_contains(&d.finding,
+                    "ouroboros, reuse on 2.30× (draft length 3); ouroboros, reuse off 1.90×");
     dsc_drawing_fini(&d);
     draw("methods", &t, NULL, "dumb", &d);
     assert_contains(&d.picture, "# 2.30");
@@ -341,12 +339,12 @@ static void test_ablation(void **state)
         add_row(&t, (double[]){i / 2 * 3, 1 + i % 2, 2 + i}, (const char *[]){"ouroboros"});
     draw("methods", &t, NULL, "svg", &d);
     assert_int_equal(d.data.rows, 1);
-    assert_string_equal(drawn_text(&d, 0, "best_with"), "phrases 3, num_speculative_tokens 2");
+    assert_string_equal(drawn_text(&d, 0, "best_with"), "phrases 3, draft length 2");
     dsc_drawing_fini(&d);
     draw("methods", &t, &(dsc_figure_options){.x = "phrases"}, "svg", &d);
     assert_int_equal(d.data.rows, 2);
     assert_string_equal(drawn_text(&d, 0, "bar"), "ouroboros, phrases 0");
-    assert_string_equal(drawn_text(&d, 1, "best_with"), "num_speculative_tokens 2");
+    assert_string_equal(drawn_text(&d, 1, "best_with"), "draft length 2");
     assert_close(drawn(&d, 0, "block_efficiency"), 3, 0);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -389,11 +387,11 @@ static void test_batch(void **state)
     draw("batch", &t, NULL, "svg", &d);
     check_script(&d.script);
     assert_contains(&d.script, "set logscale x 2");
-    assert_contains(&d.script, "'num_speculative_tokens 6 (32)'");
+    assert_contains(&d.script, "'draft length 6 (32)'");
     assert_contains(&d.script, "set arrow from first 32, graph 1");
     assert_contains(
         &d.finding,
-        "num_speculative_tokens 2: 1.8 at 1, 1.1 at 256, no break-even in this range; length "
+        "draft length 2: 1.8 at 1, 1.1 at 256, no break-even in this range; draft length "
         "6: 2.5 at 1, 0.25 at 256, break-even at 32.");
     assert_int_equal(d.data.rows, 10);
     dsc_drawing_fini(&d);

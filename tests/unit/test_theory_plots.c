@@ -572,7 +572,7 @@ static void test_extremes(void **state)
     static const double value[] = {1e308, -1e299, 1e299, 0, 1e-300, -5, INFINITY, NAN};
     static const char *const pair = "a/b", *const form = "pearl";
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        for (int second = 0; second < 2; second++) // a usual number beside it
+        for (int second = 0; second < 2; second++) // a usual number in addition
             for (int f = 0; f < 3; f++) {
                 double v = value[i];
                 dsc_table t = {0};
