@@ -19,8 +19,8 @@ static int become(const char *path, char **argv, dsc_error *err)
                : dsc_fail_errno(err, DSC_EABSENT, errno, "%.200s", path);
 }
 
-// Beside this program, wherever that was started from.
-static int become_neighbour(char **argv, dsc_error *err)
+// Looks in the folder of this program, whatever the current folder is.
+static int become_in_folder(char **argv, dsc_error *err)
 {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path);
@@ -43,13 +43,13 @@ static int run(int argc, char **argv, dsc_error *err)
     with[0] = PROGRAM;
     for (int a = 0; a < argc; a++)
         with[a + 1] = argv[a];
-    rc = become_neighbour(with, err);
+    rc = become_in_folder(with, err);
     if (!rc)
         rc = become(BIN_DIR "/" PROGRAM, with, err);
     if (!rc) {
         execvp(PROGRAM, with);
         rc = dsc_fail(err, DSC_EABSENT,
-                      "live: there is no " PROGRAM " beside this program, in " BIN_DIR
+                      "live: there is no " PROGRAM " in the folder of this program, in " BIN_DIR
                       " or on the PATH (./configure --disable-live leaves it out)");
     }
     free(mem);
