@@ -120,7 +120,7 @@ typedef struct live_batch {
     int64_t tokens, sequences;
     const int32_t *token;    // [sequences * tokens]
     const int32_t *position; // [tokens] in the text
-    const int32_t *slot;     // [tokens] of the cache, where keys and values are written
+    const int32_t *slot;     // [tokens] slots of the KV cache that are written
     int64_t prefix;          // every token attends to slots [0, prefix)
     // Bit j of row i of mask[tokens][words]: token i attends to slot prefix + j. The bit of its own
     // slot is set; no bit at or beyond slot `used` is.
@@ -207,7 +207,7 @@ typedef struct live_memory_type {
     // `count` numbers of `dtype`, uniform in [-limit, limit): a function of (seed, stream, index).
     int (*fill)(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t seed,
                 uint64_t stream, double limit, dsc_error *err);
-    dsc_dtype (*cache_dtype)(dsc_dtype weights); // of keys and values
+    dsc_dtype (*cache_dtype)(dsc_dtype weights); // of the KV cache
     int (*available)(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err);
 } live_memory_type;
 
@@ -238,8 +238,8 @@ typedef struct live_pass_type {
     int (*product)(live_backend *b, void *out, const void *in, int64_t rows, const live_product *p,
                    dsc_error *err);
     // qkv[rows][(heads + 2 kv_heads) * head]: norms and rotates queries and keys (pairs (i, i +
-    // rotated / 2)), leaves the queries in place and writes keys and values to the slots of
-    // `layer`.
+    // rotated / 2)), leaves the queries in place and writes the slots of `layer` in the KV
+    // cache.
     int (*rotate)(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
                   const live_cache *cache, int64_t layer, dsc_error *err);
     // out[rows][heads * head], F32 unless a->stored, from the queries in qkv and the cache: softmax
@@ -294,7 +294,7 @@ struct live_backend {
     char device[64]; // "cpu", "cuda:0 NVIDIA H200"
     int threads;     // of a CPU; may be changed between passes
     // Bytes of weights that a product may prefetch while the previous operation still runs. 0
-    // disables prefetching, including that of keys and values by attention.
+    // disables prefetching, including that of the KV cache by attention.
     int64_t prefetch_bytes;
     bool invariant; // the result of a row does not depend on the other rows of a pass
     bool on_host;   // the host can read memory of `alloc` after `wait`

@@ -69,7 +69,7 @@ static void norm(builder *b, float **scale, float **shift, live_module m)
         vector(b, shift, LIVE_SHIFT, m, b->c->hidden, LIVE_ROWS);
 }
 
-// Queries, keys and values, which are stored as one tensor or as three.
+// The QKV projection, which is stored as one tensor or as three.
 static void qkv_parts(builder *b)
 {
     const live_config *c = b->c;

@@ -38,9 +38,9 @@ int live_cache_new(live_cache *out, const live_weights *w, int64_t sequences, in
                    dsc_error *err);
 void live_cache_free(live_cache *c, live_backend *b);
 
-// One pass of a complete model: embeds the tokens, runs the blocks, writes keys and values to the
-// cache, and leaves the logits of the batch's outputs and their summary in the room. `features`,
-// unless NULL, is [slots][hidden]; the last hidden states are written to the rows of their slots.
+// One pass of a complete model: embeds the tokens, runs the blocks, writes to the KV cache,
+// and leaves the logits of the batch's outputs and their summary in the room. `features`, unless
+// NULL, is [slots][hidden]; the last hidden states are written to the rows of their slots.
 // Returns when the work has been submitted; live_pass_type.wait waits for it.
 int live_model_pass(const live_weights *w, live_cache *cache, live_room *room, float *features,
                     const live_batch *batch, dsc_error *err);

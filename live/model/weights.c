@@ -239,7 +239,7 @@ static unsigned char *device_row(const live_array *p, int64_t row)
     return (unsigned char *)p->matrix->data + (size_t)row * bytes;
 }
 
-// A piece of a tensor whose rows are grouped by head: queries, keys and values of one head.
+// A piece of a tensor whose rows are grouped by head: the queries, keys or values of one head.
 static int upload_interleaved(loader *l, const job *j, const live_piece *p, dsc_error *err)
 {
     const live_config *c = l->config;

@@ -10,7 +10,7 @@
 enum { JSON, OPTIONS };
 // clang-format off
 static const dsc_option options[OPTIONS] = {
-    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "an object per line"},
+    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print one JSON object per line"},
 };
 // clang-format on
 static const char about[] =

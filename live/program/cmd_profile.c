@@ -13,18 +13,18 @@ enum { TOKENS, CONTEXT, BATCH, REPEATS, OUT, FORCE, PROGRESS, OPTIONS };
 static const dsc_option options[OPTIONS] = {
     {.name = "tokens", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "1:128", .min = 1,
      .max = 1 << 16, .list = true,
-     .help = "tokens of each sequence in a pass, as values and ranges a:b:step; a:b means a, b and "
-             "the values 2, 3, 4, 6, 8, 12, ... between them"},
+     .help = "numbers of tokens of each sequence in a pass, as values and ranges a:b:step; a:b "
+             "means a, b and the values 2, 3, 4, 6, 8, 12, ... between them"},
     {.name = "context", .kind = DSC_OPTION_INT, .metavar = "LIST", .initial = "0:1024", .min = 0,
      .max = 1 << 24, .list = true,
-     .help = "tokens of each sequence before them; a:b stands for a, b and 64, 256, 1024, ... "
-             "between"},
+     .help = "context lengths: tokens of each sequence before the pass, as values and ranges; a:b "
+             "means a, b and the values 64, 256, 1024, ... between them"},
     {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1", .max = 1 << 12,
-     .help = "number of sequences in a pass; a:b as for --tokens"},
+     .help = "numbers of sequences in a pass, as values and ranges (see --tokens)"},
     {.name = "repeats", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "9", .min = 1,
      .max = 100000,
-     .help = "measurements of each pass, in rounds of three after three warm-up passes; the "
-             "result is the mean of the rounds' medians"},
+     .help = "number of measurements of each pass, in rounds of three after three warm-up "
+             "passes; the result is the mean of the rounds' medians"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.tsv",
      .help = "write the cost table to this file, for draftscope sim --cost table:FILE"},
     CLI_OPTION_FORCE,

@@ -44,7 +44,7 @@ static const dsc_option options[OPTIONS] = {
      .max = 1 << 24,
      .help = "maximum new tokens per request; generation stops earlier at EOS"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
-     .help = "trace to write (a folder)"},
+     .help = "write the trace to this folder"},
     {DSC_OPTION_NUM_DRAFTS, .initial = "8", .min = 1,
      .max = DSC_STATISTICS_K_MAX,
      .help = "record acceptance statistics for 1 to K drafts per position, as trace reduce does"},

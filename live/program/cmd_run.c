@@ -123,10 +123,10 @@ static int copy_output(context *c, live_output *out, dsc_error *err)
 // The text of an output; an empty buffer if there is none: no tokenizer, or ids without a text.
 static int decode(const context *c, const live_output *out, dsc_buffer *text)
 {
-    dsc_error unheard;
+    dsc_error ignored;
     if (!c->pair.tokenizer)
         return DSC_OK;
-    int rc = dsc_import_decode(c->pair.tokenizer, out->token, (size_t)out->count, text, &unheard);
+    int rc = dsc_import_decode(c->pair.tokenizer, out->token, (size_t)out->count, text, &ignored);
     if (rc)
         dsc_buffer_fini(text);
     return rc == DSC_EINPUT ? DSC_OK : rc;

@@ -15,7 +15,7 @@ bool live_identify(live_identity *out, const live_pair *p, const dsc_option_valu
     static const int shape[] = {LIVE_PAIR_SHAPE, LIVE_PAIR_DRAFT_SHAPE, LIVE_PAIR_MIDDLE};
     const live_weights *w = p->weights[side];
     char path[4096];
-    dsc_error unheard;
+    dsc_error ignored;
     if (!w || (side != LIVE_TARGET && w == p->weights[LIVE_TARGET]))
         return false;
     const char *name = models[folder[side]].text;
@@ -26,7 +26,7 @@ bool live_identify(live_identity *out, const live_pair *p, const dsc_option_valu
                            .shape = name ? NULL : models[shape[side]].text,
                            .weights_sha256 = w->fingerprint};
     if (name && snprintf(path, sizeof path, "%s/config.json", name) < (int)sizeof path)
-        dsc_sha256_file(path, out->config_sha256, &unheard);
+        dsc_sha256_file(path, out->config_sha256, &ignored);
     return true;
 }
 

@@ -30,25 +30,28 @@ static const dsc_column fields[FIELDS] = {
     [SPEEDUP] = {DSC_COL_SPEEDUP, DSC_CELL_REAL,
      "measured: tokens_per_s / baseline_tokens_per_s over the requests that both finished; nan "
      "without --baseline"},
-    [PREFILL] = {"prefill_s", DSC_CELL_REAL, "seconds in passes over the prompts, all models"},
+    [PREFILL] = {"prefill_s", DSC_CELL_REAL,
+     "seconds in passes over the prompts, summed over all models"},
     [DRAFT] = {"draft_s", DSC_CELL_REAL,
-     "seconds in passes of the draft model (and the middle one) over drafts"},
+     "seconds in passes of the draft and middle models over drafts"},
     [VERIFY] = {"verify_s", DSC_CELL_REAL, "seconds in passes of the target over drafts"},
     [SELECT] = {"select_s", DSC_CELL_REAL,
-     "seconds outside all passes; nan where draft model and target work at the same time"},
-    [TIME] = {"time_s", DSC_CELL_REAL, "seconds in all, prefill included, loading not"},
+     "seconds outside all passes; nan where draft model and target run at the same time"},
+    [TIME] = {"time_s", DSC_CELL_REAL,
+     "total seconds, including prefill and excluding loading of the models"},
     [RATE] = {DSC_COL_TOKENS_PER_S, DSC_CELL_REAL, "output_tokens / time_s"},
     [PLAIN_RATE] = {"baseline_tokens_per_s", DSC_CELL_REAL,
      "tokens per second of plain decoding, run after the method for each request (--baseline)"},
     [DIVERGENCES] = {"divergences", DSC_CELL_REAL,
      "number of outputs that differ from plain decoding (--baseline); nan at temperature > 0, "
      "where both are sampled"},
-    [REQUESTS] = {"divergence_requests", DSC_CELL_LIST, "requests whose output differs, from 0"},
+    [REQUESTS] = {"divergence_requests", DSC_CELL_LIST,
+     "indices of the requests whose outputs differ, from 0"},
     [POSITIONS] = {"divergence_positions", DSC_CELL_LIST,
-     "index of the first output token that differs, from 0"},
+     "index of the first output token that differs, from 0, for each such request"},
     [MARGINS] = {"divergence_margins", DSC_CELL_LIST,
-     "lead of the largest logit over the second at that token; close to 0 where rounding "
-     "decides"},
+     "lead of the largest logit over the second at the first token that differs; close to 0 "
+     "where rounding decides"},
 };
 // clang-format on
 

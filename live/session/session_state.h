@@ -31,7 +31,7 @@ typedef struct live_dist {
 typedef struct session_text {
     int32_t *token;         // [context]
     float *margin;          // [context] of the output's tokens: live_session_margins
-    int64_t prompt, cached; // tokens of the prompt; tokens whose keys and values are in the cache
+    int64_t prompt, cached; // tokens of the prompt; tokens in the KV cache
 } session_text;
 
 // The draft as scored. Arrays are [1 + nodes]. Tokens and parents are copies, because a draft may

@@ -145,7 +145,7 @@ for method in none draft-model oracle ngram lookahead tree ouroboros pearl; do
     is divergences 0.0
     tokens_of 1 ends.jsonl >got
     check "$method: ends with token $end" cmp -s wanted got
-    check "$method: says so" grep -q '"finish_reason":"stop"' ends.jsonl
+    check "$method: the finish reason" grep -q '"finish_reason":"stop"' ends.jsonl
 done
 same_as_sim ends 24 oracle --num-speculative-tokens 3
 is draft_acceptance_rate 1.0
@@ -190,7 +190,7 @@ if command -v ldd >/dev/null; then
     check "neither OpenBLAS nor CUDA" sh -c '! grep -Eq "libopenblas[^ ]*\.so|libcu" libraries'
 fi
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------------
 run="run --method none --max-tokens 8"
 bad 2 "--method" run --target "$llama" --prompts ids.jsonl
 bad 2 "--target" $run --prompts ids.jsonl
@@ -198,8 +198,8 @@ bad 2 "--draft DIR" run --target "$llama" --method draft-model --prompts ids.jso
 bad 2 "none of them" $run --target "$llama"
 bad 2 "no argument without -p" $run --target "$llama" --prompts ids.jsonl more
 bad 2 "tokenizer.json" $run --target "$llama" -p text
-bad 2 "takes one" run --target "$llama" --draft "$llama" --method spectr --rule rejection \
-    --prompts ids.jsonl
+bad 2 "rule rejection verifies one" run --target "$llama" --draft "$llama" --method spectr \
+    --rule rejection --prompts ids.jsonl
 bad 2 "Medusa heads" run --target "$llama" --draft "$fixtures/llama_medusa" --method draft-model \
     --num-speculative-tokens 5 --prompts ids.jsonl --max-tokens 8
 bad 2 "a complete model is required" $run --target "$fixtures/llama_eagle" --prompts ids.jsonl
@@ -266,11 +266,11 @@ if [ -w /dev/full ]; then
 fi
 
 # draftscope looks for draftscope-live in its own folder, where it is installed, and on the PATH.
-mkdir alone beside
+mkdir alone together
 cp "$draftscope" alone/draftscope
-cp "$draftscope" "${draftscope%/*}/draftscope-live" beside
-check "beside draftscope" env PATH="$work/alone" beside/draftscope live list
-check "on the PATH" env PATH="$work/beside" alone/draftscope live list
+cp "$draftscope" "${draftscope%/*}/draftscope-live" together
+check "in the folder of draftscope" env PATH="$work/alone" together/draftscope live list
+check "on the PATH" env PATH="$work/together" alone/draftscope live list
 PATH=$work/alone alone/draftscope live list >out 2>err
 code=$?
 check "exit 3 without draftscope-live" test $code = 3 -o $code = 0 # 0: one is installed
@@ -298,8 +298,8 @@ wait_until grep -q "done" err
 kill -INT $victim
 wait $victim
 check "exit 130" test $? = 130
-check "what was done is on disk" test "$(wc -l <part.jsonl)" = "$(field requests)"
-check "some of it" test "$(field requests)" -ge 1 -a "$(field requests)" -lt 4000
+check "finished requests are on disk" test "$(wc -l <part.jsonl)" = "$(field requests)"
+check "some of them" test "$(field requests)" -ge 1 -a "$(field requests)" -lt 4000
 
 # While models are read there is nothing to clean up. The prompts show when.
 mkfifo wait
@@ -347,7 +347,7 @@ Answer:'
             --max-tokens 48 --baseline --json $threads
         is divergences 0.0
         is tree '"medusa"'
-        check "whose tree it is" grep -q 'note: using --tree medusa for Medusa heads' err
+        check "a note on the tree" grep -q 'note: using --tree medusa for Medusa heads' err
         good run --target "$demo/target" --draft "$demo/medusa" --method tree --tree chain:3 \
             -p "$question" --max-tokens 8 --json $threads
         is tree '"chain:3"'

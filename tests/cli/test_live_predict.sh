@@ -135,7 +135,7 @@ fi
     not_ok "timeline: $(cat err)"
 if [ "$(grep -c . steps.tsv)" -gt 10 ]; then ok; else not_ok "no timeline of PEARL"; fi
 
-# --- what it does not know ---------------------------------------------------------------------
+# --- queries that are refused ------------------------------------------------------------------
 
 refused 'with --rank-depth 9' eagle.dst --method tree --tree chain:9
 refused 'with --rank-depth 9' eagle.dst --method draft-model --num-speculative-tokens 9
@@ -143,7 +143,7 @@ refused 'probabilities off the output' draft.dst --method threshold
 refused '--middle SPEC' draft.dst --method cascade
 refused 'use --target' draft.dst --method ouroboros
 
-# --- the rule of a trace that was drawn --------------------------------------------------------
+# --- the rule of a sampled trace ---------------------------------------------------------------
 
 says() { # 'words on stderr' options
     words=$1

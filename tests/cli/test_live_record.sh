@@ -73,13 +73,13 @@ fi
 # Distributions of a greedy recording have another temperature: replaying sampled drafts prints a
 # note.
 "$draftscope" sim llama.dst --method spectr --num-drafts 2 --rule kseq >sim.out 2>err
-check "distributions that nothing was drawn from" grep -q 'note: spectr: .* temperature 0, .* temperature 1' err
+check "distributions from which nothing was sampled" grep -q 'note: spectr: .* temperature 0, .* temperature 1' err
 "$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3 >sim.out 2>err
 check "ranks are those of the run" sh -c '! grep -q note err'
 good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method draft-model --num-speculative-tokens 2 \
     --prompts ids.jsonl --max-tokens 12 --temperature .8 --num-drafts 2 -o drawn.dst
 "$draftscope" sim drawn.dst --method spectr --num-drafts 2 --rule kseq >sim.out 2>err
-check "distributions that were drawn from" sh -c '! grep -q note err'
+check "distributions from which tokens were sampled" sh -c '! grep -q note err'
 
 # --- what is recorded --------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ info() { # TRACE FIELD
 good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method draft-model --num-speculative-tokens 2 \
     --prompts ids.jsonl --requests 2 --max-tokens 12 --logprobs top:5 --rollouts 3 --rank-depth 2 \
     --temperature .8 --seed 3 -o all.dst
-check "a trace of all there is" "$draftscope" trace verify all.dst
+check "a trace with every column" "$draftscope" trace verify all.dst
 info all.dst recorded >recorded
 for column in target_logp draft_logp draft_argmax target_argmax draft_entropy draft_rank kseq \
     specinfer otm draft_rollout target_rollout steps_aligned step_drafted step_draft_s \
@@ -99,7 +99,7 @@ done
 info all.dst provenance >provenance
 for word in '"method":"draft-model"' '"temperature":0.8' '"max_tokens":12' '"head":false' \
     '"seed":3' '"config_sha256"' '"device":"cpu"' 'draftscope live record'; do
-    check "provenance says $word" grep -qF "$word" provenance
+    check "the provenance contains $word" grep -qF "$word" provenance
 done
 good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method pearl \
     --prompts ids.jsonl --requests 2 --max-tokens 12 --num-drafts 1 -o pearl.dst
@@ -116,9 +116,9 @@ bad 2 'top:M' record --target "$fixtures/llama" --method none --prompts ids.json
 bad 2 '-o NAME.dst' record --target "$fixtures/llama" --method none --prompts ids.jsonl
 bad 4 'exceeds the context of' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
     --max-tokens 1000 -o x.dst
-check "nothing is left of what was refused" test ! -e x.dst -a ! -e x.dst.tmp
+check "a refused command leaves no files" test ! -e x.dst -a ! -e x.dst.tmp
 
-# --- the simulator's steps, with a clock -------------------------------------------------------
+# --- replayed runs ---------------------------------------------------------------------------
 
 good run --target "$fixtures/llama_old" --method llma --references all --num-speculative-tokens 4 --replay llama.dst \
     --json --baseline
@@ -171,14 +171,14 @@ if sleep 0.05 2>/dev/null; then
     # A background job of a shell without job control starts with SIGINT ignored, but the program
     # handles it again.
     check "exit 130 after SIGINT, not $code" test $code = 130
-    check "what was finished is kept" "$draftscope" trace verify stopped.dst
-    check "not all of it" test "$(info stopped.dst requests)" -lt 3000
-    check "it says so" grep -q 'interrupted: the first [0-9]* requests are in stopped.dst' err
+    check "finished requests are kept" "$draftscope" trace verify stopped.dst
+    check "not all of them" test "$(info stopped.dst requests)" -lt 3000
+    check "the note on the interruption" grep -q 'interrupted: the first [0-9]* requests are in stopped.dst' err
 else
     echo "no sleep(1) for parts of a second: killing is left out"
 fi
 
-# --- logits that are no numbers any more -------------------------------------------------------
+# --- logits that are not finite ----------------------------------------------------------------
 
 # A checkpoint that divides zero by zero after token 66: its embedding is zero, and so is the norm's
 # epsilon.
@@ -197,7 +197,7 @@ for token in 10 20 66 30; do
 done >zero.jsonl
 bad 4 'zero.jsonl:3: ' run --target zero --method none --prompts zero.jsonl --max-tokens 8 --json \
     -o zero.out.jsonl
-check "the line says what: $(cat err)" grep -q 'are not finite' err
+check "the error names the reason: $(cat err)" grep -q 'are not finite' err
 check "finished requests are counted" grep -q '"requests": 2' out
 check "and kept" test "$(wc -l <zero.out.jsonl)" = 2
 bad 4 'zero.jsonl:3: ' record --target zero --method none --prompts zero.jsonl --max-tokens 8 \
@@ -212,7 +212,7 @@ good profile --target "$fixtures/llama" --draft "$fixtures/llama_old" --tokens 1
 check "a row for each cell" test "$(grep -c '^[0-9]' cost.tsv)" = 24
 for word in target_measured draft_measured device_name 'column target_share' \
     'column target_again_s' 'column draft_again_s' command repeats; do
-    check "the table says $word" grep -q "^# $word" cost.tsv
+    check "the table contains $word" grep -q "^# $word" cost.tsv
 done
 "$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3 --cost table:cost.tsv --batch-size 1,2 --json \
     >sim.json 2>err
@@ -223,7 +223,7 @@ fi
 good profile --shape "$fixtures/llama/config.json" --random-weights 1 --dtype f32 --tokens 2 \
     --context 5 --repeats 1 -o one.tsv
 check "one cell" test "$(grep -c '^[0-9]' one.tsv)" = 1
-check "one model alone is never behind another" sh -c '! grep -q again_s one.tsv'
+check "one model alone never runs after another" sh -c '! grep -q again_s one.tsv'
 bad 2 'exists' profile --target "$fixtures/llama" -o one.tsv
 bad 2 'learned' profile --target "$fixtures/gpt2" --context 4096 -o x.tsv
 bad 2 'measured with a batch size of 1' profile --target "$fixtures/llama" \
@@ -231,6 +231,6 @@ bad 2 'measured with a batch size of 1' profile --target "$fixtures/llama" \
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --tokens 1:4 \
     --context 0:16 --repeats 1 -o eagle.tsv
 bad 2 'tokens' profile --target "$fixtures/llama" --tokens 0:4 -o x.tsv
-check "nothing is left of what was refused" test ! -e x.tsv -a ! -e x.tsv.tmp
+check "a refused command leaves no files" test ! -e x.tsv -a ! -e x.tsv.tmp
 
 summary

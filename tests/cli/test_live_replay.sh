@@ -93,12 +93,12 @@ check "a field says so" grep -q '"replay_draft": 1' run.json
 cp a replayed
 good run $shapes --draft-shape ./head.json --replay eagle.dst --json --method tree --tree eagle
 counts out %.0f >a
-check "without it the head drafts for itself" sh -c '! diff replayed a >/dev/null'
+check "without --replay-draft the head drafts its own tokens" sh -c '! diff replayed a >/dev/null'
 check "and accepts next to nothing" sh -c 'test "$(awk "/^num_accepted/ { print \$2 }" a)" -lt \
     "$(awk "/^num_accepted/ { print \$2 }" replayed)"'
 check "the field says that, too" grep -q '"replay_draft": 0' out
 
-# --- drawn: what is expected -------------------------------------------------------------------
+# --- sampled: expected counts ------------------------------------------------------------------
 
 # A draft model equal to the target is always accepted, so nothing is random.
 equal sure.dst draft.json --method spectr --rule kseq
@@ -133,7 +133,7 @@ replay drawn.dst draft.json --method draft-model --rule block --seed 4
 counts run.json %.0f >a
 check "another seed, another" sh -c '! cmp -s a b'
 
-# --- against the simulator's predictions -------------------------------------------------------
+# --- validate --live over replayed runs  -------------------------------------------------------
 
 for length in 2 4; do
     replay greedy.dst draft.json --method draft-model --num-speculative-tokens $length
@@ -146,7 +146,7 @@ for seed in 1 2 3; do
 done >replayed.jsonl
 check "sampled runs, too" "$draftscope" validate --trace drawn.dst --live replayed.jsonl
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------------
 
 refused() { # words, TRACE, options
     words=$1 trace=$2
@@ -166,8 +166,8 @@ refused 'that a trace does not contain' greedy.dst --method threshold
 refused 'that a trace does not contain' greedy.dst --method ouroboros
 refused 'contains no acceptances' greedy.dst --method tree --rule specinfer-wor
 refused 'contains no acceptances' greedy.dst --method pearl --rule rejection
-bad 2 '--replay NAME.dst expected with it' run $shapes --draft-shape ./draft.json --method draft-model \
-    --prompts "$demo/prompts.jsonl" --replay-draft
+bad 2 '--replay-draft requires --replay NAME.dst' run $shapes --draft-shape ./draft.json \
+    --method draft-model --prompts "$demo/prompts.jsonl" --replay-draft
 bad 2 'contains draft heads' run --shape ./head.json --random-weights 1 --method none \
     --replay greedy.dst
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope validate --live on the demo models: what was run is what is predicted, greedy to the
-# token and drawn within chance; a wrong cost table, a wrong rule, a method that was not run so,
-# other prompts, models and settings are found. Seconds are written into the lines by hand: no test
-# depends on how fast the machine is.
+# draftscope validate --live on the demo models: runs equal their predictions, exactly if greedy and
+# within chance if sampled. It detects a wrong cost table, a wrong rule, wrong parameters, and other
+# prompts, models and settings. The seconds in the lines are edited, so that no test depends on the
+# speed of the machine.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 demo=${LIVE_DEMO:-$top/live/demo}
 if ! [ -x "${draftscope%/*}/draftscope-live" ] || ! [ -d "$demo/target" ]; then
@@ -49,7 +49,7 @@ run greedy.jsonl --method llma --references all --num-speculative-tokens 4
 run drawn.jsonl --method spectr --num-drafts 3 --num-speculative-tokens 3 --rule kseq --temperature 1
 run drawn.jsonl --method spectr --num-drafts 2 --num-speculative-tokens 4 --rule otm --temperature 1
 
-# --- what was run is what is predicted ---------------------------------------------------------
+# --- runs equal their predictions ------------------------------------------------------------
 
 good --trace greedy.dst --live greedy.jsonl
 check "a sentence" grep -q ': 6 configurations: 6 pass, 0 fail, 0 are not predicted; worst' err
@@ -67,7 +67,7 @@ has "method parameters quantity source" "ngram	num-speculative-tokens=10	block_e
 has "method parameters" "llma	num-speculative-tokens=4 references=all"
 check "the columns" grep -qx "method	rule	parameters	temperature	quantity	at	predicted	measured	error	error_percent	se	z	tolerance	verdict	source	note" out
 check "the trace's hash" grep -q '^# trace_hash: [0-9a-f]*$' out
-# By hand, from the line: 1.. are the calls that accepted so many.
+# Block efficiency from the totals of the line.
 calls=$(sed -n '1s/.*"target_calls": \([0-9]*\).*/\1/p' greedy.jsonl)
 tokens=$(sed -n '1s/.*"output_tokens": \([0-9]*\).*/\1/p' greedy.jsonl)
 cells quantity measured | awk -F '\t' -v be="$tokens $calls" 'BEGIN { split(be, x, " ") }
@@ -77,7 +77,7 @@ check "block efficiency is tokens / calls" test $? = 0
 good --trace drawn.dst --live drawn.jsonl
 has "method parameters quantity source verdict" "draft-model	num-speculative-tokens=7	output_nll	entropy	pass"
 check "six pass" grep -q ': 6 configurations: 6 pass, 0 fail' err
-# Chance has 24 turns, with 11 degrees of freedom: Pr(t > 5.84) = Pr(normal > 3) / 24.
+# 24 comparisons, with 11 degrees of freedom: Pr(t > 5.84) = Pr(normal > 3) / 24.
 has "method rule parameters quantity tolerance" \
     "spectr	kseq	num-drafts=3 num-speculative-tokens=3	block_efficiency	|z| <= 5.84"
 has "method rule parameters quantity source" \
@@ -115,7 +115,7 @@ good --trace greedy.dst --live copied.jsonl
 cat greedy.jsonl copied.jsonl copied.jsonl >both.jsonl
 good --trace greedy.dst --live both.jsonl
 check "a configuration of its own" grep -q ': 7 configurations: 7 pass' err
-# Requests from the fifth on, pooled with others, and what begins elsewhere than it says.
+# Requests from the fifth on, pooled with others, and lines with a wrong first_request.
 run part.jsonl --method draft-model --num-speculative-tokens 2 --skip 4 --requests 5
 run part.jsonl --method draft-model --num-speculative-tokens 2 --skip 7
 run part.jsonl --method draft-model --num-speculative-tokens 4 --requests 3
@@ -130,19 +130,19 @@ outputs() { # as lists of one request each
 outputs drawn-part.jsonl >part.calls
 sed -n 2p drawn.jsonl >whole.jsonl
 outputs whole.jsonl | sed -n 5,9p >whole.calls
-check "a part is drawn as in the whole" cmp whole.calls part.calls
+check "a part has the samples of the whole" cmp whole.calls part.calls
 sed '1s/"first_request": 4/"first_request": 5/' part.jsonl >claimed.jsonl
 bad 4 'the prompts (hash ' --trace greedy.dst --live claimed.jsonl
 sed '1s/"first_request": 4/"first_request": 9/' part.jsonl >claimed.jsonl
 bad 4 'the line has requests up to 14' --trace greedy.dst --live claimed.jsonl
-# A field that is not known, and a version that is not this one.
+# An unknown field, and another version of the program.
 sed '1s/^{/{"later": [1, 2], /; s/"version": "[^"]*"/"version": "9.9"/' greedy.jsonl >later.jsonl
 good --trace greedy.dst --live later.jsonl
 
 # --- seconds -----------------------------------------------------------------------------------
 
-# A line with the seconds that a target of 1 ms and 0.1 ms a token and a draft model of 0.2 ms would
-# take: of the whole run in the first request, without prompts.
+# Writes the seconds of a target of 1 ms per pass and 0.1 ms per token and of a draft model of 0.2 ms
+# per pass into a line. The first request has those of the whole run; prefill takes no time.
 timed() { # LINES
     awk 'function number(name) {
             match($0, "\"" name "\": [0-9]+"); return substr($0, RSTART + length(name) + 4, RLENGTH) + 0
@@ -181,24 +181,24 @@ has "quantity verdict" "speedup	fail"
 has "quantity verdict" "draft_s_per_call	pass"
 good --trace greedy.dst --live timed.jsonl --cost table:wrong.tsv --seconds-tolerance 500 \
     --speedup-tolerance 500
-# The median of repeats: one that took much longer does no harm.
+# The median of repeats is robust to one that took much longer.
 sed 's/"verify_s": \([0-9.]*\)/"verify_s": 9\1/' timed.jsonl | cat - timed.jsonl timed.jsonl >three.jsonl
 good --trace greedy.dst --live three.jsonl --cost table:cost.tsv --seconds-tolerance 0.1
 has "parameters quantity note" "num-speculative-tokens=1	verify_s_per_call	median of 3 runs"
-# Passes that were not measured are not guessed.
+# Passes that the cost table lacks are not extrapolated.
 table 1 | awk -F '\t' 'NR == 1 || $1 <= 4' >short.tsv
 good --trace greedy.dst --live timed.jsonl --cost table:short.tsv
 has "method parameters quantity verdict" "draft-model	num-speculative-tokens=7	speedup	not predicted"
 
-# --- what is wrong is found --------------------------------------------------------------------
+# --- errors are detected -----------------------------------------------------------------------
 
-# Another rule than the line says.
+# A line that contains another rule than the one that ran.
 run typical.jsonl --method draft-model --num-speculative-tokens 4 --rule typical --temperature 1
 sed 's/"rule": "typical"/"rule": "rejection"/' typical.jsonl >claimed.jsonl
 bad 1 'draft-model, rule rejection, num-speculative-tokens=4' --trace drawn.dst --live claimed.jsonl
 good --trace drawn.dst --live typical.jsonl
 has "rule quantity verdict" "typical	block_efficiency	not predicted"
-# A residual that is swapped: the counts hardly notice, the outputs do.
+# Swapped residuals: the counts hardly change, the likelihood of the outputs does.
 swapped=${SWAPPED:-${draftscope%/*}/tests/cli/swapped_live}
 if [ -x "$swapped" ]; then
     head -n 48 "$demo/problems.jsonl" >prompts.jsonl
@@ -213,7 +213,7 @@ if [ -x "$swapped" ]; then
 else
     skip "a swapped residual" "no $swapped"
 fi
-# Outputs that are less likely than the target's own, and as long: what a swapped residual makes.
+# Outputs of the same length that are less probable than the target's, as with swapped residuals.
 awk '{ match($0, /"request_output_nll": \[[^]]*/); n = split(substr($0, RSTART + 23, RLENGTH - 23), x, ",")
     for (i = 1; i <= n; i++) s = s (i > 1 ? "," : "") 1.3 * x[i]
     sub(/"request_output_nll": \[[^]]*/, "\"request_output_nll\": [" s); print; exit }' drawn.jsonl >unlikely.jsonl
@@ -226,18 +226,19 @@ sed '1s/"outputs_sha256": "[0-9a-f]*"/"outputs_sha256": "0"/' greedy.jsonl | hea
 bad 1 'outputs' --trace greedy.dst --live claimed.jsonl
 sed 's/"divergences": 0.0/"divergences": 1.0/' greedy.jsonl | head -n 1 >claimed.jsonl
 bad 1 'divergences' --trace greedy.dst --live claimed.jsonl
-# On a device that rounds otherwise both are shown.
+# On a device with other rounding both are shown without a verdict.
 sed '1s/"device": "cpu"/"device": "cuda:0"/; 1s/"outputs_sha256": "[0-9a-f]*"/"outputs_sha256": "0"/' \
     greedy.jsonl | head -n 1 >claimed.jsonl
 good --trace greedy.dst --live claimed.jsonl
 has "quantity verdict" "outputs	shown"
 
-# --- methods that ask the models off the path --------------------------------------------------
+# --- methods that need unrecorded probabilities ------------------------------------------------
 
 run off.jsonl --method threshold --temperature 0 --baseline
 good --trace greedy.dst --live off.jsonl
 check "one is not predicted" grep -q ': 1 configurations: 0 pass, 0 fail, 1 are not predicted' err
-check "with the simulator's sentence" grep -q '	not predicted	.*method threshold asks how sure' out
+check "with the simulator's reason" grep -q \
+    "	not predicted	.*method threshold needs the draft model's probabilities off the output" out
 timed off.jsonl >off-timed.jsonl
 good --trace greedy.dst --live off-timed.jsonl --cost table:cost.tsv --speedup-tolerance 0.1
 has "quantity source verdict" "speedup	measured counts	pass"
@@ -261,7 +262,7 @@ check "that the simulator predicts" grep -q ': 2 configurations: ' err
 sed -n 2p off.jsonl | sed 's/"trace_hash": "./"trace_hash": "x/' >forced.jsonl
 bad 4 'forced.jsonl:1: the run replayed trace x' --trace greedy.dst --live forced.jsonl
 
-# --- what does not belong together -------------------------------------------------------------
+# --- lines of another trace --------------------------------------------------------------------
 
 bad 4 'greedy.jsonl:1: temperature is 0, but drawn.dst was recorded with 1' --trace drawn.dst \
     --live greedy.jsonl
@@ -288,7 +289,7 @@ bad 4 'cut.jsonl:1: max_tokens is 41, but greedy.dst was recorded with 40' --tra
 "$draftscope" trace synth --target markov:300 --requests 12 --max-tokens 9 -o synth.dst
 bad 4 "synth.dst: the provenance has no 'rule'" --trace synth.dst --live greedy.jsonl
 
-# --- lines that are none -----------------------------------------------------------------------
+# --- malformed lines ---------------------------------------------------------------------------
 
 live run --method draft-model -o texts.jsonl --force >/dev/null
 bad 4 'texts.jsonl:1: this is a generated text' --trace greedy.dst --live texts.jsonl
@@ -319,7 +320,7 @@ bad 2 'not both' --published --trace greedy.dst --live greedy.jsonl
 bad 2 'no argument with --live' pearl --trace greedy.dst --live greedy.jsonl
 bad 2 'not a multiple of 4' --trace greedy.dst --live greedy.jsonl --bootstrap 10
 
-# --- what a line and a recording say they are of -----------------------------------------------
+# --- provenance of lines and recordings --------------------------------------------------------
 
 "$draftscope" trace info greedy.dst | sed -n 's/^provenance  *//p' >provenance
 for name in prompts_sha256 max_tokens; do
@@ -329,8 +330,8 @@ for hash in prompts_sha256 target_weights_sha256 draft_weights_sha256 target_con
     value=$(sed -n "1s/.*\"$hash\": \"\([0-9a-f]*\)\".*/\1/p" greedy.jsonl)
     check "$hash of both is one" grep -q "${value:-none}" provenance
 done
-check "no trace hash without --force" sh -c '! grep -q trace_hash greedy.jsonl'
-check "likelihoods of what is drawn only" sh -c '! grep -q request_output_nll greedy.jsonl &&
+check "no trace hash without --replay" sh -c '! grep -q trace_hash greedy.jsonl'
+check "likelihoods of sampled outputs only" sh -c '! grep -q request_output_nll greedy.jsonl &&
     test "$(grep -c request_output_entropy drawn.jsonl)" = 6'
 check "no baseline without --baseline" sh -c '! grep -q request_baseline drawn.jsonl'
 random() { # SEED

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expectations on traces of a synthetic pair against the loop on the pair itself: two roads that
-// share no draw and no formula, and must agree within what the loop's draws leave open. And what
-// must hold of expectations whatever the trace.
+// Compares expectations over traces of a synthetic pair with the loop on the pair itself. The two
+// share no random number and no formula, and must agree within the loop's sampling error. Further
+// tests check properties of the expectations that hold for every trace.
 #include "tests/unit/model_fixture.h"
 
 #include "sim/model/synth.h"
@@ -63,12 +63,12 @@ static dsc_config config_of(const dsc_drafter_type *d, int drafts, int length)
 
 // --- means over requests -------------------------------------------------------------------------
 
-// Of one request: calls, draft tokens, calls that accept nothing, calls that accept all.
+// Quantities per request: calls, draft tokens, calls that accept nothing, calls that accept all.
 enum { CALLS, TOKENS_DRAFTED, NONE, ALL, SEEN };
 static const char *const seen_name[SEEN] = {"calls", "draft tokens", "calls accepting nothing",
                                             "calls accepting everything"};
 typedef struct means {
-    int64_t n, length; // requests; of a draft
+    int64_t n, length; // number of requests; draft length
     double sum[SEEN], squares[SEEN];
 } means;
 
@@ -120,7 +120,7 @@ static void run_one(const dsc_trace *trace, const bench *b, const dsc_config *co
     dsc_results_fini(&r);
 }
 
-// The largest distance in standard errors, of what `last` says.
+// The largest |z| of the quantities up to `last`.
 static double compare_config(const bench *b, const dsc_config *c, const dsc_verifier_type *rule,
                              const char *name, int last)
 {
@@ -185,7 +185,8 @@ static void loop_agrees_on_trees(void **state)
     bench_fini(&b);
 }
 
-// Outputs that end by themselves; a draft that ends early offers less, which nobody recorded.
+// Outputs that end at EOS. Drafts that end at EOS have fewer tokens, and a trace does not contain
+// where that happens, so draft tokens are not compared.
 static void loop_agrees_on_ngrams(void **state)
 {
     static const char text[] = "the cat sat on the mat and the dog sat on the log. "
@@ -211,7 +212,7 @@ static void loop_agrees_on_ngrams(void **state)
     bench_fini(&b);
 }
 
-// --- what must hold ------------------------------------------------------------------------------
+// --- properties ----------------------------------------------------------------------------------
 
 enum { GRID = DRAFTS * (LENGTH + 1) };
 
@@ -220,7 +221,7 @@ static size_t at(int drafts, int length)
     return (size_t)((drafts - 1) * (LENGTH + 1) + length);
 }
 
-// Every number of drafts with every length; of chain, one draft.
+// Every number of drafts with every length; method draft-model has one draft.
 static void run_grid(const dsc_trace *trace, const dsc_drafter_type *d,
                      const dsc_verifier_type *rule, int threads, dsc_results *r)
 {
@@ -257,7 +258,7 @@ static void one_draft_is_one_rule(void **state)
     bench_fini(&b);
 }
 
-static void more_is_better(void **state)
+static void longer_drafts_and_better_rules_save_calls(void **state)
 {
     static const dsc_verifier_type *const rules[] = {&dsc_verifier_specinfer, &dsc_verifier_kseq,
                                                      &dsc_verifier_otm};
@@ -285,7 +286,7 @@ static void more_is_better(void **state)
     for (int length = 1; length <= LENGTH; length++) {
         double s = single.counts[length].expected->target_calls;
         double w = block.counts[length].expected->target_calls;
-        if (length == 1) // there is nothing to do better
+        if (length == 1) // block verification is rejection sampling there
             assert_close(w, s, 1e-9 * s);
         else
             assert_true(w < s);
@@ -316,8 +317,9 @@ static void assert_sums(const dsc_counts *c)
     assert_close(with_drafts, x->num_drafts, 1e-9 * calls);
 }
 
-// Statistics say what the rows say, as well as fp32 can; threads change nothing.
-static void columns_say_what_rows_say(void **state)
+// The statistics give the results of the full distributions, within fp32 precision, and results do
+// not depend on the number of threads.
+static void statistics_equal_distributions(void **state)
 {
     static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_specinfer,
                                                      &dsc_verifier_otm, &dsc_verifier_greedy};
@@ -348,8 +350,9 @@ static void columns_say_what_rows_say(void **state)
 
 // --- greedy --------------------------------------------------------------------------------------
 
-// At temperature 0 the loop on the pair writes the trace's outputs again: counts are equal.
-static void greedy_chains_are_counted_alike(void **state)
+// At temperature 0 the loop on the pair generates the outputs of the trace, so the counts are
+// equal.
+static void greedy_counts_are_equal(void **state)
 {
     dsc_error err = {0};
     bench b = {0};
@@ -388,7 +391,7 @@ static void greedy_chains_are_counted_alike(void **state)
         dsc_results_fini(&loop);
         dsc_results_fini(&sum);
     }
-    // A method whose drafts are certain: any lossless rule accepts them while they are right.
+    // LLMA drafts one deterministic sequence, so every lossless rule accepts the same tokens.
     dsc_config llma = {.drafter = &dsc_drafter_llma, .parameter = {2, 8, 0, 0, 0, 0}};
     dsc_run_options certain = {.threads = 1, .rule = &dsc_verifier_specinfer};
     assert_ok(dsc_run(trace, &llma, 1, &recorded, &loop, &err), err);
@@ -420,8 +423,8 @@ static void assert_same_counts(const dsc_counts *x, const dsc_counts *y)
         assert_int_equal(x->parallel_steps[m], y->parallel_steps[m]);
 }
 
-// The rank of y in the draft model's distribution before the temperature, of equals the lowest
-// first.
+// The rank of y in the draft model's distribution before the temperature. Ties are broken by the
+// lower token id.
 static uint16_t rank_of(dsc_model_synthetic *m, int32_t y)
 {
     static const dsc_draft none = {0};
@@ -439,7 +442,7 @@ static uint16_t rank_of(dsc_model_synthetic *m, int32_t y)
 
 enum { DEPTH = 10 };
 
-// A trace again, with the ranks that a draft model of its own gives the output's tokens.
+// Copies a trace and adds the ranks of the output's tokens under a draft model.
 static void add_ranks(const dsc_trace *trace, const dsc_language *draft, const char *path)
 {
     dsc_error err = {0};
@@ -480,8 +483,8 @@ static void add_ranks(const dsc_trace *trace, const dsc_language *draft, const c
     dsc_model_synthetic_fini(&m);
 }
 
-// Greedy runs of a pair, and of what a trace keeps of it.
-static void ranks_say_what_a_draft_model_says(void **state)
+// Greedy runs of a pair and replays of its recorded ranks have equal counts.
+static void ranks_replace_the_draft_model(void **state)
 {
     static const dsc_config config[] = {
         {.drafter = &dsc_drafter_draft_model, .parameter = {5}},
@@ -530,7 +533,7 @@ static void ranks_say_what_a_draft_model_says(void **state)
     bench_fini(&b);
 }
 
-// --- what is missing is named --------------------------------------------------------------------
+// --- errors name the missing data ----------------------------------------------------------------
 
 static void assert_refused(const dsc_trace *trace, dsc_config config, const dsc_verifier_type *rule,
                            dsc_engine engine, const char *word)
@@ -545,7 +548,7 @@ static void assert_refused(const dsc_trace *trace, dsc_config config, const dsc_
     assert_int_equal(dsc_run(trace, &config, 1, &o, &r, &err), DSC_EUSAGE);
 }
 
-static void what_is_missing_is_named(void **state)
+static void errors_name_the_missing_data(void **state)
 {
     dsc_error err = {0};
     bench b = {0};
@@ -565,12 +568,12 @@ static void what_is_missing_is_named(void **state)
     assert_refused(bare, chain, &dsc_verifier_greedy, any, "column draft_argmax");
     assert_refused(bare, two, &dsc_verifier_kseq, any, "column kseq, draft_logp");
     assert_refused(b.reduced, config_of(&dsc_drafter_spectr, DRAFTS + 1, 4), &dsc_verifier_otm, any,
-                   "up to 4 drafts, not for 5");
+                   "up to 4 drafts, not to 5");
     assert_refused(b.reduced, chain, &dsc_verifier_typical, any, "--draft");
     assert_refused(b.reduced, two, &dsc_verifier_kseq, DSC_ENGINE_LOOP, "--draft");
     assert_refused(bare, (dsc_config){.drafter = &dsc_drafter_oracle}, &dsc_verifier_typical,
                    DSC_ENGINE_EXPECT, "no exact replay");
-    // A recorded draft model, of whose rows one rank a position was kept.
+    // A recorded draft model with one rank per position.
     assert_refused(b.reduced, (dsc_config){.drafter = &dsc_drafter_threshold, .parameter = {0, 4}},
                    &dsc_verifier_greedy, any, "probabilities off the output");
     assert_refused(b.reduced, two, &dsc_verifier_greedy, DSC_ENGINE_LOOP, "samples from the draft");
@@ -581,7 +584,7 @@ static void what_is_missing_is_named(void **state)
     dsc_config_fini(&tree);
     dsc_config nodes = {.drafter = &dsc_drafter_spectr_tree, .text = {"2,3"}};
     assert_ok(dsc_config_prepare(&nodes, &err), err);
-    assert_refused(b.reduced, nodes, &dsc_verifier_kseq, any, "up to 4 drafts, not for 6");
+    assert_refused(b.reduced, nodes, &dsc_verifier_kseq, any, "up to 4 drafts, not to 6");
     dsc_config_fini(&nodes);
     dsc_trace_close(bare);
     bench_fini(&b);
@@ -591,11 +594,15 @@ int main(void)
 {
 #define WITH_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {
-        WITH_SCRATCH(loop_agrees_on_a_markov_pair), WITH_SCRATCH(loop_agrees_on_ngrams),
-        WITH_SCRATCH(loop_agrees_on_trees),         WITH_SCRATCH(ranks_say_what_a_draft_model_says),
-        WITH_SCRATCH(one_draft_is_one_rule),        WITH_SCRATCH(more_is_better),
-        WITH_SCRATCH(columns_say_what_rows_say),    WITH_SCRATCH(greedy_chains_are_counted_alike),
-        WITH_SCRATCH(what_is_missing_is_named),
+        WITH_SCRATCH(loop_agrees_on_a_markov_pair),
+        WITH_SCRATCH(loop_agrees_on_ngrams),
+        WITH_SCRATCH(loop_agrees_on_trees),
+        WITH_SCRATCH(ranks_replace_the_draft_model),
+        WITH_SCRATCH(one_draft_is_one_rule),
+        WITH_SCRATCH(longer_drafts_and_better_rules_save_calls),
+        WITH_SCRATCH(statistics_equal_distributions),
+        WITH_SCRATCH(greedy_counts_are_equal),
+        WITH_SCRATCH(errors_name_the_missing_data),
     };
     requests = quick_part(requests, 50);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ record() { # trace, draft model, options
 if [ -d "$source/live/demo/target" ] && [ -e "$root/bin/draftscope-live" ]; then
     record greedy draft --num-drafts 1 --rank-depth 8 --rollouts 8
     record eagle eagle --num-drafts 1 --rank-depth 8
-    record drawn draft --num-drafts 4 --temperature 1
+    record sampled draft --num-drafts 4 --temperature 1
 fi
 for folder in tests/oracle/fixtures live/demo; do
     if [ -d "$source/$folder" ]; then

@@ -71,7 +71,7 @@ fixtures() {
     try bin/test_fixtures --device "$device" tests/oracle/fixtures
 }
 
-draws() { # device: draws of the device against a CPU's; rules: every method with every rule
+sampling() { # device: samples of the device against a CPU's; rules: every method with every rule
     need "bin/test_live_$1"
     try "bin/test_live_$1" --device "$device"
 }
@@ -239,10 +239,10 @@ replay() { # what
     case $1 in
     eagle) drafted replay-eagle eagle.dst head.json 3 --method tree --tree eagle ;;
     spectr)
-        drafted replay-spectr drawn.dst draft.json 9 --method spectr --num-drafts 4 --num-speculative-tokens 4 \
+        drafted replay-spectr sampled.dst draft.json 9 --method spectr --num-drafts 4 --num-speculative-tokens 4 \
             --rule kseq
         ;;
-    pearl) drafted replay-pearl greedy.dst draft.json 3 --method pearl --window 4 ;;
+    pearl) drafted replay-pearl greedy.dst draft.json 3 --method pearl --num-speculative-tokens 4 ;;
     llama-2-7b) llma llama-2-7b 5 10 20 ;;
     *-all) llma "${1%-all}" 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 ;;
     esac
@@ -250,13 +250,13 @@ replay() { # what
 
 # The part of a step outside all passes, at 1 G parameters and 128 k tokens of random weights, whose
 # flat distributions take the longest in top-k and top-p: 5 % at most.
-selection() { # how tokens are drawn
+selection() { # how tokens are sampled
     need $live
     write_shapes
     answer=$out/selection-$1.json
     case $1 in
     greedy) set -- --method draft-model ;;
-    drawn) set -- --method draft-model --temperature 1 ;;
+    sampled) set -- --method draft-model --temperature 1 ;;
     top-k) set -- --method draft-model --temperature 1 --top-k 50 ;;
     top-p) set -- --method draft-model --temperature 1 --top-p .9 ;;
     block) set -- --method draft-model --rule block --temperature 1 ;;
@@ -304,7 +304,7 @@ ops-full) ops ;;
 bench) bench products,attention,rows,sampling,overlap ;;
 bench-no-prefetch) bench products --prefetch-mb 0 ;; # compare with the products of bench
 fixtures) fixtures ;;
-draws-*) draws "${check#draws-}" ;;
+sampling-*) sampling "${check#sampling-}" ;;
 lossless-*) lossless "${check#lossless-}" ;;
 sanitizer-*) sanitizer "${check#sanitizer-}" ;;
 profile-*-short) shape=${check#profile-} && profile "$check" "${shape%-short}" $short_grid ;;

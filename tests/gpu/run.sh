@@ -32,7 +32,7 @@ plan() {
 1 bench 40 240
 1 profile-llama-3-8b-short 40 240
 1 fixtures 15 120
-1 lossless-chain 10 90
+1 lossless-draft-model 10 90
 1 lossless-tree 10 90
 1 ops-full 90 300
 2 replay-eagle 80 300
@@ -42,8 +42,8 @@ plan() {
 2 selection-top-p 15 90
 3 sanitizer-memcheck 120 400
 3 sanitizer-racecheck 180 500
-3 draws-device 30 240
-3 draws-rules 60 300
+3 sampling-device 30 240
+3 sampling-rules 60 300
 3 replay-pearl 80 300
 3 lossless-pearl 10 90
 3 bench-no-prefetch 25 180
@@ -51,7 +51,7 @@ plan() {
 3 lossless-lookahead 10 90
 3 lossless-ouroboros 10 90
 3 lossless-llma 10 90
-3 selection-drawn 15 90
+3 selection-sampled 15 90
 3 selection-top-k 15 90
 3 selection-block 15 90
 3 selection-kseq 15 90

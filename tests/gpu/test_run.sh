@@ -243,9 +243,9 @@ if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ]; then
     unpack tests/ops/check_ops draftscope-live draftscope
     ok $? "a bundle with recorded drafts"
     "$u/run.sh" --out "$work/r15" --device cpu --minutes 2 --archive "$work/r15.tgz" \
-        --only ops-quick,profile-llama-3-8b-short,lossless-chain,validate >"$work/log" 2>&1
+        --only ops-quick,profile-llama-3-8b-short,lossless-draft-model,validate >"$work/log" 2>&1
     [ $? = 0 ] && valid "$work/r15/results.json" && archived "$work/r15.tgz" &&
-        says r15 ops-quick passed && says r15 lossless-chain passed &&
+        says r15 ops-quick passed && says r15 lossless-draft-model passed &&
         says r15 validate "not run" &&
         grep -q '^1	0	1	' "$work/unpacked/r15/profile-llama-3-8b-short.tsv"
     ok $? "two minutes on the CPU leave verdicts, tables and an archive"

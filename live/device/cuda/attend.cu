@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over the cache, split over the context (Dao et al. 2023, "Flash-Decoding"), with a tree
-// mask, in one launch: each block processes the keys and values of one split, and the last block of
+// mask, in one launch: each block processes one split of the KV cache, and the last block of
 // a group to arrive merges the partial results. attend.cuh defines splits and explains why results
 // do not depend on the other tokens of a pass.
 //
-// Reading. Decoding is bound by the bytes of keys and values, so the number of loads in flight
+// Reading. Decoding is bound by the bytes of the KV cache, so the number of loads in flight
 // matters: a lane has 8 to 12 loads of 16 bytes of keys in flight, then 8 to 16 loads of values,
 // and more while it uses the previous ones. Head sizes 64, 96, 128 and 256 are template constants;
 // one more kernel handles all others up to 256.
@@ -177,7 +177,7 @@ static __device__ __forceinline__ void multiply_keys(float (&part)[ATTEND_ROWS][
 }
 
 // The score of the lane's own key. Four lanes hold parts of four keys; each lane adds those of one,
-// (own + that of lane ^ 2) + (the same of lane ^ 1).
+// (own + that of lane ^ 2) + (this sum of lane ^ 1).
 static __device__ __forceinline__ float add_parts(const float (&part)[4])
 {
     const unsigned everyone = 0xffffffffu;
@@ -511,7 +511,7 @@ static __device__ void read_queries(attend_room<WIDTH> &room, const attend_job &
 
 // A block per (ATTEND_ROWS queries that share a key head, split, key head and sequence).
 //
-// Reads keys and values once per ATTEND_ROWS queries; for one token that is 2 * length * kv_heads *
+// Reads the KV cache once per ATTEND_ROWS queries; for one token that is 2 * length * kv_heads *
 // head numbers, the bound. Performs 4 * head operations per pair of query and entry on the ordinary
 // cores; from some 16 tokens on that takes longer than the reading.
 template <typename T, int HEAD>

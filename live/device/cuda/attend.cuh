@@ -43,7 +43,7 @@ typedef struct attend_job {
     int first_token, tokens; // of each sequence, served by this launch
     float scale;
     int splits;        // of the whole cache; 1: no partial results
-    int prefetch;      // bytes of keys and values per block; 0: none
+    int prefetch;      // bytes of the KV cache per block; 0: none
     float *part;       // [tokens of all sequences][heads][splits][head]
     float2 *sums;      // [...][splits]: largest score, sum of exponentials
     unsigned *arrived; // [groups], 0 between launches

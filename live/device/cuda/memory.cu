@@ -59,7 +59,7 @@ int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t
 // Limits of a kernel's parameters (4 KB), so that nothing is uploaded for a move.
 static const int64_t MOVE_LAYERS = 96, MOVE_TOKENS = 512;
 typedef struct move_job {
-    void *array[2 * MOVE_LAYERS]; // keys and values of some layers
+    void *array[2 * MOVE_LAYERS]; // KV cache of some layers: a key and a value array each
     int32_t from[MOVE_TOKENS];
     int32_t to, count;
     int64_t words; // of a token

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms and rotates queries and keys and appends keys and values to the cache, in one kernel
-// between the QKV product and the attention.
+// Norms and rotates queries and keys and writes the KV cache, in one kernel between the QKV product
+// and the attention.
 #include "live/device/cuda/cuda.cuh"
 
 enum { ROTATE_WARPS = 4 }; // warps of a block
@@ -14,10 +14,10 @@ typedef struct rotate_job {
 } rotate_job;
 
 // A warp per (row, head of q, k or v): grid (rows, heads / ROTATE_WARPS). A lane owns the pairs (i,
-// i + rotated / 2), i = lane, lane + 32, ..., and likewise the numbers after `rotated`, so the work
-// is in place. Reads and writes each number of qkv once, which is negligible compared with the
-// weights. Angles are computed as in Hugging Face transformers: the product of two floats, then its
-// cosine and sine.
+// i + rotated / 2), i = lane, lane + 32, ..., and the numbers after `rotated` at the same stride,
+// so the work is in place. Reads and writes each number of qkv once, which is negligible compared
+// with the weights. Angles are computed as in Hugging Face transformers: the product of two floats,
+// then its cosine and sine.
 template <typename T> static __global__ void rotate_kernel(rotate_job j, cuda_pass pass)
 {
     cuda_wait_previous();

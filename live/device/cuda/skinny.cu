@@ -23,7 +23,7 @@ enum {
 };
 
 // Blocks that a multiprocessor holds at once.
-template <typename T> static constexpr int skinny_beside(int64_t rows)
+template <typename T> static constexpr int skinny_resident(int64_t rows)
 {
     return rows == 1 && sizeof(T) == 2 ? 2 : 1;
 }
@@ -167,7 +167,7 @@ static __device__ __forceinline__ void skinny_sums(float (&sum)[SKINNY_PAIR][ROW
 }
 
 template <typename T, int ROWS>
-static __global__ void __launch_bounds__(SKINNY_WARPS *CUDA_LANES, skinny_beside<T>(ROWS))
+static __global__ void __launch_bounds__(SKINNY_WARPS *CUDA_LANES, skinny_resident<T>(ROWS))
     skinny_kernel(weights_job j)
 {
     const int lane = threadIdx.x % CUDA_LANES;
@@ -217,9 +217,9 @@ static int skinny_rows(live_cuda *c, const weights_job *job, bool *done, dsc_err
     *done = true;
     // The number of blocks that run at once: two of 16 warps if registers and shared memory allow
     // it.
-    const int64_t beside = 2 * bytes + 2048 <= c->shared_bytes ? skinny_beside<T>(j.rows) : 1;
+    const int64_t resident = 2 * bytes + 2048 <= c->shared_bytes ? skinny_resident<T>(j.rows) : 1;
     const int64_t pairs = (j.n + 1) / 2;
-    const int64_t blocks = pairs < beside * c->processors ? pairs : beside * c->processors;
+    const int64_t blocks = pairs < resident * c->processors ? pairs : resident * c->processors;
     const int64_t places = blocks * SKINNY_WARPS, row = j.k * (int64_t)sizeof(T);
     const int64_t warps = pairs < places ? pairs : places; // warps with a pair
     const int64_t fair = c->base.prefetch_bytes / (warps * SKINNY_PAIR);

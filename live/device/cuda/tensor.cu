@@ -350,11 +350,11 @@ static __global__ void __launch_bounds__(tensor_block<WARPS>::threads, WARPS > 8
 
 // Chooses the splits of k: 16 warps per multiprocessor, but no splits whose sums exceed a quarter
 // of the weights that they stand for.
-static void tensor_split(const live_cuda *c, tensor_job *t, int64_t blocks, int64_t beside)
+static void tensor_split(const live_cuda *c, tensor_job *t, int64_t blocks, int64_t resident)
 {
     const int64_t all = cuda_blocks(t->j.k, TENSOR_CHUNK);
     const int64_t most = t->j.k / (16 * t->j.rows), least = t->j.k / TENSOR_SPLIT_LEAST;
-    int64_t splits = beside * c->processors / blocks;
+    int64_t splits = resident * c->processors / blocks;
     splits = splits < most ? splits : most;
     splits = splits < least ? splits : least;
     t->chunks = cuda_blocks(all, splits > 1 ? splits : 1);
