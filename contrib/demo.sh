@@ -12,8 +12,8 @@ mkdir -p "$out"
 while read -r name references what; do
     "$draftscope" trace import --tokenizer "$sample/tokenizer.json" "$sample/$name.jsonl" \
         -o "$out/$name.dst"
-    "$draftscope" sweep "$out/$name.dst" --method llma --n 1:8 --num-speculative-tokens 1:32 --references "$references" \
-        --cost linear:0.020,0.0002 -o "$out/$name.tsv"
+    "$draftscope" sweep "$out/$name.dst" --method llma --n 1:8 --num-speculative-tokens 1:32 \
+        --references "$references" --cost linear:0.020,0.0002 -o "$out/$name.tsv"
 done <<END
 rag docs answers that quote retrieved passages
 cache docs answers to queries much like earlier ones
@@ -26,8 +26,8 @@ done
     --title "LLMA on the bundled sample"
 
 echo
-echo "Replaying recorded outputs of traces/sample with LLMA. One call of the target costs 20 ms and"
-echo "0.2 ms for every token in it. The best match length n and copy length k of an 8 x 32 grid:"
+echo "Replayed the recorded outputs of traces/sample with LLMA. A target forward pass takes 20 ms and"
+echo "0.2 ms for each token in it. The best match length n and draft length k of an 8 x 32 grid:"
 echo
 printf '%-8s %9s %14s %5s %3s %17s %9s\n' trace requests output_tokens n k block_efficiency speedup
 for name in rag cache edits; do
@@ -38,7 +38,7 @@ for name in rag cache edits; do
         END {
             split(row, f, "\t")
             printf "%-8s %9d %14d %5d %3d %17.2f %8.2fx\n", name, f[at["requests"]],
-                f[at["output_tokens"]], f[at["n"]], f[at["k"]], f[at["block_efficiency"]], best
+                f[at["output_tokens"]], f[at["n"]], f[at["num_speculative_tokens"]], f[at["block_efficiency"]], best
         }' "$out/$name.tsv"
 done
 echo
