@@ -6,7 +6,8 @@
 //     methods          sim/drafter.h          drafting methods and their configurations, by name
 //     rules            sim/verifier.h         verification rules
 //     runs             sim/run/run.h          configurations over a trace
-//     metrics          sim/counts.h           block efficiency, acceptance rate
+//     counts           sim/counts.h           counts of a run, block efficiency
+//     metrics          base/metrics.h         the six acceptance metrics
 //     time             sim/cost/price.h       speedup under a cost model
 //     theory           theory/                acceptance of k-Seq, SpecInfer and optimal transport
 //

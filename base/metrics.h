@@ -19,8 +19,9 @@
 #ifndef DSC_BASE_METRICS_H
 #define DSC_BASE_METRICS_H
 
+#include "base/cell.h"
 #include "base/columns.h"
-#include "base/table.h"
+#include "base/memory.h"
 
 #ifdef __cplusplus
 extern "C" {

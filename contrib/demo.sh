@@ -26,8 +26,8 @@ done
     --title "LLMA on the bundled sample"
 
 echo
-echo "Replaying recorded outputs of traces/sample with LLMA. One call of the target costs 20 ms and"
-echo "0.2 ms for every token in it. The best match length n and draft length of an 8 x 32 grid:"
+echo "Replayed the recorded outputs of traces/sample with LLMA. A target forward pass takes 20 ms and"
+echo "0.2 ms for each token in it. The best match length n and draft length of an 8 x 32 grid:"
 echo
 printf '%-8s %9s %14s %5s %6s %17s %9s\n' trace requests output_tokens n length \
     block_efficiency speedup

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drafting method outside the library, run by its descriptor: it proposes the tokens that follow
-// the last output token where the prompt contains it.     my_drafter TRACE.dst [LENGTH]
+// A drafting method outside the library: it copies the tokens that follow the last output token at
+// its last occurrence in the prompt.     my_drafter TRACE.dst [DRAFT_LENGTH]
 #include <draftscope.h>
 
 #include <stdio.h>
 
 static int64_t limit(const dsc_config *config)
 {
-    return config->parameter[0]; // the method's first option: LENGTH
+    return config->parameter[0]; // the method's first option
 }
 
 static int begin(void *state, const dsc_drafter_input *in, dsc_error *err)
@@ -26,8 +26,8 @@ static int propose(void *state, const int32_t *output, int64_t length, dsc_draft
         at--;
     if (at < 0)
         return DSC_OK; // no draft in this step
-    const int64_t rest = prompt.count - ++at, most = in->parameter[0];
-    const size_t n = (size_t)(rest < most ? rest : most);
+    const int64_t rest = prompt.count - ++at, max = in->parameter[0];
+    const size_t n = (size_t)(rest < max ? rest : max);
     d->started = true;
     return dsc_draft_append_chain(d, -1, prompt.id + at, n, err);
 }
@@ -41,12 +41,12 @@ int main(int argc, char **argv)
     static dsc_results results;
     static dsc_trace *trace;
     static dsc_error err;
-    length.name = "length", length.kind = DSC_OPTION_INT, length.max = 64;
+    length.name = "num-speculative-tokens", length.kind = DSC_OPTION_INT, length.max = 64;
     method.name = "copy", method.option = &length, method.option_count = 1, method.limit = limit;
     method.state_size = sizeof(dsc_drafter_input), method.begin = begin, method.propose = propose;
     options.threads = 2;
     dsc_config_init(&config, &method);
-    if (dsc_config_set(&config, "length", argc > 2 ? argv[2] : "4", &err) ||
+    if (dsc_config_set(&config, "num-speculative-tokens", argc > 2 ? argv[2] : "4", &err) ||
         dsc_config_prepare(&config, &err) ||
         dsc_trace_open(&trace, argc > 1 ? argv[1] : "", &err) ||
         dsc_run(trace, &config, 1, &options, &results, &err))

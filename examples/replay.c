@@ -23,21 +23,22 @@ static int set_options(dsc_config *config, char **words, int count, dsc_error *e
 
 static int replay(const char *path, const dsc_config *config, dsc_error *err)
 {
-    dsc_trace *trace;
-    dsc_results results;
-    int rc = dsc_trace_open(&trace, path, err);
-    if (rc)
-        return rc;
+    static dsc_results results; // static: zero
+    static dsc_trace *trace;
+    static dsc_arena arena;
     options.threads = 2;
-    rc = dsc_run(trace, config, 1, &options, &results, err);
+    int rc = dsc_trace_open(&trace, path, err);
+    rc = rc ? rc : dsc_run(trace, config, 1, &options, &results, err);
     if (!rc) {
-        const dsc_counts *counts = &results.counts[0];
-        printf("output tokens          %.0f\n", (double)counts->output_tokens);
-        printf("target calls           %.0f\n", dsc_counts_real(counts).target_calls);
-        printf("block efficiency       %.4f\n", dsc_block_efficiency(counts));
-        printf("draft acceptance rate  %.4f\n", dsc_acceptance_rate(counts));
-        dsc_results_fini(&results);
+        const dsc_metric_counts counts = dsc_counts_metrics(&results.counts[0]);
+        dsc_metrics m;
+        rc = dsc_metrics_init(&m, &counts, &arena, err);
+        printf("target_calls            %.0f\n", counts.target_calls);
+        printf("block_efficiency        %.4f\n", m.block_efficiency);
+        printf("mean_acceptance_length  %.4f\n", m.mean_acceptance_length);
     }
+    dsc_arena_fini(&arena);
+    dsc_results_fini(&results);
     dsc_trace_close(trace);
     return rc;
 }
@@ -50,8 +51,7 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: replay TRACE.dst METHOD [OPTION=VALUE ...]\n") > 0 ? 2 : 1;
     dsc_config_init(&config, dsc_drafter_find(argv[2], &err));
     int rc = config.drafter ? set_options(&config, argv + 3, argc - 3, &err) : DSC_EUSAGE;
-    if (!rc)
-        rc = replay(argv[1], &config, &err);
+    rc = rc ? rc : replay(argv[1], &config, &err);
     if (rc)
         fprintf(stderr, "replay: %s\n", err.message);
     dsc_config_fini(&config);

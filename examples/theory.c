@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { VOCAB = 1000, MOST_DRAFTS = 8 };
+enum { VOCAB = 1000, MAX_DRAFTS = 8 };
 
 int main(int argc, char **argv)
 {
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         return dsc_exit_code(rc);
     }
     printf("drafts  kseq    specinfer  optimal\n");
-    for (int k = 1; k <= MOST_DRAFTS; k++)
+    for (int k = 1; k <= MAX_DRAFTS; k++)
         printf("%-6d  %.4f  %.4f     %.4f\n", k, dsc_kseq_best(&curve, k).accept,
                dsc_specinfer_acceptance(&curve, k), dsc_otm_value(&curve, k).accept);
     dsc_curve_fini(&curve);

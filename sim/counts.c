@@ -27,6 +27,12 @@ static void add_reals(double *sum, const double *x, int64_t length)
         sum[m] += x[m];
 }
 
+dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
+{
+    clear(histogram, most + 1);
+    return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
+}
+
 int64_t dsc_counts_elements(const dsc_counts_room *room)
 {
     return 2 * (room->most + 1) + dsc_lengths_count(room->limit) + room->width +

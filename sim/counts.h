@@ -68,17 +68,12 @@ enum { DSC_COUNTS_TOTALS = offsetof(dsc_counts, histogram) / sizeof(int64_t) };
 enum { DSC_LONGEST_LENGTH = 4096 };
 static inline int64_t dsc_lengths_count(int64_t limit)
 {
-    return 1 + (limit < DSC_LONGEST_LENGTH ? limit : DSC_LONGEST_LENGTH);
+    return 1 + (limit < DSC_LONGEST_LENGTH ? limit : (int64_t)DSC_LONGEST_LENGTH);
 }
 
 // Zero counts without widths and draft lengths, with room for 0..most accepted tokens a call;
 // `histogram` is the caller's storage.
-static inline dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
-{
-    for (int64_t m = 0; m <= most; m++)
-        histogram[m] = 0;
-    return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
-}
+DSC_API dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most);
 
 // The sizes of all lists, and counts with their lists in one storage of dsc_counts_elements()
 // zeros, histogram first.

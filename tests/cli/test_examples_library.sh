@@ -33,11 +33,11 @@ value() { # key of a one-line JSON object on stdin
 }
 sample=$top/traces/sample
 good trace import --tokenizer "$sample/tokenizer.json" "$sample/rag.jsonl" -o rag.dst
-"$draftscope" sim rag.dst --method llma --n 1 --k 18 --json | value target_calls >expected
+"$draftscope" sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json | value target_calls >expected
 for run in replay replay-cxx; do
     [ -x $run ] || continue
-    ./$run rag.dst llma n=1 k=18 >printed
-    check "$run: the program's number of calls" [ "$(sed -n 's/^target calls *//p' printed)" = "$(cat expected)" ]
+    ./$run rag.dst llma n=1 num-speculative-tokens=18 >printed
+    check "$run: the program's number of calls" [ "$(sed -n 's/^target_calls *//p' printed)" = "$(cat expected)" ]
     ./$run rag.dst llma n=0 >printed 2>error
     check "$run: exit 2 for a value out of range" [ $? = 2 ]
     check "$run: the range is named" grep -q "'0' is not an integer from 1" error
