@@ -34,14 +34,16 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
      .help = "trace folder to write; for sglang and prometheus a table, FILE.tsv or - (standard "
              "output)"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
-     .help = "code: read the input as its authors' program does (llma: documents cut to 768 tokens)"},
+     .help = "code: read the input as its authors' program does (llma: documents cut to 768 "
+             "tokens)"},
     {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
      .help = "text of the EOS token; without it, the first of these special tokens that the "
              "tokenizer has: </s>, <|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|>, <eos>"},
     {.name = "vocab-size", .kind = DSC_OPTION_INT, .metavar = "V", .initial = "0", .min = 0,
      .max = 1 << 24, .help = "vocabulary size, for token ids without a tokenizer"},
     {.name = "questions", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "file with the questions for specbench, mtbench and eagle; without it, prompts are empty"},
+     .help = "file with the questions for specbench, mtbench and eagle; without it, prompts are "
+             "empty"},
     {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
      .help = "skip: report and count invalid lines and continue"},
     CLI_OPTION_THREADS,

@@ -40,7 +40,7 @@ were acceptance i\.i\.d\.?	i.i.d. acceptance (reference)
 methods at their best	Best configuration per method
 when the models are at work	Draft/target timeline
 (normal|initial|optim|summar|minim|maxim|serial|recogn|general|special|organ|real|util|quant|token|parallel|synchron)is(e|ed|es|ing|ation|er|ers)	American spelling: -ize
-behaviours?|colours?|labell(ed|ing)|modell(ed|ing)|favours?|centred?|neighbours?|travell(ed|ing)|cancell(ed|ing)	American spelling
+behaviours?|colours?|labell(ed|ing)|modell(ed|ing)|favours?|centred?|neighbours?|travell(ed|ing)	American spelling
 --hazard|plot hazard	--acceptance-by-position
 --over	a range for the option itself
 told of|tells of|says nothing of	does not constrain
@@ -50,7 +50,8 @@ END
 
 # A manual page writes a minus as \- and changes fonts by \fB; what counts is what a reader sees.
 find_words() {
-    sed -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' -e 's/\\&//g' "$1" | awk -F '\t' '
+    # "behind" is also a keyword of gnuplot's scripts.
+    sed -e 's/ behind \(fs\|"\)/ \1/g' -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' -e 's/\\&//g' "$1" | awk -F '\t' '
         NR == FNR {
             pattern[++n] = "(^|[^a-z_-])(" $1 ")([^a-z_]|$)"; instead[n] = $2
             all = all (n > 1 ? "|" : "") "(" $1 ")"

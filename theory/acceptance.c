@@ -7,15 +7,16 @@
 #include "theory/otm.h"
 #include "theory/single.h"
 
-void dsc_acceptance_of_curve(const dsc_curve *c, const int *k, size_t count, dsc_rule_acceptance *out)
+void dsc_acceptance_of_curve(const dsc_curve *c, const int *k, size_t count,
+                             dsc_rule_acceptance *out)
 {
     for (size_t i = 0; i < count; i++) {
         dsc_kseq s = dsc_kseq_best(c, k[i]);
         out[i] = (dsc_rule_acceptance){.k = k[i],
-                                  .single = dsc_single_acceptance(c),
-                                  .specinfer = dsc_specinfer_acceptance(c, k[i]),
-                                  .kseq = s.accept,
-                                  .kseq_rho = s.rho,
-                                  .otm = dsc_otm_value(c, k[i]).accept};
+                                       .single = dsc_single_acceptance(c),
+                                       .specinfer = dsc_specinfer_acceptance(c, k[i]),
+                                       .kseq = s.accept,
+                                       .kseq_rho = s.rho,
+                                       .otm = dsc_otm_value(c, k[i]).accept};
     }
 }

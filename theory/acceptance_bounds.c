@@ -41,7 +41,7 @@ static void doubt(dsc_doubts *d, size_t cell)
         d->cell[d->count++] = (uint32_t)cell;
 }
 
-// Masses from place i on and ratios, of the normalised rows.
+// Masses from index i on, and ratios, of the normalized rows.
 typedef struct curve {
     const dsc_cells *cells;
     double per_draft, per_target, scale; // 1/sums; raw ratio = scale * ratio
@@ -117,8 +117,8 @@ static double middle(bound b)
     return b.least + (b.most - b.least) / 2;
 }
 
-static void specinfer(const curve *c, int kmax, dsc_rule_acceptance *out, dsc_rule_acceptance *error,
-                      dsc_doubts *doubts)
+static void specinfer(const curve *c, int kmax, dsc_rule_acceptance *out,
+                      dsc_rule_acceptance *error, dsc_doubts *doubts)
 {
     bound at = {1, 1};
     size_t from[DSC_MAX_DRAFTS], to[DSC_MAX_DRAFTS];
@@ -338,8 +338,8 @@ static void otm(const curve *c, int kmax, dsc_rule_acceptance *out, dsc_rule_acc
     }
 }
 
-void dsc_bounds_evaluate(const dsc_cells *c, int kmax, dsc_rule_acceptance *out, dsc_rule_acceptance *error,
-                         dsc_doubts *doubts)
+void dsc_bounds_evaluate(const dsc_cells *c, int kmax, dsc_rule_acceptance *out,
+                         dsc_rule_acceptance *error, dsc_doubts *doubts)
 {
     curve normal = {.cells = c,
                     .per_draft = 1 / c->draft_sum,

@@ -16,7 +16,7 @@ typedef struct dsc_doubts {
 // out[k - 1] for k = 1..kmax, and in error[k - 1] how far each is from the truth at most, but for
 // rounding: half the distance of its bounds; rho is never too small. With no doubts every
 // acceptance is within half of DSC_ACCEPTANCE_CERTIFIED, and rho within 4e-6 of itself.
-void dsc_bounds_evaluate(const dsc_cells *c, int kmax, dsc_rule_acceptance *out, dsc_rule_acceptance *error,
-                         dsc_doubts *doubts);
+void dsc_bounds_evaluate(const dsc_cells *c, int kmax, dsc_rule_acceptance *out,
+                         dsc_rule_acceptance *error, dsc_doubts *doubts);
 
 #endif

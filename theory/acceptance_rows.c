@@ -3,7 +3,7 @@
 //
 // 1. One pass over both rows adds every token's masses to the cell of its ratio target/draft, 2^9
 //    cells per octave (acceptance_kernel.h). The sums of the rows come with it, so rows need not
-//    be normalised first: another sum only shifts the ratios.
+//    be normalized first: another sum only shifts the ratios.
 // 2. The cells bound every quantity from both sides (acceptance_bounds.c).
 // 3. While a pair of bounds is too far apart, the cells to blame are split (acceptance_cells.c); a
 //    second time down to cells of one float.
@@ -65,7 +65,7 @@ static int fill(dsc_acceptance_work *w, const float *draft, const float *target,
     dsc_cells *c = &w->cells;
     dsc_cells_reset(c, octave);
     int32_t first = (127 + DSC_LOWEST_OCTAVE + octave) << 23;
-    const size_t early = DSC_ROWS_AHEAD * sizeof *draft; // may lie behind the rows
+    const size_t early = DSC_ROWS_AHEAD * sizeof *draft; // may lie beyond the rows
     const void *ahead[2] = {(const void *)((uintptr_t)draft + early),
                             (const void *)((uintptr_t)target + early)};
     uint32_t worst = w->kernel->histogram(draft, target, vocab, first, c->above, c->slot, ahead);

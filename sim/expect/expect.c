@@ -75,8 +75,8 @@ typedef struct track {
     stretch *from;   // [n + 1]; the last is empty and leads to itself
     int32_t *tokens; // [n + 1][TILE] draft tokens on the stretch from i, for each limit of the tile
     const int32_t *available; // [n] dsc_match_lengths
-    int64_t
-        *lengths; // [longest + 1] positions with drafts of so many tokens; longer ones in the last
+    int64_t *lengths; // [longest + 1] positions by draft length; the last element also counts
+                      // longer drafts
     int64_t longest;
     int64_t prompt; // tokens before the output
 } track;

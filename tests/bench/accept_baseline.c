@@ -164,10 +164,10 @@ void baseline_quantities(baseline_work *w, int kmax)
     for (int k = 1; k <= kmax; k++) {
         double left = w_at(w, c), rho = k > 1 ? kseq_rho(w, k) : 1;
         w->out[k - 1] = (dsc_rule_acceptance){.k = k,
-                                         .single = 1 - w_at(w, 1),
-                                         .specinfer = 1 - left,
-                                         .kseq_rho = rho,
-                                         .kseq = 1 - w_at(w, rho)};
+                                              .single = 1 - w_at(w, 1),
+                                              .specinfer = 1 - left,
+                                              .kseq_rho = rho,
+                                              .kseq = 1 - w_at(w, rho)};
         c += left;
     }
     for (size_t i = 0; i <= w->vocab; i++) // the ratios are no longer needed

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The manual pages say what the program says: every option, value, default, result field, command,
+# The manual pages agree with the program: every option, value, default, result field, command,
 # method, figure, tensor and exit code is on its page and nothing else is; mandoc and groff have no
 # complaint (where they are installed). None of it depends on the compiler: skipped with DSC_TEST_QUICK.
 # The examples are test_examples.sh's.
