@@ -48,8 +48,8 @@ bool dsc_varies(const dsc_table *t, size_t column);
 // Writes the columns of a short table to r->column: those that vary and are not lists; returns
 // their number.
 size_t dsc_short_columns(dsc_result_view *r);
-// Finds the rows with the least and greatest draft length and n in the group of the best row; returns how many
-// of the four exist.
+// Finds the rows with the least and greatest draft length and n in the group of the best row;
+// returns how many of the four exist.
 size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4]);
 
 bool dsc_same_comment(const dsc_table *a, const dsc_table *b, const char *key);
