@@ -49,8 +49,9 @@ beside	in addition to, next to
 END
 
 # A manual page writes a minus as \- and changes fonts by \fB; what counts is what a reader sees.
+# "behind" before a fill style is the name of a layer of gnuplot.
 find_words() {
-    sed -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' -e 's/\\&//g' "$1" | awk -F '\t' '
+    sed -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' -e 's/\\&//g' -e 's/behind fs solid/fs solid/' "$1" | awk -F '\t' '
         NR == FNR {
             pattern[++n] = "(^|[^a-z_-])(" $1 ")([^a-z_]|$)"; instead[n] = $2
             all = all (n > 1 ? "|" : "") "(" $1 ")"

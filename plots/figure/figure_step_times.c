@@ -148,8 +148,8 @@ static void put_band(dsc_writer *w, const dsc_axis *a, double percent)
 {
     if (percent < 100)
         dsc_put(w,
-                "set object 1 rectangle from graph 0, first %.12g to graph 1, first %.12g behind "
-                "fs solid 1 noborder fc rgb '#ececec'\n",
+                "set object 1 rectangle from graph 0, first %.12g to graph 1, first %.12g "
+                "behind fs solid 1 noborder fc rgb '#ececec'\n",
                 fmax(a->lo, 100 / (1 + percent / 100) - 100),
                 fmin(a->hi, 100 / (1 - percent / 100) - 100));
 }
