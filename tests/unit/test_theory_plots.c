@@ -175,6 +175,22 @@ static void test_samples(void **state)
     }
 }
 
+// A table of one family of distributions has one figure: that of the family.
+static void test_families(void **state)
+{
+    (void)state;
+    const dsc_figure_type *can[MOST_FIGURES];
+    dsc_table t = {0};
+    accept_table(&t);
+    assert_int_equal(drawable(&t, can), 1);
+    assert_string_equal(can[0]->name, "spectr-bernoulli");
+    dsc_table_fini(&t);
+    accept_any_table(&t);
+    assert_int_equal(drawable(&t, can), 1);
+    assert_string_equal(can[0]->name, "accept-vs-k");
+    dsc_table_fini(&t);
+}
+
 // Seven intervals and 7 tokens in 23 seconds, or in 23 target calls with cost unit.
 static void test_timeline(void **state)
 {
@@ -755,17 +771,17 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),       cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_long_timeline), cmocka_unit_test(test_bad_timelines),
-        cmocka_unit_test(test_accept),        cmocka_unit_test(test_surface),
-        cmocka_unit_test(test_ticks),         cmocka_unit_test(test_thinned),
-        cmocka_unit_test(test_pearl),         cmocka_unit_test(test_published),
-        cmocka_unit_test(test_tree),          cmocka_unit_test(test_terminals),
-        cmocka_unit_test(test_hostile),       cmocka_unit_test(test_one_row),
-        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_extreme_axes),  cmocka_unit_test(test_bad_trees),
-        cmocka_unit_test(test_tree_comments), cmocka_unit_test(test_large_trees),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_samples),       cmocka_unit_test(test_families),
+        cmocka_unit_test(test_timeline),      cmocka_unit_test(test_long_timeline),
+        cmocka_unit_test(test_bad_timelines), cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_surface),       cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_thinned),       cmocka_unit_test(test_pearl),
+        cmocka_unit_test(test_published),     cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_terminals),     cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_one_row),       cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_extremes),      cmocka_unit_test(test_extreme_axes),
+        cmocka_unit_test(test_bad_trees),     cmocka_unit_test(test_tree_comments),
+        cmocka_unit_test(test_large_trees),   cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
 }
