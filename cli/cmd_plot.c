@@ -21,11 +21,12 @@ static const dsc_option options[OPTIONS] = {
      .help = "quantity to draw (default: speedup; rules: block_efficiency); for figures of a "
              "validation, one of its quantities"},
     {.name = "x", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
-     .help = "column of the x axis (default: k for heatmap, drafts for rules, the draft length "
-             "for length and acceptance-by-position); methods: draw one bar per value of it"},
+     .help = "column of the x axis (default: num_speculative_tokens for heatmap, drafts for "
+             "rules, the draft length for length and acceptance-by-position); methods: draw one "
+             "bar per value of it"},
     {.name = "y", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
      .help = "heatmap: column of the y axis (default n); rules: column of the panels (default "
-             "length)"},
+             "num_speculative_tokens)"},
     {.name = "title", .kind = DSC_OPTION_TEXT, .metavar = "TEXT",
      .help = "title of the figure, instead of its own"},
     {.name = "width", .kind = DSC_OPTION_INT, .metavar = "W", .initial = "0", .min = 0, .max = 4000,

@@ -49,9 +49,12 @@ beside	in addition to, next to
 END
 
 # A manual page writes a minus as \- and changes fonts by \fB; what counts is what a reader sees.
+# "behind" before a fill style is the name of a layer of gnuplot.
 find_words() {
-    # "behind" is also a keyword of gnuplot's scripts.
+    sed -e 's/ behind \(fs\|set\|"\)/     # "behind" is also a keyword of gnuplot's scripts.
     sed -e 's/ behind \(fs\|"\)/ \1/g' -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' -e 's/\\&//g' "$1" | awk -F '\t' '
+/g' -e 's/behind "$/"/' -e 's/\f[BIRP]//g' -e 's/\-/-/g' \
+        -e 's/\&//g' "$1" | awk -F '	' '
         NR == FNR {
             pattern[++n] = "(^|[^a-z_-])(" $1 ")([^a-z_]|$)"; instead[n] = $2
             all = all (n > 1 ? "|" : "") "(" $1 ")"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const dsc_term term[] = {
-    {"alpha", "acceptance rate alpha (i.i.d.)", false},
+    {"alpha", "i.i.d. acceptance probability alpha", false},
     {"n", "match length n (tokens)", false},
     {"max_match", "longest match (tokens)", false},
     {"output_tokens", "output tokens", false},
@@ -22,9 +22,11 @@ static const dsc_term term[] = {
     {"block_efficiency", "block efficiency (output tokens per target call)", false},
     {"speedup", "speedup over decoding without speculation", false},
     {"iid_block_efficiency", "block efficiency under i.i.d. acceptance", false},
+    {"test", "objective of tune on the test set", false},
+    {"dev", "objective of tune on the selection set", false},
     {"tokens_per_s", "tokens per second", false},
     {"batch", "batch size (sequences)", false},
-    {"drafts", "number of drafts K (sequences per step)", false},
+    {"drafts", "number of drafts K", false},
     {"num_speculative_tokens", "draft length (tokens)", false},
     {"length", "draft length L (tokens)", false},
     {"gamma", "draft length (tokens)", false},

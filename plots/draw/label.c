@@ -8,6 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Columns whose values need no name before them.
+static const char *const unnamed[] = {"method", "rule", "parameters", NULL};
+
+static bool is_named(const char *const *list, const char *name)
+{
+    for (size_t i = 0; list && list[i]; i++)
+        if (!strcmp(list[i], name))
+            return true;
+    return false;
+}
+
 bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
                        const char *separator)
 {
@@ -16,7 +27,7 @@ bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
     if (dsc_is_missing(cell))
         return false;
     dsc_put(w, "%s", separator);
-    if (strcmp(name, "method") && strcmp(name, "rule")) // whose values need no name
+    if (!is_named(unnamed, name))
         dsc_put(w, "%s ", dsc_term_label(name));
     dsc_put_cell(w, cell);
     return true;
@@ -40,14 +51,6 @@ static bool agree(const dsc_table *t, const bool *marked, size_t a, size_t b)
         if (marked[c] && !dsc_same_cell(dsc_table_at(t, a, c), dsc_table_at(t, b, c)))
             return false;
     return true;
-}
-
-static bool is_named(const char *const *list, const char *name)
-{
-    for (size_t i = 0; list && list[i]; i++)
-        if (!strcmp(list[i], name))
-            return true;
-    return false;
 }
 
 // Whether column c separates two groups that agree in the marked columns.

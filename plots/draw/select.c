@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The results that every sweep has; parameters stand to the left of the first of them.
+// Columns of results of sweep, theory and tune; parameters stand to the left of the first of them.
 static const char *const known_result[] = {
     "requests",
     "output_tokens",
@@ -27,6 +27,8 @@ static const char *const known_result[] = {
     "tokens_per_s",
     "target_s",
     "draft_s",
+    "rank",
+    "accepted",
 };
 
 static bool is_identity(const char *name)
@@ -36,7 +38,7 @@ static bool is_identity(const char *name)
 
 bool dsc_is_parameter(const dsc_table *t, size_t c)
 {
-    if (is_identity(t->column[c].name))
+    if (is_identity(t->column[c].name) || !strcmp(t->column[c].name, "significant"))
         return false;
     if (t->column[c].type == DSC_CELL_TEXT || !strcmp(t->column[c].name, "batch"))
         return true;

@@ -4,7 +4,8 @@
 // A column is a parameter (an input of the run) or a result (an output). Parameters are the text
 // columns and the numeric columns to the left of the first known result (`requests`, ...): every
 // draftscope command orders its columns that way. `batch` is a parameter wherever it stands.
-// `request` and `id`, which identify the requests of one run, are neither.
+// `request` and `id`, which identify the requests of one run, are neither; `significant`, which
+// tune writes, is a result in words.
 #ifndef DSC_PLOTS_SELECT_H
 #define DSC_PLOTS_SELECT_H
 

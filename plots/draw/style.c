@@ -194,9 +194,9 @@ double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y,
     return used;
 }
 
-// Draws the line of an entry's sample at height `middle`.
+// Draws the line of an entry's sample at height `middle`; width 0: that of its style.
 static void put_key_line(dsc_writer *w, const dsc_canvas *c, int kind, double x, double middle,
-                         double sample)
+                         double sample, double width)
 {
     bool tick = kind == DSC_KEY_TICK;
     dsc_put(w, "set arrow from");
@@ -209,19 +209,21 @@ static void put_key_line(dsc_writer *w, const dsc_canvas *c, int kind, double x,
         dsc_put(w, " nohead lt 1 lw 1.5 dt (%s) lc rgb '%s'\n",
                 kind == DSC_KEY_REFERENCE ? "6,4" : "2,3", DSC_INK_SOFT);
     else
-        dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", style[kind].width, dsc_style_color(kind));
+        dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", width > 0 ? width : style[kind].width,
+                dsc_style_color(kind));
 }
 
-// Draws a line sample with its point at (x, y .. y + line), and the label to its right.
+// Draws a line sample with its point, or a box, at (x, y .. y + line), and the label to its right.
 static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, double x, double y,
                           double sample)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB, lone = k->style >= DSC_KEY_POINT;
-    int kind = lone ? k->style - DSC_KEY_POINT : k->style;
+    bool dumb = c->terminal == DSC_TERM_DUMB, box = k->style >= DSC_KEY_BOX;
+    bool lone = !box && k->style >= DSC_KEY_POINT;
+    int kind = k->style - (box ? DSC_KEY_BOX : lone ? DSC_KEY_POINT : 0);
     double middle = dumb ? y : y + c->line_height / 2;
     if (!dumb && !lone)
-        put_key_line(w, c, kind, x, middle, sample);
-    if (kind >= 0 || dumb) {
+        put_key_line(w, c, kind, x, middle, sample, box ? 10 : 0);
+    if (dumb || (kind >= 0 && !box)) {
         dsc_put(w, "set label %s at", kind < 0 ? "'- -'" : "''");
         dsc_put_at(w, c, kind < 0 ? x - 1 : x + sample / 2, middle);
         if (kind >= 0) {

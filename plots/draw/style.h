@@ -90,6 +90,7 @@ enum {
     DSC_KEY_PREDICTED = -2, // the reference curve: short dashes
     DSC_KEY_TICK = -3,      // a short upright line
     DSC_KEY_POINT = 256,    // added to a line style: its point without a line
+    DSC_KEY_BOX = 512,      // added to a line style: a box of its color
 };
 typedef struct dsc_key {
     const char *label;

@@ -233,6 +233,11 @@ void dsc_put_check(dsc_writer *w, const dsc_checks *c, const dsc_check *check)
         dsc_put(w, ", temperature %g", dsc_number_at(t, check->row, "temperature"));
 }
 
+void dsc_put_percent(dsc_writer *w, double percent)
+{
+    dsc_put(w, fabs(percent) < 99.5 ? "%+.2g %%" : "%+.0f %%", percent);
+}
+
 void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity)
 {
     const dsc_check *worst = NULL;
@@ -253,7 +258,12 @@ void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity)
     if (n && worst->error == 0)
         dsc_put(w, "no error");
     else if (n) {
-        dsc_put(w, "mean |error| %.2g %%, largest %+.2g %% (", sum / (double)n, worst->error);
+        double mean = sum / (double)n;
+        dsc_put(w,
+                mean < 99.5 ? "mean |error| %.2g %%, largest " : "mean |error| %.0f %%, largest ",
+                mean);
+        dsc_put_percent(w, worst->error);
+        dsc_put(w, " (");
         dsc_put_check(w, c, worst);
         dsc_put(w, ")");
     }

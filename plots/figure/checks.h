@@ -50,6 +50,8 @@ bool dsc_checks_fit(const dsc_table *t, const char *const *wanted);
 // pooled rows (*pooled is set then); NaN: none. `pooled` may be NULL.
 double dsc_checks_percent(const dsc_checks *c, size_t quantity, bool *pooled);
 
+// Writes a signed percentage with two digits, or with all digits before the point.
+void dsc_put_percent(dsc_writer *w, double percent);
 // Writes the configuration of a check: "spectr, kseq, drafts=4 length=2".
 void dsc_put_check(dsc_writer *w, const dsc_checks *c, const dsc_check *check);
 

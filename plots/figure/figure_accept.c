@@ -127,7 +127,7 @@ static int draw_bernoulli(const dsc_accept_series *s, const dsc_figure_options *
             return dsc_fail(err, DSC_EUSAGE,
                             "spectr-bernoulli draws Bernoulli distributions, not %.60s; make a "
                             "table with: draftscope theory accept --bernoulli "
-                            ".25,.1,.25,.5,.75,1 --k 1:16 -o b.tsv",
+                            ".25,.1,.25,.5,.75,1 --num-drafts 1:16 -o b.tsv",
                             s->pair[p]);
     return draw_pairs(s, o, terminal, "spectr_bernoulli",
                       "Acceptance by number of drafts, Bernoulli distributions",
@@ -155,11 +155,12 @@ static int label_pairs(uniform *u, const dsc_accept_series *s, dsc_error *err)
                         s->pairs, DSC_STYLES);
     for (size_t p = 0; p < s->pairs; p++) {
         if (sscanf(s->pair[p], "U(%zu) to U(%zu/%zu)", &d[p], &below, &r[p]) != 3)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "spectr-uniform draws uniform distributions, not %.60s; make a table "
-                            "with: draftscope theory accept --uniform 32,1,2,4,8,16,32 --k 1:16 "
-                            "-o u.tsv",
-                            s->pair[p]);
+            return dsc_fail(
+                err, DSC_EUSAGE,
+                "spectr-uniform draws uniform distributions, not %.60s; make a table "
+                "with: draftscope theory accept --uniform 32,1,2,4,8,16,32 --num-drafts 1:16 "
+                "-o u.tsv",
+                s->pair[p]);
         u->d = p == 0 || u->d == d[p] ? d[p] : 0;
     }
     for (size_t p = 0; p < s->pairs; p++) {
@@ -243,6 +244,30 @@ static int draw_uniform(const dsc_accept_series *s, const dsc_figure_options *o,
 
 // --- the figures ---------------------------------------------------------------------------
 
+// Whether all pairs are of a family, whose names begin with `prefix`.
+static bool is_family(const dsc_table *t, const char *prefix)
+{
+    bool all = t->rows > 0;
+    for (size_t i = 0; i < t->rows; i++)
+        all = all && !strncmp(dsc_text_at(t, i, "pair"), prefix, strlen(prefix));
+    return all;
+}
+
+static bool fits_bernoulli(const dsc_table *t)
+{
+    return is_family(t, "Ber(");
+}
+
+static bool fits_uniform(const dsc_table *t)
+{
+    return is_family(t, "U(");
+}
+
+static bool fits_any(const dsc_table *t)
+{
+    return !fits_bernoulli(t) && !fits_uniform(t);
+}
+
 typedef int draw_fn(const dsc_accept_series *s, const dsc_figure_options *o, const char *terminal,
                     dsc_drawing *out, dsc_error *err);
 
@@ -281,6 +306,7 @@ const dsc_figure_type dsc_figure_accept_vs_k = {
     .name = "accept-vs-k",
     .summary = "acceptance of each rule by number of drafts K, one panel per pair of distributions",
     .needs = DSC_ACCEPT_NEEDS,
+    .fits = fits_any,
     .script = script_any,
 };
 
@@ -288,6 +314,7 @@ const dsc_figure_type dsc_figure_spectr_bernoulli = {
     .name = "spectr-bernoulli",
     .summary = "acceptance by number of drafts, Bernoulli distributions (SpecTr Figures 4 and 6)",
     .needs = DSC_ACCEPT_NEEDS,
+    .fits = fits_bernoulli,
     .script = script_bernoulli,
 };
 
@@ -295,5 +322,6 @@ const dsc_figure_type dsc_figure_spectr_uniform = {
     .name = "spectr-uniform",
     .summary = "optimal acceptance by number of drafts, uniform distributions (SpecTr Figure 5)",
     .needs = DSC_ACCEPT_NEEDS,
+    .fits = fits_uniform,
     .script = script_uniform,
 };

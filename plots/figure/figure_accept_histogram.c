@@ -197,9 +197,10 @@ static int put_finding(const chosen *ch, const double *share, size_t bins, dsc_b
     if (ch->by_n)
         dsc_put(&w, " at draft length %g", ch->length);
     for (size_t i = 0; i < ch->rows; i++)
-        dsc_put(&w, "%s mean %s%s", i ? ";" : ":", ch->label[i], i ? "" : " tokens per call");
+        dsc_put(&w, "%s %.2f%s%s%s", i ? ";" : ". The mean is", ch->mean[i],
+                i ? "" : " tokens per call", *ch->name[i] ? " with " : "", ch->name[i]);
     dsc_put(&w, ". No token is accepted in %.0f %% of the calls", share[0]);
-    dsc_put(&w, "%s%s.", ch->rows > 1 ? " of " : "", ch->rows > 1 ? ch->name[0] : "");
+    dsc_put(&w, "%s%s.", ch->rows > 1 ? " with " : "", ch->rows > 1 ? ch->name[0] : "");
     return w.rc;
 }
 

@@ -176,7 +176,11 @@ static void put_names(dsc_writer *w, const dsc_canvas *c, const errors *e, size_
         if (isnan(mean))
             dsc_put(&t, ": no error defined");
         else
-            dsc_put(&t, mean == 0 ? ": mean 0 %%" : ": mean %+.2g %%", mean);
+            dsc_put(&t, ": mean ");
+        if (mean == 0)
+            dsc_put(&t, "0 %%");
+        else if (!isnan(mean))
+            dsc_put_percent(&t, mean);
         if (!t.rc)
             dsc_put_paragraph(w, c, box.left, box.top + (double)r * slot, box.right - box.left,
                               DSC_FONT_SMALL, DSC_INK, 1, text.data);
@@ -350,8 +354,11 @@ static int put_finding(const errors *e, dsc_buffer *to, dsc_error *err)
             double mean = mean_of(c, e->order[r], q);
             if (isnan(mean))
                 continue;
-            dsc_put(&w, mean == 0 ? "%s%s 0 %%" : "%s%s %+.2g %%", separator, c->name[e->order[r]],
-                    mean);
+            dsc_put(&w, "%s%s ", separator, c->name[e->order[r]]);
+            if (mean == 0)
+                dsc_put(&w, "0 %%");
+            else
+                dsc_put_percent(&w, mean);
             separator = ", ";
         }
         dsc_put(&w, ".");

@@ -294,10 +294,9 @@ static int compose(map *m, const dsc_table *t, const dsc_figure_options *o, cons
         return rc;
     dsc_buffer title = {0}, subtitle = {0};
     dsc_writer wt = {.to = &title, .err = err}, ws = {.to = &subtitle, .err = err};
-    dsc_put(&wt, "%s by %s and %s", dsc_term_title(m->column), dsc_term_label(x),
-            dsc_term_label(y));
-    if (title.data && title.data[0] >= 'a' && title.data[0] <= 'z')
-        title.data[0] = (char)(title.data[0] - 'a' + 'A');
+    char heading[100];
+    dsc_term_heading(m->column, heading, sizeof heading);
+    dsc_put(&wt, "%s by %s and %s", heading, dsc_term_label(x), dsc_term_label(y));
     const char *cost = dsc_table_get_comment(t, "cost");
     dsc_put(&ws, "best ");
     put_best(&ws, m, x, y);

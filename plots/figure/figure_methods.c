@@ -416,13 +416,14 @@ static int script(const dsc_table *t, const dsc_figure_options *o, const char *t
     return rc;
 }
 
-// Whether there are at least two bars.
+// Whether there are at least two bars. The rows of tune are ranked by its objective, which may be
+// another quantity.
 static bool fits(const dsc_table *t)
 {
     static const dsc_figure_options all = {0};
     bars b = {.low = -1, .high = -1};
     bool *separate;
-    if (dsc_new(&separate, t->columns, NULL))
+    if (dsc_table_find(t, "significant") >= 0 || dsc_new(&separate, t->columns, NULL))
         return false;
     bool two = !bars_init(&b, separate, t, &all, NULL) && b.bars > 1;
     dsc_selection_fini(&b.selection);

@@ -265,7 +265,7 @@ static int compose(const windows *d, bool published, const dsc_figure_options *o
     if (!published)
         used = snprintf(note, sizeof note, "ticks at the top: best %s%s",
                         speculative ? "lengths" : "windows",
-                        pearl ? " (Theorem 1: the ratio, as an integer)" : "");
+                        pearl ? " (Theorem 1: next to the ratio)" : "");
     if (!published && d->lines < d->groups.groups)
         snprintf(note + used, sizeof note - (size_t)used, "; %zu of %zu lines drawn", d->lines,
                  d->groups.groups);

@@ -70,11 +70,11 @@ static const figure_spec llma_stats = {
 static const figure_spec speedup_surface = {
     .figure = "speedup-surface",
     .word = "speedup_surface",
-    .of = {NULL, "length", "alpha", "acceptance rates", 3},
-    .title = "Speedup by acceptance rate and draft length",
+    .of = {NULL, "length", "alpha", "values of alpha", 3},
+    .title = "Speedup by draft length and i.i.d. acceptance probability alpha",
     .x_label = "draft length (tokens per target call)",
-    .line_label = "acceptance rate",
-    .key_title = "acceptance rate:",
+    .line_label = "alpha",
+    .key_title = "alpha:",
     .quantity = {{"speedup", NULL, "speedup", NULL}},
     .quantities = 1,
     .across = 3,
@@ -141,7 +141,7 @@ static void put_best(dsc_writer *w, const drawn *d)
         dsc_put(w, " (%s)", group);
 }
 
-// "The best draft length is 3 at acceptance rate 0.5 (1.63×), ..." for each group.
+// "The best draft length is 3 at alpha = 0.5 (1.63×), ..." for each group.
 static void put_bests(dsc_writer *w, const drawn *d)
 {
     const dsc_series *s = &d->series;
@@ -164,7 +164,7 @@ static void put_bests(dsc_writer *w, const drawn *d)
     }
 }
 
-// "Triggers (drafts) per request: 12.1 to 42.8." for each quantity.
+// "The ranges are: triggers (drafts) per request 12.1 to 42.8; ..."
 static void put_ranges(dsc_writer *w, const drawn *d)
 {
     const dsc_series *s = &d->series;
@@ -173,8 +173,8 @@ static void put_ranges(dsc_writer *w, const drawn *d)
         const double *v = d->value[q];
         size_t most = dsc_best_of(v, count, false);
         least = dsc_best_of(v, count, true);
-        dsc_put(w, "%s%s %.1f to %.1f", q ? "; " : " ", d->spec->quantity[q].label, v[least],
-                v[most]);
+        dsc_put(w, "%s%s %.1f to %.1f", q ? "; " : " The ranges are: ", d->spec->quantity[q].label,
+                v[least], v[most]);
     }
     const char *group = s->groups.label[least / s->grid.nx / s->lines];
     dsc_put(w, ", fewest steps at n = %s, draft length %g%s%s.",
@@ -187,9 +187,9 @@ static int put_finding(const drawn *d, dsc_buffer *to, dsc_error *err)
     const dsc_series *s = &d->series;
     dsc_writer w = {.to = to, .err = err};
     bool several = d->spec->quantities > 1;
-    dsc_put(&w, "Line chart%s: %s by %s (%g to %g), one line per %s (%g to %g).",
-            several ? "s" : "", several ? "decoding statistics" : "speedup", d->spec->x_label,
-            s->grid.x[0], s->grid.x[s->grid.nx - 1], d->spec->line_label, s->grid.y[0],
+    dsc_put(&w, "Line chart%s: %s by draft length (%g to %g), one line per %s (%g to %g).",
+            several ? "s" : "", several ? "decoding statistics" : "speedup", s->grid.x[0],
+            s->grid.x[s->grid.nx - 1], d->spec->line_label, s->grid.y[0],
             s->grid.y[s->grid.ny - 1]);
     if (several) {
         put_ranges(&w, d);
@@ -345,7 +345,8 @@ const dsc_figure_type dsc_figure_llma_stats = {
 
 const dsc_figure_type dsc_figure_speedup_surface = {
     .name = "speedup-surface",
-    .summary = "speedup by draft length, one line per acceptance rate, the best lengths marked",
+    .summary = "speedup by draft length, one line per i.i.d. acceptance probability, the best "
+               "lengths marked",
     .needs = "alpha length speedup",
     .script = draw_speedup_surface,
 };

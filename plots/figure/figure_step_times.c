@@ -148,8 +148,8 @@ static void put_band(dsc_writer *w, const dsc_axis *a, double percent)
 {
     if (percent < 100)
         dsc_put(w,
-                "set object 1 rectangle from graph 0, first %.12g to graph 1, first %.12g behind "
-                "fs solid 1 noborder fc rgb '#ececec'\n",
+                "set object 1 rectangle from graph 0, first %.12g to graph 1, first %.12g "
+                "behind fs solid 1 noborder fc rgb '#ececec'\n",
                 fmax(a->lo, 100 / (1 + percent / 100) - 100),
                 fmin(a->hi, 100 / (1 - percent / 100) - 100));
 }
@@ -237,10 +237,13 @@ static void put_range(dsc_writer *w, const residuals *r, size_t q)
         dsc_put(w, "no prediction is greater than 0");
         return;
     }
-    dsc_put(w, "measured times differ from predicted ones by between %+.2g %% (",
-            residual(&c->check[low]));
+    dsc_put(w, "measured times differ from predicted ones by between ");
+    dsc_put_percent(w, residual(&c->check[low]));
+    dsc_put(w, " (");
     dsc_put_check(w, c, &c->check[low]);
-    dsc_put(w, ") and %+.2g %% (", residual(&c->check[high]));
+    dsc_put(w, ") and ");
+    dsc_put_percent(w, residual(&c->check[high]));
+    dsc_put(w, " (");
     dsc_put_check(w, c, &c->check[high]);
     dsc_put(w, "), over %zu configuration%s", n, n == 1 ? "" : "s");
 }

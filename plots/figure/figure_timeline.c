@@ -16,9 +16,9 @@ static const char *const lane_name[LANES] = {"draft", "target"};
 
 // Line styles.
 enum { DRAFTS, REJECTS, ACCEPTS, KEYS };
-static const dsc_key keys[KEYS] = {{"draft model", DRAFTS},
-                                   {"target, all accepted", ACCEPTS},
-                                   {"target, token rejected", REJECTS}};
+static const dsc_key keys[KEYS] = {{"draft model", DRAFTS | DSC_KEY_BOX},
+                                   {"target, all accepted", ACCEPTS | DSC_KEY_BOX},
+                                   {"target, token rejected", REJECTS | DSC_KEY_BOX}};
 
 // A row of the table.
 typedef struct work {

@@ -71,9 +71,9 @@ static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
     dsc_say_block(p, DSC_CHAPTER, "Summary");
     dsc_put_summary(p, r, n);
     for (size_t i = 0; i < n; i++) {
-        if (r[i].kind != DSC_RESULT_METHODS && r[i].kind != DSC_RESULT_OTHER &&
-            !dsc_has_best(&r[i]))
-            continue; // only their chapters describe them
+        bool chosen = dsc_has_best(&r[i]) && r[i].kind != DSC_RESULT_BOUNDS;
+        if (r[i].kind != DSC_RESULT_METHODS && r[i].kind != DSC_RESULT_OTHER && !chosen)
+            continue; // only their chapters describe them; a formula has no configuration to choose
         if (n > 1) {
             snprintf(id, sizeof id, "result-%zu", i + 1);
             dsc_buffer b = {0};

@@ -59,7 +59,7 @@ static void put_plateau(dsc_page *p, const dsc_result_view *r)
             least = v;
     }
     if (least < from)
-        dsc_say_block(p, DSC_PARAGRAPH, "A draft length of %g is within 2 %% of it.", least);
+        dsc_say_block(p, DSC_PARAGRAPH, "A draft length of %g is within 2 %% of the best.", least);
 }
 
 static void put_merit(dsc_page *p, const dsc_table *t, size_t row, const char *column,
@@ -97,8 +97,9 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
     dsc_buffer_fini(&b);
     p->type->merits(&p->w, true);
     put_merit(p, t, best, "speedup", "×", "speedup (no speculation = 1)");
-    put_merit(p, t, best, "block_efficiency", "", "output tokens per target call (bonus included)");
-    put_merit(p, t, best, DSC_COL_DRAFT_ACCEPTANCE_RATE, "", "acceptance rate (bonus excluded)");
+    put_merit(p, t, best, "block_efficiency", "", dsc_term_title("block_efficiency"));
+    put_merit(p, t, best, DSC_COL_DRAFT_ACCEPTANCE_RATE, "",
+              "draft acceptance rate (accepted / drafted tokens)");
     p->type->merits(&p->w, false);
     put_plateau(p, r);
     if (cost)

@@ -532,24 +532,46 @@ static const char *limitation_of_cost(const dsc_result_view *r)
                                            : NULL;
 }
 
+// Whether a result belongs to a list of results; `key` is the caller's.
+typedef bool (*belongs_fn)(const dsc_result_view *r, const char *key);
+
+static bool has_cost(const dsc_result_view *r, const char *cost)
+{
+    const char *own = dsc_table_get_comment(&r->table, "cost");
+    return own && !strcmp(own, cost);
+}
+
+static bool is_biased(const dsc_result_view *r, const char *unused)
+{
+    (void)unused;
+    return was_chosen_here(r) && r->table.rows > 1;
+}
+
+// Writes " (result 3)" or " (results 3, 4)"; the list is not empty.
+static void say_numbers(dsc_page *p, const dsc_result_view *r, size_t n, belongs_fn belongs,
+                        const char *key)
+{
+    size_t all = 0, written = 0;
+    for (size_t i = 0; i < n; i++)
+        all += belongs(&r[i], key);
+    for (size_t i = 0; i < n; i++)
+        if (belongs(&r[i], key))
+            dsc_say(p, "%s%zu", written++ ? ", " : all == 1 ? " (result " : " (results ", i + 1);
+    dsc_say(p, ")");
+}
+
 // Lists each cost model once, with the results it priced.
 static void put_costs(limitations *d, const dsc_result_view *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *cost = dsc_table_get_comment(&r[i].table, "cost"), *separator = " (results ";
+        const char *cost = dsc_table_get_comment(&r[i].table, "cost");
         if (!limitation_of_cost(&r[i]) || in_earlier(r, i, "cost", cost))
             continue;
         begin_item(d, 0);
         dsc_say(d->page, "Times come from the cost model %s, which %s", cost,
                 limitation_of_cost(&r[i]));
-        for (size_t j = i; j < n; j++) {
-            const char *other = dsc_table_get_comment(&r[j].table, "cost");
-            if (!other || strcmp(other, cost))
-                continue;
-            dsc_say(d->page, "%s%zu", separator, j + 1);
-            separator = ", ";
-        }
-        dsc_say(d->page, ").");
+        say_numbers(d->page, r, n, has_cost, cost);
+        dsc_say(d->page, ".");
         dsc_close(d->page, DSC_ITEM);
     }
 }
@@ -600,21 +622,16 @@ static void put_open_verdicts(limitations *d, const dsc_result_view *r, size_t n
 // Lists the results whose best configuration was selected on the requests it is reported on.
 static void put_chosen(limitations *d, const dsc_result_view *r, size_t n)
 {
-    const char *separator = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (!was_chosen_here(&r[i]) || r[i].table.rows < 2)
-            continue;
-        if (!separator) {
-            begin_item(d, 0);
-            dsc_say(d->page, "The best configuration was selected on the requests it is reported "
-                             "on, so its result is optimistically biased (results ");
-        }
-        dsc_say(d->page, "%s%zu", separator ? separator : "", i + 1);
-        separator = ", ";
-    }
-    if (!separator)
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any = any || is_biased(&r[i], NULL);
+    if (!any)
         return;
-    dsc_say(d->page, ").");
+    begin_item(d, 0);
+    dsc_say(d->page, "The best configuration was selected on the requests it is reported on, so "
+                     "its result is optimistically biased");
+    say_numbers(d->page, r, n, is_biased, NULL);
+    dsc_say(d->page, ".");
     dsc_close(d->page, DSC_ITEM);
 }
 

@@ -173,7 +173,7 @@ static void test_step_times(void **state)
     assert_close(drawn(&d, row, "residual_percent"), 50, 1e-9);
     assert_contains(&d.script, "('–' -1, '1' 0, '2' 1, '3' 2, '4' 3)");
     assert_contains(&d.finding,
-                    "+1.5e+02 % (draft-model, greedy, num-speculative-tokens=4, temperature 0)");
+                    "+150 % (draft-model, greedy, num-speculative-tokens=4, temperature 0)");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }

@@ -317,7 +317,7 @@ static void test_story(void **state)
         "1 pass, 1 fail, 1 not predicted, 0 disputed, 0 skipped, 0 only shown.",
         "<caption>Block efficiency and speedup</caption>",
         "which is a given line, not a measurement (results 3, 6, 7).",
-        "which counts target calls and measures no time (results 5).",
+        "which counts target calls and measures no time (result 5).",
         "optimistically biased (results 5, 6, 7).",
         "Result 3: note: few requests.",
         "Result 2: fail: speedup of draft-model rejection num-speculative-tokens=2, 3 predicted "

@@ -735,18 +735,46 @@ static void test_refusals(void **state)
     dsc_table_fini(&costs);
 }
 
+// The ranks and verdicts that tune writes are results: bars are labeled by method and parameters.
+static void test_tuned(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    const dsc_figure_type *can[MOST_FIGURES];
+    add_named(&t, "batch# rank# method$ rule$ parameters$ test significant$ block_efficiency");
+    add_row(&t, (double[]){1, 1, 2.5, 2.6}, (const char *[]){"llma", "greedy", "n=1", "no"});
+    add_row(&t, (double[]){1, 2, 2, 2.1}, (const char *[]){"llma", "greedy", "n=2", "yes"});
+    draw("methods", &t, &(dsc_figure_options){.column = "test"}, "svg", &d);
+    assert_contains(&d.finding, "llma, n=1 2.5; llma, n=2 2.");
+    dsc_drawing_fini(&d);
+    assert_int_equal(drawable(&t, can), 0); // a report has the sentences of tune instead
+    dsc_table_fini(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),    cmocka_unit_test(test_length),
-        cmocka_unit_test(test_prediction), cmocka_unit_test(test_lengths_of_methods),
-        cmocka_unit_test(test_many_lines), cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_methods),    cmocka_unit_test(test_ablation),
-        cmocka_unit_test(test_many_bars),  cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_cost),       cmocka_unit_test(test_conditional_rate),
-        cmocka_unit_test(test_join),       cmocka_unit_test(test_trace_info),
-        cmocka_unit_test(test_terminals),  cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_extremes),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_length),
+        cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_lengths_of_methods),
+        cmocka_unit_test(test_many_lines),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_ablation),
+        cmocka_unit_test(test_many_bars),
+        cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_conditional_rate),
+        cmocka_unit_test(test_join),
+        cmocka_unit_test(test_trace_info),
+        cmocka_unit_test(test_terminals),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
 }

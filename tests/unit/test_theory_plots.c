@@ -100,12 +100,21 @@ static void tree_table(dsc_table *t)
 }
 
 // The table of `theory accept` for one pair at k = 1, 2, with the numbers of SpecTr, App. B.
-static void accept_table(dsc_table *t)
+static void accept_rows(dsc_table *t, const char *pair)
 {
     add_named(t, "pair$ k# rejection specinfer kseq kseq_rho otm");
-    const char *pair = "Ber(0.25) to Ber(0.5)";
     add_row(t, (double[]){1, .75, .75, .75, 1, .75}, &pair);
     add_row(t, (double[]){2, .75, .8125, .847597, 1.390388, .9375}, &pair);
+}
+
+static void accept_table(dsc_table *t)
+{
+    accept_rows(t, "Ber(0.25) to Ber(0.5)");
+}
+
+static void accept_any_table(dsc_table *t)
+{
+    accept_rows(t, "row 0");
 }
 
 // The table of `sim --timeline` for PEARL, window 4: a rejection, then two accepted windows, in the
@@ -134,7 +143,7 @@ typedef struct sample {
 static const sample samples[] = {
     {"speedup-surface", surface_table}, {"pearl-window", pearl_table},
     {"pearl-window", published_table},  {"tree", tree_table},
-    {"spectr-bernoulli", accept_table}, {"accept-vs-k", accept_table},
+    {"spectr-bernoulli", accept_table}, {"accept-vs-k", accept_any_table},
     {"timeline", timeline_table},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };
@@ -164,6 +173,22 @@ static void test_samples(void **state)
         assert_true(found);
         dsc_table_fini(&t);
     }
+}
+
+// A table of one family of distributions has one figure: that of the family.
+static void test_families(void **state)
+{
+    (void)state;
+    const dsc_figure_type *can[MOST_FIGURES];
+    dsc_table t = {0};
+    accept_table(&t);
+    assert_int_equal(drawable(&t, can), 1);
+    assert_string_equal(can[0]->name, "spectr-bernoulli");
+    dsc_table_fini(&t);
+    accept_any_table(&t);
+    assert_int_equal(drawable(&t, can), 1);
+    assert_string_equal(can[0]->name, "accept-vs-k");
+    dsc_table_fini(&t);
 }
 
 // Seven intervals and 7 tokens in 23 seconds, or in 23 target calls with cost unit.
@@ -313,7 +338,7 @@ static void test_thinned(void **state)
         add_windows(&p, "pearl", 0.04 * (i + 1), 3, 6);
     }
     draw("speedup-surface", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "8 of 20 acceptance rates drawn");
+    assert_contains(&d.script, "8 of 20 values of alpha drawn");
     assert_int_equal(d.data.rows, 8 * 6);
     dsc_drawing_fini(&d);
     draw("pearl-window", &p, NULL, "svg", &d);
@@ -746,17 +771,17 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),       cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_long_timeline), cmocka_unit_test(test_bad_timelines),
-        cmocka_unit_test(test_accept),        cmocka_unit_test(test_surface),
-        cmocka_unit_test(test_ticks),         cmocka_unit_test(test_thinned),
-        cmocka_unit_test(test_pearl),         cmocka_unit_test(test_published),
-        cmocka_unit_test(test_tree),          cmocka_unit_test(test_terminals),
-        cmocka_unit_test(test_hostile),       cmocka_unit_test(test_one_row),
-        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_extreme_axes),  cmocka_unit_test(test_bad_trees),
-        cmocka_unit_test(test_tree_comments), cmocka_unit_test(test_large_trees),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_samples),       cmocka_unit_test(test_families),
+        cmocka_unit_test(test_timeline),      cmocka_unit_test(test_long_timeline),
+        cmocka_unit_test(test_bad_timelines), cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_surface),       cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_thinned),       cmocka_unit_test(test_pearl),
+        cmocka_unit_test(test_published),     cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_terminals),     cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_one_row),       cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_extremes),      cmocka_unit_test(test_extreme_axes),
+        cmocka_unit_test(test_bad_trees),     cmocka_unit_test(test_tree_comments),
+        cmocka_unit_test(test_large_trees),   cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
 }
