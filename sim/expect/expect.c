@@ -79,28 +79,33 @@ typedef struct track {
     int32_t longest;                // no draft has more tokens; >= 1
     stretch *from;                  // [n + 1]; the last is empty and leads to itself
     uint32_t *edge; // [n + 1] lanes that begin or end passing over accepted tokens; 0 between tiles
-    int32_t *drafts; // [longest + 1] calls on drafts of m < longest tokens
-    int32_t *before; // [longest + 1] calls on drafts of fewer than m tokens
-    int64_t *tokens; // [longest + 1] draft tokens in these
-    int32_t idle;    // calls that began no draft
-    int64_t prompt;  // tokens before the output
+    int32_t *drafts;  // [longest + 1] calls on drafts of m < longest tokens
+    int32_t *before;  // [longest + 1] calls on drafts of fewer than m tokens
+    int64_t *tokens;  // [longest + 1] draft tokens in these
+    int32_t idle;     // calls that began no draft
+    int64_t *scratch; // [n + 1] the place of counts that are not asked for
+    int64_t prompt;   // tokens before the output
 } track;
 
 // One configuration on its way from the first to the last output token.
 typedef struct walker {
     int32_t at, limit;
-    uint32_t bit;   // its lane in track.edge
-    uint32_t *edge; // track.edge
-    dsc_counts *counts;
-    int64_t *histogram, *whole; // those of `counts`
-    int64_t accepted, stretches;
+    uint32_t bit;               // its lane in track.edge
+    int64_t *histogram, *whole; // of dsc_counts, or scratch
+    int64_t accepted;
     uint64_t places; // sum over accepted tokens of 2 x place in the output + 1
-    int32_t cut;     // least of `limit` and track.longest
-    int32_t last;    // the last element of counts->lengths that is used
-    // What the calls differ by from the majority's: all without a draft or with an empty one; those
-    // with less than `cut` tokens, and their draft tokens.
-    int64_t idle, empty, shorter, tokens;
 } walker;
+
+// The walks of a tile and what their calls differ by from the majority's.
+typedef struct lane {
+    walker walker;
+    dsc_counts *counts;
+    int64_t steps;                // of the walker, those that it waited at the end included
+    int32_t cut;                  // least of `limit` and track.longest
+    int32_t last;                 // the last element of counts->lengths that is used
+    int32_t idle, empty, shorter; // calls without a draft, with 0 and with less than `cut` tokens
+    int64_t tokens;               // draft tokens in `shorter`
+} lane;
 
 static void lay_stretches(const track *t, int32_t n)
 {
@@ -113,60 +118,59 @@ static void lay_stretches(const track *t, int32_t n)
     }
 }
 
-static inline void advance(const stretch *from, walker *w)
+static inline void advance(const stretch *from, uint32_t *edge, walker *w)
 {
     const stretch *s = &from[w->at];
     int32_t a = s->run < w->limit ? s->run : w->limit;
     w->accepted += a;
-    w->stretches++;
     w->histogram[a]++;
-    if (w->whole)
-        w->whole[a] += s->whole;
+    w->whole[a] += s->whole;
     w->at = s->past + a;
-    w->edge[s->past] ^= w->bit;
-    w->edge[w->at] ^= w->bit;
+    edge[s->past] ^= w->bit;
+    edge[w->at] ^= w->bit;
     w->places += (uint64_t)(uint32_t)a * (uint32_t)(s->past + w->at); // none is below 0
 }
 
-static walker set_out(const track *t, size_t lane, int32_t limit, dsc_counts *counts)
+static lane set_out(const track *t, size_t place, int32_t limit, dsc_counts *counts)
 {
     int32_t cut = limit < t->longest ? limit : t->longest;
-    return (walker){.limit = limit,
-                    .bit = UINT32_C(1) << lane,
-                    .edge = t->edge,
-                    .counts = counts,
-                    .histogram = counts->histogram,
-                    .whole = counts->whole,
-                    .cut = cut,
-                    .last =
-                        counts->lengths_length <= cut ? (int32_t)counts->lengths_length - 1 : cut};
+    return (lane){.walker = {.limit = limit,
+                             .bit = UINT32_C(1) << place,
+                             .histogram = counts->histogram,
+                             .whole = counts->whole ? counts->whole : t->scratch},
+                  .counts = counts,
+                  .cut = cut,
+                  .last =
+                      counts->lengths_length <= cut ? (int32_t)counts->lengths_length - 1 : cut};
 }
 
 // Two walkers at a time hide the latency of a step, which depends on the one before. The walker
 // that reaches the end first stays on the last, empty stretch.
-static void walk_pair(const track *t, int32_t n, walker *first, walker *second)
+static void walk_pair(const track *t, int32_t n, lane *first, lane *second)
 {
-    walker a = *first, b = *second;
-    while (a.at < n || b.at < n) {
-        advance(t->from, &a);
-        advance(t->from, &b);
+    walker a = first->walker, b = second->walker;
+    int64_t steps = 0;
+    for (; a.at < n || b.at < n; steps++) {
+        advance(t->from, t->edge, &a);
+        advance(t->from, t->edge, &b);
     }
-    *first = a;
-    *second = b;
+    first->walker = a;
+    second->walker = b;
+    first->steps = second->steps = steps;
 }
 
-static void walk(const track *t, int32_t n, walker *w)
+static void walk(const track *t, int32_t n, lane *l)
 {
-    while (w->at < n)
-        advance(t->from, w);
+    for (; l->walker.at < n; l->steps++)
+        advance(t->from, t->edge, &l->walker);
 }
 
-// Adds `calls` on a draft that has `available` tokens to each lane of `lanes`.
-static inline void differ(walker *w, uint32_t lanes, int32_t available, int32_t calls)
+// Adds `calls` on a draft that has `available` tokens to each lane of `which`.
+static inline void differ(lane *lanes, uint32_t which, int32_t available, int32_t calls)
 {
     const int32_t m = available > 0 ? available : 0;
-    for (; lanes; lanes &= lanes - 1) {
-        walker *x = &w[__builtin_ctz(lanes)];
+    for (; which; which &= which - 1) {
+        lane *x = &lanes[__builtin_ctz(which)];
         x->idle += available < 0 ? calls : 0;
         x->empty += m == 0 ? calls : 0;
         if (m >= x->cut)
@@ -180,10 +184,14 @@ static inline void differ(walker *w, uint32_t lanes, int32_t available, int32_t 
 
 // Counts the calls on drafts of less than `longest` tokens: there is one at each position but the
 // accepted ones, which the walks marked in `edge`. All other calls are on the longest drafts.
-static void count_drafts(track *t, int32_t n, walker *w, size_t lanes)
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+count_drafts(track *t, int32_t n, lane *lanes, size_t count)
 {
     const int32_t *available = t->match->available, longest = t->longest;
-    const uint32_t all = UINT32_MAX >> (TILE - lanes);
+    const uint32_t all = UINT32_MAX >> (TILE - count);
     uint32_t passed = 0;
     int32_t idle = 0;
     memset(t->drafts, 0, ((size_t)longest + 1) * sizeof *t->drafts);
@@ -192,13 +200,13 @@ static void count_drafts(track *t, int32_t n, walker *w, size_t lanes)
         t->edge[i] = 0;
         if (available[i] >= longest || passed == all)
             continue;
-        if (passed && __builtin_popcount(passed) > (int)lanes / 2) {
-            differ(w, all & ~passed, available[i], 1);
+        if (passed && __builtin_popcount(passed) > (int)count / 2) {
+            differ(lanes, all & ~passed, available[i], 1);
             continue;
         }
         t->drafts[available[i] > 0 ? available[i] : 0]++;
         idle += available[i] < 0;
-        differ(w, passed, available[i], -1);
+        differ(lanes, passed, available[i], -1);
     }
     t->edge[n] = 0;
     t->idle = idle;
@@ -210,42 +218,46 @@ static void count_drafts(track *t, int32_t n, walker *w, size_t lanes)
     }
 }
 
-// `longer`: calls on drafts that have, or are cut to, w->cut tokens.
-static void add_lengths(const walker *w, const track *t, int64_t longer, dsc_counts *counts)
+// `longer`: calls on drafts that have, or are cut to, l->cut tokens.
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+add_lengths(const lane *l, const track *t, int64_t longer)
 {
-    int64_t *lengths = counts->lengths;
-    const int32_t *drafts = t->drafts, last = w->last;
-    if (!lengths)
-        return;
+    const int32_t *drafts = t->drafts, last = l->last, limit = l->walker.limit;
+    int64_t *lengths = l->counts->lengths;
 #pragma omp simd
     for (int32_t m = 0; m < last; m++)
         lengths[m] += drafts[m];
-    lengths[last] += longer + t->before[w->cut] - t->before[last];
-    if (w->limit < counts->histogram_length)
-        counts->whole[w->limit] = counts->histogram[w->limit];
-    counts->whole[0] = lengths[0]; // calls without a draft
+    lengths[last] += longer + t->before[l->cut] - t->before[last];
+    if (limit < l->counts->histogram_length)
+        l->counts->whole[limit] = l->counts->histogram[limit];
+    l->counts->whole[0] = lengths[0]; // calls without a draft
 }
 
 // Calls that accept nothing are not counted one by one: each output token is either accepted or a
-// call's own. The steps that a walker waited at the end are in the histogram and in `stretches`.
-static void add_walk(const walker *w, int32_t n, const track *t)
+// call's own. The steps that a walker waited at the end are in the histogram and in `steps`.
+static void add_walk(const lane *l, int32_t n, const track *t)
 {
-    dsc_counts *counts = w->counts;
+    const walker *w = &l->walker;
+    dsc_counts *counts = l->counts;
     int64_t calls = n - w->accepted, places = (int64_t)n * (n - 1) / 2, prompt = t->prompt;
-    int64_t longer = calls - t->before[w->cut] - w->shorter;
-    int64_t draft_tokens = t->tokens[w->cut] + w->tokens + longer * w->cut;
-    counts->histogram[0] += calls - w->stretches;
+    int64_t longer = calls - t->before[l->cut] - l->shorter;
+    int64_t draft_tokens = t->tokens[l->cut] + l->tokens + longer * l->cut;
+    counts->histogram[0] += calls - l->steps;
     counts->requests++;
     counts->output_tokens += n;
     counts->target_calls += calls;
     counts->target_call_tokens += calls + draft_tokens;
     counts->target_call_context += calls * prompt + places - ((int64_t)w->places - w->accepted) / 2;
     counts->output_context += n * prompt + places;
-    counts->num_drafts_started += calls - t->idle - w->idle;
-    counts->num_drafts += w->limit ? calls - t->drafts[0] - w->empty : 0;
+    counts->num_drafts_started += calls - t->idle - l->idle;
+    counts->num_drafts += w->limit ? calls - t->drafts[0] - l->empty : 0;
     counts->num_draft_tokens += draft_tokens;
     counts->num_accepted_tokens += w->accepted;
-    add_lengths(w, t, longer, counts);
+    if (counts->lengths)
+        add_lengths(l, t, longer);
 }
 
 // Walks all configurations of group g, a tile at a time.
@@ -254,18 +266,18 @@ static void walk_group(const dsc_plan *plan, size_t g, int32_t n, track *t, dsc_
     lay_stretches(t, n);
     for (size_t first = plan->start[g]; first < plan->start[g + 1]; first += TILE) {
         const size_t *order = plan->order + first;
-        size_t lanes = plan->start[g + 1] - first, l = 0;
-        walker w[TILE];
-        lanes = lanes < TILE ? lanes : TILE;
-        for (size_t c = 0; c < lanes; c++)
-            w[c] = set_out(t, c, plan->limit[order[c]], &counts[order[c]]);
-        for (; l + 1 < lanes; l += 2)
-            walk_pair(t, n, &w[l], &w[l + 1]);
-        if (l < lanes)
-            walk(t, n, &w[l]);
-        count_drafts(t, n, w, lanes);
-        for (size_t c = 0; c < lanes; c++)
-            add_walk(&w[c], n, t);
+        size_t count = plan->start[g + 1] - first, l = 0;
+        lane lanes[TILE];
+        count = count < TILE ? count : TILE;
+        for (size_t c = 0; c < count; c++)
+            lanes[c] = set_out(t, c, plan->limit[order[c]], &counts[order[c]]);
+        for (; l + 1 < count; l += 2)
+            walk_pair(t, n, &lanes[l], &lanes[l + 1]);
+        if (l < count)
+            walk(t, n, &lanes[l]);
+        count_drafts(t, n, lanes, count);
+        for (size_t c = 0; c < count; c++)
+            add_walk(&lanes[c], n, t);
     }
 }
 
@@ -295,6 +307,10 @@ static int allocate(track *t, size_t n, dsc_arena *arena, dsc_error *err)
         rc = dsc_arena_new(arena, &t->before, lengths, err);
     if (!rc)
         rc = dsc_arena_new(arena, &t->tokens, lengths, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &t->scratch, n + 1, err);
+    if (!rc)
+        memset(t->scratch, 0, (n + 1) * sizeof *t->scratch);
     if (!rc)
         memset(t->edge, 0, (n + 1) * sizeof *t->edge);
     return rc;
