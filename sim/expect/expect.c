@@ -68,22 +68,22 @@ typedef struct stretch {
     int32_t whole; // 1: the draft at its end has no more than these
 } stretch;
 
-// Configurations walked one after the other and counted together; the bits of a word.
+// Configurations that are counted together, one for each bit of track.edge.
 enum { TILE = 32 };
 
 // A group of configurations on one request. Drafts are counted at positions, not along each walk:
 // at a position, most configurations of a tile either all begin a call or all pass over it as an
-// accepted token. The track has the counts of the majority, a walker what it differs by.
+// accepted token. The track contains the counts of the majority, a lane its difference from them.
 typedef struct track {
     const dsc_match_lengths *match; // [n]
     int32_t longest;                // no draft has more tokens; >= 1
     stretch *from;                  // [n + 1]; the last is empty and leads to itself
     uint32_t *edge; // [n + 1] lanes that begin or end passing over accepted tokens; 0 between tiles
-    int32_t *drafts;  // [longest + 1] calls on drafts of m < longest tokens
+    int32_t *drafts;  // [longest + 1] calls on drafts of m tokens, m < longest
     int32_t *before;  // [longest + 1] calls on drafts of fewer than m tokens
     int64_t *tokens;  // [longest + 1] draft tokens in these
     int32_t idle;     // calls that began no draft
-    int64_t *scratch; // [n + 1] the place of counts that are not asked for
+    int64_t *scratch; // [n + 1] receives counts that the caller does not want
     int64_t prompt;   // tokens before the output
 } track;
 
@@ -96,11 +96,11 @@ typedef struct walker {
     uint64_t places; // sum over accepted tokens of 2 x place in the output + 1
 } walker;
 
-// The walks of a tile and what their calls differ by from the majority's.
+// One configuration of a tile. The last two lines are differences from the majority's counts.
 typedef struct lane {
     walker walker;
     dsc_counts *counts;
-    int64_t steps;                // of the walker, those that it waited at the end included
+    int64_t steps;                // of the walker, including those that it waited at the end
     int32_t cut;                  // least of `limit` and track.longest
     int32_t last;                 // the last element of counts->lengths that is used
     int32_t idle, empty, shorter; // calls without a draft, with 0 and with less than `cut` tokens
