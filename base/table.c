@@ -2,6 +2,7 @@
 // Result tables: building and writing, as TSV and as JSON lines; base/table.h.
 #include "base/table.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -123,8 +124,9 @@ void dsc_number_text(double x, char text[DSC_NUMBER_TEXT])
         memcpy(text, "nan", 4);
         return;
     }
-    bool whole = x == trunc(x) && fabs(x) < 1e15; // 10, not 1e+01
-    for (int digits = whole ? 15 : 1; digits <= 17; digits++) {
+    // Up to 15 digits survive the way to a double and back (DBL_DIG) unless it is subnormal, and %g
+    // drops trailing zeros: if fewer digits are enough, 15 give the same text, and 10, not 1e+01.
+    for (int digits = fabs(x) < DBL_MIN ? 1 : DBL_DIG; digits <= 17; digits++) {
         snprintf(text, DSC_NUMBER_TEXT, "%.*g", digits, x);
         if (strtod(text, NULL) == x)
             return;

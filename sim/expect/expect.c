@@ -63,224 +63,257 @@ void dsc_plan_fini(dsc_plan *plan)
 // A stretch of a walk: from position i over the positions where nothing can be accepted, one call
 // each, up to and including the next one where something can be.
 typedef struct stretch {
-    int32_t past;            // the position after it, accepted tokens not included
-    int32_t started, drafts; // drafts started on it; those with a token at least
-    int32_t run; // draft tokens that can be accepted at its end; 0 at the end of the output
+    int32_t past;  // the position after it, accepted tokens not included
+    int32_t run;   // draft tokens that can be accepted at its end; 0 at the end of the output
+    int32_t whole; // 1: the draft at its end has no more than these
 } stretch;
 
-// Configurations walked side by side: a tile of draft token sums stays in the first-level cache.
+// Configurations that are counted together, one for each bit of track.edge.
 enum { TILE = 32 };
 
+// A group of configurations on one request. Drafts are counted at positions, not along each walk:
+// at a position, most configurations of a tile either all begin a call or all pass over it as an
+// accepted token. The track contains the counts of the majority, a lane its difference from them.
 typedef struct track {
-    stretch *from;   // [n + 1]; the last is empty and leads to itself
-    int32_t *tokens; // [n + 1][TILE] draft tokens on the stretch from i, for each limit of the tile
-    const int32_t *available; // [n] dsc_match_lengths
-    int64_t *lengths; // [longest + 1] positions by draft length; the last element also counts
-                      // longer drafts
-    int64_t longest;
-    int64_t prompt; // tokens before the output
+    const dsc_match_lengths *match; // [n]
+    int32_t longest;                // no draft has more tokens; >= 1
+    stretch *from;                  // [n + 1]; the last is empty and leads to itself
+    uint32_t *edge; // [n + 1] lanes that begin or end passing over accepted tokens; 0 between tiles
+    int32_t *drafts;  // [longest + 1] calls on drafts of m tokens, m < longest
+    int32_t *before;  // [longest + 1] calls on drafts of fewer than m tokens
+    int64_t *tokens;  // [longest + 1] draft tokens in these
+    int32_t idle;     // calls that began no draft
+    int64_t *scratch; // [n + 1] receives counts that the caller does not want
+    int64_t prompt;   // tokens before the output
 } track;
-
-// A stretch is cut short where its draft tokens might not fit in 32 bits.
-static void lay_stretches(stretch *from, const dsc_match_lengths *match_lengths, int32_t n,
-                          int64_t longest)
-{
-    int32_t most = (int32_t)(INT32_MAX / (longest > 0 ? longest : 1));
-    stretch s = from[n] = (stretch){n, 0, 0, 0};
-    for (int32_t i = n - 1; i >= 0; i--) {
-        if (match_lengths->run[i] > 0 || i == n - 1 || s.past - i > most)
-            s = (stretch){i + 1, 0, 0, match_lengths->run[i]};
-        s.started += match_lengths->available[i] >= 0;
-        s.drafts += match_lengths->available[i] > 0;
-        from[i] = s;
-    }
-}
-
-static int64_t clamp(int64_t x, int64_t least, int64_t most)
-{
-    return x < least ? least : x > most ? most : x;
-}
-
-// Draft lengths at all positions, whichever of them calls begin at.
-static void count_lengths(track *t, const dsc_match_lengths *match_lengths, int32_t n)
-{
-    t->available = match_lengths->available;
-    memset(t->lengths, 0, (size_t)(t->longest + 1) * sizeof *t->lengths);
-    for (int32_t i = 0; i < n; i++)
-        t->lengths[clamp(t->available[i], 0, t->longest)]++;
-}
-
-// Compiled twice and chosen at run time where the tool chain can do that; the plain loop is the
-// specification.
-#ifdef HAVE_TARGET_CLONES
-__attribute__((target_clones("avx2", "default")))
-#endif
-static void
-lay_tokens(track *t, const dsc_match_lengths *match_lengths, int32_t n, const int32_t limit[TILE])
-{
-    static const int32_t nothing[TILE];
-    memset(t->tokens + (size_t)n * TILE, 0, TILE * sizeof *t->tokens);
-    for (int32_t i = n - 1; i >= 0; i--) {
-        int32_t available = match_lengths->available[i] > 0 ? match_lengths->available[i] : 0;
-        int32_t *row = t->tokens + (size_t)i * TILE;
-        const int32_t *rest = t->from[i].past == i + 1 ? nothing : row + TILE;
-#pragma omp simd
-        for (int l = 0; l < TILE; l++)
-            row[l] = (available < limit[l] ? available : limit[l]) + rest[l];
-    }
-}
 
 // One configuration on its way from the first to the last output token.
 typedef struct walker {
     int32_t at, limit;
-    const int32_t *tokens; // its lane of track.tokens
-    int64_t *histogram, started, drafts, draft_tokens, accepted, stretches;
-    // dsc_counts: the positions that are passed over by accepted tokens are taken off `lengths`.
-    const int32_t *available;
-    int64_t *lengths, *whole;
-    int32_t longest; // the last element of `lengths`
+    uint32_t bit;               // its lane in track.edge
+    int64_t *histogram, *whole; // of dsc_counts, or scratch
+    int64_t accepted;
     uint64_t places; // sum over accepted tokens of 2 x place in the output + 1
 } walker;
 
-// Takes the drafts at the accepted positions [from, from + accepted) off: no call begins there.
-// Most of them have the longest draft, so these are counted first.
-static inline void pass_over(walker *w, int32_t from, int32_t accepted)
+// One configuration of a tile. The last two lines are differences from the majority's counts.
+typedef struct lane {
+    walker walker;
+    dsc_counts *counts;
+    int64_t steps;                // of the walker, including those that it waited at the end
+    int32_t cut;                  // least of `limit` and track.longest
+    int32_t last;                 // the last element of counts->lengths that is used
+    int32_t idle, empty, shorter; // calls without a draft, with 0 and with less than `cut` tokens
+    int64_t tokens;               // draft tokens in `shorter`
+} lane;
+
+static void lay_stretches(const track *t, int32_t n)
 {
-    const int32_t *available = w->available + from, longest = w->longest;
-    int32_t full = 0;
-    w->whole[accepted] += accepted == w->limit || accepted == available[-1];
-#pragma omp simd reduction(+ : full)
-    for (int32_t i = 0; i < accepted; i++)
-        full += available[i] >= longest;
-    w->lengths[longest] -= full;
-    for (int32_t i = 0; i < accepted && full < accepted; i++)
-        if (available[i] < longest)
-            w->lengths[available[i] > 0 ? available[i] : 0]--;
+    const int32_t *available = t->match->available, *run = t->match->run;
+    stretch s = t->from[n] = (stretch){.past = n};
+    for (int32_t i = n - 1; i >= 0; i--) {
+        if (run[i] > 0 || i == n - 1)
+            s = (stretch){i + 1, run[i], run[i] == available[i]};
+        t->from[i] = s;
+    }
 }
 
-static inline void advance(const stretch *from, walker *w)
+static inline void advance(const stretch *from, uint32_t *edge, walker *w)
 {
     const stretch *s = &from[w->at];
     int32_t a = s->run < w->limit ? s->run : w->limit;
-    if (a && w->lengths)
-        pass_over(w, s->past, a);
-    w->started += s->started;
-    w->drafts += s->drafts;
-    w->draft_tokens += w->tokens[(size_t)w->at * TILE];
     w->accepted += a;
-    w->stretches++;
     w->histogram[a]++;
+    w->whole[a] += s->whole;
     w->at = s->past + a;
+    edge[s->past] ^= w->bit;
+    edge[w->at] ^= w->bit;
     w->places += (uint64_t)(uint32_t)a * (uint32_t)(s->past + w->at); // none is below 0
 }
 
-// Adds the lengths at all positions; the walker took those at accepted positions off.
-static void add_lengths(const walker *w, const track *t, int32_t n, dsc_counts *counts)
+static lane set_out(const track *t, size_t place, int32_t limit, dsc_counts *counts)
 {
-    int64_t shorter = 0;
-    if (!w->lengths)
-        return;
-    for (int32_t m = 0; m < w->longest; m++) {
-        w->lengths[m] += t->lengths[m];
-        shorter += t->lengths[m];
-    }
-    w->lengths[w->longest] += n - shorter;
-    counts->whole[0] = w->lengths[0]; // calls without a draft
-}
-
-// Calls that accept nothing are not counted one by one: each output token is either accepted or a
-// call's own. The steps that a walker waited at the end are in the histogram and in `stretches`.
-static void add_walk(const walker *w, int32_t n, const track *t, dsc_counts *counts)
-{
-    int64_t calls = n - w->accepted, places = (int64_t)n * (n - 1) / 2, prompt = t->prompt;
-    counts->histogram[0] += calls - w->stretches;
-    counts->requests++;
-    counts->output_tokens += n;
-    counts->target_calls += calls;
-    counts->target_call_tokens += calls + w->draft_tokens;
-    counts->target_call_context += calls * prompt + places - ((int64_t)w->places - w->accepted) / 2;
-    counts->output_context += n * prompt + places;
-    counts->num_drafts_started += w->started;
-    counts->num_drafts += w->limit ? w->drafts : 0;
-    counts->num_draft_tokens += w->draft_tokens;
-    counts->num_accepted_tokens += w->accepted;
-    add_lengths(w, t, n, counts);
-}
-
-static walker set_out(const track *t, size_t lane, int32_t limit, const dsc_counts *counts)
-{
-    int64_t longest = counts->lengths_length - 1 < limit ? counts->lengths_length - 1 : limit;
-    return (walker){.limit = limit,
-                    .tokens = t->tokens + lane,
-                    .histogram = counts->histogram,
-                    .available = t->available,
-                    .lengths = counts->lengths,
-                    .whole = counts->whole,
-                    .longest = (int32_t)(longest < t->longest ? longest : t->longest)};
+    int32_t cut = limit < t->longest ? limit : t->longest;
+    return (lane){.walker = {.limit = limit,
+                             .bit = UINT32_C(1) << place,
+                             .histogram = counts->histogram,
+                             .whole = counts->whole ? counts->whole : t->scratch},
+                  .counts = counts,
+                  .cut = cut,
+                  .last =
+                      counts->lengths_length <= cut ? (int32_t)counts->lengths_length - 1 : cut};
 }
 
 // Two walkers at a time hide the latency of a step, which depends on the one before. The walker
 // that reaches the end first stays on the last, empty stretch.
-static void walk_pair(const track *t, int32_t n, size_t lane, const int32_t limit[2],
-                      dsc_counts *a_counts, dsc_counts *b_counts)
+static void walk_pair(const track *t, int32_t n, lane *first, lane *second)
 {
-    walker a = set_out(t, lane, limit[0], a_counts), b = set_out(t, lane + 1, limit[1], b_counts);
-    while (a.at < n || b.at < n) {
-        advance(t->from, &a);
-        advance(t->from, &b);
+    walker a = first->walker, b = second->walker;
+    int64_t steps = 0;
+    for (; a.at < n || b.at < n; steps++) {
+        advance(t->from, t->edge, &a);
+        advance(t->from, t->edge, &b);
     }
-    add_walk(&a, n, t, a_counts);
-    add_walk(&b, n, t, b_counts);
+    first->walker = a;
+    second->walker = b;
+    first->steps = second->steps = steps;
 }
 
-static void walk(const track *t, int32_t n, size_t lane, int32_t limit, dsc_counts *counts)
+static void walk(const track *t, int32_t n, lane *l)
 {
-    walker w = set_out(t, lane, limit, counts);
-    while (w.at < n)
-        advance(t->from, &w);
-    add_walk(&w, n, t, counts);
+    for (; l->walker.at < n; l->steps++)
+        advance(t->from, t->edge, &l->walker);
 }
 
-typedef struct scratch {
-    dsc_match_lengths *match_lengths; // [groups]
-    track track;
-} scratch;
-
-static int allocate(const dsc_plan *plan, size_t n, dsc_arena *arena, scratch *s,
-                    dsc_drafter_input **input, dsc_error *err)
+// Adds `calls` on a draft that has `available` tokens to each lane of `which`.
+static inline void differ(lane *lanes, uint32_t which, int32_t available, int32_t calls)
 {
-    int rc = dsc_arena_new(arena, input, plan->groups, err);
-    if (!rc)
-        rc = dsc_arena_new(arena, &s->match_lengths, plan->groups, err);
-    if (!rc)
-        rc = dsc_arena_new(arena, &s->track.from, n + 1, err);
-    if (!rc)
-        rc = dsc_arena_new(arena, &s->track.tokens, (n + 1) * TILE, err);
-    if (!rc)
-        rc = dsc_arena_new(arena, &s->track.lengths, (size_t)s->track.longest + 1, err);
-    return rc;
+    const int32_t m = available > 0 ? available : 0;
+    for (; which; which &= which - 1) {
+        lane *x = &lanes[__builtin_ctz(which)];
+        x->idle += available < 0 ? calls : 0;
+        x->empty += m == 0 ? calls : 0;
+        if (m >= x->cut)
+            continue;
+        x->shorter += calls;
+        x->tokens += (int64_t)calls * m;
+        if (x->counts->lengths)
+            x->counts->lengths[m < x->last ? m : x->last] += calls;
+    }
+}
+
+// Counts the calls on drafts of less than `longest` tokens: there is one at each position but the
+// accepted ones, which the walks marked in `edge`. All other calls are on the longest drafts.
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+count_drafts(track *t, int32_t n, lane *lanes, size_t count)
+{
+    const int32_t *available = t->match->available, longest = t->longest;
+    const uint32_t all = UINT32_MAX >> (TILE - count);
+    uint32_t passed = 0;
+    int32_t idle = 0;
+    memset(t->drafts, 0, ((size_t)longest + 1) * sizeof *t->drafts);
+    for (int32_t i = 0; i < n; i++) {
+        passed ^= t->edge[i];
+        t->edge[i] = 0;
+        if (available[i] >= longest || passed == all)
+            continue;
+        if (passed && __builtin_popcount(passed) > (int)count / 2) {
+            differ(lanes, all & ~passed, available[i], 1);
+            continue;
+        }
+        t->drafts[available[i] > 0 ? available[i] : 0]++;
+        idle += available[i] < 0;
+        differ(lanes, passed, available[i], -1);
+    }
+    t->edge[n] = 0;
+    t->idle = idle;
+    t->before[0] = 0;
+    t->tokens[0] = 0;
+    for (int32_t m = 0; m < longest; m++) {
+        t->before[m + 1] = t->before[m] + t->drafts[m];
+        t->tokens[m + 1] = t->tokens[m] + (int64_t)m * t->drafts[m];
+    }
+}
+
+// `longer`: calls on drafts that have, or are cut to, l->cut tokens.
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+add_lengths(const lane *l, const track *t, int64_t longer)
+{
+    const int32_t *drafts = t->drafts, last = l->last, limit = l->walker.limit;
+    int64_t *lengths = l->counts->lengths;
+#pragma omp simd
+    for (int32_t m = 0; m < last; m++)
+        lengths[m] += drafts[m];
+    lengths[last] += longer + t->before[l->cut] - t->before[last];
+    if (limit < l->counts->histogram_length)
+        l->counts->whole[limit] = l->counts->histogram[limit];
+    l->counts->whole[0] = lengths[0]; // calls without a draft
+}
+
+// Calls that accept nothing are not counted one by one: each output token is either accepted or a
+// call's own. The steps that a walker waited at the end are in the histogram and in `steps`.
+static void add_walk(const lane *l, int32_t n, const track *t)
+{
+    const walker *w = &l->walker;
+    dsc_counts *counts = l->counts;
+    int64_t calls = n - w->accepted, places = (int64_t)n * (n - 1) / 2, prompt = t->prompt;
+    int64_t longer = calls - t->before[l->cut] - l->shorter;
+    int64_t draft_tokens = t->tokens[l->cut] + l->tokens + longer * l->cut;
+    counts->histogram[0] += calls - l->steps;
+    counts->requests++;
+    counts->output_tokens += n;
+    counts->target_calls += calls;
+    counts->target_call_tokens += calls + draft_tokens;
+    counts->target_call_context += calls * prompt + places - ((int64_t)w->places - w->accepted) / 2;
+    counts->output_context += n * prompt + places;
+    counts->num_drafts_started += calls - t->idle - l->idle;
+    counts->num_drafts += w->limit ? calls - t->drafts[0] - l->empty : 0;
+    counts->num_draft_tokens += draft_tokens;
+    counts->num_accepted_tokens += w->accepted;
+    if (counts->lengths)
+        add_lengths(l, t, longer);
 }
 
 // Walks all configurations of group g, a tile at a time.
-static void walk_group(const dsc_plan *plan, size_t g, const dsc_match_lengths *match_lengths,
-                       int32_t n, track *t, dsc_counts *counts)
+static void walk_group(const dsc_plan *plan, size_t g, int32_t n, track *t, dsc_counts *counts)
 {
-    lay_stretches(t->from, match_lengths, n, plan->longest);
-    count_lengths(t, match_lengths, n);
+    lay_stretches(t, n);
     for (size_t first = plan->start[g]; first < plan->start[g + 1]; first += TILE) {
-        size_t lanes = plan->start[g + 1] - first;
-        lanes = lanes < TILE ? lanes : TILE;
-        int32_t limit[TILE] = {0};
-        for (size_t l = 0; l < lanes; l++)
-            limit[l] = plan->limit[plan->order[first + l]];
-        lay_tokens(t, match_lengths, n, limit);
-        size_t l = 0;
-        for (; l + 1 < lanes; l += 2)
-            walk_pair(t, n, l, limit + l, &counts[plan->order[first + l]],
-                      &counts[plan->order[first + l + 1]]);
-        if (l < lanes)
-            walk(t, n, l, limit[l], &counts[plan->order[first + l]]);
+        const size_t *order = plan->order + first;
+        size_t count = plan->start[g + 1] - first, l = 0;
+        lane lanes[TILE];
+        count = count < TILE ? count : TILE;
+        for (size_t c = 0; c < count; c++)
+            lanes[c] = set_out(t, c, plan->limit[order[c]], &counts[order[c]]);
+        for (; l + 1 < count; l += 2)
+            walk_pair(t, n, &lanes[l], &lanes[l + 1]);
+        if (l < count)
+            walk(t, n, &lanes[l]);
+        count_drafts(t, n, lanes, count);
+        for (size_t c = 0; c < count; c++)
+            add_walk(&lanes[c], n, t);
     }
+}
+
+// The most tokens of a draft of any group, at most plan->longest, at least 1.
+static int32_t longest_draft(const dsc_plan *plan, const dsc_match_lengths *match_lengths,
+                             int32_t n)
+{
+    int32_t longest = 1;
+    for (size_t g = 0; g < plan->groups; g++) {
+        const int32_t *available = match_lengths[g].available;
+#pragma omp simd reduction(max : longest)
+        for (int32_t i = 0; i < n; i++)
+            longest = available[i] > longest ? available[i] : longest;
+    }
+    return longest > plan->longest && plan->longest ? (int32_t)plan->longest : longest;
+}
+
+static int allocate(track *t, size_t n, dsc_arena *arena, dsc_error *err)
+{
+    const size_t lengths = (size_t)t->longest + 1;
+    int rc = dsc_arena_new(arena, &t->from, n + 1, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &t->edge, n + 1, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &t->drafts, lengths, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &t->before, lengths, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &t->tokens, lengths, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &t->scratch, n + 1, err);
+    if (!rc)
+        memset(t->scratch, 0, (n + 1) * sizeof *t->scratch);
+    if (!rc)
+        memset(t->edge, 0, (n + 1) * sizeof *t->edge);
+    return rc;
 }
 
 int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
@@ -290,9 +323,11 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
         return dsc_fail(err, DSC_EINPUT, "the output has more than %d tokens", INT32_MAX / 4);
     int32_t n = (int32_t)request->output.count;
     dsc_drafter_input *input;
-    scratch s = {.track = {.longest = dsc_lengths_count(plan->longest) - 1,
-                           .prompt = request->prompt.count}};
-    int rc = allocate(plan, (size_t)n, arena, &s, &input, err);
+    dsc_match_lengths *match_lengths;
+    track t = {.prompt = request->prompt.count};
+    int rc = dsc_arena_new(arena, &input, plan->groups, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &match_lengths, plan->groups, err);
     if (rc)
         return rc;
     for (size_t g = 0; g < plan->groups; g++)
@@ -302,9 +337,15 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
                                        .seed = seed,
                                        .arena = arena,
                                        .end_token = plan->end_token};
-    rc = plan->config[0].drafter->match_lengths(input, plan->groups, plan->longest, s.match_lengths,
+    rc = plan->config[0].drafter->match_lengths(input, plan->groups, plan->longest, match_lengths,
                                                 err);
-    for (size_t g = 0; g < plan->groups && !rc; g++)
-        walk_group(plan, g, &s.match_lengths[g], n, &s.track, counts);
+    if (rc)
+        return rc;
+    t.longest = longest_draft(plan, match_lengths, n);
+    rc = allocate(&t, (size_t)n, arena, err);
+    for (size_t g = 0; g < plan->groups && !rc; g++) {
+        t.match = &match_lengths[g];
+        walk_group(plan, g, n, &t, counts);
+    }
     return rc;
 }

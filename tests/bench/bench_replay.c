@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// P2: the whole LLMA grid n = 1..8 x k = 1..32 against one configuration of a straightforward
-// implementation of the same rule, in one run on one thread; and memory against the trace's size.
+// P2: the whole LLMA grid n = 1..8 x k = 1..32, draft lengths included, against one configuration
+// of a straightforward implementation of the same rule, in one run on one thread; and memory
+// against the trace's size.
 //
 // Usage: bench_replay [TRACE] [ROUNDS]; prints CSV; grid_ratio is the grid's time over the row's.
 // Without a trace it makes some, of at least 0.5 M output tokens; they are mapped and warm.
@@ -164,7 +165,8 @@ static void bench(const char *name, const char *path, int rounds)
     dsc_plan plan;
     dsc_config config[NS * KS];
     dsc_counts counts[NS * KS];
-    static int64_t histogram[NS * KS][KS + 1];
+    static int64_t lists[NS * KS][3 * (KS + 1)];
+    const dsc_counts_room room = {.most = KS, .limit = KS};
     must(dsc_trace_open(&trace, path, &e), &e);
     for (int c = 0; c < NS * KS; c++)
         config[c] = (dsc_config){.drafter = &dsc_drafter_llma,
@@ -173,8 +175,9 @@ static void bench(const char *name, const char *path, int rounds)
     double tokens = (double)dsc_trace_get_info(trace)->output_tokens, best[3] = {1e9, 1e9, 1e9};
     for (int r = 0; r < rounds; r++) {
         double s;
+        memset(lists, 0, sizeof lists);
         for (int c = 0; c < NS * KS; c++)
-            counts[c] = dsc_counts_zero(histogram[c], KS);
+            counts[c] = dsc_counts_in(lists[c], &room);
         run_grid(trace, &plan, counts, &s);
         best[0] = s < best[0] ? s : best[0];
         baseline_counts a = run_baseline(trace, baseline_dictionary, 1, 18, &s);
