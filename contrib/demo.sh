@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The main job on the bundled sample: recorded answers -> traces -> grids -> figures -> one report.
+# Runs the main job on the bundled sample: recorded answers -> traces -> sweeps -> figures -> report.
 # Usage: demo.sh PROGRAM SOURCE_ROOT OUTPUT_FOLDER
 set -eu
 draftscope=$1 sample=$2/traces/sample out=$3
@@ -8,12 +8,12 @@ draftscope=$1 sample=$2/traces/sample out=$3
 rm -rf "$out"
 mkdir -p "$out"
 
-# name, copy from, what it is
+# name, references to copy from, description
 while read -r name references what; do
     "$draftscope" trace import --tokenizer "$sample/tokenizer.json" "$sample/$name.jsonl" \
         -o "$out/$name.dst"
-    "$draftscope" sweep "$out/$name.dst" --method llma --n 1:8 --num-speculative-tokens 1:32 --references "$references" \
-        --cost linear:0.020,0.0002 -o "$out/$name.tsv"
+    "$draftscope" sweep "$out/$name.dst" --method llma --n 1:8 --num-speculative-tokens 1:32 \
+        --references "$references" --cost linear:0.020,0.0002 -o "$out/$name.tsv"
 done <<END
 rag docs answers that quote retrieved passages
 cache docs answers to queries much like earlier ones
@@ -27,7 +27,8 @@ done
 
 echo
 echo "Replaying recorded outputs of traces/sample with LLMA. One call of the target costs 20 ms and"
-echo "0.2 ms for every token in it. The best match length n and copy length k of an 8 x 32 grid:"
+echo "0.2 ms for every token in it. The best match length n and number of speculative"
+echo "tokens k of an 8 x 32 grid:"
 echo
 printf '%-8s %9s %14s %5s %3s %17s %9s\n' trace requests output_tokens n k block_efficiency speedup
 for name in rag cache edits; do
@@ -38,7 +39,8 @@ for name in rag cache edits; do
         END {
             split(row, f, "\t")
             printf "%-8s %9d %14d %5d %3d %17.2f %8.2fx\n", name, f[at["requests"]],
-                f[at["output_tokens"]], f[at["n"]], f[at["k"]], f[at["block_efficiency"]], best
+                f[at["output_tokens"]], f[at["n"]], f[at["num_speculative_tokens"]],
+                f[at["block_efficiency"]], best
         }' "$out/$name.tsv"
 done
 echo
