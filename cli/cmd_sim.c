@@ -71,7 +71,7 @@ typedef struct context {
     const dsc_cost *cost;
     int64_t *batch; // [batches] owned
     size_t batches;
-    bool batched; // they were asked for
+    bool batched; // --batch-size was given
 } context;
 
 static int on_progress(void *user, int64_t done, int64_t total)
@@ -288,7 +288,7 @@ static int read_cost(context *c, const dsc_option_value *value, dsc_cost *cost, 
     return rc;
 }
 
-// What a person would not guess: which engine, and how well the cost fits.
+// Prints notes on what the table does not show: the engine, and how well the cost model fits.
 static void print_notes(const context *c, const dsc_trace *trace, const dsc_run_options *run)
 {
     cli_note_temperature(trace, c->config->drafter, &c->engine);

@@ -59,7 +59,7 @@ static const char about[] =
     "kill) the same command goes on from there. With --shard I/N, N processes, on any machines, do "
     "a share each, and draftscope merge adds up what they wrote.";
 
-// What changes no row of the result.
+// Options that change no row of the result.
 static const char *const without[] = {"output",        "threads",  "engine", "block", "shard",
                                       "request-block", "progress", "force",  NULL};
 
@@ -79,7 +79,7 @@ static void on_resume(void *user, size_t done, size_t total)
             ((context *)user)->what);
 }
 
-// Which grids are expectations, and why.
+// Adds a comment that lists the grids computed as expectations, with the reason.
 static int describe_engine(dsc_table *comments, const dsc_trace *trace, const dsc_grids *grids,
                            const dsc_sweep_options *o, dsc_error *err)
 {
@@ -122,11 +122,11 @@ static int read_split(dsc_split *split, const dsc_option_value *value, dsc_error
     if (value[SHARD].given)
         return dsc_split_shard(split, value[SHARD].text, err);
     return value[REQUEST_BLOCK].given
-               ? dsc_fail(err, DSC_EUSAGE, "--request-block goes with --shard I/N")
+               ? dsc_fail(err, DSC_EUSAGE, "--request-block requires --shard I/N")
                : DSC_OK;
 }
 
-// What the command line says.
+// The parsed command line.
 typedef struct request {
     const dsc_drafter_type *method[CLI_MAX_METHODS];
     size_t methods;

@@ -78,7 +78,7 @@ static const char about[] =
     "of the requests (selection set) and reported on the others (test set), with 95 % intervals "
     "over requests, next to all configurations that are not significantly different from it.";
 
-// What the command line asks for.
+// The parsed command line.
 typedef struct request {
     const dsc_drafter_type *method[CLI_MAX_METHODS];
     dsc_option_uses given[CLI_MAX_METHODS]; // options of each method, with their lists
@@ -136,7 +136,7 @@ static int read_spaces(request *r, dsc_error *err)
     return rc;
 }
 
-// An engine that has none of the methods is said at once and not after the work.
+// Refuses an engine that has none of the methods before the work begins.
 static int check_engine(const request *r, dsc_error *err)
 {
     cli_engine engine = (cli_engine)r->value[ENGINE_LINES].integer;
@@ -148,9 +148,9 @@ static int check_engine(const request *r, dsc_error *err)
     dsc_buffer has = {0};
     int rc = cli_engine_methods(&has, engine, err);
     if (!rc)
-        rc =
-            dsc_fail(err, DSC_EUSAGE, "--engine-lines %s: it has none of these methods (it has %s)",
-                     r->value[ENGINE_LINES].text, has.data);
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "--engine-lines %s: the engine supports none of the methods; it supports %s",
+                      r->value[ENGINE_LINES].text, has.data);
     dsc_buffer_fini(&has);
     return rc;
 }
@@ -251,7 +251,7 @@ static int write_result(dsc_table *t, size_t first, const char *lines, const req
     return rc;
 }
 
-// `first`: the comment from which on a person wants to read.
+// `first`: the first comment of the table that belongs to the report.
 static int report(const dsc_tune *found, const request *r, dsc_table *t, size_t first,
                   dsc_outfile *file, dsc_error *err)
 {

@@ -26,9 +26,9 @@ typedef struct dsc_acceptance_work dsc_acceptance_work;
 int dsc_acceptance_work_new(dsc_acceptance_work **out, dsc_error *err);
 void dsc_acceptance_work_free(dsc_acceptance_work *w);
 
-// The same for k = 1..kmax (kmax <= DSC_MAX_DRAFTS) from fp32 rows in one pass, without sorting.
-// The rows are distributions up to a factor, and their sums differ by less than a factor of 2; each
-// is divided by its sum. The four acceptances are within DSC_ACCEPTANCE_ERROR of
+// Computes the acceptances for k = 1..kmax (kmax <= DSC_MAX_DRAFTS) from fp32 rows in one pass,
+// without sorting. The rows are distributions up to a factor, and their sums differ by less than a
+// factor of 2; each is divided by its sum. The four acceptances are within DSC_ACCEPTANCE_ERROR of
 // dsc_acceptance_of_curve for the same rows in double, rho within 1e-6 of itself. Results do not
 // depend on threads. DSC_EINPUT: an element is negative or not finite, or the sums differ by more.
 #define DSC_ACCEPTANCE_ERROR 1e-9

@@ -284,7 +284,7 @@ static dsc_mass divide_cell(const dsc_rows_curve *c, size_t cell, double at, dsc
     return (dsc_mass){d, t};
 }
 
-// The same as if the cell's tokens were evenly spread over it.
+// Estimates the masses in a cell as if its tokens were evenly spread over it.
 static dsc_mass estimate_cell(const dsc_rows_curve *c, size_t cell, double at, dsc_mass *above)
 {
     const double *edge = c->edge + cell;

@@ -48,7 +48,8 @@ int dsc_rows_curve_set(dsc_rows_curve *c, const dsc_row_source *draft, const dsc
 // Masses of the tokens with target <= at draft, in the rows' own units. Between prepare and look_up
 // a cell that was not looked up is estimated, as if its tokens were evenly spread over it.
 dsc_mass dsc_rows_curve_below(dsc_rows_curve *c, double at);
-// The same for at > 0, and *above: the masses of the other tokens, which do not cancel.
+// Returns these masses for at > 0; *above receives the masses of the other tokens, without
+// cancellation.
 dsc_mass dsc_rows_curve_divide(dsc_rows_curve *c, double at, dsc_mass *above);
 void dsc_rows_curve_prepare(dsc_rows_curve *c);
 void dsc_rows_curve_look_up(dsc_rows_curve *c);

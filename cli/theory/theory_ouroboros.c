@@ -93,7 +93,7 @@ static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
 static const cli_closed description = {
     .usage = "theory ouroboros --alpha LIST [--num-speculative-tokens LIST] [--phrase LIST] "
              "[OPTIONS]",
-    .about = "Computes what phrases gain: drafting needs fewer forward passes, and drafts get "
+    .about = "Computes the gain from phrases: drafting needs fewer forward passes, and drafts get "
              "longer at no cost.",
     .option = options,
     .options = OPTIONS,

@@ -17,7 +17,8 @@ enum { WOR_BUDGET = 100000 };
 
 // clang-format off
 const dsc_column cli_quantity[CLI_QUANTITIES] = {
-    [CLI_SINGLE] = {"rejection", DSC_CELL_REAL, "acceptance probability of one draft, whatever k is"},
+    [CLI_SINGLE] = {"rejection", DSC_CELL_REAL,
+                    "acceptance probability of one draft, whatever k is"},
     [CLI_SPECINFER] = {"specinfer", DSC_CELL_REAL,
                         "probability that SpecInfer accepts one of k i.i.d. drafts"},
     [CLI_SPECINFER_WOR] = {"specinfer_wor", DSC_CELL_REAL,

@@ -188,7 +188,7 @@ check "nothing is left of what was refused" [ ! -e x.tmp ]
 for text in 0/4 5/4 4 a/b 1/0 '' 1/4/; do
     bad 2 'I/N' $grid --shard "$text" -o x
 done
-bad 2 'goes with --shard' $grid --request-block 4 -o x
+bad 2 'requires --shard' $grid --request-block 4 -o x
 bad 2 'request-block' $grid --shard 1/2 --request-block -1 -o x
 
 # --- expectations: configurations are shared out, requests stay together -------------------------

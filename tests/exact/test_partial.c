@@ -282,7 +282,7 @@ static void refused(void **state)
         {{id, half, 2, .26, 0},
          "draft: listed tokens and tail sum to 1.01; the sum must be 1 within 0.0001"},
         {{id, half, 2, .25, .1},
-         "draft: the tail of 0.25 exceeds what the 1 unlisted tokens can have"},
+         "draft: the tail of 0.25 exceeds the largest mass that 1 unlisted tokens can have"},
     };
     const int k = 2;
     dsc_partial out;

@@ -264,7 +264,7 @@ static void test_all_or_none(void **state)
         {"\"steps\": {\"accepted\": [1]}", "\"steps\": {\"accepted\": [1], \"draft_s\": [1]}",
          "field 'steps.draft_s' is present"},
         {"\"steps\": {\"accepted\": [1]}", "\"steps\": {\"accepted\": [1], \"aligned\": true}",
-         "field 'steps': the steps are aligned, those of earlier requests are not"},
+         "field 'steps': the steps are aligned, but those of earlier requests are not"},
         {"\"draft_ranks\": {\"depth\": 1, \"ranks\": [[1], [1]]}",
          "\"draft_ranks\": {\"depth\": 2, \"ranks\": [[1, 2], [1, 2]]}",
          "field 'draft_ranks.depth' is 2, but 1 in earlier requests"},
