@@ -23,9 +23,9 @@ const dsc_column validate_live_columns[COLUMNS] = {
     {"quantity", DSC_CELL_TEXT,
      "draft_acceptance_rate (accepted / drafted tokens); block_efficiency; accept_share: share of "
      "target calls that accepted `at` draft tokens; accept_distance: largest difference of the "
-     "cumulative accept_share; output_nll: mean -ln of the target's probability of the sampled tokens, "
-     "predicted by the mean entropy; draft_s_per_call, verify_s_per_call: seconds of a pass; "
-     "speedup: without prefill; outputs, divergences: equality of greedy texts"},
+     "cumulative accept_share; output_nll: mean -ln of the target's probability of the sampled "
+     "tokens, predicted by the mean entropy; draft_s_per_call, verify_s_per_call: seconds of a "
+     "pass; speedup: without prefill; outputs, divergences: equality of greedy texts"},
     {"at", DSC_CELL_REAL, "number of accepted tokens, for accept_share; nan: none"},
     {"predicted", DSC_CELL_REAL, "value predicted by the simulator"},
     {"measured", DSC_CELL_REAL, "value measured live; for latencies and speedup the median of the "

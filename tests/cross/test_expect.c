@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expectations on traces of a synthetic pair against the loop on the pair itself: two roads that
-// share no draw and no formula, and must agree within what the loop's draws leave open. And what
-// must hold of expectations whatever the trace.
+// Compares expectations on traces of a synthetic pair with the loop on the pair itself. The two
+// computations share no sample and no formula, and must agree within the standard error of the
+// loop. Also tests properties of expectations that hold for every trace.
 #include "tests/unit/model_fixture.h"
 
 #include "sim/model/synth.h"
@@ -63,7 +63,7 @@ static dsc_config config_of(const dsc_drafter_type *d, int drafts, int length)
 
 // --- means over requests -------------------------------------------------------------------------
 
-// Of one request: calls, draft tokens, calls that accept nothing, calls that accept all.
+// The quantities of one request: calls, draft tokens, calls that accept nothing or everything.
 enum { CALLS, TOKENS_DRAFTED, NONE, ALL, SEEN };
 static const char *const seen_name[SEEN] = {"calls", "draft tokens", "calls accepting nothing",
                                             "calls accepting everything"};
@@ -120,7 +120,7 @@ static void run_one(const dsc_trace *trace, const bench *b, const dsc_config *co
     dsc_results_fini(&r);
 }
 
-// The largest distance in standard errors, of what `last` says.
+// Returns the largest distance in standard errors over the quantities up to `last`.
 static double compare_config(const bench *b, const dsc_config *c, const dsc_verifier_type *rule,
                              const char *name, int last)
 {
@@ -316,8 +316,8 @@ static void assert_sums(const dsc_counts *c)
     assert_close(with_drafts, x->num_drafts, 1e-9 * calls);
 }
 
-// Statistics say what the rows say, as well as fp32 can; threads change nothing.
-static void columns_say_what_rows_say(void **state)
+// Recorded statistics give the results of the rows within fp32; threads change nothing.
+static void statistics_agree_with_rows(void **state)
 {
     static const dsc_verifier_type *const rules[] = {&dsc_verifier_kseq, &dsc_verifier_specinfer,
                                                      &dsc_verifier_otm, &dsc_verifier_greedy};
@@ -594,7 +594,7 @@ int main(void)
         WITH_SCRATCH(loop_agrees_on_a_markov_pair), WITH_SCRATCH(loop_agrees_on_ngrams),
         WITH_SCRATCH(loop_agrees_on_trees),         WITH_SCRATCH(ranks_say_what_a_draft_model_says),
         WITH_SCRATCH(one_draft_is_one_rule),        WITH_SCRATCH(more_is_better),
-        WITH_SCRATCH(columns_say_what_rows_say),    WITH_SCRATCH(greedy_chains_are_counted_alike),
+        WITH_SCRATCH(statistics_agree_with_rows),   WITH_SCRATCH(greedy_chains_are_counted_alike),
         WITH_SCRATCH(what_is_missing_is_named),
     };
     requests = quick_part(requests, 50);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with an unlisted tail: whatever the tail was, the curve and every acceptance quantity lie
-// between the bounds; the lower curve is the one that no completion beats; no tail, no width.
+// Tests rows with an unlisted tail. Whatever the tail contains, the curve and every acceptance
+// quantity lie between the bounds. No completion is below the lower curve. Without a tail, the
+// bounds are equal.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 

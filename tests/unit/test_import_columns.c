@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns as JSON lines: what is read stands in the trace, an export reads back to the same trace,
-// and each field that is wrong is refused by name.
+// Tests columns as JSON lines: their values are in the trace, an export reads back to the same
+// trace, and each wrong field is refused by name.
 #include "tests/close.h"
 #include "tests/unit/import_fixture.h"
 
 #include <math.h>
 
-// Two outputs, then none: there the parameters alone say what is recorded.
+// Two outputs, then none; without outputs, the parameters determine the recorded columns.
 #define EVERYTHING                                                                                 \
     "{\"id\": \"a\", \"prompt\": [1], \"output\": [2, 3], \"logprobs\": [-0.5, -0.0], "            \
     "\"draft_logprobs\": [null, -1.1754942e-38], \"draft_argmax\": [2, 257], "                     \
