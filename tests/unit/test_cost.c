@@ -296,7 +296,7 @@ static void bad_words_are_refused(void **state)
     static const struct {
         const char *text, *says;
     } bad[] = {
-        {"uni", "none of"},
+        {"uni", "is unknown; choose"},
         {"unit:", "unit"},
         {"table", "table:FILE"},
         {"roofline:", "shape"},
