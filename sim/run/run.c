@@ -63,7 +63,7 @@ typedef struct job {
     worker *worker;          // [threads]
     dsc_history *history;    // [count] NULL: requests are independent
     dsc_results single;      // [requests][count] of each request of a chunk, where the caller wants
-                        // these or sums depend on their order
+                             // these or sums depend on their order
 } job;
 
 static dsc_counts_room room_of(const job *j, size_t c)
