@@ -121,7 +121,8 @@ int dsc_option_single(const dsc_option *o, const char *text, int64_t *out, dsc_e
     return parse_one(o, text, strlen(text), out, err);
 }
 
-// What separates the ends of a range, ':', ".." or '-', and its width; NULL: the item is a value.
+// Finds the mark between the ends of a range, ':', ".." or '-', and its width. NULL: the item is a
+// single value.
 static const char *range_mark(const char *item, size_t length, size_t *width)
 {
     for (size_t i = 1; i < length; i++) { // a '-' in front is a sign

@@ -88,10 +88,10 @@ DSC_API int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char
 DSC_API int dsc_options_check(const dsc_option_set *sets, size_t count, int argc, char **argv,
                               dsc_error *err);
 
-// Whether text[0, length) is one of the words of a list "a|b|c", which may be NULL.
+// Returns whether text[0, length) is one of the words of a list "a|b|c", which may be NULL.
 DSC_API bool dsc_is_listed(const char *list, const char *text, size_t length);
 
-// Whether the option has this name or synonym.
+// Returns whether the option has this name or synonym.
 DSC_API bool dsc_option_is(const dsc_option *o, const char *name, size_t length);
 
 // One value of an INT or CHOICE option. DSC_EUSAGE with name and limits.
@@ -103,7 +103,7 @@ DSC_API int dsc_option_single(const dsc_option *o, const char *text, int64_t *ou
 DSC_API int dsc_option_list(const dsc_option *o, const char *text, int64_t **out, size_t *count,
                             dsc_error *err);
 
-// The same for a REAL option; its ranges are a:b:step, the values rounded to 12 digits.
+// A list of values of a REAL option. Its ranges are a:b:step, with values rounded to 12 digits.
 DSC_API int dsc_option_reals(const dsc_option *o, const char *text, double **out, size_t *count,
                              dsc_error *err);
 

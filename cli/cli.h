@@ -35,7 +35,7 @@ int cli_parse(const dsc_option_set *sets, size_t count, int argc, char **argv, s
 // DSC_EUSAGE when an option is neither in the sets nor one of any method.
 int cli_check_options(const dsc_option_set *sets, size_t count, int argc, char **argv,
                       dsc_error *err);
-// What cli_parse names: the commands of this program, and how it is called.
+// Sets the commands and the name of this program, which the messages of cli_parse contain.
 void cli_know_commands(const char *program, const cli_command *const *commands);
 
 // The command line as a shell would take it, for comment lines and provenance.
@@ -124,8 +124,8 @@ void cli_progress_init(cli_progress *p, int64_t mode, const char *unit);
 // A progress callback (user: cli_progress): draws, and returns nonzero after SIGINT or SIGTERM.
 int cli_progress_step(void *user, int64_t done, int64_t total);
 void cli_progress_end(cli_progress *p);
-// From here on SIGINT and SIGTERM only ask to stop.
+// After this call, SIGINT and SIGTERM only request a stop.
 void cli_catch_signals(void);
-int cli_signal(void); // the signal that asked to stop, or 0
+int cli_signal(void); // the signal that requested a stop, or 0
 
 #endif

@@ -148,9 +148,9 @@ static int check_engine(const request *r, dsc_error *err)
     dsc_buffer has = {0};
     int rc = cli_engine_methods(&has, engine, err);
     if (!rc)
-        rc =
-            dsc_fail(err, DSC_EUSAGE, "--engine-lines %s: it has none of these methods (it has %s)",
-                     r->value[ENGINE_LINES].text, has.data);
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "--engine-lines %s: the engine supports none of the methods; it supports %s",
+                      r->value[ENGINE_LINES].text, has.data);
     dsc_buffer_fini(&has);
     return rc;
 }

@@ -108,7 +108,7 @@ int cli_run_one(const cli_command *const *commands, const char *group, int argc,
     for (size_t i = 0; i < n && !rc; i++)
         rc = dsc_buffer_printf(&list, err, "%s%s", i ? ", " : "", names[i]);
     if (!rc)
-        rc = dsc_fail(err, DSC_EUSAGE, "%s: one of its commands is expected: %s", group, list.data);
+        rc = dsc_fail(err, DSC_EUSAGE, "%s expects a command: %s", group, list.data);
     dsc_buffer_fini(&list);
     return rc;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Whether any request of the trace has something that --references VALUE may copy from.
+// Returns whether any request of the trace has something that --references VALUE may copy from.
 static int any_reference(const dsc_trace *trace, const char *chosen, bool *found, dsc_error *err)
 {
     const dsc_trace_info *info = dsc_trace_get_info(trace);

@@ -13,7 +13,8 @@
 int cli_note_missing_references(const dsc_trace *trace, const dsc_language *target,
                                 const dsc_drafter_type *drafter, const dsc_option_value *value,
                                 dsc_error *err);
-// Whether what is expected comes from the draft model's recorded ranks, and not from probabilities.
+// Returns whether what is expected comes from the draft model's recorded ranks, and not from
+// probabilities.
 bool cli_reads_ranks(const dsc_engine_choice *engine);
 // Says on stderr that a live recording was greedy and its distributions are those of another
 // temperature, when they are what `method` is expected by. `trace` may be NULL.

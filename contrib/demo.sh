@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The main job on the bundled sample: recorded answers -> traces -> grids -> figures -> one report.
+# Runs the main job on the bundled sample: recorded answers -> traces -> sweeps -> figures -> report.
 # Usage: demo.sh PROGRAM SOURCE_ROOT OUTPUT_FOLDER
 set -eu
 draftscope=$1 sample=$2/traces/sample out=$3
@@ -8,7 +8,7 @@ draftscope=$1 sample=$2/traces/sample out=$3
 rm -rf "$out"
 mkdir -p "$out"
 
-# name, copy from, what it is
+# name, references to copy from, description
 while read -r name references what; do
     "$draftscope" trace import --tokenizer "$sample/tokenizer.json" "$sample/$name.jsonl" \
         -o "$out/$name.dst"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that the build, the tests and the figures need and that are missing;
-# says so first. Does nothing where dpkg is not: see README.md for the list on other systems.
+# Installs the missing Debian packages that the build, the tests and the figures need, and prints
+# their names first. It does nothing on systems without dpkg; README.md has the list for them.
 set -eu
 
 packages="gcc libc6-dev make autoconf automake libtool pkg-config

@@ -1,27 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Predicted against measured, with the demo models: records what the target writes, predicts every
-# method of a grid from the recordings and a measured cost table, runs all of them on the models,
-# and compares. Exit code 1 when a prediction does not hold.
+# Compares predictions with measurements on the demo models. It records the target's outputs,
+# predicts every method of a grid from the recordings and a measured cost table, and runs all of them
+# on the models. The exit code is 1 when a prediction fails.
 # Usage: validate.sh PROGRAM SOURCE_ROOT OUTPUT_FOLDER
-# DEVICE: where the models are (cpu). FIGURES=no: neither figures nor a page, where gnuplot is not.
-# QUICK=yes: fewer configurations of the sampled methods and fewer repeats of what is timed; each
-# configuration has as many requests as otherwise, so that its verdict means as much.
+# DEVICE: the device of the models (cpu). FIGURES=no: no figures and no page (without gnuplot).
+# QUICK=yes: fewer configurations of the sampled methods and fewer repeats of the timed runs. The
+# number of requests per configuration stays, and so does the power of each comparison.
 # Options of live commands are lists of words:
 # shellcheck disable=SC2086
 set -eu
 draftscope=$1 demo=$2/live/demo out=$3
 device=${DEVICE:-cpu} figures=${FIGURES:-yes}
-tokens=96   # of each output
+tokens=96   # maximum new tokens per request
 greedy=16   # problems at temperature 0
-sampled=720 # and at temperature 1, the same 240 three times over
-many=240    # of these in a run of a chain or a tree,
-few=12      # and of several drafts; the runs take turns through all of them
-timed=8     # problems of the runs whose time counts,
-repeats=15  # number of repeats, with a table of passes measured before each
-chains="1 2 3 4 5 6 7 8" # draft lengths at temperature 1,
-drafts="1 2 3 4 5 6 7 8" # and of several drafts their number
-lengths="1 2 3 4 5 6"    # and length
+sampled=720 # problems at temperature 1: the same 240, three times
+many=240    # problems in a run of a chain or a tree
+few=12      # problems in a run of several drafts; the runs take turns through all of them
+timed=8     # problems in a timed run
+repeats=15  # repeats of the timed runs; a cost table is measured before each
+chains="1 2 3 4 5 6 7 8" # draft lengths at temperature 1
+drafts="1 2 3 4 5 6 7 8" # numbers of drafts
+lengths="1 2 3 4 5 6"    # draft lengths with several drafts
 if [ "${QUICK:-no}" = yes ]; then
     chains="2 4 8" drafts="2 4 8" lengths="2 4 6" repeats=5
 fi
@@ -39,7 +39,7 @@ fail() {
     exit 1
 }
 
-# --- what the target writes --------------------------------------------------------------------
+# --- recordings of the target ------------------------------------------------------------------
 record() { # trace, draft model, prompts, requests, options of live record...
     trace=$out/$1.dst folder=$2 prompts=$3.jsonl requests=$4
     shift 4
@@ -57,7 +57,7 @@ record references draft "$demo/references" 0
 wait $sampling
 
 # --- the methods on the models -----------------------------------------------------------------
-# A job is a file of one command; those of a set run side by side.
+# A job is a file with one command; the jobs of a set run in parallel.
 count=0
 job() { # set, options of live run...
     count=$((count + 1))
@@ -92,7 +92,7 @@ for part in '' '--pre-verify off' '--post-verify off'; do
 done
 job greedy --method ngram $some
 job greedy --method suffix $some
-# Methods that query a model off the recorded text: the simulator runs the models themselves.
+# Methods that query a model off the recorded text; the simulator runs the models for them.
 for source in "$some" "--replay $out/greedy.dst"; do
     job greedy --method lookahead $source
     job greedy --method threshold $with_draft $source
@@ -140,10 +140,10 @@ for length in 1 2 4 6 8; do
 done
 job timed --method ngram $some
 
-# --- what passes cost, and seconds -------------------------------------------------------------
-# Both alone on the machine, in turns: a shared one is faster and slower by turns, within a second
-# and within minutes, and a small pass not by the same share as a large one. In the mean of many,
-# tables and runs have seen the same mixture.
+# --- cost tables and timed runs ----------------------------------------------------------------
+# Tables and runs are measured in turn, with no other job running. The speed of a shared machine
+# changes within seconds and within minutes, and not by the same factor for small and large passes.
+# Over many repeats, tables and runs are measured under the same mixture of conditions.
 say "measuring seconds"
 for repeat in $(seq $repeats); do
     $live profile $models $with_draft --tokens 1,2,3,4,5,6,7,8,9,10,11 --context 0:256 \
@@ -173,7 +173,7 @@ for set_of in greedy eagle medusa references sampled; do
     start $set_of "$(nproc)"
 done
 
-# --- side by side ------------------------------------------------------------------------------
+# --- comparison --------------------------------------------------------------------------------
 status=0
 tables=
 judge() { # set, trace, options of validate...

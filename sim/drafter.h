@@ -50,7 +50,7 @@ typedef struct dsc_extra {
     const char *name, *help; // of its result column
 } dsc_extra;
 
-// What a method gets when a request begins. All of it outlives the request.
+// The input of a method when a request begins. All of it outlives the request.
 typedef struct dsc_drafter_input {
     const dsc_request *request; // its output is empty unless the method `sees_output`
     const dsc_config *config;
@@ -75,7 +75,7 @@ typedef struct dsc_match_lengths {
     .name = "num-speculative-tokens", .letter = 'k', .synonyms = "length|gamma|k",                 \
     .kind = DSC_OPTION_INT, .metavar = "N"
 
-// How the expectation of a method follows from recorded probabilities, without the loop
+// The way to compute a method's expectation from recorded probabilities, without the loop
 // (sim/expect/expect_rule.h).
 typedef enum dsc_draft_replay {
     DSC_DRAFT_REPLAY_NONE,      // it does not: the method needs the loop or `match_lengths`
@@ -107,8 +107,8 @@ struct dsc_drafter_type {
     const dsc_extra *extra; // counters of its own, in columns after those of every method
     size_t extra_count;     // <= DSC_MAX_EXTRA
 
-    // Whether requests depend on earlier ones through in->history: a run then takes them in order.
-    // NULL: never.
+    // Returns whether requests depend on earlier ones through in->history: a run then takes them in
+    // order. NULL: never.
     bool (*uses_history)(const dsc_config *config);
     // Checks what one option's range cannot express and reads what TEXT options name, into
     // *prepared (dsc_config.prepared), which `release` frees. NULL: there is nothing to do.
@@ -190,9 +190,10 @@ DSC_API int dsc_config_check(const dsc_config *config, dsc_error *err);
 DSC_API int dsc_config_prepare(dsc_config *config, dsc_error *err);
 DSC_API void dsc_config_fini(dsc_config *config);
 
-// Of a prepared configuration: the most draft tokens that a step can accept; the most tokens in a
-// forward pass of the target, and in those of the draft model for one draft; the most drafts at one
-// position (in a tree, the nodes of its deepest level).
+// Limits of a prepared configuration. `limit`: the most draft tokens that a step can accept.
+// `width`: the most tokens in a forward pass of the target. `draft_width`: the most tokens in the
+// draft model's passes for one draft. `drafts`: the most drafts at one position (in a tree, the
+// nodes of its deepest level).
 DSC_API int64_t dsc_config_limit(const dsc_config *config);
 DSC_API int64_t dsc_config_width(const dsc_config *config);
 DSC_API int64_t dsc_config_draft_width(const dsc_config *config);

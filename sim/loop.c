@@ -34,8 +34,8 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
     if (!rule->greedy && !fit->dists)
         return dsc_fail(
             err, DSC_EUSAGE,
-            "rule %s draws from the target's distributions: step by step that needs a model "
-            "(--target), on a trace the expect engine",
+            "rule %s samples from the target's distributions, which the loop engine can do with a "
+            "model only (--target); on a trace use the expect engine (--engine expect)",
             rule->name);
     if (fit->ranks_only && drafter->needs_draft_dists)
         return dsc_fail(err, DSC_EUSAGE,

@@ -15,18 +15,18 @@ typedef struct dsc_loop {
 
 void dsc_loop_fini(dsc_loop *loop);
 
-// What the models of a run provide.
+// The properties of a run's models on which compatibility depends.
 typedef struct dsc_fit {
     bool draft, middle;   // there is such a model
-    bool dists;           // the target's distribution is known everywhere
+    bool dists;           // the target's distribution is available everywhere
     bool off_path;        // the target can be queried off its recorded output
     bool ranks_only;      // the draft model is a recording that orders its candidates, without
                           // distributions
     bool recorded_greedy; // and it was recorded at temperature 0: its samples are argmax tokens
 } dsc_fit;
 
-// How the method selects drafts for the rule (dsc_drafter_input.kind). DSC_EUSAGE: method, rule and
-// models are not compatible; the message is one sentence with what is missing.
+// Chooses how the method selects drafts for the rule (dsc_drafter_input.kind). DSC_EUSAGE: method,
+// rule and models are not compatible; the message is one sentence with what is missing.
 int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
                        const dsc_verifier_type *rule, const dsc_fit *fit, dsc_error *err);
 

@@ -100,7 +100,7 @@ static inline int dsc_model_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_
                : dsc_fail(err, DSC_EABSENT, "model %s has no distributions", m->type->name);
 }
 
-// Whether `token` is an EOS token of the model.
+// Returns whether `token` is an EOS token of the model.
 static inline bool dsc_model_is_end(const dsc_model *m, int32_t token)
 {
     bool end = token == m->end_token && token >= 0;
@@ -109,8 +109,8 @@ static inline bool dsc_model_is_end(const dsc_model *m, int32_t token)
     return end;
 }
 
-// Whether generation stops with `token` when it follows `depth` draft tokens after the committed
-// output: it is an EOS token, or the output reaches its limit.
+// Returns whether generation stops with `token` when it follows `depth` draft tokens after the
+// committed output: it is an EOS token, or the output reaches its limit.
 static inline bool dsc_model_ends(const dsc_model *m, int64_t depth, int32_t token)
 {
     return dsc_model_is_end(m, token) || m->length + depth + 1 >= m->limit;

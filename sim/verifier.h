@@ -11,7 +11,7 @@ extern "C" {
 
 // One thread's scratch memory for rules (sim/verify_room.h).
 typedef struct dsc_verify_room dsc_verify_room;
-// How several drafts under a rule are replayed from recorded statistics (sim/replay_dist.h).
+// The replay of several drafts under a rule from recorded statistics (sim/replay_dist.h).
 typedef struct dsc_replay_dist dsc_replay_dist;
 
 // A draft to verify. The target has scored it, and so has the model that it was sampled from
@@ -24,8 +24,8 @@ typedef struct dsc_verify_input {
     dsc_verify_room *room;
 } dsc_verify_input;
 
-// How the acceptance of one draft under a sampling rule follows from the recorded probabilities of
-// the output's tokens (sim/expect/expect_rule.h).
+// The way to compute the acceptance of one draft under a sampling rule from the recorded
+// probabilities of the output's tokens (sim/expect/expect_rule.h).
 typedef enum dsc_rule_replay {
     DSC_RULE_REPLAY_NONE,  // it does not: the rule needs the loop
     DSC_RULE_REPLAY_TOKEN, // token by token, with probability min(1, draft/target)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cmocka of Debian 12 lacks, and where test data is.
+// Assertions that the cmocka of Debian 12 lacks, and the location of test data.
 #ifndef DSC_TESTS_CLOSE_H
 #define DSC_TESTS_CLOSE_H
 
@@ -29,8 +29,9 @@
             fail_msg("%s: %s", #call, (err).message);                                              \
     } while (0)
 
-// How many of so many draws, requests, files or pictures: all, or a part where DSC_TEST_QUICK is
-// set, as CI sets it after its first build; under sanitizers the same code takes ten times as long.
+// Returns the number of draws, requests, files or figures to test: `all`, or `part` where
+// DSC_TEST_QUICK is set. CI sets it after its first build, because sanitized code takes ten times
+// as long.
 static inline int quick_part(int all, int part)
 {
     const char *quick = getenv("DSC_TEST_QUICK");

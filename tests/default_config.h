@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of every method with every rule share.
+// Default configurations for the tests of every method with every rule.
 #ifndef DSC_TESTS_DEFAULT_CONFIG_H
 #define DSC_TESTS_DEFAULT_CONFIG_H
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The layer rules of ARCHITECTURE.md. By the includes: a room, which is a folder, may include its own
-# headers and those of the rooms it stands on, and no way through the rooms leads back. By the
-# symbols of the objects, where this is run in a build folder: no two source files need each other.
-# Also: only cli prints to the terminal or exits.
+# Checks the layer rules of ARCHITECTURE.md. A room is a folder. It may include its own headers and
+# those of the rooms that it depends on, and the dependencies have no cycle. In a build folder, the
+# symbols of the objects are checked as well: no two source files depend on each other. Only cli
+# prints to the terminal or exits.
 build=$PWD
 top=${top_srcdir:-.}
 cd "$top" || exit 99
@@ -31,8 +31,8 @@ forbid() { # what, pattern, folders...
     fi
 }
 
-# Each room and what it stands on. What cli's rooms share lies in cli; its commands (cmd_*.c, main.c)
-# are the roof over them, which nothing stands on. live takes from cli what reads arguments.
+# Each room and the rooms that it depends on. `cli` has the code that its rooms share; no room depends
+# on its commands (cmd_*.c, main.c). live uses only the argument parsing of cli.
 cat >"$work/rooms" <<'END'
 base
 theory/rows base
@@ -69,7 +69,7 @@ live/program base theory traces/trace traces/tokenizer traces/import sim sim/cos
 END
 sources=$(find base theory traces plots sim cli live -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')
 
-# Every include of an own header, as: room, room of what is included, file:line, header.
+# Lists every include of a header of the project as: room, room of the header, file:line, header.
 # shellcheck disable=SC2086
 grep -nE '^#include "[a-z]+/' $sources | awk -F '"' '
     function room(file) {
@@ -81,29 +81,29 @@ grep -nE '^#include "[a-z]+/' $sources | awk -F '"' '
     { split($1, at, ":"); print room(at[1]), room($2), at[1] ":" at[2], $2 }' >"$work/includes"
 bad=$(awk '
     NR == FNR { known[$1]; for (i = 2; i <= NF; i++) may[$1, $i]; next }
-    !($1 in known) { print $3 ": " $1 " is in no list of rooms"; next }
+    !($1 in known) { print $3 ": " $1 " is not in the list of rooms"; next }
     $1 != $2 && !(($1, $2) in may) && !(($1, $4) in may) { print $3 ": " $4 }' \
     "$work/rooms" "$work/includes")
 if [ -n "$bad" ]; then
-    fail "a room includes what it does not stand on" "$bad"
+    fail "a room includes headers of a room that it does not depend on" "$bad"
 else
-    pass "$(wc -l <"$work/includes") includes, of rooms that the including ones stand on"
+    pass "$(wc -l <"$work/includes") includes, all along the listed dependencies"
 fi
 idle=$(awk '
     NR == FNR { used[$1, $2]; used[$1, $4]; next }
     { for (i = 2; i <= NF; i++) if (!(($1, $i) in used)) print $1 " on " $i }' \
     "$work/includes" "$work/rooms")
 if [ -n "$idle" ]; then
-    fail "a room is said to stand on what it does not include" "$idle"
+    fail "a listed dependency of a room has no include" "$idle"
 else
-    pass "the list of rooms says no more than there is"
+    pass "every dependency in the list of rooms exists"
 fi
-# A room that stands on others is after them; tsort says where that is impossible.
+# A room comes after the rooms that it depends on; tsort reports where that is impossible.
 if awk '{ print $1, $1; for (i = 2; i <= NF; i++) { sub(/\/[a-z]*\.h$/, "", $i); print $1, $i } }' \
     "$work/rooms" | tsort >/dev/null 2>"$work/loop"; then
-    pass "$(wc -l <"$work/rooms") rooms, none of which stands on itself by way of others"
+    pass "$(wc -l <"$work/rooms") rooms, none of which depends on itself through others"
 else
-    fail "a room stands on itself by way of others" "$(cat "$work/loop")"
+    fail "a room depends on itself through others" "$(cat "$work/loop")"
 fi
 
 forbid 'the library prints or exits' \
@@ -112,18 +112,19 @@ forbid 'the library prints or exits' \
 forbid 'the library reads the environment' '(^|[^a-z_])getenv ?\(' base theory traces plots sim
 forbid 'GSL outside statistics' 'gsl/' theory traces plots cli sim live
 forbid 'CUDA or BLAS outside live' '<(cuda|cublas|cblas)' base theory traces plots cli sim
-# clang makes a global symbol of each: two of one name do not link.
+# clang makes each of these functions a global symbol, so two with one name do not link.
 again=$(grep -rhA1 '^DSC_FOR_EVERY_PROCESSOR' --include='*.c' base theory sim traces live |
     grep -oE '[a-z_0-9]+\(' | sort | uniq -d)
 if [ -n "$again" ]; then
     fail "two functions for every processor have one name" "$again"
 else
-    pass "functions for every processor have names of their own"
+    pass "functions for every processor have distinct names"
 fi
 
-# Circles: source files each of which needs a symbol of another, on and on, back to itself. An object
-# belongs to the source at the same place; what automake and libtool put in its name is left out.
-circles() { # objects on stdin: circles, one in a line
+# A cycle is a list of source files, each of which needs a symbol of the next, and the last of the
+# first. An object belongs to the source with the same path; the prefixes that automake and libtool
+# add to its name are removed.
+cycles() { # objects on stdin; prints the cycles, one per line
     xargs nm -A -g -P 2>/dev/null | awk -v build="$build/" -v files="$work/files" '
         NR == FNR { sub(/\.[a-z]*$/, ""); known[$1]; next }
         function source(object, name) {
@@ -147,9 +148,9 @@ circles() { # objects on stdin: circles, one in a line
                 }
         }
         { file = source($1) }
-        !(file in known) { next } # what an earlier build has left
+        !(file in known) { next } # left by an earlier build
         $3 ~ /^[Uwv]$/ { if (!((file, $2) in wanted)) { wanted[file, $2]; use[++uses] = file " " $2 } }
-        # Of programs that have one name for different things, each has its own.
+        # Programs may each define a symbol of the same name; each uses its own.
         $3 !~ /^[Uwv]$/ && !((file, $2) in given) {
             given[file, $2]
             if ($2 in owner)
@@ -174,8 +175,8 @@ circles() { # objects on stdin: circles, one in a line
                 line = ""
                 for (j = i; j <= users; j++)
                     if ((user[i], user[j]) in reached && (user[j], user[i]) in reached &&
-                        !(user[j] in told)) {
-                        told[user[j]]
+                        !(user[j] in listed)) {
+                        listed[user[j]]
                         line = line " " user[j]
                     }
                 if (line)
@@ -189,16 +190,16 @@ for room in base theory traces plots sim cli live tests/ops; do
 done >"$work/objects"
 find base theory traces plots sim cli live tests/ops -name '*.c' -o -name '*.cu' >"$work/sources"
 if [ -s "$work/objects" ]; then
-    found=$(circles <"$work/objects")
+    found=$(cycles <"$work/objects")
     if [ -n "$found" ]; then
-        fail "$(echo "$found" | wc -l) times source files need each other in a circle" "$found"
+        fail "$(echo "$found" | wc -l) cycles of source files that need each other" "$found"
     elif [ "$(cat "$work/files")" -lt 100 ]; then
         fail "nm does not read the objects" "$(cat "$work/files") files need another"
     else
-        pass "0 circles among $(cat "$work/files") source files"
+        pass "0 cycles among $(cat "$work/files") source files"
     fi
 else
-    echo "# no objects in $build: circles between source files are not looked for"
+    echo "# no objects in $build: cycles of source files are not checked"
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

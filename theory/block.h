@@ -18,7 +18,7 @@ extern "C" {
 
 enum { DSC_BLOCK_LONGEST = 4096 }; // draft tokens
 
-// How drafts are accepted: i.i.d., or by position.
+// The acceptance of drafts: i.i.d., or by position.
 typedef struct dsc_acceptance {
     double
         rate; // in [0, 1]: probability that a draft token is accepted, if conditional_rate is NULL

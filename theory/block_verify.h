@@ -55,8 +55,8 @@ enum { DSC_BLOCK_BINS = 32768 };
 // O(length bins^2). DSC_ENOMEM.
 int dsc_block_expected(const dsc_curve *const *curve, int length, int bins, dsc_interval *accepted,
                        dsc_error *err);
-// The same expectation for token-by-token verification: the sum of the products of the acceptance
-// probabilities of one draft.
+// The expected number of accepted tokens under token-by-token verification: the sum of the products
+// of the acceptance probabilities of one draft.
 void dsc_block_expected_token(const dsc_curve *const *curve, int length, double *accepted);
 
 #endif

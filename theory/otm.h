@@ -28,10 +28,11 @@ DSC_API dsc_otm dsc_otm_value(const dsc_curve *c, int k);
 // Lemma 1: alpha_k grows with k to target(support of the draft).
 DSC_API double dsc_otm_limit(const dsc_curve *c);
 
-// The same for drafts sampled without replacement (successive sampling): 1 - max over prefixes A of
-// Pr(all k in A) - target(A), the optimum for such drafts (Hu et al. 2025, arXiv 2502.18779), for k
-// = 1..kmax into accept[kmax]. When fewer than k tokens have positive probability, all of them are
-// drafts. Absolute error below 1e-10. kmax in [1, 64]. O(V kmax nodes). DSC_ENOMEM.
+// The optimal acceptance for drafts sampled without replacement (successive sampling): 1 - max over
+// prefixes A of Pr(all k in A) - target(A), the optimum for such drafts (Hu et al. 2025, arXiv
+// 2502.18779), for k = 1..kmax into accept[kmax]. When fewer than k tokens have positive
+// probability, all of them are drafts. Absolute error below 1e-10. kmax in [1, 64]. O(V kmax
+// nodes). DSC_ENOMEM.
 DSC_API int dsc_otm_wor(const double *draft, const double *target, size_t vocab, int kmax,
                         double *accept, dsc_error *err);
 

@@ -299,7 +299,7 @@ static bool advance(group *g)
     return false;
 }
 
-// Whether the flows equal their shares.
+// Returns whether the flows equal their shares.
 static bool fit_group(group *g, int iterations)
 {
     bool lifts = g->side == OUTSIDE;

@@ -28,8 +28,8 @@ int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double 
 int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const float *target,
                               size_t vocab, int k, dsc_error *err);
 
-// The same for an overlap (theory/rows/overlap.h) of two distributions whose sums are 1 up to
-// rounding.
+// Builds the sampler from an overlap (theory/rows/overlap.h) of two distributions whose sums are 1
+// up to rounding.
 int dsc_otm_sampler_build_overlap(dsc_otm_sampler *s, dsc_overlap *m, int k, dsc_error *err);
 
 double dsc_otm_sampler_alpha(const dsc_otm_sampler *s);  // alpha_k, the bound

@@ -97,9 +97,10 @@ static int load(list *l, const char *what, const dsc_partial_row *row, size_t vo
     l->tail = row->tail / sum;
     l->most = row->most > 0 ? fmin(row->most / sum, l->tail) : l->tail;
     if (l->tail > l->most * (double)(vocab - l->count) + DSC_PROBS_TOLERANCE)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: the tail of %g exceeds what the %zu unlisted tokens can have", what,
-                        l->tail, vocab - l->count);
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "%s: the tail of %g exceeds the largest mass that %zu unlisted tokens can have", what,
+            l->tail, vocab - l->count);
     if (l->tail < NO_TAIL || l->count == vocab)
         l->tail = l->most = 0;
     return DSC_OK;

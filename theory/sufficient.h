@@ -24,9 +24,9 @@ int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab
                            double target_y, int K, float *kseq, float *specinfer, float *otm,
                            dsc_sufficient_work *w, dsc_error *err);
 
-// The same from rows as models return them. Logarithms become probabilities block by block during
-// the pass and are not stored; the results of each dsc_log_row are filled in. draft_y and target_y
-// are e^(the rows' elements at y).
+// Computes the statistics from rows as models return them. Logarithms become probabilities block by
+// block during the pass and are not stored; the results of each dsc_log_row are filled in. draft_y
+// and target_y are e^(the rows' elements at y).
 int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source *target,
                               size_t vocab, double draft_y, double target_y, int K, float *kseq,
                               float *specinfer, float *otm, dsc_sufficient_work *w, dsc_error *err);

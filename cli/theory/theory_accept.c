@@ -231,7 +231,7 @@ static bool is_shown(const request *q, int quantity)
     return !q->quick || cli_quantity_is_quick(quantity);
 }
 
-// Whether only bounds of a quantity are known in some row.
+// Returns whether only bounds of a quantity are known in some row.
 static bool has_ranges(const results *r, size_t rows, int quantity)
 {
     for (size_t i = 0; i < rows; i++) {

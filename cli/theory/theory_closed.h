@@ -96,7 +96,7 @@ typedef struct cli_closed {
     int axes;
     int length[2]; // options whose largest values add up to the longest draft; 0: none
     int bounded;   // option whose default is the number of positions given; 0: none
-    // Whether column c is part of the table. NULL: all are.
+    // Returns whether column c is part of the table. NULL: all are.
     bool (*shows)(const dsc_option_value *value, bool by_position, int c);
     // Computes cell[columns], also of columns that are not shown. NULL: there is no such table.
     int (*row)(cli_point *p, dsc_cell *cell, dsc_error *err);

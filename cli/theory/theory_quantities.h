@@ -28,7 +28,7 @@ extern const dsc_column cli_quantity[CLI_QUANTITIES];
 extern const dsc_column cli_formula[];
 extern const size_t cli_formulas;
 
-// Whether dsc_acceptance_of_rows computes it, in one pass over the vocabulary.
+// Returns whether dsc_acceptance_of_rows computes it, in one pass over the vocabulary.
 static inline bool cli_quantity_is_quick(int q)
 {
     return q == CLI_SINGLE || q == CLI_SPECINFER || q == CLI_KSEQ || q == CLI_KSEQ_RHO ||

@@ -28,7 +28,7 @@ int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_err
 // Gives p memory for two distributions over `vocab` tokens.
 int cli_pair_reserve(cli_pair *p, int64_t vocab, dsc_error *err);
 
-// Whether an option declares the input to be logits, not probabilities.
+// Returns whether an option declares the input to be logits, not probabilities.
 bool cli_rows_are_logits(const dsc_option_value *value);
 // Converts logits or probabilities as read into a distribution, in place. `what` begins the error
 // message.

@@ -12,7 +12,7 @@
 typedef struct trace_group {
     char *value; // value of the metadata field; NULL: all requests
     int64_t requests, output_tokens;
-    // Of the recorded steps and the prefills before them: output tokens and forward passes.
+    // Output tokens and forward passes of the recorded steps and the prefills before them.
     int64_t step_tokens, target_calls;
     dsc_accept_tally steps, drafter[DSC_DRAFTERS_MAX];
     double entropy[DSC_SIDES]; // nats, summed over the output positions

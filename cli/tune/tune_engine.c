@@ -40,7 +40,8 @@ static const char *real(const dsc_config *c, const char *name, char text[DSC_NUM
     return text;
 }
 
-// How an engine writes a method. `lacks`: why it cannot have these parameters, NULL: it can.
+// An engine's configuration lines for a method. `lacks`: the reason why the engine does not support
+// the parameters; NULL: it does.
 typedef struct form {
     cli_engine engine;
     const dsc_drafter_type *drafter;

@@ -17,9 +17,9 @@ typedef struct cli_engine_choice {
     int64_t batch;
 } cli_engine_choice;
 
-// NULL when the engine has settings for this configuration; else why not, a static text.
+// Returns NULL when the engine has settings for this configuration, else the reason, a static text.
 const char *cli_engine_lacks(cli_engine engine, const dsc_config *config);
-// Whether the engine has the method at all.
+// Returns whether the engine has the method, whatever its parameters.
 bool cli_engine_has(cli_engine engine, const dsc_drafter_type *drafter);
 // "draft-model, ngram, ...": appends the methods that the engine has.
 int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err);

@@ -29,7 +29,7 @@ static int name_trial(dsc_buffer *b, const dsc_trial *x, dsc_error *err)
     return rc ? rc : dsc_space_words(b, x->space, &c, err);
 }
 
-// Of keys of comments: which batch size they are about, where there are several.
+// The end of a comment's key, which names the batch size where there are several.
 static const char *price_tail(const dsc_tune *tune, size_t price, char tail[32])
 {
     *tail = '\0';
@@ -161,8 +161,8 @@ static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing
     return rc;
 }
 
-// How far ahead the best is of the mean of all that was tried, on both sets: what is common to all
-// of them on a set (it may be of harder requests) has no part in it.
+// Adds the optimism of the selection: the lead of the best configuration over the mean of all, on
+// the selection set and on the test set. A lead is not affected when one set has harder requests.
 static int describe_optimism(dsc_table *t, const dsc_tune *tune, const dsc_standing *s,
                              const char *tail, dsc_error *err)
 {

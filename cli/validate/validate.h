@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-// How a figure is judged.
+// The criterion by which a figure is judged.
 typedef enum validate_kind {
     VALIDATE_GIVEN,    // an input of the prediction, not predicted
     VALIDATE_SHOWN,    // not judged; the note gives the reason

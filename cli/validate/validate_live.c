@@ -99,7 +99,7 @@ static int gather(validate_comparison *c, validate_group *g, dsc_error *err)
     return rc ? rc : validate_parameters(&g->parameters, &g->first->config, err);
 }
 
-// Whether a replayed line has the configuration of a free-running one: at temperature 0 the
+// Returns whether a replayed line has the configuration of a free-running one: at temperature 0 the
 // recorded output is what the model generates.
 static bool stands_for(const validate_line *replayed, const validate_line *line)
 {

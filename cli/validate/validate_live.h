@@ -90,8 +90,8 @@ void validate_results_fini(validate_results *r);
 // outputs_equal. DSC_EINPUT names the line and both values.
 int validate_results_check(validate_results *r, const dsc_trace *trace, dsc_error *err);
 
-// Whether two lines have the same configuration: method, rule, parameters, temperature, requests,
-// and whether they are replayed.
+// Returns whether two lines have the same configuration: method, rule, parameters, temperature,
+// requests, and whether they are replayed.
 bool validate_same(const validate_line *a, const validate_line *b);
 // Describes the parameters that differ from their defaults, as in "length=4"; if none does, the
 // first parameter that bounds the draft length, or the first one. *out is owned by the caller.
@@ -139,7 +139,7 @@ extern const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS];
 extern const dsc_column validate_live_columns[];
 extern const size_t validate_live_column_count;
 
-// Whether an option asks for a comparison with live runs.
+// Returns whether an option asks for a comparison with live runs.
 bool validate_live_asked(const dsc_option_value *value);
 // Numbers of configurations by verdict, and the largest errors.
 typedef struct validate_summary {

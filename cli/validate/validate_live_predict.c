@@ -53,7 +53,7 @@ static int take(void *user, const dsc_request *q, const dsc_counts *counts, dsc_
     return DSC_OK;
 }
 
-// Whether the recorded distributions apply to this line.
+// Returns whether the recorded distributions apply to this line.
 static bool applies(validate_prediction *p, const validate_line *l, const dsc_engine_choice *engine)
 {
     if (l->trace_hash)
@@ -63,9 +63,9 @@ static bool applies(validate_prediction *p, const validate_line *l, const dsc_en
                     "above temperature 0 this rule does not sample from the target distribution, "
                     "and the recorded outputs do");
     else if (l->temperature == 0 && engine->expected && !cli_reads_ranks(engine))
-        set_unknown(p,
-                    "the probabilities recorded at temperature 0 are those of temperature 1, from "
-                    "which nothing was sampled");
+        set_unknown(
+            p, "a trace recorded at temperature 0 contains the probabilities of temperature 1, "
+               "from which no token was sampled");
     else
         return true;
     return false;

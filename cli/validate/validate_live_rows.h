@@ -35,8 +35,8 @@ typedef struct validate_comparison {
 
 // Adds the rows of a configuration, which has been predicted.
 int validate_put_group(validate_comparison *c, const validate_group *g, dsc_error *err);
-// Whether two configurations are pooled: both are predicted, not replayed, and have one method and
-// rule.
+// Returns whether two configurations are pooled: both are predicted, not replayed, and have one
+// method and rule.
 bool validate_pools(const validate_group *a, const validate_group *b);
 // Adds the pooled row of configuration `first` and of the later ones that are pooled with it.
 int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err);

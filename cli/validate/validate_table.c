@@ -176,7 +176,8 @@ int validate_predict_row(const validate_row_type *type, validate_row *row, dsc_e
 
 // --- judging ----------------------------------------------------------------------------------
 
-// Whether the predictions of f's case that are compared by order stand to f as the published ones.
+// Returns whether the predictions of f's case that are compared by order have the same order
+// relative to f as the published ones.
 static bool in_order(const validate_row *row, const validate_figure *f)
 {
     for (size_t i = 0; i < row->count; i++) {

@@ -68,9 +68,11 @@ int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
         out->type = *t;
         return (*t)->open(out, text + name + (text[name] == ':'), err);
     }
-    return dsc_fail(err, DSC_EUSAGE,
-                    "--cost: '%.60s' is none of unit, linear:..., table:..., roofline:..., fit:...",
-                    text);
+    return dsc_fail(
+        err, DSC_EUSAGE,
+        "--cost: '%.60s' is unknown; choose unit, linear:..., table:..., roofline:... or "
+        "fit:...",
+        text);
 }
 
 void dsc_cost_fini(dsc_cost *cost)

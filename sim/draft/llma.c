@@ -153,7 +153,7 @@ static void replay_position(family *f, const dsc_match_index *x, dsc_token_view 
     }
 }
 
-// The same at every output position.
+// Finds the match of every family member at every output position.
 static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_error *err)
 {
     dsc_token_view output = in->request->output;

@@ -50,7 +50,7 @@ static int64_t limit(const dsc_config *config)
     return config->parameter[LENGTH];
 }
 
-// Whether the occurrence before `start` of the n-gram before text position `end` qualifies.
+// Returns whether the occurrence before `start` of the n-gram before text position `end` qualifies.
 static bool serves(const int64_t *parameter, int64_t n, int64_t start, int64_t end)
 {
     if (start == 0)

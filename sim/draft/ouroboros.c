@@ -51,8 +51,8 @@ static const dsc_option options[] = {
 enum { MATCHED };
 static const dsc_extra extra[] = {
     {"num_matched_tokens",
-     "#Match: tokens of the draft model (phrases not counted) that the target would say after the "
-     "draft so far, accepted or not"},
+     "#Match: tokens of the draft model (phrases not counted) that equal the target's argmax "
+     "token there, accepted or not"},
 };
 
 typedef struct state {

@@ -31,7 +31,7 @@ static const dsc_option options[] = {
     {.name = "pre-verify", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",
      .help = "test the first token of a window while the rest is drafted"},
     {.name = "post-verify", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",
-     .help = "keep what is drafted while a window is tested"},
+     .help = "keep the tokens that are drafted while a window is tested"},
 };
 // clang-format on
 

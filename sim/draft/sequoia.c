@@ -17,8 +17,8 @@ static const dsc_option options[] = {
      .max = DSC_TREE_DEPTH, .help = "levels below the root at most"},
     {.name = "acceptance", .kind = DSC_OPTION_TEXT, .metavar = "LIST|FILE",
      .initial = ".6342,.1079,.0570,.0225,.0195,.0150,.0045,.0030,.0120,.0045",
-     .help = "of the first candidate, the second, ...; after a /, or on the next line of a file, "
-             "one level deeper"},
+     .help = "acceptance rates of the first candidate, the second, ...; a / or a new line of a "
+             "file begins the rates of the next level"},
     {.name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "C", .initial = "0", .least = 0,
      .most = 1e6, .help = "time of a draft forward, which makes one level, in target calls on one "
      "token; 0: the most tokens are sought"},

@@ -12,7 +12,8 @@ enum { BRANCHES };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "branches", .kind = DSC_OPTION_TEXT, .metavar = "K1,K2,...", .initial = "2,2,1,1",
-     .help = "draws after the last token of the output, after each of them, ..."},
+     .help = "number of tokens sampled after the last token of the output, after each of "
+             "these, ..."},
 };
 // clang-format on
 
@@ -89,7 +90,7 @@ static int levels(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1])
 
 const dsc_drafter_type dsc_drafter_spectr_tree = {
     .name = "spectr-tree",
-    .summary = "a tree of draws from a draft model (SpecTr's prefix tree)",
+    .summary = "a tree of tokens sampled from a draft model (SpecTr's prefix tree)",
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_SAMPLED,

@@ -36,7 +36,7 @@ int dsc_tree_load(dsc_tree *t, const char *name, dsc_error *err)
 
 // --- acceptances -------------------------------------------------------------------------------
 
-// Where a text of rows comes from: an option's value or a file.
+// The origin of a text of rows: an option's value or a file.
 typedef struct source {
     const char *what; // for messages
     int status;       // DSC_EUSAGE or DSC_EINPUT

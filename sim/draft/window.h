@@ -31,7 +31,7 @@ typedef struct dsc_window {
 // Level 0 is sampled from the prompt's tokens (token 0 for an empty prompt). Width W >= 1.
 int dsc_window_begin(dsc_window *w, int64_t width, int64_t level, const dsc_drafter_input *in,
                      dsc_error *err);
-// Whether all levels are filled. Until then there are no phrases.
+// Returns whether all levels are filled. Until then there are no phrases.
 bool dsc_window_full(const dsc_window *w);
 // Appends the window to a draft, scored only, below node `tip` (-1: the last committed token).
 int dsc_window_append(dsc_window *w, int32_t tip, dsc_draft *draft, dsc_error *err);

@@ -68,8 +68,8 @@ static bool number(const char **at, int64_t *out)
     return given;
 }
 
-// Whether the text is `name` followed by a number for each character of `signs`; the last is
-// optional.
+// Returns whether the text is `name` followed by a number for each character of `signs`; the last
+// is optional.
 static bool is_order(const char *text, const char *name, const char *signs, int64_t out[2])
 {
     size_t length = strlen(name);

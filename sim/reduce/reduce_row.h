@@ -18,7 +18,7 @@ typedef struct dsc_row_facts {
     bool has_rank_y;
 } dsc_row_facts;
 
-// Whether every token is listed or no mass is unlisted.
+// Returns whether every token is listed or no mass is unlisted.
 bool dsc_row_is_whole(const dsc_row *r, int64_t vocab_size);
 
 // A dense row for reading (by dsc_log_row_read, or by the statistics), and its facts after that.

@@ -36,7 +36,7 @@ typedef struct worker {
     int64_t failed; // index of the request that failed, or -1
 } worker;
 
-// How the configurations are run.
+// The engine of each configuration, and what the engines need.
 typedef struct plan {
     enum {
         LOOP,        // sim/loop.h
@@ -62,8 +62,8 @@ typedef struct job {
     int64_t longest_output;  // tokens
     worker *worker;          // [threads]
     dsc_history *history;    // [count] NULL: requests are independent
-    dsc_results single; // [requests][count] of each request of a chunk, where these are asked for
-                        // or sums depend on their order
+    dsc_results single;      // [requests][count] of each request of a chunk, where the caller wants
+                             // these or sums depend on their order
 } job;
 
 static dsc_counts_room room_of(const job *j, size_t c)
@@ -288,8 +288,9 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
     return rc;
 }
 
-// Whether a walk over the recorded output gives the counts. Under a lossless rule, a draft that is
-// determined by the preceding tokens is accepted exactly as far as it agrees with the output.
+// Returns whether a walk over the recorded output gives the counts. Under a lossless rule, a draft
+// that is determined by the preceding tokens is accepted exactly as far as it agrees with the
+// output.
 static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
 {
     return drafter->match_lengths &&
@@ -297,7 +298,8 @@ static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule
                              !(drafter->kinds & ~(unsigned)DSC_DRAFT_TOPK)));
 }
 
-// Whether the trace's recording replaces the draft model: greedily, and as far as it was recorded.
+// Returns whether the trace's recording replaces the draft model: greedily, and as far as it was
+// recorded.
 static int find_recorded_draft(const job *j, plan *out, dsc_error *err)
 {
     const dsc_drafter_type *d = j->config[0].drafter;
@@ -326,8 +328,8 @@ static int find_recorded_draft(const job *j, plan *out, dsc_error *err)
     return DSC_OK;
 }
 
-// Whether the recorded run was greedy, so that a method that samples from the draft model sampled
-// its argmax tokens, which the trace contains.
+// Returns whether the recorded run was greedy, so that a method that samples from the draft model
+// sampled its argmax tokens, which the trace contains.
 static bool sampled_argmax(const job *j)
 {
     const dsc_drafter_type *d = j->config[0].drafter;

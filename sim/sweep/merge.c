@@ -96,8 +96,9 @@ static int read_heads(merge *m, dsc_error *err)
         return rc;
     const char *version = dsc_table_get_comment(&m->first.head, "draftscope");
     if (!version || strcmp(version, m->options->version) != 0)
-        return dsc_fail(err, DSC_EUSAGE, "%s was written by version %.60s, this is %s", m->part[0],
-                        version ? version : "unknown", m->options->version);
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%s was written by version %.60s; merge it with that version, not %s",
+                        m->part[0], version ? version : "unknown", m->options->version);
     rc = dsc_alloc(&seen, (size_t)m->first.split.shards, sizeof *m->by_shard, err);
     m->by_shard = seen;
     for (size_t i = 0; i < m->count && !rc; i++)
@@ -128,7 +129,8 @@ static int prepare(merge *m, dsc_error *err)
     if (!rc)
         rc = dsc_grids_parse(&m->grids, grid, err);
     if (!rc && (int64_t)m->grids.total != m->first.split.configurations)
-        rc = dsc_fail(err, DSC_EINPUT, "a grid of %zu configurations, divided as one of %" PRId64,
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "the grid has %zu configurations, but the shards divide %" PRId64,
                       m->grids.total, m->first.split.configurations);
     if (rc)
         return dsc_error_prefix(err, rc, "%s", m->part[0]);
@@ -160,8 +162,8 @@ static int add_part(merge *m, const char *path, const int32_t *owner, dsc_error 
             rc = unfinished(&r, &cell, err);
     }
     if (!rc && !dsc_shard_reader_ended(&r))
-        rc = dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": a row after the last one of this shard",
-                      path, r.line + 1);
+        rc = dsc_fail(err, DSC_EINPUT, "%s:%" PRId64 ": the shard ends before this row", path,
+                      r.line + 1);
     dsc_shard_reader_close(&r);
     return rc;
 }

@@ -48,7 +48,7 @@ void dsc_shard_reader_close(dsc_shard_reader *r);
 // before the last of them. DSC_EINPUT: a row of another cell, or a malformed row.
 int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, dsc_sums *sums,
                           bool *whole, dsc_error *err);
-// Whether all lines were read.
+// Returns whether all lines were read.
 bool dsc_shard_reader_ended(const dsc_shard_reader *r);
 
 #endif

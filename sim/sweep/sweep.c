@@ -128,7 +128,7 @@ typedef struct sweep {
     int64_t output_tokens;
 } sweep;
 
-// Whether the rows belong to this sweep: all comments but the command are the same.
+// Returns whether the rows belong to this sweep: all comments but the command are the same.
 static bool same_sweep(const dsc_table *a, const dsc_table *b)
 {
     bool same = a->columns == b->columns && a->comments == b->comments;

@@ -21,7 +21,7 @@ static void link_children(dsc_verify_room *r, const dsc_draft *d)
     }
 }
 
-// Whether a candidate counts: an equal TOPK sibling changes nothing.
+// Returns whether a candidate counts: an equal TOPK sibling changes nothing.
 static bool counts_again(const dsc_tree_verify *w, int32_t token)
 {
     if (w->draft->kind != DSC_DRAFT_TOPK)

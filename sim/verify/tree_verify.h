@@ -24,7 +24,7 @@ int dsc_tree_verify_begin(dsc_tree_verify *w, const dsc_verify_input *in, dsc_er
 void dsc_tree_verify_step(dsc_tree_verify *w, int32_t token);
 // One live node; all have the same path. -1: the last committed token.
 int32_t dsc_tree_verify_node(const dsc_tree_verify *w);
-// Whether the target has scored the live nodes.
+// Returns whether the target has scored the live nodes.
 bool dsc_tree_verify_scored(const dsc_tree_verify *w);
 
 // --- one position --------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bench_accept compares with: reading both rows, and the sorted route with a radix sort.
+// The baselines of bench_accept: reading both rows, and the computation by a radix sort.
 #ifndef DSC_TESTS_BENCH_ACCEPT_BASELINE_H
 #define DSC_TESTS_BENCH_ACCEPT_BASELINE_H
 

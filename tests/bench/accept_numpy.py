@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The sorted route in numpy, a peer for bench_accept; run by hand, needed by nothing.
+"""Times the sorted computation in numpy, to compare with bench_accept. It is run by hand.
 
 Usage: accept_numpy.py [VOCAB [ROUNDS]]
 
-Two distributions as bench_accept makes them (Zipf with a standard normal on the target's logits), argsort by
-target/draft, prefix sums, and every acceptance quantity of theory.md for k = 1..16. numpy >= 1.25
-sorts with AVX-512 or AVX2 where the processor has it. Prints nanoseconds per token, the median over
-the rounds; compare with bench_accept's ns_per_token on the same machine.
+It makes two distributions as bench_accept does (Zipf with a standard normal on the target's
+logits), sorts by target/draft with argsort, and computes prefix sums and every acceptance quantity
+of bench_accept for k = 1..16. numpy >= 1.25 sorts with AVX-512 or AVX2 where the processor has it.
+Prints nanoseconds per token, the median over the rounds; compare it with bench_accept's
+ns_per_token on the same machine.
 """
 import statistics
 import sys
@@ -35,7 +36,7 @@ def sort(draft, target):
 
 
 def quantities(ratio, p, q):
-    """(k, single, multi-round, k-Seq, rho, OTM) for k = 1..K."""
+    """Returns (k, rejection, SpecInfer, k-Seq, rho, OTM) for k = 1..K."""
     def w(c):
         i = np.searchsorted(ratio, c, side="right")
         return (1 - q[i]) - c * (1 - p[i])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// P1: every acceptance quantity for k = 1..16 from fp32 rows, against merely reading the rows and
-// against sorting the tokens, in one run.
+// Times every acceptance quantity for k = 1..16 from fp32 rows (theory/acceptance.h), and compares
+// it with reading the rows and with sorting the tokens, in one run.
 //
 // Usage: bench_accept [ROUNDS [VOCAB]]; prints CSV. The rows come from a ring of pairs larger than
 // the caches. Times are interleaved; every ratio is the median over rounds of the ratio of a round.
@@ -42,7 +42,7 @@ static void *memory(size_t n, size_t size)
     return p;
 }
 
-// `pairs` pairs of rows of `vocab` tokens each, draft and target in turn: LAWS different ones.
+// `pairs` pairs of rows of `vocab` tokens each, draft and target in turn; DISTS of them differ.
 typedef struct ring {
     size_t vocab, pairs;
     float *row;
@@ -58,8 +58,8 @@ static const float *target_of(const ring *r, size_t pair)
     return draft_of(r, pair) + r->vocab;
 }
 
-// What a temperature does to logits that fall with the logarithm of the rank, the target's with a
-// standard normal added; token ids in no order of rank.
+// Fills the ring with softmaxes of logits that fall with the logarithm of the rank; a standard
+// normal is added to the target's. Token ids are in random order.
 static void make_ring(ring *r, size_t vocab, double temperature)
 {
     *r = (ring){.vocab = vocab, .pairs = RING_BYTES / (2 * vocab * sizeof(float)) + 1};
@@ -92,7 +92,7 @@ static double time_read(const ring *r)
     return (now_s() - start) / (double)r->pairs;
 }
 
-// Seconds per pair; the quantities of the first LAWS pairs into out.
+// Seconds per pair; writes the quantities of the first DISTS pairs to out.
 static double time_path(const ring *r, dsc_acceptance_work **work, int threads,
                         dsc_rule_acceptance out[DISTS][K])
 {

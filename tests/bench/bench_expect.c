@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expectations on recorded columns, all draft lengths 1..32 in one pass: output positions per
-// second and core. The bar is 5 M for rule single.
+// Times expectations on recorded columns, with draft lengths 1..32 in one pass, in output positions
+// per second and core. The bar is 5 M for rule rejection.
 //
-// Usage: bench_expect [POSITIONS]; prints CSV, the best of 40 rounds. Columns are made up:
+// Usage: bench_expect [POSITIONS]; prints CSV, the best of 40 rounds. Columns are synthetic, with
 // acceptance rates of 0.5 to 1.
 #include "sim/expect/expect_rule.h"
 

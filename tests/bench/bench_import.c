@@ -237,7 +237,7 @@ static int read_trace(uint64_t *sum, dsc_error *err)
     return rc;
 }
 
-// What cat does with the shards: read() into 128 KiB, write() to /dev/null.
+// Copies the shards as cat does: read() into 128 KiB, write() to /dev/null.
 static int cat_trace(double *bytes, dsc_error *err)
 {
     static char block[128 << 10];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading a checkpoint that is not in memory against merely reading its files, as `dd bs=8M` does:
-// the bar is 80 % of that speed. The kernel is asked to forget the files before every time, and
-// what of them stays all the same is printed: with more than a little of it a line means nothing.
+// Compares loading a checkpoint that is not in memory with reading its files, as `dd bs=8M` does.
+// The bar is 80 % of that speed. Before every run the kernel is advised to drop the files from its
+// cache. The share that stays is printed; a line where it is not small is meaningless.
 //
 // Usage: bench_load FOLDER [ROUNDS [cpu|cuda]]; CSV on stdout. The folder should be larger than the
 // buffers of the disk, 2 GB or more. Both are done in turn, wall time; `cpu_s` is processor time
@@ -48,7 +48,7 @@ static double cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// The share of the files that is in memory, after it was asked for that none is.
+// Advises the kernel to drop the files from its cache, and returns the share that stays.
 static double forget(const live_checkpoint *c)
 {
     double pages = 0, resident = 0;

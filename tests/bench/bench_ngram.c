@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Next-token distributions of the back-off n-gram model, one core; bar: 2 M distributions/s, a
-// distribution being read over the support of the longest context that occurred, each token with
-// its probability. Contexts are those of the held-out sequences, in order, as a model meets them.
+// Times next-token distributions of the back-off n-gram model on one core. The bar is 2 M
+// distributions/s, where a distribution is read over the support of the longest context that
+// occurred, each token with its probability. Contexts are those of the held-out sequences, in
+// order.
 //
 //   bench_ngram [CORPUS [TOKENIZER [ROUNDS]]]
 //
-// CSV on stdout, processor time, the best of the rounds: corpus, order, what is measured, how many
-// times, seconds, millions per second, and the mean number of tokens in a distribution's support.
+// CSV on stdout, processor time, the best of the rounds: corpus, order, the quantity measured, its
+// number, seconds, millions per second, and the mean number of tokens in a distribution's support.
 // Without arguments: the GSM8K training problems of the test data folder ($DSC_TEST_DATA, default
 // ../shared/data beside the source), as bytes; exit 77 when it is absent.
 #include "base/rng.h"
@@ -33,7 +34,7 @@ static void must(int rc, const dsc_error *e)
     }
 }
 
-// What is done at each context; all return something that depends on all that was read.
+// The work at each context. It returns a value that depends on everything read.
 typedef double work(const dsc_language *l, const dsc_place *at, int32_t next, double *dist);
 
 // Token and probability of everything in the support, in four sums: one would wait for its own

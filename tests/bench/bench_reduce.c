@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `trace reduce` does at a position with dense fp32 rows, K = 8, and what its parts cost, over
-// merely reading both rows; then whole positions on one thread and on two.
+// Times `trace reduce` at a position with dense fp32 rows, K = 8, and its parts, relative to
+// reading both rows; then whole positions on one thread and on two.
 //
-// Usage: bench_reduce [ROUNDS]; prints CSV. Rows as in bench_otm, as log-probabilities, in a ring
-// of pairs that no cache holds. Medians of processor time. For comparison and in no total:
-// `distributions` (facts, and distributions written down), `statistics` from such distributions
-// with some of its parts, `acceptance` (theory/acceptance.h) and `samplers` (K times
-// dsc_otm_sampler_build_f32). Threads: the best round, by the clock and as the mean of their
-// processor times, which says what they cost each other where processors are not free.
+// Usage: bench_reduce [ROUNDS]; prints CSV. The rows are those of bench_otm as log-probabilities,
+// in a ring of pairs larger than the caches. Times are medians of processor time. For comparison,
+// and in no total, it times `distributions` (facts, and distributions written to memory),
+// `statistics` from such distributions with some of its parts, `acceptance` (theory/acceptance.h)
+// and `samplers` (K times dsc_otm_sampler_build_f32). For threads it prints the best round, in wall
+// time and as the mean of their processor times, which shows their effect on each other on a busy
+// machine.
 #include "theory/acceptance.h"
 #include "theory/probs.h"
 #include "theory/otm_internal.h"
@@ -76,7 +77,7 @@ static void fill_ring(float *ring, double temperature)
     free(dist[1]);
 }
 
-// What a thread needs.
+// The buffers of a thread.
 typedef struct bench {
     float *dist[2];
     dsc_sufficient_work *work;
@@ -126,7 +127,7 @@ static void read_rows(bench *b, const float *pair)
     }
 }
 
-// What happens at a position: facts and statistics in one pass.
+// Computes the facts and statistics of a position in one pass.
 static void position(bench *b, const float *pair)
 {
     dsc_error e;

@@ -361,7 +361,7 @@ check "--batch is --batch-size" cmp -s by_name out
 # Text output: counts have a mean per request, parameters do not.
 good sim rag.dst --method llma
 check "a parameter has no mean" grep -qE '^num_speculative_tokens +18$' out
-check "counts have one" [ "$(grep -cE '^(num_drafts|target_calls|draft_calls) .* per request$' out)" = 3 ]
+check "counts have one" [ "$(grep -cE '^(num_drafts|target_calls|num_draft_tokens) .* per request$' out)" = 3 ]
 good sim rag.dst --method llma --progress json
 check "progress as JSON lines" grep -q '"total": 5385' err
 

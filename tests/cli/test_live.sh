@@ -274,7 +274,7 @@ check "on the PATH" env PATH="$work/together" alone/draftscope live list
 PATH=$work/alone alone/draftscope live list >out 2>err
 code=$?
 check "exit 3 without draftscope-live" test $code = 3 -o $code = 0 # 0: one is installed
-check "and one line" sh -c '! test -s err || grep -q "there is no draftscope-live" err'
+check "and one line" sh -c '! test -s err || grep -q "draftscope-live was found neither" err'
 
 # --- interrupted -------------------------------------------------------------------------------
 

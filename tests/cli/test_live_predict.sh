@@ -162,9 +162,9 @@ live record draft --max-tokens $most --temperature 1 --seed 5 --method draft-mod
 refused 'samples from the draft' drawn.dst --method spectr-tree --rule greedy --engine loop
 says 'rule: rejection, because the trace was recorded at temperature 1' --method draft-model
 rule_is rejection
-says 'rule: kseq, as' --method spectr
+says 'rule: kseq, because' --method spectr
 rule_is kseq
-says 'rule: kseq, as' --method spectr-tree
+says 'rule: kseq, because' --method spectr-tree
 rule_is kseq
 says 'rule: greedy, though' --method tree
 rule_is greedy

@@ -144,7 +144,7 @@ exits 2 "more than 1000000 configurations" rag.dst --method llma --num-speculati
 exits 2 "try a coordinate search" rag.dst --method llma --num-speculative-tokens 1:4 --n 1:2 --search golden
 exits 2 "numbers in ascending order" rag.dst --method llma --num-speculative-tokens 4,1 --search golden
 exits 2 "numbers in ascending order" rag.dst --method llma --tie first,random --search golden
-exits 2 "it has none of these methods (it has draft-model)" rag.dst --method llma --engine-lines sglang
+exits 2 "supports none of the methods; it supports draft-model" rag.dst --method llma --engine-lines sglang
 exits 2 "no configuration to try: --prompt-lookup-min 4" rag.dst --method ngram --prompt-lookup-min 4
 exits 2 "--split: '1'" rag.dst --method llma --split 1
 exits 2 "--resamples: '3'" rag.dst --method llma --resamples 3

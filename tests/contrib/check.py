@@ -26,7 +26,7 @@ def same(what, got, want, within=0.0):
 # --- read_trace.py and write_trace.py ------------------------------------------------------------
 
 def read(trace, lines):
-    """read_trace.py gives what the JSON lines say."""
+    """Compares the requests of read_trace.py with the exported JSON lines."""
     with open(lines, encoding="utf-8") as f:
         said = [json.loads(line) for line in f]
     got = list(requests(trace))
@@ -51,7 +51,7 @@ def read(trace, lines):
 
 
 def columns(trace, folder):
-    """Every column of `trace export --format npy`, mapped, against read_trace.py."""
+    """Compares every column of `trace export --format npy`, mapped, with read_trace.py."""
     def column(name):
         return np.load(os.path.join(folder, name + ".npy"), mmap_mode="r")
 
@@ -90,7 +90,7 @@ def rows_as_columns(q, side):
 
 
 def rewrite(trace, out, shard_tokens="8000000"):
-    """What read_trace.py gives, written by write_trace.py."""
+    """Writes the requests of read_trace.py with write_trace.py."""
     write_trace.SHARD_TOKENS = int(shard_tokens)
     with open(f"{trace}/manifest.json", encoding="utf-8") as f:
         m = json.load(f)
@@ -112,7 +112,7 @@ def rewrite(trace, out, shard_tokens="8000000"):
 
 
 def refused(out):
-    """What the writer must not take, and that nothing is left of it."""
+    """Checks that the writer refuses invalid input and leaves no files of it."""
     def add(prompt, output, columns):
         with TraceWriter(out, 4, ["target_logp"]) as w:
             w.add("a", prompt, output, columns=columns)
@@ -152,8 +152,8 @@ def refused(out):
 # --- export_trace.py -----------------------------------------------------------------------------
 
 def compare(trace, distribution, m, within, temperature=1.0):
-    """Everything recorded against distributions from elsewhere: distribution(side, tokens before) -> ln p.
-    m: how many tokens a row lists, None: all."""
+    """Compares everything recorded with independent distributions: distribution(side, tokens
+    before) returns ln p. m: the number of tokens that a row lists; None: all."""
     positions = 0
     for q in requests(trace):
         output = q["output.tok"].tolist()
@@ -188,7 +188,8 @@ def vllm(trace, draft, target, m):
 
 
 def make_models(tokenizer):
-    """Two small models with random weights; the draft's vocabulary is padded, as some are."""
+    """Makes two small models with random weights. The draft's vocabulary is padded, as in some
+    published models."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
     tokens = PreTrainedTokenizerFast(tokenizer_file=tokenizer, eos_token="</s>")
@@ -204,8 +205,8 @@ def make_models(tokenizer):
 
 
 def transformers(lines, tokenizer):
-    """Exports of all kinds, in this folder, against one forward pass over everything at once: no
-    cache, no stretches, double precision."""
+    """Compares exports of all kinds, in this folder, with one forward pass over all tokens: without
+    a KV cache or chunks, in double precision."""
     import export_trace
     import torch
     from transformers import AutoModelForCausalLM
@@ -246,7 +247,7 @@ def transformers(lines, tokenizer):
 
 
 def means(trace, table):
-    """theory's mean acceptance of one draft, of dense rows, is sum min."""
+    """Checks that the mean acceptance of one draft by `theory`, from dense rows, is sum min."""
     total = [np.minimum(np.exp(np.float64(d)), np.exp(np.float64(t))).sum()
              for q in requests(trace) for (_, d, _), (_, t, _) in zip(q["rows.draft"],
                                                                      q["rows.target"])]

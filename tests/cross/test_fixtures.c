@@ -293,7 +293,7 @@ static void check_medusa(const char *name, const fixture *target)
     fixture f;
     dsc_error err;
     fixture_open(&f, name, target->b, target->s);
-    // Of the last token's feature; the token that the target puts behind it is there already.
+    // The feature of the last token is drafted from; the target's next token is already there.
     int32_t text[ROOM] = {0};
     memcpy(text, f.text.id, (size_t)f.text.count * sizeof *text);
     begin_both(target, &f, (dsc_token_view){text, f.text.count + 1});

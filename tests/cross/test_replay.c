@@ -87,7 +87,7 @@ static void assert_same(const dsc_counts *a, const dsc_counts *b)
         assert_int_equal(a->lengths[m], b->lengths[m]);
 }
 
-// What must hold of any counts of one request under a lossless rule.
+// Checks the counts of one request for properties that hold under every lossless rule.
 static void assert_sound(const dsc_counts *c, int64_t length)
 {
     int64_t calls = 0, accepted = 0;

@@ -136,7 +136,7 @@ static void rests_are_drawn_token_by_token(void **state)
     }
 }
 
-// What is left above c is the curve there.
+// The mass of the residual above c is the curve at c.
 static void a_residual_above_is_the_curve(void **state)
 {
     (void)state;

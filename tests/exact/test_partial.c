@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with an unlisted tail: whatever the tail was, the curve and every acceptance quantity lie
-// between the bounds; the lower curve is the one that no completion beats; no tail, no width.
+// Tests rows with an unlisted tail. Whatever the tail contains, the curve and every acceptance
+// quantity lie between the bounds. No completion is below the lower curve. Without a tail, the
+// bounds are equal.
 #include "tests/close.h"
 #include "tests/exact/pairs.h"
 
@@ -282,7 +283,7 @@ static void refused(void **state)
         {{id, half, 2, .26, 0},
          "draft: listed tokens and tail sum to 1.01; the sum must be 1 within 0.0001"},
         {{id, half, 2, .25, .1},
-         "draft: the tail of 0.25 exceeds what the 1 unlisted tokens can have"},
+         "draft: the tail of 0.25 exceeds the largest mass that 1 unlisted tokens can have"},
     };
     const int k = 2;
     dsc_partial out;

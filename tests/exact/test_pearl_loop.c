@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PEARL in the loop. On pairs whose acceptance is what it is told to be: throughput, speed-up and
-// accepted drafts against the closed forms of theory/pearl.h. On a pair small enough to know
-// everything: the target's distribution, whatever the window and the ablation.
+// Tests PEARL in the loop. On pairs with a given acceptance rate, throughput, speedup and accepted
+// drafts are compared with the closed forms of theory/pearl.h. On a pair small enough to enumerate,
+// the output has the target's distribution, whatever the window and the ablation.
 //
-// A segment runs from one token of the target's own to the next. Segments are independent and
-// alike, so that a ratio of their sums has the standard error of a ratio of means.
+// A segment runs from one token of the target's own to the next. Segments are i.i.d., so a ratio of
+// their sums has the standard error of a ratio of means.
 #include "tests/close.h"
 
 #include "sim/cost/cost.h"

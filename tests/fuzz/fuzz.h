@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzz targets share. A target is one function over bytes: libFuzzer calls it with inputs
+// Helpers of the fuzz targets. A target is one function over bytes: libFuzzer calls it with inputs
 // of its own making, replay.c with those of corpus/NAME/.
 #ifndef DSC_TESTS_FUZZ_H
 #define DSC_TESTS_FUZZ_H
@@ -26,9 +26,9 @@ const char *fuzz_path(const char *name);
 // Writes such a file; returns its path.
 const char *fuzz_file(const char *name, const void *bytes, size_t size);
 
-// What must hold of any input. Reports and aborts.
+// Reports and aborts unless a property that every input must have holds.
 void fuzz_require(bool holds, const char *what, const dsc_error *err);
-// A failure must be of the input (or be a limit of memory) and say so in a sentence.
+// A failure must be an error of the input (or a limit of memory) with a message of one sentence.
 void fuzz_refused(int rc, const dsc_error *err);
 
 // --- an input that is made of parts ------------------------------------------------------------

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint says of itself. Input: a byte (bit 0: with shards), config.json, NUL,
+// Fuzzes the configuration of a checkpoint. Input: a byte (bit 0: with shards), config.json, NUL,
 // generation_config.json (none: no such file), NUL, the index (with shards, which are two of two
 // tensors each).
 #include "live/model/checkpoint.h"
@@ -38,7 +38,7 @@ static void put_shard(const char *name, const char *first, const char *second)
     put(name, (fuzz_bytes){bytes, (size_t)n + 8 + 32});
 }
 
-// What is handed to the forward pass is in the ranges that it relies on.
+// Checks that the values are in the ranges on which the forward pass relies.
 static void check_config(const live_config *c)
 {
     bool head = c->family == LIVE_MEDUSA;

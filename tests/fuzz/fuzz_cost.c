@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-// What it prices takes a time; what it does not know it says.
+// A pass has a finite time, or the cost model returns an error.
 static void check_pass(const dsc_cost *cost, dsc_pass pass)
 {
     double target = 0, draft = 0;

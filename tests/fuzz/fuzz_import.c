@@ -11,7 +11,7 @@
 
 enum { VOCAB = 1000 };
 
-// What was imported stands verification. *hash: its name.
+// Checks that the imported trace passes verification. *hash receives its hash.
 static void check_trace(const char *path, char hash[DSC_SHA256_HEX])
 {
     dsc_trace *t;

@@ -14,7 +14,7 @@ static void check_line(const dsc_line *line, int64_t before)
     fuzz_use(line->bytes, line->length);
 }
 
-// The hash as told by the reader is that of the file.
+// Checks that the hash by the reader is that of the file.
 static void check_hash(const dsc_input *in, const uint8_t *data, size_t size)
 {
     char is[DSC_SHA256_HEX], wanted[DSC_SHA256_HEX];

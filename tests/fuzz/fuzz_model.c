@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models by name, and the files that they are made of. Input: a byte (bit 0: the draft), the text
-// that names it, in which % stands for the file, a NUL, the file.
+// Fuzzes model specifications and the files that they name. Input: a byte (bit 0: the draft), the
+// specification, in which % is replaced by the file's path, a NUL, the file.
 #include "sim/model/model_spec.h"
 #include "tests/fuzz/fuzz.h"
 

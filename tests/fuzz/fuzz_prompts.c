@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// What a run relies on: a prompt has tokens, and all of them are the model's.
+// Checks the properties on which a run relies: a prompt has tokens, all of the model's vocabulary.
 static void check_prompt(const live_prompts *p, size_t i, int64_t vocab)
 {
     const live_prompt *q = &p->item[i];

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-// What was read and is written can be read again, in the same shape.
+// Checks that a table that was read can be written and read again, in the same shape.
 static void check_again(const dsc_table *t, bool jsonl)
 {
     dsc_table again = {0};

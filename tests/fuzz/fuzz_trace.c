@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces. Input: a byte that chooses (bit 0: the hashes are made to fit, so that the checks behind
-// them are met), the manifest, a NUL, the first shard.
+// Fuzzes the reader of traces. Input: a byte (bit 0: the hashes are corrected, so that the checks
+// after them run), the manifest, a NUL, the first shard.
 #include "tests/fuzz/fuzz.h"
 #include "traces/import/import.h"
 #include "traces/trace/trace_copy.h"
@@ -82,7 +82,7 @@ static void use_requests(const dsc_trace *t)
     fclose(f);
 }
 
-// A trace that stands verification can be written again, and stands it again.
+// Checks that a trace that passes verification can be copied, and that the copy passes it.
 static void write_again(const dsc_trace *t)
 {
     dsc_trace_writer *w;

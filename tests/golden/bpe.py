@@ -11,7 +11,7 @@ CONTRACTIONS = ("'s", "'t", "'re", "'ve", "'m", "'ll", "'d")
 
 
 def byte_characters():
-    """GPT-2's printable character for each of the 256 bytes."""
+    """Returns GPT-2's printable character for each of the 256 bytes."""
     printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [b for b in range(256) if b not in printable]
     table = {b: chr(b) for b in printable}
@@ -20,7 +20,7 @@ def byte_characters():
 
 
 def kind(c):
-    """The class of a character in GPT-2's pattern."""
+    """Returns the class of a character in GPT-2's pattern."""
     if c.isspace():
         return "space"
     category = unicodedata.category(c)[0]
@@ -28,7 +28,8 @@ def kind(c):
 
 
 def split(text):
-    """GPT-2's pattern: 's|'t|...| ?letters| ?numbers| ?others|spaces before a space|spaces."""
+    """Splits by GPT-2's pattern: 's|'t|...| ?letters| ?numbers| ?others|spaces before a
+    space|spaces."""
     words, at = [], 0
     while at < len(text):
         short = next((c for c in CONTRACTIONS if text.startswith(c, at)), None)
@@ -39,7 +40,7 @@ def split(text):
             end = first + 1
             while end < len(text) and kind(text[end]) == kind(text[first]):
                 end += 1
-            # Spaces leave the last one to the word that follows, unless there is only one.
+            # The last of several spaces belongs to the word that follows.
             if kind(text[first]) == "space" and end < len(text) and end - at > 1:
                 end -= 1
         words.append(text[at:end])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is counted, and greedy verification of a draft.
+"""Defines the counts of a run, and verifies drafts greedily.
 
 A draft is a list of paths from the last token of the output. The target's greedy output is known
 beforehand, so a draft token is accepted when it and all tokens before it on its path are that
@@ -21,7 +21,8 @@ class Counts:
 
 
 def accepted(paths, output, i):
-    """The number of tokens accepted at output position i: the longest correct prefix of a path."""
+    """Returns the number of tokens accepted at output position i: the longest correct prefix of a
+    path."""
     best = 0
     for path in paths:
         n = 0

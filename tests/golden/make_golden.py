@@ -51,13 +51,13 @@ RENAMED = {
 
 
 def table():
-    """The rows to compute: (method, options, trace, target, draft, middle, prompt, output)."""
+    """Yields the rows to compute: method, options, trace, target, draft, middle, prompt, output."""
     text = ("rag", "cache", "edits", "edge", "past_eos")
     small, short = ("cache", "edits", "edge"), ("cache", "edits", "edge", "past_eos")
     rows = []
 
     def on_traces(method, options, traces, draft=None, middle=None):
-        """Recorded outputs; draft and middle models are trained on the same trace."""
+        """Yields rows on recorded outputs; draft and middle are trained on the same trace."""
         for trace in traces:
             models = [f"ngram:{trace},{m},hold=0" if m else None for m in (draft, middle)]
             rows.append((method, options, trace, None, *models, 0, 0))
@@ -173,7 +173,7 @@ def table():
 
 
 class World:
-    """The traces, and the models that are trained on them."""
+    """Holds the traces and the models that are trained on them."""
 
     def __init__(self, top):
         tokenizer = Tokenizer(f"{top}/traces/sample/tokenizer.json")
@@ -183,13 +183,13 @@ class World:
         self.models, self.outputs = {}, {}
 
     def sequences(self, trace, hold):
-        """The sequences to train on, and every hold-th one, which is kept for prompts."""
+        """Returns the sequences to train on, and every hold-th one, which is kept for prompts."""
         every = [r.prompt + r.output for r in self.trace[trace]]
         held = [s for i, s in enumerate(every) if hold and i % hold == hold - 1]
         return [s for i, s in enumerate(every) if not hold or i % hold != hold - 1], held
 
     def model(self, spec):
-        """A model from "ngram:TRACE,order=N,mix=A,hold=H", or None."""
+        """Returns a model from "ngram:TRACE,order=N,mix=A,hold=H", or None."""
         if spec and spec not in self.models:
             trace, order, mix, hold = (x.split("=")[-1] for x in spec[len("ngram:") :].split(","))
             learned, held = self.sequences(trace, int(hold))
@@ -197,7 +197,8 @@ class World:
         return self.models[spec] if spec else (None, None)
 
     def requests(self, trace, target, prompt, output):
-        """The recorded requests, or one request for each held sequence, answered by the target."""
+        """Returns the recorded requests, or one request for each held sequence, answered by the
+        target."""
         if trace:
             return self.trace[trace]
         key = (target, prompt, output)
@@ -212,7 +213,7 @@ class World:
 
 
 def load_ids(path, eos):
-    """Requests that are written as token ids."""
+    """Returns requests that are written as token ids."""
     requests = []
     for index, line in enumerate(open(path, encoding="utf-8")):
         r = json.loads(line)
@@ -224,7 +225,7 @@ def load_ids(path, eos):
 
 
 def arguments(method, options):
-    """The options "a-b=1 c=on" of a method as arguments of its Python function."""
+    """Converts the options "a-b=1 c=on" of a method to arguments of its Python function."""
     result = {}
     for option in options.split():
         name, value = option.split("=", 1)
@@ -249,7 +250,7 @@ def main():
         models = {name: world.model(spec)[0]
                   for name, spec in zip(("target", "draft", "middle"), specs) if spec}
         if method not in ("lookahead", "ouroboros"):
-            models.pop("target", None)  # its output is known, and nothing else is needed of it
+            models.pop("target", None)  # only its output is needed, which is already computed
         METHODS[method](requests, counts, **models, **arguments(method, options))
         print(method, options or "-", trace or "-", *(s or "-" for s in specs), prompt, output,
               *astuple(counts), sep="\t", flush=True)

@@ -21,12 +21,12 @@ SEQUOIA = ".6342,.1079,.0570,.0225,.0195,.0150,.0045"
 
 
 def ends(r, i, path):
-    """Whether nothing follows a draft path at output position i."""
+    """Returns whether no token follows a draft path at output position i."""
     return len(path) > 0 and (path[-1] == r.eos or i + len(path) >= r.limit)
 
 
 def write(r, draft, text, i, length, stop=lambda before, token: False):
-    """The draft model's greedy tokens, at most `length`."""
+    """Returns the draft model's greedy tokens, at most `length`."""
     path = []
     while len(path) < length and not ends(r, i, path):
         before = text + path
@@ -45,7 +45,7 @@ def chain(requests, counts, draft, length):
 
 
 def hf_dynamic(requests, counts, draft, start, up, down, least, most):
-    """The "heuristic" schedule of transformers' assisted generation, per request."""
+    """Runs the "heuristic" schedule of transformers' assisted generation, per request."""
     for r in requests:
         state = {"length": start, "drafted": 0}
 
@@ -61,7 +61,7 @@ def hf_dynamic(requests, counts, draft, start, up, down, least, most):
 
 
 def threshold(requests, counts, draft, confidence, most):
-    """A token with a probability below `confidence` is the last one of its draft."""
+    """Ends a draft after the first token with a probability below `confidence`."""
     for r in requests:
         def propose(text, i, r=r):
             def unsure(before, token):
@@ -72,7 +72,7 @@ def threshold(requests, counts, draft, confidence, most):
 
 
 def spectr(requests, counts, draft, drafts, length):
-    """SpecTr, Algorithm 3, at temperature 0: all sequences are the same."""
+    """Runs SpecTr, Algorithm 3, at temperature 0, where all sequences are equal."""
     for r in requests:
         def propose(text, i, r=r):
             path = write(r, draft, text, i, length)
@@ -81,7 +81,7 @@ def spectr(requests, counts, draft, drafts, length):
 
 
 def spectr_tree(requests, counts, draft, widths):
-    """SpecTr, Algorithm 4, at temperature 0: all children of a node are the same."""
+    """Runs SpecTr, Algorithm 4, at temperature 0, where all children of a node are equal."""
     widths = [int(w) for w in widths.split(",")]
     for r in requests:
         def propose(text, i, r=r):
@@ -95,7 +95,7 @@ def spectr_tree(requests, counts, draft, widths):
 
 
 def tree_paths(name):
-    """The nodes of a tree of a name as tuples of ranks, parents first."""
+    """Returns the nodes of a named tree as tuples of ranks, parents first."""
     if name in ("eagle", "medusa"):
         text = {"eagle": EAGLE, "medusa": MEDUSA}[name]
         nodes = [tuple(int(x) for x in path.split(",")) for path in text.split()]
@@ -111,11 +111,11 @@ def tree_paths(name):
 
 
 def draft_tree(requests, counts, draft, nodes):
-    """The child of rank r is the draft model's (r + 1)-th most probable token, level by level."""
+    """Drafts a tree level by level; a child of rank r is the (r + 1)-th most probable token."""
     for r in requests:
         def propose(text, i, r=r):
             tokens = {(): []}
-            levels = set()  # each level with a node that is expanded is a pass of the draft model
+            levels = set()  # the draft model runs once per level that has a node to expand
             for ranks in nodes:
                 above = tokens.get(ranks[:-1])
                 if above is None or ends(r, i, above):
@@ -131,7 +131,7 @@ def tree(requests, counts, draft, name):
 
 
 def sequoia_tree(budget, depth, acceptance, draft_cost, target_slope):
-    """The tree with the largest expected speedup.
+    """Finds the tree with the largest expected speedup.
 
     A node is accepted with the product of the rates of the ranks on its path. With rates that do
     not increase, the best tree of m nodes consists of the most probable nodes, so the candidates
@@ -168,7 +168,7 @@ def sequoia(requests, counts, draft, budget, depth, acceptance, draft_cost, targ
 
 
 def cascade(requests, counts, draft, middle, length, inner_length):
-    """The draft is what the middle model writes with the draft model's help.
+    """Drafts the output of the middle model, which runs speculatively with the draft model.
 
     A round drafts at most inner_length tokens, and no more than leave room for the middle model's
     own token. Passes of both models are counted.
@@ -191,10 +191,10 @@ def cascade(requests, counts, draft, middle, length, inner_length):
 
 
 def pearl(requests, counts, draft, window, pre_verify, post_verify):
-    """PEARL (Liu et al. 2024), Algorithm 2, as a state machine.
+    """Runs PEARL (Liu et al. 2024), Algorithm 2, as a state machine.
 
-    pending: tokens that are drafted and not tested. An iteration is one pass of the target beside
-    up to `window` passes of the draft model, which writes behind the pending tokens.
+    pending: tokens that are drafted and not tested. An iteration is one pass of the target and, at
+    the same time, up to `window` passes of the draft model, which continues the pending tokens.
     """
     for r in requests:
         out, i, pending, opened = r.output, 0, [], False

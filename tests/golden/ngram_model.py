@@ -7,7 +7,7 @@ With c(h, x) the number of times that x followed the context h, N(h) their sum o
 number of different x:
     P(x | h) = (1 - other) c(h, x) / N(h) + other P(x | h without its first token),
     other = 1 - (1 - mix) N(h) / (N(h) + T(h)), where mix is 0 for the empty context,
-and P = 1 / vocabulary below the empty context. The longest context that occurred decides.
+and P = 1 / vocabulary below the empty context. The longest context that occurred is used.
 """
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -26,7 +26,7 @@ class NgramModel:
         self.ranking = {}  # context -> its best candidates
 
     def context(self, text):
-        """The longest context at the end of `text` that occurred."""
+        """Returns the longest context at the end of `text` that occurred."""
         for j in range(min(self.order - 1, len(text)), -1, -1):
             h = tuple(text[len(text) - j :])
             if h in self.count:
@@ -34,7 +34,7 @@ class NgramModel:
         return ()
 
     def probability(self, x, h):
-        """P(x | h) for a context that occurred."""
+        """Returns P(x | h) for a context that occurred."""
         seen = self.count[h]
         n = sum(seen.values())
         other = 1 - (1 - (self.mix if h else 0)) * Fraction(n, n + len(seen))
@@ -42,7 +42,7 @@ class NgramModel:
         return (1 - other) * Fraction(seen[x], n) + other * below
 
     def candidates(self, h):
-        """Tokens among which the RANKS best after h are.
+        """Returns tokens that include the RANKS most probable ones after h.
 
         Tokens that did not follow h keep the order that they have after the shorter context, so
         only the first of those can be among the best.
@@ -58,14 +58,14 @@ class NgramModel:
         return self.ranking[h]
 
     def best(self, text, rank=0):
-        """The most probable token after `text`, or that of another rank; ties: the lowest id."""
+        """Returns the most probable token after `text`, or that of that rank; ties: lowest id."""
         return self.sorted(self.context(text))[rank]
 
     def confidence(self, text, token):
         return self.probability(token, self.context(text))
 
     def generate(self, prompt, limit, eos):
-        """The greedy output: at most `limit` tokens, EOS included."""
+        """Returns the greedy output: at most `limit` tokens, EOS included."""
         output = []
         while len(output) < limit and (not output or output[-1] != eos):
             output.append(self.best(prompt + output))

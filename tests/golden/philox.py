@@ -12,7 +12,8 @@ def philox(counter, key):
 
 
 def uniform(seed, request, position, use):
-    """53 bits in [0, 1): a function of the seed, the request, the position and the use."""
+    """Returns 53 random bits in [0, 1), a function of the seed, the request, the position and the
+    use."""
     low = 0xFFFFFFFF
     w = philox([request & low, request >> 32, position, use], [seed & low, seed >> 32])
     return ((w[0] << 32 | w[1]) >> 11) * 2.0**-53

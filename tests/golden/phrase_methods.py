@@ -7,11 +7,11 @@ from counts import accepted, run
 from model_methods import ends, write
 from philox import uniform
 
-DRAFT = 6  # what these random numbers are for
+DRAFT = 6  # the use of these random numbers (philox.py)
 
 
 class Pool:
-    """For each key its phrases, the oldest first; a phrase that comes again is the newest."""
+    """Holds the phrases of each key, the oldest first; a repeated phrase becomes the newest."""
 
     def __init__(self, most):
         self.most, self.phrases = most, {}
@@ -29,8 +29,9 @@ class Pool:
 
 
 class Window:
-    """Jacobi iterates: level 0 is a sequence after the current token; column i has the tokens of
-    levels 1, 2, ... at the i-th position after the current token and continues level 0 up to there.
+    """Holds Jacobi iterates: level 0 is a sequence after the current token; column i has the tokens
+    of levels 1, 2, ... at the i-th position after the current token and continues level 0 up to
+    there.
     """
 
     def __init__(self, r, width, level, seed):
@@ -45,7 +46,7 @@ class Window:
         return len(self.columns[0]) == self.last
 
     def step(self, model, text, pool):
-        """A pass over the window after `text`."""
+        """Runs a pass over the window after `text`."""
         new = [model.best(text + self.zero[:i] + column) for i, column in enumerate(self.columns)]
         whole = [column + [token] for column, token in zip(self.columns, new)]
         if self.full():
@@ -63,7 +64,8 @@ def seed_uniform(seed, request, i):
 
 
 def lookahead(requests, counts, target, window, level, guesses, pool_from_prompt, semantics):
-    """The program takes at most N - 2 tokens of a phrase (`code`), the paper all N - 1."""
+    """Runs lookahead decoding. The program (`code`) uses at most N - 2 tokens of a phrase, the
+    paper all N - 1."""
     taken = level - 1 - (semantics == "code")
     for r in requests:
         pool, jacobi = Pool(guesses), Window(r, window, level, 0)
@@ -89,7 +91,7 @@ def lookahead(requests, counts, target, window, level, guesses, pool_from_prompt
 
 
 def draft_by_lookahead(r, i, draft, text, gamma, jacobi, pool, taken):
-    """The draft model's tokens, at most gamma, and its passes."""
+    """Returns the draft model's tokens, at most gamma, and the number of its passes."""
     path, calls = [], 0
     while len(path) < gamma and not ends(r, i, path):
         before = text + path
@@ -110,7 +112,7 @@ def draft_by_lookahead(r, i, draft, text, gamma, jacobi, pool, taken):
 
 
 def phrases_of_rejected(target, text, path, n, level, pool):
-    """Where the target, reading the rejected tokens, continues as the draft does."""
+    """Adds phrases where the target's argmax tokens along the rejected draft agree with it."""
     reads = [target.best(text + path[: j + 1]) for j in range(len(path))]
     for j in range(n, len(path)):
         phrase, at = [reads[j]], j
@@ -122,7 +124,7 @@ def phrases_of_rejected(target, text, path, n, level, pool):
 
 
 def correct(target, text, key, tried, keep, pool):
-    """The tried phrases become what the target reads at their tokens; `keep` stays."""
+    """Overwrites the tried phrases, except `keep`, by the target's argmax at their tokens."""
     for number, phrase in enumerate(tried):
         if number != keep:
             reads = [target.best(text + phrase[:j]) for j in range(len(phrase))]
@@ -158,7 +160,7 @@ def ouroboros(requests, counts, target, draft, length, window, level, phrases, d
                 if path[n] != r.output[i + n]:
                     phrases_of_rejected(target, text, path, n, level, pool)
             elif tried:
-                # The paper corrects the phrases that are not used, the program all of them.
+                # The paper corrects the phrases that are not used, and the program all of them.
                 reached = [accepted([path + phrase[:taken]], r.output, i) for phrase in tried]
                 used = semantics == "paper" and max(reached) > len(path)
                 keep = reached.index(max(reached)) if used else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requests of traces/sample as token ids."""
+"""Reads the requests of traces/sample as token ids."""
 import json
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ class Request:
 
 
 def load(top, name, tokenizer):
-    """The requests of traces/sample/NAME.jsonl; every output ends with EOS."""
+    """Returns the requests of traces/sample/NAME.jsonl; every output ends with EOS."""
     requests, encode = [], tokenizer.encode
     for line in open(f"{top}/traces/sample/{name}.jsonl", encoding="utf-8"):
         r = json.loads(line)

@@ -81,7 +81,7 @@ static const struct {
              {"past_eos", "tests/golden/past_eos.jsonl"}};
 enum { INPUTS = sizeof input / sizeof *input, MODELS = 32 };
 
-// What rows share: the traces, and each model that a row names.
+// The data that rows share: the traces, and each model that a row names.
 typedef struct world {
     dsc_trace *trace[INPUTS];
     struct {
@@ -284,7 +284,8 @@ static void published_figures(void **state)
         assert_close((double)c.num_accepted_tokens / 100, row[r].accepted, 0.005);
         assert_close((double)c.target_calls / 100, row[r].calls, 0.005);
     }
-    // The paper's text, matches without limit and random ties: within 1 % of the mean of its draws.
+    // By the paper's text (matches without limit, random ties), the result is within 1 % of the
+    // mean over random ties.
     dsc_counts text = run_llma(trace, "semantics=paper k=18 max-match=0 tie=random");
     assert_close((double)text.num_drafts_started / 100, 28.77, 0.2877);
     assert_close((double)text.target_calls / 100, 34.28, 0.3428);

@@ -6,13 +6,13 @@ from counts import run
 
 
 def none(requests, counts):
-    """One token per target call."""
+    """Runs without a draft: one token per target call."""
     for r in requests:
         run(r, lambda text, i: ([], 0, False, 0), counts)
 
 
 def oracle(requests, counts, k):
-    """k correct tokens at every step, never the last token of the output."""
+    """Drafts k correct tokens at every step, never the last token of the output."""
     for r in requests:
         def propose(text, i, r=r):
             path = r.output[:-1][i : i + k]
@@ -21,11 +21,11 @@ def oracle(requests, counts, k):
 
 
 def llma(requests, counts, n, k, max_match, semantics, references):
-    """Yang et al. 2023, and the authors' program.
+    """Runs LLMA by Yang et al. 2023, and by the authors' program.
 
-    The longest match of the last tokens of the output, from max(max_match, n) down to n tokens, in
-    the references; its first occurrence, reference by reference; the k tokens after it (the program
-    counts the current token too, so k - 1). max_match 0 has no limit.
+    The references are searched, in order, for the longest match of the last tokens of the output,
+    from max(max_match, n) down to n tokens. The draft is the k tokens after its first occurrence
+    (k - 1 by the program, which also counts the current token). max_match 0 has no limit.
     """
     copied = k - (semantics == "code")
     for r in requests:
@@ -46,7 +46,7 @@ def llma(requests, counts, n, k, max_match, semantics, references):
 
 
 def ngram(requests, counts, n_most, n_least, length, semantics):
-    """Prompt lookup decoding.
+    """Runs prompt lookup decoding.
 
     original: Saxena's find_candidate_pred_tokens as Spec-Bench runs it. start_idx = idx + n,
     end_idx = start_idx + length, valid when end_idx <= input_length and start_idx <
@@ -54,7 +54,7 @@ def ngram(requests, counts, n_most, n_least, length, semantics):
     transformers: PromptLookupCandidateGenerator. start_idx = idx + n, end_idx = min(start_idx +
     length, input_length), valid when start_idx < end_idx; cut before the first EOS token.
     vllm: _find_longest_matched_ngram_and_propose_tokens. The same occurrence, because the first
-    match of the longest n-gram wins; min(length, what follows) tokens, EOS tokens included.
+    match of the longest n-gram wins; at most `length` of the tokens that follow, with EOS tokens.
     """
     for r in requests:
         def propose(text, i, r=r):
@@ -79,7 +79,7 @@ def ngram(requests, counts, n_most, n_least, length, semantics):
 
 
 class Occurrences:
-    """Where every string of at most `depth` tokens of a text ends, in order."""
+    """Returns the ends of every string of at most `depth` tokens of a text, in order."""
 
     def __init__(self, depth):
         self.depth, self.text, self.ends = depth, [], {(): []}
@@ -91,7 +91,8 @@ class Occurrences:
             self.ends.setdefault(s, []).append(len(self.text))
 
     def following(self, s):
-        """The tokens that followed s: token -> (occurrences of s + token, end of the last one)."""
+        """Returns the tokens that followed s: token -> (occurrences of s + token, end of the last
+        one)."""
         found = {}
         for end in self.ends[s]:
             if end < len(self.text):
@@ -101,7 +102,7 @@ class Occurrences:
 
 
 def suffix_tree(seen, s, most, depth, branches, least):
-    """The most probable nodes below s: (sum of probabilities, paths).
+    """Returns the most probable nodes below s: (sum of probabilities, paths).
 
     The frontier is searched for the most frequent node; of equal ones the first that was found, and
     of siblings the one seen last. `branches` limits the children of a node, 0: no limit.
@@ -129,10 +130,11 @@ def suffix_tree(seen, s, most, depth, branches, least):
 
 
 def suffix(requests, counts, length, depth, branches, spec_factor, min_probability):
-    """SuffixDecoding (Oliaro et al. 2024) on the prompt and the output so far.
+    """Runs SuffixDecoding (Oliaro et al. 2024) on the prompt and the output so far.
 
-    Of all m, the draft below the last m tokens with the largest sum of probabilities; of equal ones
-    that of the longest m. At most spec_factor * m tokens and at most `length`.
+    There is a candidate for each m: the draft below the last m tokens. The one with the largest sum
+    of probabilities is used, and among equal ones that of the longest m. It has at most
+    spec_factor * m tokens and at most `length`.
     """
     factor, least = Fraction(spec_factor), Fraction(min_probability)
     for r in requests:

@@ -618,8 +618,8 @@ static void multiply(check *c, const product *x, const live_batch *batch, float 
         "download");
 }
 
-// Of 128 rows, the first and last of each half: these are at the borders if a product is cut into
-// tiles of 64 or 128 rows, or if its last tiles are shared among processors (stream-K).
+// Selects the first and last row of each half of 128 rows. They are at the borders if a product is
+// cut into tiles of 64 or 128 rows, or if its last tiles are shared among processors (stream-K).
 static bool compared(int64_t row, int64_t rows)
 {
     return rows == 128 ? row % 64 == 0 || row % 64 == 63 : row % (1 + rows / 7) == 0;

@@ -274,8 +274,7 @@ static void bench_dists(bench *x)
     b->type->memory.free(b, s->max_logit);
 }
 
-// --- where distributions meet
-// -----------------------------------------------------------------------------
+// --- overlap of distributions ------------------------------------------------------------------
 
 typedef struct overlap {
     live_dists dists[16];

@@ -181,7 +181,7 @@ check_pass check_pass_new(check *c, int64_t tokens, int64_t sequences, int64_t p
                     .output = room(c, tokens * sequences, sizeof *p.output),
                     .feature = room(c, tokens, sizeof *p.feature),
                     .parent = room(c, tokens, sizeof *p.parent)};
-    // Slots behind the prefix are left out now and then: of other drafts, say.
+    // Some slots after the prefix are left out, as if they belonged to other drafts.
     const int64_t gap = branches ? 2 : 1, words = (tokens * gap + 63) / 64;
     p.mask = room(c, tokens * words, sizeof *p.mask);
     for (int64_t i = 0; i < tokens * sequences; i++)

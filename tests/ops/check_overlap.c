@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of masses that sum to 1, in units of 2^-62 or added up in another order, with another
-// exponential: half a unit for each of 151 936 tokens is 1.6e-14.
+// The error of masses that sum to 1, in units of 2^-62 or added up in another order, with another
+// exponential. Half a unit for each of 151 936 tokens is 1.6e-14.
 static const double ROUNDING = 1e-13;
 
 #define OF(twin) (device ? (twin).device : (twin).cpu)

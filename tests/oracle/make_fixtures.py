@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tiny random checkpoints of tests/oracle/fixtures and what transformers says of them.
+"""Writes the tiny random checkpoints of tests/oracle/fixtures with expected values by transformers.
 
     python make_fixtures.py [-o FOLDER]        (torch, transformers, numpy, safetensors)
 
-Not needed to build or to test. README.md beside this file gives the layout, versions and bounds.
-Expected values are computed in float64 from the weights as they lie on disk. Every run checks that
-decoding from a cache and one forward with a tree mask give the same, and that no tensor could be
-1 % wrong unnoticed.
+Not needed to build or to test. README.md in this folder gives the layout, versions and bounds.
+Expected values are computed in float64 from the weights as stored on disk. Every run checks that
+decoding from a cache and one forward pass with a tree mask agree, and that an error of 1 % in any
+tensor would be detected.
 """
 import argparse
 import json
@@ -23,12 +23,12 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
 TOKENS, CONTEXT, CACHED = 24, 16, 6  # tokens of the sequence, before the tree, decoded one by one
-# Nodes 0 and 2, and so 3 and 5, carry the same text: two independent drafts that agree.
+# Nodes 0 and 2, and so 3 and 5, have the same text: two independent drafts that agree.
 PARENT = [-1, -1, -1, 0, 0, 2, 3, 3, 6, 5, 8, 1]
 SAME = {2: 0, 5: 3}
 HEAD_PARENT, HEAD_SAME = [-1, -1, -1, 0, 0, 1, 3, 6], {2: 0}
 CHAIN = 5            # greedy steps of the EAGLE head
-AGREE = 1e-6         # two roads to the same logits, both in float64 but for the norms
+AGREE = 1e-6         # two computations of the same logits, both in float64 except for the norms
 OWN = {torch.float32: 2e-5, torch.float16: 2e-2, torch.bfloat16: 1e-1}  # all in one dtype
 FELT, FELT_BIAS = 1e-3, 4e-4  # least move of the logits when a tensor, or a bias, is 1 % off
 
@@ -37,7 +37,7 @@ LLAMA3_ROPE = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_fre
 
 
 def llama_like(kind, vocab, hidden, heads, kv, ffn, **more):
-    """A config.json as on the Hub before transformers 5, and without `kv` as before GQA."""
+    """Returns a config.json as on the Hub before transformers 5; without `kv`, as before GQA."""
     config = dict(architectures=[kind + "ForCausalLM"], model_type=kind.lower(), bos_token_id=1,
                   eos_token_id=2, hidden_act="silu", hidden_size=hidden, intermediate_size=ffn,
                   max_position_embeddings=64, num_attention_heads=heads, num_hidden_layers=2,
@@ -73,7 +73,7 @@ MODELS = {
     "mistral": (llama_like("Mistral", 73, 32, 2, 1, 20, head_dim=12, sliding_window=None),
                 dict(new=True)),
     "mistral_window": (llama_like("Mistral", 69, 24, 2, 1, 20, sliding_window=8), dict()),
-    # The window of Qwen2 is there on the Hub and switched off.
+    # Configurations of Qwen2 on the Hub contain a sliding window that is switched off.
     "qwen2": (llama_like("Qwen2", 93, 32, 4, 2, 20, tie_word_embeddings=True, sliding_window=4,
                          use_sliding_window=False, max_window_layers=0), dict()),
     "qwen3": (llama_like("Qwen3", 77, 32, 3, 1, 24, tie_word_embeddings=True, head_dim=12),
@@ -97,7 +97,8 @@ def tensor(values, dtype=torch.float32):
 
 
 def fill(module, name, spread=0.3):
-    """Norm weights 1 +- .2, matrices normal, biases larger: no part may drown in the others."""
+    """Fills in norm weights 1 +- .2, normal matrices and larger biases, so that every part has a
+    visible effect."""
     for key, p in sorted(module.named_parameters()):
         r = random(name + "/" + key).standard_normal(p.shape)
         if p.ndim > 1:
@@ -110,7 +111,7 @@ def fill(module, name, spread=0.3):
 
 
 def relative(got, want):
-    """The error that bounds are about: a row's largest difference over its largest value."""
+    """Returns the error that bounds limit: a row's largest difference over its largest value."""
     return float(((got - want).abs().amax(-1) / want.abs().amax(-1)).max())
 
 
@@ -122,12 +123,12 @@ def tree_tokens(name, parent, same, vocab):
 
 
 def path(parent, node):
-    """The nodes from the root to this one."""
+    """Returns the nodes from the root to this one."""
     return path(parent, parent[node]) + [node] if node >= 0 else []
 
 
 def dress(folder, model):
-    """Adds what old checkpoints of the Hub carry beside their weights, and GPT-2's bare names."""
+    """Adds the extra tensors of old checkpoints on the Hub, and GPT-2's names without a prefix."""
     c, file = model.config, os.path.join(folder, "model.safetensors")
     tensors = load_file(file)
     for i in range(c.num_hidden_layers):
@@ -148,7 +149,7 @@ def dress(folder, model):
 
 
 def start(out, name, config):
-    """An empty folder but for config.json."""
+    """Makes a folder that contains config.json only."""
     folder = os.path.join(out, name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -181,7 +182,7 @@ def logits_of(model, ids):
 
 
 def from_cache(model, ids):
-    """Logits of the last tokens, each a forward of its own behind a cache."""
+    """Returns the logits of the last tokens, each computed by a forward pass after a KV cache."""
     cache = model(torch.tensor([ids[:-CACHED]]), use_cache=True).past_key_values
     rows = []
     for token in ids[-CACHED:]:
@@ -191,7 +192,7 @@ def from_cache(model, ids):
 
 
 def tree_mask(parent, context, window, dtype):
-    """Additive mask [1, 1, n, n] and positions [n] of a context and a tree behind it."""
+    """Returns the additive mask [1, 1, n, n] and positions [n] of a context and a tree after it."""
     n = context + len(parent)
     seen = torch.zeros(n, n, dtype=torch.bool)
     seen[:context, :context] = torch.ones(context, context).tril().bool()
@@ -208,7 +209,7 @@ def tree_mask(parent, context, window, dtype):
 
 
 def by_mask(model, ids, parent, tokens):
-    """Logits of the nodes, all in one forward with a tree mask."""
+    """Returns the logits of the nodes from one forward pass with a tree mask."""
     window = getattr(model.config, "sliding_window", None)
     mask, position = tree_mask(parent, len(ids), window, model.dtype)
     out = model(torch.tensor([ids + tokens]), attention_mask=mask, position_ids=position[None])
@@ -250,7 +251,7 @@ def save_expected(folder, tensors, **checks):
 
 
 def read_back(folder, name, built):
-    """The checkpoint from disk in its own dtype; transformers makes up what it does not find."""
+    """Loads the checkpoint in its own dtype; transformers initializes tensors that it lacks."""
     model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
     for key, want in built.named_parameters():
         if not torch.equal(model.get_parameter(key), want):
@@ -259,7 +260,7 @@ def read_back(folder, name, built):
 
 
 def errors(model, ids, tokens, logits, tree):
-    """Of one forward, of the cached decode, of the tree mask."""
+    """Returns the errors of one forward pass, of the cached decode and of the tree mask."""
     return (relative(logits_of(model, ids).double(), logits),
             relative(from_cache(model, ids).double(), logits[-CACHED:]),
             relative(by_mask(model, ids[:CONTEXT], PARENT, tokens).double(), tree))
@@ -295,7 +296,7 @@ def make_model(out, name, config, options):
 class EagleHead(nn.Module):
     """EAGLE-1's head: fc over (embedding of token i, feature i-1), then one decoder layer without
     an input norm, and no final norm. It predicts feature i; the target's LM head makes it logits.
-    The pair of token i stands at position i-1: the public code starts at 0 with the first pair.
+    The pair of token i has position i-1: the public code starts at 0 with the first pair.
     The embedding is the target's, unless the head has one of its own.
     """
 
@@ -309,7 +310,7 @@ class EagleHead(nn.Module):
         self.rope = LlamaRotaryEmbedding(config)
 
     def forward(self, embeddings, features, mask=None, position=None):
-        """[n, hidden] each, to the predicted features [n, hidden]."""
+        """Returns the predicted features [n, hidden] from inputs of [n, hidden] each."""
         n = len(features)
         if mask is None:
             mask, position = tree_mask([], n, None, features.dtype)
@@ -324,7 +325,7 @@ def embedding(head, target):
 
 
 def head_tree(head, target, features, ids, parent, tokens):
-    """Each path as a plain sequence; a node's own prediction is the feature of its children."""
+    """Runs each path as a plain sequence; a node's prediction is the feature of its children."""
     embed = embedding(head, target)
     made = {-1: head(embed(torch.tensor(ids[1:])), features)[-1]}
     for node in range(len(parent)):
@@ -337,7 +338,7 @@ def head_tree(head, target, features, ids, parent, tokens):
 
 
 def make_eagle(out, name, target, ids, bias, own=False):
-    """The head behind `CONTEXT` tokens, of which the target has run all but the last."""
+    """Runs the head after `CONTEXT` tokens, of which the target has run all but the last."""
     c = target.config
     config = llama_like("Llama", c.vocab_size, c.hidden_size, 4, 4 if bias else 2, 20,
                         num_hidden_layers=1, bias=bias)
@@ -383,7 +384,7 @@ def make_eagle(out, name, target, ids, bias, own=False):
 
 
 class MedusaHead(nn.Sequential):
-    """As published: lm(x + silu(linear(x))), keys 0.linear.* and 1.weight."""
+    """Computes lm(x + silu(linear(x))) as published, with keys 0.linear.* and 1.weight."""
 
     def __init__(self, hidden, vocab):
         block = nn.Module()

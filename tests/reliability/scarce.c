@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that runs out once: linked into a program, and with DSC_SCARCE in the environment, it runs
-// the program again and again, each time in a process and a folder of its own, 1, 2, 3 ... In the
-// N-th one the N-th allocation of at least LARGE bytes fails, and the file `scarce` says so. The
-// first run that needs fewer is the last. Beside it are `out`, `err` and the exit status, `code`.
-// Processes fork before main: loading the libraries takes longer than what is tested. Stands in for
-// malloc, as far as the C library and the sanitizers allow.
+// Lets memory run out once. Linked into a program, and with DSC_SCARCE in the environment, it runs
+// the program repeatedly, each time in its own process and folder, 1, 2, 3 ... In the N-th run the
+// N-th allocation of at least LARGE bytes fails, which the file `scarce` records. The first run
+// that needs fewer allocations is the last. A folder also has `out`, `err` and the exit status,
+// `code`. Processes fork before main, because loading the libraries takes longer than the test. It
+// replaces malloc, as far as the C library and the sanitizers allow.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

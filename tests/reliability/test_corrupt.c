@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of file with one to four bytes changed, 2000 times each (with DSC_TEST_QUICK set, 500
-// times): the reader says what is wrong and names the file, or what it read is sound; it never
-// crashes, hangs or takes more than twice the memory. What carries a hash or a checksum is never
-// read as anything else than it was.
+// Changes one to four bytes in every kind of file, 2000 times each (with DSC_TEST_QUICK set, 500
+// times). The reader reports the error and the file, or returns valid data; it never crashes, hangs
+// or takes more than twice the memory. A file with a hash or a checksum is never read with other
+// content.
 #include "base/table.h"
 #include "tests/close.h"
 #include "tests/unit/trace_fixture.h"

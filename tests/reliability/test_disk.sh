@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Results that cannot be written: a limit on the size of files, a full disk, a read-only folder. One
-# line says what and where, the exit status is 1, and nothing that was finished is lost.
+# Results cannot be written because of a limit on the size of files, a full disk or a read-only
+# folder. There is one line of error with the reason and the path, the exit status is 1, and no
+# finished result is lost.
 set -u
 : "${DRAFTSCOPE:?path of the program}"
 LC_ALL=C
@@ -26,7 +27,7 @@ skip() {
     echo "ok - $1 # skipped: $2"
 }
 
-# bad 'words on stderr' arguments...: exit status 1 and one line.
+# bad 'words on stderr' arguments...: checks for exit status 1 and one line of error.
 bad() {
     words=$1
     shift
@@ -51,9 +52,9 @@ requests_of() { # trace: how many, if it verifies
 
 import='trace import --tokenizer bytes --shard-tokens 5000'
 
-# --- on file systems of a kind ------------------------------------------------------------------
+# --- file systems -------------------------------------------------------------------------------
 
-# In the folder `locked`, which cannot be written to, lies small.dst.
+# The folder `locked`, which is read-only, contains small.dst.
 read_only() { # why
     bad "locked/x.dst.tmp: $1" trace import --tokenizer bytes small.jsonl -o locked/x.dst
     bad "locked/x.dst.tmp: $1" trace cut all.dst --tokens 1 -o locked/x.dst
@@ -63,7 +64,7 @@ read_only() { # why
     good trace merge locked/small.dst -o copy.dst
     rm -rf copy.dst
 }
-# In a mount namespace of its own, whose mounts end with it.
+# Runs in its own mount namespace, whose mounts end with it.
 full_disk() {
     mkdir disk locked
     mount -t tmpfs -o size=8m tmpfs disk || exit 99
@@ -100,13 +101,13 @@ if [ "${1-}" = mounted ]; then
     exit "$((failed > 0))"
 fi
 
-# --- what there is -------------------------------------------------------------------------------
+# --- inputs --------------------------------------------------------------------------------------
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/test_disk.XXXXXX") || exit 1
 trap 'chmod -R u+w "$tmp"; rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$tmp" || exit 1
-# Requests of 1000 tokens and one of 300 000.
+# 29 requests have 1000 tokens, and one has 300 000.
 awk 'BEGIN { for (i = 0; i < 30; i++) {
     s = ""
     for (j = 0; j < (i == 24 ? 300000 : 1000); j += 10) s = s sprintf("%09d ", i * j)
@@ -119,10 +120,10 @@ sed -n '11,$p' all.jsonl >large.jsonl
     good $import large.jsonl -o large.dst
     good $import all.jsonl -o all.dst
 }
-check "what there is to begin with" \
+check "the inputs" \
     test "$(requests_of small.dst) $(requests_of large.dst)" = '10 20'
 
-# --- a limit on the size of a file: SIGXFSZ must not kill, EFBIG is an error like any other -------
+# --- a limit on the size of a file: SIGXFSZ must not end the program; EFBIG is reported -----------
 
 limited() ( # "bad" and its arguments under 256 blocks of 512 or 1024 bytes
     ulimit -f 256

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # kill -9 at random moments of an import, of an import that replaces a trace, of a merge and of an
-# append: what was finished can be read, nothing half-written has a final name, and the next run
-# gives what an undisturbed one gives. The moments are fractions of the time a whole run takes here.
-# With DSC_TEST_QUICK set, a fifth as many.
+# append. Finished shards can be read, no incomplete result has a final name, and the next run gives
+# the result of an undisturbed one. The moments are fractions of the measured time of a whole run.
+# With DSC_TEST_QUICK set, there are a fifth as many.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
 LC_ALL=C
@@ -12,7 +12,7 @@ if ! sleep 0.001 2>/dev/null || [ "$(date +%N | tr -d '0-9')" ]; then
     echo "no sleep(1) or no date(1) for parts of a second: skipped"
     exit 77
 fi
-# --- what there is to do -----------------------------------------------------------------------
+# --- inputs ------------------------------------------------------------------------------------
 
 awk 'BEGIN { for (i = 0; i < 150; i++) {
     printf "{\"id\": \"a%d\", \"prompt\": \"question %d\", \"output\": \"", i, i
@@ -34,12 +34,12 @@ cp -r a.dst grown.dst
 old=$(hash_of a.dst) new=$(hash_of c.dst) grown=$(hash_of grown.dst) merged=$(hash_of merged.dst)
 check "undisturbed runs verify" test -n "$old" -a -n "$new" -a -n "$grown" -a -n "$merged"
 
-# What a run starts from.
+# Makes the files that a run starts from.
 prepare() { # run
     case $1 in replace | append) cp -r a.dst x.dst ;; esac
 }
 
-# In the place of a shell of its own, so that the kill hits the program.
+# The program replaces its shell by exec, so that the signal reaches the program.
 cat >run.sh <<'END'
 case $1 in
 import) set -- import --tokenizer bytes --progress never in.jsonl more.jsonl -o x.dst ;;
@@ -52,7 +52,7 @@ END
 
 # --- killing -----------------------------------------------------------------------------------
 
-# What a killed run may leave; also takes the shards that were finished.
+# Checks which files a killed run has left, and merges the finished shards.
 look_at_rest() { # run, number
     run="$1 $2"
     for path in x.*; do
@@ -71,7 +71,7 @@ look_at_rest() { # run, number
     rm -rf taken.dst
 }
 
-# The final name: what it had before the run, or the whole result.
+# Checks that the final name is the former trace or the complete result.
 look_at_name() { # run, number
     case $1 in
     import | merge)
@@ -87,7 +87,7 @@ look_at_name() { # run, number
     esac
 }
 
-# The same again, undisturbed.
+# Runs the same command again, undisturbed.
 run_again() { # run, number
     case $1 in
     import | merge) [ ! -e x.dst ] || rm -rf x.dst ;;

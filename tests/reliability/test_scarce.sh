@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Memory that runs out at any moment of a live run, of a recording and of a profile (scarce.c): one
-# line says so. In a request the exit status is 3 and what was finished by then is printed and kept; it
-# is 1 before the first request and after the last. The passes of a profile are tested the same way.
+# Memory runs out at any moment of a live run, a recording or a profile (scarce.c). There is one line
+# of error. During a request the exit status is 3, and finished requests are printed and kept; before
+# the first request and after the last one it is 1. The passes of a profile are tested the same way.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
 scarce=${SCARCE:-${draftscope%/*}/tests/reliability/scarce_live}
 fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
 DSC_SCARCE=yes "$scarce" list </dev/null
 if ! [ -e 1/scarce ]; then
-    echo "nothing stands in for malloc here: skipped"
+    echo "malloc cannot be replaced here: skipped"
     exit 77
 fi
 
-# Each needs more than the one before: of the cache, of the method and of a pass.
+# Each prompt needs more memory than the one before, for the KV cache, the method and the pass.
 awk 'BEGIN { for (i = 1; i <= 4; i++) {
     printf "{\"prompt\": [1"; for (j = 0; j < 8 * i; j++) printf ", %d", 3 + j * i % 60
     printf "], \"references\": [[5"; for (j = 0; j < 200 * i * i; j++) printf ", %d", 3 + j * 7 % 61
@@ -25,7 +25,7 @@ least=4
 value() { # FIELD of `out`
     sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" out
 }
-# One allocation after the other fails.
+# Runs the command once for each allocation, which fails.
 each() { # command and method: calls `verdict` in the folder of each run, 1, 2, 3 ...
     rm -rf [1-9]*
     # shellcheck disable=SC2086

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of import and export share: a folder with an input, two traces and a text, the
-// bytes tokenizer, and looks into a trace.
+// The fixture of the tests of import and export: a folder with an input, two traces and a text, the
+// bytes tokenizer, and access to a trace.
 #ifndef DSC_TESTS_IMPORT_FIXTURE_H
 #define DSC_TESTS_IMPORT_FIXTURE_H
 
@@ -150,7 +150,7 @@ static inline dsc_text_view reference_text(const dsc_request *q, int64_t r)
                            q->reference_text_offset[r + 1] - q->reference_text_offset[r]};
 }
 
-// Bad input (exit code 4), said of `place`.
+// Expects bad input (exit code 4) with a message about `place`.
 static inline void expect_message(const dsc_error *err, int rc, const char *place,
                                   const char *wanted)
 {

@@ -107,7 +107,7 @@ static inline void ref_drop_first(ref_window *w, int l)
 static inline void ref_step(ref_window *w, const dsc_language *l, const ref_text *text,
                             ref_pool *pool)
 {
-    int32_t said[REF_WIDE], current = text->n ? text->token[text->n - 1] : -1;
+    int32_t argmax[REF_WIDE], current = text->n ? text->token[text->n - 1] : -1;
     int lines = w->filled ? w->count[w->filled] : w->count[0] + 1, last = w->filled + 1;
     for (int i = 0; i < lines; i++) {
         ref_text t = *text;
@@ -115,37 +115,38 @@ static inline void ref_step(ref_window *w, const dsc_language *l, const ref_text
             put(&t, w->past[0][j]);
         for (int k = 1; k <= w->filled; k++)
             put(&t, w->past[k][i]);
-        said[i] = say(l, &t);
+        argmax[i] = say(l, &t);
     }
     if (!ref_full(w)) {
         for (int k = 0; k <= w->filled; k++)
             ref_drop_first(w, k);
         w->filled++;
         w->count[last] = lines - 1;
-        memcpy(w->past[last], said + 1, (size_t)(lines - 1) * sizeof *said);
+        memcpy(w->past[last], argmax + 1, (size_t)(lines - 1) * sizeof *argmax);
         return;
     }
     for (int i = 0; i < w->width; i++) {
         int32_t phrase[REF_DEEP];
         for (int k = 1; k <= w->filled; k++)
             phrase[k - 1] = w->past[k][i];
-        phrase[w->filled] = said[i];
+        phrase[w->filled] = argmax[i];
         ref_add(pool, i ? w->past[0][i - 1] : current, phrase);
     }
-    memcpy(w->past[last], said, (size_t)w->width * sizeof *said);
+    memcpy(w->past[last], argmax, (size_t)w->width * sizeof *argmax);
     for (int k = 0; k <= w->filled; k++)
         memcpy(w->past[k], w->past[k + 1], sizeof w->past[k]);
     memmove(w->past[0], w->past[0] + 1, sizeof w->past[0] - sizeof **w->past);
 }
 
-// How many tokens of a phrase are what l says, at most `most`; they and its next one in said[].
+// Returns the number of tokens of a phrase, at most `most`, that are argmax tokens of l; these and
+// the next one are written to argmax[].
 static inline int ref_follow(const dsc_language *l, const ref_text *text, const int32_t *phrase,
-                             int most, int32_t *said)
+                             int most, int32_t *argmax)
 {
     ref_text t = *text;
     for (int n = 0;; n++) {
-        said[n] = say(l, &t);
-        if (n == most || phrase[n] != said[n])
+        argmax[n] = say(l, &t);
+        if (n == most || phrase[n] != argmax[n])
             return n;
         put(&t, phrase[n]);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of languages and synthetic traces share: a scratch folder, languages by name.
+// The fixture of the tests of languages and synthetic traces: a scratch folder, languages by name.
 #ifndef DSC_TESTS_MODEL_FIXTURE_H
 #define DSC_TESTS_MODEL_FIXTURE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions beside measurements: the standard error is that of the difference, z is close to a
-// standard normal variate where both are drawn from one distribution, equal counts leave no error,
-// and a difference is found.
+// Tests the comparison of predictions with measurements: the standard error is that of the
+// difference, z is close to a standard normal variate where both are sampled from one distribution,
+// equal counts have no error, and a difference is found.
 #include "base/rng.h"
 #include "sim/tune/compare.h"
 #include "tests/close.h"
@@ -20,7 +20,7 @@ static dsc_resampling resampling(uint64_t seed)
     return (dsc_resampling){request, REQUESTS, 400, seed, 1};
 }
 
-// What a request is like differs from one to the next, and is shared by both sides.
+// The difficulty of request i, which is the same for both sides.
 static double hardness(int i)
 {
     return 0.2 + 0.6 * dsc_rng_uniform(1, (uint64_t)i, 0, DSC_RNG_SAMPLE);
@@ -103,7 +103,8 @@ static void test_z_of_equal_dists(void **state)
     assert_true(far_dist < 36);
 }
 
-// Requests differ more than draws do: without pairs the standard error would be several times that.
+// Requests differ more than samples do; without pairs the standard error would be several times
+// that.
 static void test_pairs(void **state)
 {
     static side p, m, other;
@@ -142,14 +143,14 @@ static void test_equal_counts(void **state)
         p.calls[i] *= 1 + 1e-13;
     c = ratios(&p, &m, 1);
     assert_true(c.error == 0 && c.se == 0 && c.z == 0);
-    // The same error in every resample: nothing is drawn, and they differ.
+    // The error is the same in every resample: nothing is sampled, and the two differ.
     for (int i = 0; i < REQUESTS; i++)
         p.tokens[i] = 2 * m.tokens[i], p.calls[i] = m.tokens[i], m.calls[i] = m.tokens[i];
     c = ratios(&p, &m, 1);
     assert_true(c.error == 1 && c.se == 0 && isinf(c.z) && c.z > 0);
 }
 
-// Ratios of sums, not means of ratios; a request that says nothing counts for nothing.
+// Values are ratios of sums, not means of ratios; an empty request has no effect.
 static void test_values(void **state)
 {
     const double top[] = {10, 2, 0}, bottom[] = {5, 4, 0}, dist[] = {1, 3, 0, 4, 0, 0},

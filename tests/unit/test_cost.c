@@ -105,7 +105,8 @@ static void interpolation_is_exact_on_planes(void **state)
     dsc_cost_fini(&cost);
 }
 
-// What the file does not tell apart does not matter; what it does not know is refused.
+// Values that the file does not distinguish have no effect; a query that it does not cover is
+// refused.
 static void a_table_may_have_fewer_columns(void **state)
 {
     (void)state;
@@ -295,7 +296,7 @@ static void bad_words_are_refused(void **state)
     static const struct {
         const char *text, *says;
     } bad[] = {
-        {"uni", "none of"},
+        {"uni", "is unknown; choose"},
         {"unit:", "unit"},
         {"table", "table:FILE"},
         {"roofline:", "shape"},
@@ -517,9 +518,9 @@ static void speeds(const turn *t, size_t n, int task, double *measured, double *
     *predicted = tokens / time;
 }
 
-// The speed-up of EAGLE, whose steps are all of one tree, on a task that the fit has not seen, is
+// The speedup of EAGLE, whose steps are all of one tree, on a task that the fit has not seen, is
 // within 3 % of what was measured. (That of SpS is not: its drafts have between 1 and 20 tokens,
-// which the log does not tell.)
+// which the log does not contain.)
 static void step_times_predict_a_task_that_was_held_out(void **state)
 {
     (void)state;
@@ -730,8 +731,7 @@ static void batches_become_compute_bound(void **state)
 
 // --- i.i.d. ------------------------------------------------------------------------------------
 
-// Calls drawn from conditional acceptance rates that are all alike agree with the closed form;
-// others do not.
+// Calls sampled from equal conditional acceptance rates agree with the closed form; others do not.
 static void the_closed_form_is_that_of_the_same_rate(void **state)
 {
     (void)state;
@@ -749,7 +749,7 @@ static void the_closed_form_is_that_of_the_same_rate(void **state)
     c.num_accepted_tokens = 1260;
     double a = 1260.0 / (1260 + 640);
     assert_close(dsc_iid_block_efficiency(&c, 3), 1 + a + a * a + a * a * a, 1e-12);
-    // A list that was cut behind its last count says the same.
+    // A list that ends after its last nonzero count gives the same result.
     int64_t half[] = {500, 500};
     c.histogram = half;
     c.histogram_length = 2;

@@ -444,8 +444,8 @@ static double expected_tokens(const char *name, const double *rate, int ranks)
     return expected;
 }
 
-// Pr(the child of rank r is accepted): by the theory of SpecInfer rejection for draws, the
-// target's own probability for chosen ones.
+// Pr(the child of rank r is accepted) follows from SpecInfer for sampled children, and is the
+// target's probability for top-k children.
 static void trees_yield_what_is_expected(void **state)
 {
     (void)state;
@@ -502,7 +502,7 @@ static void a_cascade_drafts_as_its_middle_model(void **state)
                 counts.draft_calls <= 6 * counts.target_calls);
 }
 
-// --- what is asked for -------------------------------------------------------------------------
+// --- options -----------------------------------------------------------------------------------
 
 static void sequoia_drafts_the_best_tree(void **state)
 {

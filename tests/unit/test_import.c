@@ -137,7 +137,7 @@ static void test_jsonl_rows(void **state)
     q = request(&o, 0);
     expect_row(&q, DSC_SIDE_DRAFT, 0, 2, token, (const float[]){-1.5f, -0.2524f}, -INFINITY);
     close_trace(&o);
-    // Of the whole vocabulary nothing is left, however the logarithms were rounded.
+    // A list of the whole vocabulary has no tail, however the logarithms were rounded.
     dsc_import_options two = plain;
     two.vocab_size = 2;
     assert_int_equal(import("{\"prompt\": [], \"output\": [1], \"draft_rows\": "

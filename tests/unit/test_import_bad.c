@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every bad line says, and that nothing is written then.
+// Tests the message of every bad line, and that nothing is written then.
 #include "tests/unit/import_fixture.h"
 
 #define ID_FIELDS "\"prompt\": [1], \"output\": [2, 3]"
@@ -220,7 +220,7 @@ static void test_large_bad_lines(void **state)
     dsc_buffer_fini(&b);
 }
 
-// What is wrong only beside the lines before it.
+// Lines that are wrong only in combination with earlier lines.
 static void test_bad_pairs(void **state)
 {
     (void)state;

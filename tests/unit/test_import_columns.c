@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns as JSON lines: what is read stands in the trace, an export reads back to the same trace,
-// and each field that is wrong is refused by name.
+// Tests columns as JSON lines: their values are in the trace, an export reads back to the same
+// trace, and each wrong field is refused by name.
 #include "tests/close.h"
 #include "tests/unit/import_fixture.h"
 
 #include <math.h>
 
-// Two outputs, then none: there the parameters alone say what is recorded.
+// Two outputs, then none; without outputs, the parameters determine the recorded columns.
 #define EVERYTHING                                                                                 \
     "{\"id\": \"a\", \"prompt\": [1], \"output\": [2, 3], \"logprobs\": [-0.5, -0.0], "            \
     "\"draft_logprobs\": [null, -1.1754942e-38], \"draft_argmax\": [2, 257], "                     \
@@ -264,7 +264,7 @@ static void test_all_or_none(void **state)
         {"\"steps\": {\"accepted\": [1]}", "\"steps\": {\"accepted\": [1], \"draft_s\": [1]}",
          "field 'steps.draft_s' is present"},
         {"\"steps\": {\"accepted\": [1]}", "\"steps\": {\"accepted\": [1], \"aligned\": true}",
-         "field 'steps': the steps are aligned, those of earlier requests are not"},
+         "field 'steps': the steps are aligned, but those of earlier requests are not"},
         {"\"draft_ranks\": {\"depth\": 1, \"ranks\": [[1], [1]]}",
          "\"draft_ranks\": {\"depth\": 2, \"ranks\": [[1, 2], [1, 2]]}",
          "field 'draft_ranks.depth' is 2, but 1 in earlier requests"},

@@ -66,7 +66,7 @@ static void expect_note(const char *wanted)
 
 // --- answers -----------------------------------------------------------------------------------
 
-// A question of two turns is one request; each turn ends as its count says.
+// A question of two turns is one request; each turn ends by its count.
 static void test_specbench(void **state)
 {
     (void)state;

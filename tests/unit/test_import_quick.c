@@ -32,7 +32,7 @@ static bool same(const json_t *a, const json_t *b)
     return equal;
 }
 
-// What is taken by hand Jansson takes, too, with the same value. True when it was taken.
+// Whatever the quick parser accepts, Jansson accepts with the same value. Returns whether it did.
 static bool agrees(const char *text, size_t length)
 {
     json_error_t e;
@@ -124,7 +124,7 @@ static void test_json_left(void **state)
     char deep[400];
     memset(deep, '[', 200);
     memset(deep + 200, ']', 200);
-    assert_false(agrees(deep, 400)); // Jansson's to say
+    assert_false(agrees(deep, 400)); // left to Jansson
 }
 
 // Pieces of JSON in random order, and good JSON with bytes changed.
@@ -432,7 +432,8 @@ static int note_progress(void *user, int64_t done, int64_t total)
     return dsc_buffer_printf(&l->text, NULL, "%lld of %lld\n", (long long)done, (long long)total);
 }
 
-// Imports in_path with so many threads: the trace's hash or the message, and what was said.
+// Imports in_path with this number of threads. Returns the trace's hash or the message, and the
+// log.
 static void import_with(int threads, bool skip, char result[RESULT], log_of *l)
 {
     const char *paths[] = {in_path};

@@ -252,7 +252,7 @@ static void test_truncated(void **state)
     free(s);
 }
 
-// Any one byte changed: an error, or (in parts of the header that say nothing) the same text.
+// One changed byte gives an error or, in unused parts of the header, the same text.
 static void test_corrupt(void **state)
 {
     (void)state;

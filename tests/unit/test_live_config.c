@@ -191,7 +191,7 @@ static void test_heads_by_config(void **state)
 
 // --- refusals ----------------------------------------------------------------------------------
 
-// What is put into a sound Llama's config.json, and what the refusal says.
+// Changes to a valid config.json of a Llama model, and the messages that refuse them.
 #define SIZES                                                                                      \
     "\"hidden_size\": 64, \"intermediate_size\": 96, \"num_hidden_layers\": 2, "                   \
     "\"num_attention_heads\": 4, \"vocab_size\": 100"

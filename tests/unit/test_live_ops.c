@@ -12,8 +12,8 @@ static double half_value(uint16_t bits)
     return bits & 0x8000 ? -x : x;
 }
 
-// Every value, there and back, also through the kernel; and what lies between two of them goes to
-// the nearer, from half-way to the even one.
+// Converts every value and back, also by the kernel. A number between two values is rounded to the
+// nearest, and from half-way to the even one.
 static void test_half(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void test_memory(void **state)
 enum { HUGE_PAGE = 2 << 20 };
 
 // The end of the mapping that p lies in; 0 where the kernel was not advised to use huge pages there
-// or does not say.
+// or gives no answer.
 static uintptr_t advised_end(const void *p)
 {
     char line[512];

@@ -358,7 +358,7 @@ static void test_eagle(void **state)
     host_device d = host_new(f);
     tensor_list l = {0};
     char *unused;
-    // As published: nothing but the tensors tells that it is a head.
+    // As published, only the tensors show that this is a head.
     write_text(f, "config.json",
                "{\"model_type\": \"llama\", \"hidden_size\": 8, \"intermediate_size\": 12,"
                "\"num_hidden_layers\": 1, \"num_attention_heads\": 4, \"num_key_value_heads\": 2,"

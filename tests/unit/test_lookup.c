@@ -66,7 +66,7 @@ static void bench_fini(bench *b)
     dsc_draft_fini(&b->draft);
 }
 
-// What a program proposes after text[0, n): nodes, their parents.
+// The draft of a program after text[0, n): nodes and their parents.
 typedef struct nodes {
     int count;
     int32_t token[MOST], parent[MOST];

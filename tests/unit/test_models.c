@@ -396,7 +396,7 @@ static void corpora_are_read(void **state)
 
 // --- models ------------------------------------------------------------------------------------
 
-// A tree behind a committed text: distributions of its nodes are those of the texts they stand for.
+// In a tree after a committed text, the distribution at a node is that after the node's text.
 static void models_follow_a_tree(void **state)
 {
     (void)state;

@@ -111,7 +111,7 @@ static bool draft_on(reference *r, const bench *b, ref_text *draft)
     return ended;
 }
 
-// Source (b): a[j] and what the target says after it, after a[j + 1] if that is what it said, ...
+// Source (b): a[j] and the target's argmax after it, then the one after a[j + 1] if they agree, ...
 static void from_rejected(reference *r, const int32_t *a, const int32_t *after, int n)
 {
     for (int j = 0; j < n; j++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace says of the draft model that was recorded with it, and of the run that wrote it.
+// Tests the recorded draft model of a trace, and the description of the run that recorded it.
 #include "tests/close.h"
 
 #include "sim/model/model_trace.h"
@@ -97,7 +97,7 @@ static void a_head_of_the_target(void **state)
     (void)state;
     bench *b = make_bench(1, true, false);
     expect_token(b, 0, 1, 11);
-    expect_token(b, 1, 1, DSC_TOKEN_OTHER); // what it says second is not its argmax there
+    expect_token(b, 1, 1, DSC_TOKEN_OTHER); // its second candidate is not its argmax there
     expect_token(b, 2, 1, 13);
     assert_int_equal(ask(b, 0, output, 2, &token, &err), DSC_EUSAGE);
     assert_non_null(strstr(err.message, "--rank-depth"));

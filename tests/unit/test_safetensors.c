@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// safetensors: what is written is read back; what a hostile or damaged file says is refused by
-// name; no file at all makes the reader crash (run under ASan and UBSan as well).
+// Tests safetensors: a written file is read back, the fields of a hostile or damaged file are
+// refused by name, and no file makes the reader crash (run under ASan and UBSan as well).
 #include "tests/unit/trace_fixture.h"
 
 #include "traces/files/safetensors.h"
@@ -337,7 +337,7 @@ static void truncated_anywhere(void **state)
     free(bytes);
 }
 
-// A changed file is refused, or it is a file that says something else and is consistent.
+// A changed file is refused, or it is a consistent file with other content.
 static void corrupted_anywhere(void **state)
 {
     (void)state;

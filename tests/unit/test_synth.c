@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthetic traces hold what their models say, and recorded rows answer as distributions.
+// Tests that synthetic traces contain their models' distributions, and that recorded rows are read
+// as distributions.
 #include "model_fixture.h"
 
 #include "base/rng.h"
@@ -45,7 +46,7 @@ static void check_row(const dsc_row *row, const double *dist, int32_t vocab, int
     assert_close(tail, others, 1e-6);
 }
 
-// What is recorded about one position, computed again.
+// Checks the recorded values of one position against the models.
 static void check_position(const pair *p, const dsc_request *q, dsc_model_side side, int64_t j,
                            const int32_t *text, int64_t rows)
 {

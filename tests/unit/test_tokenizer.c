@@ -552,7 +552,7 @@ static void test_good_file(void **state)
     close_pair(&p);
 }
 
-// Byte tokens that merge with a neighbour: the characters' own boundaries say nothing then.
+// Byte tokens that merge with a neighbor; the boundaries of characters do not matter then.
 static void test_byte_merges(void **state)
 {
     (void)state;
@@ -618,8 +618,8 @@ static void test_long_word(void **state)
     close_pair(&p);
 }
 
-// An encoder that remembers many words says the same as a new one: also of words that differ in
-// zeros alone, and at the end of a text, behind which nothing may be read.
+// An encoder with many cached words gives the same result as a new one, also for words that differ
+// in zeros only and at the end of a text, after which nothing may be read.
 static void test_remembered_words(void **state)
 {
     (void)state;

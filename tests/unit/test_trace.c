@@ -114,7 +114,7 @@ static void info_round_trips(void **state)
     dsc_trace_close(t);
 }
 
-// The hash names the content: equal for equal requests, whatever else the manifest says.
+// The hash depends on the requests only, and not on other fields of the manifest.
 static void hash_names_the_content(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void unknown_tensors_are_counted(void **state)
     dsc_trace_close(t);
 }
 
-// What only verification looks at, in a trace whose hashes are right.
+// Errors that only verification finds, in a trace with correct hashes.
 static void verify_reads_the_text(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace may have for each output token or step: it comes back as it was written, each group
-// by itself and all together; each way in which it can be wrong is refused by the writer, by the
-// reader or by the verifier.
+// Tests the columns with a value for each output token or step. They are read as they were written,
+// each group alone and all together; every kind of error is refused by the writer, the reader or
+// the verifier.
 #include "tests/unit/trace_fixture.h"
 #include "traces/trace/trace_copy.h"
 
@@ -172,7 +172,7 @@ static void same_columns(const dsc_request *q, const dsc_trace_info *i, int r)
         same(q->accept[d], d < 2 ? m->accept[d] : NULL, 2 * n, d < i->drafters);
 }
 
-// What the manifest says is what was asked for, and nothing else.
+// The manifest lists the requested columns and no others.
 static void same_info(const dsc_trace_info *is, const dsc_trace_info *want)
 {
     for (dsc_field f = 0; f < DSC_FIELDS; f++)
@@ -230,7 +230,7 @@ static void columns_round_trip(void **state)
     }
 }
 
-// What a reader hands out is what a writer takes: the copy has the same content.
+// A writer accepts the views of a reader, and the copy has the same content.
 static void views_can_be_written(void **state)
 {
     (void)state;
@@ -317,8 +317,8 @@ static void recorded_is_told(void **state)
 
 // --- statistics --------------------------------------------------------------------------------
 
-// What theory/ says of distributions at the edges, rounded to float, is what the reader takes; and
-// the distribution of k drafts is where dsc_sufficient_otm looks.
+// The reader accepts the statistics that theory/ computes for extreme distributions, rounded to
+// float; the distribution of k drafts is at the place that dsc_sufficient_otm returns.
 static void statistics_of_theory(void **state)
 {
     (void)state;
@@ -432,7 +432,7 @@ static void aligned_steps_add_up(void **state)
 
 enum { USAGE_CASES = 5, CASES = 24 };
 
-// Change number i to request 3; what the message must say.
+// Makes change number i to request 3. Returns the expected message.
 static const char *spoil(int i, dsc_request_input *q)
 {
     made *m = &all[3];
@@ -708,7 +708,7 @@ static void manifest_is_checked(void **state)
     dsc_buffer_fini(&many);
 }
 
-// A manifest that lists less than the shards have, or things nobody knows: left unread.
+// Columns that the manifest does not list, and its unknown fields, are ignored.
 static void unknown_is_left_unread(void **state)
 {
     (void)state;

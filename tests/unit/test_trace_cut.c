@@ -103,7 +103,7 @@ static void samples_at_random(void **state)
         kinds += often[set] > 0;
         chi2 += often[set] ? d * d / expected : 0;
     }
-    // Of 15 pairs all occur, equally often: chi^2 of 14 degrees of freedom is above 36.1 with
+    // All 15 pairs occur, equally often: chi^2 of 14 degrees of freedom is above 36.1 with
     // probability 0.001.
     assert_int_equal(kinds, PAIRS);
     assert_true(chi2 < 36.1);

@@ -337,7 +337,7 @@ static void traces_that_do_not_fit(void **state)
     }
 }
 
-// What is left when columns are left out is what a writer without them writes.
+// A trace without some columns equals one that a writer without them writes.
 static void common_columns(void **state)
 {
     (void)state;

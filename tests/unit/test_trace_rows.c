@@ -175,7 +175,7 @@ static void rows_round_trip(void **state)
         }
 }
 
-// What a reader hands out is what a writer takes: the copy has the same content.
+// A writer accepts the views of a reader, and the copy has the same content.
 static void views_can_be_written(void **state)
 {
     (void)state;

@@ -46,8 +46,8 @@ static bool nothing_beside(const char *name)
     return !exists(path);
 }
 
-// A shard is cut where it is asked for, and none without a request; what was cut can be read while
-// the writer goes on.
+// A shard ends where the caller requests it, and none does without a request. Finished shards can
+// be read while the writer continues.
 static void shards_are_cut_on_request(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches on planted functions, configurations by name, and whether what is reported of the best
-// is true: its figure, its interval, and what can be told apart from it.
+// Tests searches on planted functions, configurations by name, and the report on the best one: its
+// objective, its interval, and the significance of its differences.
 #include "tests/unit/model_fixture.h"
 
 #include "base/rng.h"
@@ -75,8 +75,8 @@ static void golden_finds_every_peak(void **state)
 static void golden_says_what_it_saw(void **state)
 {
     (void)state;
-    // Of eight values it asks for the fifth and the last first, of nine for the fifth and the
-    // eighth.
+    // The first points are the fifth and the last of eight values, and the fifth and the eighth of
+    // nine.
     const double hidden[] = {1, 2, 9, 3, 1, 2, 3, 0}, dip[] = {0, 0, 0, 0, 3, 9, 2, 5, 4},
                  level[] = {1, 2, 3, 4, 4, 4, 4, 4};
     const size_t n = 8, nine = 9, start = 0;
@@ -99,8 +99,8 @@ static void golden_says_what_it_saw(void **state)
     assert_int_equal(dsc_search_run(&s, &g, &err), DSC_EUSAGE);
 }
 
-// Axes that do not interact: coordinate search finds what the grid finds, from everywhere, and asks
-// for less.
+// With axes that do not interact, coordinate search finds the grid's result from every start, with
+// fewer points.
 static void coordinate_on_separable(void **state)
 {
     (void)state;
@@ -387,8 +387,8 @@ static void intervals_cover(void **state)
     assert_true(narrow < wide / 3); // what both have in common cancels
 }
 
-// Rows that are equal are never told apart, also when they were added up in another order; a small
-// difference that every request shows is.
+// Equal rows never differ significantly, also when they were added up in another order; a small
+// difference that every request has does.
 static void test_significant(void **state)
 {
     (void)state;
@@ -544,7 +544,7 @@ static void interval_is_that_of_sim(void **state)
     setting_fini(&m);
 }
 
-// Searches that ask for less find what the grid finds, here, and no result depends on threads.
+// Searches with fewer points find the grid's result here, and no result depends on threads.
 static void searches_and_threads(void **state)
 {
     (void)state;
@@ -596,7 +596,7 @@ static void refusals(void **state)
     m.run.rule = NULL;
     m.run.workload = &m.load;
     m.load.temperature = 0;
-    // Half of these are refused by the method, which is said and no failure.
+    // The method refuses half of these, which is reported and is no failure.
     const char *const over[] = {"prompt-lookup-max=1,2", "prompt-lookup-min=1,2", "length=4"};
     assert_ok(space_of(&space, &dsc_drafter_ngram, over, 3, NULL, 0, &err), err);
     dsc_tune_options o = options(4, 0.5, 1);

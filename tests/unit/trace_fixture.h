@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of traces and safetensors share: a scratch folder, files as bytes, a small
+// The fixture of the tests of traces and safetensors: a scratch folder, files as bytes, a small
 // random generator, and one sample trace.
 #ifndef DSC_TESTS_TRACE_FIXTURE_H
 #define DSC_TESTS_TRACE_FIXTURE_H
@@ -241,8 +241,8 @@ static inline void patch(const char *tensor, int64_t index, const void *value)
     free(bytes);
 }
 
-// Makes the manifest fit the shards on disk again (size, hashes), so that only what the shards
-// say is left to be found. `field`, a member of "totals" and perhaps of the first shard, becomes
+// Makes the manifest fit the shards on disk again (size, hashes), so that only errors in the
+// shards remain. `field`, a member of "totals" and perhaps of the first shard, becomes
 // `value` there unless it is NULL.
 static inline void reseal(const char *field, int64_t value)
 {

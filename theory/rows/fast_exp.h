@@ -32,7 +32,7 @@ static inline double dsc_fast_exp_within(double x)
     return p * scale;
 }
 
-// The same for any x: beyond +-640 it is replaced by +-640, and e^-640 is negligible against 1. The
+// e^x for any x. An x beyond +-640 is replaced by +-640, and e^-640 is negligible against 1. The
 // bound is applied to the bits, because compilers turn a choice between a number and a constant
 // into a branch.
 static inline double dsc_fast_exp(double x)

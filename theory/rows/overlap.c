@@ -160,7 +160,7 @@ static double fill_two(const dsc_residual *r, const double *draft, double draft_
     return sum;
 }
 
-// The same with any number of lines.
+// Fills the residual of a curve with any number of lines, and returns its sum.
 DSC_FOR_EVERY_PROCESSOR
 static double fill_lines(const dsc_residual *r, const double *draft, double draft_by,
                          const double *target, double target_by, size_t n, double *out)
@@ -199,7 +199,7 @@ double dsc_residual_fill(const dsc_residual *r, const double *draft, double draf
     return sum;
 }
 
-// The same without a draft.
+// Fills the residual where there is no draft distribution.
 static void fill_kept(const dsc_residual *r, const double *target, size_t vocab, double *out)
 {
     const double keep = r->keep[r->lines - 1]; // every ratio is infinite

@@ -37,7 +37,7 @@ static float row_least(const float *row, size_t n)
     return least;
 }
 
-// Whether exponentials need no bounds for logits >= least.
+// Returns whether exponentials need no bounds for logits >= least.
 static bool is_shallow(const dsc_softmax *s, float least)
 {
     return ((double)least - s->most) * s->by > -LEAST;
@@ -101,8 +101,8 @@ static void add_exponentials(const float *x, size_t n, double most, double by, b
     }
 }
 
-// The same, and writes them into out[n]. One body for both would give vector code that is slower by
-// a tenth or more when it writes.
+// Sums the exponentials and writes them into out[n]. One body for both would give vector code that
+// is slower by a tenth or more when it writes.
 DSC_FOR_EVERY_PROCESSOR
 static void write_exponentials(const float *x, size_t n, double most, double by, bool shallow,
                                double *out, double *block)

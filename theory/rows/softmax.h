@@ -66,14 +66,16 @@ static inline size_t dsc_softmax_in_block(const dsc_softmax *s, size_t b)
 void dsc_softmax_begin(dsc_softmax *s, const float *logit, size_t vocab, float most,
                        double temperature, double *block);
 
-// The same for the distribution after top-k and top-p, as in dsc_probs_softmax (theory/probs.h):
-// top_k >= 1, from vocab on it is off; top_p in (0, 1], 1: off. room[vocab] is scratch.
+// Sums the exponentials of the distribution after top-k and top-p, as in dsc_probs_softmax
+// (theory/probs.h): top_k >= 1, from vocab on it is off; top_p in (0, 1], 1: off. room[vocab] is
+// scratch.
 void dsc_softmax_begin_filtered(dsc_softmax *s, const float *logit, size_t vocab, float most,
                                 double temperature, size_t top_k, double top_p, double *block,
                                 double *room);
 
-// The same for a row whose sums are known already: block[dsc_softmax_blocks(vocab)], over the
-// tokens that `least` and `last` keep. The logits may arrive later (s->fetch, set by the caller).
+// Begins with a row whose sums have already been computed: block[dsc_softmax_blocks(vocab)], over
+// the tokens that `least` and `last` keep. The logits may arrive later (s->fetch, set by the
+// caller).
 void dsc_softmax_resume(dsc_softmax *s, const float *logit, size_t vocab, float most,
                         double temperature, float least, size_t last, const double *block);
 

@@ -166,8 +166,9 @@ static float probe(const search *f, const cut *low, const cut *high, int i)
 }
 
 // Narrows two cuts that enclose the wanted one (it is *low or above) until few tokens, or equal
-// ones, lie between. False position, where the height of an end that stays is halved (the Illinois
-// variant). Every measured cut is new, because it differs from another by the tokens that it adds.
+// ones, lie between. The method is false position, where the height of an end that stays is halved
+// (the Illinois variant). Every measured cut is new, because it differs from another by the tokens
+// that it adds.
 static void narrow(const search *f, cut *low, cut *high)
 {
     int side = 0;
@@ -205,7 +206,7 @@ static inline uint32_t mark_between(const float *x, float low, float high)
     return in;
 }
 
-// The same for tokens x, x + 1, ... of a row.
+// Marks tokens x, x + 1, ... of a row, which may end within the group.
 static inline uint32_t marks_at(const float *logit, size_t vocab, size_t x, float low, float high)
 {
     float rest[GROUP];

@@ -25,7 +25,7 @@ void dsc_softmax_add_listed(const dsc_softmax *s, const dsc_softmax_list *list, 
 void dsc_softmax_keep_weight(dsc_softmax *s, const double *weight, dsc_softmax_sample *sample,
                              double enough, double *block);
 
-// Whether an element of row[0, n) is >= least.
+// Returns whether an element of row[0, n) is >= least.
 bool dsc_any_from(const float *row, size_t n, float least);
 
 #endif

@@ -121,7 +121,7 @@ typedef struct question {
     double left, known; // the estimated weight below the cut; a depth at which it is exact
 } question;
 
-// Whether the cut is almost certainly on this side of a depth: above it, or else below it.
+// Returns whether the cut is almost certainly on this side of a depth: above it, or else below it.
 static bool is_beyond(const question *q, bool above, double depth)
 {
     const dsc_softmax_sample *p = q->sample;

@@ -104,7 +104,8 @@ static int64_t count_fields(line l, char separator)
     return n;
 }
 
-// Whether no field is a number. A line with some numbers is a row with a mistake, not a header.
+// Returns whether no field is a number. A line with some numbers is a row with a mistake, not a
+// header.
 static bool is_header(line l, char separator)
 {
     field f;

@@ -115,7 +115,7 @@ static int check_metadata(const dsc_safetensors *s, dsc_error *err)
     return DSC_OK;
 }
 
-// Whether `value` is a JSON integer >= 0; a number with a point or an exponent is not.
+// Returns whether `value` is a JSON integer >= 0; a number with a point or an exponent is not.
 static bool natural(const json_t *value, int64_t *out)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)

@@ -41,7 +41,7 @@ typedef struct dsc_import_driver {
     const char *name, *summary;
     bool documents;       // an input may be a JSON document instead of lines (import_source.h)
     bool wants_questions; // the driver uses options.questions
-    // How well a first line matches the format: 0: not at all; larger is better.
+    // Returns how well a first line matches the format: 0: not at all; larger is better.
     int (*probe)(const json_t *line);
     // Fills the record from one line, a JSON value of any type that the driver must check. Messages
     // name the field. The function is pure, because several threads read lines.

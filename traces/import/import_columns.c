@@ -195,7 +195,7 @@ int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *f
                          dsc_rows_name(side, DSC_ROWS_LISTED), err);
     if (!rc && now->steps != first->steps)
         rc = dsc_fail(err, DSC_EINPUT,
-                      "field 'steps': the steps are %s, those of earlier requests %s",
+                      "field 'steps': the steps are %s, but those of earlier requests %s",
                       now->steps == DSC_STEPS_ALIGNED ? "aligned" : "not aligned",
                       first->steps == DSC_STEPS_ALIGNED ? "are" : "are not");
     for (const dsc_json_object *o = dsc_json_objects; o == dsc_json_objects || o->name; o++)

@@ -171,7 +171,7 @@ void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *fi
 int dsc_import_turns_finish(dsc_import_record *r, dsc_encoder *encoder, int32_t eos,
                             dsc_error *err);
 
-// Whether the input is a regular file, which can be read twice.
+// Returns whether the input is a regular file, which can be read twice.
 bool dsc_import_rereadable(const char *path);
 
 // Parses a line as JSON without duplicate names or trailing characters, and with at most 4 Mi

@@ -94,7 +94,7 @@ typedef struct scan {
     bool in_string, escaped;
 } scan;
 
-// Whether the value ends before c (in a list) or with c (otherwise).
+// Returns whether the value ends before c (in a list) or with c (otherwise).
 static bool ends(const dsc_import_source *s, scan *at, char c)
 {
     if (at->in_string) {

@@ -32,7 +32,8 @@ typedef struct dsc_totals_options {
 
 typedef struct dsc_totals_driver {
     const char *name, *summary;
-    // Whether a file's first line, or first value where it is a document, looks like this format.
+    // Returns whether a file's first line, or first value where it is a document, looks like this
+    // format.
     bool (*probe)(const char *line, size_t length);
     int (*read)(dsc_totals_list *out, const char *const *paths, size_t count,
                 const dsc_totals_options *options, dsc_error *err);

@@ -126,7 +126,7 @@ typedef struct tok_matcher tok_matcher; // match data and stack of one thread
 // without the file's name, for constructs that PCRE2 interprets differently.
 int dsc_tok_regex_new(tok_regex **out, const char *pattern, size_t length, dsc_error *err);
 void dsc_tok_regex_free(tok_regex *r);
-// Whether matches cover every text, so that each begins where the previous one ends.
+// Returns whether matches cover every text, so that each begins where the previous one ends.
 bool dsc_tok_regex_tiles(const tok_regex *r);
 int dsc_tok_matcher_new(tok_matcher **out, dsc_error *err);
 void dsc_tok_matcher_free(tok_matcher *m);

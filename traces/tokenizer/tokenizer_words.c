@@ -255,7 +255,7 @@ static bool may_join(const dsc_tokenizer *t, uint32_t left, uint32_t right)
     return t->may_join[bit / 64] >> bit % 64 & 1;
 }
 
-// Whether some merge may join the text [start, p) to the text [p, end).
+// Returns whether some merge may join the text [start, p) to the text [p, end).
 static inline bool joins(const dsc_tokenizer *t, const char *start, const char *p, const char *end)
 {
     const unsigned char left = (unsigned char)p[-1];

@@ -31,9 +31,9 @@ void dsc_accept_tally_begin(dsc_accept_tally *t);
 int dsc_accept_tally_add(dsc_accept_tally *t, int32_t accepted, int32_t drafted, dsc_error *err);
 void dsc_accept_tally_fini(dsc_accept_tally *t);
 
-// What the metrics are computed from; the lists remain the tally's. The output tokens are those
-// that the steps wrote, a bonus token each, and the target calls are the steps. A step whose draft
-// length is unknown counts as one with a draft.
+// Returns the counts from which the metrics are computed; the lists remain the tally's. The output
+// tokens are those that the steps wrote, a bonus token each, and the target calls are the steps. A
+// step whose draft length is unknown counts as one with a draft.
 dsc_metric_counts dsc_accept_tally_counts(const dsc_accept_tally *t);
 // Lag-1 autocorrelation of the accepted counts: Pearson's coefficient over all pairs of successive
 // steps of a request. NaN where one side never varies.

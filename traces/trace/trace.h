@@ -69,7 +69,7 @@ typedef struct dsc_drafter_record {
     int32_t cap;                       // longest draft, in [1, 65535]; the largest accept length
 } dsc_drafter_record;
 
-// How the steps of a recorded run relate to the output.
+// The relation between the steps of a recorded run and the output.
 typedef enum dsc_steps_kind {
     DSC_STEPS_NONE,   // not recorded
     DSC_STEPS_LOGGED, // as logged: the output may be a different tokenization of the same text

@@ -95,8 +95,8 @@ typedef enum dsc_field {
     DSC_FIELDS
 } dsc_field;
 
-// How a field is recorded: 0 if it is not, 1 or a value of dsc_rows_kind or dsc_steps_kind if it
-// is.
+// The kind in which a field is recorded: 0 if it is not recorded, else 1 or a value of
+// dsc_rows_kind or dsc_steps_kind.
 unsigned dsc_field_kind(const dsc_trace_info *info, dsc_field field);
 void dsc_field_set(dsc_trace_info *info, dsc_field field, unsigned kind);
 // The field's name in the manifest's list, or NULL when kind is 0 or unknown.
@@ -128,7 +128,7 @@ static inline int32_t *dsc_parameter_of(dsc_trace_info *info, int parameter)
 
 // The parameter that the column's shape depends on, or -1.
 int dsc_column_parameter(int column);
-// Whether the shape of a recorded column depends on the parameter.
+// Returns whether the shape of a recorded column depends on the parameter.
 bool dsc_parameter_needed(const dsc_trace_info *info, int parameter);
 
 bool dsc_drafter_name_valid(const char *name); // 1 to 63 of [A-Za-z0-9_.+-]
@@ -138,7 +138,7 @@ void dsc_recorded_copy(dsc_trace_info *to, const dsc_trace_info *from);
 // DSC_EUSAGE for an unknown kind, a parameter or cap out of range, or a bad name of a drafter.
 int dsc_recorded_check(const dsc_trace_info *info, dsc_error *err);
 
-// Which numbers a column may contain.
+// The numbers that a column may contain.
 typedef enum dsc_values {
     VALUES_ANY,
     VALUES_OFFSET,    // first 0, never decreasing

@@ -5,7 +5,8 @@
 
 #include "traces/trace/trace_join.h"
 
-// What is kept. The members apply in this order; the order of the requests does not change.
+// The selection to keep. The members apply in this order; the order of the requests does not
+// change.
 typedef struct dsc_cut {
     const int64_t *request; // [requests] indices in the trace, from 0, in any order; NULL: all
     size_t requests;

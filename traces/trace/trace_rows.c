@@ -123,8 +123,7 @@ static int check_listed(const dsc_rows *rows, int64_t positions, int32_t vocab_s
     if ((i = dsc_bad_logp(rows->logp + begin, n)) >= 0)
         return bad_element(what, i, "is not a log-probability (finite, <= 0)", err);
     if ((i = dsc_bad_log_mass(rows->tail, positions)) >= 0)
-        return bad_element(what, i, "of the tails is not the logarithm of a probability (<= 0)",
-                           err);
+        return bad_element(what, i, "of the tails is not a log-probability (<= 0)", err);
     return DSC_OK;
 }
 

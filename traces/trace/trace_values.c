@@ -62,7 +62,7 @@ int64_t dsc_bad_token(const int32_t *id, int64_t count, int32_t vocab_size)
     return -1;
 }
 
-// Whether one of n numbers is outside [low, high]; a NaN is.
+// Returns whether one of n numbers is outside [low, high]; a NaN is.
 static inline int floats_out(const float *x, int n, float low, float high)
 {
     int out = 0;
@@ -158,7 +158,7 @@ static int64_t bad_u16(const uint16_t *x, int64_t count, int32_t largest, int32_
     return -1;
 }
 
-// Whether x is in [low, high]; false for a NaN.
+// Returns whether x is in [low, high]; false for a NaN.
 static bool between(float x, double low, double high)
 {
     return (double)x >= low && (double)x <= high;

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What contrib/export_trace.py uses of vLLM, over distributions that are a function of the last two tokens.
+"""Imitates the part of vLLM that contrib/export_trace.py uses, with distributions that are a
+function of the last two tokens.
 
-As in vLLM a position has its m most probable tokens and the prompt's own, so m or m + 1; the first has
-none; a request writes at least one token; ranks begin at 1. A model's name is SEED:VOCABULARY.
+As in vLLM, a position lists its m most probable tokens and the prompt's own token, so m or m + 1;
+the first position lists none; a request generates at least one token; ranks begin at 1. A model's
+name is SEED:VOCABULARY.
 """
 from types import SimpleNamespace
 
@@ -14,7 +16,7 @@ END = 2
 
 
 def distribution(name, tokens):
-    """ln p of the token behind `tokens`."""
+    """Returns ln p of every token that may follow `tokens`."""
     seed, vocab_size = map(int, name.split(":"))
     rng = np.random.default_rng([seed, *tokens[-2:]])
     logits = 2 * rng.standard_normal(vocab_size)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the small tokenizers of this folder and golden.jsonl, the answers of the Hugging Face
-`tokenizers` library (0.23.3) that tests/unit/test_tokenizer.c holds ours against.
+"""Writes the small tokenizers of this folder and golden.jsonl, the results of the Hugging Face
+`tokenizers` library (0.23.3) with which tests/unit/test_tokenizer.c compares ours.
 
     python make.py QUESTIONS.jsonl      (Spec-Bench, hemingkx/Spec-Bench, Apache-2.0)
 
