@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The commands of docs/cookbook.md and README.md run after `make demo`, in order, in one folder for
-# each page. A block that begins with ```sh is run. Each line of a ```text block must be in what the
+# each page, and the headings of docs/faq.md quote errors that the program prints. A block that begins with ```sh is run. Each line of a ```text block must be in what the
 # ```sh block before it printed (runs of spaces count as one; a line of dots stands for any lines).
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
@@ -84,5 +84,37 @@ run_page() { # name, page, fewest blocks of commands
 }
 run_page cookbook docs/cookbook.md 15
 run_page readme README.md 1
+
+# A fragment of a heading of the FAQ is printed by the command.
+grep '^### ' "$top/docs/faq.md" >headings
+faq() { # fragment, arguments
+    fragment=$1
+    shift
+    check "docs/faq.md has a heading with \"$fragment\"" grep -qF -e "$fragment" headings
+    "$DRAFTSCOPE" "$@" >message 2>&1
+    check "\"$fragment\" is printed by $*" grep -qF -e "$fragment" message
+}
+echo '{"prompt": "a", "output": "b"}' >text.jsonl
+echo '{"question": "a", "reply": "b"}' >other.jsonl
+printf '%s\n' '{"prompt": "a", "output": "b"}' '{"prompt": "a", "output": "b", "x": 1}' >field.jsonl
+echo '{"prompt": [1], "output": [60]}' >ids.jsonl
+echo 1,2,3 >logits.csv
+echo .2,.3,.5 >one.csv
+printf '.2,.3,.5\n.2,.3,.5\n' >two.csv
+good trace import --tokenizer bytes text.jsonl -o text.dst
+faq "is not a trace. Import it first" sim text.jsonl --method ngram
+faq "a tokenizer or a vocabulary size is required" trace import text.jsonl -o new.dst
+faq "exists already (--force replaces it)" trace import --tokenizer bytes text.jsonl -o text.dst
+faq "the line matches none of" trace import --tokenizer bytes other.jsonl -o new.dst
+faq "unknown field 'x'" trace import --tokenizer bytes field.jsonl -o new.dst
+faq "token ids of this vocabulary are 0 to 49" trace import --vocab-size 50 ids.jsonl -o new.dst
+faq "is 'bytes', but that of" trace merge text.dst demo/rag.dst -o new.dst
+faq "unknown method" sim text.dst --method ngrm
+faq "unknown option" sim text.dst --method ngram --lenth 3
+faq "needs column draft_argmax of the trace" sim text.dst --method draft-model
+faq "needs target logits for tokens that were never generated" sim text.dst --method lookahead
+faq "references of kind 'turns': nothing is ever drafted" sim text.dst --method llma --references turns
+faq "use --logits) or unnormalized probabilities (use --normalize)" theory accept --draft logits.csv --target one.csv
+faq "they must match" theory accept --draft one.csv --target two.csv
 
 summary
