@@ -51,7 +51,7 @@ END
 # A manual page writes a minus as \- and changes fonts by \fB; what counts is what a reader sees.
 # "behind" before a fill style is the name of a layer of gnuplot.
 find_words() {
-    sed -e 's/ behind \(fs\|set\|"\)/ \1/g' -e 's/behind "$/"/' -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' \
+    sed -e 's/ behind \(fs\|set\|"\)/ \1/g' -e 's/"behind fs/"fs/' -e 's/\\f[BIRP]//g' -e 's/\\-/-/g' \
         -e 's/\\&//g' "$1" | awk -F '\t' '
         NR == FNR {
             pattern[++n] = "(^|[^a-z_-])(" $1 ")([^a-z_]|$)"; instead[n] = $2
