@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kernels that fill the histogram of ratios, the fastest first; the first one that this
+// processor can run is used (theory/acceptance_kernel.h).
 #include "theory/acceptance_kernel.h"
 
 const dsc_rows_kernel *const dsc_rows_kernels[] = {
