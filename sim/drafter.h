@@ -4,8 +4,9 @@
 // dsc_config_init and dsc_run (examples/my_drafter.c).
 //
 //     dsc_config c;
-//     dsc_config_init(&c, dsc_drafter_find("chain", &err));
-//     if (!dsc_config_set(&c, "length", "5", &err) && !dsc_config_prepare(&c, &err))
+//     dsc_config_init(&c, dsc_drafter_find("draft-model", &err));
+//     if (!dsc_config_set(&c, "num-speculative-tokens", "5", &err) &&
+//         !dsc_config_prepare(&c, &err))
 //         dsc_run(trace, &c, 1, &options, &results, &err);
 //     dsc_config_fini(&c);
 #ifndef DSC_SIM_DRAFTER_H
