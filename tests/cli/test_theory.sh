@@ -211,7 +211,7 @@ good theory accept --trace rows.dst --request 0 --num-drafts 2 --json
 check "null where there is a range" grep -q '"otm": null' out
 
 # --- bad calls: exit 2 ---------------------------------------------------------------------------
-bad 2 'one of its commands is expected: accept, speedup' theory
+bad 2 'theory expects a command: accept, speedup' theory
 bad 2 'did you mean accept' theory acept
 bad 2 'no distributions given' theory accept
 bad 2 'one source' theory accept --bernoulli .1,.2 --zipf 10,1,1
