@@ -26,7 +26,7 @@ static void add_check(dsc_table *t, const char *method, const char *rule, const 
 static void add_chains(dsc_table *t, const char *rule, double percent)
 {
     for (int l = 1; l <= 4; l++) {
-        char parameters[32];
+        char parameters[64];
         double b = 1 + 0.5 * l, s = 1 + 0.25 * l;
         snprintf(parameters, sizeof parameters, "num-speculative-tokens=%d", l);
         add_check(t, "draft-model", rule, parameters, "block_efficiency", b, b + 0.02, 0.01,
