@@ -59,9 +59,11 @@ static dsc_cell list(const int64_t *number, int64_t length, bool trim)
     return (dsc_cell){.type = DSC_CELL_LIST, .list = number, .i = length};
 }
 
+// Copies n numbers; `from` may be NULL when n is 0.
 static double *append(double *to, const double *from, size_t n)
 {
-    memcpy(to, from, n * sizeof *to);
+    if (n)
+        memcpy(to, from, n * sizeof *to);
     return to + n;
 }
 
