@@ -2,11 +2,11 @@
 // Configurations by option name, and what the library returns when it is misused: every mistake
 // below gave a silent result or an access out of bounds before it was checked.
 #include "sim/run/run.h"
-#include "tests/close.h"
+#include "tests/unit/model_fixture.h"
 #include "traces/import/import.h"
 
+#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 static void assert_says(int rc, const dsc_error *err, const char *const *words)
 {
@@ -114,25 +114,27 @@ static dsc_trace *trace;
 
 static int open_trace(void **state)
 {
-    (void)state;
     static const char lines[] = "{\"prompt\":[1,2,3,4],\"output\":[2,3,4,1,2,3,4,5]}\n"
                                 "{\"prompt\":[5,6,7],\"output\":[6,7,5,6,7,5]}\n";
-    static const char *const paths[] = {"./config.jsonl"};
     dsc_error err;
+    char source[PATH_MAX];
+    const char *const paths[] = {source};
     const dsc_import_options o = {.vocab_size = 10, .force = true, .version = "t", .command = "t"};
-    FILE *f = fopen(paths[0], "w");
+    if (make_scratch(state))
+        return -1;
+    snprintf(source, sizeof source, "%s", in_scratch("config.jsonl"));
+    FILE *f = fopen(source, "w");
     if (!f || fputs(lines, f) < 0 || fclose(f))
         return -1;
-    assert_ok(dsc_import(paths, 1, NULL, "./config.dst", &o, NULL, &err), err);
-    assert_ok(dsc_trace_open(&trace, "./config.dst", &err), err);
+    assert_ok(dsc_import(paths, 1, NULL, in_scratch("config.dst"), &o, NULL, &err), err);
+    assert_ok(dsc_trace_open(&trace, in_scratch("config.dst"), &err), err);
     return 0;
 }
 
 static int close_trace(void **state)
 {
-    (void)state;
     dsc_trace_close(trace);
-    return unlink("./config.jsonl");
+    return remove_scratch(state);
 }
 
 static void refused(const dsc_config *c, size_t count, const dsc_run_options *o,
