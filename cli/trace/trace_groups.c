@@ -95,19 +95,17 @@ static int add_request(trace_group *g, const dsc_trace_info *info, const dsc_req
                        dsc_error *err)
 {
     int rc = DSC_OK;
-    int64_t n = q->output.count, written = 0;
+    int64_t n = q->output.count, emitted = 0;
     g->requests++;
     g->output_tokens += n;
     dsc_accept_tally_begin(&g->steps);
     for (int64_t i = 0; i < q->steps.count && !rc; i++) {
-        written += q->steps.accepted[i] + 1;
+        emitted += q->steps.accepted[i] + 1;
         rc = dsc_accept_tally_add(&g->steps, q->steps.accepted[i],
                                   q->steps.drafted ? q->steps.drafted[i] : -1, err);
     }
-    // Aligned steps wrote the output; a token more than they wrote is the prefill's.
-    bool aligned = info->steps == DSC_STEPS_ALIGNED;
-    g->step_tokens += aligned ? n : written;
-    g->target_calls += q->steps.count + (aligned && n > written);
+    // Aligned steps emitted the output; one token more than they emitted is the prefill's.
+    g->target_calls += q->steps.count + (n > emitted);
     for (int32_t d = 0; d < info->drafters && !rc; d++) {
         const dsc_drafter_record *drafter = &info->drafter[d];
         dsc_accept_tally_begin(&g->drafter[d]);
@@ -214,8 +212,11 @@ int trace_group_describe(const trace_group *g, const dsc_trace_info *info, json_
     int rc = DSC_OK;
     if (info->steps) {
         dsc_metric_counts c = dsc_accept_tally_counts(&g->steps);
-        c.output_tokens = (double)g->step_tokens;
-        c.target_calls = (double)g->target_calls;
+        // A log may lack the prefill and steps without a draft, so its number of forward passes is
+        // unknown.
+        const bool known = info->steps == DSC_STEPS_ALIGNED;
+        c.output_tokens = known ? (double)g->output_tokens : (double)NAN;
+        c.target_calls = known ? (double)g->target_calls : (double)NAN;
         rc = describe_tally(&g->steps, &c, to, err);
     }
     if (info->drafters && !rc)

@@ -12,8 +12,7 @@
 typedef struct trace_group {
     char *value; // value of the metadata field; NULL: all requests
     int64_t requests, output_tokens;
-    // Output tokens and forward passes of the recorded steps and the prefills before them.
-    int64_t step_tokens, target_calls;
+    int64_t target_calls; // aligned steps and the prefills before them
     dsc_accept_tally steps, drafter[DSC_DRAFTERS_MAX];
     double entropy[DSC_SIDES]; // nats, summed over the output positions
     // Tokens and time of the requests whose metadata contain both.
