@@ -85,12 +85,12 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
     int rc = comment(t, err, "objective", "%s, higher is better", name->objective);
     if (!rc && tune->options.split > 0)
         rc = comment(t, err, "split", "selection set: %zu requests; test set: %zu others",
-                     tune->dev, tune->test);
+                     tune->selection, tune->test);
     else if (!rc)
         rc = comment(t, err, "split",
                      "none: selected and reported on the same %zu requests, so the result "
                      "of the best is optimistically biased",
-                     tune->dev);
+                     tune->selection);
     if (!rc)
         rc = dsc_table_comment(t, "search", name->search, err);
     for (size_t i = 0; i < tune->reports && !rc; i++)
@@ -166,11 +166,11 @@ static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing
 static int describe_optimism(dsc_table *t, const dsc_tune *tune, const dsc_standing *s,
                              const char *tail, dsc_error *err)
 {
-    double dev = 0, test = 0, n = 0;
+    double selection = 0, test = 0, n = 0;
     char key[64];
     for (size_t i = 0; i < tune->trials; i++)
-        if (!isnan(s[i].dev) && !isnan(s[i].test)) {
-            dev += s[i].dev;
+        if (!isnan(s[i].selection) && !isnan(s[i].test)) {
+            selection += s[i].selection;
             test += s[i].test;
             n++;
         }
@@ -178,8 +178,8 @@ static int describe_optimism(dsc_table *t, const dsc_tune *tune, const dsc_stand
     return comment(t, err, key,
                    "%+.4f: %.4f on the selection set, %.4f on test; above the mean of all tried by "
                    "%.2f %% on the selection set, %.2f %% on test",
-                   s[0].dev - s[0].test, s[0].dev, s[0].test, 100 * (n * s[0].dev / dev - 1),
-                   100 * (n * s[0].test / test - 1));
+                   s[0].selection - s[0].test, s[0].selection, s[0].test,
+                   100 * (n * s[0].selection / selection - 1), 100 * (n * s[0].test / test - 1));
 }
 
 static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,

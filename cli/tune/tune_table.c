@@ -12,7 +12,9 @@ const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     {"rule", DSC_CELL_TEXT, "verification rule"},
     {"parameters", DSC_CELL_TEXT,
      "parameters given on the command line; the others have their defaults"},
-    {"dev", DSC_CELL_REAL, "objective on the selection set (optimistically biased for the winner)"},
+    {"selection", DSC_CELL_REAL,
+     "objective on the selection set (optimistically biased for the "
+     "winner)"},
     {"test", DSC_CELL_REAL, "objective on the test set"},
     {"test_low", DSC_CELL_REAL, "95 % interval of test, lower bound (bootstrap over requests)"},
     {"test_high", DSC_CELL_REAL, "95 % interval of test, upper bound (bootstrap over requests)"},
@@ -53,7 +55,7 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
             text(x->space->drafter->name),
             text(x->rule->name),
             text(words.data),
-            real(s[i].dev),
+            real(s[i].selection),
             real(s[i].test),
             real(s[i].low),
             real(s[i].high),
@@ -128,7 +130,7 @@ void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *li
     for (size_t i = 0; i < t->rows; i++) {
         if (dsc_table_at(t, i, CLI_TUNE_RANK)->i == 1)
             printf("\nbatch size %" PRId64 "\n"
-                   "rank  %-*s  %-*s  %-*s        dev       test       95 %% of test        "
+                   "rank  %-*s  %-*s  %-*s  selection       test       95 %% of test        "
                    "ratio   95 %% of ratio    significant\n",
                    dsc_table_at(t, i, CLI_TUNE_BATCH)->i, method, "method", rule, "rule", words,
                    "parameters");

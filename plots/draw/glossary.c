@@ -23,7 +23,7 @@ static const dsc_term term[] = {
     {"speedup", "speedup over decoding without speculation", false},
     {"iid_block_efficiency", "block efficiency under i.i.d. acceptance", false},
     {"test", "objective of tune on the test set", false},
-    {"dev", "objective of tune on the selection set", false},
+    {"selection", "objective of tune on the selection set", false},
     {"tokens_per_s", "tokens per second", false},
     {"batch", "batch size (sequences)", false},
     {"drafts", "number of drafts K", false},

@@ -46,19 +46,19 @@ static int split_requests(dsc_tune *t, dsc_error *err)
     if (t->options.split > 0) {
         qsort(p, n, sizeof *p, by_hash);
         double share = round(t->options.split * (double)n);
-        t->dev = share < 1 ? 1 : share > (double)n - 1 ? n - 1 : (size_t)share;
+        t->selection = share < 1 ? 1 : share > (double)n - 1 ? n - 1 : (size_t)share;
     }
     for (size_t i = 0; i < n; i++)
         t->request[i] = p[i].request;
     free(p);
-    t->test = n - t->dev;
-    t->test_request = t->request + t->dev;
-    if (!t->dev) {
-        t->dev = n;
+    t->test = n - t->selection;
+    t->test_request = t->request + t->selection;
+    if (!t->selection) {
+        t->selection = n;
         return DSC_OK;
     }
-    qsort(t->request, t->dev, sizeof *t->request, by_number);
-    qsort(t->request + t->dev, t->test, sizeof *t->request, by_number);
+    qsort(t->request, t->selection, sizeof *t->request, by_number);
+    qsort(t->request + t->selection, t->test, sizeof *t->request, by_number);
     return DSC_OK;
 }
 
@@ -281,7 +281,7 @@ static int evaluate(void *user, const size_t *point, size_t n, double *value, ds
         int32_t trial = s->trial[point[i]];
         value[i] = trial == REFUSED
                        ? (double)NAN
-                       : objective(t, &t->trial[trial - 1], s->price, t->request, t->dev);
+                       : objective(t, &t->trial[trial - 1], s->price, t->request, t->selection);
     }
     return rc;
 }
@@ -356,18 +356,18 @@ int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
 // --- ranking -----------------------------------------------------------------------------------
 
 typedef struct order {
-    double dev, drafted;
+    double selection, drafted;
     size_t trial;
 } order;
 
 static int by_dev(const void *a, const void *b)
 {
     const order *x = a, *y = b;
-    bool lost = isnan(x->dev), other = isnan(y->dev);
+    bool lost = isnan(x->selection), other = isnan(y->selection);
     if (lost != other)
         return lost ? 1 : -1;
-    if (!lost && x->dev != y->dev)
-        return x->dev > y->dev ? -1 : 1;
+    if (!lost && x->selection != y->selection)
+        return x->selection > y->selection ? -1 : 1;
     if (x->drafted != y->drafted)
         return x->drafted < y->drafted ? -1 : 1;
     return (x->trial > y->trial) - (x->trial < y->trial);
@@ -381,7 +381,7 @@ static void stand(const dsc_tune *t, size_t price, const order *by, const dsc_ra
     for (size_t i = 0; i < t->trials; i++) {
         double test = objective(t, &t->trial[by[i].trial], price, t->test_request, t->test);
         out[i] = (dsc_standing){.trial = by[i].trial,
-                                .dev = by[i].dev,
+                                .selection = by[i].selection,
                                 .test = test,
                                 .low = ci[i].low,
                                 .high = ci[i].high,
@@ -405,7 +405,7 @@ int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **o
     order *o = by;
     dsc_ratio *sums = row;
     for (size_t i = 0; i < t->trials && !rc; i++)
-        o[i] = (order){objective(t, &t->trial[i], price, t->request, t->dev),
+        o[i] = (order){objective(t, &t->trial[i], price, t->request, t->selection),
                        dsc_trial_drafted(&t->trial[i]), i};
     if (!rc && t->trials)
         qsort(o, t->trials, sizeof *o, by_dev);

@@ -61,7 +61,7 @@ typedef struct dsc_tune_report {
 typedef struct dsc_tune {
     dsc_tune_options options;
     int64_t *request;            // [requests] the selection set in ascending order, then the others
-    size_t dev, test;            // their numbers; without a split both sets contain all requests
+    size_t selection, test;      // their numbers; without a split both sets contain all requests
     const int64_t *test_request; // [test]
     dsc_trial *trial;
     size_t trials, trial_capacity;
@@ -96,7 +96,7 @@ int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **
 // A row of the ranking.
 typedef struct dsc_standing {
     size_t trial;
-    double dev, test;                    // the objective on both sets
+    double selection, test;              // the objective on both sets
     double low, high;                    // 95 % of test, over requests
     double ratio, ratio_low, ratio_high; // to the first, on the test set, in the same resamples
     bool significant;                    // the 95 % interval of ratio excludes 1

@@ -67,7 +67,7 @@ check "and tries less" test "$(rows out | wc -l)" -lt 25
 says 'of 16 configurations, 2 rounds'
 tune $grid --search coordinate --start llma.num-speculative-tokens=32 --start n=4 --json
 says '2 rounds from n=4 num-speculative-tokens=32'
-check "from elsewhere it may end elsewhere" awk -v a="$(value dev out)" -v b="$(value dev grid.json)" \
+check "from elsewhere it may end elsewhere" awk -v a="$(value selection out)" -v b="$(value selection grid.json)" \
     'BEGIN { exit !(a < b && a > 0.99 * b) }'
 one="rag.dst --method llma --num-speculative-tokens 1:64 --cost linear:0.02,0.0008 --top 0"
 tune $one --json

@@ -270,7 +270,7 @@ static void splits(void **state)
     size_t same = 0;
     bool seen[101] = {false};
     assert_ok(dsc_tune_init(&t, &o, &err), err);
-    assert_int_equal(t.dev, 30);
+    assert_int_equal(t.selection, 30);
     assert_int_equal(t.test, 71);
     for (size_t i = 0; i < 101; i++) {
         assert_false(seen[t.request[i]]);
@@ -290,17 +290,17 @@ static void splits(void **state)
     dsc_tune_fini(&t);
     o = options(2, 0.99, 0);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
-    assert_true(t.dev == 1 && t.test == 1);
+    assert_true(t.selection == 1 && t.test == 1);
     dsc_tune_fini(&t);
     o = options(20, 0.01, 0);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
-    assert_true(t.dev == 1 && t.test == 19);
+    assert_true(t.selection == 1 && t.test == 19);
     dsc_tune_fini(&t);
     o = options(1, 0.5, 0);
     assert_int_equal(dsc_tune_init(&t, &o, &err), DSC_EUSAGE);
     o = options(1, 0, 0);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
-    assert_true(t.dev == 1 && t.test == 1 && t.test_request[0] == 0);
+    assert_true(t.selection == 1 && t.test == 1 && t.test_request[0] == 0);
     dsc_tune_fini(&t);
 }
 
@@ -321,7 +321,7 @@ static void test_figure_is_unbiased(void **state)
     enum { TIMES = 300, CONFIGURATIONS = 40, REQUESTS = 40 };
     const dsc_space space = {.drafter = &dsc_drafter_none, .total = 1};
     dsc_error err;
-    double dev = 0, test = 0, squares = 0;
+    double selection = 0, test = 0, squares = 0;
     for (uint64_t seed = 0; seed < TIMES; seed++) {
         dsc_tune t;
         dsc_trial *x;
@@ -338,8 +338,8 @@ static void test_figure_is_unbiased(void **state)
         }
         assert_ok(dsc_tune_rank(&t, 0, 1, &s, &err), err);
         for (size_t c = 1; c < CONFIGURATIONS; c++)
-            assert_true(s[c].dev <= s[c - 1].dev);
-        dev += (s[0].dev - 10) / TIMES;
+            assert_true(s[c].selection <= s[c - 1].selection);
+        selection += (s[0].selection - 10) / TIMES;
         test += (s[0].test - 10) / TIMES;
         squares += (s[0].test - 10) * (s[0].test - 10) / TIMES;
         free(s);
@@ -347,8 +347,8 @@ static void test_figure_is_unbiased(void **state)
     }
     double se = sqrt(squares / TIMES);
     assert_close(test, 0, 4 * se);
-    assert_true(dev > 20 * se); // the greatest of 40 means: about 2.16 / sqrt(20)
-    assert_close(dev, 2.16 / sqrt(20), 0.1);
+    assert_true(selection > 20 * se); // the greatest of 40 means: about 2.16 / sqrt(20)
+    assert_close(selection, 2.16 / sqrt(20), 0.1);
 }
 
 // Requests of unequal length, of which one method saves a share: 95 % of the intervals hold the
@@ -485,7 +485,7 @@ static void figures_are_those_of_a_run(void **state)
                             : objective == DSC_OBJECTIVE_THROUGHPUT ? run.tokens_per_s
                                                                     : dsc_block_efficiency(c);
             assert_close(s[0].test, wanted, 1e-12 * wanted);
-            assert_true(s[0].dev == s[0].test);
+            assert_true(s[0].selection == s[0].test);
             assert_close(dsc_trial_drafted(&t.trial[s[0].trial]),
                          (double)c->num_draft_tokens / (double)c->output_tokens, 1e-12);
             dsc_results_fini(&r);
@@ -572,7 +572,7 @@ static void searches_and_threads(void **state)
             assert_true(kind == DSC_SEARCH_GOLDEN ? t.trials <= 6 : t.trials == 13);
             assert_ok(dsc_tune_rank(&t, 0, threads, &s, &err), err);
             assert_int_equal(t.trial[s[0].trial].point, t.report[0].search.best);
-            assert_true(t.report[0].search.value == s[0].dev);
+            assert_true(t.report[0].search.value == s[0].selection);
             if (kind == 0 && threads == 1) {
                 best = s[0].test;
                 low = s[0].low;
