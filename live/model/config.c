@@ -43,7 +43,7 @@ static const architecture architectures[] = {
 // clang-format on
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 
-// --- what is not implemented -------------------------------------------------------------------
+// --- what is not supported -------------------------------------------------------------------
 
 // Keys that request a feature which is not supported, in models that share their model_type with a
 // supported one.
@@ -71,7 +71,7 @@ static int check_features(const live_keys *k, dsc_error *err)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         json_t *x = live_key(k, refused[i].key, NULL);
         if (x && !json_is_false(x) && !(json_is_integer(x) && json_integer_value(x) == 0))
-            return dsc_fail(err, DSC_EINPUT, "%s: '%s' requests %s, which is not implemented",
+            return dsc_fail(err, DSC_EINPUT, "%s: '%s' requests %s, which is not supported",
                             k->path, refused[i].key, refused[i].what);
     }
     return DSC_OK;
@@ -88,7 +88,7 @@ static int read_layer_types(const live_keys *k, bool *listed, bool *sliding, dsc
     {
         const char *text = json_string_value(type);
         if (!text || (strcmp(text, "full_attention") && strcmp(text, "sliding_attention")))
-            return dsc_fail(err, DSC_EINPUT, "%s: 'layer_types[%zu]' \"%.40s\" is not implemented",
+            return dsc_fail(err, DSC_EINPUT, "%s: 'layer_types[%zu]' \"%.40s\" is not supported",
                             k->path, i, text ? text : "(not a string)");
         sliders += *text == 's';
     }
@@ -97,7 +97,7 @@ static int read_layer_types(const live_keys *k, bool *listed, bool *sliding, dsc
         return dsc_fail(
             err, DSC_EINPUT,
             "%s: 'layer_types': %zu of %zu layers have sliding-window attention; a mixture is "
-            "not implemented",
+            "not supported",
             k->path, sliders, count);
     return DSC_OK;
 }
@@ -127,7 +127,7 @@ static int read_window(live_config *c, const architecture *a, const live_keys *k
     if (!listed && first > 0 && first < c->layers)
         return dsc_fail(err, DSC_EINPUT,
                         "%s: 'max_window_layers': sliding-window attention from layer %" PRId64
-                        " on; a mixture is not implemented",
+                        " on; a mixture is not supported",
                         k->path, first);
     c->window = (listed ? sliding : first == 0) ? window : 0;
     return DSC_OK;
@@ -150,7 +150,7 @@ static int read_dtype(live_config *c, const live_keys *k, dsc_error *err)
         c->dtype = DSC_BF16;
     else
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: 'dtype' \"%.40s\" is not implemented (float32, float16 and bfloat16 "
+                        "%s: 'dtype' \"%.40s\" is not supported (float32, float16 and bfloat16 "
                         "are)",
                         k->path, text);
     return DSC_OK;
@@ -174,7 +174,7 @@ static int read_activation(live_config *c, const live_keys *k, const char *name,
             c->activation = known[i].kind;
             return DSC_OK;
         }
-    return dsc_fail(err, DSC_EINPUT, "%s: '%s' \"%.40s\" is not implemented for %s (%s)", k->path,
+    return dsc_fail(err, DSC_EINPUT, "%s: '%s' \"%.40s\" is not supported for %s (%s)", k->path,
                     name, text, c->model_type,
                     gated ? "silu is" : "gelu, gelu_new, gelu_fast and gelu_pytorch_tanh are");
 }
@@ -300,7 +300,7 @@ static int read_gpt2(live_config *c, const architecture *a, const live_keys *k, 
     if (!rc)
         rc = live_key_flag(k, "scale_attn_weights", true, &scaled, err);
     if (!rc && !scaled)
-        return dsc_fail(err, DSC_EINPUT, "%s: 'scale_attn_weights' false is not implemented",
+        return dsc_fail(err, DSC_EINPUT, "%s: 'scale_attn_weights' false is not supported",
                         k->path);
     c->norm = LIVE_LAYER_NORM;
     c->qkv_bias = c->out_bias = c->feed_bias = true;
@@ -352,7 +352,7 @@ static int become_eagle(live_config *c, const live_keys *k, dsc_error *err)
 {
     bool bias = c->qkv_bias;
     if (c->family != LIVE_LLAMA || c->qk_norm || c->window)
-        return dsc_fail(err, DSC_EINPUT, "%s: an EAGLE head of a %s block is not implemented",
+        return dsc_fail(err, DSC_EINPUT, "%s: an EAGLE head of a %s block is not supported",
                         k->path, c->model_type);
     c->family = LIVE_EAGLE;
     c->normed = false;
@@ -520,7 +520,7 @@ static int of_preset(live_config *c, const char *text, dsc_error *err)
     if (rc)
         return rc;
     if (s.kind == DSC_MODEL_T5)
-        return dsc_fail(err, DSC_EUSAGE, "shape '%s': T5 has an encoder, which is not implemented",
+        return dsc_fail(err, DSC_EUSAGE, "shape '%s': T5 has an encoder, which is not supported",
                         text);
     *c = (live_config){
         .family = LIVE_LLAMA,

@@ -41,7 +41,7 @@ static int read_scaling(live_config *c, const live_keys *k, int64_t original, ds
     if (strcmp(type, "llama3") == 0)
         return read_llama3(c, k, original, err);
     return dsc_fail(err, DSC_EINPUT,
-                    "%s: '%srope_type' \"%.40s\" is not implemented (default, linear and llama3 "
+                    "%s: '%srope_type' \"%.40s\" is not supported (default, linear and llama3 "
                     "are)",
                     k->path, k->where, type);
 }

@@ -76,10 +76,9 @@ static int check_dtype(const char *path, const dsc_tensor *t, dsc_error *err)
 {
     if (t->dtype == DSC_F32 || t->dtype == DSC_F16 || t->dtype == DSC_BF16)
         return DSC_OK;
-    return dsc_fail(
-        err, DSC_EINPUT,
-        "%s: tensor '%s' has dtype %s, which is not implemented (F32, F16 and BF16 are)", path,
-        t->name, dsc_dtype_name(t->dtype));
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: tensor '%s' has dtype %s, which is not supported (F32, F16 and BF16 are)",
+                    path, t->name, dsc_dtype_name(t->dtype));
 }
 
 static int find_part(loader *l, const live_array *array, const live_part *part, dsc_error *err)
@@ -142,7 +141,7 @@ static int check_eagle(const loader *l, dsc_error *err)
         live_name(name, LIVE_EAGLE, l->prefix, absent[i], false, 0, 0);
         if (live_checkpoint_find(l->files, name, NULL))
             return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor '%s': an EAGLE head with this norm is not implemented "
+                            "%s: tensor '%s': an EAGLE head with this norm is not supported "
                             "(EAGLE-1's have none)",
                             live_checkpoint_path(l->files, 0), name);
     }

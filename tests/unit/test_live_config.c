@@ -231,7 +231,7 @@ static void test_refused(void **state)
         {"{\"model_type\": \"llama\", \"num_local_experts\": 8, " SIZES "}", "mixture of experts"},
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}, " SIZES
          "}",
-         "'rope_scaling.rope_type' \"yarn\" is not implemented"},
+         "'rope_scaling.rope_type' \"yarn\" is not supported"},
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"dynamic\"}, " SIZES "}",
          "\"dynamic\""},
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"linear\"}, " SIZES "}",
@@ -253,13 +253,13 @@ static void test_refused(void **state)
          "'sliding_window' must be"},
         {"{\"model_type\": \"qwen2\", \"use_sliding_window\": true, \"max_window_layers\": 1,"
          "\"num_key_value_heads\": 4, " SIZES "}",
-         "a mixture is not implemented"},
+         "a mixture is not supported"},
         {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\":"
          "[\"full_attention\", \"sliding_attention\"], " SIZES "}",
          "1 of 2 layers have sliding-window attention"},
         {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\":"
          "[\"linear_attention\"], " SIZES "}",
-         "\"linear_attention\" is not implemented"},
+         "\"linear_attention\" is not supported"},
         {"{\"model_type\": \"gpt2\", \"activation_function\": \"relu\", " SIZES "}", "\"relu\""},
         {"{\"model_type\": \"gpt2\", \"scale_attn_weights\": false, " SIZES "}",
          "'scale_attn_weights' false"},

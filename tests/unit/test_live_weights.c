@@ -398,7 +398,7 @@ static void test_eagle(void **state)
 
     put(&l, DSC_F16, "layers.0.input_layernorm.weight", HIDDEN, 0);
     write_model(f, &l);
-    assert_refused(f, DSC_EINPUT, "an EAGLE head with this norm is not implemented");
+    assert_refused(f, DSC_EINPUT, "an EAGLE head with this norm is not supported");
     free_tensors(&l);
 }
 
@@ -619,7 +619,7 @@ static void test_shapes(void **state)
     drop(&l, "model.layers.1.mlp.down_proj.weight");
     put(&l, DSC_F64, "model.layers.1.mlp.down_proj.weight", HIDDEN, FEED);
     write_model(f, &l);
-    assert_refused(f, DSC_EINPUT, "down_proj.weight' has dtype F64, which is not implemented");
+    assert_refused(f, DSC_EINPUT, "down_proj.weight' has dtype F64, which is not supported");
     drop(&l, "model.layers.1.mlp.down_proj.weight");
     put(&l, DSC_F32, "model.layers.1.mlp.down_proj.weight", HIDDEN, FEED);
     drop(&l, "model.norm.weight");

@@ -3,7 +3,7 @@
 // GPT-2, Llama-3, Qwen; SentencePiece-style BPE: Llama-2, Vicuna, Mistral) and plain bytes.
 //
 // The specification is the behavior of the HF `tokenizers` library, token for token. Loading a file
-// fails with the name of any feature that is not implemented.
+// fails with the name of any feature that is not supported.
 #ifndef DSC_TRACES_TOKENIZER_H
 #define DSC_TRACES_TOKENIZER_H
 

@@ -24,12 +24,12 @@ static int read_options(tok_reader *r, const json_t *model, tok_text *unk)
     dsc_tokenizer *t = r->t;
     const json_t *dropout = dsc_tok_member(model, "dropout");
     if (dropout && !(json_is_number(dropout) && json_number_value(dropout) == 0))
-        return dsc_tok_bad(r, "model.dropout other than null is not implemented");
+        return dsc_tok_bad(r, "model.dropout other than null is not supported");
     static const char *const affixes[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     for (int i = 0; i < 2; i++) {
         const json_t *affix = dsc_tok_member(model, affixes[i]);
         if (affix && !(json_is_string(affix) && json_string_length(affix) == 0))
-            return dsc_tok_bad(r, "model.%s other than empty is not implemented", affixes[i]);
+            return dsc_tok_bad(r, "model.%s other than empty is not supported", affixes[i]);
     }
     int rc = dsc_tok_get_bool(r, model, "model", "fuse_unk", 0, &t->fuse_unk);
     if (!rc)
@@ -340,7 +340,7 @@ int dsc_tok_read_model(tok_reader *r, const json_t *root)
     const json_t *type = dsc_tok_member(model, "type");
     const char *name = json_string_value(type);
     if (type && (!name || strcmp(name, "BPE") != 0))
-        return dsc_tok_bad(r, "model type '%s' is not implemented; only BPE is", name ? name : "");
+        return dsc_tok_bad(r, "model type '%s' is not supported; only BPE is", name ? name : "");
     json_t *vocab = dsc_tok_member(model, "vocab"), *merges = dsc_tok_member(model, "merges");
     json_t *added = dsc_tok_member(root, "added_tokens");
     if (!json_is_object(vocab))

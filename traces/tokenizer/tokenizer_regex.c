@@ -70,7 +70,7 @@ static void put_bytes(translation *t, const char *text, size_t length)
 static void refuse(translation *t, const char *what)
 {
     if (!t->rc)
-        t->rc = dsc_fail(t->err, DSC_EINPUT, "regex construct %s at byte %td is not implemented",
+        t->rc = dsc_fail(t->err, DSC_EINPUT, "regex construct %s at byte %td is not supported",
                          what, t->p - t->start);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the pipelines of a tokenizer.json: normalizers, pre-tokenizers, decoders, template. An
-// error names any type or option that is not implemented.
+// error names any type or option that is not supported.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdio.h>
@@ -74,7 +74,7 @@ static int read_pattern(tok_reader *r, const json_t *o, const char *where, tok_s
     }
     int rc = read_text(r, pattern, where, "String", &s->pattern, &s->pattern_length);
     if (!rc && s->pattern_length == 0)
-        rc = dsc_tok_bad(r, "%s: an empty pattern is not implemented", where);
+        rc = dsc_tok_bad(r, "%s: an empty pattern is not supported", where);
     return rc;
 }
 
@@ -96,7 +96,7 @@ static int read_replace(tok_reader *r, const json_t *o, const char *where, tok_s
         rc = read_text(r, o, where, "content", &s->content, &s->content_length);
     // Versions of the HF library differ on whether $1 is a group here.
     if (!rc && s->regex && strchr(s->content, '$'))
-        rc = dsc_tok_bad(r, "%s: '$' in the content of a regex Replace is not implemented", where);
+        rc = dsc_tok_bad(r, "%s: '$' in the content of a regex Replace is not supported", where);
     return rc;
 }
 
@@ -176,7 +176,7 @@ static int read_behavior(tok_reader *r, const json_t *o, const char *where, bool
             s->behavior = (enum tok_behavior)i;
             return DSC_OK;
         }
-    return rc ? rc : dsc_tok_bad(r, "%s: behavior '%s' is not implemented", where, text.data);
+    return rc ? rc : dsc_tok_bad(r, "%s: behavior '%s' is not supported", where, text.data);
 }
 
 static int read_split(tok_reader *r, const json_t *o, const char *where, tok_step *s)
@@ -293,7 +293,7 @@ static int read_component(tok_reader *r, const json_t *o, const char *where, con
     for (; types->name; types++)
         if (strcmp(name, types->name) == 0)
             return read_step(r, o, where, types, steps);
-    return dsc_tok_bad(r, "%s: type '%s' is not implemented", where, name);
+    return dsc_tok_bad(r, "%s: type '%s' is not supported", where, name);
 }
 
 int dsc_tok_read_steps(tok_reader *r, const json_t *root)
@@ -303,7 +303,7 @@ int dsc_tok_read_steps(tok_reader *r, const json_t *root)
     static const char *const absent[] = {"truncation", "padding"};
     for (int i = 0; i < 2; i++)
         if (dsc_tok_member(root, absent[i]))
-            return dsc_tok_bad(r, "%s other than null is not implemented", absent[i]);
+            return dsc_tok_bad(r, "%s other than null is not supported", absent[i]);
     int rc = read_component(r, dsc_tok_member(root, "normalizer"), "normalizer", "normalizers",
                             normalizer_types, &t->normalizers);
     if (!rc)
@@ -369,7 +369,7 @@ static int read_template(tok_reader *r, const json_t *o)
             break;
     }
     if (!rc && !seen)
-        rc = dsc_tok_bad(r, "post_processor: a template without A is not implemented");
+        rc = dsc_tok_bad(r, "post_processor: a template without A is not supported");
     if (!rc)
         rc = dsc_tokens_append(&prefix, t->prefix.id, t->prefix.count, r->err);
     dsc_tokens_fini(&t->prefix);
@@ -402,7 +402,7 @@ static int read_processor(tok_reader *r, const json_t *o)
         }
         return rc;
     }
-    return dsc_tok_bad(r, "post_processor: type '%s' is not implemented", name);
+    return dsc_tok_bad(r, "post_processor: type '%s' is not supported", name);
 }
 
 int dsc_tok_read_template(tok_reader *r, const json_t *root)
