@@ -215,8 +215,8 @@ static int predict(validate_figure *f, const validate_row *row, const void *stat
     int rc = dsc_metrics_init(&m, &counts, &arena, err);
     if (rc)
         return rc;
-    if (validate_is(f, DSC_COL_BLOCK_EFFICIENCY))
-        f->predicted = m.block_efficiency;
+    if (validate_is(f, DSC_COL_MEAN_ACCEPTANCE_LENGTH))
+        f->predicted = m.mean_acceptance_length;
     else if (validate_is(f, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE))
         f->predicted = f->at >= 1 && f->at <= (double)m.positions
                            ? m.conditional_acceptance_rate[(int64_t)f->at - 1]
