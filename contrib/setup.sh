@@ -4,7 +4,7 @@
 # their names first. It does nothing on systems without dpkg; README.md has the list for them.
 set -eu
 
-packages="gcc libc6-dev make autoconf automake libtool pkg-config
+packages="gcc g++ libc6-dev make autoconf automake libtool pkg-config
  libjansson-dev libpcre2-dev zlib1g-dev libzstd-dev libutf8proc-dev libgsl-dev librandom123-dev
  libopenblas-dev libcmocka-dev libglpk-dev gnuplot-nox $*"
 
