@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output files by rename: PATH.tmp is written, flushed, synced and renamed, and the folder is
-// synced; and whole input files, read or mapped. base/file.h.
+// Whole input files, read or mapped. base/file.h.
 #include "base/file.h"
 
 #include "base/memory.h"
@@ -13,89 +12,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int dsc_outfile_open(dsc_outfile *f, const char *path, bool force, dsc_error *err)
-{
-    *f = (dsc_outfile){0};
-    struct stat st;
-    bool exists = lstat(path, &st) == 0;
-    if (exists && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-        return dsc_fail(err, DSC_EUSAGE, "%s is %s", path,
-                        S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
-    if (exists && !force)
-        return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", path);
-    dsc_buffer temporary = {0};
-    int rc = dsc_strndup(&f->path, path, strlen(path), err);
-    if (!rc)
-        rc = dsc_buffer_printf(&temporary, err, "%s.tmp", path);
-    if (rc) {
-        dsc_outfile_abort(f);
-        return rc;
-    }
-    f->temporary = temporary.data;
-    f->stream = fopen(f->temporary, "wb");
-    if (!f->stream) {
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s", path);
-        dsc_outfile_abort(f);
-    }
-    return rc;
-}
-
-int dsc_sync_folder(const char *path, dsc_error *err)
-{
-    char *folder = strdup(path);
-    if (!folder)
-        return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY), rc = DSC_OK;
-    // Some file systems cannot sync a folder and return EINVAL. Nothing more can be done there.
-    if (fd < 0 || (fsync(fd) && errno != EINVAL))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot sync the folder of %s", path);
-    if (fd >= 0)
-        close(fd);
-    free(folder);
-    return rc;
-}
-
-int dsc_outfile_commit(dsc_outfile *f, dsc_error *err)
-{
-    int rc = DSC_OK;
-    errno = 0;
-    bool bad = fflush(f->stream) || ferror(f->stream) || fsync(fileno(f->stream));
-    int why = errno;
-    if (fclose(f->stream)) {
-        why = bad ? why : errno;
-        bad = true;
-    }
-    f->stream = NULL;
-    if (bad && why)
-        rc = dsc_fail_errno(err, DSC_EIO, why, "cannot write %s", f->path);
-    else if (bad) // stdio records that a write failed, not why
-        rc = dsc_fail(err, DSC_EIO, "cannot write %s: a write failed (disk full?)", f->path);
-    else if (rename(f->temporary, f->path))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", f->temporary);
-    else
-        rc = dsc_sync_folder(f->path, err);
-    if (!rc) {
-        free(f->temporary);
-        f->temporary = NULL;
-    }
-    dsc_outfile_abort(f);
-    return rc;
-}
-
-void dsc_outfile_abort(dsc_outfile *f)
-{
-    if (f->stream)
-        fclose(f->stream);
-    if (f->temporary)
-        unlink(f->temporary);
-    free(f->path);
-    free(f->temporary);
-    *f = (dsc_outfile){0};
-}
 
 int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, dsc_error *err)
 {

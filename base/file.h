@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output files that appear under their final name only when they are complete and on disk, and
-// input files that are read or mapped whole.
+// Input files that are read or mapped whole.
 #ifndef DSC_BASE_FILE_H
 #define DSC_BASE_FILE_H
 
@@ -8,22 +7,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-
-// The content goes to PATH.tmp. Commit flushes, syncs, renames to PATH and syncs the folder.
-typedef struct dsc_outfile {
-    FILE *stream; // write here
-    char *path, *temporary;
-} dsc_outfile;
-
-// DSC_EUSAGE when `path` exists and `force` is false; DSC_EIO when it cannot be created.
-int dsc_outfile_open(dsc_outfile *f, const char *path, bool force, dsc_error *err);
-// Closes the file in every case. On failure (full disk) nothing appears under the final name.
-int dsc_outfile_commit(dsc_outfile *f, dsc_error *err);
-// Closes and removes the temporary file. Harmless after commit or on a zeroed record.
-void dsc_outfile_abort(dsc_outfile *f);
-
-// Makes a rename inside the folder of `path` durable.
-int dsc_sync_folder(const char *path, dsc_error *err);
 
 // Reads a whole file into a NUL-terminated string, *out, owned by the caller. DSC_EINPUT: the file
 // is missing, unreadable or longer than `limit` bytes.

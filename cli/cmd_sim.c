@@ -2,7 +2,7 @@
 // draftscope sim: replays one configuration of a drafting method over a trace, or over the output
 // of a synthetic model, and prints the totals, a table row per request, or a row per batch size.
 #include "base/columns.h"
-#include "base/file.h"
+#include "base/outfile.h"
 #include "base/statistics.h"
 #include "cli/simulate.h"
 #include "cli/workload.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope tune: finds the best configuration for a trace or a synthetic model, with confidence
 // intervals over requests.
-#include "base/file.h"
+#include "base/outfile.h"
 #include "cli/simulate.h"
 #include "cli/tune/tune.h"
 #include "cli/workload.h"

@@ -2,7 +2,7 @@
 // Writes a result table to standard output or, by way of a temporary name, to a file.
 #include "cli/result.h"
 
-#include "base/file.h"
+#include "base/outfile.h"
 
 #include <string.h>
 

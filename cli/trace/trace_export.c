@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope trace export: writes a trace as JSON lines, as CSV, or as one NumPy file per column.
-#include "base/file.h"
+#include "base/outfile.h"
 #include "cli/trace/trace.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope live profile: measures a cost table of the models on this machine. Reads the options,
 // calls live_profile (live/program/profile.h) and writes the table.
-#include "base/file.h"
+#include "base/outfile.h"
 #include "live/program/live.h"
 #include "live/program/pair.h"
 #include "live/program/profile.h"
@@ -140,9 +140,7 @@ static int profile(const dsc_option_value *value, const dsc_option_value *models
     dsc_outfile file = {0};
     int rc = read_grid(&grid, &list, value, err);
     if (!rc)
-        rc = dsc_outfile_open(&file, value[OUT].text, value[FORCE].given, err);
-    dsc_outfile_abort(
-        &file); // checks that the file can be written, but creates nothing while models are loaded
+        rc = dsc_outfile_check(value[OUT].text, value[FORCE].given, err);
     if (!rc)
         rc = live_pair_read(&pair, models, &want, err);
     if (!rc)

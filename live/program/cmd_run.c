@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope live run: runs a method on real models, measures it, and compares it with plain
 // decoding on request.
-#include "base/file.h"
+#include "base/outfile.h"
 #include "cli/method.h"
 #include "live/program/live.h"
 #include "live/program/run_detail.h"
@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     METHOD,
@@ -485,16 +484,6 @@ static int prepare_runs(context *c, dsc_error *err)
     return rc ? rc : live_run_counts(&c->run, &c->report.counts, err);
 }
 
-static int open_output(context *c, dsc_error *err)
-{
-    const char *path = c->value[OUTPUT].text;
-    const bool force = c->value[FORCE].given;
-    struct stat st;
-    if (!force && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        return dsc_fail(err, DSC_EUSAGE, "%.500s exists already (--force to replace it)", path);
-    return dsc_outfile_open(&c->output, path, force, err);
-}
-
 // A recorded draft may continue after the end of its output, as far as the draft model could have
 // generated.
 static int64_t recorded_nodes(const context *c)
@@ -521,9 +510,7 @@ static int prepare(context *c, const dsc_option_value *pair, char **word, size_t
         rc = prepare_runs(c, err);
     c->report.texts = greedy || (c->rule && c->rule->greedy);
     if (!rc && c->value[OUTPUT].text)
-        rc = open_output(c, err);
-    dsc_outfile_abort(&c->output); // checks that the file can be written, but creates nothing while
-                                   // models are loaded
+        rc = dsc_outfile_check(c->value[OUTPUT].text, c->value[FORCE].given, err);
     if (!rc)
         rc = live_pair_read(&c->pair, pair, &want, err);
     if (!rc)
@@ -603,7 +590,7 @@ static int run(int argc, char **argv, dsc_error *err)
                           "requests");
         cli_catch_signals();
         if (value[OUTPUT].text)
-            rc = open_output(&c, err);
+            rc = dsc_outfile_open(&c.output, c.value[OUTPUT].text, c.value[FORCE].given, err);
         if (!rc)
             rc = finish(&c, run_all(&c, err), err);
     }

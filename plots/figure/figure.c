@@ -2,7 +2,7 @@
 // The list of figures; draws one into memory or into files.
 #include "plots/figure/figure.h"
 
-#include "base/file.h"
+#include "base/outfile.h"
 #include "plots/draw/gnuplot.h"
 #include "plots/draw/text.h"
 #include "plots/figure/figures.h"
@@ -104,19 +104,12 @@ int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t, const dsc_figu
     return rc;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat sa, sb;
-    return a && b && !stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev &&
-           sa.st_ino == sb.st_ino;
-}
-
-enum { PICTURE, SCRIPT, DATA, FILES };
+enum { DATA, SCRIPT, PICTURE, FILES }; // in the order in which they get their names
 
 // Makes the three names: out_path, and its stem with .gp and .data.tsv. The caller frees them.
 static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
 {
-    static const char *const extension[FILES] = {"", ".gp", ".data.tsv"};
+    static const char *const extension[FILES] = {[SCRIPT] = ".gp", [DATA] = ".data.tsv"};
     const char *base = strrchr(out_path, '/');
     base = base ? base + 1 : out_path;
     const char *dot = strrchr(base, '.');
@@ -124,7 +117,7 @@ static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
     if (!*base)
         return dsc_fail(err, DSC_EUSAGE, "'%s' is not a file name", out_path);
     int rc = dsc_strndup(&path[PICTURE], out_path, strlen(out_path), err);
-    for (int i = SCRIPT; !rc && i < FILES; i++) {
+    for (int i = 0; !rc && i < PICTURE; i++) {
         dsc_buffer b = {0};
         rc = dsc_buffer_printf(&b, err, "%.*s%s", (int)stem, out_path, extension[i]);
         path[i] = b.data;
@@ -153,7 +146,7 @@ static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_
     int rc = DSC_OK;
     for (int i = 0; !rc && i < FILES; i++) {
         for (size_t j = 0; !rc && o && j < o->inputs; j++)
-            if (same_file(path[i], o->input_path[j]))
+            if (o->input_path[j] && dsc_same_file(path[i], o->input_path[j]))
                 rc = dsc_fail(err, DSC_EUSAGE,
                               "%s is an input of the figure and would be overwritten", path[i]);
         if (!rc)
@@ -164,9 +157,8 @@ static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_
         fwrite(d->script.data, 1, d->script.length, file[SCRIPT].stream);
         write_data(&d->data, file[DATA].stream);
     }
-    for (int i = FILES - 1; i >= 0; i--)
-        if (!rc)
-            rc = dsc_outfile_commit(&file[i], err);
+    if (!rc)
+        rc = dsc_outfile_commit_all(file, FILES, err);
     for (int i = 0; i < FILES; i++)
         dsc_outfile_abort(&file[i]);
     return rc;

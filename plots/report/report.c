@@ -3,7 +3,7 @@
 // of the columns; then the files, atomically.
 #include "plots/report/report.h"
 
-#include "base/file.h"
+#include "base/outfile.h"
 #include "plots/report/report_result.h"
 
 #include <stdlib.h>
@@ -295,8 +295,8 @@ static int write_files(const dsc_page *p, const char *page_path, const places *a
     }
     if (!rc)
         fwrite(p->w.to->data, 1, p->w.to->length, f[pictures].stream);
-    for (size_t i = 0; i <= pictures && !rc; i++)
-        rc = dsc_outfile_commit(&f[i], err);
+    if (!rc)
+        rc = dsc_outfile_commit_all(f, pictures + 1, err);
     for (size_t i = 0; i <= pictures; i++)
         dsc_outfile_abort(&f[i]);
     dsc_buffer_fini(&path);
@@ -304,21 +304,17 @@ static int write_files(const dsc_page *p, const char *page_path, const places *a
     return rc;
 }
 
-// Checks the output before any work is done; dsc_outfile_open would fail only at the end.
+// Checks the output before any work is done.
 static int check_output(const char *const *input, size_t n, const char *path, bool force,
                         dsc_error *err)
 {
-    struct stat out, in;
     if (!n)
         return dsc_fail(err, DSC_EUSAGE, "a report needs at least one result table");
-    if (stat(path, &out))
-        return DSC_OK;
     for (size_t i = 0; i < n; i++)
-        if (!stat(input[i], &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        if (dsc_same_file(input[i], path))
             return dsc_fail(err, DSC_EUSAGE,
                             "%s is one of the result tables and would be overwritten", path);
-    return force ? DSC_OK
-                 : dsc_fail(err, DSC_EUSAGE, "%s exists already (--force to replace it)", path);
+    return dsc_outfile_check(path, force, err);
 }
 
 int dsc_report_write(const char *const *result_paths, size_t n, const char *out_path,
@@ -334,6 +330,8 @@ int dsc_report_write(const char *const *result_paths, size_t n, const char *out_
     int rc = o->latex ? find_places(&at, out_path, err) : DSC_OK;
     const char *page_path = o->latex ? at.page : out_path;
     p.stem = at.stem;
+    if (!rc && o->latex)
+        rc = make_folder(&at, err);
     if (!rc)
         rc = check_output(result_paths, n, page_path, o->force, err);
     if (!rc)
@@ -342,8 +340,6 @@ int dsc_report_write(const char *const *result_paths, size_t n, const char *out_
         rc = dsc_result_view_read(&r[i], result_paths[i], err);
     if (!rc)
         rc = put_page(&p, r, n, o->title ? o->title : "Speculative decoding report", err);
-    if (!rc && o->latex)
-        rc = make_folder(&at, err);
     if (!rc)
         rc = write_files(&p, page_path, &at, o->force, err);
     if (rc && at.made)

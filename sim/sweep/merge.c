@@ -3,7 +3,7 @@
 // of each configuration up, and prices and writes them as the sweep does.
 #include "sim/sweep/merge.h"
 
-#include "base/file.h"
+#include "base/outfile.h"
 #include "sim/run/result.h"
 #include "sim/sweep/shard_table.h"
 #include "sim/sweep/sweep.h"

@@ -2,7 +2,7 @@
 // Resumable result files: locking, cutting after complete lines, syncing and renaming.
 #include "sim/sweep/part_file.h"
 
-#include "base/file.h"
+#include "base/outfile.h"
 #include "base/memory.h"
 
 #include <errno.h>

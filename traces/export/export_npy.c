@@ -2,7 +2,7 @@
 // Writes traces as NumPy's .npy files (numpy/lib/format, version 1.0), a file per column. The
 // length of a column is known after the last shard, so the header is written again at the end. A
 // column may be larger than memory, and every shard is read once.
-#include "base/file.h"
+#include "base/outfile.h"
 #include "traces/import/import.h"
 #include "traces/trace/trace_manifest.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes safetensors files. Every tensor starts on a 64-byte boundary of the file: the header is
 // padded with spaces, and padding tensors fill the gaps (safetensors_internal.h).
-#include "base/file.h"
+#include "base/outfile.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "traces/files/safetensors.h"

@@ -3,6 +3,8 @@
 // files of a trace is replaced or removed, so that no other file of the user is lost.
 #include "traces/trace/trace_folder.h"
 
+#include "base/outfile.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,16 +14,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_temporary(const char *name)
+// The length of the final name behind a temporary one: NAME.RANDOM.tmp, or NAME.tmp of
+// contrib/write_trace.py. 0: the name is not temporary.
+static size_t final_length(const char *name)
 {
-    size_t n = strlen(name);
-    return n > 4 && !strcmp(name + n - 4, ".tmp");
+    size_t n = strlen(name), length = dsc_outfile_final_length(name, n);
+    return length || n <= 4 || strcmp(name + n - 4, ".tmp") != 0 ? length : n - 4;
 }
 
-// "manifest.json" or "shard-NNNNN.safetensors" (five digits or more), or either with ".tmp".
+// "manifest.json" or "shard-NNNNN.safetensors" (five digits or more), or a temporary name of
+// either.
 static bool ours(const char *name)
 {
-    size_t n = strlen(name) - (is_temporary(name) ? 4 : 0), digits;
+    size_t n = final_length(name), digits;
+    if (n == 0)
+        n = strlen(name);
     if (n == strlen("manifest.json") && !memcmp(name, "manifest.json", n))
         return true;
     if (strncmp(name, "shard-", 6) != 0)
@@ -128,7 +135,7 @@ int dsc_trace_folder_trim(const char *path, size_t shards, dsc_error *err)
     while (!rc && (errno = 0, entry = readdir(folder))) {
         const char *name = entry->d_name;
         bool beyond = !strncmp(name, "shard-", 6) && strtoull(name + 6, NULL, 10) >= shards;
-        if (ours(name) && (beyond || is_temporary(name)) && unlinkat(dirfd(folder), name, 0))
+        if (ours(name) && (beyond || final_length(name)) && unlinkat(dirfd(folder), name, 0))
             rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s/%.255s", path, name);
     }
     if (!rc && errno)

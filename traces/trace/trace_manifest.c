@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the manifest of a trace (draftscope-trace(5)): the names of its files, its two hashes and
 // its JSON form.
-#include "base/file.h"
+#include "base/outfile.h"
 #include "traces/trace/trace_manifest.h"
 
 #include <errno.h>

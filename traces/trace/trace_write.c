@@ -3,7 +3,7 @@
 // written in the background (trace_store.h). Until the commit everything is in NAME.dst.tmp, which
 // is a trace of the finished shards; then the folder is renamed. An append adds its shards to the
 // trace itself; readers ignore them until the new manifest replaces the old one.
-#include "base/file.h"
+#include "base/outfile.h"
 #include "traces/trace/trace_agree.h"
 #include "traces/trace/trace_check.h"
 #include "traces/trace/trace_folder.h"
