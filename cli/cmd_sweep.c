@@ -28,7 +28,7 @@ static const dsc_option options[OPTIONS] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
      .help = "drafting methods (see: draftscope list methods)"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "result table: JSON lines when the name ends in .jsonl, else TSV"},
+     .help = "result table: JSON lines when the name ends in .jsonl, else TSV; - is standard output"},
     CLI_OPTION_COST,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -253,7 +253,9 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
     else if (!rc)
         rc = dsc_sweep(trace, &grids, &comments, value[OUT].text, &o, err);
     cli_progress_end(&c.progress);
-    if (rc == DSC_EINTERRUPT)
+    if (rc == DSC_EINTERRUPT && !strcmp(value[OUT].text, "-"))
+        dsc_fail(err, rc, "interrupted: nothing was written");
+    else if (rc == DSC_EINTERRUPT)
         dsc_fail(err, rc, "interrupted: finished %s are in %s.part; the same command goes on",
                  c.what, value[OUT].text);
     dsc_cost_fini(&o.cost);

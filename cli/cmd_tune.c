@@ -60,7 +60,7 @@ static const dsc_option options[OPTIONS] = {
     {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; the best configuration is found for each"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "file for the table: JSON lines when the name ends in .jsonl, else TSV"},
+     .help = "file for the table: JSON lines when the name ends in .jsonl, else TSV; - is standard output"},
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print the table as JSON lines"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
@@ -243,6 +243,8 @@ static int write_result(dsc_table *t, size_t first, const char *lines, const req
     if (!rc && r->value[OUT].given) {
         cli_tune_write(t, cli_ends_with(r->value[OUT].text, ".jsonl"), file->stream);
         rc = dsc_outfile_commit(file, err);
+        if (!strcmp(r->value[OUT].text, "-")) // standard output has the table and nothing else
+            return rc;
     }
     if (!rc && r->value[JSON].given)
         cli_tune_write(t, true, stdout);

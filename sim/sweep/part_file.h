@@ -2,7 +2,9 @@
 // A result file that grows line by line and can be resumed after an interruption at any moment.
 //
 // Finished results are complete lines of PATH.part, on disk after every flush. One writer at a time
-// holds its lock. The file is renamed to PATH when it is complete.
+// holds its lock. The file is renamed to PATH when it is complete. A file of that name which is not
+// a table of draftscope is never changed. The path "-" is standard output, which gets the complete
+// table and cannot be resumed.
 #ifndef DSC_SIM_PART_FILE_H
 #define DSC_SIM_PART_FILE_H
 
@@ -13,12 +15,13 @@
 
 typedef struct dsc_part_file {
     const char *path; // the caller's
-    char *part;       // PATH.part
+    char *part;       // PATH.part; NULL for standard output
+    bool force;       // an existing PATH is replaced
     FILE *stream;     // of it, for reading and writing
 } dsc_part_file;      // zero-initialize; dsc_part_file_close frees
 
 // Opens or creates PATH.part and locks it; with `force` it is emptied. DSC_EUSAGE: PATH exists and
-// `force` is false, or another process holds the lock.
+// `force` is false, another process holds the lock, or PATH.part is a link or another file.
 int dsc_part_file_open(dsc_part_file *f, const char *path, bool force, dsc_error *err);
 // Cuts the file after its last complete line; call it once after opening. *length: the bytes that
 // remain, which is also the position of the stream.

@@ -71,7 +71,7 @@ for bytes in 0 1 50 800; do
     check "a head of $bytes bytes: the same in the end" cmp f2 h2
 done
 bad 2 'exists already' $grid --shard 2/4 -o h2
-printf 'not a table\n' >h2.part
+head -c 900 f2 >h2.part
 good $grid --shard 2/4 -o h2 --force
 check "--force: the same" cmp f2 h2
 rm h2
@@ -82,8 +82,17 @@ for other in '--shard 3/4' '--shard 2/5' '--shard 2/4 --seed 1' '--shard 2/4 --c
     check "$other: it is left as it was" cmp f2 h2.part
 done
 printf 'not a table\n' >h2.part
-bad 2 'different sweep' $grid --shard 2/4 -o h2
+bad 2 'not the file of an unfinished sweep' $grid --shard 2/4 -o h2
+bad 2 'not the file of an unfinished sweep' $grid --shard 2/4 -o h2 --force
+check "a file of the user is left as it was" test "$(cat h2.part)" = 'not a table'
 rm h2.part
+ln -s f2 h2.part
+bad 2 'h2.part is a symbolic link' $grid --shard 2/4 -o h2
+bad 2 'h2.part is a symbolic link' $grid --shard 2/4 -o h2 --force
+rm h2.part
+good $grid -o h2
+check "-o - prints the table that -o FILE writes" sh -c '"$0" $1 -o - | cmp - h2' "$DRAFTSCOPE" "$grid"
+rm h2
 
 # --- other divisions ---------------------------------------------------------------------------
 divide() { # shards, options...
