@@ -2,6 +2,7 @@
 // The error record: formatting, prefixes and exit codes; base/status.h.
 #include "base/status.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,12 +37,15 @@ int dsc_fail(dsc_error *err, int status, const char *format, ...)
 int dsc_fail_errno(dsc_error *err, int status, int errno_value, const char *format, ...)
 {
     va_list args;
+    if (errno_value == EINTR) // a handler without SA_RESTART ends what the program waits for
+        status = DSC_EINTERRUPT;
     va_start(args, format);
     dsc_vfail(err, status, format, args);
     va_end(args);
     if (err) {
         size_t n = strlen(err->message);
-        snprintf(err->message + n, sizeof err->message - n, ": %s", strerror(errno_value));
+        snprintf(err->message + n, sizeof err->message - n, ": %s",
+                 errno_value == EINTR ? "interrupted" : strerror(errno_value));
     }
     return status;
 }

@@ -42,6 +42,7 @@ DSC_API int dsc_fail(dsc_error *err, int status, const char *format, ...) DSC_PR
 DSC_API int dsc_vfail(dsc_error *err, int status, const char *format, va_list args);
 
 // dsc_fail for a failed system call: appends ": " and strerror(errno_value).
+// With EINTR the status is DSC_EINTERRUPT: a signal handler of the program ended the wait.
 DSC_API int dsc_fail_errno(dsc_error *err, int status, int errno_value, const char *format, ...)
     DSC_PRINTF(4, 5);
 

@@ -108,7 +108,7 @@ int cli_finish_stdout(dsc_error *err);
 
 int cli_threads(int64_t asked); // 0: the number of processors
 
-// --- progress and interruption ----------------------------------------------------------------
+// --- progress -----------------------------------------------------------------------------------
 
 enum { CLI_PROGRESS_AUTO, CLI_PROGRESS_NEVER, CLI_PROGRESS_JSON };
 typedef struct cli_progress {
@@ -121,11 +121,9 @@ typedef struct cli_progress {
 } cli_progress;
 
 void cli_progress_init(cli_progress *p, int64_t mode, const char *unit);
-// A progress callback (user: cli_progress): draws, and returns nonzero after SIGINT or SIGTERM.
+// A progress callback (user: cli_progress): draws, and returns nonzero after a request to stop
+// (cli/guard.h).
 int cli_progress_step(void *user, int64_t done, int64_t total);
 void cli_progress_end(cli_progress *p);
-// After this call, SIGINT and SIGTERM only request a stop.
-void cli_catch_signals(void);
-int cli_signal(void); // the signal that requested a stop, or 0
 
 #endif

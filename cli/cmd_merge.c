@@ -38,7 +38,6 @@ static int run(int argc, char **argv, dsc_error *err)
         return rc;
     cli_progress progress;
     cli_progress_init(&progress, value[PROGRESS].integer, "shards");
-    cli_catch_signals();
     const dsc_merge_options o = {.version = PACKAGE_VERSION,
                                  .force = value[FORCE].given,
                                  .jsonl = cli_ends_with(value[OUT].text, ".jsonl"),

@@ -85,7 +85,6 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
     if (value[TOKENIZER].text)
         rc = dsc_tokenizer_load(&tokenizer, value[TOKENIZER].text, err);
     cli_progress_init(&progress, value[PROGRESS].integer, "bytes");
-    cli_catch_signals();
     if (!rc)
         rc = dsc_import((const char *const *)path, count, tokenizer, value[OUT].text, &o, &left_out,
                         err);

@@ -2,9 +2,9 @@
 // What draftscope and draftscope-live do around their commands: the command line is remembered, and
 // a status becomes an exit code in one place.
 #include "cli/cli.h"
+#include "cli/guard.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,8 +89,7 @@ int cli_main(const char *program, const cli_command *const *commands,
              int (*dispatch)(int argc, char **argv, dsc_error *err), int argc, char **argv)
 {
     dsc_error err = {0};
-    signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error like any other
-    signal(SIGXFSZ, SIG_IGN); // and so is a file that reached its size limit
+    cli_guard();
     cli_know_commands(program, commands);
     int rc = remember_command_line(program, argc, argv, &err);
     if (!rc)
@@ -100,7 +99,7 @@ int cli_main(const char *program, const cli_command *const *commands,
     if (rc)
         fprintf(stderr, "draftscope: %s\n", err.message);
     dsc_buffer_fini(&command_line);
-    if (rc == DSC_EINTERRUPT && cli_signal())
+    if (rc && cli_signal())
         return 128 + cli_signal();
     return dsc_exit_code(rc);
 }

@@ -1,48 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress on standard error, as a bar on a terminal or as JSON lines, and the request to stop that
-// SIGINT and SIGTERM make.
+// Progress on standard error, as a bar on a terminal or as JSON lines.
 #include "cli/cli.h"
+#include "cli/guard.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-static volatile sig_atomic_t caught, caught_at_s;
-
-static sig_atomic_t monotonic_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (sig_atomic_t)t.tv_sec;
-}
-
-// The first signal requests a stop. A second one at least 2 s later ends the program at once; an
-// earlier one is taken for an echo (a process group and its leader often both get the signal).
-static void on_signal(int number)
-{
-    if (!caught) {
-        caught_at_s = monotonic_s();
-        caught = number;
-    } else if (monotonic_s() - caught_at_s >= 2) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-}
-
-void cli_catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-int cli_signal(void)
-{
-    return caught;
-}
 
 static double now_s(void)
 {
@@ -98,7 +62,7 @@ int cli_progress_step(void *user, int64_t done, int64_t total)
         else
             draw_bar(share > 1 ? 1 : share, rate, left, p->unit);
     }
-    return caught != 0;
+    return cli_signal() != 0;
 }
 
 void cli_progress_end(cli_progress *p)

@@ -5,6 +5,7 @@
 #include "cli/result.h"
 #include "cli/theory/theory.h"
 #include "cli/theory/theory_quantities.h"
+#include "cli/guard.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -356,7 +357,6 @@ static int accept(cli_rows *rows, const dsc_option_value *value, dsc_error *err)
     int rc = check_out(value[OUT].text, value[FORCE].given, err);
     if (!rc)
         rc = make_request(&q, value, cli_rows_count(rows), err);
-    cli_catch_signals();
     if (!rc)
         rc = q.summary ? summarize(&q, rows, &r, err) : compute(&q, rows, &r, err);
     cli_progress_end(&q.progress);

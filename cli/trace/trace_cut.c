@@ -54,7 +54,6 @@ static int cut_trace(char **argv, size_t words, const dsc_option_value *value, d
             dsc_option_list(&options[REQUESTS], value[REQUESTS].text, &request, &cut.requests, err);
     cut.request = request;
     cli_progress_init(&progress, value[PROGRESS].integer, "requests");
-    cli_catch_signals();
     if (!rc)
         rc = dsc_trace_cut(argv[0], value[OUT].text, &cut, &o, err);
     cli_progress_end(&progress);

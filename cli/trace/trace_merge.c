@@ -39,7 +39,6 @@ static int join(char **path, size_t count, const char *out, const dsc_option_val
         .user = &progress,
     };
     cli_progress_init(&progress, value[PROGRESS].integer, "requests");
-    cli_catch_signals();
     int rc = out ? dsc_trace_merge(paths, count, out, &o, err)
                  : dsc_trace_append(paths[0], paths + 1, count - 1, &o, err);
     cli_progress_end(&progress);

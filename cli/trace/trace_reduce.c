@@ -47,7 +47,6 @@ static int reduce(dsc_trace *in, const dsc_option_value *value, dsc_error *err)
         .user = &progress,
     };
     cli_progress_init(&progress, value[PROGRESS].integer, "tokens");
-    cli_catch_signals();
     rc = dsc_reduce_trace(in, value[OUT].text, &o, err);
     cli_progress_end(&progress);
     free(provenance);

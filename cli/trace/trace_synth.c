@@ -100,7 +100,6 @@ static int synthesize(const dsc_language *target, const dsc_language *draft, con
     if (!provenance)
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
     cli_progress_init(&progress, value[PROGRESS].integer, "requests");
-    cli_catch_signals();
     int rc = dsc_synthesize(&o, value[OUT].text, err);
     cli_progress_end(&progress);
     free(provenance);

@@ -5,6 +5,7 @@
 #include "live/program/live.h"
 #include "live/program/pair.h"
 #include "live/program/profile.h"
+#include "cli/guard.h"
 
 #include <stdlib.h>
 
@@ -117,7 +118,7 @@ static int measure(const live_pair *p, const live_grid *g, const dsc_option_valu
                               .user = &progress};
     int rc = add_comments(&t, p, models, err);
     cli_progress_init(&progress, value[PROGRESS].integer, "cells");
-    cli_catch_signals();
+    cli_set_patience(LIVE_PATIENCE_S);
     if (!rc)
         rc = dsc_outfile_open(f, value[OUT].text, value[FORCE].given, err);
     if (!rc)

@@ -8,6 +8,7 @@
 #include "live/program/recorder.h"
 #include "live/program/run.h"
 #include "traces/import/import_record.h"
+#include "cli/guard.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -371,7 +372,7 @@ static int prepare(context *c, dsc_error *err)
         rc = live_pair_sessions(&c->pair, &c->config, c->prompts.longest + c->run.max_tokens, err);
     if (rc)
         return rc;
-    cli_catch_signals(); // from here on there is something to clean up
+    cli_set_patience(LIVE_PATIENCE_S);
     return open_recorder(c, err);
 }
 

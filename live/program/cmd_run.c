@@ -7,6 +7,7 @@
 #include "live/program/run_detail.h"
 #include "live/program/run_report.h"
 #include "traces/import/import_record.h"
+#include "cli/guard.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -588,7 +589,7 @@ static int run(int argc, char **argv, dsc_error *err)
         cli_progress_init(&c.progress,
                           value[JSON].given ? value[PROGRESS].integer : CLI_PROGRESS_NEVER,
                           "requests");
-        cli_catch_signals();
+        cli_set_patience(LIVE_PATIENCE_S);
         if (value[OUTPUT].text)
             rc = dsc_outfile_open(&c.output, c.value[OUTPUT].text, c.value[FORCE].given, err);
         if (!rc)

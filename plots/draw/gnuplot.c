@@ -10,17 +10,20 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
 enum {
     PICTURE_LIMIT = 256 << 20, // bytes; figures have under a million
+    TIME_LIMIT_S = 120,        // figures take under a second
     MESSAGE_LIMIT = 1 << 16,
 };
 
@@ -81,6 +84,21 @@ static int child_environment(char ***out, dsc_error *err)
     return rc;
 }
 
+// The path of gnuplot in `path`. Unlike execvp, an empty entry of PATH is skipped: it would mean
+// the current folder, where a file of that name is data. Returns 0 or an errno.
+static int find_program(char *path, size_t size)
+{
+    const char *at = getenv("PATH");
+    if (!at)
+        at = "/usr/local/bin:/usr/bin:/bin";
+    for (size_t n; n = strcspn(at, ":"), *at; at += n + (at[n] == ':')) {
+        const int length = snprintf(path, size, "%.*s/gnuplot", (int)n, at);
+        if (n && (size_t)length < size && access(path, X_OK) == 0)
+            return 0;
+    }
+    return ENOENT;
+}
+
 static int spawn(pid_t *pid, int in, int out, int messages, char **environment)
 {
     posix_spawn_file_actions_t act;
@@ -89,7 +107,10 @@ static int spawn(pid_t *pid, int in, int out, int messages, char **environment)
     sigemptyset(&none);
     sigemptyset(&standard);
     sigaddset(&standard, SIGPIPE);
-    int rc = posix_spawn_file_actions_init(&act);
+    char program[4096];
+    int rc = find_program(program, sizeof program);
+    if (!rc)
+        rc = posix_spawn_file_actions_init(&act);
     if (rc)
         return rc;
     if ((rc = posix_spawnattr_init(&attr))) {
@@ -103,7 +124,7 @@ static int spawn(pid_t *pid, int in, int out, int messages, char **environment)
     posix_spawn_file_actions_adddup2(&act, out, 1);
     posix_spawn_file_actions_adddup2(&act, messages, 2);
     static char *const argv[] = {(char *)"gnuplot", (char *)"--default-settings", NULL};
-    rc = posix_spawnp(pid, "gnuplot", &act, &attr, argv, environment);
+    rc = posix_spawn(pid, program, &act, &attr, argv, environment);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&act);
     return rc;
@@ -123,6 +144,14 @@ static bool drain(int fd, dsc_buffer *b, size_t limit, bool *over, int *rc, dsc_
     return n > 0;
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+// Reads until both pipes end, the time is over, or a signal interrupts it.
 static int read_both(int out, int messages, dsc_buffer *picture, dsc_buffer *message,
                      dsc_error *err)
 {
@@ -130,12 +159,14 @@ static int read_both(int out, int messages, dsc_buffer *picture, dsc_buffer *mes
     int rc = DSC_OK;
     bool over = false, ignored = false;
     size_t limit = picture->length + PICTURE_LIMIT;
+    const int64_t deadline = now_ms() + TIME_LIMIT_S * 1000;
     while (p[0].fd >= 0 || p[1].fd >= 0) {
-        if (poll(p, 2, -1) < 0) {
-            if (errno == EINTR || errno == EAGAIN)
-                continue;
+        const int64_t left = deadline - now_ms();
+        const int ready = left > 0 ? poll(p, 2, (int)left) : 0;
+        if (ready == 0)
+            return dsc_fail(err, DSC_EIO, "gnuplot did not end within %d s", TIME_LIMIT_S);
+        if (ready < 0)
             return dsc_fail_errno(err, DSC_EIO, errno, "cannot read from gnuplot");
-        }
         if (p[0].revents && !drain(out, picture, limit, &over, &rc, err))
             p[0].fd = -1;
         if (p[1].revents && !drain(messages, message, MESSAGE_LIMIT, &ignored, &rc, err))
@@ -169,7 +200,7 @@ static int check_exit(pid_t pid, const dsc_buffer *message, bool drew, dsc_error
     int status = 0;
     pid_t got;
     while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
-        ;
+        kill(pid, SIGKILL);
     // If the caller ignores SIGCHLD there is no status; then any message counts as a failure.
     bool failed = got == pid ? !WIFEXITED(status) || WEXITSTATUS(status) : message->length > 0;
     char why[256];
@@ -217,6 +248,8 @@ int dsc_gnuplot_run(const char *script, dsc_buffer *picture, dsc_error *err)
     close_fd(&out[1]); // otherwise the reads below would never reach the end
     close_fd(&messages[1]);
     rc = read_both(out[0], messages[0], picture, &message, err);
+    if (rc)
+        kill(pid, SIGKILL);
     close_fd(&out[0]);
     close_fd(&messages[0]);
     dsc_error failure = {0};

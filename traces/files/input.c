@@ -44,10 +44,7 @@ static int refill(dsc_input *in, dsc_error *err)
 {
     if (in->raw_next < in->raw_stop || in->raw_end)
         return DSC_OK;
-    ssize_t n;
-    do
-        n = read(in->fd, in->raw, RAW_BYTES);
-    while (n < 0 && errno == EINTR);
+    ssize_t n = read(in->fd, in->raw, RAW_BYTES);
     if (n < 0)
         return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", in->name);
     in->raw_end = n == 0;
@@ -186,8 +183,6 @@ static int choose_decoder(dsc_input *in, dsc_error *err)
     // A pipe may return one byte at a time; the magic number needs four, or the end of the file.
     while (in->raw_stop < 4 && !in->raw_end) {
         ssize_t n = read(in->fd, in->raw + in->raw_stop, RAW_BYTES - in->raw_stop);
-        if (n < 0 && errno == EINTR)
-            continue;
         if (n < 0)
             return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", in->name);
         in->raw_end = n == 0;

@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A command ends after the first signal wherever it waits: for a slow standard input, a FIFO, a full
+# pipe or a hanging gnuplot, which ends with it. Then closed standard streams, a trace that shrinks
+# while it is read, and a file named gnuplot in the current folder.
+# The programs of the tests are words in quotes.
+# shellcheck disable=SC2016
+. "${top_srcdir:-.}/tests/cli/common.sh"
+sample=$top/traces/sample
+LIMIT=50 # tenths of a second that a loaded machine may take; a waiting command would take ten minutes
+
+# Waits until a process has ended; fails after the limit.
+ended() { # process
+    tries=0
+    while kill -0 "$1" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -gt $LIMIT ] && return 1
+        sleep 0.1
+    done
+}
+
+# Starts a command that waits for ever, ends it with a signal and compares its exit code.
+interrupt() { # what it waits for, signal, code, command...
+    what=$1 signal=$2 code=$3
+    shift 3
+    "$@" >out 2>err &
+    process=$!
+    sleep 0.5
+    if ! kill -0 $process 2>/dev/null; then
+        wait $process
+        not_ok "$what: it did not wait: $(cat err)"
+        return
+    fi
+    kill "-$signal" $process
+    if ended $process; then
+        wait $process
+        got=$?
+        check "$what, SIG$signal: exit code $code, not $got" test $got = "$code"
+    else
+        kill -9 $process
+        wait $process 2>/dev/null
+        not_ok "$what: SIG$signal did not end it"
+    fi
+}
+
+# The same for a command that reads from a pipe which stays open and empty.
+mkfifo pipe fifo
+sleep 600 >pipe &
+holder=$!
+trap 'kill $holder 2>/dev/null; rm -rf "$work"' EXIT
+interrupt_stdin() { # what, signal, code, command...
+    what=$1 signal=$2 code=$3
+    shift 3
+    interrupt "$what" "$signal" "$code" sh -c 'exec "$@" <pipe' sh "$@"
+}
+
+good trace import --tokenizer "$sample/tokenizer.json" "$sample/rag.jsonl" -o rag.dst
+good sweep rag.dst --method llma --num-speculative-tokens 2:6:2 -o grid.tsv
+
+# --- waiting for input -------------------------------------------------------------------------
+interrupt_stdin "trace import of standard input" TERM 143 "$draftscope" trace import - -o x.dst --tokenizer bytes
+interrupt_stdin "trace import of standard input" INT 130 "$draftscope" trace import - -o x.dst --tokenizer bytes
+check "an interrupted import leaves nothing" test ! -e x.dst -a ! -e x.dst.tmp
+interrupt "trace import of a FIFO" TERM 143 "$draftscope" trace import fifo -o x.dst --tokenizer bytes
+interrupt "a tokenizer in a FIFO" TERM 143 "$draftscope" trace import "$sample/rag.jsonl" -o x.dst --tokenizer fifo
+interrupt "a cost table in a FIFO" TERM 143 "$draftscope" sim rag.dst --method llma --cost table:fifo
+interrupt "a result table in a FIFO" HUP 129 "$draftscope" plot heatmap fifo -o x.svg
+interrupt "acceptance rates in a FIFO" TERM 143 "$draftscope" sim --target markov:8 --method sequoia --acceptance ./fifo
+interrupt "a tree in a FIFO" TERM 143 "$draftscope" sim --target markov:8 --draft markov:8 --method tree --tree ./fifo
+
+# --- waiting for output ------------------------------------------------------------------------
+yes '{"prompt": "a b c d e f g", "output": "h i j k l m n o p"}' | head -n 20000 >many.jsonl
+good trace import many.jsonl -o many.dst --tokenizer bytes
+# The pipe has a reader that never reads.
+mkfifo stuck
+interrupt "trace export into a full pipe" TERM 143 sh -c '
+    sleep 600 <stuck & echo $! >reader; exec "$0" trace export many.dst --format jsonl >stuck' "$draftscope"
+kill "$(cat reader)"
+
+# --- gnuplot -----------------------------------------------------------------------------------
+mkdir bin empty
+cat >bin/gnuplot <<'EOF'
+#!/bin/sh
+echo $$ >"$PIDFILE"
+exec sleep 600
+EOF
+chmod +x bin/gnuplot
+PIDFILE=$work/gnuplot.pid
+export PIDFILE
+interrupt "a hanging gnuplot" TERM 143 env PATH="$work/bin:$PATH" "$draftscope" plot heatmap grid.tsv -o x.svg
+check "it has ended, too" ended "$(cat gnuplot.pid)"
+check "no figure is left" sh -c 'test -z "$(ls x.* 2>/dev/null)"'
+cp bin/gnuplot .
+rm gnuplot.pid
+for path in ":" "$work/empty:" "::"; do
+    PATH=$path "$draftscope" plot heatmap grid.tsv -o x.svg 2>err
+    check "PATH='$path': exit code 3" test $? = 3
+    check "PATH='$path': a gnuplot in the current folder is not run" test ! -e gnuplot.pid
+done
+
+# --- closed standard streams -------------------------------------------------------------------
+"$draftscope" sim rag.dst --method llma --timeline steps.csv >&- 2>err
+check "standard output is closed: exit code 1" test $? = 1
+check "its line" grep -q 'cannot write to standard output' err
+check "no file has what was printed" sh -c '! grep -q block_efficiency steps.csv 2>/dev/null'
+"$draftscope" sweep rag.dst --method llma --num-speculative-tokens 2:6:2 -o closed.tsv <&- >&- 2>&-
+check "all are closed, the result is in a file: exit code 0" test $? = 0
+check "and complete" cmp grid.tsv closed.tsv
+"$draftscope" trace import - -o x.dst --tokenizer bytes <&- 2>err
+check "standard input is closed: exit code 4" test $? = 4
+
+# --- a trace that shrinks ----------------------------------------------------------------------
+shard=$(ls many.dst/shard-*)
+"$draftscope" sweep many.dst --method llma --n 1:8 --num-speculative-tokens 1:64 --engine loop \
+    -o slow.tsv --progress json >out 2>err &
+process=$!
+tries=0
+while [ $tries -lt 200 ] && ! grep -q '"done"' err; do
+    tries=$((tries + 1))
+    sleep 0.05
+done
+: >"$shard"
+wait $process
+check "the trace shrank: exit code 4" test $? = 4
+check "its line names the file" grep -q "$shard: the file became shorter" err
+check "nothing has the final name" test ! -e slow.tsv
+
+kill $holder
+summary
