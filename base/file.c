@@ -47,6 +47,17 @@ int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, ds
     return DSC_OK;
 }
 
+int dsc_read_text(char **out, const char *path, size_t limit, dsc_error *err)
+{
+    size_t length, text;
+    int rc = dsc_read_file(out, &length, path, limit, err);
+    if (rc || (text = strlen(*out)) == length)
+        return rc;
+    free(*out);
+    *out = NULL;
+    return dsc_fail(err, DSC_EINPUT, "%s: not a text file: byte %zu is NUL", path, text);
+}
+
 int dsc_check_regular(const char *path, dsc_error *err)
 {
     struct stat st;

@@ -12,6 +12,9 @@
 // is missing, unreadable or longer than `limit` bytes.
 int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, dsc_error *err);
 
+// The same for a file of text, which contains no NUL byte.
+int dsc_read_text(char **out, const char *path, size_t limit, dsc_error *err);
+
 // DSC_EINPUT unless the path is a regular file, which has an end. A FIFO, for example, would block
 // the reader.
 int dsc_check_regular(const char *path, dsc_error *err);

@@ -352,15 +352,11 @@ static int check_names(const dsc_table *t, const char *path, dsc_error *err)
 int dsc_table_read(dsc_table *t, const char *path, dsc_error *err)
 {
     char *text;
-    size_t length;
     *t = (dsc_table){0};
-    int rc = dsc_read_file(&text, &length, path, MAX_BYTES, err);
+    int rc = dsc_read_text(&text, path, MAX_BYTES, err);
     if (rc)
         return rc;
-    if (strlen(text) != length)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: NUL byte at %zu: not a result table", path,
-                      strlen(text));
-    else if (*text == '{')
+    if (*text == '{')
         rc = read_jsonl(t, path, text, err);
     else
         rc = read_tsv(t, path, text, err);

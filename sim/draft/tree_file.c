@@ -9,24 +9,13 @@
 
 enum { LONGEST_FILE = 1 << 20 }; // bytes
 
-static int read_text(char **text, const char *path, dsc_error *err)
-{
-    size_t length;
-    int rc = dsc_read_file(text, &length, path, LONGEST_FILE, err);
-    if (!rc && strlen(*text) != length) {
-        free(*text);
-        rc = dsc_fail(err, DSC_EINPUT, "%s: not a text file", path);
-    }
-    return rc;
-}
-
 int dsc_tree_load(dsc_tree *t, const char *name, dsc_error *err)
 {
     char *text;
     *t = (dsc_tree){0};
     if (!strpbrk(name, "/."))
         return dsc_tree_named(t, name, err);
-    int rc = read_text(&text, name, err);
+    int rc = dsc_read_text(&text, name, LONGEST_FILE, err);
     if (rc)
         return rc;
     rc = dsc_tree_parse(t, text, name, err);
@@ -106,7 +95,7 @@ int dsc_tree_acceptance_load(dsc_tree_acceptance *out, double **rate, const char
     dsc_error bad;
     *out = (dsc_tree_acceptance){0};
     *rate = NULL;
-    int rc = list ? DSC_OK : read_text(&file, text, err);
+    int rc = list ? DSC_OK : dsc_read_text(&file, text, LONGEST_FILE, err);
     if (!rc)
         rc = dsc_new(rate, (size_t)DSC_TREE_DEPTH * DSC_TREE_RANKS, err);
     if (!rc)
