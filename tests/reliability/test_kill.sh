@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 at random moments of an import, of an import that replaces a trace, of a merge and of an
-# append. Finished shards can be read, no incomplete result has a final name, and the next run gives
+# kill -9 at random moments of an import, of an import that replaces a trace, of a merge, of an append,
+# of a recording and of a sweep. Finished shards can be read, no incomplete result has a final name, and the next run gives
 # the result of an undisturbed one. The moments are fractions of the measured time of a whole run.
 # With DSC_TEST_QUICK set, there are a fifth as many.
 . "${top_srcdir:-.}/tests/cli/common.sh"
@@ -26,6 +26,15 @@ import() { # files, the trace and other options
 hash_of() { # trace: the hash, if it verifies
     "$DRAFTSCOPE" trace verify "$1" 2>&1 | sed -n 's/^.*: ok, .* hash //p'
 }
+# What two equal results have in common. Recordings differ in the seconds of their steps.
+result_of() { # run, trace
+    if [ "$1" = record ]; then
+        "$DRAFTSCOPE" trace verify "$2" >/dev/null 2>&1 &&
+            "$DRAFTSCOPE" trace info --json "$2" | grep -E '"(requests|output_tokens|draft_tokens)"'
+    else
+        hash_of "$2"
+    fi
+}
 import in.jsonl -o a.dst && import more.jsonl -o b.dst && import in.jsonl more.jsonl -o c.dst ||
     exit 1
 cp -r a.dst grown.dst
@@ -45,6 +54,11 @@ case $1 in
 import) set -- import --tokenizer bytes --progress never in.jsonl more.jsonl -o x.dst ;;
 replace) set -- import --tokenizer bytes --progress never in.jsonl more.jsonl -o x.dst --force ;;
 merge) set -- merge a.dst b.dst -o x.dst ;;
+record) exec "$DRAFTSCOPE" live record --target "$FIXTURES/llama" --draft "$FIXTURES/llama_old" \
+    --method draft-model --num-speculative-tokens 2 --prompts ids.jsonl --max-tokens 8 --num-drafts 1 \
+    --logprobs dense --threads 1 --device cpu --progress never -o x.dst ;;
+sweep) exec "$DRAFTSCOPE" sweep c.dst --method ngram --num-speculative-tokens 1:32 --block 1 \
+    --threads 1 --progress never -o x.tsv ;;
 append) set -- append x.dst b.dst ;;
 esac
 exec "$DRAFTSCOPE" trace "$@" --shard-tokens 15000
@@ -74,8 +88,8 @@ look_at_rest() { # run, number
 # Checks that the final name is the former trace or the complete result.
 look_at_name() { # run, number
     case $1 in
-    import | merge)
-        [ ! -e x.dst ] || check "$1 $2: complete" test "$(hash_of x.dst)" = "$result" ;;
+    import | merge | record)
+        [ ! -e x.dst ] || check "$1 $2: complete" test "$(result_of "$1" x.dst)" = "$result" ;;
     replace) # between two renames it is called x.dst.old
         name=x.dst
         [ -e x.dst ] || name=x.dst.old
@@ -90,11 +104,11 @@ look_at_name() { # run, number
 # Runs the same command again, undisturbed.
 run_again() { # run, number
     case $1 in
-    import | merge) [ ! -e x.dst ] || rm -rf x.dst ;;
+    import | merge | record) [ ! -e x.dst ] || rm -rf x.dst ;;
     append) [ "$(hash_of x.dst)" = "$old" ] || return ;;
     esac
     check "$1 $2: the next run" sh run.sh "$1"
-    check "$1 $2: gives the same" test "$(hash_of x.dst)" = "$result"
+    check "$1 $2: gives the same" test "$(result_of "$1" x.dst)" = "$result"
     check "$1 $2: leaves nothing else" test ! -e x.dst.tmp
 }
 
@@ -126,9 +140,48 @@ kill_runs() { # run, result, how often
         "the finished shards are left"
 }
 
+# A sweep goes on after a kill, so it is killed again and again until it is complete.
+kill_sweeps() { # how often
+    sh run.sh sweep && mv x.tsv whole.tsv
+    killed=0 complete=0 number=0
+    while [ $number -lt "$1" ]; do
+        number=$((number + 1))
+        sh run.sh sweep >/dev/null 2>&1 &
+        sleep "$(awk -v n=$number 'BEGIN { srand(n); printf "%.4f", 0.002 + 0.05 * rand() }')"
+        kill -9 $! 2>/dev/null
+        wait $! 2>/dev/null || killed=$((killed + 1))
+        for path in x.*; do
+            case $path in x.tsv | x.tsv.part | 'x.*') ;; *) not_ok "sweep $number: left $path" ;; esac
+        done
+        if [ -e x.tsv ]; then
+            complete=$((complete + 1))
+            check "sweep $number: complete" cmp x.tsv whole.tsv
+            rm x.tsv
+        fi
+    done
+    check "sweep: the next run" sh run.sh sweep
+    check "sweep: gives the same" cmp x.tsv whole.tsv
+    check "sweep: leaves nothing else" test ! -e x.tsv.part
+    echo "# sweep: $killed of $1 were killed, $complete were complete"
+}
+
 part=${DSC_TEST_QUICK:+5}
 kill_runs import "$new" $((60 / ${part:-1}))
 kill_runs replace "$new" $((15 / ${part:-1}))
 kill_runs merge "$merged" $((15 / ${part:-1}))
 kill_runs append "$grown" $((60 / ${part:-1}))
+kill_sweeps $((60 / ${part:-1}))
+FIXTURES=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
+export FIXTURES
+if [ -x "${draftscope%/*}/draftscope-live" ]; then
+    awk 'BEGIN { for (i = 0; i < 60; i++) printf "{\"prompt\": [1, %d, %d, 7]}\n",
+        3 + i % 50, 4 + i % 41 }' >ids.jsonl
+    sh run.sh record
+    recorded=$(result_of record x.dst)
+    check "an undisturbed recording verifies" test -n "$recorded"
+    rm -rf x.dst
+    kill_runs record "$recorded" $((60 / ${part:-1}))
+else
+    skip "recordings" "no draftscope-live"
+fi
 summary
