@@ -20,7 +20,7 @@ orderly() { # arguments
     case $code in
     0) ok ;;
     2 | 3 | 4)
-        grep -v '^draftscope: note: \|^draftscope: engine: ' err >lines
+        grep -vE '^draftscope: (note|engine|rule): ' err >lines
         if [ "$(grep -c '^draftscope: ' lines)" = 1 ] && [ "$(grep -vc '^draftscope: ' lines)" = 0 ]; then
             ok
         else
@@ -103,7 +103,7 @@ while read -r method; do
         done
     done <rules
     for trace in $traces; do
-        orderly tune $trace.dst --method "$method" --resamples 20
+        orderly tune $trace.dst --method "$method" --resamples 100
     done
 done <methods
 
