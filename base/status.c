@@ -2,17 +2,27 @@
 // The error record: formatting, prefixes and exit codes; base/status.h.
 #include "base/status.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-// A message is one line on a terminal. No control character from a hostile file name or field gets
-// through.
+// A message is one line on a terminal. No control character (C0, DEL, C1) and no byte that is not
+// UTF-8 gets through from a hostile file name or field.
 static void make_printable(char *s)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            *s = '?';
+    const size_t n = strlen(s);
+    size_t at = 0;
+    for (int64_t bad; at < n && (bad = dsc_bad_utf8(s + at, (int64_t)(n - at))) >= 0;) {
+        at += (size_t)bad;
+        s[at++] = '?';
+    }
+    for (at = 0; at < n; at++)
+        if ((unsigned char)s[at] < 0x20 || s[at] == 0x7f)
+            s[at] = '?';
+        else if ((unsigned char)s[at] == 0xc2 && (unsigned char)s[at + 1] < 0xa0)
+            s[at] = s[at + 1] = '?';
 }
 
 int dsc_vfail(dsc_error *err, int status, const char *format, va_list args)

@@ -34,7 +34,7 @@ enum dsc_status {
 
 typedef struct dsc_error {
     int status;         // DSC_OK or the DSC_E* that was returned
-    char message[1024]; // one line, no newline, control characters shown as '?'
+    char message[1024]; // one line, no newline, control characters and invalid UTF-8 shown as '?'
 } dsc_error;
 
 // Records `status` and the formatted sentence in *err (err may be NULL) and returns `status`.

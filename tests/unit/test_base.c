@@ -12,6 +12,7 @@
 #include "base/statistics.h"
 #include "base/table.h"
 
+#include <errno.h>
 #include <string.h>
 
 static void status_messages(void **state)
@@ -632,6 +633,18 @@ static void tables_keep_what_looks_like_comments(void **state)
     dsc_table_fini(&t);
 }
 
+// What a hostile name cannot bring to a terminal: controls (C0, DEL, C1) and invalid UTF-8.
+static void messages_are_printable(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_fail(&e, DSC_EUSAGE, "%s", "a\x1b[31m\n\x7f\xc2\x9b\xff\xc3 \xc3\xa9 \xe2\x82");
+    assert_string_equal(e.message, "a?[31m?????? \xc3\xa9 ??");
+    dsc_fail_errno(&e, DSC_EINPUT, EINTR, "stdin");
+    assert_int_equal(e.status, DSC_EINTERRUPT);
+    assert_string_equal(e.message, "stdin: interrupted");
+}
+
 static void outputs_appear_whole_or_not_at_all(void **state)
 {
     (void)state;
@@ -702,6 +715,7 @@ int main(void)
         cmocka_unit_test(lists_of_reals_come_back),
         cmocka_unit_test(bad_tables_are_refused),
         cmocka_unit_test(tables_keep_what_looks_like_comments),
+        cmocka_unit_test(messages_are_printable),
         cmocka_unit_test(outputs_appear_whole_or_not_at_all),
     };
     return cmocka_run_group_tests_name("base", tests, make_folder, remove_folder);
