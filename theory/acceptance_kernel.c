@@ -8,3 +8,11 @@ const dsc_rows_kernel *const dsc_rows_kernels[] = {
     &dsc_rows_kernel_avx512, &dsc_rows_kernel_avx2,
 #endif
     &dsc_rows_kernel_c, NULL};
+
+const dsc_rows_kernel *dsc_rows_kernel_best(void)
+{
+    const dsc_rows_kernel *const *kernel = dsc_rows_kernels;
+    while (!(*kernel)->supported())
+        kernel++;
+    return *kernel;
+}

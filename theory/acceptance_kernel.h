@@ -55,6 +55,8 @@ extern const dsc_rows_kernel dsc_rows_kernel_avx2, dsc_rows_kernel_avx512;
 
 // Fastest first; ends with NULL.
 extern const dsc_rows_kernel *const dsc_rows_kernels[];
+// The first that this processor supports.
+const dsc_rows_kernel *dsc_rows_kernel_best(void);
 
 // The portable loops from token `begin` on, for the last tokens of the others.
 uint32_t dsc_rows_histogram_c(const float *draft, const float *target, size_t begin, size_t n,

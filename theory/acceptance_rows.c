@@ -25,10 +25,7 @@ int dsc_acceptance_work_new(dsc_acceptance_work **out, dsc_error *err)
     int rc = dsc_new(out, 1, err);
     if (rc)
         return rc;
-    const dsc_rows_kernel *const *kernel = dsc_rows_kernels;
-    while (!(*kernel)->supported())
-        kernel++;
-    (*out)->kernel = *kernel;
+    (*out)->kernel = dsc_rows_kernel_best();
     rc = dsc_cells_init(&(*out)->cells, err);
     if (rc) {
         free(*out);
