@@ -36,29 +36,6 @@
 // c stays below every ratio that does not fit in a double; such a cap only lowers it.
 static const double C_MAX = DBL_MAX / 2;
 
-dsc_wor_round dsc_wor_first(void)
-{
-    return (dsc_wor_round){.c = 0, .w = 1, .remaining = 1};
-}
-
-dsc_wor_round dsc_wor_next(const dsc_curve *curve, const dsc_wor_round *round, double draft_x)
-{
-    double c =
-        round->remaining > 0 ? fmin(round->c + round->w / round->remaining, C_MAX) : round->c;
-    return (dsc_wor_round){c, dsc_curve_w(curve, c), fmax(round->remaining - draft_x, 0)};
-}
-
-double dsc_wor_token(const dsc_wor_round *round, double draft_x, double target_x)
-{
-    return fmin(dsc_wor_residual(round, draft_x, target_x) / draft_x * round->remaining, 1);
-}
-
-double dsc_wor_residual(const dsc_wor_round *round, double draft_x, double target_x)
-{
-    double left = fmax(target_x - round->c * draft_x, 0);
-    return round->w > 0 ? fmin(left / round->w, 1) : 0;
-}
-
 typedef struct token {
     double draft, target, ratio;
     double draft_above, target_above; // mass of this and all later tokens of its bucket
