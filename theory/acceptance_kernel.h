@@ -48,11 +48,6 @@ typedef struct dsc_rows_kernel {
 enum { DSC_ROWS_NOT_FINITE = 0x7f800000 };
 
 extern const dsc_rows_kernel dsc_rows_kernel_c;
-#if defined(__x86_64__) && defined(__GNUC__)
-#define DSC_ROWS_X86 1
-extern const dsc_rows_kernel dsc_rows_kernel_avx2, dsc_rows_kernel_avx512;
-#endif
-
 // Fastest first; ends with NULL.
 extern const dsc_rows_kernel *const dsc_rows_kernels[];
 // The first that this processor supports.
