@@ -20,20 +20,6 @@ void dsc_rows_curve_fini(dsc_rows_curve *c)
     c->capacity = 0;
 }
 
-// Of tokens begin, begin + 1, ..
-static int bad_element(const float *draft, const float *target, size_t begin, size_t n,
-                       dsc_error *err)
-{
-    size_t x = 0;
-    while (x < n && draft[x] >= 0 && draft[x] < INFINITY && target[x] >= 0 && target[x] < INFINITY)
-        x++;
-    if (x == n) // a -0
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT,
-                    "element %zu of a row is not a probability (draft %g, target %g)", begin + x,
-                    (double)draft[x], (double)target[x]);
-}
-
 DSC_FOR_EVERY_PROCESSOR
 static double mass_alone(const float *draft, const float *target, size_t n)
 {
@@ -80,7 +66,7 @@ static int fill(dsc_rows_curve *c, dsc_error *err)
         if (c->target.dist || c->target.log->zeros)
             c->draft_alone += mass_alone(draft, target, n);
         if (worst >= DSC_ROWS_NOT_FINITE)
-            rc = bad_element(draft, target, begin, n, err);
+            rc = dsc_cells_check(draft, target, begin, n, err);
     }
     dsc_cells_close(&c->cells);
     if (c->draft.log)
